@@ -1,0 +1,221 @@
+package abi
+
+import "strings"
+
+// Manifest says what a plugin is and all that it reads and writes. The host grants nothing that is not in it.
+type Manifest struct {
+	Name        string `json:"name"`
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
+	// StateVersion tells whether this version understands the state that another one kept.
+	StateVersion int32 `json:"stateVersion,omitempty"`
+	// Memory is the linear memory that the plugin wants, in bytes; 0 means the host's default.
+	Memory      int64        `json:"memory,omitempty"`
+	Settings    []Setting    `json:"settings,omitempty"`
+	Metrics     []Metric     `json:"metrics,omitempty"`
+	Controllers []Controller `json:"controllers"`
+}
+
+// Setting is one value that an operator may set. Values travel as strings; a file setting's value is the file's content.
+type Setting struct {
+	Name        string `json:"name"`
+	Default     string `json:"default,omitempty"`
+	Description string `json:"description,omitempty"`
+	File        bool   `json:"file,omitempty"`
+	// Required makes the controller idle, saying so, while the setting is empty.
+	Required bool `json:"required,omitempty"`
+}
+
+// Metric is one metric that a plugin's answers add to by index. Its label values are all declared here, so that a guest can't make series.
+type Metric struct {
+	Name    string    `json:"name"`
+	Help    string    `json:"help,omitempty"`
+	Type    string    `json:"type"` // one of those below
+	Buckets []float64 `json:"buckets,omitempty"`
+	Labels  []Label   `json:"labels,omitempty"`
+}
+
+// The types of a Metric.
+const (
+	MetricCounter   = "counter"
+	MetricGauge     = "gauge"
+	MetricSum       = "sum" // a gauge of the sum, over all keys, of what each key has said last
+	MetricHistogram = "histogram"
+	// MetricStale is a counter that the host keeps by itself: of syncs that were put off because the cache didn't show the key's last writes, by group and resource of what was written.
+	MetricStale = "stale"
+	// MetricCodes and MetricCodeSeconds are kept by the host as well: of the plugin's syncs by the HTTP status that they ended with (200, that of the write that failed, or 500), a
+	// counter and a histogram of the seconds that they took, writes included.
+	MetricCodes       = "codes"
+	MetricCodeSeconds = "codeSeconds"
+)
+
+// Label is one label of a Metric: with all values it can take, or with where the host takes the value from.
+type Label struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values,omitempty"`
+	// From is LabelKeyNamespace, LabelKeyName or LabelNamespace. Series by the key end with its object.
+	From string `json:"from,omitempty"`
+}
+
+// Where the host takes a label's value from: the key, or the update's Namespace, which must be that of an object that the sync saw.
+const (
+	LabelKeyNamespace = "key.namespace"
+	LabelKeyName      = "key.name"
+	LabelNamespace    = "namespace"
+)
+
+// Controller is one controller of a plugin, with views, a queue and a sync of its own.
+type Controller struct {
+	Name  string `json:"name"`
+	Alias string `json:"alias,omitempty"`
+	// Queue names the work queue in metrics; by default the controller's name.
+	Queue string `json:"queue,omitempty"`
+	// ServiceAccount is the account in kube-system, and the client's name, under which the controller writes.
+	ServiceAccount string `json:"serviceAccount,omitempty"`
+	// EventSource is the component that events come from; empty: the controller writes none.
+	EventSource string `json:"eventSource,omitempty"`
+	// Key says what a key is.
+	Key Key `json:"key"`
+	// Views are what the controller reads, in an order in which each names only earlier ones.
+	Views  []View  `json:"views"`
+	Writes []Write `json:"writes,omitempty"`
+	// Workers is how many keys may be synced at once; 0 means 1.
+	Workers int32   `json:"workers,omitempty"`
+	Backoff Backoff `json:"backoff,omitzero"`
+	Rate    Rate    `json:"rate,omitzero"`
+	// Pace is how long a key rests after a sync of it that wrote, in nanoseconds, so that changes which follow each other closely are written together; at most a minute. A key whose syncs take long rests longer, up to five times.
+	Pace int64 `json:"pace,omitempty"`
+	// State asks for a blob per key, at most StateMax bytes.
+	State             bool `json:"state,omitempty"`
+	DisabledByDefault bool `json:"disabledByDefault,omitempty"`
+	// PartOf names the controller of this module whose second queue this one is: it runs where that one does, and operators don't know its name.
+	PartOf string `json:"partOf,omitempty"`
+}
+
+// Key says what a key is: an object of a view (Group empty), a value of a path in a view's objects, or one key for the controller.
+type Key struct {
+	// View is the index of the view whose objects are keys, or whose values at Path are.
+	View int32 `json:"view"`
+	// Path makes the keys the values at this path (metadata.namespace, spec.nodeName, …), not the objects.
+	Path string `json:"path,omitempty"`
+	// Single makes one key of the controller, synced every Period (nanoseconds) and when a loud view changes.
+	Single bool  `json:"single,omitempty"`
+	Period int64 `json:"period,omitempty"`
+}
+
+// Resource names an API resource: group, version, plural.
+type Resource struct {
+	Group   string `json:"group,omitempty"`
+	Version string `json:"version"`
+	Name    string `json:"name"`
+}
+
+// String gives "apps/v1/replicasets", and "v1/pods" for the core group.
+func (r Resource) String() string {
+	if r.Group == "" {
+		return r.Version + "/" + r.Name
+	}
+	return r.Group + "/" + r.Version + "/" + r.Name
+}
+
+// ParseResource reads what [Resource.String] gives; false for anything else.
+func ParseResource(s string) (Resource, bool) {
+	first, rest, ok := strings.Cut(s, "/")
+	if !ok {
+		return Resource{}, false
+	}
+	r := Resource{Version: first, Name: rest}
+	if version, name, ok := strings.Cut(rest, "/"); ok {
+		r = Resource{Group: first, Version: version, Name: name}
+	}
+	return r, r.Version != "" && r.Name != "" && !strings.Contains(r.Name, "/")
+}
+
+// View is one read: which objects of a resource a key's snapshot holds, with which fields, and which of their events wake the key.
+//
+// All views of one controller on one resource share one projection: the union of their fields.
+type View struct {
+	Name     string   `json:"name"`
+	Resource Resource `json:"resource"`
+	// Fields are the paths kept of each object, such as "metadata.labels" or "status.conditions.type"; a path keeps all below it. Paths run through lists.
+	Fields []string `json:"fields"`
+	// Where chooses the objects; none means all of them. The conditions of a lazy view hold as well as what the plugin asks for.
+	Where *Condition `json:"where,omitempty"`
+	// Guard is a condition on earlier views alone; while it doesn't hold the view is empty and wakes nobody.
+	Guard *Condition `json:"guard,omitempty"`
+	// Lazy delivers the view only when the plugin asks for it in the middle of a sync.
+	Lazy bool `json:"lazy,omitempty"`
+	// AskBy names paths by whose values a lazy view is asked often: an index is kept for each.
+	AskBy []string `json:"askBy,omitempty"`
+	// Count delivers the number of objects, capped at this, in place of the objects; 1 means: is there one.
+	Count int32 `json:"count,omitempty"`
+	// Quiet names paths whose changes wake nobody; "*" is the whole view.
+	Quiet []string `json:"quiet,omitempty"`
+	// QuietOn names kinds of events that wake nobody: QuietAdd, QuietUpdate, QuietDelete, QuietStart, QuietOwn.
+	QuietOn []string `json:"quietOn,omitempty"`
+	// Batch delays the wake-ups of this view, in nanoseconds, so that many become one.
+	Batch int64 `json:"batch,omitempty"`
+}
+
+// The kinds of events a view can be quiet on.
+const (
+	QuietAdd    = "add"
+	QuietUpdate = "update"
+	QuietDelete = "delete"
+	QuietStart  = "start" // the objects found when the informer starts
+	QuietOwn    = "own"   // the echo of this controller's own writes
+)
+
+// Condition is a tree of tests on an object of a view. Exactly one of All, Any, Each and Op is set.
+type Condition struct {
+	All []Condition `json:"all,omitempty"`
+	Any []Condition `json:"any,omitempty"`
+	// Each holds where one element of the list at Path satisfies Where; the paths in Where start at the element.
+	Each  bool       `json:"each,omitempty"`
+	Where *Condition `json:"where,omitempty"`
+
+	// Path leads to values in the object: a dotted JSON path that runs through lists (any element), with map keys in brackets
+	// (metadata.labels[a.b/c]). Derived: controller.uid (the controlling owner's UID), owners.uid.
+	// In a guard, View and Path name an earlier view and a path in it; OpExists with an empty path asks whether the view holds any object.
+	Path string `json:"path,omitempty"`
+	Op   string `json:"op,omitempty"`
+	Not  bool   `json:"not,omitempty"`
+	// Values are the constants of OpIn: strings as they are, numbers in decimal, "true", "false".
+	Values []string `json:"values,omitempty"`
+	// View is the earlier view that OpJoin and OpSelected compare with, FromKey for the key itself.
+	View int32 `json:"view,omitempty"`
+	// ViewPath is the path in View: of the values for OpJoin, of a label selector (or a map of labels) for OpSelected.
+	// For FromKey it is "namespace", "name" or "value".
+	ViewPath string `json:"viewPath,omitempty"`
+}
+
+// FromKey stands for the key in Condition.View.
+const FromKey = -1
+
+// The tests of a Condition.
+const (
+	OpIn       = "in"       // a value at Path is one of Values
+	OpExists   = "exists"   // there is a value at Path
+	OpJoin     = "join"     // a value at Path equals one at ViewPath in an object of View
+	OpSelected = "selected" // the labels at Path (metadata.labels when empty) match the selector at ViewPath in an object of View
+)
+
+// Write is one right: these verbs on a resource or one of its subresources.
+type Write struct {
+	Resource    Resource `json:"resource"`
+	Subresource string   `json:"subresource,omitempty"`
+	Verbs       []string `json:"verbs"`
+}
+
+// Rate multiplies the request rate and burst that the operator has configured; 0 means 1.
+type Rate struct {
+	QPS   int32 `json:"qps,omitempty"`
+	Burst int32 `json:"burst,omitempty"`
+}
+
+// Backoff is how failed keys are held back. Zero values mean upstream's defaults: 5 ms doubling to 1000 s, for ever.
+type Backoff struct {
+	Base    int64 `json:"base,omitempty"` // nanoseconds
+	Max     int64 `json:"max,omitempty"`  // nanoseconds
+	Retries int32 `json:"retries,omitempty"`
+}

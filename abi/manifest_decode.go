@@ -1,0 +1,118 @@
+//go:build !wasm && !tinygo.wasm
+
+package abi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+)
+
+// DecodeManifest reads a manifest strictly: an unknown member is an error that says where it stands. Guests are built without it.
+func DecodeManifest(b []byte) (*Manifest, error) {
+	if len(b) > ManifestMax {
+		return nil, fmt.Errorf("manifest: %d bytes, the limit is %d", len(b), ManifestMax)
+	}
+	m := &Manifest{}
+	if err := unknown(b, reflect.TypeOf(*m)); err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if err := d.Decode(m); err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("manifest: something follows the JSON object")
+	}
+	return m, m.validate()
+}
+
+// What a manifest may ask for: each series of a metric, each worker takes the host's memory.
+const (
+	metricsMax = 200
+	seriesMax  = 10_000 // of a metric, those by the key or a namespace counted once
+	bucketsMax = 100
+	workersMax = 1000
+	paceMax    = 60_000_000_000 // nanoseconds
+)
+
+func (m *Manifest) validate() error {
+	if m.Name == "" {
+		return fmt.Errorf("manifest: name is empty")
+	}
+	if len(m.Controllers) == 0 {
+		return fmt.Errorf("manifest of %s: no controllers", m.Name)
+	}
+	if len(m.Metrics) > metricsMax {
+		return fmt.Errorf("manifest of %s: %d metrics, the limit is %d", m.Name, len(m.Metrics), metricsMax)
+	}
+	for i, x := range m.Metrics {
+		if err := x.bounded(); err != nil {
+			return fmt.Errorf("manifest of %s: metrics[%d].%w", m.Name, i, err)
+		}
+		switch x.Type {
+		case MetricCounter, MetricGauge, MetricSum, MetricHistogram:
+		case MetricStale, MetricCodes, MetricCodeSeconds:
+			if len(x.Labels) > 0 {
+				return fmt.Errorf("manifest of %s: metrics[%d].labels: a %s metric has those that the host gives it", m.Name, i, x.Type)
+			}
+		default:
+			return fmt.Errorf("manifest of %s: metrics[%d].type: %q; there are counter, gauge, sum, histogram, stale, codes, codeSeconds", m.Name, i, x.Type)
+		}
+		if x.Name == "" {
+			return fmt.Errorf("manifest of %s: metrics[%d]: name is empty", m.Name, i)
+		}
+		for j, l := range x.Labels {
+			switch l.From {
+			case "", LabelKeyNamespace, LabelKeyName, LabelNamespace:
+			default:
+				return fmt.Errorf("manifest of %s: metrics[%d].labels[%d].from: %q; there are %s, %s, %s", m.Name, i, j, l.From, LabelKeyNamespace, LabelKeyName, LabelNamespace)
+			}
+			if (l.From == "") == (len(l.Values) == 0) {
+				return fmt.Errorf("manifest of %s: metrics[%d].labels[%d]: wants values, or from", m.Name, i, j)
+			}
+		}
+	}
+	for i, c := range m.Controllers {
+		if c.Name == "" {
+			return fmt.Errorf("manifest of %s: controllers[%d]: name is empty", m.Name, i)
+		}
+		if c.Workers < 0 || c.Workers > workersMax {
+			return fmt.Errorf("manifest of %s: controller %s: workers: %d, must be from 0 to %d", m.Name, c.Name, c.Workers, workersMax)
+		}
+		if c.Rate.QPS < 0 || c.Rate.Burst < 0 {
+			return fmt.Errorf("manifest of %s: controller %s: rate: %d and %d: a factor is at least 1", m.Name, c.Name, c.Rate.QPS, c.Rate.Burst)
+		}
+		if c.Pace < 0 || c.Pace > paceMax {
+			return fmt.Errorf("manifest of %s: controller %s: pace: %d ns, must be from 0 to %d", m.Name, c.Name, c.Pace, int64(paceMax))
+		}
+		if len(c.Views) == 0 {
+			return fmt.Errorf("manifest of %s: controller %s: no views: a controller needs at least its key's", m.Name, c.Name)
+		}
+	}
+	return nil
+}
+
+// bounded tells whether a metric has few enough series, and whether Prometheus's client takes it without panicking.
+func (x *Metric) bounded() error {
+	series := 1
+	for i, l := range x.Labels {
+		if l.Name == "" || l.Name == "le" || l.Name == "quantile" {
+			return fmt.Errorf("labels[%d].name: %q is not allowed", i, l.Name)
+		}
+		if series *= max(len(l.Values), 1); series > seriesMax {
+			return fmt.Errorf("labels: more than %d series: declare fewer values", seriesMax)
+		}
+	}
+	if len(x.Buckets) > bucketsMax {
+		return fmt.Errorf("buckets: %d, the limit is %d", len(x.Buckets), bucketsMax)
+	}
+	for i := 1; i < len(x.Buckets); i++ {
+		if x.Buckets[i] <= x.Buckets[i-1] {
+			return fmt.Errorf("buckets[%d]: %v is not more than the one before it, %v", i, x.Buckets[i], x.Buckets[i-1])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,343 @@
+package wire
+
+import "unicode/utf8"
+
+// maxSkip is how deep a value may nest that is kept as it is.
+const maxSkip = 256
+
+// reader reads JSON tokens.
+type reader struct {
+	decoder
+	b []byte
+	i int
+}
+
+// space skips white space and gives the byte behind it, 0 at the end.
+func (r *reader) space() byte {
+	for r.i < len(r.b) {
+		switch c := r.b[r.i]; c {
+		case ' ', '\t', '\n', '\r':
+			r.i++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (r *reader) word(w string) Error {
+	if len(r.b)-r.i < len(w) || text(r.b[r.i:r.i+len(w)]) != w {
+		return ErrJSON
+	}
+	r.i += len(w)
+	return 0
+}
+
+// members calls do for each member of the object at hand, standing at its value; start is where the member's name begins.
+func (r *reader) members(do func(name string, start int) Error) Error {
+	if r.space() != '{' {
+		return ErrJSON
+	}
+	r.i++
+	if r.space() == '}' {
+		r.i++
+		return 0
+	}
+	for {
+		r.space()
+		start := r.i
+		name, e := r.text()
+		if e != 0 {
+			return e
+		}
+		if r.space() != ':' {
+			return ErrJSON
+		}
+		r.i++
+		r.space()
+		if e := do(name, start); e != 0 {
+			return e
+		}
+		switch r.space() {
+		case ',':
+			r.i++
+		case '}':
+			r.i++
+			return 0
+		default:
+			return ErrJSON
+		}
+	}
+}
+
+// text reads a string.
+func (r *reader) text() (string, Error) {
+	if r.i >= len(r.b) || r.b[r.i] != '"' {
+		return "", ErrJSON
+	}
+	r.i++
+	start := r.i
+	for ; r.i < len(r.b); r.i++ {
+		switch c := r.b[r.i]; {
+		case c == '"':
+			s := text(r.b[start:r.i])
+			r.i++
+			return s, 0
+		case c == '\\':
+			return r.escaped(start)
+		case c < ' ':
+			return "", ErrJSON
+		}
+	}
+	return "", ErrTruncated
+}
+
+// escaped goes on with a string at its first backslash.
+func (r *reader) escaped(start int) (string, Error) {
+	s := append([]byte(nil), r.b[start:r.i]...)
+	for r.i < len(r.b) {
+		c := r.b[r.i]
+		r.i++
+		switch {
+		case c == '"':
+			return text(s), 0
+		case c < ' ':
+			return "", ErrJSON
+		case c != '\\':
+			s = append(s, c)
+			continue
+		}
+		if r.i >= len(r.b) {
+			break
+		}
+		c = r.b[r.i]
+		r.i++
+		switch c {
+		case '"', '\\', '/':
+			s = append(s, c)
+		case 'b':
+			s = append(s, '\b')
+		case 'f':
+			s = append(s, '\f')
+		case 'n':
+			s = append(s, '\n')
+		case 'r':
+			s = append(s, '\r')
+		case 't':
+			s = append(s, '\t')
+		case 'u':
+			v, ok := r.hex()
+			if !ok {
+				return "", ErrJSON
+			}
+			if v >= 0xd800 && v < 0xe000 {
+				v = r.surrogate(v)
+			}
+			s = utf8.AppendRune(s, v)
+		default:
+			return "", ErrJSON
+		}
+	}
+	return "", ErrTruncated
+}
+
+// surrogate reads the second half of a pair; a half alone is no character.
+func (r *reader) surrogate(high rune) rune {
+	at := r.i
+	if high < 0xdc00 && r.word(`\u`) == 0 {
+		if low, ok := r.hex(); ok && low >= 0xdc00 && low < 0xe000 {
+			return (high-0xd800)<<10 | (low - 0xdc00) + 0x10000
+		}
+	}
+	r.i = at
+	return utf8.RuneError
+}
+
+func (r *reader) hex() (v rune, ok bool) {
+	if len(r.b)-r.i < 4 {
+		return 0, false
+	}
+	for range 4 {
+		c := r.b[r.i]
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		v = v<<4 | rune(c)
+		r.i++
+	}
+	return v, true
+}
+
+// number reads a number and gives its text.
+func (r *reader) number() (string, Error) {
+	start := r.i
+	if r.at('-') {
+		r.i++
+	}
+	zero := r.at('0')
+	if n := r.digits(); n == 0 || zero && n > 1 {
+		return "", ErrJSON
+	}
+	if r.at('.') {
+		r.i++
+		if r.digits() == 0 {
+			return "", ErrJSON
+		}
+	}
+	if r.at('e') || r.at('E') {
+		r.i++
+		if r.at('+') || r.at('-') {
+			r.i++
+		}
+		if r.digits() == 0 {
+			return "", ErrJSON
+		}
+	}
+	return text(r.b[start:r.i]), 0
+}
+
+func (r *reader) at(c byte) bool { return r.i < len(r.b) && r.b[r.i] == c }
+
+func (r *reader) digits() (n int) {
+	for ; r.i < len(r.b) && r.b[r.i] >= '0' && r.b[r.i] <= '9'; r.i++ {
+		n++
+	}
+	return n
+}
+
+func (r *reader) textOrNumber(c byte) (string, Error) {
+	if c == '"' {
+		return r.text()
+	}
+	return r.number()
+}
+
+// integer reads an integer of so many bits.
+func (r *reader) integer(bits uint) (int64, Error) {
+	s, e := r.number()
+	if e != 0 {
+		return 0, e
+	}
+	limit := uint64(1)<<(bits-1) - 1
+	negative := s[0] == '-'
+	if negative {
+		s = s[1:]
+		limit++
+	}
+	var v uint64
+	for i := range len(s) {
+		d := uint64(s[i] - '0')
+		if d > 9 || v > (limit-d)/10 {
+			return 0, ErrNumber
+		}
+		v = v*10 + d
+	}
+	if negative {
+		return -int64(v), 0
+	}
+	return int64(v), 0
+}
+
+// float reads a number of up to 15 digits exactly, others nearly.
+func (r *reader) float() (float64, Error) {
+	s, e := r.number()
+	if e != 0 {
+		return 0, e
+	}
+	var mantissa float64
+	exponent, behind, i := 0, false, 0
+	if s[0] == '-' {
+		i++
+	}
+	for ; i < len(s) && s[i] != 'e' && s[i] != 'E'; i++ {
+		if s[i] == '.' {
+			behind = true
+			continue
+		}
+		mantissa = mantissa*10 + float64(s[i]-'0')
+		if behind {
+			exponent--
+		}
+	}
+	if i < len(s) {
+		n, negative := 0, false
+		for _, c := range []byte(s[i+1:]) {
+			if c == '-' {
+				negative = true
+			} else if c != '+' && n < 10000 {
+				n = n*10 + int(c-'0')
+			}
+		}
+		if negative {
+			n = -n
+		}
+		exponent += n
+	}
+	p := 1.0
+	for k := exponent; k != 0 && p < 1e308 && mantissa != 0; {
+		if k > 0 {
+			k--
+		} else {
+			k++
+		}
+		p *= 10
+	}
+	if exponent < 0 {
+		mantissa /= p
+	} else {
+		mantissa *= p
+	}
+	if s[0] == '-' {
+		mantissa = -mantissa
+	}
+	return mantissa, 0
+}
+
+// skip passes over a value of any kind.
+func (r *reader) skip(depth int) Error {
+	if depth == 0 {
+		return ErrDepth
+	}
+	switch c := r.space(); c {
+	case '"':
+		_, e := r.text()
+		return e
+	case '{':
+		return r.members(func(string, int) Error { return r.skip(depth - 1) })
+	case '[':
+		r.i++
+		if r.space() == ']' {
+			r.i++
+			return 0
+		}
+		for {
+			if e := r.skip(depth - 1); e != 0 {
+				return e
+			}
+			switch r.space() {
+			case ',':
+				r.i++
+			case ']':
+				r.i++
+				return 0
+			default:
+				return ErrJSON
+			}
+		}
+	case 't':
+		return r.word("true")
+	case 'f':
+		return r.word("false")
+	case 'n':
+		return r.word("null")
+	}
+	_, e := r.number()
+	return e
+}

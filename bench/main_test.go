@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/bench/figure"
+	"github.com/windlass-dev/windlass/bench/report"
+)
+
+// What goes wrong says what to do, before anything is started.
+func TestErrors(t *testing.T) {
+	for want, args := range map[string][]string{
+		`no scenario "fly": see -list`:  {"-scenarios", "scale, fly"},
+		`unexpected argument "scale"`:   {"scale"},
+		"-pairs 0":                      {"-pairs", "0"},
+		"-from: open /nowhere.json: no": {"-from", "/nowhere.json"},
+	} {
+		if err := run(t.Context(), args, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", args, err, want)
+		}
+	}
+}
+
+// -list names every scenario of the form; -scenarios chooses in the order given.
+func TestChoose(t *testing.T) {
+	var short, full bytes.Buffer
+	for out, args := range map[*bytes.Buffer][]string{&short: {"-list"}, &full: {"-list", "-full"}} {
+		if err := run(t.Context(), args, out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(full.String(), "growth-100000") || strings.Contains(short.String(), "growth") || !strings.Contains(short.String(), "4 Deployments 0 → 50 → 0") {
+		t.Errorf("short:\n%s\nfull:\n%s", &short, &full)
+	}
+	all, err := choose("scale, idle-empty", false)
+	if err != nil || len(all) != 2 || all[0].Name != "scale" || all[1].Name != "idle-empty" {
+		t.Errorf("got %v, %v", all, err)
+	}
+}
+
+// What -raw has kept, -from reports again.
+func TestFrom(t *testing.T) {
+	dir := t.TempDir()
+	raw := filepath.Join(dir, "raw.json")
+	b, err := json.Marshal(report.Report{Scenarios: []report.Scenario{{Name: "scale", Title: "some work", Native: []figure.Set{{figure.CPU: 2}}, Windlass: []figure.Set{{figure.CPU: 1}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(raw, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-from", raw, "-results", dir}, &out); err != nil {
+		t.Fatal(err)
+	}
+	results, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "scale: some work") || !strings.Contains(string(results), "| scale: CPU | 0.50 | 1.00 | holds |") {
+		t.Errorf("%s\n%s", &out, results)
+	}
+}
+
+// A summary of a profile has what tells something, shortened, with its share.
+func TestSummary(t *testing.T) {
+	got := summary([]byte(`Duration: 25.54s, Total samples = 1.25s ( 4.89%)
+      flat  flat%   sum%        cum   cum%
+         0     0%     0%      0.30s 24.00%  sync.(*WaitGroup).Go.func1
+         0     0%     0%      0.24s 19.20%  github.com/windlass-dev/windlass/host/controller.(*worker).next
+         0     0%     0%      0.21s 16.80%  github.com/windlass-dev/windlass/host/controller.(*worker).sync
+         0     0%     0%      0.19s 15.20%  github.com/windlass-dev/windlass/host/manager.(*router).OnEvent
+     0.08s  6.40%  9.60%      0.08s  6.40%  runtime._ExternalCode
+     0.01s  0.80%  9.60%      0.07s  5.60%  golang.org/x/net/http2.(*ClientConn).readLoop (inline)
+     0.01s  0.80%  9.60%      0.07s  5.50%  github.com/windlass-dev/windlass/host/views.(*Plan).walk
+`), 3)
+	want := " 16.80%  host/controller.(*worker).sync\n  6.40%  runtime._ExternalCode\n  5.60%  http2.(*ClientConn).readLoop\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

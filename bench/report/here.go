@@ -1,0 +1,84 @@
+package report
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// Setting is where, when and how was measured.
+type Setting struct {
+	Time        time.Time
+	Cores       int
+	CPU         string
+	Memory      int64 // bytes
+	System      string
+	Native      string
+	Windlass    string // with its commit
+	Go          string
+	Pairs       int
+	Full        bool
+	QPS         int
+	Controllers []string
+	Load        float64 // the machine's, before
+}
+
+// Here describes the machine and the programs.
+func Here(ctx context.Context) (Setting, error) {
+	s := Setting{Time: time.Now().UTC(), Cores: runtime.NumCPU(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	s.CPU, _ = field("/proc/cpuinfo", "model name")
+	memory, err := field("/proc/meminfo", "MemTotal")
+	if err != nil {
+		return s, err
+	}
+	kib, err := strconv.ParseInt(strings.TrimSuffix(memory, " kB"), 10, 64)
+	if err != nil {
+		return s, fmt.Errorf("/proc/meminfo: %w", err)
+	}
+	s.Memory = kib << 10
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		first, _, _ := strings.Cut(string(load), " ")
+		s.Load, _ = strconv.ParseFloat(first, 64)
+	}
+	out, err := exec.CommandContext(ctx, cluster.Binary(), "kube-controller-manager", "--", "--version").Output()
+	if err != nil {
+		return s, fmt.Errorf("%s: %w: run make devcluster", cluster.Binary(), err)
+	}
+	s.Native = strings.TrimPrefix(strings.TrimSpace(string(out)), "Kubernetes ")
+	windlass := filepath.Join(filepath.Dir(cluster.Binary()), "windlass")
+	if out, err = exec.CommandContext(ctx, windlass, "version").Output(); err != nil {
+		return s, fmt.Errorf("%s: %w: run make build", windlass, err)
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	s.Windlass = strings.TrimSpace(strings.TrimPrefix(first, "windlass"))
+	// A program that is built within the repository knows no version but "(devel)".
+	if commit, err := exec.CommandContext(ctx, "git", "-C", filepath.Dir(windlass), "rev-parse", "--short=12", "HEAD").Output(); err == nil {
+		s.Windlass += " at commit " + strings.TrimSpace(string(commit))
+	}
+	return s, nil
+}
+
+// field gives the first value of a name in a file of /proc.
+func field(path, name string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if n, v, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(n) == name {
+			return strings.TrimSpace(v), nil
+		}
+	}
+	return "", fmt.Errorf("%s has no %s", path, name)
+}

@@ -1,0 +1,39 @@
+package scenario
+
+import (
+	"context"
+	"time"
+)
+
+// restFor is how long an idle manager is looked at.
+func restFor(full bool) time.Duration {
+	if full {
+		return 30 * time.Second
+	}
+	return 4 * time.Second
+}
+
+// stay does nothing for a while.
+func stay(ctx context.Context, w *World) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(restFor(w.Full)):
+		return nil
+	}
+}
+
+// calm lets what a start has left over pass.
+func calm(ctx context.Context, w *World) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Duration(w.Size(5, 2)) * time.Second):
+		return nil
+	}
+}
+
+var (
+	startEmpty = &Scenario{Name: "start-empty", Base: empty, Start: true, Title: title("start to first sync, empty cluster")}
+	idleEmpty  = &Scenario{Name: "idle-empty", Base: empty, Title: title("idle, empty cluster"), Setup: calm, Act: stay}
+)

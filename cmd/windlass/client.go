@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/host/record"
+)
+
+// server is a running windlass that commands ask. There is no other way from a command to a windlass.
+type server struct {
+	address string
+	credentials
+	client func() (*http.Client, error)
+}
+
+// serverFlags gives a command the flags that say which windlass it asks.
+func serverFlags(c *cobra.Command) *server {
+	s := newServer("")
+	s.address = "127.0.0.1:10257"
+	c.Flags().Var((*serverAddress)(&s.address), "server", "host:port of the windlass that is asked")
+	s.credentials.addFlags(c.Flags())
+	return s
+}
+
+// serverAddress is host:port, which may be written as a URL.
+type serverAddress string
+
+func (a *serverAddress) String() string { return string(*a) }
+
+func (a *serverAddress) Type() string { return "string" }
+
+func (a *serverAddress) Set(text string) error {
+	rest := strings.TrimSuffix(strings.TrimPrefix(text, "https://"), "/")
+	if host, port, err := net.SplitHostPort(rest); err != nil || host == "" || port == "" || strings.Contains(rest, "/") {
+		return errors.New("say host:port: a windlass serves HTTPS there")
+	}
+	*a = serverAddress(rest)
+	return nil
+}
+
+func newServer(address string) *server {
+	s := &server{address: address}
+	s.client = sync.OnceValues(func() (*http.Client, error) { return s.credentials.client(s.address) })
+	return s
+}
+
+// unreachableError is that of a windlass that doesn't answer at all, or isn't known to be one.
+type unreachableError struct{ err error }
+
+func (e *unreachableError) Error() string {
+	return e.err.Error()
+}
+
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// statusError is an answer that isn't 200.
+type statusError struct {
+	server string
+	code   int
+	text   string // the first KiB of what it says
+}
+
+func (e *statusError) Error() string {
+	switch {
+	case e.text == "":
+		return fmt.Sprintf("%s: %d %s", e.server, e.code, http.StatusText(e.code))
+	case e.code == http.StatusUnauthorized:
+		return fmt.Sprintf("%s: 401 %s: ask as a user of the cluster, with --kubeconfig, --token-file or --client-certificate", e.server, e.text)
+	}
+	return fmt.Sprintf("%s: %s", e.server, e.text)
+}
+
+// do asks with the user's credentials. An error is that nobody answered.
+func (s *server) do(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+	u := url.URL{Scheme: "https", Host: s.address, Path: path, RawQuery: query.Encode()}
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("--server %q: %w", s.address, err)
+	}
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return nil, &unreachableError{s.explain(s.address, err)}
+	}
+	return answer, nil
+}
+
+// ask gives the whole answer, which must be 200 and not larger than the largest recording.
+func (s *server) ask(ctx context.Context, method, path string, query url.Values) ([]byte, error) {
+	answer, err := s.do(ctx, method, path, query)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, record.FileMax+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", s.address, err)
+	case answer.StatusCode != http.StatusOK:
+		return nil, &statusError{s.address, answer.StatusCode, strings.TrimSpace(string(b[:min(len(b), 1024)]))}
+	case len(b) > record.FileMax:
+		return nil, fmt.Errorf("%s: an answer of more than 1 GiB", s.address)
+	}
+	return b, nil
+}
+
+func (s *server) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	return s.ask(ctx, http.MethodGet, path, query)
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/record"
+)
+
+// askMost is how long a shell waits for a windlass to tell its names.
+const askMost = 500 * time.Millisecond
+
+// words are what a shell offers.
+type words func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
+
+// outputs are the values of --output, by command. A test has each of them.
+var outputs = map[string][]string{
+	"get controllers": {"wide", "yaml", "json", "name"},
+	"get plugins":     {"wide", "yaml", "json", "name"},
+	"get swaps":       {"wide", "yaml", "json"},
+	"get keys":        {"wide", "yaml", "json"},
+	"get syncs":       {"wide", "yaml", "json"},
+	"get differences": {"wide", "yaml", "json"},
+	"status":          {"yaml", "json"},
+	"plugin inspect":  {"yaml", "json"},
+	"explain":         {"text", "yaml", "json"},
+	"replay":          {"text", "yaml", "json"},
+}
+
+// complete tells a shell of all commands what may be typed: their arguments and their flags' values.
+func complete(root *cobra.Command) {
+	arguments := map[string]words{
+		"record":         first(controllers),
+		"release":        first(controllers),
+		"rbac":           all(builtinPlugins),
+		"replay":         first(files(strings.TrimPrefix(record.Extension, "."))),
+		"plugin inspect": first(modules),
+		"plugin push":    first(modules),
+	}
+	flags := map[string]words{
+		"config":                     files("yaml", "yml", "json"),
+		"controller":                 controllers,
+		"controllers":                enabled,
+		"plugin":                     modules,
+		"plugin-folder":              folders,
+		"engine":                     some("compiler", "interpreter"),
+		"sort":                       some("syncs", "time", "queue", "errors", "name"),
+		"logging-format":             some("text", "json"),
+		"tls-min-version":            some("VersionTLS12", "VersionTLS13"),
+		"leader-elect-resource-lock": some("leases"),
+		"key":                        files("pub", "key", "pem"),
+		"ca-file":                    files("crt", "pem"),
+		"server":                     nothing,
+		"user":                       nothing,
+		"namespace":                  nothing,
+		"v":                          some("0", "1", "2", "4", "6"),
+	}
+	walk(root, func(path string, c *cobra.Command) {
+		if c.Name() == "help" || strings.HasPrefix(path, "completion") {
+			return
+		}
+		if f := arguments[path]; f != nil {
+			c.ValidArgsFunction = f
+		} else if !c.HasSubCommands() && c.ValidArgsFunction == nil {
+			c.ValidArgsFunction = nothing
+		}
+		if o := outputs[path]; o != nil {
+			register(c, "output", some(o...))
+		}
+		for name, f := range flags {
+			if name == "key" && !strings.HasPrefix(path, "plugin ") { // elsewhere it is one that is synced
+				f = nothing
+			}
+			register(c, name, f)
+		}
+	})
+}
+
+// walk calls f for each command with its path without the program's name.
+func walk(c *cobra.Command, f func(path string, c *cobra.Command)) {
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	f(path, c)
+	for _, x := range c.Commands() {
+		walk(x, f)
+	}
+}
+
+func register(c *cobra.Command, flag string, f words) {
+	if c.Flags().Lookup(flag) == nil {
+		return
+	}
+	_ = c.RegisterFlagCompletionFunc(flag, f) // an error says that it was done before
+}
+
+func nothing(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+func some(all ...string) words {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return beginning(all, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func files(suffixes ...string) words {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return suffixes, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// first is f for the first argument, and nothing for others.
+func first(f words) words {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nothing(cmd, args, typed)
+		}
+		return f(cmd, args, typed)
+	}
+}
+
+// all is f for each argument, without those that are there already.
+func all(f words) words {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		found, directive := f(cmd, args, typed)
+		return slices.DeleteFunc(found, func(w string) bool {
+			name, _, _ := strings.Cut(w, "\t")
+			return slices.Contains(args, name)
+		}), directive
+	}
+}
+
+// beginning gives those that begin with what was typed, descriptions behind a tab aside.
+func beginning(all []string, typed string) (out []string) {
+	for _, w := range all {
+		if strings.HasPrefix(w, typed) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// controllers are those of the windlass that --server names, or if it doesn't answer the built-in ones.
+func controllers(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if s := running(cmd); s != nil {
+		for _, c := range s.Controllers {
+			names = append(names, c.Name+"\t"+c.State+", of plugin "+c.Plugin)
+		}
+	} else {
+		names = builtinControllers()
+	}
+	return beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
+}
+
+// running is what a windlass says of itself, nil if it doesn't within a moment.
+func running(cmd *cobra.Command) *manager.Status {
+	s := serverOf(cmd)
+	if s == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), askMost)
+	defer cancel()
+	status, err := s.status(ctx)
+	if err != nil {
+		return nil
+	}
+	return status
+}
+
+// eachBuiltin calls f for each built-in plugin.
+func eachBuiltin(f func(p plugins.Found)) {
+	found, _ := plugins.Find(context.Background(), plugins.Builtin{})
+	for _, p := range found {
+		f(p)
+	}
+}
+
+func builtinControllers() (names []string) {
+	eachBuiltin(func(p plugins.Found) {
+		for _, c := range p.Manifest.Controllers {
+			names = append(names, c.Name+"\t"+described(p.Manifest))
+		}
+	})
+	slices.Sort(names)
+	return names
+}
+
+func builtinPlugins(_ *cobra.Command, _ []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+	eachBuiltin(func(p plugins.Found) { names = append(names, p.Name+"\t"+described(p.Manifest)) })
+	slices.Sort(names)
+	return beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
+}
+
+// described is a manifest's description, of which a shell shows one line.
+func described(m *abi.Manifest) string {
+	text, _, _ := strings.Cut(m.Description, "\n")
+	return line(text, lineMax)
+}
+
+// modules are the built-in ones as "builtin:NAME", and files: as soon as what was typed can't be the former.
+func modules(cmd *cobra.Command, _ []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+	const prefix = plugins.OriginBuiltin + ":"
+	if !strings.HasPrefix(prefix, typed) && !strings.HasPrefix(typed, prefix) {
+		return []string{"wasm"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	eachBuiltin(func(p plugins.Found) { names = append(names, prefix+p.Name+"\t"+described(p.Manifest)) })
+	slices.Sort(names)
+	return beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
+}
+
+// enabled completes the last entry of an enablement list.
+func enabled(_ *cobra.Command, _ []string, typed string) (out []string, _ cobra.ShellCompDirective) {
+	before, last := "", typed
+	if i := strings.LastIndexByte(typed, ','); i >= 0 {
+		before, last = typed[:i+1], typed[i+1:]
+	}
+	names := []string{"*\tall that are on by default"}
+	known := builtinControllers()
+	for _, w := range known {
+		name, what, _ := strings.Cut(w, "\t")
+		names = append(names, w, "-"+name+"\toff: "+what)
+	}
+	for _, w := range beginning(names, last) {
+		out = append(out, before+w)
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// serverOf is the windlass that a command would ask, nil for one that asks none.
+func serverOf(cmd *cobra.Command) *server {
+	if cmd.Flags().Lookup("server") == nil {
+		return nil
+	}
+	like := &cobra.Command{}
+	s := serverFlags(like)
+	like.Flags().VisitAll(func(f *pflag.Flag) {
+		if given := cmd.Flags().Lookup(f.Name); given != nil && given.Changed {
+			_ = f.Value.Set(given.Value.String()) // it was taken once
+		}
+	})
+	return s
+}

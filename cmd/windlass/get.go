@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/manager"
+)
+
+func getCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "get",
+		Short: "Show what runs in a windlass",
+		Example: `  windlass get controllers
+  windlass get keys --controller deployment
+  windlass get syncs --key default/web -o wide`,
+	}
+	c.AddCommand(
+		getter("controllers", "controller", "The controllers: their state, their queues, their syncs and what is wrong with them", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
+			var s manager.Status
+			err := json.Unmarshal(b, &s)
+			return s.Controllers, controllersTable(&s, wide), err
+		}),
+		getter("plugins", "plugin", "The plugins: their versions and where they come from", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
+			var s manager.Status
+			err := json.Unmarshal(b, &s)
+			return s.Plugins, pluginsTable(&s, wide), err
+		}),
+		getter("swaps", "", "The last replacements of plugins' versions", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
+			var s manager.Status
+			err := json.Unmarshal(b, &s)
+			return s.Swaps, swapsTable(&s, wide), err
+		}),
+		ofKeys(getter("keys", "", "The keys that aren't done: that fail, wait for the cache, or take long", "/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
+			var k manager.Keys
+			err := json.Unmarshal(b, &k)
+			return k.Keys, keysTable(&k, wide), err
+		})),
+		ofKeys(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they did", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
+			var r manager.Recorded
+			err := json.Unmarshal(b, &r)
+			return r.Syncs, syncsTable(&r, wide), err
+		})),
+		ofController(getter("differences", "", "What shadows have answered otherwise", "/windlass/v1/differences", func(b []byte, _ bool) (any, table, error) {
+			var all []controller.Difference
+			err := json.Unmarshal(b, &all)
+			return all, differencesTable(all), err
+		})))
+	return c
+}
+
+// ofController gives a getter the flag that asks for one controller.
+func ofController(c *cobra.Command) *cobra.Command {
+	c.Flags().String("controller", "", "of this controller alone; the -controller at a name's end may be left out")
+	return c
+}
+
+// ofKeys gives a getter the flags that ask for some keys.
+func ofKeys(c *cobra.Command) *cobra.Command {
+	c.Flags().String("key", "", "of this key alone, such as default/web")
+	c.Flags().String("match", "", "of keys with this text in them")
+	c.Flags().Int("limit", 100, "at most so many, up to 1000")
+	return ofController(c)
+}
+
+// query is what those flags ask for.
+func query(c *cobra.Command) url.Values {
+	q := url.Values{}
+	for _, name := range []string{"controller", "key", "match", "limit"} {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed {
+			q.Set(name, f.Value.String())
+		}
+	}
+	return q
+}
+
+// table is what is shown to people: a line of headers, a line for each thing, and what else there is to say.
+type table struct {
+	lines [][]string
+	none  string // is said where there is no line
+	notes []string
+	names []string // for -o name
+}
+
+// getter makes a command that shows what is read at a path. kind is what one of the things is, for those that have names.
+func getter(name, kind, what, path string, read func(b []byte, wide bool) (any, table, error)) *cobra.Command {
+	outputs := []string{"wide", "yaml", "json"}
+	if kind != "" {
+		outputs = append(outputs, "name")
+	}
+	var output string
+	var from *server
+	c := &cobra.Command{
+		Use:   name,
+		Short: what,
+		Example: "  windlass get " + name + "\n" +
+			"  windlass get " + name + " -o json --server windlass.kube-system:10257",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "" && !slices.Contains(outputs, output) {
+				return fmt.Errorf("--output %q: must be %s, or left out", output, strings.Join(outputs, ", "))
+			}
+			b, err := from.get(cmd.Context(), path, query(cmd))
+			if err != nil {
+				return err
+			}
+			all, t, err := read(b, output == "wide")
+			if err != nil {
+				return fmt.Errorf("%s doesn't answer as a windlass of this version does: %w", from.address, err)
+			}
+			switch output {
+			case "json", "yaml":
+				return print(cmd.OutOrStdout(), output, all)
+			case "name":
+				for _, n := range t.names {
+					if _, err := fmt.Fprintln(cmd.OutOrStdout(), n); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			return t.write(cmd.OutOrStdout())
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "one of "+strings.Join(outputs, ", ")+"; a table by default")
+	from = serverFlags(c)
+	return c
+}
+
+func (t table) write(to io.Writer) error {
+	if len(t.lines) > 1 {
+		var all bytes.Buffer
+		w := tabwriter.NewWriter(&all, 0, 0, 3, ' ', 0)
+		for _, l := range t.lines {
+			fmt.Fprintln(w, strings.Join(l, "\t"))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		for l := range strings.Lines(all.String()) {
+			if _, err := fmt.Fprintln(to, strings.TrimRight(l, " \n")); err != nil {
+				return err
+			}
+		}
+	} else if t.none != "" {
+		t.notes = append([]string{t.none}, t.notes...)
+	}
+	for _, n := range t.notes {
+		if _, err := fmt.Fprintln(to, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func brief(digest string) string {
+	digest = strings.TrimPrefix(digest, "sha256:")
+	return digest[:min(len(digest), 12)]
+}
+
+// lineMax is how long a text may be in a table, in characters, where it isn't to be wide.
+const lineMax = 100
+
+// line makes a text from a cluster fit for one line of a terminal: what isn't printable, an escape sequence above all, is shown as what it is.
+func line(s string, most int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		if n == most {
+			return b.String() + "…"
+		}
+		if n++; printable(r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRuneToASCII(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}
+
+// lines is line for a text of several.
+func lines(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || printable(r) {
+			return r
+		}
+		return '�'
+	}, s)
+}
+
+// printable leaves out control characters, and those that turn the direction of text.
+func printable(r rune) bool { return unicode.IsPrint(r) && r != '�' }
+
+func releaseCommand() *cobra.Command {
+	var from *server
+	c := &cobra.Command{
+		Use:   "release CONTROLLER",
+		Short: "End a controller's quarantine",
+		Long:  "End the quarantine of a controller whose plugin kept failing. If it goes on failing, it is set aside again; a new version of the plugin ends a quarantine as well.",
+		Example: `  windlass get controllers
+  windlass release deployment-controller`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := from.ask(cmd.Context(), http.MethodPost, "/windlass/v1/controllers/"+args[0]+"/release", nil); err != nil {
+				return fmt.Errorf("controller %s: %w", args[0], err)
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), args[0]+": released")
+			return err
+		},
+	}
+	from = serverFlags(c)
+	return c
+}

@@ -1,0 +1,90 @@
+// Command windlass is a controller manager whose controllers are sandboxed plugins.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+)
+
+func main() {
+	code := run(arguments(os.Args))
+	klog.Flush()
+	os.Exit(code)
+}
+
+// run does what the arguments say, and gives the exit code.
+func run(args []string) int {
+	ctx, stop := untilSignalled(func() {
+		klog.InfoS("Second signal: exiting at once")
+		klog.Flush()
+		os.Exit(1)
+	})
+	defer stop()
+	root := command()
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		if text := oneLine(err); text != "" {
+			fmt.Fprintln(os.Stderr, "windlass: "+text)
+		}
+		if coded := (*codeError)(nil); errors.As(err, &coded) {
+			return coded.code
+		}
+		return 1
+	}
+	return 0
+}
+
+// untilSignalled gives a context that ends with the first SIGINT or SIGTERM; second is called at the next one.
+func untilSignalled(second func()) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		klog.InfoS("Stopping", "signal", s.String())
+		cancel()
+		<-signals
+		second()
+	}()
+	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+// oneLine makes a joined error fit for one line of a log.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "windlass",
+		Short: "A controller manager whose controllers are sandboxed plugins",
+		Long: `Windlass is a kube-controller-manager whose controllers are WebAssembly plugins. The host owns the caches, the work queues and the writes to the API server;
+a plugin is called with a key and a snapshot of the cache, in a sandbox, and answers with the mutations it wants.`,
+		Example: `  windlass run --kubeconfig ~/.kube/config
+  windlass status
+  windlass get controllers
+  source <(windlass completion bash)`,
+		SilenceUsage:  true, // an unreachable server is no reason to explain flags
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
+	})
+	all := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(all)
+	for _, name := range []string{"v", "vmodule"} {
+		root.PersistentFlags().AddGoFlag(all.Lookup(name))
+	}
+	root.AddCommand(runCommand(), pluginCommand(), recordCommand(), replayCommand(), explainCommand(), getCommand(), releaseCommand(), rbacCommand(), versionCommand())
+	root.AddCommand(statusCommand(), topCommand(), consoleCommand())
+	helpful(root)
+	complete(root)
+	return root
+}

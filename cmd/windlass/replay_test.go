@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/record"
+)
+
+// absent is a recording of one sync, of a deployment that is gone: nothing was to be done.
+func absent(t *testing.T) *record.File {
+	t.Helper()
+	p, err := plugins.Named("builtin:deployment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := plugins.Inspect(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "shop", Name: "web"}, Now: 1}
+	for n := range i.Manifest.Controllers[0].Views {
+		r.Views = append(r.Views, abi.ViewData{View: int32(n)})
+	}
+	return &record.File{Controller: "deployment-controller", Saved: time.Now(), Sources: []record.Source{{Plugin: "deployment", Digest: p.Digest, Origin: p.String(), Manifest: i.Manifest}},
+		Syncs: []record.Sync{{Key: r.Key, Start: time.Now(), Result: "ok", Request: abi.AppendRequest(nil, r), Answer: abi.AppendResponse(nil, &abi.SyncResponse{KeepState: true}), Answered: true}}}
+}
+
+func write(t *testing.T, f *record.File) string {
+	t.Helper()
+	b, err := f.Append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x"+record.Extension)
+	if err := record.WriteFile(path, b); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return 0
+}
+
+// The exit code of replay is 0 where all is the same, 1 where something differs, 2 where it can't be told.
+func TestReplay(t *testing.T) {
+	same := write(t, absent(t))
+	f := absent(t)
+	f.Syncs[0].Answer = abi.AppendResponse(nil, &abi.SyncResponse{KeepState: true, Effects: []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/pods", Namespace: "shop", Name: "web-1", UID: "7"}}})
+	different := write(t, f)
+	f = absent(t)
+	f.Sources[0].Digest = "sha256:00"
+	unknown := write(t, f)
+	b, err := os.ReadFile(same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := filepath.Join(t.TempDir(), "short")
+	if err := os.WriteFile(short, b[:len(b)-3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args           []string
+		code           int
+		stdout, stderr string
+	}{
+		"same":             {[]string{same}, 0, "deployment-controller: 1 same, 0 different, 0 skipped\n", ""},
+		"interpreter":      {[]string{same, "--engine=interpreter", "--controller=deployment"}, 0, "1 same", ""},
+		"no such key":      {[]string{same, "--key=shop/api"}, 0, "0 same", ""},
+		"different":        {[]string{different}, 1, "--- recorded\n+++ run again\n-effects:\n-- do: delete v1/pods shop/web-1\n-  with:\n-  - uid 7\n+nothing to do\n", ""},
+		"different, JSON":  {[]string{different, "-o", "json"}, 1, `"verdict": "different"`, ""},
+		"another module":   {[]string{unknown, "--plugin=builtin:deployment"}, 0, "1 same", ""},
+		"unknown module":   {[]string{unknown}, 2, "", "sha256:00, from builtin:deployment) isn't built into this windlass: name its file, or another version, with --plugin"},
+		"damaged":          {[]string{short}, 2, "", "the recording is damaged at byte "},
+		"no file":          {[]string{"/nowhere"}, 2, "", "open /nowhere: no such file"},
+		"other controller": {[]string{same, "--controller=job"}, 2, "", "is of controller deployment-controller, not of job"},
+		"bad engine":       {[]string{same, "--engine=steam"}, 2, "", `--engine "steam": must be compiler or interpreter`},
+		"unknown flag":     {[]string{same, "--fly"}, 2, "", "unknown flag"},
+		"no argument":      {nil, 2, "", "accepts 1 arg"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd, stdout, stderr := windlass(t, append([]string{"replay"}, c.args...)...)
+			if code := exitCode(t, cmd.Run()); code != c.code || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) || c.stderr == "" && stderr.Len() > 0 {
+				t.Errorf("code %d, want %d\n%s%s", code, c.code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// serve is a windlass that runs here, as far as record and explain are concerned.
+func serve(t *testing.T) string {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /debug/recordings/{controller}", func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("controller") != "deployment" {
+			http.Error(w, "no controller runs here by that name", http.StatusNotFound)
+			return
+		}
+		b, err := absent(t).Append(nil)
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(b)
+	})
+	mux.HandleFunc("GET /debug/explain", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		e := manager.Explanation{Resource: "v1/" + q.Get("resource"), Namespace: q.Get("namespace"), Name: q.Get("name"), Writes: []record.Write{}}
+		if e.Name == "web" {
+			e.Writes = append(e.Writes, record.Write{Time: time.Now().Add(-time.Minute), Controller: "replicaset-controller", Plugin: "replicaset", Version: "1.0.0", Digest: "sha256:ab", Verb: "create",
+				ResourceVersion: "12", Key: "shop/web-5d", Writes: []string{"create v1/pods", "update apps/v1/replicasets/status"}, Result: "ok"})
+		}
+		_ = json.NewEncoder(w).Encode(e)
+	})
+	return known(t, mux)
+}
+
+func TestRecordIsReplayed(t *testing.T) {
+	server, path := serve(t), filepath.Join(t.TempDir(), "saved")
+	cmd, stdout, stderr := windlass(t, "record", "deployment", "-o", path, "--server", server)
+	if err := cmd.Run(); err != nil || !strings.HasPrefix(stdout.String(), path+": 1 syncs of deployment-controller, ") {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	cmd, stdout, stderr = windlass(t, "replay", path)
+	if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), "1 same") {
+		t.Errorf("%v: %s%s", err, stdout, stderr)
+	}
+	cmd, _, stderr = windlass(t, "record", "job", "--server", server)
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "no controller runs here by that name") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	server := serve(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"pods/web", "-n", "shop"}, `v1/pods shop/web
+
+replicaset-controller: create, 1m0s ago, resourceVersion 12
+  plugin  replicaset 1.0.0 sha256:ab
+  sync    of shop/web-5d: ok
+  wrote   create v1/pods, update apps/v1/replicasets/status
+`},
+		{[]string{"pods/api"}, "v1/pods default/api: no controller here has written it, as far as is remembered\n"},
+		{[]string{"pods/api", "-o", "yaml"}, "writes: []\n"},
+	} {
+		cmd, stdout, stderr := windlass(t, append([]string{"explain", "--server", server}, c.args...)...)
+		if err := cmd.Run(); err != nil || !strings.HasSuffix(stdout.String(), c.want) {
+			t.Errorf("%v: %v: %s%s", c.args, err, stdout, stderr)
+		}
+	}
+	cmd, _, stderr := windlass(t, "explain", "web", "--server", server)
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "must be KIND/NAME, such as deployment/web") {
+		t.Errorf("%v: %s", err, stderr)
+	}
+}

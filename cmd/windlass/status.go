@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/windlass-dev/windlass/host/manager"
+)
+
+// The exit codes of windlass status.
+const (
+	exitUnhealthy   = 1
+	exitUnreachable = 2
+)
+
+// statusMax is how long windlass status waits for an answer.
+const statusMax = 10 * time.Second
+
+func statusCommand() *cobra.Command {
+	var output string
+	var from *server
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Tell on one screen whether a windlass is well, what is wrong, and what to do next",
+		Example: `  windlass status
+  windlass status --server windlass.kube-system:10257 -o json`,
+		Long: `Tell on one screen whether a windlass is well, what is wrong, and what to do next.
+
+The exit code is 0 where it is healthy, 1 where something that is configured doesn't run as it is configured, 2 where it doesn't answer or refuses to. Single keys that fail are warnings.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "" && output != "yaml" && output != "json" {
+				return fmt.Errorf("--output %q: must be yaml or json, or left out", output)
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), statusMax)
+			defer cancel()
+			s, err := from.status(ctx)
+			if err != nil {
+				return &codeError{exitUnreachable, err}
+			}
+			health, err := from.health(ctx)
+			if err != nil {
+				return &codeError{exitUnreachable, err}
+			}
+			if output != "" {
+				err = print(cmd.OutOrStdout(), output, s)
+			} else {
+				_, err = io.WriteString(cmd.OutOrStdout(), statusText(s, health))
+			}
+			if err != nil {
+				return err
+			}
+			if health != "" || slices.ContainsFunc(s.Troubles, func(t manager.Trouble) bool { return t.Level == manager.Bad }) {
+				return &codeError{exitUnhealthy, nil}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "yaml or json; text by default")
+	from = serverFlags(c)
+	return c
+}
+
+func (s *server) status(ctx context.Context) (*manager.Status, error) {
+	b, err := s.get(ctx, "/windlass/v1/status", nil)
+	if err != nil {
+		return nil, err
+	}
+	x := &manager.Status{}
+	if err := json.Unmarshal(b, x); err != nil {
+		return nil, fmt.Errorf("%s doesn't answer as a windlass of this version does: %w", s.address, err)
+	}
+	return x, nil
+}
+
+// health is what /healthz finds wrong, a line for each check; empty where all is well.
+func (s *server) health(ctx context.Context) (string, error) {
+	_, err := s.get(ctx, "/healthz", nil)
+	if failed := (*statusError)(nil); errors.As(err, &failed) && failed.code == http.StatusInternalServerError {
+		var wrong []string
+		for l := range strings.Lines(failed.text) {
+			if strings.HasPrefix(l, "[-]") {
+				wrong = append(wrong, line(strings.TrimPrefix(l, "[-]"), 2*lineMax))
+			}
+		}
+		return strings.Join(append(wrong, ""), "\n"), nil
+	}
+	return "", err
+}
+
+// statusText is a screen for people.
+func statusText(s *manager.Status, health string) string {
+	var b strings.Builder
+	p := &s.Process
+	fmt.Fprintf(&b, "windlass on %s, process %d, up %s, for the API server %s\n\n", line(p.Host, lineMax), p.PID, since(s, p.Started), p.Server)
+	state := "ok"
+	switch {
+	case health != "":
+		state = "failing: " + strings.ReplaceAll(strings.TrimSpace(health), "\n", "\n               ")
+	case slices.ContainsFunc(s.Troubles, func(t manager.Trouble) bool { return t.Level == manager.Bad }):
+		state = "the process is well, what is configured isn't"
+	}
+	fmt.Fprintf(&b, "health         %s\n", state)
+	for _, l := range leadership(s) {
+		fmt.Fprintf(&b, "%s\n", l)
+	}
+	by := map[string]int{}
+	var queue, syncing, stuck int
+	var syncs, failed int64
+	for i := range s.Controllers {
+		c := &s.Controllers[i]
+		by[c.State]++
+		queue, syncing, stuck = queue+c.Queue, syncing+c.Syncing, stuck+c.Failing+c.Parked
+		syncs, failed = syncs+c.Syncs.Total, failed+c.Syncs.Failed
+	}
+	var states []string
+	for _, state := range []string{"Running", "Starting", "Standby", "Idle", "Quarantined"} {
+		if n := by[state]; n > 0 {
+			states = append(states, fmt.Sprintf("%d %s", n, strings.ToLower(state)))
+		}
+	}
+	fmt.Fprintf(&b, "controllers    %d: %s\n", len(s.Controllers), strings.Join(states, ", "))
+	fmt.Fprintf(&b, "keys           %d in queues, %d being synced, %d stuck\n", queue, syncing, stuck)
+	fmt.Fprintf(&b, "syncs          %d, %d of them failed\n", syncs, failed)
+	if len(s.Swaps) > 0 {
+		x := &s.Swaps[0]
+		fmt.Fprintf(&b, "last swap      %s, %s ago: %s\n", x.Plugin, since(s, x.Time), x.Result)
+	}
+	if len(s.Troubles) == 0 {
+		b.WriteString("\nNothing is wrong.\n")
+		return b.String()
+	}
+	b.WriteString("\n")
+	for _, t := range s.Troubles {
+		word := map[string]string{manager.Bad: "BROKEN", manager.Warning: "WARNING", manager.Note: "NOTE"}[t.Level]
+		fmt.Fprintf(&b, "%-8s %s: %s\n", word, line(t.About, lineMax), line(t.What, 5*lineMax))
+		if t.Do != "" {
+			fmt.Fprintf(&b, "         %s\n", line(t.Do, 5*lineMax))
+		}
+	}
+	return b.String()
+}
+
+// leadership are lines about who leads which controllers; none where there is no election.
+func leadership(s *manager.Status) (all []string) {
+	for i := range s.Leaders {
+		l := &s.Leaders[i]
+		holder, since := line(l.Holder, lineMax), ""
+		switch {
+		case l.Here:
+			holder = "here"
+		case l.Holder == "":
+			holder = "nobody"
+		}
+		if l.Since != nil {
+			since = ", for " + duration.HumanDuration(s.Process.Now.Sub(*l.Since))
+		}
+		all = append(all, fmt.Sprintf("%-14s %s: %s%s", "leader", l.Lease, holder, since))
+	}
+	return all
+}

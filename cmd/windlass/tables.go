@@ -1,0 +1,255 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/manager"
+)
+
+// row is a line of a table: what there is of a thing in any case, and what wide adds.
+func row(wide bool, always []string, more ...string) []string {
+	if wide {
+		return append(always, more...)
+	}
+	return always
+}
+
+func controllersTable(s *manager.Status, wide bool) table {
+	most := lineMax
+	if wide {
+		most = 10 * lineMax
+	}
+	t := table{none: "No controller runs here.", lines: [][]string{row(wide, []string{"NAME", "STATE", "PLUGIN", "VERSION", "QUEUE", "STUCK", "SYNCS", "ERRORS", "P50", "P99"},
+		"DIGEST", "LEADER", "WORKERS", "SYNCING", "PARKED", "WRITES", "MEMORY", "FUEL", "DIFFERENCES")}}
+	t.lines[0] = append(t.lines[0], "MESSAGE")
+	versions := map[string]string{}
+	for i := range s.Plugins {
+		versions[s.Plugins[i].Name] = s.Plugins[i].Version
+	}
+	for i := range s.Controllers {
+		c := &s.Controllers[i]
+		l := row(wide, []string{c.Name, c.State, c.Plugin, line(versions[c.Plugin], 20), fmt.Sprint(c.Queue), fmt.Sprint(c.Failing + c.Parked), fmt.Sprint(c.Syncs.Total), fmt.Sprint(c.Syncs.Failed),
+			took(c.Syncs.P50), took(c.Syncs.P99)},
+			brief(c.Digest), leader(s, c.Name), fmt.Sprint(c.Workers), fmt.Sprint(c.Syncing), fmt.Sprint(c.Parked), written(c.Writes.Verbs), size(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel), fmt.Sprint(c.Differences))
+		t.lines = append(t.lines, append(l, line(message(c), most)))
+		t.names = append(t.names, c.Name)
+	}
+	t.notes = refused(s)
+	return t
+}
+
+// leader is who holds the Lease that a controller runs under.
+func leader(s *manager.Status, controller string) string {
+	for i := range s.Leaders {
+		switch l := &s.Leaders[i]; {
+		case !slices.Contains(l.Controllers, controller):
+		case l.Here:
+			return "here"
+		case l.Holder == "":
+			return "nobody"
+		default:
+			return line(l.Holder, lineMax)
+		}
+	}
+	return "-"
+}
+
+// message is the most that there is to say of a controller.
+func message(c *manager.ControllerStatus) string {
+	switch {
+	case c.Message != "":
+		return c.Message
+	case c.Oldest != nil:
+		return c.Oldest.Key + ": " + c.Oldest.Error
+	case c.Differences > 0:
+		return fmt.Sprintf("%d differences of its shadow", c.Differences)
+	}
+	return ""
+}
+
+// refused are notes of what isn't applied.
+func refused(s *manager.Status) (notes []string) {
+	if s.Refused != "" {
+		notes = append(notes, "", "Not applied: "+line(s.Refused, 10*lineMax))
+	}
+	return notes
+}
+
+func pluginsTable(s *manager.Status, wide bool) table {
+	t := table{none: "No plugin runs here.", lines: [][]string{row(wide, []string{"NAME", "VERSION", "DIGEST", "AGE", "ORIGIN"}, "CONTROLLERS", "INSTANCES", "BUSY")}}
+	t.lines[0] = append(t.lines[0], "STATE")
+	for i := range s.Plugins {
+		p := &s.Plugins[i]
+		var states []string
+		if p.Trial {
+			states = append(states, "on trial, before it "+brief(p.Before))
+		}
+		if p.Shadow != "" {
+			states = append(states, "shadow "+brief(p.Shadow))
+		}
+		for _, f := range p.Failed {
+			states = append(states, "failed: "+line(f, 2*lineMax))
+		}
+		l := row(wide, []string{p.Name, line(p.Version, 20), brief(p.Digest), since(s, p.Since), line(p.Origin, 10*lineMax)}, strings.Join(p.Controllers, ","), fmt.Sprint(p.Instances), fmt.Sprint(p.Busy))
+		t.lines = append(t.lines, append(l, strings.Join(states, "; ")))
+		t.names = append(t.names, p.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
+		t.notes = append(t.notes, "", "No image for "+name+": "+line(s.Missing[name], 10*lineMax))
+	}
+	t.notes = append(t.notes, refused(s)...)
+	return t
+}
+
+func swapsTable(s *manager.Status, wide bool) table {
+	most := lineMax
+	if wide {
+		most = 10 * lineMax
+	}
+	t := table{none: "No plugin's version was replaced since the process began.", lines: [][]string{{"AGE", "PLUGIN", "FROM", "TO", "RESULT", "WHY"}}}
+	for _, x := range s.Swaps {
+		t.lines = append(t.lines, []string{since(s, x.Time), x.Plugin, version(x.FromVersion, x.From), version(x.ToVersion, x.To), x.Result, line(x.Why, most)})
+	}
+	return t
+}
+
+func version(v, digest string) string {
+	if digest == "" {
+		return "-"
+	}
+	return strings.TrimSpace(line(v, 20) + " " + brief(digest))
+}
+
+func keysTable(k *manager.Keys, wide bool) table {
+	most := lineMax
+	if wide {
+		most = 20 * lineMax
+	}
+	now := time.Now()
+	t := table{none: "No key is stuck.", lines: [][]string{{"CONTROLLER", "KEY", "STATE", "TRIES", "AGE", "NEXT", "WHY"}}}
+	for i := range k.Keys {
+		x := &k.Keys[i]
+		tries, next, why := "-", "-", x.Error
+		if x.Tries > 0 {
+			tries = fmt.Sprint(x.Tries)
+		}
+		switch {
+		case !x.Next.IsZero():
+			next = duration.HumanDuration(max(x.Next.Sub(now), 0))
+		case x.State == controller.GivenUp:
+			next = "when it changes"
+		}
+		if len(x.WaitsFor) > 0 {
+			why = "waits for " + strings.Join(x.WaitsFor, "; ")
+		}
+		if x.Result != "" && x.Result != "error" && x.Result != x.State {
+			why = x.Result + ": " + why
+		}
+		t.lines = append(t.lines, []string{x.Controller, keyName(x.Key), x.State, tries, duration.HumanDuration(now.Sub(x.Since)), next, line(why, most)})
+	}
+	t.notes = rest(len(k.Keys), k.All)
+	return t
+}
+
+func syncsTable(r *manager.Recorded, wide bool) table {
+	now := time.Now()
+	t := table{none: "No such sync is remembered.", lines: [][]string{{"AGE", "CONTROLLER", "KEY", "RESULT", "TOOK", "DID"}}}
+	if wide {
+		t.lines[0] = append(t.lines[0], "DIGEST")
+	}
+	t.lines[0] = append(t.lines[0], "ERROR")
+	for i := range r.Syncs {
+		x := &r.Syncs[i]
+		did := "nothing"
+		switch {
+		case wide && len(x.Did) > 0:
+			did = line(strings.Join(x.Did, "; "), 20*lineMax)
+		case len(x.Did) > 1:
+			did = fmt.Sprintf("%s and %d more", line(x.Did[0], lineMax), len(x.Did)-1)
+		case len(x.Did) == 1:
+			did = line(x.Did[0], lineMax)
+		}
+		l := []string{duration.HumanDuration(now.Sub(x.Time)), x.Controller, keyName(x.Key), x.Result, took(x.Seconds), did}
+		most := lineMax
+		if wide {
+			l, most = append(l, brief(x.Digest)), 20*lineMax
+		}
+		t.lines = append(t.lines, append(l, line(x.Error, most)))
+	}
+	t.notes = rest(len(r.Syncs), r.All)
+	return t
+}
+
+// keyName is that of a controller with one key alone where there is no name.
+func keyName(k string) string {
+	if k == "" {
+		return "-"
+	}
+	return line(k, 3*lineMax)
+}
+
+func rest(shown, all int) []string {
+	if shown < all {
+		return []string{fmt.Sprintf("%d of %d: --limit shows more", shown, all)}
+	}
+	return nil
+}
+
+func differencesTable(all []controller.Difference) table {
+	t := table{none: "No shadow has answered otherwise."}
+	for _, d := range all {
+		t.none = ""
+		t.notes = append(t.notes, fmt.Sprintf("%s %s %s: %s is shadowed by %s, which answers otherwise:", d.Time.Format(time.RFC3339), d.Controller, keyName(d.Key), brief(d.Live), brief(d.Shadow)), lines(d.Text))
+	}
+	return t
+}
+
+// since is an age by the clock of the process that was asked.
+func since(s *manager.Status, t time.Time) string {
+	return duration.HumanDuration(s.Process.Now.Sub(t))
+}
+
+// took is a time in three digits.
+func took(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d == 0:
+		return "-"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.2fms", seconds*1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%.3gms", seconds*1e3)
+	}
+	return fmt.Sprintf("%.3gs", seconds)
+}
+
+func size(bytes int64) string {
+	if bytes == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1fMi", float64(bytes)/(1<<20))
+}
+
+// written are writes by verb, the most frequent first.
+func written(verbs map[string]int64) string {
+	if len(verbs) == 0 {
+		return "-"
+	}
+	names := slices.SortedFunc(maps.Keys(verbs), func(a, b string) int {
+		if verbs[a] != verbs[b] {
+			return int(verbs[b] - verbs[a])
+		}
+		return strings.Compare(a, b)
+	})
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s:%d", n, verbs[n])
+	}
+	return strings.Join(names, ",")
+}

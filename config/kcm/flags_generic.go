@@ -1,0 +1,58 @@
+package kcm
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+	cliflag "k8s.io/component-base/cli/flag"
+)
+
+var generic = []Group{
+	{"generic", []Flag{
+		{Name: "controllers", Value: List("*"), Sets: "controllers",
+			Usage: "controllers to run: \"*\" is all that are on by default, \"foo\" turns foo on, \"-foo\" off; the first entry that names a controller decides"},
+		{Name: "use-service-account-credentials", Value: Bool(false), Sets: "useServiceAccountCredentials", Usage: "write as a service account of each controller's own, in kube-system"},
+		{Name: "kube-api-qps", Value: Float32(20), Sets: "clientConnection.qps", Usage: "requests a second that each controller may send in the long run"},
+		{Name: "kube-api-burst", Value: Int32(30), Sets: "clientConnection.burst", Usage: "requests that each controller may send at once"},
+		{Name: "kube-api-content-type", Value: Text("application/vnd.kubernetes.protobuf"),
+			Why: "each resource is read and written in the form that the host's decoder takes: protobuf, or JSON where the API server has nothing else"},
+		{Name: "min-resync-period", Value: Duration(12 * time.Hour), Why: "there are no resyncs: every change of what a sync has seen wakes its key"},
+		{Name: "controller-start-interval", Value: Duration(0), Why: "all controllers start together: they share their caches, and have limits of their own"},
+		{Name: "controller-shutdown-timeout", Value: Duration(10 * time.Second), Sets: "shutdownTimeout", Usage: "how long the writes of syncs in flight may take at the end, 0 for as long as they take"},
+		{Name: "feature-gates", Value: Other(gates), Does: "known gates are accepted, each with a line in the log that tells that it has no counterpart here; unknown ones are refused",
+			Usage: "feature gates of kube-controller-manager, `Name=true|false,...`: none has a counterpart here; unknown ones are refused"},
+		{Name: "emulated-version", Value: List(), Why: "there is one behaviour, that of v1.37 (docs/differences.md has the exceptions)"},
+		{Name: "min-compatibility-version", Value: List(), Why: "there is one behaviour, that of v1.37 (docs/differences.md has the exceptions)"},
+
+		{Name: "cluster-name", Value: Text("kubernetes"), Why: cloud},
+		{Name: "cluster-cidr", Value: Text(""), Why: notBuilt("node-ipam-controller")},
+		{Name: "allocate-node-cidrs", Value: Bool(false), Why: notBuilt("node-ipam-controller")},
+		{Name: "cidr-allocator-type", Value: Text("RangeAllocator"), Check: oneOf("RangeAllocator"), Why: notBuilt("node-ipam-controller")},
+		{Name: "cloud-provider", Value: Text(""), Check: oneOf("", "external"), Why: cloud},
+		{Name: "cloud-config", Value: Text(""), Why: cloud},
+		{Name: "external-cloud-volume-plugin", Value: Text(""), Why: cloud},
+		{Name: "allow-untagged-cloud", Value: Bool(false), Why: cloud},
+		{Name: "configure-cloud-routes", Value: Bool(true), Why: cloud},
+		{Name: "route-reconciliation-period", Value: Duration(10 * time.Second), Why: cloud},
+		{Name: "node-sync-period", Value: Duration(0), Why: "upstream ignores it, too"},
+	}},
+	{"leader election", []Flag{
+		{Name: "leader-elect", Value: Bool(true), Sets: "leaderElection.leaderElect", Usage: "run controllers only while their Lease is held"},
+		{Name: "leader-elect-lease-duration", Value: Duration(15 * time.Second), Sets: "leaderElection.leaseDuration", Usage: "how long a Lease that isn't renewed is left alone by others, in whole seconds"},
+		{Name: "leader-elect-renew-deadline", Value: Duration(10 * time.Second), Sets: "leaderElection.renewDeadline", Usage: "for how long the holder tries to renew it before the controllers stop"},
+		{Name: "leader-elect-retry-period", Value: Duration(2 * time.Second), Sets: "leaderElection.retryPeriod", Usage: "the time from one renewal, or one try at it, to the next"},
+		{Name: "leader-elect-resource-lock", Value: Text("leases"), Check: oneOf("leases"), Why: "there is no other kind of lock than Leases"},
+		{Name: "leader-elect-resource-name", Value: Text("kube-controller-manager"), Sets: "leaderElection.resourceName", Usage: "the Lease's name"},
+		{Name: "leader-elect-resource-namespace", Value: Text("kube-system"), Sets: "leaderElection.resourceNamespace", Usage: "the Lease's namespace"},
+	}},
+	{"leader migration", []Flag{
+		{Name: "enable-leader-migration", Value: Bool(false), Sets: "leaderElection.groups",
+			Usage: "the controllers of --leader-migration-config that are kube-controller-manager's get a Lease of their own, those of other components don't run"},
+		{Name: "leader-migration-config", Value: Text(""), Sets: "leaderElection.groups", Usage: "path of a LeaderMigrationConfiguration; without one, upstream's default, which names only controllers of cloud providers"},
+	}},
+}
+
+// gates is the value of --feature-gates: by component, "" being kube, lists of Name=true.
+func gates() pflag.Value {
+	return cliflag.NewColonSeparatedMultimapStringStringAllowDefaultEmptyKey(&map[string][]string{})
+}

@@ -1,0 +1,46 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Load reads, completes and checks the file at path. An empty path gives the defaults.
+func Load(path string) (*Configuration, error) {
+	if path == "" {
+		return Default(), nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	c, err := Decode(data)
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Decode reads one YAML or JSON document over the defaults: a field that it doesn't have, or that is empty, keeps its default. It doesn't validate.
+//
+// Field names are taken to the letter. What isn't known, is there twice or has another type is an error that names the field's path; all of them are reported, not just the first.
+func Decode(data []byte) (*Configuration, error) {
+	root, err := document(data)
+	if err != nil {
+		return nil, err
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: the file must be a map of fields that begins with apiVersion: %s and kind: %s", root.Line, APIVersion, Kind)
+	}
+	c := Default()
+	c.APIVersion, c.Kind = "", "" // a file has to say what it is
+	d := decoder{}
+	d.value(nil, root, valueOf(c))
+	return c, errors.Join(d.errs...)
+}

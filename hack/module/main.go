@@ -1,0 +1,63 @@
+// Command module finishes a built module for embedding: it adds the manifest as a section, shortens the functions' names, and leaves the native code beside it.
+//
+//	module BUILT.wasm FINISHED.wasm CODE
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/helpers"
+	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+)
+
+// path begins the names of all functions here that aren't from Go's library.
+const path = "github.com/windlass-dev/windlass/"
+
+func main() {
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: module BUILT.wasm FINISHED.wasm CODE")
+		os.Exit(2)
+	}
+	if err := finish(context.Background(), os.Args[1], os.Args[2], os.Args[3]); err != nil {
+		fmt.Fprintf(os.Stderr, "module: %s: %v\n", os.Args[1], err)
+		os.Exit(1)
+	}
+}
+
+// finish writes the module last: where it is, the code is.
+func finish(ctx context.Context, from, to, folder string) error {
+	built, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	m, err := sandbox.Load(ctx, built, sandbox.Options{Name: from, Interpreter: true, Helpers: helpers.All})
+	if err != nil {
+		return err
+	}
+	defer m.Close(ctx)
+	manifest, err := m.Manifest(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := abi.DecodeManifest(manifest); err != nil {
+		return err
+	}
+	finished, err := rewrite.WithManifest(built, manifest)
+	if err != nil {
+		return err
+	}
+	if finished, err = rewrite.WithShortNames(finished, path); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	if err := sandbox.Compile(ctx, finished, sandbox.DefaultMemoryLimit, folder); err != nil {
+		return err
+	}
+	return os.WriteFile(to, finished, 0o644)
+}

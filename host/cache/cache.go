@@ -1,0 +1,226 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/recent"
+	"github.com/windlass-dev/windlass/host/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Options says how a Cache reads.
+type Options struct {
+	// Config is the manager's own identity. Its rate limits don't apply: there is one list or stream per resource.
+	Config *rest.Config
+}
+
+// Cache holds one informer per resource that somebody reads. It is safe for concurrent use.
+type Cache struct {
+	config *rest.Config
+	http   *http.Client
+	told   atomic.Int64 // when handlers were told of an event last, in nanoseconds
+
+	gone *recent.Set[[16]byte] // the UIDs of objects that were deleted lately
+
+	mu        sync.Mutex
+	ctx       context.Context // nil before Start
+	resources map[abi.Resource]*resource
+	partial   map[abi.Resource]*schema.Resource
+}
+
+// New makes a cache that reads nothing yet.
+func New(o Options) (*Cache, error) {
+	if o.Config == nil {
+		return nil, errors.New("cache: no client configuration")
+	}
+	config := rest.CopyConfig(o.Config)
+	config.Timeout = 0 // would end streams
+	config.QPS = -1
+	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, partial: map[abi.Resource]*schema.Resource{}, gone: recent.New[[16]byte](goneMax)}
+	dialing(config, &x.told)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	x.http = client
+	return x, nil
+}
+
+// Learn tells the cache of a resource that isn't built in; it can be declared from then on.
+func (c *Cache) Learn(r *schema.Resource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.partial[r.Resource] = r
+}
+
+// Declare says that a controller reads a resource, and what it wants kept. The informer runs while there are readers, from Start on. release says that the controller has stopped
+// reading; the last one stops the informer.
+//
+// An object is stored if some reader keeps it, with what those readers want of it that do, and with what all filters read. One that begins or ceases to be kept by an update comes and
+// goes by an [Event] that says so.
+//
+// A reader whose want isn't covered by what is kept already gets a second informer, which takes over from the first once it is as current. Until then [Cache.Wait] waits, and
+// handlers that are added hear nothing; then they are told of all objects, and those that were there before of what differs for them.
+func (c *Cache) Declare(name abi.Resource, w Want) (release func(), err error) {
+	r, err := c.resource(name)
+	if err != nil {
+		return nil, err
+	}
+	mask := w.Mask
+	if mask == nil {
+		mask = r.schema.Message.Whole()
+	}
+	if mask.Message() != r.schema.Message {
+		return nil, fmt.Errorf("cache: %s: the mask is for %s", name, mask.Message().Name)
+	}
+	if f := w.Filter; f != nil && (f.Name == "" || f.Keep == nil || f.Reads == nil || f.Reads.Message() != r.schema.Message) {
+		return nil, fmt.Errorf("cache: %s: filter %q: name, function and what it reads must be set, for %s", name, f.Name, r.schema.Message.Name)
+	}
+	if err := r.store.AddIndexers(w.Indexers); err != nil {
+		return nil, err
+	}
+	if err := r.declare(mask, w.Filter, c.started()); err != nil {
+		return nil, fmt.Errorf("cache: %s: %w", name, err)
+	}
+	return sync.OnceFunc(r.release), nil
+}
+
+// Start starts the informers of the resources that were declared; those declared later start at once. They stop when the context ends.
+func (c *Cache) Start(ctx context.Context) error {
+	c.mu.Lock()
+	if c.ctx != nil {
+		c.mu.Unlock()
+		return errors.New("cache: started twice")
+	}
+	c.ctx = ctx
+	c.mu.Unlock()
+	for _, r := range c.all() {
+		if err := r.start(ctx); err != nil {
+			return fmt.Errorf("cache: %s: %w", r.schema.Resource, err)
+		}
+	}
+	return nil
+}
+
+// Store gives the store of a resource, an empty one if nobody has declared it, nil if it isn't built in. A resource's store stays the same for ever.
+func (c *Cache) Store(name abi.Resource) *Store {
+	r, err := c.resource(name)
+	if err != nil {
+		return nil
+	}
+	return r.store
+}
+
+// Wait waits until the stores have all objects, with all that was declared of them. It needs the context to end for a resource that isn't served or allowed; the error says which.
+func (c *Cache) Wait(ctx context.Context, names ...abi.Resource) error {
+	var errs []error
+	for _, name := range names {
+		r, err := c.resource(name)
+		if err == nil {
+			err = r.wait(ctx)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Settled waits until the store has all objects, or until it is known that the resource can't be read: the error says why.
+func (c *Cache) Settled(ctx context.Context, name abi.Resource) error {
+	r, err := c.resource(name)
+	if err != nil {
+		return err
+	}
+	return r.settled(ctx)
+}
+
+// Handle tells a handler of the resource's events, beginning with all objects that are there. After remove the handler hears at most the event that it is being told of.
+func (c *Cache) Handle(name abi.Resource, h Handler) (remove func(), err error) {
+	r, err := c.resource(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.handle(h), nil
+}
+
+// Progress calls f after every change of the resource's store, bookmarks and updates without an event included. It is called by the informer: f must be quick; it may read stores.
+func (c *Cache) Progress(name abi.Resource, f func()) (remove func(), err error) {
+	r, err := c.resource(name)
+	if err != nil {
+		return nil, err
+	}
+	return r.onProgress(f), nil
+}
+
+// ResourceStatus is how the informer of a resource is doing.
+type ResourceStatus struct {
+	Resource abi.Resource
+	// Synced tells that the store has all objects, with all that was declared of them.
+	Synced  bool
+	Objects int
+	// Bytes is what is kept of the objects, indexes and names aside.
+	Bytes int64
+	// Waiting is how many events wait for handlers.
+	Waiting int64
+	// Version is the resource version up to which the store is current.
+	Version string
+	// Err is why the resource can't be read at the moment, nil if it can.
+	Err error
+}
+
+// Status gives the status of each resource that has readers, sorted by name.
+func (c *Cache) Status() []ResourceStatus {
+	var all []ResourceStatus
+	for _, r := range c.all() {
+		if s, ok := r.status(); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (c *Cache) started() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ctx
+}
+
+func (c *Cache) all() []*resource {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*resource, 0, len(c.resources))
+	for _, r := range c.resources {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *resource) int {
+		return strings.Compare(a.schema.Resource.String(), b.schema.Resource.String())
+	})
+	return all
+}
+
+func (c *Cache) resource(name abi.Resource) (*resource, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.resources[name]; r != nil {
+		return r, nil
+	}
+	s := c.partial[name]
+	if s == nil {
+		var err error
+		if s, err = schema.For(name); err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
+	}
+	r := newResource(s, c.source)
+	r.told = &c.told
+	r.lost, r.forget = c.lose, c.gone.Clear
+	c.resources[name] = r
+	return r, nil
+}

@@ -1,0 +1,560 @@
+package cache
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/test/cluster"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+var configMaps = abi.Resource{Version: "v1", Name: "configmaps"}
+
+var schemaKind = corev1.SchemeGroupVersion.WithKind("ListOptions").GroupKind()
+
+// recorder keeps the events that a handler is told of.
+type recorder struct {
+	mu     sync.Mutex
+	events []Event
+}
+
+func newRecorder() *recorder { return &recorder{} }
+
+func (r *recorder) OnEvent(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+// about gives the events on objects whose name has the prefix, in words; a question mark is for Moved.
+func (r *recorder) about(prefix string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []string
+	for _, e := range r.events {
+		word, o := "update", e.New
+		switch {
+		case e.Initial:
+			word = "initial"
+		case e.Old == nil:
+			word = "add"
+		case e.New == nil:
+			word, o = "delete", e.Old
+		}
+		if e.Moved {
+			word += "?"
+		}
+		if strings.HasPrefix(o.Name, prefix) {
+			all = append(all, word+" "+o.Name)
+		}
+	}
+	return all
+}
+
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not after a minute: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func mask(t testing.TB, r abi.Resource, paths ...string) *schema.Mask {
+	t.Helper()
+	s, err := schema.For(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.Message.Mask(paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// start starts a cache on config maps.
+func start(t *testing.T, config *rest.Config, paths ...string) (*Cache, *recorder) {
+	t.Helper()
+	c, err := New(Options{Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRecorder()
+	if _, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, paths...)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Handle(configMaps, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c, r
+}
+
+func synced(t *testing.T, c *Cache, resources ...abi.Resource) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := c.Wait(ctx, resources...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type configMapWriter struct {
+	t *testing.T
+	kubernetes.Interface
+}
+
+func (w configMapWriter) create(name string, labels, data map[string]string) *corev1.ConfigMap {
+	w.t.Helper()
+	m, err := w.CoreV1().ConfigMaps("default").Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: data}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+func (w configMapWriter) update(m *corev1.ConfigMap) *corev1.ConfigMap {
+	w.t.Helper()
+	m, err := w.CoreV1().ConfigMaps("default").Update(w.t.Context(), m, metav1.UpdateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+func (w configMapWriter) delete(name string) {
+	w.t.Helper()
+	if err := w.CoreV1().ConfigMaps("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// atVersion tells that the store shows the object as it was written.
+func atVersion(s *Store, m *corev1.ConfigMap) func() bool {
+	return func() bool {
+		o := s.Get("default", m.Name)
+		return o != nil && o.ResourceVersion == m.ResourceVersion
+	}
+}
+
+func TestAgainstAnAPIServer(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{})
+	config := c.RESTConfig()
+	w := configMapWriter{t, c.Client()}
+	t.Run("list and watch", func(t *testing.T) { listAndWatch(t, config, w) })
+	t.Run("newcomers", func(t *testing.T) { newcomers(t, config, w) })
+	t.Run("widening while objects change", func(t *testing.T) { widening(t, config, w) })
+	t.Run("filters", func(t *testing.T) { filtered(t, config, w) })
+	t.Run("an expired version", func(t *testing.T) { expired(t, config, w) })
+	t.Run("without WatchList", func(t *testing.T) { fallback(t, config, w) })
+	t.Run("not allowed", func(t *testing.T) { forbidden(t, config, w) })
+	t.Run("not served", func(t *testing.T) { notServed(t, config) })
+}
+
+func listAndWatch(t *testing.T, config *rest.Config, w configMapWriter) {
+	w.create("lw-early", map[string]string{"a": "1"}, nil)
+	c, events := start(t, config, "metadata.labels")
+	var progress atomic.Int64
+	if _, err := c.Progress(configMaps, func() { progress.Add(1) }); err != nil {
+		t.Fatal(err)
+	}
+	store := c.Store(configMaps)
+	synced(t, c, configMaps)
+	if !store.Synced() || store.Version() == "" || store.Get("default", "lw-early") == nil {
+		t.Fatalf("version %q", store.Version())
+	}
+	m := w.create("lw-late", map[string]string{"a": "1"}, map[string]string{"big": strings.Repeat("x", 1000)})
+	eventually(t, "the new object is there", atVersion(store, m))
+
+	// What isn't kept changes: no event, but the version is known, and whoever waits for it is woken.
+	before := progress.Load()
+	m.Data["big"] = "y"
+	m = w.update(m)
+	eventually(t, "the new version is there", atVersion(store, m))
+	eventually(t, "progress", func() bool { return progress.Load() > before })
+	if store.Version() != m.ResourceVersion {
+		t.Errorf("the store is at %s, not %s", store.Version(), m.ResourceVersion)
+	}
+	m.Labels["a"] = "2"
+	m = w.update(m)
+	eventually(t, "the label is there", atVersion(store, m))
+	if o := store.Get("default", "lw-late"); len(o.Raw) > 200 || strings.Contains(string(o.Raw), m.ResourceVersion) {
+		t.Errorf("%q is kept", o.Raw)
+	}
+	w.delete("lw-late")
+	eventually(t, "the object is gone", func() bool { return store.Get("default", "lw-late") == nil })
+	want := []string{"initial lw-early", "add lw-late", "update lw-late", "delete lw-late"}
+	eventually(t, fmt.Sprint(want), func() bool { return len(events.about("lw-")) >= len(want) })
+	if got := events.about("lw-"); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	status := c.Status()
+	if len(status) != 1 || !status[0].Synced || status[0].Objects != store.Len() || status[0].Bytes == 0 || status[0].Err != nil {
+		t.Errorf("%+v", status)
+	}
+}
+
+func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
+	w.create("new-a", map[string]string{"a": "1"}, map[string]string{"k": "v"})
+	c, first := start(t, config, "metadata.labels")
+	synced(t, c, configMaps)
+	byLabel := map[string]func(*Object) []string{"a": func(o *Object) []string {
+		p, _ := o.Resource.Message.Path("metadata.labels[a]")
+		var all []string
+		vs, _ := p.Values(nil, o.Raw)
+		for _, v := range vs {
+			all = append(all, string(v))
+		}
+		return all
+	}}
+	// One that is covered shares what is there.
+	release, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "metadata.labels[a]"), Indexers: byLabel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synced(t, c, configMaps)
+	if got := c.Store(configMaps).ByIndex("a", "1"); !slices.ContainsFunc(got, func(o *Object) bool { return o.Name == "new-a" }) {
+		t.Errorf("%d objects", len(got))
+	}
+	second := newRecorder()
+	if _, err := c.Handle(configMaps, second); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the newcomer hears of all objects", func() bool { return slices.Equal(second.about("new-"), []string{"initial new-a"}) })
+	// One that isn't gets a wider store; only it hears of what was there.
+	if _, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "data")}); err != nil {
+		t.Fatal(err)
+	}
+	third := newRecorder()
+	if _, err := c.Handle(configMaps, third); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, c, configMaps)
+	o := c.Store(configMaps).Get("default", "new-a")
+	if o == nil || !strings.Contains(string(o.Raw), "\x12\x01v") {
+		t.Fatalf("%+v", o)
+	}
+	if len(c.Store(configMaps).ByIndex("a", "1")) == 0 {
+		t.Error("the wider store has lost an index")
+	}
+	eventually(t, "the third hears of all objects", func() bool { return slices.Equal(third.about("new-"), []string{"initial new-a"}) })
+	m := w.create("new-b", nil, nil)
+	eventually(t, "the next event", func() bool { return len(first.about("new-b")) == 1 && len(third.about("new-b")) == 1 })
+	if got := first.about("new-"); !slices.Equal(got, []string{"initial new-a", "add new-b"}) {
+		t.Errorf("the first heard %v", got)
+	}
+	if !atVersion(c.Store(configMaps), m)() {
+		t.Error("the event came before the store had changed")
+	}
+	release()
+	if s := c.Status(); len(s) != 1 || !s[0].Synced {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A handler's picture of the world, made of events alone, equals the store's, whatever informers take over in between.
+func widening(t *testing.T, config *rest.Config, w configMapWriter) {
+	c, _ := start(t, config, "metadata.labels")
+	events := newRecorder()
+	if _, err := c.Handle(configMaps, events); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, c, configMaps)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		maps := w.CoreV1().ConfigMaps("default")
+		for i := range 150 {
+			m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("wide-%d", i), Labels: map[string]string{"a": "1"}}, Data: map[string]string{"k": "v"}}
+			m, err := maps.Create(t.Context(), m, metav1.CreateOptions{})
+			if err == nil && i%2 == 0 {
+				m.Labels["a"] = "2"
+				_, err = maps.Update(t.Context(), m, metav1.UpdateOptions{})
+			}
+			if err == nil && i%3 == 0 {
+				err = maps.Delete(t.Context(), m.Name, metav1.DeleteOptions{})
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	for _, path := range []string{"data", "metadata.annotations", "immutable", "metadata.creationTimestamp"} {
+		if _, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, path)}); err != nil {
+			t.Fatal(err)
+		}
+		synced(t, c, configMaps)
+	}
+	<-done
+	last := w.create("wide-last", nil, nil)
+	eventually(t, "all is there", atVersion(c.Store(configMaps), last))
+	eventually(t, "all is told", func() bool { return len(events.about("wide-last")) == 1 })
+	labels := mask(t, configMaps, "metadata.labels")
+	seen := map[string]string{}
+	events.mu.Lock()
+	for _, e := range events.events {
+		if e.New == nil {
+			delete(seen, e.Old.Namespace+"/"+e.Old.Name)
+			continue
+		}
+		kept, _ := labels.Project(nil, e.New.Raw)
+		seen[e.New.Namespace+"/"+e.New.Name] = string(kept)
+	}
+	events.mu.Unlock()
+	all := c.Store(configMaps).List()
+	if len(all) != len(seen) {
+		t.Errorf("the events make %d objects, the store has %d", len(seen), len(all))
+	}
+	for _, o := range all {
+		if kept, _ := labels.Project(nil, o.Raw); seen[o.Namespace+"/"+o.Name] != string(kept) {
+			t.Errorf("%s: events say %q, the store %q", o.Name, seen[o.Namespace+"/"+o.Name], kept)
+		}
+	}
+}
+
+// proxy passes requests on to the API server; what it does to answers are the faults of real networks and servers.
+type proxy struct {
+	*httptest.Server
+	mu      sync.Mutex
+	streams []*stream
+	queries []url.Values
+	answer  func(http.ResponseWriter, *http.Request) bool // true if it has answered
+}
+
+func newProxy(t *testing.T, config *rest.Config) (*proxy, *rest.Config) {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{}
+	reverse := httputil.NewSingleHostReverseProxy(target)
+	reverse.Transport, reverse.FlushInterval, reverse.ErrorLog = transport, -1, log.New(io.Discard, "", 0)
+	reverse.ModifyResponse = func(r *http.Response) error {
+		if r.Request.URL.Query().Get("watch") == "true" && r.StatusCode == http.StatusOK {
+			s := &stream{from: r.Body}
+			s.PipeReader, s.to = io.Pipe()
+			go s.copy()
+			p.mu.Lock()
+			p.streams = append(p.streams, s)
+			p.mu.Unlock()
+			r.Body = s
+		}
+		return nil
+	}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		p.queries = append(p.queries, r.URL.Query())
+		answer := p.answer
+		p.mu.Unlock()
+		r.Header.Set("Accept-Encoding", "identity") // streams are looked into
+		if answer == nil || !answer(rw, r) {
+			reverse.ServeHTTP(rw, r)
+		}
+	}))
+	t.Cleanup(func() {
+		p.mu.Lock()
+		for _, s := range p.streams {
+			s.Close()
+		}
+		p.mu.Unlock()
+		p.Close()
+	})
+	return p, &rest.Config{Host: p.URL}
+}
+
+// stream is a watch that frames can be put into.
+type stream struct {
+	*io.PipeReader
+	to   *io.PipeWriter
+	from io.ReadCloser
+	mu   sync.Mutex
+}
+
+func (s *stream) copy() {
+	for {
+		var size [4]byte
+		_, err := io.ReadFull(s.from, size[:])
+		frame := make([]byte, binary.BigEndian.Uint32(size[:]))
+		if err == nil {
+			_, err = io.ReadFull(s.from, frame)
+		}
+		s.mu.Lock()
+		if err == nil {
+			_, err = s.to.Write(append(size[:], frame...))
+		}
+		s.mu.Unlock()
+		if err != nil {
+			s.to.CloseWithError(err)
+			return
+		}
+	}
+}
+
+func (s *stream) Close() error {
+	s.from.Close()
+	return s.PipeReader.Close()
+}
+
+// end puts an error into the stream, and ends it.
+func (s *stream) end(t *testing.T, status *metav1.Status) {
+	t.Helper()
+	event := metav1.WatchEvent{Type: "ERROR", Object: runtime.RawExtension{Raw: encode(t, status)}}
+	b, err := event.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.to.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
+	s.to.Close()
+	s.from.Close()
+}
+
+func expired(t *testing.T, config *rest.Config, w configMapWriter) {
+	p, through := newProxy(t, config)
+	w.create("gone-stays", nil, nil)
+	changes := w.create("gone-changes", nil, nil)
+	w.create("gone-goes", nil, nil)
+	c, events := start(t, through, "metadata.labels")
+	synced(t, c, configMaps)
+	eventually(t, "three objects", func() bool { return len(events.about("gone-")) == 3 })
+	p.mu.Lock()
+	old := p.streams[0]
+	p.mu.Unlock()
+	// The stream stalls; meanwhile the world goes on, and the server forgets the version.
+	old.mu.Lock()
+	changes.Labels = map[string]string{"a": "b"}
+	w.update(changes)
+	w.delete("gone-goes")
+	last := w.create("gone-new", nil, nil)
+	go old.from.Close()
+	old.mu.Unlock()
+	gone := apierrors.NewResourceExpired("too old resource version").ErrStatus
+	old.end(t, &gone)
+	eventually(t, "the store has caught up", atVersion(c.Store(configMaps), last))
+	eventually(t, "all is told", func() bool { return len(events.about("gone-new")) == 1 })
+	got := events.about("gone-")[3:]
+	slices.Sort(got)
+	if want := []string{"add gone-new", "delete gone-goes", "update gone-changes"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// fallback is a server that refuses WatchList, and later everything, with bodies in JSON although protobuf was asked for.
+func fallback(t *testing.T, config *rest.Config, w configMapWriter) {
+	p, through := newProxy(t, config)
+	var broken atomic.Bool
+	answer := func(rw http.ResponseWriter, status metav1.Status) bool {
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(int(status.Code))
+		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		json.NewEncoder(rw).Encode(status)
+		return true
+	}
+	p.answer = func(rw http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case broken.Load():
+			return answer(rw, apierrors.NewInternalError(fmt.Errorf("the dog ate it")).ErrStatus)
+		case r.URL.Query().Get("sendInitialEvents") != "":
+			return answer(rw, apierrors.NewInvalid(schemaKind, "", nil).ErrStatus)
+		}
+		return false
+	}
+	broken.Store(true)
+	w.create("list-a", nil, nil)
+	c, events := start(t, through, "metadata.labels")
+	eventually(t, "the JSON error is understood", func() bool {
+		s := c.Status()
+		return s[0].Err != nil && strings.Contains(s[0].Err.Error(), "the dog ate it")
+	})
+	broken.Store(false)
+	synced(t, c, configMaps)
+	eventually(t, "the object", func() bool { return slices.Equal(events.about("list-"), []string{"initial list-a"}) })
+	if err := c.Status()[0].Err; err != nil {
+		t.Errorf("still %v", err)
+	}
+	last := w.create("list-b", nil, nil)
+	eventually(t, "the watch", atVersion(c.Store(configMaps), last))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lists := 0
+	for _, q := range p.queries {
+		if q.Get("watch") == "" {
+			lists++
+			if q.Get("resourceVersion") != "" {
+				t.Errorf("the first list may be stale: %v", q)
+			}
+		}
+	}
+	if lists == 0 {
+		t.Error("there was no list")
+	}
+}
+
+func forbidden(t *testing.T, config *rest.Config, w configMapWriter) {
+	nobody := rest.CopyConfig(config)
+	nobody.Impersonate.UserName = "nobody"
+	c, events := start(t, nobody, "metadata.labels")
+	eventually(t, "the refusal is reported", func() bool { return apierrors.IsForbidden(c.Status()[0].Err) })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := c.Wait(ctx, configMaps); err == nil || !strings.Contains(err.Error(), "waiting for v1/configmaps") || !apierrors.IsForbidden(err) {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "nobody"}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "nobody"}},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, c, configMaps)
+	eventually(t, "the objects", func() bool { return len(events.about("")) > 0 })
+}
+
+func notServed(t *testing.T, config *rest.Config) {
+	c, _ := start(t, config, "metadata.labels")
+	alpha := abi.Resource{Group: "storagemigration.k8s.io", Version: "v1alpha1", Name: "storageversionmigrations"}
+	if _, err := schema.For(alpha); err != nil {
+		alpha = abi.Resource{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Name: "storageversions"}
+	}
+	if _, err := c.Declare(alpha, Want{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the absence is reported", func() bool {
+		return slices.ContainsFunc(c.Status(), func(s ResourceStatus) bool { return s.Resource == alpha && apierrors.IsNotFound(s.Err) })
+	})
+	synced(t, c, configMaps) // the others aren't held up
+}

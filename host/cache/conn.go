@@ -1,0 +1,72 @@
+package cache
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Most of what a large cluster's watches bring concerns nobody: heartbeats, fields that no controller reads. To take each such event as it comes would wake half a dozen goroutines
+// for it. So while much comes, and nothing that anybody is told of, reading pauses, and then takes all that has come meanwhile.
+const (
+	dense     = 5 * time.Millisecond   // what comes sooner than this after it is waited for is one of many
+	many      = 8                      // so many in a row
+	quiet     = 250 * time.Millisecond // so long nobody has been told of anything
+	pause     = 10 * time.Millisecond  // so late is the first event after that which somebody is told of
+	readAhead = 64 << 10
+	bulk      = readAhead / 4 // who reads so much at once is reading a list, and is held up by nothing
+)
+
+// conn is the connection of the cache's streams.
+type conn struct {
+	net.Conn
+	ahead *bufio.Reader // read by one goroutine, as net/http does
+	told  *atomic.Int64 // when somebody was told of an event last, in nanoseconds
+	soon  int           // reads in a row that hadn't to wait
+	sleep func(time.Duration)
+}
+
+func newConn(c net.Conn, told *atomic.Int64) *conn {
+	x := &conn{Conn: c, told: told, sleep: time.Sleep}
+	x.ahead = bufio.NewReaderSize(wire{x}, readAhead)
+	return x
+}
+
+func (c *conn) Read(b []byte) (int, error) { return c.ahead.Read(b) }
+
+// wire is what the connection reads ahead from.
+type wire struct{ *conn }
+
+func (w wire) Read(b []byte) (int, error) {
+	from := time.Now()
+	if w.soon >= many && from.UnixNano()-w.told.Load() > int64(quiet) {
+		w.sleep(pause)
+		from = time.Now()
+	}
+	n, err := w.Conn.Read(b)
+	if n < bulk && time.Since(from) < dense {
+		w.soon++
+	} else {
+		w.soon = 0
+	}
+	return n, err
+}
+
+// dialing has a client's connections read that way. They are its own: no answer to another client's request waits.
+func dialing(c *rest.Config, told *atomic.Int64) {
+	dial := c.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return newConn(c, told), nil
+	}
+}

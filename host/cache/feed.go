@@ -1,0 +1,263 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clientcache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// feed is one reflector, with the contents that it fills. Its fields are guarded by the resource's mu.
+type feed struct {
+	resource *resource
+	decoder  *decoder
+	contents *contents
+	source   clientcache.ListerWatcher
+	cancel   context.CancelFunc
+	synced   bool
+	dead     bool // whatever still comes is ignored
+}
+
+func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
+	d, err := newDecoder(r.schema, s)
+	if err != nil {
+		return nil, err
+	}
+	d.known = contents.get
+	f := &feed{resource: r, decoder: d, contents: contents, cancel: func() {}}
+	source, err := r.source(d)
+	if err != nil {
+		return nil, err
+	}
+	f.source = &clientcache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			if o.ResourceVersion == "0" {
+				o.ResourceVersion = "" // any version would do for client-go, but the first list must not be older than what was written before
+			}
+			l, err := clientcache.ToListerWatcherWithContext(source).ListWithContext(ctx, o)
+			f.heard(ctx, err)
+			return l, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := clientcache.ToListerWatcherWithContext(source).WatchWithContext(ctx, o)
+			if o.SendInitialEvents == nil || !apierrors.IsInvalid(err) { // a server without WatchList is asked for a list next
+				f.heard(ctx, err)
+			}
+			return w, err
+		},
+	}
+	return f, nil
+}
+
+// heard reports how a request went.
+func (f *feed) heard(ctx context.Context, err error) {
+	if ctx.Err() == nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		f.resource.report(f, err)
+	}
+}
+
+func (f *feed) start(ctx context.Context) {
+	ctx, f.cancel = context.WithCancel(ctx)
+	go f.run(ctx)
+}
+
+// stop ends the feed; a nil feed has ended.
+func (f *feed) stop() {
+	if f != nil {
+		f.dead = true
+		f.cancel()
+	}
+}
+
+// healthy is how long a stream has to last to forget earlier failures.
+const healthy = 2 * time.Minute
+
+// run lists and watches until the context ends, with the pauses of client-go's informers after a failure.
+func (f *feed) run(ctx context.Context) {
+	name := f.resource.schema.Resource.String()
+	reflector := clientcache.NewReflectorWithOptions(f.source, &Object{}, f, clientcache.ReflectorOptions{Name: name, TypeDescription: name})
+	fresh := wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 1, Cap: 30 * time.Second, Steps: 100}
+	backoff := fresh
+	for {
+		started := time.Now()
+		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
+			klog.V(2).InfoS("Watch ended", "resource", name, "err", err)
+		}
+		if time.Since(started) > healthy {
+			backoff = fresh
+		}
+		timer := time.NewTimer(backoff.Step())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// change runs one change of the contents, then what follows from it.
+func (f *feed) change(do func(own bool)) {
+	r := f.resource
+	r.mu.Lock()
+	if f.dead {
+		r.mu.Unlock()
+		return
+	}
+	own := f == r.feed
+	do(own)
+	if !own {
+		r.takeOver()
+		own = f == r.feed
+	}
+	progress := r.progress
+	r.mu.Unlock()
+	if own {
+		for _, p := range progress {
+			(*p)()
+		}
+	}
+}
+
+// Add is for the reflector: the object is new.
+func (f *feed) Add(obj any) error { return f.set(obj, false) }
+
+// Update is for the reflector: the object has been there before, kept or not.
+func (f *feed) Update(obj any) error { return f.set(obj, f.decoder.drops()) }
+
+func (f *feed) set(obj any, moved bool) error {
+	o, err := named(obj)
+	if err != nil {
+		return err
+	}
+	f.change(func(own bool) {
+		old := f.contents.set(o)
+		if own {
+			f.resource.replaced(old, o, false, moved)
+		}
+	})
+	return nil
+}
+
+// Delete is for the reflector.
+func (f *feed) Delete(obj any) error {
+	o, err := named(obj)
+	if err != nil {
+		return err
+	}
+	f.change(func(own bool) {
+		old := f.contents.remove(o)
+		if own {
+			f.resource.replaced(old, nil, false, false)
+		}
+	})
+	return nil
+}
+
+// Replace is for the reflector: the objects are all there are.
+func (f *feed) Replace(list []any, version string) error {
+	objects := make([]*Object, 0, len(list))
+	others := map[digest]*Object{} // that aren't kept
+	for _, obj := range list {
+		o, err := named(obj)
+		if err != nil {
+			return err
+		}
+		if o.kept() {
+			objects = append(objects, o)
+		} else {
+			others[keyOf(o)] = o
+		}
+	}
+	f.change(func(own bool) {
+		initial := !f.synced
+		f.synced = true
+		if back(f.contents.version, version) && f.resource.forget != nil {
+			f.resource.forget()
+		}
+		gone, before := f.contents.replace(objects, version)
+		if !own {
+			return
+		}
+		for _, o := range gone {
+			f.resource.replaced(o, others[keyOf(o)], false, false)
+		}
+		for i, o := range objects {
+			f.resource.replaced(before[i], o, initial, f.decoder.drops())
+		}
+		f.resource.wake()
+	})
+	return nil
+}
+
+// Bookmark is for the reflector: nothing else happened up to the version.
+func (f *feed) Bookmark(version string) error {
+	f.change(func(bool) { f.contents.bookmark(version) })
+	return nil
+}
+
+// Resync is for the reflector, which is told never to.
+func (f *feed) Resync() error { return nil }
+
+func named(obj any) (*Object, error) {
+	o, ok := obj.(*Object)
+	if !ok {
+		return nil, fmt.Errorf("cache: got a %T", obj)
+	}
+	if o.Name == "" {
+		return nil, errNoName
+	}
+	return o, nil
+}
+
+// source lists and watches a resource on the API server.
+func (c *Cache) source(d *decoder) (clientcache.ListerWatcher, error) {
+	config := rest.CopyConfig(c.config)
+	r := d.resource
+	gv := kschema.GroupVersion{Group: r.Group, Version: r.Version}
+	config.GroupVersion = &gv
+	config.APIPath = "/apis"
+	if r.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.NegotiatedSerializer = negotiator{d}
+	config.ContentType, config.AcceptContentTypes = protobufType, protobufType
+	client, err := rest.RESTClientForConfigAndClient(config, c.http)
+	if err != nil {
+		return nil, err
+	}
+	get := func(o *metav1.ListOptions, partial string) *rest.Request {
+		q := client.Get().Resource(r.Name).SpecificallyVersionedParams(o, scheme.ParameterCodec, kschema.GroupVersion{Version: "v1"})
+		if d.partial {
+			q.SetHeader("Accept", protobufType+";as="+partial+";g=meta.k8s.io;v=v1,"+jsonType)
+		}
+		return q
+	}
+	return &clientcache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			l := &List{}
+			return l, get(&o, "PartialObjectMetadataList").Do(ctx).Into(l)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.Watch = true
+			return get(&o, "PartialObjectMetadata").Watch(ctx)
+		},
+	}, nil
+}
+
+// back tells that a collection's version has become an older one: etcd was restored from a backup.
+func back(before, now string) bool {
+	c, err := resourceversion.CompareResourceVersion(now, before)
+	return err == nil && c < 0
+}

@@ -1,0 +1,115 @@
+package cache
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// Want is what a reader wants of a resource.
+type Want struct {
+	// Mask is what to keep of each object; nil is the whole object without managedFields.
+	Mask *schema.Mask
+	// Filter tells which objects to keep; nil keeps all.
+	Filter *Filter
+	// Indexers tell by what to find objects. Of an object that this reader doesn't keep, they may see less than the mask.
+	Indexers map[string]func(*Object) []string
+}
+
+// Filter tells which objects a reader wants at all.
+type Filter struct {
+	// Name tells filters apart: two have the same exactly if they keep the same objects.
+	Name string
+	// Reads is what Keep reads of an object. It is kept of all objects, other readers' too, so that a reader can tell from any stored object whether it is one of its own.
+	Reads *schema.Mask
+	// Keep is called with an object's names and bytes, which it must not hold on to.
+	Keep func(*Object) bool
+}
+
+// selection is what the readers of a resource together want kept. It is never changed.
+type selection struct {
+	every  *schema.Mask // wanted of all objects, nil if no reader wants all
+	reads  *schema.Mask // what the filters read, nil without any
+	groups []group      // sorted by the filters' names
+}
+
+// group is the readers with the same filter.
+type group struct {
+	filter *Filter
+	mask   *schema.Mask
+}
+
+func (s *selection) find(f *Filter) (int, bool) {
+	return slices.BinarySearchFunc(s.groups, f, func(g group, f *Filter) int { return strings.Compare(g.filter.Name, f.Name) })
+}
+
+// with gives the selection with one more reader; a nil selection has none.
+func (s *selection) with(mask *schema.Mask, f *Filter) *selection {
+	var next selection
+	if s != nil {
+		next = *s
+	}
+	if f == nil {
+		next.every = mask.Union(next.every)
+		all := next.every.Union(next.reads)
+		next.groups = slices.DeleteFunc(slices.Clone(next.groups), func(g group) bool { return all.Covers(g.mask) }) // no need to ask them any more
+		return &next
+	}
+	next.reads = f.Reads.Union(next.reads)
+	next.groups = slices.Clone(next.groups)
+	if i, ok := next.find(f); ok {
+		next.groups[i].mask = next.groups[i].mask.Union(mask)
+	} else {
+		next.groups = slices.Insert(next.groups, i, group{f, mask})
+	}
+	return &next
+}
+
+// covers tells whether a reader finds everything it wants already.
+func (s *selection) covers(mask *schema.Mask, f *Filter) bool {
+	if s == nil {
+		return false
+	}
+	always := s.every
+	if f != nil {
+		if i, ok := s.find(f); ok {
+			return s.groups[i].mask.Union(s.reads).Union(s.every).Covers(mask)
+		}
+		if always != nil {
+			always = always.Union(s.reads)
+			mask = mask.Union(f.Reads)
+		}
+	}
+	return always != nil && always.Covers(mask)
+}
+
+// drops tells whether there are objects that nobody keeps.
+func (s *selection) drops() bool { return s.every == nil }
+
+// mask gives what to keep of the objects that the groups marked in chosen keep, nil if that is nothing.
+func (s *selection) mask(chosen []byte) *schema.Mask {
+	m := s.every
+	for i, g := range s.groups {
+		if chosen[i] != 0 {
+			m = g.mask.Union(m)
+		}
+	}
+	if m == nil {
+		return nil
+	}
+	return m.Union(s.reads)
+}
+
+// metadataOnly tells that nothing but metadata is wanted of any object.
+func (s *selection) metadataOnly() bool {
+	all := s.every
+	if s.reads != nil {
+		all = s.reads.Union(all)
+	}
+	for _, g := range s.groups {
+		all = g.mask.Union(all)
+	}
+	metadata, err := all.Message().Mask("metadata", "metadata.managedFields")
+	return err == nil && metadata.Covers(all)
+}

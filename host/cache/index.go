@@ -1,0 +1,98 @@
+package cache
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+)
+
+// digest stands for text in a map, which so takes less memory and holds on to none that belongs to an object. Its 128 bits depend on seeds that nobody knows: no two texts
+// have the same one.
+type digest [16]byte
+
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+// digestOf gives the digest of a name in a namespace, or of an index's value.
+func digestOf(namespace, name string) (d digest) {
+	var h maphash.Hash
+	for i, seed := range seeds {
+		h.SetSeed(seed)
+		_, _ = h.WriteString(namespace) // doesn't fail
+		_ = h.WriteByte(0)
+		_, _ = h.WriteString(name)
+		binary.NativeEndian.PutUint64(d[8*i:], h.Sum64())
+	}
+	return d
+}
+
+func keyOf(o *Object) digest { return digestOf(o.Namespace, o.Name) }
+
+// index finds the places of objects by the values of one function.
+type index struct {
+	values func(*Object) []string
+	places map[digest]places
+}
+
+// places are those of the objects with one value. Many values have one object; of others the places are sorted.
+type places struct {
+	many *[]uint32
+	one  uint32 // if many is nil
+}
+
+func (x *index) add(o *Object, place uint32) {
+	for _, v := range x.values(o) {
+		x.put(v, place)
+	}
+}
+
+func (x *index) remove(o *Object, place uint32) {
+	for _, v := range x.values(o) {
+		x.take(v, place)
+	}
+}
+
+// change puts an object's new values in place of the old ones. Most changes are none of this index's business.
+func (x *index) change(old, o *Object, place uint32) {
+	before, after := x.values(old), x.values(o)
+	if slices.Equal(before, after) {
+		return
+	}
+	for _, v := range before {
+		x.take(v, place)
+	}
+	for _, v := range after {
+		x.put(v, place)
+	}
+}
+
+func (x *index) put(value string, place uint32) {
+	key := digestOf("", value)
+	p, ok := x.places[key]
+	switch {
+	case !ok:
+		x.places[key] = places{one: place}
+	case p.many != nil:
+		if i, ok := slices.BinarySearch(*p.many, place); !ok {
+			*p.many = slices.Insert(*p.many, i, place)
+		}
+	case p.one != place:
+		x.places[key] = places{many: &[]uint32{min(p.one, place), max(p.one, place)}}
+	}
+}
+
+func (x *index) take(value string, place uint32) {
+	key := digestOf("", value)
+	p, ok := x.places[key]
+	switch {
+	case !ok:
+	case p.many != nil:
+		if i, ok := slices.BinarySearch(*p.many, place); ok {
+			*p.many = slices.Delete(*p.many, i, i+1)
+		}
+		if len(*p.many) == 1 {
+			x.places[key] = places{one: (*p.many)[0]}
+		}
+	case p.one == place:
+		delete(x.places, key)
+	}
+}

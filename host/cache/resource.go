@@ -1,0 +1,276 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/windlass-dev/windlass/host/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	clientcache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// resource is one resource with its readers. All that changes its store does so under mu, so that handlers hear of changes in the order of the store.
+type resource struct {
+	schema *schema.Resource
+	store  *Store
+	source func(*decoder) (clientcache.ListerWatcher, error)
+
+	mu       sync.Mutex
+	readers  int
+	wanted   *selection // what the readers want, nil without any
+	indexers map[string]func(*Object) []string
+	feed     *feed // fills the store, nil while it isn't running
+	wider    *feed // is to take over
+	handlers []*subscription
+	progress []*func() // copied when it changes
+	changed  chan struct{}
+	err      error
+	lost     func(*Object) // takes objects that were deleted; nil: nobody does
+	forget   func()        // is called when the collection has gone back in time
+	told     *atomic.Int64 // when handlers were told of an event last, in nanoseconds
+}
+
+func newResource(s *schema.Resource, source func(*decoder) (clientcache.ListerWatcher, error)) *resource {
+	r := &resource{schema: s, source: source, told: new(atomic.Int64), indexers: map[string]func(*Object) []string{}, changed: make(chan struct{})}
+	r.store = &Store{resource: r}
+	r.store.contents.Store(newContents(nil))
+	return r
+}
+
+func (r *resource) declare(mask *schema.Mask, filter *Filter, started context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.wanted.covers(mask, filter) {
+		next := r.wanted.with(mask, filter)
+		if started != nil {
+			if err := r.run(started, next); err != nil {
+				return err
+			}
+		}
+		r.wanted = next
+	}
+	r.readers++
+	return nil
+}
+
+func (r *resource) start(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.readers == 0 || r.feed != nil {
+		return nil
+	}
+	return r.run(ctx, r.wanted)
+}
+
+// run starts an informer with the selection: the second one if the first has something to hand over.
+func (r *resource) run(ctx context.Context, s *selection) error {
+	contents := r.store.contents.Load()
+	second := r.feed != nil && r.feed.synced
+	if second {
+		contents = newContents(r.indexers)
+	}
+	f, err := newFeed(r, s, contents)
+	if err != nil {
+		return err
+	}
+	if second {
+		r.wider.stop()
+		r.wider = f
+	} else {
+		r.feed.stop()
+		r.feed = f
+	}
+	f.start(ctx)
+	return nil
+}
+
+func (r *resource) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.readers--; r.readers > 0 {
+		return
+	}
+	r.feed.stop()
+	r.wider.stop()
+	r.feed, r.wider, r.wanted, r.err = nil, nil, nil, nil
+	r.indexers = map[string]func(*Object) []string{}
+	r.store.contents.Store(newContents(nil))
+}
+
+func (r *resource) wait(ctx context.Context) error { return r.await(ctx, false) }
+
+func (r *resource) settled(ctx context.Context) error { return r.await(ctx, true) }
+
+// await waits until the store is complete, or, if told so, until the resource can't be read.
+func (r *resource) await(ctx context.Context, orFailed bool) error {
+	for {
+		r.mu.Lock()
+		done, changed, err := r.complete(), r.changed, r.err
+		r.mu.Unlock()
+		if done {
+			return nil
+		}
+		if orFailed && err != nil {
+			return fmt.Errorf("waiting for %s: %w", r.schema.Resource, err)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if err == nil {
+				err = context.Cause(ctx)
+			}
+			return fmt.Errorf("waiting for %s: %w", r.schema.Resource, err)
+		}
+	}
+}
+
+// complete tells that the store has all objects, with all that was declared of them.
+func (r *resource) complete() bool { return r.feed != nil && r.feed.synced && r.wider == nil }
+
+func (r *resource) wake() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *resource) handle(h Handler) (remove func()) {
+	s := subscribe(h)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handlers = append(r.handlers, s)
+	if r.wider != nil {
+		s.deferred = true
+	} else {
+		r.introduce(s)
+	}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		s.stop()
+		r.handlers = slices.DeleteFunc(r.handlers, func(x *subscription) bool { return x == s })
+	}
+}
+
+// introduce tells a handler of all objects.
+func (r *resource) introduce(s *subscription) {
+	all := r.store.List()
+	events := make([]Event, len(all))
+	for i, o := range all {
+		events[i] = Event{Resource: r.schema, New: o, Initial: true}
+	}
+	s.push(events...)
+}
+
+func (r *resource) onProgress(f func()) (remove func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress = append(slices.Clone(r.progress), &f)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.progress = slices.DeleteFunc(slices.Clone(r.progress), func(x *func()) bool { return x == &f })
+	}
+}
+
+func (r *resource) status() (ResourceStatus, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.store.contents.Load()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	waiting := int64(0)
+	for _, s := range r.handlers {
+		waiting += s.queued.Load()
+	}
+	return ResourceStatus{
+		Resource: r.schema.Resource, Synced: r.complete(), Objects: len(c.places), Bytes: c.bytes, Waiting: waiting, Version: c.version, Err: r.err,
+	}, r.readers > 0
+}
+
+// report takes note of why the resource can't be read, or that it can (nil). It logs changes only: a resource that isn't served is asked for again and again.
+func (r *resource) report(f *feed, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.dead || err == nil && r.err == nil || err != nil && r.err != nil && err.Error() == r.err.Error() {
+		return
+	}
+	r.err = err
+	r.wake()
+	if err != nil {
+		klog.InfoS("Waiting for resource", "resource", r.schema.Resource.String(), "err", err)
+	} else {
+		klog.InfoS("Resource can be read again", "resource", r.schema.Resource.String())
+	}
+}
+
+// replaced tells the handlers of one object's change. A name that passed to another object is a delete and an add; an object that isn't kept any longer is gone.
+// moved says, of an object without old or without new, what [Event] says.
+func (r *resource) replaced(old, new *Object, initial, moved bool) {
+	if new != nil && !new.kept() {
+		moved = old != nil && old.UID == new.UID
+		new = nil
+	}
+	if old != nil && !moved && (new == nil || new.UID != old.UID) && r.lost != nil {
+		r.lost(old)
+	}
+	switch {
+	case old == nil && new == nil:
+	case old != nil && new != nil && old.UID != new.UID:
+		r.emit(Event{Resource: r.schema, Old: old})
+		r.emit(Event{Resource: r.schema, New: new})
+	case old != nil && new != nil && bytes.Equal(old.Raw, new.Raw):
+	default:
+		r.emit(Event{Resource: r.schema, Old: old, New: new, Initial: initial, Moved: moved && !initial && (old == nil || new == nil)})
+	}
+}
+
+func (r *resource) emit(e Event) {
+	r.told.Store(time.Now().UnixNano())
+	for _, s := range r.handlers {
+		if !s.deferred {
+			s.push(e)
+		}
+	}
+}
+
+// takeOver makes the second informer the resource's own once it is as current as the first, which stops before, so that it can't get ahead again.
+func (r *resource) takeOver() {
+	first, second := r.feed, r.wider
+	if !second.synced {
+		return
+	}
+	first.stop()
+	if order, err := resourceversion.CompareResourceVersion(second.contents.version, first.contents.version); err == nil && order < 0 {
+		return // it will hear of what the first has heard of
+	}
+	r.feed, r.wider = second, nil
+	r.store.contents.Store(second.contents)
+	for _, o := range first.contents.list() {
+		if second.contents.get(o.Namespace, o.Name) == nil {
+			r.replaced(o, nil, false, second.decoder.drops())
+		}
+	}
+	var narrow []byte
+	for _, o := range second.contents.list() {
+		old := first.contents.get(o.Namespace, o.Name)
+		var kept bool
+		var err error
+		narrow, kept, err = first.decoder.narrow(narrow[:0], o)
+		if err == nil && (old == nil && !kept || old != nil && kept && bytes.Equal(narrow, old.Raw)) {
+			continue // nothing new for those who have been there before
+		}
+		r.replaced(old, o, false, first.decoder.drops())
+	}
+	for _, s := range r.handlers {
+		if s.deferred {
+			s.deferred = false
+			r.introduce(s)
+		}
+	}
+	r.wake()
+}

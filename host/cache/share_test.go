@@ -1,0 +1,88 @@
+package cache
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/windlass-dev/windlass/host/schema/testpod"
+	corev1 "k8s.io/api/core/v1"
+	clientcache "k8s.io/client-go/tools/cache"
+)
+
+// fed gives a feed of pods that holds the first n test pods.
+func fed(t testing.TB, n int, paths ...string) *feed {
+	t.Helper()
+	d := podDecoder(t, paths...)
+	r := newResource(d.resource, func(*decoder) (clientcache.ListerWatcher, error) { return &clientcache.ListWatch{}, nil })
+	f, err := newFeed(r, &d.selection, r.store.contents.Load())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.feed, f.synced = f, true
+	for i := range n {
+		f.Add(received(t, f, testpod.New(i)))
+	}
+	return f
+}
+
+func received(t testing.TB, f *feed, pod *corev1.Pod) *Object {
+	t.Helper()
+	o, _, err := f.decoder.Decode(encode(t, pod), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.(*Object)
+}
+
+// An update that leaves what is kept as it is takes the memory of the object before; only its version is its own.
+func TestIrrelevantUpdatesShareMemory(t *testing.T) {
+	f := fed(t, 3, endpointPaths...)
+	pod := testpod.New(1)
+	before := f.contents.get(pod.Namespace, pod.Name)
+	pod.ResourceVersion = "2000000"
+	pod.Status.ContainerStatuses[0].RestartCount++
+	after := received(t, f, pod)
+	if after == before || after.ResourceVersion != "2000000" || before.ResourceVersion == "2000000" {
+		t.Fatalf("%+v after %+v", after, before)
+	}
+	if unsafe.SliceData(after.Raw) != unsafe.SliceData(before.Raw) || unsafe.StringData(after.Name) != unsafe.StringData(before.Name) {
+		t.Error("the bytes are held twice")
+	}
+	if err := f.Update(after); err != nil || f.contents.get(pod.Namespace, pod.Name) != after {
+		t.Fatalf("not stored: %v", err)
+	}
+	pod.Status.Phase = corev1.PodFailed
+	if changed := received(t, f, pod); string(changed.Raw) == string(after.Raw) || unsafe.SliceData(changed.Raw) == unsafe.SliceData(after.Raw) {
+		t.Error("what is kept has changed, the bytes haven't")
+	}
+	pod = testpod.New(1)
+	pod.UID = "another"
+	if another := received(t, f, pod); another.UID != "another" || before.UID == "another" {
+		t.Errorf("an object of the same name has the UID %s, the one before %s", another.UID, before.UID)
+	}
+}
+
+// It allocates a small part of what a relevant one does, whatever the pod's size.
+func TestIrrelevantUpdatesAllocateLittle(t *testing.T) {
+	f := fed(t, 3, endpointPaths...)
+	pod := testpod.New(1)
+	pod.ResourceVersion = "2000000"
+	irrelevant := encode(t, pod)
+	pod.Status.Phase = corev1.PodFailed
+	relevant := encode(t, pod)
+	cost := func(message []byte) int64 {
+		return testing.Benchmark(func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := f.decoder.Decode(message, nil, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}).AllocedBytesPerOp()
+	}
+	if a, b := cost(irrelevant), cost(relevant); a > b/3 {
+		t.Errorf("%d bytes are allocated for an update that concerns nobody, %d for one that does", a, b)
+	} else {
+		t.Logf("%d bytes, %d for a relevant one", a, b)
+	}
+}

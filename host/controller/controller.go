@@ -1,0 +1,295 @@
+// Package controller runs one controller of a plugin: its queue, its workers, the sync loop.
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/tracing"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// Key is what a controller's queue holds.
+type Key = abi.KeyRef
+
+// Options are what a controller is made of, whatever version of its plugin it runs.
+type Options struct {
+	World views.World
+	// Concurrent is how many keys are synced at once; at least 1.
+	Concurrent int
+	// Tracer has spans tell of syncs; nil: nothing is traced.
+	Tracer *tracing.Tracer
+}
+
+// Metrics takes what a controller counts.
+type Metrics interface {
+	// Synced tells of one sync: how it ended ("ok", "error", "trap", "refused", "stale"), what it took and what went in and out.
+	Synced(s Sync)
+	// Answered takes what a key's accepted answer says for the plugin's own metrics.
+	Answered(k Key, updates []abi.MetricUpdate)
+	// Gone tells that a sync has seen that the key's object is gone.
+	Gone(k Key)
+}
+
+// Sync is what one sync took.
+type Sync struct {
+	Result        string
+	Duration      time.Duration // the whole sync, writes included
+	Guest         time.Duration // inside the sandbox, performs excluded
+	Fuel          int64
+	SnapshotBytes int
+	// OutcomeBytes is what its performs were answered with.
+	OutcomeBytes int
+	MemoryBytes  int64
+	Effects      int
+	Behind       abi.Resource // of a stale sync: what the cache doesn't show yet
+	Code         int          // the HTTP status that it ended with: 200, that of the write that failed, or 500; 0 of a stale sync
+
+	wrote    bool
+	deferred time.Duration // until the plugin's budget has deletes again
+	failed   error         // why the sandbox gave the sync up, or its answer was refused
+}
+
+func (s *Sync) fail(err error) error {
+	s.failed = err
+	return err
+}
+
+// Controller is one running controller: the slot that versions of its plugin take turns in. Queue, timers, backoff and state are its own, and outlive them.
+type Controller struct {
+	Options
+	name    string
+	log     klog.Logger
+	queue   workqueue.TypedRateLimitingInterface[Key]
+	limiter workqueue.TypedRateLimiter[Key] // the queue's
+	ended   <-chan struct{}                 // that workers begin no further sync; set by Run
+	stuck   stuck
+	waits   *waits
+
+	mu     sync.Mutex
+	timers map[Key]*time.Timer
+	states map[Key]state
+	kept   int                   // bytes of all states
+	echoes map[Key]*echo         // of keys whose last sync wrote
+	busy   map[Key][]cache.Event // of keys that are being synced: what would have them synced again at once
+	traps  map[Key]int           // syncs in a row that performed and then failed in the sandbox
+
+	version    *Version
+	trial      func(failed error) bool // of the version; nil: it has passed
+	shadow     *Shadow
+	failures   failures
+	quarantine chan struct{} // closed at its end; nil: there is none
+
+	workers int // that run
+	wanted  int // that should
+	more    func()
+}
+
+type state struct {
+	uid  string
+	blob []byte
+}
+
+// New makes a controller with its first version; Run starts it.
+func New(o Options, v *Version) *Controller {
+	c := &Controller{
+		Options: o, name: v.Manifest.Name, version: v, wanted: max(o.Concurrent, 1),
+		log:    klog.Background().WithValues("controller", v.Manifest.Name),
+		timers: map[Key]*time.Timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, traps: map[Key]int{},
+	}
+	name := v.Manifest.Queue
+	if name == "" {
+		name = v.Manifest.Name
+	}
+	base, most := 5*time.Millisecond, 1000*time.Second
+	if b := v.Manifest.Backoff; b.Base > 0 {
+		base = time.Duration(b.Base)
+	}
+	if b := v.Manifest.Backoff; b.Max > 0 {
+		most = time.Duration(b.Max)
+	}
+	c.waits = newWaits(o.Tracer)
+	c.limiter = workqueue.NewTypedMaxOfRateLimiter(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, most),
+		&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(10, 100)})
+	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(c.limiter, workqueue.TypedRateLimitingQueueConfig[Key]{Name: name, DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(
+		workqueue.TypedDelayingQueueConfig[Key]{Name: name, Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: name, Queue: c.waits})})})
+	return c
+}
+
+// Name is the controller's canonical name.
+func (c *Controller) Name() string { return c.name }
+
+// Wake has the key synced after the delay.
+func (c *Controller) Wake(k Key, delay time.Duration) {
+	c.foreign(k)
+	c.add(k, delay)
+}
+
+// Woken takes a wake-up that an event of the cache led to.
+func (c *Controller) Woken(k Key, delay time.Duration, e cache.Event) {
+	if !c.noticed(k, delay, e) {
+		c.add(k, delay)
+	}
+}
+
+func (c *Controller) add(k Key, delay time.Duration) {
+	if delay > 0 {
+		c.queue.AddAfter(k, delay)
+		return
+	}
+	c.queue.Add(k)
+}
+
+// Run syncs keys until ctx ends; then it lets the syncs in flight end, whose writes use a context that lives on for grace.
+func (c *Controller) Run(ctx context.Context, grace time.Duration) {
+	v := c.Current()
+	c.log.Info("Starting controller", "plugin", v.Plugin, "workers", c.wanted)
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		c.queue.ShutDown()
+		time.AfterFunc(grace, cancel)
+	})
+	defer stop()
+	var workers sync.WaitGroup
+	workers.Go(func() { <-ctx.Done() }) // there may be more workers until then
+	c.mu.Lock()
+	c.ended = ctx.Done()
+	c.more = func() {
+		for c.workers < c.wanted && ctx.Err() == nil {
+			c.workers++
+			workers.Go(func() {
+				w := worker{c: c}
+				for !c.surplus() && w.next(work) {
+				}
+			})
+		}
+	}
+	c.more()
+	c.mu.Unlock()
+	if p := time.Duration(v.Manifest.Key.Period); v.Manifest.Key.Single && p > 0 {
+		c.Wake(Key{}, 0)
+	}
+	workers.Wait()
+	c.mu.Lock()
+	c.more = nil
+	for _, t := range c.timers {
+		t.Stop()
+	}
+	c.mu.Unlock()
+	c.log.Info("Stopped controller")
+}
+
+// SetWorkers changes how many keys are synced at once.
+func (c *Controller) SetWorkers(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wanted = max(n, 1)
+	if c.more != nil {
+		c.more()
+	}
+}
+
+// Workers is how many keys are synced at once.
+func (c *Controller) Workers() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wanted
+}
+
+// surplus tells a worker to end because there are too many.
+func (c *Controller) surplus() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.workers <= c.wanted {
+		return false
+	}
+	c.workers--
+	return true
+}
+
+// Depth is how many keys wait.
+func (c *Controller) Depth() int { return c.queue.Len() }
+
+// soonest keeps a key that asks to be synced again at once from taking all of a worker's time.
+const soonest = time.Millisecond
+
+// after replaces the key's timer; 0 only takes the earlier one away.
+func (c *Controller) after(k Key, d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.timers[k]; t != nil {
+		t.Stop()
+		delete(c.timers, k)
+	}
+	if d > 0 {
+		d = max(d, soonest)
+		var t *time.Timer
+		t = time.AfterFunc(d, func() {
+			c.mu.Lock()
+			if c.timers[k] == t {
+				delete(c.timers, k)
+			}
+			c.mu.Unlock()
+			c.Wake(k, 0)
+		})
+		c.timers[k] = t
+	}
+}
+
+func (c *Controller) stateOf(k Key, uid string) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.states[k]
+	if !ok || uid != "" && s.uid != "" && s.uid != uid {
+		return nil
+	}
+	return s.blob
+}
+
+func (c *Controller) keepState(v *Version, k Key, uid string, exists bool, a *abi.SyncResponse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case v.State != c.version.State: // of a version that has been replaced: the present one wouldn't understand it
+	case !exists && v.Plan.ObjectKeys(): // the object's state ends with it, once a sync has seen it gone
+		c.setState(k, state{})
+	case a.KeepState:
+	case len(a.State) == 0:
+		c.setState(k, state{})
+	default:
+		c.setState(k, state{uid, append([]byte(nil), a.State...)})
+	}
+}
+
+// statesMax is how many bytes of state all keys of a controller may keep together.
+const statesMax = 256 << 20
+
+// setState keeps a key's state; one without bytes is none. The caller holds the lock.
+func (c *Controller) setState(k Key, s state) {
+	c.kept += len(s.blob) - len(c.states[k].blob)
+	if len(s.blob) == 0 {
+		delete(c.states, k)
+		return
+	}
+	c.states[k] = s
+}
+
+// mayKeep tells whether a key's new state fits in beside those of the others.
+func (c *Controller) mayKeep(k Key, size int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return size == 0 || c.kept-len(c.states[k].blob)+size <= statesMax
+}
+
+// errRefused marks an answer that asked for what the plugin has no right to, or that can't be understood.
+var errRefused = errors.New("refused")

@@ -1,0 +1,132 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/host/cache"
+)
+
+// echo is what is known of a key whose last sync wrote: whether anything but its own writes has woken it since.
+type echo struct {
+	loops   int             // syncs in a row that only echoes led to, and that wrote again
+	seen    []*cache.Object // what woke the key; whether it is an echo is known once the write's answer is there
+	foreign bool            // something else woke it
+	held    bool            // it waits, or has just waited
+	wrote   time.Time       // when that sync ended
+	took    time.Duration   // how long it took
+}
+
+// A key that its own writes wake, only to write again, is held back after echoLimit such syncs in a row: twice as long each time, up to echoMax.
+const (
+	echoLimit = 5
+	echoFirst = 20 * time.Millisecond
+	echoMax   = 2 * time.Second
+
+	seenMax = 16 // a key that more objects woke was not woken by an echo alone
+)
+
+// foreign notes that something that is no event woke the key.
+func (c *Controller) foreign(k Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.echoes[k]; e != nil {
+		e.foreign = true
+	}
+}
+
+// noticed notes the event that woke the key. held: the key is being synced, and the end of that sync wakes it.
+func (c *Controller) noticed(k Key, delay time.Duration, event cache.Event) (held bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if events, ok := c.busy[k]; ok && delay == 0 && len(events) < seenMax {
+		c.busy[k], held = append(events, event), true
+	}
+	e := c.echoes[k]
+	if e == nil {
+		return held
+	}
+	if event.New == nil || len(e.seen) == seenMax {
+		e.foreign = true
+		return held
+	}
+	e.seen = append(e.seen, event.New)
+	return held
+}
+
+// hold keeps back what would have the key synced again at once, while it is being synced. The queue would keep it as long; but a write's event may come before its answer,
+// and only after the answer it is known for the echo that it is.
+func (c *Controller) hold(k Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy[k] = []cache.Event{}
+}
+
+// resume wakes the key, if any event was held back that wasn't an echo, or is one that the plugin wants to hear.
+func (c *Controller) resume(v *Version, k Key) {
+	c.mu.Lock()
+	events := c.busy[k]
+	delete(c.busy, k)
+	c.mu.Unlock()
+	for _, e := range events {
+		if !v.Writer.Own(e.New) || v.Plan.Echoes(e) {
+			c.add(k, 0)
+			return
+		}
+	}
+}
+
+// begin tells whether nothing but its own writes have woken the key, and how long it must wait: for its controller's pace, or because that goes on and on.
+func (c *Controller) begin(v *Version, k Key) (echoed bool, wait time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.echoes[k]
+	if e == nil {
+		return false, 0
+	}
+	for _, o := range e.seen {
+		e.foreign = e.foreign || !v.Writer.Own(o)
+	}
+	clear(e.seen)
+	e.seen = e.seen[:0]
+	echoed = !e.foreign
+	if wait := e.rest(time.Duration(v.Manifest.Pace)) - time.Since(e.wrote); wait > 0 {
+		return echoed, wait
+	}
+	if echoed && e.loops >= echoLimit && !e.held {
+		e.held = true
+		return true, min(echoFirst<<min(e.loops-echoLimit, 10), echoMax)
+	}
+	e.held, e.foreign = false, false
+	return echoed, 0
+}
+
+// wrote keeps count after a sync.
+func (c *Controller) wrote(k Key, wrote, echoed bool, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.echoes[k]
+	switch {
+	case !wrote:
+		delete(c.echoes, k)
+		return
+	case e == nil:
+		e = &echo{}
+		c.echoes[k] = e
+	case echoed:
+		e.loops++
+	default:
+		e.loops = 0
+	}
+	e.wrote, e.took = time.Now(), took
+}
+
+// A key with a pace rests longer where its syncs take long, so that it is at work for a quarter of the time: then the API server is busy, or the machine is. But not for more than paceMost paces.
+const (
+	paceShare = 3
+	paceMost  = 5
+)
+
+// rest is how long the key rests from the end of its last sync on.
+func (e *echo) rest(pace time.Duration) time.Duration {
+	return min(max(pace, paceShare*e.took), paceMost*pace)
+}

@@ -1,0 +1,76 @@
+package controller
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects"
+)
+
+// A key that wrote rests for its controller's pace, longer where that took long, however often it is woken meanwhile; one that didn't write doesn't rest, nor does a key that has rested already.
+func TestPace(t *testing.T) {
+	const pace = 100 * time.Millisecond
+	k := Key{Namespace: "n", Name: "k"}
+	for _, x := range []struct {
+		name  string
+		pace  time.Duration
+		wrote []bool          // the syncs before
+		took  time.Duration   // each of them
+		wakes []time.Duration // after the end of the last of them
+		want  time.Duration   // when the key is let through
+	}{
+		{"its first sync", pace, nil, 0, []time.Duration{0}, 0},
+		{"it didn't write", pace, []bool{false}, 0, []time.Duration{0}, 0},
+		{"it wrote", pace, []bool{true}, 0, []time.Duration{0}, pace},
+		{"it wrote, later than another", pace, []bool{true, true}, 0, []time.Duration{0}, pace},
+		{"it wrote, then had nothing to write", pace, []bool{true, false}, 0, []time.Duration{0}, 0},
+		{"it is woken on and on", pace, []bool{true}, 0, []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 99 * time.Millisecond}, pace},
+		{"it has rested", pace, []bool{true}, 0, []time.Duration{pace}, pace},
+		{"it has rested for long", pace, []bool{true}, 0, []time.Duration{time.Minute}, time.Minute},
+		{"it took a little while to write", pace, []bool{true}, pace / 4, []time.Duration{0}, pace},
+		{"it took long to write", pace, []bool{true}, pace, []time.Duration{0}, 3 * pace},
+		{"it took very long to write", pace, []bool{true}, time.Minute, []time.Duration{0}, 5 * pace},
+		{"it took long to write nothing", pace, []bool{false}, time.Minute, []time.Duration{0}, 0},
+		{"it took long, but has no pace", 0, []bool{true}, time.Minute, []time.Duration{0}, 0},
+		{"it wrote, but has no pace", 0, []bool{true}, 0, []time.Duration{0}, 0},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &abi.Controller{Name: "c", Pace: int64(x.pace)}
+				writer, err := effects.New(effects.Options{Controller: m, Config: &rest.Config{}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := &Version{Manifest: m, Writer: writer}
+				writer.Lead()
+				c := New(Options{}, v)
+				defer c.queue.ShutDown()
+				for i, wrote := range x.wrote {
+					if i > 0 {
+						time.Sleep(time.Second) // virtual, as all time here
+					}
+					c.wrote(k, wrote, false, x.took)
+				}
+				start := time.Now()
+				go func() {
+					for _, at := range x.wakes {
+						time.Sleep(time.Until(start.Add(at)))
+						c.Wake(k, 0)
+					}
+				}()
+				for admitted := false; !admitted; {
+					key, _ := c.queue.Get()
+					_, admitted = c.admit(v, key)
+					c.queue.Done(key)
+				}
+				if took := time.Since(start); took != x.want {
+					t.Errorf("the key is let through after %v, want %v", took, x.want)
+				}
+			})
+		})
+	}
+}

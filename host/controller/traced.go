@@ -1,0 +1,180 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/tracing"
+)
+
+// waits is the queue's storage. While syncs are traced it remembers since when each key waits, and what has held it back.
+type waits struct {
+	workqueue.Queue[Key]
+	tracer *tracing.Tracer
+
+	used atomic.Bool // since syncs were not traced last
+	mu   sync.Mutex
+	keys map[Key]*waiting
+}
+
+// waiting is a key that waits.
+type waiting struct {
+	since time.Time
+	holds []hold
+}
+
+// hold is a turn that a key had and didn't take.
+type hold struct {
+	at  time.Time
+	why string
+	on  string // the resource that it waits for, if it is that
+}
+
+// holdsMost bounds what is remembered of a key.
+const holdsMost = 8
+
+func newWaits(t *tracing.Tracer) *waits {
+	return &waits{Queue: workqueue.DefaultQueue[Key](), tracer: t, keys: map[Key]*waiting{}}
+}
+
+// Push is the queue's: the key may have its turn from now on.
+func (w *waits) Push(k Key) {
+	w.Queue.Push(k)
+	if w.tracer.On() {
+		w.of(k, func(x *waiting) { x.since = time.Now() })
+	} else if w.used.Load() {
+		w.forget()
+	}
+}
+
+// held notes that the key's turn came and it had to wait.
+func (w *waits) held(k Key, why string, on abi.Resource) {
+	if w.tracer.On() {
+		w.of(k, func(x *waiting) {
+			if len(x.holds) < holdsMost {
+				h := hold{at: time.Now(), why: why}
+				if on.Name != "" {
+					h.on = on.String()
+				}
+				x.holds = append(x.holds, h)
+			}
+		})
+	}
+}
+
+func (w *waits) of(k Key, change func(*waiting)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.used.Store(true)
+	x := w.keys[k]
+	if x == nil {
+		x = &waiting{}
+		w.keys[k] = x
+	}
+	change(x)
+}
+
+// take gives what is known of a key that is synced now.
+func (w *waits) take(k Key) waiting {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := w.keys[k]
+	if x == nil {
+		return waiting{}
+	}
+	delete(w.keys, k)
+	return *x
+}
+
+// forget ends the remembering, as nothing is traced any more.
+func (w *waits) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keys = map[Key]*waiting{}
+	w.used.Store(false)
+}
+
+// traced begins the span of a sync, nil where it isn't traced.
+func (c *Controller) traced(ctx context.Context, v *Version, k Key) (context.Context, *tracing.Span) {
+	if !c.Tracer.On() {
+		return ctx, nil
+	}
+	before := c.waits.take(k)
+	ctx, span := c.Tracer.Root(ctx, "sync")
+	if span == nil {
+		return ctx, nil
+	}
+	span.Text("windlass.controller", c.name)
+	span.Text("windlass.plugin", v.Plugin)
+	span.Text("windlass.plugin.digest", v.Digest)
+	span.Text("windlass.key", k.String())
+	span.Int("windlass.attempt", int64(c.queue.NumRequeues(k)))
+	if !before.since.IsZero() {
+		span.Seconds("windlass.queue.seconds", time.Since(before.since))
+	}
+	for _, h := range before.holds {
+		if h.on != "" {
+			span.Event(h.why, h.at, "windlass.resource", h.on)
+		} else {
+			span.Event(h.why, h.at, "", "")
+		}
+	}
+	return ctx, span
+}
+
+// finished ends the span of a sync.
+func finished(span *tracing.Span, s *Sync, err error) {
+	if span == nil {
+		return
+	}
+	span.Text("windlass.result", s.Result)
+	span.Int("windlass.effects", int64(s.Effects))
+	if s.Result != "ok" && s.Result != "deferred" {
+		span.Fail(cause(s.Result, err))
+	}
+	span.End()
+}
+
+// cause says why a sync failed in the host's words: an error's own text may have an object's data in it.
+func cause(result string, err error) string {
+	var call *sandbox.CallError
+	switch reason := effects.Reason(err); {
+	case reason != "":
+		return result + ": " + reason
+	case errors.As(err, &call):
+		return result + ": " + call.Kind.Error()
+	}
+	return result
+}
+
+// called tells a span of a call into the sandbox.
+func called(span *tracing.Span, s *sandbox.Stats, err error) {
+	if span == nil {
+		return
+	}
+	span.Int("windlass.fuel", s.Fuel)
+	span.Int("windlass.memory.bytes", s.Memory)
+	span.Int("windlass.performs", int64(s.Performs))
+	span.Seconds("windlass.guest.seconds", s.Duration)
+	span.Seconds("windlass.restore.seconds", s.Restore)
+	span.Seconds("windlass.place.seconds", s.Wait)
+	if err != nil {
+		span.Fail(cause("failed", err))
+	}
+	span.End()
+}
+
+// short is enough of a digest to tell versions apart.
+func short(digest string) string {
+	digest = strings.TrimPrefix(digest, "sha256:")
+	return digest[:min(len(digest), 12)]
+}

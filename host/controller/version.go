@@ -1,0 +1,213 @@
+package controller
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// Version is what a controller's syncs run on: one module with its settings, its views, its rights. A controller may be given another one while it runs.
+type Version struct {
+	Plugin string
+	// Digest of the module, and of the settings, which is part of each request.
+	Digest, Settings string
+	Manifest         *abi.Controller
+	Index            int32 // in the plugin's manifest
+	// State tells which versions understand the state that this one keeps: those with the same number.
+	State   int32
+	Module  *sandbox.Module
+	Plan    *views.Plan
+	Writer  *effects.Writer
+	Metrics Metrics
+	// Recorder keeps the last syncs; nil: they aren't kept.
+	Recorder *record.Recorder
+	// Secrets tells what must not be written of the syncs; nil: they see nothing secret.
+	Secrets *record.Source
+
+	mu      sync.Mutex
+	inUse   int
+	retired chan struct{} // closed when it is idle after Retire
+}
+
+func (v *Version) begin() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.inUse++
+}
+
+func (v *Version) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.inUse--
+	if v.inUse == 0 && v.retired != nil {
+		close(v.retired)
+		v.retired = nil
+	}
+}
+
+// Drain waits until the syncs that began on a version which is no longer current have ended.
+func (v *Version) Drain(ctx context.Context) error {
+	v.mu.Lock()
+	if v.inUse == 0 {
+		v.mu.Unlock()
+		return nil
+	}
+	if v.retired == nil {
+		v.retired = make(chan struct{})
+	}
+	idle := v.retired
+	v.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Current is the version that syncs begin on.
+func (c *Controller) Current() *Version {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
+}
+
+// take gives the current version, which stays loaded until its end is called.
+func (c *Controller) take() *Version {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version.begin()
+	return c.version
+}
+
+// Swap has syncs begin on another version from now on. Those in flight end on the one that they began on, and are written; queue, timers and backoff stay, and so does the state where the new
+// version understands it. A quarantine ends. trial, if set, is told of each sync on the new version until it returns false.
+func (c *Controller) Swap(next *Version, trial func(failed error) bool) {
+	next.Writer.Lead()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if next.State != c.version.State {
+		clear(c.states)
+		c.kept = 0
+	}
+	c.version, c.trial = next, trial
+	clear(c.traps)
+	c.failures = failures{}
+	c.release()
+}
+
+// tried tells the trial of a version's sync; failed is why the sandbox gave it up, nil if it didn't.
+func (c *Controller) tried(v *Version, failed error) {
+	c.mu.Lock()
+	trial := c.trial
+	if v != c.version {
+		trial = nil
+	}
+	c.mu.Unlock()
+	if trial == nil || trial(failed) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v == c.version {
+		c.trial = nil
+	}
+}
+
+// A controller whose sandbox fails on and on, for at least so many syncs in a row over at least so many keys, is set aside.
+const (
+	failuresMost = 30
+	failingKeys  = 3
+)
+
+// failures are the syncs in a row that failed in the sandbox.
+type failures struct {
+	count int
+	keys  []Key // at most failingKeys different ones
+	last  error
+}
+
+// judged counts a sync's end and quarantines the controller whose plugin keeps failing.
+func (c *Controller) judged(v *Version, k Key, failed error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v != c.version {
+		return
+	}
+	f := &c.failures
+	if failed == nil {
+		*f = failures{}
+		return
+	}
+	f.count++
+	f.last = failed
+	if len(f.keys) < failingKeys && !slices.Contains(f.keys, k) {
+		f.keys = append(f.keys, k)
+	}
+	if f.count < failuresMost || len(f.keys) < failingKeys && !v.Manifest.Key.Single || c.quarantine != nil {
+		return
+	}
+	c.quarantine = make(chan struct{})
+	c.log.Error(failed, "Controller is quarantined: its plugin keeps failing; load another version, or release it", "plugin", v.Plugin, "digest", v.Digest, "failures", f.count)
+}
+
+// Release ends a quarantine; false if there was none.
+func (c *Controller) Release() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.quarantine != nil
+	c.failures = failures{}
+	c.release()
+	return was
+}
+
+func (c *Controller) release() {
+	if c.quarantine != nil {
+		close(c.quarantine)
+		c.quarantine = nil
+	}
+}
+
+// Quarantined is why the controller is set aside, nil if it isn't.
+func (c *Controller) Quarantined() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.quarantine == nil {
+		return nil
+	}
+	return c.failures.last
+}
+
+// held waits while the controller is quarantined.
+func (c *Controller) held(ctx context.Context) {
+	c.mu.Lock()
+	q, ended := c.quarantine, c.ended
+	c.mu.Unlock()
+	if q == nil {
+		return
+	}
+	select {
+	case <-q:
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
+
+// stopping tells that no further sync is to begin.
+func (c *Controller) stopping() bool {
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	select {
+	case <-ended:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,139 @@
+package discovery
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// listing is what the server served at one time.
+type listing struct {
+	at        time.Time
+	preferred []abi.APIResource
+	kinds     map[gvk]abi.APIResource
+	resources map[abi.Resource]abi.APIResource
+	failures  map[string]string // why, by group version
+}
+
+// anyVersion behind a group stands for the version that the server prefers of the kind.
+const anyVersion = "/*"
+
+type gvk struct{ apiVersion, kind string }
+
+func newListing(at time.Time, groups []*metav1.APIGroup, lists []*metav1.APIResourceList, partly *discovery.ErrGroupDiscoveryFailed) *listing {
+	l := &listing{at: at, kinds: map[gvk]abi.APIResource{}, resources: map[abi.Resource]abi.APIResource{}, failures: map[string]string{}}
+	if partly != nil {
+		for gv, err := range partly.Groups {
+			l.failures[gv.String()] = err.Error()
+		}
+	}
+	versions := map[string][]abi.Resource{} // what each group version serves, in the server's order
+	for _, list := range lists {
+		gv, err := apischema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			l.failures[list.GroupVersion] = err.Error()
+			continue
+		}
+		for i := range list.APIResources {
+			a := &list.APIResources[i]
+			if strings.Contains(a.Name, "/") {
+				continue // a subresource
+			}
+			r := abi.Resource{Group: gv.Group, Version: gv.Version, Name: a.Name}
+			l.add(list.GroupVersion, r, abi.APIResource{Resource: r.String(), Kind: a.Kind, Namespaced: a.Namespaced, Verbs: a.Verbs})
+			versions[list.GroupVersion] = append(versions[list.GroupVersion], r)
+		}
+	}
+	for _, g := range groups {
+		l.prefer(g, versions)
+	}
+	return l
+}
+
+func (l *listing) add(groupVersion string, r abi.Resource, a abi.APIResource) {
+	l.resources[r] = a
+	if k := (gvk{groupVersion, a.Kind}); l.kinds[k].Resource == "" {
+		l.kinds[k] = a
+	}
+}
+
+// prefer takes each of the group's resources in the preferred version, or where that doesn't serve it, in the first that does.
+func (l *listing) prefer(g *metav1.APIGroup, versions map[string][]abi.Resource) {
+	order := slices.Clone(g.Versions)
+	slices.SortStableFunc(order, func(a, b metav1.GroupVersionForDiscovery) int {
+		switch preferred := g.PreferredVersion.Version; {
+		case a.Version == b.Version:
+			return 0
+		case a.Version == preferred:
+			return -1
+		case b.Version == preferred:
+			return 1
+		}
+		return 0
+	})
+	taken := map[string]bool{}
+	for _, v := range order {
+		for _, r := range versions[v.GroupVersion] {
+			if !taken[r.Name] {
+				taken[r.Name] = true
+				a := l.resources[r]
+				l.preferred = append(l.preferred, a)
+				if k := (gvk{g.Name + anyVersion, a.Kind}); l.kinds[k].Resource == "" {
+					l.kinds[k] = a
+				}
+			}
+		}
+	}
+}
+
+// keep takes over from an older listing what the group versions served that can't be listed now: their objects are there still.
+func (l *listing) keep(old *listing) {
+	if old == nil {
+		return
+	}
+	for r, a := range old.resources {
+		gv := apischema.GroupVersion{Group: r.Group, Version: r.Version}.String()
+		if _, failed := l.failures[gv]; failed {
+			l.add(gv, r, a)
+		}
+	}
+	for k, a := range old.kinds {
+		if l.kinds[k].Resource != "" || !strings.HasSuffix(k.apiVersion, anyVersion) {
+			continue
+		}
+		if _, failed := l.failure(k.apiVersion); failed {
+			l.kinds[k] = a
+		}
+	}
+}
+
+// failure tells why a group version, or any version of a group, can't be listed.
+func (l *listing) failure(groupVersion string) (message string, failed bool) {
+	group, any := strings.CutSuffix(groupVersion, anyVersion)
+	if !any {
+		message, failed = l.failures[groupVersion]
+		return message, failed
+	}
+	for gv, message := range l.failures {
+		if strings.HasPrefix(gv, group+"/") {
+			return gv + ": " + message, true
+		}
+	}
+	return "", false
+}
+
+// all gives the listing as plugins get it.
+func (l *listing) all() *abi.Discovery {
+	d := &abi.Discovery{Resources: l.preferred}
+	for gv, message := range l.failures {
+		d.Failures = append(d.Failures, abi.DiscoveryFailure{GroupVersion: gv, Message: message})
+	}
+	slices.SortFunc(d.Failures, func(a, b abi.DiscoveryFailure) int { return strings.Compare(a.GroupVersion, b.GroupVersion) })
+	return d
+}

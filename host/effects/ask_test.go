@@ -1,0 +1,252 @@
+package effects
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+)
+
+// A read's path lies below what the manifest names, however it is written.
+func TestReadPaths(t *testing.T) {
+	pods := abi.Resource{Group: "metrics.k8s.io", Version: "v1beta1", Name: "pods"}
+	any := abi.Resource{Group: "custom.metrics.k8s.io", Version: "v1beta2", Name: "*"}
+	spaces := abi.Resource{Group: "apps", Version: "v1", Name: "namespaces"}
+	for _, c := range []struct {
+		resource abi.Resource
+		path     string
+		fine     bool
+	}{
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods", true},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/p", true},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods?labelSelector=app%3Dx%2Fy", true},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods/p", true},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/%70ods", true},
+		{podsR, "/api/v1/namespaces/n/pods/p", true},
+		{any, "/apis/custom.metrics.k8s.io/v1beta2/namespaces/n/pods/*/requests", true},
+		{any, "/apis/custom.metrics.k8s.io/v1beta2/namespaces/n/metrics/a%7Cb", true},
+		{spaces, "/apis/apps/v1/namespaces/n", true},
+
+		{pods, "/apis/metrics.k8s.io/v1beta1/nodes", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/nodes", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods/p/log", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/pods", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/", false},
+		{pods, "/apis/metrics.k8s.io/v1beta2/pods", false},
+		{pods, "/apis/apps/v1/pods", false},
+		{pods, "/api/v1/pods", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/../../apps/v1/pods", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/..", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/.", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/%2e%2e", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/%252e%252e", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%2fb", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a\\b", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%zz", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a\nb", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%00b", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1//pods", false},
+		{pods, "//apis/metrics.k8s.io/v1beta1/pods", false},
+		{pods, "apis/metrics.k8s.io/v1beta1/pods", false},
+		{pods, "https://elsewhere/apis/metrics.k8s.io/v1beta1/pods", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods#x", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods?watch=true", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods?a=%zz", false},
+		{pods, "", false},
+		{any, "/apis/custom.metrics.k8s.io/v1beta1/namespaces/n/pods/*/requests", false},
+		{any, "/apis/custom.metrics.k8s.io/v1beta2/watch/pods", false},
+		{abi.Resource{Version: "v1", Name: "*"}, "/api/v1/nodes/n/proxy/logs", false},
+		{spaces, "/apis/apps/v1/namespaces/n/secrets", false},
+		{podsR, "/api/v1/namespaces/n/pods/p/proxy", false},
+	} {
+		p, err := parsePath(c.path)
+		if err == nil {
+			err = p.covers(c.resource)
+		}
+		if (err == nil) != c.fine {
+			t.Errorf("%s for %s: %v", c.path, c.resource, err)
+		}
+	}
+}
+
+// Only what the manifest and the operator both give can be read; the right to all resources gives no path.
+func TestReadRights(t *testing.T) {
+	metrics := abi.Resource{Group: "metrics.k8s.io", Version: "v1beta1", Name: "pods"}
+	for _, c := range []struct {
+		name   string
+		writes []abi.Write
+		grant  string
+		fine   bool
+	}{
+		{"get", []abi.Write{{Resource: metrics, Verbs: []string{"get"}}}, "get list", true},
+		{"list", []abi.Write{{Resource: metrics, Verbs: []string{"list"}}}, "get list", true},
+		{"not granted", []abi.Write{{Resource: metrics, Verbs: []string{"list"}}}, "get", false},
+		{"patch", []abi.Write{{Resource: metrics, Verbs: []string{"patch"}}}, "get list patch", false},
+		{"subresource", []abi.Write{{Resource: metrics, Subresource: "x", Verbs: []string{"get"}}}, "get list", false},
+		{"all resources", []abi.Write{{Resource: abi.Resource{Name: "*"}, Verbs: []string{"get", "list"}}}, "get list", false},
+		{"none", nil, "get list", false},
+	} {
+		controller := &abi.Controller{Name: "c", Writes: c.writes}
+		w := &Writer{lasting: &lasting{}, Options: Options{Controller: controller, Grant: granted(t, config.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: strings.Fields(c.grant)})}, rights: rightsOf(controller)}
+		err := w.Begin(abi.KeyRef{Name: "k"}, nil).Check([]abi.Effect{{Kind: abi.EffectRead, Resource: metrics.String(), Path: "/apis/metrics.k8s.io/v1beta1/pods"}})
+		if (err == nil) != c.fine || err != nil && !errors.Is(err, errNotAllowed) && !strings.Contains(err.Error(), "hasn't granted it") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// Reads answer in JSON what the server has at the path.
+func TestRead(t *testing.T) {
+	w := newWorld(t, abi.Controller{Writes: []abi.Write{
+		{Resource: deployments, Verbs: []string{"list"}},
+		{Resource: abi.Resource{Group: "apps", Version: "v1", Name: "*"}, Verbs: []string{"get"}},
+		{Resource: abi.Resource{Group: "metrics.k8s.io", Version: "v1beta1", Name: "pods"}, Verbs: []string{"list"}},
+	}}, nil)
+	w.deployment()
+	s := w.begin()
+	read := func(resource, path string) abi.Effect {
+		return abi.Effect{Kind: abi.EffectRead, Resource: resource, Path: path}
+	}
+	o := w.ok(s.Perform(t.Context(), []abi.Effect{
+		read("apps/v1/deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments?fieldSelector=metadata.name%3Dd"),
+		read("apps/v1/deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments?fieldSelector=metadata.name%3Dother"),
+		read("apps/v1/*", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/d/scale"),
+	}))
+	var list appsv1.DeploymentList
+	if err := json.Unmarshal(o[0].Object.Data, &list); err != nil || len(list.Items) != 1 || list.Items[0].Spec.Template.Spec.Containers[0].Image != "i" {
+		t.Errorf("%v: %s", err, o[0].Object.Data)
+	}
+	if err := json.Unmarshal(o[1].Object.Data, &list); err != nil || len(list.Items) != 0 {
+		t.Errorf("another name: %v: %s", err, o[1].Object.Data)
+	}
+	if !bytes.Contains(o[2].Object.Data, []byte(`"kind":"Scale"`)) {
+		t.Errorf("scale: %s", o[2].Object.Data)
+	}
+	out, _ := s.Perform(t.Context(), []abi.Effect{
+		{Kind: abi.EffectGroup, Mode: abi.Independent, Members: []abi.Effect{
+			read("apps/v1/*", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/none"),
+			read("metrics.k8s.io/v1beta1/pods", "/apis/metrics.k8s.io/v1beta1/pods"),
+		}}})
+	for i, m := range out[0].Members {
+		if m.Code != abi.CodeFailed || m.Reason != string(metav1.StatusReasonNotFound) {
+			t.Errorf("%d: %+v", i, m)
+		}
+	}
+	if s.Written() {
+		t.Error("reads count as writes")
+	}
+}
+
+// An answer without end is an error, not the end of the host.
+func TestReadBound(t *testing.T) {
+	body := func(n int) io.ReadCloser { return io.NopCloser(io.LimitReader(endless{}, int64(n))) }
+	if b, err := bounded(body(readMax), nil); err != nil || len(b) != readMax {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	if b, err := bounded(body(readMax+1), nil); err == nil {
+		t.Errorf("%d bytes were taken", len(b))
+	}
+	if _, err := bounded(nil, apierrors.NewUnauthorized("x")); !apierrors.IsUnauthorized(err) {
+		t.Error(err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+
+// Facts are seen by all keys of a namespace until their key takes them back or is gone.
+func TestFacts(t *testing.T) {
+	controller := &abi.Controller{Name: "c"}
+	w := &Writer{lasting: &lasting{}, Options: Options{Controller: controller}}
+	do := func(key abi.KeyRef, e abi.Effect) []abi.Fact {
+		t.Helper()
+		out, err := w.Begin(key, nil).Perform(t.Context(), []abi.Effect{e})
+		if err != nil || out[0].Code != abi.CodeOK {
+			t.Fatal(err, out)
+		}
+		return out[0].Facts
+	}
+	a, b, elsewhere := abi.KeyRef{Namespace: "n", Name: "a"}, abi.KeyRef{Namespace: "n", Name: "b"}, abi.KeyRef{Namespace: "m", Name: "a"}
+	publish := func(key abi.KeyRef, data string, terms ...string) {
+		t.Helper()
+		buffer := []byte(data) // a guest's memory, used again after the call
+		do(key, abi.Effect{Kind: abi.EffectPublish, Object: buffer, Terms: terms})
+		clear(buffer)
+	}
+	under := func(terms []string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, f := range do(a, abi.Effect{Kind: abi.EffectFacts, Namespace: "n", Terms: terms}) {
+			got = append(got, f.Key.Namespace+"/"+f.Key.Name+"="+string(f.Data))
+		}
+		if strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("facts under %q: %v, want %v", terms, got, want)
+		}
+	}
+	check := func(want ...string) { t.Helper(); under(nil, want...) }
+	check()
+	publish(b, "1")
+	publish(a, "2")
+	publish(elsewhere, "3")
+	check("n/a=2", "n/b=1")
+	publish(b, "4")
+	check("n/a=2", "n/b=4")
+	publish(a, "")
+	check("n/b=4")
+	publish(a, "5", "x", "y", "x")
+	under([]string{"x", "y"}, "n/a=5", "n/b=4") // which has no term and is always found
+	under([]string{"", "z"}, "n/b=4")
+	publish(a, "5", "z")
+	under([]string{"x"}, "n/b=4")
+	under([]string{"z"}, "n/a=5", "n/b=4")
+	publish(b, "4", "x")
+	under([]string{"z"}, "n/a=5")
+	check("n/a=5", "n/b=4")
+	publish(a, "")
+	w.Forget(b)
+	check()
+	if len(w.facts.of) != 1 {
+		t.Errorf("namespaces without facts are kept: %v", w.facts.of)
+	}
+	if err := w.Begin(a, nil).Check([]abi.Effect{{Kind: abi.EffectPublish, Object: make([]byte, abi.FactMax+1)}}); !Refused(err) {
+		t.Errorf("a fact that is too large: %v", err)
+	}
+	if err := w.Begin(a, nil).Check([]abi.Effect{{Kind: abi.EffectPublish, Object: []byte("1"), Terms: make([]string, abi.FactMax)}}); !Refused(err) {
+		t.Errorf("a fact with too many terms: %v", err)
+	}
+}
+
+// A server that has no protobuf answers in JSON.
+func TestUnwrapJSON(t *testing.T) {
+	_, kind, raw, err := unwrapAny([]byte(`{"apiVersion":"a/v1","kind":"Thing","metadata":{"name":"n","uid":"u","resourceVersion":"7","finalizers":["f"]},"spec":{"x":1}}`))
+	m, metaErr := readMeta(raw)
+	if err != nil || metaErr != nil || kind != "Thing" || m.name != "n" || m.uid != "u" || m.resourceVersion != "7" || m.finalizers != 1 {
+		t.Errorf("object: %s %+v %v %v", kind, m, err, metaErr)
+	}
+	_, _, raw, err = unwrapAny([]byte(` {"apiVersion":"a/v1","kind":"ThingList","metadata":{"resourceVersion":"9","continue":"c"},"items":[{"metadata":{"name":"n"}},{}]}`))
+	l, listErr := readList(raw)
+	if err != nil || listErr != nil || l.version != "9" || l.next != "c" || len(l.items) != 2 {
+		t.Errorf("list: %+v %v %v", l, err, listErr)
+	}
+	_, kind, raw, err = unwrapAny([]byte(`{"apiVersion":"v1","kind":"Status","status":"Success","details":{"name":"n","uid":"u"}}`))
+	if err != nil || kind != "Status" || statusUID(raw) != "u" {
+		t.Errorf("status: %s %v", kind, err)
+	}
+	for _, bad := range []string{"", "{", `{"metadata":1}`, "text", `{"items":1}`} {
+		if _, _, raw, err := unwrapAny([]byte(bad)); err == nil {
+			t.Errorf("%q gave %q", bad, raw)
+		}
+	}
+}

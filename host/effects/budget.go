@@ -1,0 +1,75 @@
+package effects
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
+)
+
+// OverBudgetError says that a sync has to wait because its plugin has sent all the deletes that it may send in a minute.
+type OverBudgetError struct {
+	Plugin string
+	After  time.Duration
+}
+
+func (e *OverBudgetError) Error() string {
+	return fmt.Sprintf("plugin %q has sent all deletes that plugins[%s].budget.deletesPerMinute allows: the key is synced again in %v", e.Plugin, e.Plugin, e.After.Round(time.Millisecond))
+}
+
+// Reason is the outcome's.
+func (e *OverBudgetError) Reason() string { return "TooManyRequests" }
+
+// deletes tells whether an effect counts against the budget of deletes.
+func deletes(e *abi.Effect) bool {
+	switch e.Kind {
+	case abi.EffectDelete, abi.EffectEvict, abi.EffectDeleteCollection:
+		return !e.DryRun
+	}
+	return false
+}
+
+// reserve asks for an answer's deletes before anything of it is written: either all of them may be sent, or none and the sync waits. What has more than a minute's is begun all the same.
+func (s *Session) reserve(n int) error {
+	if n == 0 || s.w.Deletes == nil {
+		return nil
+	}
+	allowed, wait := s.w.Deletes.Take(budget.Taker{Controller: s.w.Controller.Name, Key: s.key}, n)
+	if wait > 0 {
+		return s.over(wait)
+	}
+	s.mu.Lock()
+	s.allowance += allowed
+	s.mu.Unlock()
+	return nil
+}
+
+// spend takes one of the deletes that were reserved.
+func (s *Session) spend() error {
+	if s.w.Deletes == nil {
+		return nil
+	}
+	s.mu.Lock()
+	left := s.allowance
+	s.allowance = max(left-1, 0)
+	s.mu.Unlock()
+	if left > 0 {
+		return nil
+	}
+	allowed, wait := s.w.Deletes.Take(budget.Taker{Controller: s.w.Controller.Name, Key: s.key}, 1)
+	if allowed > 0 {
+		return nil // a minute has passed since
+	}
+	return s.over(wait)
+}
+
+func (s *Session) over(wait time.Duration) error {
+	if s.deferred.Swap(int64(wait)) == 0 && s.w.Metrics.OverBudget != nil {
+		s.w.Metrics.OverBudget()
+	}
+	return &OverBudgetError{Plugin: s.w.Plugin, After: wait}
+}
+
+// Deferred is after how long the sync has to be repeated because the budget was exhausted; 0: it wasn't.
+func (s *Session) Deferred() time.Duration { return time.Duration(s.deferred.Load()) }

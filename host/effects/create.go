@@ -1,0 +1,116 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// How the server makes a name from generateName (apiserver storage/names): five characters after at most 58.
+const (
+	nameSuffix  = 5
+	namePrefix  = 63 - nameSuffix
+	nameRetries = 8
+)
+
+// create creates an object. A generated name is made here, not by the server: so the same create can be sent again without a second object.
+// The name is random, not computed from key and attempt: a restarted manager would count its attempts anew and meet its own old names.
+func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
+	if e.Subresource != "" {
+		return s.createSub(ctx, e, res)
+	}
+	m, err := readMeta(e.Object)
+	if err != nil {
+		return abi.Outcome{}, fmt.Errorf("the object: %w", err)
+	}
+	name := m.name
+	if name == "" {
+		name = e.Name
+	}
+	generated := name == ""
+	for try := 1; ; try++ {
+		object := e.Object
+		if generated {
+			name = m.generateName[:min(len(m.generateName), namePrefix)] + rand.String(nameSuffix)
+		}
+		if m.name != name || m.namespace != e.Namespace {
+			if object, err = setMeta(object, text{metaName, name}, text{metaNamespace, e.Namespace}); err != nil {
+				return abi.Outcome{}, err
+			}
+		}
+		r := s.request(e, res, "POST", "create")
+		r.name = ""
+		r.body = wrap(res.APIVersion(), res.Kind, object)
+		a, err := s.send(ctx, e, r)
+		switch {
+		case err == nil:
+			return s.wrote(e, res, a.body, object)
+		case !apierrors.IsAlreadyExists(err):
+			return abi.Outcome{}, err
+		case a.repeated:
+			if live, ok := s.ours(ctx, res, e.Namespace, name, m); ok {
+				return s.wrote(e, res, wrap(res.APIVersion(), res.Kind, live), object)
+			}
+		}
+		if generated && try < nameRetries {
+			continue
+		}
+		s.stale(objectKey{resource: res.Resource, namespace: e.Namespace, name: name}, "")
+		return abi.Outcome{}, err
+	}
+}
+
+// ours tells whether the object that already exists is what the lost create made.
+func (s *Session) ours(ctx context.Context, res *schema.Resource, namespace, name string, sent meta) ([]byte, bool) {
+	raw, err := s.w.live(ctx, res, namespace, name)
+	if err != nil || raw == nil {
+		s.w.log.V(2).Info("Can't look at the object of a lost create", "resource", res.String(), "name", name, "err", err)
+		return nil, false
+	}
+	m, err := readMeta(raw)
+	if err != nil || m.controller != sent.controller || m.generateName != sent.generateName || m.deleting {
+		return nil, false
+	}
+	// Under a name that a person chose only the owner tells whose it is.
+	return raw, sent.controller != "" || sent.generateName != ""
+}
+
+// createSub creates under an object: a binding, a token.
+func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
+	r := s.request(e, res, "POST", "create")
+	v, kind := bodyType(res, e.Subresource)
+	r.body = wrap(v, kind, e.Object)
+	a, err := s.send(ctx, e, r)
+	if err != nil {
+		if isStale(err) {
+			k := s.keyOf(e, res)
+			if b := s.find(k); b != nil {
+				s.stale(k, b.version)
+			}
+		}
+		return abi.Outcome{}, err
+	}
+	return s.wrote(e, res, a.body, nil)
+}
+
+// review sends an object that is answered and not stored: an access review, say.
+func (s *Session) review(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
+	r := s.request(e, res, "POST", "create")
+	r.name = ""
+	r.params = nil
+	r.body = wrap(res.APIVersion(), res.Kind, e.Object)
+	a, err := s.w.send(ctx, r)
+	if err != nil {
+		return abi.Outcome{}, err
+	}
+	o, err := open(res, a.body)
+	if err != nil {
+		return abi.Outcome{}, err
+	}
+	return abi.Outcome{Object: abi.ObjectData{Data: o.raw}}, nil
+}

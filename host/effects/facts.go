@@ -1,0 +1,129 @@
+package effects
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// facts are what a controller's keys have published.
+type facts struct {
+	mu sync.Mutex
+	of map[string]*published // by namespace
+}
+
+// published are the facts of a namespace, each found under its terms; one that has none is under the empty term.
+type published struct {
+	all   map[abi.KeyRef]*fact
+	terms map[string]map[abi.KeyRef]*fact
+}
+
+// fact is never changed.
+type fact struct {
+	data  []byte
+	terms []string
+}
+
+// termOverhead is about what the index keeps for each term of a fact.
+const termOverhead = 16
+
+// publish makes data the key's fact, and with none ends it.
+func (f *facts) publish(key abi.KeyRef, data []byte, terms []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	in := f.of[key.Namespace]
+	if in == nil {
+		if len(data) == 0 {
+			return
+		}
+		if f.of == nil {
+			f.of = map[string]*published{}
+		}
+		in = &published{all: map[abi.KeyRef]*fact{}, terms: map[string]map[abi.KeyRef]*fact{}}
+		f.of[strings.Clone(key.Namespace)] = in
+	}
+	if len(terms) == 0 {
+		terms = termless
+	}
+	old := in.all[key]
+	if old != nil && bytes.Equal(old.data, data) && slices.Equal(old.terms, terms) {
+		return
+	}
+	if old != nil {
+		in.remove(key, old)
+	}
+	if len(data) > 0 {
+		in.add(cloneKey(key), data, terms)
+	}
+	if len(in.all) == 0 {
+		delete(f.of, key.Namespace)
+	}
+}
+
+var termless = []string{""}
+
+func (p *published) remove(key abi.KeyRef, old *fact) {
+	delete(p.all, key)
+	for _, t := range old.terms {
+		if delete(p.terms[t], key); len(p.terms[t]) == 0 {
+			delete(p.terms, t)
+		}
+	}
+}
+
+func (p *published) add(key abi.KeyRef, data []byte, terms []string) {
+	f := &fact{data: clone(data)}
+	p.all[key] = f
+	for _, t := range terms {
+		t = strings.Clone(t)
+		f.terms = append(f.terms, t)
+		if p.terms[t] == nil {
+			p.terms[t] = map[abi.KeyRef]*fact{}
+		}
+		p.terms[t][key] = f
+	}
+}
+
+// in gives those of a namespace's facts that are under one of the terms or under none, without terms all of them, sorted by key.
+func (f *facts) in(namespace string, terms []string) []abi.Fact {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.of[namespace]
+	if p == nil {
+		return nil
+	}
+	var found []abi.Fact
+	add := func(facts map[abi.KeyRef]*fact) {
+		for key, f := range facts {
+			found = append(found, abi.Fact{Key: key, Data: f.data})
+		}
+	}
+	if len(terms) == 0 {
+		add(p.all)
+	} else {
+		add(p.terms[""])
+		for _, t := range terms {
+			if t != "" {
+				add(p.terms[t])
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b abi.Fact) int {
+		return cmp.Or(cmp.Compare(a.Key.Name, b.Key.Name), cmp.Compare(a.Key.Resource, b.Key.Resource))
+	})
+	return slices.CompactFunc(found, func(a, b abi.Fact) bool { return a.Key == b.Key })
+}
+
+// clear ends all facts.
+func (f *facts) clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.of)
+}
+
+// Forget ends what a key has published, because its object is gone.
+func (w *Writer) Forget(key abi.KeyRef) { w.facts.publish(key, nil, nil) }

@@ -1,0 +1,376 @@
+package effects
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// However many requests are lost on their way and answers on theirs, each effect happens exactly once and ends well.
+func TestLostRequestsAndAnswers(t *testing.T) {
+	w := newWorld(t, abi.Controller{Writes: all(configMaps)}, nil)
+	ctx := t.Context()
+	owner, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, configMap("owner", "1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	owned := func(name string) *corev1.ConfigMap {
+		c := configMap(name, "1")
+		if name == "" {
+			c.GenerateName = "made-"
+		}
+		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: &yes}}
+		return c
+	}
+	for _, c := range []struct {
+		name          string
+		before, after int
+		status        []int
+	}{
+		{"requests lost", 2, 0, nil},
+		{"answers lost", 0, 1, nil},
+		{"both lost", 1, 2, nil},
+		{"gateway errors", 0, 1, []int{502, 503, 504, 500}},
+		{"throttled", 0, 0, []int{429, 429}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer func(outer *testing.T) { w.t = outer }(w.t)
+			w.t = t
+			lose := func() { w.proxy.lose(c.before, c.after, c.status...) }
+			count := func() int { return len(w.configMaps()) }
+			start := count()
+
+			lose()
+			out := w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(owned(""))}))
+			generated := out[0].Name
+			lose()
+			w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(owned("named"))}))
+			if n := count(); n != start+2 {
+				t.Fatalf("%d objects instead of 2", n-start)
+			}
+			if want := 1 + c.before + c.after + len(c.status); w.proxy.requests() < 2 || w.proxy.requests() > want {
+				t.Errorf("%d requests", w.proxy.requests())
+			}
+
+			o := w.cached("v1/configmaps", "named")
+			view := see[*corev1.ConfigMap](w, o)
+			view.Data["k"] = "2"
+			lose()
+			out = w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "named", Object: marshal(t, view)}}))
+			got, err := w.kube.CoreV1().ConfigMaps(w.ns).Get(ctx, "named", metav1.GetOptions{})
+			if err != nil || got.Data["k"] != "2" || got.ResourceVersion != out[0].Object.ResourceVersion {
+				t.Fatalf("%v %v %v", got, out, err)
+			}
+
+			lose()
+			w.ok(w.begin(w.cached("v1/configmaps", "named"), w.cached("v1/configmaps", generated)).Perform(ctx, []abi.Effect{
+				{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "named"},
+				{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: generated},
+			}))
+			if n := count(); n != start {
+				t.Errorf("%d objects left", n-start)
+			}
+			// Every write told the server how long it may take.
+			w.proxy.mu.Lock()
+			defer w.proxy.mu.Unlock()
+			for _, r := range w.proxy.seen {
+				if r.URL.Query().Get("timeout") != "30s" {
+					t.Errorf("%s %s without timeout", r.Method, r.URL)
+				}
+			}
+		})
+	}
+}
+
+// A create that is repeated is the same bytes each time; an object of another owner under the name isn't taken for ours.
+func TestRepeatIsIdentical(t *testing.T) {
+	w := newWorld(t, abi.Controller{Writes: all(configMaps)}, nil)
+	w.proxy.lose(2, 1)
+	w.ok(w.begin().Perform(t.Context(), []abi.Effect{*w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "g-"}})}))
+	w.proxy.mu.Lock()
+	bodies := append([]string(nil), w.proxy.bodies...)
+	w.proxy.mu.Unlock()
+	if len(bodies) != 4 {
+		t.Fatalf("%d requests", len(bodies))
+	}
+	for _, b := range bodies {
+		if b != bodies[0] {
+			t.Errorf("%q isn't %q", b, bodies[0])
+		}
+	}
+	// Somebody made the object before the lost request was repeated.
+	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(t.Context(), configMap("taken", "theirs"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.proxy.lose(1, 0)
+	yes := true
+	mine := configMap("taken", "mine")
+	mine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "1-2-3", Controller: &yes}}
+	out, err := w.begin().Perform(t.Context(), []abi.Effect{*w.create(mine)})
+	if err != nil || out[0].Reason != "AlreadyExists" {
+		t.Errorf("%+v %v", out, err)
+	}
+}
+
+// A generated name that is taken is made anew; the write ends with its context; nothing is sent without the lease.
+func TestBounds(t *testing.T) {
+	held := atomic.Bool{}
+	held.Store(true)
+	w := newWorld(t, abi.Controller{Writes: all(configMaps)}, func(o *Options) {
+		o.Lease = func(context.Context) (time.Duration, error) {
+			if !held.Load() {
+				return 0, errors.New("the lease is another's")
+			}
+			return 7 * time.Second, nil
+		}
+	})
+	w.proxy.lose(1000, 0)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	s := w.begin()
+	out, _ := s.Perform(ctx, []abi.Effect{*w.create(configMap("a", "1"))})
+	if out[0].Code != abi.CodeFailed || out[0].Reason != "Canceled" || !s.Written() || !strings.Contains(out[0].Message, "whether it was done is not known") {
+		t.Errorf("%+v", out[0])
+	}
+	w.proxy.mu.Lock()
+	if q := w.proxy.seen[0].URL.Query().Get("timeout"); q != "7s" {
+		t.Errorf("timeout=%s", q)
+	}
+	w.proxy.mu.Unlock()
+	w.proxy.lose(0, 0)
+	held.Store(false)
+	out, _ = w.begin().Perform(t.Context(), []abi.Effect{*w.create(configMap("a", "1"))})
+	if w.proxy.requests() != 0 || !strings.Contains(out[0].Message, "lease") {
+		t.Errorf("%d requests without the lease: %+v", w.proxy.requests(), out)
+	}
+	held.Store(true)
+	w.proxy.Server.Close()
+	out, _ = w.begin().Perform(t.Context(), []abi.Effect{*w.create(configMap("a", "1"))})
+	if out[0].Code != abi.CodeFailed || !strings.Contains(out[0].Message, "refused") {
+		t.Errorf("no server: %+v", out)
+	}
+}
+
+// park parks the key and gives a channel that is closed when it is woken.
+func (w *world) park() chan struct{} {
+	woken := make(chan struct{})
+	w.writer.Park(abi.KeyRef{Namespace: w.ns, Name: "key"}, func() { close(woken) })
+	return woken
+}
+
+func isOpen(c chan struct{}) bool {
+	select {
+	case <-c:
+		return false
+	default:
+		return true
+	}
+}
+
+// A key is ready when the store shows its writes: by version, by a UID's end, by another object after a conflict.
+func TestBarrier(t *testing.T) {
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)}, nil)
+	ctx := t.Context()
+	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
+	store := &testStore{}
+	w.stores["v1/configmaps"] = store
+	c, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, configMap("first", "1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := w.cached("v1/configmaps", "first")
+	store.set(c.ResourceVersion, old)
+	if !w.writer.Ready(key) {
+		t.Fatal("a key that wrote nothing isn't ready")
+	}
+
+	// A write.
+	out := w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(configMap("second", "1"))}))
+	if w.writer.Ready(key) {
+		t.Fatal("ready before the store has the create")
+	}
+	if other := (abi.KeyRef{Namespace: w.ns, Name: "other"}); !w.writer.Ready(other) {
+		t.Error("another key waits, too")
+	}
+	woken := w.park()
+	w.writer.Progress(podsR)
+	w.writer.Progress(configMaps)
+	if !isOpen(woken) {
+		t.Fatal("woken too early")
+	}
+	second := w.cached("v1/configmaps", "second")
+	store.set(out[0].Object.ResourceVersion, old, second)
+	w.writer.Progress(configMaps)
+	if isOpen(woken) || !w.writer.Ready(key) {
+		t.Fatal("not woken when the store had the create")
+	}
+	if !w.writer.Own(second) || w.writer.Own(old) {
+		t.Error("own writes aren't known, or foreign ones are")
+	}
+
+	// A delete whose answer has no version: by UID.
+	w.ok(w.begin(second).Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "second"}}))
+	store.set("999999999", old, second)
+	if w.writer.Ready(key) {
+		t.Error("ready while the store has the deleted object")
+	}
+	woken = w.park()
+	next := *second
+	next.UID = "another"
+	store.set("999999999", old, &next)
+	w.writer.Progress(configMaps)
+	if isOpen(woken) {
+		t.Error("not woken when another object took the name")
+	}
+
+	// A conflict: the store's object must become another one, but for a second at most.
+	view := see[*corev1.ConfigMap](w, old)
+	view.Data["k"] = "2"
+	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}, Data: map[string]string{"k": "3"}}, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	update := []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "first", Object: marshal(t, view)}}
+	store.set(c.ResourceVersion, old)
+	outcomes, err := w.begin(old).Perform(ctx, update)
+	if err != nil || outcomes[0].Reason != "Conflict" || w.writer.Ready(key) {
+		t.Fatalf("%+v, ready %v", outcomes, w.writer.Ready(key))
+	}
+	woken = w.park()
+	store.set(c.ResourceVersion, w.cached("v1/configmaps", "first"))
+	w.writer.Progress(configMaps)
+	if isOpen(woken) {
+		t.Error("not woken when the conflicting version came")
+	}
+	store.set(c.ResourceVersion, old)
+	if _, err := w.begin(old).Perform(ctx, update); err != nil || w.writer.Ready(key) {
+		t.Fatal("ready after a second conflict")
+	}
+	start := time.Now()
+	<-w.park()
+	if d := time.Since(start); d < 500*time.Millisecond || d > 5*time.Second {
+		t.Errorf("waited %v for a cache that doesn't move", d)
+	}
+
+	// A store that goes back in time.
+	w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(configMap("third", "1"))}))
+	store.set("5", old)
+	woken = w.park()
+	store.set("3", old)
+	w.writer.Progress(configMaps)
+	if isOpen(woken) {
+		t.Error("still waiting for a version of a cluster that was restored")
+	}
+
+	// A resource that the controller doesn't read, or that nothing watches: nothing to wait for.
+	w.stores["v1/pods"] = store
+	w.writer.wait.written(key, podsR, "999999999999")
+	if !w.writer.Ready(key) {
+		t.Error("waits for a resource that the controller doesn't read")
+	}
+	w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(configMap("fourth", "1"))}))
+	delete(w.stores, "v1/configmaps")
+	if !w.writer.Ready(key) {
+		t.Error("waits for a resource that nothing watches")
+	}
+}
+
+// The update that takes a deleting object's last finalizer is waited for by UID: its answer has the version from before the deletion.
+func TestLastFinalizer(t *testing.T) {
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)}, func(o *Options) { o.LiveCheck = 50 * time.Millisecond })
+	ctx := t.Context()
+	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
+	held := configMap("held", "1")
+	held.Finalizers = []string{"test/f"}
+	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, held, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	store := &testStore{}
+	w.stores["v1/configmaps"] = store
+	o := w.cached("v1/configmaps", "held")
+	store.set(o.ResourceVersion, o)
+
+	// The delete answers with the object: its version is enough.
+	s := w.begin(o)
+	out := w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "held"}}))
+	if w.writer.Ready(key) {
+		t.Error("ready before the store shows the deletion")
+	}
+	o = w.cached("v1/configmaps", "held")
+	store.set(o.ResourceVersion, o)
+	if !w.writer.Ready(key) {
+		t.Errorf("not ready though the object is being deleted: %+v", out)
+	}
+	view := see[*corev1.ConfigMap](w, o)
+	view.Finalizers = nil
+	w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "held", Object: marshal(t, view)}}))
+	if len(w.configMaps()) != 0 {
+		t.Fatal("it still exists")
+	}
+	store.set("999999999", o)
+	if w.writer.Ready(key) {
+		t.Error("ready while the store has the removed object")
+	}
+	// The comparison with the server doesn't release what is truly gone.
+	woken := w.park()
+	time.AfterFunc(200*time.Millisecond, func() { store.set("999999999"); w.writer.Progress(configMaps) })
+	start := time.Now()
+	<-woken
+	if time.Since(start) < 150*time.Millisecond {
+		t.Error("released before the store showed the removal")
+	}
+}
+
+// What a delete leaves, for it has a finalizer, can be patched in the same sync: a job deletes its pods, notes them in its status and then lets them go.
+func TestPatchAfterDelete(t *testing.T) {
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.finalizers"}}}, Writes: all(configMaps)}, nil)
+	ctx := t.Context()
+	held := configMap("held", "1")
+	held.Finalizers = []string{"test/f"}
+	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, held, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o := w.cached("v1/configmaps", "held")
+	s := w.begin(o)
+	remove := abi.Effect{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "held", UID: string(o.UID), Version: o.ResourceVersion}
+	patch := remove
+	patch.Kind, patch.Patch, patch.Precondition = abi.EffectPatch, abi.StrategicPatch, abi.PreconditionUID
+	patch.Object = []byte(`{"metadata":{"$deleteFromPrimitiveList/finalizers":["test/f"]}}`)
+	w.ok(s.Perform(ctx, []abi.Effect{remove}))
+	w.ok(s.Perform(ctx, []abi.Effect{patch}))
+	if len(w.configMaps()) != 0 {
+		t.Error("it still exists")
+	}
+	if out, _ := s.Perform(ctx, []abi.Effect{patch}); out[0].Code == abi.CodeOK {
+		t.Errorf("a patch of what is gone: %+v", out[0])
+	}
+}
+
+// A wait that can't end is found out by asking the server.
+func TestLiveCheck(t *testing.T) {
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)}, func(o *Options) { o.LiveCheck = 50 * time.Millisecond })
+	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
+	store := &testStore{}
+	w.stores["v1/configmaps"] = store
+	store.set("1")
+	w.writer.wait.written(key, configMaps, "999999999999")
+	<-w.park()
+	c, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(t.Context(), configMap("lives", "1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.set("1", w.cached("v1/configmaps", "lives"))
+	w.writer.wait.removed(key, gone{resource: configMaps, namespace: w.ns, name: "lives", uid: string(c.UID)})
+	<-w.park()
+	if !w.writer.Ready(key) {
+		t.Error("parked keys aren't ready when they are woken")
+	}
+}

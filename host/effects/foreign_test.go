@@ -1,0 +1,535 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/discovery"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// widgets is a resource that a test defines.
+type widgets struct {
+	*world
+	abi.Resource
+}
+
+// define makes a custom resource in a group of its own, with status and scale.
+func (w *world) define() widgets {
+	w.t.Helper()
+	r := abi.Resource{Group: w.ns + ".example.com", Version: "v1", Name: "widgets"}
+	w.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+"metadata":{"name":"widgets.%[1]s"},"spec":{"group":"%[1]s","scope":"Namespaced","names":{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"},
+"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
+"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}]}}`, r.Group))
+	x := widgets{w, r}
+	cluster.Eventually(w.t, 20*time.Second, "the custom resource is served", func(ctx context.Context) (bool, any) {
+		err := w.kube.Discovery().RESTClient().Get().AbsPath(x.path()).Do(ctx).Error()
+		return err == nil, err
+	})
+	return x
+}
+
+func (w *world) post(path, body string) {
+	w.t.Helper()
+	if err := w.kube.Discovery().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(w.t.Context()).Error(); err != nil {
+		w.t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func (x widgets) path(name ...string) string {
+	return strings.Join(append([]string{"/apis", x.Group, x.Version, "namespaces", x.ns, x.Name}, name...), "/")
+}
+
+func (x widgets) make(name, metadata string) {
+	x.t.Helper()
+	x.post(x.path(), fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"%s"%s},"spec":{"replicas":1,"color":"red"}}`, x.Group, name, metadata))
+}
+
+// json is a widget as the server has it, "" for none.
+func (x widgets) json(name string) string {
+	x.t.Helper()
+	b, err := x.kube.Discovery().RESTClient().Get().AbsPath(x.path(name)).Do(x.t.Context()).Raw()
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+func (x widgets) at(name string, e abi.Effect) abi.Effect {
+	e.Resource, e.Namespace, e.Name = x.Resource.String(), x.ns, name
+	return e
+}
+
+// one does an effect in a session of its own.
+func (w *world) one(e abi.Effect) abi.Outcome {
+	w.t.Helper()
+	s := w.begin()
+	defer s.End()
+	out, err := s.Perform(w.t.Context(), []abi.Effect{e})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out[0]
+}
+
+func (w *world) fine(e abi.Effect) abi.Outcome {
+	w.t.Helper()
+	o := w.one(e)
+	if o.Code != abi.CodeOK {
+		w.t.Fatalf("%+v", o)
+	}
+	return o
+}
+
+func (w *world) fails(e abi.Effect, reason string) {
+	w.t.Helper()
+	if o := w.one(e); o.Code != abi.CodeFailed || o.Reason != reason {
+		w.t.Errorf("%s of %s: %+v, not the reason %s", verbs[e.Kind], e.Resource, o, reason)
+	}
+}
+
+func partial(t *testing.T, raw []byte) *metav1.PartialObjectMetadata {
+	t.Helper()
+	o := &metav1.PartialObjectMetadata{}
+	if err := o.Unmarshal(raw); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// collector is a controller that sees and changes the metadata of everything.
+func collector() abi.Controller {
+	return abi.Controller{
+		Views: []abi.View{{Name: "all", Resource: schema.Any, Fields: []string{"metadata.labels", "metadata.finalizers", "metadata.ownerReferences", "metadata.deletionTimestamp"}}},
+		Writes: []abi.Write{
+			{Resource: schema.Any, Verbs: []string{"get", "list", "patch", "delete", "deletecollection", "create", "update"}},
+			{Resource: schema.Any, Subresource: "scale", Verbs: []string{"get", "update"}},
+		},
+	}
+}
+
+func discovering(o *Options) {
+	d, err := discovery.New(control.cluster.RESTConfig())
+	if err != nil {
+		panic(err)
+	}
+	o.Discovery = d
+}
+
+// Objects of a custom resource are got, listed, patched and deleted by their metadata.
+func TestCustomResource(t *testing.T) {
+	w := newWorld(t, collector(), discovering)
+	x := w.define()
+	ctx := t.Context()
+	x.make("a", `,"labels":{"l":"1"},"annotations":{"note":"n"}`)
+
+	o := w.fine(x.at("a", abi.Effect{Kind: abi.EffectGet}))
+	a := partial(t, o.Object.Data)
+	if a.Name != "a" || a.Labels["l"] != "1" || string(a.UID) != o.UID || a.UID == "" || a.ResourceVersion != o.Object.ResourceVersion || len(a.Annotations)+len(a.ManagedFields) > 0 {
+		t.Errorf("got %+v", a)
+	}
+	w.fails(x.at("none", abi.Effect{Kind: abi.EffectGet}), "NotFound")
+	w.fails(x.at("a", abi.Effect{Kind: abi.EffectGet, UID: "another"}), "NotFound")
+	w.fine(x.at("a", abi.Effect{Kind: abi.EffectGet, UID: o.UID}))
+
+	w.fails(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch, Object: []byte(`{"metadata":{"labels":{"l":"2"}}}`)}), "UnsupportedMediaType")
+	o = w.fine(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: o.Object.ResourceVersion, Precondition: abi.PreconditionVersion,
+		Object: []byte(`{"metadata":{"labels":{"l":"2"},"finalizers":["test.example.com/f"]}}`)}))
+	if p := partial(t, o.Object.Data); p.Labels["l"] != "2" || len(p.Finalizers) != 1 || p.ResourceVersion == a.ResourceVersion {
+		t.Errorf("patched: %+v", p)
+	}
+	w.fails(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: a.ResourceVersion, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"3"}}}`)}), "Conflict")
+	if j := x.json("a"); !strings.Contains(j, `"color":"red"`) || !strings.Contains(j, `"l":"2"`) {
+		t.Errorf("after the patch: %s", j)
+	}
+	// Patches of one sync follow one another.
+	s := w.begin()
+	w.ok(s.Perform(ctx, []abi.Effect{
+		x.at("a", abi.Effect{Kind: abi.EffectGet}),
+		x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"m":"1"}}}`)}),
+		x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion, Object: []byte(`[{"op":"add","path":"/metadata/labels/n","value":"1"}]`)}),
+	}))
+	s.End()
+	if j := x.json("a"); !strings.Contains(j, `"m":"1"`) || !strings.Contains(j, `"n":"1"`) {
+		t.Errorf("after two patches: %s", j)
+	}
+
+	w.fails(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: "another"}), "Conflict")
+	w.fine(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, DryRun: true}))
+	if x.json("a") == "" || strings.Contains(x.json("a"), "deletionTimestamp") {
+		t.Fatal("a dry run deleted it")
+	}
+	o = w.fine(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, Propagation: abi.PropagationForeground}))
+	if d := partial(t, o.Object.Data); d.DeletionTimestamp == nil || len(d.Finalizers) != 2 {
+		t.Errorf("deleted in the foreground: %+v", d)
+	}
+	w.fine(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, UID: o.UID, Precondition: abi.PreconditionUID, Object: []byte(`{"metadata":{"finalizers":null}}`)}))
+	if j := x.json("a"); j != "" {
+		t.Errorf("after its last finalizer: %s", j)
+	}
+	w.fails(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID}), "NotFound")
+	w.fine(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, Tolerate: abi.TolerateNotFound}))
+}
+
+// Lists go on until the last page, collections are deleted by label.
+func TestCustomCollections(t *testing.T) {
+	w := newWorld(t, collector(), discovering)
+	x := w.define()
+	var wait sync.WaitGroup
+	names := make(chan int)
+	for range 8 {
+		wait.Go(func() {
+			for i := range names {
+				x.make(fmt.Sprintf("w-%d", i), fmt.Sprintf(`,"labels":{"odd":"%d"}`, i%2))
+			}
+		})
+	}
+	for i := range pageSize + 3 {
+		names <- i
+	}
+	close(names)
+	wait.Wait()
+	w.proxy.lose(0, 0)
+	list := x.at("", abi.Effect{Kind: abi.EffectList})
+	l := w.fine(list).View
+	if l.Count != pageSize+3 || l.StoreVersion == "" || w.proxy.requests() != 2 {
+		t.Errorf("%d objects, version %q, in %d requests", l.Count, l.StoreVersion, w.proxy.requests())
+	}
+	seen := map[string]bool{}
+	for _, o := range l.Objects {
+		m := partial(t, o.Data)
+		seen[m.Name] = m.Labels["odd"] != "" && m.ResourceVersion == o.ResourceVersion && len(m.ManagedFields) == 0
+	}
+	if len(seen) != pageSize+3 || !seen["w-0"] || !seen["w-502"] {
+		t.Errorf("%d names", len(seen))
+	}
+	everywhere := list
+	everywhere.Namespace = ""
+	if l := w.fine(everywhere).View; l.Count != pageSize+3 {
+		t.Errorf("in all namespaces: %d", l.Count)
+	}
+	odd := marshalSelector(t, "odd", "1")
+	list.Ask = &abi.Ask{Selector: odd}
+	o := w.fine(x.at("", abi.Effect{Kind: abi.EffectDeleteCollection, Ask: &abi.Ask{Selector: odd}}))
+	if o.Object.ResourceVersion == "" {
+		t.Errorf("the answer to a deletecollection: %+v", o)
+	}
+	if l := w.fine(list).View; l.Count != 0 {
+		t.Errorf("%d objects are left", l.Count)
+	}
+	w.fine(x.at("", abi.Effect{Kind: abi.EffectDeleteCollection}))
+	if l := w.fine(everywhere).View; l.Count != 0 {
+		t.Errorf("%d objects are left", l.Count)
+	}
+	nowhere := x.at("", abi.Effect{Kind: abi.EffectDeleteCollection})
+	nowhere.Namespace = ""
+	x.make("stays", "")
+	w.fails(nowhere, "NotFound")
+	if x.json("stays") == "" {
+		t.Error("a deletecollection without a namespace deleted something")
+	}
+}
+
+func marshalSelector(t *testing.T, label, value string) []byte {
+	t.Helper()
+	b, err := (&metav1.LabelSelector{MatchLabels: map[string]string{label: value}}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// What a server can't do comes back with its reason.
+func TestUnsupported(t *testing.T) {
+	w := newWorld(t, collector(), discovering)
+	w.post("/apis/apiregistration.k8s.io/v1/apiservices", fmt.Sprintf(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.broken-%[1]s.example.com"},
+"spec":{"group":"broken-%[1]s.example.com","version":"v1","groupPriorityMinimum":100,"versionPriority":100,"insecureSkipTLSVerify":true,"service":{"namespace":"default","name":"nowhere"}}}`, w.ns))
+	t.Cleanup(func() {
+		w.kube.Discovery().RESTClient().Delete().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/v1.broken-" + w.ns + ".example.com").Do(context.Background())
+	})
+	for _, c := range []struct{ resource, reason string }{
+		{"v1/componentstatuses", "MethodNotAllowed"},
+		{"authorization.k8s.io/v1/selfsubjectaccessreviews", "MethodNotAllowed"},
+		{"none.example.com/v1/things", "NotFound"},
+		{"apps/v1/things", "NotFound"},
+	} {
+		w.fails(abi.Effect{Kind: abi.EffectDeleteCollection, Resource: c.resource, Metadata: true}, c.reason)
+	}
+	w.fails(abi.Effect{Kind: abi.EffectList, Resource: "authorization.k8s.io/v1/selfsubjectaccessreviews"}, "MethodNotAllowed")
+	// A server that is down holds nobody up.
+	broken := abi.Effect{Resource: "broken-" + w.ns + ".example.com/v1/things", Namespace: w.ns, Name: "x"}
+	cluster.Eventually(t, 20*time.Second, "the aggregator knows of the service", func(context.Context) (bool, any) {
+		broken.Kind = abi.EffectGet
+		o := w.one(broken)
+		return o.Reason == "ServiceUnavailable", o
+	})
+	broken.UID = "u"
+	for _, kind := range []abi.EffectKind{abi.EffectList, abi.EffectDelete, abi.EffectDeleteCollection} {
+		broken.Kind = kind
+		w.fails(broken, "ServiceUnavailable")
+	}
+}
+
+// A scale is got and updated whatever the resource.
+func TestCustomScale(t *testing.T) {
+	w := newWorld(t, collector(), discovering)
+	x := w.define()
+	x.make("a", "")
+	s := w.begin()
+	at := x.at("a", abi.Effect{Kind: abi.EffectGet, Subresource: "scale"})
+	var scale autoscalingv1.Scale
+	if err := scale.Unmarshal(w.ok(s.Perform(t.Context(), []abi.Effect{at}))[0].Object.Data); err != nil || scale.Spec.Replicas != 1 || scale.Name != "a" {
+		t.Fatalf("%+v %v", scale, err)
+	}
+	scale.Spec.Replicas = 7
+	at.Kind, at.Object = abi.EffectUpdate, marshal(t, &scale)
+	w.ok(s.Perform(t.Context(), []abi.Effect{at}))
+	if j := x.json("a"); !strings.Contains(j, `"replicas":7`) || !strings.Contains(j, `"color":"red"`) {
+		t.Errorf("scaled: %s", j)
+	}
+	// Somebody else scales it: an update of the old scale conflicts.
+	x.post(x.path(), fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"replicas":1}}`, x.Group))
+	s = w.begin()
+	at = x.at("b", abi.Effect{Kind: abi.EffectGet, Subresource: "scale"})
+	w.ok(s.Perform(t.Context(), []abi.Effect{at}))
+	w.fine(x.at("b", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"spec":{"replicas":3}}`)}))
+	scale.Name = "b"
+	at.Kind, at.Object = abi.EffectUpdate, marshal(t, &scale)
+	if out, err := s.Perform(t.Context(), []abi.Effect{at}); err != nil || out[0].Reason != "Conflict" {
+		t.Errorf("%+v %v", out, err)
+	}
+}
+
+// Metadata of a built-in resource's object is no base for updates of the whole.
+func TestMetadata(t *testing.T) {
+	c := collector()
+	c.Views = append(c.Views, abi.View{Name: "d", Resource: deployments, Fields: []string{"metadata.annotations", "spec.replicas"}})
+	w := newWorld(t, c, discovering)
+	ctx := t.Context()
+	w.deployment()
+	o := w.cached("apps/v1/deployments", "d")
+	at := abi.Effect{Resource: "apps/v1/deployments", Namespace: w.ns, Name: "d"}
+	metadata := at
+	metadata.Kind, metadata.Metadata = abi.EffectGet, true
+	s := w.begin(o)
+	out := w.ok(s.Perform(ctx, []abi.Effect{metadata}))
+	if d := partial(t, out[0].Object.Data); d.Name != "d" || d.Annotations != nil || len(d.ManagedFields) > 0 {
+		t.Errorf("metadata: %+v", d)
+	}
+	update := at
+	d := see[*appsv1.Deployment](w, o)
+	two := int32(2)
+	d.Spec.Replicas = &two
+	update.Kind, update.Object, update.Version, update.UID = abi.EffectUpdate, marshal(t, d), d.ResourceVersion, string(d.UID)
+	w.ok(s.Perform(ctx, []abi.Effect{update}))
+	got, err := w.kube.AppsV1().Deployments(w.ns).Get(ctx, "d", metav1.GetOptions{})
+	if err != nil || *got.Spec.Replicas != 2 || got.Spec.Template.Spec.Containers[0].Image != "i" || got.Annotations["a"] != "1" {
+		t.Fatalf("updated: %+v %v", got, err)
+	}
+	patch := metadata
+	patch.Kind, patch.Patch, patch.Object = abi.EffectPatch, abi.StrategicPatch, []byte(`{"metadata":{"labels":{"x":"y"}}}`)
+	if p := partial(t, w.fine(patch).Object.Data); p.Labels["x"] != "y" {
+		t.Errorf("patched: %+v", p)
+	}
+	list := metadata
+	list.Kind, list.Name = abi.EffectList, ""
+	if l := w.fine(list).View; l.Count != 1 || partial(t, l.Objects[0].Data).Labels["x"] != "y" {
+		t.Errorf("listed: %+v", l)
+	}
+	remove := metadata
+	remove.Kind, remove.Propagation, remove.UID = abi.EffectDelete, abi.PropagationOrphan, string(d.UID)
+	if p := partial(t, w.fine(remove).Object.Data); p.DeletionTimestamp == nil || len(p.Finalizers) != 1 {
+		t.Errorf("deleted: %+v", p)
+	}
+	list.Kind = abi.EffectDeleteCollection
+	w.fine(list)
+	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, configMap("c", "1"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	list.Resource = "v1/configmaps"
+	if o := w.fine(list); o.Object.ResourceVersion == "" || len(w.configMaps()) > 0 {
+		t.Errorf("%+v %v", o, w.configMaps())
+	}
+}
+
+// A key waits for what it wrote to any resource that a view over all resources shows.
+func TestCustomBarriers(t *testing.T) {
+	w := newWorld(t, collector(), discovering)
+	x := w.define()
+	x.make("a", "")
+	store := &testStore{}
+	store.set("1")
+	w.stores[x.Resource.String()] = store
+	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
+	o := w.fine(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)}))
+	object := &cache.Object{Resource: schema.Partial(x.Resource, "Widget", true), Namespace: w.ns, Name: "a", UID: types.UID(o.UID), ResourceVersion: o.Object.ResourceVersion, Raw: o.Object.Data}
+	if w.writer.Ready(key) {
+		t.Error("ready before the cache shows the patch")
+	}
+	woken := make(chan struct{})
+	w.writer.Park(key, func() { close(woken) })
+	store.set(o.Object.ResourceVersion, object)
+	w.writer.Progress(x.Resource)
+	<-woken
+	w.fine(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID}))
+	if w.writer.Ready(key) {
+		t.Error("ready before the cache shows the deletion")
+	}
+	store.set(o.Object.ResourceVersion)
+	w.writer.Progress(x.Resource)
+	if !w.writer.Ready(key) {
+		t.Error("not ready")
+	}
+	// What nothing watches isn't waited for.
+	x.make("b", "")
+	delete(w.stores, x.Resource.String())
+	got := w.fine(x.at("b", abi.Effect{Kind: abi.EffectGet}))
+	w.fine(x.at("b", abi.Effect{Kind: abi.EffectDelete, UID: got.UID}))
+	if !w.writer.Ready(key) {
+		t.Error("waits for a resource without a store")
+	}
+}
+
+// An object whose deletion was seen is not asked for.
+func TestGone(t *testing.T) {
+	w := newWorld(t, collector(), func(o *Options) {
+		discovering(o)
+		o.Gone = func(uid string) bool { return uid == "dead" }
+	})
+	w.proxy.lose(0, 0)
+	get := abi.Effect{Kind: abi.EffectGet, Resource: "v1/namespaces", Name: w.ns, UID: "dead", Metadata: true}
+	w.fails(get, "NotFound")
+	if w.proxy.requests() != 0 {
+		t.Error("it was asked for")
+	}
+	get.UID = "unknown"
+	w.fails(get, "NotFound")
+	if w.proxy.requests() != 1 {
+		t.Errorf("%d requests", w.proxy.requests())
+	}
+	get.UID = ""
+	w.fine(get)
+}
+
+// Kinds are found, and everything is listed.
+func TestDiscoverEffect(t *testing.T) {
+	w := newWorld(t, collector(), discovering)
+	x := w.define()
+	discover := func(apiVersion, kind string) abi.Effect {
+		return abi.Effect{Kind: abi.EffectDiscover, Discover: &abi.Discover{APIVersion: apiVersion, Kind: kind}}
+	}
+	o := w.fine(discover(x.Group+"/v1", "Widget"))
+	if r := o.Discovery.Resources; len(r) != 1 || r[0].Resource != x.Resource.String() || !r[0].Namespaced || r[0].Kind != "Widget" {
+		t.Errorf("%+v", r)
+	}
+	w.fails(discover(x.Group+"/v1", "Gadget"), "NoKindMatch")
+	w.fails(discover("not/a/version", "Widget"), "NoKindMatch")
+	w.fails(discover("", "Widget"), "NoKindMatch")
+	found := map[string]bool{}
+	for _, r := range w.fine(discover("", "")).Discovery.Resources {
+		found[r.Resource] = true
+	}
+	if !found[x.Resource.String()] || !found["v1/pods"] || !found["apps/v1/deployments"] {
+		t.Errorf("%v", found)
+	}
+}
+
+// An event about a custom resource's object names its kind.
+func TestCustomEvent(t *testing.T) {
+	c := collector()
+	c.EventSource = "test-component"
+	w := newWorld(t, c, discovering)
+	x := w.define()
+	w.fine(x.at("a", abi.Effect{Kind: abi.EffectEvent, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}}))
+	cluster.Eventually(t, 20*time.Second, "the event is there", func(ctx context.Context) (bool, any) {
+		l, err := w.kube.CoreV1().Events(w.ns).List(ctx, metav1.ListOptions{})
+		return err == nil && len(l.Items) == 1 && l.Items[0].InvolvedObject == corev1.ObjectReference{APIVersion: x.Group + "/v1", Kind: "Widget", Namespace: w.ns, Name: "a"}, fmt.Sprint(l, err)
+	})
+}
+
+// What can't be done without knowing an object's type is refused, and without discovery all that isn't built in.
+func TestMetadataRefusals(t *testing.T) {
+	w := newWorld(t, collector(), discovering)
+	without := newWorld(t, collector(), nil)
+	object := []byte(`{"metadata":{"name":"a"}}`)
+	widget := abi.Effect{Resource: "example.com/v1/widgets", Namespace: "n", Name: "a", Object: object, Patch: abi.MergePatch}
+	deployment := abi.Effect{Resource: "apps/v1/deployments", Namespace: "n", Name: "a", Object: object, Patch: abi.MergePatch, Metadata: true}
+	with := func(e abi.Effect, kind abi.EffectKind, sub string) abi.Effect {
+		e.Kind, e.Subresource = kind, sub
+		return e
+	}
+	for name, e := range map[string]abi.Effect{
+		"create":                   with(widget, abi.EffectCreate, ""),
+		"update":                   with(widget, abi.EffectUpdate, ""),
+		"update of the status":     with(widget, abi.EffectUpdate, "status"),
+		"metadata of an update":    with(deployment, abi.EffectUpdate, ""),
+		"metadata of a create":     with(deployment, abi.EffectCreate, ""),
+		"metadata of an apply":     with(deployment, abi.EffectApply, ""),
+		"metadata of a scale":      with(deployment, abi.EffectGet, "scale"),
+		"patch of a subresource":   with(widget, abi.EffectPatch, "scale"),
+		"a delete of anything":     with(widget, abi.EffectDelete, ""),
+		"all resources":            {Kind: abi.EffectList, Resource: "v1/*"},
+		"a path for a name":        {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "n", Name: "a/b"},
+		"a path for a namespace":   {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "..", Name: "a"},
+		"a path for a resource":    {Kind: abi.EffectGet, Resource: "example.com/v1/../v1/widgets", Namespace: "n", Name: "a"},
+		"an object without a name": {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "n"},
+		"a discovery of nothing":   {Kind: abi.EffectDiscover},
+	} {
+		s := w.begin()
+		if _, err := s.Perform(t.Context(), []abi.Effect{e}); !Refused(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	remove := with(widget, abi.EffectDelete, "")
+	remove.UID = "u"
+	for _, e := range []abi.Effect{
+		with(widget, abi.EffectGet, ""), remove, with(widget, abi.EffectGet, "scale"),
+		{Kind: abi.EffectDiscover, Discover: &abi.Discover{}},
+	} {
+		if err := without.begin().Check([]abi.Effect{e}); !Refused(err) {
+			t.Errorf("without discovery: %s: %v", verbs[e.Kind], err)
+		}
+		if err := w.begin().Check([]abi.Effect{e}); err != nil {
+			t.Errorf("with discovery: %s: %v", verbs[e.Kind], err)
+		}
+	}
+}
+
+// A write whose answer is lost again and again is given up where another server may be what fails; before that it is sent again.
+func TestForeignLosses(t *testing.T) {
+	w := newWorld(t, collector(), discovering)
+	x := w.define()
+	x.make("a", "")
+	patch := x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)})
+	w.proxy.lose(0, 2)
+	w.fine(patch)
+	if n := w.proxy.requests(); n != 3 || !strings.Contains(x.json("a"), `"l":"1"`) {
+		t.Errorf("%d requests, %s", n, x.json("a"))
+	}
+	w.proxy.lose(0, 100)
+	w.fails(patch, "Unavailable")
+	if n := w.proxy.requests(); n != foreignLosses+1 {
+		t.Errorf("%d requests", n)
+	}
+	get := x.at("a", abi.Effect{Kind: abi.EffectGet})
+	w.proxy.lose(0, 100)
+	w.fails(get, "Unavailable")
+	// The transport itself sends a GET again on a connection that was used before.
+	if n := w.proxy.requests(); n > 2 {
+		t.Errorf("a get: %d requests", n)
+	}
+}

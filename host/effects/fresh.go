@@ -1,0 +1,205 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+)
+
+// freshness lets questions that must not be answered from an old cache wait for it.
+//
+// The version of a collection is no measure: of a resource in which nothing happens the cache learns it from a bookmark, once a minute. So the cache is compared with the metadata of
+// a consistent list: it is as new as that when it has reached the newest object in it, and holds none that isn't in it any more.
+type freshness struct {
+	mu      sync.Mutex
+	next    map[scope]*listing
+	turns   map[scope]*sync.Mutex
+	changed map[abi.Resource]chan struct{} // closed when the store moves
+}
+
+// scope is what is listed: a resource, in one namespace or all.
+type scope struct {
+	resource  abi.Resource
+	namespace string
+}
+
+// listing is one list, shared by all who asked before it began.
+type listing struct {
+	once    sync.Once
+	version string // of the collection
+	newest  string // of its objects, "" without any
+	uids    map[string]struct{}
+	err     error
+}
+
+// lister is a store that can tell what it holds; *cache.Store is one.
+type lister interface {
+	List() []*cache.Object
+}
+
+// fresh waits until the cache of the view that is asked is not older than the question.
+func (w *Writer) fresh(ctx context.Context, a *abi.Ask) error {
+	if a.View < 0 || int(a.View) >= len(w.Controller.Views) {
+		return nil // the answer says so
+	}
+	v := &w.Controller.Views[a.View]
+	store := w.store(v.Resource)
+	if store == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
+	defer cancel()
+	l := w.listing(ctx, scope{v.Resource, strings.Clone(a.Namespace)})
+	if l.err != nil {
+		return fmt.Errorf("view %s: listing %s to see whether the cache is fresh: %w", v.Name, v.Resource, l.err)
+	}
+	for {
+		changed := w.news.watch(v.Resource)
+		if l.seen(store, a.Namespace) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("view %s: the cache of %s is at version %s, and older than the question, which came at %s: %w", v.Name, v.Resource, store.Version(), l.version, context.Cause(ctx))
+		}
+	}
+}
+
+// listing gives a list that began after it was called.
+func (w *Writer) listing(ctx context.Context, s scope) *listing {
+	f := &w.news
+	f.mu.Lock()
+	if f.next == nil {
+		f.next, f.turns = map[scope]*listing{}, map[scope]*sync.Mutex{}
+	}
+	l, turn := f.next[s], f.turns[s]
+	if l == nil {
+		l = &listing{}
+		f.next[s] = l
+	}
+	if turn == nil {
+		turn = &sync.Mutex{}
+		f.turns[s] = turn
+	}
+	f.mu.Unlock()
+	l.once.Do(func() {
+		turn.Lock() // while another list runs, more may join this one
+		defer turn.Unlock()
+		f.mu.Lock()
+		delete(f.next, s) // who asks from here on may ask for what this one doesn't see
+		f.mu.Unlock()
+		// The list outlives the sync that began it, for the others' sake.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
+		defer cancel()
+		l.err = l.read(ctx, w.reader, s)
+	})
+	return l
+}
+
+func (l *listing) read(ctx context.Context, reader client, s scope) error {
+	for next := ""; ; {
+		var err error
+		if next, err = l.page(ctx, reader, s, next); err != nil || next == "" {
+			return err
+		}
+	}
+}
+
+// page reads a page of the list, and gives what the next one is asked for by, "" after the last one.
+func (l *listing) page(ctx context.Context, reader client, s scope, from string) (next string, err error) {
+	if l.uids == nil {
+		l.uids = map[string]struct{}{}
+	}
+	r := &request{resource: s.resource, namespace: s.namespace}
+	q := reader.Verb("GET").AbsPath(r.path()...).SetHeader("Accept", acceptMetadatas).Param("limit", strconv.Itoa(pageSize))
+	if from != "" {
+		q.Param("continue", from)
+	}
+	b, err := q.Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	_, _, raw, err := unwrapAny(b)
+	if err != nil {
+		return "", err
+	}
+	page, err := readList(raw)
+	if err != nil {
+		return "", err
+	}
+	for _, item := range page.items {
+		m, err := readMeta(item)
+		if err != nil {
+			return "", err
+		}
+		l.uids[m.uid] = struct{}{}
+		if c, err := resourceversion.CompareResourceVersion(m.resourceVersion, l.newest); l.newest == "" || err == nil && c > 0 {
+			l.newest = m.resourceVersion
+		}
+	}
+	l.version = page.version
+	return page.next, nil
+}
+
+// seen tells whether the store shows everything that the list shows.
+func (l *listing) seen(store Store, namespace string) bool {
+	now := store.Version()
+	if now == "" {
+		return false
+	}
+	if c, err := resourceversion.CompareResourceVersion(now, l.version); err != nil || c >= 0 {
+		return true
+	}
+	if l.newest != "" {
+		if c, err := resourceversion.CompareResourceVersion(now, l.newest); err == nil && c < 0 {
+			return false
+		}
+	}
+	held, ok := store.(lister)
+	if !ok {
+		return false
+	}
+	for _, o := range held.List() {
+		if namespace != "" && o.Namespace != namespace {
+			continue
+		}
+		if _, ok := l.uids[string(o.UID)]; ok {
+			continue
+		}
+		// Not in the list: it is gone, unless it came later.
+		if c, err := resourceversion.CompareResourceVersion(o.ResourceVersion, l.version); err == nil && c < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// watch gives a channel that is closed when the resource's store moves next.
+func (f *freshness) watch(r abi.Resource) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.changed == nil {
+		f.changed = map[abi.Resource]chan struct{}{}
+	}
+	if f.changed[r] == nil {
+		f.changed[r] = make(chan struct{})
+	}
+	return f.changed[r]
+}
+
+func (f *freshness) moved(r abi.Resource) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c := f.changed[r]; c != nil {
+		close(c)
+		delete(f.changed, r)
+	}
+}

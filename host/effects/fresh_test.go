@@ -1,0 +1,146 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+func (s *testStore) List() []*cache.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*cache.Object
+	for _, o := range s.objects {
+		all = append(all, o)
+	}
+	return all
+}
+
+// asking gives a world whose controller has a lazy view on config maps, and a store of them.
+func asking(t *testing.T, change func(*Options)) (*world, *testStore, []abi.Effect) {
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Lazy: true}}}, func(o *Options) {
+		o.Reader = o.Config // through the proxy, which counts
+		if change != nil {
+			change(o)
+		}
+	})
+	store := &testStore{}
+	w.stores[configMaps.String()] = store
+	return w, store, []abi.Effect{{Kind: abi.EffectView, Ask: &abi.Ask{View: 0, Namespace: w.ns, Fresh: true}}}
+}
+
+func (w *world) configMap(name string) *cache.Object {
+	w.t.Helper()
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(w.t.Context(), m, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.cached(configMaps.String(), name)
+}
+
+// pending performs the effects, and gives what tells the outcome.
+func (w *world) pending(effects []abi.Effect) <-chan abi.Outcome {
+	done := make(chan abi.Outcome, 1)
+	s := w.begin()
+	go func() {
+		defer s.End()
+		o, err := s.Perform(w.t.Context(), effects)
+		if err != nil || len(o) != 1 {
+			done <- abi.Outcome{Code: abi.CodeFailed, Message: fmt.Sprint(o, err)}
+			return
+		}
+		done <- o[0]
+	}()
+	return done
+}
+
+func TestAFreshQuestionWaitsForTheCache(t *testing.T) {
+	w, store, ask := asking(t, nil)
+	a, b := w.configMap("a"), w.configMap("b")
+	move := func(version string, objects ...*cache.Object) {
+		store.set(version, objects...)
+		w.writer.Progress(configMaps)
+	}
+	answered := func(what string, done <-chan abi.Outcome) {
+		t.Helper()
+		select {
+		case o := <-done:
+			if o.Code != abi.CodeOK || o.View == nil {
+				t.Fatalf("%s: %+v", what, o)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: no answer", what)
+		}
+	}
+	waits := func(what string) <-chan abi.Outcome {
+		t.Helper()
+		before := w.proxy.requests()
+		done := w.pending(ask)
+		cluster.Eventually(t, 20*time.Second, "the list", func(context.Context) (bool, any) { n := w.proxy.requests(); return n > before, n })
+		w.writer.Progress(configMaps) // nothing new
+		select {
+		case o := <-done:
+			t.Fatalf("%s: answered with %+v", what, o)
+		case <-time.After(200 * time.Millisecond):
+		}
+		return done
+	}
+	move(a.ResourceVersion, a)
+	done := waits("the cache hasn't seen b")
+	move(b.ResourceVersion, a, b)
+	answered("it has", done)
+
+	// What happens to other resources moves the version of the collection, and the cache doesn't hear of it for a minute.
+	if _, err := w.kube.CoreV1().Secrets(w.ns).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	answered("nothing has happened to config maps", w.pending(ask))
+
+	if err := w.kube.CoreV1().ConfigMaps(w.ns).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	done = waits("the cache has what was deleted")
+	move(b.ResourceVersion, b)
+	answered("it hasn't any more", done)
+}
+
+func TestAFreshQuestionGivesUp(t *testing.T) {
+	w, store, ask := asking(t, func(o *Options) { o.Timeout = time.Second })
+	w.configMap("a")
+	store.set("1")
+	o := <-w.pending(ask)
+	if o.Code != abi.CodeFailed || !strings.Contains(o.Message, "view maps: the cache of v1/configmaps is at version 1") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestFreshQuestionsShareLists(t *testing.T) {
+	w, store, ask := asking(t, nil)
+	a := w.configMap("a")
+	store.set(a.ResourceVersion, a)
+	w.proxy.lose(0, 0)
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if o := <-w.pending(ask); o.Code != abi.CodeOK {
+				t.Errorf("%+v", o)
+			}
+		})
+	}
+	all.Wait()
+	if n := w.proxy.requests(); n > 25 {
+		t.Errorf("%d lists for 50 questions at once", n)
+	} else {
+		t.Logf("%d lists for 50 questions at once", n)
+	}
+}

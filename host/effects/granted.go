@@ -1,0 +1,298 @@
+package effects
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/grant"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// notGranted is why the operator's grant doesn't cover an effect.
+type notGranted struct{ why string }
+
+func (e *notGranted) Error() string { return e.why }
+
+// Reason makes it look to the plugin as if the server had refused. Never "NotFound": a garbage collector would take an owner that it may not see for gone.
+func (e *notGranted) Reason() string { return string(metav1.StatusReasonForbidden) }
+
+// NotGranted tells whether an error is that the operator's grant doesn't cover something.
+func NotGranted(err error) bool {
+	var e *notGranted
+	return errors.As(err, &e)
+}
+
+func (w *Writer) missing(q grant.Request) error {
+	return &notGranted{fmt.Sprintf("the operator hasn't granted it: plugins[%s].grant has no rule with %s", w.Plugin, q)}
+}
+
+func (w *Writer) unmatched(q grant.Request, a grant.Answer, what string) error {
+	return &notGranted{fmt.Sprintf("the operator hasn't granted it: %s by no selector (%v) of the rules in plugins[%s].grant with %s", what, a.Selectors, w.Plugin, q)}
+}
+
+// requested is what an effect on a resource asks of the grant.
+func (s *Session) requested(e *abi.Effect, res *schema.Resource) grant.Request {
+	q := grant.Request{Verb: verbs[e.Kind], Resource: res.Resource, Subresource: e.Subresource, Namespace: e.Namespace, Name: e.Name}
+	switch e.Kind {
+	case abi.EffectUpdate:
+		q.Verb = s.updateVerb(res.Resource, e.Subresource)
+	case abi.EffectEvict:
+		q.Subresource = "eviction"
+	case abi.EffectCreate:
+		if m, err := readMeta(e.Object); err == nil && q.Name == "" && e.Subresource == "" {
+			q.Name = m.name
+		}
+	}
+	return q
+}
+
+// granted tells why the grant doesn't cover an effect, as far as that is known: of what is read the answer is looked at. It is asked before anything is written, and again when the
+// effect's turn has come, for earlier effects may have changed the object; created tells of objects that don't exist yet because the answer itself creates them.
+func (s *Session) granted(e *abi.Effect, res *schema.Resource, created func(objectKey) bool) error {
+	if s.w.Grant == nil {
+		return nil
+	}
+	q := s.requested(e, res)
+	a := s.w.Grant.Ask(q)
+	if e.Kind == abi.EffectList && q.Namespace == "" && s.w.Grant.Anywhere(q.Resource, q.Subresource, q.Verb) {
+		return nil // what it lists is chosen from
+	}
+	switch {
+	case a.Allowed:
+		return nil
+	case a.Denied():
+		return s.w.missing(q)
+	}
+	switch {
+	case e.Kind == abi.EffectList, e.Kind == abi.EffectGet && !ownBody(e.Subresource):
+		return nil
+	case e.Kind == abi.EffectDeleteCollection:
+		if len(a.Selectors) > 1 {
+			return &notGranted{fmt.Sprintf("a collection can be deleted by one selector, plugins[%s].grant has %d rules with one for %s", s.w.Plugin, len(a.Selectors), q)}
+		}
+		return nil
+	case e.Kind == abi.EffectCreate && e.Subresource == "", e.Kind == abi.EffectReview:
+		l, err := grant.LabelsOf(e.Object)
+		if err == nil && !a.Matches(l) {
+			err = s.w.unmatched(q, a, "the new object is covered")
+		}
+		return err
+	}
+	return s.grantedLabels(e, res, q, a, created)
+}
+
+// grantedLabels judges a write to an object by its labels, before and after.
+func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Request, a grant.Answer, created func(objectKey) bool) error {
+	k := s.keyOf(e, res)
+	k.scale, k.metadata = false, res.Partial || e.Metadata
+	b := s.find(k)
+	if b == nil {
+		k.metadata = !k.metadata
+		b = s.find(k)
+	}
+	var before labels.Set
+	switch {
+	case b != nil:
+		var err error
+		if before, err = grant.LabelsOf(b.raw); err != nil {
+			return err
+		}
+		if !a.Matches(before) {
+			return s.w.unmatched(q, a, "the object is covered")
+		}
+	case created(k) || created(objectKey{resource: k.resource, namespace: k.namespace, name: k.name}):
+		return nil // it was judged when it was created
+	case e.Kind == abi.EffectApply && s.absent(k):
+	default:
+		return &notGranted{fmt.Sprintf("labels decide whether the operator has granted it, and the object is in no view and wasn't got live, so the host doesn't know them: plugins[%s].grant, %s", s.w.Plugin, q)}
+	}
+	after, err := s.labelsAfter(e, res, k, b, before)
+	if err == nil && !a.Matches(after) {
+		err = s.w.unmatched(q, a, "the object would no longer be covered")
+	}
+	return err
+}
+
+// absent tells whether a watched resource has no object of that name.
+func (s *Session) absent(k objectKey) bool {
+	store := s.w.Stores(k.resource)
+	return s.w.reads[k.resource] && store != nil && store.Get(k.namespace, k.name) == nil
+}
+
+// labelsAfter gives the labels that the object will have.
+func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, b *base, before labels.Set) (labels.Set, error) {
+	if ownBody(e.Subresource) {
+		return before, nil
+	}
+	switch e.Kind {
+	case abi.EffectUpdate:
+		s.mu.Lock()
+		p := s.plans[e]
+		s.mu.Unlock()
+		if p == nil || p.base != b {
+			if b.gone {
+				return nil, errGone
+			}
+			var err error
+			if p, err = s.compare(e, res, s.keyOf(e, res), b); err != nil {
+				return nil, err
+			}
+		}
+		return grant.LabelsOf(p.merged)
+	case abi.EffectPatch:
+		return patchedLabels(before, e.Patch, e.Object)
+	case abi.EffectApply:
+		return appliedLabels(before, e.Object)
+	}
+	return before, nil
+}
+
+var errLabels = &notGranted{"labels decide whether the operator has granted it, and this patch changes them in a way that the host can't follow: set or remove single labels"}
+
+// patchedLabels gives the labels after a patch.
+func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set, error) {
+	after := maps.Clone(before)
+	if t == abi.JSONPatch {
+		var operations []struct {
+			Op, Path, From string
+			Value          json.RawMessage
+		}
+		if err := json.Unmarshal(patch, &operations); err != nil {
+			return nil, fmt.Errorf("the JSON patch: %w", err)
+		}
+		const all = "/metadata/labels"
+		for _, o := range operations {
+			key, one := strings.CutPrefix(o.Path, all+"/")
+			switch {
+			case o.Op == "test", o.Op != "move" && !one && o.Path != all && o.Path != "/metadata" && o.Path != "":
+			case o.Op == "move" && !one && o.Path != all && o.Path != "/metadata" && o.Path != "" && !strings.HasPrefix(o.From, all) && o.From != "/metadata" && o.From != "":
+			case one && o.Op == "remove":
+				delete(after, unescape(key))
+			case one && (o.Op == "add" || o.Op == "replace"):
+				var v string
+				if json.Unmarshal(o.Value, &v) != nil {
+					return nil, errLabels
+				}
+				after[unescape(key)] = v
+			case o.Path == all && (o.Op == "add" || o.Op == "replace"):
+				after = labels.Set{}
+				if json.Unmarshal(o.Value, &after) != nil {
+					return nil, errLabels
+				}
+			default:
+				return nil, errLabels
+			}
+		}
+		return after, nil
+	}
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &top); err != nil {
+		return nil, fmt.Errorf("the patch: %w", err)
+	}
+	meta, err := member(top, "metadata")
+	if err != nil || meta == nil {
+		return after, err
+	}
+	changes, err := member(meta, "labels")
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range changes {
+		var v *string
+		if json.Unmarshal(value, &v) != nil {
+			return nil, errLabels
+		}
+		if v == nil {
+			delete(after, key)
+		} else {
+			after[key] = *v
+		}
+	}
+	return after, nil
+}
+
+// member gives an object within a patch, nil without one. Names are compared as the server may, and directives of strategic patches aren't followed.
+func member(patch map[string]json.RawMessage, name string) (inner map[string]json.RawMessage, err error) {
+	for key, raw := range patch {
+		switch {
+		case strings.HasPrefix(key, "$"), strings.EqualFold(key, name) && key != name:
+			return nil, errLabels
+		case key == name:
+			if json.Unmarshal(raw, &inner) != nil || inner == nil {
+				return nil, errLabels
+			}
+			for k := range inner {
+				if strings.HasPrefix(k, "$") {
+					return nil, errLabels
+				}
+			}
+		}
+	}
+	return inner, nil
+}
+
+func unescape(s string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(s) }
+
+// appliedLabels gives the labels after an apply, which may take away those that an earlier one has set: what is applied has to be covered by itself.
+func appliedLabels(before labels.Set, object []byte) (labels.Set, error) {
+	if len(object) > 0 && object[0] == '{' {
+		var o struct{ Metadata metav1.ObjectMeta }
+		if err := json.Unmarshal(object, &o); err != nil {
+			return nil, fmt.Errorf("the object: %w", err)
+		}
+		return o.Metadata.Labels, nil
+	}
+	return grant.LabelsOf(object)
+}
+
+// grantedAnswer tells whether the grant covers an object that was read.
+func (s *Session) grantedAnswer(e *abi.Effect, res *schema.Resource, m meta, raw []byte) error {
+	if s.w.Grant == nil || ownBody(e.Subresource) {
+		return nil
+	}
+	q := s.requested(e, res)
+	q.Namespace, q.Name = m.namespace, m.name
+	a := s.w.Grant.Ask(q)
+	if a.Allowed {
+		return nil
+	}
+	l, err := grant.LabelsOf(raw)
+	switch {
+	case err != nil:
+		return err
+	case a.Denied():
+		return s.w.missing(q)
+	case !a.Matches(l):
+		return s.w.unmatched(q, a, "the object is covered")
+	}
+	return nil
+}
+
+// grantedEvent tells why an event may not be about an object: the grant has to cover it with some verb.
+func (s *Session) grantedEvent(e *abi.Effect, res *schema.Resource) error {
+	if s.w.Grant == nil {
+		return nil
+	}
+	var err error = &notGranted{"the operator has granted nothing on the object that the event is about"}
+	for _, verb := range []string{"watch", "get", "list", "create", "update", "patch", "delete"} {
+		q := grant.Request{Verb: verb, Resource: res.Resource, Namespace: e.Namespace, Name: e.Name}
+		a := s.w.Grant.Ask(q)
+		if a.Allowed {
+			return nil
+		}
+		if a.Denied() {
+			continue
+		}
+		if err = s.grantedLabels(e, res, q, a, func(objectKey) bool { return false }); err == nil {
+			return nil
+		}
+	}
+	return err
+}

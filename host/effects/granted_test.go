@@ -1,0 +1,125 @@
+package effects
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/grant"
+)
+
+func granted(t testing.TB, rules ...config.Rule) *grant.Grant {
+	t.Helper()
+	g, err := grant.New(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// What a patch makes of labels is known, or the patch isn't taken.
+func TestPatchedLabels(t *testing.T) {
+	before := labels.Set{"app": "web", "a/b": "1"}
+	for _, c := range []struct {
+		name  string
+		patch abi.PatchType
+		text  string
+		want  labels.Set // nil: can't be followed
+	}{
+		{"nothing of it", abi.JSONPatch, `[{"op":"replace","path":"/metadata/annotations/x","value":"1"},{"op":"test","path":"/metadata/labels/app","value":"web"}]`, before},
+		{"set", abi.JSONPatch, `[{"op":"replace","path":"/metadata/labels/app","value":"db"}]`, labels.Set{"app": "db", "a/b": "1"}},
+		{"escaped", abi.JSONPatch, `[{"op":"remove","path":"/metadata/labels/a~1b"}]`, labels.Set{"app": "web"}},
+		{"all", abi.JSONPatch, `[{"op":"add","path":"/metadata/labels","value":{"x":"y"}}]`, labels.Set{"x": "y"}},
+		{"all of them away", abi.JSONPatch, `[{"op":"remove","path":"/metadata/labels"}]`, nil},
+		{"the metadata", abi.JSONPatch, `[{"op":"replace","path":"/metadata","value":{}}]`, nil},
+		{"the object", abi.JSONPatch, `[{"op":"replace","path":"","value":{}}]`, nil},
+		{"moved away", abi.JSONPatch, `[{"op":"move","from":"/metadata/labels/app","path":"/metadata/annotations/app"}]`, nil},
+		{"copied here", abi.JSONPatch, `[{"op":"copy","from":"/metadata/name","path":"/metadata/labels/app"}]`, nil},
+		{"copied elsewhere", abi.JSONPatch, `[{"op":"copy","from":"/metadata/labels/app","path":"/metadata/annotations/app"}]`, before},
+		{"merge", abi.MergePatch, `{"metadata":{"labels":{"app":null,"c":"d"}}}`, labels.Set{"a/b": "1", "c": "d"}},
+		{"merge of something else", abi.MergePatch, `{"spec":{"labels":{"app":null}}}`, before},
+		{"merge of none", abi.MergePatch, `{"metadata":{"labels":null}}`, nil},
+		{"merge of no metadata", abi.MergePatch, `{"metadata":null}`, nil},
+		{"other case", abi.MergePatch, `{"Metadata":{"labels":{"app":"db"}}}`, nil},
+		{"replaced", abi.StrategicPatch, `{"metadata":{"labels":{"$patch":"replace","x":"y"}}}`, nil},
+		{"object replaced", abi.StrategicPatch, `{"$patch":"replace"}`, nil},
+		{"strategic", abi.StrategicPatch, `{"metadata":{"labels":{"app":"db"}}}`, labels.Set{"app": "db", "a/b": "1"}},
+	} {
+		got, err := patchedLabels(before, c.patch, []byte(c.text))
+		if (err == nil) != (c.want != nil) {
+			t.Errorf("%s: %v, %v", c.name, got, err)
+		} else if d := cmp.Diff(c.want, got); err == nil && d != "" {
+			t.Errorf("%s: -want +got:\n%s", c.name, d)
+		}
+	}
+}
+
+// A selector holds before and after each write, and for what is read live.
+func TestGrantedBySelector(t *testing.T) {
+	all := []string{"*"}
+	w := newWorld(t, abi.Controller{
+		Views:  []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"}}},
+		Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}}},
+	}, func(o *Options) {
+		o.Grant = granted(t, config.Rule{APIGroups: all, Resources: all, Verbs: all, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})
+	})
+	labelled := func(name, app string) *corev1.ConfigMap {
+		m := configMap(name, "1")
+		m.Labels = map[string]string{"app": app}
+		return m
+	}
+	admin := w.kube.CoreV1().ConfigMaps(w.ns)
+	for name, app := range map[string]string{"ours": "web", "theirs": "db"} {
+		if _, err := admin.Create(t.Context(), labelled(name, app), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	effect := func(kind abi.EffectKind, name string, object []byte) abi.Effect {
+		return abi.Effect{Kind: kind, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Object: object, Patch: abi.MergePatch}
+	}
+	ours, theirs := w.cached("v1/configmaps", "ours"), w.cached("v1/configmaps", "theirs")
+	away := see[*corev1.ConfigMap](w, ours)
+	away.Labels["app"] = "db"
+	for what, c := range map[string]struct {
+		e    abi.Effect
+		want string // empty: it is fine
+	}{
+		"create":           {*w.create(labelled("new", "web")), ""},
+		"create elsewhere": {*w.create(labelled("newer", "db")), "the new object is covered by no selector ([app=web])"},
+		"create without":   {*w.create(configMap("newest", "1")), "the new object is covered by no selector"},
+		"patch":            {effect(abi.EffectPatch, "ours", []byte(`{"data":{"x":"y"}}`)), ""},
+		"patch away":       {effect(abi.EffectPatch, "ours", []byte(`{"metadata":{"labels":{"app":"db"}}}`)), "the object would no longer be covered"},
+		"update away":      {effect(abi.EffectUpdate, "ours", marshal(t, away)), "the object would no longer be covered"},
+		"patch elsewhere":  {effect(abi.EffectPatch, "theirs", []byte(`{"metadata":{"labels":{"app":"web"}}}`)), "the object is covered by no selector"},
+		"delete elsewhere": {effect(abi.EffectDelete, "theirs", nil), "the object is covered by no selector"},
+	} {
+		s := w.begin(ours, theirs)
+		err := s.Check([]abi.Effect{c.e})
+		if c.want == "" && err != nil || c.want != "" && (!Refused(err) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", what, err, c.want)
+		}
+	}
+	s := w.begin()
+	unseen := effect(abi.EffectDelete, "unseen", nil)
+	unseen.UID = "u"
+	if err := s.Check([]abi.Effect{unseen}); !Refused(err) || !strings.Contains(err.Error(), "the host doesn't know them") {
+		t.Errorf("delete of what is unseen: %v", err)
+	}
+	outcomes, err := s.Perform(t.Context(), []abi.Effect{effect(abi.EffectGet, "ours", nil), effect(abi.EffectList, "", nil), effect(abi.EffectGet, "theirs", nil)})
+	if err != nil || len(outcomes) != 3 || outcomes[0].Code != abi.CodeOK || outcomes[1].View == nil || len(outcomes[1].View.Objects) != 1 || outcomes[2].Reason != "Forbidden" {
+		t.Fatalf("live reads: %+v, %v", outcomes, err)
+	}
+	if err := s.Finish(t.Context(), []abi.Effect{effect(abi.EffectDeleteCollection, "", nil)}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := admin.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(left.Items) != 1 || left.Items[0].Name != "theirs" {
+		t.Fatalf("a collection of ours was deleted, and there is %v, %v", left.Items, err)
+	}
+}

@@ -1,0 +1,172 @@
+package effects
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+var propagations = map[abi.Propagation]metav1.DeletionPropagation{
+	abi.PropagationBackground: metav1.DeletePropagationBackground,
+	abi.PropagationForeground: metav1.DeletePropagationForeground,
+	abi.PropagationOrphan:     metav1.DeletePropagationOrphan,
+}
+
+func deleteOptions(e *abi.Effect, version, uid string) *metav1.DeleteOptions {
+	o := &metav1.DeleteOptions{}
+	if version != "" || uid != "" {
+		o.Preconditions = &metav1.Preconditions{}
+		if uid != "" {
+			u := types.UID(uid)
+			o.Preconditions.UID = &u
+		}
+		if version != "" {
+			o.Preconditions.ResourceVersion = &version
+		}
+	}
+	if p, ok := propagations[e.Propagation]; ok {
+		o.PropagationPolicy = &p
+	}
+	if e.HasGrace {
+		o.GracePeriodSeconds = &e.Grace
+	}
+	if e.DryRun {
+		o.DryRun = []string{metav1.DryRunAll}
+	}
+	return o
+}
+
+// deleteBody puts options into a request: in JSON where the resource isn't built in, for custom ones take no protobuf.
+func deleteBody(res *schema.Resource, o *metav1.DeleteOptions) (contentType string, body []byte, err error) {
+	if res.Partial {
+		o.APIVersion, o.Kind = "v1", "DeleteOptions"
+		body, err = json.Marshal(o)
+		return runtime.ContentTypeJSON, body, err
+	}
+	raw, err := o.Marshal()
+	return protobuf, wrap("v1", "DeleteOptions", raw), err
+}
+
+// remove deletes or evicts an object, by default the one of the UID that the guest saw.
+func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
+	k := s.keyOf(e, res)
+	k.scale, k.metadata = false, res.Partial
+	b := s.find(k)
+	version, uid := expected(e, b, abi.PreconditionUID)
+	options := deleteOptions(e, version, uid)
+	r := s.request(e, res, "DELETE", "delete")
+	r.params = nil // a delete's options are in its body
+	if e.Kind == abi.EffectEvict {
+		r.method, r.verb, r.subresource = "POST", "create", "eviction"
+		v := policyv1.Eviction{DeleteOptions: options}
+		v.Name, v.Namespace = e.Name, e.Namespace
+		raw, err := v.Marshal()
+		if err != nil {
+			return abi.Outcome{}, err
+		}
+		r.body = wrap("policy/v1", "Eviction", raw)
+	} else {
+		var err error
+		if r.contentType, r.body, err = deleteBody(res, options); err != nil {
+			return abi.Outcome{}, err
+		}
+	}
+	a, err := s.send(ctx, e, r)
+	if a.repeated && uid != "" && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) && version == "") {
+		err, a.body = nil, nil // the lost request has deleted it
+	}
+	if err != nil {
+		if isStale(err) && b != nil {
+			s.stale(k, b.version)
+		}
+		return abi.Outcome{}, err
+	}
+	if e.DryRun {
+		return abi.Outcome{}, nil
+	}
+	o, reached, stays := abi.Outcome{}, "", false
+	if a.body != nil {
+		if _, kind, raw, err := unwrapOf(res, a.body); err == nil && kind != "Status" {
+			if m, err := readMeta(raw); err == nil && (uid == "" || m.uid == uid) {
+				// The answer is the object as it was deleted or is being deleted.
+				uid, reached = m.uid, m.resourceVersion
+				if o, err = s.outcome("", res, opened{raw: raw, meta: m}); err != nil {
+					return abi.Outcome{}, err
+				}
+				if stays = m.deleting && (m.finalizers > 0 || !m.noGrace); stays {
+					// A later effect may take its finalizer away, as a job's does from the pods that it has deleted.
+					s.move(k, res, m, raw, nil, e)
+				}
+			}
+		} else if err == nil && uid == "" {
+			uid = statusUID(raw)
+		}
+	}
+	if uid == "" && b != nil {
+		uid = b.uid
+	}
+	s.w.wait.removed(s.key, gone{resource: res.Resource, namespace: k.namespace, name: k.name, uid: strings.Clone(uid), deleted: true, version: reached})
+	if !stays {
+		s.lose(k)
+	}
+	return o, nil
+}
+
+// statusUID reads the UID of the object that a Status speaks of.
+func statusUID(raw []byte) string {
+	var status metav1.Status
+	if err := status.Unmarshal(raw); err != nil || status.Details == nil {
+		return ""
+	}
+	return string(status.Details.UID)
+}
+
+// deleteCollection deletes the objects of a namespace, or those of it that match the labels in Ask.Selector.
+func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
+	r := s.request(e, res, "DELETE", "deletecollection")
+	r.name, r.params = "", map[string]string{}
+	if res.Partial {
+		r.accept = acceptMetadatas
+	}
+	if err := selectorParam(e, r.params); err != nil {
+		return abi.Outcome{}, err
+	}
+	if a := s.w.Grant.Ask(s.requested(e, res)); !a.Allowed && len(a.Selectors) == 1 {
+		r.params["labelSelector"] = strings.Trim(r.params["labelSelector"]+","+a.Selectors[0].String(), ",")
+	}
+	var err error
+	if r.contentType, r.body, err = deleteBody(res, deleteOptions(e, "", "")); err != nil {
+		return abi.Outcome{}, err
+	}
+	a, err := s.send(ctx, e, r)
+	if err != nil {
+		return abi.Outcome{}, err
+	}
+	o := abi.Outcome{}
+	if _, kind, raw, err := unwrapOf(res, a.body); err == nil && kind != "Status" {
+		if l, err := readList(raw); err == nil {
+			o.Object.ResourceVersion = l.version
+			if !e.DryRun && slices.ContainsFunc(l.items, alive) {
+				s.w.wait.written(s.key, res.Resource, l.version)
+			}
+		}
+	}
+	return o, nil
+}
+
+// alive tells whether the object wasn't being deleted: only what a delete changes moves the cache past the version of the list that was answered.
+func alive(raw []byte) bool {
+	m, err := readMeta(raw)
+	return err == nil && !m.deleting
+}

@@ -1,0 +1,267 @@
+package effects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// Session is what one sync of one key does.
+type Session struct {
+	w        *Writer
+	key      abi.KeyRef
+	snapshot Snapshot
+	written  atomic.Bool
+	checked  *abi.Effect // the first effect of the answer that Check has passed
+	wakes    int         // of siblings, so far
+
+	deferred atomic.Int64 // nanoseconds
+
+	mu        sync.Mutex
+	allowance int // deletes that may still be sent
+	bases     map[objectKey]*base
+	plans     map[*abi.Effect]*plan // updates that were compared before anything was written
+}
+
+// objectKey names an object in a session; a scale is another object than its parent, and so is its metadata alone, which is no base for an update of the whole.
+type objectKey struct {
+	resource        abi.Resource
+	scale           bool
+	metadata        bool
+	namespace, name string
+}
+
+// base is an object as the guest's next effect on it finds it.
+type base struct {
+	raw  []byte // whole, or what the cache has
+	seen []byte // what the guest has seen or sent last; nil: the projection of raw
+	// views is what the guest saw or sent by the version that its copy of the object has: an effect is a difference to that copy.
+	views   map[string][]byte
+	sent    []string // the versions in views under which it sent since the last perform
+	version string
+	uid     string
+	whole   bool
+	gone    bool
+}
+
+// Begin starts the effects of one sync of a key.
+func (w *Writer) Begin(key abi.KeyRef, s Snapshot) *Session {
+	return &Session{w: w, key: key, snapshot: s, bases: map[objectKey]*base{}, plans: map[*abi.Effect]*plan{}}
+}
+
+// Check tells, before anything is written, whether all effects of the sync's answer are well-formed and within the plugin's rights.
+func (s *Session) Check(effects []abi.Effect) error {
+	if err := s.check(effects); err != nil {
+		return err
+	}
+	if len(effects) > 0 {
+		s.checked = &effects[0]
+	}
+	return nil
+}
+
+// Perform does effects in the middle of a sync. The error is a refusal: nothing was written and the sync has failed.
+func (s *Session) Perform(ctx context.Context, effects []abi.Effect) ([]abi.Outcome, error) {
+	if err := s.check(effects); err != nil {
+		return nil, err
+	}
+	outcomes, _ := s.sequence(ctx, effects)
+	// The guest now sees the answers: its next objects are compared with those.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.bases {
+		b.seen = nil
+		for _, version := range b.sent {
+			delete(b.views, version) // its copy has the answer's version now; an older one conflicts
+		}
+		b.sent = nil
+	}
+	clear(s.plans)
+	return outcomes, nil
+}
+
+// Finish does the effects of the sync's answer. The error is a refusal, or the first failure.
+func (s *Session) Finish(ctx context.Context, effects []abi.Effect) error {
+	if len(effects) == 0 {
+		return nil
+	}
+	if s.checked != &effects[0] {
+		if err := s.check(effects); err != nil {
+			return err
+		}
+	}
+	_, err := s.sequence(ctx, effects)
+	return err
+}
+
+// Written tells whether the session has sent a write.
+func (s *Session) Written() bool { return s.written.Load() }
+
+// End forgets what the sync saw. What it wrote stays remembered.
+func (s *Session) End() { s.snapshot, s.bases, s.plans = nil, nil, nil }
+
+// Error is an effect that failed.
+type Error struct {
+	Request string // such as "update apps/v1/deployments/status default/web"
+	Reason  string
+	Err     error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Request, e.Err) }
+func (e *Error) Unwrap() error { return e.Err }
+
+// NamespaceTerminating tells whether a sync failed because the namespace is being deleted, which is as good as success.
+func NamespaceTerminating(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Reason == NamespaceTerminatingReason
+}
+
+// find gives an object as the guest saw it.
+func (s *Session) find(k objectKey) *base {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.bases[k]; b != nil {
+		return b
+	}
+	if k.scale || s.snapshot == nil {
+		return nil
+	}
+	o := s.snapshot.Find(k.resource, k.namespace, k.name)
+	if o == nil {
+		return nil
+	}
+	b := &base{raw: o.Raw, version: o.ResourceVersion, uid: string(o.UID), whole: !k.metadata && s.w.cachesWhole(k.resource)}
+	s.bases[k] = b
+	return b
+}
+
+// cachesWhole tells whether the cache keeps whole objects of a resource: those that are updated, but never pods and nodes.
+func (w *Writer) cachesWhole(r abi.Resource) bool {
+	if r.Group == "" && (r.Name == "pods" || r.Name == "nodes") {
+		return false
+	}
+	for k, verbs := range w.rights {
+		if k.resource == r {
+			for _, v := range verbs {
+				if v == "update" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// saw gives what the guest saw of a base, by the version of the guest's copy.
+func (s *Session) saw(k objectKey, b *base, version string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if seen, ok := b.views[version]; ok && version != b.version {
+		return seen, nil
+	}
+	return s.last(k, b)
+}
+
+// last gives what the guest saw or sent last. The caller holds the lock.
+func (s *Session) last(k objectKey, b *base) ([]byte, error) {
+	if b.seen == nil {
+		if k.scale {
+			return b.raw, nil
+		}
+		seen, err := s.w.cut(k.resource, k.metadata, b.raw)
+		if err != nil {
+			return nil, fmt.Errorf("projecting the base: %w", err)
+		}
+		b.seen = seen
+	}
+	return b.seen, nil
+}
+
+// move makes an answer the base of the next effect on the object. sent is what the guest sent, nil when it sent no object.
+func (s *Session) move(k objectKey, res *schema.Resource, m meta, raw, sent []byte, e *abi.Effect) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := &base{raw: raw, version: m.resourceVersion, uid: m.uid, whole: true, views: map[string][]byte{}}
+	old := s.bases[k]
+	if old != nil {
+		maps.Copy(b.views, old.views)
+		b.sent = old.sent
+	}
+	switch {
+	case sent != nil:
+		b.seen = sent
+		if !k.scale && !k.metadata {
+			b.seen = s.accepted(k.resource, res, raw, sent, e.Subresource)
+		}
+		if e.Version != "" {
+			version := strings.Clone(e.Version)
+			b.views[version], b.sent = b.seen, append(b.sent, version)
+		}
+	case old != nil && !old.gone:
+		// A patch or a live get: the guest's object may still be the one from before.
+		if seen, err := s.last(k, old); err == nil {
+			b.seen, b.views[old.version] = seen, seen
+		}
+	}
+	s.bases[k] = b
+}
+
+// accepted gives the part of what the guest sent that this subresource stores, and the rest as the server has it: what the guest changed
+// there is still to be written by the effect on the other subresource.
+func (s *Session) accepted(r abi.Resource, res *schema.Resource, raw, sent []byte, subresource string) []byte {
+	answer, err := s.w.project(r, raw)
+	if err != nil {
+		return nil
+	}
+	var status int32
+	if f := res.Message.Lookup("status"); len(f) == 1 {
+		status = f[0].Number
+	}
+	var fromSent, fromAnswer func(number int32) bool
+	switch subresource {
+	case "":
+		fromSent = func(n int32) bool { return n != status }
+	case "status", "approval":
+		fromSent = func(n int32) bool { return n == status }
+	default:
+		return answer
+	}
+	fromAnswer = func(n int32) bool { return !fromSent(n) }
+	out, err := pick(nil, sent, fromSent)
+	if err != nil {
+		return answer
+	}
+	if out, err = pick(out, answer, fromAnswer); err != nil {
+		return answer
+	}
+	return out
+}
+
+func pick(dst, raw []byte, want func(int32) bool) ([]byte, error) {
+	parts, err := split(raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		if want(int32(p.number)) {
+			dst = append(dst, p.whole...)
+		}
+	}
+	return dst, nil
+}
+
+// lose forgets an object that was deleted.
+func (s *Session) lose(k objectKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.bases[k]; b != nil {
+		b.gone = true
+	}
+}

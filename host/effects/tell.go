@@ -1,0 +1,46 @@
+package effects
+
+import (
+	"strings"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// Write is a write that was done, as [Options] Wrote is told of it.
+type Write struct {
+	Verb, Resource, Subresource string
+	Namespace, Name             string // Name is empty where a collection was deleted
+	UID                         string
+	// ResourceVersion is the object's after the write; empty where the answer doesn't tell, as those to deletes.
+	ResourceVersion string
+}
+
+// idOf names a resource by a string that all writes to it share: writes are remembered by the thousand.
+func (w *Writer) idOf(r abi.Resource) string {
+	id := r.String()
+	if res, ok := w.parsed.Load(id); ok {
+		return res.(*schema.Resource).ID()
+	}
+	return id
+}
+
+// tell tells of a write that the server has answered. All that a guest's message or a request's buffer holds is copied.
+func (s *Session) tell(e *abi.Effect, r *request, a answer, err error) {
+	if s.w.Wrote == nil || err != nil || e.DryRun {
+		return
+	}
+	x := Write{
+		Verb: r.verb, Resource: s.w.idOf(r.resource), Subresource: strings.Clone(r.subresource),
+		Namespace: strings.Clone(r.namespace), Name: strings.Clone(r.name), UID: strings.Clone(e.UID),
+	}
+	if _, kind, raw, err := unwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.subresource) && r.verb != "deletecollection" {
+		if m, err := readMeta(raw); err == nil {
+			x.Namespace, x.Name, x.UID = m.namespace, m.name, m.uid
+			if r.verb != "delete" {
+				x.ResourceVersion = m.resourceVersion
+			}
+		}
+	}
+	s.w.Wrote(s.key, x)
+}

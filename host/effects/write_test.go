@@ -1,0 +1,166 @@
+package effects
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+)
+
+// echoServer answers each write with what was sent, under another version and with a UID.
+func echoServer(b testing.TB) *httptest.Server {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		version, kind, raw, err := unwrap(body)
+		if err == nil {
+			raw, err = setMeta(raw, text{metaUID, "8a1f4a9e-5d2b-4b8e-9a53-0d5c9b1d7f10"}, text{metaResourceVersion, "123456"})
+		}
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		w.Header().Set("Content-Type", protobuf)
+		_, _ = w.Write(wrap(version, kind, raw))
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	b.Cleanup(s.Close)
+	return s
+}
+
+// podWriter writes pods and replica sets to a server that echoes.
+func podWriter(b testing.TB) *Writer {
+	s := echoServer(b)
+	w, err := New(Options{Plugin: "p", Controller: &abi.Controller{
+		Name:   "c",
+		Views:  []abi.View{{Name: "pods", Resource: abi.Resource{Version: "v1", Name: "pods"}, Fields: []string{"metadata", "spec.nodeName", "status.phase", "status.conditions"}}},
+		Writes: []abi.Write{{Resource: abi.Resource{Version: "v1", Name: "pods"}, Verbs: []string{"create", "delete"}}},
+	}, Config: &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(w.Close)
+	return w
+}
+
+// templatePod is a pod as a replica set would create it, of some 3 KB.
+func templatePod() *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-5d4f-", Namespace: "default", Labels: map[string]string{"app": "web", "pod-template-hash": "5d4f"}, OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5d4f", UID: "5a8a9d0e-0b3d-4a39-8a3a-0d5c9b1d7f10", Controller: new(bool), BlockOwnerDeletion: new(bool)}}}}
+	*p.OwnerReferences[0].Controller = true
+	c := corev1.Container{Name: "web", Image: "registry.example.com/web:1"}
+	for i := range 30 {
+		c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprint("SETTING_", i), Value: strings.Repeat("value", 12)})
+	}
+	p.Spec.Containers = []corev1.Container{c}
+	return p
+}
+
+// BenchmarkCreate is one of a sync's creates, from the effect to its outcome, with a server that does nothing.
+func BenchmarkCreate(b *testing.B) {
+	w := podWriter(b)
+	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: marshal(b, templatePod())}}
+	key := abi.KeyRef{Namespace: "default", Name: "web"}
+	b.ReportAllocs()
+	for b.Loop() {
+		s := w.Begin(key, nil)
+		if err := s.Finish(b.Context(), effects); err != nil {
+			b.Fatal(err)
+		}
+		s.End()
+	}
+}
+
+// goneStore counts the looks at its objects.
+type goneStore struct {
+	objects map[string]*cache.Object
+	looks   int
+}
+
+func (s *goneStore) Get(namespace, name string) *cache.Object { s.looks++; return s.objects[name] }
+func (s *goneStore) Version() string                          { return "1" }
+
+// A key that has removed many objects looks at each a few times until the last is gone, not at all of them at each event.
+func TestWaitsForManyRemovals(t *testing.T) {
+	const n = 500
+	pods := abi.Resource{Version: "v1", Name: "pods"}
+	store := &goneStore{objects: map[string]*cache.Object{}}
+	w := podWriter(t)
+	w.Stores = func(abi.Resource) Store { return store }
+	key := abi.KeyRef{Namespace: "default", Name: "web"}
+	for i := range n {
+		p := templatePod()
+		p.Name, p.UID = fmt.Sprint("web-", i), types.UID(fmt.Sprint("uid-", i))
+		store.objects[p.Name] = &cache.Object{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Raw: marshal(t, p)}
+		w.wait.removed(key, gone{resource: pods, namespace: p.Namespace, name: p.Name, uid: string(p.UID), deleted: true})
+	}
+	woken := make(chan struct{})
+	w.Park(key, func() { close(woken) })
+	for i := range n {
+		if !isOpen(woken) {
+			t.Fatalf("woken with %d objects left", n-i)
+		}
+		// In another order than they were removed in; half of them are deleted at first.
+		name := fmt.Sprint("web-", (i*7+3)%n)
+		if i%2 == 0 {
+			now, p := metav1.Now(), templatePod()
+			p.DeletionTimestamp = &now
+			store.objects[name] = &cache.Object{Namespace: p.Namespace, Name: name, UID: store.objects[name].UID, Raw: marshal(t, p)}
+		} else {
+			delete(store.objects, name)
+		}
+		w.Progress(pods)
+	}
+	select {
+	case <-woken:
+	case <-time.After(time.Minute):
+		t.Fatal("not woken though all are gone")
+	}
+	if store.looks > 5*n {
+		t.Errorf("%d looks at %d objects", store.looks, n)
+	}
+	if !w.Ready(key) {
+		t.Error("the key isn't ready")
+	}
+}
+
+// What the host reads of and changes in each written object costs few allocations, whatever its size.
+func TestWireAllocations(t *testing.T) {
+	p := templatePod()
+	p.Name, p.UID, p.ResourceVersion = "web-5d4f-abcde", "5a8a9d0e-0b3d-4a39-8a3a-0d5c9b1d7f10", "12345"
+	raw := marshal(t, p)
+	wrapped := wrap("v1", "Pod", raw)
+	for what, c := range map[string]struct {
+		most float64
+		do   func() error
+	}{
+		"reading the metadata":          {8, func() error { _, err := readMeta(raw); return err }}, // its 6 strings
+		"setting two strings":           {3, func() error { _, err := setMeta(raw, text{metaResourceVersion, "7"}, text{metaUID, "u"}); return err }},
+		"wrapping":                      {1, func() error { wrap("v1", "Pod", raw); return nil }},
+		"unwrapping":                    {2, func() error { _, _, _, err := unwrap(wrapped); return err }},
+		"telling whether it is deleted": {1, func() error { isDeleting(raw); return nil }},
+	} {
+		if got := testing.AllocsPerRun(100, func() {
+			if err := c.do(); err != nil {
+				t.Fatal(err)
+			}
+		}); got > c.most {
+			t.Errorf("%s: %v allocations, at most %v", what, got, c.most)
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/grant"
+	"github.com/windlass-dev/windlass/host/recent"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// Options are what a Writer is made of.
+type Options struct {
+	Plugin     string
+	Controller *abi.Controller
+	// Config is the identity and user agent that the controller writes under.
+	Config *rest.Config
+	// Reader is the identity of the host's own reads (what became of a lost answer, what a slow cache should show): list on the written
+	// resources is enough. By default Config.
+	Reader *rest.Config
+	// FieldManager overrides the field manager that the server derives from the user agent.
+	FieldManager string
+	// Requests bounds the controller's requests, Events those that send its events; nil: no bound. They outlive the Writer, so that no version of a plugin has a burst of its own.
+	Requests, Events flowcontrol.RateLimiter
+	// Timeout is how long one request may take, on the server too; by default 30 s.
+	Timeout time.Duration
+	// Parallel bounds how many members of a group are in flight; by default 64.
+	Parallel int
+
+	// After is the Writer of the version that this one is to take over from: what it wrote is waited for, its facts stay.
+	After *Writer
+	// Stores finds the store of a resource that a view reads, nil where nothing watches it.
+	Stores func(abi.Resource) Store
+	// Discovery knows which resources the API server serves. Without it the controller has the built-in ones alone.
+	Discovery Discovery
+	// Gone tells whether an object's deletion has been seen; nil: of none.
+	Gone func(uid string) bool
+	// Recorder takes events; by default one of the Writer's own with upstream's aggregation and spam filter.
+	Recorder record.EventRecorder
+	// Wake wakes a key of a controller of the same module; without it wake effects are refused.
+	Wake func(controller int32, key abi.KeyRef)
+	// Grant narrows the manifest's rights to what the operator allows; nil allows them all.
+	Grant *grant.Grant
+	// Deletes is what the plugin may delete in a minute; nil has no bound.
+	Deletes *budget.Deletes
+	// Lease waits until a write may be sent, and tells how long from then on it may take; its error is that none may be sent any more. Nil: no bound.
+	Lease func(ctx context.Context) (time.Duration, error)
+	// Client makes the client of a configuration, for all but the host's own reads; by default rest.HTTPClientFor.
+	Client  func(*rest.Config) (*http.Client, error)
+	Metrics Metrics
+	// Wrote is told of each write that was done, by which key's sync.
+	Wrote func(key abi.KeyRef, w Write)
+
+	// StaleWait bounds how long a key waits for the cache after a conflict; by default 1 s.
+	StaleWait time.Duration
+	// LiveCheck is after how long a waiting key is compared with the server; by default 10 s.
+	LiveCheck time.Duration
+}
+
+// Discovery tells what the API server serves; *discovery.Client is one. An error with a method Reason has that reason in the outcome.
+type Discovery interface {
+	// All lists all resources in their preferred versions, live.
+	All(ctx context.Context) (*abi.Discovery, error)
+	// Kind gives the resource of a kind.
+	Kind(ctx context.Context, apiVersion, kind string) (abi.APIResource, error)
+	// Resource gives a resource with its kind and scope.
+	Resource(ctx context.Context, r abi.Resource) (*schema.Resource, error)
+}
+
+// Store is what a Writer asks of a resource's cache.
+type Store interface {
+	Get(namespace, name string) *cache.Object
+	Version() string
+}
+
+// Snapshot is what a sync saw.
+type Snapshot interface {
+	// Find gives an object in the views that were delivered to the guest, nil when it isn't in any.
+	Find(resource abi.Resource, namespace, name string) *cache.Object
+	// Ask delivers a lazy view.
+	Ask(a *abi.Ask) (abi.ViewData, error)
+}
+
+// Metrics are called, where set, with what a Writer counts.
+type Metrics struct {
+	// Write tells of one request that was answered or given up: its verb as RBAC has it and its code, 0 when there was no answer.
+	Write func(verb, resource, subresource string, code int, took time.Duration)
+	// Refused tells of an answer that was refused as a whole.
+	Refused func()
+	// OverBudget tells of a sync that had to wait for the budget of deletes.
+	OverBudget func()
+	// Waited tells how long a parked key waited for the cache.
+	Waited func(took time.Duration)
+}
+
+// Writer does the effects of one controller.
+type Writer struct {
+	Options
+	log    klog.Logger
+	client client // the controller's identity
+	reader client // the host's
+	rights rights
+	reads  map[abi.Resource]bool
+	masks  map[abi.Resource]*schema.Mask // of the resources that the controller's views read
+	parsed sync.Map                      // "apps/v1/replicasets" → *schema.Resource
+	stop   func()
+	*lasting
+
+	gate    sync.RWMutex // held for reading by each request that writes
+	revoked bool
+}
+
+// lasting is what a controller has written and published, whichever version of its plugin did it.
+type lasting struct {
+	own   *recent.Set[written]
+	wait  barriers
+	news  freshness
+	facts facts
+}
+
+// The fields that every projection keeps.
+var always = []string{"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
+
+// New makes a controller's Writer. Close ends it.
+func New(o Options) (*Writer, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.Parallel <= 0 {
+		o.Parallel = 64
+	}
+	if o.StaleWait <= 0 {
+		o.StaleWait = time.Second
+	}
+	if o.LiveCheck <= 0 {
+		o.LiveCheck = 10 * time.Second
+	}
+	if o.Reader == nil {
+		o.Reader = o.Config
+	}
+	if o.Client == nil {
+		o.Client = rest.HTTPClientFor
+	}
+	if o.Stores == nil {
+		o.Stores = func(abi.Resource) Store { return nil }
+	}
+	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, masks: map[abi.Resource]*schema.Mask{}, rights: rightsOf(o.Controller), stop: func() {}}
+	w.log = klog.Background().WithValues("plugin", o.Plugin, "controller", o.Controller.Name)
+	if o.After != nil {
+		w.lasting, w.After = o.After.lasting, nil // else each version would keep all those before it
+	} else {
+		w.lasting = &lasting{own: recent.New[written](recentMax)}
+		w.wait.init(w)
+	}
+	var err error
+	if w.client, err = newClient(o.Config, o.Client, o.Requests); err != nil {
+		return nil, fmt.Errorf("plugin %s: controller %s: client: %w", o.Plugin, o.Controller.Name, err)
+	}
+	if w.reader, err = newClient(o.Reader, rest.HTTPClientFor, nil); err != nil {
+		return nil, fmt.Errorf("plugin %s: controller %s: client of the host: %w", o.Plugin, o.Controller.Name, err)
+	}
+	fields := map[abi.Resource][]string{}
+	for _, v := range o.Controller.Views {
+		w.reads[v.Resource] = true
+		fields[v.Resource] = append(fields[v.Resource], v.Fields...)
+	}
+	for r, paths := range fields {
+		res, err := schema.For(r)
+		if err != nil {
+			res = schema.Partial(r, "", true) // a view over all resources, or over one that isn't built in
+		}
+		mask, err := res.Message.Mask(append(slices.Clone(always), paths...)...)
+		if err != nil {
+			return nil, fmt.Errorf("plugin %s: controller %s: fields of %s: %w", o.Plugin, o.Controller.Name, r, err)
+		}
+		w.masks[r] = mask
+	}
+	if w.Recorder == nil && o.Controller.EventSource != "" {
+		if w.Recorder, w.stop, err = newRecorder(o.Config, o.Client, o.Events, o.Controller.EventSource); err != nil {
+			return nil, fmt.Errorf("plugin %s: controller %s: events: %w", o.Plugin, o.Controller.Name, err)
+		}
+	}
+	return w, nil
+}
+
+// Lead makes this Writer the one by whose views a key's writes are waited for: its version has taken over.
+func (w *Writer) Lead() { w.wait.leader.Store(w) }
+
+// Revoke waits for the writes in flight; after it none is sent.
+func (w *Writer) Revoke() {
+	w.gate.Lock()
+	defer w.gate.Unlock()
+	w.revoked = true
+}
+
+// Close ends the Writer's recorder, and the waiting for its writes unless another one has taken over.
+func (w *Writer) Close() {
+	w.stop()
+	if w.wait.leader.Load() == w {
+		w.wait.close()
+	}
+}
+
+// resource finds the resource that an effect names. One that isn't built in comes without kind and scope, for a request's address needs neither
+// and checks must not ask the server.
+func (w *Writer) resource(name string) (*schema.Resource, error) {
+	if r, ok := w.parsed.Load(name); ok {
+		return r.(*schema.Resource), nil
+	}
+	r, err := parseResource(name)
+	if err != nil {
+		return nil, err
+	}
+	res, err := schema.For(r)
+	if err != nil {
+		if w.Discovery == nil || r.Name == allResources {
+			return nil, err
+		}
+		return schema.Partial(r, "", true), nil
+	}
+	w.parsed.Store(r.String(), res)
+	return res, nil
+}
+
+// reviewed finds a resource that can only be created, which the cache can't know.
+func (w *Writer) reviewed(name string) (*schema.Resource, error) {
+	if res, err := w.resource(name); err == nil && !res.Partial {
+		return res, nil
+	}
+	r, err := parseResource(name)
+	if err != nil {
+		return nil, err
+	}
+	gv := apischema.GroupVersion{Group: r.Group, Version: r.Version}
+	for kind, typ := range scheme.Scheme.KnownTypes(gv) {
+		if plural, _ := apimeta.UnsafeGuessKindToResource(gv.WithKind(kind)); plural.Resource != r.Name {
+			continue
+		}
+		m, err := schema.MessageOf(typ)
+		if err != nil {
+			return nil, err
+		}
+		namespaced := kind == "LocalSubjectAccessReview" // the only one
+		res := &schema.Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: m, New: func() runtime.Object { return reflect.New(typ).Interface().(runtime.Object) }}
+		w.parsed.Store(r.String(), res)
+		return res, nil
+	}
+	return nil, fmt.Errorf("%s is not a built-in resource", r)
+}
+
+// keeps tells whether the controller sees everything at a path of a resource. What it doesn't watch it sees whole.
+func (w *Writer) keeps(r abi.Resource) func(string) bool {
+	mask := w.masks[r]
+	return func(path string) bool { return mask == nil || mask.Keeps(path) }
+}
+
+// project cuts an object to what the controller reads of its resource.
+func (w *Writer) project(r abi.Resource, raw []byte) ([]byte, error) {
+	mask := w.masks[r]
+	if mask == nil {
+		return raw, nil
+	}
+	return mask.Project(nil, raw)
+}

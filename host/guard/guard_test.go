@@ -1,0 +1,174 @@
+package guard
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// What needs an API server is in test/serving.
+
+func ca(t *testing.T) string {
+	t.Helper()
+	c, err := cluster.Sign(tls.Certificate{}, pkix.Name{CommonName: "ca"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := cluster.PEM(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestAlwaysAllowed(t *testing.T) {
+	all := always{"/healthz", "/metrics/*", "/open*"}
+	for path, want := range map[string]bool{
+		"/healthz": true, "/healthz/": false, "/healthz/ping": false, "/healthzz": false, "/metrics": false, "/metrics/": true, "/metrics/slis": true, "/open": true, "/opener/x": true, "/": false, "": false,
+	} {
+		if got := all.has(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if !(always{"/*"}).has("/anything") {
+		t.Error("/* isn't all")
+	}
+}
+
+func TestUncleanPathsAreNone(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/": true, "/a": true, "/a/": true, "/a/b": true, "": false, "a": false, "//a": false, "/a//": false, "/a/../b": false, "/./a": false, "/a/..": false, "*": false,
+	} {
+		if got := clean(path); got != want {
+			t.Errorf("%q: %v", path, got)
+		}
+	}
+}
+
+// What the API server publishes is taken as a whole or not at all, and who may name others is never the same as who may only name himself.
+func TestPublished(t *testing.T) {
+	clients, front := ca(t), ca(t)
+	data := func(kv ...string) *corev1.ConfigMap {
+		m := &corev1.ConfigMap{Data: map[string]string{"client-ca-file": clients, "requestheader-client-ca-file": front, "requestheader-allowed-names": `["a"]`, "requestheader-username-headers": `["X-Remote-User"]`}}
+		for i := 0; i < len(kv); i += 2 {
+			m.Data[kv[i]] = kv[i+1]
+		}
+		return m
+	}
+	for name, c := range map[string]struct {
+		m    *corev1.ConfigMap
+		want string
+	}{
+		"no CA":        {data("client-ca-file", "junk"), "client-ca-file: has no certificate in PEM"},
+		"a key":        {data("client-ca-file", clients+"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"), `client-ca-file: has a block "PRIVATE KEY"`},
+		"broken":       {data("requestheader-client-ca-file", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "requestheader-client-ca-file: has a certificate that can't be read"},
+		"names a text": {data("requestheader-allowed-names", "a"), "requestheader-allowed-names: "},
+	} {
+		if _, err := parsePublished(c.m); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	p, err := parsePublished(data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &config.Default().Serving.Authentication
+	a, h, err := trusts(k, nil, nil, p)
+	if err != nil || !a.equal(p.clients) || h == nil || h.AllowedNames[0] != "a" {
+		t.Errorf("as published: %v %v %v", a, h, err)
+	}
+	if a, h, err = trusts(k, nil, nil, nil); a != nil || h != nil || err != nil {
+		t.Errorf("nothing known yet: %v %v %v", a, h, err)
+	}
+	own, err := parseAuthority([]byte(ca(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, h, err = trusts(k, own, nil, p); err != nil || !a.equal(own) || h == nil {
+		t.Errorf("a file goes first: %v %v %v", a, h, err)
+	}
+	skip := *k
+	skip.SkipLookup = true
+	if a, h, err = trusts(&skip, own, nil, p); err != nil || !a.equal(own) || h != nil {
+		t.Errorf("without what is published: %v %v %v", a, h, err)
+	}
+	for name, c := range map[string]struct {
+		m    *corev1.ConfigMap
+		want error
+	}{
+		"one CA, no names":   {data("requestheader-client-ca-file", clients, "requestheader-allowed-names", "[]"), errSameAuthority},
+		"one CA with names":  {data("requestheader-client-ca-file", clients), nil},
+		"two CAs, no names":  {data("requestheader-allowed-names", "[]"), nil},
+		"no front proxies":   {data("requestheader-client-ca-file", ""), nil},
+		"one CA, names none": {data("requestheader-client-ca-file", clients, "requestheader-allowed-names", ""), errSameAuthority},
+	} {
+		p, err := parsePublished(c.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, h, err := trusts(k, nil, nil, p)
+		if !errors.Is(err, c.want) || c.want != nil && h != nil || a == nil {
+			t.Errorf("%s: %v %v %v, want %v", name, a, h, err, c.want)
+		}
+	}
+}
+
+// Answers are kept for their time, errors aren't, and one question isn't asked twice at once.
+func TestAnswers(t *testing.T) {
+	a := newAnswers[string](time.Hour, 0)
+	asked := 0
+	ask := func(answer string, yes bool, err error) string {
+		got, failed := a.get(t.Context(), "q", func(context.Context) (string, bool, error) { asked++; return answer, yes, err })
+		return got + fmt.Sprint(failed)
+	}
+	for i, c := range []struct {
+		answer string
+		yes    bool
+		err    error
+		want   string
+		asked  int
+	}{
+		{"", false, errors.New("down"), "down", 1}, {"no", false, nil, "no<nil>", 2}, {"no", false, nil, "no<nil>", 3}, {"yes", true, nil, "yes<nil>", 4}, {"other", true, nil, "yes<nil>", 4},
+	} {
+		if got := ask(c.answer, c.yes, c.err); got != c.want || asked != c.asked {
+			t.Errorf("%d: %s, asked %d times; want %s, %d", i, got, asked, c.want, c.asked)
+		}
+	}
+
+	entered, release := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	b := newAnswers[string](0, 0)
+	slow := func(context.Context) (string, bool, error) { close(entered); <-release; return "x", true, nil }
+	all.Go(func() { _, _ = b.get(t.Context(), "q", slow) })
+	<-entered
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.get(short, "q", slow); !errors.Is(err, context.Canceled) {
+		t.Errorf("one who doesn't wait: %v", err)
+	}
+	close(release)
+	all.Wait()
+}
+
+// The names that are read from JSON are lists of strings, or an error.
+func FuzzPublishedNeverPanics(f *testing.F) {
+	f.Add("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", `["a"]`)
+	f.Fuzz(func(t *testing.T, pem, names string) {
+		p, err := parsePublished(&corev1.ConfigMap{Data: map[string]string{"client-ca-file": pem, "requestheader-client-ca-file": pem, "requestheader-allowed-names": names}})
+		if err == nil && p.proxies != nil && names != "" && !json.Valid([]byte(names)) {
+			t.Errorf("took %q", names)
+		}
+	})
+}

@@ -1,0 +1,219 @@
+package leader
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+)
+
+// Client gives a client for writes of the Lease's controllers: what it sends, it sends while the Lease is held, and with timeout=. Its connections are those of the Lease.
+func (l *Lease) Client(c *rest.Config) (*http.Client, error) {
+	t, err := c.TransportConfig()
+	if err != nil {
+		return nil, err
+	}
+	t.DialHolder = l.conns.dialing(t.DialHolder)
+	t.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bounded{next, l} })
+	r, err := transport.New(t)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: r, Timeout: c.Timeout}, nil
+}
+
+// bounded bounds each request that writes. It is asked after all waiting for rate limits.
+type bounded struct {
+	next  http.RoundTripper
+	lease *Lease
+}
+
+// WrappedRoundTripper is for client-go, which looks for what it knows of.
+func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
+
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	left, err := b.lease.fence.left()
+	if err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
+	if r.Method == http.MethodGet {
+		return b.next.RoundTrip(r)
+	}
+	over, open := b.lease.pending.begin(left)
+	if !open {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, ErrNotLeader
+	}
+	a, err := b.next.RoundTrip(within(r, left))
+	over(err == nil)
+	return a, err
+}
+
+// pending counts writes that the server may still be doing: those in flight, and for as long as they may take those whose answers were lost.
+type pending struct {
+	mu     sync.Mutex
+	writes map[*time.Time]struct{} // by when they are over at the latest
+	closed bool                    // no further one begins
+	idle   chan struct{}           // closed when it is closed and there are none
+}
+
+// begin counts a write until it is answered, or as long as it may take; false if none may begin.
+func (p *pending) begin(most time.Duration) (over func(answered bool), open bool) {
+	until := time.Now().Add(most)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, false
+	}
+	if p.writes == nil {
+		p.writes = map[*time.Time]struct{}{}
+	}
+	p.writes[&until] = struct{}{}
+	return func(answered bool) {
+		if !answered {
+			time.AfterFunc(time.Until(until), func() { p.end(&until) })
+			return
+		}
+		p.end(&until)
+	}, true
+}
+
+func (p *pending) end(w *time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.writes, w)
+	if p.closed && len(p.writes) == 0 {
+		close(p.idle)
+	}
+}
+
+// close has no further write begin, and waits some time for those that have.
+func (p *pending) close(most time.Duration) {
+	p.mu.Lock()
+	p.closed, p.idle = true, make(chan struct{})
+	idle := p.idle
+	if len(p.writes) == 0 {
+		close(idle)
+	}
+	p.mu.Unlock()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+	}
+}
+
+func (p *pending) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.writes)
+}
+
+// within has the server give the request up after so long at most.
+func within(r *http.Request, most time.Duration) *http.Request {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return r // the server refuses it
+	}
+	if d, err := time.ParseDuration(query.Get("timeout")); err == nil && d > 0 && d <= most {
+		return r
+	}
+	query.Set("timeout", most.Round(time.Millisecond).String())
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = query.Encode()
+	return r
+}
+
+// conns are the connections of a Lease's clients.
+type conns struct {
+	fence *fence
+	late  time.Duration
+
+	mu     sync.Mutex
+	open   map[*conn]struct{}
+	shared *transport.DialHolder // of all clients that dial as client-go does: they share connections
+}
+
+func newConns(f *fence, late time.Duration) *conns {
+	c := &conns{fence: f, late: late, open: map[*conn]struct{}{}}
+	c.shared = &transport.DialHolder{Dial: c.dial((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)}
+	return c
+}
+
+func (c *conns) dialing(d *transport.DialHolder) *transport.DialHolder {
+	if d == nil {
+		return c.shared
+	}
+	return &transport.DialHolder{Dial: c.dial(d.Dial)}
+}
+
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+func (c *conns) dial(next dial) dial {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		to, err := next(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		dropLate(to, c.late)
+		x := &conn{to, c}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.open[x] = struct{}{}
+		return x, nil
+	}
+}
+
+// cut closes all connections: what the kernel holds of them is dropped, and the server sees that nobody waits for its answers.
+func (c *conns) cut() {
+	c.mu.Lock()
+	all := make([]*conn, 0, len(c.open))
+	for x := range c.open {
+		all = append(all, x)
+	}
+	c.mu.Unlock()
+	for _, x := range all {
+		x.drop()
+	}
+}
+
+// conn is a connection on which nothing is sent without the Lease.
+type conn struct {
+	net.Conn
+	conns *conns
+}
+
+// Write is where bytes leave the process: the last place to look at the clock.
+func (c *conn) Write(b []byte) (int, error) {
+	if _, err := c.conns.fence.left(); err != nil {
+		c.drop()
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+// drop closes the connection without sending what the kernel still holds of it.
+func (c *conn) drop() {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+func (c *conn) Close() error {
+	c.conns.mu.Lock()
+	delete(c.conns.open, c)
+	c.conns.mu.Unlock()
+	return c.Conn.Close()
+}

@@ -1,0 +1,185 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// server takes note of the requests that reach it.
+type server struct {
+	*httptest.Server
+	mu   sync.Mutex
+	seen []string
+	hold chan struct{} // while it is open no request is answered
+}
+
+func serve(t *testing.T) *server {
+	t.Helper()
+	s := &server{hold: make(chan struct{})}
+	close(s.hold)
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.seen = append(s.seen, r.Method+" "+r.URL.RequestURI())
+		hold := s.hold
+		s.mu.Unlock()
+		<-hold
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := s.seen
+	s.seen = nil
+	return seen
+}
+
+// held is a Lease that was taken just now, by clocks that stand still.
+func held(t *testing.T, s *server) (*Lease, *clocks, *http.Client) {
+	t.Helper()
+	config := &rest.Config{Host: s.URL}
+	l, err := New(Options{Config: config, Namespace: "kube-system", Name: "x", Identity: "me", Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &clocks{reading0}
+	l.fence.read = c.read
+	l.fence.renew(c.read())
+	client, err := l.Client(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, c, client
+}
+
+func ask(t *testing.T, c *http.Client, method, url string) error {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := c.Do(r)
+	if err == nil {
+		a.Body.Close()
+	}
+	return err
+}
+
+func TestClient(t *testing.T) {
+	s := serve(t)
+	l, c, client := held(t, s)
+	expect := func(method, path, want string) {
+		t.Helper()
+		if err := ask(t, client, method, s.URL+path); err != nil {
+			t.Fatal(err)
+		}
+		if seen := s.requests(); len(seen) != 1 || seen[0] != method+" "+want {
+			t.Errorf("%s %s: the server saw %q, want %s", method, path, seen, want)
+		}
+	}
+	expect("POST", "/api/v1/pods?fieldManager=m&timeout=30s", "/api/v1/pods?fieldManager=m&timeout=12s")
+	expect("DELETE", "/api/v1/pods/a", "/api/v1/pods/a?timeout=12s")
+	expect("PUT", "/api/v1/pods/a?timeout=5s", "/api/v1/pods/a?timeout=5s")
+	expect("GET", "/api/v1/pods/a", "/api/v1/pods/a")
+	c.pass(4500 * time.Millisecond)
+	expect("PATCH", "/api/v1/pods/a?timeout=nonsense", "/api/v1/pods/a?timeout=7.5s")
+
+	c.pass(time.Minute)
+	for _, method := range []string{"POST", "GET"} {
+		if err := ask(t, client, method, s.URL); !errors.Is(err, errStale) {
+			t.Errorf("stale: %v", err)
+		}
+	}
+	l.fence.end()
+	if err := ask(t, client, "POST", s.URL); !errors.Is(err, ErrNotLeader) {
+		t.Errorf("lost: %v", err)
+	}
+	if seen := s.requests(); len(seen) > 0 {
+		t.Errorf("the server saw %q", seen)
+	}
+}
+
+// A request that was let through and comes to its connection too late isn't sent, and the connection ends.
+func TestConnection(t *testing.T) {
+	s := serve(t)
+	l, c, _ := held(t, s)
+	to, err := l.conns.shared.Dial(t.Context(), "tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := to.Write([]byte("POST /first HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, 1000)
+	if _, err := to.Read(buffer); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Minute)
+	if _, err := to.Write([]byte("POST /second HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")); !errors.Is(err, errStale) {
+		t.Errorf("wrote: %v", err)
+	}
+	if _, err := to.Read(buffer); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the connection is open: %v", err)
+	}
+	if seen := s.requests(); len(seen) != 1 || seen[0] != "POST /first" {
+		t.Errorf("the server saw %q", seen)
+	}
+	if len(l.conns.open) > 0 {
+		t.Errorf("%d connections are remembered", len(l.conns.open))
+	}
+}
+
+// Writes that were answered are over, others only when their time is.
+func TestPending(t *testing.T) {
+	s := serve(t)
+	l, _, client := held(t, s)
+	if err := ask(t, client, "POST", s.URL); err != nil || l.pending.count() != 0 {
+		t.Fatalf("answered: %v, %d pending", err, l.pending.count())
+	}
+	s.mu.Lock()
+	s.hold = make(chan struct{})
+	s.mu.Unlock()
+	defer close(s.hold)
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "POST", s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.Do(r)
+		ended <- err
+	}()
+	for len(s.requests()) == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("the server sees nothing")
+		}
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) || l.pending.count() != 1 {
+		t.Errorf("given up: %v, %d pending", err, l.pending.count())
+	}
+	// What takes no longer than this is over by then.
+	over, _ := l.pending.begin(time.Millisecond)
+	over(false)
+	for l.pending.count() != 1 {
+		if t.Context().Err() != nil {
+			t.Fatal("it is pending for ever")
+		}
+	}
+	l.pending.close(time.Millisecond)
+	if err := ask(t, client, "POST", s.URL); !errors.Is(err, ErrNotLeader) || l.pending.count() != 1 {
+		t.Errorf("closed: %v, %d pending", err, l.pending.count())
+	}
+}

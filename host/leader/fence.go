@@ -1,0 +1,87 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrNotLeader is why a write isn't sent: the Lease isn't held any more.
+var ErrNotLeader = errors.New("this process doesn't hold the lease any more")
+
+// errStale is why a write isn't sent at this moment.
+var errStale = errors.New("the lease was not renewed lately: whether this process still holds it is not known")
+
+// fence tells until when writes may take effect.
+type fence struct {
+	fresh, lasts time.Duration // from a renewal on: for how long writes are sent, and by when they must be over
+	read         func() reading
+
+	mu      sync.RWMutex
+	held    bool
+	renewed reading // when the last renewal that succeeded was sent
+	changed chan struct{}
+}
+
+// newFence is the fence of a Lease that others leave alone for duration.
+func newFence(duration, deadline time.Duration, read func() reading) *fence {
+	return &fence{fresh: deadline, lasts: duration - margin(duration), read: read, changed: make(chan struct{})}
+}
+
+// margin is how long before the Lease can be taken writes are over.
+func margin(duration time.Duration) time.Duration { return duration / 5 }
+
+// renew takes note of a renewal that has succeeded.
+func (f *fence) renew(sent reading) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held, f.renewed = true, sent
+	f.tell()
+}
+
+// end has no further write sent.
+func (f *fence) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = false
+	f.tell()
+}
+
+func (f *fence) tell() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// left is how long a write that is sent now may take.
+func (f *fence) left() (time.Duration, error) {
+	f.mu.RLock()
+	held, renewed := f.held, f.renewed
+	f.mu.RUnlock()
+	if !held {
+		return 0, ErrNotLeader
+	}
+	age, sound := f.read().since(renewed)
+	if left := f.lasts - age; sound && age <= f.fresh && left > 0 {
+		return left, nil
+	}
+	return 0, errStale
+}
+
+// await is left, once the last renewal is fresh; it gives up when the Lease is lost.
+func (f *fence) await(ctx context.Context) (time.Duration, error) {
+	for {
+		f.mu.RLock()
+		changed := f.changed
+		f.mu.RUnlock()
+		left, err := f.left()
+		if !errors.Is(err, errStale) {
+			return left, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, errors.Join(err, context.Cause(ctx))
+		}
+	}
+}

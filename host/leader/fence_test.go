@@ -1,0 +1,175 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// clocks are set by a test.
+type clocks struct{ now reading }
+
+func (c *clocks) read() reading { return c.now }
+
+// pass has time pass by all clocks.
+func (c *clocks) pass(d time.Duration) {
+	c.now.awake += d
+	c.now.boot += d
+	c.now.wall += d
+}
+
+func TestFence(t *testing.T) {
+	type step struct {
+		what string
+		do   func(*clocks)
+		left time.Duration // 0: nothing is sent
+	}
+	for name, steps := range map[string][]step{
+		"time passes": {
+			{"at once", func(c *clocks) {}, 12 * time.Second},
+			{"a retry later", func(c *clocks) { c.pass(2 * time.Second) }, 10 * time.Second},
+			{"at the renew deadline", func(c *clocks) { c.pass(8 * time.Second) }, 2 * time.Second},
+			{"after it", func(c *clocks) { c.pass(time.Nanosecond) }, 0},
+			{"after the lease", func(c *clocks) { c.pass(time.Hour) }, 0},
+		},
+		"the process was stopped": { // all clocks went on
+			{"woken", func(c *clocks) { c.pass(time.Minute) }, 0},
+		},
+		"the machine was suspended": {
+			{"woken", func(c *clocks) { c.now.boot += time.Minute; c.now.wall += time.Minute }, 0},
+		},
+		"the machine was suspended, and its wall clock is set back": {
+			{"woken", func(c *clocks) { c.now.boot += time.Minute }, 0},
+		},
+		"the machine was moved": { // neither of the others noticed
+			{"woken", func(c *clocks) { c.now.wall += time.Minute }, 0},
+		},
+		"the wall clock is put forward a little": {
+			{"counts as time", func(c *clocks) { c.now.wall += 3 * time.Second }, 9 * time.Second},
+		},
+		"the wall clock is put back": {
+			{"no matter how little", func(c *clocks) { c.now.wall -= time.Millisecond }, 0},
+			{"until it has come as far again", func(c *clocks) { c.pass(time.Second) }, 11 * time.Second},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &clocks{reading0}
+			f := newFence(15*time.Second, 10*time.Second, c.read)
+			if _, err := f.left(); !errors.Is(err, ErrNotLeader) {
+				t.Fatalf("before the Lease is held: %v", err)
+			}
+			f.renew(c.read())
+			for _, s := range steps {
+				s.do(c)
+				left, err := f.left()
+				if left != s.left || (err == nil) != (s.left > 0) {
+					t.Errorf("%s: %v %v, want %v", s.what, left, err, s.left)
+				}
+			}
+			f.renew(c.read())
+			if left, err := f.left(); left != 12*time.Second || err != nil {
+				t.Errorf("renewed: %v %v", left, err)
+			}
+			f.end()
+			if _, err := f.left(); !errors.Is(err, ErrNotLeader) {
+				t.Errorf("lost: %v", err)
+			}
+		})
+	}
+}
+
+// reading0 is where the tests' clocks begin: each somewhere else.
+var reading0 = reading{awake: time.Hour, boot: 1000 * time.Hour, wall: 500_000 * time.Hour}
+
+// A deadline that is near to the lease's end leaves writes no more time than the lease.
+func TestFenceEndsBeforeTheLease(t *testing.T) {
+	c := &clocks{reading0}
+	f := newFence(10*time.Second, 9900*time.Millisecond, c.read)
+	f.renew(c.read())
+	c.pass(8 * time.Second)
+	if left, err := f.left(); err == nil {
+		t.Errorf("%v left two seconds before the lease can be taken", left)
+	}
+}
+
+// What can't be sent waits for the next renewal, and gives up when there is none.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &clocks{reading0}
+		f := newFence(15*time.Second, 10*time.Second, c.read)
+		f.renew(c.read())
+		c.pass(11 * time.Second)
+		got := make(chan error, 1)
+		wait := func(ctx context.Context) {
+			_, err := f.await(ctx)
+			got <- err
+		}
+		pending := func(what string) {
+			t.Helper()
+			synctest.Wait()
+			select {
+			case err := <-got:
+				t.Fatalf("%s: %v", what, err)
+			default:
+			}
+		}
+		go wait(t.Context())
+		pending("stale")
+		f.renew(c.read())
+		if err := <-got; err != nil {
+			t.Errorf("renewed: %v", err)
+		}
+		c.pass(time.Minute)
+		go wait(t.Context())
+		pending("stale again")
+		f.end()
+		if err := <-got; !errors.Is(err, ErrNotLeader) {
+			t.Errorf("lost: %v", err)
+		}
+		f.renew(c.read())
+		c.pass(time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		go wait(ctx)
+		pending("stale for ever")
+		cancel()
+		if err := <-got; !errors.Is(err, context.Canceled) {
+			t.Errorf("told to stop: %v", err)
+		}
+	})
+}
+
+// The system's clocks run.
+func TestReadClocks(t *testing.T) {
+	before := readClocks()
+	for end := time.Now().Add(time.Minute); ; {
+		now := readClocks()
+		age, sound := now.since(before)
+		if !sound || time.Now().After(end) {
+			t.Fatalf("%+v after %+v", now, before)
+		}
+		if age > 0 && now.awake > before.awake && now.boot >= before.boot {
+			return
+		}
+	}
+}
+
+func TestShare(t *testing.T) {
+	s := NewShare(time.Second)
+	take := func(free, want time.Duration) {
+		t.Helper()
+		if wait, _ := s.take(free); wait != want {
+			t.Errorf("free for %v: wait %v, want %v", free, wait, want)
+		}
+	}
+	take(0, 0)
+	take(0, time.Second)
+	take(600*time.Millisecond, 400*time.Millisecond)
+	take(time.Second, 0)
+	take(time.Second, time.Second)
+	_, changed := s.take(0)
+	s.give()
+	<-changed
+	take(time.Second, 0)
+}

@@ -1,0 +1,75 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	clientfeatures "k8s.io/client-go/features"
+	"k8s.io/component-base/metrics/prometheus/compatversion"
+	"k8s.io/component-base/metrics/prometheus/feature"
+	"k8s.io/component-base/version"
+)
+
+// component is what this process stands in for: dashboards and alerts choose their series by that name.
+const component = "kube-controller-manager"
+
+// tellFeatures sets upstream's metrics of the process that never change: which of client-go's gates are on (there are no others here), and which release's behaviour this is. As upstream,
+// it is compatible with the release before.
+var tellFeatures = sync.OnceValue(func() error {
+	minor := version.DefaultKubeBinaryVersion
+	_, release := built()
+	compatversion.RecordCompatVersionInfo(context.Background(), "kube", cmp.Or(strings.TrimPrefix(release, "v"), minor), minor, utilversion.MustParse(minor).SubtractMinor(1).String())
+	return clientfeatures.AddFeaturesToExistingFeatureGates(gates{})
+})
+
+// gates takes client-go's feature gates.
+type gates struct{}
+
+// Add is for client-go.
+func (gates) Add(all map[clientfeatures.Feature]clientfeatures.FeatureSpec) error {
+	for name, spec := range all {
+		feature.RecordFeatureInfo(context.Background(), string(name), string(spec.PreRelease), clientfeatures.FeatureGates().Enabled(name))
+	}
+	return nil
+}
+
+// buildInfo are the labels of kubernetes_build_info.
+var buildInfo = sync.OnceValue(func() []string {
+	info, release := built()
+	commit, state, date := "", "", ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			commit = s.Value
+		case "vcs.time":
+			date = s.Value
+		case "vcs.modified":
+			state = map[string]string{"true": "dirty", "false": "clean"}[s.Value]
+		}
+	}
+	major, minor := "", ""
+	if v, err := utilversion.ParseSemantic(release); err == nil {
+		major, minor = strconv.Itoa(int(v.Major())), strconv.Itoa(int(v.Minor()))
+	}
+	return []string{major, minor, cmp.Or(release, "unknown"), commit, state, date, runtime.Version(), runtime.Compiler, runtime.GOOS + "/" + runtime.GOARCH}
+})
+
+// built is what the binary knows of its build, and the release of Kubernetes whose libraries are in it, empty if it doesn't know.
+func built() (_ *debug.BuildInfo, release string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return &debug.BuildInfo{}, ""
+	}
+	for _, d := range info.Deps {
+		if d.Path == "k8s.io/client-go" { // v0.37.2 is of Kubernetes v1.37.2
+			release = strings.Replace(d.Version, "v0.", "v1.", 1)
+		}
+	}
+	return info, release
+}

@@ -1,0 +1,2 @@
+// Package manager decides which controllers run in this process.
+package manager

@@ -1,0 +1,365 @@
+package manager
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/grant"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// hosted is a plugin that runs here, with a slot for each of its enabled controllers.
+type hosted struct {
+	name   string
+	limits *limits
+
+	mu      sync.Mutex
+	present *generation
+	before  *generation // stays loaded while the present one's module is on trial
+	trial   *trial      // nil: there is none
+	shadow  *generation // gets the same calls, and writes nothing
+	slots   map[string]*slot
+	failed  tried // by core or print
+	loaded  time.Time
+}
+
+func newHosted(k *config.Configuration, name string) *hosted {
+	return &hosted{name: name, limits: newLimits(k.Plugin(name)), slots: map[string]*slot{}}
+}
+
+// generation is one module with its settings and rights, and the version that it gives each controller.
+type generation struct {
+	*choice
+	loaded   *plugins.Loaded
+	settings config.Plugin // as it was configured
+	shadow   bool          // its writers are those of the live one
+	versions map[string]*controller.Version
+	readings map[string]*reading
+}
+
+// all gives the slots, in the order of the controllers' names.
+func (h *hosted) all() []*slot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return sortedValues(h.slots)
+}
+
+func (h *hosted) slot(name string) *slot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.slots[name]
+}
+
+func sortedValues[V any](m map[string]V) []V {
+	all := make([]V, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, m[k])
+	}
+	return all
+}
+
+// begin loads the chosen plugins before the manager runs. One that isn't built in and can't be loaded is left out.
+func (m *manager) begin(ctx context.Context, k *config.Configuration, chosen []*choice) error {
+	type opened struct {
+		*hosted
+		*generation
+		err error
+	}
+	all := make([]opened, len(chosen))
+	var opening sync.WaitGroup // what takes long, for all at once
+	for i, c := range chosen {
+		opening.Go(func() {
+			o := &all[i]
+			o.hosted = newHosted(k, c.Name)
+			o.generation, o.err = m.open(ctx, k, c, o.hosted)
+		})
+	}
+	opening.Wait()
+	for i, c := range chosen {
+		h, g, err := all[i].hosted, all[i].generation, all[i].err
+		if err == nil {
+			err = m.equip(k, g, h)
+		}
+		switch {
+		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
+			klog.ErrorS(err, "A plugin was left out")
+			continue
+		case err != nil:
+			for _, o := range all[i+1:] {
+				if o.err == nil {
+					err = errors.Join(err, o.generation.close())
+				}
+			}
+			return err
+		}
+		h.install(g)
+		m.mu.Lock()
+		m.hosted[c.Name] = h
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+// install makes a generation the present one of a plugin's slots before they run.
+func (h *hosted) install(g *generation) {
+	h.present, h.loaded = g, time.Now()
+	for name, s := range h.slots {
+		s.set(g.readings[name], g.loaded.Missing)
+	}
+}
+
+// identify tells what a plugin's generation is made from: when that changes, another one is needed.
+func (m *manager) identify(k *config.Configuration, c *choice) error {
+	settings, missing, err := plugins.Settings(c.Manifest, m.settings(k, c))
+	if err != nil {
+		return err
+	}
+	p := k.Plugin(c.Name)
+	rights, err := json.Marshal([]any{p.Grant, p.Impersonate, p.ServiceAccount})
+	if err != nil {
+		return err
+	}
+	// What changes without another generation.
+	p.Workers, p.Shadow, p.API, p.Budget = 0, "", config.API{}, config.Budget{}
+	p.Image, p.VerificationKeys = "", nil // the digest tells it
+	p.Settings, p.Grant, p.Impersonate, p.ServiceAccount = nil, nil, config.Impersonate{}, ""
+	rest, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %q %s %v", c.Digest, c.controllers, missing, settings.Values, rest, k.Sandbox.Interpreter))
+	c.core, c.rights = hex.EncodeToString(sum[:]), string(rights)
+	return nil
+}
+
+// open begins a generation: it compiles the views and the module, and gives the module its settings.
+func (m *manager) open(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation, err error) {
+	if c.plans == nil {
+		if err := c.compile(); err != nil {
+			return nil, err
+		}
+	}
+	if c.core == "" {
+		if err := m.identify(k, c); err != nil {
+			return nil, err
+		}
+	}
+	g := &generation{choice: c, settings: k.Plugin(c.Name), versions: map[string]*controller.Version{}, readings: map[string]*reading{}}
+	o := plugins.Options(k, c.Name)
+	private, err := m.startup(k, c)
+	if err != nil {
+		return nil, err
+	}
+	o.Gate, o.Logs, o.Log = m.gate, h.limits.logs, says(c, private)
+	g.loaded, err = plugins.Open(ctx, c.Plugin, o, m.settings(k, c))
+	return g, record.NewVeil(private).Error(err)
+}
+
+// load makes a generation, and begins what its versions read. Controllers that the plugin hasn't had get a slot, which doesn't run yet.
+func (m *manager) load(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (*generation, error) {
+	g, err := m.open(ctx, k, c, h)
+	if err != nil {
+		return nil, err
+	}
+	return g, m.equip(k, g, h)
+}
+
+// equip gives a generation its versions. After an error the generation is closed.
+func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err error) {
+	made := map[string]*slot{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("plugin %s: %w", g.Name, err), g.close())
+		}
+	}()
+	own, err := m.metrics.plugin(g.Name, g.loaded.Manifest.Metrics)
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	for _, i := range g.controllers {
+		manifest := &g.loaded.Manifest.Controllers[i]
+		s := h.slot(manifest.Name)
+		var after *effects.Writer
+		if s != nil {
+			after = s.Current().Writer
+		}
+		v, err := m.version(k, g.loaded, i, g.choice, own, h, after)
+		if err != nil {
+			return err
+		}
+		g.versions[manifest.Name] = v
+		if s == nil {
+			s = m.slot(k, v)
+			made[manifest.Name] = s
+		}
+		if g.readings[manifest.Name], err = m.readAs(s, v); err != nil {
+			return err
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.Copy(h.slots, made)
+	return nil
+}
+
+// slot makes the slot of a controller that hasn't had one; it doesn't run yet.
+func (m *manager) slot(k *config.Configuration, v *controller.Version) *slot {
+	o := controller.Options{World: m, Concurrent: workers(k, v.Manifest, v.Plugin), Tracer: m.tracer}
+	return &slot{Controller: controller.New(o, v), plugin: v.Plugin, changed: make(chan struct{})}
+}
+
+func workers(k *config.Configuration, c *abi.Controller, plugin string) int {
+	if n := k.Plugin(plugin).Workers; n > 0 {
+		return int(n)
+	}
+	return int(c.Workers)
+}
+
+// version is what a controller's syncs run on in this generation.
+func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int, c *choice, own []*pluginMetric, h *hosted, after *effects.Writer) (*controller.Version, error) {
+	manifest := &l.Manifest.Controllers[index]
+	settings := k.Plugin(l.Manifest.Name)
+	plan := c.plans[index]
+	for _, w := range plan.Warnings {
+		klog.InfoS("Costly view", "controller", manifest.Name, "warning", w)
+	}
+	allowed, err := narrow(k, l.Manifest.Name, plan)
+	if err != nil {
+		return nil, fmt.Errorf("controller %s: %w", manifest.Name, err)
+	}
+	identity, err := m.identities.of(manifest, &settings, l.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	if m.options.Wrap != nil {
+		m.options.Wrap(identity)
+	}
+	waits := m.metrics.overBudget.WithLabelValues(l.Manifest.Name, "deletes")
+	ring := m.recordings.ring(manifest.Name)
+	source, err := m.recorded(k, l, c)
+	if err != nil {
+		return nil, err
+	}
+	bounds := h.limits.of(settings, l.Plugin, manifest)
+	writer, err := effects.New(effects.Options{
+		Plugin: l.Manifest.Name, Controller: manifest, Config: identity, Reader: m.rest, FieldManager: fieldManager, After: after,
+		Grant: allowed, Deletes: h.limits.deletes, Requests: bounds.effects, Events: bounds.events,
+		Stores: func(r abi.Resource) effects.Store {
+			if s := m.cache.Store(r); s != nil {
+				return s
+			}
+			return nil
+		},
+		Discovery: m.discovery, Gone: m.cache.Gone, Wrote: ring.Wrote, Lease: m.leaders.fence(manifest), Client: m.leaders.client(manifest),
+		Wake: func(controller int32, key abi.KeyRef) {
+			if controller < 0 || int(controller) >= len(l.Manifest.Controllers) {
+				return
+			}
+			if s := h.slot(l.Manifest.Controllers[controller].Name); s != nil {
+				s.Wake(key, 0)
+			}
+		},
+		Metrics: effects.Metrics{
+			Write: func(verb, resource, subresource string, code int, _ time.Duration) {
+				if subresource != "" {
+					resource += "/" + subresource
+				}
+				m.metrics.writes.WithLabelValues(manifest.Name, verb, resource, strconv.Itoa(code)).Inc()
+			},
+			Refused: m.metrics.refusals.WithLabelValues(manifest.Name).Inc,
+			OverBudget: func() {
+				waits.Inc()
+				h.overBudget(manifest.Name)
+			},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &controller.Version{
+		Plugin: l.Manifest.Name, Digest: l.Digest, Settings: l.Settings, Manifest: manifest, Index: int32(index), State: l.Manifest.StateVersion,
+		Module: l.Module, Plan: plan, Writer: writer, Metrics: m.metrics.of(manifest.Name, own), Recorder: ring.Recorder(source), Secrets: source.Veiled(index),
+	}, nil
+}
+
+// narrow leaves of a plan's reads what the operator grants the plugin.
+func narrow(k *config.Configuration, plugin string, plan *views.Plan) (*grant.Grant, error) {
+	allowed, err := grant.New(k.Plugin(plugin).Grant)
+	if err != nil {
+		return nil, err
+	}
+	return allowed, plan.Narrow(allowed)
+}
+
+// settings are a plugin's configured settings; the host knows a default for the root CA: the kubeconfig's, as upstream.
+func (m *manager) settings(k *config.Configuration, c *choice) map[string]string {
+	values := map[string]string{}
+	for name, v := range k.Plugin(c.Name).Settings {
+		values[name] = v
+	}
+	for _, s := range c.Manifest.Settings {
+		if _, set := values[s.Name]; set || s.Name != "root-ca-file" || !s.File {
+			continue
+		}
+		switch {
+		case len(m.rest.CAData) > 0:
+			values[s.Name] = string(m.rest.CAData)
+		case m.rest.CAFile != "":
+			values[s.Name] = m.rest.CAFile
+		}
+	}
+	return values
+}
+
+// close frees a generation that no sync runs on.
+func (g *generation) close() error {
+	for name, v := range g.versions {
+		if r := g.readings[name]; r != nil {
+			r.end()
+		}
+		if !g.shadow {
+			v.Writer.Close()
+		}
+	}
+	if g.loaded == nil {
+		return nil
+	}
+	return g.loaded.Close(context.Background())
+}
+
+// close frees all of a plugin whose slots have ended.
+func (h *hosted) close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	for _, g := range []*generation{h.before, h.present} {
+		if g != nil {
+			errs = append(errs, g.close())
+		}
+	}
+	h.before, h.present = nil, nil
+	return errors.Join(errs...)
+}
+
+func short(digest string) string {
+	digest = strings.TrimPrefix(digest, "sha256:")
+	return digest[:min(len(digest), 12)]
+}

@@ -1,0 +1,128 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/plugins"
+)
+
+// The namespace of the controllers' service accounts.
+const accountNamespace = "kube-system"
+
+// Upstream's names: RBAC audits and managedFields show them.
+const (
+	userAgent    = "kube-controller-manager"
+	fieldManager = "kube-controller-manager"
+)
+
+// restConfig is the manager's own identity, under which everything is read.
+func restConfig(c *config.ClientConnection) (*rest.Config, error) {
+	if c.Kubeconfig == "" && c.Server == "" {
+		r, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("clientConnection.kubeconfig: none is set and this is no pod: give --kubeconfig: %w", err)
+		}
+		return uncompressed(named(r)), nil
+	}
+	r, err := clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("clientConnection.kubeconfig: %w", err)
+	}
+	return uncompressed(named(r)), nil
+}
+
+// named sets what upstream sets: a name, and silence about deprecated APIs, which controllers can't help using.
+func named(r *rest.Config) *rest.Config {
+	r.UserAgent = userAgent
+	r.WarningHandlerWithContext = rest.NoWarnings{}
+	return r
+}
+
+// awaitServer waits for the API server as long as upstream does.
+func awaitServer(ctx context.Context, r *rest.Config, kubeconfig string) error {
+	c := rest.CopyConfig(r)
+	c.Timeout = 5 * time.Second
+	c.QPS = -1 // the limiter's complaint of the deadline would hide why the server didn't answer
+	client, err := kubernetes.NewForConfig(c)
+	if err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		_, err := client.Discovery().RESTClient().Get().AbsPath("/healthz").DoRaw(ctx)
+		if last == nil || ctx.Err() == nil { // that the time is over doesn't say why the server didn't answer
+			last = err
+		}
+		return err == nil, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the API server %s did not answer within 10 s: %w: check that it runs and that kubeconfig %s is right", r.Host, last, kubeconfig)
+	}
+	return ctx.Err()
+}
+
+// identities gives each controller the client configuration it writes with.
+type identities struct {
+	base     *rest.Config
+	builder  clientbuilder.ControllerClientBuilder
+	accounts bool // controllers have accounts of their own
+	// tokens are by account: one that a version has asked for serves the next versions, too.
+	tokens map[string]*rest.Config
+}
+
+func newIdentities(base *rest.Config, accounts bool) (*identities, error) {
+	i := &identities{base: base, builder: clientbuilder.SimpleControllerClientBuilder{ClientConfig: base}, accounts: accounts, tokens: map[string]*rest.Config{}}
+	if !accounts {
+		return i, nil
+	}
+	unlimited := rest.CopyConfig(base)
+	unlimited.QPS = -1 // a few requests per controller, which its first write waits for
+	client, err := kubernetes.NewForConfig(unlimited)
+	if err != nil {
+		return nil, err
+	}
+	klog.InfoS("Controllers write as service accounts of their own", "namespace", accountNamespace)
+	i.builder = clientbuilder.NewDynamicClientBuilder(rest.AnonymousClientConfig(base), client.CoreV1(), accountNamespace)
+	return i, nil
+}
+
+// of gives what a controller writes with. It isn't safe to call concurrently. Its user agent names it: in audit logs one sees who it was where all write as the manager, too.
+func (i *identities) of(c *abi.Controller, p *config.Plugin, f *plugins.Plugin) (*rest.Config, error) {
+	builtin := f.Origin == plugins.OriginBuiltin
+	r, agent := rest.CopyConfig(i.base), c.Name
+	if builtin {
+		agent = cmp.Or(c.ServiceAccount, c.Name)
+	}
+	switch user, account := p.Impersonate.Username(), p.Account(builtin, c.ServiceAccount); {
+	case user != "":
+		r.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: p.Impersonate.Groups}
+	case i.accounts && account != "":
+		if why := validation.IsDNS1123Subdomain(account); len(why) > 0 {
+			return nil, fmt.Errorf("controller %s: %q can't be a service account's name: set plugins[%s].serviceAccount", c.Name, account, p.Name)
+		}
+		with := i.tokens[account]
+		if with == nil {
+			var err error
+			if with, err = i.builder.Config(account); err != nil {
+				return nil, fmt.Errorf("controller %s: credentials of service account %s/%s: %w", c.Name, accountNamespace, account, err)
+			}
+			i.tokens[account] = with
+		}
+		r = rest.CopyConfig(with)
+	}
+	r.UserAgent = userAgent + "/" + agent
+	return r, nil
+}

@@ -1,0 +1,195 @@
+package manager
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/record"
+)
+
+// Keys are keys that aren't done.
+type Keys struct {
+	Keys []controller.Stuck `json:"keys"`
+	// All is how many there are that were asked for.
+	All int `json:"all"`
+}
+
+// Sync is a recorded sync, without what it was called with and without what is in the objects that it wrote.
+type Sync struct {
+	Controller string    `json:"controller"`
+	Key        string    `json:"key"`
+	Time       time.Time `json:"time"`
+	Seconds    float64   `json:"seconds"`
+	// Result is as the metrics count it; Error says why.
+	Result  string `json:"result"`
+	Error   string `json:"error,omitempty"`
+	Plugin  string `json:"plugin"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+	// Did is what it asked for, such as "create v1/pods shop/web-1"; a few at most.
+	Did []string `json:"did,omitempty"`
+	// Again is after how long it asked to be synced again.
+	Again string `json:"again,omitempty"`
+}
+
+// Recorded are syncs.
+type Recorded struct {
+	Syncs []Sync `json:"syncs"`
+	// All is how many there are that were asked for.
+	All int `json:"all"`
+}
+
+// What is shown at most, where no other limit is asked for, and at all.
+const (
+	keysLimit = 100
+	keysMost  = 1000
+	didMost   = 20
+)
+
+// keyHandlers serve what is known of single keys, to who may see errors.
+func (m *manager) keyHandlers() map[string]http.Handler {
+	return map[string]http.Handler{
+		"GET /windlass/v1/keys":  http.HandlerFunc(m.serveKeys),
+		"GET /windlass/v1/syncs": http.HandlerFunc(m.serveSyncs),
+	}
+}
+
+// question is what is asked of keys: those of one controller, or of all; those with a text in them; how many.
+type question struct {
+	controller, match, key string
+	limit                  int
+}
+
+func asked(r *http.Request) (question, error) {
+	v := r.URL.Query()
+	q := question{v.Get("controller"), v.Get("match"), v.Get("key"), keysLimit}
+	if l := v.Get("limit"); l != "" {
+		n, err := strconv.Atoi(l)
+		if err != nil || n < 1 || n > keysMost {
+			return q, fmt.Errorf("limit=%q: must be from 1 to %d", l, keysMost)
+		}
+		q.limit = n
+	}
+	return q, nil
+}
+
+func (q *question) of(name string) bool {
+	return q.controller == "" || q.controller == name || q.controller == strings.TrimSuffix(name, "-controller")
+}
+
+func (q *question) has(key string) bool {
+	return strings.Contains(key, q.match) && (q.key == "" || q.key == key)
+}
+
+func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
+	q, err := asked(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	k, known := Keys{Keys: []controller.Stuck{}}, false
+	for _, h := range m.all() {
+		for _, s := range h.all() {
+			if !q.of(s.Name()) {
+				continue
+			}
+			known = true
+			keys, all := s.Stuck(q.has, q.limit)
+			k.Keys, k.All = append(k.Keys, keys...), k.All+all
+		}
+	}
+	if !known && q.controller != "" {
+		http.Error(w, fmt.Sprintf("no controller %q runs here: see windlass get controllers", q.controller), http.StatusNotFound)
+		return
+	}
+	slices.SortStableFunc(k.Keys, func(a, b controller.Stuck) int { return a.Since.Compare(b.Since) })
+	k.Keys = k.Keys[:min(len(k.Keys), q.limit)]
+	answer(w, k)
+}
+
+func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
+	q, err := asked(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	all, known := Recorded{Syncs: []Sync{}}, false
+	for _, ring := range m.recordings.all() {
+		if !q.of(ring.Controller()) {
+			continue
+		}
+		known = true
+		f := ring.File()
+		f.Syncs = slices.DeleteFunc(f.Syncs, func(s record.Sync) bool { return !q.has(s.Key.String()) })
+		all.All += len(f.Syncs)
+		f.Syncs = f.Syncs[max(0, len(f.Syncs)-q.limit):]
+		if len(f.Syncs) > 0 {
+			all.Syncs = append(all.Syncs, syncsOf(record.Redact(f))...)
+		}
+	}
+	if !known && q.controller != "" {
+		http.Error(w, fmt.Sprintf("no controller %q runs here: see windlass get controllers", q.controller), http.StatusNotFound)
+		return
+	}
+	slices.SortStableFunc(all.Syncs, func(a, b Sync) int {
+		return cmp.Or(b.Time.Compare(a.Time), strings.Compare(a.Controller, b.Controller))
+	})
+	all.Syncs = all.Syncs[:min(len(all.Syncs), q.limit)]
+	answer(w, all)
+}
+
+func syncsOf(f *record.File) (out []Sync) {
+	for i := range f.Syncs {
+		x := &f.Syncs[i]
+		source := &f.Sources[x.Source]
+		s := Sync{Controller: f.Controller, Key: x.Key.String(), Time: x.Start, Seconds: x.Took.Seconds(), Result: x.Result, Error: x.Error,
+			Plugin: source.Plugin, Version: source.Version, Digest: source.Digest}
+		for _, p := range x.Performs {
+			var r abi.PerformRequest
+			if abi.DecodePerform(p.In, &r) == nil {
+				s.did(record.Notes(r.Effects))
+			}
+		}
+		var a abi.SyncResponse
+		if x.Answered && abi.DecodeResponse(x.Answer, &a) == nil {
+			s.did(record.Notes(a.Effects))
+			if a.RequeueAfter > 0 {
+				s.Again = time.Duration(a.RequeueAfter).String()
+			}
+		}
+		if more := len(s.Did) - didMost; more > 0 {
+			s.Did = append(s.Did[:didMost], fmt.Sprintf("%d more", more))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// did adds effects; groups count as their members.
+func (s *Sync) did(notes []record.Note) {
+	for _, n := range notes {
+		if len(n.Members) > 0 {
+			s.did(n.Members)
+			continue
+		}
+		do := n.Do
+		if strings.HasSuffix(do, "/") {
+			do += "…" // the API server makes the name
+		}
+		s.Did = append(s.Did, do)
+	}
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(v)
+}

@@ -1,0 +1,146 @@
+package manager
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/leader"
+)
+
+// leaders are the groups of controllers that are run by whichever process holds a group's Lease.
+type leaders struct {
+	identity string
+	groups   []*group // first that of the controllers which no other names; none: everything runs here
+	election config.LeaderElection
+	currency *effects.Currency
+
+	mu      sync.Mutex
+	aliases map[string]string // of the plugins that were found last
+	told    bool
+}
+
+// group is one Lease with its controllers.
+type group struct {
+	config.LeaderGroup
+	lease *leader.Lease
+
+	// While the Lease is held: the life of the workers, and what the caches were proved by; guarded by changing.
+	work   context.Context
+	proofs *proofs
+
+	mu      sync.Mutex
+	running int
+	idle    *sync.Cond
+}
+
+// open makes the Leases that the configuration names. Nothing is asked for yet. wall is as in Options.
+func (x *leaders) open(r *rest.Config, wall func() time.Time) (err error) {
+	e := x.election
+	if !e.LeaderElect {
+		return nil
+	}
+	if x.identity, err = leader.Identity(); err != nil {
+		return err
+	}
+	if x.currency, err = effects.NewCurrency(r); err != nil {
+		return err
+	}
+	share := leader.NewShare(e.RetryPeriod.Duration / 2)
+	for _, g := range e.All() {
+		l, err := leader.New(leader.Options{
+			Config: r, Namespace: e.ResourceNamespace, Name: g.LeaseName, Identity: x.identity, Share: share,
+			Duration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration, Wall: wall,
+		})
+		if err != nil {
+			return err
+		}
+		n := &group{LeaderGroup: g, lease: l}
+		n.idle = sync.NewCond(&n.mu)
+		x.groups = append(x.groups, n)
+	}
+	return nil
+}
+
+// compare says that another election than that of the start takes another start.
+func (x *leaders) compare(e *config.LeaderElection) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.told && !reflect.DeepEqual(*e, x.election) {
+		x.told = true
+		klog.InfoS("leaderElection was changed: that takes a restart")
+	}
+}
+
+// cold tells that nothing is begun before a Lease is held.
+func (x *leaders) cold() bool {
+	return x.election.LeaderElect && x.election.Standby == config.StandbyCold
+}
+
+// term is where a slot runs: its life, and what proves its caches; nil: not here at the moment. begin and end are told when the slot does. The caller holds changing.
+func (x *leaders) term(m *manager, s *slot) (work context.Context, p *proofs, begin, end func()) {
+	g := x.of(s.Current().Manifest)
+	if g == nil {
+		return m.work, nil, func() {}, func() {}
+	}
+	return g.work, g.proofs, g.begin, g.end
+}
+
+// fence and client are what a controller's writes are sent by; nil where there is no election.
+func (x *leaders) fence(c *abi.Controller) func(context.Context) (time.Duration, error) {
+	if g := x.of(c); g != nil {
+		return g.lease.Await
+	}
+	return nil
+}
+
+func (x *leaders) client(c *abi.Controller) func(*rest.Config) (*http.Client, error) {
+	if g := x.of(c); g != nil {
+		return g.lease.Client
+	}
+	return nil
+}
+
+// know takes the names of the controllers that were found, by which groups may name them.
+func (x *leaders) know(names []string, aliases map[string]string, coming bool) error {
+	if err := x.election.CheckGroups(names, aliases); err != nil && !coming {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.aliases = aliases
+	return nil
+}
+
+// of gives a controller's group, nil where there is no election. What is a part of another controller is where that is.
+func (x *leaders) of(c *abi.Controller) *group {
+	if len(x.groups) == 0 {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	name := c.Name
+	if c.PartOf != "" {
+		name = c.PartOf
+	}
+	return x.groups[x.election.Group(name, x.aliases)]
+}
+
+// contend contends for all Leases until ctx ends, and all of them are given up.
+func (m *manager) contend(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, i := range rand.Perm(len(m.leaders.groups)) { // so that processes that start together don't all begin with the same one
+		g := m.leaders.groups[i]
+		all.Go(func() { g.lease.Run(ctx, func(ctx context.Context) { m.lead(ctx, g) }) })
+	}
+	all.Wait()
+}

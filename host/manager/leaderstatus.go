@@ -1,0 +1,54 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// LeaderStatus is a group of controllers with the Lease that decides where they run.
+type LeaderStatus struct {
+	Group string `json:"group"`
+	// Lease is namespace/name.
+	Lease string `json:"lease"`
+	// Holder is the identity of the process that holds it, empty for none; Here tells that it is this one.
+	Holder string `json:"holder,omitempty"`
+	Here   bool   `json:"here"`
+	// Since is when the holder took it.
+	Since *time.Time `json:"since,omitempty"`
+	// Controllers are those of the group that are known here.
+	Controllers []string `json:"controllers"`
+}
+
+// status tells who leads.
+func (m *manager) leaderStatus() (all []LeaderStatus) {
+	for _, g := range m.leaders.groups {
+		holder, since := g.lease.Holder()
+		s := LeaderStatus{Group: g.Name, Lease: m.leaders.election.ResourceNamespace + "/" + g.LeaseName, Holder: holder, Here: g.lease.Leading(), Controllers: []string{}}
+		if holder != "" && !since.IsZero() {
+			s.Since = &since
+		}
+		for _, h := range m.all() {
+			for _, x := range h.all() {
+				if m.leaders.of(x.Current().Manifest) == g {
+					s.Controllers = append(s.Controllers, x.Name())
+				}
+			}
+		}
+		slices.Sort(s.Controllers)
+		all = append(all, s)
+	}
+	return all
+}
+
+// checkLeases is upstream's check leaderElection: it fails when a Lease that is held here isn't renewed any more.
+func (m *manager) checkLeases() error {
+	var errs []error
+	for _, g := range m.leaders.groups {
+		if err := g.lease.Check(); err != nil {
+			errs = append(errs, fmt.Errorf("group %s: %w", g.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,77 @@
+package manager
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/budget"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/sandbox"
+)
+
+// limits bound what a plugin does in a time, whichever of its versions runs: no swap gives it a fresh burst.
+type limits struct {
+	deletes *budget.Deletes
+	logs    *sandbox.Logs
+	waits   rate.Sometimes // says that the deletes were exhausted
+
+	mu       sync.Mutex
+	requests map[string]*requests // by controller
+}
+
+// requests bound what one controller sends. A flood of events holds up no write.
+type requests struct{ effects, events *budget.Requests }
+
+func newLimits(p config.Plugin) *limits {
+	return &limits{
+		deletes: budget.NewDeletes(int(p.Budget.DeletesPerMinute)), logs: sandbox.NewLogs(p.Budget.LogBytesPerSecond.Value()),
+		waits: rate.Sometimes{Interval: time.Minute}, requests: map[string]*requests{},
+	}
+}
+
+// of gives the bounds of a controller's requests. One that is new has those of its first version.
+func (l *limits) of(p config.Plugin, f *plugins.Plugin, c *abi.Controller) *requests {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.requests[c.Name]
+	if r == nil {
+		qps, burst := requestRate(p, f, c)
+		r = &requests{budget.NewRequests(qps, burst), budget.NewRequests(qps, burst)}
+		l.requests[c.Name] = r
+	}
+	return r
+}
+
+// requestRate is what a controller may send. Only a built-in plugin's manifest may ask for a multiple of what is configured.
+func requestRate(p config.Plugin, f *plugins.Plugin, c *abi.Controller) (qps float32, burst int) {
+	qps, burst = p.API.QPS, int(p.API.Burst)
+	if f.Origin == plugins.OriginBuiltin {
+		qps *= float32(max(c.Rate.QPS, 1))
+		burst *= int(max(c.Rate.Burst, 1))
+	}
+	return qps, burst
+}
+
+// set changes the bounds to those that the configuration has for a generation. What was spent is spent. It tells whether keys that wait for deletes should ask again.
+func (l *limits) set(p config.Plugin, g *generation) (again bool) {
+	l.logs.Set(p.Budget.LogBytesPerSecond.Value())
+	for _, v := range g.versions {
+		r := l.of(p, g.loaded.Plugin, v.Manifest)
+		qps, burst := requestRate(p, g.loaded.Plugin, v.Manifest)
+		r.effects.Set(qps, burst)
+		r.events.Set(qps, burst)
+	}
+	return l.deletes.Set(int(p.Budget.DeletesPerMinute))
+}
+
+// overBudget says, once in a while, that a controller waits.
+func (h *hosted) overBudget(controller string) {
+	h.limits.waits.Do(func() {
+		klog.InfoS("Keys wait: the plugin has sent all deletes that budget.deletesPerMinute allows", "plugin", h.name, "controller", controller)
+	})
+}

@@ -1,0 +1,267 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/discovery"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/plugins/oci"
+	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/server"
+	"github.com/windlass-dev/windlass/host/tracing"
+	"github.com/windlass-dev/windlass/host/trim"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// Options are what a manager takes besides its configuration; all have defaults.
+type Options struct {
+	// Grace is how long writes in flight may take once the manager is told to stop.
+	Grace time.Duration
+	// Sources are where plugins come from: by default the built-in ones and the configured folder.
+	Sources []plugins.Source
+	// Wrap changes the client configurations that are made, for tests that stand between the manager and the API server.
+	Wrap func(*rest.Config)
+	// Wall is the wall clock by which it is judged whether a Lease is still held, by default the system's: for tests whose clock jumps.
+	Wall func() time.Time
+	// Serving is called with the server of health, metrics and state, once it has its address; with nil if there is none.
+	Serving func(*server.Server)
+	// Flags are those that the process was started with, for people.
+	Flags map[string]string
+	// Load reads the configuration anew; nil: it stays as it is.
+	Load func() (*config.Configuration, error)
+	// Files are what Load reads: a change of them has the configuration read anew.
+	Files []string
+	// Reload asks for it, as SIGHUP does.
+	Reload <-chan struct{}
+}
+
+// manager is a running manager.
+type manager struct {
+	options    Options
+	rest       *rest.Config
+	identities *identities
+	registry   *prometheus.Registry
+	metrics    *metrics
+	cache      *cache.Cache
+	discovery  *discovery.Client
+	monitors   *monitors
+	tracer     *tracing.Tracer
+	recordings *recordings
+	gate       *sandbox.Gate
+	finder     plugins.Finder
+	source     *oci.Source
+	shadows    *oci.Source // of their images
+	began      time.Time
+	history    history
+	server     *server.Server // nil: none
+
+	leaders *leaders
+
+	// The life of the caches and writers, and that of the workers; what ends it with an error.
+	held, work context.Context
+	fail       context.CancelCauseFunc
+	slots      sync.WaitGroup
+
+	changing sync.Mutex // held by whatever changes what runs
+	begun    bool       // plugins were loaded: a cold standby has none yet
+	said     map[string]bool
+	sound    map[string]bool // the modules whose views were compiled, with their controllers
+
+	mu      sync.Mutex
+	config  *config.Configuration // as it was applied last
+	list    []string              // its controllers, with canonical names
+	refused error                 // why a later one wasn't
+	routers map[abi.Resource]*router
+	hosted  map[string]*hosted // by plugin
+	closed  bool
+}
+
+// Run runs the configured controllers until ctx ends; syncs in flight end before it returns.
+func Run(ctx context.Context, c *config.Configuration, o Options) error {
+	started := trim.Start()
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
+	told := ctx
+	ctx, fail := context.WithCancelCause(told)
+	defer fail(nil)
+	m := &manager{leaders: &leaders{election: c.LeaderElection}, fail: fail, tracer: &tracing.Tracer{}, config: c, options: o, registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{}, hosted: map[string]*hosted{}, work: ctx, said: map[string]bool{}, sound: map[string]bool{}, began: time.Now()}
+	m.metrics = newMetrics(m.registry)
+	m.registry.MustRegister(m.tracer)
+	if err := m.tracer.Configure(&c.Tracing); err != nil {
+		return err
+	}
+	defer m.tracer.Close()
+	m.source, m.shadows = m.newSource(ctx), m.newShadows(ctx)
+	chosen, err := m.choose(ctx, c)
+	if err != nil {
+		return err
+	}
+	m.list = listOf(c, chosen)
+	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
+		return err
+	}
+	defer m.recordings.wait()
+	if m.rest, err = restConfig(&c.ClientConnection); err != nil {
+		return err
+	}
+	if o.Wrap != nil {
+		o.Wrap(m.rest)
+	}
+	if err := awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig); err != nil {
+		return err
+	}
+	if m.identities, err = newIdentities(m.rest, c.UseServiceAccountCredentials); err != nil {
+		return err
+	}
+	if m.cache, err = cache.New(cache.Options{Config: m.rest}); err != nil {
+		return err
+	}
+	if m.discovery, err = discovery.New(m.rest); err != nil {
+		return err
+	}
+	if err := m.leaders.open(m.rest, o.Wall); err != nil {
+		return err
+	}
+	m.monitors = newMonitors(m)
+	m.registry.MustRegister(state{m})
+	if err := tellFeatures(); err != nil {
+		return err
+	}
+	// The caches and the writers live on until the last worker has stopped.
+	held, release := context.WithCancel(context.WithoutCancel(ctx))
+	defer release()
+	m.held = held
+	if m.begun = !m.leaders.cold(); m.begun {
+		if err := m.begin(ctx, c, chosen); err != nil {
+			return errors.Join(err, m.close())
+		}
+	}
+	var all sync.WaitGroup
+	if m.server, err = m.newServer(ctx, c); err != nil {
+		return errors.Join(err, m.close())
+	}
+	if o.Serving != nil {
+		o.Serving(m.server)
+	}
+	if m.server != nil {
+		all.Go(func() {
+			if err := m.server.Run(held); err != nil {
+				klog.ErrorS(err, "Health, metrics and state aren't served any more")
+			}
+		})
+	}
+	if err := m.cache.Start(held); err != nil {
+		release()
+		all.Wait()
+		return errors.Join(err, m.close())
+	}
+	all.Go(func() { m.monitors.run(held) })
+	all.Go(func() { trim.Run(held, started) })
+	m.changing.Lock()
+	m.startAll(nil) // those that need no Lease
+	m.shadeAll(ctx, c)
+	m.changing.Unlock()
+	var contending sync.WaitGroup
+	contending.Go(func() { m.contend(ctx) })
+	m.watch(ctx) // until ctx ends
+	m.changing.Lock()
+	m.closed = true
+	m.changing.Unlock()
+	m.slots.Wait()
+	contending.Wait() // the Leases are released last
+	release()
+	all.Wait()
+	klog.InfoS("All controllers have stopped")
+	if told.Err() == nil { // nobody has told it to stop
+		return errors.Join(context.Cause(ctx), m.close())
+	}
+	return m.close()
+}
+
+// shadeAll gives all plugins the shadows that the configuration names. The caller holds changing.
+func (m *manager) shadeAll(ctx context.Context, k *config.Configuration) {
+	for _, h := range m.all() {
+		if err := m.shade(ctx, k, h); err != nil && ctx.Err() == nil {
+			klog.ErrorS(err, "A shadow was left out")
+		}
+	}
+}
+
+// sources are where plugins come from, images aside.
+func (m *manager) sources(k *config.Configuration) []plugins.Source {
+	if m.options.Sources != nil {
+		return m.options.Sources
+	}
+	all := []plugins.Source{plugins.Builtin{}}
+	if k.PluginFolder != "" {
+		all = append(all, plugins.Folder(k.PluginFolder))
+	}
+	return all
+}
+
+// all gives the plugins, sorted by name.
+func (m *manager) all() []*hosted {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return sortedValues(m.hosted)
+}
+
+// checks are the controllers' health checks.
+func (m *manager) checks() (all []server.Check) {
+	if m.leaders.election.LeaderElect {
+		all = append(all, server.Check{Name: "leaderElection", Check: m.checkLeases})
+	}
+	for _, h := range m.all() {
+		for _, s := range h.all() {
+			all = append(all, server.Check{Name: s.Name(), Check: s.health})
+		}
+	}
+	return all
+}
+
+// ready are what the process still waits for.
+func (m *manager) ready() (all []server.Check) {
+	for _, h := range m.all() {
+		for _, s := range h.all() {
+			all = append(all, server.Check{Name: "started-" + s.Name(), Check: func() error {
+				if m.standsBy(s) {
+					return m.readyToLead(s)
+				}
+				return s.waiting()
+			}})
+		}
+	}
+	return all
+}
+
+func (m *manager) close() error {
+	var errs []error
+	for _, h := range m.all() {
+		m.unshade(h)
+		errs = append(errs, h.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Store makes the manager the views.World of all plans.
+func (m *manager) Store(r abi.Resource) views.Store {
+	if r == schema.Any {
+		return *m.monitors.joint.Load()
+	}
+	if s := m.cache.Store(r); s != nil {
+		return s
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package manager
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/controller"
+)
+
+// metrics are Windlass's own, and those that upstream has of a manager, beside the libraries' workqueue_* and rest_client_*.
+type metrics struct {
+	families
+	looked
+
+	syncs, guestSeconds, fuel, snapshotBytes, outcomeBytes, writes, refusals *prometheus.CounterVec
+	shadowSyncs, shadowDifferences                                           *prometheus.CounterVec
+	duration, informed                                                       *prometheus.HistogramVec
+	memory, running                                                          *prometheus.GaugeVec
+	swaps, reloads, overBudget                                               *prometheus.CounterVec
+
+	mu     sync.Mutex
+	own    map[string]declaredMetric // by name
+	bounds map[string]*bound         // by controller
+}
+
+// declaredMetric is a plugin's metric that is registered: another version that declares it the same way goes on with it.
+type declaredMetric struct {
+	abi.Metric
+	plugin string
+	metric *pluginMetric
+	c      prometheus.Collector
+}
+
+func newMetrics(r *prometheus.Registry) *metrics {
+	m := &metrics{families: families{registry: r}, own: map[string]declaredMetric{}, bounds: map[string]*bound{}}
+	f := &m.families
+	m.looked = newLooked(f)
+	m.syncs = f.counter("windlass_syncs_total", "Syncs by result: ok, error (an effect failed or the plugin said so), trap, refused, performed (trapped after a write), stale (put off until the cache shows the key's last writes), deferred (put off until the plugin's budget has deletes again).", "controller", "result")
+	m.duration = f.histogram("windlass_sync_duration_seconds", "Time of a whole sync, its writes included.", prometheus.ExponentialBuckets(0.00001, 4, 10), "controller")
+	m.guestSeconds = f.counter("windlass_guest_seconds_total", "Time spent inside the sandbox, in seconds, waiting for performed effects excluded.", "controller")
+	m.fuel = f.counter("windlass_guest_fuel_total", "Metering units used inside the sandbox.", "controller")
+	m.memory = f.gauge("windlass_guest_memory_bytes", "Linear memory that the last sync used.", "controller")
+	m.snapshotBytes = f.counter("windlass_snapshot_bytes_total", "Bytes of all requests handed to the sandbox.", "controller")
+	m.outcomeBytes = f.counter("windlass_outcome_bytes_total", "Bytes of all answers that performs gave the sandbox: objects that were read, facts, lazy views, what became of effects.", "controller")
+	m.writes = f.counter("windlass_writes_total", "API writes by verb, resource and outcome.", "controller", "verb", "resource", "code")
+	m.refusals = f.counter("windlass_refused_effects_total", "Answers refused because an effect was malformed or not within the plugin's rights.", "controller")
+	m.overBudget = f.counter("windlass_over_budget_total", "Syncs that had to wait for a plugin's budget.", "plugin", "budget")
+	m.swaps = f.counter("windlass_plugin_swaps_total", "Replacements of a plugin's version by result: ok, reconfigured (the same module), failed (the old one was kept), rolled-back (the new one failed its trial).", "plugin", "result")
+	m.shadowSyncs = f.counter("windlass_shadow_syncs_total", "Syncs that a controller's shadow has run as well.", "controller")
+	m.shadowDifferences = f.counter("windlass_shadow_differences_total", "Syncs that a controller's shadow answered otherwise.", "controller")
+	m.reloads = f.counter("windlass_config_reloads_total", "Times that the configuration was read anew, by result: ok, failed (the old one was kept).", "result")
+	m.running = f.gauge("running_managed_controllers", "Whether a controller runs in this process now.", "name", "manager")
+	m.informed = f.histogram("informer_processing_latency_seconds", "Time that those who read a resource took for one event of it.",
+		[]float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}, "name", "group", "version", "resource")
+	return m
+}
+
+// of gives a controller's metrics with its labels bound, so that a sync looks nothing up; own are the plugin's metrics by index.
+func (m *metrics) of(name string, own []*pluginMetric) controller.Metrics {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b := m.bounds[name]; b != nil && slices.Equal(b.own, own) {
+		return b // with what the keys have said of sums
+	}
+	b := &bound{
+		results:  map[string]prometheus.Counter{},
+		guest:    m.guestSeconds.WithLabelValues(name),
+		fuel:     m.fuel.WithLabelValues(name),
+		bytes:    m.snapshotBytes.WithLabelValues(name),
+		outcomes: m.outcomeBytes.WithLabelValues(name),
+		memory:   m.memory.WithLabelValues(name),
+		duration: m.duration.WithLabelValues(name),
+		own:      own,
+		sums:     slices.ContainsFunc(own, func(m *pluginMetric) bool { return m.sum }),
+		shares:   map[controller.Key][]abi.MetricUpdate{},
+	}
+	for _, r := range []string{"ok", "error", "trap", "refused", "performed", "stale", "deferred"} {
+		b.results[r] = m.syncs.WithLabelValues(name, r)
+	}
+	m.bounds[name] = b
+	return b
+}
+
+type bound struct {
+	results                      map[string]prometheus.Counter
+	guest, fuel, bytes, outcomes prometheus.Counter
+	memory                       prometheus.Gauge
+	duration                     prometheus.Observer
+	own                          []*pluginMetric
+	sums                         bool
+	recent                       recent
+
+	mu     sync.Mutex
+	shares map[controller.Key][]abi.MetricUpdate // what each key adds to the sums
+}
+
+func (b *bound) Synced(s controller.Sync) {
+	b.results[s.Result].Inc()
+	if s.Result == "stale" {
+		for i := range b.own {
+			if f := b.own[i].stale; f != nil {
+				f(s.Behind)
+			}
+		}
+		return
+	}
+	b.guest.Add(s.Guest.Seconds())
+	b.fuel.Add(float64(s.Fuel))
+	b.bytes.Add(float64(s.SnapshotBytes))
+	b.outcomes.Add(float64(s.OutcomeBytes))
+	b.duration.Observe(s.Duration.Seconds())
+	b.recent.add(s.Duration)
+	for i := range b.own {
+		if f := b.own[i].ended; f != nil {
+			f(s.Code, s.Duration.Seconds())
+		}
+	}
+	if s.MemoryBytes > 0 {
+		b.memory.Set(float64(s.MemoryBytes))
+	}
+}
+
+// Answered adds to the plugin's own metrics. What a key says of a sum takes the place of all that it has said of that sum before.
+func (b *bound) Answered(k controller.Key, updates []abi.MetricUpdate) {
+	if b.sums && len(updates) > 0 {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.takeBack(k, updates)
+	}
+	for _, u := range updates {
+		if u.Metric < 0 || int(u.Metric) >= len(b.own) {
+			continue
+		}
+		m := b.own[u.Metric]
+		if m.add != nil && m.add(k, u, u.Value) && m.sum && u.Value != 0 {
+			u.Labels, u.Namespace = slices.Clone(u.Labels), strings.Clone(u.Namespace) // the answer's memory is the next answer's
+			b.shares[k] = append(b.shares[k], u)
+		}
+	}
+}
+
+// takeBack takes back the key's shares of the sums that an answer mentions.
+func (b *bound) takeBack(k controller.Key, updates []abi.MetricUpdate) {
+	left := slices.DeleteFunc(b.shares[k], func(s abi.MetricUpdate) bool {
+		again := slices.ContainsFunc(updates, func(u abi.MetricUpdate) bool { return u.Metric == s.Metric })
+		if again {
+			b.own[s.Metric].add(k, s, -s.Value)
+		}
+		return again
+	})
+	if len(left) == 0 {
+		delete(b.shares, k)
+	} else {
+		b.shares[k] = left
+	}
+}
+
+// anew ends what keys have added to sums, and all their own series: another process goes on with them, and tells of them.
+func (b *bound) anew() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for k, all := range b.shares {
+		for _, s := range all {
+			b.own[s.Metric].add(k, s, -s.Value)
+		}
+	}
+	clear(b.shares)
+	for i := range b.own {
+		if f := b.own[i].anew; f != nil {
+			f()
+		}
+	}
+}
+
+// Gone ends the series that a key's labels made.
+func (b *bound) Gone(k controller.Key) {
+	for i := range b.own {
+		if f := b.own[i].end; f != nil {
+			f(k)
+		}
+	}
+}

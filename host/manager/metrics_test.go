@@ -1,0 +1,118 @@
+package manager
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/controller"
+)
+
+// A sum is over all keys, of what each has said last; what isn't declared makes no series.
+func TestPluginMetrics(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m := newMetrics(r)
+	own, err := m.plugin("p", []abi.Metric{
+		{Name: "slices", Help: "Slices.", Type: abi.MetricSum, Labels: []abi.Label{{Name: "kind", Values: []string{"a", "b"}}}},
+		{Name: "changes", Help: "Changes.", Type: abi.MetricCounter},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := m.of("test-controller", own)
+	x, y := controller.Key{Name: "x"}, controller.Key{Name: "y"}
+	share := func(label int32, v float64) abi.MetricUpdate {
+		return abi.MetricUpdate{Labels: []int32{label}, Value: v}
+	}
+	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1), {Metric: 1, Value: 2}})
+	b.Answered(y, []abi.MetricUpdate{share(0, 4)})
+	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: 1}})              // says nothing of the sum
+	b.Answered(x, []abi.MetricUpdate{share(1, 5)})                        // instead of 3 and 1
+	b.Answered(x, []abi.MetricUpdate{share(7, 9), {Metric: 9, Value: 9}}) // no such label, no such metric
+	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: -1}})             // a counter never falls
+	want := `
+# HELP changes Changes.
+# TYPE changes counter
+changes 3
+# HELP slices Slices.
+# TYPE slices gauge
+slices{kind="a"} 4
+slices{kind="b"} 0
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "slices", "changes"); err != nil {
+		t.Error(err)
+	}
+	b.Answered(y, []abi.MetricUpdate{share(0, 0)})
+	if n := len(b.(*bound).shares); n != 0 {
+		t.Errorf("%d keys are remembered that have no share", n)
+	}
+	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1)})
+	b.(*bound).anew()
+	want = "# HELP slices Slices.\n# TYPE slices gauge\nslices{kind=\"a\"} 0\nslices{kind=\"b\"} 0\n"
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "slices"); err != nil {
+		t.Errorf("another process goes on: %v", err)
+	}
+}
+
+// What the host keeps by itself: how syncs ended and what they took, by the status of the write that failed. A sync that was put off is none.
+func TestHostKeptMetrics(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m := newMetrics(r)
+	own, err := m.plugin("p", []abi.Metric{
+		{Name: "ended", Help: "Syncs.", Type: abi.MetricCodes},
+		{Name: "took", Help: "Times.", Type: abi.MetricCodeSeconds, Buckets: []float64{1, 2}},
+		{Name: "behind", Help: "Stale ones.", Type: abi.MetricStale},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := m.of("test-controller", own)
+	b.Synced(controller.Sync{Result: "ok", Code: 200, Duration: 500 * time.Millisecond})
+	b.Synced(controller.Sync{Result: "ok", Code: 200, Duration: 1500 * time.Millisecond})
+	b.Synced(controller.Sync{Result: "error", Code: 409, Duration: 3 * time.Second})
+	b.Synced(controller.Sync{Result: "stale", Behind: abi.Resource{Group: "apps", Version: "v1", Name: "deployments"}})
+	b.Answered(controller.Key{Name: "x"}, []abi.MetricUpdate{{Metric: 0, Value: 5}, {Metric: 1, Value: 5}, {Metric: 2, Value: 5}}) // the guest has no say in them
+	want := `
+# HELP behind Stale ones.
+# TYPE behind counter
+behind{group="apps",resource="deployments"} 1
+# HELP ended Syncs.
+# TYPE ended counter
+ended{code="200"} 2
+ended{code="409"} 1
+# HELP took Times.
+# TYPE took histogram
+took_bucket{code="200",le="1"} 1
+took_bucket{code="200",le="2"} 2
+took_bucket{code="200",le="+Inf"} 2
+took_sum{code="200"} 2
+took_count{code="200"} 2
+took_bucket{code="409",le="1"} 0
+took_bucket{code="409",le="2"} 0
+took_bucket{code="409",le="+Inf"} 1
+took_sum{code="409"} 3
+took_count{code="409"} 1
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "behind", "ended", "took"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The last 15 digits of a version are a number that nothing rounds.
+func TestVersionDigits(t *testing.T) {
+	for version, want := range map[string]float64{"7": 7, "123456789012345": 123456789012345, "9123456789012345": 123456789012345, "18446744073709551615": 744073709551615} {
+		got, ok := versionDigits(version)
+		if !ok || got != want {
+			t.Errorf("%s: %v %v, want %v", version, got, ok, want)
+		}
+	}
+	for _, version := range []string{"", "x", "-1"} {
+		if v, ok := versionDigits(version); ok {
+			t.Errorf("%q is %v", version, v)
+		}
+	}
+}

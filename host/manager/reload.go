@@ -1,0 +1,269 @@
+package manager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/logging"
+)
+
+// lookAgain is how often the configuration and the plugins are compared with what runs, whether or not a file's change was noticed: a file system may not tell of all, and settings
+// may be files anywhere. What is compared is their content.
+const lookAgain = 10 * time.Second
+
+// settled is for how long nothing must change before files are read: copying takes a moment.
+const settled = 200 * time.Millisecond
+
+// watch applies what changes while the manager runs, until ctx ends.
+func (m *manager) watch(ctx context.Context) {
+	watcher, err := fsnotify.NewWatcher()
+	var changes <-chan fsnotify.Event
+	if err != nil {
+		klog.ErrorS(err, "Files can't be watched, they are looked at every now and then", "period", lookAgain)
+	} else {
+		defer watcher.Close()
+		changes = watcher.Events
+	}
+	follow := func() {
+		if watcher == nil {
+			return
+		}
+		m.mu.Lock()
+		folder := m.config.PluginFolder
+		m.mu.Unlock()
+		// Folders, not files: an editor and a mounted ConfigMap replace a file by another one.
+		folders := []string{folder}
+		for _, f := range m.options.Files {
+			folders = append(folders, filepath.Dir(f))
+		}
+		for _, f := range folders {
+			if f != "" && !slices.Contains(watcher.WatchList(), f) {
+				_ = watcher.Add(f) // what can't be watched is looked at
+			}
+		}
+	}
+	follow()
+	timer := time.NewTimer(lookAgain)
+	defer timer.Stop()
+	for pending := false; ; pending = false {
+		for waiting := true; waiting; {
+			select {
+			case <-ctx.Done():
+				return
+			case e := <-changes:
+				if m.concerns(e.Name) && !pending {
+					pending = true
+					timer.Reset(settled)
+				}
+				continue
+			case <-m.options.Reload:
+				klog.InfoS("Told to read the configuration anew")
+				m.source.Retry()
+				m.shadows.Retry()
+			case <-m.source.Changed():
+			case <-m.shadows.Changed():
+			case <-timer.C:
+			}
+			waiting = false
+		}
+		m.reload(ctx)
+		follow()
+		timer.Reset(lookAgain)
+	}
+}
+
+// concerns tells whether a file that changed is one of the configuration's, a module, or the link by which a mounted ConfigMap changes all its files.
+func (m *manager) concerns(name string) bool {
+	m.mu.Lock()
+	folder := m.config.PluginFolder
+	m.mu.Unlock()
+	return slices.ContainsFunc(m.options.Files, func(f string) bool { return filepath.Clean(f) == filepath.Clean(name) }) ||
+		folder != "" && filepath.Dir(name) == filepath.Clean(folder) && filepath.Ext(name) == ".wasm" || filepath.Base(name) == "..data"
+}
+
+// reload makes what runs what the configuration and the sources say. After an error what runs goes on running.
+func (m *manager) reload(ctx context.Context) {
+	m.mu.Lock()
+	k := m.config
+	m.mu.Unlock()
+	if m.options.Load != nil {
+		next, err := m.options.Load()
+		if err != nil {
+			m.refuse(fmt.Errorf("the configuration is left as it was: %w", err))
+			return
+		}
+		k = next
+	}
+	m.refuse(m.apply(ctx, k))
+}
+
+// refuse takes note of why the last configuration wasn't applied; it is logged once.
+func (m *manager) refuse(err error) {
+	m.mu.Lock()
+	was := m.refused
+	m.refused = err
+	m.mu.Unlock()
+	switch {
+	case err != nil && (was == nil || was.Error() != err.Error()):
+		m.metrics.reloads.WithLabelValues("failed").Inc()
+		klog.ErrorS(err, "What runs goes on as it was")
+	case err == nil && was != nil:
+		klog.InfoS("The configuration is applied again")
+	}
+}
+
+// apply adds, replaces and removes plugins and controllers.
+func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if m.closed || ctx.Err() != nil {
+		return nil
+	}
+	chosen, err := m.choose(ctx, k)
+	if err != nil {
+		return err
+	}
+	if err := m.recordings.set(&k.Recordings); err != nil {
+		return err
+	}
+	if err := m.tracer.Configure(&k.Tracing); err != nil {
+		return err
+	}
+	m.leaders.compare(&k.LeaderElection)
+	m.mu.Lock()
+	logging.Follow(&m.config.Logging, &k.Logging)
+	m.config, m.list = k, listOf(k, chosen)
+	m.mu.Unlock()
+	errs := []error{m.serveAs(k)}
+	if !m.begun {
+		return errors.Join(errs...) // a cold standby takes it when it begins
+	}
+	var names []string
+	changed := false
+	for _, c := range chosen {
+		names = append(names, c.Name)
+		done, err := m.bring(ctx, k, c)
+		changed = changed || done
+		errs = append(errs, err)
+	}
+	for _, h := range m.all() {
+		if !slices.Contains(names, h.name) {
+			m.remove(h)
+			changed = true
+		}
+	}
+	if changed {
+		m.metrics.reloads.WithLabelValues("ok").Inc()
+	}
+	return errors.Join(errs...)
+}
+
+// bring makes one plugin what the configuration says; false if it is so already.
+func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
+	m.mu.Lock()
+	h := m.hosted[c.Name]
+	m.mu.Unlock()
+	if err := m.identify(k, c); err != nil {
+		return false, err
+	}
+	if h == nil {
+		return true, m.introduce(ctx, k, c)
+	}
+	for _, s := range h.all() {
+		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
+	}
+	changed, err := m.exchange(ctx, k, c, h)
+	if err != nil && c.Digest != h.present.Digest {
+		// The module that runs goes on, but as it is configured now.
+		present, failed := m.again(k, h.present.choice, c.list)
+		if failed == nil {
+			changed, failed = m.exchange(ctx, k, present, h)
+		}
+		err = errors.Join(err, failed)
+	}
+	if err != nil && h.present.rights != c.rights {
+		// Whatever is wrong with its settings or limits, it goes on with those that it had, but with no other rights than those of now.
+		narrower := withRights(k, h.present.settings)
+		present, failed := m.again(narrower, h.present.choice, c.list)
+		if failed == nil {
+			changed, failed = m.exchange(ctx, narrower, present, h)
+		}
+		err = errors.Join(err, failed)
+	}
+	if h.limits.set(k.Plugin(c.Name), h.present) {
+		m.wakeAll(h, h.present)
+	}
+	return changed, errors.Join(err, m.shade(ctx, k, h))
+}
+
+// withRights is a configuration with a plugin as it was configured before, and its present rights.
+func withRights(k *config.Configuration, p config.Plugin) *config.Configuration {
+	now := k.Plugin(p.Name)
+	p.Grant, p.Impersonate, p.ServiceAccount = now.Grant, now.Impersonate, now.ServiceAccount
+	other := *k
+	other.Plugins = append(slices.DeleteFunc(slices.Clone(k.Plugins), func(x config.Plugin) bool { return x.Name == p.Name }), p)
+	return &other
+}
+
+// exchange brings a plugin's next generation, unless it runs already; false: what ran runs on.
+func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (bool, error) {
+	h.mu.Lock()
+	same, tried := h.present.print() == c.print(), h.failed.get(c.print())
+	if c.Digest != h.present.Digest { // one that has failed its trial may run all the same, for want of another one
+		tried = cmp.Or(tried, h.failed.get(c.core))
+	}
+	h.mu.Unlock()
+	switch {
+	case same:
+		return false, nil
+	case tried != nil:
+		return false, fmt.Errorf("plugin %s: %s was tried before and is left alone until it changes: %w", c.Name, c.Plugin, tried)
+	}
+	if err := m.swap(ctx, k, c, h); err != nil {
+		m.metrics.swaps.WithLabelValues(c.Name, "failed").Inc()
+		m.history.add(c.Name, swapFailed, h.present.choice, c, err)
+		h.mu.Lock()
+		h.failed.add(c.print(), err)
+		h.mu.Unlock()
+		return false, err
+	}
+	return true, nil
+}
+
+// introduce adds a plugin while the manager runs.
+func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *choice) error {
+	h := newHosted(k, c.Name)
+	g, err := m.load(ctx, k, c, h)
+	if err != nil {
+		return err
+	}
+	h.install(g)
+	m.mu.Lock()
+	m.hosted[c.Name] = h
+	m.mu.Unlock()
+	m.history.add(c.Name, swapAdded, nil, c, nil)
+	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", short(c.Digest), "origin", c.Plugin.String())
+	for _, s := range h.all() {
+		m.start(s)
+	}
+	all := slices.Collect(maps.Values(g.readings))
+	m.slots.Go(func() { // what is in the caches already makes no event
+		for _, r := range all {
+			if err := r.wait(m.work, m); err != nil {
+				return
+			}
+		}
+		m.wakeAll(h, g)
+	})
+	return m.shade(ctx, k, h)
+}

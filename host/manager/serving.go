@@ -1,0 +1,37 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/console"
+	"github.com/windlass-dev/windlass/host/server"
+)
+
+// newServer takes the address on which the manager is asked; nil if it isn't to be.
+func (m *manager) newServer(ctx context.Context, c *config.Configuration) (*server.Server, error) {
+	if c.Serving.Port == 0 {
+		return nil, nil
+	}
+	return server.New(ctx, server.Options{
+		Config: &c.Serving, Client: m.rest, Registry: m.registry, Checks: m.checks, Ready: m.ready, Handle: m.handlers(), Open: map[string]http.Handler{console.Path: console.Handler(), "/": console.Redirect()}, Flags: m.options.Flags,
+		Configuration: func() any {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return m.config
+		},
+	})
+}
+
+// serveAs serves as the configuration says now. An error is of what stays as it was.
+func (m *manager) serveAs(k *config.Configuration) error {
+	switch {
+	case m.server != nil:
+		return m.server.Configure(&k.Serving)
+	case k.Serving.Port != 0:
+		return errors.New("serving.port: nothing is served until windlass is started again")
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// slot is one controller that runs here, whatever version of its plugin it is on.
+type slot struct {
+	*controller.Controller
+	plugin  string
+	started atomic.Bool
+	stop    context.CancelFunc // nil until it is started
+	ended   chan struct{}
+	// differences are those of the shadow, if it has had one.
+	differences controller.Differences
+
+	mu      sync.Mutex
+	reading *reading // of the current version
+	missing []string // its required settings
+	changed chan struct{}
+}
+
+// set makes a version's reads and missing settings the slot's.
+func (s *slot) set(r *reading, missing []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reading, s.missing = r, missing
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *slot) now() (*reading, []string, chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reading == nil {
+		return &reading{}, s.missing, s.changed // its version is being loaded
+	}
+	return s.reading, s.missing, s.changed
+}
+
+// start runs a slot until the manager stops, the slot is stopped or its Lease is lost. Where another process has that, it does nothing.
+func (m *manager) start(s *slot) {
+	work, proofs, begin, end := m.leaders.term(m, s)
+	if work == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(work)
+	s.stop, s.ended = cancel, make(chan struct{})
+	begin()
+	m.slots.Go(func() {
+		defer end()
+		defer close(s.ended)
+		defer cancel()
+		if m.await(ctx, s) && m.current(ctx, proofs, s) {
+			s.started.Store(true)
+			runs := m.runs(s)
+			runs(1)
+			s.Run(ctx, m.options.Grace)
+			runs(0)
+		}
+	})
+}
+
+// runs sets the metric of which controllers run here. A controller's second queue is no controller to upstream.
+func (m *manager) runs(s *slot) func(float64) {
+	if s.Current().Manifest.PartOf != "" {
+		return func(float64) {}
+	}
+	return m.metrics.running.WithLabelValues(s.Name(), component).Set
+}
+
+// await waits until the slot has all it needs; false when ctx has ended.
+func (m *manager) await(ctx context.Context, s *slot) bool {
+	for ctx.Err() == nil {
+		reading, missing, changed := s.now()
+		if len(missing) > 0 {
+			klog.InfoS("Controller is idle: settings are missing", "controller", s.Name(), "plugin", s.plugin, "settings", missing)
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if len(reading.denied) > 0 {
+			klog.InfoS("Controller is idle: the grant doesn't let it list and watch what it reads", "controller", s.Name(), "plugin", s.plugin, "resources", reading.denied)
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		until, cancel := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-changed: // another version waits for something else
+				cancel()
+			case <-until.Done():
+			}
+		}()
+		err := reading.wait(until, m)
+		cancel()
+		if err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// halt stops a slot and waits for its syncs in flight.
+func (s *slot) halt() {
+	if s.stop != nil {
+		s.stop()
+		<-s.ended
+	}
+}
+
+// health fails a controller that can't start for want of a setting, or that is quarantined; it stays healthy while single keys fail.
+func (s *slot) health() error {
+	reading, missing, _ := s.now()
+	if len(missing) > 0 {
+		return fmt.Errorf("idle: settings %v are missing: set plugins[%s].settings", missing, s.plugin)
+	}
+	if len(reading.denied) > 0 {
+		return fmt.Errorf("idle: it reads %v, which no rule of plugins[%s].grant lets it list and watch", reading.denied, s.plugin)
+	}
+	if err := s.Quarantined(); err != nil {
+		return fmt.Errorf("quarantined: its plugin keeps failing: load another version, or release it: %w", err)
+	}
+	return nil
+}
+
+// errStarting is what readiness says of a controller whose caches aren't filled.
+var errStarting = errors.New("waits for its caches")
+
+func (s *slot) waiting() error {
+	if reading, missing, _ := s.now(); s.started.Load() || len(missing) > 0 || len(reading.denied) > 0 {
+		return nil
+	}
+	return errStarting
+}
+
+// reading is what one version of a controller reads.
+type reading struct {
+	needs  []views.Need
+	undo   []func()
+	denied []abi.Resource // by the grant: then it reads nothing at all
+}
+
+// end stops it.
+func (r *reading) end() {
+	for _, f := range r.undo {
+		f()
+	}
+	r.undo = nil
+}
+
+// wait waits until the caches have all of it.
+func (r *reading) wait(ctx context.Context, m *manager) error {
+	for _, n := range r.needs {
+		var err error
+		if n.Resource == schema.Any {
+			err = m.monitors.wait(ctx)
+		} else {
+			err = m.cache.Wait(ctx, n.Resource)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read begins what a version reads; its events wake keys of the controller, if there is one: a shadow is woken with the live version.
+func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *reading, err error) {
+	if denied := v.Plan.Denied(); len(denied) > 0 {
+		return &reading{denied: denied}, nil
+	}
+	r := &reading{needs: v.Plan.Needs()}
+	defer func() {
+		if err != nil {
+			r.end()
+		}
+	}()
+	for _, n := range r.needs {
+		var undo []func()
+		if n.Resource == schema.Any {
+			undo, err = m.monitors.add(reader{c, v, n})
+		} else {
+			var res *schema.Resource
+			if res, err = schema.For(n.Resource); err == nil {
+				undo, err = m.subscribe(c, v, res, n, wholeNeeded(v.Manifest, n.Resource))
+			}
+		}
+		r.undo = append(r.undo, undo...)
+		if err != nil {
+			return nil, fmt.Errorf("controller %s: %w", v.Manifest.Name, err)
+		}
+	}
+	return r, nil
+}
+
+// subscribe declares to the cache what a need wants of a resource, which may be any of those that its views are over, and routes the resource's events to the plan. undo ends it,
+// in its order; it has to be used after an error as well.
+func (m *manager) subscribe(c *controller.Controller, v *controller.Version, res *schema.Resource, n views.Need, whole bool) (undo []func(), err error) {
+	var mask *schema.Mask
+	if !whole {
+		if mask, err = n.Mask(res); err != nil {
+			return nil, fmt.Errorf("%s: %w", res.ID(), err)
+		}
+	}
+	name := res.Resource
+	release, err := m.cache.Declare(name, cache.Want{Mask: mask, Filter: n.Filter, Indexers: n.Indexers})
+	if err != nil {
+		return nil, err
+	}
+	x, err := m.router(name)
+	if err != nil {
+		return []func(){release}, err
+	}
+	if c == nil {
+		return []func(){release}, nil
+	}
+	route, err := x.Add(v.Plan, n.Resource, v.Writer.Own, func(k abi.KeyRef, delay time.Duration) {
+		c.Woken(k, delay, x.event)
+	})
+	if err != nil {
+		return []func(){release}, err
+	}
+	undo = append(undo, func() {
+		if err := x.Remove(route); err != nil {
+			klog.ErrorS(err, "Events may still be taken to a version that has stopped reading", "resource", res.ID(), "controller", c.Name())
+		}
+	})
+	remove, err := m.cache.Progress(name, func() { v.Writer.Progress(name) })
+	if err == nil {
+		undo = append(undo, remove)
+	}
+	return append(undo, release), err
+}
+
+// router takes a resource's events to the plans that read it; events come one after another.
+type router struct {
+	*views.Router
+	event cache.Event // the one that is being handled
+	took  prometheus.Observer
+}
+
+// OnEvent keeps the event where the plans' wake functions find it.
+func (r *router) OnEvent(e cache.Event) {
+	began := time.Now()
+	r.event = e
+	r.Router.OnEvent(e)
+	r.event = cache.Event{}
+	r.took.Observe(time.Since(began).Seconds())
+}
+
+// router gives the router of a resource, which hears of its events from the first time on.
+func (m *manager) router(name abi.Resource) (*router, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	x := m.routers[name]
+	if x == nil {
+		x = &router{Router: views.NewRouter(m, name), took: m.metrics.informed.WithLabelValues(component, name.Group, name.Version, name.Name)}
+		if _, err := m.cache.Handle(name, x); err != nil {
+			return nil, err
+		}
+		m.routers[name] = x
+	}
+	return x, nil
+}

@@ -1,0 +1,81 @@
+package manager
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// state tells, at each scrape, what the manager is like then.
+type state struct{ m *manager }
+
+// looked are the metrics of [state].
+type looked struct {
+	objects, bytes, synced, queued, version scraped // by resource
+	droppedLogBytes, missingImages, build   scraped
+	unlisted                                scraped
+}
+
+func newLooked(f *families) looked {
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	// Upstream's, of an informer (k8s.io/component-base/metrics/prometheus/clientgo/fifo).
+	informer := []string{"name", "group", "version", "resource"}
+	return looked{
+		objects:         f.scraped(gauge, "windlass_cache_objects", "Objects in the cache, by resource that is watched.", "resource"),
+		bytes:           f.scraped(gauge, "windlass_cache_bytes", "Bytes that the cache keeps of a resource's objects, indexes aside.", "resource"),
+		synced:          f.scraped(gauge, "windlass_cache_synced", "Whether the cache has all of a resource's objects.", "resource"),
+		queued:          f.scraped(gauge, "informer_queued_items", "Events in the cache that wait for those who read the resource.", informer...),
+		version:         f.scraped(gauge, "informer_store_resource_version", "The resource version up to which the cache is current, its last 15 digits.", informer...),
+		droppedLogBytes: f.scraped(counter, "windlass_dropped_log_bytes_total", "Bytes that a plugin has tried to log beyond its bounds.", "plugin"),
+		missingImages:   f.scraped(gauge, "windlass_missing_images", "Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
+		unlisted: f.scraped(counter, "garbagecollector_controller_resources_sync_error_total",
+			"Number of times that a resource watched by views over all resources could not be listed in time, or that it couldn't be found out which there are."),
+		build: f.scraped(gauge, "kubernetes_build_info", "1, by the release of Kubernetes whose libraries this is built with, by Windlass's commit, and by what it was built with and for.",
+			"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform"),
+	}
+}
+
+// Describe is for the registry.
+func (s state) Describe(to chan<- *prometheus.Desc) {
+	l := &s.m.metrics.looked
+	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes, l.missingImages, l.build, l.unlisted} {
+		to <- x.desc
+	}
+}
+
+// Collect is for the registry.
+func (s state) Collect(to chan<- prometheus.Metric) {
+	l := &s.m.metrics.looked
+	for _, r := range s.m.cache.Status() {
+		name := r.Resource.String()
+		l.objects.give(to, float64(r.Objects), name)
+		l.bytes.give(to, float64(r.Bytes), name)
+		l.synced.give(to, bit(r.Synced), name)
+		informer := []string{component, r.Resource.Group, r.Resource.Version, r.Resource.Name}
+		l.queued.give(to, float64(r.Waiting), informer...)
+		if v, ok := versionDigits(r.Version); ok {
+			l.version.give(to, v, informer...)
+		}
+	}
+	for _, h := range s.m.all() {
+		l.droppedLogBytes.give(to, float64(h.limits.logs.Dropped()), h.name)
+	}
+	l.missingImages.give(to, float64(len(s.m.missing())))
+	if failed, ok := s.m.monitors.failed(); ok {
+		l.unlisted.give(to, float64(failed))
+	}
+	l.build.give(to, 1, buildInfo()...)
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// versionDigits are the last 15 digits of a resource version, which a float64 holds exactly.
+func versionDigits(version string) (float64, bool) {
+	v, err := strconv.ParseUint(version[max(0, len(version)-15):], 10, 64)
+	return float64(v), err == nil
+}

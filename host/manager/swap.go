@@ -1,0 +1,335 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+)
+
+// A new version is on trial for so many syncs, or so long, whichever ends first. The one before it stays loaded until then, and comes back by itself if the sandbox gives up on the new one.
+const (
+	trialSyncs = 50
+	trialTime  = 30 * time.Second
+)
+
+// fillMax is how long a new version may take to get its caches before the old one is kept.
+const fillMax = time.Minute
+
+// swap replaces a plugin's generation while its controllers run. Another module is on trial; the same one under another configuration isn't, for that is the operator's word: it goes on with
+// the trial that it is on, if any. The caller holds changing.
+func (m *manager) swap(ctx context.Context, k *config.Configuration, c *choice, h *hosted) error {
+	same := c.Digest == h.present.Digest
+	if !same {
+		m.settle(h) // there is room for one to fall back on
+	}
+	next, err := m.load(ctx, k, c, h)
+	if err != nil {
+		return err
+	}
+	if err := m.fill(ctx, next); err != nil {
+		h.forget(next)
+		return errors.Join(fmt.Errorf("plugin %s: %w", c.Name, err), next.close())
+	}
+	was, t := h.present, h.trial
+	if !same {
+		t = &trial{left: trialSyncs, over: make(chan error, 1)}
+	}
+	m.switchTo(h, next, t)
+	if same {
+		klog.InfoS("Plugin has another configuration", "plugin", c.Name, "digest", short(next.Digest))
+		m.metrics.swaps.WithLabelValues(c.Name, "reconfigured").Inc()
+		m.history.add(c.Name, swapReconfigured, was.choice, next.choice, nil)
+		m.replaced(h, was, next)
+		return nil
+	}
+	klog.InfoS("Plugin was replaced", "plugin", c.Name, "from", short(was.Digest), "to", short(next.Digest), "origin", next.loaded.String())
+	h.mu.Lock()
+	h.before, h.trial = was, t
+	h.mu.Unlock()
+	m.history.add(c.Name, swapTrial, was.choice, next.choice, nil)
+	go m.try(h, t)
+	return nil
+}
+
+// fill waits until the caches have what a generation reads.
+func (m *manager) fill(ctx context.Context, g *generation) error {
+	if len(g.loaded.Missing) > 0 {
+		return nil // it idles and doesn't need them
+	}
+	ctx, cancel := context.WithTimeout(ctx, fillMax)
+	defer cancel()
+	for name, r := range g.readings {
+		if err := r.wait(ctx, m); err != nil {
+			return fmt.Errorf("controller %s: the new version's caches can't be filled: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// replaced frees a generation in whose place another one of the same module runs. Where rights are others, nothing more is written by the old ones.
+func (m *manager) replaced(h *hosted, was, next *generation) {
+	if was.rights != next.rights {
+		for _, v := range was.versions {
+			v.Writer.Revoke()
+		}
+	}
+	m.slots.Go(func() { m.retire(h, was) })
+}
+
+// switchTo has all slots of a plugin begin their syncs on a generation, starts those that are new, ends those that it doesn't have, and wakes all keys.
+func (m *manager) switchTo(h *hosted, g *generation, t *trial) {
+	m.mu.Lock()
+	k := m.config
+	m.mu.Unlock()
+	h.limits.set(k.Plugin(h.name), g)
+	h.mu.Lock()
+	h.present, h.loaded = g, time.Now()
+	var ended []*slot
+	for name, s := range h.slots {
+		if g.versions[name] == nil {
+			ended = append(ended, s)
+			delete(h.slots, name)
+		}
+	}
+	h.mu.Unlock()
+	for _, s := range ended {
+		s.halt()
+	}
+	for name, v := range g.versions {
+		s := h.slot(name)
+		if s.started.Load() && (len(g.loaded.Missing) > 0 || len(g.readings[name].denied) > 0) {
+			s.halt() // it idles from now on, as if it had begun so
+			s = m.slot(k, v)
+			h.mu.Lock()
+			h.slots[name] = s
+			h.mu.Unlock()
+			v.Writer.Lead()
+		}
+		if s.Current() != v {
+			s.Swap(v, t.judge())
+		}
+		s.set(g.readings[name], g.loaded.Missing)
+		if s.stop == nil {
+			m.start(s)
+		}
+	}
+	m.wakeAll(h, g)
+}
+
+// wakeAll wakes every key of a generation: it may decide otherwise on keys that nothing has happened to.
+func (m *manager) wakeAll(h *hosted, g *generation) {
+	for name, v := range g.versions {
+		if s := h.slot(name); s != nil && !m.standsBy(s) {
+			v.Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k, 0) })
+		}
+	}
+}
+
+// trial counts the syncs of a new generation.
+type trial struct {
+	mu   sync.Mutex
+	left int
+	over chan error // gets the end, nil for a good one
+	done bool
+}
+
+// judge is what a trial has to be told of each sync; nil without a trial.
+func (t *trial) judge() func(failed error) bool {
+	if t == nil {
+		return nil
+	}
+	return t.sync
+}
+
+// sync tells whether the trial goes on.
+func (t *trial) sync(failed error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done {
+		return false
+	}
+	t.left--
+	if failed == nil && t.left > 0 {
+		return true
+	}
+	t.done = true
+	t.over <- failed
+	return false
+}
+
+// end ends a trial whose outcome nobody needs any longer, so that nothing keeps its versions.
+func (t *trial) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.done {
+		t.done = true
+		t.over <- nil
+	}
+}
+
+// try waits for the end of a trial, and puts the module before back if the new one has failed.
+func (m *manager) try(h *hosted, t *trial) {
+	timer := time.NewTimer(trialTime)
+	defer timer.Stop()
+	var failed error
+	for idle := true; idle; {
+		select {
+		case failed = <-t.over:
+			idle = false
+		case <-timer.C:
+			if idle = m.standsByWith(h); idle { // it is tried when it leads
+				timer.Reset(trialTime)
+			}
+		case <-m.work.Done():
+			return
+		}
+	}
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	h.mu.Lock()
+	current := h.trial == t
+	h.mu.Unlock()
+	if !current || m.closed {
+		return
+	}
+	if failed == nil {
+		m.settle(h)
+		return
+	}
+	m.rollBack(h, failed)
+}
+
+// settle lets the generation before the present one go: the trial is over, or another module's is about to begin.
+func (m *manager) settle(h *hosted) {
+	if old := h.tried(); old != nil {
+		m.metrics.swaps.WithLabelValues(h.name, "ok").Inc() // the next one may come before its trial is over
+		m.history.ended(h.name, swapOK, nil)
+		m.retire(h, old)
+	}
+}
+
+// tried ends the trial, and gives the generation that there was to fall back on.
+func (h *hosted) tried() *generation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old := h.before
+	if h.trial != nil {
+		h.trial.end()
+	}
+	h.before, h.trial = nil, nil
+	return old
+}
+
+// retire frees a generation once its last sync in flight has ended.
+func (m *manager) retire(h *hosted, old *generation) {
+	for _, r := range old.readings {
+		r.end()
+	}
+	for _, v := range old.versions {
+		if err := v.Drain(m.held); err != nil {
+			return // the process ends
+		}
+	}
+	if err := old.close(); err != nil {
+		klog.ErrorS(err, "Can't free a plugin that was replaced", "plugin", h.name, "digest", short(old.loaded.Digest))
+	}
+}
+
+// rollBack puts the module before back, under the present configuration; what the failed one still answers is dropped, and its keys synced again.
+func (m *manager) rollBack(h *hosted, failed error) {
+	old, g := h.tried(), h.present
+	h.mu.Lock()
+	h.failed.add(g.core, failed)
+	h.mu.Unlock()
+	back, err := m.asConfigured(h, old)
+	if err != nil {
+		klog.ErrorS(err, "Plugin failed its trial and stays all the same: the version before can't run under the present configuration", "plugin", h.name, "failed", failed, "digest", short(g.Digest))
+		m.metrics.swaps.WithLabelValues(h.name, "failed").Inc()
+		m.history.ended(h.name, swapStays, fmt.Errorf("%w; but the version before can't run as it is configured now: %w", failed, err))
+		m.retire(h, old)
+		return
+	}
+	klog.ErrorS(failed, "Plugin was rolled back: the new version failed its trial", "plugin", h.name, "from", short(g.Digest), "to", short(back.Digest))
+	m.metrics.swaps.WithLabelValues(h.name, "rolled-back").Inc()
+	m.history.ended(h.name, swapRolledBack, failed)
+	for _, v := range g.versions {
+		v.Writer.Revoke()
+	}
+	h.restore(m, back)
+	m.switchTo(h, back, nil)
+	m.retire(h, g)
+	if back != old {
+		m.retire(h, old)
+	}
+}
+
+// asConfigured gives a generation if it is as the present configuration would have it, and another one of its module if it isn't: an older, wider grant never comes back.
+func (m *manager) asConfigured(h *hosted, old *generation) (*generation, error) {
+	m.mu.Lock()
+	k, list := m.config, m.list
+	m.mu.Unlock()
+	c, err := m.again(k, old.choice, list)
+	if err != nil {
+		return nil, err
+	}
+	if c.print() == old.print() {
+		return old, nil
+	}
+	g, err := m.load(m.work, k, c, h)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.fill(m.work, g); err != nil {
+		h.forget(g)
+		return nil, errors.Join(err, g.close())
+	}
+	return g, nil
+}
+
+// restore makes slots for those controllers of a generation that have been ended since.
+func (h *hosted) restore(m *manager, g *generation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, v := range g.versions {
+		if h.slots[name] == nil {
+			m.mu.Lock()
+			k := m.config
+			m.mu.Unlock()
+			h.slots[name] = m.slot(k, v)
+		}
+	}
+}
+
+// forget takes away the slots that a generation which never ran had made.
+func (h *hosted) forget(g *generation) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name := range g.versions {
+		if h.present != nil && h.present.versions[name] == nil {
+			delete(h.slots, name)
+		}
+	}
+}
+
+// remove ends a plugin. The caller holds changing.
+func (m *manager) remove(h *hosted) {
+	m.mu.Lock()
+	delete(m.hosted, h.name)
+	m.mu.Unlock()
+	m.history.add(h.name, swapRemoved, h.present.choice, nil, nil)
+	m.unshade(h)
+	for _, s := range h.all() {
+		s.halt()
+	}
+	if err := h.close(); err != nil {
+		klog.ErrorS(err, "Can't free a plugin that was removed", "plugin", h.name)
+	}
+	klog.InfoS("Plugin was removed", "plugin", h.name)
+}

@@ -1,0 +1,130 @@
+package manager
+
+import (
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Syncs are how a controller's syncs ended, since the process began.
+type Syncs struct {
+	Total int64 `json:"total"` // those that ran: of stale ones there are as many again
+	// Failed are those that ended in an error, a trap or a refused answer.
+	Failed int64 `json:"failed"`
+	// Stale were put off until the cache shows the key's last writes, deferred ones until the plugin's budget has deletes again.
+	Stale    int64 `json:"stale"`
+	Deferred int64 `json:"deferred"`
+	// P50 and P99 are how long the last ones took, in seconds, writes included; of recentMost at most.
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+	// Seconds is the time of all in the sandbox, Fuel their metering units.
+	GuestSeconds float64 `json:"guestSeconds"`
+	Fuel         int64   `json:"fuel"`
+	// Memory is the linear memory that the last one used, in bytes.
+	Memory int64 `json:"memory"`
+}
+
+// Writes are a controller's API writes since the process began.
+type Writes struct {
+	Verbs map[string]int64 `json:"verbs,omitempty"`
+	// Failed are those that the API server refused, or didn't answer.
+	Failed int64 `json:"failed"`
+}
+
+func (m *metrics) tally(controller string) (s Syncs) {
+	m.mu.Lock()
+	b := m.bounds[controller]
+	m.mu.Unlock()
+	if b == nil {
+		return s
+	}
+	for result, c := range b.results {
+		n := int64(valueOf(c))
+		switch result {
+		case "stale":
+			s.Stale = n
+			continue
+		case "deferred":
+			s.Deferred = n
+		case "ok":
+		default:
+			s.Failed += n
+		}
+		s.Total += n
+	}
+	s.P50, s.P99 = b.recent.quantiles()
+	s.GuestSeconds, s.Fuel, s.Memory = valueOf(b.guest), int64(valueOf(b.fuel)), int64(valueOf(b.memory))
+	return s
+}
+
+// written gives all controllers' writes.
+func (m *metrics) written() map[string]*Writes {
+	series := make(chan prometheus.Metric)
+	go func() {
+		m.writes.Collect(series)
+		close(series)
+	}()
+	all := map[string]*Writes{}
+	for x := range series {
+		var d dto.Metric
+		if x.Write(&d) != nil {
+			continue
+		}
+		labels := map[string]string{}
+		for _, l := range d.Label {
+			labels[l.GetName()] = l.GetValue()
+		}
+		w := all[labels["controller"]]
+		if w == nil {
+			w = &Writes{Verbs: map[string]int64{}}
+			all[labels["controller"]] = w
+		}
+		n := int64(d.GetCounter().GetValue())
+		w.Verbs[labels["verb"]] += n
+		if code, err := strconv.Atoi(labels["code"]); err != nil || code < 200 || code > 299 {
+			w.Failed += n
+		}
+	}
+	return all
+}
+
+func valueOf(m prometheus.Metric) float64 {
+	var d dto.Metric
+	if m.Write(&d) != nil {
+		return 0
+	}
+	return d.GetCounter().GetValue() + d.GetGauge().GetValue()
+}
+
+// recentMost is of how many of the last syncs the quantiles are.
+const recentMost = 512
+
+// recent are the times of the last syncs. Adding takes no lock: each of the workers gets a place of its own.
+type recent struct {
+	next  atomic.Uint64
+	times [recentMost]atomic.Int64 // nanoseconds; 0 for none
+}
+
+func (r *recent) add(d time.Duration) {
+	r.times[(r.next.Add(1)-1)%recentMost].Store(max(int64(d), 1))
+}
+
+// quantiles are the median and the 99th percentile, in seconds; 0 where there is nothing.
+func (r *recent) quantiles() (p50, p99 float64) {
+	all := make([]int64, 0, recentMost)
+	for i := range r.times {
+		if d := r.times[i].Load(); d > 0 {
+			all = append(all, d)
+		}
+	}
+	if len(all) == 0 {
+		return 0, 0
+	}
+	slices.Sort(all)
+	at := func(q float64) float64 { return time.Duration(all[int(q*float64(len(all)-1)+0.5)]).Seconds() }
+	return at(0.5), at(0.99)
+}

@@ -1,0 +1,215 @@
+package manager
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// lead runs a group's controllers until ctx ends and they have stopped.
+func (m *manager) lead(ctx context.Context, g *group) {
+	began := time.Now()
+	m.changing.Lock()
+	if m.closed || ctx.Err() != nil {
+		m.changing.Unlock()
+		return
+	}
+	g.work, g.proofs = ctx, newProofs(m)
+	err := m.enter(ctx, g)
+	m.changing.Unlock()
+	if err != nil {
+		if ctx.Err() == nil {
+			m.fail(err)
+		}
+	} else {
+		klog.InfoS("Leading", "group", g.Name, "lease", g.LeaseName, "took", time.Since(began))
+	}
+	<-ctx.Done()
+	g.wait() // it needn't wait for a reload that is under way
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	g.wait()
+	g.work, g.proofs = nil, nil
+	if !m.closed && m.work.Err() == nil {
+		m.leave(g)
+	}
+}
+
+// enter starts a group's controllers. The caller holds changing.
+func (m *manager) enter(ctx context.Context, g *group) error {
+	if !m.begun {
+		// A cold standby begins with its first Lease.
+		m.mu.Lock()
+		k := m.config
+		m.mu.Unlock()
+		chosen, err := m.choose(ctx, k)
+		if err != nil {
+			return err
+		}
+		if err := m.begin(m.work, k, chosen); err != nil {
+			return err
+		}
+		m.begun = true
+		m.startAll(g)
+		m.shadeAll(ctx, k)
+		return nil
+	}
+	for _, h := range m.all() {
+		for _, s := range h.all() {
+			if m.leaders.of(s.Current().Manifest) == g {
+				if err := m.reread(h, s); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	m.startAll(g)
+	return nil
+}
+
+// leave puts slots that haven't run in the places of a group's, which have stopped. The caller holds changing.
+func (m *manager) leave(g *group) {
+	m.mu.Lock()
+	k := m.config
+	m.mu.Unlock()
+	for _, h := range m.all() {
+		for _, old := range h.all() {
+			v := old.Current()
+			if m.leaders.of(v.Manifest) != g {
+				continue
+			}
+			m.unshade(h)
+			s := m.slot(k, v)
+			h.mu.Lock()
+			h.slots[s.Name()] = s
+			trial := h.trial
+			h.mu.Unlock()
+			if trial != nil {
+				s.Swap(v, trial.judge()) // it goes on with the next term
+			}
+			v.Writer.Anew()
+			if b, ok := v.Metrics.(*bound); ok {
+				b.anew()
+			}
+			if err := m.reread(h, s); err != nil {
+				klog.ErrorS(err, "Caches aren't kept for a controller", "controller", s.Name())
+			}
+		}
+	}
+	m.shadeAll(m.work, k)
+}
+
+// startAll starts the slots of a group, of none if it is nil. The caller holds changing.
+func (m *manager) startAll(g *group) {
+	for _, h := range m.all() {
+		for _, s := range h.all() {
+			if m.leaders.of(s.Current().Manifest) == g && s.stop == nil {
+				m.start(s)
+			}
+		}
+	}
+}
+
+// reread has a slot's versions read what they do from now on: whatever the controller needs while its Lease is held, what keeps the caches warm while it isn't.
+func (m *manager) reread(h *hosted, s *slot) error {
+	h.mu.Lock()
+	all := []*generation{h.before, h.present}
+	h.mu.Unlock()
+	for _, g := range all {
+		if g == nil || g.versions[s.Name()] == nil {
+			continue
+		}
+		r, err := m.readAs(s, g.versions[s.Name()])
+		if err != nil {
+			return err
+		}
+		old := g.readings[s.Name()]
+		g.readings[s.Name()] = r
+		if g == h.present {
+			s.set(r, g.loaded.Missing)
+		}
+		if old != nil {
+			old.end()
+		}
+	}
+	return nil
+}
+
+// readAs begins what a version of a slot reads.
+func (m *manager) readAs(s *slot, v *controller.Version) (*reading, error) {
+	switch g := m.leaders.of(v.Manifest); {
+	case g == nil || g.work != nil:
+		return m.read(s.Controller, v)
+	case !m.leaders.cold():
+		return m.read(nil, v)
+	}
+	return &reading{denied: v.Plan.Denied()}, nil
+}
+
+// standsBy tells whether the slot's Lease is another process's.
+func (m *manager) standsBy(s *slot) bool {
+	g := m.leaders.of(s.Current().Manifest)
+	return g != nil && !g.lease.Leading()
+}
+
+// standsByWith tells whether no controller of a plugin runs here for want of its Lease.
+func (m *manager) standsByWith(h *hosted) bool {
+	all := h.all()
+	return len(all) > 0 && !slices.ContainsFunc(all, func(s *slot) bool { return !m.standsBy(s) })
+}
+
+// readyToLead tells whether a slot that stands by has what it needs.
+func (m *manager) readyToLead(s *slot) error {
+	reading, _, _ := s.now()
+	for _, n := range reading.needs {
+		if n.Resource == schema.Any {
+			if !m.monitors.settled() {
+				return errStarting
+			}
+		} else if store := m.cache.Store(n.Resource); store != nil && !store.Synced() {
+			return errStarting
+		}
+	}
+	return nil
+}
+
+// current waits until the caches of a slot that is about to run are, and wakes all its keys: nothing has woken any while the slot stood by.
+func (m *manager) current(ctx context.Context, p *proofs, s *slot) bool {
+	if p == nil {
+		return true // events have
+	}
+	reading, _, _ := s.now()
+	if err := p.wait(ctx, reading); err != nil {
+		return false
+	}
+	s.Current().Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k, 0) })
+	return true
+}
+
+// begin and end count the group's workers.
+func (g *group) begin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running++
+}
+
+func (g *group) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running--
+	g.idle.Broadcast()
+}
+
+func (g *group) wait() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.running > 0 {
+		g.idle.Wait()
+	}
+}

@@ -1,0 +1,85 @@
+package manager
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/host/controller"
+)
+
+// How bad a trouble is.
+const (
+	Bad     = "bad"     // something that is configured doesn't run, or not as it is configured: the process isn't healthy
+	Warning = "warning" // single keys are held up
+	Note    = "note"    // nothing is wrong, but somebody should look
+)
+
+// Trouble is something that isn't as it should be.
+type Trouble struct {
+	// Level is one of the constants above.
+	Level string `json:"level"`
+	// About is a controller, a plugin, or "configuration".
+	About string `json:"about"`
+	What  string `json:"what"`
+	// Do says what to do next.
+	Do string `json:"do,omitempty"`
+}
+
+// What passes by itself within so long is no trouble.
+const (
+	startingMax = 30 * time.Second
+	triesFew    = 3
+	troubleMost = 100
+)
+
+// troubles are what is wrong, the worst first.
+func (s *Status) troubles() []Trouble {
+	all := []Trouble{}
+	add := func(level, about, what, do string) {
+		all = append(all, Trouble{level, about, what, do})
+	}
+	if s.Refused != "" {
+		add(Bad, "configuration", "isn't applied: "+s.Refused, "Correct it: it is read again when the file changes, or at SIGHUP.")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
+		add(Bad, name, "its image isn't there: "+s.Missing[name], "Look at plugins["+name+"].image and at registries; the host goes on asking.")
+	}
+	for i := range s.Controllers {
+		c := &s.Controllers[i]
+		switch {
+		case c.State == "Quarantined":
+			add(Bad, c.Name, "is quarantined: "+c.Message, "windlass record "+c.Name+" saves its last syncs; load another version, or windlass release "+c.Name)
+		case c.State == "Idle":
+			add(Bad, c.Name, c.Message, "")
+		case c.State == "Starting" && s.Process.Now.Sub(s.Process.Started) > startingMax:
+			add(Bad, c.Name, c.Message, "Its caches don't fill: the log tells what the API server answers.")
+		}
+		if o := c.Oldest; o != nil && (o.Tries >= triesFew || o.State == controller.GivenUp) {
+			add(Warning, c.Name, fmt.Sprintf("%s held up, for longest %s (%s, %s): %s", counted(c.Failing, "key"), o.Key, o.State, counted(o.Tries, "failed sync"), o.Error),
+				"windlass get keys --controller "+c.Name)
+		}
+		if c.Differences > 0 {
+			add(Note, c.Name, fmt.Sprintf("its shadow answers otherwise: %s", counted(c.Differences, "difference")), "windlass get differences --controller "+c.Name)
+		}
+	}
+	for i := range s.Plugins {
+		p := &s.Plugins[i]
+		for _, why := range p.Failed {
+			add(Warning, p.Name, "a version was tried and left: "+why, "It isn't tried again until it changes.")
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Trouble) int { return cmp.Compare(badness[a.Level], badness[b.Level]) })
+	return all[:min(len(all), troubleMost)]
+}
+
+var badness = map[string]int{Bad: 0, Warning: 1, Note: 2}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,81 @@
+package manager
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/host/controller"
+)
+
+// What is wrong is said once, the worst first, each with what to do; what passes by itself isn't said.
+func TestTroubles(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	s := Status{
+		Process: ProcessStatus{Started: now.Add(-time.Hour), Now: now},
+		Refused: "controllers[0]: nobody",
+		Missing: map[string]string{"mine": "no such image"},
+		Controllers: []ControllerStatus{
+			{Name: "shadowed", State: "Running", Differences: 1},
+			{Name: "conflicts", State: "Running", Failing: 1, Oldest: &controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 1, Error: "conflict"}},
+			{Name: "fails", State: "Running", Failing: 7, Oldest: &controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 3, Error: "no quota"}},
+			{Name: "bad", State: "Quarantined", Message: "trap"},
+			{Name: "idle", State: "Idle", Message: "settings are missing"},
+			{Name: "starts", State: "Starting", Message: "waits for its caches"},
+		},
+		Plugins: []PluginStatus{{Name: "old", Failed: []string{"it trapped"}}},
+	}
+	var got []string
+	for _, x := range s.troubles() {
+		got = append(got, x.Level+" "+x.About)
+		if x.What == "" || x.Do == "" && x.About != "idle" {
+			t.Errorf("says too little: %+v", x)
+		}
+	}
+	if g, want := strings.Join(got, ", "), "bad configuration, bad mine, bad bad, bad idle, bad starts, warning fails, warning old, note shadowed"; g != want {
+		t.Errorf("got %s, want %s", g, want)
+	}
+	s.Process.Started = now.Add(-time.Second)
+	for _, x := range s.troubles() {
+		if x.About == "starts" {
+			t.Error("to start is no trouble at once")
+		}
+	}
+	if all := (&Status{}).troubles(); all == nil || len(all) != 0 {
+		t.Errorf("%v", all)
+	}
+}
+
+// The last so many swaps are kept, and a trial's end is that of the plugin's last swap.
+func TestHistory(t *testing.T) {
+	var h history
+	for i := range historyMost + 5 {
+		h.add(fmt.Sprint("p", i), swapAdded, nil, nil, nil)
+	}
+	h.add("a", swapTrial, nil, nil, nil)
+	h.add("b", swapTrial, nil, nil, nil)
+	h.ended("a", swapRolledBack, fmt.Errorf("it trapped"))
+	all := h.all()
+	if len(all) != historyMost || all[0].Plugin != "b" || all[0].Result != swapTrial || all[1].Result != swapRolledBack || all[1].Why != "it trapped" || all[1].Ended.IsZero() {
+		t.Errorf("%d: %+v", len(all), all[:2])
+	}
+	h.ended("nobody", swapOK, nil)
+}
+
+// The quantiles are those of the last syncs, in seconds.
+func TestRecent(t *testing.T) {
+	var r recent
+	if p50, p99 := r.quantiles(); p50 != 0 || p99 != 0 {
+		t.Errorf("of nothing: %v %v", p50, p99)
+	}
+	for range recentMost {
+		r.add(time.Hour)
+	}
+	for i := range recentMost {
+		r.add(time.Duration(i+1) * time.Millisecond)
+	}
+	if p50, p99 := r.quantiles(); p50 < 0.25 || p50 > 0.26 || p99 < 0.505 || p99 > 0.508 {
+		t.Errorf("p50 %v, p99 %v", p50, p99)
+	}
+}

@@ -1,0 +1,242 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/plugins/oci/registrytest"
+)
+
+// source is a source whose modules' names are what follows "name:" in them.
+func source(t *testing.T) *Source {
+	t.Helper()
+	return NewSource(t.Context(), func(_ context.Context, p *plugins.Plugin) (string, error) {
+		_, name, ok := bytes.Cut(p.Wasm, []byte("name:"))
+		if !ok {
+			return "", errors.New("has no manifest")
+		}
+		return string(name), nil
+	})
+}
+
+func configuration(t *testing.T, r *registrytest.Registry, images map[string]Reference, change ...func(*config.Configuration)) *config.Configuration {
+	k := config.Default()
+	k.Registries.PlainHTTP = []string{r.Host}
+	k.Registries.CacheFolder = filepath.Join(t.TempDir(), "modules")
+	k.Registries.Timeout = metav1.Duration{Duration: 5 * time.Second}
+	for _, name := range []string{"a", "b"} {
+		if ref, ok := images[name]; ok {
+			k.Plugins = append(k.Plugins, config.Plugin{Name: name, Image: ref.String()})
+		}
+	}
+	for _, f := range change {
+		f(k)
+	}
+	return k
+}
+
+func configure(t *testing.T, s *Source, k *config.Configuration) {
+	t.Helper()
+	from := time.Now()
+	if err := s.Configure(k); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(from); took > 2*time.Second {
+		t.Errorf("configuring waited %v", took)
+	}
+}
+
+// await waits until a plugin's image is as wanted.
+func await(t *testing.T, s *Source, name string, wanted func(State) bool) State {
+	t.Helper()
+	timeout := time.After(20 * time.Second)
+	for {
+		var last State
+		for _, i := range s.Images() {
+			if i.Name == name {
+				if last = i; wanted(i) {
+					return i
+				}
+			}
+		}
+		select {
+		case <-s.Changed():
+		case <-timeout:
+			t.Fatalf("plugin %s is %+v", name, last)
+		}
+	}
+}
+
+func there(i State) bool   { return i.Plugin != nil }
+func failing(i State) bool { return i.Err != nil }
+
+func TestSourceGets(t *testing.T) {
+	r := registrytest.Start(t, registrytest.Options{})
+	c := client(t, r)
+	a, b := push(t, c, r.Host+"/x/a", []byte("name:a")), push(t, c, r.Host+"/x/b", []byte("name:b"))
+	s := source(t)
+	k := configuration(t, r, map[string]Reference{"a": a, "b": b})
+	configure(t, s, k)
+	p := await(t, s, "a", there).Plugin
+	await(t, s, "b", there)
+	if p.Name != "a" || p.Origin != a.String() || p.Digest != digestOf([]byte("name:a")) || string(p.Wasm) != "name:a" {
+		t.Errorf("%+v", p)
+	}
+	// The same again is the same; what is gone from the configuration is gone.
+	k.Plugins = k.Plugins[:1]
+	configure(t, s, k)
+	if all := s.Images(); len(all) != 1 || all[0].Plugin != p {
+		t.Errorf("%+v", all)
+	}
+	// Another process finds them in the cache, and asks nobody.
+	n := len(r.Requests(""))
+	again := source(t)
+	configure(t, again, k)
+	if all := again.Images(); len(all) != 1 || !there(all[0]) || len(r.Requests("")) != n {
+		t.Errorf("%+v after %v", all, r.Requests("")[n:])
+	}
+}
+
+// A registry that is down, or mute, holds nobody up; what the cache has is used, the rest comes when the registry does.
+func TestSourceWithoutRegistry(t *testing.T) {
+	r := registrytest.Start(t, registrytest.Options{})
+	c := client(t, r)
+	a, b := push(t, c, r.Host+"/x/a", []byte("name:a")), push(t, c, r.Host+"/x/b", []byte("name:b"))
+	k := configuration(t, r, map[string]Reference{"a": a})
+	first := source(t)
+	configure(t, first, k)
+	await(t, first, "a", there)
+
+	release := make(chan struct{})
+	r.Intercept(func(w http.ResponseWriter, q *http.Request, next http.Handler) {
+		select {
+		case <-release:
+			next.ServeHTTP(w, q)
+		case <-q.Context().Done():
+		}
+	})
+	k.Plugins = append(k.Plugins, config.Plugin{Name: "b", Image: b.String()})
+	k.Registries.Timeout.Duration = time.Second
+	s := source(t)
+	configure(t, s, k)
+	if all := s.Images(); !there(all[0]) || there(all[1]) || all[1].Err != nil {
+		t.Errorf("%+v", all)
+	}
+	why := await(t, s, "b", failing).Err
+	refused(t, why, "image "+b.String()+": can't get its manifest", "the registry took too long")
+	close(release)
+	s.Retry()
+	await(t, s, "b", there)
+}
+
+// Without being told to, an image that couldn't be had is tried again.
+func TestSourceTriesAgain(t *testing.T) {
+	r := registrytest.Start(t, registrytest.Options{})
+	a := push(t, client(t, r), r.Host+"/x/a", []byte("name:a"))
+	r.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(404) })
+	s := source(t)
+	configure(t, s, configuration(t, r, map[string]Reference{"a": a}))
+	await(t, s, "a", failing)
+	r.Intercept(nil)
+	if i := await(t, s, "a", there); i.Err != nil {
+		t.Errorf("is there, and yet %v", i.Err)
+	}
+}
+
+func TestSourceRefuses(t *testing.T) {
+	r := registrytest.Start(t, registrytest.Options{})
+	c := client(t, r)
+	b := push(t, c, r.Host+"/x/b", []byte("name:b"))
+	none := push(t, c, r.Host+"/x/none", []byte("none"))
+	s := source(t)
+	configure(t, s, configuration(t, r, map[string]Reference{"a": b, "b": none}))
+	refused(t, await(t, s, "a", failing).Err, "image "+b.String()+`: holds the plugin "b": write plugins[].name: b, or name another image`)
+	refused(t, await(t, s, "b", failing).Err, "has no manifest")
+	n := len(r.Requests("/x/none"))
+	s.Retry() // what the digest names never changes: nobody is asked again
+	tag := b
+	tag.Digest, tag.Tag = "", "latest"
+	k := configuration(t, r, map[string]Reference{"a": tag})
+	k.Plugins = append(k.Plugins, config.Plugin{Name: "b", Image: none.String()})
+	k.Registries.CacheFolder = s.images[1].folder
+	configure(t, s, k)
+	refused(t, await(t, s, "a", failing).Err, "names no digest")
+	if len(r.Requests("/x/none")) != n {
+		t.Errorf("asked again: %v", r.Requests("/x/none")[n:])
+	}
+}
+
+// The keys are asked each time, whatever is in the cache: a key that is exchanged takes hold at once.
+func TestSourceVerifies(t *testing.T) {
+	r := registrytest.Start(t, registrytest.Options{})
+	c := client(t, r)
+	ours, _, file := keyPair(t)
+	theirs, _, theirFile := keyPair(t)
+	a := push(t, c, r.Host+"/x/a", []byte("name:a"))
+	k := configuration(t, r, map[string]Reference{"a": a}, func(k *config.Configuration) { k.Registries.VerificationKeys = []string{file} })
+	s := source(t)
+	configure(t, s, k)
+	refused(t, await(t, s, "a", failing).Err, "isn't signed, and must be by a key of "+file)
+	if err := c.Sign(t.Context(), a, ours); err != nil {
+		t.Fatal(err)
+	}
+	s.Retry()
+	await(t, s, "a", there)
+	n := len(r.Requests(""))
+	again := source(t)
+	configure(t, again, k)
+	if all := again.Images(); !there(all[0]) || len(r.Requests("")) != n {
+		t.Errorf("%+v: the cache's signature wasn't enough", all)
+	}
+	// The key's file changes in place.
+	b, err := os.ReadFile(theirFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	configure(t, s, k)
+	refused(t, await(t, s, "a", failing).Err, "is signed, but not by a key of "+file)
+	if err := c.Sign(t.Context(), a, theirs); err != nil {
+		t.Fatal(err)
+	}
+	s.Retry()
+	await(t, s, "a", there)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Configure(k); err == nil || !strings.Contains(err.Error(), "plugins[0]: verificationKeys: stat "+file) {
+		t.Errorf("got %v", err)
+	}
+	if i := s.Images()[0]; !there(i) {
+		t.Errorf("a configuration that can't be taken changed what is: %+v", i)
+	}
+}
+
+// Without a cache all the same.
+func TestSourceWithoutCache(t *testing.T) {
+	r := registrytest.Start(t, registrytest.Options{})
+	a := push(t, client(t, r), r.Host+"/x/a", []byte("name:a"))
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s := source(t)
+	configure(t, s, configuration(t, r, map[string]Reference{"a": a}, func(k *config.Configuration) { k.Registries.CacheFolder = open }))
+	await(t, s, "a", there)
+	if entries, err := os.ReadDir(open); err != nil || len(entries) != 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}

@@ -1,0 +1,107 @@
+package plugins
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/helpers"
+	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+)
+
+// Helpers are the pure functions that plugins may import beside the ABI's own.
+var Helpers = helpers.All
+
+// Loaded is a plugin that is compiled and has its settings.
+type Loaded struct {
+	*Plugin
+	Module   *sandbox.Module
+	Manifest *abi.Manifest
+	// Settings is a digest of the settings.
+	Settings string
+	// Missing names the required settings that are empty; while there are any, the plugin's controllers should be idle and say so.
+	Missing []string
+}
+
+// Close waits for the calls in flight and frees the module.
+func (l *Loaded) Close(ctx context.Context) error { return l.Module.Close(ctx) }
+
+// Options gives the bounds that the configuration sets for the plugin of that name.
+func Options(c *config.Configuration, name string) sandbox.Options {
+	l := c.Plugin(name).Limits
+	return sandbox.Options{MemoryLimit: l.Memory.Value(), Deadline: l.Deadline.Duration, Budget: l.Fuel, Interpreter: c.Sandbox.Interpreter}
+}
+
+// Open compiles a plugin and gives it its settings. Of o, the name, the helpers and the log are filled in where they are empty.
+func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]string) (_ *Loaded, err error) {
+	if o.Name == "" {
+		o.Name = p.Name
+	}
+	if o.Helpers == nil {
+		o.Helpers = Helpers
+	}
+	if o.Log == nil {
+		o.Log = logOf(p)
+	}
+	o.Untrusted, o.Code = p.Origin != OriginBuiltin, p.Code
+	module, err := sandbox.Load(ctx, p.Wasm, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = module.Close(context.WithoutCancel(ctx))
+		}
+	}()
+	klog.V(1).InfoS("Loaded plugin", "plugin", p.Name, "origin", p.Origin, "precompiled", module.Precompiled())
+	l := &Loaded{Plugin: p, Module: module}
+	if l.Manifest, err = readManifest(ctx, p, module); err != nil {
+		return nil, err
+	}
+	limit := o.MemoryLimit
+	if limit == 0 {
+		limit = sandbox.DefaultMemoryLimit
+	}
+	if l.Manifest.Memory > limit {
+		return nil, fmt.Errorf("%s: plugin %q wants %d bytes of memory, its limit is %d: raise sandbox.memory, or limits.memory of the plugin", p, p.Name, l.Manifest.Memory, limit)
+	}
+	if err := l.Configure(ctx, values); err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	return l, nil
+}
+
+// manifestOptions are those under which a module runs for its manifest alone, before it is known whose limits it has: with no more memory than by default, unless it declares more.
+func manifestOptions(p *Plugin) sandbox.Options {
+	o := sandbox.Options{Name: p.String(), Interpreter: true, MemoryLimit: sandbox.DefaultMemoryLimit, Helpers: Helpers, Log: logOf(p), Untrusted: p.Origin != OriginBuiltin}
+	if m, err := rewrite.Parse(p.Wasm); err == nil {
+		o.MemoryLimit = min(max(o.MemoryLimit, int64(m.MemoryMin)<<16), sandbox.MaxMemoryLimit)
+	}
+	return o
+}
+
+// Configure gives the plugin new settings; syncs that begin from now on see them. After an error it has those it had. It isn't safe to call concurrently.
+func (l *Loaded) Configure(ctx context.Context, values map[string]string) error {
+	settings, missing, err := Settings(l.Manifest, values)
+	if err != nil {
+		return err
+	}
+	message := abi.AppendSettings(nil, settings)
+	if err := l.Module.Configure(ctx, message); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(message)
+	l.Settings, l.Missing = hex.EncodeToString(sum[:8]), missing
+	return nil
+}
+
+// logOf logs what a plugin says outside syncs.
+func logOf(p *Plugin) func(int32, string) {
+	return func(_ int32, message string) { klog.InfoS("Plugin says", "plugin", p.String(), "message", message) }
+}

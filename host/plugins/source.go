@@ -1,0 +1,151 @@
+package plugins
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+	builtin "github.com/windlass-dev/windlass/plugins"
+)
+
+// OriginBuiltin is the Origin of a module that is built into the host.
+const OriginBuiltin = "builtin"
+
+// Plugin is a module that was found. It runs nothing; [Open] does.
+type Plugin struct {
+	// Name is the plugin's name: in the manifest, once [Find] has read it, until then the name it was found by.
+	Name string
+	// Origin is OriginBuiltin or the file's path.
+	Origin string
+	// Digest is "sha256:" and the sum of the module as delivered, in hex.
+	Digest string
+	Wasm   []byte
+	// Code is native code of the module from the build; nil for what isn't built in.
+	Code fs.FS
+}
+
+// String names the plugin by where it comes from: "builtin:replicaset" or the file's path.
+func (p *Plugin) String() string {
+	if p.Origin == OriginBuiltin {
+		return OriginBuiltin + ":" + p.Name
+	}
+	return p.Origin
+}
+
+func newPlugin(name, origin string, wasm []byte) *Plugin {
+	sum := sha256.Sum256(wasm)
+	return &Plugin{Name: name, Origin: origin, Digest: "sha256:" + hex.EncodeToString(sum[:]), Wasm: wasm}
+}
+
+// Source is where modules come from.
+type Source interface {
+	// Modules gives the modules that could be read, in an order that doesn't change, with an error for each that couldn't.
+	Modules() ([]*Plugin, []error)
+}
+
+// Builtin is the source of the modules that are built into the host.
+type Builtin struct{}
+
+// Modules gives the built-in modules.
+func (Builtin) Modules() (all []*Plugin, errs []error) {
+	for _, name := range builtin.Names() {
+		if p, ok := builtIn(name); ok {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+func builtIn(name string) (*Plugin, bool) {
+	wasm, ok := builtin.Module(name)
+	if !ok {
+		return nil, false
+	}
+	p := newPlugin(name, OriginBuiltin, wasm)
+	p.Code = builtin.Code(name)
+	return p, true
+}
+
+// Folder is the source of the *.wasm files of a folder, hidden ones aside. Links are followed: a mounted ConfigMap consists of them.
+type Folder string
+
+// Modules reads the folder's modules.
+func (f Folder) Modules() (all []*Plugin, errs []error) {
+	entries, err := os.ReadDir(string(f))
+	if err != nil {
+		return nil, []error{fmt.Errorf("plugin folder: %w", err)}
+	}
+	for _, e := range entries {
+		if name := e.Name(); strings.HasPrefix(name, ".") || filepath.Ext(name) != ".wasm" {
+			continue
+		}
+		p, err := File(filepath.Join(string(f), e.Name()))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, p)
+	}
+	return all, errs
+}
+
+// File reads one module.
+func File(path string) (*Plugin, error) {
+	wasm, err := readAtMost(path, rewrite.MaxModuleBytes)
+	if errors.Is(err, errTooLarge) {
+		return nil, fmt.Errorf("%s: more than %d MiB: build the module smaller (-opt=z -no-debug, or -ldflags='-s -w')", path, rewrite.MaxModuleBytes>>20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newPlugin(path, path, wasm), nil
+}
+
+// Named gives the module that "builtin:NAME" or a path names.
+func Named(name string) (*Plugin, error) {
+	short, ok := strings.CutPrefix(name, OriginBuiltin+":")
+	if !ok {
+		return File(name)
+	}
+	p, ok := builtIn(short)
+	if !ok {
+		if len(builtin.Names()) == 0 {
+			return nil, fmt.Errorf("no built-in plugin %q: this windlass was built without plugins: run make build", short)
+		}
+		return nil, fmt.Errorf("no built-in plugin %q: there are %s", short, strings.Join(builtin.Names(), ", "))
+	}
+	return p, nil
+}
+
+var errTooLarge = errors.New("too large")
+
+// readAtMost reads a regular file without trusting the size that it claims.
+func readAtMost(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path) // before opening: opening a pipe waits for a writer
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > most {
+		return nil, errTooLarge
+	}
+	return b, nil
+}

@@ -1,0 +1,226 @@
+package record
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// DefaultBytes is how large a ring may grow where nothing else is said.
+const DefaultBytes = 256 << 10
+
+// Before each sync in the ring stand its length and its source, four bytes each.
+const prefix = 8
+
+// ringFirst is the size that a ring begins with.
+const ringFirst = 4 << 10
+
+// Ring holds the last syncs of one controller. Its methods are safe for concurrent use, and those of a nil Ring do nothing.
+type Ring struct {
+	controller string
+	most       atomic.Int64
+	writes     writes
+	saver      *Saver
+
+	mu      sync.Mutex
+	buf     []byte // grown to most
+	start   int    // of the oldest sync
+	used    int
+	count   int
+	sources map[uint32]*source // of the syncs in the ring
+	last    uint32             // the number of the newest source
+	running map[abi.KeyRef]*Recording
+}
+
+// source is a Source with the number of its syncs in the ring.
+type source struct {
+	*Source
+	id    uint32
+	syncs int
+}
+
+// NewRing makes a ring of at most so many bytes: of DefaultBytes where it is 0, one that keeps no syncs where it is negative.
+func NewRing(controller string, bytes int) *Ring {
+	if bytes == 0 {
+		bytes = DefaultBytes
+	}
+	r := &Ring{controller: controller, sources: map[uint32]*source{}, running: map[abi.KeyRef]*Recording{}}
+	r.most.Store(int64(max(bytes, 0)))
+	return r
+}
+
+// Resize changes how many bytes the ring may have; bytes is as in NewRing. The newest syncs that there is room for stay.
+func (r *Ring) Resize(bytes int) {
+	if bytes == 0 {
+		bytes = DefaultBytes
+	}
+	most := max(bytes, 0)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.most.Store(int64(most))
+	for r.used > most {
+		r.drop()
+	}
+	if len(r.buf) > most {
+		smaller := make([]byte, most)
+		r.read(smaller[:r.used], 0)
+		r.buf, r.start = smaller, 0
+	}
+}
+
+// Controller is the name of the controller whose syncs the ring holds.
+func (r *Ring) Controller() string { return r.controller }
+
+// Recorder records the syncs of one version of the controller's plugin.
+type Recorder struct {
+	ring   *Ring
+	source *source
+}
+
+// Recorder gives what records the syncs that run on a version.
+func (r *Ring) Recorder(s *Source) *Recorder {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	return &Recorder{r, &source{Source: s, id: r.last}}
+}
+
+// Begin starts the recording of one sync; its End must follow. A key has at most one.
+func (r *Recorder) Begin(key abi.KeyRef, start time.Time) *Recording {
+	if r == nil {
+		return nil
+	}
+	rec := recordings.Get().(*Recording)
+	*rec = Recording{recorder: r, key: key, start: start, buf: rec.buf[:0]}
+	r.ring.mu.Lock()
+	r.ring.running[key] = rec
+	r.ring.mu.Unlock()
+	return rec
+}
+
+// Running tells of the controller's syncs that are under way since when.
+func (r *Recorder) Running() map[abi.KeyRef]time.Time {
+	if r == nil {
+		return nil
+	}
+	r.ring.mu.Lock()
+	defer r.ring.mu.Unlock()
+	all := make(map[abi.KeyRef]time.Time, len(r.ring.running))
+	for key, rec := range r.ring.running {
+		all[key] = rec.start
+	}
+	return all
+}
+
+// put adds a sync; the oldest ones make room.
+func (r *Ring) put(s *source, sync []byte) {
+	need := prefix + len(sync)
+	if need > int(r.most.Load()) {
+		return
+	}
+	r.grow(need)
+	for r.used+need > len(r.buf) {
+		r.drop()
+	}
+	s.syncs++
+	r.sources[s.id] = s
+	var head [prefix]byte
+	binary.LittleEndian.PutUint32(head[:], uint32(len(sync)))
+	binary.LittleEndian.PutUint32(head[4:], s.id)
+	r.write(head[:])
+	r.write(sync)
+	r.count++
+}
+
+// grow makes the ring larger while it may be, so that nothing is dropped yet.
+func (r *Ring) grow(need int) {
+	most := int(r.most.Load())
+	if r.used+need <= len(r.buf) || len(r.buf) == most {
+		return
+	}
+	larger := make([]byte, min(most, max(ringFirst, 2*len(r.buf), r.used+need)))
+	r.read(larger[:r.used], 0)
+	r.buf, r.start = larger, 0
+}
+
+func (r *Ring) write(b []byte) {
+	at := (r.start + r.used) % len(r.buf)
+	n := copy(r.buf[at:], b)
+	copy(r.buf, b[n:])
+	r.used += len(b)
+}
+
+// read copies what lies so far behind the oldest sync's begin.
+func (r *Ring) read(dst []byte, offset int) {
+	if len(dst) == 0 {
+		return
+	}
+	n := copy(dst, r.buf[(r.start+offset)%len(r.buf):])
+	copy(dst[n:], r.buf)
+}
+
+func (r *Ring) head(offset int) (length int, source uint32) {
+	var head [prefix]byte
+	r.read(head[:], offset)
+	return int(binary.LittleEndian.Uint32(head[:])), binary.LittleEndian.Uint32(head[4:])
+}
+
+// drop forgets the oldest sync, and its source with the last of it.
+func (r *Ring) drop() {
+	length, id := r.head(0)
+	if s := r.sources[id]; s != nil {
+		if s.syncs--; s.syncs == 0 {
+			delete(r.sources, id)
+		}
+	}
+	r.start = (r.start + prefix + length) % len(r.buf)
+	r.used -= prefix + length
+	r.count--
+}
+
+// Len is how many syncs the ring holds, in how many bytes.
+func (r *Ring) Len() (syncs, bytes int) {
+	if r == nil {
+		return 0, 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count, r.used
+}
+
+// File gives what the ring holds now, oldest first, as a recording of its own.
+func (r *Ring) File() *File {
+	r.mu.Lock()
+	bytes := make([]byte, r.used)
+	r.read(bytes, 0)
+	ids := make([]uint32, 0, len(r.sources))
+	for id := range r.sources {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	f := &File{Controller: r.controller, Saved: time.Now()}
+	at := map[uint32]int{}
+	for i, id := range ids {
+		at[id] = i
+		f.Sources = append(f.Sources, *r.sources[id].Source)
+	}
+	r.mu.Unlock()
+	for len(bytes) > 0 {
+		length, id := int(binary.LittleEndian.Uint32(bytes)), binary.LittleEndian.Uint32(bytes[4:])
+		s := Sync{}
+		if err := s.decode(bytes[prefix : prefix+length]); err != nil {
+			panic("record: a sync in the ring can't be read: " + err.Error()) // we wrote it
+		}
+		s.Source = at[id]
+		f.Syncs = append(f.Syncs, s)
+		bytes = bytes[prefix+length:]
+	}
+	return f
+}

@@ -1,0 +1,175 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+// Call is one sync. Write and Perform must not keep what they are given: it is guest memory.
+type Call struct {
+	// Size of the message in bytes.
+	Size int
+	// Write writes the message into guest memory; the buffer has Size bytes, of any content. It is not called for an empty message.
+	Write func(buffer []byte)
+	// Perform answers the guest's performs; request is a view on guest memory, the outcome must stay unchanged until the next perform or the call's end. Its error ends the sync.
+	Perform func(ctx context.Context, request []byte) (outcome []byte, err error)
+	// Log gets what the guest logs; by default Options.Log.
+	Log func(level int32, message string)
+}
+
+// Stats are what a sync has used.
+type Stats struct {
+	Fuel     int64         // units
+	Memory   int64         // bytes of linear memory that the guest had asked for at the end
+	Duration time.Duration // of running in the guest, writing the message included
+	Restore  time.Duration // of putting back the image, or of making an instance
+	Wait     time.Duration // for a place among the running guests
+	Perform  time.Duration // inside Perform
+	Performs int
+	// LogDropped is how many bytes the guest tried to log beyond its bounds.
+	LogDropped int64
+}
+
+// Sync puts an instance back to the image, hands it a message and gives its answer to read, as a view on guest memory. Any error but that of read is a
+// CallError, ErrClosed, or says that the message is too large. After an error the instance is thrown away; what was performed stands.
+func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) error) (stats Stats, err error) {
+	from := time.Now()
+	i, err := m.take(ctx, m.image.Load())
+	if err != nil {
+		return stats, err
+	}
+	good := false
+	defer func() { m.release(i, good) }()
+	stats.Restore = time.Since(from)
+
+	log := call.Log
+	if log == nil {
+		log = m.options.Log
+	}
+	i.call = invocation{export: exportSync, budget: m.options.Budget, perform: call.Perform, log: log}
+	answer, err := i.exchange(ctx, i.sync, call.Size, call.Write)
+	i.report(&stats)
+	if err != nil {
+		return stats, err
+	}
+	if err := read(answer); err != nil {
+		return stats, err
+	}
+	good = true
+	return stats, nil
+}
+
+// ManifestSection is the manifest as the module has it in a section, nil: in none.
+func (m *Module) ManifestSection() []byte { return m.manifest }
+
+// Manifest asks the plugin for its manifest.
+func (m *Module) Manifest(ctx context.Context) (manifest []byte, err error) {
+	err = m.startup(ctx, exportManifest, nil, func(_ *instance, answer []byte) error {
+		manifest = bytes.Clone(answer)
+		return nil
+	})
+	return manifest, err
+}
+
+// SettingsError is what a plugin says about settings that it refuses.
+type SettingsError struct{ Plugin, Message string }
+
+func (e *SettingsError) Error() string {
+	return fmt.Sprintf("plugin %q refuses its settings: %s", e.Plugin, e.Message)
+}
+
+// Configure gives the plugin its settings, in a freshly initialized instance. Syncs that begin from now on start from what it made of them. When the plugin
+// refuses them the error is a SettingsError, and everything stays as it was.
+func (m *Module) Configure(ctx context.Context, settings []byte) error {
+	m.configure.Lock()
+	defer m.configure.Unlock()
+	return m.startup(ctx, exportConfigure, settings, func(i *instance, answer []byte) error {
+		if len(answer) > 0 {
+			return &SettingsError{m.options.Name, printable(string(answer), 1024)}
+		}
+		m.image.Store(i.takeImage())
+		return nil
+	})
+}
+
+// startup makes a call outside syncs.
+func (m *Module) startup(ctx context.Context, export string, message []byte, read func(*instance, []byte) error) error {
+	i, err := m.take(ctx, m.base)
+	if err != nil {
+		return err
+	}
+	good := false
+	defer func() { m.release(i, good) }()
+	i.call = m.outsideSync(export)
+	answer, err := i.exchange(ctx, i.module.ExportedFunction(export), len(message), func(b []byte) { copy(b, message) })
+	if err != nil {
+		return err
+	}
+	if err := read(i, answer); err != nil {
+		return err
+	}
+	good = true
+	return nil
+}
+
+func (m *Module) outsideSync(export string) invocation {
+	return invocation{export: export, budget: m.options.StartupBudget, log: m.options.Log}
+}
+
+// take gives an instance in the state of an image.
+func (m *Module) take(ctx context.Context, img *image) (*instance, error) {
+	i, err := m.pool.enter()
+	if err != nil {
+		return nil, fmt.Errorf("plugin %q: %w", m.options.Name, err)
+	}
+	if i == nil {
+		i, err = m.instantiate(ctx)
+	}
+	if err == nil {
+		err = i.restore(img)
+	}
+	if err != nil {
+		m.release(i, false)
+		return nil, fmt.Errorf("plugin %q: %w", m.options.Name, err)
+	}
+	return i, nil
+}
+
+// release gives an instance back, or closes it when it is not good any more.
+func (m *Module) release(i *instance, good bool) {
+	if i != nil && !good {
+		i.pause() // when the caller's code panics its place is still held
+		i.close()
+		i = nil
+	}
+	m.pool.leave(i, time.Now())
+}
+
+// exchange hands the guest a message, calls an export and gives its answer, a view on its memory.
+func (i *instance) exchange(ctx context.Context, export api.Function, size int, write func([]byte)) ([]byte, error) {
+	if size > i.owner.options.MaxMessage {
+		return nil, fmt.Errorf("plugin %q: message of %d bytes, the limit is %d", i.owner.options.Name, size, i.owner.options.MaxMessage)
+	}
+	err := i.begin(ctx)
+	if err == nil {
+		err = i.message(size, write)
+	}
+	if err == nil {
+		err = export.CallWithStack(i, i.stack[:])
+	}
+	var answer []byte
+	if err == nil {
+		answer, err = i.answer()
+	}
+	return answer, i.end(err)
+}
+
+func (i *instance) report(stats *Stats) {
+	stats.Fuel, stats.Memory = i.used(), int64(i.size())
+	stats.Duration, stats.Wait, stats.Perform = i.ran, i.waited, i.performing
+	stats.Performs, stats.LogDropped = i.performs, i.logDropped
+}

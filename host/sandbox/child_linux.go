@@ -1,0 +1,116 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A program that is started under the child's name checks a module and ends, before its main begins: so every program that has this package can be its own
+// child, tests as well.
+func init() {
+	if len(os.Args) == 0 || os.Args[0] != childName {
+		return
+	}
+	err := limitChild(os.Args[len(os.Args)-1])
+	if err == nil {
+		err = childMain(os.Args[1:], os.Stdin)
+	}
+	if err != nil {
+		fmt.Fprint(os.Stderr, err)
+		os.Exit(childRefuses)
+	}
+	os.Exit(0)
+}
+
+const (
+	childRefuses = 10 // the child's exit code where it has a reason to tell; Go's runtime ends with 2
+
+	// childNice has syncs go first where the processors are busy. It is no more than that: what takes less than a second alone has to be done within childTime on a machine that is overloaded, too.
+	childNice = 5
+)
+
+// limitChild bounds this process, before it has read anything. What a Go program maps at its start is much and doesn't count.
+func limitChild(seconds string) error {
+	cpu, err := strconv.ParseUint(seconds, 10, 16)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return err
+	}
+	var mapped uint64
+	if _, err := fmt.Sscan(string(text), &mapped); err != nil {
+		return fmt.Errorf("/proc/self/statm: %w", err)
+	}
+	debug.SetMemoryLimit(childMemory / 4 * 3)
+	debug.SetGCPercent(1000) // the process ends before collecting pays; a fifth less processor time
+	// All threads that the runtime has started already: it is a process group of its own.
+	if err := unix.Setpriority(unix.PRIO_PGRP, 0, childNice); err != nil {
+		return fmt.Errorf("lowering the priority: %w", err)
+	}
+	for _, l := range []struct {
+		resource int
+		most     uint64
+	}{
+		{unix.RLIMIT_AS, mapped*uint64(os.Getpagesize()) + childMemory},
+		{unix.RLIMIT_CPU, cpu},
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_FSIZE, childMemory / 4},
+	} {
+		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.most, Max: l.most}); err != nil {
+			return fmt.Errorf("limiting resource %d: %w", l.resource, err)
+		}
+	}
+	return nil
+}
+
+// runChild starts this program as a child, and tells why the child did not come through with the module.
+func runChild(ctx context.Context, wasm []byte, args ...string) error {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Args = append([]string{childName}, args...)
+	cmd.Env, cmd.Dir = []string{}, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdin = bytes.NewReader(wasm)
+	said := &head{most: 4 << 10}
+	cmd.Stderr = said
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	status, _ := exit.Sys().(syscall.WaitStatus)
+	text := printable(said.String(), 1024)
+	switch {
+	case exit.ExitCode() == childRefuses:
+		return errors.New(text)
+	case status.Signaled() && exit.UserTime()+exit.SystemTime() >= time.Duration(childSeconds-1)*time.Second:
+		return errChildCPU
+	case strings.Contains(text, "out of memory"), strings.Contains(text, "cannot allocate memory"):
+		return errChildMemory
+	}
+	return fmt.Errorf("%w: %s", err, text)
+}
+
+// head keeps the first bytes of what is written to it.
+type head struct {
+	bytes.Buffer
+	most int
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	h.Buffer.Write(b[:min(len(b), h.most-h.Len())])
+	return len(b), nil
+}

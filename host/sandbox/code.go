@@ -1,0 +1,161 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+)
+
+// code is a module's native code from elsewhere: from the build, or from the child that compiled it. wazero takes such code from a folder only, so it passes through
+// one, which nobody else may enter and which is there while the module is loaded, no longer: what lies on a disk for long would have to be trusted.
+type code struct {
+	wazero.CompilationCache
+	folder string
+}
+
+const (
+	folderPrefix = "windlass-code-"
+	folderAge    = time.Hour // far longer than anything takes to load
+	inMemory     = "/dev/shm"
+)
+
+// memoryFolder is where files are in memory, empty where there is no such place: a disk's file system takes milliseconds for each module.
+func memoryFolder() string {
+	if i, err := os.Stat(inMemory); err != nil || !i.IsDir() || os.Getenv("TMPDIR") != "" {
+		return ""
+	}
+	return inMemory
+}
+
+// sweep removes the folders that processes have left which were killed while they loaded a module.
+var sweep = sync.OnceFunc(sweepFolders)
+
+func sweepFolders() {
+	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
+	more, _ := filepath.Glob(filepath.Join(inMemory, folderPrefix+"*"))
+	for _, f := range append(folders, more...) {
+		if i, err := os.Lstat(f); err == nil && i.IsDir() && time.Since(i.ModTime()) > folderAge {
+			_ = os.RemoveAll(f) // somebody else's can't be removed
+		}
+	}
+}
+
+// newCode makes the folder with what is given, nil: nothing yet.
+func newCode(given fs.FS) (_ *code, err error) {
+	sweep()
+	c := &code{}
+	where := "" // the child's code may be as large as it likes
+	if given != nil {
+		where = memoryFolder()
+	}
+	if c.folder, err = os.MkdirTemp(where, folderPrefix); err != nil && where != "" {
+		c.folder, err = os.MkdirTemp("", folderPrefix)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("folder for native code: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			c.removeFolder()
+		}
+	}()
+	if given != nil {
+		if err := c.take(given); err != nil {
+			return nil, fmt.Errorf("native code: %w", err)
+		}
+	}
+	if c.CompilationCache, err = wazero.NewCompilationCacheWithDir(c.folder); err != nil {
+		return nil, fmt.Errorf("native code: %w", err)
+	}
+	return c, nil
+}
+
+// take copies the native code from what Compile left.
+func (c *code) take(given fs.FS) error {
+	files, err := fs.Glob(given, "*/*")
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		b, err := fs.ReadFile(given, name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(c.folder, filepath.FromSlash(name))
+		if err := cmp.Or(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, b, 0o600)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entries is how many modules' code there is in the folder.
+func (c *code) entries() int {
+	files, _ := filepath.Glob(filepath.Join(c.folder, "*", "*"))
+	return len(files)
+}
+
+// removeFolder removes the folder; that it couldn't would be a few megabytes in the folder for temporary files.
+func (c *code) removeFolder() { _ = os.RemoveAll(c.folder) }
+
+// rewrittenName is the file beside the native code that has the module as it is rewritten for so many pages of memory.
+func rewrittenName(wasm []byte, pages uint32) string {
+	return fmt.Sprintf("rewritten-%d-%x.wasm", pages, sha256.Sum256(wasm))
+}
+
+// rewritten gives the module as it will run: from what Compile left, if that is of this module and this limit.
+func rewritten(wasm []byte, parsed *rewrite.Module, pages uint32, given fs.FS) ([]byte, error) {
+	if given != nil {
+		if b, err := fs.ReadFile(given, rewrittenName(wasm, pages)); err == nil {
+			return b, nil
+		}
+	}
+	return parsed.Rewrite(pages)
+}
+
+// Compile leaves in a folder what Options.Code takes: a module's native code for this processor, and the rewritten module that it is of. limit is the memory limit that the module will be loaded
+// with. The module is checked as Load does.
+func Compile(ctx context.Context, wasm []byte, limit int64, folder string) error {
+	parsed, err := rewrite.Parse(wasm)
+	if err != nil {
+		return err
+	}
+	cache, err := wazero.NewCompilationCacheWithDir(folder)
+	if err != nil {
+		return err
+	}
+	defer cache.Close(ctx)
+	pages := pagesOf(limit, parsed)
+	made, err := compileChecked(ctx, parsed, pages, runtimeConfig(false, pages).WithCompilationCache(cache))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, rewrittenName(wasm, pages)), made, 0o600)
+}
+
+func pagesOf(limit int64, m *rewrite.Module) uint32 { return min(uint32(limit/pageSize), m.MemoryMax) }
+
+// compileChecked does all that Load does with a module's code before it runs, and gives the rewritten module.
+func compileChecked(ctx context.Context, parsed *rewrite.Module, pages uint32, config wazero.RuntimeConfig) ([]byte, error) {
+	if err := validate(ctx, parsed.Delivered(), pages); err != nil {
+		return nil, err
+	}
+	made, err := parsed.Rewrite(pages)
+	if err != nil {
+		return nil, err
+	}
+	r := wazero.NewRuntimeWithConfig(ctx, config)
+	defer r.Close(ctx)
+	_, err = compile(ctx, r, made)
+	return made, err
+}

@@ -1,0 +1,103 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+)
+
+// TestCode: a module runs on the code that Compile left of it or the child, and on code of its own where that doesn't fit; no folder stays behind.
+func TestCode(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	old := filepath.Join(os.TempDir(), folderPrefix+"1") // of a process that was killed
+	if err := os.MkdirAll(filepath.Join(old, "wazero"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-2*folderAge)); err != nil {
+		t.Fatal(err)
+	}
+	sweepFolders()
+	folder := t.TempDir()
+	module := guest(t, guests[0])
+	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
+		t.Fatal(err)
+	}
+	other, err := rewrite.WithShortNames(module, "main.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name    string
+		module  []byte
+		options Options
+		want    bool
+	}{
+		{"fits", module, Options{Code: os.DirFS(folder)}, true},
+		{"of another limit", module, Options{Code: os.DirFS(folder), MemoryLimit: 32 << 20}, false},
+		{"of another module", other, Options{Code: os.DirFS(folder)}, false},
+		{"from the child", module, Options{Untrusted: true}, true},
+		{"none", module, Options{}, false},
+		{"interpreted", module, Options{Code: os.DirFS(folder), Interpreter: true}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.options.Name, test.options.Helpers = "guest", helpers
+			m, err := Load(t.Context(), test.module, test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close(context.WithoutCancel(t.Context()))
+			if m.Precompiled() != test.want {
+				t.Errorf("precompiled: %v", m.Precompiled())
+			}
+			if got, _, err := syncOnce(m, []byte("s")); err != nil || got[0] != 1 {
+				t.Errorf("%q, %v", got, err)
+			}
+			if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestRewritten: the rewritten module comes from the build where it is of this very module and limit, and is made anew otherwise.
+func TestRewritten(t *testing.T) {
+	folder, module := t.TempDir(), guest(t, guests[0])
+	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "rewritten-*.wasm"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("left: %v, %v", files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("no module"), 0o600); err != nil { // so that its use shows
+		t.Fatal(err)
+	}
+	other, err := rewrite.WithShortNames(module, "main.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		module []byte
+		limit  int64
+		used   bool
+	}{
+		{"the module", module, DefaultMemoryLimit, true},
+		{"another limit", module, 32 << 20, false},
+		{"another module", other, DefaultMemoryLimit, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, err := Load(t.Context(), test.module, Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder), MemoryLimit: test.limit})
+			if used := err != nil; used != test.used {
+				t.Errorf("used: %v, %v", used, err)
+			}
+			if err == nil {
+				_ = m.Close(context.WithoutCancel(t.Context()))
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+)
+
+// What can end a call, for errors.Is.
+var (
+	ErrTrap      = errors.New("trap")
+	ErrBudget    = errors.New("budget exhausted")
+	ErrDeadline  = errors.New("deadline exceeded")
+	ErrCancelled = errors.New("cancelled")
+	ErrMemory    = errors.New("out of memory")
+	ErrMalformed = errors.New("malformed answer")
+	ErrPerform   = errors.New("perform failed")
+)
+
+// CallError is why a call into a guest failed. It is one of the errors above, and where the host gave the reason (a cancelled context, a failed perform) also that.
+type CallError struct {
+	Plugin string
+	Export string
+	Kind   error
+	Detail string
+	// Trace is the guest's stack when it trapped, innermost first. Its names are the guest's own.
+	Trace []string
+	Cause error
+}
+
+// Error says which plugin failed, in which export, and why.
+func (e *CallError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "plugin %q: %s: %v", e.Plugin, e.Export, e.Kind)
+	if e.Detail != "" {
+		b.WriteString(": " + e.Detail)
+	}
+	if e.Cause != nil {
+		fmt.Fprintf(&b, ": %v", e.Cause)
+	}
+	if len(e.Trace) > 0 {
+		b.WriteString(" [in " + strings.Join(e.Trace, " < ") + "]")
+	}
+	return b.String()
+}
+
+// Unwrap gives the kind and the cause.
+func (e *CallError) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Cause}
+}
+
+// abort is what host functions panic with to end the guest's call; wazero recovers it.
+type abort struct {
+	kind   error
+	detail string
+	cause  error
+}
+
+func (a *abort) Error() string { return a.kind.Error() }
+
+// failure makes the error of a call from what wazero returned.
+func (i *instance) failure(err error) error {
+	e := &CallError{Plugin: i.owner.options.Name, Export: i.call.export, Kind: ErrTrap}
+	text, stack, _ := strings.Cut(err.Error(), "\nwasm stack trace:")
+	var a *abort
+	if errors.As(err, &a) {
+		e.Kind, e.Detail, e.Cause = a.kind, a.detail, a.cause
+	} else {
+		e.Detail = printable(strings.TrimPrefix(text, "wasm error: "), 512)
+	}
+	if e.Kind == ErrTrap || e.Kind == ErrBudget || e.Kind == ErrDeadline {
+		e.Trace = trace(stack)
+	}
+	if e.Kind == ErrTrap && i.refused {
+		e.Kind = ErrMemory
+		e.Detail = fmt.Sprintf("it asked for more than its limit of %s, then: %s: raise limits.memory", sizeText(int64(i.owner.limit)*pageSize), e.Detail)
+	}
+	return e
+}
+
+// trace takes the guest's frames from wazero's text; names are the guest's, so they are bounded and made printable.
+func trace(stack string) []string {
+	const most = 12
+	var frames []string
+	for line := range strings.Lines(stack) {
+		line = strings.TrimSpace(line)
+		name, _, _ := strings.Cut(line, "(")
+		if name = strings.TrimPrefix(name, "."); name == "" || strings.HasPrefix(name, rewrite.MeterModule) {
+			continue
+		}
+		if len(frames) == most {
+			return append(frames, "...")
+		}
+		frames = append(frames, printable(name, 80))
+	}
+	return frames
+}
+
+func printable(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s[:min(len(s), most)])
+	return s
+}

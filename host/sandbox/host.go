@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// What a call may ask of the host, at most.
+const (
+	maxPerforms     = 10_000
+	maxPerformBytes = 1 << 30
+)
+
+// What the guest pays for a call of the host, beside its bytes.
+const (
+	fee        = 100
+	performFee = 10_000
+	perByte    = 8 // bytes for a unit
+)
+
+// argument is a part of guest memory that the guest names.
+func (i *instance) argument(function string, at, length uint64) []byte {
+	b, ok := i.view(uint32(at), int(uint32(length)))
+	if !ok {
+		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("%s: %d bytes at %d are not inside the guest's memory of %d bytes", function, uint32(length), uint32(at), i.size())})
+	}
+	return b
+}
+
+// hostLog hands a message to the log; what is over the limits is dropped.
+func hostLog(i *instance, stack []uint64) {
+	i.log(int32(stack[0]), i.argument("windlass.log", stack[1], stack[2]))
+}
+
+// hostPerform has the caller of the sync perform what the guest asks, and keeps the outcome.
+func hostPerform(i *instance, stack []uint64) {
+	request := i.argument("windlass.perform", stack[0], stack[1])
+	if i.call.perform == nil {
+		panic(&abort{kind: ErrTrap, detail: "windlass.perform is allowed only inside " + exportSync})
+	}
+	i.performs++
+	i.checkPerforms(len(request), "request")
+	i.charge(performFee + len(request)/perByte)
+	i.pause()
+	from := time.Now()
+	outcome, err := i.perform(request)
+	i.performing += time.Since(from)
+	if err != nil {
+		kind := ErrPerform
+		if i.ctx.Err() != nil {
+			kind = ErrCancelled
+		}
+		panic(&abort{kind: kind, cause: err})
+	}
+	if err := i.resume(); err != nil {
+		panic(err)
+	}
+	i.checkPerforms(len(outcome), "outcome")
+	i.keep(outcome, stack)
+}
+
+// perform calls the caller's Perform, which must end when its context does.
+func (i *instance) perform(request []byte) ([]byte, error) {
+	most := i.owner.options.PerformDeadline
+	late := fmt.Errorf("performs of one sync took longer than %v", most)
+	ctx, cancel := context.WithTimeoutCause(i.ctx, most-i.performing, late)
+	defer cancel()
+	outcome, err := i.call.perform(ctx, request)
+	if err != nil && i.ctx.Err() == nil && ctx.Err() != nil {
+		err = late
+	}
+	return outcome, err
+}
+
+func (i *instance) checkPerforms(size int, what string) {
+	i.performBytes += size
+	switch {
+	case size > i.owner.options.MaxMessage:
+		panic(&abort{kind: ErrPerform, detail: fmt.Sprintf("%s of %d bytes, the limit is %d", what, size, i.owner.options.MaxMessage)})
+	case i.performs > maxPerforms:
+		panic(&abort{kind: ErrPerform, detail: fmt.Sprintf("more than %d in one sync", maxPerforms)})
+	case i.performBytes > maxPerformBytes:
+		panic(&abort{kind: ErrPerform, detail: fmt.Sprintf("more than %s in one sync", sizeText(maxPerformBytes))})
+	}
+}
+
+// keep holds what outcome will fetch, and tells the guest how long it is.
+func (i *instance) keep(outcome []byte, stack []uint64) {
+	i.outcome, i.hasOutcome = outcome, true
+	stack[0] = uint64(uint32(len(outcome)))
+}
+
+// hostOutcome copies what the last perform or helper gave to where the guest made room for it.
+func hostOutcome(i *instance, stack []uint64) {
+	if !i.hasOutcome {
+		panic(&abort{kind: ErrTrap, detail: "windlass.outcome without a perform or helper before it"})
+	}
+	room := i.argument("windlass.outcome", stack[0], uint64(len(i.outcome)))
+	i.charge(fee + len(room)/perByte)
+	copy(room, i.outcome)
+	i.outcome, i.hasOutcome = nil, false
+}
+
+// hostHelper runs a pure function of the host; its result is fetched as an outcome.
+func hostHelper(i *instance, name string, helper Helper, stack []uint64) {
+	argument := i.argument(hostModule+"."+name, stack[0], stack[1])
+	i.charge(performFee + len(argument))
+	result := helper(argument)
+	if len(result) > i.owner.options.MaxMessage {
+		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("windlass.%s gave %d bytes, the limit is %d", name, len(result), i.owner.options.MaxMessage)})
+	}
+	i.charge(len(result))
+	i.keep(result, stack)
+}
+
+// hostGrow is memory.grow: the memory is there already, what grows is what the guest may count on.
+func hostGrow(i *instance, stack []uint64) {
+	have, more := uint32(i.pages.Get()), uint32(stack[0])
+	if uint64(have)+uint64(more) > uint64(i.owner.limit) {
+		i.refused = true
+		stack[0] = 1<<32 - 1
+		return
+	}
+	i.charge(fee + int(more)*(pageSize/perByte))
+	i.pages.Set(uint64(have + more))
+	stack[0] = uint64(have)
+}

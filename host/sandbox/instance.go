@@ -1,0 +1,243 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+)
+
+const (
+	slice    = 1 << 20 // units that a guest may use before it must ask the host
+	maxDepth = 1000    // calls that may nest: tens of kilobytes of native stack, and less than the interpreter's own limit
+)
+
+// instance is a module's memory and globals, used by one call at a time. Only who holds it may close it: its memory is unmapped at once.
+//
+// It is also the context that its guest's calls run under, by which host functions find it without allocating.
+type instance struct {
+	owner  *Module
+	module api.Module
+	memory *linearMemory
+
+	fuel, depth, pages api.MutableGlobal
+	globals            []api.MutableGlobal
+	alloc, sync        api.Function
+	stack              [1]uint64
+	idleSince          time.Time
+
+	call invocation
+	callState
+}
+
+// invocation is what a call into the guest is given.
+type invocation struct {
+	export  string
+	budget  int64
+	perform func(ctx context.Context, request []byte) (outcome []byte, err error) // nil outside syncs
+	log     func(level int32, message string)
+}
+
+// callState is what a call has used up so far.
+type callState struct {
+	ctx        context.Context
+	admitted   bool // holds a place of the gate
+	granted    int64
+	since      time.Time // when the guest last began to run
+	waited     time.Duration
+	ran        time.Duration
+	performing time.Duration
+
+	performs, performBytes int
+	logs, logBytes         int
+	logDropped             int64
+	outcome                []byte
+	hasOutcome             bool
+	refused                bool // a memory.grow was refused
+}
+
+type instanceKey struct{}
+
+// instance as a context.Context: nothing of the caller's context is the guest's business.
+
+func (i *instance) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (i *instance) Done() <-chan struct{}       { return nil }
+func (i *instance) Err() error                  { return nil }
+func (i *instance) Value(key any) any {
+	if _, ok := key.(instanceKey); ok {
+		return i
+	}
+	return nil
+}
+
+// instantiate makes an instance as the module declares it, before _initialize.
+func (m *Module) instantiate(ctx context.Context) (*instance, error) {
+	memory, err := mapMemory(int(m.limit) * pageSize)
+	if err != nil {
+		return nil, err
+	}
+	ctx = experimental.WithMemoryAllocator(context.WithoutCancel(ctx), memory.allocator())
+	module, err := m.runtime.InstantiateModule(ctx, m.compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	if err != nil {
+		memory.Free()
+		return nil, fmt.Errorf("instantiating: %w: its tables or data do not fit", err)
+	}
+	i := &instance{owner: m, module: module, memory: memory, alloc: module.ExportedFunction(exportAlloc), sync: module.ExportedFunction(exportSync)}
+	global := func(name string) api.MutableGlobal { return module.ExportedGlobal(name).(api.MutableGlobal) }
+	i.fuel, i.depth, i.pages = global(rewrite.FuelGlobal), global(rewrite.DepthGlobal), global(rewrite.PagesGlobal)
+	for _, name := range m.globals {
+		i.globals = append(i.globals, global(name))
+	}
+	return i, nil
+}
+
+func (i *instance) close() { _ = i.module.Close(context.Background()) }
+
+// begin waits for a place among the running guests and sets the meters.
+func (i *instance) begin(ctx context.Context) error {
+	i.callState = callState{ctx: ctx}
+	i.granted = min(slice, i.call.budget)
+	i.fuel.Set(uint64(i.granted))
+	i.depth.Set(maxDepth)
+	return i.resume()
+}
+
+// end gives the place back and makes an error of the call readable.
+func (i *instance) end(err error) error {
+	i.pause()
+	if err == nil && i.used() > i.call.budget { // the last function to pay need not have looked
+		err = &abort{kind: ErrBudget, detail: i.budgetText()}
+	}
+	if err != nil {
+		err = i.failure(err)
+	}
+	i.ctx, i.outcome, i.call.perform, i.call.log = nil, nil, nil, nil
+	return err
+}
+
+func (i *instance) resume() error {
+	from := time.Now()
+	if err := i.enter(); err != nil {
+		return &abort{kind: ErrCancelled, detail: "while waiting to run", cause: context.Cause(i.ctx)}
+	}
+	i.admitted = true
+	i.since = time.Now()
+	i.waited += i.since.Sub(from)
+	return nil
+}
+
+// enter waits among the module's own guests first, so that a module with many of them gets no more turns than another.
+func (i *instance) enter() error {
+	if err := i.owner.turns.enter(i.ctx); err != nil {
+		return err
+	}
+	err := i.owner.options.Gate.enter(i.ctx)
+	if err != nil {
+		i.owner.turns.leave()
+	}
+	return err
+}
+
+func (i *instance) pause() {
+	if i.admitted {
+		i.admitted = false
+		i.ran += time.Since(i.since)
+		i.owner.options.Gate.leave()
+		i.owner.turns.leave()
+	}
+}
+
+func (i *instance) used() int64 { return i.granted - int64(i.fuel.Get()) }
+
+// refill is called by the guest when a meter is below zero.
+func (i *instance) refill() {
+	if int64(i.depth.Get()) < 0 {
+		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("calls nested deeper than %d: endless recursion?", maxDepth)})
+	}
+	i.grant()
+}
+
+// charge takes units for what the host does for the guest.
+func (i *instance) charge(units int) {
+	left := int64(i.fuel.Get()) - int64(units)
+	i.fuel.Set(uint64(left))
+	if left < 0 {
+		i.grant()
+	}
+}
+
+// grant gives the guest slices until it has paid its debts, or ends the call.
+func (i *instance) grant() {
+	left := int64(i.fuel.Get())
+	for left < 0 {
+		more := min(slice, i.call.budget-i.granted)
+		if more <= 0 {
+			panic(&abort{kind: ErrBudget, detail: i.budgetText()})
+		}
+		i.granted += more
+		left += more
+	}
+	i.fuel.Set(uint64(left))
+	if i.ctx.Err() != nil {
+		panic(&abort{kind: ErrCancelled, cause: context.Cause(i.ctx)})
+	}
+	if i.ran+time.Since(i.since) > i.owner.options.Deadline {
+		panic(&abort{kind: ErrDeadline, detail: fmt.Sprintf("ran longer than %v: an endless loop, or raise limits.deadline", i.owner.options.Deadline)})
+	}
+	if i.owner.options.Gate.wanted() || i.owner.turns.wanted() { // else an endless loop would hold up all other plugins until its deadline
+		i.pause()
+		if err := i.resume(); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func (i *instance) budgetText() string {
+	return fmt.Sprintf("%d units used up: an endless loop, or raise limits.budget", i.call.budget)
+}
+
+// message has the guest make room for a message, and writes it there.
+func (i *instance) message(size int, write func([]byte)) error {
+	i.stack[0] = uint64(size)
+	if err := i.alloc.CallWithStack(i, i.stack[:]); err != nil {
+		return err
+	}
+	buffer, ok := i.view(uint32(i.stack[0]), size)
+	if !ok {
+		return &abort{kind: ErrMalformed, detail: fmt.Sprintf("%s(%d) gave %d, which is not inside its memory of %d bytes", exportAlloc, size, uint32(i.stack[0]), i.size())}
+	}
+	if size > 0 {
+		write(buffer)
+	}
+	return nil
+}
+
+// answer is what the call that just ended has answered: a view on the guest's memory.
+func (i *instance) answer() ([]byte, error) {
+	at, length := uint32(i.stack[0]>>32), int(uint32(i.stack[0]))
+	if length > i.owner.options.MaxMessage {
+		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes, the limit is %d", length, i.owner.options.MaxMessage)}
+	}
+	b, ok := i.view(at, length)
+	if !ok {
+		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes at %d is not inside its memory of %d bytes", length, at, i.size())}
+	}
+	return b, nil
+}
+
+// size is how much memory the guest has asked for, in bytes.
+func (i *instance) size() int { return int(uint32(i.pages.Get())) * pageSize }
+
+// view is a part of the guest's memory, false where the guest has not asked for that much.
+func (i *instance) view(at uint32, length int) ([]byte, bool) {
+	end := uint64(at) + uint64(length)
+	if end > uint64(i.size()) {
+		return nil, false
+	}
+	return i.memory.bytes[at:end:end], true
+}

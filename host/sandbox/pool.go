@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"sync"
+	"time"
+)
+
+// pool keeps a module's instances that nobody uses, and counts the calls in flight.
+type pool struct {
+	mu     sync.Mutex
+	idle   []*instance // the one used last is at the end
+	active int
+	closed bool
+	done   sync.Cond // no call is active
+	after  time.Duration
+	timer  *time.Timer
+}
+
+func (p *pool) init(after time.Duration) {
+	p.after = after
+	p.done.L = &p.mu
+}
+
+// enter counts a call and gives it an idle instance, or nil where it must make one.
+func (p *pool) enter() (*instance, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	p.active++
+	if n := len(p.idle); n > 0 {
+		i := p.idle[n-1]
+		p.idle[n-1] = nil
+		p.idle = p.idle[:n-1]
+		return i, nil
+	}
+	return nil, nil
+}
+
+// leave ends a call; its instance, where it is still good, is kept.
+func (p *pool) leave(i *instance, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i != nil {
+		i.idleSince = now
+		p.idle = append(p.idle, i)
+		if p.timer == nil {
+			p.timer = time.AfterFunc(p.after, p.sweep)
+		}
+	}
+	if p.active--; p.active == 0 && p.closed {
+		p.done.Broadcast()
+	}
+}
+
+func (p *pool) sweep() {
+	next := p.freeIdle(p.after)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer = nil; next > 0 && !p.closed {
+		p.timer = time.AfterFunc(next, p.sweep)
+	}
+}
+
+// freeIdle closes the instances that were idle for so long, and says when the next one will have been.
+func (p *pool) freeIdle(since time.Duration) (next time.Duration) {
+	now := time.Now()
+	p.mu.Lock()
+	n := 0
+	for n < len(p.idle) && now.Sub(p.idle[n].idleSince) >= since {
+		n++
+	}
+	old := append([]*instance(nil), p.idle[:n]...)
+	p.idle = append(p.idle[:0], p.idle[n:]...)
+	clear(p.idle[len(p.idle):cap(p.idle)])
+	if len(p.idle) > 0 {
+		next = max(time.Millisecond, since-now.Sub(p.idle[0].idleSince))
+	}
+	p.mu.Unlock()
+	for _, i := range old {
+		i.close()
+	}
+	return next
+}
+
+// close refuses new calls, waits for those in flight and closes all instances. It is false when another close did so.
+func (p *pool) close() bool {
+	p.mu.Lock()
+	first := !p.closed
+	p.closed = true
+	for p.active > 0 {
+		p.done.Wait()
+	}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.mu.Unlock()
+	p.freeIdle(0)
+	return first
+}
+
+// FreeIdle frees the instances that no call uses now; more are made when needed.
+func (m *Module) FreeIdle() { m.pool.freeIdle(0) }
+
+// Instances is how many instances are idle, and how many calls are in flight.
+func (m *Module) Instances() (idle, active int) {
+	m.pool.mu.Lock()
+	defer m.pool.mu.Unlock()
+	return len(m.pool.idle), m.pool.active
+}

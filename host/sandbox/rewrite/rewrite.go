@@ -1,0 +1,242 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Rewrite gives the module as the host runs it, its memory created with the given number of pages. The module as delivered must be valid.
+func (m *Module) Rewrite(pages uint32) ([]byte, error) {
+	w := writer{
+		imports: uint32(len(m.Imports)),
+		fuel:    uint32(len(m.globals)),
+		depth:   uint32(len(m.globals)) + 1,
+		pages:   uint32(len(m.globals)) + 2,
+		refill:  uint32(len(m.Imports)),
+		grow:    uint32(len(m.Imports)) + 1,
+		pieced:  uint32(len(m.Imports)+len(m.funcs)) + 2,
+		bulk:    uint32(len(m.types)) + 2,
+	}
+	added := uint32(0) // functions behind the module's own
+	if slices.ContainsFunc(m.bodies, func(b body) bool { return b.bulk }) {
+		added = 2
+	}
+	code := appendU(nil, uint32(len(m.bodies))+added)
+	for i := range m.bodies {
+		f, err := w.function(&m.bodies[i])
+		if err != nil {
+			return nil, fmt.Errorf("function %s: %w", m.functionName(i), err)
+		}
+		code = append(appendU(code, uint32(len(f))), f...)
+	}
+	functions := m.sections[functionSection]
+	if added > 0 {
+		for _, f := range w.pieces() {
+			code = append(appendU(code, uint32(len(f))), f...)
+		}
+		functions = m.extended(functionSection, uint32(len(m.funcs)), added, appendU(appendU(nil, w.bulk), w.bulk)...)
+	}
+
+	out := []byte("\x00asm\x01\x00\x00\x00")
+	put := func(id byte, content []byte) {
+		if content != nil {
+			out = appendSection(out, id, content)
+		}
+	}
+	types := uint32(len(m.types))
+	put(typeSection, m.extended(typeSection, types, 3, 0x60, 0, 0, 0x60, 1, 0x7f, 1, 0x7f, 0x60, 3, 0x7f, 0x7f, 0x7f, 0))
+	put(importSection, m.extended(importSection, w.imports, 2, appendImports(types)...))
+	put(functionSection, functions)
+	put(tableSection, m.sections[tableSection])
+	if m.HasMemory {
+		put(memorySection, appendU(appendU([]byte{1, 1}, pages), pages))
+	}
+	put(globalSection, m.writeGlobals(&w))
+	put(exportSection, m.writeExports(&w))
+	if s := m.sections[elementSection]; s != nil {
+		r := &reader{b: s, what: "element section"}
+		n := r.u32()
+		elements := appendU(nil, n)
+		for ; n > 0 && r.err == nil; n-- {
+			elements, _ = element(r, elements, w.renumber)
+		}
+		put(elementSection, elements)
+	}
+	put(dataCountSection, m.sections[dataCountSection])
+	if m.sections[codeSection] != nil {
+		put(codeSection, code)
+	}
+	put(dataSection, m.sections[dataSection])
+	put(customSection, m.writeNames(&w))
+	return out, nil
+}
+
+// extended is a section whose vector gets more entries at its end.
+func (m *Module) extended(id byte, have, more uint32, entries ...byte) []byte {
+	old := m.sections[id]
+	if old != nil {
+		r := &reader{b: old}
+		r.u32()
+		old = old[r.pos:]
+	}
+	return append(append(appendU(nil, have+more), old...), entries...)
+}
+
+func appendImports(types uint32) []byte {
+	b := appendName(appendName(nil, MeterModule), RefillImport)
+	b = appendU(append(b, byte(Function)), types)
+	b = appendName(appendName(b, MeterModule), GrowImport)
+	return appendU(append(b, byte(Function)), types+1)
+}
+
+func (m *Module) writeGlobals(w *writer) []byte {
+	b := appendU(nil, uint32(len(m.globals))+3)
+	for _, g := range m.globals {
+		mutable := byte(0)
+		if g.mutable {
+			mutable = 1
+		}
+		b = constant(&reader{b: g.init, what: "global"}, append(b, g.typ, mutable), w.renumber)
+	}
+	b = append(b, 0x7e, 1, 0x42, 0, opEnd) // fuel
+	b = append(b, 0x7e, 1, 0x42, 0, opEnd) // depth
+	return append(appendS(append(b, 0x7f, 1, 0x41), int64(m.MemoryMin)), opEnd)
+}
+
+func (m *Module) writeExports(w *writer) []byte {
+	b := appendU(nil, uint32(len(m.Exports)+3+len(m.MutableGlobals)))
+	add := func(name string, kind Kind, index uint32) {
+		b = appendU(append(appendName(b, name), byte(kind)), index)
+	}
+	for _, e := range m.Exports {
+		if e.Kind == Function {
+			e.Index = w.renumber(e.Index)
+		}
+		add(e.Name, e.Kind, e.Index)
+	}
+	add(FuelGlobal, Global, w.fuel)
+	add(DepthGlobal, Global, w.depth)
+	add(PagesGlobal, Global, w.pages)
+	for i, g := range m.globals {
+		if g.mutable {
+			add(fmt.Sprintf("%s%d", mutablePrefix, i), Global, uint32(i))
+		}
+	}
+	return b
+}
+
+// writer holds the indices of what is added.
+type writer struct {
+	imports             uint32
+	fuel, depth, pages  uint32
+	refill, grow        uint32
+	pieced              uint32 // the function that copies by pieces; the next one fills
+	bulk                uint32 // their type
+	out                 []byte
+	temporary, nextLoop uint32
+}
+
+// renumber makes room for the two added imports.
+func (w *writer) renumber(function uint32) uint32 {
+	if function >= w.imports {
+		return function + 2
+	}
+	return function
+}
+
+func (w *writer) function(b *body) ([]byte, error) {
+	w.out, w.temporary, w.nextLoop = nil, b.locals, 0
+	groups := &reader{b: b.code}
+	groups.u32()
+	declared := b.code[groups.pos:b.at]
+	if b.bulk { // one local more, for sizes
+		w.out = append(append(appendU(nil, b.groups+1), declared...), 1, 0x7f)
+	} else {
+		w.out = append(appendU(nil, b.groups), declared...)
+	}
+	w.pay(b.entry)
+	if b.calls || len(b.loops) > 0 || b.bulk {
+		// One test for both: either is below zero when the sign bit of the two, or-ed, is set. A function without calls and loops only pays: its caller tests.
+		w.get(w.fuel)
+		w.get(w.depth)
+		w.out = append(w.out, 0x84)
+		w.refillIfNegative()
+	}
+	r := &reader{b: b.code, pos: b.at, what: "code"}
+	for r.more() {
+		in := next(r)
+		if r.err != nil {
+			break
+		}
+		w.instruction(b, in)
+	}
+	return w.out, r.err
+}
+
+func (w *writer) instruction(b *body, in instruction) {
+	switch {
+	case in.op == opCall && in.index < w.imports:
+		w.copy(b, in)
+	case in.op == opCall:
+		w.deeper(-1)
+		w.out = appendU(append(w.out, opCall), w.renumber(in.index))
+		w.deeper(1)
+	case in.op == opCallIndirect:
+		w.deeper(-1)
+		w.copy(b, in)
+		w.deeper(1)
+	case in.op == opRefFunc:
+		w.out = appendU(append(w.out, opRefFunc), w.renumber(in.index))
+	case in.op == opMemorySize:
+		w.get(w.pages)
+	case in.op == opMemoryGrow:
+		w.out = appendU(append(w.out, opCall), w.grow)
+	case in.bulk(): // the size is on top of the stack: an eighth of it is paid
+		w.out = appendU(append(w.out, 0x21), w.temporary)
+		w.get(w.fuel)
+		w.out = appendU(append(w.out, 0x20), w.temporary)
+		w.out = append(w.out, 0xad, 0x42, 3, 0x88, 0x7d)
+		w.set(w.fuel)
+		w.test()
+		w.out = appendU(append(w.out, 0x20), w.temporary)
+		w.out = appendU(append(w.out, 0x20), w.temporary)
+		w.out = append(appendS(append(w.out, 0x41), bulkPiece), 0x4b, 0x04)
+		w.out = appendS(w.out, int64(w.bulk))
+		w.out = append(appendU(append(w.out, opCall), w.pieced+in.misc-miscMemoryCopy), opElse)
+		w.copy(b, in)
+		w.out = append(w.out, opEnd)
+	case in.op == opLoop:
+		w.copy(b, in)
+		w.pay(b.loops[w.nextLoop])
+		w.nextLoop++
+		w.test()
+	default:
+		w.copy(b, in)
+	}
+}
+
+func (w *writer) copy(b *body, in instruction) { w.out = append(w.out, b.code[in.from:in.to]...) }
+func (w *writer) get(global uint32)            { w.out = appendU(append(w.out, 0x23), global) }
+func (w *writer) set(global uint32)            { w.out = appendU(append(w.out, 0x24), global) }
+
+func (w *writer) pay(units int64) {
+	w.get(w.fuel)
+	w.out = append(appendS(append(w.out, 0x42), units), 0x7d)
+	w.set(w.fuel)
+}
+
+func (w *writer) test() {
+	w.get(w.fuel)
+	w.refillIfNegative()
+}
+
+func (w *writer) refillIfNegative() {
+	w.out = append(w.out, 0x42, 0, 0x53, 0x04, 0x40, opCall)
+	w.out = append(appendU(w.out, w.refill), opEnd)
+}
+
+func (w *writer) deeper(by int64) {
+	w.get(w.depth)
+	w.out = append(appendS(append(w.out, 0x42), by), 0x7c)
+	w.set(w.depth)
+}

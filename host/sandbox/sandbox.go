@@ -1,0 +1,276 @@
+// Package sandbox runs plugins' WebAssembly modules.
+//
+// A Module is one plugin's compiled module with its settings; a Sync is one call into it. Every sync starts from the same image of memory and globals, so
+// that it is a function of its message and of what its performs gave, and of nothing else:
+//
+//	module, err := sandbox.Load(ctx, wasm, sandbox.Options{Name: "replicaset"})
+//	manifest, err := module.Manifest(ctx)
+//	err = module.Configure(ctx, settings)
+//	stats, err := module.Sync(ctx, &sandbox.Call{Size: n, Write: write, Perform: perform}, read)
+//
+// What a guest can do is bounded: its memory, its running in units that the rewritten code counts (package rewrite), its time, the nesting of its calls, and the number
+// and bytes of its calls to the host. What goes beyond is an error of that call, and its instance is thrown away.
+//
+// # How long a guest may hold up the process
+//
+// Go cannot preempt compiled WebAssembly: while a guest runs, the garbage collector waits for it, and everyone for the collector. So the module calls the
+// host at least once per slice of 2^20 units, well under a millisecond, and a Gate leaves one processor free of guests.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+)
+
+// Defaults of Options.
+const (
+	DefaultMemoryLimit = 64 << 20        // putting the image back costs more the larger it is: 0.8 µs at 16 MiB, 1.2 at 64, 2.3 at 256
+	DefaultBudget      = 100_000_000_000 // a backstop: of TinyGo guests a minute or two, of Go guests, which pay 10 times as much, seconds
+	DefaultDeadline    = 10 * time.Second
+	DefaultMaxMessage  = 64 << 20
+	DefaultIdle        = 30 * time.Second
+
+	// DefaultPerformDeadline is long because requests wait for their turn: the deletes of a large namespace's objects take many minutes.
+	DefaultPerformDeadline = 30 * time.Minute
+
+	// MaxMemoryLimit bounds the longest thing that a guest can do in one piece: filling all its memory.
+	MaxMemoryLimit = 1 << 30
+
+	pageSize = 64 << 10
+)
+
+// Options say how a module runs. The zero value of each but Name has a default.
+type Options struct {
+	// Name is the plugin's name, for errors.
+	Name string
+	// MemoryLimit is the most linear memory of an instance, in bytes, rounded down to pages of 64 KiB.
+	MemoryLimit int64
+	// Budget is how many units a sync may use. A unit is about an instruction, but loops and functions pay for all that is in them: expect 5 to 20 times the executed instructions.
+	Budget int64
+	// StartupBudget is the same for _initialize, the manifest and configuring.
+	StartupBudget int64
+	// Deadline is how long a sync may run, the time inside Perform aside.
+	Deadline time.Duration
+	// MaxMessage is the most bytes of a message, either way.
+	MaxMessage int
+	// Gate bounds how many guests run at once; all plugins share one.
+	Gate *Gate
+	// PerformDeadline is how long all performs of a sync may take together.
+	PerformDeadline time.Duration
+	// Logs bounds what the plugin may log over time; by default the module has a bound of its own.
+	Logs *Logs
+	// Untrusted has a child process with limits compile the module first: for modules that aren't built in.
+	Untrusted bool
+	// Code is what Compile left of the module. What doesn't fit it, the limit or this processor is compiled anew.
+	Code fs.FS
+	// Interpreter runs the module without compiling it: slower, the same answers.
+	Interpreter bool
+	// Idle is how long an unused instance is kept.
+	Idle time.Duration
+	// Helpers are pure functions that the plugin may import from module "windlass" beside the ABI's own.
+	Helpers map[string]Helper
+	// Log gets what the guest logs outside syncs, and in syncs without a Log of their own.
+	Log func(level int32, message string)
+}
+
+// Helper is a function of bytes without effect, deterministic, that a guest can't carry itself. Its result must not alias its argument.
+type Helper func([]byte) []byte
+
+func (o *Options) setDefaults() {
+	if o.MemoryLimit == 0 {
+		o.MemoryLimit = DefaultMemoryLimit
+	}
+	if o.Budget == 0 {
+		o.Budget = DefaultBudget
+	}
+	if o.StartupBudget == 0 {
+		o.StartupBudget = DefaultBudget
+	}
+	if o.Deadline == 0 {
+		o.Deadline = DefaultDeadline
+	}
+	if o.MaxMessage == 0 {
+		o.MaxMessage = DefaultMaxMessage
+	}
+	if o.Gate == nil {
+		o.Gate = processGate
+	}
+	if o.Idle == 0 {
+		o.Idle = DefaultIdle
+	}
+	if o.PerformDeadline == 0 {
+		o.PerformDeadline = DefaultPerformDeadline
+	}
+	if o.Logs == nil {
+		o.Logs = NewLogs(DefaultLogPerSec)
+	}
+}
+
+// ErrClosed is the error of every call to a module after Close.
+var ErrClosed = errors.New("module is closed")
+
+// Module is a loaded plugin. Its methods may be called concurrently.
+type Module struct {
+	options  Options
+	limit    uint32 // pages of every instance's memory
+	minimum  uint32 // pages that the module declares
+	globals  []string
+	manifest []byte // the section, as delivered
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+	code     *code // nil where this process compiles the module
+
+	precompiled bool
+
+	base      *image                // after _initialize
+	image     atomic.Pointer[image] // what syncs start from
+	configure sync.Mutex
+
+	pool  pool
+	turns *Gate // which of the module's own guests may wait for a place of Options.Gate
+}
+
+// Check tells what is wrong with a module, as far as that can be told without compiling it.
+func Check(wasm []byte, options Options) error {
+	options.setDefaults()
+	parsed, err := rewrite.Parse(wasm)
+	if err == nil {
+		err = checkABI(parsed, &options)
+	}
+	if err != nil {
+		return fmt.Errorf("plugin %q: %w", options.Name, err)
+	}
+	return nil
+}
+
+// Load checks, rewrites and compiles a module, and starts its first instance. Its errors say what is wrong with the module and what to do.
+func Load(ctx context.Context, wasm []byte, options Options) (*Module, error) {
+	options.setDefaults()
+	m, err := load(ctx, wasm, options)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %q: %w", options.Name, err)
+	}
+	return m, nil
+}
+
+func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err error) {
+	if options.MemoryLimit < pageSize || options.MemoryLimit > MaxMemoryLimit {
+		return nil, fmt.Errorf("memory limit of %d bytes: must be between %s and %s", options.MemoryLimit, sizeText(pageSize), sizeText(MaxMemoryLimit))
+	}
+	parsed, err := rewrite.Parse(wasm)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkABI(parsed, &options); err != nil {
+		return nil, err
+	}
+	m := &Module{
+		options: options,
+		limit:   pagesOf(options.MemoryLimit, parsed),
+		minimum: parsed.MemoryMin,
+		globals: parsed.MutableGlobals, manifest: parsed.Manifest,
+		turns: NewGate(cap(options.Gate.places)),
+	}
+	m.pool.init(options.Idle)
+	config := runtimeConfig(options.Interpreter, m.limit)
+	if !options.Interpreter && (options.Untrusted || options.Code != nil) {
+		if m.code, err = newCode(options.Code); err != nil {
+			return nil, err
+		}
+		defer m.code.removeFolder()
+		config = config.WithCompilationCache(m.code.CompilationCache)
+	}
+	switch {
+	case options.Untrusted:
+		err = m.compileInChild(ctx, wasm)
+	case options.Code == nil:
+		err = validate(ctx, parsed.Delivered(), m.limit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made, err := rewritten(wasm, parsed, m.limit, options.Code)
+	if err != nil {
+		return nil, err
+	}
+	m.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	defer func() {
+		if err != nil {
+			_ = m.free(context.WithoutCancel(ctx))
+		}
+	}()
+	if err := m.defineImports(ctx, parsed); err != nil {
+		return nil, err
+	}
+	given := 0
+	if m.code != nil {
+		given = m.code.entries()
+	}
+	if m.compiled, err = compile(ctx, m.runtime, made); err != nil {
+		return nil, err
+	}
+	m.precompiled = given > 0 && m.code.entries() == given // wazero adds what it compiles itself
+	return m, m.start(ctx)
+}
+
+// start runs _initialize in a first instance, and keeps its image.
+func (m *Module) start(ctx context.Context) error {
+	i, err := m.instantiate(ctx)
+	if err != nil {
+		return err
+	}
+	if initialize := i.module.ExportedFunction(exportInitialize); initialize != nil {
+		i.call = m.outsideSync(exportInitialize)
+		err := i.begin(ctx)
+		if err == nil {
+			err = initialize.CallWithStack(i, i.stack[:])
+		}
+		if err = i.end(err); err != nil {
+			i.close()
+			return err
+		}
+	}
+	m.base = i.takeImage()
+	m.image.Store(m.base)
+	i.close()
+	return nil
+}
+
+// Precompiled tells whether this process took native code that was there, and didn't compile the module itself.
+func (m *Module) Precompiled() bool { return m.precompiled }
+
+// Close waits for the calls in flight and frees everything.
+func (m *Module) Close(ctx context.Context) error {
+	if !m.pool.close() {
+		return nil
+	}
+	return m.free(ctx)
+}
+
+func (m *Module) free(ctx context.Context) error {
+	err := m.runtime.Close(ctx)
+	if m.code != nil {
+		err = errors.Join(err, m.code.Close(ctx)) // it has the native code; the runtime only where it made it
+	}
+	return err
+}
+
+// sizeText writes a number of bytes for people.
+func sizeText(n int64) string {
+	switch {
+	case n >= 1<<30 && n%(1<<30) == 0:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 1<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}

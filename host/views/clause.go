@@ -1,0 +1,145 @@
+package views
+
+import (
+	"slices"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+)
+
+// clause is one disjunct of a view's conditions.
+type clause struct {
+	conj      *conj
+	joins     []*join // in the order of the composite
+	selectors []*join
+	refs      []int // the earlier views that it names
+	index     string
+	list      bool // all objects: neither constants nor joins
+	byName    bool // the joins are the object's own namespace and name
+
+	// The walk back.
+	direct      *conj // gives whole keys
+	filter      *conj // gives parts of keys, that those which the links lead to must have
+	directJoins []*join
+	links       []*link
+}
+
+// link is the walk back to one earlier view.
+type link struct {
+	view     int
+	near     *conj // on the clause's view, restricted to the joins with the earlier one
+	far      *conj // on the earlier view
+	selector *join
+	rest     []*join // further selectors on the same view
+	index    string
+	byName   bool
+}
+
+func (p *Plan) clause(v *view, d *conj) *clause {
+	c := &clause{conj: d, joins: d.flat(), index: d.String()}
+	for _, j := range d.joins {
+		if j.selected {
+			c.selectors = append(c.selectors, j)
+		}
+	}
+	c.list = c.index == ""
+	c.byName = !v.plan.any() && byName(d, c.joins, v.plan.resource.Namespaced)
+	var fields []string
+	for _, j := range slices.Concat(c.joins, c.selectors) {
+		if j.view != abi.FromKey {
+			if !slices.Contains(c.refs, j.view) {
+				c.refs = append(c.refs, j.view)
+			}
+			continue
+		}
+		fields = append(fields, j.viewPath.text)
+	}
+	slices.Sort(c.refs)
+	if v.isKey(p) && p.ObjectKeys() {
+		return c // the walk back ends here
+	}
+	links := slices.Clone(c.refs)
+	fold := false
+	if len(fields) > 0 {
+		named := !p.ObjectKeys() || slices.Contains(fields, "name") && (slices.Contains(fields, "namespace") || !p.keyView().plan.resource.Namespaced)
+		usesKey := p.ObjectKeys() && slices.Contains(c.refs, int(p.key.View))
+		if fold = !named || usesKey; !fold {
+			c.direct = d.restrict(func(j *join) bool { return j.view == abi.FromKey })
+			c.directJoins = c.direct.flat()
+		} else if len(c.refs) > 0 && !usesKey {
+			// The other views lead to the keys; the key's object needn't exist, so it is no link.
+			fold = false
+			c.filter = d.restrict(func(j *join) bool { return j.view == abi.FromKey })
+			c.directJoins = c.filter.flat()
+		} else if !usesKey {
+			links = append(links, int(p.key.View))
+		}
+	}
+	for _, e := range links {
+		ours := func(j *join) bool {
+			return j.view == e || fold && j.view == abi.FromKey && e == int(p.key.View)
+		}
+		l := &link{view: e, near: d.restrict(ours), far: &conj{}}
+		for _, j := range l.near.flat() {
+			l.far.joins = append(l.far.joins, &join{source: p.farSource(e, j)})
+		}
+		for _, j := range c.selectors {
+			if j.view != e {
+				continue
+			}
+			if l.selector == nil {
+				l.selector = j
+			} else {
+				l.rest = append(l.rest, j)
+			}
+		}
+		l.index = l.far.String()
+		if l.selector != nil {
+			l.index += " ~ " + l.selector.viewPath.text
+		}
+		l.byName = l.selector == nil && !p.views[e].plan.any() && byName(l.far, l.far.joins, p.views[e].plan.resource.Namespaced)
+		c.links = append(c.links, l)
+	}
+	return c
+}
+
+// farSource is where the earlier view's objects have the value that the join compares with.
+func (p *Plan) farSource(e int, j *join) source {
+	if j.view != abi.FromKey {
+		return j.viewPath
+	}
+	s, err := newSource(p.views[e].plan.resource.Message, "", "metadata."+j.viewPath.text)
+	if err != nil {
+		panic(err) // every object has a name and a namespace
+	}
+	return s
+}
+
+// byName tells that the composite is an object's own namespace and name, for which the store itself is the index.
+func byName(c *conj, joins []*join, namespaced bool) bool {
+	if len(c.some) > 0 {
+		return false
+	}
+	metas := ""
+	for _, j := range joins {
+		metas += string(j.meta)
+	}
+	if !namespaced {
+		return metas == "n"
+	}
+	return metas == "ns" || metas == "sn"
+}
+
+func (c *conj) indexer() func(*cache.Object) []string {
+	return func(o *cache.Object) []string { return c.tuples(whole(o), []string{""}) }
+}
+
+func (l *link) indexer() func(*cache.Object) []string {
+	return func(o *cache.Object) []string {
+		tuples := l.far.tuples(whole(o), []string{""})
+		if l.selector == nil || len(tuples) == 0 {
+			return tuples
+		}
+		return product(tuples, selectorTokens(l.selector.viewPath.path, o.Raw))
+	}
+}

@@ -1,0 +1,213 @@
+package views
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+)
+
+// evaluation evaluates the views of a key, each at most once, earlier ones as they are needed.
+type evaluation struct {
+	plan  *Plan
+	world World
+	key   abi.KeyRef
+	views []evaluated
+	picks []*cache.Object // the earlier objects of the combination being looked up
+	buf   [][]byte
+}
+
+type evaluated struct {
+	rows    []*cache.Object
+	done    bool
+	guarded bool
+}
+
+// begin makes the evaluation one of the key, keeping its buffers.
+func (x *evaluation) begin(p *Plan, w World, key abi.KeyRef) {
+	x.plan, x.world, x.key = p, w, key
+	if len(x.views) != len(p.views) {
+		x.views = make([]evaluated, len(p.views))
+		x.picks = make([]*cache.Object, len(p.views))
+	}
+	for i := range x.views {
+		clear(x.views[i].rows)
+		x.views[i] = evaluated{rows: x.views[i].rows[:0]}
+	}
+}
+
+// rows gives a view's objects in the order of their names.
+func (x *evaluation) rows(i int) []*cache.Object {
+	e := &x.views[i]
+	if e.done {
+		return e.rows
+	}
+	e.done = true
+	v := x.plan.views[i]
+	if !x.guardHolds(v) {
+		e.guarded = true
+		return nil
+	}
+	e.rows = x.select_(v, e.rows)
+	return e.rows
+}
+
+// select_ appends the objects that satisfy the view's conditions.
+func (x *evaluation) select_(v *view, dst []*cache.Object) []*cache.Object {
+	store := x.world.Store(v.Resource)
+	if v.isKey(x.plan) && x.plan.ObjectKeys() {
+		if v.plan.any() {
+			r, ok := abi.ParseResource(x.key.Resource)
+			if !ok {
+				return dst
+			}
+			if store = x.world.Store(r); store == nil {
+				return dst // it isn't served any more
+			}
+		}
+		if o := store.Get(x.key.Namespace, x.key.Name); o != nil && slices.ContainsFunc(v.clauses, func(c *clause) bool { return c.conj.holds(whole(o)) }) {
+			dst = append(dst, o)
+		}
+		return dst
+	}
+	return sorted(x.matching(v, dst))
+}
+
+// matching appends the objects that satisfy the conditions of a view that isn't the key's, in any order, some perhaps twice.
+func (x *evaluation) matching(v *view, dst []*cache.Object) []*cache.Object {
+	store := x.world.Store(v.Resource)
+	for _, c := range v.clauses {
+		for _, e := range c.refs {
+			x.rows(e) // evaluating one in the midst of a combination would change what is picked
+		}
+		dst = x.combine(store, c, 0, dst)
+	}
+	return dst
+}
+
+// sorted puts objects in the order of their names, each once.
+func sorted(rows []*cache.Object) []*cache.Object {
+	slices.SortFunc(rows, compareObjects)
+	return slices.CompactFunc(rows, func(a, b *cache.Object) bool { return compareObjects(a, b) == 0 })
+}
+
+func compareNames(a, b *cache.Object) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// compareObjects compares objects of several resources too.
+func compareObjects(a, b *cache.Object) int {
+	if c := compareNames(a, b); c != 0 || a.Resource == b.Resource {
+		return c
+	}
+	return strings.Compare(a.Resource.ID(), b.Resource.ID())
+}
+
+func (x *evaluation) guardHolds(v *view) bool {
+	if v.guard == nil {
+		return true
+	}
+	return slices.ContainsFunc(v.guard, func(terms []term) bool {
+		return !slices.ContainsFunc(terms, func(t term) bool { return !x.termHolds(t) })
+	})
+}
+
+func (x *evaluation) termHolds(t term) bool {
+	rows := x.rows(t.view)
+	if t.empty {
+		return len(rows) == 0
+	}
+	return slices.ContainsFunc(rows, func(o *cache.Object) bool { return t.conj.holds(whole(o)) })
+}
+
+// combine looks the clause up for each combination of objects of the earlier views that it names, from the n-th on.
+func (x *evaluation) combine(store Store, c *clause, n int, dst []*cache.Object) []*cache.Object {
+	if n < len(c.refs) {
+		for _, o := range x.rows(c.refs[n]) {
+			x.picks[c.refs[n]] = o
+			dst = x.combine(store, c, n+1, dst)
+		}
+		return dst
+	}
+	if c.list {
+		return x.keep(c, store.List(), dst)
+	}
+	if c.byName {
+		return x.lookupNames(store, c, dst)
+	}
+	composites := []string{""}
+	for _, j := range c.joins {
+		if composites = product(composites, x.wanted(x.buf[:0], j)); len(composites) == 0 {
+			return dst
+		}
+	}
+	for _, s := range composites {
+		dst = x.keep(c, store.ByIndex(c.index, s), dst)
+	}
+	return dst
+}
+
+// wanted gives the values that the join's own side must have one of.
+func (x *evaluation) wanted(dst [][]byte, j *join) [][]byte {
+	if j.view == abi.FromKey {
+		if s := fromKey(x.key, j.viewPath.text); s != "" {
+			dst = append(dst, []byte(s))
+		}
+		return dst
+	}
+	return j.viewPath.values(dst, whole(x.picks[j.view]))
+}
+
+func (x *evaluation) lookupNames(store Store, c *clause, dst []*cache.Object) []*cache.Object {
+	names, namespaces := [][]byte(nil), [][]byte{nil}
+	for _, j := range c.joins {
+		if j.meta == 's' {
+			namespaces = x.wanted(nil, j)
+		} else {
+			names = x.wanted(nil, j)
+		}
+	}
+	for _, ns := range namespaces {
+		for _, n := range names {
+			if o := store.Get(string(ns), string(n)); o != nil && c.conj.holds(whole(o)) {
+				dst = x.keep(c, []*cache.Object{o}, dst)
+			}
+		}
+	}
+	return dst
+}
+
+// keep appends the objects that the clause's selectors match.
+func (x *evaluation) keep(c *clause, found, dst []*cache.Object) []*cache.Object {
+	if len(c.selectors) == 0 {
+		return append(dst, found...)
+	}
+	if len(found) == 0 {
+		return dst
+	}
+	var room [2]selectors
+	var texts [2][]byte
+	wanted, needed := room[:0], texts[:0]
+	for i, j := range c.selectors {
+		wanted = append(wanted, selectorsAt(j.viewPath.path, x.picks[j.view].Raw))
+		needed = append(needed, wanted[i].needed())
+	}
+next:
+	for _, o := range found {
+		for i, j := range c.selectors {
+			if !bytes.Contains(o.Raw, needed[i]) {
+				continue next
+			}
+			labels, err := j.path.Raw(x.buf[:0], o.Raw)
+			if err != nil || !wanted[i].match(labels) {
+				continue next
+			}
+			x.buf = labels[:0]
+		}
+		dst = append(dst, o)
+	}
+	return dst
+}

@@ -1,0 +1,218 @@
+package views
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+)
+
+func TestCompileRefuses(t *testing.T) {
+	view := func(v abi.View) abi.Controller {
+		v.Name, v.Resource = "pods", pods
+		return abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets}, v}}
+	}
+	where := func(c abi.Condition) abi.Controller { return view(abi.View{Where: &c}) }
+	for _, x := range []struct {
+		name string
+		c    abi.Controller
+		want string
+	}{
+		{"an unknown resource", abi.Controller{Name: "c", Views: []abi.View{{Name: "v", Resource: abi.Resource{Version: "v1", Name: "pod"}}}}, "v1/pod"},
+		{"an unknown field", view(abi.View{Fields: []string{"spec.nodename"}}), "nodeName"},
+		{"an unknown quiet path", view(abi.View{Quiet: []string{"status.fase"}}), "phase"},
+		{"an unknown kind of event", view(abi.View{QuietOn: []string{"deletion"}}), `"deletion"`},
+		{"a later view", where(joins("controller.uid", 1, "metadata.uid")), "not an earlier one"},
+		{"a wrong path in the earlier view", where(joins("controller.uid", 0, "metadata.uuid")), "view sets"},
+		{"no selector at the path", where(abi.Condition{Op: abi.OpSelected, View: 0, ViewPath: "spec.replicas"}), "neither a label selector"},
+		{"a negated join", where(abi.Condition{Op: abi.OpJoin, Not: true, Path: "metadata.name", ViewPath: "metadata.name"}), "negated"},
+		{"an empty constant", where(abi.Condition{Op: abi.OpIn, Path: "spec.nodeName", Values: []string{""}}), "not exists"},
+		{"an unknown op", where(abi.Condition{Op: "like", Path: "spec.nodeName"}), `"like"`},
+		{"two tests in one", where(abi.Condition{Op: abi.OpExists, Path: "spec.nodeName", Any: []abi.Condition{{}}}), "exactly one"},
+		{"a value of a key that is an object", where(joins("metadata.name", abi.FromKey, "value")), "the key is an object"},
+		{"a guard that joins", view(abi.View{Guard: &abi.Condition{Op: abi.OpJoin, Path: "metadata.name", ViewPath: "metadata.name"}}), "constants only"},
+		{"elements of a scalar", where(abi.Condition{Each: true, Path: "metadata.finalizers", Where: &abi.Condition{Op: abi.OpExists, Path: "x"}}), "no fields of its own"},
+		{"a part of a map that is quiet", view(abi.View{Fields: []string{"metadata.annotations"}, Quiet: []string{"metadata.annotations[x]"}}), "in place of the map"},
+		{"a key view that isn't there", abi.Controller{Name: "c", Key: abi.Key{View: 3}, Views: []abi.View{{Name: "sets", Resource: replicasets}}}, "no view 3"},
+		{"a lazy key view", abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets, Lazy: true}}}, "can't be lazy"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			_, err := Compile(&x.c)
+			if err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "controller c") {
+				t.Fatalf("error %v, want one with %q that names the controller", err, x.want)
+			}
+		})
+	}
+}
+
+func TestPlansShareIndexes(t *testing.T) {
+	one, two := shapes[0], shapes[0]
+	// The same conditions, written in another order.
+	two.Views = slices.Clone(two.Views)
+	w := *two.Views[1].Where
+	w.All = []abi.Condition{w.All[1], w.All[0]}
+	two.Views[1].Where = &w
+	var names [][]string
+	for _, c := range []*abi.Controller{&one, &two} {
+		p, err := Compile(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, n := range p.Needs() {
+			all = append(all, slices.Sorted(maps.Keys(n.Indexers))...)
+		}
+		names = append(names, all)
+	}
+	if len(names[0]) == 0 || !slices.Equal(names[0], names[1]) {
+		t.Fatalf("indexes differ:\n%q\n%q", names[0], names[1])
+	}
+}
+
+func TestUnjoinedViewsAreWarnedOf(t *testing.T) {
+	c := abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets}, {Name: "nodes", Resource: nodesR}}}
+	p, err := Compile(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "nodes") {
+		t.Fatalf("warnings %q", p.Warnings)
+	}
+	c.Views[1].Quiet = []string{"*"}
+	if p, err = Compile(&c); err != nil || len(p.Warnings) != 0 {
+		t.Fatalf("warnings %q, error %v of a quiet view", p.Warnings, err)
+	}
+}
+
+// setup compiles a controller and makes its world.
+func setup(t *testing.T, c abi.Controller) (*Plan, *world) {
+	t.Helper()
+	p, err := Compile(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWorld(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, w
+}
+
+func wakes(p *Plan, w *world, e cache.Event, own func(*cache.Object) bool) map[abi.KeyRef]time.Duration {
+	all := map[abi.KeyRef]time.Duration{}
+	p.Wakes(w, e, own, func(k abi.KeyRef, d time.Duration) { all[k] = d })
+	return all
+}
+
+func service(name string, selector map[string]string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: types.UID(name)}, Spec: corev1.ServiceSpec{Selector: selector}}
+}
+
+func TestKindsOfEventsThatAreQuiet(t *testing.T) {
+	p, w := setup(t, shapes[2]) // endpoints: only the deletion of one wakes, and those found at start
+	key := abi.KeyRef{Namespace: "x", Name: "a"}
+	old := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "1"}}
+	add, _ := w.apply(endpoints, "x", "a", old)
+	if got := wakes(p, w, add, nil); len(got) != 0 {
+		t.Errorf("an add wakes %v", got)
+	}
+	add.Initial = true
+	if got := wakes(p, w, add, nil); len(got) != 1 {
+		t.Errorf("one found at start, whose service is absent, wakes %v, want its key", got)
+	}
+	var keys []abi.KeyRef
+	p.Keys(w, func(k abi.KeyRef) { keys = append(keys, k) })
+	if !slices.Equal(keys, []abi.KeyRef{key}) {
+		t.Errorf("keys at start are %v", keys)
+	}
+	changed := old.DeepCopy()
+	changed.Subsets = []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "1.1.1.1"}}}}
+	update, _ := w.apply(endpoints, "x", "a", changed)
+	if got := wakes(p, w, update, nil); len(got) != 0 {
+		t.Errorf("an update wakes %v", got)
+	}
+	gone, _ := w.apply(endpoints, "x", "a", nil)
+	if _, ok := wakes(p, w, gone, nil)[key]; !ok {
+		t.Error("a delete doesn't wake")
+	}
+}
+
+func TestOwnWritesAreQuietButTheirDeletion(t *testing.T) {
+	p, w := setup(t, shapes[3]) // endpointslice
+	slice := sliceOf("s", "a")
+	add, _ := w.apply(slicesR, "x", "s", slice)
+	own := func(o *cache.Object) bool { return o == add.New }
+	if got := wakes(p, w, add, own); len(got) != 0 {
+		t.Errorf("an echo wakes %v", got)
+	}
+	if p.Echoes(add) {
+		t.Error("an add that was its own would wake")
+	}
+	if got := wakes(p, w, add, func(*cache.Object) bool { return false }); len(got) != 1 {
+		t.Errorf("somebody else's write wakes %v", got)
+	}
+	gone, _ := w.apply(slicesR, "x", "s", nil)
+	if got := wakes(p, w, gone, own); len(got) != 1 {
+		t.Errorf("the deletion of what was written wakes %v", got)
+	}
+	if !p.Echoes(gone) {
+		t.Error("the deletion of what was written would not wake")
+	}
+	other := sliceOf("s", "b")
+	w.apply(slicesR, "x", "s", slice)
+	moved, _ := w.apply(slicesR, "x", "s", other)
+	if got := len(wakes(p, w, moved, func(*cache.Object) bool { return true })) > 0; p.Echoes(moved) != got {
+		t.Errorf("an echo that takes a slice to another service wakes: %v, but it is said to: %v", got, !got)
+	}
+	if pod, _ := w.apply(pods, "x", "p", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"}}); !p.Echoes(pod) {
+		t.Error("a pod is loud whoever has written it")
+	}
+}
+
+func TestBatchesDelayTheirViewAlone(t *testing.T) {
+	p, w := setup(t, shapes[2])
+	added, _ := w.apply(services, "x", "a", service("a", map[string]string{"app": "p"}))
+	key := abi.KeyRef{Namespace: "x", Name: "a"}
+	if d, ok := wakes(p, w, added, nil)[key]; !ok || d != 0 {
+		t.Errorf("the service wakes after %v (%v)", d, ok)
+	}
+	pod, _ := w.apply(pods, "x", "p", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p", Labels: map[string]string{"app": "p"}}})
+	if d, ok := wakes(p, w, pod, nil)[key]; !ok || d != time.Second {
+		t.Errorf("the pod wakes after %v (%v)", d, ok)
+	}
+}
+
+func TestSnapshotOverTheLimitNamesItsView(t *testing.T) {
+	c := abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets},
+		{Name: "heavy pods", Resource: pods, Fields: []string{"metadata.annotations"}, Where: all(inKeyNamespace())}}}
+	p, w := setup(t, c)
+	w.apply(replicasets, "x", "a", &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "a"}})
+	big := map[string]string{"note": strings.Repeat("x", 1<<20)}
+	for _, n := range []string{"a", "b", "c", "d"} {
+		for _, m := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"} {
+			w.apply(pods, "x", n+m, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: n + m, UID: types.UID(n + m), Annotations: big}})
+		}
+	}
+	var s Snapshot
+	err := p.Snapshot(w, abi.KeyRef{Namespace: "x", Name: "a"}, &s)
+	if err == nil || !strings.Contains(err.Error(), "heavy pods") || !strings.Contains(err.Error(), "68 objects") {
+		t.Fatalf("error %v", err)
+	}
+	if err := p.Snapshot(w, abi.KeyRef{Namespace: "y", Name: "a"}, &s); err != nil {
+		t.Fatalf("another key: %v", err)
+	}
+}
+
+func sliceOf(name, of string) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: types.UID(name), Labels: map[string]string{"kubernetes.io/service-name": of}}}
+}

@@ -1,0 +1,98 @@
+package daemonset
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/sdk"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/decimal"
+)
+
+// How long a node's failed pod waits: flowcontrol.NewBackOff(1 s, 15 min).
+const (
+	backoffMin = time.Second
+	backoffMax = 15 * time.Minute
+)
+
+// backoff is when the failed pods of nodes may be replaced again. Another generation of the DaemonSet begins anew. It is kept as text: the generation in the first line, then
+// in each a node, its delay and the time of its last replacement, both in nanoseconds.
+type backoff struct {
+	generation int64
+	nodes      []delayed
+	changed    bool
+}
+
+type delayed struct {
+	node        string
+	delay, last int64
+}
+
+// loadBackoff gives what the last sync kept, without the nodes where there has been no failure for twice the longest delay.
+func loadBackoff(c *sdk.Call, generation int64) backoff {
+	b := backoff{generation: generation}
+	first, rest, _ := strings.Cut(string(c.State()), "\n")
+	if first == "" {
+		return b
+	}
+	if n, ok := decimal.Parse(first); !ok || n != generation {
+		b.changed = true
+		return b
+	}
+	for rest != "" {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		node, times, _ := strings.Cut(line, " ")
+		delay, last, _ := strings.Cut(times, " ")
+		x := delayed{node: node}
+		var ok, also bool
+		x.delay, ok = decimal.Parse(delay)
+		x.last, also = decimal.Parse(last)
+		if !ok || !also || c.Now().UnixNano()-x.last > int64(2*backoffMax) {
+			b.changed = true
+			continue
+		}
+		b.nodes = append(b.nodes, x)
+	}
+	return b
+}
+
+// next is how long the node's failed pod has to wait. If it hasn't, the next one will: twice as long.
+func (b *backoff) next(node string, now metav1.Time) time.Duration {
+	var x *delayed
+	for i := range b.nodes {
+		if b.nodes[i].node == node {
+			x = &b.nodes[i]
+		}
+	}
+	if x == nil {
+		b.nodes = append(b.nodes, delayed{node: node})
+		x = &b.nodes[len(b.nodes)-1]
+	}
+	if wait := x.delay - (now.UnixNano() - x.last); x.delay > 0 && wait > 0 {
+		return time.Duration(wait)
+	}
+	x.delay = min(max(2*x.delay, int64(backoffMin)), int64(backoffMax))
+	x.last = now.UnixNano()
+	b.changed = true
+	return 0
+}
+
+// save keeps it for the next sync.
+func (b *backoff) save(c *sdk.Call) {
+	if !b.changed {
+		return
+	}
+	if len(b.nodes) == 0 {
+		c.SetState(nil)
+		return
+	}
+	text := append(strconv.AppendInt(nil, b.generation, 10), '\n')
+	for _, x := range b.nodes {
+		text = append(append(text, x.node...), ' ')
+		text = append(strconv.AppendInt(text, x.delay, 10), ' ')
+		text = append(strconv.AppendInt(text, x.last, 10), '\n')
+	}
+	c.SetState(text)
+}

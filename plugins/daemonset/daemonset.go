@@ -1,0 +1,235 @@
+// Package daemonset runs a pod of a template on each node that a DaemonSet wants.
+package daemonset
+
+import (
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	"github.com/windlass-dev/windlass/sdk/labels"
+	"github.com/windlass-dev/windlass/sdk/owner"
+	"github.com/windlass-dev/windlass/sdk/pod"
+	"github.com/windlass-dev/windlass/sdk/scheduling"
+)
+
+const (
+	hashLabel       = appsv1.DefaultDaemonSetUniqueLabelKey
+	generationLabel = "pod-template-generation"
+)
+
+var (
+	sets = sdk.Key(appsv1.DaemonSets).
+		Fields("metadata.annotations", "metadata.generation", "metadata.deletionTimestamp", "spec", "status").
+		QuietOn(abi.QuietOwn) // a status that says what it should
+	revisions = sdk.Select(appsv1.ControllerRevisions, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
+			Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences", "data", "revision").
+			QuietOn(abi.QuietOwn)
+	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
+		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
+			"spec.nodeName", "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.matchFields",
+			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
+	// nodes wake nobody here: the other controller looks first whether the node is any of a DaemonSet's business.
+	nodes = sdk.Select(scheduling.Nodes).Fields(scheduling.NodeFields...).Quiet()
+)
+
+// pace is short beside what a write takes effect in, and long enough for the status to tell of many pods at once.
+const pace = 50 * time.Millisecond
+
+// Plugin is the daemonset module (pkg/controller/daemon).
+var Plugin = &sdk.Plugin{
+	Name:        "daemonset",
+	Version:     "1.0.0",
+	Description: "Runs a pod of a template on each node that a DaemonSet wants.",
+	Metrics:     []*sdk.Metric{sdk.Stale("daemonset_controller_stale_sync_skips_total", "Total number of DaemonSet syncs skipped due to a stale watch cache.")},
+	Controllers: []*sdk.Controller{{
+		Name:           "daemonset-controller",
+		Alias:          "daemonset",
+		Queue:          "daemonset",
+		ServiceAccount: "daemon-set-controller",
+		EventSource:    "daemonset-controller",
+		Reads:          sdk.Views{sets, revisions, pods, nodes},
+		Writes: sdk.Writes{corev1.Pods.Verbs("create", "delete", "patch"), appsv1.ControllerRevisions.Verbs("get", "create", "update", "patch", "delete"),
+			appsv1.DaemonSets.Verbs("get"), appsv1.DaemonSets.Sub("status", "update"), appsv1.DaemonSets.Sub("finalizers", "update")},
+		Workers: 2,
+		Pace:    pace,
+		State:   true,
+		Sync:    sync,
+	}, {
+		Name:           "daemonset-node-updates",
+		PartOf:         "daemonset-controller",
+		Queue:          "daemonset-node-updates",
+		ServiceAccount: "daemon-set-controller",
+		Reads:          sdk.Views{updatedNodes, allSets, podsOnNode},
+		Workers:        2,
+		Sync:           syncNode,
+	}},
+}
+
+// daemon is one sync of a DaemonSet.
+type daemon struct {
+	c          *sdk.Call
+	ds         *appsv1.DaemonSet
+	hash       string                       // of the template's revision
+	generation string                       // the template's, before there were revisions
+	old        []*appsv1.ControllerRevision // of former templates
+	spec       corev1.PodSpec               // the template's, with the tolerations of daemon pods
+	pods       []*corev1.Pod                // those that are the DaemonSet's
+	places     []place                      // all nodes in the order of their names, then those that are gone
+	backoff    backoff                      // of the nodes whose pods fail
+}
+
+func sync(c *sdk.Call) error {
+	ds, ok := sets.Get(c)
+	if !ok {
+		return nil
+	}
+	if s := ds.Spec.Selector; s != nil && len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
+		c.Event(ds, corev1.EventTypeWarning, "SelectingAll", "This daemon set is selecting all pods. A non-empty selector is required.")
+		return nil
+	}
+	if ds.Deleting() {
+		return nil // what the garbage collector has left of its pods and revisions says nothing
+	}
+	d := &daemon{c: c, ds: ds, generation: generation(ds)}
+	if err := d.findRevision(); err != nil {
+		return sdk.Errors("failed to construct revisions of DaemonSet: ", err.Error())
+	}
+	if err := d.placePods(); err != nil {
+		return err
+	}
+	err := d.proceed()
+	d.writeStatus()
+	return err
+}
+
+// proceed takes the DaemonSet's pods one step nearer to what they should be. It is done at once, because events tell of each.
+func (d *daemon) proceed() error {
+	d.backoff = loadBackoff(d.c, d.ds.Status.ObservedGeneration)
+	create, remove := d.manage()
+	d.backoff.save(d.c)
+	settled, err := d.write(create, remove)
+	if err != nil {
+		return err
+	}
+	if settled && d.ds.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+		// In the same sync, else the nodes whose pods are slow to end would hold up all others.
+		if create, remove, err = d.roll(); err != nil {
+			return err
+		}
+		if _, err = d.write(create, remove); err != nil {
+			return err
+		}
+	}
+	d.cleanUp()
+	return nil
+}
+
+// burst is how many pods one sync creates, and deletes, at most; the pods' own events bring the next sync.
+const burst = 250
+
+// write creates pods on nodes and deletes others, whether or not creating works. It tells whether the places show all that it did: they get the pods that were created, and keep those that were deleted.
+func (d *daemon) write(create []*place, remove []*corev1.Pod) (settled bool, failure error) {
+	settled = len(remove) == 0
+	if n := min(len(create), burst); n > 0 {
+		pods := make([]*corev1.Pod, n)
+		for i := range pods {
+			pods[i] = d.newPod(create[i].name)
+		}
+		var created int
+		created, _, failure = pod.CreateCounted(d.c, d.ds, pods)
+		if created == n {
+			d.place(create[:n])
+		} else {
+			settled = false // the next sync sees which are there
+		}
+	}
+	if n := min(len(remove), burst); n > 0 {
+		if err := pod.Delete(d.c, d.ds, remove[:n]); failure == nil {
+			failure = err
+		}
+	}
+	return settled, failure
+}
+
+// place puts what is known of a pod that has just been created where one was.
+func (d *daemon) place(at []*place) {
+	p := &corev1.Pod{}
+	p.Labels, p.CreationTimestamp = d.newLabels(), d.c.Now()
+	for _, x := range at {
+		x.pods = append(x.pods, p)
+	}
+}
+
+// claim gives the DaemonSet's pods.
+func (d *daemon) claim() (err error) {
+	if d.pods == nil {
+		d.pods, err = owner.Claim(d.c, d.ds, pods.List(d.c), func(p *corev1.Pod) bool { return labels.Selects(d.ds.Spec.Selector, p.Labels) })
+	}
+	return err
+}
+
+// writeStatus writes the status of the pods that the sync found and created, whatever became of its writes.
+func (d *daemon) writeStatus() {
+	s := d.status()
+	if was := &d.ds.Status; !same(&s, was) || was.ObservedGeneration < d.ds.Generation {
+		x := sdk.Copy(d.ds)
+		x.Status = s
+		d.c.Add(sdk.UpdateStatus(x, sdk.Always()))
+	}
+	if d.ds.Spec.MinReadySeconds == 0 {
+		return
+	}
+	// A pod becomes available without an event.
+	if wait := pod.NextAvailabilityCheck(d.pods, d.ds.Spec.MinReadySeconds, d.c.Now()); wait > 0 {
+		d.c.After(wait)
+	} else if s.NumberReady != s.NumberAvailable {
+		d.c.After(time.Duration(d.ds.Spec.MinReadySeconds) * time.Second)
+	}
+}
+
+// status is what the nodes and the pods on them amount to.
+func (d *daemon) status() appsv1.DaemonSetStatus {
+	s := d.ds.Status // with what of it nobody here knows
+	s.ObservedGeneration = d.ds.Generation
+	s.DesiredNumberScheduled, s.CurrentNumberScheduled, s.NumberMisscheduled = 0, 0, 0
+	s.NumberReady, s.UpdatedNumberScheduled, s.NumberAvailable = 0, 0, 0
+	for i := range d.places {
+		at := &d.places[i]
+		switch {
+		case at.gone:
+		case !at.run && len(at.pods) > 0:
+			s.NumberMisscheduled++
+		case at.run:
+			s.DesiredNumberScheduled++
+			if len(at.pods) == 0 {
+				continue
+			}
+			s.CurrentNumberScheduled++
+			p := slices.MinFunc(at.pods, byAge)
+			if pod.Ready(p) {
+				s.NumberReady++
+			}
+			if d.available(p) {
+				s.NumberAvailable++
+			}
+			if d.updated(p) {
+				s.UpdatedNumberScheduled++
+			}
+		}
+	}
+	s.NumberUnavailable = s.DesiredNumberScheduled - s.NumberAvailable
+	return s
+}
+
+func same(a, b *appsv1.DaemonSetStatus) bool {
+	return a.DesiredNumberScheduled == b.DesiredNumberScheduled && a.CurrentNumberScheduled == b.CurrentNumberScheduled && a.NumberMisscheduled == b.NumberMisscheduled &&
+		a.NumberReady == b.NumberReady && a.UpdatedNumberScheduled == b.UpdatedNumberScheduled &&
+		a.NumberAvailable == b.NumberAvailable && a.NumberUnavailable == b.NumberUnavailable
+}
+
+func (d *daemon) available(p *corev1.Pod) bool {
+	return pod.Available(p, d.ds.Spec.MinReadySeconds, d.c.Now())
+}

@@ -1,0 +1,47 @@
+package daemonset
+
+import (
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/resource"
+	"github.com/windlass-dev/windlass/sdk/scheduling"
+)
+
+var (
+	updatedNodes = sdk.Key(scheduling.Nodes).Fields(scheduling.NodeFields...).
+			QuietOn(abi.QuietDelete) // its pods follow it
+	allSets = sdk.Select(appsv1.DaemonSets).Quiet().
+		Fields("spec.template.spec.nodeName", "spec.template.spec.nodeSelector", "spec.template.spec.hostNetwork", "spec.template.spec.tolerations",
+			"spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", "status.numberMisscheduled")
+	podsOnNode = sdk.Select(resource.MetadataOf("", "v1", "pods"), sdk.Join("spec.nodeName", updatedNodes, "metadata.name")).Quiet().
+			Fields("metadata.ownerReferences.uid", "metadata.ownerReferences.controller")
+)
+
+// syncNode wakes the DaemonSets that a new node, or a node with other labels or taints, concerns. So a node's change is no sync of every DaemonSet, with all its nodes and pods.
+func syncNode(c *sdk.Call) error {
+	n, ok := updatedNodes.Get(c)
+	if !ok {
+		return nil
+	}
+	there := podsOnNode.List(c)
+	for _, ds := range allSets.List(c) {
+		spec := ds.Spec.Template.Spec
+		spec.Tolerations = tolerations(&spec)
+		run, stay := wanted(&spec, n)
+		if scheduled := controls(ds, there); run && !scheduled || scheduled && (!stay || ds.Status.NumberMisscheduled > 0) {
+			c.Add(sdk.Wake(0, ds))
+		}
+	}
+	return nil
+}
+
+func controls(ds *appsv1.DaemonSet, pods []*resource.Metadata) bool {
+	for _, p := range pods {
+		if metav1.IsControlledBy(&p.ObjectMeta, &ds.ObjectMeta) {
+			return true
+		}
+	}
+	return false
+}

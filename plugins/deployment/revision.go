@@ -1,0 +1,222 @@
+package deployment
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/sdk"
+	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/decimal"
+	"github.com/windlass-dev/windlass/sdk/owner"
+	"github.com/windlass-dev/windlass/sdk/podtemplate"
+)
+
+// The annotations that a Deployment and its sets bear.
+const (
+	revisionAnnotation = "deployment.kubernetes.io/revision"
+	historyAnnotation  = "deployment.kubernetes.io/revision-history" // the revisions that a set has had before
+	desiredAnnotation  = "deployment.kubernetes.io/desired-replicas" // the Deployment's size when the set was last sized
+	maxAnnotation      = "deployment.kubernetes.io/max-replicas"     // and that with its surge
+)
+
+// historyMax is how long the list of a set's former revisions may become.
+const historyMax = 2000
+
+// reserved tells the annotations that a Deployment and its sets each have for themselves.
+func reserved(annotation string) bool {
+	switch annotation {
+	case revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, corev1.LastAppliedConfigAnnotation, appsv1.DeprecatedRollbackTo:
+		return true
+	}
+	return false
+}
+
+// revision is a set's revision; 0 where it has none, false where it can't be read.
+func revision(rs *appsv1.ReplicaSet) (int64, bool) {
+	text := rs.Annotations.Get(revisionAnnotation)
+	if text == "" {
+		return 0, !rs.Annotations.Has(revisionAnnotation)
+	}
+	return decimal.Parse(text)
+}
+
+// next is the revision of the new set: one more than any old one's.
+func (r *rollout) next() int64 {
+	last := int64(0)
+	for _, rs := range r.old {
+		if n, ok := revision(rs); ok {
+			last = max(last, n)
+		}
+	}
+	return last + 1
+}
+
+// syncRevision gives the new set, where there is one, its revision and what else it takes over from the Deployment, and the Deployment the new set's revision.
+func (r *rollout) syncRevision() error {
+	if r.new == nil {
+		return nil
+	}
+	rs := ownSet(r.new)
+	if r.annotate(rs) || rs.Spec.MinReadySeconds != r.d.Spec.MinReadySeconds {
+		rs.Spec.MinReadySeconds = r.d.Spec.MinReadySeconds
+		if err := r.c.Do(sdk.Update(rs)); err != nil {
+			return err
+		}
+		r.new = rs
+	}
+	r.setRevision(rs.Annotations.Get(revisionAnnotation))
+	if r.hasDeadline() && condition(r.d, appsv1.DeploymentProgressing) == nil {
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, foundSet, "Found new replica set "+quote(rs.Name))
+	}
+	return nil
+}
+
+// annotate gives a set the Deployment's annotations and the next revision, if that is higher than what it has; it tells whether anything has changed.
+func (r *rollout) annotate(rs *appsv1.ReplicaSet) bool {
+	changed := false
+	for _, a := range r.d.Annotations {
+		if v, ok := rs.Annotations.Lookup(a.Key); !reserved(a.Key) && (!ok || v != a.Value) {
+			rs.Annotations.Set(a.Key, a.Value)
+			changed = true
+		}
+	}
+	text, had := rs.Annotations.Lookup(revisionAnnotation)
+	before, ok := decimal.Parse(text)
+	if !ok && text != "" {
+		return false // someone else's: nothing of it is ours to change
+	}
+	if next := r.next(); before < next {
+		rs.Annotations.Set(revisionAnnotation, strconv.FormatInt(next, 10))
+		changed = true
+		if had {
+			rs.Annotations.Set(historyAnnotation, remember(rs.Annotations.Get(historyAnnotation), text))
+		}
+	}
+	return changed
+}
+
+// remember appends a revision to a set's history, from which the first fall out when it becomes too long.
+func remember(history, revision string) string {
+	for history != "" && len(history)+1+len(revision) > historyMax {
+		_, history, _ = strings.Cut(history, ",")
+	}
+	if history == "" {
+		return revision
+	}
+	return history + "," + revision
+}
+
+func (r *rollout) setRevision(revision string) {
+	if r.d.Annotations.Get(revisionAnnotation) != revision {
+		r.d.Annotations.Set(revisionAnnotation, revision)
+	}
+}
+
+// create makes the new set. The Deployment's conditions tell how that went.
+func (r *rollout) create() error {
+	rs := r.design()
+	n := size(rs)
+	switch err := r.c.Do(sdk.Create(rs)); {
+	case err == nil:
+		r.new = rs
+		if n > 0 {
+			r.event(corev1.EventTypeNormal, scaling, "Scaled up replica set "+rs.Name+" from 0 to "+itoa(n))
+		}
+		if r.hasDeadline() {
+			r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, createdSet, "Created new replica set "+quote(rs.Name))
+		}
+	case sdk.Failed(err, sdk.AlreadyExists):
+		live, getErr := sdk.Get(r.c, appsv1.ReplicaSets, rs.Namespace, rs.Name)
+		if getErr != nil {
+			return getErr
+		}
+		if !metav1.IsControlledBy(&live.ObjectMeta, &r.d.ObjectMeta) || !podtemplate.Equal(&live.Spec.Template, &r.d.Spec.Template) {
+			count := int32(1) // of collisions: the next attempt takes another hash
+			if r.d.Status.CollisionCount != nil {
+				count += *r.d.Status.CollisionCount
+			}
+			r.d.Status.CollisionCount = &count
+			r.write()
+			return err
+		}
+		r.new = live // the cache doesn't show it yet
+	case sdk.Failed(err, sdk.NamespaceTerminating):
+		return err
+	default:
+		message := "Failed to create new replica set " + quote(rs.Name) + ": " + err.Error()
+		r.event(corev1.EventTypeWarning, createFailed, message)
+		if r.hasDeadline() {
+			r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, createFailed, message)
+			r.write()
+		}
+		return err
+	}
+	r.setRevision(strconv.FormatInt(r.next(), 10))
+	return nil
+}
+
+// nameMax is how long a set's name may be.
+const nameMax = 253
+
+// design is the new set as it should be made.
+func (r *rollout) design() *appsv1.ReplicaSet {
+	d := r.d
+	hash := podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
+	rs := &appsv1.ReplicaSet{}
+	rs.Namespace, rs.Name = d.Namespace, d.Name[:min(len(d.Name), nameMax-1-len(hash))]+"-"+hash
+	rs.OwnerReferences = []metav1.OwnerReference{owner.Ref(d)}
+	rs.Spec.MinReadySeconds = d.Spec.MinReadySeconds
+	rs.Labels = with(d.Spec.Template.Labels, podtemplate.HashLabel, hash)
+	podtemplate.Relabel(&rs.Spec.Template, &d.Spec.Template, rs.Labels)
+	rs.Spec.Selector = &metav1.LabelSelector{}
+	if d.Spec.Selector != nil {
+		*rs.Spec.Selector = *d.Spec.Selector
+	}
+	rs.Spec.Selector.MatchLabels = with(rs.Spec.Selector.MatchLabels, podtemplate.HashLabel, hash)
+	n := int32(0)
+	rs.Spec.Replicas = &n
+	n = r.room(append(slices.Clip(r.old), rs), rs)
+	r.annotate(rs)
+	r.noteSize(rs)
+	return rs
+}
+
+func with(m wire.StringMap, key, value string) wire.StringMap {
+	m = m.Clone()
+	m.Set(key, value)
+	return m
+}
+
+// cleanUp deletes the oldest of the old sets, as far as they have no pods, until as many are left as the Deployment wants to remember.
+func (r *rollout) cleanUp() {
+	limit := r.d.Spec.RevisionHistoryLimit
+	if limit == nil || *limit == math.MaxInt32 || r.sized {
+		return
+	}
+	var alive []*appsv1.ReplicaSet
+	for _, rs := range r.old {
+		if !rs.Deleting() {
+			alive = append(alive, rs)
+		}
+	}
+	slices.SortStableFunc(alive, func(a, b *appsv1.ReplicaSet) int {
+		x, okA := revision(a)
+		y, okB := revision(b)
+		if !okA || !okB || x == y {
+			return byAge(a, b)
+		}
+		return int(min(max(x-y, -1), 1))
+	})
+	for i := range len(alive) - int(*limit) {
+		rs := alive[i]
+		if rs.Status.Replicas == 0 && size(rs) == 0 && rs.Generation <= rs.Status.ObservedGeneration {
+			r.c.Add(sdk.Delete(rs, sdk.Tolerate(abi.TolerateNotFound)))
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// Package garbagecollector deletes objects whose owners are gone, and holds owners until what depends on them is gone or let go.
+package garbagecollector
+
+import (
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/resource"
+)
+
+// The finalizers that this controller takes away.
+const (
+	orphanFinalizer     = "orphan"
+	foregroundFinalizer = "foregroundDeletion"
+)
+
+// unwatched is how often an owner is looked at that lives and is of a kind that can't be watched: nothing else tells of its end.
+const unwatched = time.Minute
+
+// ending holds for an object that is being deleted and that the finalizer keeps.
+func ending(view sdk.AnyView, finalizer string) sdk.Condition {
+	return sdk.All(sdk.On(view, sdk.Exists("metadata.deletionTimestamp")), sdk.On(view, sdk.In("metadata.finalizers", finalizer)))
+}
+
+// Keys are the objects that have owners or wait for dependents. Dependents are never in a snapshot by default: an owner of 5,000 would be woken 5,000 times with all of them.
+var (
+	items = sdk.Select(resource.Any, sdk.Any(sdk.Exists("owners.uid"), sdk.In("metadata.finalizers", orphanFinalizer, foregroundFinalizer))).
+		Named("items").Fields("metadata.ownerReferences").Fields(ends...).Quiet(ends...)
+
+	owners = sdk.Select(resource.Any, sdk.Join("metadata.uid", items, "owners.uid")).
+		Named("owners").Fields(ends...).Quiet(ends...)
+
+	// ends are what the guards below ask for: an object that ends without anybody waiting for that, or loses somebody else's finalizer, is no news.
+	ends = []string{"metadata.finalizers", "metadata.deletionTimestamp"}
+
+	blocking = sdk.Select(resource.Any, sdk.Each("metadata.ownerReferences", sdk.Join("uid", items, "metadata.uid"), sdk.In("blockOwnerDeletion", "true"))).
+			Named("blocking").When(ending(items, foregroundFinalizer)).Counted(1)
+
+	orphans = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
+		Named("orphans").Fields("metadata.ownerReferences").When(ending(items, orphanFinalizer))
+
+	dependents = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
+			Named("dependents").When(ending(owners, foregroundFinalizer)).Counted(1)
+
+	circular = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid"), sdk.Exists("metadata.deletionTimestamp"), sdk.In("metadata.finalizers", foregroundFinalizer)).
+			Named("circular").When(ending(owners, foregroundFinalizer)).Counted(1)
+)
+
+// Plugin is the garbagecollector module (pkg/controller/garbagecollector). Where upstream keeps a graph, each object is a key that looks at its own owners.
+var Plugin = &sdk.Plugin{
+	Name:        "garbagecollector",
+	Version:     "1.0.0",
+	Description: "Deletes objects whose owners are gone, in the background or before their owners, or lets them go as orphans.",
+	Controllers: []*sdk.Controller{{
+		Name:           "garbage-collector-controller",
+		Alias:          "garbagecollector",
+		Queue:          "garbage_collector_attempt_to_delete",
+		ServiceAccount: "generic-garbage-collector",
+		EventSource:    "garbage-collector-controller",
+		Reads:          sdk.Views{items, owners, blocking, orphans, dependents, circular},
+		Writes:         sdk.Writes{resource.Any.Verbs("get", "patch", "delete")},
+		Workers:        20,
+		Rate:           abi.Rate{QPS: 2, Burst: 2},
+		Sync:           sync,
+	}},
+}
+
+func sync(c *sdk.Call) error {
+	item, ok := items.Get(c)
+	switch {
+	case !ok:
+		return nil
+	case item.DeletionTimestamp == nil:
+		return collect(c, item)
+	case has(item, orphanFinalizer):
+		return orphan(c, item)
+	case has(item, foregroundFinalizer) && blocking.Count(c) == 0:
+		c.Add(finalized(item, foregroundFinalizer))
+	}
+	return nil
+}
+
+// collect deletes an object that no owner keeps, and takes references away that keep nothing.
+func collect(c *sdk.Call, item *sdk.Metadata) error {
+	var solid []metav1.OwnerReference
+	waited := false // an owner waits for this object to go
+	after := false  // so that is to go after its own dependents
+	for i := range item.OwnerReferences {
+		ref := &item.OwnerReferences[i]
+		switch state, err := stateOf(c, item, ref); {
+		case err != nil:
+			return err
+		case state == hopeless:
+			return nil
+		case state == alive:
+			solid = append(solid, *ref)
+		case state == waiting:
+			waited = true
+		case state == waitingUnseen:
+			after = true
+		}
+	}
+	switch {
+	case len(solid) == len(item.OwnerReferences):
+		return nil
+	case len(solid) > 0:
+		c.Add(references(item, solid))
+		return nil
+	case after || waited && dependents.Count(c) > 0:
+		if circular.Count(c) > 0 {
+			// Two that wait for each other would wait for ever: this one stops holding its owners up.
+			if err := c.Do(unblocked(item)); err != nil {
+				return err
+			}
+		}
+		return remove(c, item, sdk.Foreground)
+	case has(item, orphanFinalizer):
+		return remove(c, item, sdk.Orphans)
+	case has(item, foregroundFinalizer):
+		return remove(c, item, sdk.Foreground)
+	}
+	return remove(c, item, sdk.Background)
+}
+
+// remove deletes the object as it was judged. One that changes all the time is judged again by its owners alone.
+func remove(c *sdk.Call, item *sdk.Metadata, policy sdk.Option) error {
+	gone := sdk.Tolerate(abi.TolerateNotFound)
+	err := c.Do(sdk.Delete(item, policy, sdk.IfUnchanged(), gone))
+	if !sdk.Failed(err, sdk.Conflict) {
+		return err
+	}
+	live, liveErr := c.GetMetadata(item.Resource, item.Namespace, item.Name, item.UID)
+	if sdk.Failed(liveErr, sdk.NotFound) {
+		return nil
+	}
+	if liveErr != nil || !sameOwners(live.OwnerReferences, item.OwnerReferences) {
+		return err
+	}
+	return c.Do(sdk.Delete(item, policy, gone))
+}
+
+// orphan takes the object out of its dependents' owners, then lets it go.
+func orphan(c *sdk.Call, item *sdk.Metadata) error {
+	var released []sdk.Effect
+	for _, d := range orphans.List(c) {
+		e := without(d, item.UID)
+		sdk.Tolerate(abi.TolerateNotFound)(&e)
+		released = append(released, e)
+	}
+	if len(released) > 0 {
+		c.Add(sdk.Parallel(released...))
+	}
+	c.Add(finalized(item, orphanFinalizer))
+	return nil
+}
+
+func has(o *sdk.Metadata, finalizer string) bool {
+	for _, f := range o.Finalizers {
+		if f == finalizer {
+			return true
+		}
+	}
+	return false
+}
+
+func groupOf(apiVersion string) string {
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		return ""
+	}
+	return group
+}

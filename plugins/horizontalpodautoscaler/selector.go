@@ -1,0 +1,121 @@
+package horizontalpodautoscaler
+
+import (
+	"unsafe"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/sdk"
+	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/labels"
+)
+
+// look gets the target's pods. An autoscaler publishes the selector of its target, so that each can see whether others scale the same pods.
+func (r *run) look() error {
+	r.selector = r.target.Status.Selector
+	if r.selector == "" {
+		return r.unselected("SelectorRequired", "InvalidSelector", "selector is required", "the HPA target's scale is missing a selector")
+	}
+	selector, err := labels.Parse(r.selector)
+	if err != nil {
+		message := "couldn't convert selector into a corresponding internal selector object: " + err.Error()
+		return r.unselected("InvalidSelector", "InvalidSelector", message, message)
+	}
+	if err := r.c.Publish([]byte(r.selector), demands(selector)...); err != nil {
+		return err
+	}
+	r.pods = pods.Ask(r.c, abi.Ask{Namespace: r.hpa.Namespace, Selector: wire.Append(nil, unsafe.Pointer(selector), &metav1.LabelSelectorTable)})
+	var kinds []wire.StringMap // replicas mostly have the same labels
+	for _, p := range r.pods {
+		if n := len(kinds); n == 0 || !wire.EqualMaps(kinds[n-1], p.Labels) {
+			kinds = append(kinds, p.Labels)
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	facts, err := r.c.Facts(r.hpa.Namespace, carried(kinds)...)
+	if err != nil {
+		return err
+	}
+	for i := range facts {
+		if other := facts[i].Key.Name; other != r.hpa.Name && overlaps(string(facts[i].Data), kinds) {
+			message := "pods by selector " + r.selector + " are controlled by more than one HPA (e.g. [" + r.named(r.hpa.Name) + " " + r.named(other) + "])"
+			return r.unselected("AmbiguousSelector", "AmbiguousSelector", message, message)
+		}
+	}
+	return nil
+}
+
+// demands are labels of which each pod that a selector takes in has one, as terms; none where the selector asks for no label's value.
+func demands(s *metav1.LabelSelector) (terms []string) {
+	for i := range s.MatchExpressions {
+		if x := &s.MatchExpressions[i]; x.Operator == metav1.LabelSelectorOpIn {
+			for _, v := range x.Values {
+				terms = append(terms, x.Key+"="+v)
+			}
+			return terms
+		}
+	}
+	return nil
+}
+
+// carried are the labels of pods as terms; an empty one where they have none.
+func carried(kinds []wire.StringMap) []string {
+	terms := []string{""}
+	for i := range kinds {
+		for j := range kinds[i] {
+			terms = append(terms, kinds[i][j].Key+"="+kinds[i][j].Value)
+		}
+	}
+	return terms
+}
+
+// overlaps tells whether a selector takes in one of the sets of labels.
+func overlaps(selector string, kinds []wire.StringMap) bool {
+	s, err := labels.Parse(selector)
+	if err != nil {
+		return false
+	}
+	for i := range kinds {
+		if labels.Selects(s, kinds[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) unselected(event, reason, short, long string) error {
+	r.event(corev1.EventTypeWarning, event, short)
+	r.set(autoscalingv2.ScalingActive, false, reason, long)
+	return sdk.Errors(short)
+}
+
+// named is an autoscaler of the namespace as upstream's messages print it.
+func (r *run) named(name string) string { return "{" + name + " " + r.hpa.Namespace + "}" }
+
+// printed is a metric's selector as upstream's messages print it.
+func printed(s *metav1.LabelSelector) string {
+	if s == nil {
+		return "nil"
+	}
+	text := "&LabelSelector{MatchLabels:map[string]string{"
+	for i := range s.MatchLabels {
+		text += s.MatchLabels[i].Key + ": " + s.MatchLabels[i].Value + ","
+	}
+	text += "},MatchExpressions:[]LabelSelectorRequirement{"
+	for i := range s.MatchExpressions {
+		x := &s.MatchExpressions[i]
+		text += "LabelSelectorRequirement{Key:" + x.Key + ",Operator:" + string(x.Operator) + ",Values:["
+		for j, v := range x.Values {
+			if j > 0 {
+				text += " "
+			}
+			text += v
+		}
+		text += "],},"
+	}
+	return text + "},}"
+}

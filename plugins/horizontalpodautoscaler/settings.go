@@ -1,0 +1,42 @@
+package horizontalpodautoscaler
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/sdk"
+)
+
+var (
+	syncPeriod = &sdk.Setting{Name: "horizontal-pod-autoscaler-sync-period", Default: "15s",
+		Description: "How long after a sync an autoscaler is synced again."}
+	downscaleStabilization = &sdk.Setting{Name: "horizontal-pod-autoscaler-downscale-stabilization", Default: "5m0s",
+		Description: "How long a recommendation keeps an autoscaler that doesn't say so itself from scaling below it."}
+	defaultTolerance = &sdk.Setting{Name: "horizontal-pod-autoscaler-tolerance", Default: "0.1",
+		Description: "How far from 1 the ratio of what is and what should be may be before anything is done about it."}
+	cpuInitialization = &sdk.Setting{Name: "horizontal-pod-autoscaler-cpu-initialization-period", Default: "5m0s",
+		Description: "How long after a pod's start its use of CPU counts only while it is ready."}
+	readinessDelay = &sdk.Setting{Name: "horizontal-pod-autoscaler-initial-readiness-delay", Default: "30s",
+		Description: "How long after a pod's start it becoming unready means that it has never been ready."}
+)
+
+// periods are the settings that are times; the first one must be some time.
+var periods = []*sdk.Setting{syncPeriod, downscaleStabilization, cpuInitialization, readinessDelay}
+
+func check(s *sdk.Settings) error {
+	for i, p := range periods {
+		if d, err := time.ParseDuration(p.In(s)); err != nil || d < 0 || i == 0 && d == 0 {
+			return sdk.Errors(p.Name, ": ", p.In(s), " is not a time such as 15s")
+		}
+	}
+	if q, ok := wire.ParseQuantity(defaultTolerance.In(s)); !ok || q.Sign() < 0 || q.Text == "" {
+		return sdk.Errors(defaultTolerance.Name, ": ", defaultTolerance.In(s), " is not a number such as 0.1")
+	}
+	return nil
+}
+
+// period is a setting that [check] has seen.
+func period(c *sdk.Call, s *sdk.Setting) time.Duration {
+	d, _ := time.ParseDuration(s.Get(c))
+	return d
+}

@@ -1,0 +1,72 @@
+package horizontalpodautoscaler
+
+import (
+	"strings"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	"github.com/windlass-dev/windlass/sdk/scale"
+)
+
+// attempts is how often the scale is written while others change the target.
+const attempts = 5
+
+// find gets the scale of the autoscaler's target.
+func (r *run) find() error {
+	ref := &r.hpa.Spec.ScaleTargetRef
+	where := "failed to query scale subresource for " + r.reference + ": "
+	target, err := resourceOf(r.c, ref.APIVersion, ref.Kind)
+	switch {
+	case isSpec(err):
+		where = "invalid API version in scale target reference: "
+	case err != nil:
+		where = "unable to determine resource for scale target reference: "
+	default:
+		r.target, err = scale.Get(r.c, target.Resource, r.hpa.Namespace, ref.Name)
+	}
+	if err == nil {
+		return nil
+	}
+	r.event(corev1.EventTypeWarning, "FailedGetScale", err.Error())
+	r.set(autoscalingv2.AbleToScale, false, "FailedGetScale", "the HPA controller was unable to get the target's current scale: "+err.Error())
+	return wrap(where, err)
+}
+
+// resourceOf finds the resource of a kind in a group; the version in a reference may be one that is served no longer.
+func resourceOf(c *sdk.Call, apiVersion, kind string) (*abi.APIResource, error) {
+	if strings.Count(apiVersion, "/") > 1 {
+		return nil, &failure{text: "unexpected GroupVersion string: " + apiVersion, spec: true}
+	}
+	if apiVersion == "" {
+		apiVersion = "v1"
+	}
+	found, err := c.ResourceOf(apiVersion, kind)
+	if err == nil || !sdk.Failed(err, noKindMatch) {
+		return found, err
+	}
+	group, _, named := strings.Cut(apiVersion, "/")
+	if !named {
+		group = ""
+	} else if found, err = c.ResourceOf(group+"/*", kind); err == nil || !sdk.Failed(err, noKindMatch) {
+		return found, err
+	}
+	return nil, sdk.Errors(`no matches for kind "`, kind, `" in group "`, group, `"`)
+}
+
+const noKindMatch = "NoKindMatch"
+
+// resize writes the target's scale, anew on top of what others have changed meanwhile.
+func (r *run) resize(replicas int32) error {
+	for n := 1; ; n++ {
+		r.target.Spec.Replicas = replicas
+		err := r.target.Update(r.c)
+		if n == attempts || !sdk.Failed(err, sdk.Conflict) {
+			return err
+		}
+		if err := r.target.Refresh(r.c); err != nil {
+			r.c.Log("error getting latest scale for " + r.reference + " during conflict retry: " + err.Error())
+		}
+	}
+}

@@ -1,0 +1,11 @@
+package serviceaccount
+
+import (
+	"testing"
+
+	"github.com/windlass-dev/windlass/test/golden"
+)
+
+func TestGolden(t *testing.T) { golden.Run(t, Plugin, "testdata") }
+
+func TestModule(t *testing.T) { golden.Module(t, Plugin, "testdata") }

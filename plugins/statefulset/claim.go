@@ -1,0 +1,205 @@
+package statefulset
+
+import (
+	"strconv"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/owner"
+)
+
+// claimName is the name of a pod's claim from one of the set's templates.
+func (r *rollout) claimName(template int, n int64) string {
+	return r.set.Spec.VolumeClaimTemplates[template].Name + "-" + r.set.Name + "-" + strconv.FormatInt(n, 10)
+}
+
+// askClaims asks for the claims of all pods that this sync may have to do with.
+func (r *rollout) askClaims() {
+	if len(r.set.Spec.VolumeClaimTemplates) == 0 {
+		return
+	}
+	var names []string
+	add := func(n int64) {
+		for i := range r.set.Spec.VolumeClaimTemplates {
+			names = append(names, r.claimName(i, n))
+		}
+	}
+	missing := 0
+	r.each(func(n int64, p *corev1.Pod) bool {
+		add(n)
+		if p == nil {
+			missing++
+		}
+		return missing < burst && (p != nil || !r.inOrder)
+	})
+	for _, p := range r.condemned {
+		add(ordinal(p))
+	}
+	r.claims = claims.Ask(r.c, abi.Ask{Namespace: r.set.Namespace, Names: names})
+}
+
+// claim is a pod's claim, nil where there is none.
+func (r *rollout) claim(template int, n int64) *corev1.PersistentVolumeClaim {
+	name, from, to := r.claimName(template, n), 0, len(r.claims)
+	for from < to { // they come in the order of their names
+		if mid := (from + to) / 2; r.claims[mid].Name < name {
+			from = mid + 1
+		} else {
+			to = mid
+		}
+	}
+	if from == len(r.claims) || r.claims[from].Name != name {
+		return nil
+	}
+	return r.claims[from]
+}
+
+// designClaim is a pod's claim as it should be made.
+func (r *rollout) designClaim(template int, n int64) *corev1.PersistentVolumeClaim {
+	x := sdk.Copy(&r.set.Spec.VolumeClaimTemplates[template])
+	x.Namespace, x.Name = r.set.Namespace, r.claimName(template, n)
+	x.Labels = x.Labels.Clone()
+	if s := r.set.Spec.Selector; s != nil {
+		for _, l := range s.MatchLabels {
+			x.Labels.Set(l.Key, l.Value)
+		}
+	}
+	return x
+}
+
+// needClaims has the work begin with the claims that are missing. A claim on its way out has to go first.
+func (r *rollout) needClaims(w *work, n int64) {
+	for i := range r.set.Spec.VolumeClaimTemplates {
+		switch x := r.claim(i, n); {
+		case x == nil:
+			w.claims = append(w.claims, r.designClaim(i, n))
+		case x.Deleting() && w.err == nil:
+			w.err = sdk.Errors("pvc ", x.Name, " is being deleted")
+		}
+	}
+}
+
+// retention is who should own the claims of a pod by the set's policy: with its owner a claim is deleted.
+type retention struct {
+	r          *rollout
+	pod        *corev1.Pod
+	bySet      bool
+	byPod      bool
+	indefinite bool // nobody should
+}
+
+func (r *rollout) retention(p *corev1.Pod, n int64) retention {
+	w := retention{r: r, pod: p, indefinite: true}
+	if policy := r.set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
+		scaled, deleted := policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType, policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+		w.byPod = scaled && !r.has(n)
+		w.bySet = deleted && !w.byPod
+		w.indefinite = !scaled && !deleted
+	}
+	return w
+}
+
+// refersTo tells whether the reference means an object of o's kind and name, this one or a former one.
+func refersTo(ref *metav1.OwnerReference, o sdk.Object) bool {
+	k := o.GetResource()
+	return ref.Name == o.GetObjectMeta().Name && ref.Kind == k.Kind && ref.APIVersion == k.APIVersion()
+}
+
+// stale tells whether the claim belongs to a former object of o's name.
+func stale(x *corev1.PersistentVolumeClaim, o sdk.Object) bool {
+	for i := range x.OwnerReferences {
+		if ref := &x.OwnerReferences[i]; refersTo(ref, o) {
+			return ref.UID != o.GetObjectMeta().UID
+		}
+	}
+	return false
+}
+
+// conflicts tells whether somebody else controls the claim whom the policy would deprive of it.
+func (w retention) conflicts(x *corev1.PersistentVolumeClaim) bool {
+	if w.indefinite {
+		return false
+	}
+	for i := range x.OwnerReferences {
+		switch ref := &x.OwnerReferences[i]; {
+		case refersTo(ref, w.r.set):
+			if ref.UID != w.r.set.UID {
+				return true
+			}
+		case refersTo(ref, w.pod):
+			if ref.UID != w.pod.UID {
+				return true
+			}
+		case controls(ref):
+			return true
+		}
+	}
+	return false
+}
+
+func controls(ref *metav1.OwnerReference) bool { return ref.Controller != nil && *ref.Controller }
+
+// met tells whether the claim has the owners that it should have. One that belongs to a former set or pod isn't touched.
+func (w retention) met(x *corev1.PersistentVolumeClaim) bool {
+	if stale(x, w.r.set) || stale(x, w.pod) {
+		return true
+	}
+	bySet, byPod, idle := false, false, false
+	for i := range x.OwnerReferences {
+		ref := &x.OwnerReferences[i]
+		bySet = bySet || ref.UID == w.r.set.UID
+		byPod = byPod || ref.UID == w.pod.UID
+		idle = idle || !controls(ref) && (ref.UID == w.r.set.UID || ref.UID == w.pod.UID)
+	}
+	if w.conflicts(x) {
+		return !bySet && !byPod
+	}
+	return !idle && bySet == w.bySet && byPod == w.byPod
+}
+
+// allMet tells whether all claims of the pod that there are have their owners.
+func (w retention) allMet(n int64) bool {
+	for i := range w.r.set.Spec.VolumeClaimTemplates {
+		if x := w.r.claim(i, n); x != nil && !w.met(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// settle has the work give the claims their owners.
+func (w retention) settle(todo *work, n int64) {
+	for i := range w.r.set.Spec.VolumeClaimTemplates {
+		x := w.r.claim(i, n)
+		if x == nil {
+			continue
+		}
+		conflict := w.conflicts(x)
+		if conflict {
+			w.r.c.Event(w.r.set, corev1.EventTypeWarning, "ConflictingController", "PersistentVolumeClaim "+x.Name+
+				" has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim") // sic: events are told apart by their text
+		}
+		if w.met(x) {
+			continue
+		}
+		x = sdk.Copy(x)
+		refs := make([]metav1.OwnerReference, 0, len(x.OwnerReferences)+1)
+		for _, ref := range x.OwnerReferences {
+			if !refersTo(&ref, w.r.set) && !refersTo(&ref, w.pod) {
+				refs = append(refs, ref)
+			}
+		}
+		switch {
+		case conflict:
+		case w.bySet:
+			refs = append(refs, owner.Ref(w.r.set))
+		case w.byPod:
+			refs = append(refs, owner.Ref(w.pod))
+		}
+		x.OwnerReferences = refs
+		todo.add(sdk.Update(x), x.Name)
+	}
+}

@@ -1,0 +1,132 @@
+package statefulset
+
+import (
+	"bytes"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/history"
+	"github.com/windlass-dev/windlass/sdk/labels"
+	"github.com/windlass-dev/windlass/sdk/owner"
+)
+
+// adoptHistory takes stock of the revisions that the set selects, and makes those its own that nobody has. Others of its own it leaves alone.
+func (r *rollout) adoptHistory() error {
+	var orphans []*appsv1.ControllerRevision
+	for _, v := range revisions.List(r.c) {
+		if !labels.Selects(r.set.Spec.Selector, v.Labels) {
+			continue
+		}
+		r.history = append(r.history, v)
+		if metav1.GetControllerOf(&v.ObjectMeta) == nil {
+			orphans = append(orphans, v)
+		}
+	}
+	history.Sort(r.history)
+	_, err := owner.Claim(r.c, r.set, orphans, func(*appsv1.ControllerRevision) bool { return true })
+	return err
+}
+
+// revise finds the revision of the set's template, or makes it: the newest with the same bytes, and where an older one has them, that one becomes the newest. Then
+// it finds the revision that the set comes from.
+func (r *rollout) revise() error {
+	if n := r.set.Status.CollisionCount; n != nil {
+		r.collisions = *n
+	}
+	data, err := history.FloatData(&r.set.Spec.Template)
+	if err != nil {
+		return err
+	}
+	equal, _ := history.Split(r.history, data)
+	newest := last(r.history)
+	switch same := last(equal); {
+	case same != nil && same == newest:
+		r.update = newest
+	case same != nil:
+		r.update = sdk.Copy(same)
+		r.update.Revision = history.Next(r.history)
+		err = r.c.Do(sdk.Update(r.update))
+	default:
+		var means bool
+		if newest != nil {
+			means, err = r.means(newest, data)
+		}
+		if means {
+			r.update = newest
+		} else if err == nil {
+			err = r.createRevision(data)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	r.current = r.update
+	for _, v := range r.history {
+		if v.Name == r.set.Status.CurrentRevision {
+			r.current = v
+			break
+		}
+	}
+	return nil
+}
+
+func last(l []*appsv1.ControllerRevision) *appsv1.ControllerRevision {
+	if len(l) == 0 {
+		return nil
+	}
+	return l[len(l)-1]
+}
+
+// createRevision makes a revision of the set's template. Where its name is taken by another template's, it counts the collision and tries the next name.
+func (r *rollout) createRevision(data []byte) error {
+	hash := history.Hash(data, &r.collisions)
+	for {
+		v := &appsv1.ControllerRevision{}
+		v.Namespace, v.Name = r.set.Namespace, history.Name(r.set.Name, history.Hash(data, &r.collisions))
+		v.Labels, v.Annotations = r.set.Spec.Template.Labels.Clone(), r.set.Annotations
+		v.Labels.Set("controller.kubernetes.io/hash", hash)
+		v.OwnerReferences = []metav1.OwnerReference{owner.Ref(r.set)}
+		v.Data.Raw, v.Revision = data, history.Next(r.history)
+		name := v.Name
+		err := r.c.Do(sdk.Create(v))
+		if err == nil {
+			r.update = v
+			return nil
+		}
+		if !sdk.Failed(err, sdk.AlreadyExists) {
+			return err
+		}
+		live, err := sdk.Get(r.c, appsv1.ControllerRevisions, r.set.Namespace, name)
+		if err != nil {
+			return err
+		}
+		if bytes.Equal(live.Data.Raw, data) {
+			r.update = live // the cache doesn't show it yet
+			return nil
+		}
+		r.collisions++
+	}
+}
+
+// truncateHistory deletes the oldest of the revisions that nothing is of any more, until no more of these are left than the set wants.
+func (r *rollout) truncateHistory() {
+	limit := r.set.Spec.RevisionHistoryLimit
+	if limit == nil || *limit < 0 {
+		return
+	}
+	var dead []*appsv1.ControllerRevision
+	for _, v := range r.history {
+		live := v.Name == r.status.CurrentRevision || v.Name == r.status.UpdateRevision
+		for _, p := range r.owned {
+			live = live || revision(p) == v.Name
+		}
+		if !live {
+			dead = append(dead, v)
+		}
+	}
+	for i := range len(dead) - int(*limit) {
+		_ = r.c.Delete(dead[i], sdk.Tolerate(abi.TolerateNotFound))
+	}
+}

@@ -1,0 +1,250 @@
+package statefulset
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/resource"
+)
+
+// model is a set in an API server that does what syncs say, while its pods start and end when they like.
+type model struct {
+	t         *testing.T
+	set       *appsv1.StatefulSet
+	pods      []*corev1.Pod
+	revisions []*appsv1.ControllerRevision
+	log       []string
+	settled   bool // all pods were available since the size last changed: from here on only roll-outs take some away
+}
+
+// Whatever happens to a set, it comes to rest with the pods that it should have; on the way an ordered set makes no pod before those below it are ready, and
+// no roll-out makes more pods unavailable than it may.
+func TestRolloutsComeToRest(t *testing.T) {
+	Plugin.Manifest()
+	for seed := range uint64(150) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			n, limit, partition, most := int32(random.IntN(6)), int32(2), int32(0), metav1.IntOrString{IntVal: int32(1 + random.IntN(3))}
+			s := &appsv1.StatefulSet{}
+			s.Namespace, s.Name, s.UID, s.Generation = "default", "web", "u1", 1
+			s.Spec.Replicas, s.Spec.RevisionHistoryLimit = &n, &limit
+			s.Spec.PodManagementPolicy = []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement}[random.IntN(2)]
+			s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition, MaxUnavailable: &most}
+			s.Spec.Selector = &metav1.LabelSelector{}
+			s.Spec.Selector.MatchLabels.Set("app", "web")
+			s.Spec.Template.Labels.Set("app", "web")
+			s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:0"}}
+			m := &model{t: t, set: s}
+			m.rest(random)
+			for range 4 {
+				s := m.set
+				s.Generation++
+				switch random.IntN(4) {
+				case 0:
+					n := int32(random.IntN(6))
+					s.Spec.Replicas, m.settled = &n, false
+				case 1:
+					p := int32(random.IntN(4))
+					s.Spec.UpdateStrategy.RollingUpdate.Partition = &p
+				default:
+					s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: fmt.Sprintf("web:%d", random.IntN(3))}}
+				}
+				m.note("replicas %d partition %d %s", *s.Spec.Replicas, *s.Spec.UpdateStrategy.RollingUpdate.Partition, s.Spec.Template.Spec.Containers[0].Image)
+				for range random.IntN(10) { // and perhaps the next change comes midway
+					m.step(random)
+				}
+				if random.IntN(2) == 0 {
+					m.rest(random)
+				}
+			}
+			m.rest(random)
+			m.check()
+			if t.Failed() {
+				t.Log(strings.Join(m.log, "\n"))
+			}
+		})
+	}
+}
+
+func (m *model) note(format string, a ...any) { m.log = append(m.log, fmt.Sprintf(format, a...)) }
+
+// step is a sync, or something that happens to a pod.
+func (m *model) step(random *rand.Rand) (idle bool) {
+	if len(m.pods) > 0 && random.IntN(2) == 0 {
+		i := random.IntN(len(m.pods))
+		m.happen(i)
+		return false
+	}
+	return !m.sync()
+}
+
+// happen lets a pod get on: it becomes ready, or goes if it is to.
+func (m *model) happen(i int) (moved bool) {
+	switch p := m.pods[i]; {
+	case p.DeletionTimestamp != nil:
+		m.note("gone %s", p.Name)
+		m.pods = slices.Delete(m.pods, i, i+1)
+	case p.Status.Phase == corev1.PodPending:
+		p.Status.Phase = corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1, 0)}}
+	default:
+		return false
+	}
+	m.settled = m.settled || m.available() == int(*m.set.Spec.Replicas)
+	return true
+}
+
+// rest lets everything happen until nothing does.
+func (m *model) rest(random *rand.Rand) {
+	for range 500 {
+		if !m.step(random) {
+			continue
+		}
+		moved := false
+		for i := len(m.pods) - 1; i >= 0 && !moved; i-- {
+			moved = m.happen(i)
+		}
+		if !moved && !m.sync() {
+			return
+		}
+	}
+	m.t.Fatalf("no end:\n%s", strings.Join(m.log, "\n"))
+}
+
+// check looks at a set that is at rest.
+func (m *model) check() {
+	n, partition := int(*m.set.Spec.Replicas), int64(*m.set.Spec.UpdateStrategy.RollingUpdate.Partition)
+	if len(m.pods) != n || m.available() != n {
+		m.t.Errorf("%d pods, %d available, want %d", len(m.pods), m.available(), n)
+	}
+	for _, p := range m.pods {
+		if ordinal(p) >= partition && p.Spec.Containers[0].Image != m.set.Spec.Template.Spec.Containers[0].Image {
+			m.t.Errorf("%s has not been updated", p.Name)
+		}
+		if !slices.ContainsFunc(m.revisions, func(v *appsv1.ControllerRevision) bool { return v.Name == revision(p) }) {
+			m.t.Errorf("%s: its revision %s was deleted", p.Name, revision(p))
+		}
+	}
+	if s := m.set.Status; int(s.Replicas) != n || int(s.AvailableReplicas) != n || s.ObservedGeneration != m.set.Generation {
+		m.t.Errorf("status %+v", s)
+	}
+}
+
+func (m *model) available() (n int) {
+	for _, p := range m.pods {
+		if p.DeletionTimestamp == nil && ready(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// sync runs one sync and does what it says. It tells whether anything was written.
+func (m *model) sync() (wrote bool) {
+	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: 1e18, Views: make([]abi.ViewData, 4)}
+	put := func(view int, o sdk.Object) {
+		r.Views[view].Objects = append(r.Views[view].Objects, abi.ObjectData{Data: resource.Append(nil, o), ResourceVersion: "1"})
+	}
+	put(0, m.set)
+	slices.SortFunc(m.pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	for _, p := range m.pods {
+		put(1, p)
+	}
+	for _, v := range m.revisions {
+		put(2, v)
+	}
+	var do func(effects []abi.Effect) []abi.Outcome
+	do = func(effects []abi.Effect) (l []abi.Outcome) {
+		for i := range effects {
+			e := &effects[i]
+			switch e.Kind {
+			case abi.EffectGroup:
+				l = append(l, abi.Outcome{Members: do(e.Members)})
+				continue
+			case abi.EffectEvent:
+			default:
+				wrote = true
+				m.write(e)
+			}
+			l = append(l, abi.Outcome{Object: abi.ObjectData{Data: e.Object, ResourceVersion: "2"}})
+		}
+		return l
+	}
+	a := sdk.Run(Plugin, r, nil, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
+		return &abi.PerformResponse{Outcomes: do(p.Effects)}, nil
+	})
+	if a.Error != "" {
+		m.t.Errorf("sync: %s", a.Error)
+	}
+	do(a.Effects)
+	return wrote
+}
+
+func (m *model) write(e *abi.Effect) {
+	decode := func(o sdk.Object) {
+		if err := resource.Decode(slices.Clone(e.Object), o); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	byName := func(v *appsv1.ControllerRevision) bool { return v.Name == e.Name }
+	switch what := fmt.Sprint(e.Kind, " ", e.Resource); what {
+	case fmt.Sprint(abi.EffectCreate, " v1/pods"):
+		p := &corev1.Pod{}
+		decode(p)
+		m.note("create %s %s", p.Name, p.Spec.Containers[0].Image)
+		for _, q := range m.pods {
+			if q.Name == p.Name {
+				m.t.Errorf("%s is there already", p.Name)
+			}
+		}
+		lower := 0
+		for _, q := range m.pods {
+			if ordinal(q) < ordinal(p) && ready(q) && q.DeletionTimestamp == nil {
+				lower++
+			}
+		}
+		if m.set.Spec.PodManagementPolicy == appsv1.OrderedReadyPodManagement && int64(lower) != ordinal(p) {
+			m.t.Errorf("%s is created while only %d below it are ready", p.Name, lower)
+		}
+		p.UID, p.Status.Phase = metav1.UID(fmt.Sprint("uid-", len(m.log))), corev1.PodPending
+		m.pods = append(m.pods, p)
+	case fmt.Sprint(abi.EffectDelete, " v1/pods"):
+		m.note("delete %s", e.Name)
+		i := slices.IndexFunc(m.pods, func(p *corev1.Pod) bool { return p.Name == e.Name })
+		if m.pods[i].DeletionTimestamp != nil {
+			m.t.Errorf("%s is deleted twice", e.Name)
+		}
+		was := m.available()
+		now := metav1.Unix(2, 0)
+		m.pods[i].DeletionTimestamp = &now
+		n, most := int(*m.set.Spec.Replicas), int(m.set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.IntVal)
+		if left := m.available(); m.settled && left < was && left < n-most {
+			m.t.Errorf("%d of %d are available, %d may be missing", left, n, most)
+		}
+	case fmt.Sprint(abi.EffectCreate, " apps/v1/controllerrevisions"):
+		v := &appsv1.ControllerRevision{}
+		decode(v)
+		m.revisions = append(m.revisions, v)
+	case fmt.Sprint(abi.EffectUpdate, " apps/v1/controllerrevisions"):
+		v := &appsv1.ControllerRevision{}
+		decode(v)
+		m.revisions[slices.IndexFunc(m.revisions, byName)] = v
+	case fmt.Sprint(abi.EffectDelete, " apps/v1/controllerrevisions"):
+		m.revisions = slices.DeleteFunc(m.revisions, byName)
+	case fmt.Sprint(abi.EffectUpdate, " apps/v1/statefulsets"):
+		s := &appsv1.StatefulSet{}
+		decode(s)
+		m.set.Status = s.Status
+	default:
+		m.t.Fatalf("unexpected write: %s %s", what, e.Name)
+	}
+}

@@ -1,0 +1,151 @@
+// Package statefulset gives each pod of a StatefulSet a name and a storage of its own, and creates, updates and deletes them in order.
+package statefulset
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	"github.com/windlass-dev/windlass/sdk/labels"
+	"github.com/windlass-dev/windlass/sdk/owner"
+	"github.com/windlass-dev/windlass/sdk/pod"
+)
+
+// burst is how many pods one sync creates, updates or deletes at most in a set whose policy is Parallel.
+const burst = 500
+
+var (
+	sets = sdk.Key(appsv1.StatefulSets).
+		Fields("metadata.annotations", "metadata.generation", "metadata.deletionTimestamp", "spec", "status").
+		Quiet("metadata.annotations"). // of interest to a new revision alone
+		QuietOn(abi.QuietOwn)          // a status that says what it should
+	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
+		Fields("metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
+			"spec.volumes.name", "spec.volumes.persistentVolumeClaim.claimName",
+			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
+
+	// revisions and claims wake nobody: what is missing of them is missed when the pods or the set change, as upstream does it.
+	revisions = sdk.Select(appsv1.ControllerRevisions, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
+			Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
+			"data", "revision").
+		Quiet()
+	claims = sdk.Select(corev1.PersistentVolumeClaims, sdk.KeyNamespace()).Fields("metadata.ownerReferences", "metadata.deletionTimestamp").Lazy().Quiet()
+)
+
+var (
+	ofSet = []abi.Label{{Name: "statefulset_namespace", From: abi.LabelKeyNamespace}, {Name: "statefulset_name", From: abi.LabelKeyName},
+		{Name: "pod_management_policy", Values: []string{string(appsv1.OrderedReadyPodManagement), string(appsv1.ParallelPodManagement)}}}
+	allowed = sdk.Gauge("statefulset_controller_statefulset_max_unavailable", "Maximum number of unavailable pods allowed during StatefulSet rolling updates", ofSet...)
+	lacking = sdk.Gauge("statefulset_controller_statefulset_unavailable_replicas", "Current number of unavailable pods in StatefulSet", ofSet...)
+	skipped = sdk.Stale("statefulset_controller_stale_sync_skips_total", "Total number of StatefulSet syncs skipped due to a stale watch cache.")
+)
+
+// Plugin is the statefulset module (pkg/controller/statefulset).
+var Plugin = &sdk.Plugin{
+	Name:        "statefulset",
+	Version:     "1.0.0",
+	Description: "Gives each pod of a StatefulSet a name and a storage of its own, and creates, updates and deletes them in order.",
+	Metrics:     []*sdk.Metric{allowed, lacking, skipped},
+	Controllers: []*sdk.Controller{{
+		Name:           "statefulset-controller",
+		Alias:          "statefulset",
+		Queue:          "statefulset",
+		ServiceAccount: "statefulset-controller",
+		EventSource:    "statefulset-controller",
+		Reads:          sdk.Views{sets, pods, revisions, claims},
+		Writes: sdk.Writes{appsv1.StatefulSets.Verbs("get"), appsv1.StatefulSets.Sub("status", "update"), appsv1.StatefulSets.Sub("finalizers", "update"), corev1.Pods.Sub("finalizers", "update"),
+			corev1.Pods.Verbs("create", "update", "patch", "delete"),
+			corev1.PersistentVolumeClaims.Verbs("create", "update"),
+			appsv1.ControllerRevisions.Verbs("get", "create", "update", "patch", "delete")},
+		Workers: 5,
+		State:   true, // what [rollout.means] has found out
+		Sync:    sync,
+	}},
+}
+
+// rollout is one sync of a StatefulSet.
+type rollout struct {
+	c   *sdk.Call
+	set *appsv1.StatefulSet
+	// inOrder: each pod waits for those before it. The policy Parallel waits for nobody.
+	inOrder bool
+
+	history         []*appsv1.ControllerRevision // the last one is the newest
+	current, update *appsv1.ControllerRevision   // the revision that the set comes from, and the one that it goes to
+	collisions      int32                        // of revisions' names
+
+	owned     []*corev1.Pod
+	first     int64         // the lowest ordinal
+	behind    int64         // the one behind the highest
+	replicas  []*corev1.Pod // what there is of them, by ordinal
+	condemned []*corev1.Pod // whose ordinal is none of the set's, highest first
+	claims    []*corev1.PersistentVolumeClaim
+
+	status appsv1.StatefulSetStatus
+}
+
+func sync(c *sdk.Call) error {
+	set, ok := sets.Get(c)
+	if !ok {
+		return nil
+	}
+	selector := set.Spec.Selector
+	if err := labels.Check(selector); err != nil {
+		c.Log("not synced: " + err.Error())
+		return nil
+	}
+	r := &rollout{c: c, set: set, inOrder: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement}
+	if err := r.adoptHistory(); err != nil {
+		return err
+	}
+	var err error
+	r.owned, err = owner.Claim(c, set, pods.List(c), func(p *corev1.Pod) bool {
+		parent, _ := parse(p.Name)
+		return parent == set.Name && labels.Selects(selector, p.Labels)
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.revise(); err != nil {
+		return err
+	}
+	if set.Spec.UpdateStrategy.Type == appsv1.RecreateStatefulSetStrategyType {
+		err := sdk.Errors("statefulset ", set.Namespace, "/", set.Name, " uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled")
+		c.Event(set, corev1.EventTypeWarning, "UnknownStrategy", err.Error())
+		return err
+	}
+	r.sort()
+	err = r.advance()
+	r.writeStatus()
+	r.truncateHistory()
+	if seconds := set.Spec.MinReadySeconds; err == nil && seconds > 0 && r.status.ReadyReplicas != r.status.AvailableReplicas {
+		// A pod becomes available without an event.
+		wait := pod.NextAvailabilityCheck(r.owned, seconds, c.Now())
+		if wait == 0 {
+			wait = time.Duration(seconds) * time.Second
+		}
+		return c.After(wait)
+	}
+	return err
+}
+
+// advance takes the set one step nearer to its size, then to its template. What it waits for wakes the key.
+func (r *rollout) advance() error {
+	if r.set.Deleting() {
+		r.observe(r.owned)
+		return nil
+	}
+	r.observe(r.replicas, r.condemned)
+	r.askClaims()
+	for _, step := range []func() (wait bool, err error){r.settle, r.settleCondemned, r.scaleDown} {
+		if wait, err := step(); wait || err != nil {
+			return err
+		}
+	}
+	if r.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+		return nil
+	}
+	return r.roll()
+}

@@ -1,0 +1,156 @@
+package sdk
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/resource"
+)
+
+// Call is one sync: the key, the snapshot, the settings, the state and the time in; the effects out.
+type Call struct {
+	request  *abi.SyncRequest
+	settings *Settings
+	perform  func(*abi.PerformRequest) (*abi.PerformResponse, error)
+	performs int32 // so far
+	decoded  []any // per view, a slice of its objects
+	answer   abi.SyncResponse
+	err      error // of a view that couldn't be read: the sync fails whatever it answers
+}
+
+// Name is the name of the key's object, or the group's value.
+func (c *Call) Name() string { return c.request.Key.Name }
+
+// Namespace is the namespace of the key's object.
+func (c *Call) Namespace() string { return c.request.Key.Namespace }
+
+// Now is the time of the call.
+func (c *Call) Now() metav1.Time { return metav1.UnixNano(c.request.Now) }
+
+// Attempt is how often the key has failed in a row before this call.
+func (c *Call) Attempt() int { return int(c.request.Attempt) }
+
+// State is what the key's last accepted sync kept.
+func (c *Call) State() []byte { return c.request.State }
+
+// SetState keeps a blob for the key's next sync, at most abi.StateMax bytes; nothing ends it.
+func (c *Call) SetState(b []byte) { c.answer.State, c.answer.KeepState = b, false }
+
+// After has the key synced again after d, whatever happens before. The earliest wish of a sync counts. It returns nil, to be returned.
+func (c *Call) After(d time.Duration) error {
+	if d < time.Nanosecond {
+		d = time.Nanosecond
+	}
+	if c.answer.RequeueAfter == 0 || int64(d) < c.answer.RequeueAfter {
+		c.answer.RequeueAfter = int64(d)
+	}
+	return nil
+}
+
+// Add puts effects into the answer: the host does them in order after the sync, stops at the first that fails, and tries the key again.
+func (c *Call) Add(effects ...Effect) {
+	for i := range effects {
+		c.answer.Effects = append(c.answer.Effects, effects[i].encode())
+	}
+}
+
+// Do performs one effect now. On success the effect's object is what the API server answered.
+func (c *Call) Do(e Effect) error {
+	_, err := c.DoAll(e)
+	return err
+}
+
+// Moment is now, for [Metric.Since].
+func (c *Call) Moment() Moment { return Moment(c.performs + 1) }
+
+// DoAll performs effects now, in order, up to the first failure, which it returns. There is an outcome for each.
+func (c *Call) DoAll(effects ...Effect) ([]abi.Outcome, error) {
+	r := abi.PerformRequest{Effects: make([]abi.Effect, len(effects))}
+	for i := range effects {
+		r.Effects[i] = effects[i].encode()
+	}
+	c.performs++
+	a, err := c.perform(&r)
+	if err != nil {
+		c.fail(err)
+		return make([]abi.Outcome, len(effects)), err
+	}
+	if len(a.Outcomes) != len(effects) {
+		err := errorString("perform: the host gave another number of outcomes than there were effects")
+		c.fail(err)
+		return make([]abi.Outcome, len(effects)), err
+	}
+	var first error
+	for i := range effects {
+		if err := effects[i].take(&a.Outcomes[i]); err != nil && first == nil {
+			first = err
+		}
+	}
+	return a.Outcomes, first
+}
+
+// Get reads an object live, past the cache.
+func Get[T any, P resource.Pointer[T]](c *Call, r resource.Of[T], namespace, name string) (P, error) {
+	o := P(new(T))
+	m := o.GetObjectMeta()
+	m.Namespace, m.Name = namespace, name
+	e := Effect{Effect: &abi.Effect{Kind: abi.EffectGet}, object: o, into: o}
+	if err := c.Do(e); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Create adds the creation of an object; it returns nil, to be returned.
+func (c *Call) Create(o Object) error { c.Add(Create(o)); return nil }
+
+// Update adds the update of an object by what differs from the one that the view gave; it returns nil, to be returned.
+func (c *Call) Update(o Object) error { c.Add(Update(o)); return nil }
+
+// UpdateStatus adds the update of an object's status; it returns nil, to be returned.
+func (c *Call) UpdateStatus(o Object) error { c.Add(UpdateStatus(o)); return nil }
+
+// Delete adds the deletion of an object; it returns nil, to be returned.
+func (c *Call) Delete(o Object, options ...Option) error { c.Add(Delete(o, options...)); return nil }
+
+// Event adds an event about an object.
+func (c *Call) Event(o Object, eventType, reason, message string) {
+	c.Add(Event(o, eventType, reason, message))
+}
+
+func (c *Call) ask(a *abi.Ask) *abi.ViewData {
+	out, err := c.DoAll(Effect{Effect: &abi.Effect{Kind: abi.EffectView, Ask: a}})
+	if err != nil {
+		c.fail(err)
+		return &abi.ViewData{}
+	}
+	if out[0].View == nil {
+		return &abi.ViewData{}
+	}
+	return out[0].View
+}
+
+func (c *Call) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// Run runs a controller's sync natively, for tests and twins in benchmarks.
+func Run(p *Plugin, r *abi.SyncRequest, s *Settings, perform func(*abi.PerformRequest) (*abi.PerformResponse, error)) *abi.SyncResponse {
+	k := p.Controllers[r.Controller]
+	c := &Call{request: r, settings: s, perform: perform, decoded: make([]any, len(k.Reads))}
+	c.answer.KeepState = true
+	err := k.Sync(c)
+	if c.err != nil {
+		err = c.err
+	}
+	if err != nil {
+		c.answer.Error = err.Error()
+		if c.answer.Error == "" {
+			c.answer.Error = "failed"
+		}
+	}
+	return &c.answer
+}

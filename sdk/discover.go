@@ -1,0 +1,58 @@
+package sdk
+
+import "github.com/windlass-dev/windlass/abi"
+
+// ResourceOf asks which resource has the kind; the version may be *, for the one that the API server prefers. An [Error] with the reason NoKindMatch tells that none has, as far as the API server says now.
+func (c *Call) ResourceOf(apiVersion, kind string) (*abi.APIResource, error) {
+	d, err := c.discover(&abi.Discover{APIVersion: apiVersion, Kind: kind})
+	if err != nil {
+		return nil, err
+	}
+	if len(d.Resources) != 1 {
+		return nil, &Error{Reason: "NoKindMatch", Message: "no resource has the kind " + apiVersion + " " + kind}
+	}
+	return &d.Resources[0], nil
+}
+
+// Discover asks the API server for all its resources, each in its preferred version.
+func (c *Call) Discover() (*abi.Discovery, error) { return c.discover(&abi.Discover{}) }
+
+func (c *Call) discover(d *abi.Discover) (*abi.Discovery, error) {
+	o, err := c.one(&abi.Effect{Kind: abi.EffectDiscover, Discover: d})
+	if err != nil {
+		return nil, err
+	}
+	if o.Discovery == nil {
+		return &abi.Discovery{}, nil
+	}
+	return o.Discovery, nil
+}
+
+// Read gets a path below a resource of the controller's writes that may be read (get or list), and gives the answer in JSON.
+func (c *Call) Read(r abi.Resource, path string) ([]byte, error) {
+	o, err := c.one(&abi.Effect{Kind: abi.EffectRead, Resource: r.String(), Path: path})
+	if err != nil {
+		return nil, err
+	}
+	return o.Object.Data, nil
+}
+
+// Publish makes the bytes the key's fact at once, for other keys of this controller; none ends it. Those who ask for facts by terms find it under each of its terms, and always if it has none.
+func (c *Call) Publish(fact []byte, terms ...string) error {
+	_, err := c.one(&abi.Effect{Kind: abi.EffectPublish, Object: fact, Terms: terms})
+	return err
+}
+
+// Facts are what the controller's keys in a namespace have published last under one of the terms or under none; without terms all. A key whose object is gone has no fact.
+func (c *Call) Facts(namespace string, terms ...string) ([]abi.Fact, error) {
+	o, err := c.one(&abi.Effect{Kind: abi.EffectFacts, Namespace: namespace, Terms: terms})
+	if err != nil {
+		return nil, err
+	}
+	return o.Facts, nil
+}
+
+func (c *Call) one(e *abi.Effect) (*abi.Outcome, error) {
+	out, err := c.DoAll(Effect{Effect: e})
+	return &out[0], err
+}

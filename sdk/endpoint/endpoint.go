@@ -1,0 +1,14 @@
+// Package endpoint makes endpoints of a service's pods.
+package endpoint
+
+import corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+
+// Selected tells whether the service's endpoints are made of pods: somebody else makes those of services without a selector, and external names have none.
+func Selected(s *corev1.Service) bool {
+	return s.Spec.Type != corev1.ServiceTypeExternalName && len(s.Spec.Selector) > 0
+}
+
+// Headless tells whether the service has no address of its own.
+func Headless(s *corev1.Service) bool {
+	return s.Spec.ClusterIP == "" || s.Spec.ClusterIP == corev1.ClusterIPNone
+}

@@ -1,0 +1,38 @@
+package sdk
+
+// Error is a failed effect.
+type Error struct {
+	// Reason is the API server's: NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …, or NamespaceTerminating.
+	Reason  string
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Failed tells whether err is a failed effect with this reason.
+func Failed(err error, reason string) bool {
+	e, ok := err.(*Error)
+	return ok && e.Reason == reason
+}
+
+// The reasons that controllers look for.
+const (
+	NotFound             = "NotFound"
+	AlreadyExists        = "AlreadyExists"
+	Conflict             = "Conflict"
+	Invalid              = "Invalid"
+	NamespaceTerminating = "NamespaceTerminating"
+)
+
+type errorString string
+
+func (e errorString) Error() string { return string(e) }
+
+// Errorf would need fmt; Errors makes an error of its parts.
+func Errors(parts ...string) error {
+	s := ""
+	for _, p := range parts {
+		s += p
+	}
+	return errorString(s)
+}

@@ -1,0 +1,79 @@
+// Package labels matches labels with selectors.
+package labels
+
+import (
+	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/sdk"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+)
+
+// Selects tells whether the selector takes in the labels: an empty one takes in all, a nil one nothing.
+// What [Check] refuses takes in nothing.
+func Selects(s *metav1.LabelSelector, labels wire.StringMap) bool {
+	if s == nil || !Subset(s.MatchLabels, labels) {
+		return false
+	}
+	for i := range s.MatchExpressions {
+		if !holds(&s.MatchExpressions[i], labels) {
+			return false
+		}
+	}
+	return true
+}
+
+// Subset tells whether all of want is in have.
+func Subset(want, have wire.StringMap) bool {
+	for i := range want {
+		if v, ok := have.Lookup(want[i].Key); !ok || !wire.Same(v, want[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// Check refuses a selector that can't be evaluated. A controller that releases what its selector no longer takes in has to ask first.
+func Check(s *metav1.LabelSelector) error {
+	if s == nil {
+		return nil
+	}
+	for i := range s.MatchExpressions {
+		x := &s.MatchExpressions[i]
+		switch x.Operator {
+		case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
+			if len(x.Values) == 0 {
+				return sdk.Errors("label selector: ", x.Key, " ", string(x.Operator), " without values")
+			}
+		case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
+			if len(x.Values) != 0 {
+				return sdk.Errors("label selector: ", x.Key, " ", string(x.Operator), " with values")
+			}
+		default:
+			return sdk.Errors("label selector: ", x.Key, ": unknown operator ", string(x.Operator))
+		}
+	}
+	return nil
+}
+
+func holds(x *metav1.LabelSelectorRequirement, labels wire.StringMap) bool {
+	v, ok := labels.Lookup(x.Key)
+	switch x.Operator {
+	case metav1.LabelSelectorOpIn:
+		return ok && contains(x.Values, v)
+	case metav1.LabelSelectorOpNotIn:
+		return !ok || !contains(x.Values, v)
+	case metav1.LabelSelectorOpExists:
+		return ok
+	case metav1.LabelSelectorOpDoesNotExist:
+		return !ok
+	}
+	return false
+}
+
+func contains(l []string, s string) bool {
+	for _, x := range l {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}

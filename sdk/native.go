@@ -1,0 +1,20 @@
+//go:build !wasm && !tinygo.wasm
+
+package sdk
+
+// Serve makes the plugin a module's; natively there is nothing to serve.
+func Serve(*Plugin) {}
+
+// Log writes a line to the host's log, beside controller and key.
+func (c *Call) Log(text string) { print(text, "\n") }
+
+// Helpers are the host's pure functions for plugins that run natively; a module imports them. Tests set it to those of host/helpers.
+var Helpers func(name string, argument []byte) []byte
+
+// CallHelper calls one of [Helpers].
+func CallHelper(name string, argument []byte) []byte {
+	if Helpers == nil {
+		return []byte("\x01no helpers: set sdk.Helpers, as test/golden does")
+	}
+	return Helpers(name, argument)
+}

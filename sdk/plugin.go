@@ -1,0 +1,223 @@
+package sdk
+
+import (
+	"math"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk/resource"
+)
+
+// Plugin is one module: what it is, its settings and metrics, and its controllers.
+type Plugin struct {
+	Name        string
+	Version     string
+	Description string
+	// StateVersion changes when the form of the kept state does.
+	StateVersion int
+	// Memory is the linear memory wanted, in bytes; 0 means the host's default.
+	Memory      int64
+	Settings    []*Setting
+	Metrics     []*Metric
+	Controllers []*Controller
+	// Check looks at new settings; its error refuses them, and the message reaches the operator.
+	Check func(*Settings) error
+}
+
+// Controller is one controller: what it reads and writes, and its sync.
+type Controller struct {
+	Name  string
+	Alias string
+	// Queue is the work queue's name in metrics.
+	Queue string
+	// ServiceAccount is the account in kube-system that the controller writes as, where told to.
+	ServiceAccount string
+	// EventSource is the component that its events come from.
+	EventSource string
+	// Reads are its views, the key's first; each may name only earlier ones.
+	Reads  Views
+	Writes Writes
+	// Workers is how many keys are synced at once by default.
+	Workers int
+	Backoff abi.Backoff
+	// Rate multiplies the configured request rate, where upstream does.
+	Rate abi.Rate
+	// Pace is how long a key rests after a sync of it that wrote, so that changes which follow each other closely are written together. A key whose syncs take long rests longer.
+	Pace time.Duration
+	// State tells that the controller keeps a blob per key.
+	State bool
+	// By makes keys other than the first view's objects.
+	By                KeyedBy
+	DisabledByDefault bool
+	// PartOf names the controller whose second queue this one is: it runs where that one does, and operators don't know its name.
+	PartOf string
+	// Sync brings one key nearer to what it should be. An error has the key tried again later; what was added before it is still done.
+	Sync func(*Call) error
+}
+
+// KeyedBy says what the keys are where they are not the first view's objects.
+type KeyedBy struct {
+	// Path makes a key of each value at this path of the first view's objects.
+	Path string
+	// Every makes the whole controller one key, synced at this period in nanoseconds.
+	Single bool
+	Every  int64
+}
+
+// Views are a controller's reads.
+type Views []AnyView
+
+// Writes are a controller's rights.
+type Writes []abi.Write
+
+// AnyView is a View of any type.
+type AnyView interface{ spec() *viewSpec }
+
+// Object is a pointer to a Kubernetes object, such as *corev1.Pod.
+type Object = resource.Object
+
+// Manifest builds what the plugin declares. It panics on a declaration that makes no sense, which a test or the first load shows.
+func (p *Plugin) Manifest() *abi.Manifest {
+	m := &abi.Manifest{Name: p.Name, Version: p.Version, Description: p.Description, StateVersion: int32(p.StateVersion), Memory: p.Memory}
+	for i, s := range p.Settings {
+		s.index = i
+		m.Settings = append(m.Settings, abi.Setting{Name: s.Name, Default: s.Default, Description: s.Description, File: s.File, Required: s.Required})
+	}
+	for i, x := range p.Metrics {
+		x.index = i
+		m.Metrics = append(m.Metrics, x.Metric)
+	}
+	for _, c := range p.Controllers {
+		m.Controllers = append(m.Controllers, c.manifest())
+	}
+	return m
+}
+
+func (c *Controller) manifest() abi.Controller {
+	m := abi.Controller{Name: c.Name, Alias: c.Alias, Queue: c.Queue, ServiceAccount: c.ServiceAccount, EventSource: c.EventSource,
+		Writes: c.Writes, Workers: int32(c.Workers), Backoff: c.Backoff, Rate: c.Rate, Pace: int64(c.Pace), State: c.State, DisabledByDefault: c.DisabledByDefault, PartOf: c.PartOf,
+		Key: abi.Key{Path: c.By.Path, Single: c.By.Single, Period: c.By.Every}}
+	for i, v := range c.Reads {
+		v.spec().index = i
+	}
+	for _, v := range c.Reads {
+		m.Views = append(m.Views, v.spec().manifest())
+	}
+	return m
+}
+
+// Setting is a value that an operator may set.
+type Setting struct {
+	Name        string
+	Default     string
+	Description string
+	// File makes the setting a path; the plugin sees the file's content.
+	File bool
+	// Required leaves the controllers idle while the setting is empty.
+	Required bool
+	index    int
+}
+
+// Get gives the setting's value.
+func (s *Setting) Get(c *Call) string { return s.In(c.settings) }
+
+// In gives the setting's value in settings that are being checked.
+func (s *Setting) In(v *Settings) string {
+	if v == nil || s.index >= len(v.Values) {
+		return s.Default
+	}
+	return v.Values[s.index]
+}
+
+// Settings are the values of a plugin's settings, in the order of its declarations.
+type Settings = abi.Settings
+
+// Metric is a counter, gauge or histogram that syncs add to.
+type Metric struct {
+	abi.Metric
+	index int
+}
+
+// Counter declares a counter; each label comes with all the values it can take.
+func Counter(name, help string, labels ...abi.Label) *Metric {
+	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricCounter, Labels: labels}}
+}
+
+// Gauge declares a gauge.
+func Gauge(name, help string, labels ...abi.Label) *Metric {
+	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricGauge, Labels: labels}}
+}
+
+// Sum declares a gauge of the sum, over all keys, of what each key has said last. A key that is gone should say 0.
+func Sum(name, help string, labels ...abi.Label) *Metric {
+	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricSum, Labels: labels}}
+}
+
+// Histogram declares a histogram with these upper bounds.
+func Histogram(name, help string, buckets []float64, labels ...abi.Label) *Metric {
+	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricHistogram, Buckets: buckets, Labels: labels}}
+}
+
+// Stale declares a counter that the host keeps: of syncs put off because the cache didn't show the key's last writes.
+func Stale(name, help string) *Metric {
+	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricStale}}
+}
+
+// Codes declares a counter that the host keeps: of syncs by label code, the HTTP status that they ended with.
+func Codes(name, help string) *Metric {
+	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricCodes}}
+}
+
+// CodeSeconds declares a histogram that the host keeps: of what syncs took, by label code as in [Codes].
+func CodeSeconds(name, help string, buckets []float64) *Metric {
+	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricCodeSeconds, Buckets: buckets}}
+}
+
+// Add adds to a counter, sets a gauge, says the key's share of a sum or observes in a histogram, once the sync's answer is accepted. Labels that come from the key are not given.
+// A label value that was not declared drops the update.
+func (m *Metric) Add(c *Call, value float64, labels ...string) {
+	m.update(c, abi.MetricUpdate{Value: value}, labels)
+}
+
+// Took adds the seconds that the sync has taken so far by the host's clock, performed effects included: a plugin has no clock.
+func (m *Metric) Took(c *Call, labels ...string) { m.Add(c, math.NaN(), labels...) }
+
+// Moment is a moment of a sync.
+type Moment int32
+
+// Since adds the seconds that all that was performed since then has taken by the host's clock, from the beginning of the first effect to the end of the last; 0 if nothing was.
+func (m *Metric) Since(c *Call, then Moment, labels ...string) {
+	m.update(c, abi.MetricUpdate{Value: math.NaN(), From: int32(then), To: int32(c.Moment())}, labels)
+}
+
+func (m *Metric) update(c *Call, u abi.MetricUpdate, labels []string) {
+	u.Metric, u.Labels = int32(m.index), make([]int32, len(m.Labels))
+	for i := range m.Labels {
+		l := &m.Labels[i]
+		if l.From == abi.LabelKeyNamespace || l.From == abi.LabelKeyName {
+			continue
+		}
+		if len(labels) == 0 {
+			return
+		}
+		given := labels[0]
+		labels = labels[1:]
+		if l.From == abi.LabelNamespace {
+			u.Namespace = given
+			continue
+		}
+		k := -1
+		for j, v := range l.Values {
+			if v == given {
+				k = j
+			}
+		}
+		if k < 0 {
+			return
+		}
+		u.Labels[i] = int32(k)
+	}
+	if len(labels) == 0 {
+		c.answer.Metrics = append(c.answer.Metrics, u)
+	}
+}

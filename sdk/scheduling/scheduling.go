@@ -1,0 +1,160 @@
+// Package scheduling tells on which nodes a pod may run (k8s.io/component-helpers/scheduling).
+package scheduling
+
+import (
+	"github.com/windlass-dev/windlass/abi/wire"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	"github.com/windlass-dev/windlass/sdk/decimal"
+	"github.com/windlass-dev/windlass/sdk/labels"
+)
+
+// Attracted tells whether the node is one that the pod's node selector and required node affinity ask for.
+func Attracted(spec *corev1.PodSpec, n *Node) bool {
+	if !labels.Subset(spec.NodeSelector, n.Labels) {
+		return false
+	}
+	required := Required(spec)
+	if required == nil {
+		return true
+	}
+	for i := range required.NodeSelectorTerms {
+		if t := &required.NodeSelectorTerms[i]; len(t.MatchExpressions)+len(t.MatchFields) > 0 && fits(t, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// Required is the pod's required node affinity, nil where it has none.
+func Required(spec *corev1.PodSpec) *corev1.NodeSelector {
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// fits tells whether all of the term holds; a term with something malformed in it doesn't, whatever else it says.
+func fits(t *corev1.NodeSelectorTerm, n *Node) bool {
+	ok := true
+	for i := range t.MatchExpressions {
+		x := &t.MatchExpressions[i]
+		ok = ok && wellFormed(x) && expression(x, n.Labels)
+	}
+	for i := range t.MatchFields {
+		x, value := &t.MatchFields[i], ""
+		if x.Key == "metadata.name" {
+			value = n.Name
+		}
+		switch {
+		case len(x.Values) != 1:
+			return false
+		case x.Operator == corev1.NodeSelectorOpIn:
+			ok = ok && value == x.Values[0]
+		case x.Operator == corev1.NodeSelectorOpNotIn:
+			ok = ok && value != x.Values[0]
+		default:
+			return false
+		}
+	}
+	return ok
+}
+
+// wellFormed tells what labels.NewRequirement accepts. Keys are checked by the API server, values are not.
+func wellFormed(x *corev1.NodeSelectorRequirement) bool {
+	switch x.Operator {
+	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
+		if len(x.Values) == 0 {
+			return false
+		}
+	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
+		return len(x.Values) == 0
+	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+		if len(x.Values) != 1 {
+			return false
+		}
+		if _, ok := decimal.Parse(x.Values[0]); !ok {
+			return false
+		}
+	default:
+		return false
+	}
+	for _, v := range x.Values {
+		if !labelValue(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// labelValue tells whether s can be a label's value: up to 63 letters, digits and, between them, dashes, dots and underscores.
+func labelValue(s string) bool {
+	for i := range len(s) {
+		switch b := s[i]; {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9':
+		case (b == '-' || b == '_' || b == '.') && i > 0 && i < len(s)-1:
+		default:
+			return false
+		}
+	}
+	return len(s) <= 63
+}
+
+func expression(x *corev1.NodeSelectorRequirement, l wire.StringMap) bool {
+	v, has := l.Lookup(x.Key)
+	switch x.Operator {
+	case corev1.NodeSelectorOpIn:
+		return has && contains(x.Values, v)
+	case corev1.NodeSelectorOpNotIn:
+		return !has || !contains(x.Values, v)
+	case corev1.NodeSelectorOpExists:
+		return has
+	case corev1.NodeSelectorOpDoesNotExist:
+		return !has
+	}
+	n, ok := decimal.Parse(v)
+	bound, _ := decimal.Parse(x.Values[0])
+	if x.Operator == corev1.NodeSelectorOpGt {
+		return has && ok && n > bound
+	}
+	return has && ok && n < bound
+}
+
+func contains(l []string, s string) bool {
+	for _, x := range l {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Untolerated tells whether one of the taints with this effect is tolerated by none of the tolerations. The operators Gt and Lt tolerate nothing, as upstream where the
+// feature TaintTolerationComparisonOperators is off, as it is by default.
+func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, effect corev1.TaintEffect) bool {
+	for i := range taints {
+		if t := &taints[i]; t.Effect == effect && !tolerated(t, tolerations) {
+			return true
+		}
+	}
+	return false
+}
+
+func tolerated(t *corev1.Taint, tolerations []corev1.Toleration) bool {
+	for i := range tolerations {
+		if tolerates(&tolerations[i], t) {
+			return true
+		}
+	}
+	return false
+}
+
+func tolerates(x *corev1.Toleration, t *corev1.Taint) bool {
+	if x.Effect != "" && x.Effect != t.Effect || x.Key != "" && x.Key != t.Key {
+		return false
+	}
+	switch x.Operator {
+	case "", corev1.TolerationOpEqual:
+		return x.Value == t.Value
+	}
+	return x.Operator == corev1.TolerationOpExists
+}

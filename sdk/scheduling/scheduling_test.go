@@ -1,0 +1,141 @@
+package scheduling
+
+import (
+	"testing"
+
+	"k8s.io/klog/v2"
+
+	k8scorev1 "k8s.io/api/core/v1"
+
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+)
+
+func node(labels ...string) *Node {
+	n := &Node{}
+	n.Name = "n1"
+	for i := 0; i < len(labels); i += 2 {
+		n.Labels.Set(labels[i], labels[i+1])
+	}
+	return n
+}
+
+type requirement = corev1.NodeSelectorRequirement
+
+func required(terms ...corev1.NodeSelectorTerm) *corev1.PodSpec {
+	return &corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms}}}}
+}
+
+func byLabel(r ...requirement) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchExpressions: r}
+}
+
+func byField(r ...requirement) corev1.NodeSelectorTerm {
+	return corev1.NodeSelectorTerm{MatchFields: r}
+}
+
+// The cases are those of k8s.io/component-helpers/scheduling/corev1/nodeaffinity.
+func TestAttracted(t *testing.T) {
+	const (
+		in, notIn, exists, not, gt, lt = corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt
+	)
+	n := node("disk", "ssd", "cores", "12", "low", "-5")
+	selector := func(kv ...string) *corev1.PodSpec {
+		s := &corev1.PodSpec{}
+		s.NodeSelector = node(kv...).Labels
+		return s
+	}
+	both := required(byLabel(requirement{Key: "disk", Operator: in, Values: []string{"ssd"}}))
+	both.NodeSelector = node("disk", "hdd").Labels
+	for _, x := range []struct {
+		what string
+		spec *corev1.PodSpec
+		want bool
+	}{
+		{"nothing", &corev1.PodSpec{}, true},
+		{"an affinity to pods", &corev1.PodSpec{Affinity: &corev1.Affinity{}}, true},
+		{"a preference", &corev1.PodSpec{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}}, true},
+		{"node selector", selector("disk", "ssd"), true},
+		{"node selector, other value", selector("disk", "hdd"), false},
+		{"node selector, other key", selector("disk", "ssd", "x", ""), false},
+		{"node selector and affinity", both, false},
+		{"no terms", required(), false},
+		{"an empty term", required(corev1.NodeSelectorTerm{}), false},
+		{"an empty term among others", required(corev1.NodeSelectorTerm{}, byLabel(requirement{Key: "disk", Operator: exists})), true},
+		{"in", required(byLabel(requirement{Key: "disk", Operator: in, Values: []string{"hdd", "ssd"}})), true},
+		{"in others", required(byLabel(requirement{Key: "disk", Operator: in, Values: []string{"hdd"}})), false},
+		{"in, no label", required(byLabel(requirement{Key: "x", Operator: in, Values: []string{""}})), false},
+		{"in nothing", required(byLabel(requirement{Key: "disk", Operator: in})), false},
+		{"not in", required(byLabel(requirement{Key: "disk", Operator: notIn, Values: []string{"ssd"}})), false},
+		{"not in others", required(byLabel(requirement{Key: "disk", Operator: notIn, Values: []string{"hdd"}})), true},
+		{"not in, no label", required(byLabel(requirement{Key: "x", Operator: notIn, Values: []string{"hdd"}})), true},
+		{"exists", required(byLabel(requirement{Key: "disk", Operator: exists})), true},
+		{"exists, with a value", required(byLabel(requirement{Key: "disk", Operator: exists, Values: []string{"ssd"}})), false},
+		{"does not exist", required(byLabel(requirement{Key: "disk", Operator: not})), false},
+		{"does not exist, no label", required(byLabel(requirement{Key: "x", Operator: not})), true},
+		{"greater", required(byLabel(requirement{Key: "cores", Operator: gt, Values: []string{"11"}})), true},
+		{"not greater", required(byLabel(requirement{Key: "cores", Operator: gt, Values: []string{"12"}})), false},
+		{"less", required(byLabel(requirement{Key: "cores", Operator: lt, Values: []string{"13"}})), true},
+		{"not less", required(byLabel(requirement{Key: "cores", Operator: lt, Values: []string{"12"}})), false},
+		{"greater, no number", required(byLabel(requirement{Key: "disk", Operator: gt, Values: []string{"1"}})), false},
+		{"greater, no label", required(byLabel(requirement{Key: "x", Operator: lt, Values: []string{"1"}})), false},
+		{"greater than two", required(byLabel(requirement{Key: "cores", Operator: gt, Values: []string{"1", "2"}})), false},
+		{"less than a negative number, which is no label's value", required(byLabel(requirement{Key: "low", Operator: gt, Values: []string{"-9"}})), false},
+		{"unknown operator", required(byLabel(requirement{Key: "disk", Operator: "Near", Values: []string{"ssd"}})), false},
+		{"all of a term", required(byLabel(requirement{Key: "disk", Operator: exists}, requirement{Key: "x", Operator: exists})), false},
+		{"one of the terms", required(byLabel(requirement{Key: "x", Operator: exists}), byLabel(requirement{Key: "disk", Operator: exists})), true},
+		{"a malformed value beside the right one", required(byLabel(requirement{Key: "disk", Operator: in, Values: []string{"ssd", "a b"}})), false},
+		{"a malformed term beside a good one", required(byLabel(requirement{Key: "disk", Operator: "Near"}), byLabel(requirement{Key: "disk", Operator: exists})), true},
+		{"name", required(byField(requirement{Key: "metadata.name", Operator: in, Values: []string{"n1"}})), true},
+		{"other name", required(byField(requirement{Key: "metadata.name", Operator: in, Values: []string{"n2"}})), false},
+		{"not a name", required(byField(requirement{Key: "metadata.name", Operator: notIn, Values: []string{"n2"}})), true},
+		{"two names", required(byField(requirement{Key: "metadata.name", Operator: in, Values: []string{"n1", "n2"}})), false},
+		{"a name exists", required(byField(requirement{Key: "metadata.name", Operator: exists})), false},
+		{"name and label", required(corev1.NodeSelectorTerm{MatchExpressions: []requirement{{Key: "x", Operator: exists}}, MatchFields: []requirement{{Key: "metadata.name", Operator: in, Values: []string{"n1"}}}}), false},
+	} {
+		if got := Attracted(x.spec, n); got != x.want {
+			t.Errorf("%s: %v", x.what, got)
+		}
+	}
+}
+
+func TestLabelValue(t *testing.T) {
+	long := "a123456789b123456789c123456789d123456789e123456789f123456789g12"
+	for s, want := range map[string]bool{"": true, "a": true, "A-b_c.9": true, "-a": false, "a-": false, "a b": false, "ü": false, ".": false, long: true, long + "3": false} {
+		if got := labelValue(s); got != want {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}
+
+// Tolerations mean what k8s.io/api says, comparisons switched off.
+func TestTolerates(t *testing.T) {
+	some := []string{"", "a", "b"}
+	n := 0
+	for _, op := range []string{"", "Equal", "Exists", "Gt", "Lt", "Near"} {
+		for _, effect := range []string{"", "NoSchedule", "NoExecute"} {
+			for _, key := range some {
+				for _, value := range []string{"", "1", "2"} {
+					for _, taint := range []string{"a", "b"} {
+						for _, has := range []string{"", "1"} {
+							theirs := k8scorev1.Toleration{Key: key, Value: value, Operator: k8scorev1.TolerationOperator(op), Effect: k8scorev1.TaintEffect(effect)}
+							want := theirs.ToleratesTaint(klog.Background(), &k8scorev1.Taint{Key: taint, Value: has, Effect: k8scorev1.TaintEffectNoExecute}, false)
+							ours := []corev1.Toleration{{Key: key, Value: value, Operator: corev1.TolerationOperator(op), Effect: corev1.TaintEffect(effect)}}
+							taints := []corev1.Taint{{Key: "p", Effect: corev1.TaintEffectPreferNoSchedule}, {Key: taint, Value: has, Effect: corev1.TaintEffectNoExecute}}
+							if got := !Untolerated(taints, ours, corev1.TaintEffectNoExecute); got != want {
+								t.Errorf("%+v tolerates %s=%s: %v, want %v", theirs, taint, has, got, want)
+							}
+							if Untolerated(taints, nil, corev1.TaintEffectNoSchedule) {
+								t.Error("a taint counts for another effect")
+							}
+							n++
+						}
+					}
+				}
+			}
+		}
+	}
+	if n != 6*3*3*3*2*2 {
+		t.Errorf("%d cases", n)
+	}
+}

@@ -1,0 +1,163 @@
+package sdk
+
+import (
+	"time"
+	"unsafe"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/sdk/resource"
+)
+
+// View is one declared read: objects of type T.
+type View[T any, P resource.Pointer[T]] struct {
+	s viewSpec
+}
+
+type viewSpec struct {
+	view  abi.View
+	where []Condition
+	guard []Condition
+	index int
+}
+
+// Key declares the view of the objects that keys name.
+func Key[T any, P resource.Pointer[T]](r resource.Of[T]) *View[T, P] { return Select[T, P](r) }
+
+// Select declares a view of the objects that satisfy all the conditions.
+func Select[T any, P resource.Pointer[T]](r resource.Of[T], where ...Condition) *View[T, P] {
+	return &View[T, P]{s: viewSpec{view: abi.View{Name: r.Name, Resource: r.ABI()}, where: where}}
+}
+
+func (v *View[T, P]) spec() *viewSpec { return &v.s }
+
+// Named gives the view a name for errors and logs; by default it is the resource's.
+func (v *View[T, P]) Named(name string) *View[T, P] { v.s.view.Name = name; return v }
+
+// Fields declares the paths that the controller reads; an undeclared field reads as unset.
+func (v *View[T, P]) Fields(paths ...string) *View[T, P] {
+	v.s.view.Fields = append(v.s.view.Fields, paths...)
+	return v
+}
+
+// When guards the view: while the condition on earlier views doesn't hold, the view is empty and wakes nobody.
+func (v *View[T, P]) When(guard ...Condition) *View[T, P] {
+	v.s.guard = append(v.s.guard, guard...)
+	return v
+}
+
+// Lazy delivers the view only when a sync asks for it; paths are those by whose values it may be asked.
+func (v *View[T, P]) Lazy(paths ...string) *View[T, P] {
+	v.s.view.Lazy, v.s.view.AskBy = true, paths
+	return v
+}
+
+// AskBy names paths by whose values a lazy view is asked often: an index is kept for each.
+func (v *View[T, P]) AskBy(paths ...string) *View[T, P] {
+	v.s.view.AskBy = append(v.s.view.AskBy, paths...)
+	return v
+}
+
+// Counted delivers how many objects there are, up to max, in place of the objects.
+func (v *View[T, P]) Counted(max int) *View[T, P] { v.s.view.Count = int32(max); return v }
+
+// Quiet names paths whose changes wake nobody; none names the whole view.
+func (v *View[T, P]) Quiet(paths ...string) *View[T, P] {
+	if len(paths) == 0 {
+		paths = []string{"*"}
+	}
+	v.s.view.Quiet = append(v.s.view.Quiet, paths...)
+	return v
+}
+
+// QuietOn names kinds of events (abi.QuietAdd, …) that wake nobody.
+func (v *View[T, P]) QuietOn(kinds ...string) *View[T, P] {
+	v.s.view.QuietOn = append(v.s.view.QuietOn, kinds...)
+	return v
+}
+
+// Batch delays the view's wake-ups, so that many become one.
+func (v *View[T, P]) Batch(d time.Duration) *View[T, P] { v.s.view.Batch = int64(d); return v }
+
+// Get gives the view's first object: the key's own in a key view.
+func (v *View[T, P]) Get(c *Call) (P, bool) {
+	if l := v.List(c); len(l) > 0 {
+		return l[0], true
+	}
+	return nil, false
+}
+
+// List gives the view's objects in the order of their names. They are shared by the whole sync: [Clone] before changing one.
+func (v *View[T, P]) List(c *Call) []P {
+	d := &c.decoded[v.s.index]
+	if *d == nil {
+		data := &c.request.Views[v.s.index]
+		if v.s.view.Lazy {
+			data = c.ask(&abi.Ask{View: int32(v.s.index)})
+		}
+		*d = v.decode(c, data)
+	}
+	return (*d).([]P)
+}
+
+// Ask delivers a lazy view, narrowed by names, values or a selector.
+func (v *View[T, P]) Ask(c *Call, a abi.Ask) []P {
+	a.View = int32(v.s.index)
+	return v.decode(c, c.ask(&a))
+}
+
+// Count gives the number of objects of a counted view.
+func (v *View[T, P]) Count(c *Call) int { return int(c.request.Views[v.s.index].Count) }
+
+// Guarded tells that the view's guard didn't hold, so that nothing was looked at.
+func (v *View[T, P]) Guarded(c *Call) bool { return c.request.Views[v.s.index].Guarded }
+
+// Version is the resource version up to which the view is known to be current.
+func (v *View[T, P]) Version(c *Call) string { return c.request.Views[v.s.index].StoreVersion }
+
+func (v *View[T, P]) decode(c *Call, data *abi.ViewData) []P {
+	items := make([]T, len(data.Objects))
+	list := make([]P, len(data.Objects))
+	for i := range data.Objects {
+		p := P(&items[i])
+		if err := resource.Decode(data.Objects[i].Data, p); err != nil {
+			c.fail(errorString("view " + v.s.view.Name + ": " + err.Error()))
+			return nil
+		}
+		p.GetObjectMeta().ResourceVersion = data.Objects[i].ResourceVersion
+		if data.Objects[i].Resource != "" {
+			if m, ok := any(p).(*resource.Metadata); ok {
+				m.Resource, m.KindName = data.Objects[i].Resource, data.Objects[i].Kind
+			}
+		}
+		list[i] = p
+	}
+	return list
+}
+
+// Clone gives a copy to change; the objects of a view are shared.
+func Clone[T any, P resource.Pointer[T]](o P) P {
+	c := new(T)
+	wire.Clone(unsafe.Pointer(c), unsafe.Pointer(o), o.GetResource().Type)
+	return P(c)
+}
+
+// Copy gives a copy whose own fields may be set; what pointers, lists and maps lead to is still shared.
+func Copy[T any, P resource.Pointer[T]](o P) P {
+	c := new(T)
+	wire.Copy(unsafe.Pointer(c), unsafe.Pointer(o), o.GetResource().Type)
+	return P(c)
+}
+
+func (s *viewSpec) manifest() abi.View {
+	m := s.view
+	if len(s.where) > 0 {
+		w := All(s.where...).condition()
+		m.Where = &w
+	}
+	if len(s.guard) > 0 {
+		g := All(s.guard...).condition()
+		m.Guard = &g
+	}
+	return m
+}

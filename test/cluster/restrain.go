@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// kwok is the user that plays the kubelets.
+const kwok = "kwok"
+
+// Kwok is a client with the identity of KWOK, which plays the kubelets.
+func (c *Cluster) Kwok() kubernetes.Interface {
+	config := rest.CopyConfig(c.RESTConfig())
+	config.Impersonate = rest.ImpersonationConfig{UserName: kwok, Groups: []string{"system:masters"}}
+	return kubernetes.NewForConfigOrDie(config)
+}
+
+// Restrain refuses requests of KWOK's on a core resource (such as "pods" or "nodes/status") unless the CEL expression allows them. It takes a moment until that holds.
+func (c *Cluster) Restrain(t testing.TB, name string, operation admissionv1.OperationType, resource, unless string) {
+	t.Helper()
+	fail, all := admissionv1.Fail, admissionv1.AllScopes
+	policies := c.Client().AdmissionregistrationV1()
+	_, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail,
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{operation},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}, Scope: &all},
+			}}}},
+			Validations: []admissionv1.Validation{{Expression: `request.userInfo.username != "` + kwok + `" || (` + unless + `)`}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

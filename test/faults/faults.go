@@ -1,0 +1,141 @@
+// Package faults stands between a client and the API server, as a bad network would.
+package faults
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Faults are what goes wrong with the requests of the clients they wrap. They may be changed while clients run.
+type Faults struct {
+	// WatchDelay holds back what watches deliver; the order stays.
+	WatchDelay atomic.Int64 // nanoseconds
+	// Before tells of a request that never reaches the server.
+	Before func(*http.Request) bool
+	// After tells of a request that the server has done, and whose answer is lost.
+	After func(*http.Request) bool
+
+	// Lost counts the requests and answers that were lost.
+	Lost atomic.Int64
+}
+
+// ErrLost is what a client sees of a lost request or answer: it can't tell which.
+var ErrLost = errors.New("connection reset by a test")
+
+// Wrap puts the faults into a client configuration.
+func (f *Faults) Wrap(c *rest.Config) {
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{f, next} })
+}
+
+type transport struct {
+	*Faults
+	next http.RoundTripper
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	write := r.Method != http.MethodGet
+	if write && t.Before != nil && t.Before(r) {
+		t.Lost.Add(1)
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, ErrLost
+	}
+	a, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if write && t.After != nil && t.After(r) {
+		t.Lost.Add(1)
+		_, _ = io.Copy(io.Discard, a.Body) // the server is done
+		a.Body.Close()
+		return nil, ErrLost
+	}
+	if strings.Contains(r.URL.RawQuery, "watch=") {
+		a.Body = newDelayed(a.Body, &t.WatchDelay)
+	}
+	return a, nil
+}
+
+// delayed gives what it reads some time later.
+type delayed struct {
+	body    io.ReadCloser
+	mu      sync.Mutex
+	changed *sync.Cond
+	chunks  []chunk
+	err     error
+	closed  bool
+}
+
+type chunk struct {
+	data []byte
+	due  time.Time
+}
+
+func newDelayed(body io.ReadCloser, delay *atomic.Int64) *delayed {
+	d := &delayed{body: body}
+	d.changed = sync.NewCond(&d.mu)
+	go func() {
+		for {
+			b := make([]byte, 32<<10)
+			n, err := body.Read(b)
+			d.mu.Lock()
+			if n > 0 {
+				d.chunks = append(d.chunks, chunk{b[:n], time.Now().Add(time.Duration(delay.Load()))})
+			}
+			d.err = err
+			d.changed.Broadcast()
+			d.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return d
+}
+
+func (d *delayed) Read(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for {
+		switch {
+		case d.closed:
+			return 0, io.ErrClosedPipe
+		case len(d.chunks) > 0:
+			wait := time.Until(d.chunks[0].due)
+			if wait <= 0 {
+				n := copy(p, d.chunks[0].data)
+				if d.chunks[0].data = d.chunks[0].data[n:]; len(d.chunks[0].data) == 0 {
+					d.chunks = d.chunks[1:]
+				}
+				return n, nil
+			}
+			t := time.AfterFunc(wait, func() { // under the lock, or it could be missed
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.changed.Broadcast()
+			})
+			d.changed.Wait()
+			t.Stop()
+		case d.err != nil:
+			return 0, d.err
+		default:
+			d.changed.Wait()
+		}
+	}
+}
+
+func (d *delayed) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.changed.Broadcast()
+	d.mu.Unlock()
+	return d.body.Close()
+}

@@ -1,0 +1,96 @@
+package golden
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+)
+
+// Case is the input of one test.
+type Case struct {
+	Controller string                 `json:"controller,omitempty"`
+	Key        string                 `json:"key"`
+	Now        time.Time              `json:"now"`
+	Attempt    int32                  `json:"attempt,omitempty"`
+	Settings   map[string]string      `json:"settings,omitempty"`
+	State      string                 `json:"state,omitempty"`
+	Objects    []runtime.RawExtension `json:"objects,omitempty"`
+	// Live are objects as a live get sees them, where that differs from the cache. One with only kind and metadata.name plus `absent: true` in annotations is gone.
+	Live     []runtime.RawExtension `json:"live,omitempty"`
+	Failures []Failure              `json:"failures,omitempty"`
+	// Reads are the answers to reads by path, Facts what other keys have published; the key's own is there from when it publishes it.
+	Reads  map[string]Read   `json:"reads,omitempty"`
+	Facts  map[string]string `json:"facts,omitempty"`
+	Scales []Scale           `json:"scales,omitempty"`
+	// Discovery is what the API server serves. Objects may be of its kinds too.
+	Discovery *abi.Discovery `json:"discovery,omitempty"`
+}
+
+// Failure fails performed effects that match.
+type Failure struct {
+	Effect      string `json:"effect"` // create, update, patch, delete, deletecollection, get, list, discover
+	Resource    string `json:"resource"`
+	Subresource string `json:"subresource,omitempty"`
+	Name        string `json:"name,omitempty"`
+	After       int    `json:"after,omitempty"` // so many succeed first
+	Times       int    `json:"times,omitempty"` // so many fail; 0: all
+	Reason      string `json:"reason"`
+	Message     string `json:"message,omitempty"`
+
+	seen int
+}
+
+func load(path string) (*Case, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Case{}
+	if err := yaml.UnmarshalStrict(b, c); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.Key == "" || c.Now.IsZero() {
+		return nil, fmt.Errorf("%s: key and now must be set", path)
+	}
+	return c, nil
+}
+
+// controller finds the case's controller in the plugin.
+func (c *Case) controller(p *sdk.Plugin, m *abi.Manifest) (int32, error) {
+	if c.Controller == "" && len(p.Controllers) == 1 {
+		return 0, nil
+	}
+	for i := range m.Controllers {
+		if m.Controllers[i].Name == c.Controller {
+			return int32(i), nil
+		}
+	}
+	return 0, fmt.Errorf("controller %q is not in plugin %s", c.Controller, p.Name)
+}
+
+func (c *Case) settings(p *sdk.Plugin) (*sdk.Settings, error) {
+	s := &sdk.Settings{Values: make([]string, len(p.Settings))}
+	known := map[string]bool{}
+	for i, x := range p.Settings {
+		known[x.Name] = true
+		s.Values[i] = x.Default
+		if v, ok := c.Settings[x.Name]; ok {
+			s.Values[i] = v
+		}
+	}
+	for name := range c.Settings {
+		if !known[name] {
+			return nil, fmt.Errorf("setting %q is not in plugin %s", name, p.Name)
+		}
+	}
+	if p.Check != nil {
+		return s, p.Check(s)
+	}
+	return s, nil
+}

@@ -1,0 +1,216 @@
+package golden
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// host answers performed effects as a case has it, and takes notes.
+type host struct {
+	c        *Case
+	read     map[string]*schema.Mask // by resource, what the controller declared
+	snapshot *views.Snapshot
+	cached   []*cache.Object // whole
+	live     []*cache.Object
+	out      *Output
+	facts    map[string][]byte // by key, published by this sync
+	deleted  map[*cache.Object]bool
+	created  int
+}
+
+func (h *host) perform(r *abi.PerformRequest) (*abi.PerformResponse, error) {
+	a := &abi.PerformResponse{}
+	failed := false
+	for i := range r.Effects {
+		o, err := h.do(&r.Effects[i], &failed)
+		if err != nil {
+			return nil, err
+		}
+		a.Outcomes = append(a.Outcomes, o)
+	}
+	return a, nil
+}
+
+func (h *host) do(e *abi.Effect, failed *bool) (abi.Outcome, error) {
+	if *failed && !e.Always {
+		return abi.Outcome{Code: abi.CodeSkipped, Message: "an earlier effect failed"}, nil
+	}
+	if e.Kind == abi.EffectView {
+		v, err := h.snapshot.Ask(e.Ask)
+		return abi.Outcome{View: &v}, err
+	}
+	if e.Kind == abi.EffectGroup {
+		return h.group(e, failed)
+	}
+	note, err := h.describe(e)
+	if err != nil {
+		return abi.Outcome{}, err
+	}
+	note.Performed = true
+	o, err := h.one(e)
+	if err != nil {
+		return o, err
+	}
+	if o.Code == abi.CodeFailed {
+		note.Failed = o.Reason
+		*failed = true
+	}
+	h.out.Effects = append(h.out.Effects, note)
+	return o, nil
+}
+
+// group does the members one after another; in a slow start those behind a failed batch are skipped.
+func (h *host) group(e *abi.Effect, failed *bool) (abi.Outcome, error) {
+	g := abi.Outcome{Members: make([]abi.Outcome, len(e.Members))}
+	batch, end := 1, 1
+	stop := false
+	for i := range e.Members {
+		if e.Mode == abi.SlowStart && i == end {
+			stop = stop || g.Code == abi.CodeFailed
+			batch *= 2
+			end += batch
+		}
+		memberFailed := stop || e.Mode == abi.Sequence && g.Code == abi.CodeFailed
+		o, err := h.do(&e.Members[i], &memberFailed)
+		if err != nil {
+			return g, err
+		}
+		g.Members[i] = o
+		if o.Code == abi.CodeFailed && g.Code == abi.CodeOK && e.Mode != abi.Independent {
+			g.Code, g.Reason, g.Message = o.Code, o.Reason, o.Message
+		}
+	}
+	*failed = *failed || g.Code == abi.CodeFailed
+	return g, nil
+}
+
+func (h *host) one(e *abi.Effect) (abi.Outcome, error) {
+	if o, hit := h.fail(e); hit {
+		if e.Kind == abi.EffectDelete && o.Reason == "NotFound" {
+			if err := h.remove(e); err != nil {
+				return o, err
+			}
+		}
+		if tolerated(e.Tolerate, o.Reason) {
+			return abi.Outcome{Reason: o.Reason}, nil
+		}
+		return o, nil
+	}
+	if o, ok := h.ask(e); ok {
+		return o, nil
+	}
+	if e.Subresource == "scale" {
+		return h.scale(e)
+	}
+	switch e.Kind {
+	case abi.EffectDiscover:
+		return h.discover(e.Discover)
+	case abi.EffectList:
+		return h.list(e)
+	case abi.EffectDelete, abi.EffectDeleteCollection:
+		return abi.Outcome{}, h.remove(e)
+	case abi.EffectGet:
+		return h.get(e)
+	case abi.EffectCreate:
+		h.created++
+		res, err := schemaOf(e)
+		if err != nil {
+			return abi.Outcome{}, err
+		}
+		t, err := typed(res, e.Object)
+		if err != nil {
+			return abi.Outcome{}, err
+		}
+		m := accessor(t)
+		if m.GetName() == "" {
+			m.SetName(m.GetGenerateName() + strconv.Itoa(h.created))
+		}
+		m.SetUID("uid-created-" + uid(h.created))
+		m.SetResourceVersion(strconv.Itoa(2000 + h.created))
+		o, err := encode(res, t)
+		if err != nil {
+			return abi.Outcome{}, err
+		}
+		return answer(o), nil
+	case abi.EffectUpdate:
+		h.created++
+		res, err := schemaOf(e)
+		if err != nil {
+			return abi.Outcome{}, err
+		}
+		return answer(&cache.Object{Resource: res, Namespace: e.Namespace, Name: e.Name, ResourceVersion: strconv.Itoa(2000 + h.created), Raw: e.Object}), nil
+	}
+	return abi.Outcome{}, nil
+}
+
+// get shows what is there live: `live` before what the cache has. One of another UID than asked for isn't there.
+func (h *host) get(e *abi.Effect) (abi.Outcome, error) {
+	o := find(h.live, e)
+	if o == nil {
+		o = find(h.cached, e)
+	}
+	if o == nil || annotated(o, "absent") || e.UID != "" && e.UID != string(o.UID) {
+		return notFound(e), nil
+	}
+	a := answer(o)
+	if e.Metadata {
+		b, err := metadata(o)
+		if err != nil {
+			return a, err
+		}
+		a.Object.Data = b
+	}
+	return a, nil
+}
+
+func (h *host) fail(e *abi.Effect) (abi.Outcome, bool) {
+	for i := range h.c.Failures {
+		f := &h.c.Failures[i]
+		if f.Effect != kinds[e.Kind] || f.Resource != e.Resource || f.Subresource != e.Subresource || f.Name != "" && f.Name != e.Name {
+			continue
+		}
+		f.seen++
+		if f.seen <= f.After || f.Times > 0 && f.seen > f.After+f.Times {
+			continue
+		}
+		return abi.Outcome{Code: abi.CodeFailed, Reason: f.Reason, Message: f.Message}, true
+	}
+	return abi.Outcome{}, false
+}
+
+func tolerated(t abi.Tolerance, reason string) bool {
+	bit := map[string]abi.Tolerance{"NotFound": abi.TolerateNotFound, "AlreadyExists": abi.TolerateAlreadyExists, "Conflict": abi.TolerateConflict, "Invalid": abi.TolerateInvalid,
+		"NamespaceTerminating": abi.TolerateNamespaceTerminating}[reason]
+	return bit&t != 0
+}
+
+func find(list []*cache.Object, e *abi.Effect) *cache.Object {
+	for _, o := range list {
+		if o.Resource.Resource.String() == e.Resource && o.Namespace == e.Namespace && o.Name == e.Name {
+			return o
+		}
+	}
+	return nil
+}
+
+func answer(o *cache.Object) abi.Outcome {
+	return abi.Outcome{Name: o.Name, UID: string(o.UID), Object: abi.ObjectData{Data: o.Raw, ResourceVersion: o.ResourceVersion}}
+}
+
+func notFound(e *abi.Effect) abi.Outcome {
+	return abi.Outcome{Code: abi.CodeFailed, Reason: "NotFound", Message: fmt.Sprintf("%s %q not found", e.Resource, e.Name)}
+}
+
+func schemaOf(e *abi.Effect) (*schema.Resource, error) {
+	for _, r := range schema.All() {
+		if r.String() == e.Resource {
+			return schema.For(r)
+		}
+	}
+	return nil, fmt.Errorf("effect on %q, which is no built-in resource", e.Resource)
+}

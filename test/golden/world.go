@@ -1,0 +1,212 @@
+package golden
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	clientcache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// world holds the objects of a case the way the host's caches do: wire bytes behind client-go's indexers.
+type world struct {
+	needs  []views.Need
+	cut    bool
+	stores map[abi.Resource]*store     // of what the plan's views are on; of any, those of the case's objects
+	kinds  map[string]*schema.Resource // by apiVersion and kind
+}
+
+type store struct {
+	clientcache.Indexer
+	resource *schema.Resource
+	mask     *schema.Mask
+}
+
+func (s *store) Get(namespace, name string) *cache.Object {
+	key := name
+	if namespace != "" {
+		key = namespace + "/" + name
+	}
+	o, ok, _ := s.Indexer.GetByKey(key)
+	if !ok {
+		return nil
+	}
+	return o.(*cache.Object)
+}
+
+func (s *store) ByIndex(index, value string) []*cache.Object {
+	list, err := s.Indexer.ByIndex(index, value)
+	if err != nil {
+		panic(err) // the plan asked for an index that it didn't declare
+	}
+	return objects(list)
+}
+
+func (s *store) List() []*cache.Object { return objects(s.Indexer.List()) }
+func (s *store) Version() string       { return "1000" }
+
+func objects(list []any) []*cache.Object {
+	out := make([]*cache.Object, len(list))
+	for i, o := range list {
+		out[i] = o.(*cache.Object)
+	}
+	return out
+}
+
+func (w *world) Store(r abi.Resource) views.Store {
+	if r == schema.Any {
+		all := views.Joint{}
+		for _, s := range w.stores {
+			all = append(all, s)
+		}
+		return all
+	}
+	if s, ok := w.stores[r]; ok {
+		return s
+	}
+	return nil
+}
+
+// newWorld makes the stores that a plan needs, those of all resources as objects come; with cut, objects are projected to what the plan asks to keep. What isn't built in is in the
+// discovery.
+func newWorld(plan *views.Plan, cut bool, d *abi.Discovery) (*world, error) {
+	w := &world{needs: plan.Needs(), cut: cut, stores: map[abi.Resource]*store{}, kinds: map[string]*schema.Resource{}}
+	for _, r := range schema.All() {
+		res, err := schema.For(r)
+		if err != nil {
+			return nil, err
+		}
+		w.kinds[res.APIVersion()+" "+res.Kind] = res
+	}
+	if d != nil {
+		for _, r := range d.Resources {
+			id, ok := abi.ParseResource(r.Resource)
+			if !ok {
+				continue // a case of what no object can be of
+			}
+			if _, err := schema.For(id); err != nil {
+				res := schema.Partial(id, r.Kind, r.Namespaced)
+				w.kinds[res.APIVersion()+" "+res.Kind] = res
+			}
+		}
+	}
+	for _, n := range w.needs {
+		if n.Resource == schema.Any {
+			continue
+		}
+		res, err := schema.For(n.Resource)
+		if err == nil {
+			_, err = w.store(res)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// store finds or makes the store of a resource; it is nil if no view is on it.
+func (w *world) store(res *schema.Resource) (*store, error) {
+	if s := w.stores[res.Resource]; s != nil {
+		return s, nil
+	}
+	indexers := clientcache.Indexers{}
+	var fields []string
+	for _, n := range w.needs {
+		if n.Resource != res.Resource && n.Resource != schema.Any {
+			continue
+		}
+		fields = append(fields, n.Fields...)
+		for name, f := range n.Indexers {
+			indexers[name] = func(o any) ([]string, error) { return f(o.(*cache.Object)), nil }
+		}
+	}
+	if fields == nil {
+		return nil, nil
+	}
+	s := &store{resource: res, Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, indexers)}
+	if w.cut {
+		var err error
+		if s.mask, err = res.Message.Mask(append([]string{"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}, fields...)...); err != nil {
+			return nil, err
+		}
+	}
+	w.stores[res.Resource] = s
+	return s, nil
+}
+
+// object reads one object of a case, of which nothing but the metadata is known where it isn't built in; uid and resourceVersion have defaults.
+func (w *world) object(raw []byte, n int) (*cache.Object, error) {
+	j, err := yaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return nil, err
+	}
+	var kind metav1.TypeMeta
+	if err := json.Unmarshal(j, &kind); err != nil {
+		return nil, err
+	}
+	res, ok := w.kinds[kind.APIVersion+" "+kind.Kind]
+	if !ok {
+		return nil, fmt.Errorf("%s %s is neither built in nor in discovery", kind.APIVersion, kind.Kind)
+	}
+	o := res.New()
+	if res.Partial {
+		err = json.Unmarshal(j, o)
+	} else {
+		o, _, err = scheme.Codecs.UniversalDeserializer().Decode(j, nil, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return nil, err
+	}
+	if m.GetUID() == "" {
+		m.SetUID(types.UID("uid-" + strings.ToLower(kind.Kind) + "-" + m.GetName()))
+	}
+	if m.GetResourceVersion() == "" {
+		m.SetResourceVersion(strconv.Itoa(n + 1))
+	}
+	return encode(res, o)
+}
+
+// encode brings a typed object into the form of the caches.
+func encode(res *schema.Resource, o runtime.Object) (*cache.Object, error) {
+	b, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return nil, err
+	}
+	return &cache.Object{Resource: res, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(), Raw: b}, nil
+}
+
+func (w *world) add(o *cache.Object) error {
+	s, err := w.store(o.Resource)
+	if err != nil || s == nil {
+		return err // nil: nobody looks at it
+	}
+	if s.mask != nil {
+		cut, err := s.mask.Project(nil, o.Raw)
+		if err != nil {
+			return err
+		}
+		o.Raw = cut
+	}
+	return s.Indexer.Add(o)
+}

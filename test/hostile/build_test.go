@@ -1,0 +1,134 @@
+package hostile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// The markers in a .wat: what a good plugin has and this one doesn't export itself; where its manifest lies, as pointer and length.
+const (
+	pluginMark   = "(; plugin ;)"
+	manifestMark = "(; manifest ;)"
+	manifestAt   = 16 // in memory
+)
+
+// parts are those of a good plugin, by what they export.
+var parts = []struct{ export, text string }{
+	{"windlass_abi_v1", `(func (export "windlass_abi_v1"))`},
+	{"windlass_alloc", `(func (export "windlass_alloc") (param i32) (result i32) (i32.const 4096))`},
+	{"windlass_manifest", `(func (export "windlass_manifest") (result i64) (i64.const ` + manifestMark + `))`},
+	{"windlass_configure", `(func (export "windlass_configure") (result i64) (i64.const 0))`},
+	{"windlass_sync", `(func (export "windlass_sync") (result i64) (i64.const 0))`},
+}
+
+// assemble makes the module of testdata/<name>.wat, completed by what a good plugin has.
+func assemble(t testing.TB, name string, change func(*abi.Controller)) []byte {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join("testdata", name+".wat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(source)
+	var more strings.Builder
+	if !strings.Contains(text, `"memory"`) {
+		more.WriteString("(memory (export \"memory\") 1)\n")
+	}
+	m := manifest(t, name, change)
+	fmt.Fprintf(&more, "(data (i32.const %d) \"%s\")\n", manifestAt, strings.ReplaceAll(m, `"`, `\22`))
+	for _, p := range parts {
+		if !strings.Contains(text, `"`+p.export+`"`) {
+			more.WriteString(p.text + "\n")
+		}
+	}
+	text = strings.Replace(text, pluginMark, more.String(), 1)
+	text = strings.ReplaceAll(text, manifestMark, fmt.Sprintf("0x%08x%08x", manifestAt, len(m)))
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.wat"), filepath.Join(dir, "out.wasm")
+	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := exec.Command("wasm-as", "-all", "-v", "none", "-o", out, in).CombinedOutput(); err != nil {
+		t.Fatalf("wasm-as of testdata/%s.wat: %v (it is in Debian's package binaryen: apt-get install binaryen)\n%s", name, err, said)
+	}
+	wasm, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
+
+// manifest gives the JSON of a plugin whose controller's keys are the config maps that are labelled with its name.
+func manifest(t testing.TB, name string, change func(*abi.Controller)) string {
+	t.Helper()
+	maps := abi.Resource{Version: "v1", Name: "configmaps"}
+	c := abi.Controller{
+		Name: name + "-controller",
+		Views: []abi.View{{
+			Name: "configmaps", Resource: maps, Fields: []string{"metadata.name", "metadata.namespace", "data"},
+			Where: &abi.Condition{Op: abi.OpIn, Path: "metadata.labels[hostile]", Values: []string{name}},
+		}},
+		Writes: []abi.Write{{Resource: maps, Verbs: []string{"create", "update", "delete"}}},
+		State:  true,
+	}
+	if change != nil {
+		change(&c)
+	}
+	b, err := json.Marshal(&abi.Manifest{Description: "0", Name: name, Version: "1", Controllers: []abi.Controller{c}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The description comes first: manifest-changes writes over it.
+	return `{"description":"0",` + strings.Replace(string(b[1:]), `"description":"0",`, "", 1)
+}
+
+var comment = regexp.MustCompile(`(?m)^;; (.*)\n`)
+
+// about is what a .wat says of itself.
+func about(t testing.TB, name string) string {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join("testdata", name+".wat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := comment.FindSubmatch(source)
+	if said == nil {
+		t.Fatalf("testdata/%s.wat: its first line doesn't say what it does", name)
+	}
+	return string(said[1])
+}
+
+// What follows writes modules that no assembler makes.
+
+const header = "\x00asm\x01\x00\x00\x00"
+
+func leb(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
+
+func sized(b string) string { return leb(len(b)) + b }
+
+// section is a section of a vector of n entries.
+func section(id byte, n int, entries string) string {
+	return string(id) + sized(leb(n)+entries)
+}
+
+// function is a module that is one function of the body, with n copies of it.
+func function(n int, locals int, body string) []byte {
+	code := "\x00"
+	if locals > 0 {
+		code = "\x01" + leb(locals) + "\x7f"
+	}
+	code = sized(code + body + "\x0b")
+	return []byte(header + section(1, 1, "\x60\x00\x00") + section(3, n, strings.Repeat("\x00", n)) + section(10, n, strings.Repeat(code, n)))
+}
+
+// good is the neighbour with something done to its bytes.
+func good(t testing.TB) []byte { return bytes.Clone(assemble(t, "neighbour", nil)) }

@@ -1,0 +1,70 @@
+package hostile
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/hostile-modules.md anew")
+
+const docs = "../../docs/hostile-modules.md"
+
+// TestDocs: the page lists the corpus as the other tests have shown it to be.
+func TestDocs(t *testing.T) {
+	names := map[string]bool{}
+	for _, a := range append(slices.Clone(corpus), answers...) {
+		names[a.name] = true
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Hostile modules
+
+%d modules that mean harm, from test/hostile, with where each is stopped and what the error says. This page is written by
+`+"`go test ./test/hostile -run TestDocs -update`"+`; that it is true is shown by TestCorpus and TestCorpusOnCluster, whose -v prints times and memory as well.
+
+While each of them runs, a goroutine of the host waits for less than %v, another plugin's syncs go on, and the host allocates less than %d MiB. "Harmless" is what
+runs to its end and has no effect: each of its syncs answers the same, and nothing is left of the one before.
+
+## In the sandbox
+
+`, len(names), mostPause, mostMemory>>20)
+	list(t, &b, corpus)
+	b.WriteString(`
+## On a cluster
+
+These run in the manager beside the built-in controllers. Each failure is counted in windlass_syncs_total and logged with plugin, controller and key, and the key is held back;
+no object of the namespace changes.
+
+`)
+	list(t, &b, answers)
+	if *update {
+		if err := os.WriteFile(docs, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != b.String() {
+		t.Error("docs/hostile-modules.md isn't up to date: go test ./test/hostile -run TestDocs -update")
+	}
+}
+
+func list(t *testing.T, b *strings.Builder, attacks []attack) {
+	b.WriteString("| module | what it does | stopped at | error |\n|---|---|---|---|\n")
+	for i := range attacks {
+		a := &attacks[i]
+		stage, says := a.stage, ""
+		if a.result != "" && a.result != "ok" {
+			stage += ", counted as " + a.result
+		}
+		if a.says != "" {
+			says = "`… " + a.says + " …`"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", a.name, a.text(t), stage, says)
+	}
+}

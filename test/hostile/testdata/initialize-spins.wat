@@ -1,0 +1,5 @@
+;; _initialize never ends.
+(module
+  (; plugin ;)
+  (func (export "_initialize") (loop $l (br $l)))
+)

@@ -1,0 +1,58 @@
+package isolation
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/windlass"
+)
+
+// A key that nothing but its own writes wakes, again and again, is slowed down; somebody else's change wakes it as ever.
+func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
+	folder := build(t, "restless")
+	c := cluster.Start(t, cluster.Options{})
+	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"restless-controller"}, Configure: func(k *config.Configuration) {
+		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
+		k.PluginFolder = folder
+	}})
+	client := c.Client()
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	attack(t, client, "restless", 0, 1)
+	syncs := func() float64 {
+		return m.Count(t, "windlass_syncs_total", "controller", "restless-controller", "result", "ok")
+	}
+	windlass.Eventually(t, time.Minute, "a dozen syncs", func() (bool, string) {
+		n := syncs()
+		return n >= 12, fmt.Sprint(n)
+	})
+	// By now it is held back for two seconds each time: unbounded it would do hundreds of syncs in five.
+	n, from := syncs(), time.Now()
+	windlass.Eventually(t, time.Minute, "three more", func() (bool, string) {
+		now := syncs()
+		return now >= n+3, fmt.Sprint(now - n)
+	})
+	if took := time.Since(from); took < 2*time.Second {
+		t.Errorf("three more syncs took %v: the key isn't held back", took)
+	}
+
+	before := syncs()
+	windlass.Eventually(t, time.Minute, "the next sync", func() (bool, string) { return syncs() > before, "" })
+	from = time.Now()
+	before = syncs()
+	patch := []byte(`{"data":{"other":"1"}}`)
+	if _, err := client.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "restless-0", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	windlass.Eventually(t, time.Minute, "a sync for somebody else's change", func() (bool, string) { return syncs() > before, "" })
+	if took := time.Since(from); took > time.Second {
+		t.Errorf("somebody else's change was seen after %v", took)
+	}
+}

@@ -1,0 +1,214 @@
+package leadership
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/test/faults"
+	"github.com/windlass-dev/windlass/test/ledger"
+	"github.com/windlass-dev/windlass/test/windlass"
+)
+
+// electing are the options of a manager in this process.
+func electing(standby string, wrap func(*rest.Config), controllers ...string) windlass.Options {
+	return windlass.Options{Controllers: controllers, Wrap: wrap, Configure: func(k *config.Configuration) {
+		k.LeaderElection.LeaderElect, k.LeaderElection.Standby = true, standby
+		k.LeaderElection.LeaseDuration.Duration, k.LeaderElection.RenewDeadline.Duration, k.LeaderElection.RetryPeriod.Duration = duration, deadline, retry
+	}}
+}
+
+// seen takes note of which requests a manager has sent.
+type seen struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *seen) wrap(c *rest.Config) {
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return trip(func(r *http.Request) (*http.Response, error) {
+			s.mu.Lock()
+			s.all = append(s.all, r.Method+" "+r.URL.Path)
+			s.mu.Unlock()
+			return next.RoundTrip(r)
+		})
+	})
+}
+
+// but gives the requests that have none of the parts.
+func (s *seen) but(parts ...string) (rest []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+next:
+	for _, r := range s.all {
+		for _, p := range parts {
+			if strings.Contains(r, p) {
+				continue next
+			}
+		}
+		rest = append(rest, r)
+	}
+	return rest
+}
+
+type trip func(*http.Request) (*http.Response, error)
+
+func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// away are the requests of a process that aren't those of its controllers.
+var away = []string{"/leases", "/healthz", "/extension-apiserver-authentication", "/tokenreviews", "/subjectaccessreviews"}
+
+// leads tells how a manager sees the main Lease.
+func leads(t *testing.T, m *windlass.Manager) manager.LeaderStatus {
+	t.Helper()
+	all := m.Status(t).Leaders
+	if len(all) != 1 || all[0].Group != "main" || all[0].Lease != leaseNamespace+"/"+mainLease {
+		t.Fatalf("leaders: %+v", all)
+	}
+	return all[0]
+}
+
+// A standby has caches if it is told to, and nothing but the Lease if it isn't; who leads and who waits can be seen.
+func TestStandby(t *testing.T) {
+	w := begin(t)
+	leader := windlass.Start(t, w.Cluster, electing("cold", nil, "serviceaccount-controller"))
+	w.space(t)
+	us := leads(t, leader)
+	if !us.Here || us.Holder == "" || us.Since == nil || len(us.Controllers) != 1 {
+		t.Errorf("the leader says %+v", us)
+	}
+	var cold, warm seen
+	standbys := map[string]*windlass.Manager{
+		"cold": windlass.Start(t, w.Cluster, electing("cold", cold.wrap, "serviceaccount-controller")),
+		"warm": windlass.Start(t, w.Cluster, electing("warm", warm.wrap, "serviceaccount-controller")),
+	}
+	for what, m := range standbys {
+		eventually(t, what+" sees who leads", func() (bool, string) {
+			l := leads(t, m)
+			return l.Holder == us.Holder && !l.Here, fmt.Sprintf("%+v", l)
+		})
+		if n := m.Count(t, "leader_election_master_status", "name", mainLease); n > 1 { // one registry is all managers' of this process
+			t.Errorf("leader_election_master_status is %v", n)
+		}
+	}
+	if all := cold.but(away...); len(all) > 0 {
+		t.Errorf("the cold standby has asked for %q", all)
+	}
+	if all := standbys["cold"].Status(t).Controllers; len(all) != 0 {
+		t.Errorf("the cold standby has controllers: %+v", all)
+	}
+	if all := standbys["warm"].Status(t).Controllers; len(all) != 1 || all[0].State != "Standby" || all[0].Queue != 0 {
+		t.Errorf("the warm standby has controllers: %+v", all)
+	}
+	for _, r := range warm.but(away...) {
+		if !strings.HasPrefix(r, "GET ") {
+			t.Errorf("the warm standby has sent %s", r)
+		}
+	}
+	if warm.but(away...) == nil {
+		t.Error("the warm standby has read nothing")
+	}
+}
+
+// A manager whose Lease was taken away stops its controllers, stands by, and goes on when it has the Lease again; what happened meanwhile it finds.
+func TestLost(t *testing.T) {
+	w := begin(t)
+	for _, standby := range []string{"cold", "warm"} {
+		t.Run(standby, func(t *testing.T) { lost(t, w, standby) })
+	}
+}
+
+func lost(t *testing.T, w *world, standby string) {
+	m := windlass.Start(t, w.Cluster, electing(standby, nil, "serviceaccount-controller"))
+	before, during := standby+"-before", standby+"-during"
+	create(t, w.client, before)
+	windlass.Account(t, w.client, before)
+	_, err := w.client.CoordinationV1().Leases(leaseNamespace).Patch(t.Context(), mainLease, types.MergePatchType, []byte(`{"spec":{"holderIdentity":"somebody"}}`), metav1.PatchOptions{})
+	do(t, err)
+	eventually(t, "it stands by", func() (bool, string) {
+		l, all := leads(t, m), m.Status(t).Controllers
+		return !l.Here && l.Holder == "somebody" && len(all) == 1 && all[0].State == "Standby", fmt.Sprintf("%+v %+v", l, all)
+	})
+	create(t, w.client, during)
+	do(t, w.client.CoreV1().ServiceAccounts(before).Delete(t.Context(), "default", metav1.DeleteOptions{}))
+	if _, err := w.client.CoreV1().ServiceAccounts(during).Get(t.Context(), "default", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("somebody has made a service account: %v", err)
+	}
+	windlass.Account(t, w.client, during)
+	windlass.Account(t, w.client, before)
+	if !leads(t, m).Here {
+		t.Error("it doesn't lead")
+	}
+	m.AwaitReady(t)
+	m.Stop(t)
+}
+
+func create(t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	do(t, err)
+}
+
+// A warm standby whose cache is behind waits for it when it takes over: else it would make all pods once more.
+func TestBehind(t *testing.T) {
+	const replicas, delay = 30, 4 * time.Second
+	w := begin(t)
+	first := windlass.Start(t, w.Cluster, electing("warm", nil, "serviceaccount-controller", "replicaset-controller"))
+	w.space(t)
+	slow := &faults.Faults{}
+	second := windlass.Start(t, w.Cluster, electing("warm", func(c *rest.Config) {
+		other := &rest.Config{}
+		slow.Wrap(other)
+		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			late := other.WrapTransport(next)
+			return trip(func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.URL.Path, "/pods") {
+					return late.RoundTrip(r)
+				}
+				return next.RoundTrip(r)
+			})
+		})
+	}, "serviceaccount-controller", "replicaset-controller"))
+	book := ledger.Keep(t, w.client, namespace)
+	slow.WatchDelay.Store(int64(delay))
+	labels, n := map[string]string{"app": "many"}, int32(replicas)
+	_, err := w.client.AppsV1().ReplicaSets(namespace).Create(t.Context(), &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "many"}, Spec: appsv1.ReplicaSetSpec{
+		Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
+		},
+	}}, metav1.CreateOptions{})
+	do(t, err)
+	eventually(t, "all pods", func() (bool, string) {
+		have, err := w.pods(t.Context())
+		return err == nil && have == replicas, fmt.Sprint(have, " pods")
+	})
+	made := time.Now()
+	first.Stop(t)
+	eventually(t, "the other one leads", func() (bool, string) { l := leads(t, second); return l.Here, fmt.Sprintf("%+v", l) })
+	if took := time.Since(made); took > delay/2 {
+		t.Fatalf("the other one leads only %v after the pods were made: its cache may show them", took)
+	}
+	eventually(t, "the other one works", func() (bool, string) {
+		n := second.Count(t, "windlass_syncs_total", "controller", "replicaset-controller", "result", "ok")
+		return n > 0, fmt.Sprint(n, " syncs")
+	})
+	if took := time.Since(made); took < delay/2 {
+		t.Errorf("the other one works %v after the pods were made, which its cache can't show yet", took)
+	}
+	if seen := book.End(t); seen.Made != replicas {
+		t.Errorf("%d pods were made, want %d", seen.Made, replicas)
+	}
+}

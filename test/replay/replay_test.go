@@ -1,0 +1,257 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/record/replay"
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
+)
+
+const password = "correct-horse-battery-staple"
+
+// Whatever the controllers did on a cluster, their recordings do it again: bit for bit, under the compiler and under the interpreter. No secret is in them, and another module shows its difference.
+func TestRecordingsReplay(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Nodes: 3})
+	m := windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
+		k.Recordings.Bytes = resource.MustParse("64Mi")
+	}})
+	live(t, c.Client())
+	explained(t, m)
+	recordings := save(t, m)
+	m.Stop(t)
+
+	ca, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for name, path := range recordings {
+		t.Run(name, func(t *testing.T) {
+			f, err := record.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(f.Syncs) == 0 {
+				t.Fatal("nothing was recorded: the workload doesn't concern this controller")
+			}
+			total += len(f.Syncs)
+			for _, interpreter := range []bool{false, true} {
+				same := 0
+				from := time.Now()
+				o := replay.Options{Interpreter: interpreter, Files: map[string][]byte{"root-ca-file": ca}}
+				if err := replay.Run(t.Context(), f, o, func(r replay.Result) {
+					switch r.Verdict {
+					case replay.Same:
+						same++
+					default:
+						t.Errorf("interpreter %v: sync %d of %s (%s) is %s: %s\n%s", interpreter, r.Number, r.Key, r.Ended, r.Verdict, r.Why, r.Diff)
+					}
+				}); err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("interpreter %v: %d of %d syncs the same in %v", interpreter, same, len(f.Syncs), time.Since(from).Round(time.Millisecond))
+			}
+		})
+	}
+	t.Logf("%d controllers, %d syncs", len(recordings), total)
+	t.Run("changed module", func(t *testing.T) { changed(t, recordings["deployment-controller"]) })
+}
+
+// live has every controller do something.
+func live(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	const ns = "shop"
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}))
+	windlass.Account(t, client, ns)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password"}, StringData: map[string]string{"password": password}}
+	must(client.CoreV1().Secrets(ns).Create(t.Context(), secret, metav1.CreateOptions{}))
+	web := workload.Web{Client: client, Namespace: ns, Name: "web"}
+	if err := web.Create(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	must(client.AppsV1().StatefulSets(ns).Create(t.Context(), workload.StatefulSet("plain", 2), metav1.CreateOptions{}))
+	must(client.AppsV1().DaemonSets(ns).Create(t.Context(), workload.DaemonSet("each"), metav1.CreateOptions{}))
+	must(client.BatchV1().Jobs(ns).Create(t.Context(), workload.Job("once", 3, 2), metav1.CreateOptions{}))
+	target := int32(50)
+	must(client.AutoscalingV2().HorizontalPodAutoscalers(ns).Create(t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, MaxReplicas: 5,
+			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+				Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &target},
+			}}},
+		},
+	}, metav1.CreateOptions{}))
+	converged := func(n int32, image string) {
+		t.Helper()
+		windlass.Eventually(t, time.Minute, "web has "+image, func() (bool, string) {
+			done, seen, err := web.Converged(t.Context(), n, image)
+			return done, fmt.Sprint(seen, err)
+		})
+	}
+	converged(3, "web:1")
+	if err := web.Image(t.Context(), "web:2"); err != nil {
+		t.Fatal(err)
+	}
+	converged(3, "web:2")
+	if err := web.Scale(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	converged(5, "web:2")
+	windlass.Eventually(t, time.Minute, "the sets and the job", func() (bool, string) {
+		s, err := client.AppsV1().StatefulSets(ns).Get(t.Context(), "plain", metav1.GetOptions{})
+		must(s, err)
+		d, err := client.AppsV1().DaemonSets(ns).Get(t.Context(), "each", metav1.GetOptions{})
+		must(d, err)
+		j, err := client.BatchV1().Jobs(ns).Get(t.Context(), "once", metav1.GetOptions{})
+		must(j, err)
+		seen := fmt.Sprintf("%d replicas of the set, %d of the daemon set, %d of the job", s.Status.ReadyReplicas, d.Status.NumberAvailable, j.Status.Succeeded)
+		return s.Status.ReadyReplicas == 2 && d.Status.NumberAvailable == 3 && j.Status.Succeeded == 3, seen
+	})
+	// A pod without a node that is there is garbage, and so is what an owner leaves behind.
+	must(client.CoreV1().Pods(ns).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "lost"}, Spec: corev1.PodSpec{NodeName: "gone", Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
+	}, metav1.CreateOptions{}))
+	background := metav1.DeletePropagationBackground
+	must(nil, client.AppsV1().Deployments(ns).Delete(t.Context(), "web", metav1.DeleteOptions{PropagationPolicy: &background}))
+	windlass.Eventually(t, time.Minute, "what web leaves behind is collected", func() (bool, string) {
+		sets, err := client.AppsV1().ReplicaSets(ns).List(t.Context(), metav1.ListOptions{})
+		must(sets, err)
+		return len(sets.Items) == 0, fmt.Sprintf("%d replica sets", len(sets.Items))
+	})
+	other := workload.Web{Client: client, Namespace: "default", Name: "other"}
+	windlass.Account(t, client, "default")
+	if err := other.Create(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	must(nil, client.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}))
+	windlass.Eventually(t, 2*time.Minute, "the namespace is gone", func() (bool, string) {
+		_, err := client.CoreV1().Namespaces().Get(t.Context(), ns, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+	windlass.Eventually(t, time.Minute, "other", func() (bool, string) {
+		done, seen, err := other.Converged(t.Context(), 2, "web:1")
+		return done, fmt.Sprint(seen, err)
+	})
+}
+
+// save saves the recordings of all controllers.
+func save(t *testing.T, m *windlass.Manager) map[string]string {
+	t.Helper()
+	var s manager.Status
+	if err := json.Unmarshal(m.Get(t, "/windlass/v1/status"), &s); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Controllers) < 13 {
+		t.Fatalf("only %d controllers run", len(s.Controllers))
+	}
+	folder, paths := t.TempDir(), map[string]string{}
+	for _, c := range s.Controllers {
+		b := m.Get(t, "/debug/recordings/"+c.Name)
+		for _, value := range []string{password, base64.StdEncoding.EncodeToString([]byte(password))} {
+			if bytes.Contains(b, []byte(value)) {
+				t.Errorf("the recording of %s has a secret's value", c.Name)
+			}
+		}
+		paths[c.Name] = filepath.Join(folder, c.Name+record.Extension)
+		if err := record.WriteFile(paths[c.Name], b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return paths
+}
+
+// explained fails the test unless the writers of the objects in namespace default are known.
+func explained(t *testing.T, m *windlass.Manager) {
+	t.Helper()
+	for kind, want := range map[string][]string{
+		"deployment": {"deployment-controller"}, "Deployments.apps": {"deployment-controller"}, "endpointslice": nil, "serviceaccount/default": {"serviceaccount-controller"},
+	} {
+		kind, name, named := strings.Cut(kind, "/")
+		if !named {
+			name = "other"
+		}
+		var e manager.Explanation
+		if err := json.Unmarshal(m.Get(t, "/debug/explain?"+url.Values{"resource": {kind}, "namespace": {"default"}, "name": {name}}.Encode()), &e); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range e.Writes {
+			got = append(got, w.Controller)
+			if w.Plugin == "" || !strings.HasPrefix(w.Digest, "sha256:") || w.Version == "" || w.Key == "" || w.Result == "" || w.ResourceVersion == "" || time.Since(w.Time) > time.Hour {
+				t.Errorf("%s: %+v", kind, w)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s %s was written by %v, want %v", kind, name, got, want)
+		}
+	}
+}
+
+// changed replays the deployment controller's recording with a module that differs in the text of one event, and demands to see that difference and no other.
+func changed(t *testing.T, path string) {
+	f, err := record.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plugins.Named("builtin:deployment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before, after = "ScalingReplicaSet", "ScalingReplicaBag"
+	if n := bytes.Count(p.Wasm, []byte(before)); n != 1 {
+		t.Fatalf("%q is %d times in the module", before, n)
+	}
+	p.Wasm = bytes.Replace(p.Wasm, []byte(before), []byte(after), 1)
+	events := func(s *record.Sync) int { return bytes.Count(s.Answer, []byte(before)) }
+	different := 0
+	err = replay.Run(context.WithoutCancel(t.Context()), f, replay.Options{Plugin: p}, func(r replay.Result) {
+		n := events(&f.Syncs[r.Number-1])
+		if (r.Verdict == replay.Different) != (n > 0) {
+			t.Errorf("sync %d has %d such events and is %s: %s", r.Number, n, r.Verdict, r.Diff)
+		}
+		if r.Verdict != replay.Different {
+			return
+		}
+		different++
+		for _, l := range strings.Split(r.Diff, "\n") {
+			if l != "" && l[0] == '-' && strings.TrimSpace(l[1:]) != "reason: "+before || l != "" && l[0] == '+' && strings.TrimSpace(l[1:]) != "reason: "+after {
+				t.Errorf("sync %d: %s", r.Number, l)
+			}
+		}
+	})
+	if err != nil || different == 0 {
+		t.Errorf("%v, %d syncs differ", err, different)
+	}
+	t.Logf("%d of %d syncs differ, each in nothing but the event's reason", different, len(f.Syncs))
+}

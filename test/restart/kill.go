@@ -1,0 +1,70 @@
+// Package restart kills Windlass at any moment and looks at what is left in the end.
+package restart
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/state"
+	"github.com/windlass-dev/windlass/test/windlass"
+)
+
+// Two namespaces have the same objects under the same names: in one of them work is disturbed, in the other it isn't.
+const (
+	calm   = "calm"
+	killed = "killed"
+)
+
+// patience is far more than anything takes here, for machines on which many tests run at once.
+const patience = 5 * time.Minute
+
+// A process is killed within so long of its start, which takes most of a second, or of the moment at which all its caches are filled.
+const (
+	start = time.Second
+	work  = 2500 * time.Millisecond
+)
+
+// begin makes the namespaces and waits until there can be pods in them; a process must run.
+func begin(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	for _, namespace := range []string{calm, killed} {
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		windlass.Account(t, client, namespace)
+	}
+}
+
+// kill has processes live and die until the condition holds. It fails the test if there were less than so many kills by then.
+func kill(t *testing.T, c *cluster.Cluster, seed uint64, least int, controllers []string, condition func() (done bool, seen string)) {
+	t.Helper()
+	k := windlass.Killer{Cluster: c, Controllers: controllers, Seed: seed, Start: start, Work: work}
+	from := time.Now()
+	k.Until(t, 50*time.Millisecond, patience, "done", condition)
+	k.Stop(t)
+	t.Logf("%5.1f s: done, killed %d times (seed %d)", time.Since(from).Seconds(), k.Kills, seed)
+	if k.Kills < least {
+		t.Errorf("killed %d times, want %d at least: give it more to do", k.Kills, least)
+	}
+}
+
+// expectSame fails the test if the two namespaces don't hold the same.
+func expectSame(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
+	var states [2]state.State
+	for i, namespace := range []string{calm, killed} {
+		var err error
+		if states[i], err = state.Of(t.Context(), client, namespace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(states[0], states[1]); d != "" {
+		t.Errorf("the end is another than undisturbed (-undisturbed +killed):\n%s", d)
+	}
+}

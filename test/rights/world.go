@@ -1,0 +1,182 @@
+// Package rights holds the host to what it says of rights: the roles that it prints are enough, and what isn't granted isn't done.
+package rights
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/windlass"
+)
+
+// binary builds windlass.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "windlass")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/windlass-dev/windlass/cmd/windlass").CombinedOutput(); err != nil {
+		t.Fatalf("building windlass: %v\n%s", err, out)
+	}
+	return path
+}
+
+// printed gives what windlass rbac prints.
+func printed(t *testing.T, binary string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{"rbac"}, args...)...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("windlass rbac: %v: %s", err, &stderr)
+	}
+	return string(out)
+}
+
+// apply makes the objects of a stream of YAML documents, as they are; service accounts the host may have made already.
+func apply(t *testing.T, c *cluster.Cluster, text string) {
+	t.Helper()
+	client := dynamic.NewForConfigOrDie(c.RESTConfig())
+	for _, doc := range strings.Split(text, "---\n") {
+		var o unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
+			t.Fatalf("%v in:\n%s", err, doc)
+		}
+		gvr, _ := apimeta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		if _, err := client.Resource(gvr).Namespace(o.GetNamespace()).Create(t.Context(), &o, metav1.CreateOptions{}); err != nil && !(o.GetKind() == "ServiceAccount" && apierrors.IsAlreadyExists(err)) {
+			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
+// kubeconfig writes one with a token of the service account.
+func kubeconfig(t *testing.T, c *cluster.Cluster, namespace, account string) string {
+	t.Helper()
+	token, err := c.Client().CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := clientcmdapi.NewConfig()
+	k.Clusters["c"] = &clientcmdapi.Cluster{Server: c.RESTConfig().Host, CertificateAuthority: c.CAFile}
+	k.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	k.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	k.CurrentContext = "c"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*k, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "windlass.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// await waits until the condition gives no reason to wait any more.
+func await(t *testing.T, most time.Duration, condition func(context.Context) (reason string)) {
+	t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, most, true, func(ctx context.Context) (bool, error) {
+		last = condition(ctx)
+		return last == "", nil
+	})
+	if err != nil {
+		t.Fatalf("after %v: %s", most, last)
+	}
+}
+
+// reason is why an error has one wait.
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func namespace(t *testing.T, c *cluster.Cluster, name string) {
+	t.Helper()
+	core := c.Client().CoreV1()
+	if _, err := core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, 20*time.Second, func(ctx context.Context) string {
+		_, err := core.ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return ""
+		}
+		return reason(err)
+	})
+}
+
+func template(app string) corev1.PodTemplateSpec {
+	none := int64(0)
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
+		Spec:       corev1.PodSpec{TerminationGracePeriodSeconds: &none, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+}
+
+func selector(app string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+}
+
+func replicaSet(t *testing.T, c *cluster.Cluster, ns, app string, replicas int32) {
+	t.Helper()
+	_, err := c.Client().AppsV1().ReplicaSets(ns).Create(t.Context(), &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: app, Labels: map[string]string{"app": app}},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: selector(app), Template: template(app)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pods(t *testing.T, c *cluster.Cluster, ns, app string) int {
+	t.Helper()
+	l, err := c.Client().CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(l.Items)
+}
+
+func awaitPods(t *testing.T, c *cluster.Cluster, ns, app string, want int) {
+	t.Helper()
+	await(t, 20*time.Second, func(context.Context) string {
+		if n := pods(t, c, ns, app); n != want {
+			return fmt.Sprintf("%s/%s has %d pods, not %d", ns, app, n, want)
+		}
+		return ""
+	})
+}
+
+// health is what /healthz says.
+func health(t *testing.T, m *windlass.Manager) string {
+	t.Helper()
+	_, b := m.Do(t, http.MethodGet, "/healthz?verbose")
+	return string(b)
+}

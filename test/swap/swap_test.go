@@ -1,0 +1,384 @@
+// Package swap replaces controllers while they run.
+package swap
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/manager"
+	builtin "github.com/windlass-dev/windlass/plugins"
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/windlass"
+)
+
+const namespace = "default"
+
+// world is a cluster with a running manager whose plugins and controllers a test changes.
+type world struct {
+	t           testing.TB
+	c           *cluster.Cluster
+	client      kubernetes.Interface
+	folder      string
+	controllers []string
+	bad         bool   // the configuration
+	shadow      string // of replicaset
+	configure   func(k *config.Configuration, replicaset *config.Plugin)
+	wrap        func(*rest.Config)
+	m           *windlass.Manager
+}
+
+func newWorld(t testing.TB, controllers ...string) *world {
+	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
+	w := &world{t: t, c: c, client: c.Client(), folder: t.TempDir(), controllers: controllers}
+	return w
+}
+
+func (w *world) begin() {
+	w.t.Helper()
+	w.m = windlass.Begin(w.t, w.c, windlass.Options{Wrap: w.wrap, Configure: func(k *config.Configuration) {
+		k.PluginFolder, k.Controllers = w.folder, w.controllers
+		if w.bad {
+			k.Plugins = append(k.Plugins, config.Plugin{Name: "nobody"})
+		}
+		// Modules that aren't built in get the rights of the one that they replace by the operator's word alone.
+		p := config.Plugin{Name: "replicaset", ServiceAccount: "replicaset-controller", Shadow: w.shadow}
+		if w.configure != nil {
+			w.configure(k, &p)
+		}
+		k.Plugins = append(k.Plugins, p)
+	}})
+}
+
+func (w *world) start() {
+	w.t.Helper()
+	w.begin()
+	w.m.AwaitReady(w.t)
+	windlass.Account(w.t, w.client, namespace)
+}
+
+// variant is a module that does the same, with other bytes: a custom section is appended.
+func variant(t testing.TB, name string, n int) []byte {
+	wasm, ok := builtin.Module(name)
+	if !ok {
+		t.Fatalf("no built-in plugin %s: run make plugins", name)
+	}
+	return noted(wasm, n)
+}
+
+// noted is a module with a note at its end, in a section that nothing reads.
+func noted(wasm []byte, n int) []byte {
+	note := fmt.Sprintf("\x04noteversion %06d", n)
+	return append(slices.Clone(wasm), append([]byte{0, byte(len(note))}, note...)...)
+}
+
+// put writes a module into the folder as a person would who knows how: beside, then renamed.
+func (w *world) put(name string, wasm []byte) {
+	w.t.Helper()
+	beside := filepath.Join(w.folder, ".new")
+	if err := os.WriteFile(beside, wasm, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.Rename(beside, filepath.Join(w.folder, name+".wasm")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// build compiles a version of replicaset: one that traps, one that wants a pod more.
+func build(t *testing.T, name string) (wasm []byte, path string) {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), name+".wasm")
+	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap", "-o", to, "./test/swap/testdata/"+name)
+	c.Dir = "../.."
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v (the toolchain is built by make toolchain)\n%s", c, err, out)
+	}
+	b, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, to
+}
+
+func broken(t *testing.T) []byte {
+	t.Helper()
+	wasm, _ := build(t, "broken")
+	return wasm
+}
+
+func (w *world) plugin(name string) (p manager.PluginStatus) {
+	w.t.Helper()
+	for _, p := range w.m.Status(w.t).Plugins {
+		if p.Name == name {
+			return p
+		}
+	}
+	return p
+}
+
+func (w *world) eventually(what string, f func() (bool, string)) {
+	w.t.Helper()
+	windlass.Eventually(w.t, time.Minute, what, f)
+}
+
+func (w *world) deploy(name string, replicas int32) {
+	w.t.Helper()
+	labels := map[string]string{"app": name}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
+	if _, err := w.client.AppsV1().Deployments(namespace).Create(w.t.Context(), d, metav1.CreateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) scale(name string, replicas int) {
+	w.t.Helper()
+	_, err := w.client.AppsV1().Deployments(namespace).Patch(w.t.Context(), name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) pods(name string) (n int) {
+	l, err := w.client.CoreV1().Pods(namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, p := range l.Items {
+		if p.DeletionTimestamp == nil {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) awaitPods(name string, n int) {
+	w.t.Helper()
+	w.eventually(fmt.Sprint(name, " has ", n, " pods"), func() (bool, string) { got := w.pods(name); return got == n, fmt.Sprint(got) })
+}
+
+// writes counts the pods that replicaset made and deleted.
+func (w *world) writes(verb string) (n int) {
+	for _, e := range w.c.Audit(w.t, cluster.Filter{Verbs: []string{verb}, Resources: []string{"pods"}, Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}}) {
+		if e.Code < 300 {
+			n++
+		}
+	}
+	return n
+}
+
+// A controller is replaced again and again while its key is busy: no key is lost, no pod is made or deleted twice, the other controllers run on.
+func TestSwapUnderLoad(t *testing.T) {
+	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
+	w.start()
+	w.deploy("web", 20)
+	w.awaitPods("web", 20)
+	before := w.plugin("replicaset").Digest
+	up, down := 20, 0
+	now := 20
+	for n := range 12 {
+		target := 5 + 10*((n+1)%3)
+		w.scale("web", target)
+		if target > now {
+			up += target - now
+		} else {
+			down += now - target
+		}
+		now = target
+		w.put("replicaset", variant(t, "replicaset", n))
+		w.m.Reload()
+		w.eventually("the new version runs", func() (bool, string) {
+			p := w.plugin("replicaset")
+			return p.Digest != before, fmt.Sprintf("%+v", p)
+		})
+		before = w.plugin("replicaset").Digest
+		w.awaitPods("web", target)
+	}
+	if c, d := w.writes("create"), w.writes("delete"); c != up || d != down {
+		t.Errorf("%d pods were made and %d deleted, expected %d and %d", c, d, up, down)
+	}
+	for _, c := range w.m.Status(t).Controllers {
+		if c.State != "Running" {
+			t.Errorf("%+v", c)
+		}
+	}
+
+	t.Log("the file goes: the built-in version comes back by itself, for the folder is watched")
+	if err := os.Remove(filepath.Join(w.folder, "replicaset.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the built-in version runs", func() (bool, string) {
+		p := w.plugin("replicaset")
+		return p.Origin == "builtin:replicaset", fmt.Sprintf("%+v", p)
+	})
+	w.scale("web", 3)
+	w.awaitPods("web", 3)
+	windlass.ExpectRoles(t, w.c)
+}
+
+// A version that traps is taken back by itself, and not tried again.
+func TestRollBack(t *testing.T) {
+	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
+	w.start()
+	w.deploy("web", 5)
+	w.awaitPods("web", 5)
+	good := w.plugin("replicaset").Digest
+	w.put("replicaset", broken(t))
+	w.m.Reload()
+	w.eventually("it is rolled back", func() (bool, string) {
+		p := w.plugin("replicaset")
+		return p.Digest == good && len(p.Failed) == 1, fmt.Sprintf("%+v", p)
+	})
+	if s := w.plugin("replicaset").Failed[0]; !strings.Contains(s, "replicaset") || !strings.Contains(s, "trap") && !strings.Contains(s, "unreachable") {
+		t.Errorf("the version failed for %q", s)
+	}
+	w.scale("web", 8)
+	w.awaitPods("web", 8)
+	w.m.Reload()
+	w.eventually("the manager says why the file isn't what runs", func() (bool, string) {
+		s := w.m.Status(t).Refused
+		return strings.Contains(s, "tried before"), s
+	})
+	if n := w.m.Count(t, "windlass_plugin_swaps_total", "plugin", "replicaset", "result", "rolled-back"); n != 1 {
+		t.Errorf("%v roll-backs, expected one", n)
+	}
+}
+
+// Controllers come and go with the list in the configuration; a bad edit changes nothing and is told of.
+func TestEnablement(t *testing.T) {
+	w := newWorld(t, "deployment", "serviceaccount")
+	w.start()
+	w.deploy("web", 4)
+	w.controllers = []string{"deployment", "replicaset", "serviceaccount"}
+	w.m.Reload()
+	w.awaitPods("web", 4)
+
+	t.Log("a controller is turned off")
+	w.controllers = []string{"deployment", "serviceaccount"}
+	w.m.Reload()
+	w.eventually("it is gone", func() (bool, string) { p := w.plugin("replicaset"); return p.Name == "", fmt.Sprintf("%+v", p) })
+	w.scale("web", 6)
+	w.eventually("its set is scaled", func() (bool, string) {
+		l, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(l.Items) == 1 && *l.Items[0].Spec.Replicas == 6, fmt.Sprint(err)
+	})
+	if n := w.pods("web"); n != 4 {
+		t.Errorf("%d pods, though nobody makes any", n)
+	}
+
+	t.Log("a bad edit")
+	w.controllers, w.bad = []string{"deployment", "replicaset", "serviceaccount"}, true
+	w.m.Reload()
+	w.eventually("it is refused", func() (bool, string) {
+		s := w.m.Status(t).Refused
+		return strings.Contains(s, `plugins[0].name: no plugin "nobody"`), s
+	})
+	if w.plugin("replicaset").Name != "" || w.plugin("deployment").Name == "" {
+		t.Error("a bad edit has changed what runs")
+	}
+	w.bad = false
+	w.m.Reload()
+	w.awaitPods("web", 6)
+	if s := w.m.Status(t).Refused; s != "" {
+		t.Errorf("still refused: %s", s)
+	}
+}
+
+// A plugin that keeps trapping is set aside by name, the others run on, and a new version brings it back.
+func TestQuarantine(t *testing.T) {
+	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
+	w.put("replicaset", broken(t))
+	w.start()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		w.deploy(name, 1)
+	}
+	state := func() string {
+		for _, c := range w.m.Status(t).Controllers {
+			if c.Name == "replicaset-controller" {
+				return c.State
+			}
+		}
+		return ""
+	}
+	w.eventually("it is quarantined", func() (bool, string) { return state() == "Quarantined", state() })
+	if code, _ := w.m.Do(t, http.MethodGet, "/healthz/replicaset-controller"); code == http.StatusOK {
+		t.Error("its health check passes")
+	}
+	if code, b := w.m.Do(t, http.MethodGet, "/healthz/deployment-controller"); code != http.StatusOK {
+		t.Errorf("another controller isn't healthy: %d %s", code, b)
+	}
+	w.deploy("e", 2)
+	w.eventually("the others run on", func() (bool, string) {
+		l, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=e"})
+		return err == nil && len(l.Items) == 1, fmt.Sprint(err)
+	})
+
+	t.Log("a command releases it, and it fails again")
+	if code, b := w.m.Do(t, http.MethodPost, "/windlass/v1/controllers/replicaset-controller/release"); code != http.StatusOK {
+		t.Fatalf("%d %s", code, b)
+	}
+	w.eventually("it is quarantined again", func() (bool, string) { return state() == "Quarantined", state() })
+
+	t.Log("a version that works")
+	w.put("replicaset", variant(t, "replicaset", 1))
+	w.m.Reload()
+	w.awaitPods("e", 2)
+	w.eventually("it runs", func() (bool, string) { return state() == "Running", state() })
+}
+
+// A shadow that wants one pod more shows exactly that, and writes nothing; one that is the same shows nothing.
+func TestShadow(t *testing.T) {
+	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
+	w.shadow = "builtin:replicaset"
+	w.start()
+	w.deploy("web", 3)
+	w.awaitPods("web", 3)
+	w.eventually("the shadow has synced", func() (bool, string) {
+		n := w.m.Count(t, "windlass_shadow_syncs_total", "controller", "replicaset-controller")
+		return n >= 1, fmt.Sprint(n)
+	})
+	if n := w.m.Count(t, "windlass_shadow_differences_total", "controller", "replicaset-controller"); n != 0 {
+		t.Errorf("%v differences of the same code: %+v", n, w.differences())
+	}
+
+	_, w.shadow = build(t, "onemore")
+	before := w.writes("create")
+	w.m.Reload()
+	w.eventually("it is the shadow, and has answered otherwise", func() (bool, string) {
+		all := w.differences()
+		return len(all) > 0, fmt.Sprintf("%+v %s", all, w.m.Status(t).Refused)
+	})
+	d := w.differences()[0]
+	if d.Controller != "replicaset-controller" || !strings.HasPrefix(d.Key, "default/web-") || strings.Count(d.Text, "create v1/pods") != 1 || !strings.Contains(d.Text, "+") {
+		t.Errorf("the difference is %+v, expected one pod more", d)
+	}
+	if after := w.writes("create"); after != before || w.pods("web") != 3 {
+		t.Errorf("%d pods were created under the shadow, there are %d", after-before, w.pods("web"))
+	}
+	w.scale("web", 5)
+	w.awaitPods("web", 5)
+}
+
+func (w *world) differences() (all []controller.Difference) {
+	w.t.Helper()
+	if err := json.Unmarshal(w.m.Get(w.t, "/windlass/v1/differences"), &all); err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}

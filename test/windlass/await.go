@@ -1,0 +1,48 @@
+package windlass
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// Eventually waits for a condition, looking every 20 ms; it says what was seen last when it gives up.
+func Eventually(t testing.TB, within time.Duration, what string, condition func() (done bool, seen string)) {
+	t.Helper()
+	EventuallyEvery(t, 20*time.Millisecond, within, what, condition)
+}
+
+// EventuallyEvery is Eventually for conditions that cost more to look at.
+func EventuallyEvery(t testing.TB, every, within time.Duration, what string, condition func() (done bool, seen string)) {
+	t.Helper()
+	cluster.Poll(t, every, within, what, func(context.Context) (bool, any) { return condition() })
+}
+
+// Account waits for a namespace's service account, without which admission refuses pods.
+func Account(t testing.TB, client kubernetes.Interface, namespace string) {
+	t.Helper()
+	Eventually(t, time.Minute, "service account default", func() (bool, string) {
+		_, err := client.CoreV1().ServiceAccounts(namespace).Get(t.Context(), "default", metav1.GetOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// Settle waits until there have been no writes for so long; writes gives those since a time.
+func Settle(t testing.TB, quiet time.Duration, writes func(since time.Time) []cluster.Event) {
+	t.Helper()
+	last := time.Now()
+	EventuallyEvery(t, 200*time.Millisecond, time.Minute+quiet, "the cluster settles", func() (bool, string) {
+		for _, e := range writes(last) {
+			if e.Time.After(last) {
+				last = e.Time
+			}
+		}
+		return time.Since(last) > quiet, "last write at " + last.String()
+	})
+}

@@ -1,0 +1,161 @@
+package windlass
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// Process is the windlass program in a process of its own, which can be killed.
+type Process struct {
+	PID int
+	Served
+
+	log   string
+	cmd   *exec.Cmd
+	ended chan struct{}
+	err   error
+	once  sync.Once
+}
+
+// Program is where make build leaves windlass.
+func Program() string { return filepath.Join(filepath.Dir(cluster.Binary()), "windlass") }
+
+// Spawn starts the program on a cluster, with these controllers and nothing but upstream's rights, until it is killed or the test is over.
+func Spawn(t testing.TB, c *cluster.Cluster, controllers ...string) *Process {
+	t.Helper()
+	return spawn(t, c, c.ManagerKubeconfig, "", controllers)
+}
+
+// SpawnThrough is Spawn with another kubeconfig, such as one of a proxy.
+func SpawnThrough(t testing.TB, c *cluster.Cluster, kubeconfig string, controllers ...string) *Process {
+	t.Helper()
+	return spawn(t, c, kubeconfig, "", controllers)
+}
+
+// SpawnWith is Spawn with fields of the configuration file besides, as YAML.
+func SpawnWith(t testing.TB, c *cluster.Cluster, fields string, controllers ...string) *Process {
+	t.Helper()
+	return spawn(t, c, c.ManagerKubeconfig, fields, controllers)
+}
+
+// Replica is one of several processes.
+type Replica struct {
+	Name       string // of its folder
+	Kubeconfig string // by default the manager's
+	Fields     string // of the configuration file, as YAML: leaderElection among them
+	Program    string // by default Program's
+	Env        []string
+}
+
+// SpawnReplica is Spawn of one of several processes, each with files of its own.
+func SpawnReplica(t testing.TB, c *cluster.Cluster, r Replica, controllers ...string) *Process {
+	t.Helper()
+	dir := filepath.Join(c.Dir, r.Name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if r.Kubeconfig == "" {
+		r.Kubeconfig = c.ManagerKubeconfig
+	}
+	return spawnIn(t, c, dir, r, controllers)
+}
+
+// spawn starts a process that is the only one: it needs no Lease.
+func spawn(t testing.TB, c *cluster.Cluster, kubeconfig, fields string, controllers []string) *Process {
+	t.Helper()
+	return spawnIn(t, c, c.Dir, Replica{Kubeconfig: kubeconfig, Fields: "leaderElection: {leaderElect: false}\n" + fields}, controllers)
+}
+
+func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controllers []string) *Process {
+	t.Helper()
+	if r.Program == "" {
+		r.Program = Program()
+	}
+	p := &Process{Served: served(t, c, free(t)), log: filepath.Join(dir, "windlass.log"), ended: make(chan struct{})}
+	config := filepath.Join(dir, "windlass.yaml")
+	if err := os.WriteFile(config, []byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\n"+r.Fields+"\n"+c.ServingFields(p.Address)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = exec.Command(r.Program, "run", "--config", config, "--kubeconfig", r.Kubeconfig, "--use-service-account-credentials", "--controllers", strings.Join(controllers, ","),
+		"--kube-api-qps=1000", "--kube-api-burst=1000")
+	p.cmd.Stderr = log
+	p.cmd.Env = append(os.Environ(), r.Env...)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("%v: run make build", err)
+	}
+	p.PID = p.cmd.Process.Pid
+	go func() {
+		p.err = p.cmd.Wait()
+		log.Close()
+		close(p.ended)
+	}()
+	t.Cleanup(func() { p.Stop(t) })
+	return p
+}
+
+// free is an address on loopback that nobody has taken.
+func free(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Kill ends the process with SIGKILL, at once and without a word.
+func (p *Process) Kill(t testing.TB) {
+	t.Helper()
+	p.end(t, syscall.SIGKILL)
+}
+
+// Stop asks the process to end, and fails the test if it doesn't do so in peace. It does nothing to one that has been killed.
+func (p *Process) Stop(t testing.TB) {
+	t.Helper()
+	p.end(t, syscall.SIGTERM)
+}
+
+func (p *Process) end(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	p.once.Do(func() {
+		select {
+		case <-p.ended:
+			t.Errorf("windlass (process %d) ended by itself: %v\n%s", p.PID, p.err, cluster.Tail(p.log))
+			return
+		default:
+		}
+		_ = p.cmd.Process.Signal(s) // this one process, which we have started and not yet waited for
+		select {
+		case <-p.ended:
+		case <-time.After(30 * time.Second):
+			_ = p.cmd.Process.Kill()
+			<-p.ended
+			t.Errorf("windlass (process %d) did not end within 30 s of %v", p.PID, s)
+		}
+		if s == syscall.SIGTERM && p.err != nil {
+			t.Errorf("windlass (process %d) ended with %v\n%s", p.PID, p.err, cluster.Tail(p.log))
+		}
+	})
+}
+
+// Signal sends a signal to the process, such as SIGSTOP; whoever stops it sees to it that it goes on.
+func (p *Process) Signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
