@@ -48,7 +48,7 @@ func getCommand() *cobra.Command {
 			err := json.Unmarshal(b, &k)
 			return k.Keys, keysTable(&k, wide), err
 		})),
-		ofKeys(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they did", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
+		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they did", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
 			var r manager.Recorded
 			err := json.Unmarshal(b, &r)
 			return r.Syncs, syncsTable(&r, wide), err
@@ -75,10 +75,16 @@ func ofKeys(c *cobra.Command) *cobra.Command {
 	return ofController(c)
 }
 
+// ofSyncs gives a getter the flags that ask for some syncs.
+func ofSyncs(c *cobra.Command) *cobra.Command {
+	c.Flags().Bool("did", false, "those alone that did something")
+	return ofKeys(c)
+}
+
 // query is what those flags ask for.
 func query(c *cobra.Command) url.Values {
 	q := url.Values{}
-	for _, name := range []string{"controller", "key", "match", "limit"} {
+	for _, name := range []string{"controller", "key", "match", "limit", "did"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed {
 			q.Set(name, f.Value.String())
 		}

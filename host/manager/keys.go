@@ -62,15 +62,22 @@ func (m *manager) keyHandlers() map[string]http.Handler {
 	}
 }
 
-// question is what is asked of keys: those of one controller, or of all; those with a text in them; how many.
+// question is what is asked of keys: those of one controller, or of all; those with a text in them; how many; of syncs, those alone that asked for an effect.
 type question struct {
 	controller, match, key string
 	limit                  int
+	did                    bool
 }
 
 func asked(r *http.Request) (question, error) {
 	v := r.URL.Query()
-	q := question{v.Get("controller"), v.Get("match"), v.Get("key"), keysLimit}
+	q := question{controller: v.Get("controller"), match: v.Get("match"), key: v.Get("key"), limit: keysLimit}
+	if d := v.Get("did"); d != "" {
+		var err error
+		if q.did, err = strconv.ParseBool(d); err != nil {
+			return q, fmt.Errorf("did=%q: must be true or false", d)
+		}
+	}
 	if l := v.Get("limit"); l != "" {
 		n, err := strconv.Atoi(l)
 		if err != nil || n < 1 || n > keysMost {
@@ -128,7 +135,9 @@ func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
 		}
 		known = true
 		f := ring.File()
-		f.Syncs = slices.DeleteFunc(f.Syncs, func(s record.Sync) bool { return !q.has(s.Key.String()) })
+		f.Syncs = slices.DeleteFunc(f.Syncs, func(s record.Sync) bool {
+			return !q.has(s.Key.String()) || q.did && len(notesOf(&s)) == 0
+		})
 		all.All += len(f.Syncs)
 		f.Syncs = f.Syncs[max(0, len(f.Syncs)-q.limit):]
 		if len(f.Syncs) > 0 {
@@ -152,18 +161,10 @@ func syncsOf(f *record.File) (out []Sync) {
 		source := &f.Sources[x.Source]
 		s := Sync{Controller: f.Controller, Key: x.Key.String(), Time: x.Start, Seconds: x.Took.Seconds(), Result: x.Result, Error: x.Error,
 			Plugin: source.Plugin, Version: source.Version, Digest: source.Digest}
-		for _, p := range x.Performs {
-			var r abi.PerformRequest
-			if abi.DecodePerform(p.In, &r) == nil {
-				s.did(record.Notes(r.Effects))
-			}
-		}
+		s.did(notesOf(x))
 		var a abi.SyncResponse
-		if x.Answered && abi.DecodeResponse(x.Answer, &a) == nil {
-			s.did(record.Notes(a.Effects))
-			if a.RequeueAfter > 0 {
-				s.Again = time.Duration(a.RequeueAfter).String()
-			}
+		if x.Answered && abi.DecodeResponse(x.Answer, &a) == nil && a.RequeueAfter > 0 {
+			s.Again = time.Duration(a.RequeueAfter).String()
 		}
 		if more := len(s.Did) - didMost; more > 0 {
 			s.Did = append(s.Did[:didMost], fmt.Sprintf("%d more", more))
@@ -171,6 +172,21 @@ func syncsOf(f *record.File) (out []Sync) {
 		out = append(out, s)
 	}
 	return out
+}
+
+// notesOf are the effects that a sync asked for, performed ones first.
+func notesOf(x *record.Sync) (all []record.Note) {
+	for _, p := range x.Performs {
+		var r abi.PerformRequest
+		if abi.DecodePerform(p.In, &r) == nil {
+			all = append(all, record.Notes(r.Effects)...)
+		}
+	}
+	var a abi.SyncResponse
+	if x.Answered && abi.DecodeResponse(x.Answer, &a) == nil {
+		all = append(all, record.Notes(a.Effects)...)
+	}
+	return all
 }
 
 // did adds effects; groups count as their members.

@@ -3,7 +3,9 @@ package swap
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +58,17 @@ func (s *soak) sample() {
 	}
 	m.files = len(files)
 	s.memory = append(s.memory, m)
+	if quarter := max(1, *soakSwaps/4); *soakHeaps != "" && s.swaps/quarter > s.profiled {
+		s.profiled = s.swaps / quarter
+		f, err := os.Create(filepath.Join(*soakHeaps, fmt.Sprintf("heap-%d.pprof", s.swaps)))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer f.Close()
+		if err := pprof.Lookup("heap").WriteTo(f, 0); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 }
 
 // filling is after how many swaps what the manager remembers up to a number is full: each controller's last 8,192 written versions and the last writes to 2,048 objects. The cache's 32,768 deleted objects take longer, and two megabytes.

@@ -20,6 +20,7 @@ var (
 	soakSwaps  = flag.Int("swaps", 10_000, "how often BenchmarkSoak replaces a controller")
 	soakWithin = flag.Duration("within", 24*time.Hour, "how long BenchmarkSoak goes on at most, whatever -swaps says")
 	soakReport = flag.String("report", "", "the file that BenchmarkSoak writes its figures to")
+	soakHeaps  = flag.String("heaps", "", "the folder that BenchmarkSoak writes a heap profile to after each quarter of the swaps")
 )
 
 // What must hold beside what is exact: how much slower other controllers may be while one is replaced again and again, and how much more memory the last quarter may have than the second.
@@ -71,6 +72,7 @@ type soak struct {
 	swapping   time.Duration // spent on swaps
 	calm, busy latencies
 	memory     []memory
+	profiled   int // quarters whose heap profile is written
 	began      time.Time
 }
 
