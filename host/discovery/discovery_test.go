@@ -23,15 +23,23 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
+// whole are answers that weren't "not modified".
+var whole atomic.Int32
+
 // counted makes a client whose requests are counted.
 func counted(t *testing.T, config *rest.Config, patience time.Duration) (*Client, *atomic.Int32) {
 	t.Helper()
 	n := &atomic.Int32{}
+	whole.Store(0)
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			n.Add(1)
-			return next.RoundTrip(r)
+			a, err := next.RoundTrip(r)
+			if err != nil || a.StatusCode != http.StatusNotModified {
+				whole.Add(1)
+			}
+			return a, err
 		})
 	})
 	c, err := New(config)
@@ -93,6 +101,12 @@ func TestServer(t *testing.T) {
 	if once != requests.Load() {
 		t.Errorf("%d requests, then %d", once, requests.Load())
 	}
+	// What hasn't changed isn't listed again. The server may still be adding its own APIs.
+	cluster.Eventually(t, 20*time.Second, "nothing has changed", func(ctx context.Context) (bool, any) {
+		before, listed := c.last(), whole.Load()
+		all, err := c.All(ctx)
+		return err == nil && len(all.Resources) == len(before.preferred) && whole.Load() == listed && c.last().at.After(before.at), err
+	})
 
 	post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
 "metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"widgets","singular":"widget","kind":"Widget","listKind":"WidgetList"},"versions":[
