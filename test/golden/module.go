@@ -5,21 +5,31 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/guest"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/sdk"
-	"github.com/windlass-dev/windlass/test/module"
 )
 
 // Module runs all cases of a folder in the built module: it does what the plugin does natively.
 func Module(t *testing.T, p *sdk.Plugin, folder string) {
 	t.Helper()
-	m := module.Open(t, p)
+	found, err := plugins.Named("builtin:" + p.Name)
+	if err != nil {
+		t.Fatalf("%v: run make plugins", err)
+	}
+	m, err := guest.Load(t.Context(), found, sandbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	g := &native{plugin: p, manifest: p.Manifest()}
 	each(t, folder, func(t *testing.T, in string) {
-		sandboxed := sync(t, p, in, true, func(_ *sdk.Plugin, r *abi.SyncRequest, s *sdk.Settings, perform module.Perform) *abi.SyncResponse {
-			m.Configure(t, s)
-			return m.Run(t, r, perform)
-		})
-		if d := cmp.Diff(sync(t, p, in, true, sdk.Run), sandboxed); d != "" {
+		if d := cmp.Diff(output(t, g, in, true), output(t, m, in, true)); d != "" {
 			t.Errorf("the module does otherwise than the same code natively (run make plugins if it is old) (-native +sandboxed):\n%s", d)
 		}
 	})

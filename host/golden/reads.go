@@ -53,11 +53,11 @@ func (h *host) ask(e *abi.Effect) (o abi.Outcome, ok bool) {
 	case abi.EffectFacts:
 		for key, text := range h.c.Facts {
 			if _, published := h.facts[key]; !published {
-				o.Facts = append(o.Facts, abi.Fact{Key: keyOf(key), Data: []byte(text)})
+				o.Facts = append(o.Facts, abi.Fact{Key: Key(key), Data: []byte(text)})
 			}
 		}
 		for key, data := range h.facts {
-			o.Facts = append(o.Facts, abi.Fact{Key: keyOf(key), Data: data})
+			o.Facts = append(o.Facts, abi.Fact{Key: Key(key), Data: data})
 		}
 		o.Facts = slices.DeleteFunc(o.Facts, func(f abi.Fact) bool { return f.Key.Namespace != e.Namespace })
 		slices.SortFunc(o.Facts, func(a, b abi.Fact) int { return strings.Compare(a.Key.Name, b.Key.Name) })

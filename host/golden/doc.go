@@ -1,4 +1,4 @@
-// Package golden runs a plugin natively on cases that a person can read: objects, key and time in, effects out.
+// Package golden runs a plugin on cases that a person can read: objects, key and time in, effects out.
 //
 // A case is testdata/<name>.in.yaml; what came out is testdata/<name>.out.yaml, written with `go test -update` and then read as the specification it is. Each case runs
 // twice, on whole objects as well as on objects cut to the declared fields, and must answer the same: the fields are sufficient.

@@ -3,13 +3,13 @@ package golden
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/sdk"
 )
 
 // Case is the input of one test.
@@ -62,35 +62,42 @@ func load(path string) (*Case, error) {
 }
 
 // controller finds the case's controller in the plugin.
-func (c *Case) controller(p *sdk.Plugin, m *abi.Manifest) (int32, error) {
-	if c.Controller == "" && len(p.Controllers) == 1 {
+func (c *Case) controller(m *abi.Manifest) (int32, error) {
+	return Controller(m, c.Controller)
+}
+
+// Controller finds a controller by name, the only one where the name is empty.
+func Controller(m *abi.Manifest, name string) (int32, error) {
+	if name == "" && len(m.Controllers) == 1 {
 		return 0, nil
 	}
 	for i := range m.Controllers {
-		if m.Controllers[i].Name == c.Controller {
+		if m.Controllers[i].Name == name {
 			return int32(i), nil
 		}
 	}
-	return 0, fmt.Errorf("controller %q is not in plugin %s", c.Controller, p.Name)
+	var names []string
+	for i := range m.Controllers {
+		names = append(names, m.Controllers[i].Name)
+	}
+	return 0, fmt.Errorf("controller %q is not in plugin %s: it has %s", name, m.Name, strings.Join(names, ", "))
 }
 
-func (c *Case) settings(p *sdk.Plugin) (*sdk.Settings, error) {
-	s := &sdk.Settings{Values: make([]string, len(p.Settings))}
+// Settings are the values that a plugin gets: the given ones, else the defaults.
+func Settings(m *abi.Manifest, given map[string]string) (*abi.Settings, error) {
+	s := &abi.Settings{Values: make([]string, len(m.Settings))}
 	known := map[string]bool{}
-	for i, x := range p.Settings {
+	for i, x := range m.Settings {
 		known[x.Name] = true
 		s.Values[i] = x.Default
-		if v, ok := c.Settings[x.Name]; ok {
+		if v, ok := given[x.Name]; ok {
 			s.Values[i] = v
 		}
 	}
-	for name := range c.Settings {
+	for name := range given {
 		if !known[name] {
-			return nil, fmt.Errorf("setting %q is not in plugin %s", name, p.Name)
+			return nil, fmt.Errorf("setting %q is not in plugin %s", name, m.Name)
 		}
-	}
-	if p.Check != nil {
-		return s, p.Check(s)
 	}
 	return s, nil
 }

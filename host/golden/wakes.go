@@ -1,0 +1,140 @@
+package golden
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// Wakings are events in a world, each with the keys that it wakes.
+type Wakings struct {
+	Controller string                 `json:"controller,omitempty"`
+	Objects    []runtime.RawExtension `json:"objects"`
+	Discovery  *abi.Discovery         `json:"discovery,omitempty"`
+	// Synced are keys that were synced before each event: where a view is a count, what wakes depends on it.
+	Synced []string `json:"synced,omitempty"`
+	Events []Waking `json:"events"`
+}
+
+// Waking is one event: an object that is added, or one of the world's by kind and name ("Pod web-a") that is changed by a JSON merge patch or deleted.
+type Waking struct {
+	What   string                `json:"what"`
+	Add    *runtime.RawExtension `json:"add,omitempty"`
+	Of     string                `json:"of,omitempty"`
+	Change map[string]any        `json:"change,omitempty"`
+	Delete bool                  `json:"delete,omitempty"`
+	Own    bool                  `json:"own,omitempty"`     // the controller's own write
+	Start  bool                  `json:"initial,omitempty"` // found when the informer started
+	Wakes  []string              `json:"wakes"`
+}
+
+// LoadWakings reads a file of events.
+func LoadWakings(file string) (*Wakings, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	w := &Wakings{}
+	if err := yaml.UnmarshalStrict(b, w); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return w, nil
+}
+
+// Wake makes an event happen in a world of its own and gives the keys of the controller that it wakes, sorted.
+func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
+	plan, err := views.Compile(c)
+	if err != nil {
+		return nil, err
+	}
+	around, err := newWorld(plan, true, w.Discovery)
+	if err != nil {
+		return nil, err
+	}
+	event := cache.Event{Initial: e.Start}
+	for i, raw := range w.Objects {
+		o, err := around.object(raw.Raw, i)
+		if err != nil {
+			return nil, fmt.Errorf("objects[%d]: %w", i, err)
+		}
+		if err := around.add(o); err != nil {
+			return nil, err
+		}
+		if o.Resource.Kind+" "+o.Name != e.Of {
+			continue
+		}
+		event.Old, event.Resource = o, o.Resource
+		if e.Delete {
+			continue
+		}
+		changed, err := patched(raw.Raw, e.Change)
+		if err != nil {
+			return nil, err
+		}
+		if event.New, err = around.object(changed, i+1000); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range w.Synced {
+		if err := plan.Snapshot(around, Key(key), &views.Snapshot{}); err != nil {
+			return nil, err
+		}
+	}
+	if e.Add != nil {
+		if event.New, err = around.object(e.Add.Raw, 1000); err != nil {
+			return nil, err
+		}
+	} else if event.Old == nil {
+		return nil, fmt.Errorf("there is no %q in objects", e.Of)
+	}
+	if event.New != nil {
+		event.Resource = event.New.Resource
+		if err := around.add(event.New); err != nil {
+			return nil, err
+		}
+	} else if s := around.stores[event.Resource.Resource]; s != nil {
+		if err := s.Delete(event.Old); err != nil {
+			return nil, err
+		}
+	}
+	woken := []string{}
+	plan.Wakes(around, event, func(*cache.Object) bool { return e.Own }, func(k abi.KeyRef, _ time.Duration) {
+		woken = append(woken, strings.TrimSpace(k.Resource+" "+strings.TrimPrefix(k.Namespace+"/"+k.Name, "/")))
+	})
+	slices.Sort(woken)
+	return slices.Compact(woken), nil
+}
+
+// patched applies a JSON merge patch.
+func patched(raw []byte, change map[string]any) ([]byte, error) {
+	var o map[string]any
+	if err := yaml.Unmarshal(raw, &o); err != nil {
+		return nil, err
+	}
+	merge(o, change)
+	return json.Marshal(o)
+}
+
+func merge(into, change map[string]any) {
+	for k, v := range change {
+		sub, isMap := v.(map[string]any)
+		switch at, ok := into[k].(map[string]any); {
+		case v == nil:
+			delete(into, k)
+		case isMap && ok:
+			merge(at, sub)
+		default:
+			into[k] = v
+		}
+	}
+}

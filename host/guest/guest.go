@@ -1,0 +1,94 @@
+// Package guest runs a plugin's syncs without a manager: in a module, or in the process of the plugin's author.
+package guest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/sandbox"
+)
+
+// Perform answers what a guest performs in the middle of a sync: both are messages of the ABI. Its error ends the sync.
+type Perform = func(request []byte) (outcome []byte, err error)
+
+// Guest is a plugin that can be called.
+type Guest interface {
+	Manifest() *abi.Manifest
+	// Configure gives the plugin its settings; the error is what it says against them.
+	Configure(s *abi.Settings) error
+	// Sync hands over a request and gives the answer, which belongs to the caller. Its error is that there is no answer: a panic, a trap, a refused perform.
+	Sync(request []byte, perform Perform) (answer []byte, stats Stats, err error)
+}
+
+// Stats are what a sync has used, 0 where that isn't known.
+type Stats struct {
+	Fuel   int64 `json:"fuel,omitempty"`   // units of the sandbox's meter
+	Memory int64 `json:"memory,omitempty"` // bytes of linear memory
+}
+
+// Call is Sync with messages in their Go form.
+func Call(g Guest, r *abi.SyncRequest, perform func(*abi.PerformRequest) (*abi.PerformResponse, error)) (*abi.SyncResponse, Stats, error) {
+	b, stats, err := g.Sync(abi.AppendRequest(nil, r), func(in []byte) ([]byte, error) {
+		var p abi.PerformRequest
+		if err := abi.DecodePerform(in, &p); err != nil {
+			return nil, fmt.Errorf("perform: %w", err)
+		}
+		out, err := perform(&p)
+		if err != nil {
+			return nil, err
+		}
+		return abi.AppendPerformed(nil, out), nil
+	})
+	if err != nil {
+		return nil, stats, err
+	}
+	a := &abi.SyncResponse{}
+	if err := abi.DecodeResponse(b, a); err != nil {
+		return nil, stats, fmt.Errorf("plugin %q: malformed answer of %d bytes: %w: build the plugin with an SDK of ABI v1", g.Manifest().Name, len(b), err)
+	}
+	return a, stats, nil
+}
+
+// Module is a plugin's module in the sandbox.
+type Module struct {
+	loaded *plugins.Loaded
+	ctx    context.Context
+}
+
+// Load compiles a plugin. Close frees it.
+func Load(ctx context.Context, p *plugins.Plugin, o sandbox.Options) (*Module, error) {
+	l, err := plugins.Open(ctx, p, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Module{l, ctx}, nil
+}
+
+// Close frees the module.
+func (m *Module) Close() error { return m.loaded.Close(context.WithoutCancel(m.ctx)) }
+
+// Manifest is the module's.
+func (m *Module) Manifest() *abi.Manifest { return m.loaded.Manifest }
+
+// Configure gives the module its settings.
+func (m *Module) Configure(s *abi.Settings) error {
+	return m.loaded.Module.Configure(m.ctx, abi.AppendSettings(nil, s))
+}
+
+// Sync is one sync in the sandbox.
+func (m *Module) Sync(request []byte, perform Perform) (answer []byte, stats Stats, err error) {
+	call := &sandbox.Call{
+		Size:  len(request),
+		Write: func(b []byte) { copy(b, request) },
+		Perform: func(_ context.Context, in []byte) ([]byte, error) {
+			return perform(append([]byte(nil), in...)) // the guest's memory is not ours to keep
+		},
+	}
+	used, err := m.loaded.Module.Sync(m.ctx, call, func(b []byte) error {
+		answer = append([]byte{}, b...)
+		return nil
+	})
+	return answer, Stats{Fuel: used.Fuel, Memory: used.Memory}, err
+}

@@ -1,0 +1,2 @@
+// Package plugintest tests plugins.
+package plugintest
