@@ -35,6 +35,9 @@ const (
 // BenchmarkSoak replaces a busy controller -swaps times (make soak: 10,000). Each version has to write before the next one comes. Rounds of swaps take turns with times under the same load without: the machine has
 // others to serve, and the two must be compared under the same conditions. After each round every set must have exactly its pods, and exactly as many must have been made and deleted as that took.
 func BenchmarkSoak(b *testing.B) {
+	if *soakHeaps != "" {
+		runtime.MemProfileRate = 4 << 10 // what grows by some bytes with each swap is to be seen
+	}
 	path := filepath.Join(b.TempDir(), "windlass.log")
 	log, err := os.Create(path)
 	if err != nil {
