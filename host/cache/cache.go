@@ -28,7 +28,7 @@ type Cache struct {
 	http   *http.Client
 	told   atomic.Int64 // when handlers were told of an event last, in nanoseconds
 
-	gone *recent.Set[[16]byte] // the UIDs of objects that were deleted lately
+	gone *recent.Set[string] // the UIDs of objects that were deleted lately
 
 	mu        sync.Mutex
 	ctx       context.Context // nil before Start
@@ -44,7 +44,7 @@ func New(o Options) (*Cache, error) {
 	config := rest.CopyConfig(o.Config)
 	config.Timeout = 0 // would end streams
 	config.QPS = -1
-	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, partial: map[abi.Resource]*schema.Resource{}, gone: recent.New[[16]byte](goneMax)}
+	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, partial: map[abi.Resource]*schema.Resource{}, gone: recent.New[string](goneMax)}
 	dialing(config, &x.told)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
