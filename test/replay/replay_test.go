@@ -78,6 +78,7 @@ func TestRecordingsReplay(t *testing.T) {
 		})
 	}
 	t.Logf("%d controllers, %d syncs", len(recordings), total)
+	t.Run("compilers", func(t *testing.T) { compilers(t, recordings) })
 	t.Run("changed module", func(t *testing.T) { changed(t, recordings["deployment-controller"]) })
 }
 
