@@ -95,11 +95,11 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 	})
 	t.Run("identity", func(t *testing.T) {
 		as := config.Impersonate{User: "jane", Groups: []string{"system:masters"}}
-		apply(t, c, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: jane}, rules: [
+		c.Apply(t, []byte(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: jane}, rules: [
 {apiGroups: [""], resources: [users], verbs: [impersonate], resourceNames: [jane]}, {apiGroups: [""], resources: [groups], verbs: [impersonate], resourceNames: ["system:masters"]}]}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: jane}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: jane},
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-controller-manager"}]}`)
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-controller-manager"}]}`))
 		m := start(t, &config.Plugin{Impersonate: as})
 		replicaSet(t, c, "outside", "jane", 1)
 		awaitPods(t, c, "outside", "jane", 1)
@@ -184,7 +184,7 @@ func TestAccountsOfOthers(t *testing.T) {
 		}
 		return ""
 	})
-	apply(t, c, printed(t, binary(t), "replicaset", "--bindings", "--use-service-account-credentials", "--config", write(t, "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\npluginFolder: "+folder+"\n")))
+	c.Apply(t, printed(t, binary(t), "replicaset", "--bindings", "--use-service-account-credentials", "--config", write(t, "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\npluginFolder: "+folder+"\n")))
 	awaitPods(t, c, "others", "web", 2)
 	if done, denied := by("replicaset-controller"); done+denied > 0 {
 		t.Errorf("%d writes as the account that its manifest names", done+denied)

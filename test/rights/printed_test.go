@@ -36,7 +36,7 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 		fmt.Fprintf(&text, "- name: %s\n  impersonate: {serviceAccount: %s/%s}\n", name, home, name)
 	}
 	file := write(t, text.String())
-	apply(t, c, printed(t, binary(t), "--bindings", "--user", account+"windlass", "--config", file))
+	c.Apply(t, printed(t, binary(t), "--bindings", "--user", account+"windlass", "--config", file))
 	self := kubeconfig(t, c, home, "windlass")
 	windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
 		loaded, err := config.Load(file)

@@ -16,14 +16,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
@@ -40,7 +36,7 @@ func binary(t *testing.T) string {
 }
 
 // printed gives what windlass rbac prints.
-func printed(t *testing.T, binary string, args ...string) string {
+func printed(t *testing.T, binary string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, append([]string{"rbac"}, args...)...)
 	var stderr strings.Builder
@@ -49,23 +45,7 @@ func printed(t *testing.T, binary string, args ...string) string {
 	if err != nil {
 		t.Fatalf("windlass rbac: %v: %s", err, &stderr)
 	}
-	return string(out)
-}
-
-// apply makes the objects of a stream of YAML documents, as they are; service accounts the host may have made already.
-func apply(t *testing.T, c *cluster.Cluster, text string) {
-	t.Helper()
-	client := dynamic.NewForConfigOrDie(c.RESTConfig())
-	for _, doc := range strings.Split(text, "---\n") {
-		var o unstructured.Unstructured
-		if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
-			t.Fatalf("%v in:\n%s", err, doc)
-		}
-		gvr, _ := apimeta.UnsafeGuessKindToResource(o.GroupVersionKind())
-		if _, err := client.Resource(gvr).Namespace(o.GetNamespace()).Create(t.Context(), &o, metav1.CreateOptions{}); err != nil && !(o.GetKind() == "ServiceAccount" && apierrors.IsAlreadyExists(err)) {
-			t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
-		}
-	}
+	return out
 }
 
 // kubeconfig writes one with a token of the service account.

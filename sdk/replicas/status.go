@@ -1,4 +1,4 @@
-package replicaset
+package replicas
 
 import (
 	"github.com/windlass-dev/windlass/sdk"
