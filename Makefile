@@ -23,6 +23,8 @@ finisher_sources := go.mod $(shell find abi host/sandbox host/helpers hack/modul
 go_modules := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod))
 go_modules := $(patsubst go.mod,.,$(go_modules))
 all_modules := $(go_modules) hack/tinygo
+# These need the SDK and nothing else: go mod tidy would add what the SDK's own tests need.
+examples := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
 # The version that the components of devcluster tell: a module's build doesn't know its own.
 kubernetes := v1.37.0
@@ -87,7 +89,7 @@ clean: ## Remove what was built
 
 # Without go test's own vet: verify has run it, and over the whole of Kubernetes it takes minutes.
 test: build devcluster chromium verify ## Everything: builds, checks, unit and integration tests
-	$(foreach m,$(filter-out .,$(go_modules)),(cd $m && go test -count=1 -vet=off -timeout 20m ./...) &&) true
+	$(foreach m,$(filter-out .,$(go_modules)) $(examples),(cd $m && go test -count=1 -vet=off -timeout 20m ./...) &&) true
 	go test -count=1 -vet=off -timeout 20m $$(go list ./... | grep -v /test/)
 	go test -count=1 -vet=off -timeout 20m -p 1 ./test/... # one at a time: each has a cluster, some watch latencies
 
@@ -98,7 +100,7 @@ verify: ## gofmt, go vet, generated files, go.mod files
 	hack/verify-format.sh
 	hack/verify-generated.sh
 	$(foreach m,$(all_modules),(cd $m && go mod tidy -diff) || { echo "verify: run go mod tidy in $m" >&2; exit 1; };)
-	$(foreach m,$(go_modules),(cd $m && go vet ./...);)
+	$(foreach m,$(go_modules) $(examples),(cd $m && go vet ./...);)
 
 $(tinygo): toolchain
 	@:

@@ -1,6 +1,6 @@
 module example.com/budgets
 
-go 1.26
+go 1.26.0
 
 require github.com/windlass-dev/windlass v0.0.0
 

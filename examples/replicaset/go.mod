@@ -1,6 +1,6 @@
 module example.com/replicaset
 
-go 1.26
+go 1.26.0
 
 require github.com/windlass-dev/windlass v0.0.0
 
