@@ -33,7 +33,7 @@ type Cache struct {
 	mu        sync.Mutex
 	ctx       context.Context // nil before Start
 	resources map[abi.Resource]*resource
-	partial   map[abi.Resource]*schema.Resource
+	learned   map[abi.Resource]*schema.Resource
 }
 
 // New makes a cache that reads nothing yet.
@@ -44,7 +44,7 @@ func New(o Options) (*Cache, error) {
 	config := rest.CopyConfig(o.Config)
 	config.Timeout = 0 // would end streams
 	config.QPS = -1
-	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, partial: map[abi.Resource]*schema.Resource{}, gone: recent.New[string](goneMax)}
+	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, learned: map[abi.Resource]*schema.Resource{}, gone: recent.New[string](goneMax)}
 	dialing(config, &x.told)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -54,11 +54,19 @@ func New(o Options) (*Cache, error) {
 	return x, nil
 }
 
-// Learn tells the cache of a resource that isn't built in; it can be declared from then on.
-func (c *Cache) Learn(r *schema.Resource) {
+// Learn tells the cache kind and scope of a resource that isn't built in, as the API server serves it. It may be declared before that, and be served only later.
+func (c *Cache) Learn(s *schema.Resource) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.partial[r.Resource] = r
+	c.learned[s.Resource] = s
+	r, started := c.resources[s.Resource], c.ctx
+	c.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	if err := r.learn(s, started); err != nil {
+		return fmt.Errorf("cache: %s: %w", s.Resource, err)
+	}
+	return nil
 }
 
 // Declare says that a controller reads a resource, and what it wants kept. The informer runs while there are readers, from Start on. release says that the controller has stopped
@@ -76,13 +84,13 @@ func (c *Cache) Declare(name abi.Resource, w Want) (release func(), err error) {
 	}
 	mask := w.Mask
 	if mask == nil {
-		mask = r.schema.Message.Whole()
+		mask = r.message.Whole()
 	}
-	if mask.Message() != r.schema.Message {
+	if mask.Message() != r.message {
 		return nil, fmt.Errorf("cache: %s: the mask is for %s", name, mask.Message().Name)
 	}
-	if f := w.Filter; f != nil && (f.Name == "" || f.Keep == nil || f.Reads == nil || f.Reads.Message() != r.schema.Message) {
-		return nil, fmt.Errorf("cache: %s: filter %q: name, function and what it reads must be set, for %s", name, f.Name, r.schema.Message.Name)
+	if f := w.Filter; f != nil && (f.Name == "" || f.Keep == nil || f.Reads == nil || f.Reads.Message() != r.message) {
+		return nil, fmt.Errorf("cache: %s: filter %q: name, function and what it reads must be set, for %s", name, f.Name, r.message.Name)
 	}
 	if err := r.store.AddIndexers(w.Indexers); err != nil {
 		return nil, err
@@ -104,13 +112,13 @@ func (c *Cache) Start(ctx context.Context) error {
 	c.mu.Unlock()
 	for _, r := range c.all() {
 		if err := r.start(ctx); err != nil {
-			return fmt.Errorf("cache: %s: %w", r.schema.Resource, err)
+			return fmt.Errorf("cache: %s: %w", r.name, err)
 		}
 	}
 	return nil
 }
 
-// Store gives the store of a resource, an empty one if nobody has declared it, nil if it isn't built in. A resource's store stays the same for ever.
+// Store gives the store of a resource, an empty one if nobody has declared it, nil if there can't be such a resource. A resource's store stays the same for ever.
 func (c *Cache) Store(name abi.Resource) *Store {
 	r, err := c.resource(name)
 	if err != nil {
@@ -200,7 +208,7 @@ func (c *Cache) all() []*resource {
 		all = append(all, r)
 	}
 	slices.SortFunc(all, func(a, b *resource) int {
-		return strings.Compare(a.schema.Resource.String(), b.schema.Resource.String())
+		return strings.Compare(a.name.String(), b.name.String())
 	})
 	return all
 }
@@ -211,10 +219,10 @@ func (c *Cache) resource(name abi.Resource) (*resource, error) {
 	if r := c.resources[name]; r != nil {
 		return r, nil
 	}
-	s := c.partial[name]
+	s := c.learned[name]
 	if s == nil {
 		var err error
-		if s, err = schema.For(name); err != nil {
+		if s, err = schema.Named(name); err != nil {
 			return nil, fmt.Errorf("cache: %w", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -48,13 +49,17 @@ type decoder struct {
 	masks map[string]*schema.Mask // by the groups that keep an object; there are few combinations
 
 	// partial tells that nothing but metadata is asked for, so that the server needn't send more.
-	partial        bool
+	partial bool
+	// json tells that the server sends JSON, for the resource isn't built in; entire is all that is wanted of any object, and of a bookmark.
+	json           bool
+	entire         *schema.Mask
 	apiVersion     string
 	kind, listKind kschema.GroupVersionKind
 }
 
 type scratch struct {
 	bytes  []byte
+	wire   []byte // of an object that came as JSON
 	chosen []byte // 1 for each group that keeps the object
 	probe  Object
 }
@@ -65,7 +70,7 @@ func newDecoder(r *schema.Resource, s *selection) (*decoder, error) {
 		return nil, err
 	}
 	gv, kind := kschema.GroupVersion{Group: r.Group, Version: r.Version}, r.Kind
-	partial := r.Partial || s.metadataOnly()
+	partial := s.metadataOnly()
 	if partial {
 		gv, kind = metav1.SchemeGroupVersion, "PartialObjectMetadata"
 	}
@@ -73,6 +78,12 @@ func newDecoder(r *schema.Resource, s *selection) (*decoder, error) {
 		resource: r, selection: *s, identity: identity, masks: map[string]*schema.Mask{},
 		partial: partial, apiVersion: gv.String(), kind: gv.WithKind(kind), listKind: gv.WithKind(kind + "List"),
 	}
+	d.json = r.Custom && !partial
+	bookmark, err := r.Message.Mask("metadata.resourceVersion", "metadata.annotations")
+	if err != nil {
+		return nil, err
+	}
+	d.entire = s.all().Union(identity).Union(bookmark)
 	d.scratch.New = func() any { return &scratch{chosen: make([]byte, len(s.groups))} }
 	if len(s.groups) == 0 {
 		d.only, err = d.wire(d.selection.mask(nil))
@@ -127,9 +138,21 @@ func (d *decoder) narrow(dst []byte, o *Object) ([]byte, bool, error) {
 	return dst, true, err
 }
 
+// mediaType is what the server is asked for.
+func (d *decoder) mediaType() string {
+	if d.json {
+		return jsonType
+	}
+	return protobufType
+}
+
 // Decode gives a *List, if into is one, an *Object, or a *metav1.Status.
 func (d *decoder) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Object) (runtime.Object, *kschema.GroupVersionKind, error) {
-	o, gvk, err := d.decode(data, into)
+	read := d.decode
+	if d.json {
+		read = d.decodeJSON
+	}
+	o, gvk, err := read(data, into)
 	if err != nil {
 		return nil, gvk, fmt.Errorf("%s: %w", d.resource.Resource, err)
 	}
@@ -333,10 +356,17 @@ func (d *decoder) Encode(runtime.Object, io.Writer) error {
 // Identifier is for client-go.
 func (d *decoder) Identifier() runtime.Identifier { return "windlass" }
 
-// negotiator offers the decoder for protobuf, and JSON because the bodies of errors may be JSON whatever was asked for.
+// negotiator offers the decoder for what it asks for, and beside protobuf JSON, because the bodies of errors may be JSON whatever was asked for.
 type negotiator struct{ decoder *decoder }
 
 func (n negotiator) SupportedMediaTypes() []runtime.SerializerInfo {
+	if n.decoder.json {
+		return []runtime.SerializerInfo{{
+			MediaType: jsonType, MediaTypeType: "application", MediaTypeSubType: "json", EncodesAsText: true,
+			Serializer:       n.decoder,
+			StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: jsonEvents{}, Framer: json.Framer},
+		}}
+	}
 	all := []runtime.SerializerInfo{{
 		MediaType: protobufType, MediaTypeType: "application", MediaTypeSubType: "vnd.kubernetes.protobuf",
 		Serializer: n.decoder,

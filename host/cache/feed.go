@@ -3,6 +3,8 @@ package cache
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +28,8 @@ type feed struct {
 	source   clientcache.ListerWatcher
 	cancel   context.CancelFunc
 	synced   bool
-	dead     bool // whatever still comes is ignored
+	dead     bool        // whatever still comes is ignored
+	unserved atomic.Bool // the API server doesn't know the resource, as of the last request
 }
 
 func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
@@ -62,6 +65,7 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 
 // heard reports how a request went.
 func (f *feed) heard(ctx context.Context, err error) {
+	f.unserved.Store(apierrors.IsNotFound(err))
 	if ctx.Err() == nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		f.resource.report(f, err)
 	}
@@ -83,9 +87,12 @@ func (f *feed) stop() {
 // healthy is how long a stream has to last to forget earlier failures.
 const healthy = 2 * time.Minute
 
+// soon is after how long a resource is asked for again at the latest that isn't served: who has made its definition waits for its controller.
+const soon = 2 * time.Second
+
 // run lists and watches until the context ends, with the pauses of client-go's informers after a failure.
 func (f *feed) run(ctx context.Context) {
-	name := f.resource.schema.Resource.String()
+	name := f.resource.name.String()
 	reflector := clientcache.NewReflectorWithOptions(f.source, &Object{}, f, clientcache.ReflectorOptions{Name: name, TypeDescription: name})
 	fresh := wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 1, Cap: 30 * time.Second, Steps: 100}
 	backoff := fresh
@@ -97,7 +104,11 @@ func (f *feed) run(ctx context.Context) {
 		if time.Since(started) > healthy {
 			backoff = fresh
 		}
-		timer := time.NewTimer(backoff.Step())
+		pause := backoff.Step()
+		if f.unserved.Load() {
+			pause = min(pause, soon+rand.N(soon/4))
+		}
+		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -232,7 +243,7 @@ func (c *Cache) source(d *decoder) (clientcache.ListerWatcher, error) {
 		config.APIPath = "/api"
 	}
 	config.NegotiatedSerializer = negotiator{d}
-	config.ContentType, config.AcceptContentTypes = protobufType, protobufType
+	config.ContentType, config.AcceptContentTypes = d.mediaType(), d.mediaType()
 	client, err := rest.RESTClientForConfigAndClient(config, c.http)
 	if err != nil {
 		return nil, err

@@ -101,8 +101,8 @@ func (s *selection) mask(chosen []byte) *schema.Mask {
 	return m.Union(s.reads)
 }
 
-// metadataOnly tells that nothing but metadata is wanted of any object.
-func (s *selection) metadataOnly() bool {
+// all is what is wanted of any object.
+func (s *selection) all() *schema.Mask {
 	all := s.every
 	if s.reads != nil {
 		all = s.reads.Union(all)
@@ -110,6 +110,12 @@ func (s *selection) metadataOnly() bool {
 	for _, g := range s.groups {
 		all = g.mask.Union(all)
 	}
+	return all
+}
+
+// metadataOnly tells that nothing but metadata is wanted of any object.
+func (s *selection) metadataOnly() bool {
+	all := s.all()
 	metadata, err := all.Message().Mask("metadata", "metadata.managedFields")
 	return err == nil && metadata.Covers(all)
 }

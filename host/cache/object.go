@@ -15,7 +15,7 @@ type Object struct {
 	Name            string
 	UID             types.UID
 	ResourceVersion string
-	// Raw is the object's message in protobuf, projected to what its readers want of it, without metadata.resourceVersion.
+	// Raw is the object's message on the wire, projected to what its readers want of it, without metadata.resourceVersion.
 	Raw []byte
 }
 

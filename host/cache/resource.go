@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	clientcache "k8s.io/client-go/tools/cache"
@@ -17,11 +18,13 @@ import (
 
 // resource is one resource with its readers. All that changes its store does so under mu, so that handlers hear of changes in the order of the store.
 type resource struct {
-	schema *schema.Resource
-	store  *Store
-	source func(*decoder) (clientcache.ListerWatcher, error)
+	name    abi.Resource
+	message *schema.Message
+	store   *Store
+	source  func(*decoder) (clientcache.ListerWatcher, error)
 
 	mu       sync.Mutex
+	schema   *schema.Resource
 	readers  int
 	wanted   *selection // what the readers want, nil without any
 	indexers map[string]func(*Object) []string
@@ -37,7 +40,7 @@ type resource struct {
 }
 
 func newResource(s *schema.Resource, source func(*decoder) (clientcache.ListerWatcher, error)) *resource {
-	r := &resource{schema: s, source: source, told: new(atomic.Int64), indexers: map[string]func(*Object) []string{}, changed: make(chan struct{})}
+	r := &resource{name: s.Resource, message: s.Message, schema: s, source: source, told: new(atomic.Int64), indexers: map[string]func(*Object) []string{}, changed: make(chan struct{})}
 	r.store = &Store{resource: r}
 	r.store.contents.Store(newContents(nil))
 	return r
@@ -57,6 +60,20 @@ func (r *resource) declare(mask *schema.Mask, filter *Filter, started context.Co
 	}
 	r.readers++
 	return nil
+}
+
+// learn takes in a kind and a scope that weren't known, or have become others: each object says them, so the informer begins anew.
+func (r *resource) learn(s *schema.Resource, started context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.Kind == "" || r.schema.Kind == s.Kind && r.schema.Namespaced == s.Namespaced {
+		return nil
+	}
+	r.schema = s
+	if started == nil || r.feed == nil {
+		return nil
+	}
+	return r.run(started, r.wanted)
 }
 
 func (r *resource) start(ctx context.Context) error {
@@ -117,7 +134,7 @@ func (r *resource) await(ctx context.Context, orFailed bool) error {
 			return nil
 		}
 		if orFailed && err != nil {
-			return fmt.Errorf("waiting for %s: %w", r.schema.Resource, err)
+			return fmt.Errorf("waiting for %s: %w", r.name, err)
 		}
 		select {
 		case <-changed:
@@ -125,7 +142,7 @@ func (r *resource) await(ctx context.Context, orFailed bool) error {
 			if err == nil {
 				err = context.Cause(ctx)
 			}
-			return fmt.Errorf("waiting for %s: %w", r.schema.Resource, err)
+			return fmt.Errorf("waiting for %s: %w", r.name, err)
 		}
 	}
 }
@@ -188,7 +205,7 @@ func (r *resource) status() (ResourceStatus, bool) {
 		waiting += s.queued.Load()
 	}
 	return ResourceStatus{
-		Resource: r.schema.Resource, Synced: r.complete(), Objects: len(c.places), Bytes: c.bytes, Waiting: waiting, Version: c.version, Err: r.err,
+		Resource: r.name, Synced: r.complete(), Objects: len(c.places), Bytes: c.bytes, Waiting: waiting, Version: c.version, Err: r.err,
 	}, r.readers > 0
 }
 
@@ -202,9 +219,9 @@ func (r *resource) report(f *feed, err error) {
 	r.err = err
 	r.wake()
 	if err != nil {
-		klog.InfoS("Waiting for resource", "resource", r.schema.Resource.String(), "err", err)
+		klog.InfoS("Waiting for resource", "resource", r.name.String(), "err", err)
 	} else {
-		klog.InfoS("Resource can be read again", "resource", r.schema.Resource.String())
+		klog.InfoS("Resource can be read again", "resource", r.name.String())
 	}
 }
 

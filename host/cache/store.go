@@ -46,7 +46,7 @@ func (s *Store) Synced() bool { return s.Version() != "" }
 func (s *Store) AddIndexers(indexers map[string]func(*Object) []string) error {
 	for name, f := range indexers {
 		if f == nil {
-			return fmt.Errorf("%s: index %q has no function", s.resource.schema.Resource, name)
+			return fmt.Errorf("%s: index %q has no function", s.resource.name, name)
 		}
 	}
 	r := s.resource

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -52,6 +53,27 @@ func kind(b []byte) string {
 		}
 	}
 	return string(b)
+}
+
+// jsonEvents reads events in JSON in the same way.
+type jsonEvents struct{ events }
+
+func (jsonEvents) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Object) (runtime.Object, *kschema.GroupVersionKind, error) {
+	e, ok := into.(*metav1.WatchEvent)
+	if !ok {
+		return nil, nil, fmt.Errorf("a stream has events, not a %T", into)
+	}
+	*e = metav1.WatchEvent{}
+	err := schema.EachMember(data, func(name, value []byte) error {
+		switch string(name) {
+		case "type":
+			e.Type = kind(bytes.Trim(value, `"`))
+		case "object":
+			e.Object.Raw = value
+		}
+		return nil
+	})
+	return e, nil, err
 }
 
 func (events) Encode(runtime.Object, io.Writer) error { return errors.New("the cache writes nothing") }

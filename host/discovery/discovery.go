@@ -75,7 +75,7 @@ func (c *Client) Kind(ctx context.Context, apiVersion, kind string) (abi.APIReso
 	})
 }
 
-// Resource gives a resource that objects can be read and written of: a built-in one without a request, any other with nothing but its objects' metadata.
+// Resource gives a resource that objects can be read and written of, a built-in one without a request.
 func (c *Client) Resource(ctx context.Context, r abi.Resource) (*schema.Resource, error) {
 	if res, err := schema.For(r); err == nil {
 		return res, nil
@@ -88,7 +88,7 @@ func (c *Client) Resource(ctx context.Context, r abi.Resource) (*schema.Resource
 	if err != nil {
 		return nil, err
 	}
-	return schema.Partial(r, a.Kind, a.Namespaced), nil
+	return schema.Custom(r, a.Kind, a.Namespaced), nil
 }
 
 // find looks something up in what is known, and at a miss in a new listing, unless the last one is too young.

@@ -80,11 +80,11 @@ func TestServer(t *testing.T) {
 		}
 	}
 	once := requests.Load()
-	if r, err := c.Resource(ctx, abi.Resource{Version: "v1", Name: "pods"}); err != nil || r.Partial || r.Kind != "Pod" {
+	if r, err := c.Resource(ctx, abi.Resource{Version: "v1", Name: "pods"}); err != nil || r.Custom || r.Kind != "Pod" {
 		t.Errorf("%+v %v", r, err)
 	}
 	definitions := abi.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}
-	if r, err := c.Resource(ctx, definitions); err != nil || !r.Partial || r.Kind != "CustomResourceDefinition" || r.Namespaced || r.Resource != definitions {
+	if r, err := c.Resource(ctx, definitions); err != nil || !r.Custom || r.Kind != "CustomResourceDefinition" || r.Namespaced || r.Resource != definitions {
 		t.Errorf("%+v %v", r, err)
 	}
 	// Misses within its patience cost nothing.
@@ -119,7 +119,7 @@ func TestServer(t *testing.T) {
 		_, err := c.Kind(ctx, "example.com/v1", "Widget")
 		return err == nil, err
 	})
-	if r, err := c.Resource(ctx, widgets); err != nil || !r.Partial || r.Kind != "Widget" || r.Namespaced {
+	if r, err := c.Resource(ctx, widgets); err != nil || !r.Custom || r.Kind != "Widget" || r.Namespaced {
 		t.Errorf("%+v %v", r, err)
 	}
 	if r, err := c.Kind(ctx, "example.com/*", "Widget"); err != nil || r.Resource != "example.com/v2/widgets" {

@@ -45,7 +45,9 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		}
 		r := s.request(e, res, "POST", "create")
 		r.name = ""
-		r.body = wrap(res.APIVersion(), res.Kind, object)
+		if err := r.put(res, "", object); err != nil {
+			return abi.Outcome{}, err
+		}
 		a, err := s.send(ctx, e, r)
 		switch {
 		case err == nil:
@@ -83,8 +85,9 @@ func (s *Session) ours(ctx context.Context, res *schema.Resource, namespace, nam
 // createSub creates under an object: a binding, a token.
 func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "POST", "create")
-	v, kind := bodyType(res, e.Subresource)
-	r.body = wrap(v, kind, e.Object)
+	if err := r.put(res, e.Subresource, e.Object); err != nil {
+		return abi.Outcome{}, err
+	}
 	a, err := s.send(ctx, e, r)
 	if err != nil {
 		if isStale(err) {

@@ -10,6 +10,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -187,8 +188,12 @@ func (s *Session) request(e *abi.Effect, res *schema.Resource, method, verb stri
 		method: method, verb: verb, resource: res.Resource, subresource: e.Subresource, namespace: e.Namespace, name: e.Name,
 		contentType: protobuf, params: s.w.params(e), foreign: !builtin(res.Resource),
 	}
-	if res.Partial && !ownBody(e.Subresource) {
+	switch {
+	case ownBody(e.Subresource):
+	case res.Partial:
 		r.accept = acceptMetadata
+	case res.Custom:
+		r.accept = runtime.ContentTypeJSON
 	}
 	return r
 }

@@ -80,11 +80,7 @@ func jsonPatch(res *schema.Resource, from, to []byte, keeps func(string) bool) (
 
 // tree decodes an object into the maps and lists of its JSON.
 func tree(res *schema.Resource, raw []byte) (map[string]any, error) {
-	o := res.New()
-	if err := o.(interface{ Unmarshal([]byte) error }).Unmarshal(raw); err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(o)
+	b, err := jsonOf(res, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +88,18 @@ func tree(res *schema.Resource, raw []byte) (map[string]any, error) {
 	d.UseNumber()
 	var m map[string]any
 	return m, d.Decode(&m)
+}
+
+// jsonOf is an object in JSON.
+func jsonOf(res *schema.Resource, raw []byte) ([]byte, error) {
+	if res.Custom && !res.Partial {
+		return res.JSON(raw)
+	}
+	o := res.New()
+	if err := o.(interface{ Unmarshal([]byte) error }).Unmarshal(raw); err != nil {
+		return nil, err
+	}
+	return json.Marshal(o)
 }
 
 type patcher struct {
@@ -192,8 +200,15 @@ func (p *patcher) list(pointer, path string, a, b []any) error {
 
 // applyBody is the body of a server-side apply: the guest's JSON, or the JSON of its wire bytes without what is unset.
 func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
-	if e.Object[0] == '{' {
+	if isJSON(e.Object) {
 		return e.Object, nil
+	}
+	if res.Custom {
+		object, err := setMeta(e.Object, text{metaName, e.Name}, text{metaNamespace, e.Namespace})
+		if err != nil {
+			return nil, fmt.Errorf("the object: %w", err)
+		}
+		return res.JSON(object)
 	}
 	m, err := tree(res, e.Object)
 	if err != nil {

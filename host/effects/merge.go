@@ -19,6 +19,8 @@ import (
 // among them, stays byte for byte. Unset and zero are equal where the type can't tell them apart, quantities are compared by value, maps are
 // merged by key, lists are replaced whole. What the server alone writes (metadata.resourceVersion, managedFields, …) is never a difference.
 //
+// In the JSON of objects that aren't built in it is the same: objects are merged by member, and what was zero may be absent.
+//
 // A change to what the guest didn't see is an error: a field outside its projection, or a list of whose items it saw only parts.
 func Merge(m *schema.Message, base, seen, wanted []byte, keeps func(path string) bool) (merged []byte, changed bool, err error) {
 	d := differ{keeps: keeps}
@@ -178,6 +180,8 @@ func (d *differ) field(m *schema.Message, number int32, base, seen, wanted []par
 		return nil, false, nil
 	}
 	switch {
+	case f.Kind == schema.JSON:
+		return d.bodies(number, base, seen, wanted, path)
 	case f.Map:
 		return d.mapped(f, base, seen, wanted, path, depth)
 	case f.Repeated:

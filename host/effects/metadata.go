@@ -23,40 +23,40 @@ func builtin(r abi.Resource) bool {
 // form gives the resource as the effect wants it: with metadata alone where it says so, and with a kind where one is sent.
 func (s *Session) form(ctx context.Context, e *abi.Effect, res *schema.Resource) (*schema.Resource, error) {
 	switch {
+	case res.Custom && res.Kind == "" && sendsKind(e):
+		return s.w.Discovery.Resource(ctx, res.Resource)
 	case !res.Partial && e.Metadata:
 		return schema.Partial(res.Resource, res.Kind, res.Namespaced), nil
-	case res.Partial && e.Kind == abi.EffectEvent:
-		return s.w.Discovery.Resource(ctx, res.Resource)
 	}
 	return res, nil
 }
 
-// metadataOf tells why an effect can't be done on a resource of whose objects only the metadata is known, or asked for.
-func metadataOf(e *abi.Effect, res *schema.Resource) error {
-	if e.Metadata {
-		switch e.Kind {
-		case abi.EffectGet, abi.EffectList, abi.EffectPatch, abi.EffectDelete, abi.EffectDeleteCollection:
-		default:
-			return fmt.Errorf("metadata alone can be got, listed, patched and deleted")
-		}
-		if ownBody(e.Subresource) {
-			return fmt.Errorf("a %s has no metadata of its own", e.Subresource)
-		}
+// sendsKind tells whether the server is sent the kind of the effect's resource.
+func sendsKind(e *abi.Effect) bool {
+	switch e.Kind {
+	case abi.EffectCreate, abi.EffectUpdate:
+		return !ownBody(e.Subresource)
+	case abi.EffectApply:
+		return !isJSON(e.Object)
 	}
-	if !res.Partial {
+	return e.Kind == abi.EffectEvent
+}
+
+// isJSON tells a guest's JSON from a message, which can't begin so.
+func isJSON(object []byte) bool { return len(object) > 0 && object[0] == '{' }
+
+// metadataOf tells why an effect can't be done on the metadata of objects alone, where that is asked for.
+func metadataOf(e *abi.Effect) error {
+	if !e.Metadata {
 		return nil
 	}
 	switch e.Kind {
-	case abi.EffectCreate, abi.EffectReview:
-		return fmt.Errorf("%s is not a built-in resource: its objects can't be created", res.Resource)
-	case abi.EffectUpdate:
-		if e.Subresource != "scale" {
-			return fmt.Errorf("%s is not a built-in resource: its objects can be patched, and updated in their scale", res.Resource)
-		}
-	case abi.EffectApply:
-		if len(e.Object) > 0 && e.Object[0] != '{' {
-			return fmt.Errorf("%s is not a built-in resource: what is applied to its objects has to be JSON", res.Resource)
-		}
+	case abi.EffectGet, abi.EffectList, abi.EffectPatch, abi.EffectDelete, abi.EffectDeleteCollection:
+	default:
+		return fmt.Errorf("metadata alone can be got, listed, patched and deleted")
+	}
+	if ownBody(e.Subresource) {
+		return fmt.Errorf("a %s has no metadata of its own", e.Subresource)
 	}
 	return nil
 }
@@ -76,12 +76,34 @@ func (w *Writer) cut(r abi.Resource, metadata bool, raw []byte) ([]byte, error) 
 	return mask.Project(nil, raw)
 }
 
-// unwrapOf opens the answer about a resource. Of a built-in one's whole objects there is no other form than protobuf.
+// unwrapOf opens the answer about a resource. Of a built-in one's whole objects there is no other form than protobuf, of those of any other none but JSON.
 func unwrapOf(res *schema.Resource, b []byte) (apiVersion, kind string, raw []byte, err error) {
-	if res.Partial {
+	switch {
+	case res.Partial:
+		return unwrapAny(b)
+	case res.Custom && !bytes.HasPrefix(b, magic):
+		return unwrapCustom(b)
+	}
+	return unwrap(b)
+}
+
+// unwrapList opens the answer to the deletion of a collection, of which the metadata is enough.
+func unwrapList(res *schema.Resource, b []byte) (apiVersion, kind string, raw []byte, err error) {
+	if res.Partial || res.Custom {
 		return unwrapAny(b)
 	}
 	return unwrap(b)
+}
+
+// acceptList is what a list is asked for in, other than protobuf.
+func acceptList(res *schema.Resource) string {
+	switch {
+	case res.Partial:
+		return acceptMetadatas
+	case res.Custom:
+		return runtime.ContentTypeJSON
+	}
+	return ""
 }
 
 // scaleJSON is a scale as custom resources take it: they know no protobuf.

@@ -45,9 +45,7 @@ const pageSize = 500
 func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "GET", "list")
 	r.name = ""
-	if res.Partial {
-		r.accept = acceptMetadatas
-	}
+	r.accept = acceptList(res)
 	r.params = map[string]string{"limit": strconv.Itoa(pageSize)}
 	if err := selectorParam(e, r.params); err != nil {
 		return abi.Outcome{}, err
@@ -152,9 +150,7 @@ func (w *Writer) live(ctx context.Context, res *schema.Resource, namespace, name
 		method: "GET", verb: "list", resource: res.Resource, namespace: namespace,
 		params: map[string]string{"fieldSelector": "metadata.name=" + name},
 	}
-	if res.Partial {
-		r.accept = acceptMetadatas
-	}
+	r.accept = acceptList(res)
 	b, _, err := w.reader.once(ctx, r, w.Timeout)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func deleteOptions(e *abi.Effect, version, uid string) *metav1.DeleteOptions {
 
 // deleteBody puts options into a request: in JSON where the resource isn't built in, for custom ones take no protobuf.
 func deleteBody(res *schema.Resource, o *metav1.DeleteOptions) (contentType string, body []byte, err error) {
-	if res.Partial {
+	if res.Partial || res.Custom {
 		o.APIVersion, o.Kind = "v1", "DeleteOptions"
 		body, err = json.Marshal(o)
 		return runtime.ContentTypeJSON, body, err
@@ -136,7 +136,7 @@ func statusUID(raw []byte) string {
 func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "DELETE", "deletecollection")
 	r.name, r.params = "", map[string]string{}
-	if res.Partial {
+	if res.Partial || res.Custom {
 		r.accept = acceptMetadatas
 	}
 	if err := selectorParam(e, r.params); err != nil {
@@ -154,7 +154,7 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 		return abi.Outcome{}, err
 	}
 	o := abi.Outcome{}
-	if _, kind, raw, err := unwrapOf(res, a.body); err == nil && kind != "Status" {
+	if _, kind, raw, err := unwrapList(res, a.body); err == nil && kind != "Status" {
 		if l, err := readList(raw); err == nil {
 			o.Object.ResourceVersion = l.version
 			if !e.DryRun && slices.ContainsFunc(l.items, alive) {

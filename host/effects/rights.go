@@ -234,7 +234,7 @@ func (c *checker) effect(e *abi.Effect) error {
 	if !c.w.rights.allow(res.Resource, subresource, verb) {
 		return errNotAllowed
 	}
-	if err := metadataOf(e, res); err != nil {
+	if err := metadataOf(e); err != nil {
 		return err
 	}
 	if err := c.shape(e, res); err != nil {
@@ -261,7 +261,7 @@ func (s *Session) updateVerb(r abi.Resource, subresource string) string {
 
 // shape checks what can be checked without looking at the object.
 func (c *checker) shape(e *abi.Effect, res *schema.Resource) error {
-	namespaced, scoped := res.Namespaced, !res.Partial // of a resource that isn't built in the server knows the scope
+	namespaced, scoped := res.Namespaced, !res.Custom // of a resource that isn't built in the server knows the scope
 	for _, part := range []string{e.Namespace, e.Name, e.Subresource} {
 		if part == "." || part == ".." || strings.ContainsAny(part, "/%") || len(part) > partMax {
 			return fmt.Errorf("%q can't be part of an address", printable(part))

@@ -220,6 +220,12 @@ func (s *Session) accepted(r abi.Resource, res *schema.Resource, raw, sent []byt
 	if err != nil {
 		return nil
 	}
+	if res.Custom {
+		if out, err := acceptedBody(answer, sent, subresource); err == nil {
+			return out
+		}
+		return answer
+	}
 	var status int32
 	if f := res.Message.Lookup("status"); len(f) == 1 {
 		status = f[0].Number

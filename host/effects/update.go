@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -62,7 +61,7 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 
 // prepareObject checks that the object can be read.
 func (c *checker) prepareObject(e *abi.Effect, res *schema.Resource) error {
-	if e.Object[0] == '{' && e.Kind == abi.EffectApply {
+	if isJSON(e.Object) && e.Kind == abi.EffectApply {
 		return nil
 	}
 	m, err := readMeta(e.Object)
@@ -78,7 +77,7 @@ func (c *checker) prepareObject(e *abi.Effect, res *schema.Resource) error {
 	if m.name != "" && e.Name != "" && m.name != e.Name || m.namespace != "" && m.namespace != e.Namespace {
 		return errors.New("the object's name or namespace isn't the effect's")
 	}
-	if res.Namespaced && e.Namespace == "" {
+	if res.Namespaced && !res.Custom && e.Namespace == "" { // of one that isn't built in the server knows the scope
 		return errors.New("it names no namespace")
 	}
 	k := objectKey{resource: res.Resource, namespace: e.Namespace, name: cmp.Or(m.name, e.Name)}
@@ -147,13 +146,8 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		return abi.Outcome{}, err
 	}
 	r := s.request(e, res, "PUT", "update")
-	v, kind := bodyType(res, e.Subresource)
-	r.body = wrap(v, kind, object)
-	if res.Partial { // a scale, as all other updates of it are refused
-		r.contentType = runtime.ContentTypeJSON
-		if r.body, err = scaleJSON(object); err != nil {
-			return abi.Outcome{}, err
-		}
+	if err := r.put(res, e.Subresource, object); err != nil {
+		return abi.Outcome{}, err
 	}
 	a, err := s.send(ctx, e, r)
 	if err != nil {

@@ -182,9 +182,11 @@ func New(o Options) (*Writer, error) {
 		fields[v.Resource] = append(fields[v.Resource], v.Fields...)
 	}
 	for r, paths := range fields {
-		res, err := schema.For(r)
-		if err != nil {
-			res = schema.Partial(r, "", true) // a view over all resources, or over one that isn't built in
+		res := schema.Partial(r, "", true)
+		if r != schema.Any {
+			if res, err = schema.Named(r); err != nil {
+				return nil, fmt.Errorf("plugin %s: controller %s: %w", o.Plugin, o.Controller.Name, err)
+			}
 		}
 		mask, err := res.Message.Mask(append(slices.Clone(always), paths...)...)
 		if err != nil {
@@ -233,7 +235,7 @@ func (w *Writer) resource(name string) (*schema.Resource, error) {
 		if w.Discovery == nil || r.Name == allResources {
 			return nil, err
 		}
-		return schema.Partial(r, "", true), nil
+		return schema.Custom(r, "", true), nil
 	}
 	w.parsed.Store(r.String(), res)
 	return res, nil
@@ -241,7 +243,7 @@ func (w *Writer) resource(name string) (*schema.Resource, error) {
 
 // reviewed finds a resource that can only be created, which the cache can't know.
 func (w *Writer) reviewed(name string) (*schema.Resource, error) {
-	if res, err := w.resource(name); err == nil && !res.Partial {
+	if res, err := w.resource(name); err == nil && !res.Custom {
 		return res, nil
 	}
 	r, err := parseResource(name)

@@ -222,8 +222,10 @@ func (x *monitors) join(stores views.Joint) {
 func (x *monitors) watch(r abi.Resource, a *abi.APIResource) error {
 	res, err := schema.For(r)
 	if err != nil {
-		res = schema.Partial(r, a.Kind, a.Namespaced)
-		x.m.cache.Learn(res)
+		res = schema.Custom(r, a.Kind, a.Namespaced)
+		if err := x.m.cache.Learn(res); err != nil {
+			return err
+		}
 	}
 	w := &watched{res, map[*reader][]func(){}}
 	for to := range x.readers {

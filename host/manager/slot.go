@@ -201,7 +201,7 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 			undo, err = m.monitors.add(reader{c, v, n})
 		} else {
 			var res *schema.Resource
-			if res, err = schema.For(n.Resource); err == nil {
+			if res, err = m.named(n.Resource); err == nil {
 				undo, err = m.subscribe(c, v, res, n, wholeNeeded(v.Manifest, n.Resource))
 			}
 		}
@@ -211,6 +211,25 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 		}
 	}
 	return r, nil
+}
+
+// learning bounds how long the API server is asked what a resource is.
+const learning = 2 * time.Second
+
+// named gives a resource that a version reads. Of one that isn't built in the API server tells the kind; until it serves that, the controller is idle.
+func (m *manager) named(r abi.Resource) (*schema.Resource, error) {
+	res, err := schema.Named(r)
+	if err != nil || !res.Custom {
+		return res, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), learning)
+	defer cancel()
+	served, err := m.discovery.Resource(ctx, r)
+	if err != nil {
+		klog.V(1).InfoS("What a resource is can't be told yet", "resource", r.String(), "err", err)
+		return res, nil
+	}
+	return served, m.cache.Learn(served)
 }
 
 // subscribe declares to the cache what a need wants of a resource, which may be any of those that its views are over, and routes the resource's events to the plan. undo ends it,

@@ -14,12 +14,14 @@ type Leaves struct {
 	root    *leaf
 }
 
-// leaf is a message on the way to paths, or at the end of some.
+// leaf is a message, or a value in JSON, on the way to paths, or at the end of some.
 type leaf struct {
 	subs []*leaf // by field number
 	own  Bits    // the paths that end here: any difference is theirs
 	all  Bits    // own, and the paths that end below
 	keys []keyed // paths to single entries of a map
+	// members of an object in JSON
+	members []below
 	// object's metadata: resource version and managedFields aren't differences.
 	metadata bool
 }
@@ -53,7 +55,7 @@ func (l *leaf) add(p *Path, bit int) {
 			l.subs = append(l.subs, nil)
 		}
 		if l.subs[s.number] == nil {
-			l.subs[s.number] = &leaf{metadata: depth == 0 && p.message.object && s.number == 1}
+			l.subs[s.number] = &leaf{metadata: depth == 0 && p.message.object && s.number == metadataNumber}
 		}
 		l = l.subs[s.number]
 		if s.keyed {
@@ -70,8 +72,14 @@ func (l *leaf) add(p *Path, bit int) {
 			return
 		}
 		if s.entry {
-			break // a difference in any entry
+			l.all.Set(bit)
+			l.own.Set(bit)
+			return // a difference in any entry
 		}
+	}
+	for _, name := range p.members {
+		l.all.Set(bit)
+		l = l.member(name)
 	}
 	l.all.Set(bit)
 	l.own.Set(bit)
@@ -212,7 +220,7 @@ func (l *leaf) both(number int32, a, b []byte, bits Bits) error {
 			bits.or(k.bits)
 		}
 	}
-	if sub.subs == nil && !sub.metadata {
+	if sub.subs == nil && sub.members == nil && !sub.metadata {
 		return nil
 	}
 	return sub.elements(a, b, bits)
@@ -232,10 +240,17 @@ func (l *leaf) elements(a, b []byte, bits Bits) error {
 		if f.wire != wire.WireBytes || g.wire != wire.WireBytes {
 			return errType
 		}
-		if x, y := a[f.payload:f.end], b[g.payload:g.end]; !bytes.Equal(x, y) {
-			if err := l.changed(x, y, bits); err != nil {
-				return err
-			}
+		x, y := a[f.payload:f.end], b[g.payload:g.end]
+		var err error
+		switch {
+		case bytes.Equal(x, y):
+		case l.members != nil:
+			err = l.changedJSON(x, y, bits)
+		default:
+			err = l.changed(x, y, bits)
+		}
+		if err != nil {
+			return err
 		}
 		i, j = f.end, g.end
 	}

@@ -18,6 +18,8 @@ type node struct {
 	other bool
 	// keys are the keys of a map that are kept; the node is of the map's entries then. Sorted.
 	keys []string
+	// members are what is kept of JSON; the node is of a field that holds that. Sorted.
+	members []member
 }
 
 // keep keeps everything.
@@ -72,7 +74,7 @@ func (m *Message) Mask(paths ...string) (*Mask, error) {
 func (m *Message) Whole() *Mask {
 	k := &Mask{message: m, root: &node{other: true}}
 	if m.object {
-		k.root.set(1, wholeMetadata())
+		k.root.set(metadataNumber, wholeMetadata())
 	}
 	return k
 }
@@ -81,10 +83,13 @@ func (m *Message) Whole() *Mask {
 func (p *Path) node() *node {
 	end := keep
 	steps := p.steps
+	for i := len(p.members) - 1; i >= 0; i-- {
+		end = &node{members: []member{{p.members[i], end}}}
+	}
 	switch {
 	case p.derived:
 		steps = steps[:2] // owner references are kept whole
-	case p.message.object && len(steps) == 1 && steps[0].number == 1:
+	case p.message.object && len(steps) == 1 && steps[0].number == metadataNumber:
 		end = wholeMetadata()
 	}
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -115,7 +120,9 @@ func union(a, b *node) *node {
 		keys := slices.Concat(a.keys, b.keys)
 		slices.Sort(keys)
 		return &node{keys: slices.Compact(keys)}
-	case a.keys != nil || b.keys != nil:
+	case a.members != nil && b.members != nil:
+		return unionMembers(a, b)
+	case a.keys != nil || b.keys != nil || a.members != nil || b.members != nil:
 		return keep
 	}
 	u := &node{other: a.other || b.other}
@@ -140,8 +147,8 @@ func (k *Mask) Without(path string) (*Mask, error) {
 		return nil, err
 	}
 	for _, s := range p.steps {
-		if s.keyed || s.entry || s.controlling {
-			return nil, fmt.Errorf("path %q: nothing below a map or a derived path can be left out", path)
+		if s.keyed || s.entry || s.controlling || p.members != nil {
+			return nil, fmt.Errorf("path %q: nothing in JSON, below a map or a derived path can be left out", path)
 		}
 	}
 	return &Mask{message: k.message, root: without(k.root, p.steps)}, nil
@@ -172,7 +179,9 @@ func covers(a, b *node) bool {
 			}
 		}
 		return true
-	case a.keys != nil || b.keys != nil:
+	case a.members != nil && b.members != nil:
+		return coversMembers(a, b)
+	case a.keys != nil || b.keys != nil || a.members != nil || b.members != nil:
 		return false
 	case b.other && !a.other:
 		return false

@@ -32,9 +32,10 @@ const (
 	IntOrString
 	RawExtension // any JSON
 	FieldsV1     // any JSON
+	JSON         // any JSON: bytes on the wire, the text itself
 )
 
-// Message describes a message: a struct of k8s.io/api.
+// Message describes a message: a struct of k8s.io/api, an object that isn't built in, or JSON of which no schema is known.
 type Message struct {
 	// Name is the Go type's, such as k8s.io/api/core/v1.Pod.
 	Name string
@@ -44,6 +45,7 @@ type Message struct {
 	fields []*Field // sorted by number
 	typ    reflect.Type
 	object bool // has ObjectMeta as its metadata, so there are derived paths
+	json   bool // no message on the wire, but JSON: it has whatever field is asked for
 }
 
 // Field describes a field of a message.
@@ -52,7 +54,7 @@ type Field struct {
 	// JSON is the name in JSON, empty where Inline.
 	JSON string
 	Kind Kind
-	// Message is set where Kind is Struct.
+	// Message is set where Kind is Struct, or JSON.
 	Message *Message
 	// Repeated fields are lists.
 	Repeated bool

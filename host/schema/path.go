@@ -11,6 +11,7 @@ type Path struct {
 	text    string
 	message *Message
 	steps   []step
+	members []string // below the steps, in JSON
 	last    *Field
 	derived bool // goes through owner references that it doesn't name
 }
@@ -28,6 +29,9 @@ type step struct {
 
 // Path compiles a dotted JSON path such as "spec.nodeName". It runs through lists (status.conditions.type); a map's key is in brackets (metadata.labels[a.b/c]). Objects have the
 // derived paths controller.uid (the controlling owner's UID) and owners.uid too; name, kind and apiVersion go as well.
+//
+// In JSON of which no schema is known (what a custom resource has beside its metadata, what is below a RawExtension) every path leads somewhere, and brackets name a member whose name
+// has dots.
 func (m *Message) Path(path string) (*Path, error) {
 	p := &Path{text: path, message: m}
 	fail := func(format string, args ...any) (*Path, error) {
@@ -38,7 +42,14 @@ func (m *Message) Path(path string) (*Path, error) {
 		return fail("%v", err)
 	}
 	at := m
+	if m.json {
+		p.last = body
+	}
 	for i, s := range segments {
+		if at != nil && at.json {
+			p.members = append(p.members, s.members()...)
+			continue
+		}
 		if at == nil {
 			return fail("%s ends at %q, there is nothing below it%s", m.Name, segments[i-1].name, mapHint(p.last, segments[i-1], s))
 		}
@@ -48,6 +59,11 @@ func (m *Message) Path(path string) (*Path, error) {
 			metadata := m.Field(1)
 			chain = []*Field{metadata, metadata.Message.Lookup("ownerReferences")[0]}
 			controlling, p.derived = s.name == "controller", true
+		}
+		if chain == nil && at.hasBody() && s.name != "apiVersion" && s.name != "kind" {
+			p.steps, p.members, p.last = append(p.steps, step{number: bodyNumber, field: body}), s.members(), body
+			at = anyJSON
+			continue
 		}
 		if chain == nil {
 			return fail("%s has no field %q%s", at.Name, s.name, near(s.name, at.names()))
@@ -66,6 +82,9 @@ func (m *Message) Path(path string) (*Path, error) {
 		}
 		end.entry = p.last.Map && (s.keyed || i < len(segments)-1)
 		at = p.last.Message
+		if p.last.Kind == RawExtension && i < len(segments)-1 {
+			p.steps, p.last, at = append(p.steps, step{number: rawField.Number, field: rawField}), rawField, anyJSON
+		}
 	}
 	return p, nil
 }
@@ -73,6 +92,14 @@ func (m *Message) Path(path string) (*Path, error) {
 type segment struct {
 	name, key string
 	keyed     bool
+}
+
+// members are the segment's names in JSON.
+func (s segment) members() []string {
+	if s.keyed {
+		return []string{s.name, s.key}
+	}
+	return []string{s.name}
 }
 
 func split(path string) ([]segment, error) {
@@ -162,6 +189,9 @@ func (p *Path) String() string { return p.text }
 
 // Field is the field at the end of the path.
 func (p *Path) Field() *Field { return p.last }
+
+// JSON tells that the path ends in JSON of which no schema is known: there may be scalars, objects and lists.
+func (p *Path) JSON() bool { return p.last.Kind == JSON }
 
 // Message is the type of the messages at the end of the path, of a map's values too; nil if there are scalars.
 func (p *Path) Message() *Message { return p.last.Message }

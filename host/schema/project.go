@@ -56,12 +56,17 @@ func (n *node) project(dst, b []byte) ([]byte, error) {
 	return append(dst, b[run:]...), nil
 }
 
-// projectField appends one message with its key and length. What is left is never longer, so its length gets the room of the old one, and what it doesn't need is closed up.
+// projectField appends one message, or one text in JSON, with its key and length. What is left is never longer, so its length gets the room of the old one, and what it doesn't need is closed up.
 func (n *node) projectField(dst, b []byte, f *field) ([]byte, error) {
 	var err error
 	dst = append(dst, b[f.start:f.payload]...)
 	content := len(dst)
-	if dst, err = n.project(dst, b[f.payload:f.end]); err != nil {
+	if n.members != nil {
+		dst, err = n.projectBody(dst, b[f.payload:f.end])
+	} else {
+		dst, err = n.project(dst, b[f.payload:f.end])
+	}
+	if err != nil {
 		return dst, err
 	}
 	key := 0

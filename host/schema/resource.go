@@ -14,17 +14,19 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Resource is a built-in resource with the message of its objects.
+// Resource is a resource with the message of its objects.
 type Resource struct {
 	abi.Resource
 	// Kind of the objects, such as ReplicaSet.
 	Kind       string
 	Namespaced bool
 	Message    *Message
-	// New makes an empty typed object.
+	// New makes an empty typed object, of a resource that isn't built in one with metadata alone.
 	New func() runtime.Object
-	// Partial tells that the resource isn't built in: nothing but the metadata of its objects is known.
+	// Partial tells that of its objects nothing but the metadata is asked for.
 	Partial bool
+	// Custom tells that the resource isn't built in. The API server has its objects in JSON; between host and guest they are metadata and a body, see [FromJSON]. Its kind, "", may be unknown.
+	Custom bool
 
 	once sync.Once
 	id   string
@@ -33,9 +35,34 @@ type Resource struct {
 // Any stands for all resources, in views and rights.
 var Any = abi.Resource{Name: "*"}
 
-// Partial makes a resource that isn't built in, such as a custom one; or the one that stands for any, whose objects are of all kinds.
+// Partial makes a resource of whose objects nothing but the metadata is asked for; or the one that stands for any, whose objects are of all kinds.
 func Partial(r abi.Resource, kind string, namespaced bool) *Resource {
-	return &Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: metadata(), New: func() runtime.Object { return &metav1.PartialObjectMetadata{} }, Partial: true}
+	custom := false
+	if r != Any {
+		_, known := builtin()[r]
+		custom = !known
+	}
+	return &Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: metadata(), New: newPartial, Partial: true, Custom: custom}
+}
+
+// Custom makes a resource that isn't built in, such as one that a CustomResourceDefinition defines.
+func Custom(r abi.Resource, kind string, namespaced bool) *Resource {
+	return &Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: custom(), New: newPartial, Custom: true}
+}
+
+func newPartial() runtime.Object { return &metav1.PartialObjectMetadata{} }
+
+// Named gives the resource that a manifest names: a built-in one, or one that isn't, whose kind and scope the API server knows. Nothing is asked of a cluster. A name in one of the built-in
+// groups, or in a group without a dot, as no custom resource has it, is a mistake.
+func Named(r abi.Resource) (*Resource, error) {
+	res, err := For(r)
+	if err == nil {
+		return res, nil
+	}
+	if !strings.Contains(r.Group, ".") || r.Version == "" || r.Name == "" || slices.ContainsFunc(All(), func(x abi.Resource) bool { return x.Group == r.Group }) {
+		return nil, err
+	}
+	return Custom(r, "", true), nil
 }
 
 // metadata is the message that every object begins with.

@@ -12,9 +12,10 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-// Raw appends what is at the path, undecoded: the content of messages, strings and bytes; the encoded numbers; the entries of a map without a key. It aliases raw.
+// Raw appends what is at the path, undecoded: the content of messages, strings and bytes; the encoded numbers; the entries of a map without a key; values in JSON as they are written, but
+// no null. It aliases raw.
 func (p *Path) Raw(dst [][]byte, raw []byte) ([][]byte, error) {
-	dst, err := p.collect(dst, raw, p.steps, false)
+	dst, err := p.find(dst, raw, false)
 	if err != nil {
 		return dst, fmt.Errorf("%s: %w", p.text, err)
 	}
@@ -22,13 +23,20 @@ func (p *Path) Raw(dst [][]byte, raw []byte) ([][]byte, error) {
 }
 
 // Values appends the scalars at the path as text: strings as they are, numbers in decimal, true and false, times as in JSON, IntOrString and quantities as text. Of a map without
-// a key they are the values. A path that ends at messages has none. Strings alias raw.
+// a key they are the values. A path that ends at messages, or at objects in JSON, has none. Strings alias raw, unless something in them is escaped.
 func (p *Path) Values(dst [][]byte, raw []byte) ([][]byte, error) {
-	dst, err := p.collect(dst, raw, p.steps, true)
+	dst, err := p.find(dst, raw, true)
 	if err != nil {
 		return dst, fmt.Errorf("%s: %w", p.text, err)
 	}
 	return dst, nil
+}
+
+func (p *Path) find(dst [][]byte, raw []byte, text bool) ([][]byte, error) {
+	if len(p.steps) == 0 {
+		return collectBody(dst, raw, p.members, text)
+	}
+	return p.collect(dst, raw, p.steps, text)
 }
 
 func (p *Path) collect(dst [][]byte, b []byte, steps []step, text bool) ([][]byte, error) {
@@ -71,6 +79,11 @@ func (p *Path) collect(dst [][]byte, b []byte, steps []step, text bool) ([][]byt
 				return dst, errType
 			}
 			dst, err = p.collect(dst, v, steps[1:], text)
+		} else if p.members != nil {
+			if kind != wire.WireBytes {
+				return dst, errType
+			}
+			dst, err = collectBody(dst, v, p.members, text)
 		} else if text {
 			dst, err = appendText(dst, s.field, kind, value, v)
 		} else {

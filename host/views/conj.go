@@ -95,8 +95,12 @@ func (t *test) holds(v subject) bool {
 	return t.not
 }
 
-// exists tells whether there is something at the source: a message, an entry of a map (whose value may be empty), a value.
+// exists tells whether there is something at the source: a message, an object in JSON, an entry of a map (whose value may be empty), a value.
 func (s *source) exists(room [][]byte, v subject) bool {
+	if s.path.JSON() {
+		found, err := s.path.Raw(room, v.raw)
+		return err == nil && slices.ContainsFunc(found, func(x []byte) bool { return string(x) != `""` || strings.HasSuffix(s.text, "]") })
+	}
 	if s.path.Message() == nil && !s.path.Map() && !strings.HasSuffix(s.text, "]") {
 		return len(s.values(room, v)) > 0
 	}

@@ -41,5 +41,6 @@
 // A guard's tests hold where an object of the named view satisfies them; a test that exists at an empty path asks whether the view holds any object.
 // While a guard doesn't hold, its view is empty and wakes nobody.
 //
-// A label selector may be a LabelSelector (absent: selects nothing; empty: everything) or a map of labels, as a Service has (absent or empty: nothing).
+// A label selector may be a LabelSelector (absent: selects nothing; empty: everything) or a map of labels, as a Service has (absent or empty: nothing). In JSON an object with no members but
+// matchLabels and matchExpressions is a LabelSelector, an empty one included; another one is a map of labels.
 package views

@@ -201,7 +201,7 @@ next:
 			if !bytes.Contains(o.Raw, needed[i]) {
 				continue next
 			}
-			labels, err := j.path.Raw(x.buf[:0], o.Raw)
+			labels, err := labelsAt(x.buf[:0], j.path, o.Raw)
 			if err != nil || !wanted[i].match(labels) {
 				continue next
 			}

@@ -117,7 +117,7 @@ func (p *Plan) resource(r abi.Resource) (*resourcePlan, error) {
 	s := anyResource
 	if r != schema.Any {
 		var err error
-		if s, err = schema.For(r); err != nil {
+		if s, err = schema.Named(r); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // selectable tells whether a path leads to what can select labels.
 func selectable(p *schema.Path) error {
-	if p.Map() || p.Message() != nil && strings.HasSuffix(p.Message().Name, "/v1.LabelSelector") {
+	if p.Map() || p.JSON() || p.Message() != nil && strings.HasSuffix(p.Message().Name, "/v1.LabelSelector") {
 		return nil
 	}
 	return errors.New("neither a label selector nor a map of labels")
@@ -26,11 +26,40 @@ type selectors struct {
 
 // selectorsAt finds the selectors in an object, once for all the labels that are compared with them.
 func selectorsAt(p *schema.Path, raw []byte) selectors {
-	found, err := p.Raw(nil, raw)
+	found, err := rawSelectors(p, raw)
 	if err != nil {
 		return selectors{}
 	}
 	return selectors{found, p.Map()}
+}
+
+// rawSelectors gives the selectors at a path on the wire. One in JSON that can't be read selects nothing.
+func rawSelectors(p *schema.Path, raw []byte) ([][]byte, error) {
+	found, err := p.Raw(nil, raw)
+	if err != nil || !p.JSON() {
+		return found, err
+	}
+	read := found[:0]
+	for _, v := range found {
+		if s, err := schema.SelectorFromJSON(make([]byte, 0, len(v)), v); err == nil {
+			read = append(read, s)
+		}
+	}
+	return read, nil
+}
+
+// labelsAt appends the labels at a path, as entries of a map on the wire.
+func labelsAt(dst [][]byte, p *schema.Path, raw []byte) ([][]byte, error) {
+	if !p.JSON() {
+		return p.Raw(dst, raw)
+	}
+	found, err := p.Raw(nil, raw)
+	for _, v := range found {
+		if err == nil {
+			dst, err = schema.LabelsFromJSON(dst, v)
+		}
+	}
+	return dst, err
 }
 
 // match tells whether one of the selectors matches the labels, which are map entries on the wire.
@@ -213,7 +242,7 @@ func entry(b []byte) (key, value []byte) {
 // selectorTokens gives, for each selector at the path, one key=value that labels must have to match, or the empty token where there is no such thing.
 // The walk back from labels then tries only the selectors that have one of the labels' tokens, or the empty one.
 func selectorTokens(p *schema.Path, raw []byte) [][]byte {
-	found, err := p.Raw(nil, raw)
+	found, err := rawSelectors(p, raw)
 	if err != nil || len(found) == 0 {
 		return nil
 	}

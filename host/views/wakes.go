@@ -361,7 +361,7 @@ func (p *Plan) walkLink(s *scratch, w World, l *link, o *cache.Object, dst []abi
 		return dst
 	}
 	var room [16][]byte
-	labels, err := l.selector.path.Raw(room[:0], o.Raw)
+	labels, err := labelsAt(room[:0], l.selector.path, o.Raw)
 	if err != nil {
 		return dst
 	}
@@ -376,7 +376,7 @@ func (p *Plan) walkLink(s *scratch, w World, l *link, o *cache.Object, dst []abi
 				continue
 			}
 			for _, j := range l.rest {
-				if more, err := j.path.Raw(nil, o.Raw); err != nil || !selects(j.viewPath.path, far.Raw, more) {
+				if more, err := labelsAt(nil, j.path, o.Raw); err != nil || !selects(j.viewPath.path, far.Raw, more) {
 					continue next
 				}
 			}
