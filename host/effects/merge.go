@@ -68,7 +68,7 @@ func (t *trail) describe() string {
 }
 
 func (t *trail) field(f *schema.Field) *trail {
-	if f.Inline || f.JSON == "" {
+	if f.Inline || f.JSON == "" || f.Kind == schema.JSON {
 		return t
 	}
 	return &trail{parent: t, name: f.JSON}

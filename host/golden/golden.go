@@ -143,7 +143,7 @@ func resourceOf(r abi.Resource) (*schema.Resource, error) {
 	if r == schema.Any {
 		return schema.Partial(r, "", true), nil
 	}
-	return schema.For(r)
+	return schema.Named(r)
 }
 
 // Unprojected is the controller with all fields of all objects.

@@ -118,7 +118,7 @@ func (h *host) one(e *abi.Effect) (abi.Outcome, error) {
 		return h.get(e)
 	case abi.EffectCreate:
 		h.created++
-		res, err := schemaOf(e)
+		res, err := h.schemaOf(e)
 		if err != nil {
 			return abi.Outcome{}, err
 		}
@@ -139,7 +139,7 @@ func (h *host) one(e *abi.Effect) (abi.Outcome, error) {
 		return answer(o), nil
 	case abi.EffectUpdate:
 		h.created++
-		res, err := schemaOf(e)
+		res, err := h.schemaOf(e)
 		if err != nil {
 			return abi.Outcome{}, err
 		}
@@ -206,11 +206,18 @@ func notFound(e *abi.Effect) abi.Outcome {
 	return abi.Outcome{Code: abi.CodeFailed, Reason: "NotFound", Message: fmt.Sprintf("%s %q not found", e.Resource, e.Name)}
 }
 
-func schemaOf(e *abi.Effect) (*schema.Resource, error) {
+func (h *host) schemaOf(e *abi.Effect) (*schema.Resource, error) {
 	for _, r := range schema.All() {
 		if r.String() == e.Resource {
 			return schema.For(r)
 		}
 	}
-	return nil, fmt.Errorf("effect on %q, which is no built-in resource", e.Resource)
+	if h.c.Discovery != nil {
+		for _, r := range h.c.Discovery.Resources {
+			if id, ok := abi.ParseResource(r.Resource); ok && r.Resource == e.Resource {
+				return schema.Custom(id, r.Kind, r.Namespaced), nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("effect on %q, which is neither built in nor in the case's discovery", e.Resource)
 }

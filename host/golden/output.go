@@ -89,7 +89,7 @@ func (h *host) describe(e *abi.Effect) (Note, error) {
 		}
 		n.Object = map[string]any{"resourceVersion": e.Version, "replicas": s.Spec.Replicas}
 	case len(e.Object) > 0:
-		res, err := schemaOf(e)
+		res, err := h.schemaOf(e)
 		if err != nil {
 			return n, err
 		}
@@ -107,6 +107,10 @@ func (h *host) describe(e *abi.Effect) (Note, error) {
 		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
 		if err != nil {
 			return n, err
+		}
+		if res.Custom {
+			delete(u, "apiVersion") // as the others, whose kind is in the line above
+			delete(u, "kind")
 		}
 		prune(u)
 		n.Object = u
@@ -178,6 +182,13 @@ func prune(m map[string]any) {
 }
 
 func typed(res *schema.Resource, raw []byte) (runtime.Object, error) {
+	if res.Custom {
+		j, err := res.JSON(raw)
+		if err != nil {
+			return nil, fmt.Errorf("the plugin sent a %s that can't be read: %w", res.Kind, err)
+		}
+		return unstructuredOf(j)
+	}
 	o := res.New()
 	if err := o.(interface{ Unmarshal([]byte) error }).Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("the plugin sent a %s that can't be read: %w", res.Kind, err)
@@ -188,7 +199,7 @@ func typed(res *schema.Resource, raw []byte) (runtime.Object, error) {
 func accessor(o runtime.Object) metav1.Object {
 	m, err := meta.Accessor(o)
 	if err != nil {
-		panic(err) // built-in objects have metadata
+		panic(err) // all objects have metadata
 	}
 	return m
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -97,7 +98,7 @@ func newWorld(plan *views.Plan, cut bool, d *abi.Discovery) (*world, error) {
 				continue // a case of what no object can be of
 			}
 			if _, err := schema.For(id); err != nil {
-				res := schema.Partial(id, r.Kind, r.Namespaced)
+				res := schema.Custom(id, r.Kind, r.Namespaced)
 				w.kinds[res.APIVersion()+" "+res.Kind] = res
 			}
 		}
@@ -106,7 +107,7 @@ func newWorld(plan *views.Plan, cut bool, d *abi.Discovery) (*world, error) {
 		if n.Resource == schema.Any {
 			continue
 		}
-		res, err := schema.For(n.Resource)
+		res, err := schema.Named(n.Resource)
 		if err == nil {
 			_, err = w.store(res)
 		}
@@ -147,7 +148,7 @@ func (w *world) store(res *schema.Resource) (*store, error) {
 	return s, nil
 }
 
-// object reads one object of a case, of which nothing but the metadata is known where it isn't built in; uid and resourceVersion have defaults.
+// object reads one object of a case; uid and resourceVersion have defaults.
 func (w *world) object(raw []byte, n int) (*cache.Object, error) {
 	j, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
@@ -161,9 +162,9 @@ func (w *world) object(raw []byte, n int) (*cache.Object, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s %s is neither built in nor in discovery", kind.APIVersion, kind.Kind)
 	}
-	o := res.New()
-	if res.Partial {
-		err = json.Unmarshal(j, o)
+	var o runtime.Object
+	if res.Custom {
+		o, err = unstructuredOf(j)
 	} else {
 		o, _, err = scheme.Codecs.UniversalDeserializer().Decode(j, nil, nil)
 	}
@@ -183,9 +184,14 @@ func (w *world) object(raw []byte, n int) (*cache.Object, error) {
 	return encode(res, o)
 }
 
-// encode brings a typed object into the form of the caches.
+func unstructuredOf(j []byte) (runtime.Object, error) {
+	u := &unstructured.Unstructured{}
+	return u, u.UnmarshalJSON(j)
+}
+
+// encode brings an object into the form of the caches.
 func encode(res *schema.Resource, o runtime.Object) (*cache.Object, error) {
-	b, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
+	b, err := marshal(o)
 	if err != nil {
 		return nil, err
 	}
@@ -194,6 +200,19 @@ func encode(res *schema.Resource, o runtime.Object) (*cache.Object, error) {
 		return nil, err
 	}
 	return &cache.Object{Resource: res, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(), Raw: b}, nil
+}
+
+func marshal(o runtime.Object) ([]byte, error) {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		return o.(interface{ Marshal() ([]byte, error) }).Marshal()
+	}
+	j, err := u.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	b, _, _, err := schema.FromJSON(nil, j, nil)
+	return b, err
 }
 
 func (w *world) add(o *cache.Object) error {

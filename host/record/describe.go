@@ -191,7 +191,14 @@ func decoded(e *abi.Effect) any {
 	if e.Subresource == "scale" {
 		o = &autoscalingv1.Scale{}
 	} else if id, ok := abi.ParseResource(e.Resource); ok {
-		if res, err := schema.For(id); err == nil {
+		res, err := schema.Named(id)
+		switch {
+		case err != nil:
+		case res.Custom:
+			if v, err := custom(res, e.Object); err == nil {
+				return v
+			}
+		default:
 			o = res.New()
 		}
 	}
@@ -202,6 +209,17 @@ func decoded(e *abi.Effect) any {
 		}
 	}
 	return fmt.Sprintf("%d bytes, %s", len(e.Object), DigestOf(e.Object))
+}
+
+// custom decodes an object that isn't built in.
+func custom(res *schema.Resource, raw []byte) (v map[string]any, err error) {
+	b, err := res.JSON(raw)
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	delete(v, "apiVersion") // as in all others, for the line above says it
+	delete(v, "kind")
+	return v, err
 }
 
 // prune takes out what is empty, which a typed object shows and a guest doesn't send.

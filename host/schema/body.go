@@ -9,8 +9,8 @@ import (
 // anyJSON is the message of values in JSON, of which no schema is known: every path leads somewhere.
 var anyJSON = &Message{Name: "JSON", json: true}
 
-// body is the field of such a value.
-var body = &Field{Number: bodyNumber, Kind: JSON, Message: anyJSON, Inline: true}
+// body is all of an object that isn't built in but its metadata; paths name its members as those of the object.
+var body = &Field{Number: bodyNumber, JSON: "*", Kind: JSON, Message: anyJSON}
 
 // rawField is the JSON in a RawExtension.
 var rawField = &Field{Number: 1, Kind: JSON, Message: anyJSON}

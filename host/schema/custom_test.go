@@ -130,7 +130,7 @@ func TestPathsBelowABody(t *testing.T) {
 			t.Errorf("%s: %s", path, d)
 		}
 	}
-	for _, path := range []string{"apiVersion", "kind", "", "spec..a", "spec.a]", "metadata.labels.app", "metadata.nmae"} {
+	for _, path := range []string{"apiVersion", "kind", "", "spec..a", "spec[a", "metadata.labels.app", "metadata.nmae"} {
 		if _, err := webApps.Message.Path(path); err == nil || !strings.Contains(err.Error(), "path ") {
 			t.Errorf("%q: %v", path, err)
 		}
@@ -170,6 +170,7 @@ func TestMasksKeepPartsOfABody(t *testing.T) {
 		want  string // of the body
 	}{
 		{[]string{"metadata"}, ""},
+		{[]string{"status.conditions.type", "*"}, bodyOf(t, wireOf(t, webApp))},
 		{[]string{"spec.replicas"}, `{"spec":{"replicas":3}}`},
 		{[]string{"spec.replicas", "status.conditions.type"}, `{"spec":{"replicas":3},"status":{"conditions":[{"type":"Ready"},{"type":"Stale"}]}}`},
 		{[]string{"spec.tiers.ports"}, `{"spec":{"tiers":[{"ports":[80,443]},{"ports":[]},7]}}`},
@@ -187,24 +188,31 @@ func TestMasksKeepPartsOfABody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []byte
-		if err := Each(kept, func(number int32, content []byte) error {
-			if number == bodyNumber {
-				got = content
-			}
-			return nil
-		}); err != nil || string(got) != test.want {
-			t.Errorf("%v: %s (%v), want %s", test.paths, got, err, test.want)
+		if got := bodyOf(t, kept); got != test.want {
+			t.Errorf("%v: %s, want %s", test.paths, got, test.want)
 		}
 		for _, p := range test.paths {
 			if !mask.Keeps(p) || !webApps.Message.Whole().Keeps(p) {
 				t.Errorf("%v doesn't keep %s", test.paths, p)
 			}
 		}
-		if mask.Keeps("spec") || !mask.Covers(mask) || !webApps.Message.Whole().Covers(mask) || mask.Covers(webApps.Message.Whole()) {
+		if slices.Contains(test.paths, "*") != mask.Keeps("spec") || !mask.Covers(mask) || !webApps.Message.Whole().Covers(mask) || mask.Covers(webApps.Message.Whole()) {
 			t.Errorf("%v: covers", test.paths)
 		}
 	}
+}
+
+func bodyOf(t *testing.T, raw []byte) (text string) {
+	t.Helper()
+	if err := Each(raw, func(number int32, content []byte) error {
+		if number == bodyNumber {
+			text = string(content)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func TestLeavesOfABody(t *testing.T) {

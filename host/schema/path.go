@@ -31,7 +31,7 @@ type step struct {
 // derived paths controller.uid (the controlling owner's UID) and owners.uid too; name, kind and apiVersion go as well.
 //
 // In JSON of which no schema is known (what a custom resource has beside its metadata, what is below a RawExtension) every path leads somewhere, and brackets name a member whose name
-// has dots.
+// has dots; * is all that a custom resource has beside its metadata.
 func (m *Message) Path(path string) (*Path, error) {
 	p := &Path{text: path, message: m}
 	fail := func(format string, args ...any) (*Path, error) {

@@ -79,7 +79,7 @@ func (p *Path) collect(dst [][]byte, b []byte, steps []step, text bool) ([][]byt
 				return dst, errType
 			}
 			dst, err = p.collect(dst, v, steps[1:], text)
-		} else if p.members != nil {
+		} else if s.field.Kind == JSON {
 			if kind != wire.WireBytes {
 				return dst, errType
 			}
