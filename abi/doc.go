@@ -10,4 +10,8 @@
 //	windlass_sync() ptr|len     a SyncRequest in, a SyncResponse out
 //
 // and no imports but the host's, in module "windlass": log, perform, outcome, with one for each pure helper that the host offers (name(ptr, len) len, then outcome(ptr)). The messages are protobuf (abi.proto); the manifest is JSON.
+//
+// Objects are in Kubernetes' protobuf. Those of resources that aren't built in have none: of them field 1 is the metadata, as of every other object, and field 2 the JSON object of all else they
+// have. Paths go on below it, through lists, with no schema: members that nobody names aren't delivered, a list of which parts are named is as long as it was. An update is the difference between
+// what was delivered and what is sent; a member that was null, false, 0 or empty may be left out.
 package abi

@@ -74,6 +74,12 @@ func (x widgets) at(name string, e abi.Effect) abi.Effect {
 	return e
 }
 
+// meta is at, of the metadata alone.
+func (x widgets) meta(name string, e abi.Effect) abi.Effect {
+	e.Metadata = true
+	return x.at(name, e)
+}
+
 // one does an effect in a session of its own.
 func (w *world) one(e abi.Effect) abi.Outcome {
 	w.t.Helper()
@@ -137,52 +143,131 @@ func TestCustomResource(t *testing.T) {
 	ctx := t.Context()
 	x.make("a", `,"labels":{"l":"1"},"annotations":{"note":"n"}`)
 
-	o := w.fine(x.at("a", abi.Effect{Kind: abi.EffectGet}))
+	o := w.fine(x.meta("a", abi.Effect{Kind: abi.EffectGet}))
 	a := partial(t, o.Object.Data)
 	if a.Name != "a" || a.Labels["l"] != "1" || string(a.UID) != o.UID || a.UID == "" || a.ResourceVersion != o.Object.ResourceVersion || len(a.Annotations)+len(a.ManagedFields) > 0 {
 		t.Errorf("got %+v", a)
 	}
-	w.fails(x.at("none", abi.Effect{Kind: abi.EffectGet}), "NotFound")
-	w.fails(x.at("a", abi.Effect{Kind: abi.EffectGet, UID: "another"}), "NotFound")
-	w.fine(x.at("a", abi.Effect{Kind: abi.EffectGet, UID: o.UID}))
+	w.fails(x.meta("none", abi.Effect{Kind: abi.EffectGet}), "NotFound")
+	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectGet, UID: "another"}), "NotFound")
+	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectGet, UID: o.UID}))
 
-	w.fails(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch, Object: []byte(`{"metadata":{"labels":{"l":"2"}}}`)}), "UnsupportedMediaType")
-	o = w.fine(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: o.Object.ResourceVersion, Precondition: abi.PreconditionVersion,
+	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch, Object: []byte(`{"metadata":{"labels":{"l":"2"}}}`)}), "UnsupportedMediaType")
+	o = w.fine(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: o.Object.ResourceVersion, Precondition: abi.PreconditionVersion,
 		Object: []byte(`{"metadata":{"labels":{"l":"2"},"finalizers":["test.example.com/f"]}}`)}))
 	if p := partial(t, o.Object.Data); p.Labels["l"] != "2" || len(p.Finalizers) != 1 || p.ResourceVersion == a.ResourceVersion {
 		t.Errorf("patched: %+v", p)
 	}
-	w.fails(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: a.ResourceVersion, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"3"}}}`)}), "Conflict")
+	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: a.ResourceVersion, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"3"}}}`)}), "Conflict")
 	if j := x.json("a"); !strings.Contains(j, `"color":"red"`) || !strings.Contains(j, `"l":"2"`) {
 		t.Errorf("after the patch: %s", j)
 	}
 	// Patches of one sync follow one another.
 	s := w.begin()
 	w.ok(s.Perform(ctx, []abi.Effect{
-		x.at("a", abi.Effect{Kind: abi.EffectGet}),
-		x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"m":"1"}}}`)}),
-		x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion, Object: []byte(`[{"op":"add","path":"/metadata/labels/n","value":"1"}]`)}),
+		x.meta("a", abi.Effect{Kind: abi.EffectGet}),
+		x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"m":"1"}}}`)}),
+		x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion, Object: []byte(`[{"op":"add","path":"/metadata/labels/n","value":"1"}]`)}),
 	}))
 	s.End()
 	if j := x.json("a"); !strings.Contains(j, `"m":"1"`) || !strings.Contains(j, `"n":"1"`) {
 		t.Errorf("after two patches: %s", j)
 	}
 
-	w.fails(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: "another"}), "Conflict")
-	w.fine(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, DryRun: true}))
+	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: "another"}), "Conflict")
+	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, DryRun: true}))
 	if x.json("a") == "" || strings.Contains(x.json("a"), "deletionTimestamp") {
 		t.Fatal("a dry run deleted it")
 	}
-	o = w.fine(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, Propagation: abi.PropagationForeground}))
+	o = w.fine(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, Propagation: abi.PropagationForeground}))
 	if d := partial(t, o.Object.Data); d.DeletionTimestamp == nil || len(d.Finalizers) != 2 {
 		t.Errorf("deleted in the foreground: %+v", d)
 	}
-	w.fine(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, UID: o.UID, Precondition: abi.PreconditionUID, Object: []byte(`{"metadata":{"finalizers":null}}`)}))
+	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, UID: o.UID, Precondition: abi.PreconditionUID, Object: []byte(`{"metadata":{"finalizers":null}}`)}))
 	if j := x.json("a"); j != "" {
 		t.Errorf("after its last finalizer: %s", j)
 	}
-	w.fails(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID}), "NotFound")
-	w.fine(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, Tolerate: abi.TolerateNotFound}))
+	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID}), "NotFound")
+	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, Tolerate: abi.TolerateNotFound}))
+}
+
+// Whole objects of a custom resource are created, got, updated, applied, patched and deleted as built-in ones are.
+func TestWholeCustomResource(t *testing.T) {
+	c := collector()
+	w := newWorld(t, c, discovering)
+	x := w.define()
+	all := []string{"get", "list", "create", "update", "patch", "delete"}
+	c = abi.Controller{
+		Views:  []abi.View{{Name: "widgets", Resource: x.Resource, Fields: []string{"metadata.labels", "spec.color", "spec.sizes", "status"}}},
+		Writes: []abi.Write{{Resource: x.Resource, Verbs: all}, {Resource: x.Resource, Subresource: "status", Verbs: all}},
+	}
+	ns := w.ns
+	w = newWorld(t, c, discovering)
+	w.ns = ns
+	x.world = w
+	ctx := t.Context()
+
+	object := func(body string) []byte {
+		raw, _, _, err := schema.FromJSON(nil, []byte(body), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	body := func(o abi.Outcome) string { return bodyText(t, o.Object.Data) }
+	o := w.fine(x.at("", abi.Effect{Kind: abi.EffectCreate, Object: object(`{"metadata":{"generateName":"made-","labels":{"l":"1"}},"spec":{"color":"red","other":{"n":[1,2.50]},"sizes":[{"s":1}]}}`)}))
+	if !strings.HasPrefix(o.Name, "made-") || body(o) != `{"spec":{"color":"red","sizes":[{"s":1}]}}` || partial(t, o.Object.Data).Labels["l"] != "1" {
+		t.Fatalf("created %+v: %s", o, body(o))
+	}
+	name := o.Name
+	s := w.begin()
+	got := w.ok(s.Perform(ctx, []abi.Effect{x.at(name, abi.Effect{Kind: abi.EffectGet})}))[0]
+	update := func(subresource, version, b string) abi.Effect {
+		return x.at(name, abi.Effect{Kind: abi.EffectUpdate, Subresource: subresource, Version: version, Object: object(b)})
+	}
+	both := w.ok(s.Perform(ctx, []abi.Effect{
+		update("", got.Object.ResourceVersion, `{"metadata":{"name":"`+name+`","labels":{"l":"2"}},"spec":{"color":"blue","sizes":[]},"status":{"ready":true}}`),
+		update("status", got.Object.ResourceVersion, `{"metadata":{"name":"`+name+`","labels":{"l":"2"}},"spec":{"color":"blue","sizes":[]},"status":{"ready":true}}`),
+	}))
+	if body(both[1]) != `{"spec":{"color":"blue"},"status":{"ready":true}}` && body(both[1]) != `{"spec":{"color":"blue","sizes":[]},"status":{"ready":true}}` {
+		t.Errorf("updated: %s", body(both[1]))
+	}
+	if j := x.json(name); !strings.Contains(j, `"other":{"n":[1,2.5]}`) || !strings.Contains(j, `"ready":true`) || !strings.Contains(j, `"l":"2"`) {
+		t.Errorf("after both updates: %s", j)
+	}
+	before := w.proxy.requests()
+	w.ok(s.Perform(ctx, []abi.Effect{update("status", both[1].Object.ResourceVersion, `{"metadata":{"name":"`+name+`","labels":{"l":"2"}},"spec":{"color":"blue"},"status":{"ready":true}}`)}))
+	if w.proxy.requests() != before {
+		t.Error("an update that changes nothing was sent")
+	}
+	old := got.Object.ResourceVersion
+	s.End()
+	s = w.begin()
+	w.ok(s.Perform(ctx, []abi.Effect{x.at(name, abi.Effect{Kind: abi.EffectGet})}))
+	if out, err := s.Perform(ctx, []abi.Effect{update("", old, `{"metadata":{"name":"`+name+`"},"spec":{"color":"green"}}`)}); err != nil || out[0].Reason != "Conflict" {
+		t.Errorf("an update of an old version: %+v %v", out, err)
+	}
+	s.End()
+
+	o = w.fine(x.at(name, abi.Effect{Kind: abi.EffectApply, Object: object(`{"metadata":{"name":"` + name + `"},"spec":{"color":"black"}}`)}))
+	if !strings.Contains(body(o), `"color":"black"`) || !strings.Contains(x.json(name), `"operation":"Apply"`) {
+		t.Errorf("applied: %s", body(o))
+	}
+	o = w.fine(x.at(name, abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"spec":{"color":"white"}}`)}))
+	if !strings.Contains(body(o), `"color":"white"`) {
+		t.Errorf("patched: %s", body(o))
+	}
+	l := w.fine(x.at("", abi.Effect{Kind: abi.EffectList})).View
+	if l.Count != 1 || !strings.Contains(bodyText(t, l.Objects[0].Data), `"color":"white"`) || strings.Contains(bodyText(t, l.Objects[0].Data), "other") {
+		t.Errorf("listed: %+v", l)
+	}
+	o = w.fine(x.at(name, abi.Effect{Kind: abi.EffectDelete, UID: o.UID}))
+	if x.json(name) != "" {
+		t.Errorf("deleted: %+v", o)
+	}
+	if _, err := w.begin().Perform(ctx, []abi.Effect{x.at("b", abi.Effect{Kind: abi.EffectCreate, Object: appendBytes(object(`{"metadata":{"name":"b"}}`), fieldBody, []byte(`{"spec":`))})}); err != nil {
+		t.Errorf("a torn body is an outcome of its own: %v", err)
+	}
 }
 
 // Lists go on until the last page, collections are deleted by label.
@@ -204,7 +289,7 @@ func TestCustomCollections(t *testing.T) {
 	close(names)
 	wait.Wait()
 	w.proxy.lose(0, 0)
-	list := x.at("", abi.Effect{Kind: abi.EffectList})
+	list := x.meta("", abi.Effect{Kind: abi.EffectList})
 	l := w.fine(list).View
 	if l.Count != pageSize+3 || l.StoreVersion == "" || w.proxy.requests() != 2 {
 		t.Errorf("%d objects, version %q, in %d requests", l.Count, l.StoreVersion, w.proxy.requests())
@@ -224,18 +309,18 @@ func TestCustomCollections(t *testing.T) {
 	}
 	odd := marshalSelector(t, "odd", "1")
 	list.Ask = &abi.Ask{Selector: odd}
-	o := w.fine(x.at("", abi.Effect{Kind: abi.EffectDeleteCollection, Ask: &abi.Ask{Selector: odd}}))
+	o := w.fine(x.meta("", abi.Effect{Kind: abi.EffectDeleteCollection, Ask: &abi.Ask{Selector: odd}}))
 	if o.Object.ResourceVersion == "" {
 		t.Errorf("the answer to a deletecollection: %+v", o)
 	}
 	if l := w.fine(list).View; l.Count != 0 {
 		t.Errorf("%d objects are left", l.Count)
 	}
-	w.fine(x.at("", abi.Effect{Kind: abi.EffectDeleteCollection}))
+	w.fine(x.meta("", abi.Effect{Kind: abi.EffectDeleteCollection}))
 	if l := w.fine(everywhere).View; l.Count != 0 {
 		t.Errorf("%d objects are left", l.Count)
 	}
-	nowhere := x.at("", abi.Effect{Kind: abi.EffectDeleteCollection})
+	nowhere := x.meta("", abi.Effect{Kind: abi.EffectDeleteCollection})
 	nowhere.Namespace = ""
 	x.make("stays", "")
 	w.fails(nowhere, "NotFound")

@@ -1,0 +1,133 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var webApps = abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"}
+
+// jsonDecoder reads WebApps for a reader of some paths.
+func jsonDecoder(t testing.TB, kind string, paths ...string) *decoder {
+	t.Helper()
+	r := schema.Custom(webApps, kind, true)
+	mask, err := r.Message.Mask(paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *selection
+	d, err := newDecoder(r, s.with(mask, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func webApp(name, version string, replicas int) string {
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"name":%q,"namespace":"ns","resourceVersion":%q,"uid":"u-%s","labels":{"l":"%s"}},"spec":{"image":"i","replicas":%d},"status":{"ready":1}}`,
+		name, version, name, version, replicas)
+}
+
+func TestCustomResourcesAreReadAsJSON(t *testing.T) {
+	d := jsonDecoder(t, "WebApp", "spec.replicas")
+	if d.mediaType() != jsonType || jsonDecoder(t, "WebApp", "metadata.labels").mediaType() != protobufType {
+		t.Error("whole objects are asked for as JSON, metadata as protobuf")
+	}
+	o, _, err := d.Decode([]byte(webApp("a", "5", 3)), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := o.(*Object)
+	if a.Namespace != "ns" || a.Name != "a" || a.UID != "u-a" || a.ResourceVersion != "5" || !strings.HasSuffix(string(a.Raw), `{"spec":{"replicas":3}}`) || strings.Contains(string(a.Raw), "labels") {
+		t.Errorf("%+v, %q", a, a.Raw)
+	}
+	l := &List{}
+	if _, _, err := d.Decode([]byte(`{"kind":"AppsOfTheWeb","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9","continue":"more"},"items":[`+webApp("a", "5", 3)+","+webApp("b", "6", 1)+`]}`), nil, l); err != nil {
+		t.Fatal(err)
+	}
+	if l.ResourceVersion != "9" || l.Continue != "more" || len(l.Items) != 2 || l.Items[1].Name != "b" {
+		t.Errorf("%+v", l)
+	}
+	b, _, err := d.Decode([]byte(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"creationTimestamp":null,"resourceVersion":"12"},"spec":{}}`), nil, nil)
+	if err != nil || b.(*Object).ResourceVersion != "12" || b.(*Object).GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+		t.Errorf("a bookmark: %+v %v", b, err)
+	}
+	const gone = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
+	for _, into := range []*List{nil, {}} {
+		var s any
+		if into == nil {
+			s, _, err = d.Decode([]byte(gone), nil, nil)
+		} else {
+			s, _, err = d.Decode([]byte(gone), nil, into)
+		}
+		if status, ok := s.(*metav1.Status); err != nil || !ok || status.Code != 410 {
+			t.Errorf("a status: %+v %v", s, err)
+		}
+	}
+	if _, _, err := jsonDecoder(t, "", "spec").Decode([]byte(webApp("a", "5", 3)), nil, nil); err != nil {
+		t.Errorf("of a kind that isn't known: %v", err)
+	}
+}
+
+func TestJSONThatIsSomethingElseIsRefused(t *testing.T) {
+	d := jsonDecoder(t, "WebApp", "spec.replicas")
+	for _, text := range []string{``, `no json`, `{}`, `[]`, `{"kind":"WebApp"`, `{"apiVersion":"example.com/v2","kind":"WebApp","metadata":{"name":"a"}}`, `{"apiVersion":"example.com/v1","kind":"Other","metadata":{"name":"a"}}`} {
+		if o, _, err := d.Decode([]byte(text), nil, nil); err == nil && o.(*Object).Name != "" {
+			t.Errorf("%q became %+v", text, o)
+		}
+		if _, _, err := d.Decode([]byte(text), nil, &List{}); err == nil {
+			t.Errorf("%q is a list", text)
+		} else if !strings.Contains(err.Error(), webApps.String()) {
+			t.Errorf("%v doesn't say of which resource", err)
+		}
+	}
+	if _, _, err := d.Decode([]byte(`{"items":[{"metadata":{}}]}`), nil, &List{}); err == nil {
+		t.Error("an item without a name")
+	}
+}
+
+func TestJSONEvents(t *testing.T) {
+	var e metav1.WatchEvent
+	if _, _, err := (jsonEvents{}).Decode([]byte(`{"type":"MODIFIED","object":{"a":[1]}}`+"\n"), nil, &e); err != nil || e.Type != "MODIFIED" || string(e.Object.Raw) != `{"a":[1]}` {
+		t.Errorf("%+v %v", e, err)
+	}
+	if _, _, err := (jsonEvents{}).Decode([]byte(`{"type":`), nil, &e); err == nil {
+		t.Error("a torn event")
+	}
+}
+
+// An update that changes nothing that anybody reads costs the event and a copy of the object's names: the bytes are shared with what is stored.
+func TestIrrelevantUpdatesOfCustomResourcesAllocateLittle(t *testing.T) {
+	d := jsonDecoder(t, "WebApp", "spec.replicas")
+	first, _, err := d.Decode([]byte(webApp("a", "5", 3)), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.known = func(namespace, name string) *Object { return first.(*Object) }
+	event := []byte(`{"type":"MODIFIED","object":` + webApp("a", "6", 3) + "}\n")
+	var e metav1.WatchEvent
+	var last *Object
+	n := testing.AllocsPerRun(200, func() {
+		if _, _, err := (jsonEvents{}).Decode(event, nil, &e); err != nil {
+			t.Fatal(err)
+		}
+		o, _, err := d.Decode(e.Object.Raw, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = o.(*Object)
+	})
+	if !slices.Equal(last.Raw, first.(*Object).Raw) || &last.Raw[0] != &first.(*Object).Raw[0] || last.ResourceVersion != "6" {
+		t.Error("the bytes aren't shared")
+	}
+	if n > 3 {
+		t.Errorf("%v allocations", n)
+	}
+	t.Logf("%v allocations; %d bytes in JSON, %d kept", n, len(webApp("a", "6", 3)), len(last.Raw))
+}

@@ -1,0 +1,175 @@
+package effects
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+var webApps = schema.Custom(abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"}, "WebApp", true)
+
+func hybrid(t testing.TB, body string) []byte {
+	t.Helper()
+	raw, _, _, err := schema.FromJSON(nil, []byte(`{"metadata":{"name":"a","labels":{"l":"1"}},`+strings.TrimPrefix(body, "{")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func bodyText(t testing.TB, raw []byte) string {
+	t.Helper()
+	parts, err := split(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(bodyOf(only(parts, fieldBody)))
+}
+
+func TestBodiesAreMergedByMember(t *testing.T) {
+	const base = `{"spec":{"a":1,"b":{"c":"x","d":null},"list":[{"n":"one","v":1}],"big":1152921504606846977,"f":1.0},"status":{"ready":2}}`
+	for _, test := range []struct {
+		name         string
+		fields       []string // that the guest sees; none: all
+		wanted, want string   // want "" for no change
+	}{
+		{"nothing", nil, base, ""},
+		{"another order, other spellings", nil, `{"status":{"ready":2},"spec":{"f":1,"big":1152921504606846977,"list":[{"v":1,"n":"\u006fne"}],"b":{"c":"x"},"a":1}}`, ""},
+		{"a scalar", nil, strings.Replace(base, `"a":1`, `"a":2`, 1), strings.Replace(base, `"a":1`, `"a":2`, 1)},
+		{"digits that a float doesn't hold", nil, strings.Replace(base, "977", "976", 1), strings.Replace(base, "977", "976", 1)},
+		{"a new member", []string{"spec.a", "spec.n"}, `{"spec":{"a":1,"n":{"m":1}}}`, strings.Replace(base, `"f":1.0`, `"f":1.0,"n":{"m":1}`, 1)},
+		{"a removed member", nil, strings.Replace(base, `"a":1,`, ``, 1), strings.Replace(base, `"a":1,`, ``, 1)},
+		{"what was null may be absent", nil, strings.Replace(base, `,"d":null`, ``, 1), ""},
+		{"an object's presence", nil, strings.Replace(base, `"a":1`, `"a":1,"e":{}`, 1), strings.Replace(base, `"f":1.0`, `"f":1.0,"e":{}`, 1)},
+		{"null for nothing", nil, strings.Replace(base, `"a":1`, `"a":1,"e":null`, 1), ""},
+		{"another kind of value", nil, strings.Replace(base, `"a":1`, `"a":"1"`, 1), strings.Replace(base, `"a":1`, `"a":"1"`, 1)},
+		{"a list is replaced whole", nil, strings.Replace(base, `[{"n":"one","v":1}]`, `[{"n":"two"}]`, 1), strings.Replace(base, `[{"n":"one","v":1}]`, `[{"n":"two"}]`, 1)},
+		{"a projection, untouched", []string{"spec.a"}, `{"spec":{"a":1}}`, ""},
+		{"the rest stays", []string{"spec.a", "status"}, `{"spec":{"a":5},"status":{"ready":3}}`, strings.NewReplacer(`"a":1`, `"a":5`, `"ready":2`, `"ready":3`).Replace(base)},
+		{"what was seen goes, and nothing else", []string{"spec.a"}, `{}`, strings.Replace(base, `"a":1,`, ``, 1)},
+		{"an empty status is none", []string{"spec.a", "metadata"}, `{"spec":{"a":1},"status":{}}`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			mask := webApps.Message.Whole()
+			if test.fields != nil {
+				var err error
+				if mask, err = webApps.Message.Mask(append(test.fields, "metadata")...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			whole := hybrid(t, base)
+			seen, err := mask.Project(nil, whole)
+			if err != nil {
+				t.Fatal(err)
+			}
+			merged, changed, err := Merge(webApps.Message, whole, seen, hybrid(t, test.wanted), mask.Keeps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if changed != (test.want != "") {
+				t.Fatalf("changed %v: %s", changed, bodyText(t, merged))
+			}
+			if !changed {
+				return
+			}
+			var got, want any
+			if err := errors.Join(json.Unmarshal([]byte(bodyText(t, merged)), &got), json.Unmarshal([]byte(test.want), &want)); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// What a guest saw in parts it can't write whole, and what it never saw it can't write at all.
+func TestUnseenPartsOfABodyAreNotWritten(t *testing.T) {
+	const base = `{"spec":{"a":1,"list":[{"n":"one","v":1}],"o":{"p":1,"q":2}}}`
+	for _, test := range []struct {
+		fields []string
+		wanted string
+		path   string
+	}{
+		{[]string{"spec.list.n"}, `{"spec":{"list":[{"n":"two"}]}}`, "spec.list"},
+		{[]string{"spec.list.n"}, `{"spec":{"list":[]}}`, "spec.list"},
+		{[]string{"spec.a"}, `{"spec":{"a":1,"b":1}}`, "spec.b"},
+		{[]string{"spec.o.p"}, `{"spec":{"o":{"p":1,"x.y":1}}}`, "spec.o[x.y]"},
+		{[]string{"spec.o.p"}, `{"spec":{"o":7}}`, "spec.o"},
+	} {
+		mask, err := webApps.Message.Mask(append(test.fields, "metadata")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := hybrid(t, base)
+		seen, err := mask.Project(nil, whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = Merge(webApps.Message, whole, seen, hybrid(t, test.wanted), mask.Keeps)
+		if unseen := (*UnseenError)(nil); !errors.As(err, &unseen) || unseen.Path != test.path {
+			t.Errorf("%v, %s: %v", test.fields, test.wanted, err)
+		}
+	}
+	for _, body := range []string{`[]`, `{"a":`, `{"a":1}}`, `7`} {
+		bad := appendBytes(nil, fieldBody, []byte(body))
+		if _, _, err := Merge(webApps.Message, hybrid(t, base), hybrid(t, base), bad, nil); err == nil {
+			t.Errorf("%s was taken", body)
+		}
+	}
+}
+
+// After a write of one subresource the guest's copy still differs in the other.
+func TestWhatASubresourceAccepts(t *testing.T) {
+	answer, sent := hybrid(t, `{"spec":{"a":1},"status":{"ready":1},"other":1}`), hybrid(t, `{"spec":{"a":2},"status":{"ready":2},"new":true}`)
+	for subresource, want := range map[string]string{"": `{"spec":{"a":2},"new":true,"status":{"ready":1}}`, "status": `{"status":{"ready":2},"spec":{"a":1},"other":1}`} {
+		got, err := acceptedBody(answer, sent, subresource)
+		if err != nil || bodyText(t, got) != want {
+			t.Errorf("%q: %s %v", subresource, bodyText(t, got), err)
+		}
+	}
+}
+
+func TestAnswersInJSON(t *testing.T) {
+	_, kind, raw, err := unwrapOf(webApps, []byte(`{"apiVersion":"example.com/v1","kind":"Apps","metadata":{"resourceVersion":"7","continue":"c"},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{}},{"metadata":{"name":"b"}}]}`))
+	if err != nil || kind != "Apps" {
+		t.Fatal(kind, err)
+	}
+	l, err := readList(raw)
+	if err != nil || l.version != "7" || l.next != "c" || len(l.items) != 2 {
+		t.Fatalf("%+v %v", l, err)
+	}
+	if m, err := readMeta(l.items[0]); err != nil || m.name != "a" || m.uid != "u" {
+		t.Error(m, err)
+	}
+	o, err := open(webApps, []byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`))
+	if err != nil || o.raw != nil {
+		t.Error(o, err)
+	}
+	if _, err := open(webApps, []byte(`{"kind":`)); err == nil {
+		t.Error("a torn answer was taken")
+	}
+}
+
+func FuzzMergedBodiesAreJSON(f *testing.F) {
+	f.Add([]byte(`{"a":{"b":1},"c":[1]}`), []byte(`{"a":{"b":1}}`), []byte(`{"a":{"b":2,"d":{}},"c":[]}`))
+	f.Fuzz(func(t *testing.T, base, seen, wanted []byte) {
+		merged, changed, err := (&differ{}).objects(base, seen, wanted, nil)
+		if err != nil || !changed {
+			return
+		}
+		if json.Valid(base) && !json.Valid(merged) {
+			t.Fatalf("%s", merged)
+		}
+		// Who sends that again changes nothing.
+		if _, changed, err := (&differ{}).objects(merged, merged, merged, nil); changed || err != nil {
+			t.Fatal(changed, err)
+		}
+	})
+}

@@ -1,0 +1,285 @@
+// Package customresources runs a controller of a custom resource, from its definition's first moment to its last.
+package customresources
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/windlass"
+)
+
+const (
+	namespace  = "default"
+	controller = "mirror-controller"
+	finalizer  = "example.com/mirror"
+)
+
+var (
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	mirrors     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "mirrors"}
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	events      = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+)
+
+// build compiles the plugin, and gives the folder that its module is in.
+func build(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap",
+		"-o", filepath.Join(folder, "mirror.wasm"), "./test/customresources/testdata/mirror")
+	c.Dir = "../.."
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v (the toolchain is built by make toolchain)\n%s", c, err, out)
+	}
+	return folder
+}
+
+type world struct {
+	t      *testing.T
+	client dynamic.Interface
+	m      *windlass.Manager
+}
+
+func newWorld(t *testing.T) *world {
+	folder := build(t)
+	c := cluster.Start(t, cluster.Options{})
+	client, err := dynamic.NewForConfig(c.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, client: client}
+	w.m = windlass.Begin(t, c, windlass.Options{Controllers: []string{"mirror", "garbage-collector-controller"}, Configure: func(k *config.Configuration) {
+		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
+		k.PluginFolder = folder
+	}})
+	return w
+}
+
+func (w *world) must(o *unstructured.Unstructured, err error) *unstructured.Unstructured {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o
+}
+
+// define makes the custom resource, and waits until it is served.
+func (w *world) define() {
+	w.t.Helper()
+	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	w.must(w.client.Resource(definitions).Create(w.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "mirrors.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"plural": "mirrors", "singular": "mirror", "kind": "Mirror", "listKind": "Mirrors"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": open, "status": open}}},
+			}},
+		},
+	}}, metav1.CreateOptions{}))
+	w.eventually("the resource is served", func() (bool, string) {
+		_, err := w.client.Resource(mirrors).List(w.t.Context(), metav1.ListOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+func (w *world) eventually(what string, f func() (bool, string)) {
+	w.t.Helper()
+	windlass.Eventually(w.t, time.Minute, what, f)
+}
+
+func (w *world) mirror(name string, spec map[string]any) {
+	w.t.Helper()
+	w.must(w.client.Resource(mirrors).Namespace(namespace).Create(w.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Mirror", "metadata": map[string]any{"name": name, "labels": map[string]any{"kept": "yes"}}, "spec": spec,
+	}}, metav1.CreateOptions{}))
+}
+
+func (w *world) patch(r schema.GroupVersionResource, name string, patch any, subresources ...string) {
+	w.t.Helper()
+	b, err := json.Marshal(patch)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.must(w.client.Resource(r).Namespace(namespace).Patch(w.t.Context(), name, types.MergePatchType, b, metav1.PatchOptions{}, subresources...))
+}
+
+// shows waits until a Mirror's status has a value, and gives the Mirror.
+func (w *world) shows(name, field string, want any) (o *unstructured.Unstructured) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%s shows %s %v", name, field, want), func() (bool, string) {
+		var err error
+		if o, err = w.client.Resource(mirrors).Namespace(namespace).Get(w.t.Context(), name, metav1.GetOptions{}); err != nil {
+			return false, err.Error()
+		}
+		got, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", field)
+		return got == want, fmt.Sprint(o.Object["status"])
+	})
+	return o
+}
+
+// copied waits until a config map has the message.
+func (w *world) copied(name, message string) (o *unstructured.Unstructured) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("config map %s has %q", name, message), func() (bool, string) {
+		var err error
+		if o, err = w.client.Resource(configMaps).Namespace(namespace).Get(w.t.Context(), name, metav1.GetOptions{}); err != nil {
+			return false, err.Error()
+		}
+		got, _, _ := unstructured.NestedString(o.Object, "data", "message")
+		return got == message, got
+	})
+	return o
+}
+
+func (w *world) gone(r schema.GroupVersionResource, name string) {
+	w.t.Helper()
+	w.eventually(name+" is gone", func() (bool, string) {
+		_, err := w.client.Resource(r).Namespace(namespace).Get(w.t.Context(), name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+}
+
+func (w *world) syncs() float64 {
+	return w.m.Count(w.t, "windlass_syncs_total", "controller", controller)
+}
+
+// idle tells what the manager says of the controller as long as it has no resource to work on.
+func (w *world) idle() {
+	w.t.Helper()
+	w.eventually("the controller says that it waits", func() (bool, string) {
+		code, body := w.m.Do(w.t, "GET", "/readyz?verbose")
+		return code != 200, string(body)
+	})
+}
+
+func TestACustomResource(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	w.idle()
+	w.define()
+	w.m.AwaitReady(t)
+
+	w.mirror("a", map[string]any{"message": "hello", "other": map[string]any{"ratio": 1.5, "list": []any{"x", int64(1) << 60}}, "selector": map[string]any{"matchLabels": map[string]any{"friend": "yes"}}})
+	o := w.shows("a", "copied", "hello")
+	child := w.copied("a", "hello")
+	t.Run("what the plugin doesn't know stays", func(t *testing.T) {
+		other, _, _ := unstructured.NestedMap(o.Object, "spec", "other")
+		if got := fmt.Sprint(other); got != "map[list:[x 1152921504606846976] ratio:1.5]" || o.GetLabels()["kept"] != "yes" {
+			t.Errorf("%s, %v", got, o.GetLabels())
+		}
+		if !slices.Equal(o.GetFinalizers(), []string{finalizer}) {
+			t.Error(o.GetFinalizers())
+		}
+		w.patch(mirrors, "a", map[string]any{"status": map[string]any{"note": "by hand"}}, "status")
+		w.patch(mirrors, "a", map[string]any{"spec": map[string]any{"message": "hi"}})
+		o := w.shows("a", "copied", "hi")
+		if got, _, _ := unstructured.NestedString(o.Object, "status", "note"); got != "by hand" {
+			t.Errorf("the status was replaced: %v", o.Object["status"])
+		}
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		if len(conditions) != 1 || conditions[0].(map[string]any)["type"] != "Ready" {
+			t.Error(conditions)
+		}
+	})
+	t.Run("owner and event name the kind", func(t *testing.T) {
+		if ref := metav1.GetControllerOf(child); ref == nil || ref.Kind != "Mirror" || ref.APIVersion != "example.com/v1" || ref.UID != o.GetUID() {
+			t.Error(ref)
+		}
+		w.eventually("an event", func() (bool, string) {
+			l, err := w.client.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Mirror,reason=Copied"})
+			return err == nil && len(l.Items) > 0, fmt.Sprint(err)
+		})
+	})
+	t.Run("children wake", func(t *testing.T) {
+		w.patch(configMaps, "a", map[string]any{"data": map[string]any{"message": "wrong"}})
+		w.copied("a", "hi")
+		if err := w.client.Resource(configMaps).Namespace(namespace).Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.copied("a", "hi")
+	})
+	t.Run("a selector in the body selects", func(t *testing.T) {
+		for _, label := range []string{"yes", "no"} {
+			w.must(w.client.Resource(configMaps).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "friend-" + label, "labels": map[string]any{"friend": label}},
+			}}, metav1.CreateOptions{}))
+		}
+		w.shows("a", "friends", int64(1))
+		w.patch(mirrors, "a", map[string]any{"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"friend": "maybe"}}}})
+		w.patch(configMaps, "friend-no", map[string]any{"metadata": map[string]any{"labels": map[string]any{"friend": "maybe"}}})
+		w.patch(configMaps, "friend-yes", map[string]any{"metadata": map[string]any{"labels": map[string]any{"friend": "maybe"}}})
+		w.shows("a", "friends", int64(2))
+	})
+	t.Run("what isn't read wakes nobody", func(t *testing.T) {
+		w.settle()
+		before := w.syncs()
+		for i := range 20 {
+			w.patch(mirrors, "a", map[string]any{"metadata": map[string]any{"labels": map[string]any{"n": fmt.Sprint(i)}}})
+		}
+		// The manager has heard of them when it has heard of what came after.
+		w.mirror("after", map[string]any{"message": "x"})
+		w.shows("after", "copied", "x")
+		w.settle()
+		o := w.shows("a", "copied", "hi")
+		if o.GetLabels()["n"] != "19" {
+			t.Fatal(o.GetLabels())
+		}
+		if n := w.syncs() - before; n > ofNew {
+			t.Errorf("%v syncs, of which at most %d are those of the new Mirror", n, ofNew)
+		}
+	})
+	t.Run("a deleted Mirror's finalizer goes", func(t *testing.T) {
+		if err := w.client.Resource(mirrors).Namespace(namespace).Delete(ctx, "after", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.gone(mirrors, "after")
+		w.gone(configMaps, "after") // by the garbage collector, which knows the kind
+	})
+	t.Run("the definition goes and comes again", func(t *testing.T) {
+		if err := w.client.Resource(definitions).Delete(ctx, "mirrors.example.com", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually("the definition is gone", func() (bool, string) {
+			_, err := w.client.Resource(definitions).Get(ctx, "mirrors.example.com", metav1.GetOptions{})
+			return apierrors.IsNotFound(err), fmt.Sprint(err)
+		})
+		w.gone(configMaps, "a")
+		if code, body := w.m.Do(t, "GET", "/healthz?verbose"); code != 200 {
+			t.Errorf("%d %s", code, body)
+		}
+		w.define()
+		w.mirror("again", map[string]any{"message": "back"})
+		w.shows("again", "copied", "back")
+		w.copied("again", "back")
+	})
+}
+
+// ofNew is the most syncs that a new Mirror takes: its own appearance, and the echo of each of the writes, with some that find the cache behind.
+const ofNew = 10
+
+// settle waits until nobody syncs any more.
+func (w *world) settle() {
+	w.t.Helper()
+	last, since := w.syncs(), time.Now()
+	w.eventually("nobody syncs", func() (bool, string) {
+		if now := w.syncs(); now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) > 1500*time.Millisecond, fmt.Sprint(last)
+	})
+}
