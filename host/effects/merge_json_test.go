@@ -16,11 +16,11 @@ var webApps = schema.Custom(abi.Resource{Group: "example.com", Version: "v1", Na
 
 func hybrid(t testing.TB, body string) []byte {
 	t.Helper()
-	raw, _, _, err := schema.FromJSON(nil, []byte(`{"metadata":{"name":"a","labels":{"l":"1"}},`+strings.TrimPrefix(body, "{")), nil)
+	raw, _, _, err := schema.FromJSON(nil, []byte(body), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return raw
+	return append([]byte{0x0a, 3, 0x0a, 1, 'a'}, raw...)
 }
 
 func bodyText(t testing.TB, raw []byte) string {

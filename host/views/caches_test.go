@@ -2,6 +2,7 @@ package views
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -109,7 +110,7 @@ func (w *world) need(n Need) error {
 		}
 		return nil
 	}
-	s, err := schema.For(n.Resource)
+	s, err := schema.Named(n.Resource)
 	if err != nil {
 		return err
 	}
@@ -194,10 +195,7 @@ func (w *world) apply(r abi.Resource, ns, name string, o runtime.Object) (cache.
 	}
 	was := w.typed[r][id]
 	w.typed[r][id], w.things[r][id] = o, newThing(r, o)
-	raw, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
-	if err != nil {
-		panic(err)
-	}
+	raw := onWire(w.schemas[r], o)
 	full := &cache.Object{Resource: w.schemas[r], Namespace: ns, Name: name, UID: o.(metav1.Object).GetUID(), ResourceVersion: store.version, Raw: raw}
 	mask := w.mask(full)
 	if mask == nil {
@@ -205,7 +203,8 @@ func (w *world) apply(r abi.Resource, ns, name string, o runtime.Object) (cache.
 		return gone()
 	}
 	e.Moved = e.Old == nil && was != nil
-	if raw, err = mask.Project(nil, raw); err != nil {
+	raw, err := mask.Project(nil, raw)
+	if err != nil {
 		panic(err)
 	}
 	e.New = full
@@ -214,6 +213,20 @@ func (w *world) apply(r abi.Resource, ns, name string, o runtime.Object) (cache.
 		panic(err)
 	}
 	return e, e.Old == nil || !bytes.Equal(e.Old.Raw, raw)
+}
+
+// onWire is the object as the caches have it: of a custom resource it comes as JSON.
+func onWire(s *schema.Resource, o runtime.Object) (raw []byte) {
+	var err error
+	if !s.Custom {
+		raw, err = o.(interface{ Marshal() ([]byte, error) }).Marshal()
+	} else if raw, err = json.Marshal(o); err == nil {
+		raw, _, _, err = schema.FromJSON(nil, raw, nil)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return raw
 }
 
 // step makes one random event.

@@ -41,6 +41,8 @@ var knowledge = []known{
 		map[string][]string{"metadata.labels[app]": labelPool}, []string{"spec.selector"}, []string{"spec.selector", "status.replicas", "metadata.annotations", "metadata.ownerReferences", "status"}},
 	{deployments, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}}, owners...),
 		map[string][]string{"spec.strategy.type": {"Recreate"}}, []string{"spec.selector"}, []string{"spec", "spec.strategy.type", "metadata.labels", "metadata.ownerReferences"}},
+	{webApps, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}}, owners...),
+		map[string][]string{"spec.strategy.type": {"Recreate"}}, []string{"spec.selector"}, []string{"spec.selector", "spec.strategy.type", "metadata.labels", "metadata.ownerReferences"}},
 	{slicesR, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.labels[kubernetes.io/service-name]", "name"}, {"metadata.name", "name"}}, owners...),
 		map[string][]string{"metadata.labels[app]": labelPool}, nil, []string{"addressType", "metadata.labels"}},
 }

@@ -27,6 +27,7 @@ var (
 	replicasets = abi.Resource{Group: "apps", Version: "v1", Name: "replicasets"}
 	deployments = abi.Resource{Group: "apps", Version: "v1", Name: "deployments"}
 	slicesR     = abi.Resource{Group: "discovery.k8s.io", Version: "v1", Name: "endpointslices"}
+	webApps     = abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"} // a custom resource, with the content of deployments
 )
 
 // Names come from small pools so that joins hit, miss and change sides often.
@@ -112,7 +113,7 @@ func blank(res abi.Resource) runtime.Object {
 		return &corev1.ServiceAccount{}
 	case replicasets:
 		return &appsv1.ReplicaSet{}
-	case deployments:
+	case deployments, webApps:
 		return &appsv1.Deployment{}
 	case slicesR:
 		return &discoveryv1.EndpointSlice{}

@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, client: client}
-	w.m = windlass.Begin(t, c, windlass.Options{Controllers: []string{"mirror", "garbage-collector-controller"}, Configure: func(k *config.Configuration) {
+	w.m = windlass.Begin(t, c, windlass.Options{Controllers: []string{controller, "garbage-collector-controller"}, Configure: func(k *config.Configuration) {
 		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 		k.PluginFolder = folder
 	}})
