@@ -80,7 +80,7 @@ func (c *Case) run(g guest.Guest, cut bool, more []abi.View) (_ string, stats gu
 	if err != nil {
 		return "", stats, err
 	}
-	read, err := masks(&m.Controllers[index])
+	read, err := Masks(&m.Controllers[index])
 	if err != nil {
 		return "", stats, err
 	}

@@ -43,6 +43,19 @@ var kinds = map[abi.EffectKind]string{
 
 var modes = map[abi.GroupMode]string{abi.Sequence: "sequence", abi.SlowStart: "slow start", abi.Parallel: "parallel", abi.Independent: "independent"}
 
+// Notes makes effects readable, updates without what the controller, whose masks read are, doesn't declare.
+func Notes(effects []abi.Effect, read map[string]*schema.Mask) (notes []Note, err error) {
+	h := host{read: read}
+	for i := range effects {
+		n, err := h.describe(&effects[i])
+		if err != nil {
+			return nil, err
+		}
+		notes = append(notes, n)
+	}
+	return notes, nil
+}
+
 func (h *host) describe(e *abi.Effect) (Note, error) {
 	if n, ok := describeAsked(e); ok {
 		return n, nil
@@ -206,8 +219,8 @@ func accessor(o runtime.Object) metav1.Object {
 
 func uid(n int) types.UID { return types.UID(strconv.Itoa(n)) }
 
-// masks are, by resource, what a controller declares to read; the cache keeps more, which conditions are about.
-func masks(c *abi.Controller) (map[string]*schema.Mask, error) {
+// Masks are, by resource, what a controller declares to read; the cache keeps more, which conditions are about.
+func Masks(c *abi.Controller) (map[string]*schema.Mask, error) {
 	fields := map[abi.Resource][]string{}
 	for _, v := range c.Views {
 		fields[v.Resource] = append(fields[v.Resource], v.Fields...)

@@ -1,0 +1,578 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// setting is what all runs of an exploration share.
+type setting struct {
+	world       *World
+	crds        []*Object
+	controllers []*Controller
+	keep        []string
+}
+
+// Scenario is what is done to a run.
+type Scenario struct {
+	// Kind is one of those below.
+	Kind string `json:"kind"`
+	// Seed picks the order of events; 0 is the undisturbed order.
+	Seed int64 `json:"seed,omitempty"`
+	// Until is the step up to which the run is out of order; from there on all goes in order. 0: to the end.
+	Until int `json:"until,omitempty"`
+	// Write is the number, from 1, of the write that a fault is done to.
+	Write int `json:"write,omitempty"`
+	// Foreground has the key objects deleted in the foreground.
+	Foreground bool `json:"foreground,omitempty"`
+}
+
+// The kinds of scenarios.
+const (
+	Undisturbed = "undisturbed"
+	Shuffled    = "shuffled"
+	CrashBefore = "crash before"
+	CrashAfter  = "crash after"
+	Forbid      = "forbidden"
+	Conflict    = "conflict"
+	NoChildren  = "nothing can be created"
+	Labelled    = "labelled by others"
+	Bystanding  = "bystanders"
+	Held        = "a child that stays"
+	OtherTime   = "another time"
+	Zeroed      = "numbers set to 0"
+)
+
+func (s Scenario) String() string {
+	out := s.Kind
+	if s.Write > 0 {
+		out += fmt.Sprintf(" write %d", s.Write)
+	}
+	if s.Seed != 0 {
+		out += fmt.Sprintf(", seed %d", s.Seed)
+	}
+	if s.Foreground {
+		out += ", deleted in the foreground"
+	}
+	return out
+}
+
+// run is one run of a scenario.
+type run struct {
+	ctx      context.Context
+	world    *setting
+	scenario Scenario
+	found    func(Finding)
+
+	cluster *Cluster
+	process *process
+	rand    *rand.Rand
+	shift   time.Duration
+	step    int
+	log     []string // of each step, what it was
+	busy    int      // writes since somebody else last did something
+	crashed bool
+	current *syncing
+	deeds   int // that are done
+	jumped  int // times in a row that the clock has gone on and nothing has changed
+
+	writes   []string // by controllers under test
+	made     map[types.UID]origin
+	calls    []*called
+	marks    map[types.UID]bool // of the objects that others have labelled
+	stands   map[types.UID]map[string]any
+	statused map[types.UID]bool // objects whose status controllers under test write
+	before   *Object            // of the write that is being done
+	refusal  error              // of what the sync that runs has performed
+	syncs    int
+}
+
+// origin tells by which sync an object was made.
+type origin struct {
+	step      int
+	at, title string
+	resource  string
+	owner     types.UID // the key's object
+}
+
+// syncing is the sync that runs.
+type syncing struct {
+	slot     *slot
+	key      abi.KeyRef
+	snapshot *views.Snapshot
+}
+
+func (s *syncing) String() string {
+	return "sync " + s.slot.manifest().Name + " " + strings.TrimSpace(s.key.String())
+}
+
+// end is what a run ended with.
+type end struct {
+	settled, deleted State
+	statuses         map[string]statusOfKey // of the keys' objects, before they were deleted
+	writes           []string
+	steps            []string
+}
+
+// errStop ends a run whose end doesn't matter any more.
+var errStop = errors.New("stop")
+
+func newRun(ctx context.Context, w *setting, s Scenario, found func(Finding)) (*run, error) {
+	r := &run{ctx: ctx, world: w, scenario: s, made: map[types.UID]origin{}, marks: map[types.UID]bool{}, statused: map[types.UID]bool{}, stands: map[types.UID]map[string]any{}}
+	r.found = func(f Finding) {
+		f.Scenario, f.Step = s, r.step
+		if f.At == "" && r.current != nil {
+			f.At = r.current.String()
+		}
+		f.Steps = slices.Clone(r.log)
+		found(f)
+	}
+	now := w.world.Now
+	if now.IsZero() {
+		now = begin
+	}
+	if s.Kind == OtherTime {
+		r.shift = -10 * 365 * 24 * time.Hour
+	}
+	utilrand.Seed(1 + s.Seed)
+	r.rand = rand.New(rand.NewPCG(uint64(s.Seed), 1))
+	var err error
+	if r.cluster, err = NewCluster(now.Add(r.shift)); err != nil {
+		return nil, err
+	}
+	for _, crd := range w.crds {
+		if err := r.cluster.Define(crd); err != nil {
+			return nil, err
+		}
+	}
+	r.cluster.uids = int(s.Seed+1)*1_000_000 + s.Write*10_000 + len(s.Kind)*1000 // a plugin that remembers UIDs from run to run isn't helped by it
+	if err := r.cluster.populate(w.world.Objects, r.shift); err != nil {
+		return nil, err
+	}
+	r.cluster.intercept, r.cluster.wrote = r.intercept, r.wrote
+	return r, r.start()
+}
+
+// play runs the scenario from beginning to end.
+func (r *run) play() (*end, error) {
+	defer func() { r.process.stop() }()
+	e := &end{}
+	if err := r.settle(); err != nil {
+		return nil, err
+	}
+	if err := r.begun(); err != nil {
+		return nil, err
+	}
+	if err := r.settle(); err != nil {
+		return nil, err
+	}
+	for r.deeds < len(r.world.world.Then) {
+		if err := r.deed(); err != nil {
+			return nil, err
+		}
+		if err := r.settle(); err != nil {
+			return nil, err
+		}
+	}
+	r.middle()
+	e.settled, e.statuses = r.state(), r.statuses()
+	if err := r.atRest(); err != nil {
+		return nil, err
+	}
+	if err := r.teardown(); err != nil {
+		return nil, err
+	}
+	e.deleted = r.state()
+	r.leftovers()
+	e.writes, e.steps = r.writes, r.log
+	return e, nil
+}
+
+// note takes a step down.
+func (r *run) note(what string) {
+	r.step++
+	r.log = append(r.log, what)
+}
+
+// deed does what somebody does next.
+func (r *run) deed() error {
+	d := &r.world.world.Then[r.deeds]
+	r.deeds++
+	r.note(d.String())
+	r.busy, r.jumped = 0, 0
+	if err := r.cluster.do(d, r.shift); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("then[%d]: %w", r.deeds-1, err)
+	}
+	return nil
+}
+
+// inOrder tells whether the next step is that of the undisturbed order.
+func (r *run) inOrder() bool {
+	return r.scenario.Seed == 0 || r.scenario.Until > 0 && r.step >= r.scenario.Until
+}
+
+// Bounds of a run.
+const (
+	writesMost = 300 // of controllers under test since somebody else did something, and a few for each object
+	stepsMost  = 20_000
+	jumpsMost  = 100
+	horizon    = 24 * time.Hour
+)
+
+// settle goes on until there is nothing to do.
+func (r *run) settle() error {
+	for {
+		if r.ctx.Err() != nil {
+			return context.Cause(r.ctx)
+		}
+		did, err := r.one()
+		if err != nil {
+			return err
+		}
+		if !did {
+			return nil
+		}
+		objects := 0
+		for _, of := range r.cluster.objects {
+			objects += len(of)
+		}
+		if r.busy > writesMost+20*objects || r.step > stepsMost {
+			r.endless()
+			return errStop
+		}
+	}
+}
+
+// endless reports that it goes on and on, with the loop.
+func (r *run) endless() {
+	tail := r.log[max(0, len(r.log)-200):]
+	loop := tail
+	for size := 1; size <= len(tail)/2; size++ {
+		if slices.Equal(tail[len(tail)-size:], tail[len(tail)-2*size:len(tail)-size]) {
+			loop = tail[len(tail)-size:]
+			break
+		}
+	}
+	if len(loop) > 12 {
+		loop = loop[len(loop)-12:]
+	}
+	last := ""
+	if n := len(r.writes); n > 0 {
+		last = r.writes[n-1]
+	}
+	r.found(Finding{
+		Check: Settles, Message: fmt.Sprintf("it goes on writing for ever, last %s: write only what differs from what is there, and compare without times", last),
+		Detail: "the loop:\n  " + strings.Join(loop, "\n  ") + "\nits last writes:\n  " + strings.Join(r.writes[max(0, len(r.writes)-6):], "\n  "),
+	})
+}
+
+// one does one step; false when there is nothing to do.
+func (r *run) one() (bool, error) {
+	p := r.process
+	changes := len(r.cluster.changes)
+	defer func() {
+		if len(r.cluster.changes) != changes {
+			r.jumped = 0
+		}
+	}()
+	next, failing := p.ring()
+	behind := p.caches.behind()
+	type candidate struct {
+		slot *slot
+		key  abi.KeyRef
+	}
+	var ready []candidate
+	for _, s := range p.slots {
+		for _, k := range s.ready() {
+			ready = append(ready, candidate{s, k})
+		}
+	}
+	chores := r.cluster.chores()
+	var due []chore
+	for _, c := range chores {
+		if !c.due.After(r.cluster.now) {
+			due = append(due, c)
+		} else if next.IsZero() || c.due.Before(next) {
+			next, failing = c.due, false
+		} else {
+			failing = false
+		}
+	}
+	sync := func(c candidate) (bool, error) { return true, r.sync(c.slot, c.key) }
+	if r.inOrder() {
+		switch {
+		case len(behind) > 0:
+			return true, r.deliver(behind[0])
+		case len(ready) > 0:
+			return sync(ready[0])
+		case len(due) > 0:
+			return true, r.chore(due[0])
+		}
+		return r.jump(next, failing)
+	}
+	// Out of order: a cache may be late for as long as the key's own writes allow; people don't wait either.
+	deeds := 0
+	if r.deeds < len(r.world.world.Then) && r.rand.IntN(4) == 0 {
+		deeds = 1
+	}
+	n := len(behind) + len(ready) + len(due) + deeds
+	if n == 0 {
+		return r.jump(next, failing)
+	}
+	// Syncs are as likely as all else together: else caches would hardly ever be behind.
+	if len(ready) > 0 && r.rand.IntN(2) == 0 {
+		c := ready[r.rand.IntN(len(ready))]
+		if err := r.sync(c.slot, c.key); err != nil {
+			return true, err
+		}
+		if r.rand.IntN(8) == 0 {
+			c.slot.add(c.key) // once more, for no reason
+		}
+		return true, nil
+	}
+	switch i := r.rand.IntN(n); {
+	case i < len(behind):
+		return true, r.deliver(behind[i])
+	case i < len(behind)+len(ready):
+		return sync(ready[i-len(behind)])
+	case i < len(behind)+len(ready)+len(due):
+		return true, r.chore(due[i-len(behind)-len(ready)])
+	}
+	return true, r.deed()
+}
+
+func (r *run) deliver(res abi.Resource) error {
+	r.note("the cache of " + res.String() + " shows the next change")
+	return r.process.deliver(res)
+}
+
+func (r *run) chore(c chore) error {
+	r.note(c.what)
+	err := c.do()
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// jump has the clock go on to when there is something to do.
+func (r *run) jump(next time.Time, failing bool) (bool, error) {
+	if next.IsZero() || failing {
+		return false, nil
+	}
+	last := r.jumped
+	if last >= jumpsMost || next.Sub(r.cluster.now) > horizon {
+		return false, nil
+	}
+	r.jumped++
+	r.note(fmt.Sprintf("the clock goes on by %s", next.Sub(r.cluster.now).Round(time.Millisecond)))
+	r.cluster.now = next
+	return true, nil
+}
+
+// sync is a step that syncs a key.
+func (r *run) sync(s *slot, key abi.KeyRef) error {
+	r.note("sync " + s.manifest().Name + " " + strings.TrimSpace(key.String()))
+	r.syncs++
+	before := len(r.cluster.changes)
+	at := r.step - 1
+	err := r.process.sync(s, key)
+	if errors.Is(err, errCrashed) {
+		r.log[at] += " (the process crashes)"
+		return r.restart()
+	}
+	if err != nil {
+		r.log[at] += ": " + oneLine(err.Error())
+		if errors.Is(err, errStop) {
+			return err
+		}
+	}
+	if len(r.cluster.changes) > before {
+		r.cluster.now = r.cluster.now.Add(time.Second) // time goes on
+	}
+	return nil
+}
+
+func oneLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if len(s) > 300 {
+		s = s[:300] + "…"
+	}
+	return s
+}
+
+// restart begins a new process after a crash.
+func (r *run) restart() error {
+	r.process.stop()
+	r.crashed = false
+	r.note("another process starts, which knows nothing")
+	return r.start()
+}
+
+// tested tells whether a write comes from a controller under test.
+func (r *run) tested() bool { return r.current != nil && r.current.slot.Tested }
+
+// intercept does the faults.
+func (r *run) intercept(w *write) error {
+	if r.crashed {
+		return &lostError{"the process has crashed"}
+	}
+	if !r.tested() {
+		return nil
+	}
+	n := len(r.writes) + 1
+	r.busy++
+	r.before = r.cluster.get(w.kind.Resource, w.namespace, w.name)
+	quota := apierrors.NewForbidden(w.kind.groupResource(), w.name, errors.New("exceeded quota: simulated, requested: 1, used: 0, limited: 0"))
+	switch s := r.scenario; {
+	case s.Kind == NoChildren && w.verb == "create" && w.subresource == "":
+		return quota
+	case s.Write != n:
+	case s.Kind == CrashBefore:
+		r.writes = append(r.writes, w.String())
+		r.crashed = true
+		return &lostError{"the process crashes before it writes"}
+	case s.Kind == Forbid:
+		r.writes = append(r.writes, w.String())
+		return quota
+	case s.Kind == Conflict:
+		// Somebody else changes the object just before.
+		if o := r.cluster.get(w.kind.Resource, w.namespace, w.name); o != nil {
+			changed := o.DeepCopy()
+			annotate(changed, touched, "1")
+			if _, err := r.cluster.replace(&write{by: others, verb: "update", kind: w.kind}, o, changed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// The marks that others leave on objects.
+const (
+	touched = "simulator.windlass.dev/touched"
+	foreign = "simulator.windlass.dev/somebody-elses"
+	stays   = "simulator.windlass.dev/stays"
+)
+
+func annotate(o *Object, name, value string) {
+	a := o.GetAnnotations()
+	if a == nil {
+		a = map[string]string{}
+	}
+	a[name] = value
+	o.SetAnnotations(a)
+}
+
+// wrote takes down what was written.
+func (r *run) wrote(w *write, o *Object) error {
+	if !r.tested() {
+		return nil
+	}
+	r.writes = append(r.writes, w.String())
+	if r.step > 0 && r.step <= len(r.log) {
+		r.log[r.step-1] += "; " + w.String()
+	}
+	r.overwrites(w, r.before, o)
+	if w.subresource == "status" && o != nil {
+		r.statused[o.GetUID()] = true
+	}
+	if w.verb == "create" && w.subresource == "" && o != nil {
+		x := origin{step: r.step, at: r.current.String(), title: title(o), resource: w.kind.Resource.String()}
+		if rows := r.current.snapshot; rows != nil {
+			if uid, ok := rows.KeyObject(); ok {
+				x.owner = types.UID(uid)
+			}
+		}
+		r.made[o.GetUID()] = x
+	}
+	if r.scenario.Kind == CrashAfter && r.scenario.Write == len(r.writes) {
+		r.crashed = true
+		return &lostError{"the process crashes after it has written"}
+	}
+	return nil
+}
+
+// keyResources are the resources whose objects are the keys of controllers under test.
+func (r *run) keyResources() []abi.Resource {
+	all := map[abi.Resource]bool{}
+	for _, s := range r.process.slots {
+		if s.Tested && s.plan.ObjectKeys() {
+			m := s.manifest()
+			all[m.Views[m.Key.View].Resource] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// keyObjects are the keys' objects that people made.
+func (r *run) keyObjects() (objects []*Object, kinds []*kind) {
+	for _, res := range r.keyResources() {
+		if r.cluster.kinds[res] == nil {
+			continue // all resources
+		}
+		for _, o := range r.cluster.all(res) {
+			if _, ours := r.made[o.GetUID()]; !ours && len(o.GetOwnerReferences()) == 0 && r.stands[o.GetUID()] == nil && !preset(o) {
+				objects, kinds = append(objects, o), append(kinds, r.cluster.kinds[res])
+			}
+		}
+	}
+	return objects, kinds
+}
+
+// preset tells of a namespace in which other objects of the world live, which deleting would take away.
+func preset(o *Object) bool { return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" }
+
+// teardown deletes the keys' objects.
+func (r *run) teardown() error {
+	objects, kinds := r.keyObjects()
+	if len(objects) == 0 {
+		return nil
+	}
+	policy := metav1.DeletePropagationBackground
+	if r.scenario.Foreground {
+		policy = metav1.DeletePropagationForeground
+	}
+	r.busy, r.jumped = 0, 0
+	for i, o := range objects {
+		r.note("delete " + title(o))
+		if err := r.cluster.delete(kinds[i], o, &metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return r.settle()
+}
+
+// leftovers reports the objects that the syncs of deleted objects have made, and the deleted objects that are still there.
+func (r *run) leftovers() {
+	objects, kinds := r.cluster.everything()
+	for i, o := range objects {
+		x, ours := r.made[o.GetUID()]
+		if !ours || x.owner == "" || slices.Contains(r.world.keep, kinds[i].Resource.String()) {
+			continue
+		}
+		if owner, _ := r.cluster.byUID(x.owner); owner == nil {
+			r.found(Finding{Check: Leftover, At: fmt.Sprintf("step %d: %s", x.step, x.at), Message: fmt.Sprintf("%s stays though the object that it was made for is gone: give it an owner reference, or clean it up under a finalizer", title(o))})
+		}
+	}
+	keys, _ := r.keyObjects()
+	for _, o := range keys {
+		if o.GetDeletionTimestamp() != nil {
+			r.found(Finding{Check: Finalizer, Message: fmt.Sprintf("%s was deleted and can't go: it waits for its finalizers %q; remove yours when the clean-up is done", title(o), o.GetFinalizers())})
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package simulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// State is what a cluster holds, in a form that two runs can be compared in: without versions, times and UIDs, generated names cut down to what they were made from.
+type State []string
+
+// state normalises what the cluster holds.
+func (r *run) state() State {
+	objects, kinds := r.cluster.everything()
+	var replace []string
+	uids := map[string]string{}
+	for _, o := range objects {
+		name := o.GetName()
+		if g := o.GetGenerateName(); g != "" && strings.HasPrefix(name, g) && len(name) > len(g) {
+			replace = append(replace, name, g+"*")
+			name = g + "*"
+		}
+		uids[string(o.GetUID())] = "uid of " + o.GetKind() + " " + name
+	}
+	// Longer names first: one may begin with another.
+	pairs := [][2]string{}
+	for i := 0; i < len(replace); i += 2 {
+		pairs = append(pairs, [2]string{replace[i], replace[i+1]})
+	}
+	slices.SortFunc(pairs, func(a, b [2]string) int { return len(b[0]) - len(a[0]) })
+	replace = replace[:0]
+	for _, p := range pairs {
+		replace = append(replace, p[0], p[1])
+	}
+	names := strings.NewReplacer(replace...)
+	var s State
+	for i, o := range objects {
+		if r.stands[o.GetUID()] != nil {
+			continue
+		}
+		m := copyOf(o.Object).(map[string]any)
+		normalise(m, kinds[i])
+		b, err := json.Marshal(plain(m, names, uids, "").(map[string]any))
+		if err != nil {
+			continue // what came from JSON can be written
+		}
+		y, err := yaml.JSONToYAML(b)
+		if err != nil {
+			continue
+		}
+		s = append(s, string(y))
+	}
+	slices.Sort(s)
+	return s
+}
+
+// normalise takes out what differs from run to run for no reason of the plugin's.
+func normalise(m map[string]any, k *kind) {
+	meta, _ := m["metadata"].(map[string]any)
+	for _, f := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "deletionGracePeriodSeconds"} {
+		delete(meta, f)
+	}
+	for _, f := range []string{"annotations", "labels"} {
+		if of, ok := meta[f].(map[string]any); ok {
+			for name := range of {
+				if name == touched || name == foreign {
+					delete(of, name)
+				}
+			}
+			if len(of) == 0 {
+				delete(meta, f)
+			}
+		}
+	}
+	if status, ok := m["status"].(map[string]any); ok {
+		delete(status, "observedGeneration")
+		if conditions, ok := status["conditions"].([]any); ok {
+			for _, c := range conditions {
+				if c, ok := c.(map[string]any); ok {
+					delete(c, "observedGeneration")
+				}
+			}
+		}
+		if k.Resource == pods {
+			for _, f := range []string{"podIP", "podIPs", "startTime"} {
+				delete(status, f)
+			}
+		}
+		if len(status) == 0 {
+			delete(m, "status")
+		}
+	}
+}
+
+var (
+	instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
+	address = regexp.MustCompile(`^10\.0\.\d+\.\d+$`)
+)
+
+// plain replaces names, UIDs, times and addresses in a value. Lists of objects are sorted but in specs, where order has a meaning.
+func plain(v any, names *strings.Replacer, uids map[string]string, path string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, x := range v {
+			out[names.Replace(k)] = plain(x, names, uids, path+"."+k)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = plain(x, names, uids, path)
+		}
+		if !strings.HasPrefix(path, ".spec") {
+			slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(jsonOf(a), jsonOf(b)) })
+		}
+		return out
+	case string:
+		if u, ok := uids[v]; ok {
+			return u
+		}
+		switch {
+		case instant.MatchString(v):
+			return "<time>"
+		case address.MatchString(v):
+			return "<address>"
+		}
+		return names.Replace(v)
+	}
+	return v
+}
+
+func jsonOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}

@@ -1,0 +1,112 @@
+package simulator
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	wholejson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/windlass-dev/windlass/host/cache"
+)
+
+type message interface {
+	runtime.Object
+	Marshal() ([]byte, error)
+	Unmarshal([]byte) error
+}
+
+// typed is the object in the Go type of its kind.
+func (k *kind) typed(o *Object) (message, error) {
+	t := k.schema.New().(message)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, t); err != nil {
+		return nil, fmt.Errorf("%s: %w", title(o), err)
+	}
+	return t, nil
+}
+
+// untyped is the object in JSON's form, without what a type's zero values add.
+func (k *kind) untyped(t runtime.Object) (*Object, error) {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
+	if err != nil {
+		return nil, err
+	}
+	prune(m)
+	o := &Object{Object: m}
+	o.SetAPIVersion(k.apiVersion())
+	o.SetKind(k.kind)
+	return o, nil
+}
+
+// prune takes what is null out of an object, and the messages that are there though nothing is in them.
+func prune(m map[string]any) {
+	for name, v := range m {
+		switch v := v.(type) {
+		case nil:
+			delete(m, name)
+		case map[string]any:
+			if prune(v); len(v) == 0 && (name == "status" || name == "resources" || name == "strategy" || name == "metadata" || name == "spec" || name == "loadBalancer") {
+				delete(m, name)
+			}
+		case []any:
+			for _, x := range v {
+				if x, ok := x.(map[string]any); ok {
+					prune(x)
+				}
+			}
+		}
+	}
+}
+
+// canonical brings an object into the form in which it is compared and kept.
+func (k *kind) canonical(o *Object) (*Object, error) {
+	if k.custom {
+		o = o.DeepCopy()
+		return o, nil
+	}
+	t, err := k.typed(o)
+	if err != nil {
+		return nil, err
+	}
+	return k.untyped(t)
+}
+
+// encode gives the object's message on the wire.
+func (k *kind) encode(o *Object) ([]byte, error) {
+	if k.custom {
+		return encodeCustom(o)
+	}
+	t, err := k.typed(o)
+	if err != nil {
+		return nil, err
+	}
+	return t.Marshal()
+}
+
+// decode reads a message.
+func (k *kind) decode(raw []byte) (*Object, error) {
+	t := k.schema.New().(message)
+	if err := t.Unmarshal(raw); err != nil {
+		return nil, err
+	}
+	return k.untyped(t)
+}
+
+// parse reads JSON.
+func parse(b []byte) (*Object, error) {
+	o := &Object{}
+	if err := wholejson.Unmarshal(b, &o.Object); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// cached is the object as the host's caches have it.
+func (k *kind) cached(o *Object) (*cache.Object, error) {
+	bare := o.DeepCopy()
+	bare.SetResourceVersion("")
+	raw, err := k.encode(bare)
+	if err != nil {
+		return nil, err
+	}
+	return &cache.Object{Resource: k.schema, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Raw: raw}, nil
+}

@@ -1,2 +1,0 @@
-// Package plugintest tests plugins.
-package plugintest

@@ -1,5 +1,0 @@
-package plugintest
-
-import "flag"
-
-var update = flag.Bool("update", false, "write what comes out of golden cases")
