@@ -9,7 +9,7 @@ import (
 )
 
 func customSchema(r abi.Resource, kind string, namespaced bool) (*schema.Resource, error) {
-	return schema.Partial(r, kind, namespaced), nil
+	return schema.Custom(r, kind, namespaced), nil
 }
 
 // encodeCustom gives a custom resource's object as the host keeps it: its metadata in protobuf, and all the rest in JSON.
