@@ -36,11 +36,11 @@ func failovers(ctx context.Context, o lab.Options, out io.Writer) (err error) {
 		}
 		fmt.Fprintf(out, "\n%s\n\n", s.Title(o.Full))
 		t := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
-		fmt.Fprintln(t, "manager, standby\tkill to write\texpiry to write\texpiry to Lease taken\tLease taken to write")
+		fmt.Fprintln(t, "manager, standby\tkill to write\tkill to Lease taken\tLease taken to write\texpiry to write")
 		for _, k := range lab.Standbys {
 			fmt.Fprintf(t, "%v\t%s\t%s\t%s\t%s\n", k,
-				spread(all[k], func(f lab.Failover) time.Duration { return f.FromKill }), spread(all[k], func(f lab.Failover) time.Duration { return f.FromExpiry }),
-				spread(all[k], func(f lab.Failover) time.Duration { return f.Taking }), spread(all[k], func(f lab.Failover) time.Duration { return f.Working }))
+				spread(all[k], func(f lab.Failover) time.Duration { return f.FromKill }), spread(all[k], func(f lab.Failover) time.Duration { return f.Taking }),
+				spread(all[k], func(f lab.Failover) time.Duration { return f.Working }), spread(all[k], func(f lab.Failover) time.Duration { return f.FromExpiry }))
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -30,6 +30,9 @@ type LeaderElection struct {
 	Groups []LeaderGroup `json:"groups"`
 	// Standby says what a process does while it waits: "warm" keeps the caches of all controllers filled and their modules loaded, "cold" has nothing but the Lease. Default: cold.
 	Standby string `json:"standby"`
+	// Guardian has a small process stand behind the manager, which gives the Leases up when the manager is killed or crashes, once none of its writes can be under way; else they expire. On Linux
+	// alone. Default: true.
+	Guardian bool `json:"guardian"`
 }
 
 // LeaderGroup is a Lease with the controllers that its holder runs.
@@ -58,7 +61,7 @@ func defaultLeaderElection() LeaderElection {
 	seconds := func(n time.Duration) metav1.Duration { return metav1.Duration{Duration: n * time.Second} }
 	return LeaderElection{
 		LeaderElect: true, LeaseDuration: seconds(15), RenewDeadline: seconds(10), RetryPeriod: seconds(2),
-		ResourceNamespace: "kube-system", ResourceName: "kube-controller-manager", Standby: StandbyCold,
+		ResourceNamespace: "kube-system", ResourceName: "kube-controller-manager", Standby: StandbyCold, Guardian: true,
 	}
 }
 

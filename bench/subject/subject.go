@@ -208,8 +208,20 @@ func narrow(text string) string {
 // Stop ends the manager and waits for that.
 func (s *Subject) Stop() { s.end(syscall.SIGTERM) }
 
-// Kill ends the manager without a word.
-func (s *Subject) Kill() { s.end(syscall.SIGKILL) }
+// Kill sends the process that runs the controllers SIGKILL, and where that has a guardian and both is true also that. It doesn't wait; Stop does.
+func (s *Subject) Kill(both bool) error {
+	ward, err := cluster.Ward(s.PID)
+	if err != nil {
+		return err
+	}
+	if both {
+		err = s.cmd.Process.Kill()
+	}
+	if ward != s.PID || !both {
+		err = errors.Join(err, syscall.Kill(ward, syscall.SIGKILL)) // the process that was started here, or its child
+	}
+	return err
+}
 
 func (s *Subject) end(how syscall.Signal) {
 	s.once.Do(func() {

@@ -10,9 +10,12 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/host/guardian"
 )
 
 func main() {
@@ -43,17 +46,29 @@ func run(args []string) int {
 	return 0
 }
 
+// oneSignal is how soon after a signal the next one counts as the same, where there is a guardian: what is sent to all processes of a terminal or a unit comes from there once more.
+const oneSignal = time.Second
+
 // untilSignalled gives a context that ends with the first SIGINT or SIGTERM; second is called at the next one.
 func untilSignalled(second func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	behind, _, guarded := guardian.Ward()
 	go func() {
 		s := <-signals
+		if guarded && os.Getppid() != behind {
+			klog.InfoS("The guardian has ended, and the manager ends, too", "guardian", behind)
+		}
 		klog.InfoS("Stopping", "signal", s.String())
 		cancel()
-		<-signals
-		second()
+		for first := time.Now(); ; {
+			<-signals
+			if !guarded || time.Since(first) > oneSignal {
+				second()
+				return
+			}
+		}
 	}()
 	return ctx, func() { signal.Stop(signals); cancel() }
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/guardian"
 	"github.com/windlass-dev/windlass/host/logging"
 	"github.com/windlass-dev/windlass/host/manager"
 )
@@ -30,6 +31,9 @@ func runCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Run the controllers",
 		Long: `Run the controllers until SIGINT or SIGTERM; a second signal ends the process at once.
+
+With leader election the process that is started is a small guardian, and the manager its child: when that is killed or crashes, its Leases are given up for it
+(docs/leadership.md).
 
 What a flag says goes before its environment variable (WINDLASS_KUBECONFIG for --kubeconfig, WINDLASS_PLUGIN_FOLDER for --plugin-folder, ...), that before the
 file of --config, that before the defaults shown here. The file is strict: a field that doesn't exist is an error.
@@ -52,18 +56,25 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 				return printVersions(cmd.OutOrStdout(), *version == "raw")
 			}
 			c, err := config.FromFlags(cmd.Flags())
+			if ended, files, ok := guardian.Heir(); ok {
+				return settle(c, err, ended, files)
+			}
 			if err != nil {
 				return err
 			}
+			process, will, unguarded := guarded(&c.LeaderElection)
 			if err := logging.Start(&c.Logging); err != nil {
 				return err
+			}
+			if unguarded != nil {
+				klog.ErrorS(unguarded, "The manager has no guardian: when it is killed its leases have to expire")
 			}
 			notice(cmd.Flags())
 			grace := c.ShutdownTimeout.Duration
 			if grace == 0 {
 				grace = forever
 			}
-			o := manager.Options{Grace: grace, Load: func() (*config.Configuration, error) { return config.FromFlags(cmd.Flags()) }, Reload: hangups(cmd.Context()), Flags: flagsOf(cmd.Flags())}
+			o := manager.Options{Grace: grace, Guardian: process, Will: will, Load: func() (*config.Configuration, error) { return config.FromFlags(cmd.Flags()) }, Reload: hangups(cmd.Context()), Flags: flagsOf(cmd.Flags())}
 			if f := cmd.Flags().Lookup("config"); f != nil && f.Value.String() != "" {
 				o.Files = []string{f.Value.String()}
 			}

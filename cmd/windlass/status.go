@@ -102,7 +102,11 @@ func (s *server) health(ctx context.Context) (string, error) {
 func statusText(s *manager.Status, health string) string {
 	var b strings.Builder
 	p := &s.Process
-	fmt.Fprintf(&b, "windlass on %s, process %d, up %s, for the API server %s\n\n", line(p.Host, lineMax), p.PID, since(s, p.Started), p.Server)
+	guardian := ""
+	if p.Guardian != 0 {
+		guardian = fmt.Sprintf(" with guardian %d", p.Guardian)
+	}
+	fmt.Fprintf(&b, "windlass on %s, process %d%s, up %s, for the API server %s\n\n", line(p.Host, lineMax), p.PID, guardian, since(s, p.Started), p.Server)
 	state := "ok"
 	switch {
 	case health != "":

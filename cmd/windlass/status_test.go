@@ -31,12 +31,13 @@ WARNING  replicaset-controller: 1 key held up
 	}
 
 	well := ailing()
+	well.Process.Guardian = 4710
 	since := began.Add(time.Hour)
 	well.Leaders = []manager.LeaderStatus{{Group: "all", Lease: "kube-system/windlass", Holder: "node-1_x", Here: true, Since: &since, Controllers: []string{"ttl-controller"}},
 		{Group: "apps", Lease: "kube-system/windlass-apps", Holder: "node-2_y", Controllers: []string{"replicaset-controller"}}}
 	well.Controllers, well.Troubles, well.Swaps = well.Controllers[1:], well.Troubles[1:], nil
 	address, _ = host(t, well, true)
-	if stdout, stderr, code = tell(t, address, "status"); code != 0 || !strings.Contains(stdout, "health         ok\nleader         kube-system/windlass: here, for 120m\nleader         kube-system/windlass-apps: node-2_y\n") || !strings.Contains(stdout, "WARNING  replicaset-controller: 1 key held up\n") {
+	if stdout, stderr, code = tell(t, address, "status"); code != 0 || !strings.HasPrefix(stdout, "windlass on node-1, process 4711 with guardian 4710, up 3h, ") || !strings.Contains(stdout, "health         ok\nleader         kube-system/windlass: here, for 120m\nleader         kube-system/windlass-apps: node-2_y\n") || !strings.Contains(stdout, "WARNING  replicaset-controller: 1 key held up\n") {
 		t.Errorf("single keys that fail are warnings: exit code %d: %s\n%s", code, stderr, stdout)
 	}
 

@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
+
+	"github.com/windlass-dev/windlass/host/guardian/will"
 )
 
 // Client gives a client for writes of the Lease's controllers: what it sends, it sends while the Lease is held, and with timeout=. Its connections are those of the Lease.
@@ -61,6 +63,8 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // pending counts writes that the server may still be doing: those in flight, and for as long as they may take those whose answers were lost.
 type pending struct {
+	will *will.Will // counts them, too
+
 	mu     sync.Mutex
 	writes map[*time.Time]struct{} // by when they are over at the latest
 	closed bool                    // no further one begins
@@ -79,11 +83,14 @@ func (p *pending) begin(most time.Duration) (over func(answered bool), open bool
 		p.writes = map[*time.Time]struct{}{}
 	}
 	p.writes[&until] = struct{}{}
+	p.will.Begin()
 	return func(answered bool) {
-		if !answered {
-			time.AfterFunc(time.Until(until), func() { p.end(&until) })
+		if left := time.Until(until); !answered && left > 0 {
+			p.will.End(left)
+			time.AfterFunc(left, func() { p.end(&until) })
 			return
 		}
+		p.will.End(0)
 		p.end(&until)
 	}, true
 }
@@ -139,14 +146,15 @@ func within(r *http.Request, most time.Duration) *http.Request {
 type conns struct {
 	fence *fence
 	late  time.Duration
+	will  *will.Will // keeps them, too
 
 	mu     sync.Mutex
 	open   map[*conn]struct{}
 	shared *transport.DialHolder // of all clients that dial as client-go does: they share connections
 }
 
-func newConns(f *fence, late time.Duration) *conns {
-	c := &conns{fence: f, late: late, open: map[*conn]struct{}{}}
+func newConns(f *fence, late time.Duration, w *will.Will) *conns {
+	c := &conns{fence: f, late: late, will: w, open: map[*conn]struct{}{}}
 	c.shared = &transport.DialHolder{Dial: c.dial((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)}
 	return c
 }
@@ -167,7 +175,7 @@ func (c *conns) dial(next dial) dial {
 			return nil, err
 		}
 		dropLate(to, c.late)
-		x := &conn{to, c}
+		x := &conn{to, c, c.will.Keep(to, c.fence.lasts)}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.open[x] = struct{}{}
@@ -192,6 +200,7 @@ func (c *conns) cut() {
 type conn struct {
 	net.Conn
 	conns *conns
+	gone  func() // tells the will
 }
 
 // Write is where bytes leave the process: the last place to look at the clock.
@@ -207,6 +216,7 @@ func (c *conn) Write(b []byte) (int, error) {
 func (c *conn) drop() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
+		disconnect(tcp)
 	}
 	_ = c.Close()
 }
@@ -215,5 +225,10 @@ func (c *conn) Close() error {
 	c.conns.mu.Lock()
 	delete(c.conns.open, c)
 	c.conns.mu.Unlock()
+	defer c.gone()
+	if tcp, ok := c.Conn.(*net.TCPConn); ok { // a guardian has it open, too
+		_ = tcp.CloseRead()
+		_ = tcp.CloseWrite()
+	}
 	return c.Conn.Close()
 }

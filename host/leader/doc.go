@@ -20,6 +20,9 @@
 // Told to stop, a process first stops its controllers, and waits for their writes; it renews the Lease until then, and releases it last. When the Lease is lost, no write is sent from that
 // moment on, the controllers stop, and the process stands by again.
 //
+// A process that ends without that leaves to its guardian what is to be released, and what is known of its writes (package will). The margin of a fifth holds there, too: the guardian's heir waits
+// [Late] after the server has given up what was under way.
+//
 // # Standing by
 //
 // A process that waits watches the Lease, so that it sees a release at once and knows to the millisecond when the last renewal is too old. Before it takes a Lease it reads it from the server: a

@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leader_election_master_status
 	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/host/guardian/will"
 )
 
 // Options say which Lease is held, and how.
@@ -33,6 +35,8 @@ type Options struct {
 	// Duration is how long others leave a Lease alone that isn't renewed: whole seconds. RenewDeadline and RetryPeriod are client-go's.
 	Duration, RenewDeadline, RetryPeriod time.Duration
 	Share                                *Share
+	// Will is what this process leaves to its guardian; nil: it has none.
+	Will *will.Will
 	// Wall is the wall clock, by default the system's: for tests whose clock jumps.
 	Wall func() time.Time
 }
@@ -97,7 +101,8 @@ func New(o Options) (*Lease, error) {
 		return nil, fmt.Errorf("leader election: %w", err)
 	}
 	l := &Lease{Options: o, watch: watch, fence: newFence(o.Duration, o.RenewDeadline, clocksWith(o.Wall)), health: leaderelection.NewLeaderHealthzAdaptor(healthSlack)}
-	l.conns = newConns(l.fence, margin(o.Duration)/2)
+	l.pending.will = o.Will
+	l.conns = newConns(l.fence, Late(o.Duration), o.Will)
 	l.events = record.NewBroadcaster()
 	l.events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	l.lock = &resourcelock.LeaseLock{
@@ -205,24 +210,40 @@ func (l *Lease) release() {
 		klog.InfoS("The lease isn't released: the answers to writes were lost, which may still be done", "lease", l.lock.Describe(), "writes", n)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), l.RenewDeadline/2)
+	giveUp(l.lock, l.RenewDeadline/2, l.ours)
+}
+
+// Release gives a Lease up for a process that has ended, if that process holds it: Options name both. It must be known that no write of that process can be under way.
+func Release(o Options) error {
+	client, _, err := clients(o)
+	if err != nil {
+		return fmt.Errorf("lease %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	lock := &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: client.CoordinationV1()}
+	giveUp(lock, o.RenewDeadline/2, func(r *resourcelock.LeaderElectionRecord) bool { return r.HolderIdentity == o.Identity })
+	return nil
+}
+
+// giveUp releases a Lease while it is ours, for so long at most.
+func giveUp(lock *resourcelock.LeaseLock, within time.Duration, ours func(*resourcelock.LeaderElectionRecord) bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	for said := ""; ctx.Err() == nil; {
-		r, _, err := l.lock.Get(ctx)
-		if err == nil && !l.ours(r) {
+		r, _, err := lock.Get(ctx)
+		if apierrors.IsNotFound(err) || err == nil && !ours(r) {
 			return
 		}
 		if err == nil {
 			now := metav1.NewTime(time.Now())
-			err = l.lock.Update(ctx, resourcelock.LeaderElectionRecord{LeaderTransitions: r.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now})
+			err = lock.Update(ctx, resourcelock.LeaderElectionRecord{LeaderTransitions: r.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now})
 		}
 		if err == nil {
-			klog.InfoS("Released the lease", "lease", l.lock.Describe())
+			klog.InfoS("Released the lease", "lease", lock.Describe())
 			return
 		}
 		if why := err.Error(); why != said {
 			said = why
-			klog.ErrorS(err, "Can't release the lease", "lease", l.lock.Describe())
+			klog.ErrorS(err, "Can't release the lease", "lease", lock.Describe())
 		}
 		if apierrors.IsForbidden(err) {
 			return

@@ -3,6 +3,7 @@ package leader
 import (
 	"net"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,5 +29,17 @@ func dropLate(c net.Conn, after time.Duration) {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(after.Milliseconds()))
+	})
+}
+
+// disconnect ends a connection and has the kernel drop what it holds of it, whoever has it open besides this process: see connect(2) of AF_UNSPEC.
+func disconnect(c *net.TCPConn) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	nowhere := unix.RawSockaddr{Family: unix.AF_UNSPEC}
+	_ = raw.Control(func(fd uintptr) {
+		_, _, _ = unix.Syscall(unix.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&nowhere)), unsafe.Sizeof(nowhere))
 	})
 }

@@ -10,3 +10,5 @@ import (
 func sinceBoot() time.Duration { return 0 }
 
 func dropLate(net.Conn, time.Duration) {}
+
+func disconnect(*net.TCPConn) {}

@@ -22,8 +22,13 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 	}
 	found, problems := m.finder.Find(ctx, append(slices.Clip(m.sources(k)), images)...)
 	found = images.only(found)
+	leftOut := []string{}
+	leave := func(why error) {
+		leftOut = append(leftOut, why.Error())
+		m.say(why.Error(), func() { klog.ErrorS(why, "A plugin was left out") })
+	}
 	for _, p := range problems {
-		m.say(p.Error(), func() { klog.ErrorS(p, "A plugin was left out") })
+		leave(p)
 	}
 	if err := images.checkConfigured(k, found); err != nil {
 		return nil, err
@@ -63,7 +68,7 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 				if f.Origin == plugins.OriginBuiltin {
 					return nil, err
 				}
-				m.say(err.Error(), func() { klog.ErrorS(err, "A plugin was left out") })
+				leave(err)
 				continue
 			}
 		}
@@ -74,6 +79,9 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 	if len(all) == 0 && !images.coming() {
 		return nil, fmt.Errorf("controllers: %v enables none of the known controllers %v", k.Controllers, names)
 	}
+	m.mu.Lock()
+	m.leftOut = leftOut
+	m.mu.Unlock()
 	return all, nil
 }
 

@@ -101,6 +101,9 @@ func (m *manager) begin(ctx context.Context, k *config.Configuration, chosen []*
 		switch {
 		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
 			klog.ErrorS(err, "A plugin was left out")
+			m.mu.Lock()
+			m.leftOut = append(m.leftOut, err.Error())
+			m.mu.Unlock()
 			continue
 		case err != nil:
 			for _, o := range all[i+1:] {

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/guardian/will"
 	"github.com/windlass-dev/windlass/host/leader"
 )
 
@@ -43,8 +44,8 @@ type group struct {
 	idle    *sync.Cond
 }
 
-// open makes the Leases that the configuration names. Nothing is asked for yet. wall is as in Options.
-func (x *leaders) open(r *rest.Config, wall func() time.Time) (err error) {
+// open makes the Leases that the configuration names. Nothing is asked for yet. wall and w are as in Options.
+func (x *leaders) open(r *rest.Config, wall func() time.Time, w *will.Will) (err error) {
 	e := x.election
 	if !e.LeaderElect {
 		return nil
@@ -59,7 +60,7 @@ func (x *leaders) open(r *rest.Config, wall func() time.Time) (err error) {
 	for _, g := range e.All() {
 		l, err := leader.New(leader.Options{
 			Config: r, Namespace: e.ResourceNamespace, Name: g.LeaseName, Identity: x.identity, Share: share,
-			Duration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration, Wall: wall,
+			Duration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration, Wall: wall, Will: w,
 		})
 		if err != nil {
 			return err
@@ -68,7 +69,7 @@ func (x *leaders) open(r *rest.Config, wall func() time.Time) (err error) {
 		n.idle = sync.NewCond(&n.mu)
 		x.groups = append(x.groups, n)
 	}
-	return nil
+	return w.Leave(x.testament())
 }
 
 // compare says that another election than that of the start takes another start.
@@ -143,4 +144,5 @@ func (m *manager) contend(ctx context.Context) {
 		all.Go(func() { g.lease.Run(ctx, func(ctx context.Context) { m.lead(ctx, g) }) })
 	}
 	all.Wait()
+	m.options.Will.Settled()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/discovery"
+	"github.com/windlass-dev/windlass/host/guardian/will"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/plugins/oci"
 	"github.com/windlass-dev/windlass/host/sandbox"
@@ -34,6 +35,9 @@ type Options struct {
 	Wrap func(*rest.Config)
 	// Wall is the wall clock by which it is judged whether a Lease is still held, by default the system's: for tests whose clock jumps.
 	Wall func() time.Time
+	// Guardian is the process that stands behind this one, and Will what it is left; 0 and nil: there is none.
+	Guardian int
+	Will     *will.Will
 	// Serving is called with the server of health, metrics and state, once it has its address; with nil if there is none.
 	Serving func(*server.Server)
 	// Flags are those that the process was started with, for people.
@@ -82,6 +86,7 @@ type manager struct {
 	config  *config.Configuration // as it was applied last
 	list    []string              // its controllers, with canonical names
 	refused error                 // why a later one wasn't
+	leftOut []string              // why plugins that were found last don't run
 	routers map[abi.Resource]*router
 	hosted  map[string]*hosted // by plugin
 	closed  bool
@@ -131,7 +136,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	if m.discovery, err = discovery.New(m.rest); err != nil {
 		return err
 	}
-	if err := m.leaders.open(m.rest, o.Wall); err != nil {
+	if err := m.leaders.open(m.rest, o.Wall, o.Will); err != nil {
 		return err
 	}
 	m.monitors = newMonitors(m)

@@ -59,10 +59,12 @@ type PluginStatus struct {
 
 // ProcessStatus is what is known of the process.
 type ProcessStatus struct {
-	Host    string    `json:"host"`
-	PID     int       `json:"pid"`
-	Go      string    `json:"go"`
-	Started time.Time `json:"started"`
+	Host string `json:"host"`
+	PID  int    `json:"pid"`
+	// Guardian is the process that gives the Leases up when this one is killed; 0: there is none.
+	Guardian int       `json:"guardian,omitempty"`
+	Go       string    `json:"go"`
+	Started  time.Time `json:"started"`
 	// Now is its clock, for ages.
 	Now time.Time `json:"now"`
 	// Server is the API server that it works for.
@@ -80,6 +82,8 @@ type Status struct {
 	Leaders []LeaderStatus `json:"leaders,omitempty"`
 	// Missing tells why images that plugins are configured with aren't there, by plugin.
 	Missing map[string]string `json:"missing,omitempty"`
+	// LeftOut tells why plugins that were found can't be run.
+	LeftOut []string `json:"leftOut,omitempty"`
 	// Refused is why the configuration as it is now isn't applied.
 	Refused string `json:"refused,omitempty"`
 	// Swaps are the last replacements of plugins' versions, the newest first.
@@ -97,6 +101,7 @@ func (m *manager) status() Status {
 	}
 	m.mu.Lock()
 	refused := m.refused
+	s.LeftOut = m.leftOut
 	m.mu.Unlock()
 	if m.server != nil {
 		refused = errors.Join(refused, m.server.Problems())
@@ -138,7 +143,7 @@ func (m *manager) status() Status {
 }
 
 func (m *manager) process() ProcessStatus {
-	p := ProcessStatus{PID: os.Getpid(), Go: runtime.Version(), Started: m.began, Now: time.Now(), Server: m.rest.Host}
+	p := ProcessStatus{PID: os.Getpid(), Guardian: m.options.Guardian, Go: runtime.Version(), Started: m.began, Now: time.Now(), Server: m.rest.Host}
 	p.Host, _ = os.Hostname()
 	return p
 }

@@ -21,7 +21,7 @@ const (
 type Trouble struct {
 	// Level is one of the constants above.
 	Level string `json:"level"`
-	// About is a controller, a plugin, or "configuration".
+	// About is a controller, a plugin, "plugins" or "configuration".
 	About string `json:"about"`
 	What  string `json:"what"`
 	// Do says what to do next.
@@ -46,6 +46,9 @@ func (s *Status) troubles() []Trouble {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
 		add(Bad, name, "its image isn't there: "+s.Missing[name], "Look at plugins["+name+"].image and at registries; the host goes on asking.")
+	}
+	for _, why := range s.LeftOut {
+		add(Bad, "plugins", "one was left out: "+why, "Correct or remove it: it is looked at again when it changes.")
 	}
 	for i := range s.Controllers {
 		c := &s.Controllers[i]

@@ -16,6 +16,7 @@ func TestTroubles(t *testing.T) {
 		Process: ProcessStatus{Started: now.Add(-time.Hour), Now: now},
 		Refused: "controllers[0]: nobody",
 		Missing: map[string]string{"mine": "no such image"},
+		LeftOut: []string{"x.wasm: not a WebAssembly module"},
 		Controllers: []ControllerStatus{
 			{Name: "shadowed", State: "Running", Differences: 1},
 			{Name: "conflicts", State: "Running", Failing: 1, Oldest: &controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 1, Error: "conflict"}},
@@ -33,7 +34,7 @@ func TestTroubles(t *testing.T) {
 			t.Errorf("says too little: %+v", x)
 		}
 	}
-	if g, want := strings.Join(got, ", "), "bad configuration, bad mine, bad bad, bad idle, bad starts, warning fails, warning old, note shadowed"; g != want {
+	if g, want := strings.Join(got, ", "), "bad configuration, bad mine, bad plugins, bad bad, bad idle, bad starts, warning fails, warning old, note shadowed"; g != want {
 		t.Errorf("got %s, want %s", g, want)
 	}
 	s.Process.Started = now.Add(-time.Second)

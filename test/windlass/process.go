@@ -16,7 +16,7 @@ import (
 
 // Process is the windlass program in a process of its own, which can be killed.
 type Process struct {
-	PID int
+	PID int // of what was started: with leader election a guardian, whose child is the manager
 	Served
 
 	log   string
@@ -117,10 +117,48 @@ func free(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// Kill ends the process with SIGKILL, at once and without a word.
+// Kill ends the process with SIGKILL, at once and without a word, and the manager with it where it is a guardian: as a container is ended.
 func (p *Process) Kill(t testing.TB) {
 	t.Helper()
 	p.end(t, syscall.SIGKILL)
+}
+
+// KillManager sends the process that runs the controllers a signal that ends it, and waits until its guardian has ended, too.
+func (p *Process) KillManager(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	p.once.Do(func() {
+		p.Signal(t, s)
+		p.await(t, s)
+	})
+}
+
+// KillGuardian ends the guardian alone with SIGKILL.
+func (p *Process) KillGuardian(t testing.TB) {
+	t.Helper()
+	p.once.Do(func() {
+		_ = p.cmd.Process.Kill()
+		p.await(t, syscall.SIGKILL)
+	})
+}
+
+// Log is what it has logged so far.
+func (p *Process) Log(t testing.TB) string {
+	t.Helper()
+	b, err := os.ReadFile(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Manager is the process that runs the controllers.
+func (p *Process) Manager(t testing.TB) int {
+	t.Helper()
+	pid, err := cluster.Ward(p.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
 }
 
 // Stop asks the process to end, and fails the test if it doesn't do so in peace. It does nothing to one that has been killed.
@@ -138,24 +176,33 @@ func (p *Process) end(t testing.TB, s syscall.Signal) {
 			return
 		default:
 		}
+		ward, err := cluster.Ward(p.PID)
 		_ = p.cmd.Process.Signal(s) // this one process, which we have started and not yet waited for
-		select {
-		case <-p.ended:
-		case <-time.After(30 * time.Second):
-			_ = p.cmd.Process.Kill()
-			<-p.ended
-			t.Errorf("windlass (process %d) did not end within 30 s of %v", p.PID, s)
+		if s == syscall.SIGKILL && err == nil && ward != p.PID {
+			_ = syscall.Kill(ward, s) // its child, which has just been told to end
 		}
+		p.await(t, s)
 		if s == syscall.SIGTERM && p.err != nil {
 			t.Errorf("windlass (process %d) ended with %v\n%s", p.PID, p.err, cluster.Tail(p.log))
 		}
 	})
 }
 
-// Signal sends a signal to the process, such as SIGSTOP; whoever stops it sees to it that it goes on.
+func (p *Process) await(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(30 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		t.Errorf("windlass (process %d) did not end within 30 s of %v", p.PID, s)
+	}
+}
+
+// Signal sends a signal to the process that runs the controllers, such as SIGSTOP; whoever stops it sees to it that it goes on.
 func (p *Process) Signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
+	if err := syscall.Kill(p.Manager(t), s); err != nil { // ours, or the child of one that is ours and lives
 		t.Fatal(err)
 	}
 }

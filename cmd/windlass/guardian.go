@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/guardian"
+	"github.com/windlass-dev/windlass/host/guardian/will"
+	"github.com/windlass-dev/windlass/host/logging"
+	"github.com/windlass-dev/windlass/host/manager"
+)
+
+// guarded gives the guardian that stands behind this process, and what it is left. Where there should be one and isn't, the process becomes that, and the manager is another one; the error is why
+// it couldn't.
+func guarded(c *config.LeaderElection) (process int, w *will.Will, err error) {
+	process, files, ok := guardian.Ward()
+	if ok {
+		w, err = will.Open(files)
+		return process, w, err
+	}
+	if !c.LeaderElect || !c.Guardian {
+		return 0, nil, nil
+	}
+	if files, err = will.New(); err == nil {
+		err = guardian.Enter(files)
+		will.Close(files)
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return 0, nil, err
+}
+
+// settle does what the manager has left whose guardian this process was, and ends with its exit code. invalid is what is wrong with the configuration by now.
+func settle(c *config.Configuration, invalid error, ended syscall.WaitStatus, files guardian.Files) error {
+	how := fmt.Sprint("exit code ", guardian.Code(ended))
+	if ended.Signaled() {
+		how = "signal: " + ended.Signal().String()
+	}
+	err := invalid
+	if err == nil {
+		err = logging.Start(&c.Logging)
+	}
+	var e *will.Estate
+	if err == nil {
+		e, err = will.Read(files)
+	}
+	if err == nil {
+		err = manager.Settle(c, e, how)
+	}
+	if err != nil {
+		klog.ErrorS(err, "The manager has ended without giving its leases up, and neither can its guardian", "how", how)
+	}
+	return &codeError{guardian.Code(ended), nil}
+}
