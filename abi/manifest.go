@@ -4,35 +4,50 @@ import "strings"
 
 // Manifest says what a plugin is and all that it reads and writes. The host grants nothing that is not in it.
 type Manifest struct {
-	Name        string `json:"name"`
-	Version     string `json:"version"`
+	// Name is the plugin's name, by which the configuration speaks of it. A plugin of the same name as a built-in one takes its place. Required.
+	Name string `json:"name"`
+	// Version is the plugin's own version, for people: what runs is told by the module's digest.
+	Version string `json:"version"`
+	// Description says in a sentence what the plugin does.
 	Description string `json:"description,omitempty"`
 	// StateVersion tells whether this version understands the state that another one kept.
 	StateVersion int32 `json:"stateVersion,omitempty"`
 	// Memory is the linear memory that the plugin wants, in bytes; 0 means the host's default.
-	Memory      int64        `json:"memory,omitempty"`
-	Settings    []Setting    `json:"settings,omitempty"`
-	Metrics     []Metric     `json:"metrics,omitempty"`
+	Memory int64 `json:"memory,omitempty"`
+	// Settings are the values that an operator may set.
+	Settings []Setting `json:"settings,omitempty"`
+	// Metrics are those that the plugin's answers add to, at most 200.
+	Metrics []Metric `json:"metrics,omitempty"`
+	// Controllers are the plugin's controllers. Required.
 	Controllers []Controller `json:"controllers"`
 }
 
 // Setting is one value that an operator may set. Values travel as strings; a file setting's value is the file's content.
 type Setting struct {
-	Name        string `json:"name"`
-	Default     string `json:"default,omitempty"`
+	// Name is the setting's name in plugins[].settings. Required.
+	Name string `json:"name"`
+	// Default is the value where the operator sets none.
+	Default string `json:"default,omitempty"`
+	// Description says what the setting does and what values it may have.
 	Description string `json:"description,omitempty"`
-	File        bool   `json:"file,omitempty"`
+	// File makes the operator's value a file's path, and the plugin's the file's content; when that changes the plugin is configured anew.
+	File bool `json:"file,omitempty"`
 	// Required makes the controller idle, saying so, while the setting is empty.
 	Required bool `json:"required,omitempty"`
 }
 
 // Metric is one metric that a plugin's answers add to by index. Its label values are all declared here, so that a guest can't make series.
 type Metric struct {
-	Name    string    `json:"name"`
-	Help    string    `json:"help,omitempty"`
-	Type    string    `json:"type"` // one of those below
+	// Name is the metric's name in /metrics. Required.
+	Name string `json:"name"`
+	// Help is the metric's text there.
+	Help string `json:"help,omitempty"`
+	// Type is counter, gauge, histogram, or sum (a gauge of the sum, over all keys, of what each key has said last); the host keeps stale, codes and codeSeconds by itself. Required.
+	Type string `json:"type"`
+	// Buckets are the upper bounds of a histogram's buckets, each more than the one before, at most 100.
 	Buckets []float64 `json:"buckets,omitempty"`
-	Labels  []Label   `json:"labels,omitempty"`
+	// Labels are the metric's labels. There are at most 10,000 series, those by the key or a namespace counted once.
+	Labels []Label `json:"labels,omitempty"`
 }
 
 // The types of a Metric.
@@ -51,9 +66,11 @@ const (
 
 // Label is one label of a Metric: with all values it can take, or with where the host takes the value from.
 type Label struct {
-	Name   string   `json:"name"`
+	// Name is the label's name. Required.
+	Name string `json:"name"`
+	// Values are all values that the label can take. Either these or from.
 	Values []string `json:"values,omitempty"`
-	// From is LabelKeyNamespace, LabelKeyName or LabelNamespace. Series by the key end with its object.
+	// From has the host take the value from the key ("key.namespace", "key.name"), or from the update ("namespace"). Series by the key end with its object.
 	From string `json:"from,omitempty"`
 }
 
@@ -66,7 +83,9 @@ const (
 
 // Controller is one controller of a plugin, with views, a queue and a sync of its own.
 type Controller struct {
-	Name  string `json:"name"`
+	// Name is the controller's name, in the configuration's list of controllers and wherever the host speaks of it. Required, and in no other plugin.
+	Name string `json:"name"`
+	// Alias is a shorter name for it.
 	Alias string `json:"alias,omitempty"`
 	// Queue names the work queue in metrics; by default the controller's name.
 	Queue string `json:"queue,omitempty"`
@@ -77,16 +96,21 @@ type Controller struct {
 	// Key says what a key is.
 	Key Key `json:"key"`
 	// Views are what the controller reads, in an order in which each names only earlier ones.
-	Views  []View  `json:"views"`
+	// There is at least one. Required.
+	Views []View `json:"views"`
+	// Writes are the controller's rights: an effect that isn't covered by one of them is refused.
 	Writes []Write `json:"writes,omitempty"`
-	// Workers is how many keys may be synced at once; 0 means 1.
-	Workers int32   `json:"workers,omitempty"`
+	// Workers is how many keys may be synced at once, at most 1000; 0 means 1.
+	Workers int32 `json:"workers,omitempty"`
+	// Backoff is how failed keys are held back.
 	Backoff Backoff `json:"backoff,omitzero"`
-	Rate    Rate    `json:"rate,omitzero"`
+	// Rate multiplies the request rate that the operator has configured, of built-in plugins alone.
+	Rate Rate `json:"rate,omitzero"`
 	// Pace is how long a key rests after a sync of it that wrote, in nanoseconds, so that changes which follow each other closely are written together; at most a minute. A key whose syncs take long rests longer, up to five times.
 	Pace int64 `json:"pace,omitempty"`
 	// State asks for a blob per key, at most StateMax bytes.
-	State             bool `json:"state,omitempty"`
+	State bool `json:"state,omitempty"`
+	// DisabledByDefault leaves the controller out of "*" in the configuration's list.
 	DisabledByDefault bool `json:"disabledByDefault,omitempty"`
 	// PartOf names the controller of this module whose second queue this one is: it runs where that one does, and operators don't know its name.
 	PartOf string `json:"partOf,omitempty"`
@@ -98,16 +122,20 @@ type Key struct {
 	View int32 `json:"view"`
 	// Path makes the keys the values at this path (metadata.namespace, spec.nodeName, …), not the objects.
 	Path string `json:"path,omitempty"`
-	// Single makes one key of the controller, synced every Period (nanoseconds) and when a loud view changes.
-	Single bool  `json:"single,omitempty"`
+	// Single makes one key of the controller, synced every Period and when a loud view changes.
+	Single bool `json:"single,omitempty"`
+	// Period is how often the single key is synced, in nanoseconds; 0: only when a view changes.
 	Period int64 `json:"period,omitempty"`
 }
 
 // Resource names an API resource: group, version, plural.
 type Resource struct {
-	Group   string `json:"group,omitempty"`
+	// Group is the API group; empty: the core group.
+	Group string `json:"group,omitempty"`
+	// Version is the version. Required.
 	Version string `json:"version"`
-	Name    string `json:"name"`
+	// Name is the plural, such as "pods"; "*" stands for all resources, of which there is metadata alone. Required.
+	Name string `json:"name"`
 }
 
 // String gives "apps/v1/replicasets", and "v1/pods" for the core group.
@@ -135,7 +163,9 @@ func ParseResource(s string) (Resource, bool) {
 //
 // All views of one controller on one resource share one projection: the union of their fields.
 type View struct {
-	Name     string   `json:"name"`
+	// Name is for errors, logs and recordings; by habit the resource's.
+	Name string `json:"name"`
+	// Resource is what the objects are of. Required.
 	Resource Resource `json:"resource"`
 	// Fields are the paths kept of each object, such as "metadata.labels" or "status.conditions.type"; a path keeps all below it. Paths run through lists.
 	Fields []string `json:"fields"`
@@ -151,7 +181,7 @@ type View struct {
 	Count int32 `json:"count,omitempty"`
 	// Quiet names paths whose changes wake nobody; "*" is the whole view.
 	Quiet []string `json:"quiet,omitempty"`
-	// QuietOn names kinds of events that wake nobody: QuietAdd, QuietUpdate, QuietDelete, QuietStart, QuietOwn.
+	// QuietOn names kinds of events that wake nobody: "add", "update", "delete", "start" (the objects found when the cache is filled), "own" (the echo of the controller's own writes).
 	QuietOn []string `json:"quietOn,omitempty"`
 	// Batch delays the wake-ups of this view, in nanoseconds, so that many become one.
 	Batch int64 `json:"batch,omitempty"`
@@ -168,18 +198,24 @@ const (
 
 // Condition is a tree of tests on an object of a view. Exactly one of All, Any, Each and Op is set.
 type Condition struct {
+	// All holds where all of these do.
 	All []Condition `json:"all,omitempty"`
+	// Any holds where one of these does.
 	Any []Condition `json:"any,omitempty"`
 	// Each holds where one element of the list at Path satisfies Where; the paths in Where start at the element.
-	Each  bool       `json:"each,omitempty"`
+	Each bool `json:"each,omitempty"`
+	// Where is Each's condition.
 	Where *Condition `json:"where,omitempty"`
 
 	// Path leads to values in the object: a dotted JSON path that runs through lists (any element), with map keys in brackets
 	// (metadata.labels[a.b/c]). Derived: controller.uid (the controlling owner's UID), owners.uid.
 	// In a guard, View and Path name an earlier view and a path in it; OpExists with an empty path asks whether the view holds any object.
 	Path string `json:"path,omitempty"`
-	Op   string `json:"op,omitempty"`
-	Not  bool   `json:"not,omitempty"`
+	// Op is the test: "in" (a value at the path is one of the values), "exists" (there is one), "join" (one equals a value at viewPath in an object of the view), "selected"
+	// (the labels at the path, metadata.labels when it is empty, match the selector at viewPath in an object of the view).
+	Op string `json:"op,omitempty"`
+	// Not negates "in" and "exists" against constants.
+	Not bool `json:"not,omitempty"`
 	// Values are the constants of OpIn: strings as they are, numbers in decimal, "true", "false".
 	Values []string `json:"values,omitempty"`
 	// View is the earlier view that OpJoin and OpSelected compare with, FromKey for the key itself.
@@ -202,20 +238,28 @@ const (
 
 // Write is one right: these verbs on a resource or one of its subresources.
 type Write struct {
-	Resource    Resource `json:"resource"`
-	Subresource string   `json:"subresource,omitempty"`
-	Verbs       []string `json:"verbs"`
+	// Resource is what may be written; a name of "*" is every resource. Required.
+	Resource Resource `json:"resource"`
+	// Subresource is the one that may be written, such as "status"; empty: the objects themselves.
+	Subresource string `json:"subresource,omitempty"`
+	// Verbs are as in RBAC: get, list, create, update, patch, delete, deletecollection. An update travels as update if that is among them, else as patch. Required.
+	Verbs []string `json:"verbs"`
 }
 
 // Rate multiplies the request rate and burst that the operator has configured; 0 means 1.
 type Rate struct {
-	QPS   int32 `json:"qps,omitempty"`
+	// QPS multiplies the rate.
+	QPS int32 `json:"qps,omitempty"`
+	// Burst multiplies the burst.
 	Burst int32 `json:"burst,omitempty"`
 }
 
 // Backoff is how failed keys are held back. Zero values mean upstream's defaults: 5 ms doubling to 1000 s, for ever.
 type Backoff struct {
-	Base    int64 `json:"base,omitempty"` // nanoseconds
-	Max     int64 `json:"max,omitempty"`  // nanoseconds
+	// Base is the first pause, in nanoseconds; each further one is twice as long.
+	Base int64 `json:"base,omitempty"`
+	// Max is the longest pause, in nanoseconds.
+	Max int64 `json:"max,omitempty"`
+	// Retries is after how many failures in a row the key is left alone until one of its objects changes; 0: never.
 	Retries int32 `json:"retries,omitempty"`
 }

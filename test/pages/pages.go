@@ -1,0 +1,195 @@
+// Package pages runs the commands that stand in a page of the documentation and compares what they print.
+//
+// A command is an indented line that begins with "$ "; what it prints are the indented lines below it. There, "..." stands for anything, by itself for any number of lines. A command
+// that goes on in the next line ends with a backslash. A fenced block below the comment <!-- file NAME --> is a file that the reader writes at that place.
+package pages
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/test/windlass"
+)
+
+// Reader does what a page tells its readers to do.
+type Reader struct {
+	// Run runs a command and gives what it prints.
+	Run func(command string) string
+	// Looks tells whether a command changes nothing, so that it may be run again until it prints what it should.
+	Looks func(command string) bool
+	// Write writes a file; nil where a page has none.
+	Write func(name, text string)
+	// Update writes the outputs in the page anew.
+	Update bool
+}
+
+// Follow has the reader do all that the page says, in its order, and gives how many commands that were.
+func Follow(t *testing.T, path string, r Reader) int {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	run := 0
+	for _, s := range steps(string(b)) {
+		out.WriteString(s.text)
+		at := fmt.Sprintf("%s:%d", path, s.line)
+		switch {
+		case s.file != "":
+			if r.Write == nil {
+				t.Fatalf("%s: the page writes a file, %s, which its test isn't made for", at, s.file)
+			}
+			r.Write(s.file, s.content)
+		case s.command != "":
+			run++
+			got, within := "", 10*time.Second
+			if !r.Looks(s.command) {
+				within = 0
+			}
+			check := func() (bool, string) {
+				got = r.Run(s.command)
+				return r.Update || Same(s.output, got), got
+			}
+			what := fmt.Sprintf("%s: $ %s prints what it says there (-update writes it anew)", at, s.command)
+			if within == 0 {
+				if ok, _ := check(); !ok {
+					t.Fatalf("%s; it printed\n%s\nwant\n%s", what, got, s.output)
+				}
+			} else {
+				windlass.EventuallyEvery(t, 200*time.Millisecond, within, what, check)
+			}
+			if Same(s.output, got) {
+				out.WriteString(s.printed)
+				continue
+			}
+			for l := range strings.Lines(got) {
+				out.WriteString(strings.TrimRight("    "+l, " \n") + "\n")
+			}
+		}
+	}
+	if r.Update {
+		if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return run
+}
+
+// step is a piece of a page: text, and what the reader does behind it.
+type step struct {
+	line    int
+	text    string // as it stands in the page
+	command string
+	output  string // what the command prints
+	printed string // the same as it stands in the page
+	file    string
+	content string
+}
+
+var fileMark = regexp.MustCompile(`^<!-- file (\S+) -->$`)
+
+func steps(page string) (all []step) {
+	lines := strings.SplitAfter(page, "\n")
+	name := "" // of the file that the next fenced block is
+	for i := 0; i < len(lines); {
+		s := step{line: i + 1, text: lines[i]}
+		line := strings.TrimRight(lines[i], "\n")
+		i++
+		switch command, is := strings.CutPrefix(line, "    $ "); {
+		case is:
+			for strings.HasSuffix(command, "\\") && i < len(lines) {
+				s.text += lines[i]
+				command = strings.TrimSuffix(command, "\\") + " " + strings.TrimLeft(strings.TrimSpace(lines[i]), "> ")
+				i++
+			}
+			s.command = command
+			for ; i < len(lines) && printed(lines[i:]); i++ {
+				s.printed += lines[i]
+				s.output += strings.TrimPrefix(lines[i], "    ")
+			}
+		case strings.HasPrefix(line, "```"):
+			for i < len(lines) {
+				l := lines[i]
+				s.text += l
+				i++
+				if strings.HasPrefix(l, "```") {
+					break
+				}
+				s.content += l
+			}
+			s.file, name = name, ""
+		default:
+			if m := fileMark.FindStringSubmatch(line); m != nil {
+				name = m[1]
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// printed tells whether the first line is one that a command prints: indented, or empty before such a line.
+func printed(lines []string) bool {
+	for _, l := range lines {
+		if strings.TrimSpace(l) != "" {
+			return strings.HasPrefix(l, "    ") && !strings.HasPrefix(l, "    $ ")
+		}
+	}
+	return false
+}
+
+// What is another time, number or digest in each run.
+var varies = regexp.MustCompile(`-[0-9a-z]{8,10}-[0-9a-z]{5}\b|-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b|sha256:[0-9a-f]{8,}|_[0-9a-f-]{36}|\b[0-9a-f]{12}\b|\d{4}-\d\d-\d\dT[0-9:.]+Z|\b\d+(\.\d+)?(ms|µs|s|m\d*s?|h)?\b|on [^ ,]+, process`)
+
+// normal makes outputs of different runs the same: numbers, times and digests become #, columns are one blank apart, empty lines aren't there.
+func normal(text string) (all []string) {
+	for l := range strings.Lines(text) {
+		if l = strings.Join(strings.Fields(varies.ReplaceAllString(l, "#")), " "); l != "" {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// Same tells whether a command has printed what a page says, but for what is another in each run.
+func Same(page, printed string) bool { return match(normal(page), normal(printed)) }
+
+// match compares line by line.
+func match(want, got []string) bool {
+	for i, w := range want {
+		if w == "..." {
+			for j := i; j <= len(got); j++ {
+				if match(want[i+1:], got[j:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if i >= len(got) || !glob(w, got[i]) {
+			return false
+		}
+	}
+	return len(want) == len(got)
+}
+
+// glob compares two lines, of which the first may have "..." for anything.
+func glob(want, got string) bool {
+	parts := strings.Split(want, "...")
+	rest, ok := strings.CutPrefix(got, parts[0])
+	if !ok || len(parts) == 1 {
+		return ok && rest == ""
+	}
+	for _, p := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(rest, p)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}
