@@ -20,7 +20,7 @@ finisher := $(out)/module
 finisher_sources := go.mod $(shell find abi host/sandbox host/helpers hack/module -name '*.go' ! -name '*_test.go')
 
 # Go modules with packages in them: the root and the nested ones.
-go_modules := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod))
+go_modules := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod examples/*/*/go.mod))
 go_modules := $(patsubst go.mod,.,$(go_modules))
 all_modules := $(go_modules) hack/tinygo
 # These need the SDK and nothing else: go mod tidy would add what the SDK's own tests need.
@@ -79,6 +79,9 @@ toolchain: ## TinyGo: found on the PATH, or built into _output/toolchain
 chromium: ## The browser for the console's test: found on the PATH, or Debian's
 	hack/chromium.sh
 
+site: ## The documentation as HTML: _output/site/index.html
+	go run ./hack/site -out $(out)/site
+
 generate: ## Write the generated files anew
 	go generate ./...
 
@@ -123,4 +126,4 @@ $(finisher): $(finisher_sources)
 
 .SECONDARY: $(modules:plugins/modules/%=$(out)/plugins/%)
 
-.PHONY: chaos soak chromium help demo takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean test fuzz verify
+.PHONY: chaos soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean test fuzz verify

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+//go:generate go run ../hack/generate-reference
+
 // What a configuration file says of itself.
 const (
 	APIVersion = "config.windlass.dev/v1alpha1"

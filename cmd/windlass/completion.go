@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/docs"
 	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
@@ -38,6 +39,7 @@ var outputs = map[string][]string{
 // complete tells a shell of all commands what may be typed: their arguments and their flags' values.
 func complete(root *cobra.Command) {
 	arguments := map[string]words{
+		"docs":           first(some(docs.Names()...)),
 		"record":         first(controllers),
 		"release":        first(controllers),
 		"rbac":           all(builtinPlugins),

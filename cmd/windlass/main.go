@@ -98,7 +98,7 @@ a plugin is called with a key and a snapshot of the cache, in a sandbox, and ans
 		root.PersistentFlags().AddGoFlag(all.Lookup(name))
 	}
 	root.AddCommand(runCommand(), pluginCommand(), recordCommand(), replayCommand(), explainCommand(), getCommand(), releaseCommand(), rbacCommand(), versionCommand())
-	root.AddCommand(statusCommand(), topCommand(), consoleCommand())
+	root.AddCommand(statusCommand(), topCommand(), consoleCommand(), docsCommand())
 	helpful(root)
 	complete(root)
 	return root

@@ -197,15 +197,20 @@ var names = map[string]string{
 	"Duration": "duration", "Quantity": "quantity", "LabelSelector": "label selector",
 }
 
-// sentence is a comment in one line that begins behind the name: "APIVersion is x." becomes "Is x.".
+// sentence is a comment in one line without the name that it begins with: "Image is a reference." becomes "A reference.".
 func sentence(name, doc string) string {
 	text := strings.Join(strings.Fields(doc), " ")
-	for _, verb := range []string{" is ", " are ", " says ", " bounds "} {
-		if rest, ok := strings.CutPrefix(text, name+verb); ok && (verb == " is " || verb == " are ") {
-			text = strings.ToUpper(rest[:1]) + rest[1:]
-		}
+	rest, ok := strings.CutPrefix(text, name+" ")
+	if !ok {
+		return text
 	}
-	return text
+	for _, verb := range []string{"is ", "are "} {
+		rest = strings.TrimPrefix(rest, verb)
+	}
+	if word, _, _ := strings.Cut(rest, " "); strings.ContainsAny(word, "./:") {
+		return rest // it isn't a word
+	}
+	return strings.ToUpper(rest[:1]) + rest[1:]
 }
 
 // wrap breaks a text into lines that fit a terminal.

@@ -7,11 +7,9 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-const name = "default"
-
 var (
 	namespaces = sdk.Key(corev1.Namespaces).Fields("status.phase")
-	accounts   = sdk.Select(corev1.ServiceAccounts, sdk.Join("metadata.namespace", namespaces, "metadata.name"), sdk.In("metadata.name", name)).
+	accounts   = sdk.Select(corev1.ServiceAccounts, sdk.Join("metadata.namespace", namespaces, "metadata.name"), sdk.In("metadata.name", "default")).
 			Fields("metadata.name").QuietOn(abi.QuietAdd, abi.QuietUpdate)
 )
 
@@ -41,7 +39,7 @@ func sync(c *sdk.Call) error {
 		return nil
 	}
 	account := &corev1.ServiceAccount{}
-	account.Namespace, account.Name = ns.Name, name
+	account.Namespace, account.Name = ns.Name, "default"
 	c.Add(sdk.Create(account, sdk.Tolerate(abi.TolerateAlreadyExists|abi.TolerateNamespaceTerminating)))
 	return nil
 }

@@ -69,7 +69,7 @@ func TestFollow(t *testing.T) {
 	if n := Follow(t, path, r); n != 3 {
 		t.Errorf("%d commands", n)
 	}
-	if got, want := strings.Join(did, "|"), "first|second   --flag|a.txt=content\n|third"; got != want {
+	if got, want := strings.Join(did, "|"), "first|second  --flag|a.txt=content\n|third"; got != want {
 		t.Errorf("did %q, want %q", got, want)
 	}
 	r.Update = true
