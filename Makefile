@@ -20,9 +20,9 @@ finisher := $(out)/module
 finisher_sources := go.mod $(shell find abi host/sandbox host/helpers hack/module -name '*.go' ! -name '*_test.go')
 
 # Go modules with packages in them: the root and the nested ones.
-go_modules := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod examples/*/*/go.mod))
+go_modules := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod))
 go_modules := $(patsubst go.mod,.,$(go_modules))
-all_modules := $(go_modules) hack/tinygo
+all_modules := $(go_modules) hack/tinygo examples/migrating/controller-runtime
 # These need the SDK and nothing else: go mod tidy would add what the SDK's own tests need.
 examples := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 

@@ -3,6 +3,7 @@ package docs
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -99,6 +100,15 @@ func TestCode(t *testing.T) {
 	}
 	if checked < 5 {
 		t.Errorf("only %d pieces of code were checked", checked)
+	}
+}
+
+// What docs/migrating-from-controller-runtime.md migrates from compiles. It is a module of its own, for nothing else here wants that library.
+func TestControllerRuntime(t *testing.T) {
+	c := exec.CommandContext(t.Context(), "go", "list", "-export", "-f", "{{.Name}}", ".")
+	c.Dir = filepath.Join(root, "examples/migrating/controller-runtime")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", c.Dir, err, out)
 	}
 }
 

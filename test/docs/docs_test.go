@@ -3,6 +3,9 @@ package docs
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"flag"
 	"fmt"
 	"net"
@@ -10,16 +13,23 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/plugins/oci/registrytest"
+	builtin "github.com/windlass-dev/windlass/plugins"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/pages"
+	"github.com/windlass-dev/windlass/test/windlass"
 )
 
 var update = flag.Bool("update", false, "write the outputs in the pages anew")
 
 // worlds are what is there when a reader begins with a page: a running windlass, some objects. The commands of a page that isn't here are run by the test that is named.
 var worlds = map[string]func(t *testing.T, c *cluster.Cluster) *shell{
-	"abi.md": running("hello-controller"),
+	"abi.md":       running("hello-controller"),
+	"debugging.md": recorded,
+	"security.md":  registry,
 }
 
 var elsewhere = map[string]string{"console.md": "test/console"}
@@ -79,10 +89,68 @@ func running(controllers string) func(t *testing.T, c *cluster.Cluster) *shell {
 		t.Helper()
 		s := empty(t, c)
 		s.must("mkdir plugins")
-		s.must(fmt.Sprintf("windlass run --kubeconfig $KUBECONFIG --leader-elect=false --plugin-folder plugins --controllers '%s' >windlass.log 2>&1 &", controllers))
+		s.write("windlass.yaml", "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\n")
+		s.must(fmt.Sprintf("windlass run --config windlass.yaml --kubeconfig $KUBECONFIG --leader-elect=false --plugin-folder plugins --controllers '%s' >windlass.log 2>&1 &", controllers))
 		s.must("until windlass status >/dev/null 2>&1; do sleep 0.1; done")
 		return s
 	}
+}
+
+const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web:1}]}
+`
+
+// recorded is a shell beside a windlass that has just made a Deployment's pods, with the plugin's next version in a file.
+func recorded(t *testing.T, c *cluster.Cluster) *shell {
+	t.Helper()
+	s := running("deployment,replicaset,serviceaccount")(t, c)
+	windlass.Account(t, c.Client(), "default")
+	s.write("web.yaml", deployment)
+	s.run("kubectl apply -f web.yaml")
+	windlass.Eventually(t, time.Minute, "the deployment is available", func() (bool, string) {
+		out := s.run("kubectl get deployment web")
+		return strings.Contains(out, "3/3"), out
+	})
+	wasm, ok := builtin.Module("deployment")
+	if !ok {
+		t.Fatal("no built-in plugin deployment: run make plugins")
+	}
+	s.write("deployment-next.wasm", strings.ReplaceAll(string(wasm), "ScalingReplicaSet", "ScalingReplicaXXX"))
+	return s
+}
+
+// registry is a shell with a registry, which pages call registry.example, a module and a key.
+func registry(t *testing.T, c *cluster.Cluster) *shell {
+	t.Helper()
+	r := registrytest.Start(t, registrytest.Options{TLS: true})
+	s := newShell(t, c.Kubeconfig, free(t), "registry.example", r.Host)
+	s.must("export SSL_CERT_FILE=" + r.CAFile)
+	wasm, ok := builtin.Module("replicaset")
+	if !ok {
+		t.Fatal("no built-in plugin replicaset: run make plugins")
+	}
+	s.write("replicaset.wasm", string(wasm))
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("plugins.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	if der, err = x509.MarshalPKIXPublicKey(public); err != nil {
+		t.Fatal(err)
+	}
+	s.write("plugins.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})))
+	return s
 }
 
 // must runs a command that has nothing to say.
