@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "write the outputs in the pages anew")
 
 // worlds are what is there when a reader begins with a page: a running windlass, some objects. The commands of a page that isn't here are run by the test that is named.
 var worlds = map[string]func(t *testing.T, c *cluster.Cluster) *shell{
-	"abi.md":       running("hello-controller"),
+	"abi.md":       running("*"),
 	"debugging.md": recorded,
 	"security.md":  registry,
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ exec %[1]q "$@"
 	if s.stdin, err = c.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it has started ends with it
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,9 @@ exec %[1]q "$@"
 		}
 	}()
 	t.Cleanup(func() {
-		fmt.Fprintln(s.stdin, "kill $(jobs -p) 2>/dev/null; wait; exit 0")
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGTERM)
+		late := time.AfterFunc(20*time.Second, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })
+		defer late.Stop()
 		for range s.lines {
 		}
 		_ = c.Wait()
