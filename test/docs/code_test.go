@@ -87,7 +87,7 @@ func TestCode(t *testing.T) {
 					t.Errorf("%s:%d: %v", b.page, b.line, err)
 					continue
 				}
-				for _, part := range strings.Split(strings.TrimSpace(b.text), "\n\n") {
+				for _, part := range strings.Split(strings.Trim(b.text, "\n"), "\n\n") {
 					if !strings.Contains("\n"+string(source), "\n"+strings.Trim(part, "\n")+"\n") {
 						t.Errorf("%s:%d: this isn't in %s:\n%s", b.page, b.line, file, part)
 					}
@@ -116,13 +116,20 @@ var member = regexp.MustCompile(`^(?:#[^\n]*\n)*([a-zA-Z]+):`)
 
 // What pages show of the configuration is accepted: whole files, and pieces that begin with one of its fields.
 func TestConfigurations(t *testing.T) {
+	all := documented(t)
+	for i, page := range all {
+		var err error
+		if all[i], err = filepath.Abs(page); err != nil {
+			t.Fatal(err)
+		}
+	}
 	fields := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Configuration]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields[name] = true
 	}
 	checked := 0
-	for _, page := range documented(t) {
+	for _, page := range all {
 		for _, b := range blocks(t, page) {
 			m := member.FindStringSubmatch(b.text)
 			if m == nil || !fields[m[1]] || b.language != "" && b.language != "yaml" {
@@ -136,7 +143,18 @@ func TestConfigurations(t *testing.T) {
 				continue // another kind's object
 			}
 			checked++
-			file := filepath.Join(t.TempDir(), "windlass.yaml")
+			dir := t.TempDir()
+			t.Chdir(dir)
+			if err := os.Mkdir("plugins", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			text = strings.ReplaceAll(text, "/etc/windlass/", dir+"/")
+			for _, named := range regexp.MustCompile(regexp.QuoteMeta(dir)+`/[a-z.-]+`).FindAllString(text, -1) {
+				if err := os.WriteFile(named, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			file := filepath.Join(dir, "windlass.yaml")
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
