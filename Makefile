@@ -19,6 +19,9 @@ guest_sources := Makefile go.mod $(shell find abi sdk -name '*.go' ! -name '*_te
 finisher := $(out)/module
 finisher_sources := go.mod $(shell find abi host/sandbox host/helpers hack/module -name '*.go' ! -name '*_test.go')
 
+# What windlass plugin generate knows of Kubernetes' own types.
+schemas := cmd/windlass/author/generate/schemas/kubernetes.json.gz
+
 # Go modules with packages in them: the root and the nested ones.
 go_modules := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod))
 go_modules := $(patsubst go.mod,.,$(go_modules))
@@ -63,11 +66,13 @@ chaos: build devcluster ## Windlass killed at each write of small roll-outs, and
 ##@ Building
 
 # Without cgo the binary is static: it runs in an image that has nothing else.
-build: plugins ## The windlass binary with the built-in plugins: _output/windlass
+build: plugins schemas ## The windlass binary with the built-in plugins: _output/windlass
 	CGO_ENABLED=0 go build -o $(out)/windlass ./cmd/windlass
 
 plugins: $(modules) ## The plugins' WebAssembly modules: plugins/modules/*.wasm
 	$(if $(strays),rm -rf $(strays) $(strays:plugins/modules/%.wasm=plugins/code/%))
+
+schemas: $(schemas) ## The schemas of Kubernetes' types, for the definitions of custom resources
 
 devcluster: ## The control plane for tests: _output/devcluster (minutes the first time)
 	@echo "devcluster: go build" >&2
@@ -86,7 +91,7 @@ generate: ## Write the generated files anew
 	go generate ./...
 
 clean: ## Remove what was built
-	rm -rf $(out) plugins/modules/*.wasm plugins/code/*/
+	rm -rf $(out) plugins/modules/*.wasm plugins/code/*/ $(schemas)
 
 ##@ Checking
 
@@ -120,6 +125,9 @@ $(out)/plugins/%.wasm: $(guest_sources) $$(shell find plugins/$$* -name '*.go' !
 
 plugins/modules/%.wasm: $(out)/plugins/%.wasm $(finisher)
 	@$(finisher) $< $@ plugins/code/$*
+
+$(schemas): go.mod $(shell find hack/generate-api cmd/windlass/author/generate/table -name '*.go')
+	go run ./hack/generate-api -schemas $@
 
 $(finisher): $(finisher_sources)
 	go build -o $@ ./hack/module

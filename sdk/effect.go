@@ -67,6 +67,19 @@ func UpdateSub(subresource string, o Object, options ...Option) Effect {
 	return e
 }
 
+// Apply applies the object's fields as server-side apply does: those that o sets become so and the controller's, even where they were another manager's; those that the controller
+// applied before and o doesn't set are removed; all others stay. The object is made where there is none. The field manager is the host's, one for each controller.
+//
+// What o holds is what the controller wants to own: make a new object for it, don't clone one of a view.
+func Apply(o Object, options ...Option) Effect { return effect(abi.EffectApply, o, o, options) }
+
+// ApplyStatus is Apply of the status subresource.
+func ApplyStatus(o Object, options ...Option) Effect {
+	e := Apply(o, options...)
+	e.Subresource = "status"
+	return e
+}
+
 // Delete deletes the object with this UID.
 func Delete(o Object, options ...Option) Effect { return effect(abi.EffectDelete, o, nil, options) }
 

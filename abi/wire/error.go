@@ -14,6 +14,7 @@ const (
 	ErrJSON
 	ErrNumber
 	ErrTime
+	ErrType
 )
 
 // Error names what is wrong with the bytes.
@@ -37,6 +38,8 @@ func (e Error) Error() string {
 		return "wire: a JSON number is no integer of the field's size"
 	case ErrTime:
 		return "wire: a time is not in RFC 3339"
+	case ErrType:
+		return "wire: a JSON value is of another type than its field"
 	}
 	return "wire: malformed"
 }

@@ -5,15 +5,20 @@ import "unsafe"
 // UnmarshalJSON decodes the JSON object b into the zero value of t's struct at p. Strings alias b where nothing in them is escaped. Names count
 // by case; members without a field are kept in the struct's Unknown.
 func UnmarshalJSON(b []byte, p unsafe.Pointer, t *Type) error {
+	if _, e := unmarshalJSON(b, p, t); e != 0 {
+		return e
+	}
+	return nil
+}
+
+// unmarshalJSON also tells how far it came.
+func unmarshalJSON(b []byte, p unsafe.Pointer, t *Type) (int, Error) {
 	r := reader{b: b, decoder: decoder{budget: len(b)*Expansion + ExpansionBase}}
 	e := r.value(p, t, MaxDepth)
 	if r.space(); e == 0 && r.i < len(b) {
 		e = ErrJSON
 	}
-	if e != 0 {
-		return e
-	}
-	return nil
+	return r.i, e
 }
 
 // value reads what a type's form asks for; null leaves it as it is.

@@ -90,6 +90,8 @@ func absent(q unsafe.Pointer, f *Field, t *Type) bool {
 			return *(*string)(q) == ""
 		case raw:
 			return len(*(*[]byte)(q)) == 0
+		case Bare:
+			return absent(q, &f.elem(t).Fields[0], f.elem(t))
 		}
 		return false
 	}

@@ -18,7 +18,7 @@ func pluginCommand() *cobra.Command {
 		Example: `  windlass plugin inspect builtin:replicaset
   windlass plugin push ./mine.wasm registry.example/plugins/mine:v1`,
 	}
-	c.AddCommand(inspectCommand(), pushCommand(), pullCommand(), signCommand(), verifyCommand(), simulateCommand())
+	c.AddCommand(generateCommand(), inspectCommand(), pushCommand(), pullCommand(), signCommand(), verifyCommand(), simulateCommand())
 	return c
 }
 

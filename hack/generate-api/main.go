@@ -2,6 +2,7 @@
 //
 //	go run ./hack/generate-api           write
 //	go run ./hack/generate-api -verify   fail where what is there differs from what would be written
+//	go run ./hack/generate-api -schemas FILE   write the types' schemas in place of sdk/api
 package main
 
 import (
@@ -44,7 +45,14 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("generate-api: ")
 	verify := flag.Bool("verify", false, "fail where sdk/api is stale, and write nothing")
+	schemas := flag.String("schemas", "", "write the schemas of the types, as controller-gen makes them, to this file, and nothing else")
 	flag.Parse()
+	if *schemas != "" {
+		if err := writeSchemas(*schemas); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	root, err := moduleRoot()
 	if err != nil {
 		log.Fatal(err)

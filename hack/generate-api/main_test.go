@@ -19,11 +19,3 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 		t.Errorf("an empty folder: %d of %d files are stale, %v", len(stale), len(files), err)
 	}
 }
-
-func TestGoPlural(t *testing.T) {
-	for _, c := range [][3]string{{"Pod", "pods", "Pods"}, {"NetworkPolicy", "networkpolicies", "NetworkPolicies"}, {"Ingress", "ingresses", "Ingresses"}, {"Endpoints", "endpoints", "Endpoints"}} {
-		if got := goPlural(c[0], c[1]); got != c[2] {
-			t.Errorf("goPlural(%s, %s) = %s, want %s", c[0], c[1], got, c[2])
-		}
-	}
-}

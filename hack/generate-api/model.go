@@ -16,13 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/windlass-dev/windlass/cmd/windlass/author/generate/table"
 )
 
 const (
 	apiPath  = "k8s.io/api/"
 	metaPath = "k8s.io/apimachinery/pkg/apis/meta/v1"
-	sdkPath  = "github.com/windlass-dev/windlass/sdk/"
-	wirePath = "github.com/windlass-dev/windlass/abi/wire"
+	module   = "github.com/windlass-dev/windlass/"
+	sdkPath  = module + "sdk/"
+	wirePath = table.WirePath
 )
 
 // metaRoots are the types of meta/v1 that no object refers to, but plugins use.
@@ -80,7 +83,7 @@ func model() (map[string]*pkg, error) {
 		w.walk(t)
 		if f, ok := t.FieldByName("ObjectMeta"); ok && f.Anonymous {
 			plural, _ := meta.UnsafeGuessKindToResource(gvk)
-			p.kinds = append(p.kinds, kind{gvk, goPlural(gvk.Kind, plural.Resource), plural.Resource, t})
+			p.kinds = append(p.kinds, kind{gvk, table.Plural(gvk.Kind, plural.Resource), plural.Resource, t})
 		}
 	}
 	for _, p := range pkgs {
@@ -88,15 +91,6 @@ func model() (map[string]*pkg, error) {
 		sort.Slice(p.kinds, func(i, j int) bool { return p.kinds[i].gvk.Kind < p.kinds[j].gvk.Kind })
 	}
 	return pkgs, w.err
-}
-
-// goPlural gives the plural the kind's capitals: NetworkPolicies.
-func goPlural(kind, plural string) string {
-	n := 0
-	for n < len(kind) && n < len(plural) && strings.ToLower(kind)[n] == plural[n] {
-		n++
-	}
-	return kind[:n] + plural[n:]
 }
 
 type walker struct {

@@ -6,6 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/sdk"
 	batchv1 "github.com/windlass-dev/windlass/sdk/api/batch/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
 func objects() (*batchv1.Job, *corev1.Pod) {
@@ -54,5 +55,31 @@ func TestFailures(t *testing.T) {
 	f.add("second", &sdk.Error{Message: "too"})
 	if err := f.error(); err.Error() != "[first, second: too]" {
 		t.Errorf("two: %v", err)
+	}
+}
+
+func TestSetController(t *testing.T) {
+	j, p := objects()
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Thing", Name: "t", UID: "u9"}, {Kind: "Job", Name: "sum", UID: "u1"}}
+	shared := p.OwnerReferences
+	for range 2 {
+		if err := SetController(p, j); err != nil || len(p.OwnerReferences) != 2 || p.OwnerReferences[0].UID != "u9" || !metav1.IsControlledBy(&p.ObjectMeta, &j.ObjectMeta) {
+			t.Fatalf("%v, %+v", err, p.OwnerReferences)
+		}
+	}
+	if shared[1].Controller != nil {
+		t.Error("the list that others share was changed")
+	}
+	other, node := &batchv1.Job{}, &corev1.Node{}
+	other.Namespace, other.Name, other.UID = "default", "other", "u3"
+	if err := SetController(p, other); err == nil || err.Error() != "Pod default/sum-a is controlled by Job sum already" {
+		t.Errorf("two controllers: %v", err)
+	}
+	p.OwnerReferences, other.Namespace, node.Name, node.UID = nil, "elsewhere", "n", "u4"
+	if err := SetController(p, other); err == nil || p.OwnerReferences != nil {
+		t.Errorf("an owner in another namespace: %v", err)
+	}
+	if err := SetController(p, node); err != nil {
+		t.Errorf("an owner in no namespace: %v", err)
 	}
 }

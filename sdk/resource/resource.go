@@ -16,7 +16,7 @@ type Info struct {
 	Kind           string
 	Namespaced     bool
 	Type           *wire.Type
-	JSON           bool // a custom resource: travels as JSON
+	JSON           *Codec // of a custom resource: &JSON; nil where all of an object is protobuf
 }
 
 // Of is a resource whose objects are of type T, such as corev1.Pods.
@@ -69,14 +69,22 @@ type Pointer[T any] interface {
 // PointerOf is the pointer inside the interface, which its resource's wire type reads.
 func PointerOf(o Object) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&o))[1] }
 
-// Append appends the object's protobuf.
+// Append appends the object as it travels between host and plugin.
 func Append(b []byte, o Object) []byte {
-	return wire.Append(b, PointerOf(o), o.GetResource().Type)
+	r := o.GetResource()
+	if r.JSON != nil {
+		return r.JSON.append(b, PointerOf(o), r.Type)
+	}
+	return wire.Append(b, PointerOf(o), r.Type)
 }
 
-// Decode reads protobuf, which must not change while the object lives, into an empty object.
+// Decode reads what [Append] wrote, which must not change while the object lives, into an empty object. The error of a custom resource names the path of what doesn't fit its type.
 func Decode(b []byte, o Object) error {
-	return wire.Unmarshal(b, PointerOf(o), o.GetResource().Type)
+	r := o.GetResource()
+	if r.JSON != nil {
+		return r.JSON.decode(b, PointerOf(o), r.Type)
+	}
+	return wire.Unmarshal(b, PointerOf(o), r.Type)
 }
 
 // Reset makes an object empty.

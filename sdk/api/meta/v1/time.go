@@ -9,7 +9,11 @@ type (
 	IntOrString  = wire.IntOrString
 	RawExtension = wire.RawExtension
 	StringMap    = wire.StringMap
+	Unknown      = wire.Unknown
 )
+
+// Map is what stands for a map in API types.
+type Map[K ~string, V any] = wire.Dict[K, V]
 
 // Unix gives the Time that lies so many seconds and nanoseconds behind the beginning of 1970.
 func Unix(seconds, nanos int64) Time { return wire.Unix(seconds, nanos) }

@@ -1,0 +1,86 @@
+package wire
+
+import "unsafe"
+
+// PathError is why a JSON document can't be decoded, with the place.
+type PathError struct {
+	Path string // of the value: spec.ports[2].name
+	Err  Error
+}
+
+// Error gives the path and what is wrong there.
+func (e *PathError) Error() string {
+	if e.Path == "" {
+		return e.Err.Error()
+	}
+	return e.Path + ": " + e.Err.Error()
+}
+
+// Unwrap gives what is wrong without the place.
+func (e *PathError) Unwrap() error { return e.Err }
+
+// UnmarshalJSONPath is [UnmarshalJSON] with errors that are a [PathError]. It is apart because the search for the path is code that few modules need.
+func UnmarshalJSONPath(b []byte, p unsafe.Pointer, t *Type) error {
+	at, e := unmarshalJSON(b, p, t)
+	if e == 0 {
+		return nil
+	}
+	if e == ErrJSON {
+		whole := reader{b: b}
+		if whole.skip(maxSkip) == 0 && whole.space() == 0 && whole.i == len(b) {
+			e = ErrType
+		}
+	}
+	r := reader{b: b}
+	return &PathError{string(r.pathTo(nil, at, maxSkip)), e}
+}
+
+// found ends a search.
+const found Error = 255
+
+// pathTo appends the path to the innermost value that the byte at lies in, or directly behind.
+func (r *reader) pathTo(path []byte, at, depth int) []byte {
+	c := r.space()
+	if r.i >= at || depth == 0 {
+		return path
+	}
+	switch c {
+	case '{':
+		r.members(func(name string, _ int) Error {
+			switch past, holds := r.holds(at); {
+			case past:
+				return 0
+			case holds:
+				if len(path) > 0 {
+					path = append(path, '.')
+				}
+				path = r.pathTo(append(path, name...), at, depth-1)
+			}
+			return found
+		})
+	case '[':
+		r.i++
+		for i := int64(0); ; i++ {
+			r.space()
+			past, holds := r.holds(at)
+			if holds {
+				return r.pathTo(append(appendInt(append(path, '['), i), ']'), at, depth-1)
+			}
+			if !past || r.space() != ',' {
+				return path
+			}
+			r.i++
+		}
+	}
+	return path
+}
+
+// holds tells of the value at hand whether it ends before the byte at, having passed over it then, or else whether it begins there or before.
+func (r *reader) holds(at int) (past, holds bool) {
+	start := r.i
+	if e := r.skip(maxSkip); e == 0 && r.i < at {
+		return true, false
+	}
+	r.i = start
+	return false, start <= at
+}

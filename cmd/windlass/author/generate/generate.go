@@ -1,0 +1,178 @@
+// Package generate writes what the Go types of a custom resource need beside themselves: the tables that its objects travel by, and its CustomResourceDefinition.
+//
+// The definition is controller-gen's own: its library reads the types and markers. It is shown the SDK's types as the Kubernetes types that they stand for.
+package generate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Filename is the generated file's name in a package.
+const Filename = "zz_generated.windlass.go"
+
+// groupMarker is what the packages with custom resources have above their package clause.
+const groupMarker = "+groupName="
+
+// Options say what to generate.
+type Options struct {
+	// Dir is the folder whose packages are read, with all folders below it that aren't modules of their own; empty is the working directory.
+	Dir string
+	// CRDs is the folder for the definitions; empty is crd in the module's folder.
+	CRDs string
+	// Check only compares: the error names the files that would be written.
+	Check bool
+	// Out is told the files that were written.
+	Out io.Writer
+}
+
+// Run writes the files that differ from what they should be.
+func Run(ctx context.Context, o Options) error {
+	files, err := Files(ctx, o.Dir, o.CRDs)
+	if err != nil {
+		return err
+	}
+	var stale []string
+	for name, content := range files {
+		was, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err != nil || !bytes.Equal(was, content) {
+			stale = append(stale, name)
+		}
+	}
+	slices.Sort(stale)
+	if o.Check {
+		if len(stale) > 0 {
+			return fmt.Errorf("not what the types say now: %s: run windlass plugin generate %s", strings.Join(stale, ", "), o.Dir)
+		}
+		return nil
+	}
+	for _, name := range stale {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, files[name], 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(o.Out, "wrote", name)
+	}
+	return nil
+}
+
+// Files gives the generated files' content by their path, as seen from the working directory. Errors of the types are [Problems].
+func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {
+	if dir == "" {
+		dir = "."
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, errors.New("the go command isn't on the PATH: it is asked for the packages that the types are made of; install Go")
+	}
+	module, err := moduleOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	if crds == "" {
+		crds = filepath.Join(module, "crd")
+	}
+	folders, err := apiFolders(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(folders) == 0 {
+		return nil, fmt.Errorf("%s: no package here or below has a comment // %sGROUP above its package clause: write one in the package with your types, such as // %[2]sexample.com", dir, groupMarker)
+	}
+	p, err := load(ctx, module, folders)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	definitions := p.definitions()
+	sources, err := p.sources(definitions)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.failed(); err != nil {
+		return nil, err
+	}
+	for name, b := range sources {
+		files[name] = b
+	}
+	for _, d := range definitions {
+		b, err := d.yaml()
+		if err != nil {
+			return nil, err
+		}
+		files[filepath.Join(crds, d.Spec.Group+"_"+d.Spec.Names.Plural+".yaml")] = b
+	}
+	return files, nil
+}
+
+// moduleOf is the folder of the module that dir is in.
+func moduleOf(dir string) (string, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return "", err
+	}
+	up, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Join(at, "..") {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at, nil
+		}
+		if up == filepath.Dir(up) {
+			return "", fmt.Errorf("%s: no go.mod here or above: run it inside a Go module", dir)
+		}
+		up = filepath.Dir(up)
+	}
+}
+
+// apiFolders are the folders at and below dir with a Go file that names a group.
+func apiFolders(dir string) ([]string, error) {
+	var list []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != dir:
+			_, err := os.Stat(filepath.Join(path, "go.mod"))
+			if name := d.Name(); err == nil || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
+				return filepath.SkipDir
+			}
+			return nil
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		folder := filepath.Dir(path)
+		if slices.Contains(list, folder) {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err == nil && namesGroup(b) {
+			list = append(list, folder)
+		}
+		return err
+	})
+	return list, err
+}
+
+// namesGroup tells whether a line of a Go file is the marker.
+func namesGroup(b []byte) bool {
+	for line := range bytes.Lines(b) {
+		if comment, ok := bytes.CutPrefix(line, []byte("//")); ok && bytes.HasPrefix(bytes.TrimSpace(comment), []byte(groupMarker)) {
+			return true
+		}
+	}
+	return false
+}
