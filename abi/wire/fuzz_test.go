@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -59,6 +60,25 @@ func FuzzUnmarshalJSONIsStable(f *testing.F) {
 		}
 		if second := wire.AppendJSON(nil, unsafe.Pointer(again), &nodeTable); string(second) != string(text) {
 			t.Fatalf("%q became %q, then %q", b, text, second)
+		}
+	})
+}
+
+// With a path or without one: the same is read and the same refused.
+func FuzzUnmarshalJSONPathAgrees(f *testing.F) {
+	f.Add([]byte(`{"name":"a","children":[{"name":"b"},{"longs":["1",2.5]}]}`))
+	f.Add([]byte(`{"labels":{"a":{"b":[]}}}`))
+	f.Add([]byte(`{"next":{"next":{"name" "x"}}}`))
+	f.Add([]byte(`[1,{"a`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n, m := new(node), new(node)
+		plain, with := wire.UnmarshalJSON(b, unsafe.Pointer(n), &nodeTable), wire.UnmarshalJSONPath(b, unsafe.Pointer(m), &nodeTable)
+		if plain == nil && with == nil {
+			return
+		}
+		var e *wire.PathError
+		if !errors.As(with, &e) || e.Err != plain && (plain != wire.ErrJSON || e.Err != wire.ErrType) {
+			t.Fatalf("%q: %v, and with the path %v", b, plain, with)
 		}
 	})
 }

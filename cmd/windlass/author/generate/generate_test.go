@@ -15,19 +15,17 @@ import (
 	"github.com/windlass-dev/windlass/cmd/windlass/author/generate"
 )
 
-var update = flag.Bool("update", false, "write what is generated of testdata/rich")
+var update = flag.Bool("update", false, "write the generated files that tests use")
 
 const rich = "testdata/rich"
 
-// What is there of testdata/rich, which the other tests use, is what is generated.
+// The generated files that other tests use are what is generated.
 func TestFiles(t *testing.T) {
-	if *update {
-		if err := generate.Run(t.Context(), generate.Options{Dir: rich, CRDs: rich + "/crd", Out: os.Stderr}); err != nil {
-			t.Fatal(err)
+	for _, dir := range []string{rich, "../../../../test/docs/customresources"} {
+		o := generate.Options{Dir: dir, CRDs: dir + "/crd", Check: !*update, Out: os.Stderr}
+		if err := generate.Run(t.Context(), o); err != nil {
+			t.Errorf("%v\n(here: go test ./cmd/windlass/author/generate -update)", err)
 		}
-	}
-	if err := generate.Run(t.Context(), generate.Options{Dir: rich, CRDs: rich + "/crd", Check: true}); err != nil {
-		t.Errorf("%v\n(here: go test ./cmd/windlass/author/generate -update)", err)
 	}
 }
 

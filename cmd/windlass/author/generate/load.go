@@ -87,7 +87,7 @@ func load(ctx context.Context, module string, folders []string) (*program, error
 	for _, r := range roots {
 		p.parser.NeedPackage(r)
 	}
-	return p, nil
+	return p, p.failed()
 }
 
 // visit gathers the packages that pkg is made of.

@@ -329,7 +329,7 @@ func (w *walker) dict(s *source, key, value types.Type, at string) (f table.Fiel
 	f = table.Field{Kind: "wire.Map | wire.Message", Elem: "wire.StringEntry"}
 	if v.Kind != "wire.String" {
 		k, e := s.goType(key), s.goType(value)
-		f.Elem = s.helper("entry", k+"To"+e, func(name string) table.Table { return table.Entry(name, k, e, v) })
+		f.Elem = s.helper("entry", k+" To "+e, func(name string) table.Table { return table.Entry(name, k, e, v) })
 	}
 	return f, nil
 }
