@@ -57,7 +57,7 @@ func appendMembers(b []byte, p unsafe.Pointer, t *Type) []byte {
 		b = append(AppendQuoted(b, f.JSON), ':')
 		start := len(b)
 		b = appendJSONField(b, q, f, t)
-		if !f.Keep && f.Kind == Message && len(b) == start+2 && b[start] == '{' {
+		if !f.Keep && f.Kind == Message && len(b) == start+2 && b[start] == '{' && f.elem(t).Form != raw {
 			b = b[:was]
 			continue
 		}

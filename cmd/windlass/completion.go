@@ -39,13 +39,14 @@ var outputs = map[string][]string{
 // complete tells a shell of all commands what may be typed: their arguments and their flags' values.
 func complete(root *cobra.Command) {
 	arguments := map[string]words{
-		"docs":           first(some(docs.Names()...)),
-		"record":         first(controllers),
-		"release":        first(controllers),
-		"rbac":           all(builtinPlugins),
-		"replay":         first(files(strings.TrimPrefix(record.Extension, "."))),
-		"plugin inspect": first(modules),
-		"plugin push":    first(modules),
+		"docs":            first(some(docs.Names()...)),
+		"record":          first(controllers),
+		"release":         first(controllers),
+		"rbac":            all(builtinPlugins),
+		"replay":          first(files(strings.TrimPrefix(record.Extension, "."))),
+		"plugin generate": first(folders),
+		"plugin inspect":  first(modules),
+		"plugin push":     first(modules),
 	}
 	flags := map[string]words{
 		"config":                     files("yaml", "yml", "json"),
@@ -53,6 +54,7 @@ func complete(root *cobra.Command) {
 		"controllers":                enabled,
 		"plugin":                     modules,
 		"plugin-folder":              folders,
+		"crd":                        folders,
 		"engine":                     some("compiler", "interpreter"),
 		"sort":                       some("syncs", "time", "queue", "errors", "name"),
 		"logging-format":             some("text", "json"),

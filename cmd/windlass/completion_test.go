@@ -82,6 +82,7 @@ func TestCompletion(t *testing.T) {
 		{name: "recordings", args: []string{"replay", ""}, want: []string{"windlass-recording"}, only: true, directive: filesOnly},
 		{name: "configurations", args: []string{"run", "--config", ""}, want: []string{"yaml", "yml", "json"}, only: true, directive: filesOnly},
 		{name: "folders", args: []string{"run", "--plugin-folder", ""}, only: true, directive: foldersOnly},
+		{name: "folders with types", args: []string{"plugin", "generate", ""}, only: true, directive: foldersOnly},
 		{name: "no argument", args: []string{"run", ""}, only: true, directive: noFiles},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestProblems(t *testing.T) {
 		{"type parameters", "T Of[int32] `json:\"t\"`", "type Of[T any] struct {\n\tA T `json:\"a\"`\n\tXUnknown metav1.Unknown `json:\"-\"`\n}", `Bad.spec.t: Of has type parameters`},
 		{"no room", "T Tier `json:\"t\"`", "type Tier struct {\n\tA string `json:\"a\"`\n}", "types.go:18:6: Bad.spec.t: Tier has no room.*XUnknown metav1.Unknown `json:\"-\"`"},
 		{"unknown type", "T Tier `json:\"t\"`", "", `Bad.spec.t: unknown type`},
-		{"value of a marker", "// +kubebuilder:validation:Minimum=low\n\tN int32 `json:\"n\"`", "", `types.go:14:5: Spec.n: .*`},
+		{"value of a marker", "// +kubebuilder:validation:Minimum=low\n\tN int32 `json:\"n\"`", "", `types.go:14:2: Spec.n: invalid minimum`},
 		{"marker that is none", "// +kubebuilder:validation:Minimun=1\n\tN int32 `json:\"n\"`", "", `types.go:14:2: there is no marker \+kubebuilder:validation:Minimun=1: .*book.kubebuilder.io`},
 		{"marker for another type", "// +kubebuilder:validation:MaxLength=1\n\tN int32 `json:\"n\"`", "", `types.go:15:2: Spec.n: must apply maxlength`},
 		{"Kubernetes' own types", "N int32 `json:\"n\"`", "import corev1 \"k8s.io/api/core/v1\"\n\ntype Pod = corev1.Pod", `import of k8s.io/api/core/v1: .*import github.com/windlass-dev/windlass/sdk/api/core/v1`},

@@ -57,10 +57,10 @@ var RichSpecTable = wire.Type{Size: unsafe.Sizeof(RichSpec{}), Spare: unsafe.Off
 	{Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Grid), Elem: &listInt32, JSON: "grid"},
 	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Labels), Elem: &wire.StringEntry, JSON: "labels"},
 	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.ByMode), Elem: &entryModeToTier, JSON: "byMode"},
-	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Counts), Elem: &entryStringToint32, JSON: "counts"},
+	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Counts), Elem: &entryStringToInt32, JSON: "counts"},
 	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Lists), Elem: &entryStringToString, JSON: "lists"},
-	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Nested), Elem: &entryStringTowireDictStringString, JSON: "nested"},
-	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Limits), Elem: &entryStringToresourceQuantity, JSON: "limits"},
+	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Nested), Elem: &entryStringToWireDictStringString, JSON: "nested"},
+	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Limits), Elem: &entryStringToResourceQuantity, JSON: "limits"},
 	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Aliased), Elem: &wire.StringEntry, JSON: "aliased"},
 	{Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Rows), Elem: &listWireDictStringString, JSON: "rows"},
 	{Kind: wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Port), Elem: &wire.IntOrStringTable, JSON: "port"},
@@ -78,7 +78,7 @@ var RichSpecTable = wire.Type{Size: unsafe.Sizeof(RichSpec{}), Spare: unsafe.Off
 	{Kind: wire.Ptr | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Maybe), Elem: &wire.RawExtensionTable, JSON: "maybe"},
 	{Kind: wire.Ptr | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Selector), Elem: &metav1.LabelSelectorTable, JSON: "selector"},
 	{Kind: wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Resources), Elem: &corev1.ResourceRequirementsTable, JSON: "resources"},
-	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Requests), Elem: &entryCorev1ResourceNameTowireQuantity, JSON: "requests"},
+	{Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Requests), Elem: &entryCorev1ResourceNameToWireQuantity, JSON: "requests"},
 	{Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Env), Elem: &corev1.EnvVarTable, JSON: "env"},
 	{Kind: wire.String, Offset: unsafe.Offsetof(RichSpec{}.Protocol), JSON: "protocol"},
 	{Kind: wire.Ptr | wire.Message, Offset: unsafe.Offsetof(RichSpec{}.Template), Elem: &corev1.PodTemplateSpecTable, JSON: "template"},
@@ -115,8 +115,8 @@ var WideTable = wire.Type{Size: unsafe.Sizeof(Wide{}), Spare: unsafe.Offsetof(Wi
 	{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(Wide{}.ObjectMeta), Elem: &metav1.ObjectMetaTable, JSON: "metadata"},
 }}
 
-// entryCorev1ResourceNameTowireQuantity is the table of wire.Entry[corev1.ResourceName, wire.Quantity].
-var entryCorev1ResourceNameTowireQuantity = wire.Type{Size: unsafe.Sizeof(wire.Entry[corev1.ResourceName, wire.Quantity]{}), New: wire.Grow[wire.Entry[corev1.ResourceName, wire.Quantity]], Fields: []wire.Field{
+// entryCorev1ResourceNameToWireQuantity is the table of wire.Entry[corev1.ResourceName, wire.Quantity].
+var entryCorev1ResourceNameToWireQuantity = wire.Type{Size: unsafe.Sizeof(wire.Entry[corev1.ResourceName, wire.Quantity]{}), New: wire.Grow[wire.Entry[corev1.ResourceName, wire.Quantity]], Fields: []wire.Field{
 	{Num: 1, Kind: wire.String, Keep: true},
 	{Num: 2, Kind: wire.Message, Keep: true, Offset: unsafe.Offsetof(wire.Entry[corev1.ResourceName, wire.Quantity]{}.Value), Elem: &wire.QuantityTable},
 }}
@@ -127,26 +127,26 @@ var entryModeToTier = wire.Type{Size: unsafe.Sizeof(wire.Entry[Mode, Tier]{}), N
 	{Num: 2, Kind: wire.Message, Keep: true, Offset: unsafe.Offsetof(wire.Entry[Mode, Tier]{}.Value), Elem: &TierTable},
 }}
 
+// entryStringToInt32 is the table of wire.Entry[string, int32].
+var entryStringToInt32 = wire.Type{Size: unsafe.Sizeof(wire.Entry[string, int32]{}), New: wire.Grow[wire.Entry[string, int32]], Fields: []wire.Field{
+	{Num: 1, Kind: wire.String, Keep: true},
+	{Num: 2, Kind: wire.Int32, Keep: true, Offset: unsafe.Offsetof(wire.Entry[string, int32]{}.Value)},
+}}
+
+// entryStringToResourceQuantity is the table of wire.Entry[string, resource.Quantity].
+var entryStringToResourceQuantity = wire.Type{Size: unsafe.Sizeof(wire.Entry[string, resource.Quantity]{}), New: wire.Grow[wire.Entry[string, resource.Quantity]], Fields: []wire.Field{
+	{Num: 1, Kind: wire.String, Keep: true},
+	{Num: 2, Kind: wire.Message, Keep: true, Offset: unsafe.Offsetof(wire.Entry[string, resource.Quantity]{}.Value), Elem: &wire.QuantityTable},
+}}
+
 // entryStringToString is the table of wire.Entry[string, []string].
 var entryStringToString = wire.Type{Size: unsafe.Sizeof(wire.Entry[string, []string]{}), New: wire.Grow[wire.Entry[string, []string]], Fields: []wire.Field{
 	{Num: 1, Kind: wire.String, Keep: true},
 	{Num: 2, Kind: wire.Rep | wire.String, Keep: true, Offset: unsafe.Offsetof(wire.Entry[string, []string]{}.Value)},
 }}
 
-// entryStringToint32 is the table of wire.Entry[string, int32].
-var entryStringToint32 = wire.Type{Size: unsafe.Sizeof(wire.Entry[string, int32]{}), New: wire.Grow[wire.Entry[string, int32]], Fields: []wire.Field{
-	{Num: 1, Kind: wire.String, Keep: true},
-	{Num: 2, Kind: wire.Int32, Keep: true, Offset: unsafe.Offsetof(wire.Entry[string, int32]{}.Value)},
-}}
-
-// entryStringToresourceQuantity is the table of wire.Entry[string, resource.Quantity].
-var entryStringToresourceQuantity = wire.Type{Size: unsafe.Sizeof(wire.Entry[string, resource.Quantity]{}), New: wire.Grow[wire.Entry[string, resource.Quantity]], Fields: []wire.Field{
-	{Num: 1, Kind: wire.String, Keep: true},
-	{Num: 2, Kind: wire.Message, Keep: true, Offset: unsafe.Offsetof(wire.Entry[string, resource.Quantity]{}.Value), Elem: &wire.QuantityTable},
-}}
-
-// entryStringTowireDictStringString is the table of wire.Entry[string, wire.Dict[string, string]].
-var entryStringTowireDictStringString = wire.Type{Size: unsafe.Sizeof(wire.Entry[string, wire.Dict[string, string]]{}), New: wire.Grow[wire.Entry[string, wire.Dict[string, string]]], Fields: []wire.Field{
+// entryStringToWireDictStringString is the table of wire.Entry[string, wire.Dict[string, string]].
+var entryStringToWireDictStringString = wire.Type{Size: unsafe.Sizeof(wire.Entry[string, wire.Dict[string, string]]{}), New: wire.Grow[wire.Entry[string, wire.Dict[string, string]]], Fields: []wire.Field{
 	{Num: 1, Kind: wire.String, Keep: true},
 	{Num: 2, Kind: wire.Map | wire.Message, Keep: true, Offset: unsafe.Offsetof(wire.Entry[string, wire.Dict[string, string]]{}.Value), Elem: &wire.StringEntry},
 }}

@@ -48,7 +48,7 @@ type world struct{ *rand.Rand }
 func (w world) object(s *apiextensionsv1.JSONSchemaProps) map[string]any {
 	o := w.value(s, 0).(map[string]any)
 	o["apiVersion"], o["kind"] = "rich.example.com/v1", "Rich"
-	o["metadata"] = map[string]any{"name": "a", "namespace": "default", "uid": "u1", "labels": map[string]any{"app": "web"}, "finalizers": []any{"example.com/hold"}, "generation": 3}
+	o["metadata"] = map[string]any{"name": "a", "namespace": "default", "uid": "u1", "labels": map[string]any{"app": "web"}, "finalizers": []any{"example.com/hold"}, "generation": 3, "resourceVersion": "1"}
 	return o
 }
 
@@ -262,7 +262,6 @@ func TestObjectsSurviveInAModule(t *testing.T) {
 			if a.Error != "" || len(a.Effects) != 1 {
 				t.Fatalf("%q, %d effects", a.Error, len(a.Effects))
 			}
-			// The view's version is put into the metadata, where the host reads it again.
 			return a.Effects[0].Object
 		})
 	}
@@ -279,7 +278,7 @@ func TestExplicitZeros(t *testing.T) {
 		t.Errorf("read as %+v", o.Spec)
 	}
 	o.Spec.Serial = 0
-	want := `{"spec":{"replicas":0,"serial":0,"wanted":false,"patient":false,"name":"","address":"","main":{"weight":0},"flags":null},"status":{"replicas":0}}`
+	want := `{"spec":{"replicas":0,"serial":0,"wanted":false,"patient":false,"name":"","address":"","main":{"weight":0},"flags":null,"port":0,"window":{"days":null}},"status":{"replicas":0}}`
 	if got := string(resource.Append(nil, &o)[2:]); !strings.HasSuffix(got, want) {
 		t.Errorf("written as %s\nwant %s", got, want)
 	}
