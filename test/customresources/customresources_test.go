@@ -35,12 +35,12 @@ var (
 	events      = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
-// build compiles the plugin, and gives the folder that its module is in.
-func build(t *testing.T) string {
+// build compiles a plugin, and gives the folder that its module is in.
+func build(t *testing.T, plugin string) string {
 	t.Helper()
 	folder := t.TempDir()
 	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap",
-		"-o", filepath.Join(folder, "mirror.wasm"), "./test/customresources/testdata/mirror")
+		"-o", filepath.Join(folder, "plugin.wasm"), plugin)
 	c.Dir = "../.."
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v (the toolchain is built by make toolchain)\n%s", c, err, out)
@@ -55,7 +55,11 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	folder := build(t)
+	return begin(t, controller, "./test/customresources/testdata/mirror")
+}
+
+func begin(t *testing.T, controller, plugin string) *world {
+	folder := build(t, plugin)
 	c := cluster.Start(t, cluster.Options{})
 	client, err := dynamic.NewForConfig(c.RESTConfig())
 	if err != nil {

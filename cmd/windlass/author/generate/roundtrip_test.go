@@ -156,6 +156,8 @@ func meaning(v any) any {
 			l[i] = meaning(v[i])
 		}
 		return l
+	case string:
+		return strings.Replace(v, ".000000Z", "Z", 1) // a MicroTime has its microseconds always
 	}
 	return v
 }
