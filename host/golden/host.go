@@ -212,9 +212,11 @@ func (h *host) schemaOf(e *abi.Effect) (*schema.Resource, error) {
 			return schema.For(r)
 		}
 	}
-	if h.c.Discovery != nil {
+	if id, ok := abi.ParseResource(e.Resource); ok && h.c == nil { // for [Notes], in which no kind is told
+		return schema.Custom(id, id.Name, true), nil
+	} else if ok && h.c.Discovery != nil {
 		for _, r := range h.c.Discovery.Resources {
-			if id, ok := abi.ParseResource(r.Resource); ok && r.Resource == e.Resource {
+			if r.Resource == e.Resource {
 				return schema.Custom(id, r.Kind, r.Namespaced), nil
 			}
 		}
