@@ -1,14 +1,20 @@
 package cache
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/schema"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 )
 
 var webApps = abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"}
@@ -130,4 +136,104 @@ func TestIrrelevantUpdatesOfCustomResourcesAllocateLittle(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	t.Logf("%v allocations; %d bytes in JSON, %d kept", n, len(webApp("a", "6", 3)), len(last.Raw))
+}
+
+// full is a WebApp of the size that such objects have: 2 kB with its managed fields.
+func full(name, version string) string {
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"example.com/v1\",\"kind\":\"WebApp\",\"spec\":{\"replicas\":3}}\n"},`+
+		`"creationTimestamp":"2026-01-02T03:04:05Z","finalizers":["example.com/web"],"generation":4,"labels":{"app":"web","team":"shop"},"managedFields":[%s],"name":%q,"namespace":"shop","resourceVersion":%q,"uid":"00000000-0000-4000-8000-%012s"},`+
+		`"spec":{"image":"registry.example.com/shop/web:1.2.3","replicas":3,"env":[%s],"selector":{"matchLabels":{"app":"web"}},"tiers":[{"name":"front","ports":[80,443]},{"name":"back","ports":[8080]}]},`+
+		`"status":{"conditions":[{"lastTransitionTime":"2026-01-02T03:04:05Z","message":"all there","reason":"Available","status":"True","type":"Ready"}],"observedGeneration":4,"readyReplicas":3}}`,
+		strings.Repeat(`{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:image":{},"f:replicas":{},"f:env":{}}},"manager":"kubectl","operation":"Update","time":"2026-01-02T03:04:05Z"},`, 2)+`{"manager":"x"}`,
+		name, version, name, strings.Repeat(`{"name":"SOME_VARIABLE","value":"with a value of its own"},`, 6)+`{"name":"LAST"}`)
+}
+
+// BenchmarkIrrelevantJSONUpdate is an event that changes nothing that anybody reads.
+func BenchmarkIrrelevantJSONUpdate(b *testing.B) {
+	d := jsonDecoder(b, "WebApp", "metadata.labels", "spec.replicas", "spec.selector", "status.conditions")
+	first, _, err := d.Decode([]byte(full("1", "5")), nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d.known = func(string, string) *Object { return first.(*Object) }
+	event := []byte(`{"type":"MODIFIED","object":` + full("1", "6") + "}\n")
+	b.SetBytes(int64(len(event)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var e metav1.WatchEvent
+		if _, _, err := (jsonEvents{}).Decode(event, nil, &e); err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := d.Decode(e.Object.Raw, nil, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// jsonStream serves a watch of n WebApps that ends never.
+type jsonStream struct{ n int }
+
+func (s jsonStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	for i := range s.n {
+		fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", full(strconv.Itoa(i), strconv.Itoa(i+1)))
+	}
+	fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"9000000"}}}`)
+	w.(http.Flusher).Flush()
+	<-r.Context().Done()
+}
+
+// BenchmarkWebApps is the heap that each of 20,000 custom resources takes that came from a server, of which a controller reads labels, two fields of the spec and the conditions, and of which it
+// reads everything.
+func BenchmarkWebApps(b *testing.B) {
+	const n = 20_000
+	server := httptest.NewServer(jsonStream{n})
+	defer server.Close()
+	ctx, end := context.WithCancel(b.Context())
+	defer end() // before the server waits for its clients
+	for name, paths := range map[string][]string{"parts": {"metadata.labels", "spec.replicas", "spec.selector", "status.conditions"}, "whole": nil} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				c, err := New(Options{Config: &rest.Config{Host: server.URL}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				res := schema.Custom(webApps, "WebApp", true)
+				if err := c.Learn(res); err != nil {
+					b.Fatal(err)
+				}
+				var want Want
+				if paths != nil {
+					if want.Mask, err = res.Message.Mask(paths...); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if _, err := c.Declare(webApps, want); err != nil {
+					b.Fatal(err)
+				}
+				before := heap()
+				if err := c.Start(ctx); err != nil {
+					b.Fatal(err)
+				}
+				if err := c.Wait(ctx, webApps); err != nil {
+					b.Fatal(err)
+				}
+				if c.Store(webApps).Len() != n {
+					b.Fatal(c.Store(webApps).Len(), "objects")
+				}
+				b.ReportMetric(float64(heap()-before)/n, "B/object")
+				b.ReportMetric(float64(c.Status()[0].Bytes)/n, "raw-B/object")
+				b.ReportMetric(float64(len(full("1", "1"))), "json-B/object")
+				runtime.KeepAlive(c)
+			}
+		})
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -244,7 +244,10 @@ func (m *manager) ready() (all []server.Check) {
 				if m.standsBy(s) {
 					return m.readyToLead(s)
 				}
-				return s.waiting()
+				if err := s.waiting(); err != nil {
+					return m.starting(s)
+				}
+				return nil
 			}})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,6 +146,25 @@ func (s *slot) health() error {
 
 // errStarting is what readiness says of a controller whose caches aren't filled.
 var errStarting = errors.New("waits for its caches")
+
+// starting says what a slot waits for.
+func (m *manager) starting(s *slot) error {
+	if err := m.unreadable(s); err != nil {
+		return fmt.Errorf("%w: %w", errStarting, err)
+	}
+	return errStarting
+}
+
+// unreadable tells which of the resources that a slot reads can't be read at the moment.
+func (m *manager) unreadable(s *slot) error {
+	reading, _, _ := s.now()
+	for _, r := range m.cache.Status() {
+		if r.Err != nil && slices.ContainsFunc(reading.needs, func(n views.Need) bool { return n.Resource == r.Resource }) {
+			return fmt.Errorf("%s can't be read: %w", r.Resource, r.Err)
+		}
+	}
+	return nil
+}
 
 func (s *slot) waiting() error {
 	if reading, missing, _ := s.now(); s.started.Load() || len(missing) > 0 || len(reading.denied) > 0 {

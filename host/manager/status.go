@@ -16,7 +16,7 @@ type ControllerStatus struct {
 	Name   string `json:"name"`
 	Plugin string `json:"plugin"`
 	Digest string `json:"digest"`
-	// State is Running, Starting, Idle or Quarantined; Message says why.
+	// State is Running, Starting, Idle or Quarantined; Message says why, or what a running controller can't read any more.
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
 	// Queue is how many keys wait for one of the Workers, Syncing how many are being synced.
@@ -125,7 +125,7 @@ func (m *manager) status() Status {
 			p.Shadow = shadow.loaded.Digest
 		}
 		for _, x := range h.all() {
-			c := x.status()
+			c := x.status(m)
 			if m.standsBy(x) {
 				c.State, c.Message = "Standby", "another process holds its Lease"
 			}
@@ -148,7 +148,7 @@ func (m *manager) process() ProcessStatus {
 	return p
 }
 
-func (s *slot) status() ControllerStatus {
+func (s *slot) status(m *manager) ControllerStatus {
 	v := s.Current()
 	c := ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(), Workers: s.Workers(), PartOf: v.Manifest.PartOf}
 	c.Differences = len(s.differences.All())
@@ -161,7 +161,11 @@ func (s *slot) status() ControllerStatus {
 	case len(missing) > 0 || len(reading.denied) > 0:
 		c.State, c.Message = "Idle", s.health().Error()
 	case !s.started.Load():
-		c.State, c.Message = "Starting", errStarting.Error()
+		c.State, c.Message = "Starting", m.starting(s).Error()
+	default:
+		if err := m.unreadable(s); err != nil {
+			c.Message = err.Error()
+		}
 	}
 	return c
 }

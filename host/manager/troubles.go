@@ -60,6 +60,9 @@ func (s *Status) troubles() []Trouble {
 		case c.State == "Starting" && s.Process.Now.Sub(s.Process.Started) > startingMax:
 			add(Bad, c.Name, c.Message, "Its caches don't fill: the log tells what the API server answers.")
 		}
+		if c.State == "Running" && c.Message != "" {
+			add(Warning, c.Name, c.Message, "It goes on with what was there last. Where a definition has gone, so may the controller.")
+		}
 		if o := c.Oldest; o != nil && (o.Tries >= triesFew || o.State == controller.GivenUp) {
 			add(Warning, c.Name, fmt.Sprintf("%s held up, for longest %s (%s, %s): %s", counted(c.Failing, "key"), o.Key, o.State, counted(o.Tries, "failed sync"), o.Error),
 				"windlass get keys --controller "+c.Name)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -218,6 +219,22 @@ func TestNoSecretIsWrittenOut(t *testing.T) {
 }
 
 // Of a secret's metadata alone nothing has to be wiped: the sync can be run again.
+// A secret's value that a controller has put into a custom resource is quoted there.
+func TestQuotedSecretsAreFound(t *testing.T) {
+	const password = "it's \"<42>\" & more\n"
+	r := redaction{found: map[string]bool{}}
+	r.remember([]byte(password))
+	html, err := json.Marshal(map[string]string{"spec": "x" + password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{string(html), strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(html)), `{"spec":"x` + password + `"}`} {
+		if got := r.text(text); strings.Contains(got, "42") {
+			t.Errorf("%s is left of %s", got, text)
+		}
+	}
+}
+
 func TestMetadataOfSecretsStay(t *testing.T) {
 	raw, err := (&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: map[string]string{"a": "b"}}}).Marshal()
 	if err != nil {

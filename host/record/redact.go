@@ -3,7 +3,9 @@ package record
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/abi/wire"
@@ -17,7 +19,7 @@ const secrets = "v1/secrets"
 //   - the values of data and stringData, and kubectl's copy of them in an annotation, in each Secret: in views, in effects, in their outcomes
 //   - tokens that a sync has asked for, and what it has sent to be reviewed
 //   - the state of a controller that may see the data of Secrets: it may have kept some
-//   - each of those values, and what is in files that settings name (certificates aside), wherever else in the recording it turns up, as it is or in base64
+//   - each of those values, and what is in files that settings name (certificates aside), wherever else in the recording it turns up, as it is, in base64 or quoted in JSON
 //
 // A sync of which anything was wiped is marked as redacted.
 func Redact(f *File) *File {
@@ -74,7 +76,29 @@ func (r *redaction) remember(b []byte) {
 	if len(b) >= valueMin && !public(b) {
 		r.found[string(b)] = true
 		r.found[base64.StdEncoding.EncodeToString(b)] = true
+		if utf8.Valid(b) {
+			for _, quoted := range quotedForms(string(b)) {
+				r.found[quoted] = true
+			}
+		}
 	}
+}
+
+// quotedForms are a text as it stands in JSON, such as a custom resource's: as the SDK, the API server and others write it.
+func quotedForms(s string) []string {
+	forms := []string{string(wire.AppendQuoted(nil, s))}
+	for _, html := range []bool{true, false} {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(html)
+		if e.Encode(s) == nil {
+			forms = append(forms, strings.TrimSuffix(b.String(), "\n"))
+		}
+	}
+	for i, f := range forms {
+		forms[i] = f[1 : len(f)-1]
+	}
+	return forms
 }
 
 // wipe wipes a value, to be looked for elsewhere, as are the values within it.

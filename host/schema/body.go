@@ -233,18 +233,18 @@ func (l *leaf) changedElements(a, b walk, bits Bits) error {
 	}
 }
 
-// memberOf gives the value of a member of the object at b[i:], the last one of that name, nil without one.
-func memberOf(b []byte, i int, name string) (value []byte, err error) {
+// memberOf gives the value of a member of the object at b[i:], nil without one. What comes after it isn't looked at.
+func memberOf(b []byte, i int, name string) ([]byte, error) {
 	for w := walkAt(b, i, 0); ; {
 		more, err := w.next()
 		if err != nil || !more {
-			return value, err
+			return nil, err
 		}
 		if w.at, err = skip(b, w.value, w.depth); err != nil {
 			return nil, err
 		}
 		if named(w.name, name) {
-			value = b[w.value:w.at]
+			return b[w.value:w.at], nil
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,12 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/record/replay"
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/customresources/mirror"
+	"github.com/windlass-dev/windlass/test/golden"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
@@ -51,11 +57,12 @@ func build(t *testing.T, plugin string) string {
 type world struct {
 	t      *testing.T
 	client dynamic.Interface
+	folder string // of the module
 	m      *windlass.Manager
 }
 
 func newWorld(t *testing.T) *world {
-	return begin(t, controller, "./test/customresources/testdata/mirror")
+	return begin(t, controller, "./test/customresources/mirror/module")
 }
 
 func begin(t *testing.T, controller, plugin string) *world {
@@ -65,7 +72,7 @@ func begin(t *testing.T, controller, plugin string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, client: client}
+	w := &world{t: t, client: client, folder: folder}
 	w.m = windlass.Begin(t, c, windlass.Options{Controllers: []string{controller, "garbage-collector-controller"}, Configure: func(k *config.Configuration) {
 		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 		k.PluginFolder = folder
@@ -162,19 +169,26 @@ func (w *world) syncs() float64 {
 	return w.m.Count(w.t, "windlass_syncs_total", "controller", controller)
 }
 
-// idle tells what the manager says of the controller as long as it has no resource to work on.
-func (w *world) idle() {
+// says is what the manager says of the controller.
+func (w *world) says() string {
 	w.t.Helper()
-	w.eventually("the controller says that it waits", func() (bool, string) {
-		code, body := w.m.Do(w.t, "GET", "/readyz?verbose")
-		return code != 200, string(body)
-	})
+	for _, c := range w.m.Status(w.t).Controllers {
+		if c.Name == controller {
+			return c.State + ": " + c.Message
+		}
+	}
+	return "nothing"
 }
+
+func TestGolden(t *testing.T) { golden.Run(t, mirror.Plugin, "testdata") }
 
 func TestACustomResource(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	w.idle()
+	w.eventually("the controller waits for its resource, and says so", func() (bool, string) {
+		said := w.says()
+		return strings.HasPrefix(said, "Starting: ") && strings.Contains(said, "example.com/v1/mirrors can't be read: the server could not find the requested resource"), said
+	})
 	w.define()
 	w.m.AwaitReady(t)
 
@@ -254,6 +268,20 @@ func TestACustomResource(t *testing.T) {
 		w.gone(mirrors, "after")
 		w.gone(configMaps, "after") // by the garbage collector, which knows the kind
 	})
+	t.Run("what was recorded is the same again", func(t *testing.T) { w.replay() })
+	t.Run("the version isn't served for a while", func(t *testing.T) {
+		w.serve(false)
+		w.eventually("the manager says that it can't read it", func() (bool, string) {
+			said := w.says()
+			return strings.Contains(said, "example.com/v1/mirrors can't be read"), said
+		})
+		if code, body := w.m.Do(t, "GET", "/healthz?verbose"); code != 200 {
+			t.Errorf("%d %s", code, body)
+		}
+		w.serve(true)
+		w.patch(mirrors, "a", map[string]any{"spec": map[string]any{"message": "served"}})
+		w.copied("a", "served")
+	})
 	t.Run("the definition goes and comes again", func(t *testing.T) {
 		if err := w.client.Resource(definitions).Delete(ctx, "mirrors.example.com", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -275,6 +303,43 @@ func TestACustomResource(t *testing.T) {
 
 // ofNew is the most syncs that a new Mirror takes: its own appearance, and the echo of each of the writes, with some that find the cache behind.
 const ofNew = 10
+
+// serve has the API server serve the resource, or not.
+func (w *world) serve(served bool) {
+	w.t.Helper()
+	b := fmt.Appendf(nil, `[{"op":"replace","path":"/spec/versions/0/served","value":%v}]`, served)
+	w.must(w.client.Resource(definitions).Patch(w.t.Context(), "mirrors.example.com", types.JSONPatchType, b, metav1.PatchOptions{}))
+	w.eventually(fmt.Sprintf("served: %v", served), func() (bool, string) {
+		_, err := w.client.Resource(mirrors).List(w.t.Context(), metav1.ListOptions{})
+		return (err == nil) == served, fmt.Sprint(err)
+	})
+}
+
+// replay runs again what was recorded of the controller.
+func (w *world) replay() {
+	w.t.Helper()
+	path := filepath.Join(w.t.TempDir(), controller+record.Extension)
+	if err := record.WriteFile(path, w.m.Get(w.t, "/debug/recordings/"+controller)); err != nil {
+		w.t.Fatal(err)
+	}
+	f, err := record.Open(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	module, err := plugins.File(filepath.Join(w.folder, "plugin.wasm"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	same := 0
+	if err := replay.Run(w.t.Context(), f, replay.Options{Plugin: module}, func(r replay.Result) {
+		if r.Verdict != replay.Same {
+			w.t.Errorf("sync %d of %s (%s) is %s: %s\n%s", r.Number, r.Key, r.Ended, r.Verdict, r.Why, r.Diff)
+		}
+		same++
+	}); err != nil || same < 5 {
+		w.t.Errorf("%d syncs: %v", same, err)
+	}
+}
 
 // settle waits until nobody syncs any more.
 func (w *world) settle() {

@@ -1,5 +1,5 @@
-// Plugin mirror keeps a config map with each Mirror's message, and tells in the Mirror's status how that went.
-package main
+// Package mirror is a plugin that keeps a config map with each Mirror's message, and tells in the Mirror's status how that went.
+package mirror
 
 import (
 	"github.com/windlass-dev/windlass/sdk"
@@ -18,15 +18,14 @@ var (
 		Named("friends").Counted(100)
 )
 
-func init() {
-	sdk.Serve(&sdk.Plugin{Name: "mirror", Version: "1", Controllers: []*sdk.Controller{{
-		Name: "mirror-controller", EventSource: "mirror-controller", Reads: sdk.Views{mirrors, copies, friends}, Workers: 2, Sync: sync,
-		Writes: sdk.Writes{
-			Mirrors.Verbs("update"), Mirrors.Sub("status", "update"),
-			corev1.ConfigMaps.Verbs("create", "update", "delete"),
-		},
-	}}})
-}
+// Plugin is the plugin.
+var Plugin = &sdk.Plugin{Name: "mirror", Version: "1", Controllers: []*sdk.Controller{{
+	Name: "mirror-controller", EventSource: "mirror-controller", Reads: sdk.Views{mirrors, copies, friends}, Workers: 2, Sync: sync,
+	Writes: sdk.Writes{
+		Mirrors.Verbs("update"), Mirrors.Sub("status", "update"),
+		corev1.ConfigMaps.Verbs("create", "update", "delete"),
+	},
+}}}
 
 func sync(c *sdk.Call) error {
 	mirror, ok := mirrors.Get(c)
@@ -69,5 +68,3 @@ func sync(c *sdk.Call) error {
 	}
 	return c.UpdateStatus(mirror.with(content))
 }
-
-func main() {}
