@@ -13,5 +13,5 @@
 //
 // Objects are in Kubernetes' protobuf. Those of resources that aren't built in have none: of them field 1 is the metadata, as of every other object, and field 2 the JSON object of all else they
 // have. Paths go on below it, through lists, with no schema: members that nobody names aren't delivered, a list of which parts are named is as long as it was. An update is the difference between
-// what was delivered and what is sent; a member that was null, false, 0 or empty may be left out.
+// what was delivered and what is sent, in which a member that is null, false, 0 or empty is the same as none.
 package abi

@@ -73,8 +73,8 @@ func (d *differ) bodies(number int32, base, seen, wanted []part, at *trail) ([]b
 	return appendBytes(nil, number, merged), true, nil
 }
 
-// objects merges two objects in JSON by their members; below them lists and scalars are replaced whole. That a member which was zero is absent is no change, for guests leave out what is
-// zero.
+// objects merges two objects in JSON by their members; below them lists and scalars are replaced whole. Absent and zero are the same, for of some fields guests leave out what is zero, and of
+// others they write it where there was nothing, or nothing that they saw.
 func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, error) {
 	if bytes.Equal(seen, wanted) {
 		return base, false, nil
@@ -145,21 +145,16 @@ func (t *trail) member(name string) *trail {
 // changedTo gives what becomes of a member that the guest sent, if that isn't what it saw.
 func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *trail) ([]byte, bool, error) {
 	switch {
+	case !had && isZero(wanted):
+		return nil, false, nil
 	case isObject(wanted) && (!had || isObject(seen)):
 		if !had {
 			seen = emptyObject
 		}
-		known := isObject(stored)
-		if !known {
+		if !isObject(stored) {
 			stored = emptyObject
 		}
-		merged, changed, err := d.objects(stored, seen, wanted, at)
-		if err != nil || changed || had || known || at.parent == nil {
-			return merged, changed, err
-		}
-		return wanted, true, d.demand(at) // it came without anything in it: its presence is the change
-	case !had && first(wanted) == 'n':
-		return nil, false, nil
+		return d.objects(stored, seen, wanted, at)
 	case had:
 		same, err := sameJSON(seen, wanted)
 		if err != nil || same {
