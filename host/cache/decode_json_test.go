@@ -229,11 +229,3 @@ func BenchmarkWebApps(b *testing.B) {
 		})
 	}
 }
-
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
