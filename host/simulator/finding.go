@@ -23,6 +23,7 @@ const (
 	HiddenState  Check = "hidden state"
 	Clock        Check = "clock"
 	Settles      Check = "settles"
+	Fails        Check = "fails"
 	Order        Check = "order"
 	Crash        Check = "crash"
 	Refused      Check = "refused"

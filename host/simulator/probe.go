@@ -65,6 +65,16 @@ func describe(m *abi.Manifest, performs []performed, answer []byte) string {
 	return out.YAML()
 }
 
+// steady tells whether all that makes a call's answer another one is the clock: where time stands still, it is always the same other one.
+func (c *called) steady(other Elsewhen, diff string) bool {
+	for range 8 {
+		if c.repeat(other.SyncElsewhen) != diff {
+			return false
+		}
+	}
+	return true
+}
+
 // probed tells whether the calls of this run are looked at closely.
 func (r *run) probed() bool {
 	return r.scenario.Kind == Undisturbed && !r.scenario.Foreground || r.scenario.Kind == Shuffled && r.scenario.Seed <= 2 && r.scenario.Until == 0
@@ -81,7 +91,7 @@ func (r *run) probe(s *slot, c *called) {
 	}
 	if other, ok := s.Guest.(Elsewhen); ok {
 		if d := c.repeat(other.SyncElsewhen); d != "" {
-			if same := c.repeat(s.Guest.Sync); same == "" {
+			if same := c.repeat(s.Guest.Sync); same == "" || same != d && c.steady(other, d) {
 				r.found(Finding{Check: Clock, Message: "the same call at another time of the process gives another answer: take the time from Call.Now alone", Detail: d})
 			} else {
 				r.found(Finding{Check: Determinism, Message: "the same call twice gives two answers: it depends on a package variable, on the order of a map, or on chance", Detail: same})
@@ -204,6 +214,10 @@ func (r *run) broken(s *slot, key abi.KeyRef, c *called, err error) {
 	}
 	if r.refusal != nil {
 		err = r.refusal
+	}
+	if effects.Refused(err) && strings.Contains(err.Error(), "no precondition") {
+		r.found(Finding{Check: Precondition, Message: oneLine(err.Error()) + ": an object that was made anew under that name would be meant, too; name one that a view has shown"})
+		return
 	}
 	if effects.Refused(err) || strings.Contains(err.Error(), "doesn't declare") {
 		r.found(Finding{Check: Undeclared, Message: oneLine(err.Error()) + hint(err)})

@@ -147,6 +147,9 @@ func (r *run) holdOne() error {
 			continue
 		}
 		owner, of := r.cluster.byUID(x.owner)
+		if owner != nil && !owned(o, owner) {
+			continue // the status tells of others
+		}
 		before, statusBefore := r.living(k, x.owner), statusText(owner)
 		r.note("somebody deletes " + title(o) + ", which another finalizer keeps")
 		if err := r.cluster.edit(k, o, "", func(o *Object) { o.SetFinalizers(append(o.GetFinalizers(), stays)) }); err != nil {
@@ -196,6 +199,7 @@ type statusOfKey struct {
 	text string
 	// tells that it claims something that needs doing: a number, a condition that is true. counts tells of a number.
 	tells, counts bool
+	numbers       map[string]int64 // that aren't 0, by name
 }
 
 func statusText(o *Object) (s statusOfKey) {
@@ -212,9 +216,13 @@ func statusText(o *Object) (s statusOfKey) {
 		return s
 	}
 	s.text = string(b)
-	for _, v := range status {
+	s.numbers = map[string]int64{}
+	for name, v := range status {
 		switch v := v.(type) {
 		case int64:
+			if v != 0 {
+				s.numbers[name] = v
+			}
 			s.tells, s.counts = s.tells || v != 0, s.counts || v != 0
 		case bool:
 			s.tells = s.tells || v
@@ -233,10 +241,12 @@ func statusText(o *Object) (s statusOfKey) {
 func (r *run) statuses() map[string]statusOfKey {
 	out := map[string]statusOfKey{}
 	objects, _ := r.keyObjects()
+	all, _ := r.cluster.everything()
 	for _, o := range objects {
 		makes := r.scenario.Kind == NoChildren
-		for _, x := range r.made {
-			makes = makes || x.owner == o.GetUID()
+		for _, made := range all {
+			_, ours := r.made[made.GetUID()]
+			makes = makes || ours && owned(made, o)
 		}
 		if makes {
 			out[title(o)] = statusText(o)
@@ -322,7 +332,7 @@ func (k *kind) observes() bool {
 	return err == nil
 }
 
-// atRest syncs all keys once more, a while later, though nothing has happened.
+// atRest syncs all keys once more, a while later.
 func (r *run) atRest() error {
 	if r.scenario.Kind != Undisturbed || r.scenario.Foreground {
 		return nil
@@ -330,6 +340,11 @@ func (r *run) atRest() error {
 	r.again()
 	r.note("an hour goes by in which nothing happens")
 	r.cluster.now = r.cluster.now.Add(time.Hour)
+	return r.resync()
+}
+
+// resync syncs all keys once more, though nothing has happened.
+func (r *run) resync() error {
 	for _, s := range r.process.slots {
 		if !s.Tested || s.manifest().Key.Single || len(s.due) > 0 {
 			continue
@@ -339,7 +354,14 @@ func (r *run) atRest() error {
 		slices.SortFunc(keys, compareKeys)
 		for _, k := range keys {
 			if s.attempts[k] > 0 {
-				continue // it fails, and is tried again anyway
+				of := "sync " + s.manifest().Name + " " + strings.TrimSpace(k.String())
+				for i, step := range slices.Backward(r.log) {
+					if _, failure, failed := strings.Cut(step, of+": "); failed {
+						r.found(Finding{Check: Fails, At: of, Message: fmt.Sprintf("key %s fails again and again: %s", k.String(), failure), Detail: fmt.Sprintf("last in step %d", i+1)})
+						break
+					}
+				}
+				continue // it is tried again anyway
 			}
 			events, writes := len(r.cluster.events), len(r.writes)
 			if err := r.sync(s, k); err != nil {

@@ -98,6 +98,7 @@ func normalise(m map[string]any, k *kind) {
 
 var (
 	instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
+	uidForm = regexp.MustCompile(`[0-9a-f]{8}-0000-4000-8000-[0-9]{12}`) // as newUID makes them; names may hold them
 	address = regexp.MustCompile(`^10\.0\.\d+\.\d+$`)
 )
 
@@ -123,6 +124,12 @@ func plain(v any, names *strings.Replacer, uids map[string]string, path string) 
 		if u, ok := uids[v]; ok {
 			return u
 		}
+		v = uidForm.ReplaceAllStringFunc(v, func(u string) string {
+			if of, ok := uids[u]; ok {
+				return of
+			}
+			return "<uid>" // of something that is gone
+		})
 		switch {
 		case instant.MatchString(v):
 			return "<time>"

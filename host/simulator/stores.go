@@ -90,6 +90,11 @@ func (p *caches) behind() (all []abi.Resource) {
 	return all
 }
 
+// resources are what is read.
+func (p *caches) resources() []abi.Resource {
+	return slices.SortedFunc(maps.Keys(p.stores), func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
+}
+
 // next takes the first change of a backlog into the store.
 func (p *caches) next(r abi.Resource) (e cache.Event, err error) {
 	s := p.stores[r]

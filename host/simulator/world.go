@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -269,10 +272,22 @@ func (c *Cluster) named(of string) (*Object, *kind, error) {
 		}
 		found, k = o, kinds[i]
 	}
-	if !ok || found == nil {
-		return nil, nil, fmt.Errorf("there is no %q: say Kind name, or Kind namespace/name", of)
+	if !ok || !slices.ContainsFunc(slices.Collect(maps.Values(c.kinds)), func(k *kind) bool { return k.kind == kindName }) {
+		return nil, nil, fmt.Errorf("there is no kind of %q: say Kind name, or Kind namespace/name", of)
+	}
+	if found == nil {
+		return nil, nil, apierrors.NewNotFound(apischema.GroupResource{Resource: kindName}, rest)
 	}
 	return found, k, nil
+}
+
+// can tells whether there is what a deed is about.
+func (c *Cluster) can(d *Deed) bool {
+	if d.Add != nil {
+		return true
+	}
+	_, _, err := c.named(d.Of)
+	return !apierrors.IsNotFound(err)
 }
 
 // do does a deed. One about an object that is gone is none: in a disturbed run it may have gone earlier.

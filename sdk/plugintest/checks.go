@@ -19,6 +19,8 @@ const (
 	Clock Check = "clock"
 	// Settles: it goes on writing for ever. The finding shows the loop.
 	Settles Check = "settles"
+	// Fails: a key fails again and again though nothing is in its way.
+	Fails Check = "fails"
 	// Order: with events in another order, later caches and repeated syncs the end is another one.
 	Order Check = "order"
 	// Crash: after a crash before or after a write the end is another one.

@@ -111,7 +111,7 @@ func (p *Parts) sync(c *sdk.Call) error {
 		return p.End(c, s)
 	}
 	p.Hold(c, s)
-	if _, ok := p.Roles.Get(c); !ok {
+	if len(p.OwnRoles(c, s)) == 0 {
 		c.Add(sdk.Create(role(s)))
 	}
 	shards := p.Shards.List(c)
@@ -176,6 +176,16 @@ func role(s *Set) *Role {
 	r.Labels.Set(SetLabel, string(s.UID))
 	r.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}}
 	return r
+}
+
+// OwnRoles are the set's: one at most. Somebody else's may bear the label.
+func (p *Parts) OwnRoles(c *sdk.Call, s *Set) (l []*Role) {
+	for _, r := range p.Roles.List(c) {
+		if r.Name == role(s).Name {
+			l = append(l, r)
+		}
+	}
+	return l
 }
 
 func (p *Parts) shard(c *sdk.Call, s *Set, index int, config metav1.StringMap) *Shard {
@@ -284,7 +294,7 @@ func wait(c *sdk.Call, s *Set, shards []*Shard) error {
 }
 
 func (p *Parts) end(c *sdk.Call, s *Set) error {
-	for _, r := range p.Roles.List(c) {
+	for _, r := range p.OwnRoles(c, s) {
 		if !r.Deleting() {
 			c.Add(p.Delete(r))
 		}

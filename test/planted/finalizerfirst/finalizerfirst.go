@@ -13,7 +13,7 @@ var Plugin = correct.New(func(p *correct.Parts) {
 		if held.RemoveFinalizer(correct.Finalizer) {
 			c.Add(sdk.Update(held))
 		}
-		for _, r := range p.Roles.List(c) {
+		for _, r := range p.OwnRoles(c, s) {
 			c.Add(p.Delete(r))
 		}
 		return nil

@@ -9,7 +9,7 @@ import (
 // Plugin is the plugin with the mistake.
 var Plugin = correct.New(func(p *correct.Parts) {
 	p.End = func(c *sdk.Call, s *correct.Set) error {
-		for _, r := range p.Roles.List(c) {
+		for _, r := range p.OwnRoles(c, s) {
 			if !r.Deleting() {
 				c.Add(p.Delete(r))
 			}

@@ -10,6 +10,7 @@ import (
 
 // Plugin is the plugin with the mistake.
 var Plugin = correct.New(func(p *correct.Parts) {
+	p.Reads = sdk.Views{p.Sets, p.Shards, p.Roles}
 	p.Writes = append(p.Writes, corev1.ConfigMaps.Verbs("get"))
 	p.Config = func(c *sdk.Call, s *correct.Set) (metav1.StringMap, bool) {
 		name := s.Annotations.Get(correct.ConfigAnnotation)
