@@ -4,8 +4,10 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -49,6 +51,8 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet {
 		return b.next.RoundTrip(r)
 	}
+	r, off := b.lease.conns.follow(r)
+	defer off()
 	over, open := b.lease.pending.begin(left)
 	if !open {
 		if r.Body != nil {
@@ -175,7 +179,7 @@ func (c *conns) dial(next dial) dial {
 			return nil, err
 		}
 		dropLate(to, c.late)
-		x := &conn{to, c, c.will.Keep(to, c.fence.lasts)}
+		x := &conn{Conn: to, conns: c, gone: c.will.Keep(to)}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.open[x] = struct{}{}
@@ -199,8 +203,41 @@ func (c *conns) cut() {
 // conn is a connection on which nothing is sent without the Lease.
 type conn struct {
 	net.Conn
-	conns *conns
-	gone  func() // tells the will
+	conns  *conns
+	gone   func(lost time.Duration) // tells the will
+	writes atomic.Int64             // that are under way on it
+}
+
+// follow has the connections know which of them a write is under way on, until off is called.
+func (c *conns) follow(r *http.Request) (traced *http.Request, off func()) {
+	if c.will == nil {
+		return r, func() {}
+	}
+	var at atomic.Pointer[conn]
+	move := func(to *conn) {
+		if to != nil {
+			to.writes.Add(1)
+		}
+		if from := at.Swap(to); from != nil {
+			from.writes.Add(-1) // what is sent again on another one wasn't done
+		}
+	}
+	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { move(ours(i.Conn)) }}
+	return r.WithContext(httptrace.WithClientTrace(r.Context(), trace)), func() { move(nil) }
+}
+
+// ours gives the connection of this package that a connection goes through; nil: none.
+func ours(c net.Conn) *conn {
+	for {
+		switch x := c.(type) {
+		case *conn:
+			return x
+		case interface{ NetConn() net.Conn }:
+			c = x.NetConn()
+		default:
+			return nil
+		}
+	}
 }
 
 // Write is where bytes leave the process: the last place to look at the clock.
@@ -225,10 +262,14 @@ func (c *conn) Close() error {
 	c.conns.mu.Lock()
 	delete(c.conns.open, c)
 	c.conns.mu.Unlock()
-	defer c.gone()
 	if tcp, ok := c.Conn.(*net.TCPConn); ok { // a guardian has it open, too
-		_ = tcp.CloseRead()
 		_ = tcp.CloseWrite()
 	}
-	return c.Conn.Close()
+	err := c.Conn.Close()
+	if c.writes.Load() > 0 {
+		c.gone(c.conns.fence.lasts)
+	} else {
+		c.gone(0)
+	}
+	return err
 }

@@ -151,10 +151,11 @@ func (w *Will) doubt(most time.Duration) {
 	}
 }
 
-// Keep keeps a connection, before anything is sent on it, until gone is called. Closing it doesn't end it, for it is open here, too: it has to be shut down before. A write on it may take most.
-func (w *Will) Keep(c net.Conn, most time.Duration) (gone func()) {
+// Keep keeps a connection, before anything is sent on it, until gone is called. Closing it doesn't end it, for it is open here, too: it has to be shut down before. lost is 0, or how long
+// writes that were under way on it may still take.
+func (w *Will) Keep(c net.Conn) (gone func(lost time.Duration)) {
 	if w == nil {
-		return func() {}
+		return func(time.Duration) {}
 	}
 	fd := duplicate(c)
 	w.mu.Lock()
@@ -165,11 +166,16 @@ func (w *Will) Keep(c net.Conn, most time.Duration) (gone func()) {
 		w.connections[fd] = struct{}{}
 	}
 	w.put()
-	return sync.OnceFunc(func() {
+	once := false
+	return func(lost time.Duration) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.page.writes.Load() > 0 { // some may have been on this one
-			w.doubt(most)
+		if once {
+			return
+		}
+		once = true
+		if lost > 0 {
+			w.doubt(lost)
 		}
 		if fd < 0 {
 			w.unseen--
@@ -180,7 +186,7 @@ func (w *Will) Keep(c net.Conn, most time.Duration) (gone func()) {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
-	})
+	}
 }
 
 // duplicate gives another descriptor of a connection, negative if there is none.
@@ -229,9 +235,10 @@ type Estate struct {
 	Testament
 	page        *page
 	connections []int
+	known       bool // the socket had a message
 }
 
-// Read reads what a manager has left that has ended.
+// Read reads what a manager has left that has ended. It takes the connections: there is one heir.
 func Read(f guardian.Files) (*Estate, error) {
 	p, err := open(f[0], unix.PROT_READ)
 	if err != nil {
@@ -263,6 +270,7 @@ func Read(f guardian.Files) (*Estate, error) {
 		if e.connections, err = rights(buffer[:n]); err != nil {
 			return nil, fmt.Errorf("socket shared with the manager: %w", err)
 		}
+		e.known = true
 	}
 }
 
@@ -290,7 +298,7 @@ func (e *Estate) Over(end time.Time) (writes int64, err error) {
 	if writes == 0 {
 		return 0, nil
 	}
-	if e.page.blind.Load() != 0 {
+	if !e.known || e.page.blind.Load() != 0 {
 		return writes, errors.New("not all connections are known on which writes were sent")
 	}
 	var all errgroup.Group

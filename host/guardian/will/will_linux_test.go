@@ -104,9 +104,9 @@ func (s *api) send(t *testing.T, w *Will, writes int) (end func()) {
 	over.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		if err == nil {
-			gone := w.Keep(c, time.Hour)
+			gone := w.Keep(c)
 			mu.Lock()
-			all = append(all, func() { _ = c.(*net.TCPConn).CloseWrite(); c.Close(); gone() })
+			all = append(all, func() { _ = c.(*net.TCPConn).CloseWrite(); c.Close(); gone(time.Hour) })
 			mu.Unlock()
 		}
 		return c, err
@@ -168,7 +168,7 @@ func TestUnknown(t *testing.T) {
 		"the connection was closed": {func(t *testing.T, w *Will) { serve(t, true).send(t, w, 1)() }, "answers to writes were lost"},
 		"the connection has no descriptor": {func(_ *testing.T, w *Will) {
 			one, _ := net.Pipe()
-			w.Keep(one, time.Hour)
+			w.Keep(one)
 			w.Begin()
 		}, "not all connections are known"},
 		"the server doesn't end the connection": {func(t *testing.T, w *Will) {
@@ -182,7 +182,7 @@ func TestUnknown(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { c.Close() })
-			w.Keep(c, time.Hour)
+			w.Keep(c)
 			w.Begin()
 		}, "i/o timeout"},
 	} {
@@ -231,26 +231,26 @@ func TestConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	var open []func()
+	var open []func(time.Duration)
 	for i := range 100 {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		gone := w.Keep(c, 0)
+		gone := w.Keep(c)
 		if i%3 == 0 {
-			gone()
-			gone() // closed twice
+			gone(0)
+			gone(time.Hour) // closed twice
 		} else {
 			open = append(open, gone)
 		}
 	}
 	for _, gone := range open[:40] {
-		gone()
+		gone(0)
 	}
-	if e := read(t, f); len(e.connections) != len(open)-40 || e.page.blind.Load() != 0 {
-		t.Errorf("%d connections, want %d; blind: %d", len(e.connections), len(open)-40, e.page.blind.Load())
+	if e := read(t, f); len(e.connections) != len(open)-40 || e.page.blind.Load() != 0 || e.page.doubt.Load() != 0 {
+		t.Errorf("%d connections, want %d; blind: %d, doubt until %d", len(e.connections), len(open)-40, e.page.blind.Load(), e.page.doubt.Load())
 	}
 	if _, err := l.Accept(); err != nil && !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
@@ -265,6 +265,6 @@ func TestNone(t *testing.T) {
 	}
 	w.Begin()
 	w.End(time.Hour)
-	w.Keep(nil, time.Hour)()
+	w.Keep(nil)(time.Hour)
 	w.Settled()
 }

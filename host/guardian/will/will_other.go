@@ -35,7 +35,7 @@ func (*Will) Begin() {}
 func (*Will) End(time.Duration) {}
 
 // Keep does nothing.
-func (*Will) Keep(net.Conn, time.Duration) (gone func()) { return func() {} }
+func (*Will) Keep(net.Conn) (gone func(lost time.Duration)) { return func(time.Duration) {} }
 
 // Estate is what the heir finds.
 type Estate struct{ Testament }
