@@ -56,6 +56,8 @@ func replayCommand() *cobra.Command {
 The recorded module is taken from those that are built in, by its digest. With --plugin another module takes its place: what it would have done otherwise is shown as a difference of effects. What it
 performs in the middle of a sync gets the recorded outcomes while it performs the same as the recorded module; from there on nothing is known of the sync.
 
+Where a sync traps and the module's debug form lies beside it (NAME.debug.wasm, which "windlass plugin build" makes), the panic is shown with file and line.
+
 The exit code is 0 if all syncs are the same, 1 if one differs, 2 if they could not be run.`,
 		Example: `  windlass replay deployment.windlass-recording
   windlass replay deployment.windlass-recording --engine interpreter
@@ -104,14 +106,11 @@ The exit code is 0 if all syncs are the same, 1 if one differs, 2 if they could 
 }
 
 func runReplay(cmd *cobra.Command, r *reach, path, plugin, engine, controller, key string, files []string, x *comparison) error {
-	o := replay.Options{Key: key, Files: map[string][]byte{}}
-	switch engine {
-	case "compiler":
-	case "interpreter":
-		o.Interpreter = true
-	default:
-		return fmt.Errorf("--engine %q: must be compiler or interpreter", engine)
+	interpreter, err := interpreted(engine)
+	if err != nil {
+		return err
 	}
+	o := replay.Options{Key: key, Interpreter: interpreter, Files: map[string][]byte{}}
 	for _, f := range files {
 		name, file, ok := strings.Cut(f, "=")
 		if !ok {
@@ -157,7 +156,7 @@ func (x *comparison) text() string {
 		s.WriteString("warning: " + w + "\n")
 	}
 	for _, r := range x.Syncs {
-		if r.Verdict == replay.Same {
+		if r.Verdict == replay.Same && r.Trap == "" {
 			continue
 		}
 		fmt.Fprintf(&s, "sync %d of %s at %s (%s): %s", r.Number, r.Key, r.Time.UTC().Format(time.RFC3339Nano), r.Ended, r.Verdict)
@@ -165,6 +164,9 @@ func (x *comparison) text() string {
 			s.WriteString(": " + r.Why)
 		}
 		s.WriteString("\n")
+		if r.Trap != "" {
+			s.WriteString(r.Trap + "\n")
+		}
 		if r.Diff != "" {
 			s.WriteString("--- recorded\n+++ run again\n" + r.Diff)
 		}

@@ -73,7 +73,7 @@ func builtIn(name string) (*Plugin, bool) {
 	return p, true
 }
 
-// Folder is the source of the *.wasm files of a folder, hidden ones aside. Links are followed: a mounted ConfigMap consists of them.
+// Folder is the source of the *.wasm files of a folder, hidden ones and debug forms aside. Links are followed: a mounted ConfigMap consists of them.
 type Folder string
 
 // Modules reads the folder's modules.
@@ -83,7 +83,7 @@ func (f Folder) Modules() (all []*Plugin, errs []error) {
 		return nil, []error{fmt.Errorf("plugin folder: %w", err)}
 	}
 	for _, e := range entries {
-		if name := e.Name(); strings.HasPrefix(name, ".") || filepath.Ext(name) != ".wasm" {
+		if name := e.Name(); strings.HasPrefix(name, ".") || filepath.Ext(name) != ".wasm" || strings.HasSuffix(name, debugSuffix) {
 			continue
 		}
 		p, err := File(filepath.Join(string(f), e.Name()))

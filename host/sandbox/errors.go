@@ -26,9 +26,11 @@ type CallError struct {
 	Export string
 	Kind   error
 	Detail string
-	// Trace is the guest's stack when it trapped, innermost first. Its names are the guest's own.
+	// Trace is the guest's stack when it trapped, innermost first. Its names are the guest's own. Of a std Go guest that panicked it has file and line.
 	Trace []string
 	Cause error
+
+	frames []Frame // where Trace is Go's own
 }
 
 // Error says which plugin failed, in which export, and why.
@@ -76,6 +78,15 @@ func (i *instance) failure(err error) error {
 	}
 	if e.Kind == ErrTrap || e.Kind == ErrBudget || e.Kind == ErrDeadline {
 		e.Trace = trace(stack)
+	}
+	if said := panicText(i.said); said != "" && e.Kind == ErrTrap {
+		e.Detail, e.frames = said, goFrames(string(i.said))
+		if len(e.frames) > 0 {
+			e.Trace = nil
+		}
+		for _, f := range e.frames {
+			e.Trace = append(e.Trace, f.String())
+		}
 	}
 	if e.Kind == ErrTrap && i.refused {
 		e.Kind = ErrMemory

@@ -59,6 +59,8 @@ type callState struct {
 	outcome                []byte
 	hasOutcome             bool
 	refused                bool // a memory.grow was refused
+	naps                   int
+	said                   []byte // to stderr
 }
 
 type instanceKey struct{}
@@ -116,7 +118,7 @@ func (i *instance) end(err error) error {
 	if err != nil {
 		err = i.failure(err)
 	}
-	i.ctx, i.outcome, i.call.perform, i.call.log = nil, nil, nil, nil
+	i.ctx, i.outcome, i.said, i.call.perform, i.call.log = nil, nil, nil, nil, nil
 	return err
 }
 
@@ -221,7 +223,7 @@ func (i *instance) message(size int, write func([]byte)) error {
 func (i *instance) answer() ([]byte, error) {
 	at, length := uint32(i.stack[0]>>32), int(uint32(i.stack[0]))
 	if length > i.owner.options.MaxMessage {
-		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes, the limit is %d", length, i.owner.options.MaxMessage)}
+		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes, the limit is %d: answer with fewer or smaller effects, or perform some in the middle of the sync", length, i.owner.options.MaxMessage)}
 	}
 	b, ok := i.view(at, length)
 	if !ok {

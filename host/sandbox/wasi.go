@@ -38,7 +38,7 @@ var wasiFunctions = map[string]hostFunction{
 	"clock_time_get":    wasi(i32+i64+i32, wasiClock),
 	"random_get":        wasi(i32+i32, wasiRandom),
 	"sched_yield":       wasi("", wasiNothing),
-	"poll_oneoff":       wasi(i32+i32+i32+i32, refuse(wasiNotSupported)), // nothing ever happens, no time passes: who waits, waits for ever
+	"poll_oneoff":       wasi(i32+i32+i32+i32, wasiPoll),
 	"fd_write":          wasi(i32+i32+i32+i32, wasiWrite),
 	"fd_fdstat_get":     wasi(i32+i32, wasiFileStatus),
 	"proc_exit": {rewrite.Signature{Params: i32}, func(_ *instance, stack []uint64) {
@@ -114,6 +114,29 @@ func wasiRandom(i *instance, stack []uint64) uint64 {
 	return wasiOK
 }
 
+// napsMost is how often a call may wait for a moment, which ends at once. Go's runtime does, a few dozen times, before it prints what a panic says.
+const (
+	napsMost = 100
+	napMost  = 1_000_000 // nanoseconds
+)
+
+// wasiPoll ends short waits for a time at once. It refuses all others: nothing ever happens and no time passes, so who waits would wait for ever.
+func wasiPoll(i *instance, stack []uint64) uint64 {
+	if uint32(stack[2]) != 1 {
+		return wasiNotSupported
+	}
+	s := i.argument("wasi poll", stack[0], 48)
+	kind, timeout, flags := s[8], binary.LittleEndian.Uint64(s[24:]), binary.LittleEndian.Uint16(s[40:])
+	if i.naps++; kind != 0 || flags != 0 || timeout > napMost || i.naps > napsMost {
+		return wasiNotSupported
+	}
+	event := i.argument("wasi poll", stack[1], 32)
+	clear(event)
+	copy(event[:8], s[:8])
+	binary.LittleEndian.PutUint32(i.argument("wasi poll", stack[3], 4), 1)
+	return wasiOK
+}
+
 func wasiWrite(i *instance, stack []uint64) uint64 {
 	level, ok := map[uint32]int32{1: levelInfo, 2: levelError}[uint32(stack[0])]
 	if !ok {
@@ -131,8 +154,13 @@ func wasiWrite(i *instance, stack []uint64) uint64 {
 		written += uint32(len(part))
 		text = append(text, part[:min(len(part), maxLogMessage-len(text))]...)
 	}
-	i.log(level, text)
-	i.dropLog(int(written) - len(text))
+	dropped := int(written) - len(text)
+	if level == levelError && i.say(text) {
+		i.charge(len(text)) // the error will tell it; Go writes it in many small pieces
+	} else {
+		i.log(level, text)
+	}
+	i.dropLog(dropped)
 	binary.LittleEndian.PutUint32(i.argument("wasi write", stack[3], 4), written)
 	return wasiOK
 }

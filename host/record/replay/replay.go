@@ -48,6 +48,8 @@ type Result struct {
 	Verdict Verdict   `json:"verdict"`
 	Why     string    `json:"why,omitempty"`
 	Diff    string    `json:"diff,omitempty"`
+	// Trap tells where in its source the module trapped, if its debug form lies beside it.
+	Trap string `json:"trap,omitempty"`
 }
 
 // Run runs the syncs of a recording, and tells of each. The error is that of a module that can't be had or run at all.
@@ -107,6 +109,10 @@ type module struct {
 	// manifest is this module's, which may be another one than the source's.
 	manifest *abi.Manifest
 	missing  string // why its syncs can't be run
+
+	options   sandbox.Options
+	settings  []byte
+	debugForm []byte
 }
 
 // Find finds a source's module among those that are built in.
@@ -127,13 +133,12 @@ func open(ctx context.Context, s *record.Source, controller string, o *Options) 
 			return nil, err
 		}
 	}
-	loaded, err := sandbox.Load(ctx, p.Wasm, sandbox.Options{
-		Name: p.Name, MemoryLimit: memory(s), Budget: s.Fuel, Deadline: deadline, Interpreter: o.Interpreter, Helpers: plugins.Helpers, Log: func(int32, string) {},
-	})
+	options := sandbox.Options{Name: p.Name, MemoryLimit: memory(s), Budget: s.Fuel, Deadline: deadline, Interpreter: o.Interpreter, Helpers: plugins.Helpers, Log: func(int32, string) {}}
+	loaded, err := sandbox.Load(ctx, p.Wasm, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
-	m := &module{Module: loaded, source: s}
+	m := &module{Module: loaded, source: s, options: options}
 	defer func() {
 		if err != nil {
 			_ = loaded.Close(context.WithoutCancel(ctx))
@@ -159,10 +164,12 @@ func open(ctx context.Context, s *record.Source, controller string, o *Options) 
 	if m.missing = missing; missing != "" {
 		return m, nil
 	}
-	if err := loaded.Configure(ctx, abi.AppendSettings(nil, settings)); err != nil {
+	m.settings = abi.AppendSettings(nil, settings)
+	if err := loaded.Configure(ctx, m.settings); err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
-	return m, nil
+	m.debugForm, err = plugins.DebugForm(p)
+	return m, err
 }
 
 func memory(s *record.Source) int64 {
@@ -208,22 +215,19 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 	}
 	var again record.Sync
 	strayed := false
-	call := &sandbox.Call{
-		Size:  len(request),
-		Write: func(b []byte) { copy(b, request) },
-		Perform: func(_ context.Context, in []byte) ([]byte, error) {
-			n := len(again.Performs)
-			again.Performs = append(again.Performs, record.Perform{In: bytes.Clone(in)})
-			if n >= len(s.Performs) || !bytes.Equal(in, s.Performs[n].In) {
-				strayed = true
-				return nil, errStrayed
-			}
-			if s.Performs[n].Refused != "" {
-				return nil, errRefused
-			}
-			return s.Performs[n].Out, nil
-		},
+	perform := func(_ context.Context, in []byte) ([]byte, error) {
+		n := len(again.Performs)
+		again.Performs = append(again.Performs, record.Perform{In: bytes.Clone(in)})
+		if n >= len(s.Performs) || !bytes.Equal(in, s.Performs[n].In) {
+			strayed = true
+			return nil, errStrayed
+		}
+		if s.Performs[n].Refused != "" {
+			return nil, errRefused
+		}
+		return s.Performs[n].Out, nil
 	}
+	call := &sandbox.Call{Size: len(request), Write: func(b []byte) { copy(b, request) }, Perform: perform}
 	_, err = m.Sync(ctx, call, func(b []byte) error {
 		again.Answer, again.Answered = bytes.Clone(b), true
 		return nil
@@ -233,6 +237,12 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 	}
 	if err != nil {
 		again.Error = err.Error()
+	}
+	if errors.Is(err, sandbox.ErrTrap) && m.debugForm != nil {
+		performs := again.Performs
+		again.Performs = nil
+		r.Trap = m.trap(ctx, call)
+		again.Performs = performs
 	}
 	r.Verdict = Same
 	if !strayed && len(again.Performs) == len(s.Performs) && again.Answered == s.Answered && bytes.Equal(again.Answer, s.Answer) {
@@ -247,6 +257,18 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 		r.Diff = fmt.Sprintf("the same effects in other bytes:\n-%x\n+%x\n", s.Answer, again.Answer)
 	}
 	return nil
+}
+
+// trap makes a call again in the module's debug form, and tells where that traps.
+func (m *module) trap(ctx context.Context, call *sandbox.Call) string {
+	t, err := sandbox.Debug(ctx, m.debugForm, m.options, m.settings, call)
+	switch {
+	case err != nil:
+		return err.Error()
+	case t == nil:
+		return "the debug form doesn't trap: it is of another source, build both again"
+	}
+	return t.String()
 }
 
 var (

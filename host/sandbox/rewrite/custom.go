@@ -27,6 +27,24 @@ func WithShortNames(wasm []byte, part string) ([]byte, error) {
 	})
 }
 
+// Section is a part of a module.
+type Section struct {
+	Name string `json:"name"` // of a custom section, or the kind
+	Size int    `json:"size"` // bytes, its header included
+}
+
+// Sections gives a module's sections in their order.
+func Sections(wasm []byte) (all []Section, err error) {
+	err = eachSection(wasm, func(custom string, _, section []byte) {
+		name := custom
+		if id := int(section[0]); id != customSection && id < len(sectionNames) {
+			name = sectionNames[id]
+		}
+		all = append(all, Section{name, len(section)})
+	})
+	return all, err
+}
+
 const headerSize = 8 // the magic number and the version
 
 // withCustom moves a custom section to the module's end, with its content changed; a nil one is left out.
