@@ -10,13 +10,14 @@ import (
 
 // Call is one sync: the key, the snapshot, the settings, the state and the time in; the effects out.
 type Call struct {
-	request  *abi.SyncRequest
-	settings *Settings
-	perform  func(*abi.PerformRequest) (*abi.PerformResponse, error)
-	performs int32 // so far
-	decoded  []any // per view, a slice of its objects
-	answer   abi.SyncResponse
-	err      error // of a view that couldn't be read: the sync fails whatever it answers
+	request    *abi.SyncRequest
+	settings   *Settings
+	perform    func(*abi.PerformRequest) (*abi.PerformResponse, error)
+	performs   int32 // so far
+	controller *Controller
+	decoded    []any // per view, a slice of its objects
+	answer     abi.SyncResponse
+	err        error // of a view that couldn't be read: the sync fails whatever it answers
 }
 
 // Name is the name of the key's object, or the group's value.
@@ -119,6 +120,23 @@ func (c *Call) Event(o Object, eventType, reason, message string) {
 	c.Add(Event(o, eventType, reason, message))
 }
 
+// index is a view's place in the request. That of a view which the controller doesn't declare is -1, and the sync fails.
+func (c *Call) index(s *viewSpec) int {
+	i := c.controller.Reads.index(s)
+	if i < 0 {
+		c.fail(Errors("controller ", c.controller.Name, ": view ", s.view.Name, " isn't in Reads: add it there"))
+	}
+	return i
+}
+
+// data is what the request has of a view.
+func (c *Call) data(s *viewSpec) *abi.ViewData {
+	if i := c.index(s); i >= 0 {
+		return &c.request.Views[i]
+	}
+	return &abi.ViewData{}
+}
+
 func (c *Call) ask(a *abi.Ask) *abi.ViewData {
 	out, err := c.DoAll(Effect{Effect: &abi.Effect{Kind: abi.EffectView, Ask: a}})
 	if err != nil {
@@ -140,7 +158,7 @@ func (c *Call) fail(err error) {
 // Run runs a controller's sync natively, for tests and twins in benchmarks.
 func Run(p *Plugin, r *abi.SyncRequest, s *Settings, perform func(*abi.PerformRequest) (*abi.PerformResponse, error)) *abi.SyncResponse {
 	k := p.Controllers[r.Controller]
-	c := &Call{request: r, settings: s, perform: perform, decoded: make([]any, len(k.Reads))}
+	c := &Call{request: r, settings: s, perform: perform, controller: k, decoded: make([]any, len(k.Reads))}
 	c.answer.KeepState = true
 	err := k.Sync(c)
 	if c.err != nil {

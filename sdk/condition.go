@@ -31,6 +31,19 @@ func (c Condition) condition() abi.Condition {
 	return m
 }
 
+// unread is a view that the condition names and that isn't among those, nil: none.
+func (c Condition) unread(views Views) *viewSpec {
+	if c.view != nil && views.index(c.view.spec()) < 0 {
+		return c.view.spec()
+	}
+	for _, s := range c.subs {
+		if v := s.unread(views); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
 // All holds where every condition does.
 func All(cs ...Condition) Condition {
 	if len(cs) == 1 {

@@ -10,7 +10,8 @@ import (
 
 // Plugin is one module: what it is, its settings and metrics, and its controllers.
 type Plugin struct {
-	Name        string
+	Name string
+	// Version is empty for a plugin that gets its version when it is built.
 	Version     string
 	Description string
 	// StateVersion changes when the form of the kept state does.
@@ -76,9 +77,15 @@ type AnyView interface{ spec() *viewSpec }
 // Object is a pointer to a Kubernetes object, such as *corev1.Pod.
 type Object = resource.Object
 
+// version is what the build has set, for plugins that have no Version.
+var version string
+
 // Manifest builds what the plugin declares. It panics on a declaration that makes no sense, which a test or the first load shows.
 func (p *Plugin) Manifest() *abi.Manifest {
 	m := &abi.Manifest{Name: p.Name, Version: p.Version, Description: p.Description, StateVersion: int32(p.StateVersion), Memory: p.Memory}
+	if m.Version == "" {
+		m.Version = version
+	}
 	for i, s := range p.Settings {
 		s.index = i
 		m.Settings = append(m.Settings, abi.Setting{Name: s.Name, Default: s.Default, Description: s.Description, File: s.File, Required: s.Required})
@@ -100,8 +107,14 @@ func (c *Controller) manifest() abi.Controller {
 	for i, v := range c.Reads {
 		v.spec().index = i
 	}
-	for _, v := range c.Reads {
-		m.Views = append(m.Views, v.spec().manifest())
+	for i, v := range c.Reads {
+		s := v.spec()
+		for _, x := range append(append([]Condition(nil), s.where...), s.guard...) {
+			if other := x.unread(c.Reads[:i]); other != nil {
+				panic("controller " + c.Name + ": view " + s.view.Name + " names view " + other.view.Name + ", which isn't before it in Reads: put it there")
+			}
+		}
+		m.Views = append(m.Views, s.manifest())
 	}
 	return m
 }

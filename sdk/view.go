@@ -31,6 +31,19 @@ func Select[T any, P resource.Pointer[T]](r resource.Of[T], where ...Condition) 
 
 func (v *View[T, P]) spec() *viewSpec { return &v.s }
 
+// index is the place of a view among these, -1 where it isn't there.
+func (l Views) index(s *viewSpec) int {
+	if i := s.index; i < len(l) && l[i].spec() == s { // as the manifest has numbered them
+		return i
+	}
+	for i, v := range l {
+		if v.spec() == s {
+			return i
+		}
+	}
+	return -1
+}
+
 // Named gives the view a name for errors and logs; by default it is the resource's.
 func (v *View[T, P]) Named(name string) *View[T, P] { v.s.view.Name = name; return v }
 
@@ -89,11 +102,15 @@ func (v *View[T, P]) Get(c *Call) (P, bool) {
 
 // List gives the view's objects in the order of their names. They are shared by the whole sync: [Clone] before changing one.
 func (v *View[T, P]) List(c *Call) []P {
-	d := &c.decoded[v.s.index]
+	i := c.index(&v.s)
+	if i < 0 {
+		return nil
+	}
+	d := &c.decoded[i]
 	if *d == nil {
-		data := &c.request.Views[v.s.index]
+		data := &c.request.Views[i]
 		if v.s.view.Lazy {
-			data = c.ask(&abi.Ask{View: int32(v.s.index)})
+			data = c.ask(&abi.Ask{View: int32(i)})
 		}
 		*d = v.decode(c, data)
 	}
@@ -102,18 +119,22 @@ func (v *View[T, P]) List(c *Call) []P {
 
 // Ask delivers a lazy view, narrowed by names, values or a selector.
 func (v *View[T, P]) Ask(c *Call, a abi.Ask) []P {
-	a.View = int32(v.s.index)
+	i := c.index(&v.s)
+	if i < 0 {
+		return nil
+	}
+	a.View = int32(i)
 	return v.decode(c, c.ask(&a))
 }
 
 // Count gives the number of objects of a counted view.
-func (v *View[T, P]) Count(c *Call) int { return int(c.request.Views[v.s.index].Count) }
+func (v *View[T, P]) Count(c *Call) int { return int(c.data(&v.s).Count) }
 
 // Guarded tells that the view's guard didn't hold, so that nothing was looked at.
-func (v *View[T, P]) Guarded(c *Call) bool { return c.request.Views[v.s.index].Guarded }
+func (v *View[T, P]) Guarded(c *Call) bool { return c.data(&v.s).Guarded }
 
 // Version is the resource version up to which the view is known to be current.
-func (v *View[T, P]) Version(c *Call) string { return c.request.Views[v.s.index].StoreVersion }
+func (v *View[T, P]) Version(c *Call) string { return c.data(&v.s).StoreVersion }
 
 func (v *View[T, P]) decode(c *Call, data *abi.ViewData) []P {
 	items := make([]T, len(data.Objects))

@@ -232,7 +232,7 @@ func (c *checker) effect(e *abi.Effect) error {
 		subresource = "eviction"
 	}
 	if !c.w.rights.allow(res.Resource, subresource, verb) {
-		return errNotAllowed
+		return notAllowed(res.Resource, subresource, verb)
 	}
 	if err := metadataOf(e); err != nil {
 		return err
@@ -250,6 +250,15 @@ func (c *checker) effect(e *abi.Effect) error {
 }
 
 var errNotAllowed = errors.New("it is not among the writes of the controller's manifest")
+
+// notAllowed tells what the manifest's author has left out.
+func notAllowed(r abi.Resource, subresource, verb string) error {
+	what := r.String()
+	if subresource != "" {
+		what += "/" + printable(subresource)
+	}
+	return fmt.Errorf("%w: add %s of %s to them, if the controller is meant to do that", errNotAllowed, verb, what)
+}
 
 // updateVerb is how updates of a resource travel: as a PUT, or as a patch where the manifest has only that.
 func (s *Session) updateVerb(r abi.Resource, subresource string) string {
