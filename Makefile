@@ -17,7 +17,7 @@ guest_sources := Makefile go.mod $(shell find abi sdk -name '*.go' ! -name '*_te
 
 # What finishes a module: the manifest as a section, and the native code.
 finisher := $(out)/module
-finisher_sources := go.mod $(shell find abi host/sandbox host/helpers hack/module -name '*.go' ! -name '*_test.go')
+finisher_sources := go.mod $(shell find abi host/sandbox host/helpers host/finish hack/module -name '*.go' ! -name '*_test.go')
 
 # What windlass plugin generate knows of Kubernetes' own types.
 schemas := cmd/windlass/author/generate/schemas/kubernetes.json.gz

@@ -8,6 +8,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 here=$root/hack/tinygo
+target=$root/cmd/windlass/author/build/target.json
 out=$root/_output/toolchain
 
 llvm=19
@@ -23,7 +24,7 @@ die() {
 }
 
 # The stamp names what the present toolchain was made from; a change of any of it makes a new one.
-stamp=$(cat "${BASH_SOURCE[0]}" "$here/go.mod" "$here/target.json" | sha256sum | cut -d' ' -f1)-$(go env GOVERSION)
+stamp=$(cat "${BASH_SOURCE[0]}" "$here/go.mod" "$target" | sha256sum | cut -d' ' -f1)-$(go env GOVERSION)
 if [[ -x $out/tinygo && $(cat "$out/stamp" 2>/dev/null) == "$stamp" ]]; then
 	exit 0
 fi
@@ -66,7 +67,7 @@ if tinygo=$(installed); then
 	say "using $tinygo"
 	command -v wasm-as >/dev/null || install_packages "$assembler"
 	printf '#!/bin/sh\nexec %q "$@"\n' "$tinygo" >"$out/tinygo.new"
-	cp "$here/target.json" "$out/target.json"
+	cp "$target" "$out/target.json"
 else
 	install_packages "${packages[@]}"
 	for f in "$libc" "$builtins"; do
@@ -83,8 +84,8 @@ else
 	printf '#!/bin/sh\nTINYGOROOT=%q PATH=%q:$PATH exec %q "$@"\n' "$out/root" "$out/bin" "$out/bin/tinygo" >"$out/tinygo.new"
 	# A shell's field for a JSON file: these values are on lines of their own in it.
 	sed -e 's|"libc": "wasmbuiltins"|"libc": ""|' -e 's|"rtlib": "compiler-rt"|"rtlib": ""|' \
-		-e "s|\"--no-entry\"\]|\"--no-entry\", \"$libc\", \"$builtins\"]|" "$here/target.json" >"$out/target.json"
-	grep -qF "$libc" "$out/target.json" || die "hack/tinygo/target.json no longer has the ldflags that this script extends"
+		-e "s|\"--no-entry\"\]|\"--no-entry\", \"$libc\", \"$builtins\"]|" "$target" >"$out/target.json"
+	grep -qF "$libc" "$out/target.json" || die "$target no longer has the ldflags that this script extends"
 fi
 chmod +x "$out/tinygo.new"
 mv "$out/tinygo.new" "$out/tinygo"

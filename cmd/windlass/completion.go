@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/cmd/windlass/author/build"
 	"github.com/windlass-dev/windlass/docs"
 	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins"
@@ -32,6 +33,7 @@ var outputs = map[string][]string{
 	"get differences": {"wide", "yaml", "json"},
 	"status":          {"yaml", "json"},
 	"plugin inspect":  {"yaml", "json"},
+	"plugin bench":    {"text", "yaml", "json"},
 	"explain":         {"text", "yaml", "json"},
 	"replay":          {"text", "yaml", "json"},
 }
@@ -47,6 +49,9 @@ func complete(root *cobra.Command) {
 		"plugin generate": first(folders),
 		"plugin inspect":  first(modules),
 		"plugin push":     first(modules),
+		"plugin build":    first(folders),
+		"plugin bench":    first(modules),
+		"plugin sdk":      first(folders),
 	}
 	flags := map[string]words{
 		"config":                     files("yaml", "yml", "json"),
@@ -56,6 +61,9 @@ func complete(root *cobra.Command) {
 		"plugin-folder":              folders,
 		"crd":                        folders,
 		"engine":                     some("compiler", "interpreter"),
+		"compiler":                   some(build.TinyGo, build.Go),
+		"case":                       files("yaml"),
+		"dir":                        folders,
 		"sort":                       some("syncs", "time", "queue", "errors", "name"),
 		"logging-format":             some("text", "json"),
 		"tls-min-version":            some("VersionTLS12", "VersionTLS13"),

@@ -83,6 +83,10 @@ func TestCompletion(t *testing.T) {
 		{name: "configurations", args: []string{"run", "--config", ""}, want: []string{"yaml", "yml", "json"}, only: true, directive: filesOnly},
 		{name: "folders", args: []string{"run", "--plugin-folder", ""}, only: true, directive: foldersOnly},
 		{name: "folders with types", args: []string{"plugin", "generate", ""}, only: true, directive: foldersOnly},
+		{name: "compilers", args: []string{"plugin", "build", "--compiler", ""}, want: []string{"tinygo", "go"}, only: true, directive: noFiles},
+		{name: "a plugin's folder", args: []string{"plugin", "build", ""}, only: true, directive: foldersOnly},
+		{name: "modules to measure", args: []string{"plugin", "bench", "./"}, want: []string{"wasm"}, only: true, directive: filesOnly},
+		{name: "cases", args: []string{"plugin", "bench", "f", "--case", ""}, want: []string{"yaml"}, only: true, directive: filesOnly},
 		{name: "no argument", args: []string{"run", ""}, only: true, directive: noFiles},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -110,7 +114,7 @@ func TestOutputs(t *testing.T) {
 	seen := 0
 	walk(command(), func(path string, c *cobra.Command) {
 		f := c.Flags().Lookup("output")
-		if f == nil || path == "record" || path == "plugin pull" { // where it is a file
+		if f == nil || path == "record" || path == "plugin pull" || path == "plugin build" { // where it is a file
 			return
 		}
 		seen++
@@ -126,7 +130,7 @@ func TestOutputs(t *testing.T) {
 			switch path {
 			case "explain":
 				args = append(args, "deployment/web")
-			case "replay", "plugin inspect":
+			case "replay", "plugin inspect", "plugin bench":
 				args = append(args, file)
 			}
 			root := command()

@@ -14,10 +14,13 @@ import (
 func pluginCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plugin",
-		Short: "Look at plugins, store them in registries, sign them",
-		Example: `  windlass plugin inspect builtin:replicaset
+		Short: "Write plugins, look at them, store them in registries, sign them",
+		Example: `  windlass plugin new hello
+  windlass plugin build ./hello
+  windlass plugin inspect builtin:replicaset
   windlass plugin push ./mine.wasm registry.example/plugins/mine:v1`,
 	}
+	c.AddCommand(newCommand(), sdkCommand(), buildCommand(), benchCommand())
 	c.AddCommand(generateCommand(), inspectCommand(), pushCommand(), pullCommand(), signCommand(), verifyCommand(), simulateCommand())
 	return c
 }
@@ -28,7 +31,7 @@ func inspectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect FILE|builtin:NAME|IMAGE@sha256:DIGEST",
 		Short: "Print what a plugin says of itself, and what it is made of",
-		Long: `Print a plugin's manifest (its settings, what its controllers read and write) with the module's digest, size, memory in bytes, imports and exports.
+		Long: `Print a plugin's manifest (its settings, what its controllers read and write) with the module's digest, size by sections, memory in bytes, imports and exports.
 
 The module runs in the sandbox for its manifest. Nothing else is run and no API server is needed; an image is got from its registry. Times in the manifest are in nanoseconds.`,
 		Example: `  windlass plugin inspect builtin:replicaset

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/helpers"
+	"github.com/windlass-dev/windlass/host/finish"
 	"github.com/windlass-dev/windlass/host/sandbox"
-	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
 // path begins the names of all functions here that aren't from Go's library.
@@ -22,42 +20,27 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: module BUILT.wasm FINISHED.wasm CODE")
 		os.Exit(2)
 	}
-	if err := finish(context.Background(), os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := run(context.Background(), os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintf(os.Stderr, "module: %s: %v\n", os.Args[1], err)
 		os.Exit(1)
 	}
 }
 
-// finish writes the module last: where it is, the code is.
-func finish(ctx context.Context, from, to, folder string) error {
+// run writes the module last: where it is, the code is.
+func run(ctx context.Context, from, to, folder string) error {
 	built, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	m, err := sandbox.Load(ctx, built, sandbox.Options{Name: from, Interpreter: true, Helpers: helpers.All})
+	m, err := finish.Module(ctx, from, built, path)
 	if err != nil {
-		return err
-	}
-	defer m.Close(ctx)
-	manifest, err := m.Manifest(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := abi.DecodeManifest(manifest); err != nil {
-		return err
-	}
-	finished, err := rewrite.WithManifest(built, manifest)
-	if err != nil {
-		return err
-	}
-	if finished, err = rewrite.WithShortNames(finished, path); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}
-	if err := sandbox.Compile(ctx, finished, sandbox.DefaultMemoryLimit, folder); err != nil {
+	if err := sandbox.Compile(ctx, m.Wasm, sandbox.DefaultMemoryLimit, folder); err != nil {
 		return err
 	}
-	return os.WriteFile(to, finished, 0o644)
+	return os.WriteFile(to, m.Wasm, 0o644)
 }

@@ -69,6 +69,9 @@ func Load(ctx context.Context, p *plugins.Plugin, o sandbox.Options) (*Module, e
 // Close frees the module.
 func (m *Module) Close() error { return m.loaded.Close(context.WithoutCancel(m.ctx)) }
 
+// Sandbox is the module itself.
+func (m *Module) Sandbox() *sandbox.Module { return m.loaded.Module }
+
 // Manifest is the module's.
 func (m *Module) Manifest() *abi.Manifest { return m.loaded.Manifest }
 

@@ -14,6 +14,10 @@ type Inspection struct {
 	Digest string `json:"digest"`
 	Size   int    `json:"size"` // bytes
 	Memory Memory `json:"memory"`
+	// Sections are what the size is made of.
+	Sections []rewrite.Section `json:"sections"`
+	// ManifestFrom is "section" or "module": without a section the module has to run for it.
+	ManifestFrom string `json:"manifestFrom"`
 	// Imports and Exports are as in the module, with the types of functions: "windlass.perform(i32,i32)->i32".
 	Imports  []string      `json:"imports"`
 	Exports  []string      `json:"exports"`
@@ -38,8 +42,14 @@ func Inspect(ctx context.Context, p *Plugin) (*Inspection, error) {
 	}
 	const page = 64 << 10
 	i := &Inspection{
-		Origin: p.String(), Digest: p.Digest, Size: len(p.Wasm), Manifest: m, Imports: []string{},
+		Origin: p.String(), Digest: p.Digest, Size: len(p.Wasm), Manifest: m, ManifestFrom: "module", Imports: []string{},
 		Memory: Memory{Min: int64(parsed.MemoryMin) * page, Max: int64(parsed.MemoryMax) * page},
+	}
+	if parsed.Manifest != nil {
+		i.ManifestFrom = "section"
+	}
+	if i.Sections, err = rewrite.Sections(p.Wasm); err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
 	}
 	for _, im := range parsed.Imports {
 		i.Imports = append(i.Imports, im.Module+"."+im.Name+im.Type.String())
