@@ -1,8 +1,6 @@
 package website
 
 import (
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -12,36 +10,6 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 	webv1 "github.com/windlass-dev/windlass/test/docs/customresources/v1"
 )
-
-// Each piece of Go on the page is of a file here, which compiles.
-func TestPageIsCompiled(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/custom-resources.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var code string
-	for _, name := range []string{"website.go", "v1/types.go"} {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code += squeeze(string(b))
-	}
-	pieces := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(pieces) < 3 {
-		t.Fatalf("%d pieces of Go", len(pieces))
-	}
-	for _, p := range pieces {
-		for _, part := range strings.Split(string(p[1]), "\n\n") { // what lies between isn't always shown
-			if !strings.Contains(code, squeeze(part)) {
-				t.Errorf("isn't in a file of this folder:\n%s", part)
-			}
-		}
-	}
-}
-
-// squeeze takes out white space, by which a piece may differ.
-func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
 func call(t *testing.T, site *webv1.Website, children int) *abi.SyncResponse {
 	t.Helper()

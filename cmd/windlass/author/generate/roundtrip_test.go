@@ -301,14 +301,14 @@ func TestUnknownMetadataSurvives(t *testing.T) {
 // An object that doesn't fit the type says where.
 func TestErrorsHaveAPath(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"spec":{"replicas":"three"}}`:                      "spec.replicas: " + wire.ErrType.Error(),
-		`{"spec":{"tiers":[{"name":"a"},{"weight":1.5}]}}`:   "spec.tiers[1].weight: " + wire.ErrNumber.Error(),
-		`{"spec":{"byMode":{"Auto":{"name":{}}}}}`:           "spec.byMode.Auto.name: " + wire.ErrType.Error(),
-		`{"spec":{"grid":[[1],[2,true]]}}`:                   "spec.grid[1][1]: " + wire.ErrType.Error(),
-		`{"spec":{"start":"noon"}}`:                          "spec.start: " + wire.ErrTime.Error(),
-		`{"spec":[]}`:                                        "spec: " + wire.ErrType.Error(),
-		`{"spec":{"name":"a" "paused":true}}`:                "spec: " + wire.ErrJSON.Error(),
-		`{"spec":{"resources":{"limits":{"cpu":"lots"}}}}`:   "spec.resources.limits.cpu: " + wire.ErrNumber.Error(),
+		`{"spec":{"replicas":"three"}}`:                       "spec.replicas: " + wire.ErrType.Error(),
+		`{"spec":{"tiers":[{"name":"a"},{"weight":1.5}]}}`:    "spec.tiers[1].weight: " + wire.ErrNumber.Error(),
+		`{"spec":{"byMode":{"Auto":{"name":{}}}}}`:            "spec.byMode.Auto.name: " + wire.ErrType.Error(),
+		`{"spec":{"grid":[[1],[2,true]]}}`:                    "spec.grid[1][1]: " + wire.ErrType.Error(),
+		`{"spec":{"start":"noon"}}`:                           "spec.start: " + wire.ErrTime.Error(),
+		`{"spec":[]}`:                                         "spec: " + wire.ErrType.Error(),
+		`{"spec":{"name":"a" "paused":true}}`:                 "spec: " + wire.ErrJSON.Error(),
+		`{"spec":{"resources":{"limits":{"cpu":"lots"}}}}`:    "spec.resources.limits.cpu: " + wire.ErrNumber.Error(),
 		`{"status":{"conditions":[{"type":"A","status":1}]}}`: "status.conditions[0].status: " + wire.ErrType.Error(),
 		`[]`: wire.ErrType.Error(),
 	} {
