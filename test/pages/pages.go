@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/windlass-dev/windlass/test/windlass"
 )
 
 // Reader does what a page tells its readers to do.
@@ -26,6 +24,9 @@ type Reader struct {
 	// Update writes the outputs in the page anew.
 	Update bool
 }
+
+// patience is how long a command that only looks may take until it prints what it should.
+const patience = 10 * time.Second
 
 // Follow has the reader do all that the page says, in its order, and gives how many commands that were.
 func Follow(t *testing.T, path string, r Reader) int {
@@ -47,21 +48,13 @@ func Follow(t *testing.T, path string, r Reader) int {
 			r.Write(s.file, s.content)
 		case s.command != "":
 			run++
-			got, within := "", 10*time.Second
-			if !r.Looks(s.command) {
-				within = 0
-			}
-			check := func() (bool, string) {
+			got := r.Run(s.command)
+			for late := time.Now().Add(patience); !Same(s.output, got) && r.Looks(s.command) && time.Now().Before(late); {
+				time.Sleep(200 * time.Millisecond)
 				got = r.Run(s.command)
-				return r.Update || Same(s.output, got), got
 			}
-			what := fmt.Sprintf("%s: $ %s prints what it says there (-update writes it anew)", at, s.command)
-			if within == 0 {
-				if ok, _ := check(); !ok {
-					t.Fatalf("%s; it printed\n%s\nwant\n%s", what, got, s.output)
-				}
-			} else {
-				windlass.EventuallyEvery(t, 200*time.Millisecond, within, what, check)
+			if !r.Update && !Same(s.output, got) {
+				t.Fatalf("%s: $ %s printed\n%s\nand should print (-update writes it anew)\n%s", at, s.command, got, s.output)
 			}
 			if Same(s.output, got) {
 				out.WriteString(s.printed)
