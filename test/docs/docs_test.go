@@ -30,6 +30,7 @@ var worlds = map[string]func(t *testing.T, c *cluster.Cluster) *shell{
 	"abi.md":       running("*"),
 	"debugging.md": recorded,
 	"security.md":  registry,
+	"tutorial.md":  registry,
 }
 
 var elsewhere = map[string]string{"console.md": "test/console"}
