@@ -63,6 +63,9 @@ soak: build devcluster ## 10,000 replacements of a busy controller (SWAPS=n for 
 chaos: build devcluster ## Windlass killed at each write of small roll-outs, and KILLS=200 times at random; SEED=n repeats, EVERY=n takes each n-th write
 	go test -count=1 -timeout 0 -v ./test/chaos -kills $(or $(KILLS),200) $(if $(SEED),-seed $(SEED)) $(if $(EVERY),-every $(EVERY))
 
+authors: build devcluster ## What people do who write plugins: from an empty folder to an effect in the cluster, and each example
+	go test -count=1 -v ./test/authors
+
 ##@ Building
 
 # Without cgo the binary is static: it runs in an image that has nothing else.
@@ -134,4 +137,4 @@ $(finisher): $(finisher_sources)
 
 .SECONDARY: $(modules:plugins/modules/%=$(out)/plugins/%)
 
-.PHONY: chaos soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean test fuzz verify
+.PHONY: authors chaos soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean test fuzz verify

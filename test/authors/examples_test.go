@@ -1,0 +1,285 @@
+package authors
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// examples are those in Go, with what shows in a cluster that they work.
+var examples = []struct {
+	name   string
+	module string // the module's name where it isn't the folder's
+	custom bool   // has types of its own, of which something is generated
+	check  func(*author)
+}{
+	{name: "budgets", check: budgets},
+	{name: "replicaset", check: replicaset},
+	{name: "webapp", custom: true, check: webapp},
+	{name: "c-default-deny", module: "default-deny", check: defaultDeny},
+}
+
+// Each example is copied out of the repository, built, tested, loaded into a Windlass that is running, and has its effect; another version takes its place while it runs; and it is unloaded.
+// Plugins write as accounts of their own, with the rights that windlass rbac prints.
+func TestExamples(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Nodes: 3})
+	a := newAuthor(t, c, false)
+	a.runWindlass(func(k *config.Configuration) {
+		// A module that isn't built in has no rights by its name alone.
+		k.Plugins = []config.Plugin{{Name: "replicaset", ServiceAccount: "replicaset-controller"}}
+	})
+	for _, x := range examples {
+		t.Run(x.name, func(t *testing.T) {
+			a := *a
+			a.t = t
+			folder := filepath.Join(a.home, x.name)
+			if err := os.CopyFS(folder, os.DirFS(filepath.Join("..", "..", "examples", x.name))); err != nil {
+				t.Fatal(err)
+			}
+			name := x.name
+			if x.module != "" {
+				name = x.module
+				a.run(folder, "chmod +x build.sh && ./build.sh")
+			} else {
+				a.run(folder, "windlass plugin sdk && go mod edit -replace github.com/windlass-dev/windlass=./.windlass")
+				a.onlySDK(folder)
+				if x.custom {
+					a.run(folder, "windlass plugin generate --check")
+				}
+				a.run(folder, "windlass plugin build")
+			}
+			module := filepath.Join(folder, name+".wasm")
+			a.sized(module)
+			a.grant(folder, name)
+			a.load(name, module)
+			x.check(&a)
+			a.replace(name, module)
+			a.unload(name)
+		})
+	}
+}
+
+// grant gives a plugin the rights that windlass rbac prints of it, as its operator would with kubectl.
+func (a *author) grant(folder, plugin string) {
+	a.t.Helper()
+	text := fmt.Sprintf("apiVersion: %s\nkind: %s\npluginFolder: %s\nuseServiceAccountCredentials: true\n", config.APIVersion, config.Kind, folder)
+	if plugin == "replicaset" {
+		text += "plugins: [{name: replicaset, serviceAccount: replicaset-controller}]\n"
+	}
+	if err := os.WriteFile(filepath.Join(folder, "windlass.yaml"), []byte(text), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	a.c.Apply(a.t, []byte(a.run(folder, "windlass rbac "+plugin+" --bindings --config windlass.yaml")))
+}
+
+// replace loads another version: the same with a note at its end, in a section that nothing reads.
+func (a *author) replace(name, module string) {
+	a.t.Helper()
+	b, err := os.ReadFile(module)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	next := filepath.Join(a.home, name+"-next.wasm")
+	if err := os.WriteFile(next, append(b, "\x00\x05\x04next"...), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	a.load(name, next)
+}
+
+func budgets(a *author) {
+	ctx, budgets := a.t.Context(), a.client.PolicyV1().PodDisruptionBudgets("default")
+	d := deployment("guarded", 2)
+	d.Labels = map[string]string{"budgets.example.com/min-available": "50-percent"}
+	a.deploy(d)
+	amount := func(want string) {
+		a.t.Helper()
+		a.eventually("the budget is "+want, func() error {
+			b, err := budgets.Get(ctx, "guarded-deployment", metav1.GetOptions{})
+			if err == nil && b.Spec.MinAvailable.String() != want {
+				return errNotYet
+			}
+			return err
+		})
+	}
+	amount("50%")
+	a.label("guarded", `"1"`)
+	amount("1")
+	a.label("guarded", "null")
+	a.eventually("the budget is gone", func() error {
+		return gone(budgets.Get(ctx, "guarded-deployment", metav1.GetOptions{}))
+	})
+}
+
+func replicaset(a *author) {
+	ctx, pods := a.t.Context(), a.client.CoreV1().Pods("default")
+	d := deployment("ordered", 3)
+	d.Annotations = map[string]string{"scaledown.example.com/order": "oldest"}
+	a.deploy(d)
+	names := func() (all []string) {
+		l, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=ordered"})
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		for _, p := range l.Items {
+			ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			})
+			if ready && p.DeletionTimestamp == nil {
+				all = append(all, p.Name)
+			}
+		}
+		return all
+	}
+	await := func(n int) (all []string) {
+		a.t.Helper()
+		a.eventually(fmt.Sprint(n, " ready pods"), func() error {
+			if all = names(); len(all) != n {
+				return fmt.Errorf("%v", all)
+			}
+			return nil
+		})
+		return all
+	}
+	chosen := await(3)[1] // whichever order they were made in
+	if _, err := pods.Patch(ctx, chosen, types.MergePatchType, []byte(`{"metadata":{"labels":{"scaledown.example.com/first":"yes"}}}`), metav1.PatchOptions{}); err != nil {
+		a.t.Fatal(err)
+	}
+	a.patch("ordered", `{"spec":{"replicas":2}}`)
+	if left := await(2); slices.Contains(left, chosen) {
+		a.t.Errorf("the pod %s, which was labelled, is still there: %v", chosen, left)
+	}
+}
+
+func webapp(a *author) {
+	crds, err := filepath.Glob(filepath.Join(a.home, "webapp", "crd", "*.yaml"))
+	if err != nil || len(crds) == 0 {
+		a.t.Fatalf("no crd/*.yaml: %v", err)
+	}
+	for _, f := range crds {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		a.c.Apply(a.t, b)
+	}
+	ctx := a.t.Context()
+	apps := dynamic.NewForConfigOrDie(a.c.RESTConfig()).Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "webapps"}).Namespace("default")
+	apply := func(spec string) {
+		a.t.Helper()
+		a.c.Apply(a.t, []byte("{apiVersion: example.com/v1, kind: WebApp, metadata: {name: shop, namespace: default}, spec: "+spec+"}"))
+	}
+	ready := func(replicas int64, image string) {
+		a.t.Helper()
+		a.eventually(fmt.Sprint("the app is ready with ", replicas, " pods of ", image), func() error {
+			o, err := apps.Get(ctx, "shop", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			available, _, _ := unstructured.NestedInt64(o.Object, "status", "availableReplicas")
+			observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+			conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+			if available != replicas || observed != o.GetGeneration() || len(conditions) != 1 || conditions[0].(map[string]any)["status"] != "True" {
+				return fmt.Errorf("%v", o.Object["status"])
+			}
+			d, err := a.client.AppsV1().Deployments("default").Get(ctx, "shop", metav1.GetOptions{})
+			if err == nil && d.Spec.Template.Spec.Containers[0].Image != image {
+				return errNotYet
+			}
+			return err
+		})
+	}
+	apply(`{image: "shop:1", replicas: 2, env: [{name: TITLE, value: Shop}]}`)
+	ready(2, "shop:1")
+	if s, err := a.client.CoreV1().Services("default").Get(ctx, "shop", metav1.GetOptions{}); err != nil || s.Spec.Ports[0].TargetPort.String() != "http" {
+		a.t.Errorf("the service: %v, error %v", s, err)
+	}
+	apply(`{image: "shop:2", replicas: 3, maxReplicas: 5}`)
+	ready(3, "shop:2")
+	autoscalers := a.client.AutoscalingV2().HorizontalPodAutoscalers("default")
+	if h, err := autoscalers.Get(ctx, "shop", metav1.GetOptions{}); err != nil || h.Spec.MaxReplicas != 5 || *h.Spec.MinReplicas != 3 {
+		a.t.Errorf("the autoscaler: %+v, error %v", h, err)
+	}
+	apply(`{image: "shop:2", replicas: 1}`)
+	ready(1, "shop:2")
+	a.eventually("the autoscaler is gone", func() error { return gone(autoscalers.Get(ctx, "shop", metav1.GetOptions{})) })
+	if err := apps.Delete(ctx, "shop", metav1.DeleteOptions{}); err != nil {
+		a.t.Fatal(err)
+	}
+	a.eventually("the children are gone with the app", func() error {
+		return gone(a.client.AppsV1().Deployments("default").Get(ctx, "shop", metav1.GetOptions{}))
+	})
+}
+
+func defaultDeny(a *author) {
+	ctx := a.t.Context()
+	namespace := func(labels string) {
+		a.t.Helper()
+		a.c.Apply(a.t, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: closed, labels: {"+labels+"}}}"))
+	}
+	namespace(`isolation.example.com/default-deny: "true"`)
+	policies := a.client.NetworkingV1().NetworkPolicies("closed")
+	closed := func() error {
+		p, err := policies.Get(ctx, "default-deny", metav1.GetOptions{})
+		if err == nil && (len(p.Spec.Ingress) > 0 || len(p.Spec.PolicyTypes) != 1) {
+			return fmt.Errorf("%+v", p.Spec)
+		}
+		return err
+	}
+	a.eventually("the namespace has its policy", closed)
+	if _, err := policies.Patch(ctx, "default-deny", types.MergePatchType, []byte(`{"spec":{"ingress":[{}]}}`), metav1.PatchOptions{}); err != nil {
+		a.t.Fatal(err)
+	}
+	a.eventually("the policy is closed again", closed)
+	namespace("")
+	a.eventually("the policy is gone", func() error { return gone(policies.Get(ctx, "default-deny", metav1.GetOptions{})) })
+}
+
+func deployment(name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
+}
+
+func (a *author) deploy(d *appsv1.Deployment) {
+	a.t.Helper()
+	if _, err := a.client.AppsV1().Deployments("default").Create(a.t.Context(), d, metav1.CreateOptions{}); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+func (a *author) label(deployment, value string) {
+	a.t.Helper()
+	a.patch(deployment, `{"metadata":{"labels":{"budgets.example.com/min-available":`+value+`}}}`)
+}
+
+func (a *author) patch(deployment, patch string) {
+	a.t.Helper()
+	if _, err := a.client.AppsV1().Deployments("default").Patch(a.t.Context(), deployment, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// gone is no error where an object can't be found.
+func gone(_ any, err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err == nil:
+		return errNotYet
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package authors
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// coldBuild is far more than the 15 s that a first build may take, for machines on which other things run.
+const coldBuild = 2 * time.Minute
+
+// A new user, in an empty folder and with nothing in any cache, comes in five commands from nothing to a controller's effect in a cluster whose Windlass has been running all the while.
+func TestNewUser(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Nodes: 1})
+	a := newAuthor(t, c, true)
+	a.runWindlass(func(k *config.Configuration) {
+		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false // an administrator's, with which most people try things
+	})
+
+	a.run(a.home, "windlass plugin new hello")
+	begun := time.Now()
+	a.run(a.home, "windlass plugin build hello")
+	if took := time.Since(begun); took > coldBuild {
+		t.Errorf("the first build took %v", took)
+	}
+	a.run(a.home, "cp hello/hello.wasm $PLUGINS")
+	// And kubectl label namespace default hello=world.
+	if _, err := a.client.CoreV1().Namespaces().Patch(t.Context(), "default", types.MergePatchType, []byte(`{"metadata":{"labels":{"hello":"world"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	a.eventually("the controller's config map is there", func() error {
+		m, err := a.client.CoreV1().ConfigMaps("default").Get(t.Context(), "hello", metav1.GetOptions{})
+		if err == nil && m.Data["message"] != "world" {
+			return fmt.Errorf("%v", m.Data)
+		}
+		return err
+	})
+
+	a.sized(filepath.Join(a.home, "hello", "hello.wasm"))
+	a.onlySDK(filepath.Join(a.home, "hello"))
+}
