@@ -27,15 +27,17 @@ func newCommand() *cobra.Command {
 		Use:   "new NAME",
 		Short: "Write a new plugin, which builds, is tested and runs as it is",
 		Long: `Make a folder with a new plugin: a small controller, its module's main package, a test with cases, and the SDK's source, so that nothing has to be downloaded to build it. The controller
-gives each namespace with a label a config map that says what the label says: change it into what you want.
+gives each namespace with a label a config map that says what the label says, or with --custom-resource each object of a kind of your own, whose Go types and CustomResourceDefinition are there too: change it
+into what you want.
 
 Go 1.26 and TinyGo 0.41 build it, or Go alone.`,
 		Example: `  windlass plugin new hello
+  windlass plugin new website --custom-resource Website --group example.com
   windlass plugin new hello --dir ~/src/hello --module git.example/team/hello`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name, o.Version = args[0], thisVersion()
-			folder, files, err := scaffold.New(o)
+			folder, files, err := scaffold.New(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
@@ -44,6 +46,8 @@ Go 1.26 and TinyGo 0.41 build it, or Go alone.`,
 		},
 	}
 	c.Flags().StringVar(&o.Folder, "dir", "", "the folder to make (default: NAME)")
+	c.Flags().StringVar(&o.Kind, "custom-resource", "", "the kind of a custom resource that the controller is for, such as Website")
+	c.Flags().StringVar(&o.Group, "group", "", "the custom resource's API group, such as example.com")
 	c.Flags().StringVar(&o.Module, "module", "", "path of the Go module (default: example.com/NAME)")
 	return c
 }

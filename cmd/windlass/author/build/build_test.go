@@ -30,7 +30,7 @@ const sizeMost = 150_000
 // scaffolded is the folder of a new plugin.
 func scaffolded(t *testing.T, name string) string {
 	t.Helper()
-	folder, _, err := scaffold.New(scaffold.Options{Name: name, Folder: filepath.Join(t.TempDir(), name), Version: "v1"})
+	folder, _, err := scaffold.New(t.Context(), scaffold.Options{Name: name, Folder: filepath.Join(t.TempDir(), name), Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}

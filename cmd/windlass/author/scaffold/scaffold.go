@@ -3,17 +3,23 @@ package scaffold
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"fmt"
+	"go/format"
 	"go/token"
+	"io"
+	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/template"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/author/generate"
 	"github.com/windlass-dev/windlass/plugins"
 )
 
@@ -28,6 +34,8 @@ type Options struct {
 	Folder string
 	// Module is the path of the Go module; empty: example.com/NAME.
 	Module string
+	// Kind and Group are those of a custom resource that the controller is for; empty: it is for namespaces.
+	Kind, Group string
 	// Version is this windlass's, which the SDK's source tells.
 	Version string
 }
@@ -36,17 +44,21 @@ type Options struct {
 type names struct {
 	Name, Package, Module, Go string
 	Import                    string // of the package, in Go
+	// Of a custom resource: Plural is its Go variable, Resource its name.
+	Kind, Group, Plural, Resource string
 }
 
 var (
 	namePattern   = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+	kindPattern   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	groupPattern  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$`)
 	modulePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]*(/[A-Za-z0-9_~][A-Za-z0-9._~-]*)*$`)
 )
 
 const nameMost = 40
 
 // New writes the folder, and gives the names of what it wrote, the SDK's source aside.
-func New(o Options) (folder string, files []string, err error) {
+func New(ctx context.Context, o Options) (folder string, files []string, err error) {
 	n, err := o.names()
 	if err != nil {
 		return "", nil, err
@@ -60,32 +72,106 @@ func New(o Options) (folder string, files []string, err error) {
 	} else if err != nil && !os.IsNotExist(err) {
 		return "", nil, err
 	}
-	made := map[string]string{
-		"go.mod":                       "all/go.mod",
-		".gitignore":                   "all/gitignore",
-		"README.md":                    "all/README.md",
-		"module/main.go":               "all/main.go",
+	files, err = n.write(ctx, folder, o.Version)
+	return folder, files, err
+}
+
+// all are the files of every plugin, by the templates that they are made of; plain and custom those of one without and with a custom resource.
+func (n *names) all() map[string]string {
+	return map[string]string{
+		"go.mod":               "all/go.mod",
+		".gitignore":           "all/gitignore",
+		"README.md":            "all/README.md",
+		"module/main.go":       "all/main.go",
+		n.Package + "_test.go": "all/controller_test.go",
+	}
+}
+
+func (n *names) plain() map[string]string {
+	return map[string]string{
 		n.Package + ".go":              "plain/controller.go",
-		n.Package + "_test.go":         "all/controller_test.go",
-		"testdata/world.yaml":          "plain/world.yaml",
 		"testdata/create.in.yaml":      "plain/create.in.yaml",
 		"testdata/create.out.yaml":     "plain/create.out.yaml",
 		"testdata/unlabelled.in.yaml":  "plain/unlabelled.in.yaml",
 		"testdata/unlabelled.out.yaml": "plain/unlabelled.out.yaml",
+		"testdata/world.yaml":          "plain/world.yaml",
 	}
+}
+
+func (n *names) custom() map[string]string {
+	return map[string]string{
+		n.Package + ".go":          "custom/controller.go",
+		"example.yaml":             "custom/example.yaml",
+		"testdata/create.in.yaml":  "custom/create.in.yaml",
+		"testdata/create.out.yaml": "custom/create.out.yaml",
+		"testdata/ready.in.yaml":   "custom/ready.in.yaml",
+		"testdata/ready.out.yaml":  "custom/ready.out.yaml",
+		"testdata/world.yaml":      "custom/world.yaml",
+	}
+}
+
+// write writes the plugin's files.
+func (n *names) write(ctx context.Context, folder, version string) (files []string, err error) {
+	if err := WriteSDK(folder, version); err != nil {
+		return nil, err
+	}
+	made := n.all()
+	if n.Kind == "" {
+		maps.Copy(made, n.plain())
+	} else {
+		if files, err = n.generate(ctx, folder); err != nil {
+			return nil, err
+		}
+		maps.Copy(made, n.custom())
+	}
+	if err := n.fill(folder, made); err != nil {
+		return nil, err
+	}
+	return slices.Sorted(slices.Values(slices.AppendSeq(files, maps.Keys(made)))), nil
+}
+
+// fill writes files of templates.
+func (n *names) fill(folder string, made map[string]string) error {
 	for to, from := range made {
 		text, err := fill(from, n)
 		if err != nil {
-			return "", nil, err
+			return err
 		}
 		if err := write(folder, to, text); err != nil {
-			return "", nil, err
+			return err
 		}
-		files = append(files, to)
 	}
-	slices.Sort(files)
-	return folder, files, WriteSDK(folder, o.Version)
+	return nil
 }
+
+// types are the custom resource's, and generated what windlass makes of them.
+const (
+	types     = "api/v1/types.go"
+	generated = "api/v1/" + generate.Filename
+)
+
+// generate writes the custom resource's types and what is made of them, and takes in what it is called there.
+func (n *names) generate(ctx context.Context, folder string) (files []string, err error) {
+	if err := n.fill(folder, map[string]string{"go.mod": "all/go.mod", types: "custom/types.go"}); err != nil {
+		return nil, err
+	}
+	if err := generate.Run(ctx, generate.Options{Dir: folder, Out: io.Discard}); err != nil {
+		return nil, err
+	}
+	source, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(generated)))
+	if err != nil {
+		return nil, err
+	}
+	m := resourceLine.FindSubmatch(source)
+	if m == nil {
+		return nil, fmt.Errorf("%s/%s has no resource", folder, generated)
+	}
+	n.Plural, n.Resource = string(m[1]), string(m[2])
+	return []string{types, generated, "crd/" + n.Group + "_" + n.Resource + ".yaml"}, nil
+}
+
+// resourceLine is where the generated source names the resource.
+var resourceLine = regexp.MustCompile(`(?m)^var (\w+) = resource\.Of\[\w+\]\{.*Name: "([^"]+)"`)
 
 func (o *Options) names() (*names, error) {
 	if !namePattern.MatchString(o.Name) || len(o.Name) > nameMost {
@@ -103,6 +189,15 @@ func (o *Options) names() (*names, error) {
 	}
 	if !modulePattern.MatchString(n.Module) || n.Module == SDKModule {
 		return nil, fmt.Errorf("--module %q is no path for a Go module of yours: name it as in go.mod, such as example.com/%s", n.Module, o.Name)
+	}
+	if o.Kind != "" || o.Group != "" {
+		if !kindPattern.MatchString(o.Kind) || len(o.Kind) > nameMost {
+			return nil, fmt.Errorf("--custom-resource %q is no kind: at most %d letters and digits, a capital first, such as Website", o.Kind, nameMost)
+		}
+		if !groupPattern.MatchString(o.Group) || len(o.Group) > 200 {
+			return nil, fmt.Errorf("--group %q is no API group: name a domain of yours, such as example.com", o.Group)
+		}
+		n.Kind, n.Group = o.Kind, o.Group
 	}
 	n.Import = strconv.Quote(n.Module)
 	if path.Base(n.Module) != n.Package {
@@ -125,6 +220,11 @@ func fill(name string, n *names) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = t.Execute(&b, n)
-	return b.Bytes(), err
+	if err := t.Execute(&b, n); err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(name, ".go") {
+		return format.Source(b.Bytes()) // what stands in columns depends on the names
+	}
+	return b.Bytes(), nil
 }

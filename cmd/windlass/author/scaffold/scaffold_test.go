@@ -64,10 +64,10 @@ func TestOtherFolder(t *testing.T) {
 func TestNew(t *testing.T) {
 	for _, o := range []scaffold.Options{
 		{Name: "hello"},
-		{Name: "my-2nd-one", Module: "git.example/team/plugins/other"},
+		{Name: "my-2nd-one", Module: "git.example/team/plugins/other", Kind: "NetworkPolicy", Group: "net.example.com"},
 	} {
 		o.Folder, o.Version = filepath.Join(t.TempDir(), "new"), "v1"
-		folder, files, err := scaffold.New(o)
+		folder, files, err := scaffold.New(t.Context(), o)
 		if err != nil || folder != o.Folder || len(files) < 8 {
 			t.Fatalf("%s: %v, in %s: %v", o.Name, files, folder, err)
 		}
@@ -75,7 +75,7 @@ func TestNew(t *testing.T) {
 		if out, err := exec.CommandContext(t.Context(), "gofmt", "-l", folder).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("gofmt: %v\n%s", err, out)
 		}
-		if _, _, err := scaffold.New(o); err == nil || !strings.Contains(err.Error(), "isn't empty") {
+		if _, _, err := scaffold.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "isn't empty") {
 			t.Errorf("into a folder that isn't empty: %v", err)
 		}
 	}
@@ -93,11 +93,15 @@ func TestBadNames(t *testing.T) {
 		{scaffold.Options{Name: strings.Repeat("a", 41)}, "is no name for a plugin"},
 		{scaffold.Options{Name: "func"}, "Go package"},
 		{scaffold.Options{Name: "sdk"}, "Go package"},
+		{scaffold.Options{Name: "hello", Kind: "website", Group: "example.com"}, "--custom-resource"},
+		{scaffold.Options{Name: "hello", Group: "example.com"}, "--custom-resource"},
+		{scaffold.Options{Name: "hello", Kind: "Website"}, "--group"},
+		{scaffold.Options{Name: "hello", Kind: "Website", Group: "example"}, "--group"},
 		{scaffold.Options{Name: "hello", Module: "a b"}, "--module"},
 		{scaffold.Options{Name: "hello", Module: "github.com/windlass-dev/windlass"}, "--module"},
 	} {
 		x.o.Folder = filepath.Join(t.TempDir(), "new")
-		if _, _, err := scaffold.New(x.o); err == nil || !strings.Contains(err.Error(), x.says) {
+		if _, _, err := scaffold.New(t.Context(), x.o); err == nil || !strings.Contains(err.Error(), x.says) {
 			t.Errorf("%q in module %q: %v", x.o.Name, x.o.Module, err)
 		}
 		if _, err := os.Stat(x.o.Folder); err == nil {
