@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"syscall"
@@ -16,13 +17,13 @@ import (
 
 // guarded gives the guardian that stands behind this process, and what it is left. Where there should be one and isn't, the process becomes that, and the manager is another one; the error is why
 // it couldn't.
-func guarded(c *config.LeaderElection) (process int, w *will.Will, err error) {
+func guarded(ctx context.Context, c *config.LeaderElection) (process int, w *will.Will, err error) {
 	process, files, ok := guardian.Ward()
 	if ok {
 		w, err = will.Open(files)
 		return process, w, err
 	}
-	if !c.LeaderElect || !c.Guardian {
+	if !c.LeaderElect || !c.Guardian || ctx.Err() != nil { // a signal that has come already would be forgotten
 		return 0, nil, nil
 	}
 	if files, err = will.New(); err == nil {

@@ -62,7 +62,7 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 			if err != nil {
 				return err
 			}
-			process, will, unguarded := guarded(&c.LeaderElection)
+			process, will, unguarded := guarded(cmd.Context(), &c.LeaderElection)
 			if err := logging.Start(&c.Logging); err != nil {
 				return err
 			}
