@@ -34,6 +34,8 @@ var outputs = map[string][]string{
 	"status":          {"yaml", "json"},
 	"plugin inspect":  {"yaml", "json"},
 	"plugin bench":    {"text", "yaml", "json"},
+	"plugin test":     {"text", "yaml", "json"},
+	"plugin run":      {"text", "yaml", "json"},
 	"explain":         {"text", "yaml", "json"},
 	"replay":          {"text", "yaml", "json"},
 }
@@ -52,6 +54,8 @@ func complete(root *cobra.Command) {
 		"plugin build":    first(folders),
 		"plugin bench":    first(modules),
 		"plugin sdk":      first(folders),
+		"plugin test":     first(modules),
+		"plugin run":      first(modules),
 	}
 	flags := map[string]words{
 		"config":                     files("yaml", "yml", "json"),
@@ -88,7 +92,7 @@ func complete(root *cobra.Command) {
 			register(c, "output", some(o...))
 		}
 		for name, f := range flags {
-			if name == "key" && !strings.HasPrefix(path, "plugin ") { // elsewhere it is one that is synced
+			if name == "key" && (path == "plugin run" || !strings.HasPrefix(path, "plugin ")) { // elsewhere it is one that is synced
 				f = nothing
 			}
 			register(c, name, f)

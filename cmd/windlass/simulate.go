@@ -12,7 +12,8 @@ import (
 func simulateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "simulate", Hidden: true, Args: cobra.NoArgs,
-		Short: "Simulate a cluster for a test over stdin and stdout",
+		Short:   "Simulate a cluster for a test over stdin and stdout",
+		Example: "  windlass plugin simulate # which package sdk/plugintest runs",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return simulate.Serve(cmd.Context(), cmd.InOrStdin(), os.Stdout)
 		},

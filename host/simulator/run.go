@@ -16,6 +16,7 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -91,15 +92,20 @@ type run struct {
 	deeds   int // that are done
 	jumped  int // times in a row that the clock has gone on and nothing has changed
 
-	writes   []string // by controllers under test
-	made     map[types.UID]origin
-	calls    []*called
-	marks    map[types.UID]bool // of the objects that others have labelled
-	stands   map[types.UID]map[string]any
-	statused map[types.UID]bool // objects whose status controllers under test write
-	before   *Object            // of the write that is being done
-	refusal  error              // of what the sync that runs has performed
-	syncs    int
+	writes      []string // by controllers under test
+	made        map[types.UID]origin
+	calls       []*called
+	marks       map[types.UID]bool // of the objects that others have labelled
+	stands      map[types.UID]map[string]any
+	statused    map[types.UID]bool // objects whose status controllers under test write
+	before      *Object            // of the write that is being done
+	refusal     error              // of what the sync that runs has performed
+	inRest      bool               // it is being synced though nothing has happened
+	changedLast string             // what the first write since then changed
+	// observe is told of each write of controllers under test, calling takes the place of their syncs. Either may be nil.
+	observe func(w *write, old, o *Object)
+	calling func(s *slot, key abi.KeyRef) error
+	syncs   int
 }
 
 // origin tells by which sync an object was made.
@@ -332,7 +338,7 @@ func (r *run) one() (bool, error) {
 	}
 	// Out of order: a cache may be late for as long as the key's own writes allow; people don't wait either.
 	deeds := 0
-	if r.deeds < len(r.world.world.Then) && r.rand.IntN(4) == 0 && r.cluster.can(&r.world.world.Then[r.deeds]) {
+	if r.deeds < len(r.world.world.Then) && !r.world.world.Then[r.deeds].Settled && r.rand.IntN(4) == 0 && r.cluster.can(&r.world.world.Then[r.deeds]) {
 		deeds = 1
 	}
 	late := behind
@@ -405,6 +411,9 @@ func (r *run) jump(next time.Time, failing bool) (bool, error) {
 func (r *run) sync(s *slot, key abi.KeyRef) error {
 	r.note("sync " + s.manifest().Name + " " + strings.TrimSpace(key.String()))
 	r.syncs++
+	if r.calling != nil && s.Tested {
+		return r.calling(s, key)
+	}
 	before := len(r.cluster.changes)
 	at := r.step - 1
 	err := r.process.sync(s, key)
@@ -503,6 +512,18 @@ func (r *run) wrote(w *write, o *Object) error {
 	r.writes = append(r.writes, w.String())
 	if r.step > 0 && r.step <= len(r.log) {
 		r.log[r.step-1] += "; " + w.String()
+	}
+	if !r.inRest {
+		r.changedLast = ""
+	} else if r.changedLast == "" {
+		r.changedLast = record.Diff(readable(r.before), readable(o))
+	}
+	if r.observe != nil {
+		now := o
+		if now == nil || w.verb == "delete" {
+			now = r.cluster.get(w.kind.Resource, w.namespace, w.name)
+		}
+		r.observe(w, r.before, now)
 	}
 	r.overwrites(w, r.before, o)
 	if w.subresource == "status" && o != nil {

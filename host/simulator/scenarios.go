@@ -143,7 +143,7 @@ func (r *run) holdOne() error {
 		k := kinds[i]
 		x, ours := r.made[o.GetUID()]
 		generated := o.GetGenerateName() != ""
-		if !ours || !generated && k.status || o.GetDeletionTimestamp() != nil {
+		if !ours || !generated && k.status || o.GetDeletionTimestamp() != nil || finished(k, o) {
 			continue
 		}
 		owner, of := r.cluster.byUID(x.owner)
@@ -184,10 +184,16 @@ func (r *run) holdOne() error {
 	return nil
 }
 
+// finished tells of a pod that has ended: nobody need replace it.
+func finished(k *kind, o *Object) bool {
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	return k.Resource == pods && (phase == "Succeeded" || phase == "Failed")
+}
+
 // living counts the objects of a kind that were made for a key and aren't being deleted.
 func (r *run) living(k *kind, owner types.UID) (n int) {
 	for _, o := range r.cluster.all(k.Resource) {
-		if x, ours := r.made[o.GetUID()]; ours && x.owner == owner && o.GetDeletionTimestamp() == nil {
+		if x, ours := r.made[o.GetUID()]; ours && x.owner == owner && o.GetDeletionTimestamp() == nil && !finished(k, o) {
 			n++
 		}
 	}
@@ -305,8 +311,11 @@ func differs(old, new any, path string) (string, any, any) {
 	return "", nil, nil
 }
 
-// generations looks at the generation that statuses say they are about.
+// generations looks at the generation that statuses say they are about. Where nothing can be created a sync may end before it knows what to say.
 func (r *run) generations() {
+	if r.scenario.Kind == NoChildren {
+		return
+	}
 	objects, kinds := r.keyObjects()
 	for i, o := range objects {
 		if !r.statused[o.GetUID()] || o.GetDeletionTimestamp() != nil || o.GetGeneration() == 0 {
@@ -345,6 +354,8 @@ func (r *run) atRest() error {
 
 // resync syncs all keys once more, though nothing has happened.
 func (r *run) resync() error {
+	r.inRest, r.changedLast = true, ""
+	defer func() { r.inRest = false }()
 	for _, s := range r.process.slots {
 		if !s.Tested || s.manifest().Key.Single || len(s.due) > 0 {
 			continue
@@ -370,7 +381,7 @@ func (r *run) resync() error {
 			at := r.log[len(r.log)-1]
 			switch {
 			case len(r.writes) > writes:
-				r.found(Finding{Check: Resync, At: at, Message: fmt.Sprintf("key %s, synced again though nothing had happened, writes: %s. Something that it decides by doesn't wake it: a time (ask to be synced then with Call.After), a quiet or lazy view, a live read, or a failure that it has swallowed", k.String(), strings.Join(r.writes[writes:], ", "))})
+				r.found(Finding{Check: Resync, At: at, Message: fmt.Sprintf("key %s, synced again though nothing had happened, writes: %s. Something that it decides by doesn't wake it: a time (ask to be synced then with Call.After), a quiet or lazy view, a live read, or a failure that it has swallowed", k.String(), strings.Join(r.writes[writes:], ", ")), Detail: r.changedLast})
 			case len(r.cluster.events) > events:
 				r.found(Finding{Check: Resync, At: at, Message: fmt.Sprintf("key %s, synced again though nothing had happened, sends an event: send one for a change, not for each sync", k.String()), Detail: r.cluster.events[events].String()})
 			}

@@ -39,7 +39,7 @@ func (r *run) state() State {
 	names := strings.NewReplacer(replace...)
 	var s State
 	for i, o := range objects {
-		if r.stands[o.GetUID()] != nil {
+		if r.foreigners(o) {
 			continue
 		}
 		m := copyOf(o.Object).(map[string]any)
@@ -56,6 +56,19 @@ func (r *run) state() State {
 	}
 	slices.Sort(s)
 	return s
+}
+
+// foreigners tells of a bystander, and of what belongs to one.
+func (r *run) foreigners(o *Object) bool {
+	if r.stands[o.GetUID()] != nil {
+		return true
+	}
+	for _, ref := range o.GetOwnerReferences() {
+		if owner, _ := r.cluster.byUID(ref.UID); r.stands[ref.UID] != nil || owner != nil && r.foreigners(owner) {
+			return true
+		}
+	}
+	return false
 }
 
 // normalise takes out what differs from run to run for no reason of the plugin's.

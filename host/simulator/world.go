@@ -36,6 +36,8 @@ type Deed struct {
 	Of     string          `json:"of,omitempty"` // such as Deployment default/web, or Deployment web where only one is called so
 	Change json.RawMessage `json:"change,omitempty"`
 	Delete bool            `json:"delete,omitempty"`
+	// Settled has it done only when all has settled, in runs out of order too: for what ends otherwise when it comes earlier.
+	Settled bool `json:"settled,omitempty"`
 }
 
 func (d *Deed) String() string {

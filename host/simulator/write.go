@@ -74,7 +74,7 @@ func (c *Cluster) create(w *write) (*Object, error) {
 		o.SetNamespace("")
 	}
 	if o.GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created"}}
 	}
 	if o.GetName() == "" && o.GetGenerateName() != "" {
 		o.SetName(o.GetGenerateName() + rand.String(5))
@@ -185,6 +185,9 @@ func (c *Cluster) setDefaults(k *kind, o *Object) error {
 			if err := unstructured.SetNestedStringMap(o.Object, map[string]string{"batch.kubernetes.io/controller-uid": uid}, "spec", "selector", "matchLabels"); err != nil {
 				return err
 			}
+			if len(o.GetLabels()) == 0 {
+				o.SetLabels(labels)
+			}
 		}
 	}
 	return nil
@@ -286,7 +289,8 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 		return o, nil
 	}
 	if c.ended(k, o) {
-		return c.put(k, old, nil), nil
+		c.put(k, old, nil)
+		return o, nil // under the version from before
 	}
 	return c.put(k, old, o), nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -26,9 +27,14 @@ type session struct {
 	conn     pipe.Conn
 }
 
+// turn is held by the test whose session runs: sdk.Helpers is one for all.
+var turn sync.Mutex
+
 // do starts windlass and answers it until the job is done.
 func do(t *testing.T, p *sdk.Plugin, q pipe.Request) (*pipe.Response, error) {
 	t.Helper()
+	turn.Lock()
+	defer turn.Unlock()
 	binary, err := windlass()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,165 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/host/golden"
+	"github.com/windlass-dev/windlass/host/guest"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
+)
+
+// Options say how a module is tested.
+type Options struct {
+	// Cases is the folder of golden cases, and of world.yaml; by default testdata beside the module.
+	Cases    string
+	Update   bool
+	Seeds    int
+	With     []string
+	Settings map[string]string
+	Except   []string
+	Keep     []string
+	// Replay runs the file of a finding again, and nothing else.
+	Replay string
+}
+
+// Report is what came of testing a module.
+type Report struct {
+	Plugin  string  `json:"plugin"`
+	Version string  `json:"version,omitempty"`
+	Module  string  `json:"module"`
+	Size    int     `json:"size"` // bytes
+	Cases   []Tried `json:"cases,omitempty"`
+	// Runs, Syncs and Writes are those of the simulation, 0 where there is no world.
+	Runs     int            `json:"runs,omitempty"`
+	Syncs    int            `json:"syncs,omitempty"`
+	Writes   int            `json:"writes,omitempty"`
+	Findings []pipe.Finding `json:"findings,omitempty"`
+}
+
+// Tried is a case that was run.
+type Tried struct {
+	Name   string `json:"name"`
+	Fuel   int64  `json:"fuel"`   // units, the most of its syncs
+	Memory int64  `json:"memory"` // bytes
+	Failed bool   `json:"failed,omitempty"`
+}
+
+// Find gives the module that a path names: a file, builtin:NAME, or the only module in a folder.
+func Find(path string) (*plugins.Plugin, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return plugins.Named(path)
+	}
+	found, err := filepath.Glob(filepath.Join(path, "*.wasm"))
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(f string) bool { return strings.HasSuffix(f, ".debug.wasm") })
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("%s: there is no module in this folder: run windlass plugin build", path)
+	case 1:
+		return plugins.Named(found[0])
+	}
+	return nil, fmt.Errorf("%s: there are several modules in this folder: name one of %s", path, strings.Join(found, ", "))
+}
+
+// Module tests the module that a path names: its golden cases, and, where there is a world.yaml among them, a simulation under faults.
+func Module(ctx context.Context, path string, o Options) (*Report, error) {
+	p, err := Find(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := guest.Load(ctx, p, sandbox.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	r := &Report{Plugin: m.Manifest().Name, Version: m.Manifest().Version, Module: p.String(), Size: len(p.Wasm)}
+	if o.Replay != "" {
+		again, err := Replay(ctx, m, o.Replay)
+		if err != nil {
+			return nil, err
+		}
+		r.Runs, r.Syncs, r.Findings = again.Runs, again.Syncs, again.Findings
+		return r, nil
+	}
+	if o.Cases == "" {
+		folder := path
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			folder = filepath.Dir(path)
+		}
+		o.Cases = filepath.Join(folder, "testdata")
+	}
+	world := filepath.Join(o.Cases, "world.yaml")
+	_, err = os.Stat(world)
+	simulated := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	cases, err := golden.Cases(o.Cases)
+	if err != nil && !simulated {
+		return nil, fmt.Errorf("%w, and no world.yaml, which a simulation begins with", err)
+	}
+	for _, in := range cases {
+		c, err := Golden(m, in, o.Update)
+		if err != nil {
+			return nil, err
+		}
+		r.Cases = append(r.Cases, Tried{golden.Name(in), c.Stats.Fuel, c.Stats.Memory, len(c.Findings) > 0})
+		r.Findings = append(r.Findings, c.Findings...)
+	}
+	if !simulated || o.Update {
+		return r, nil
+	}
+	q := pipe.Request{World: world, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Except: o.Except, Keep: o.Keep, Findings: filepath.Join(o.Cases, "findings")}
+	if crds := filepath.Join(filepath.Dir(o.Cases), "crd"); exists(crds) {
+		q.Definitions = []string{crds}
+	}
+	s, err := Explore(ctx, m, q)
+	if err != nil {
+		return nil, err
+	}
+	r.Runs, r.Syncs, r.Writes = s.Runs, s.Syncs, s.Writes
+	r.Findings = append(r.Findings, s.Findings...)
+	return r, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Text is the report for people.
+func (r *Report) Text() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s (%s, %d bytes)\n", strings.TrimSpace(r.Plugin+" "+r.Version), r.Module, r.Size)
+	for _, c := range r.Cases {
+		verdict := "ok"
+		if c.Failed {
+			verdict = "FAILED"
+		}
+		fmt.Fprintf(&s, "case %-30s %-6s fuel %9d  memory %5d KiB\n", c.Name, verdict, c.Fuel, c.Memory>>10)
+	}
+	if r.Runs > 0 {
+		fmt.Fprintf(&s, "simulated: %d runs, %d syncs, %d writes in the undisturbed run\n", r.Runs, r.Syncs, r.Writes)
+	}
+	for _, f := range r.Findings {
+		s.WriteString("\n" + f.Text)
+	}
+	if len(r.Findings) == 0 {
+		s.WriteString("nothing found\n")
+	} else {
+		fmt.Fprintf(&s, "\n%d found\n", len(r.Findings))
+	}
+	return s.String()
+}
