@@ -3,6 +3,7 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -53,8 +54,9 @@ func Call(g Guest, r *abi.SyncRequest, perform func(*abi.PerformRequest) (*abi.P
 
 // Module is a plugin's module in the sandbox.
 type Module struct {
-	loaded *plugins.Loaded
-	ctx    context.Context
+	loaded   *plugins.Loaded
+	ctx      context.Context
+	settings []byte // nil: the defaults
 }
 
 // Load compiles a plugin. Close frees it.
@@ -63,7 +65,7 @@ func Load(ctx context.Context, p *plugins.Plugin, o sandbox.Options) (*Module, e
 	if err != nil {
 		return nil, err
 	}
-	return &Module{l, ctx}, nil
+	return &Module{loaded: l, ctx: ctx}, nil
 }
 
 // Close frees the module.
@@ -77,21 +79,51 @@ func (m *Module) Manifest() *abi.Manifest { return m.loaded.Manifest }
 
 // Configure gives the module its settings.
 func (m *Module) Configure(s *abi.Settings) error {
-	return m.loaded.Module.Configure(m.ctx, abi.AppendSettings(nil, s))
+	m.settings = abi.AppendSettings(nil, s)
+	return m.loaded.Module.Configure(m.ctx, m.settings)
 }
 
 // Sync is one sync in the sandbox.
 func (m *Module) Sync(request []byte, perform Perform) (answer []byte, stats Stats, err error) {
+	var outcomes [][]byte
 	call := &sandbox.Call{
 		Size:  len(request),
 		Write: func(b []byte) { copy(b, request) },
 		Perform: func(_ context.Context, in []byte) ([]byte, error) {
-			return perform(append([]byte(nil), in...)) // the guest's memory is not ours to keep
+			out, err := perform(append([]byte(nil), in...)) // the guest's memory is not ours to keep
+			outcomes = append(outcomes, out)
+			return out, err
 		},
 	}
 	used, err := m.loaded.Module.Sync(m.ctx, call, func(b []byte) error {
 		answer = append([]byte{}, b...)
 		return nil
 	})
+	if errors.Is(err, sandbox.ErrTrap) {
+		err = m.traced(err, request, outcomes)
+	}
 	return answer, Stats{Fuel: used.Fuel, Memory: used.Memory}, err
+}
+
+// traced adds to a trap where in its source the plugin panicked, if the module's debug form lies beside it.
+func (m *Module) traced(err error, request []byte, outcomes [][]byte) error {
+	form, missing := plugins.DebugForm(m.loaded.Plugin)
+	if missing != nil || form == nil {
+		return err
+	}
+	n := 0
+	trap, failed := sandbox.Debug(m.ctx, form, sandbox.Options{Name: m.loaded.Name, Helpers: plugins.Helpers}, m.settings, &sandbox.Call{
+		Size:  len(request),
+		Write: func(b []byte) { copy(b, request) },
+		Perform: func(context.Context, []byte) ([]byte, error) {
+			if n++; n > len(outcomes) {
+				return nil, errors.New("the debug form performs more than the module did: build both anew")
+			}
+			return outcomes[n-1], nil
+		},
+	})
+	if failed != nil || trap == nil {
+		return err
+	}
+	return fmt.Errorf("%s\n%w", trap, err)
 }
