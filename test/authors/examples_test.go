@@ -64,6 +64,7 @@ func TestExamples(t *testing.T) {
 			}
 			module := filepath.Join(folder, name+".wasm")
 			a.sized(module)
+			a.run(folder, "windlass plugin test "+name+".wasm")
 			a.grant(folder, name)
 			a.load(name, module)
 			x.check(&a)

@@ -30,6 +30,7 @@ func TestNewUser(t *testing.T) {
 	if took := time.Since(begun); took > coldBuild {
 		t.Errorf("the first build took %v", took)
 	}
+	a.run(a.home, "windlass plugin test hello")
 	a.run(a.home, "cp hello/hello.wasm $PLUGINS")
 	// And kubectl label namespace default hello=world.
 	if _, err := a.client.CoreV1().Namespaces().Patch(t.Context(), "default", types.MergePatchType, []byte(`{"metadata":{"labels":{"hello":"world"}}}`), metav1.PatchOptions{}); err != nil {
