@@ -241,7 +241,11 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 		}
 	case "status":
 		status, has := o.Object["status"]
+		annotations := o.GetAnnotations()
 		o = old.DeepCopy()
+		if !k.schema.Custom {
+			o.SetAnnotations(annotations) // which built-in types let through, and a Deployment's revision comes by
+		}
 		delete(o.Object, "status")
 		if has {
 			o.Object["status"] = status
