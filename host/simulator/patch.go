@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -56,7 +57,10 @@ func (c *Cluster) patch(w *write, t types.PatchType, patch []byte, manager strin
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if err := precondition(w.kind, old, string(o.GetUID()), o.GetResourceVersion()); err != nil {
+	if uid := string(o.GetUID()); uid != "" && uid != string(old.GetUID()) { // a PUT with it is a conflict
+		return nil, apierrors.NewInvalid(w.kind.groupKind(), w.name, field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
+	}
+	if err := precondition(w.kind, old, "", o.GetResourceVersion()); err != nil {
 		return nil, err
 	}
 	return c.replace(w, old, o)

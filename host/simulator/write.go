@@ -379,6 +379,7 @@ func (c *Cluster) remove(w *write, options *metav1.DeleteOptions) (o *Object, go
 			o.SetGeneration(o.GetGeneration() + 1)
 		}
 		if w.kind.Resource == namespaces {
+			o.SetDeletionGracePeriodSeconds(nil)
 			_ = unstructured.SetNestedField(o.Object, "Terminating", "status", "phase")
 		}
 	} else if was := o.GetDeletionGracePeriodSeconds(); was != nil && *was > grace {
