@@ -167,6 +167,8 @@ type View struct {
 	Name string `json:"name"`
 	// Resource is what the objects are of. Required.
 	Resource Resource `json:"resource"`
+	// ClusterScoped tells that the resource is a custom one whose objects are in no namespace. Of built-in resources it needn't be said.
+	ClusterScoped bool `json:"clusterScoped,omitempty"`
 	// Fields are the paths kept of each object, such as "metadata.labels" or "status.conditions.type"; a path keeps all below it. Paths run through lists.
 	Fields []string `json:"fields"`
 	// Where chooses the objects; none means all of them. The conditions of a lazy view hold as well as what the plugin asks for.

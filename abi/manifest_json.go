@@ -58,6 +58,7 @@ var condition = table[Condition](
 var view = table[View](
 	member("name", wire.String, unsafe.Offsetof(View{}.Name), nil),
 	member("resource", wire.Message, unsafe.Offsetof(View{}.Resource), &resource),
+	member("clusterScoped", wire.Bool, unsafe.Offsetof(View{}.ClusterScoped), nil),
 	member("fields", wire.Rep|wire.String, unsafe.Offsetof(View{}.Fields), nil),
 	member("where", wire.Ptr|wire.Message, unsafe.Offsetof(View{}.Where), &condition),
 	member("guard", wire.Ptr|wire.Message, unsafe.Offsetof(View{}.Guard), &condition),

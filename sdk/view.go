@@ -26,7 +26,7 @@ func Key[T any, P resource.Pointer[T]](r resource.Of[T]) *View[T, P] { return Se
 
 // Select declares a view of the objects that satisfy all the conditions.
 func Select[T any, P resource.Pointer[T]](r resource.Of[T], where ...Condition) *View[T, P] {
-	return &View[T, P]{s: viewSpec{view: abi.View{Name: r.Name, Resource: r.ABI()}, where: where}}
+	return &View[T, P]{s: viewSpec{view: abi.View{Name: r.Name, Resource: r.ABI(), ClusterScoped: r.JSON != nil && !r.Namespaced}, where: where}}
 }
 
 func (v *View[T, P]) spec() *viewSpec { return &v.s }
@@ -58,6 +58,9 @@ func (v *View[T, P]) When(guard ...Condition) *View[T, P] {
 	v.s.guard = append(v.s.guard, guard...)
 	return v
 }
+
+// ClusterScoped tells that the view's resource is a custom one whose objects are in no namespace. Generated types say it by themselves, [resource.MetadataOf] can't.
+func (v *View[T, P]) ClusterScoped() *View[T, P] { v.s.view.ClusterScoped = true; return v }
 
 // Lazy delivers the view only when a sync asks for it; paths are those by whose values it may be asked.
 func (v *View[T, P]) Lazy(paths ...string) *View[T, P] {

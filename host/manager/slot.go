@@ -222,6 +222,10 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 		} else {
 			var res *schema.Resource
 			if res, err = m.named(n.Resource); err == nil {
+				if res.Kind != "" && res.Namespaced != v.Plan.Namespaced(n.Resource) {
+					klog.ErrorS(nil, "The manifest's clusterScoped is wrong of a resource, so keys may miss objects and changes: say it in the views (View.ClusterScoped), or generate the types anew with +kubebuilder:resource:scope=Cluster",
+						"controller", v.Manifest.Name, "resource", n.Resource.String(), "namespaced", res.Namespaced)
+				}
 				undo, err = m.subscribe(c, v, res, n, wholeNeeded(v.Manifest, n.Resource))
 			}
 		}

@@ -3,6 +3,10 @@ package views
 import (
 	"strings"
 	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
@@ -106,5 +110,38 @@ func TestWhatCantBeSaidOfABody(t *testing.T) {
 	}
 	if _, err := Compile(&abi.Controller{Name: "c", Views: []abi.View{{Name: "apps", Resource: webApps, Fields: []string{"spec.a", "spec.b"}, Quiet: []string{"spec.b"}}}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A custom resource without namespaces: its key is its name alone, also where it is in no cache yet.
+func TestClusterScoped(t *testing.T) {
+	fleets := abi.Resource{Group: "example.com", Version: "v1", Name: "fleets"}
+	for _, cluster := range []bool{true, false} {
+		c := abi.Controller{Name: "fleets", Views: []abi.View{
+			{Name: "fleets", Resource: fleets, ClusterScoped: cluster, Fields: []string{"spec"}},
+			{Name: "nodes", Resource: nodesR, Fields: []string{"metadata.name"}, Where: &abi.Condition{Path: "metadata.labels[fleet]", Op: abi.OpJoin, View: abi.FromKey, ViewPath: "name"}},
+		}}
+		p, err := Compile(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Namespaced(fleets) == cluster {
+			t.Errorf("clusterScoped %v, and namespaced all the same", cluster)
+		}
+		w, err := newWorld(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, _ := w.apply(nodesR, "", "n", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Labels: map[string]string{"fleet": "a"}}})
+		var woken []abi.KeyRef
+		p.Wakes(w, e, nil, func(k abi.KeyRef, _ time.Duration) { woken = append(woken, k) })
+		if cluster != (len(woken) == 1 && woken[0] == abi.KeyRef{Name: "a"}) {
+			t.Errorf("clusterScoped %v: a node of fleet a wakes %v", cluster, woken)
+		}
+	}
+	c := abi.Controller{Name: "fleets", Views: []abi.View{
+		{Name: "fleets", Resource: fleets, ClusterScoped: true, Fields: []string{"spec"}}, {Name: "others", Resource: fleets, Fields: []string{"spec"}}}}
+	if _, err := Compile(&c); err == nil || !strings.Contains(err.Error(), "1 (others, example.com/v1/fleets)") || !strings.Contains(err.Error(), "clusterScoped") {
+		t.Errorf("two views that contradict each other: %v", err)
 	}
 }

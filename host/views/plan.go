@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -76,7 +77,7 @@ func Compile(c *abi.Controller) (*Plan, error) {
 	for i := range c.Views {
 		v := &view{View: &c.Views[i], index: i}
 		var err error
-		if v.plan, err = p.resource(v.Resource); err != nil {
+		if v.plan, err = p.resource(v.Resource, v.ClusterScoped); err != nil {
 			return nil, fail(i, err)
 		}
 		v.plan.views = append(v.plan.views, v)
@@ -108,11 +109,15 @@ func viewName(c *abi.Controller, i int) string {
 // Controller is the controller's name.
 func (p *Plan) Controller() string { return p.controller }
 
-func (p *Plan) resource(r abi.Resource) (*resourcePlan, error) {
+func (p *Plan) resource(r abi.Resource, clusterScoped bool) (*resourcePlan, error) {
 	for _, x := range p.resources {
-		if x.resource.Resource == r {
-			return x, nil
+		if x.resource.Resource != r {
+			continue
 		}
+		if x.resource.Custom && clusterScoped == x.resource.Namespaced {
+			return nil, fmt.Errorf("clusterScoped is %v, and %v in an earlier view of %s", clusterScoped, !clusterScoped, r)
+		}
+		return x, nil
 	}
 	s := anyResource
 	if r != schema.Any {
@@ -120,10 +125,19 @@ func (p *Plan) resource(r abi.Resource) (*resourcePlan, error) {
 		if s, err = schema.Named(r); err != nil {
 			return nil, err
 		}
+		if s.Custom && clusterScoped {
+			s = schema.Custom(r, "", false)
+		}
 	}
 	x := &resourcePlan{resource: s}
 	p.resources = append(p.resources, x)
 	return x, nil
+}
+
+// Namespaced tells what the plan takes for granted of a resource that it reads: that its objects are in namespaces.
+func (p *Plan) Namespaced(r abi.Resource) bool {
+	i := slices.IndexFunc(p.resources, func(x *resourcePlan) bool { return x.resource.Resource == r })
+	return i >= 0 && p.resources[i].resource.Namespaced
 }
 
 // anyResource is what views over all resources see of each.
