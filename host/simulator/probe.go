@@ -207,6 +207,9 @@ func (r *run) sufficient(s *slot, c *called) {
 	r.found(Finding{Check: Fields, Message: "it reads fields that it doesn't declare, and would decide otherwise if it saw them: declare " + strings.Join(missing, "; "), Detail: record.Diff(want+"\n", got+"\n")})
 }
 
+// notInReads is what the SDK says of a view that the controller doesn't declare.
+const notInReads = " isn't in Reads: "
+
 // broken reports a sync without a proper answer.
 func (r *run) broken(s *slot, key abi.KeyRef, c *called, err error) {
 	if !s.Tested {

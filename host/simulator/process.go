@@ -317,6 +317,9 @@ func (p *process) sync(s *slot, key abi.KeyRef) error {
 	}
 	if s.Tested {
 		r.probe(s, c)
+		if strings.Contains(a.Error, notInReads) {
+			r.found(Finding{Check: Undeclared, Message: oneLine(a.Error)})
+		}
 	}
 	r.look(s, key, a.Effects)
 	s.keepState(key, uid, exists, &a)
