@@ -31,6 +31,10 @@ func sizes(s *space) {
 	name := s.setOf("web:1").Name
 	s.patchSet(name, `{"spec":{"replicas":5}}`)
 	s.set(name, "the Deployment's size", func(rs *appsv1.ReplicaSet) bool { return *rs.Spec.Replicas == 3 && ready(3)(rs) })
+	s.eventually("no pod too many, on its way out either", func() (bool, string) {
+		l := s.listPods()
+		return len(l) == 3 && !slices.ContainsFunc(l, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }), fmt.Sprint(len(l))
+	})
 	victim := s.listPods()[0].Name
 	s.must(s.pods.Delete(s.ctx, victim, metav1.DeleteOptions{}))
 	s.eventually("another pod", func() (bool, string) {
