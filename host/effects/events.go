@@ -1,16 +1,18 @@
 package effects
 
 import (
-	"net/http"
+	"context"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -18,9 +20,9 @@ import (
 
 // newRecorder sends events under a component's name, aggregated and filtered as upstream does. Their rate is limited like that of the controller's other requests, but
 // apart from it: a flood of events holds up no write.
-func newRecorder(config *rest.Config, connect func(*rest.Config) (*http.Client, error), limiter flowcontrol.RateLimiter, component string) (record.EventRecorder, func(), error) {
-	c := limited(config, limiter)
-	over, err := connect(c)
+func newRecorder(o *Options) (record.EventRecorder, func(), error) {
+	c := limited(o.Config, o.Events)
+	over, err := o.Client(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -29,8 +31,45 @@ func newRecorder(config *rest.Config, connect func(*rest.Config) (*http.Client, 
 		return nil, nil, err
 	}
 	b := record.NewBroadcaster()
-	b.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: events.Events("")})
-	return b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}), b.Shutdown, nil
+	var sink record.EventSink = &typedcorev1.EventSinkImpl{Interface: events.Events("")}
+	stop := b.Shutdown
+	if o.Lease != nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		sink, stop = &fencedSink{ctx, sink, o.Lease}, func() { cancel(); b.Shutdown() }
+	}
+	b.StartRecordingToSink(sink)
+	return b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: o.Controller.EventSource}), stop, nil
+}
+
+// fencedSink drops the events of a lease that is lost. client-go's recorder would hold all later ones up for minutes while it tries to write them: of its errors it takes none of a transport's
+// to be final.
+type fencedSink struct {
+	ctx context.Context
+	record.EventSink
+	lease func(context.Context) (time.Duration, error)
+}
+
+func (s *fencedSink) Create(e *corev1.Event) (*corev1.Event, error) {
+	return s.fence(e, func() (*corev1.Event, error) { return s.EventSink.Create(e) })
+}
+
+func (s *fencedSink) Patch(e *corev1.Event, patch []byte) (*corev1.Event, error) {
+	return s.fence(e, func() (*corev1.Event, error) { return s.EventSink.Patch(e, patch) })
+}
+
+func (s *fencedSink) fence(e *corev1.Event, write func() (*corev1.Event, error)) (*corev1.Event, error) {
+	_, lost := s.lease(s.ctx)
+	if lost == nil {
+		written, err := write()
+		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+			return written, err
+		}
+		if _, lost = s.lease(s.ctx); lost == nil {
+			return written, err
+		}
+	}
+	klog.V(2).InfoS("Event is dropped", "why", lost, "object", klog.KRef(e.InvolvedObject.Namespace, e.InvolvedObject.Name), "kind", e.InvolvedObject.Kind, "reason", e.Reason)
+	return e, nil
 }
 
 // event records an event on the object that the effect names. It never fails: an event that can't be written is dropped, as upstream drops it.

@@ -3,6 +3,7 @@ package effects
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // However many requests are lost on their way and answers on theirs, each effect happens exactly once and ends well.
@@ -157,6 +159,35 @@ func TestBounds(t *testing.T) {
 	out, _ = w.begin().Perform(t.Context(), []abi.Effect{*w.create(configMap("a", "1"))})
 	if out[0].Code != abi.CodeFailed || !strings.Contains(out[0].Message, "refused") {
 		t.Errorf("no server: %+v", out)
+	}
+}
+
+// An event that finds the lease lost is dropped, and holds up none that comes later.
+func TestEventsWithoutLease(t *testing.T) {
+	held := atomic.Bool{}
+	asked := make(chan bool, 10)
+	w := newWorld(t, abi.Controller{EventSource: "test-component"}, func(o *Options) {
+		o.Lease = func(context.Context) (time.Duration, error) {
+			asked <- held.Load()
+			if !held.Load() {
+				return 0, errors.New("the lease is another's")
+			}
+			return 7 * time.Second, nil
+		}
+	})
+	tell := func(name string) {
+		w.fine(abi.Effect{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}})
+	}
+	tell("without")
+	<-asked
+	held.Store(true)
+	tell("with")
+	cluster.Eventually(t, 5*time.Second, "the second event alone is there", func(ctx context.Context) (bool, any) {
+		l, err := w.kube.CoreV1().Events(w.ns).List(ctx, metav1.ListOptions{})
+		return err == nil && len(l.Items) == 1 && l.Items[0].InvolvedObject.Name == "with", fmt.Sprint(l, err)
+	})
+	if len(asked) != 1 {
+		t.Errorf("the lease was asked for %d times more, want once", len(asked))
 	}
 }
 

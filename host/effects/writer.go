@@ -195,7 +195,7 @@ func New(o Options) (*Writer, error) {
 		w.masks[r] = mask
 	}
 	if w.Recorder == nil && o.Controller.EventSource != "" {
-		if w.Recorder, w.stop, err = newRecorder(o.Config, o.Client, o.Events, o.Controller.EventSource); err != nil {
+		if w.Recorder, w.stop, err = newRecorder(&o); err != nil {
 			return nil, fmt.Errorf("plugin %s: controller %s: events: %w", o.Plugin, o.Controller.Name, err)
 		}
 	}
