@@ -16,6 +16,9 @@ import (
 // many is how many pods there are at high tide.
 const many = 120
 
+// slowly is the field of the configuration file that has a tide last for seconds: what is to happen in the middle of it must not come when all is done.
+const slowly = "plugins: [{name: replicaset, api: {qps: 40, burst: 10}}]\n"
+
 // flood makes a ReplicaSet without pods, which tides fill and empty.
 func (w *world) flood(t *testing.T) {
 	t.Helper()

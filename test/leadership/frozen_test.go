@@ -56,8 +56,8 @@ func frozen(t *testing.T, jump func(round int) time.Duration) {
 		if jump != nil {
 			clocks[leader.source].put(t, jump(round))
 		}
-		leader.Signal(t, syscall.SIGCONT)
 		woken := time.Now()
+		leader.Signal(t, syscall.SIGCONT)
 		eventually(t, "the frozen one has come to itself", func() (bool, string) {
 			all := w.Audit(t, cluster.Filter{Verbs: []string{"get", "update"}, Resources: []string{"leases"}, Since: woken})
 			for _, e := range all {

@@ -85,6 +85,7 @@ func (w *world) start(t *testing.T, fields string, controllers ...string) *repli
 func (w *world) spawn(t *testing.T, p windlass.Replica, controllers ...string) *replica {
 	t.Helper()
 	w.replicas++
+	p.Fields += slowly
 	r := &replica{source: fmt.Sprint("127.0.0.", 10+w.replicas)}
 	p.Name, p.Kubeconfig = fmt.Sprint("replica-", w.replicas), w.route(t, r.source)
 	r.Process = windlass.SpawnReplica(t, w.Cluster, p, controllers...)
