@@ -12,8 +12,9 @@ target=$root/cmd/windlass/author/build/target.json
 out=$root/_output/toolchain
 
 llvm=19
-assembler=binaryen # of the tests: wasm-as
-packages=(llvm-$llvm-dev libclang-$llvm-dev clang-$llvm lld-$llvm $assembler libclang-rt-$llvm-dev-wasm32 wasi-libc)
+# What the tests build modules with: wasm-as, and a C compiler.
+others=(binaryen clang-$llvm lld-$llvm)
+packages=(llvm-$llvm-dev libclang-$llvm-dev "${others[@]}" libclang-rt-$llvm-dev-wasm32 wasi-libc)
 libc=/usr/lib/wasm32-wasi/libc.a
 builtins=/usr/lib/llvm-$llvm/lib/clang/$llvm/lib/wasi/libclang_rt.builtins-wasm32.a
 
@@ -22,6 +23,7 @@ die() {
 	say "$@"
 	exit 1
 }
+source "$root/hack/debian.sh"
 
 # The stamp names what the present toolchain was made from; a change of any of it makes a new one.
 stamp=$(cat "${BASH_SOURCE[0]}" "$here/go.mod" "$target" | sha256sum | cut -d' ' -f1)-$(go env GOVERSION)
@@ -44,32 +46,15 @@ installed() {
 	echo "$tinygo"
 }
 
-# install_packages provides Debian's packages of these names.
-install_packages() {
-	local missing=()
-	for p in "$@"; do
-		dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q '^install ok installed' || missing+=("$p")
-	done
-	((${#missing[@]})) || return 0
-	command -v apt-get >/dev/null || die "needs TinyGo 0.41 or newer and wasm-as on the PATH, or a Debian system to get them from (packages: $*)"
-	local sudo=()
-	if ((EUID != 0)); then
-		command -v sudo >/dev/null || die "run as root: apt-get install ${missing[*]}"
-		sudo=(sudo)
-	fi
-	say "installing from Debian: ${missing[*]}"
-	"${sudo[@]}" apt-get update -qq || die "apt-get update failed"
-	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
-		die "apt-get could not install ${missing[*]}"
-}
-
 if tinygo=$(installed); then
 	say "using $tinygo"
-	command -v wasm-as >/dev/null || install_packages "$assembler"
+	if ! command -v wasm-as >/dev/null || ! command -v clang-$llvm >/dev/null || ! command -v wasm-ld-$llvm >/dev/null; then
+		install_packages "wasm-as, clang-$llvm and wasm-ld-$llvm on the PATH" "${others[@]}"
+	fi
 	printf '#!/bin/sh\nexec %q "$@"\n' "$tinygo" >"$out/tinygo.new"
 	cp "$target" "$out/target.json"
 else
-	install_packages "${packages[@]}"
+	install_packages "TinyGo 0.41 or newer, wasm-as, clang-$llvm and wasm-ld-$llvm on the PATH" "${packages[@]}"
 	for f in "$libc" "$builtins"; do
 		[[ -f $f ]] || die "$f is missing although its Debian package is installed"
 	done
