@@ -136,7 +136,11 @@ func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
 		known = true
 		f := ring.File()
 		f.Syncs = slices.DeleteFunc(f.Syncs, func(s record.Sync) bool {
-			return !q.has(s.Key.String()) || q.did && len(notesOf(&s)) == 0
+			if !q.did || !q.has(s.Key.String()) {
+				return !q.has(s.Key.String())
+			}
+			notes, _ := notesOf(&s)
+			return len(notes) == 0
 		})
 		all.All += len(f.Syncs)
 		f.Syncs = f.Syncs[max(0, len(f.Syncs)-q.limit):]
@@ -161,10 +165,10 @@ func syncsOf(f *record.File) (out []Sync) {
 		source := &f.Sources[x.Source]
 		s := Sync{Controller: f.Controller, Key: x.Key.String(), Time: x.Start, Seconds: x.Took.Seconds(), Result: x.Result, Error: x.Error,
 			Plugin: source.Plugin, Version: source.Version, Digest: source.Digest}
-		s.did(notesOf(x))
-		var a abi.SyncResponse
-		if x.Answered && abi.DecodeResponse(x.Answer, &a) == nil && a.RequeueAfter > 0 {
-			s.Again = time.Duration(a.RequeueAfter).String()
+		notes, again := notesOf(x)
+		s.did(notes)
+		if again > 0 {
+			s.Again = again.String()
 		}
 		if more := len(s.Did) - didMost; more > 0 {
 			s.Did = append(s.Did[:didMost], fmt.Sprintf("%d more", more))
@@ -174,8 +178,8 @@ func syncsOf(f *record.File) (out []Sync) {
 	return out
 }
 
-// notesOf are the effects that a sync asked for, performed ones first.
-func notesOf(x *record.Sync) (all []record.Note) {
+// notesOf are the effects that a sync asked for, performed ones first, and when it wants to be synced again.
+func notesOf(x *record.Sync) (all []record.Note, again time.Duration) {
 	for _, p := range x.Performs {
 		var r abi.PerformRequest
 		if abi.DecodePerform(p.In, &r) == nil {
@@ -184,9 +188,9 @@ func notesOf(x *record.Sync) (all []record.Note) {
 	}
 	var a abi.SyncResponse
 	if x.Answered && abi.DecodeResponse(x.Answer, &a) == nil {
-		all = append(all, record.Notes(a.Effects)...)
+		all, again = append(all, record.Notes(a.Effects)...), time.Duration(a.RequeueAfter)
 	}
-	return all
+	return all, again
 }
 
 // did adds effects; groups count as their members.
