@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -113,19 +114,10 @@ func (h *host) describe(e *abi.Effect) (Note, error) {
 				return n, err
 			}
 		}
-		t, err := typed(res, raw)
+		u, err := record.Readable(res, raw)
 		if err != nil {
-			return n, err
+			return n, fmt.Errorf("the plugin sent a %s that can't be read: %w", res.Kind, err)
 		}
-		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
-		if err != nil {
-			return n, err
-		}
-		if res.Custom {
-			delete(u, "apiVersion") // as the others, whose kind is in the line above
-			delete(u, "kind")
-		}
-		prune(u)
 		n.Object = u
 	}
 	return n, nil
@@ -172,26 +164,6 @@ func options(e *abi.Effect) (out []string) {
 		out = append(out, "always")
 	}
 	return out
-}
-
-// prune takes empty values out of an object, which a guest doesn't send and a typed object prints.
-func prune(m map[string]any) {
-	for k, v := range m {
-		switch v := v.(type) {
-		case nil:
-			delete(m, k)
-		case map[string]any:
-			if prune(v); len(v) == 0 && (k == "status" || k == "resources" || k == "strategy" || k == "metadata") {
-				delete(m, k)
-			}
-		case []any:
-			for _, x := range v {
-				if x, ok := x.(map[string]any); ok {
-					prune(x)
-				}
-			}
-		}
-	}
 }
 
 func typed(res *schema.Resource, raw []byte) (runtime.Object, error) {

@@ -10,6 +10,7 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	wholejson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -187,38 +188,49 @@ func decoded(e *abi.Effect) any {
 			return v
 		}
 	}
-	var o runtime.Object
 	if e.Subresource == "scale" {
-		o = &autoscalingv1.Scale{}
-	} else if id, ok := abi.ParseResource(e.Resource); ok {
-		res, err := schema.Named(id)
-		switch {
-		case err != nil:
-		case res.Custom:
-			if v, err := custom(res, e.Object); err == nil {
+		var scale autoscalingv1.Scale
+		if scale.Unmarshal(e.Object) == nil {
+			if v, err := shown(&scale); err == nil {
 				return v
 			}
-		default:
-			o = res.New()
 		}
-	}
-	if m, ok := o.(interface{ Unmarshal([]byte) error }); ok && m.Unmarshal(e.Object) == nil {
-		if u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o); err == nil {
-			prune(u)
-			return u
+	} else if id, ok := abi.ParseResource(e.Resource); ok {
+		if res, err := schema.Named(id); err == nil {
+			if v, err := Readable(res, e.Object); err == nil {
+				return v
+			}
 		}
 	}
 	return fmt.Sprintf("%d bytes, %s", len(e.Object), DigestOf(e.Object))
 }
 
-// custom decodes an object that isn't built in.
-func custom(res *schema.Resource, raw []byte) (v map[string]any, err error) {
-	b, err := res.JSON(raw)
-	if err == nil {
-		err = json.Unmarshal(b, &v)
+// Readable decodes an object as guests have it into what people read of it: nothing that is empty, and no apiVersion and kind, which stand beside it.
+func Readable(res *schema.Resource, raw []byte) (map[string]any, error) {
+	if !res.Custom {
+		o := res.New()
+		if err := o.(interface{ Unmarshal([]byte) error }).Unmarshal(raw); err != nil {
+			return nil, err
+		}
+		return shown(o)
 	}
-	delete(v, "apiVersion") // as in all others, for the line above says it
+	b, err := res.JSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	var v map[string]any
+	if err := wholejson.Unmarshal(b, &v); err != nil {
+		return nil, err
+	}
+	delete(v, "apiVersion")
 	delete(v, "kind")
+	prune(v)
+	return v, nil
+}
+
+func shown(o runtime.Object) (map[string]any, error) {
+	v, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	prune(v)
 	return v, err
 }
 
