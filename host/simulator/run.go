@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -447,170 +444,4 @@ func (r *run) restart() error {
 	r.crashed = false
 	r.note("another process starts, which knows nothing")
 	return r.start()
-}
-
-// tested tells whether a write comes from a controller under test.
-func (r *run) tested() bool { return r.current != nil && r.current.slot.Tested }
-
-// intercept does the faults.
-func (r *run) intercept(w *write) error {
-	if r.crashed {
-		return &lostError{"the process has crashed"}
-	}
-	if !r.tested() {
-		return nil
-	}
-	n := len(r.writes) + 1
-	r.busy++
-	r.before = r.cluster.get(w.kind.Resource, w.namespace, w.name)
-	quota := apierrors.NewForbidden(w.kind.groupResource(), w.name, errors.New("exceeded quota: simulated, requested: 1, used: 0, limited: 0"))
-	switch s := r.scenario; {
-	case s.Kind == NoChildren && w.verb == "create" && w.subresource == "":
-		return quota
-	case s.Write != n:
-	case s.Kind == CrashBefore:
-		r.writes = append(r.writes, w.String())
-		r.crashed = true
-		return &lostError{"the process crashes before it writes"}
-	case s.Kind == Forbid:
-		r.writes = append(r.writes, w.String())
-		return quota
-	case s.Kind == Conflict:
-		// Somebody else changes the object just before.
-		if o := r.cluster.get(w.kind.Resource, w.namespace, w.name); o != nil {
-			changed := o.DeepCopy()
-			annotate(changed, touched, "1")
-			if _, err := r.cluster.replace(&write{by: others, verb: "update", kind: w.kind}, o, changed); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// The marks that others leave on objects.
-const (
-	touched = "simulator.windlass.dev/touched"
-	foreign = "simulator.windlass.dev/somebody-elses"
-	stays   = "simulator.windlass.dev/stays"
-)
-
-func annotate(o *Object, name, value string) {
-	a := o.GetAnnotations()
-	if a == nil {
-		a = map[string]string{}
-	}
-	a[name] = value
-	o.SetAnnotations(a)
-}
-
-// wrote takes down what was written.
-func (r *run) wrote(w *write, o *Object) error {
-	if !r.tested() {
-		return nil
-	}
-	r.writes = append(r.writes, w.String())
-	if r.step > 0 && r.step <= len(r.log) {
-		r.log[r.step-1] += "; " + w.String()
-	}
-	if !r.inRest {
-		r.changedLast = ""
-	} else if r.changedLast == "" {
-		r.changedLast = record.Diff(readable(r.before), readable(o))
-	}
-	if r.observe != nil {
-		now := o
-		if now == nil || w.verb == "delete" {
-			now = r.cluster.get(w.kind.Resource, w.namespace, w.name)
-		}
-		r.observe(w, r.before, now)
-	}
-	r.overwrites(w, r.before, o)
-	if w.subresource == "status" && o != nil {
-		r.statused[o.GetUID()] = true
-	}
-	if w.verb == "create" && w.subresource == "" && o != nil {
-		x := origin{step: r.step, at: r.current.String(), title: title(o), resource: w.kind.Resource.String()}
-		if rows := r.current.snapshot; rows != nil {
-			if uid, ok := rows.KeyObject(); ok {
-				x.owner = types.UID(uid)
-			}
-		}
-		r.made[o.GetUID()] = x
-	}
-	if r.scenario.Kind == CrashAfter && r.scenario.Write == len(r.writes) {
-		r.crashed = true
-		return &lostError{"the process crashes after it has written"}
-	}
-	return nil
-}
-
-// keyResources are the resources whose objects are the keys of controllers under test.
-func (r *run) keyResources() []abi.Resource {
-	all := map[abi.Resource]bool{}
-	for _, s := range r.process.slots {
-		if s.Tested && s.plan.ObjectKeys() {
-			m := s.manifest()
-			all[m.Views[m.Key.View].Resource] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
-}
-
-// keyObjects are the keys' objects that people made.
-func (r *run) keyObjects() (objects []*Object, kinds []*kind) {
-	for _, res := range r.keyResources() {
-		if r.cluster.kinds[res] == nil {
-			continue // all resources
-		}
-		for _, o := range r.cluster.all(res) {
-			if _, ours := r.made[o.GetUID()]; !ours && len(o.GetOwnerReferences()) == 0 && r.stands[o.GetUID()] == nil && !preset(o) {
-				objects, kinds = append(objects, o), append(kinds, r.cluster.kinds[res])
-			}
-		}
-	}
-	return objects, kinds
-}
-
-// preset tells of a namespace in which other objects of the world live, which deleting would take away.
-func preset(o *Object) bool { return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" }
-
-// teardown deletes the keys' objects.
-func (r *run) teardown() error {
-	objects, kinds := r.keyObjects()
-	if len(objects) == 0 {
-		return nil
-	}
-	policy := metav1.DeletePropagationBackground
-	if r.scenario.Foreground {
-		policy = metav1.DeletePropagationForeground
-	}
-	r.busy, r.jumped = 0, 0
-	for i, o := range objects {
-		r.note("delete " + title(o))
-		if err := r.cluster.delete(kinds[i], o, &metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	return r.settle()
-}
-
-// leftovers reports the objects that the syncs of deleted objects have made, and the deleted objects that are still there.
-func (r *run) leftovers() {
-	objects, kinds := r.cluster.everything()
-	for i, o := range objects {
-		x, ours := r.made[o.GetUID()]
-		if !ours || x.owner == "" || slices.Contains(r.world.keep, kinds[i].Resource.String()) {
-			continue
-		}
-		if owner, _ := r.cluster.byUID(x.owner); owner == nil {
-			r.found(Finding{Check: Leftover, At: fmt.Sprintf("step %d: %s", x.step, x.at), Message: fmt.Sprintf("%s stays though the object that it was made for is gone: give it an owner reference, or clean it up under a finalizer", title(o))})
-		}
-	}
-	keys, _ := r.keyObjects()
-	for _, o := range keys {
-		if o.GetDeletionTimestamp() != nil {
-			r.found(Finding{Check: Finalizer, Message: fmt.Sprintf("%s was deleted and can't go: it waits for its finalizers %q; remove yours when the clean-up is done", title(o), o.GetFinalizers())})
-		}
-	}
 }

@@ -1,0 +1,83 @@
+package simulator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// keyResources are the resources whose objects are the keys of controllers under test.
+func (r *run) keyResources() []abi.Resource {
+	all := map[abi.Resource]bool{}
+	for _, s := range r.process.slots {
+		if s.Tested && s.plan.ObjectKeys() {
+			m := s.manifest()
+			all[m.Views[m.Key.View].Resource] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// keyObjects are the keys' objects that people made.
+func (r *run) keyObjects() (objects []*Object, kinds []*kind) {
+	for _, res := range r.keyResources() {
+		if r.cluster.kinds[res] == nil {
+			continue // all resources
+		}
+		for _, o := range r.cluster.all(res) {
+			if _, ours := r.made[o.GetUID()]; !ours && len(o.GetOwnerReferences()) == 0 && r.stands[o.GetUID()] == nil && !preset(o) {
+				objects, kinds = append(objects, o), append(kinds, r.cluster.kinds[res])
+			}
+		}
+	}
+	return objects, kinds
+}
+
+// preset tells of a namespace in which other objects of the world live, which deleting would take away.
+func preset(o *Object) bool { return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" }
+
+// teardown deletes the keys' objects.
+func (r *run) teardown() error {
+	objects, kinds := r.keyObjects()
+	if len(objects) == 0 {
+		return nil
+	}
+	policy := metav1.DeletePropagationBackground
+	if r.scenario.Foreground {
+		policy = metav1.DeletePropagationForeground
+	}
+	r.busy, r.jumped = 0, 0
+	for i, o := range objects {
+		r.note("delete " + title(o))
+		if err := r.cluster.delete(kinds[i], o, &metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return r.settle()
+}
+
+// leftovers reports the objects that the syncs of deleted objects have made, and the deleted objects that are still there.
+func (r *run) leftovers() {
+	objects, kinds := r.cluster.everything()
+	for i, o := range objects {
+		x, ours := r.made[o.GetUID()]
+		if !ours || x.owner == "" || slices.Contains(r.world.keep, kinds[i].Resource.String()) {
+			continue
+		}
+		if owner, _ := r.cluster.byUID(x.owner); owner == nil {
+			r.found(Finding{Check: Leftover, At: fmt.Sprintf("step %d: %s", x.step, x.at), Message: fmt.Sprintf("%s stays though the object that it was made for is gone: give it an owner reference, or clean it up under a finalizer", title(o))})
+		}
+	}
+	keys, _ := r.keyObjects()
+	for _, o := range keys {
+		if o.GetDeletionTimestamp() != nil {
+			r.found(Finding{Check: Finalizer, Message: fmt.Sprintf("%s was deleted and can't go: it waits for its finalizers %q; remove yours when the clean-up is done", title(o), o.GetFinalizers())})
+		}
+	}
+}
