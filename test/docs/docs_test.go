@@ -123,7 +123,7 @@ func recorded(t *testing.T, c *cluster.Cluster) *shell {
 	if !ok {
 		t.Fatal("no built-in plugin deployment: run make plugins")
 	}
-	s.write("deployment-next.wasm", strings.ReplaceAll(string(wasm), "ScalingReplicaSet", "ScalingReplicaXXX"))
+	s.write("deployment-next.wasm", strings.ReplaceAll(string(wasm), "ScalingReplicaSet", "ScaledReplicaSets"))
 	return s
 }
 
