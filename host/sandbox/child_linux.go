@@ -22,7 +22,12 @@ func init() {
 	if len(os.Args) == 0 || os.Args[0] != childName {
 		return
 	}
-	err := limitChild(os.Args[len(os.Args)-1])
+	var err error
+	if n := len(os.Args); n < 3 {
+		err = errors.New("arguments are missing")
+	} else {
+		err = limitChild(os.Args[n-2], os.Args[n-1])
+	}
 	if err == nil {
 		err = childMain(os.Args[1:], os.Stdin)
 	}
@@ -36,12 +41,13 @@ func init() {
 const (
 	childRefuses = 10 // the child's exit code where it has a reason to tell; Go's runtime ends with 2
 
-	// childNice has syncs go first where the processors are busy. It is no more than that: what takes less than a second alone has to be done within childTime on a machine that is overloaded, too.
+	// childNice has syncs go first where the processors are busy, and gives the child its share all the same: what takes less than a second alone has to be done within childTime on a machine that
+	// is overloaded, too.
 	childNice = 5
 )
 
 // limitChild bounds this process, before it has read anything. What a Go program maps at its start is much and doesn't count.
-func limitChild(seconds string) error {
+func limitChild(priority, seconds string) error {
 	cpu, err := strconv.ParseUint(seconds, 10, 16)
 	if err != nil {
 		return err
@@ -60,6 +66,9 @@ func limitChild(seconds string) error {
 	if err := unix.Setpriority(unix.PRIO_PGRP, 0, childNice); err != nil {
 		return fmt.Errorf("lowering the priority: %w", err)
 	}
+	if priority == priorityIdle {
+		giveWay()
+	}
 	for _, l := range []struct {
 		resource int
 		most     uint64
@@ -74,6 +83,27 @@ func limitChild(seconds string) error {
 		}
 	}
 	return nil
+}
+
+// giveWay has all threads of this process run only while nothing else wants to, and stop at once when something does. Where the system doesn't allow that, they have childNice.
+func giveWay() {
+	for changed := true; changed; { // a thread may start another one meanwhile
+		changed = false
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return
+		}
+		for _, t := range threads {
+			id, err := strconv.Atoi(t.Name())
+			if err != nil {
+				continue
+			}
+			if now, err := unix.SchedGetAttr(id, 0); err != nil || now.Policy == unix.SCHED_IDLE {
+				continue
+			}
+			changed = unix.SchedSetAttr(id, &unix.SchedAttr{Policy: unix.SCHED_IDLE}, 0) == nil || changed
+		}
+	}
 }
 
 // runChild starts this program as a child, and tells why the child did not come through with the module.
