@@ -99,20 +99,20 @@ func (m *Module) Sync(request []byte, perform Perform) (answer []byte, stats Sta
 		answer = append([]byte{}, b...)
 		return nil
 	})
-	if errors.Is(err, sandbox.ErrTrap) {
+	if sandbox.Debuggable(err) {
 		err = m.traced(err, request, outcomes)
 	}
 	return answer, Stats{Fuel: used.Fuel, Memory: used.Memory}, err
 }
 
-// traced adds to a trap where in its source the plugin panicked, if the module's debug form lies beside it.
+// traced adds to a trap where in its source the plugin panicked or ran out of memory, if the module's debug form lies beside it.
 func (m *Module) traced(err error, request []byte, outcomes [][]byte) error {
 	form, missing := plugins.DebugForm(m.loaded.Plugin)
 	if missing != nil || form == nil {
 		return err
 	}
 	n := 0
-	trap, failed := sandbox.Debug(m.ctx, form, sandbox.Options{Name: m.loaded.Name, Helpers: plugins.Helpers}, m.settings, &sandbox.Call{
+	trap, failed := sandbox.Debug(m.ctx, form, sandbox.Options{Name: m.loaded.Name, MemoryLimit: m.loaded.Module.MemoryLimit(), Helpers: plugins.Helpers}, m.settings, &sandbox.Call{
 		Size:  len(request),
 		Write: func(b []byte) { copy(b, request) },
 		Perform: func(context.Context, []byte) ([]byte, error) {
@@ -121,7 +121,7 @@ func (m *Module) traced(err error, request []byte, outcomes [][]byte) error {
 			}
 			return outcomes[n-1], nil
 		},
-	})
+	}, err)
 	if failed != nil || trap == nil {
 		return err
 	}

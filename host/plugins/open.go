@@ -38,7 +38,7 @@ func Options(c *config.Configuration, name string) sandbox.Options {
 	return sandbox.Options{MemoryLimit: l.Memory.Value(), Deadline: l.Deadline.Duration, Budget: l.Fuel, Interpreter: c.Sandbox.Interpreter}
 }
 
-// Open compiles a plugin and gives it its settings. Of o, the name, the helpers and the log are filled in where they are empty.
+// Open compiles a plugin and gives it its settings. Of o, the name, the helpers and the log are filled in where they are empty, and what is about messages always.
 func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]string) (_ *Loaded, err error) {
 	if o.Name == "" {
 		o.Name = p.Name
@@ -49,6 +49,7 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 	if o.Log == nil {
 		o.Log = logOf(p)
 	}
+	o.TooLarge = tooLarge
 	o.Untrusted, o.Code = p.Origin != OriginBuiltin, p.Code
 	module, err := sandbox.Load(ctx, p.Wasm, o)
 	if err != nil {
@@ -75,6 +76,15 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
 	return l, nil
+}
+
+// tooLarge names the largest effect of an answer.
+func tooLarge(answer []byte) string {
+	effects, place, size, about := abi.Largest(answer)
+	if size == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; of its %d effects effects[%d], of %q, object %q in namespace %q, is the largest with %d bytes", effects, place, about.Resource, about.Name, about.Namespace, size)
 }
 
 // manifestOptions are those under which a module runs for its manifest alone, before it is known whose limits it has: with no more memory than by default, unless it declares more.

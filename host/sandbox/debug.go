@@ -19,6 +19,7 @@ import (
 const (
 	debugDeadline = time.Minute
 	debugMemory   = 512 << 20
+	debugExtra    = 48 << 20 // what std Go takes more than TinyGo, where the guest has to come to its own limit
 )
 
 // Trap is where in its source a guest has panicked.
@@ -38,20 +39,33 @@ type Frame struct {
 
 func (f Frame) String() string { return fmt.Sprintf("%s %s:%d", f.Function, f.File, f.Line) }
 
-// Debug makes a call again on the module's debug form: the same source, built by std Go, whose panics tell what and where. A sync is a function of its call, so it
-// panics there too. settings are as [Module.Configure] takes them, nil: it isn't configured; without a call the module is asked for its manifest. The call's Perform has to answer as it did.
+// Debuggable tells whether a debug form may show where in its source a call has failed.
+func Debuggable(err error) bool { return errors.Is(err, ErrTrap) || errors.Is(err, ErrMemory) }
+
+// Debug makes a call that has failed again on the module's debug form: the same source, built by std Go, whose panics tell what and where. A sync is a function of its call, so it
+// panics there too, and runs out of memory at about the same place. settings are as [Module.Configure] takes them, nil: it isn't configured; without a call the module is asked for its manifest.
+// The call's Perform has to answer as it did.
 //
 // A nil Trap says that the guest didn't panic; the error, that the module or the call is no good for another reason.
-func Debug(ctx context.Context, debugForm []byte, o Options, settings []byte, call *Call) (*Trap, error) {
+func Debug(ctx context.Context, debugForm []byte, o Options, settings []byte, call *Call, failed error) (*Trap, error) {
 	o.Interpreter, o.Untrusted, o.Code = true, false, nil
-	o.Deadline, o.Budget, o.StartupBudget, o.MemoryLimit = debugDeadline, 0, 0, max(o.MemoryLimit, debugMemory)
+	o.Deadline, o.Budget, o.StartupBudget = debugDeadline, 0, 0
+	if errors.Is(failed, ErrMemory) {
+		o.MemoryLimit = min(cmp.Or(o.MemoryLimit, DefaultMemoryLimit)+debugExtra, MaxMemoryLimit)
+	} else {
+		o.MemoryLimit = max(o.MemoryLimit, debugMemory)
+	}
 	o.Log = func(int32, string) {}
 	err := again(ctx, debugForm, o, settings, call)
-	var failed *CallError
-	if !errors.As(err, &failed) || failed.Kind != ErrTrap {
+	var now *CallError
+	if !errors.As(err, &now) || !errors.Is(failed, now.Kind) || !Debuggable(now) {
 		return nil, err
 	}
-	return &Trap{Export: failed.Export, Message: failed.Detail, Frames: failed.frames}, nil
+	t := &Trap{Export: now.Export, Message: now.Detail, Frames: now.frames}
+	if now.Kind == ErrMemory {
+		t.Message = ErrMemory.Error() // its limit here isn't the guest's
+	}
+	return t, nil
 }
 
 // again makes the call.
@@ -96,7 +110,7 @@ func panicText(said []byte) string {
 
 var (
 	goFunction = regexp.MustCompile(`^(\S.*)\([^()]*\)$`) // with its arguments behind
-	goPlace    = regexp.MustCompile(`^\t(.+):(\d+)(?: \+0x[0-9a-f]+)?$`)
+	goPlace    = regexp.MustCompile(`^\t(.+):(\d+)(?: \+0x[0-9a-f]+)?(?: fp=.*)?$`) // a fatal error has the frame pointer, too
 )
 
 // goFrames reads the stack that Go prints when it panics: of the goroutine that did.

@@ -222,10 +222,14 @@ func (i *instance) message(size int, write func([]byte)) error {
 // answer is what the call that just ended has answered: a view on the guest's memory.
 func (i *instance) answer() ([]byte, error) {
 	at, length := uint32(i.stack[0]>>32), int(uint32(i.stack[0]))
-	if length > i.owner.options.MaxMessage {
-		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes, the limit is %d: answer with fewer or smaller effects, or perform some in the middle of the sync", length, i.owner.options.MaxMessage)}
-	}
 	b, ok := i.view(at, length)
+	if length > i.owner.options.MaxMessage {
+		what := ""
+		if explain := i.owner.options.TooLarge; ok && explain != nil && i.call.export == exportSync {
+			what = explain(b)
+		}
+		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes, the limit is %d%s: answer with fewer or smaller effects, or perform some in the middle of the sync", length, i.owner.options.MaxMessage, what)}
+	}
 	if !ok {
 		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes at %d is not inside its memory of %d bytes", length, at, i.size())}
 	}

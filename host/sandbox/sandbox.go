@@ -78,6 +78,8 @@ type Options struct {
 	Idle time.Duration
 	// Helpers are pure functions that the plugin may import from module "windlass" beside the ABI's own.
 	Helpers map[string]Helper
+	// TooLarge says more of a sync's answer that has more than MaxMessage bytes, for the error; it is a view on guest memory.
+	TooLarge func(answer []byte) string
 	// Log gets what the guest logs outside syncs, and in syncs without a Log of their own.
 	Log func(level int32, message string)
 }
@@ -138,6 +140,9 @@ type Module struct {
 	pool  pool
 	turns *Gate // which of the module's own guests may wait for a place of Options.Gate
 }
+
+// MemoryLimit is the most memory of an instance, in bytes.
+func (m *Module) MemoryLimit() int64 { return int64(m.limit) * pageSize }
 
 // Check tells what is wrong with a module, as far as that can be told without compiling it.
 func Check(wasm []byte, options Options) error {

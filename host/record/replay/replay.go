@@ -238,10 +238,10 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 	if err != nil {
 		again.Error = err.Error()
 	}
-	if errors.Is(err, sandbox.ErrTrap) && m.debugForm != nil {
+	if sandbox.Debuggable(err) && m.debugForm != nil {
 		performs := again.Performs
 		again.Performs = nil
-		r.Trap = m.trap(ctx, call)
+		r.Trap = m.trap(ctx, call, err)
 		again.Performs = performs
 	}
 	r.Verdict = Same
@@ -260,8 +260,8 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 }
 
 // trap makes a call again in the module's debug form, and tells where that traps.
-func (m *module) trap(ctx context.Context, call *sandbox.Call) string {
-	t, err := sandbox.Debug(ctx, m.debugForm, m.options, m.settings, call)
+func (m *module) trap(ctx context.Context, call *sandbox.Call, failed error) string {
+	t, err := sandbox.Debug(ctx, m.debugForm, m.options, m.settings, call, failed)
 	switch {
 	case err != nil:
 		return err.Error()

@@ -232,10 +232,10 @@ func (b *building) finish(ctx context.Context, built, debugForm []byte) (*Result
 
 // trapped adds to a module's trap where in the source that was.
 func (b *building) trapped(ctx context.Context, name string, err error, debugForm []byte) error {
-	if !errors.Is(err, sandbox.ErrTrap) || debugForm == nil {
+	if !sandbox.Debuggable(err) || debugForm == nil {
 		return err
 	}
-	t, debugErr := sandbox.Debug(ctx, debugForm, sandbox.Options{Name: name, Helpers: plugins.Helpers}, nil, nil)
+	t, debugErr := sandbox.Debug(ctx, debugForm, sandbox.Options{Name: name, Helpers: plugins.Helpers}, nil, nil, err)
 	if debugErr != nil || t == nil {
 		return err
 	}

@@ -157,12 +157,16 @@ func TestTraps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ways := []struct{ key, line, text string }{
-		{"panic", `panic("no such namespace")`, "panic: no such namespace"},
-		{"nil", `ns.Name = "other"`, "nil pointer dereference"},
-		{"index", `c.Log(list[len(c.State())+2])`, "index out of range"},
-		{"divide", `c.Log(string(rune(7 / len(c.State()))))`, "divide by zero"},
-		{"assert", `c.Log(string(rune(x.(int))))`, "interface conversion"},
+	ways := []struct {
+		key, line, text string
+		kind            error
+	}{
+		{"panic", `panic("no such namespace")`, "panic: no such namespace", sandbox.ErrTrap},
+		{"nil", `ns.Name = "other"`, "nil pointer dereference", sandbox.ErrTrap},
+		{"index", `c.Log(list[len(c.State())+2])`, "index out of range", sandbox.ErrTrap},
+		{"divide", `c.Log(string(rune(7 / len(c.State()))))`, "divide by zero", sandbox.ErrTrap},
+		{"assert", `c.Log(string(rune(x.(int))))`, "interface conversion", sandbox.ErrTrap},
+		{"answer", "return answer(c)", "out of memory", sandbox.ErrMemory}, // within answer the line is a matter of chance
 	}
 	small := buildTraps(t, folder, build.Options{TinyGo: compiler(t), Debug: true})
 	form, err := plugins.DebugForm(small.plugin)
@@ -173,15 +177,15 @@ func TestTraps(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.key, func(t *testing.T) {
 			at := "traps.go:" + lineOf(t, source, w.line)
-			_, err := small.sync(w.key)
-			if !errors.Is(err, sandbox.ErrTrap) {
-				t.Fatalf("the sync ends with %v", err)
+			_, failed := small.sync(w.key)
+			if !errors.Is(failed, w.kind) {
+				t.Fatalf("the sync ends with %v", failed)
 			}
-			trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, call(w.key))
+			trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, call(w.key), failed)
 			if err != nil || trap == nil {
 				t.Fatalf("the debug form: %v, %v", trap, err)
 			}
-			if text := trap.String(); !strings.Contains(text, at) || !strings.Contains(text, w.text) || !strings.Contains(text, w.line) {
+			if text := trap.String(); !strings.Contains(text, at) || !strings.Contains(text, w.text) || w.kind == sandbox.ErrTrap && !strings.Contains(text, w.line) {
 				t.Errorf("it doesn't tell %s and %q:\n%s", at, w.text, text)
 			}
 			if text := small.replayed(w.key); !strings.Contains(text, at) || !strings.Contains(text, w.text) {
@@ -200,12 +204,25 @@ func TestTraps(t *testing.T) {
 			t.Errorf("%s: a sync that does nothing gives %+v, %v", name, answer, err)
 		}
 	}
-	if trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, call("other")); trap != nil || err != nil {
+	for name, p := range map[string]*plugins.Plugin{"TinyGo": small.plugin, "Go": large.plugin} {
+		l, err := plugins.Open(t.Context(), p, sandbox.Options{MaxMessage: 1 << 20}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &loaded{t: t, plugin: p, module: l}
+		if _, err := m.sync("large"); err == nil || !strings.Contains(err.Error(), `the limit is 1048576; of its 2 effects effects[1], of "v1/configmaps", object "whole" in namespace "shop", is the largest with 25000`) {
+			t.Errorf("%s: an answer that is too large gives %v", name, err)
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, call("other"), sandbox.ErrTrap); trap != nil || err != nil {
 		t.Errorf("a sync that doesn't trap gives %v, %v", trap, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if trap, err := sandbox.Debug(ctx, form, sandbox.Options{Name: "traps"}, nil, call("recurse")); err == nil && trap == nil {
+	if trap, err := sandbox.Debug(ctx, form, sandbox.Options{Name: "traps"}, nil, call("recurse"), sandbox.ErrTrap); err == nil && trap == nil {
 		t.Error("endless recursion ends well")
 	}
 }

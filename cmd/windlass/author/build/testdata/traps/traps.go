@@ -2,8 +2,12 @@
 package traps
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
 var (
@@ -17,7 +21,7 @@ var Plugin = &sdk.Plugin{
 	Controllers: []*sdk.Controller{{
 		Name:   "traps-controller",
 		Reads:  sdk.Views{namespaces},
-		Writes: sdk.Writes{corev1.ConfigMaps.Verbs("create")},
+		Writes: sdk.Writes{corev1.ConfigMaps.Verbs("create", "update")},
 		Sync:   sync,
 	}},
 }
@@ -37,6 +41,13 @@ func sync(c *sdk.Call) error {
 		c.Log(string(rune(x.(int))))
 	case "view":
 		_, _ = pods.Get(c)
+	case "answer":
+		return answer(c)
+	case "large":
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "whole"}}
+		m.Data.Set("text", strings.Repeat("much ", 500_000))
+		c.Event(m, "Normal", "Growing", "it grows")
+		return c.Update(m)
 	case "recurse":
 		return recurse(c)
 	}
@@ -52,6 +63,14 @@ func dereference(c *sdk.Call) error {
 func index(c *sdk.Call, list []string) error {
 	c.Log(list[len(c.State())+2])
 	return nil
+}
+
+func answer(c *sdk.Call) error {
+	for n := 0; ; n++ {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Name(), Name: "part-" + strconv.Itoa(n)}}
+		m.Data.Set("text", strings.Repeat("much ", 200_000))
+		c.Add(sdk.Create(m))
+	}
 }
 
 func recurse(c *sdk.Call) error {
