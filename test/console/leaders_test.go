@@ -1,0 +1,45 @@
+package console
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/windlass"
+)
+
+// The page tells where each controller runs: in this process, or in the one that holds its Lease; and it shows when that changes.
+func TestLeaders(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{})
+	spawn := func(name string) *world {
+		p := windlass.SpawnReplica(t, c, windlass.Replica{Name: name, Fields: "leaderElection: {leaderElect: true, standby: warm}\n"}, "serviceaccount-controller", "replicaset-controller")
+		p.AwaitReady(t)
+		return &world{Cluster: c, client: c.Client(), host: p}
+	}
+	holder := func() string {
+		l, err := c.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
+		if err != nil || l.Spec.HolderIdentity == nil {
+			t.Fatalf("%+v: %v", l, err)
+		}
+		return *l.Spec.HolderIdentity
+	}
+	leader := spawn("first")
+	first := holder()
+	standby := spawn("second")
+	pages := map[string]*tab{}
+	for name, w := range map[string]*world{"leader": leader, "standby": standby} {
+		pages[name] = newTab(t)
+		pages[name].do("the console", chromedp.Navigate(w.open(t)))
+	}
+	pages["leader"].await("the leader runs its controllers", "#controllers", "Leader", "replicaset-controller", "Running", "here")
+	pages["standby"].await("the standby names the leader", "#controllers", "Leader", "replicaset-controller", "Standby", first)
+
+	leader.host.KillManager(t, syscall.SIGKILL)
+	pages["standby"].await("the standby leads", "#controllers", "replicaset-controller", "Running", "here")
+	if second := holder(); second == first {
+		t.Errorf("the Lease is still %s's", second)
+	}
+}
