@@ -3,7 +3,6 @@ package docs
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -105,15 +104,6 @@ func TestCode(t *testing.T) {
 
 // squeeze takes out white space, by which a piece may differ.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
-
-// What docs/migrating-from-controller-runtime.md migrates from compiles. It is a module of its own, for nothing else here wants that library.
-func TestControllerRuntime(t *testing.T) {
-	c := exec.CommandContext(t.Context(), "go", "list", "-export", "-f", "{{.Name}}", ".")
-	c.Dir = filepath.Join(root, "examples/migrating/controller-runtime")
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Errorf("%s: %v\n%s", c.Dir, err, out)
-	}
-}
 
 var member = regexp.MustCompile(`^(?:#[^\n]*\n)*([a-zA-Z]+):`)
 
