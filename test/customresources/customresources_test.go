@@ -4,7 +4,6 @@ package customresources
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/customresources/mirror"
 	"github.com/windlass-dev/windlass/test/golden"
+	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
@@ -45,12 +45,7 @@ var (
 func build(t *testing.T, plugin string) string {
 	t.Helper()
 	folder := t.TempDir()
-	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap",
-		"-o", filepath.Join(folder, "plugin.wasm"), plugin)
-	c.Dir = "../.."
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v (the toolchain is built by make toolchain)\n%s", c, err, out)
-	}
+	module.Build(t, filepath.Join(folder, "plugin.wasm"), plugin)
 	return folder
 }
 
@@ -62,7 +57,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	return begin(t, controller, "./test/customresources/mirror/module")
+	return begin(t, controller, "test/customresources/mirror/module")
 }
 
 func begin(t *testing.T, controller, plugin string) *world {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
@@ -29,12 +29,7 @@ var header = regexp.MustCompile(`^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+
 // Each line of a whole run's log is one of its format, with kube-controller-manager's fields; a plugin's own lines say whose they are; and none has a secret.
 func TestFormats(t *testing.T) {
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap",
-		"-o", filepath.Join(folder, "secretive.wasm"), "./test/replay/testdata/secretive")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v (the toolchain is built by make toolchain)\n%s", err, out)
-	}
+	module.Build(t, filepath.Join(folder, "secretive.wasm"), "test/replay/testdata/secretive")
 	c := cluster.Start(t, cluster.Options{})
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: map[string]string{"spread": "yes"}}, Data: map[string][]byte{"password": []byte(password)}}
 	if _, err := c.Client().CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {

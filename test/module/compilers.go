@@ -4,8 +4,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 )
+
+// Build builds a package of this repository, given by its folder, into a module with TinyGo, as plugins are built; further arguments go to TinyGo.
+func Build(t testing.TB, to, folder string, arguments ...string) {
+	t.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap", "-o", to)
+	c.Args = append(append(c.Args, arguments...), "./"+folder)
+	c.Dir = filepath.Join(filepath.Dir(here), "..", "..")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v (the toolchain is built by make toolchain)\n%s", c, err, out)
+	}
+}
 
 // BuildWithGo builds a built-in plugin's module with Go's own compiler in place of TinyGo, as `windlass plugin build --compiler=go` does.
 func BuildWithGo(t testing.TB, plugin string) []byte {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/record/replay"
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
@@ -27,18 +27,14 @@ import (
 func TestNoSecretInSavedRecordings(t *testing.T) {
 	folder, saved := t.TempDir(), filepath.Join(t.TempDir(), "recordings")
 	wasm := filepath.Join(folder, "secretive.wasm")
-	build := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap", "-o", wasm, "./test/replay/testdata/secretive")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v (the toolchain is built by make toolchain)\n%s", err, out)
-	}
+	module.Build(t, wasm, "test/replay/testdata/secretive")
 	// A shadow that spreads it in another way.
-	module, err := os.ReadFile(wasm)
+	spreads, err := os.ReadFile(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}
 	shadow := filepath.Join(t.TempDir(), "shadow.wasm")
-	if err := os.WriteFile(shadow, bytes.Replace(module, []byte("it is "), []byte("it Is "), 1), 0o600); err != nil {
+	if err := os.WriteFile(shadow, bytes.Replace(spreads, []byte("it is "), []byte("it Is "), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	log := windlass.RecordLog(t)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/host/manager"
 	builtin "github.com/windlass-dev/windlass/plugins"
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
@@ -104,11 +104,7 @@ func (w *world) put(name string, wasm []byte) {
 func build(t *testing.T, name string) (wasm []byte, path string) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), name+".wasm")
-	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap", "-o", to, "./test/swap/testdata/"+name)
-	c.Dir = "../.."
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v (the toolchain is built by make toolchain)\n%s", c, err, out)
-	}
+	module.Build(t, to, "test/swap/testdata/"+name)
 	b, err := os.ReadFile(to)
 	if err != nil {
 		t.Fatal(err)

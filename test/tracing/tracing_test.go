@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/tracing/tracingtest"
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
@@ -32,12 +32,7 @@ const password = "correct-horse-battery-staple"
 // The spans of a sync are one tree, from the queue to the API server's request; nothing secret is in them; and a collector that isn't there, or never answers, holds up no sync.
 func TestSpans(t *testing.T) {
 	plugins := t.TempDir()
-	build := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap",
-		"-o", filepath.Join(plugins, "secretive.wasm"), "./test/replay/testdata/secretive")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v (the toolchain is built by make toolchain)\n%s", err, out)
-	}
+	module.Build(t, filepath.Join(plugins, "secretive.wasm"), "test/replay/testdata/secretive")
 	c := cluster.Start(t, cluster.Options{})
 	client := c.Client()
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and never says a word
