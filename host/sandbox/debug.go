@@ -109,7 +109,7 @@ func panicText(said []byte) string {
 }
 
 var (
-	goFunction = regexp.MustCompile(`^(\S.*)\([^()]*\)$`) // with its arguments behind
+	goFunction = regexp.MustCompile(`^(\S.*)\([^()]*\)$`)                           // with its arguments behind
 	goPlace    = regexp.MustCompile(`^\t(.+):(\d+)(?: \+0x[0-9a-f]+)?(?: fp=.*)?$`) // a fatal error has the frame pointer, too
 )
 
