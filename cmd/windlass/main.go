@@ -57,11 +57,11 @@ func untilSignalled(second func()) (context.Context, func()) {
 	behind, _, guarded := guardian.Ward()
 	go func() {
 		s := <-signals
-		if guarded && os.Getppid() != behind {
-			klog.InfoS("The guardian has ended, and the manager ends, too", "guardian", behind)
-		}
 		klog.InfoS("Stopping", "signal", s.String())
 		cancel()
+		if guarded {
+			go tellOfEnd(behind)
+		}
 		for first := time.Now(); ; {
 			<-signals
 			if !guarded || time.Since(first) > oneSignal {
@@ -71,6 +71,17 @@ func untilSignalled(second func()) (context.Context, func()) {
 		}
 	}()
 	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+// tellOfEnd logs that the signal came because the guardian has ended, if it did. The kernel sends it when the guardian's first thread has ended, and names the guardian as the parent until the last
+// one has.
+func tellOfEnd(process int) {
+	for end := time.Now().Add(oneSignal); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if os.Getppid() != process {
+			klog.InfoS("The guardian has ended, and the manager ends, too", "guardian", process)
+			return
+		}
+	}
 }
 
 // oneLine makes a joined error fit for one line of a log.
