@@ -179,6 +179,7 @@ func TestEventsWithoutLease(t *testing.T) {
 		w.fine(abi.Effect{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}})
 	}
 	tell("without")
+	cluster.Eventually(t, 20*time.Second, "the lease is asked for", func(context.Context) (bool, any) { return len(asked) == 1, len(asked) })
 	<-asked
 	held.Store(true)
 	tell("with")
