@@ -112,6 +112,10 @@ func (m *manager) status() Status {
 	for _, h := range m.all() {
 		h.mu.Lock()
 		g, before, shadow := h.present, h.before, h.shadow
+		if g == nil { // it is being removed
+			h.mu.Unlock()
+			continue
+		}
 		p := PluginStatus{Name: h.name, Since: h.loaded}
 		p.Failed = h.failed.said()
 		h.mu.Unlock()

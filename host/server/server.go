@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -257,6 +258,10 @@ func (s *Server) Run(ctx context.Context) error {
 type quiet struct{}
 
 func (quiet) Write(b []byte) (int, error) {
-	klog.V(3).InfoS("Serving", "problem", string(b))
+	if bytes.Contains(b, []byte("panic serving")) { // a fault of ours
+		klog.ErrorS(nil, "Serving", "problem", string(b))
+	} else {
+		klog.V(3).InfoS("Serving", "problem", string(b))
+	}
 	return len(b), nil
 }
