@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -68,9 +70,34 @@ func TestExamples(t *testing.T) {
 			a.grant(folder, name)
 			a.load(name, module)
 			x.check(&a)
+			if x.module == "" {
+				a.sameUnderGo(folder, name)
+			}
 			a.replace(name, module)
 			a.unload(name)
 		})
+	}
+}
+
+// sameUnderGo replays what a module of TinyGo's has just done in the same plugin as Go's own compiler builds it: every message is the same, byte for byte.
+func (a *author) sameUnderGo(folder, name string) {
+	a.t.Helper()
+	a.run(folder, "windlass plugin build --compiler go -o ../"+name+"-go.wasm")
+	i := slices.IndexFunc(a.m.Status(a.t).Controllers, func(c manager.ControllerStatus) bool { return c.Plugin == name })
+	if i < 0 {
+		a.t.Fatalf("no controller of plugin %s runs", name)
+	}
+	file := filepath.Join(a.home, name+record.Extension)
+	if err := record.WriteFile(file, a.m.Get(a.t, "/debug/recordings/"+a.m.Status(a.t).Controllers[i].Name)); err != nil {
+		a.t.Fatal(err)
+	}
+	a.run(folder, "windlass replay "+file+" --plugin ../"+name+"-go.wasm")
+	f, err := record.Open(file)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if n := len(slices.DeleteFunc(f.Syncs, func(s record.Sync) bool { return !s.Answered })); n < 3 {
+		a.t.Errorf("%d syncs were recorded: too few to tell", n)
 	}
 }
 
