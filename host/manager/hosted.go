@@ -171,7 +171,7 @@ func (m *manager) open(ctx context.Context, k *config.Configuration, c *choice, 
 	if err != nil {
 		return nil, err
 	}
-	o.Gate, o.Logs, o.Log = m.gate, h.limits.logs, says(c, private)
+	o.Gate, o.Logs, o.Log, o.Late = m.gate, h.limits.logs, says(c, private), true
 	g.loaded, err = plugins.Open(ctx, c.Plugin, o, m.settings(k, c))
 	return g, record.NewVeil(private).Error(err)
 }

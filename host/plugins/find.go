@@ -92,13 +92,13 @@ func controllerNames(m *abi.Manifest) (names []string) {
 
 // manifestOf reads a module's manifest, or runs the module for it. What a section says is compared with what the module says when that is opened.
 func manifestOf(ctx context.Context, p *Plugin) (*abi.Manifest, error) {
-	if section, err := rewrite.Manifest(p.Wasm); err == nil && section != nil {
+	if m, err := p.declares(); m != nil || err != nil {
 		if p.Code == nil { // nor has the build checked it
 			if err := sandbox.Check(p.Wasm, manifestOptions(p)); err != nil {
 				return nil, err
 			}
 		}
-		return decodeManifest(p, section)
+		return m, err
 	}
 	module, err := sandbox.Load(ctx, p.Wasm, manifestOptions(p))
 	if err != nil {
@@ -114,10 +114,27 @@ func readManifest(ctx context.Context, p *Plugin, module *sandbox.Module) (*abi.
 	if err != nil {
 		return nil, err
 	}
-	if section := module.ManifestSection(); section != nil && !bytes.Equal(section, text) {
+	if section := module.ManifestSection(); section == nil {
+		return decodeManifest(p, text)
+	} else if !bytes.Equal(section, text) {
 		return nil, fmt.Errorf("%s: section %s is not the manifest that the module gives: build it again", p, rewrite.ManifestSection)
 	}
-	return decodeManifest(p, text)
+	return p.declares()
+}
+
+// declares gives the manifest of the module's section, nil where it has none.
+func (p *Plugin) declares() (*abi.Manifest, error) {
+	if p.declared != nil {
+		return p.declared()
+	}
+	return declared(p)
+}
+
+func declared(p *Plugin) (*abi.Manifest, error) {
+	if section, err := rewrite.Manifest(p.Wasm); err == nil && section != nil {
+		return decodeManifest(p, section)
+	}
+	return nil, nil
 }
 
 func decodeManifest(p *Plugin, text []byte) (*abi.Manifest, error) {

@@ -38,7 +38,8 @@ func Options(c *config.Configuration, name string) sandbox.Options {
 	return sandbox.Options{MemoryLimit: l.Memory.Value(), Deadline: l.Deadline.Duration, Budget: l.Fuel, Interpreter: c.Sandbox.Interpreter}
 }
 
-// Open compiles a plugin and gives it its settings. Of o, the name, the helpers and the log are filled in where they are empty, and what is about messages always.
+// Open compiles a plugin and gives it its settings. Of o, the name, the helpers and the log are filled in where they are empty, and what is about messages always. Options.Late holds for what the build
+// has tried: a built-in module with its default settings.
 func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]string) (_ *Loaded, err error) {
 	if o.Name == "" {
 		o.Name = p.Name
@@ -51,19 +52,30 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 	}
 	o.TooLarge = tooLarge
 	o.Untrusted, o.Code = p.Origin != OriginBuiltin, p.Code
-	module, err := sandbox.Load(ctx, p.Wasm, o)
-	if err != nil {
+	l := &Loaded{Plugin: p}
+	if o.Late = o.Late && !o.Untrusted && o.Code != nil && len(values) == 0; o.Late {
+		if l.Manifest, err = p.declares(); err != nil {
+			return nil, err
+		}
+		if o.Late = l.Manifest != nil; o.Late {
+			if o.Settings, l.Settings, l.Missing, err = message(l.Manifest, nil); err != nil {
+				return nil, fmt.Errorf("%s: %w", p, err)
+			}
+		}
+	}
+	if l.Module, err = sandbox.Load(ctx, p.Wasm, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
 	defer func() {
 		if err != nil {
-			_ = module.Close(context.WithoutCancel(ctx))
+			_ = l.Module.Close(context.WithoutCancel(ctx))
 		}
 	}()
-	klog.V(1).InfoS("Loaded plugin", "plugin", p.Name, "origin", p.Origin, "precompiled", module.Precompiled())
-	l := &Loaded{Plugin: p, Module: module}
-	if l.Manifest, err = readManifest(ctx, p, module); err != nil {
-		return nil, err
+	klog.V(1).InfoS("Loaded plugin", "plugin", p.Name, "origin", p.Origin, "late", o.Late, "precompiled", l.Module.Precompiled())
+	if !o.Late {
+		if l.Manifest, err = readManifest(ctx, p, l.Module); err != nil {
+			return nil, err
+		}
 	}
 	limit := o.MemoryLimit
 	if limit == 0 {
@@ -72,8 +84,10 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 	if l.Manifest.Memory > limit {
 		return nil, fmt.Errorf("%s: plugin %q wants %d bytes of memory, its limit is %d: raise sandbox.memory, or limits.memory of the plugin", p, p.Name, l.Manifest.Memory, limit)
 	}
-	if err := l.Configure(ctx, values); err != nil {
-		return nil, fmt.Errorf("%s: %w", p, err)
+	if !o.Late {
+		if err := l.Configure(ctx, values); err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
 	}
 	return l, nil
 }
@@ -98,17 +112,26 @@ func manifestOptions(p *Plugin) sandbox.Options {
 
 // Configure gives the plugin new settings; syncs that begin from now on see them. After an error it has those it had. It isn't safe to call concurrently.
 func (l *Loaded) Configure(ctx context.Context, values map[string]string) error {
-	settings, missing, err := Settings(l.Manifest, values)
+	m, digest, missing, err := message(l.Manifest, values)
 	if err != nil {
 		return err
 	}
-	message := abi.AppendSettings(nil, settings)
-	if err := l.Module.Configure(ctx, message); err != nil {
+	if err := l.Module.Configure(ctx, m); err != nil {
 		return err
 	}
-	sum := sha256.Sum256(message)
-	l.Settings, l.Missing = hex.EncodeToString(sum[:8]), missing
+	l.Settings, l.Missing = digest, missing
 	return nil
+}
+
+// message is the message that gives a plugin its settings, with its digest and the required ones that are empty.
+func message(manifest *abi.Manifest, values map[string]string) (b []byte, digest string, missing []string, _ error) {
+	settings, missing, err := Settings(manifest, values)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	b = abi.AppendSettings(nil, settings)
+	sum := sha256.Sum256(b)
+	return b, hex.EncodeToString(sum[:8]), missing, nil
 }
 
 // logOf logs what a plugin says outside syncs.

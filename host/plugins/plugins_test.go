@@ -137,6 +137,29 @@ func TestBuiltin(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for _, f := range found {
+		if f.Name != "podgc" {
+			continue
+		}
+		late, err := Open(t.Context(), f.Plugin, sandbox.Options{Late: true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eager, err := Open(t.Context(), f.Plugin, sandbox.Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if late.Settings != eager.Settings || late.Manifest == nil || late.Module.Precompiled() {
+			t.Errorf("late %+v, eager %+v", late, eager)
+		}
+		// What the operator sets is put to the module at once.
+		if _, err := Open(t.Context(), f.Plugin, sandbox.Options{Late: true}, map[string]string{"node-quarantine": "-1h"}); err == nil {
+			t.Error("settings that the module refuses are taken")
+		}
+		if err := errors.Join(late.Close(t.Context()), eager.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
 	_, err := Named("builtin:nothing")
 	if err == nil || !strings.Contains(err.Error(), `no built-in plugin "nothing"`) {
 		t.Errorf("got %v", err)

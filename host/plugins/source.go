@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 	builtin "github.com/windlass-dev/windlass/plugins"
 )
@@ -29,6 +31,8 @@ type Plugin struct {
 	Wasm   []byte
 	// Code is native code of the module from the build; nil for what isn't built in.
 	Code fs.FS
+
+	declared func() (*abi.Manifest, error) // what declares gives, remembered; nil where nothing remembers it
 }
 
 // String names the plugin by where it comes from: "builtin:replicaset" or the file's path.
@@ -41,7 +45,9 @@ func (p *Plugin) String() string {
 
 func newPlugin(name, origin string, wasm []byte) *Plugin {
 	sum := sha256.Sum256(wasm)
-	return &Plugin{Name: name, Origin: origin, Digest: "sha256:" + hex.EncodeToString(sum[:]), Wasm: wasm}
+	p := &Plugin{Name: name, Origin: origin, Digest: "sha256:" + hex.EncodeToString(sum[:]), Wasm: wasm}
+	p.declared = sync.OnceValues(func() (*abi.Manifest, error) { return declared(p) })
+	return p
 }
 
 // Source is where modules come from.

@@ -120,6 +120,12 @@ func rewritten(wasm []byte, parsed *rewrite.Module, pages uint32, given fs.FS) (
 			return b, nil
 		}
 	}
+	if given != nil { // then only what the module declares has been parsed
+		var err error
+		if parsed, err = rewrite.Parse(wasm); err != nil {
+			return nil, err
+		}
+	}
 	return parsed.Rewrite(pages)
 }
 

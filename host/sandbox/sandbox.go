@@ -72,6 +72,9 @@ type Options struct {
 	Untrusted bool
 	// Code is what Compile left of the module. What doesn't fit it, the limit or this processor is compiled anew.
 	Code fs.FS
+	// Late has a module with Code compiled and run when it is first needed: Load reads what it declares, and trusts that the build has tried the rest. Settings are what it is configured with then.
+	Late     bool
+	Settings []byte
 	// Interpreter runs the module without compiling it: slower, the same answers.
 	Interpreter bool
 	// Idle is how long an unused instance is kept.
@@ -132,6 +135,7 @@ type Module struct {
 	code     *code // nil where this process compiles the module
 
 	precompiled bool
+	late        late
 
 	base      *image                // after _initialize
 	image     atomic.Pointer[image] // what syncs start from
@@ -171,7 +175,14 @@ func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err err
 	if options.MemoryLimit < pageSize || options.MemoryLimit > MaxMemoryLimit {
 		return nil, fmt.Errorf("memory limit of %d bytes: must be between %s and %s", options.MemoryLimit, sizeText(pageSize), sizeText(MaxMemoryLimit))
 	}
-	parsed, err := rewrite.Parse(wasm)
+	parse := rewrite.Parse
+	if options.Untrusted {
+		options.Code = nil
+	}
+	if options.Code != nil { // the build has checked the module's code
+		parse = rewrite.Declared
+	}
+	parsed, err := parse(wasm)
 	if err != nil {
 		return nil, err
 	}
@@ -186,14 +197,69 @@ func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err err
 		turns: NewGate(cap(options.Gate.places)),
 	}
 	m.pool.init(options.Idle)
+	if options.Late && options.Code != nil {
+		m.late.bring = func(ctx context.Context) error {
+			err := m.bring(ctx, wasm, parsed)
+			if err == nil {
+				if err = m.configureWith(ctx, options.Settings); err != nil {
+					m.pool.freeIdle(0)
+					_ = m.free(ctx)
+				}
+			}
+			return err
+		}
+		m.late.put.Store(true)
+		return m, nil
+	}
+	return m, m.bring(ctx, wasm, parsed)
+}
+
+// late is what Options.Late has put off.
+type late struct {
+	put   atomic.Bool // off, still
+	mu    sync.Mutex
+	bring func(context.Context) error
+}
+
+// ready does what was put off. After an error the next call tries again.
+func (m *Module) ready(ctx context.Context) error {
+	if !m.late.put.Load() {
+		return nil
+	}
+	i, err := m.pool.enter() // so that Close waits
+	if err == nil {
+		defer m.release(i, true)
+		m.late.mu.Lock()
+		defer m.late.mu.Unlock()
+		if !m.late.put.Load() {
+			return nil
+		}
+		err = m.late.bring(context.WithoutCancel(ctx)) // others wait for it, too
+	}
+	if err != nil {
+		return fmt.Errorf("plugin %q: %w", m.options.Name, err)
+	}
+	m.late.bring = nil
+	m.late.put.Store(false)
+	return nil
+}
+
+// bring compiles the module and starts its first instance.
+func (m *Module) bring(ctx context.Context, wasm []byte, parsed *rewrite.Module) (err error) {
+	options := &m.options
 	config := runtimeConfig(options.Interpreter, m.limit)
 	if !options.Interpreter && (options.Untrusted || options.Code != nil) {
 		if m.code, err = newCode(options.Code); err != nil {
-			return nil, err
+			return err
 		}
 		defer m.code.removeFolder()
 		config = config.WithCompilationCache(m.code.CompilationCache)
 	}
+	defer func() {
+		if err != nil {
+			_ = m.free(context.WithoutCancel(ctx))
+		}
+	}()
 	switch {
 	case options.Untrusted:
 		err = m.compileInChild(ctx, wasm)
@@ -201,30 +267,25 @@ func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err err
 		err = validate(ctx, parsed.Delivered(), m.limit)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	made, err := rewritten(wasm, parsed, m.limit, options.Code)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	defer func() {
-		if err != nil {
-			_ = m.free(context.WithoutCancel(ctx))
-		}
-	}()
 	if err := m.defineImports(ctx, parsed); err != nil {
-		return nil, err
+		return err
 	}
 	given := 0
 	if m.code != nil {
 		given = m.code.entries()
 	}
 	if m.compiled, err = compile(ctx, m.runtime, made); err != nil {
-		return nil, err
+		return err
 	}
 	m.precompiled = given > 0 && m.code.entries() == given // wazero adds what it compiles itself
-	return m, m.start(ctx)
+	return m.start(ctx)
 }
 
 // start runs _initialize in a first instance, and keeps its image.
@@ -250,7 +311,7 @@ func (m *Module) start(ctx context.Context) error {
 	return nil
 }
 
-// Precompiled tells whether this process took native code that was there, and didn't compile the module itself.
+// Precompiled tells whether this process took native code that was there, and didn't compile the module itself. A late module hasn't before its first call.
 func (m *Module) Precompiled() bool { return m.precompiled }
 
 // Close waits for the calls in flight and frees everything.
@@ -261,11 +322,14 @@ func (m *Module) Close(ctx context.Context) error {
 	return m.free(ctx)
 }
 
-func (m *Module) free(ctx context.Context) error {
-	err := m.runtime.Close(ctx)
+func (m *Module) free(ctx context.Context) (err error) {
+	if m.runtime != nil {
+		err = m.runtime.Close(ctx)
+	}
 	if m.code != nil {
 		err = errors.Join(err, m.code.Close(ctx)) // it has the native code; the runtime only where it made it
 	}
+	m.runtime, m.code = nil, nil
 	return err
 }
 

@@ -103,7 +103,12 @@ var sectionNames = [13]string{"custom", "type", "import", "function", "table", "
 var place = [13]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 10}
 
 // Parse decodes a module as delivered, checks it against the limits of this package, and refuses what it cannot rewrite. A module that it takes need not be valid.
-func Parse(wasm []byte) (*Module, error) {
+func Parse(wasm []byte) (*Module, error) { return parse(wasm, true) }
+
+// Declared decodes a module as Parse does, but for its code: it can't be rewritten.
+func Declared(wasm []byte) (*Module, error) { return parse(wasm, false) }
+
+func parse(wasm []byte, code bool) (*Module, error) {
 	switch {
 	case len(wasm) > MaxModuleBytes:
 		return nil, fmt.Errorf("module has %d bytes, the limit is %d: build it smaller (-opt=2 -no-debug, or -ldflags='-s -w')", len(wasm), MaxModuleBytes)
@@ -144,6 +149,9 @@ func Parse(wasm []byte) (*Module, error) {
 		m.sections[id] = content
 	}
 	for _, id := range m.order {
+		if id == codeSection && !code {
+			continue
+		}
 		c := &reader{b: m.sections[id], what: sectionNames[id] + " section"}
 		m.section(id, c)
 		if c.more() {
@@ -153,7 +161,7 @@ func Parse(wasm []byte) (*Module, error) {
 			return nil, c.err
 		}
 	}
-	if len(m.funcs) != len(m.bodies) {
+	if code && len(m.funcs) != len(m.bodies) {
 		return nil, fmt.Errorf("module declares %d functions and has %d bodies: it is damaged", len(m.funcs), len(m.bodies))
 	}
 	return m, nil

@@ -1,0 +1,108 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// lateGuest loads a guest whose native code is there late, with settings.
+func lateGuest(t *testing.T, folder, settings string) *Module {
+	t.Helper()
+	m, err := Load(t.Context(), guest(t, guests[0]), Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder), Late: true, Settings: []byte(settings)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close(context.Background()) })
+	return m
+}
+
+// A late module is compiled by its first call, once for all that come at the same time, and has its settings then.
+func TestLate(t *testing.T) {
+	folder := t.TempDir()
+	if err := Compile(t.Context(), guest(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
+		t.Fatal(err)
+	}
+	m := lateGuest(t, folder, "settings")
+	if m.compiled != nil || m.Precompiled() {
+		t.Error("compiled before it is needed")
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if got, _, err := syncOnce(m, []byte("s")); err != nil || string(got) != "\x01\x02\x00settings" {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+	if !m.Precompiled() {
+		t.Error("not run on the code that was there")
+	}
+	if err := m.Configure(t.Context(), []byte("others")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := syncOnce(m, []byte("s")); err != nil || string(got) != "\x01\x02\x00others" {
+		t.Errorf("%q, %v", got, err)
+	}
+
+	if manifest, err := lateGuest(t, folder, "").Manifest(t.Context()); err != nil || string(manifest) != `{"name":"guest"}` {
+		t.Errorf("manifest %q, %v", manifest, err)
+	}
+	first := lateGuest(t, folder, "settings")
+	if err := first.Configure(t.Context(), []byte("others")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := syncOnce(first, []byte("s")); err != nil || string(got) != "\x01\x02\x00others" {
+		t.Errorf("configured before its first sync: %q, %v", got, err)
+	}
+	refused := lateGuest(t, folder, "!")
+	for range 2 {
+		if _, _, err := syncOnce(refused, []byte("s")); !asError(err, new(*SettingsError)) {
+			t.Errorf("refused settings: %v", err)
+		}
+	}
+	unused := lateGuest(t, folder, "")
+	if err := unused.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := syncOnce(unused, []byte("s")); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// What keeps a late module from being loaded is the error of each call until it is gone.
+func TestLateTriesAgain(t *testing.T) {
+	folder := t.TempDir()
+	if err := Compile(t.Context(), guest(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "rewritten-*.wasm"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("left: %v, %v", files, err)
+	}
+	good, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(b []byte) {
+		if err := os.WriteFile(files[0], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put([]byte("no module"))
+	m := lateGuest(t, folder, "settings")
+	for range 2 {
+		if _, _, err := syncOnce(m, []byte("s")); err == nil || !strings.HasPrefix(err.Error(), `plugin "guest": compiling the rewritten module`) {
+			t.Errorf("damaged: %v", err)
+		}
+	}
+	put(good)
+	if got, _, err := syncOnce(m, []byte("s")); err != nil || string(got) != "\x01\x02\x00settings" {
+		t.Errorf("mended: %q, %v", got, err)
+	}
+}
