@@ -22,11 +22,16 @@ func varint(b []byte, i int) (uint64, int, error) {
 	return v, i, nil
 }
 
+// short tells whether the number at b[i:] is one byte, as most keys and lengths are: for these, next makes no call.
+func short(b []byte, i int) bool { return i < len(b) && b[i] < 0x80 }
+
 // next reads the field that starts at b[i:].
-func (f *field) next(b []byte, i int) error {
+func (f *field) next(b []byte, i int) (err error) {
 	f.start = i
-	key, i, err := varint(b, i)
-	if err != nil {
+	var key, n uint64
+	if short(b, i) {
+		key, i = uint64(b[i]), i+1
+	} else if key, i, err = varint(b, i); err != nil {
 		return err
 	}
 	if key>>3 == 0 || key>>3 > wire.MaxNum {
@@ -35,8 +40,9 @@ func (f *field) next(b []byte, i int) error {
 	f.number, f.wire = int32(key>>3), wire.WireType(key&7)
 	switch f.wire {
 	case wire.WireBytes:
-		n, i, err := varint(b, i)
-		if err != nil {
+		if short(b, i) {
+			n, i = uint64(b[i]), i+1
+		} else if n, i, err = varint(b, i); err != nil {
 			return err
 		}
 		if n > uint64(len(b)-i) {
