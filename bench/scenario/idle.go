@@ -10,7 +10,7 @@ func restFor(full bool) time.Duration {
 	if full {
 		return 30 * time.Second
 	}
-	return 4 * time.Second
+	return 6 * time.Second
 }
 
 // stay does nothing for a while.
@@ -23,12 +23,12 @@ func stay(ctx context.Context, w *World) error {
 	}
 }
 
-// calm lets what a start has left over pass.
+// calm lets what a start has left over pass: Windlass collects and gives back its garbage some seconds after, once, which is no part of being idle, and memory isn't steady before.
 func calm(ctx context.Context, w *World) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(time.Duration(w.Size(5, 2)) * time.Second):
+	case <-time.After(10 * time.Second):
 		return nil
 	}
 }

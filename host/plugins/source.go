@@ -70,14 +70,21 @@ func (Builtin) Modules() (all []*Plugin, errs []error) {
 }
 
 func builtIn(name string) (*Plugin, bool) {
-	wasm, ok := builtin.Module(name)
-	if !ok {
-		return nil, false
-	}
-	p := newPlugin(name, OriginBuiltin, wasm)
-	p.Code = builtin.Code(name)
-	return p, true
+	p := builtIns()[name]
+	return p, p != nil
 }
+
+// builtIns are the built-in modules by name: they stay what they are, so that looking again costs nothing.
+var builtIns = sync.OnceValue(func() map[string]*Plugin {
+	all := map[string]*Plugin{}
+	for _, name := range builtin.Names() {
+		if wasm, ok := builtin.Module(name); ok {
+			all[name] = newPlugin(name, OriginBuiltin, wasm)
+			all[name].Code = builtin.Code(name)
+		}
+	}
+	return all
+})
 
 // Folder is the source of the *.wasm files of a folder, hidden ones and debug forms aside. Links are followed: a mounted ConfigMap consists of them.
 type Folder string
