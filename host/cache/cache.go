@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/connections"
 	"github.com/windlass-dev/windlass/host/recent"
 	"github.com/windlass-dev/windlass/host/schema"
 	"k8s.io/client-go/rest"
@@ -46,6 +47,7 @@ func New(o Options) (*Cache, error) {
 	config.QPS = -1
 	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, learned: map[abi.Resource]*schema.Resource{}, gone: recent.New[string](goneMax)}
 	dialing(config, &x.told)
+	config.Wrap(connections.Share())
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)

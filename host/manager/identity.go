@@ -11,11 +11,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/connections"
 	"github.com/windlass-dev/windlass/host/plugins"
 )
 
@@ -81,10 +83,11 @@ type identities struct {
 	accounts bool // controllers have accounts of their own
 	// tokens are by account: one that a version has asked for serves the next versions, too.
 	tokens map[string]*rest.Config
+	share  transport.WrapperFunc // the writers' connections
 }
 
 func newIdentities(base *rest.Config, accounts bool) (*identities, error) {
-	i := &identities{base: base, builder: clientbuilder.SimpleControllerClientBuilder{ClientConfig: base}, accounts: accounts, tokens: map[string]*rest.Config{}}
+	i := &identities{base: base, builder: clientbuilder.SimpleControllerClientBuilder{ClientConfig: base}, accounts: accounts, tokens: map[string]*rest.Config{}, share: connections.Share()}
 	if !accounts {
 		return i, nil
 	}
@@ -124,5 +127,6 @@ func (i *identities) of(c *abi.Controller, p *config.Plugin, f *plugins.Plugin) 
 		r = rest.CopyConfig(with)
 	}
 	r.UserAgent = userAgent + "/" + agent
+	r.WrapTransport = transport.Wrappers(i.share, r.WrapTransport) // innermost: who waits for a token holds up nobody
 	return r, nil
 }

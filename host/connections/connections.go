@@ -1,0 +1,159 @@
+// Package connections has the requests to the API server open no more connections than they need.
+package connections
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// each is how many requests a new connection is trusted with at once. The API server allows 100, and HTTP/2's client learns that one is over a moment after its caller.
+const each = 64
+
+// Share makes a wrapper of transports whose requests wait for one another's connections. All that it wraps must lead to the same server.
+//
+// With net/http a request that finds no connection with room for one more opens one, and so does each that comes before that is done: two hundred at once have the one connection that there was, and a hundred others, each with
+// a handshake, of which two are needed. Here one request opens a connection while the others wait, for that one or for those before them.
+func Share() func(http.RoundTripper) http.RoundTripper {
+	s := &shared{}
+	return func(next http.RoundTripper) http.RoundTripper { return &sharing{next, s} }
+}
+
+// shared knows how many requests are under way, and how many there is room for.
+type shared struct {
+	mu       sync.Mutex
+	underWay int
+	room     int
+	opening  bool        // one is under way for which there may be no room: it may open a connection
+	waiting  []chan bool // in order, while opening
+}
+
+// enter waits until a request may be sent; opens is whether opened must be called for it. leave must follow.
+func (s *shared) enter(ctx context.Context) (opens bool, err error) {
+	s.mu.Lock()
+	if len(s.waiting) == 0 && s.may() {
+		defer s.mu.Unlock()
+		return s.take(), nil
+	}
+	turn := make(chan bool, 1)
+	s.waiting = append(s.waiting, turn)
+	s.mu.Unlock()
+	select {
+	case opens = <-turn:
+		return opens, nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.waiting, turn); i >= 0 {
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		return false, context.Cause(ctx)
+	}
+	return <-turn, nil // its turn has come just now
+}
+
+// opened tells that a request that may have opened a connection has got one, how many more there is room for then.
+func (s *shared) opened(more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening = false
+	s.room += more
+	s.next()
+}
+
+func (s *shared) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.underWay--; s.underWay == 0 {
+		s.room = min(s.room, each) // connections may have ended since
+	}
+	s.next()
+}
+
+// may tells whether one more request may be sent.
+func (s *shared) may() bool { return s.underWay < s.room || !s.opening }
+
+// take sends one more request.
+func (s *shared) take() (opens bool) {
+	opens = s.underWay >= s.room
+	s.opening = s.opening || opens
+	s.underWay++
+	return opens
+}
+
+// next has those enter whose turn it is.
+func (s *shared) next() {
+	for len(s.waiting) > 0 && s.may() {
+		s.waiting[0] <- s.take()
+		s.waiting = slices.Delete(s.waiting, 0, 1)
+	}
+}
+
+// sharing is a transport whose requests share connections.
+type sharing struct {
+	next http.RoundTripper
+	*shared
+}
+
+// WrappedRoundTripper is for client-go, which looks for what it knows of.
+func (s *sharing) WrappedRoundTripper() http.RoundTripper { return s.next }
+
+func (s *sharing) RoundTrip(r *http.Request) (*http.Response, error) {
+	opens, err := s.enter(r.Context())
+	if err != nil {
+		if r.Body != nil {
+			err = errors.Join(err, r.Body.Close())
+		}
+		return nil, err
+	}
+	if opens {
+		var once sync.Once
+		opened := func(more int) { once.Do(func() { s.opened(more) }) }
+		defer opened(0) // if it got none
+		r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+			if i.Reused {
+				opened(1) // there was room for this one, and perhaps for the next
+			} else {
+				opened(each)
+			}
+		}}))
+	}
+	a, err := s.next.RoundTrip(r)
+	if err != nil {
+		s.leave()
+		return nil, err
+	}
+	a.Body = &body{ReadCloser: a.Body, leave: s.leave}
+	return a, nil
+}
+
+// body is an answer's, with whose end the request is over.
+type body struct {
+	io.ReadCloser
+	leave func()
+	over  atomic.Bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.end()
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
+}
+
+func (b *body) end() {
+	if b.over.CompareAndSwap(false, true) {
+		b.leave()
+	}
+}
