@@ -165,16 +165,17 @@ func TestBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		f    func(context.Context) error
+		most time.Duration
 		want string
 	}{
-		"ended well":            {t.Context(), func(context.Context) error { return nil }, ""},
-		"failed":                {t.Context(), func(context.Context) error { return io.EOF }, "EOF"},
-		"cancelled by itself":   {t.Context(), func(context.Context) error { return context.Canceled }, "context canceled"},
-		"stopped":               {stopped, func(ctx context.Context) error { return fmt.Errorf("caches: %w", ctx.Err()) }, ""},
-		"failed while stopping": {stopped, func(context.Context) error { return io.EOF }, "EOF"},
-		"never stops":           {stopped, func(context.Context) error { select {} }, "did not stop within 10ms"},
+		"ended well":            {t.Context(), func(context.Context) error { return nil }, time.Minute, ""},
+		"failed":                {t.Context(), func(context.Context) error { return io.EOF }, time.Minute, "EOF"},
+		"cancelled by itself":   {t.Context(), func(context.Context) error { return context.Canceled }, time.Minute, "context canceled"},
+		"stopped":               {stopped, func(ctx context.Context) error { return fmt.Errorf("caches: %w", ctx.Err()) }, time.Minute, ""},
+		"failed while stopping": {stopped, func(context.Context) error { return io.EOF }, time.Minute, "EOF"},
+		"never stops":           {stopped, func(context.Context) error { select {} }, 10 * time.Millisecond, "did not stop within 10ms"},
 	} {
-		err := bounded(c.ctx, 10*time.Millisecond, c.f)
+		err := bounded(c.ctx, c.most, c.f)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}

@@ -64,7 +64,7 @@ func TestTopOnTerminal(t *testing.T) {
 	seen := ""
 	await := func(what string) {
 		t.Helper()
-		for end := time.After(10 * time.Second); !strings.Contains(seen, what); {
+		for end := time.After(time.Minute); !strings.Contains(seen, what); {
 			select {
 			case s := <-screen:
 				seen += s

@@ -128,7 +128,7 @@ func TestEffects(t *testing.T) {
 	}
 
 	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}}}))
-	cluster.Eventually(t, 20*time.Second, "the event is there", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "the event is there", func(ctx context.Context) (bool, any) {
 		l, err := w.kube.CoreV1().Events(w.ns).List(ctx, metav1.ListOptions{})
 		return err == nil && len(l.Items) == 1 && l.Items[0].Source.Component == "test-component" && l.Items[0].Message == "told" &&
 			l.Items[0].InvolvedObject.Kind == "ConfigMap" && l.Items[0].InvolvedObject.UID == got.UID, fmt.Sprint(l, err)
@@ -161,7 +161,7 @@ func TestPods(t *testing.T) {
 	})
 	s := w.begin()
 	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: w.ns, Object: marshal(t, &p)}}))
-	cluster.Eventually(t, 20*time.Second, "the pod runs", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "the pod runs", func(ctx context.Context) (bool, any) {
 		got, err := w.kube.CoreV1().Pods(w.ns).Get(ctx, "p", metav1.GetOptions{})
 		return err == nil && got.Status.Phase == corev1.PodRunning, fmt.Sprint(got.Status, err)
 	})

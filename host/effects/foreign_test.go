@@ -36,7 +36,7 @@ func (w *world) define() widgets {
 "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
 "subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}]}}`, r.Group))
 	x := widgets{w, r}
-	cluster.Eventually(w.t, 20*time.Second, "the custom resource is served", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(w.t, time.Minute, "the custom resource is served", func(ctx context.Context) (bool, any) {
 		err := w.kube.Discovery().RESTClient().Get().AbsPath(x.path()).Do(ctx).Error()
 		return err == nil, err
 	})
@@ -278,7 +278,7 @@ func TestUnsupported(t *testing.T) {
 	w.fails(abi.Effect{Kind: abi.EffectList, Resource: "authorization.k8s.io/v1/selfsubjectaccessreviews"}, "MethodNotAllowed")
 	// A server that is down holds nobody up.
 	broken := abi.Effect{Resource: "broken-" + w.ns + ".example.com/v1/things", Namespace: w.ns, Name: "x"}
-	cluster.Eventually(t, 20*time.Second, "the aggregator knows of the service", func(context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "the aggregator knows of the service", func(context.Context) (bool, any) {
 		broken.Kind = abi.EffectGet
 		o := w.one(broken)
 		return o.Reason == "ServiceUnavailable", o
@@ -461,7 +461,7 @@ func TestCustomEvent(t *testing.T) {
 	w := newWorld(t, c, discovering)
 	x := w.define()
 	w.fine(x.at("a", abi.Effect{Kind: abi.EffectEvent, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}}))
-	cluster.Eventually(t, 20*time.Second, "the event is there", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "the event is there", func(ctx context.Context) (bool, any) {
 		l, err := w.kube.CoreV1().Events(w.ns).List(ctx, metav1.ListOptions{})
 		return err == nil && len(l.Items) == 1 && l.Items[0].InvolvedObject == corev1.ObjectReference{APIVersion: x.Group + "/v1", Kind: "Widget", Namespace: w.ns, Name: "a"}, fmt.Sprint(l, err)
 	})

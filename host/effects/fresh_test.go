@@ -86,7 +86,7 @@ func TestAFreshQuestionWaitsForTheCache(t *testing.T) {
 		t.Helper()
 		before := w.proxy.requests()
 		done := w.pending(ask)
-		cluster.Eventually(t, 20*time.Second, "the list", func(context.Context) (bool, any) { n := w.proxy.requests(); return n > before, n })
+		cluster.Eventually(t, time.Minute, "the list", func(context.Context) (bool, any) { n := w.proxy.requests(); return n > before, n })
 		w.writer.Progress(configMaps) // nothing new
 		select {
 		case o := <-done:

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	duration = 2 * time.Second
-	deadline = time.Second
+	duration = 4 * time.Second
+	deadline = 2 * time.Second
 	retry    = 200 * time.Millisecond
 
 	patience = time.Minute
@@ -238,7 +238,7 @@ func shared(t *testing.T, c *cluster.Cluster) {
 	begin := make(chan struct{})
 	var started sync.WaitGroup
 	for i := range n {
-		share := NewShare(time.Second)
+		share := NewShare(5 * time.Second) // time enough for the others to be there
 		for j := range n {
 			started.Go(func() {
 				<-begin

@@ -145,7 +145,7 @@ func TestBounds(t *testing.T) {
 		t.Error("a sync is traced that is sampled by 0 of a million")
 	}
 	tracer.Close()
-	within3s(t, "the spans come", func() (bool, string) {
+	eventually(t, "the spans come", func() (bool, string) {
 		n := tracer.spans.exported.Load()
 		return n == spansMost, fmt.Sprint(n)
 	})
@@ -154,15 +154,15 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func within3s(t *testing.T, what string, done func() (bool, string)) {
+func eventually(t *testing.T, what string, done func() (bool, string)) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		ok, seen := done()
 		if ok {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 3 s: %s", what, seen)
+			t.Fatalf("%s: not within a minute: %s", what, seen)
 		}
 	}
 }
@@ -193,12 +193,12 @@ func TestBadCollectors(t *testing.T) {
 			for range syncs {
 				traceOne(t.Context(), tracer)
 			}
-			if took := time.Since(begin); took > 5*time.Second {
+			if took := time.Since(begin); took > 20*time.Second {
 				t.Errorf("%d syncs took %v", syncs, took)
 			}
 			begin = time.Now()
 			tracer.Close()
-			if took := time.Since(begin); took > shutdownMost+time.Second {
+			if took := time.Since(begin); took > exportMost { // which may take so long while the manager runs
 				t.Errorf("the end took %v", took)
 			}
 			s := &tracer.spans
