@@ -174,7 +174,7 @@ func expect(code int, b string) func(want int) string {
 // eventually waits until there is nothing wrong any more.
 func eventually(t *testing.T, what string, wrong func() string) {
 	t.Helper()
-	windlass.Eventually(t, 20*time.Second, what, func() (bool, string) {
+	windlass.Eventually(t, time.Minute, what, func() (bool, string) {
 		s := wrong()
 		return s == "", s
 	})

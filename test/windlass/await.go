@@ -37,7 +37,7 @@ func Account(t testing.TB, client kubernetes.Interface, namespace string) {
 func Settle(t testing.TB, quiet time.Duration, writes func(since time.Time) []cluster.Event) {
 	t.Helper()
 	last := time.Now()
-	EventuallyEvery(t, 200*time.Millisecond, time.Minute+quiet, "the cluster settles", func() (bool, string) {
+	EventuallyEvery(t, 200*time.Millisecond, 3*time.Minute+quiet, "the cluster settles", func() (bool, string) {
 		for _, e := range writes(last) {
 			if e.Time.After(last) {
 				last = e.Time
