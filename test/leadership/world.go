@@ -22,10 +22,10 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// The Leases' times, short so that the tests are.
+// The Leases' times, short so that the tests are, and long enough for a leader to renew its Lease on a machine that others use, too.
 const (
-	duration = 3 * time.Second
-	deadline = 2 * time.Second
+	duration = 6 * time.Second
+	deadline = 4 * time.Second
 	retry    = 500 * time.Millisecond
 
 	patience = 2 * time.Minute
