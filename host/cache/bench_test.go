@@ -37,6 +37,10 @@ func byNode(b *testing.B) func(o *Object) []string {
 	}
 }
 
+func benchIndexers(b *testing.B) *indexers {
+	return indexed(b, nil, map[string]Indexer{"node": {Reads: []string{"spec.nodeName"}, Values: byNode(b)}, "uid": {Reads: []string{"metadata.uid"}, Values: byUID}})
+}
+
 func byUID(o *Object) []string { return []string{string(o.UID)} }
 
 // BenchmarkMemory reports the heap that one realistic pod takes in a store with two indexes: by node, and one of a value for each object.
@@ -73,7 +77,7 @@ func BenchmarkMemory(b *testing.B) {
 	})
 	ours := func(b *testing.B, d *decoder) {
 		report(b, func() any {
-			c := newContents(map[string]func(*Object) []string{"node": byNode(b), "uid": byUID})
+			c := newContents(benchIndexers(b))
 			for i := range n {
 				raw, err := testpod.New(i).Marshal()
 				if err != nil {
@@ -130,7 +134,7 @@ func BenchmarkEvent(b *testing.B) {
 				b.Fatal(err)
 			}
 			r.feed, f.synced = f, true
-			f.contents.addIndexers(map[string]func(*Object) []string{"node": byNode(b), "uid": byUID})
+			f.contents.addIndexers(benchIndexers(b))
 			var messages [2][]byte
 			for i := range 10_000 {
 				pod := testpod.New(i)
@@ -177,7 +181,7 @@ func BenchmarkEvent(b *testing.B) {
 func BenchmarkStore(b *testing.B) {
 	f := fed(b, 10_000, endpointPaths...)
 	c := f.contents
-	c.addIndexers(map[string]func(*Object) []string{"node": byNode(b), "uid": byUID})
+	c.addIndexers(benchIndexers(b))
 	pod := testpod.New(77)
 	of := c.get(pod.Namespace, pod.Name)
 	pod.Status.Phase = corev1.PodFailed

@@ -225,7 +225,7 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 	w.create("new-a", map[string]string{"a": "1"}, map[string]string{"k": "v"})
 	c, first := start(t, config, "metadata.labels")
 	synced(t, c, configMaps)
-	byLabel := map[string]func(*Object) []string{"a": func(o *Object) []string {
+	byLabel := map[string]Indexer{"a": {Reads: []string{"metadata.labels[a]"}, Values: func(o *Object) []string {
 		p, _ := o.Resource.Message.Path("metadata.labels[a]")
 		var all []string
 		vs, _ := p.Values(nil, o.Raw)
@@ -233,7 +233,7 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 			all = append(all, string(v))
 		}
 		return all
-	}}
+	}}}
 	// One that is covered shares what is there.
 	release, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "metadata.labels[a]"), Indexers: byLabel})
 	if err != nil {

@@ -14,7 +14,7 @@ type Want struct {
 	// Filter tells which objects to keep; nil keeps all.
 	Filter *Filter
 	// Indexers tell by what to find objects. Of an object that this reader doesn't keep, they may see less than the mask.
-	Indexers map[string]func(*Object) []string
+	Indexers map[string]Indexer
 }
 
 // Filter tells which objects a reader wants at all.

@@ -3,7 +3,10 @@ package cache
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"maps"
 	"slices"
+
+	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // digest stands for text in a map, which so takes less memory and holds on to none that belongs to an object. Its 128 bits depend on seeds that nobody knows: no two texts
@@ -27,9 +30,40 @@ func digestOf(namespace, name string) (d digest) {
 
 func keyOf(o *Object) digest { return digestOf(o.Namespace, o.Name) }
 
-// index finds the places of objects by the values of one function.
+// Indexer gives the values by which an index finds an object.
+type Indexer struct {
+	// Reads are the paths that Values reads, beside the object's name and namespace: an update that changes nothing there leaves the index alone. Nil is the whole object.
+	Reads []string
+	// Values must give the same for the same bytes.
+	Values func(*Object) []string
+}
+
+// indexers are those of a resource. They are never changed.
+type indexers struct {
+	byName map[string]Indexer
+	leaves *schema.Leaves // of all that they read
+}
+
+// with adds those whose names are new; nil has none.
+func (x *indexers) with(m *schema.Message, more map[string]Indexer) (*indexers, error) {
+	all := map[string]Indexer{}
+	maps.Copy(all, more)
+	if x != nil {
+		maps.Copy(all, x.byName)
+	}
+	var paths []string
+	for _, f := range all {
+		paths = append(paths, f.Reads...)
+	}
+	slices.Sort(paths)
+	leaves, err := m.Leaves(slices.Compact(paths))
+	return &indexers{all, leaves}, err
+}
+
+// index finds the places of objects by the values of one indexer.
 type index struct {
-	values func(*Object) []string
+	Indexer
+	reads  schema.Bits // of the contents' leaves
 	places map[digest]places
 }
 
@@ -40,20 +74,20 @@ type places struct {
 }
 
 func (x *index) add(o *Object, place uint32) {
-	for _, v := range x.values(o) {
+	for _, v := range x.Values(o) {
 		x.put(v, place)
 	}
 }
 
 func (x *index) remove(o *Object, place uint32) {
-	for _, v := range x.values(o) {
+	for _, v := range x.Values(o) {
 		x.take(v, place)
 	}
 }
 
-// change puts an object's new values in place of the old ones. Most changes are none of this index's business.
+// change puts an object's new values in place of the old ones.
 func (x *index) change(old, o *Object, place uint32) {
-	before, after := x.values(old), x.values(o)
+	before, after := x.Values(old), x.Values(o)
 	if slices.Equal(before, after) {
 		return
 	}

@@ -27,7 +27,7 @@ type resource struct {
 	schema   *schema.Resource
 	readers  int
 	wanted   *selection // what the readers want, nil without any
-	indexers map[string]func(*Object) []string
+	indexers *indexers
 	feed     *feed // fills the store, nil while it isn't running
 	wider    *feed // is to take over
 	handlers []*subscription
@@ -40,7 +40,7 @@ type resource struct {
 }
 
 func newResource(s *schema.Resource, source func(*decoder) (clientcache.ListerWatcher, error)) *resource {
-	r := &resource{name: s.Resource, message: s.Message, schema: s, source: source, told: new(atomic.Int64), indexers: map[string]func(*Object) []string{}, changed: make(chan struct{})}
+	r := &resource{name: s.Resource, message: s.Message, schema: s, source: source, told: new(atomic.Int64), changed: make(chan struct{})}
 	r.store = &Store{resource: r}
 	r.store.contents.Store(newContents(nil))
 	return r
@@ -115,8 +115,7 @@ func (r *resource) release() {
 	}
 	r.feed.stop()
 	r.wider.stop()
-	r.feed, r.wider, r.wanted, r.err = nil, nil, nil, nil
-	r.indexers = map[string]func(*Object) []string{}
+	r.feed, r.wider, r.wanted, r.indexers, r.err = nil, nil, nil, nil, nil
 	r.store.contents.Store(newContents(nil))
 }
 

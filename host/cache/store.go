@@ -2,8 +2,11 @@ package cache
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // Store holds the objects of one resource. It is safe for concurrent use.
@@ -43,23 +46,23 @@ func (s *Store) Version() string {
 func (s *Store) Synced() bool { return s.Version() != "" }
 
 // AddIndexers adds indexes; objects that are there already are indexed at once. A name that exists is left as it is: it must stand for the same function.
-func (s *Store) AddIndexers(indexers map[string]func(*Object) []string) error {
-	for name, f := range indexers {
-		if f == nil {
+func (s *Store) AddIndexers(indexers map[string]Indexer) error {
+	for name, x := range indexers {
+		if x.Values == nil {
 			return fmt.Errorf("%s: index %q has no function", s.resource.name, name)
 		}
 	}
 	r := s.resource
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name, f := range indexers {
-		if r.indexers[name] == nil {
-			r.indexers[name] = f
-		}
+	all, err := r.indexers.with(r.message, indexers)
+	if err != nil {
+		return fmt.Errorf("%s: indexes: %w", r.name, err)
 	}
-	s.contents.Load().addIndexers(r.indexers)
+	r.indexers = all
+	s.contents.Load().addIndexers(all)
 	if r.wider != nil {
-		r.wider.contents.addIndexers(r.indexers)
+		r.wider.contents.addIndexers(all)
 	}
 	return nil
 }
@@ -71,30 +74,44 @@ type contents struct {
 	vacant  []uint32
 	places  map[digest]uint32 // by names
 	indexes map[string]*index
+	leaves  *schema.Leaves // of what the indexes read, nil without any
+	changed schema.Bits    // room for what an update changes of them
 	version string
 	bytes   int64
 }
 
-func newContents(indexers map[string]func(*Object) []string) *contents {
+func newContents(all *indexers) *contents {
 	c := &contents{places: map[digest]uint32{}, indexes: map[string]*index{}}
-	c.addIndexers(indexers)
+	c.addIndexers(all)
 	return c
 }
 
-func (c *contents) addIndexers(indexers map[string]func(*Object) []string) {
+// addIndexers adds those that aren't there.
+func (c *contents) addIndexers(all *indexers) {
+	if all == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name, f := range indexers {
+	c.leaves = all.leaves
+	for name, f := range all.byName {
 		if c.indexes[name] != nil {
 			continue
 		}
-		x := &index{values: f, places: map[digest]places{}}
+		x := &index{Indexer: f, places: map[digest]places{}}
 		for place, o := range c.objects {
 			if o != nil {
 				x.add(o, uint32(place))
 			}
 		}
 		c.indexes[name] = x
+	}
+	for _, x := range c.indexes {
+		x.reads = nil
+		for _, path := range x.Reads {
+			i, _ := slices.BinarySearch(c.leaves.Paths(), path)
+			x.reads.Set(i)
+		}
 	}
 }
 
@@ -166,12 +183,23 @@ func (c *contents) put(o *Object) *Object {
 	old := c.objects[place]
 	c.bytes -= int64(len(old.Raw))
 	if string(old.Raw) != string(o.Raw) {
-		for _, x := range c.indexes {
-			x.change(old, o, place)
-		}
+		c.reindex(old, o, place)
 	}
 	c.objects[place] = o
 	return old
+}
+
+// reindex puts an object in place of another one in the indexes that read what has changed: few updates change anything that any of them reads.
+func (c *contents) reindex(old, o *Object, place uint32) {
+	if c.leaves == nil {
+		return
+	}
+	known := old.UID == o.UID && c.leaves.Changed(old.Raw, o.Raw, &c.changed) == nil
+	for _, x := range c.indexes {
+		if !known || x.Reads == nil || c.changed.Intersects(x.reads) {
+			x.change(old, o, place)
+		}
+	}
 }
 
 // settle finds a place for a new object.

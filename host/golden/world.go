@@ -130,8 +130,8 @@ func (w *world) store(res *schema.Resource) (*store, error) {
 			continue
 		}
 		fields = append(fields, n.Fields...)
-		for name, f := range n.Indexers {
-			indexers[name] = func(o any) ([]string, error) { return f(o.(*cache.Object)), nil }
+		for name, x := range n.Indexers {
+			indexers[name] = func(o any) ([]string, error) { return x.Values(o.(*cache.Object)), nil }
 		}
 	}
 	if fields == nil {

@@ -27,7 +27,7 @@ type store struct {
 	objects  map[string]*cache.Object
 	backlog  []change // that have happened, and that the store doesn't show yet
 	version  int
-	indexers map[string]func(*cache.Object) []string
+	indexers map[string]cache.Indexer
 }
 
 // newCaches lists what the plans read; they begin with what there is.
@@ -49,7 +49,7 @@ func newCaches(c *Cluster, plans []*views.Plan) (*caches, error) {
 					if k == nil {
 						return nil, fmt.Errorf("controller %s reads %s, which the simulated cluster doesn't serve: give its CustomResourceDefinition to the simulation (crd/*.yaml, or among the objects)", plan.Controller(), r)
 					}
-					s = &store{c: c, kind: k, objects: map[string]*cache.Object{}, version: c.version, indexers: map[string]func(*cache.Object) []string{}}
+					s = &store{c: c, kind: k, objects: map[string]*cache.Object{}, version: c.version, indexers: map[string]cache.Indexer{}}
 					p.stores[r] = s
 					for _, o := range c.all(r) {
 						cached, err := k.cached(o)
@@ -59,9 +59,7 @@ func newCaches(c *Cluster, plans []*views.Plan) (*caches, error) {
 						s.objects[keyOf(o)] = cached
 					}
 				}
-				for name, f := range n.Indexers {
-					s.indexers[name] = f
-				}
+				maps.Copy(s.indexers, n.Indexers)
 			}
 		}
 	}
@@ -136,9 +134,9 @@ func (s *store) Get(namespace, n string) *cache.Object { return s.objects[name(n
 
 // ByIndex looks at all objects: there are few.
 func (s *store) ByIndex(index, value string) (found []*cache.Object) {
-	f := s.indexers[index]
+	x := s.indexers[index]
 	for _, o := range s.List() {
-		if slices.Contains(f(o), value) {
+		if slices.Contains(x.Values(o), value) {
 			found = append(found, o)
 		}
 	}

@@ -126,9 +126,9 @@ func (w *world) need(n Need) error {
 	w.masks[n.Resource] = w.masks[n.Resource].Union(mask)
 	w.wants[n.Resource] = append(w.wants[n.Resource], n)
 	have := w.stores[n.Resource].GetIndexers()
-	for name, f := range n.Indexers {
+	for name, x := range n.Indexers {
 		if have[name] == nil {
-			if err := w.stores[n.Resource].AddIndexers(clientgo.Indexers{name: func(o any) ([]string, error) { return f(o.(*cache.Object)), nil }}); err != nil {
+			if err := w.stores[n.Resource].AddIndexers(clientgo.Indexers{name: func(o any) ([]string, error) { return x.Values(o.(*cache.Object)), nil }}); err != nil {
 				return err
 			}
 		}

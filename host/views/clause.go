@@ -130,16 +130,23 @@ func byName(c *conj, joins []*join, namespaced bool) bool {
 	return metas == "ns" || metas == "sn"
 }
 
-func (c *conj) indexer() func(*cache.Object) []string {
-	return func(o *cache.Object) []string { return c.tuples(whole(o), []string{""}) }
+func (c *conj) indexer() cache.Indexer {
+	return cache.Indexer{Reads: c.paths([]string{}), Values: func(o *cache.Object) []string { return c.tuples(whole(o), []string{""}) }}
 }
 
-func (l *link) indexer() func(*cache.Object) []string {
-	return func(o *cache.Object) []string {
-		tuples := l.far.tuples(whole(o), []string{""})
-		if l.selector == nil || len(tuples) == 0 {
-			return tuples
-		}
-		return product(tuples, selectorTokens(l.selector.viewPath.path, o.Raw))
+func (l *link) indexer() cache.Indexer {
+	x := l.far.indexer()
+	if l.selector == nil {
+		return x
 	}
+	tuples := x.Values
+	x.Reads = append(x.Reads, l.selector.viewPath.text)
+	x.Values = func(o *cache.Object) []string {
+		found := tuples(o)
+		if len(found) == 0 {
+			return nil
+		}
+		return product(found, selectorTokens(l.selector.viewPath.path, o.Raw))
+	}
+	return x
 }

@@ -15,7 +15,7 @@ type Need struct {
 	// Fields are the paths to keep, those of conditions included.
 	Fields []string
 	// Indexers have the same name in two plans exactly if they give the same values, so one of them is enough.
-	Indexers map[string]func(*cache.Object) []string
+	Indexers map[string]cache.Indexer
 	// Filter tells which objects can be in a view by its constant conditions alone; nil is all.
 	Filter *cache.Filter
 }
@@ -27,7 +27,7 @@ func (n *Need) Mask(r *schema.Resource) (*schema.Mask, error) { return r.Message
 func (p *Plan) Needs() []Need {
 	var all []Need
 	for _, r := range p.resources {
-		n := Need{Resource: r.resource.Resource, Filter: r.filter, Indexers: map[string]func(*cache.Object) []string{}}
+		n := Need{Resource: r.resource.Resource, Filter: r.filter, Indexers: map[string]cache.Indexer{}}
 		n.Fields = append(n.Fields, always...)
 		if p.grant.Selects(n.Resource) {
 			n.Fields = append(n.Fields, "metadata.labels")
@@ -43,7 +43,7 @@ func (p *Plan) Needs() []Need {
 		n.Fields = distinct(n.Fields)
 		all = append(all, n)
 	}
-	indexers := func(v int) map[string]func(*cache.Object) []string {
+	indexers := func(v int) map[string]cache.Indexer {
 		return all[slices.Index(p.resources, p.views[v].plan)].Indexers
 	}
 	for _, v := range p.views {

@@ -22,7 +22,7 @@ type world map[abi.Resource]*store
 type store struct {
 	resource *schema.Resource
 	mask     *schema.Mask
-	indexers map[string]func(*cache.Object) []string
+	indexers map[string]cache.Indexer
 	objects  map[types.NamespacedName]*cache.Object
 	all      []*cache.Object
 	indexes  map[string]map[string][]*cache.Object
@@ -139,11 +139,11 @@ func (s *store) index() {
 	s.all, s.indexes = nil, map[string]map[string][]*cache.Object{}
 	for _, o := range s.objects {
 		s.all = append(s.all, o)
-		for name, f := range s.indexers {
+		for name, x := range s.indexers {
 			if s.indexes[name] == nil {
 				s.indexes[name] = map[string][]*cache.Object{}
 			}
-			for _, value := range f(o) {
+			for _, value := range x.Values(o) {
 				s.indexes[name][value] = append(s.indexes[name][value], o)
 			}
 		}
