@@ -73,7 +73,7 @@ func (h *helm) uninstall(t *testing.T, objects []*unstructured.Unstructured) {
 		}
 	}
 	for _, o := range objects {
-		cluster.Eventually(t, 20*time.Second, o.GetKind()+" "+o.GetName()+" to go", func(ctx context.Context) (bool, any) {
+		cluster.Eventually(t, time.Minute, o.GetKind()+" "+o.GetName()+" to go", func(ctx context.Context) (bool, any) {
 			_, err := h.of(o).Get(ctx, o.GetName(), metav1.GetOptions{})
 			return apierrors.IsNotFound(err), err
 		})
@@ -94,7 +94,7 @@ func TestAPIServerTakesIt(t *testing.T) {
 	serviceAccount(t, c, restricted.Name, "windlass")
 	serviceAccount(t, c, "kube-system", "default")
 	h.apply(t, documents(t, serviceMonitors))
-	cluster.Eventually(t, 20*time.Second, "ServiceMonitors to be served", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "ServiceMonitors to be served", func(ctx context.Context) (bool, any) {
 		_, err := c.Client().Discovery().ServerResourcesForGroupVersion(monitoring)
 		return err == nil, err
 	})

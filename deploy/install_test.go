@@ -77,7 +77,7 @@ func TestInstall(t *testing.T) {
 	}
 	release()
 	// The first Deployment that it runs is its own. KWOK's nodes have the pods run.
-	cluster.Eventually(t, 30*time.Second, "windlass to roll itself out", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "windlass to roll itself out", func(ctx context.Context) (bool, any) {
 		d, err := c.Client().AppsV1().Deployments(ns).Get(ctx, "windlass", metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -103,7 +103,7 @@ func TestInstall(t *testing.T) {
 		if _, err := c.Client().RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		cluster.Eventually(t, 20*time.Second, "metrics for whom the viewer's role is bound to", func(ctx context.Context) (bool, any) {
+		cluster.Eventually(t, time.Minute, "metrics for whom the viewer's role is bound to", func(ctx context.Context) (bool, any) {
 			code, body, err := get(ctx, url, other)
 			return code == http.StatusOK && strings.Contains(body, "workqueue_adds_total"), fmt.Sprint(code, err)
 		})
@@ -126,20 +126,20 @@ func TestInstall(t *testing.T) {
 			return fmt.Sprint(body, err)
 		}
 		upgrade("  controllers: ['*', '-endpoint']\n" + plugins)
-		cluster.Eventually(t, 30*time.Second, "the endpoints controller to go, without a restart", func(ctx context.Context) (bool, any) {
+		cluster.Eventually(t, time.Minute, "the endpoints controller to go, without a restart", func(ctx context.Context) (bool, any) {
 			text := checks(ctx)
 			return strings.Contains(text, "deployment-controller") && !strings.Contains(text, "endpoints-controller"), text
 		})
 		// What helm can't know of is refused by windlass.
 		upgrade("  controllers: ['*']\n  plugins: [{name: deployment, workers: 3000}]\n")
-		cluster.Eventually(t, 30*time.Second, "the log to name the wrong field", func(context.Context) (bool, any) {
+		cluster.Eventually(t, time.Minute, "the log to name the wrong field", func(context.Context) (bool, any) {
 			return strings.Contains(p.output(), "plugins[0].workers"), cluster.Tail(p.log)
 		})
 		if text := checks(t.Context()); !strings.Contains(text, "deployment-controller ok") || strings.Contains(text, "endpoints-controller") {
 			t.Errorf("after a bad edit it isn't as before:\n%s", text)
 		}
 		upgrade(plugins)
-		cluster.Eventually(t, 30*time.Second, "the endpoints controller to come back", func(ctx context.Context) (bool, any) {
+		cluster.Eventually(t, time.Minute, "the endpoints controller to come back", func(ctx context.Context) (bool, any) {
 			text := checks(ctx)
 			return strings.Contains(text, "endpoints-controller ok"), text
 		})
@@ -158,7 +158,7 @@ func TestInstall(t *testing.T) {
 		p := runPod(t, c, ns, podSpec(t, c, ns, "windlass"), nil)
 		select {
 		case <-p.ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("it runs with a wrong field")
 		}
 		if out := p.output(); p.err == nil || !strings.Contains(out, "/etc/windlass/windlass.yaml") || !strings.Contains(out, "sandbx") {
@@ -219,7 +219,7 @@ func template(t *testing.T, out *rendered) string {
 // awaitGone waits until the garbage collector, which is windlass's, has taken what depended on the Deployment.
 func awaitGone(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	cluster.Eventually(t, 30*time.Second, "pods and replica sets to go", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "pods and replica sets to go", func(ctx context.Context) (bool, any) {
 		pods, err := c.Client().CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err

@@ -195,7 +195,7 @@ func (p *pod) awaitReady(t *testing.T) {
 		if probe == nil {
 			continue
 		}
-		cluster.Eventually(t, 40*time.Second, what+" probe", func(ctx context.Context) (bool, any) {
+		cluster.Eventually(t, time.Minute, what+" probe", func(ctx context.Context) (bool, any) {
 			select {
 			case <-p.ended:
 				t.Fatalf("it ended: %v:\n%s", p.err, cluster.Tail(p.log))

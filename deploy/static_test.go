@@ -28,7 +28,7 @@ func TestStaticPod(t *testing.T) {
 	if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "work"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, 30*time.Second, "a namespace to get its service account and the CA", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "a namespace to get its service account and the CA", func(ctx context.Context) (bool, any) {
 		_, err := c.Client().CoreV1().ServiceAccounts("work").Get(ctx, "default", metav1.GetOptions{})
 		if err == nil {
 			_, err = c.Client().CoreV1().ConfigMaps("work").Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})

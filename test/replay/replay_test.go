@@ -203,9 +203,13 @@ func explained(t *testing.T, m *windlass.Manager) {
 			name = "other"
 		}
 		var e manager.Explanation
-		if err := json.Unmarshal(m.Get(t, "/debug/explain?"+url.Values{"resource": {kind}, "namespace": {"default"}, "name": {name}}.Encode()), &e); err != nil {
-			t.Fatal(err)
-		}
+		windlass.Eventually(t, time.Minute, "the syncs that wrote "+kind+" "+name+" have ended", func() (bool, string) { // moments after the write is seen
+			e = manager.Explanation{}
+			if err := json.Unmarshal(m.Get(t, "/debug/explain?"+url.Values{"resource": {kind}, "namespace": {"default"}, "name": {name}}.Encode()), &e); err != nil {
+				t.Fatal(err)
+			}
+			return !slices.ContainsFunc(e.Writes, func(w record.Write) bool { return w.Result == "" }), fmt.Sprintf("%+v", e.Writes)
+		})
 		var got []string
 		for _, w := range e.Writes {
 			got = append(got, w.Controller)
