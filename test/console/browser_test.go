@@ -75,7 +75,7 @@ func eval[T any](x *tab, js string) T {
 // await waits until the page's text, or that of a part of it, has all of these.
 func (x *tab) await(what, part string, texts ...string) {
 	x.t.Helper()
-	windlass.Eventually(x.t, 30*time.Second, what, func() (bool, string) {
+	windlass.Eventually(x.t, time.Minute, what, func() (bool, string) {
 		seen := x.text(part)
 		for _, s := range texts {
 			if !strings.Contains(seen, s) {

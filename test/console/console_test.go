@@ -70,7 +70,7 @@ func TestConsole(t *testing.T) {
 
 	w.allow(t, shop)
 	w.allow(t, alley)
-	windlass.Eventually(t, 30*time.Second, "nothing is wrong any more", func() (bool, string) {
+	windlass.Eventually(t, time.Minute, "nothing is wrong any more", func() (bool, string) {
 		seen := x.text("#troubles")
 		return !strings.Contains(seen, "Warning"), seen
 	})
@@ -78,7 +78,7 @@ func TestConsole(t *testing.T) {
 	w.put(t, variant(t))
 	x.await("the swap, as it happens", "#swaps", "replicaset", "on trial")
 	w.deploy(t, "default", "more")
-	windlass.Eventually(t, 30*time.Second, "the new version works", func() (bool, string) {
+	windlass.Eventually(t, time.Minute, "the new version works", func() (bool, string) {
 		n := w.pods(t, "default", "more")
 		return n == 2, fmt.Sprint(n, " pods")
 	})

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
@@ -246,8 +247,7 @@ func TestLife(t *testing.T) {
 
 	t.Log("a pod fails")
 	victim := w.pods("agent")[0]
-	victim.Status.Phase = corev1.PodFailed
-	_, err = w.client.CoreV1().Pods(namespace).UpdateStatus(ctx, &victim, metav1.UpdateOptions{})
+	_, err = w.client.CoreV1().Pods(namespace).Patch(ctx, victim.Name, types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`), metav1.PatchOptions{}, "status")
 	w.must(err)
 	windlass.Eventually(t, time.Minute, "another pod in its place", func() (bool, string) {
 		for _, p := range w.pods("agent") {
@@ -329,7 +329,7 @@ func TestRollOutsKeepTheirBounds(t *testing.T) {
 			}
 			w.change(x.name, image("agent:2"))
 			fewest, mostTwice, events, fresh := 6, 0, 0, 0
-			timeout := time.After(time.Minute)
+			timeout := time.After(3 * time.Minute)
 			for fresh < 6 || len(pods) > 6 {
 				select {
 				case e := <-watch.ResultChan():
@@ -342,7 +342,7 @@ func TestRollOutsKeepTheirBounds(t *testing.T) {
 						delete(pods, p.Name)
 					}
 				case <-timeout:
-					t.Fatalf("not done within a minute: %d new pods of %d", fresh, len(pods))
+					t.Fatalf("not done within three minutes: %d new pods of %d", fresh, len(pods))
 				}
 				ready, all := map[string]bool{}, map[string]int{}
 				fresh = 0

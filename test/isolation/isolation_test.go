@@ -86,7 +86,7 @@ func TestHostilePlugins(t *testing.T) {
 			failed := func() float64 {
 				return m.Count(t, "windlass_syncs_total", "controller", h.controller, "result", h.result)
 			}
-			windlass.Eventually(t, time.Minute, "a retry", func() (bool, string) {
+			windlass.Eventually(t, 3*time.Minute, "a retry", func() (bool, string) {
 				n := failed()
 				return n > float64(victims), fmt.Sprintf("%v failed syncs of %d keys", n, victims)
 			})

@@ -20,7 +20,7 @@ const (
 	slowdown     = 3
 	allowance    = 50 * time.Millisecond
 	heartbeatMax = 250 * time.Millisecond
-	tries        = 3
+	tries        = 8
 )
 
 // latency is how long namespaces waited for their service accounts, and how long the process stood still in the meantime.

@@ -43,16 +43,21 @@ func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
 		t.Errorf("three more syncs took %v: the key isn't held back", took)
 	}
 
-	before := syncs()
-	windlass.Eventually(t, time.Minute, "the next sync", func() (bool, string) { return syncs() > before, "" })
-	from = time.Now()
-	before = syncs()
-	patch := []byte(`{"data":{"other":"1"}}`)
-	if _, err := client.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "restless-0", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
+	// Held back it would be seen later each time, on a busy machine it is now and then.
+	fastest := time.Hour
+	for n := 0; n < 5 && fastest > time.Second; n++ {
+		before := syncs()
+		windlass.Eventually(t, time.Minute, "the next sync", func() (bool, string) { return syncs() > before, "" })
+		from = time.Now()
+		before = syncs()
+		patch := fmt.Appendf(nil, `{"data":{"other":"%d"}}`, n)
+		if _, err := client.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "restless-0", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		windlass.Eventually(t, time.Minute, "a sync for somebody else's change", func() (bool, string) { return syncs() > before, "" })
+		fastest = min(fastest, time.Since(from))
 	}
-	windlass.Eventually(t, time.Minute, "a sync for somebody else's change", func() (bool, string) { return syncs() > before, "" })
-	if took := time.Since(from); took > time.Second {
-		t.Errorf("somebody else's change was seen after %v", took)
+	if fastest > time.Second {
+		t.Errorf("somebody else's change was seen after %v at the earliest", fastest)
 	}
 }

@@ -26,7 +26,7 @@ type Reader struct {
 }
 
 // patience is how long a command that only looks may take until it prints what it should.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // Follow has the reader do all that the page says, in its order, and gives how many commands that were.
 func Follow(t *testing.T, path string, r Reader) int {

@@ -58,7 +58,7 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 		inside := everything
 		inside.Namespaces = []string{"inside"}
 		m := start(t, &config.Plugin{Grant: []config.Rule{reads, inside}})
-		await(t, 20*time.Second, func(context.Context) string { return refused(m) })
+		await(t, time.Minute, func(context.Context) string { return refused(m) })
 		if all := wrote("outside"); len(all) > 0 {
 			t.Errorf("it has written where that isn't granted: %v", all)
 		}
@@ -71,7 +71,7 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 		replicaSet(t, c, "inside", "no", 2)
 		m := start(t, &config.Plugin{Grant: []config.Rule{reads, labelled}})
 		awaitPods(t, c, "inside", "yes", 2)
-		await(t, 20*time.Second, func(context.Context) string { return refused(m) })
+		await(t, time.Minute, func(context.Context) string { return refused(m) })
 		if n := pods(t, c, "inside", "no"); n > 0 {
 			t.Errorf("%d pods without the label", n)
 		}
@@ -82,7 +82,7 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 		sets.Resources = []string{"replicasets"}
 		before := len(wrote(""))
 		m := start(t, &config.Plugin{Grant: []config.Rule{sets}})
-		await(t, 20*time.Second, func(context.Context) string {
+		await(t, time.Minute, func(context.Context) string {
 			if h := health(t, m); !strings.Contains(h, "idle: it reads [v1/pods], which no rule of plugins[replicaset].grant lets it list and watch") {
 				return h
 			}
@@ -103,7 +103,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-
 		m := start(t, &config.Plugin{Impersonate: as})
 		replicaSet(t, c, "outside", "jane", 1)
 		awaitPods(t, c, "outside", "jane", 1)
-		await(t, 20*time.Second, func(context.Context) string {
+		await(t, time.Minute, func(context.Context) string {
 			for _, e := range c.Audit(t, cluster.Filter{Users: []string{"jane"}, Verbs: []string{"create"}, Resources: []string{"pods"}, Namespace: "outside"}) {
 				if e.UserAgent == "kube-controller-manager/replicaset-controller" {
 					return ""
@@ -124,7 +124,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-
 		m := start(t, p)
 		awaitPods(t, c, "inside", "many", 8)
 		scale(t, c, "inside", "many")
-		await(t, 20*time.Second, func(context.Context) string {
+		await(t, time.Minute, func(context.Context) string {
 			if m.Count(t, "windlass_syncs_total", "controller", "replicaset-controller", "result", "deferred") == 0 {
 				return "no sync was put off"
 			}

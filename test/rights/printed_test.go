@@ -98,7 +98,7 @@ func work(t *testing.T, c *cluster.Cluster) (end time.Time) {
 	}
 	const ns = "work"
 	must(kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}))
-	await(t, 20*time.Second, func(ctx context.Context) string {
+	await(t, time.Minute, func(ctx context.Context) string {
 		_, err := kube.CoreV1().ServiceAccounts(ns).Get(ctx, "default", metav1.GetOptions{})
 		if err == nil {
 			_, err = kube.CoreV1().ConfigMaps(ns).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
@@ -126,7 +126,7 @@ func work(t *testing.T, c *cluster.Cluster) (end time.Time) {
 	must(kube.CoreV1().Pods(ns).Create(ctx, pod, metav1.CreateOptions{}))
 	must(nil, kube.CoreV1().Pods(ns).Delete(ctx, "stuck", metav1.DeleteOptions{}))
 
-	await(t, 40*time.Second, func(ctx context.Context) string {
+	await(t, 2*time.Minute, func(ctx context.Context) string {
 		d, err := apps.Deployments(ns).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil || d.Status.ReadyReplicas < 1 {
 			return fmt.Sprintf("deployment: %+v %v", d.Status, err)
@@ -162,7 +162,7 @@ func work(t *testing.T, c *cluster.Cluster) (end time.Time) {
 	must(apps.Deployments(ns).Patch(ctx, "web", "application/merge-patch+json", change, metav1.PatchOptions{}))
 	must(apps.StatefulSets(ns).Patch(ctx, "db", "application/merge-patch+json", change, metav1.PatchOptions{}))
 	must(apps.DaemonSets(ns).Patch(ctx, "agent", "application/merge-patch+json", change, metav1.PatchOptions{}))
-	await(t, 20*time.Second, func(ctx context.Context) string {
+	await(t, time.Minute, func(ctx context.Context) string {
 		d, err := apps.Deployments(ns).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil || d.Status.UpdatedReplicas != *d.Spec.Replicas || d.Status.Replicas != *d.Spec.Replicas || d.Status.ReadyReplicas != *d.Spec.Replicas {
 			return fmt.Sprintf("deployment: %+v %v", d.Status, err)
@@ -174,7 +174,7 @@ func work(t *testing.T, c *cluster.Cluster) (end time.Time) {
 	awaitPods(t, c, ns, "web", 0)
 	end = time.Now()
 	must(nil, kube.CoreV1().Namespaces().Delete(ctx, ns, metav1.DeleteOptions{}))
-	await(t, 40*time.Second, func(ctx context.Context) string {
+	await(t, 2*time.Minute, func(ctx context.Context) string {
 		n, err := kube.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
 		if err != nil {
 			return ""

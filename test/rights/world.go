@@ -103,7 +103,7 @@ func namespace(t *testing.T, c *cluster.Cluster, name string) {
 	if _, err := core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, 20*time.Second, func(ctx context.Context) string {
+	await(t, time.Minute, func(ctx context.Context) string {
 		_, err := core.ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return ""
@@ -146,7 +146,7 @@ func pods(t *testing.T, c *cluster.Cluster, ns, app string) int {
 
 func awaitPods(t *testing.T, c *cluster.Cluster, ns, app string, want int) {
 	t.Helper()
-	await(t, 20*time.Second, func(context.Context) string {
+	await(t, time.Minute, func(context.Context) string {
 		if n := pods(t, c, ns, app); n != want {
 			return fmt.Sprintf("%s/%s has %d pods, not %d", ns, app, n, want)
 		}
