@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -25,10 +22,10 @@ import (
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
-// client is one identity's connection to the API server.
-type client struct{ rest.Interface }
-
 const protobuf = runtime.ContentTypeProtobuf
+
+// accepted are the forms of an answer. Refusals on the way (authentication, proxies) come as JSON whatever was asked for.
+const accepted = protobuf + "," + runtime.ContentTypeJSON
 
 // How metadata alone is asked for; of a server that has no protobuf, such as one behind the aggregator may be, it comes as JSON.
 const (
@@ -37,21 +34,6 @@ const (
 	acceptMetadata   = protobuf + metadataForm + "," + runtime.ContentTypeJSON + metadataForm + "," + runtime.ContentTypeJSON
 	acceptMetadatas  = protobuf + metadataListForm + "," + runtime.ContentTypeJSON + metadataListForm + "," + runtime.ContentTypeJSON
 )
-
-func newClient(config *rest.Config, connect func(*rest.Config) (*http.Client, error), limiter flowcontrol.RateLimiter) (client, error) {
-	c := limited(config, limiter)
-	c.ContentType = protobuf
-	// Refusals on the way (authentication, proxies) come as JSON whatever was asked for.
-	c.AcceptContentTypes = protobuf + "," + runtime.ContentTypeJSON
-	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	c.Timeout = 0 // each request has its own
-	over, err := connect(c)
-	if err != nil {
-		return client{}, err
-	}
-	r, err := rest.UnversionedRESTClientForConfigAndClient(c, over)
-	return client{r}, err
-}
 
 // limited is the configuration with another rate limit, nil for none.
 func limited(config *rest.Config, limiter flowcontrol.RateLimiter) *rest.Config {
@@ -118,51 +100,6 @@ type answer struct {
 	body []byte
 	// repeated tells that an earlier try may have been done already.
 	repeated bool
-}
-
-// once sends the request; sent tells whether the server may have seen it.
-func (c client) once(ctx context.Context, r *request, timeout time.Duration) (body []byte, sent bool, err error) {
-	ctx, release := lingering(ctx)
-	defer release()
-	var wrote atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
-	q := c.Verb(r.method).AbsPath(r.path()...).MaxRetries(0).Timeout(timeout)
-	for k, v := range r.params {
-		q.Param(k, v)
-	}
-	if r.accept != "" {
-		q.SetHeader("Accept", r.accept)
-	}
-	if r.body != nil {
-		q.SetHeader("Content-Type", r.contentType).Body(r.body)
-	}
-	span := tracing.From(ctx)
-	if span != nil {
-		q.SetHeader("traceparent", tracing.Parent(ctx))
-	}
-	res := q.Do(ctx)
-	if span != nil {
-		code := 0
-		res.StatusCode(&code)
-		span.Int("http.response.status_code", int64(code))
-	}
-	body, _ = res.Raw()
-	return body, wrote.Load(), res.Error()
-}
-
-// linger is how long a request that is on its way when its context ends may still take: what was begun should have a definite end.
-const linger = 5 * time.Second
-
-// lingering gives a context that ends a while after ctx.
-func lingering(ctx context.Context) (context.Context, func()) {
-	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(linger, func() { cancel(context.Cause(ctx)) })
-	})
-	return later, func() {
-		stop()
-		cancel(nil)
-	}
 }
 
 // How long a lost answer is waited for before it is asked for again.
