@@ -255,6 +255,18 @@ func (f *faults) lose(before, after int, status ...int) {
 	f.before, f.after, f.status, f.seen, f.bodies = before, after, status, nil, nil
 }
 
+// form is the content type of the first request that created something of a resource.
+func (f *faults) form(resource string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.seen {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+resource) {
+			return r.Header.Get("Content-Type")
+		}
+	}
+	return ""
+}
+
 func (f *faults) requests() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

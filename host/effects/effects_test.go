@@ -133,6 +133,9 @@ func TestEffects(t *testing.T) {
 		return err == nil && len(l.Items) == 1 && l.Items[0].Source.Component == "test-component" && l.Items[0].Message == "told" &&
 			l.Items[0].InvolvedObject.Kind == "ConfigMap" && l.Items[0].InvolvedObject.UID == got.UID, fmt.Sprint(l, err)
 	})
+	if form := w.proxy.form("events"); form != protobuf {
+		t.Errorf("the event was sent as %q, want %q, which costs less to make", form, protobuf)
+	}
 
 	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete})}))
 	out, _ := s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete}), at(abi.Effect{Kind: abi.EffectGet, Always: true}), at(abi.Effect{Kind: abi.EffectGet, Tolerate: abi.TolerateNotFound, Always: true}), at(abi.Effect{Kind: abi.EffectGet})})

@@ -22,6 +22,7 @@ import (
 // apart from it: a flood of events holds up no write.
 func newRecorder(o *Options) (record.EventRecorder, func(), error) {
 	c := limited(o.Config, o.Events)
+	c.ContentType, c.AcceptContentTypes = protobuf, accepted
 	over, err := o.Client(c)
 	if err != nil {
 		return nil, nil, err
