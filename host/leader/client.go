@@ -23,7 +23,7 @@ func (l *Lease) Client(c *rest.Config) (*http.Client, error) {
 		return nil, err
 	}
 	t.DialHolder = l.conns.dialing(t.DialHolder)
-	t.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bounded{next, l} })
+	t.WrapTransport = transport.Wrappers(func(next http.RoundTripper) http.RoundTripper { return &bounded{next, l} }, t.WrapTransport)
 	r, err := transport.New(t)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (l *Lease) Client(c *rest.Config) (*http.Client, error) {
 	return &http.Client{Transport: r, Timeout: c.Timeout}, nil
 }
 
-// bounded bounds each request that writes. It is asked after all waiting for rate limits.
+// bounded bounds each request that writes. It is the innermost wrapper, so that it is asked after all waiting: for rate limits, tokens and connections.
 type bounded struct {
 	next  http.RoundTripper
 	lease *Lease

@@ -110,6 +110,31 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// What waits on its way, as for a connection, is bounded by what is left after that.
+func TestClientWaits(t *testing.T) {
+	s := serve(t)
+	l, c, _ := held(t, s)
+	client, err := l.Client(&rest.Config{Host: s.URL, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			c.pass(3 * time.Second)
+			return next.RoundTrip(r)
+		})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(t, client, "POST", s.URL+"/api/v1/pods"); err != nil {
+		t.Fatal(err)
+	}
+	if seen := s.requests(); len(seen) != 1 || seen[0] != "POST /api/v1/pods?timeout=9s" {
+		t.Errorf("the server saw %q", seen)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // A request that was let through and comes to its connection too late isn't sent, and the connection ends.
 func TestConnection(t *testing.T) {
 	s := serve(t)
