@@ -12,9 +12,7 @@ import (
 	"time"
 
 	diff "github.com/google/go-cmp/cmp"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -53,20 +51,7 @@ func newWorld(t *testing.T) *world {
 	config := w.c.RESTConfig()
 	config.ContentType, config.WarningHandler = "application/vnd.kubernetes.protobuf", rest.NoWarnings{} // of Endpoints
 	w.client = kubernetes.NewForConfigOrDie(config)
-	// KWOK deletes by name, now and then a new pod after the old one of its name; kubelets don't.
-	w.c.Restrain(t, "own-pods-only", admissionv1.Delete, "pods", `has(oldObject.metadata.deletionTimestamp)`)
 	return w
-}
-
-// restrained waits until KWOK deletes nothing but what it should; there must be a pod in the namespace.
-func (w *world) restrained(namespace string) {
-	w.Helper()
-	pods, err := w.client.CoreV1().Pods(namespace).List(w.Context(), metav1.ListOptions{Limit: 1})
-	w.must(err)
-	windlass.Eventually(w, patience, "KWOK is kept from deleting", func() (bool, string) {
-		err := w.c.Kwok().CoreV1().Pods(namespace).Delete(w.Context(), pods.Items[0].Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
-		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), fmt.Sprint(err)
-	})
 }
 
 func (w *world) must(err error) {

@@ -44,7 +44,7 @@ func TestRandomMoments(t *testing.T) {
 		}
 		want = append(want, now)
 		if i == 0 {
-			w.restrained(calm)
+			w.c.OwnPodsOnly(t, calm)
 		}
 	}
 	p.Stop(t)

@@ -89,7 +89,7 @@ func TestEachWrite(t *testing.T) {
 		w.must(r.create(w, t.Context(), calm))
 		begin := w.undisturbed(calm)
 		if i == 0 {
-			w.restrained(calm)
+			w.c.OwnPodsOnly(t, calm)
 		}
 		w.must(r.change(w, t.Context(), calm))
 		end := w.undisturbed(calm)

@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -17,6 +20,22 @@ func (c *Cluster) Kwok() kubernetes.Interface {
 	config := rest.CopyConfig(c.RESTConfig())
 	config.Impersonate = rest.ImpersonationConfig{UserName: kwok, Groups: []string{"system:masters"}}
 	return kubernetes.NewForConfigOrDie(config)
+}
+
+// OwnPodsOnly keeps KWOK from deleting pods that nobody wants gone: it deletes by name, now and then a new pod after the old one of its name; kubelets don't. It returns when that
+// holds, for which there must be a pod in the namespace that stays.
+func (c *Cluster) OwnPodsOnly(t testing.TB, namespace string) {
+	t.Helper()
+	c.Restrain(t, "own-pods-only", admissionv1.Delete, "pods", `has(oldObject.metadata.deletionTimestamp)`)
+	pods, err := c.Client().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil || len(pods.Items) == 0 {
+		t.Fatalf("a pod of namespace %s: %v", namespace, err)
+	}
+	kwok := c.Kwok().CoreV1().Pods(namespace)
+	Eventually(t, time.Minute, "KWOK is kept from deleting", func(ctx context.Context) (bool, any) {
+		err := kwok.Delete(ctx, pods.Items[0].Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), err
+	})
 }
 
 // Restrain refuses requests of KWOK's on a core resource (such as "pods" or "nodes/status") unless the CEL expression allows them. It takes a moment until that holds.

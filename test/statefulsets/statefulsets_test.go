@@ -52,6 +52,7 @@ func TestOrder(t *testing.T) {
 	if got := d.End(t); got != "+web-0 +web-1 +web-2 +web-3" {
 		t.Errorf("creation: %s", got)
 	}
+	w.c.OwnPodsOnly(t, namespace)
 
 	d = w.watch("web", true)
 	w.patch("web", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":2}}}}`)
