@@ -99,7 +99,7 @@ func has(ours map[string]*family, what string) bool {
 }
 
 func ofNative(t *testing.T) side {
-	c := cluster.Start(t, cluster.Options{Nodes: 3})
+	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
 	address := free4(t)
 	_, port, err := net.SplitHostPort(address)
 	must(t, err)
@@ -133,7 +133,7 @@ func ofNative(t *testing.T) side {
 }
 
 func ofWindlass(t *testing.T) side {
-	c := cluster.Start(t, cluster.Options{Nodes: 3})
+	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
 	p := windlass.SpawnReplica(t, c, windlass.Replica{Name: "windlass", Fields: `plugins:
 - name: horizontalpodautoscaler
   settings: {horizontal-pod-autoscaler-sync-period: 1s}
