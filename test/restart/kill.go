@@ -41,8 +41,8 @@ func begin(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
-// kill has processes live and die until the condition holds. It fails the test if there were less than so many kills by then.
-func kill(t *testing.T, c *cluster.Cluster, seed uint64, least int, controllers []string, condition func() (done bool, seen string)) {
+// kill has processes live and die until the condition holds, and tells how many were killed. It fails the test if those were less than so many.
+func kill(t *testing.T, c *cluster.Cluster, seed uint64, least int, controllers []string, condition func() (done bool, seen string)) (kills int) {
 	t.Helper()
 	k := windlass.Killer{Cluster: c, Controllers: controllers, Seed: seed, Start: start, Work: work}
 	from := time.Now()
@@ -52,6 +52,7 @@ func kill(t *testing.T, c *cluster.Cluster, seed uint64, least int, controllers 
 	if k.Kills < least {
 		t.Errorf("killed %d times, want %d at least: give it more to do", k.Kills, least)
 	}
+	return k.Kills
 }
 
 // expectSame fails the test if the two namespaces don't hold the same.

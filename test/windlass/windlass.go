@@ -108,7 +108,7 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 func (m *Manager) AwaitReady(t testing.TB) {
 	t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
 		r, err := m.Client.Get(m.URL("/readyz?verbose"))
 		if err != nil {
 			return false, nil
