@@ -51,7 +51,8 @@ func TestSpeed(t *testing.T) {
 	})
 	theirs, nativeWrites := run("native")
 	// How long it takes is for people to compare: machines that run other tests at the same time make either one slow.
-	if statuses, native := writes["update jobs/status"], nativeWrites["update jobs/status"]; statuses > 2*native+10 {
+	// The longer it takes, the more statuses there are; one for each pod is too many for anybody.
+	if statuses, native := writes["update jobs/status"], nativeWrites["update jobs/status"]; statuses > max(2*native+10, pods/2) {
 		t.Errorf("%v with %d statuses, native %v with %d", ours, statuses, theirs, native)
 	}
 }
