@@ -45,7 +45,7 @@ func TestAllocations(t *testing.T) {
 		most  float64
 		wakes bool
 	}{
-		"status":               {cache.Event{Resource: w.schemas[pods], Old: running.New, New: failed.New}, float64(12 * len(controllers)), true},
+		"status":               {cache.Event{Resource: w.schemas[pods], Old: running.New, New: failed.New}, float64(6 * len(controllers)), true},
 		"nothing that is read": {cache.Event{Resource: w.schemas[pods], Old: failed.New, New: &unread}, 0, false},
 	} {
 		woken = 0

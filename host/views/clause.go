@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -33,7 +34,11 @@ type link struct {
 	rest     []*join // further selectors on the same view
 	index    string
 	byName   bool
+	number   int // links that lead to the same objects have the same
 }
+
+// linkNumbers has what each link depends on.
+var linkNumbers numbers
 
 func (p *Plan) clause(v *view, d *conj) *clause {
 	c := &clause{conj: d, joins: d.flat(), index: d.String()}
@@ -64,12 +69,12 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 		named := !p.ObjectKeys() || slices.Contains(fields, "name") && (slices.Contains(fields, "namespace") || !p.keyView().plan.resource.Namespaced)
 		usesKey := p.ObjectKeys() && slices.Contains(c.refs, int(p.key.View))
 		if fold = !named || usesKey; !fold {
-			c.direct = d.restrict(func(j *join) bool { return j.view == abi.FromKey })
+			c.direct = d.joined(func(j *join) bool { return j.view == abi.FromKey })
 			c.directJoins = c.direct.flat()
 		} else if len(c.refs) > 0 && !usesKey {
 			// The other views lead to the keys; the key's object needn't exist, so it is no link.
 			fold = false
-			c.filter = d.restrict(func(j *join) bool { return j.view == abi.FromKey })
+			c.filter = d.joined(func(j *join) bool { return j.view == abi.FromKey })
 			c.directJoins = c.filter.flat()
 		} else if !usesKey {
 			links = append(links, int(p.key.View))
@@ -79,7 +84,7 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 		ours := func(j *join) bool {
 			return j.view == e || fold && j.view == abi.FromKey && e == int(p.key.View)
 		}
-		l := &link{view: e, near: d.restrict(ours), far: &conj{}}
+		l := &link{view: e, near: d.joined(ours), far: &conj{}}
 		for _, j := range l.near.flat() {
 			l.far.joins = append(l.far.joins, &join{source: p.farSource(e, j)})
 		}
@@ -98,9 +103,22 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 			l.index += " ~ " + l.selector.viewPath.text
 		}
 		l.byName = l.selector == nil && !p.views[e].plan.any() && byName(l.far, l.far.joins, p.views[e].plan.resource.Namespaced)
+		l.number = linkNumbers.of(l.String(p.views[e].Resource))
 		c.links = append(c.links, l)
 	}
 	return c
+}
+
+// String gives what the link depends on.
+func (l *link) String(to abi.Resource) string {
+	s := fmt.Sprintf("%s, by name: %v, %s → %s", to, l.byName, l.near, l.index)
+	if l.selector != nil {
+		s += " ~ " + l.selector.text
+	}
+	for _, j := range l.rest {
+		s += ", " + j.viewPath.text + " ~ " + j.text
+	}
+	return s
 }
 
 // farSource is where the earlier view's objects have the value that the join compares with.

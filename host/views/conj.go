@@ -43,12 +43,18 @@ type source struct {
 	text string // the path from the object's root
 	path *schema.Path
 	meta byte // 'n' name, 's' namespace, 'u' uid: kept beside the bytes
+	// number is that of the text.
+	number int
 }
+
+// sourceNumbers has the texts of all declared paths.
+var sourceNumbers numbers
 
 // subject is an object, or the bytes of an element in it.
 type subject struct {
-	o   *cache.Object
-	raw []byte
+	o     *cache.Object
+	raw   []byte
+	known *version // nil if nothing is remembered of it
 }
 
 func whole(o *cache.Object) subject { return subject{o: o, raw: o.Raw} }
@@ -68,8 +74,20 @@ func (s *source) values(dst [][]byte, v subject) [][]byte {
 		}
 		return append(dst, unsafe.Slice(unsafe.StringData(text), len(text)))
 	}
+	if v.known == nil {
+		return s.read(dst, v.raw)
+	}
+	known := at(&v.known.values, s.number)
+	if !known.done {
+		known.all, known.done = s.read(known.all, v.raw), true
+	}
+	return append(dst, known.all...)
+}
+
+// read is values without what is remembered.
+func (s *source) read(dst [][]byte, raw []byte) [][]byte {
 	from := len(dst)
-	all, err := s.path.Values(dst, v.raw)
+	all, err := s.path.Values(dst, raw)
 	if err != nil {
 		return dst
 	}
@@ -80,6 +98,26 @@ func (s *source) values(dst [][]byte, v subject) [][]byte {
 		}
 	}
 	return kept
+}
+
+// undecoded appends what is at the source, undecoded; nothing of bytes that can't be read.
+func (s *source) undecoded(dst [][]byte, v subject) [][]byte {
+	if v.known == nil {
+		return s.readRaw(dst, v.raw)
+	}
+	known := at(&v.known.raws, s.number)
+	if !known.done {
+		known.all, known.done = s.readRaw(known.all, v.raw), true
+	}
+	return append(dst, known.all...)
+}
+
+func (s *source) readRaw(dst [][]byte, raw []byte) [][]byte {
+	all, err := s.path.Raw(dst, raw)
+	if err != nil {
+		return dst
+	}
+	return all
 }
 
 func (t *test) holds(v subject) bool {
@@ -98,14 +136,12 @@ func (t *test) holds(v subject) bool {
 // exists tells whether there is something at the source: a message, an object in JSON, an entry of a map (whose value may be empty), a value.
 func (s *source) exists(room [][]byte, v subject) bool {
 	if s.path.JSON() {
-		found, err := s.path.Raw(room, v.raw)
-		return err == nil && slices.ContainsFunc(found, func(x []byte) bool { return string(x) != `""` || strings.HasSuffix(s.text, "]") })
+		return slices.ContainsFunc(s.undecoded(room, v), func(x []byte) bool { return string(x) != `""` || strings.HasSuffix(s.text, "]") })
 	}
 	if s.path.Message() == nil && !s.path.Map() && !strings.HasSuffix(s.text, "]") {
 		return len(s.values(room, v)) > 0
 	}
-	found, err := s.path.Raw(room, v.raw)
-	return err == nil && len(found) > 0
+	return len(s.undecoded(room, v)) > 0
 }
 
 // holds tells whether the constants hold; joins are left to the indexes.
@@ -140,11 +176,7 @@ func (c *conj) any(v subject) bool {
 }
 
 func (c *conj) elements(dst [][]byte, v subject) [][]byte {
-	all, err := c.list.path.Raw(dst, v.raw)
-	if err != nil {
-		return dst
-	}
-	return all
+	return c.list.undecoded(dst, v)
 }
 
 // tuples gives, for each way in which the subject satisfies the constants, the composite of its values at the joins: each prefix with what follows it.
@@ -245,6 +277,13 @@ func (c *conj) restrict(keep func(*join) bool) *conj {
 	for _, s := range c.some {
 		r.some = append(r.some, s.restrict(keep))
 	}
+	return r
+}
+
+// joined is restrict without what is said of the object alone: it is for one of which all constants are known to hold.
+func (c *conj) joined(keep func(*join) bool) *conj {
+	r := c.restrict(keep)
+	r.tests, r.none = nil, nil
 	return r
 }
 
@@ -349,7 +388,17 @@ func (c *conj) anyElement() bool {
 	return !slices.ContainsFunc(c.tests, func(t test) bool { return !t.not })
 }
 
+// newSource makes a source of a declared path.
 func newSource(m *schema.Message, prefix, text string) (source, error) {
+	s, err := sourceAt(m, prefix, text)
+	if err == nil {
+		s.number = sourceNumbers.of(s.text)
+	}
+	return s, err
+}
+
+// sourceAt makes a source of any path, without a number: nothing is to be remembered of it, and of declared paths alone there is an end.
+func sourceAt(m *schema.Message, prefix, text string) (source, error) {
 	p, err := m.Path(text)
 	if err != nil {
 		return source{}, err

@@ -87,7 +87,7 @@ func (p *Plan) ask(a *abi.Ask) (*ask, error) {
 		if i := slices.IndexFunc(v.asks, func(s source) bool { return s.text == a.Path }); i >= 0 {
 			q.path, q.indexed = &v.asks[i], true
 		} else {
-			s, err := newSource(m, "", a.Path)
+			s, err := sourceAt(m, "", a.Path)
 			if err != nil {
 				return nil, fmt.Errorf("view %s: %w", v.Name, err)
 			}
@@ -232,6 +232,13 @@ func (s *subscriptions) drop(key abi.KeyRef) {
 		delete(s.view[q.view], key)
 	}
 	delete(s.keys, key)
+}
+
+// none tells that no key has asked the view.
+func (s *subscriptions) none(v *view) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.view[v.index]) == 0
 }
 
 // find calls f for each key that asked the view for the event's old or new object.

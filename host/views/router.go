@@ -18,7 +18,7 @@ type Router struct {
 	resource abi.Resource
 	mu       sync.Mutex // held by changes
 	state    atomic.Pointer[routes]
-	scratch  sync.Pool // *schema.Bits
+	memos    sync.Pool // *memo
 }
 
 type routes struct {
@@ -46,7 +46,7 @@ type compiled struct {
 func NewRouter(w World, r abi.Resource) *Router {
 	x := &Router{world: w, resource: r}
 	x.state.Store(&routes{})
-	x.scratch.New = func() any { return new(schema.Bits) }
+	x.memos.New = func() any { return new(memo) }
 	return x
 }
 
@@ -104,11 +104,15 @@ func (x *Router) OnEvent(e cache.Event) {
 	if len(now.routes) == 0 {
 		return
 	}
-	found := x.scratch.Get().(*schema.Bits)
-	defer x.scratch.Put(found)
+	m := x.memos.Get().(*memo)
+	m.begin(e)
+	defer func() {
+		m.end()
+		x.memos.Put(m)
+	}()
 	changed := now.all
-	if e.Old != nil && e.New != nil && e.Old.UID == e.New.UID && now.leaves.Changed(e.Old.Raw, e.New.Raw, found) == nil {
-		changed = *found
+	if e.Old != nil && e.New != nil && e.Old.UID == e.New.UID && now.leaves.Changed(e.Old.Raw, e.New.Raw, &m.changed) == nil {
+		changed = m.changed
 	}
 	for _, r := range now.routes {
 		if e.Old != nil {
@@ -119,7 +123,9 @@ func (x *Router) OnEvent(e cache.Event) {
 			continue
 		}
 		s := r.plan.scratch.Get().(*scratch)
+		s.memo = m
 		r.plan.wakes(s, r.r, r.plan.world(x.world), e, changed, r.tests, r.own, r.wake)
+		s.memo = nil
 		r.plan.scratch.Put(s)
 	}
 }

@@ -51,6 +51,7 @@ type scratch struct {
 	guard    evaluation
 	count    evaluation
 	changed  schema.Bits
+	memo     *memo // nil: nothing is remembered
 }
 
 type wakeUp struct {
@@ -94,7 +95,7 @@ func (p *Plan) wakes(s *scratch, r *resourcePlan, w World, e cache.Event, change
 			}
 			loud = echo == 1
 		}
-		content, member := v.concerned(e, kind, loud, changed, tests[i])
+		content, member := v.concerned(s.memo, e, kind, loud, changed, tests[i])
 		if !content && !member {
 			continue
 		}
@@ -106,20 +107,20 @@ func (p *Plan) wakes(s *scratch, r *resourcePlan, w World, e cache.Event, change
 }
 
 // concerned tells whether an event changes what the view's objects hold, or may change which they are.
-func (v *view) concerned(e cache.Event, kind kinds, loud bool, changed schema.Bits, t tests) (content, member bool) {
+func (v *view) concerned(m *memo, e cache.Event, kind kinds, loud bool, changed schema.Bits, t tests) (content, member bool) {
 	if !loud && !v.feeds {
 		return false, false
 	}
 	if kind != onUpdate {
 		return true, true
 	}
-	content = loud && v.Count == 0 && changed.Intersects(t.loud) || v.feeds && (changed.Intersects(t.fed) || changed.Intersects(t.gated) && v.turns(e))
+	content = loud && v.Count == 0 && changed.Intersects(t.loud) || v.feeds && (changed.Intersects(t.fed) || changed.Intersects(t.gated) && v.turns(m, e))
 	return content, changed.Intersects(t.read)
 }
 
 // turns tells whether an update changes what some later view's guard asks of the object. What the guard says of a key is a matter of that, and of which objects the key's view holds.
-func (v *view) turns(e cache.Event) bool {
-	return slices.ContainsFunc(v.gates, func(c *conj) bool { return c.holds(whole(e.Old)) != c.holds(whole(e.New)) })
+func (v *view) turns(m *memo, e cache.Event) bool {
+	return slices.ContainsFunc(v.gates, func(c *conj) bool { return c.holds(m.of(e.Old)) != c.holds(m.of(e.New)) })
 }
 
 // Echoes tells whether an event wakes keys even if it is the echo of this controller's own write. It is for those who learn only later that it was one.
@@ -137,7 +138,7 @@ func (p *Plan) Echoes(e cache.Event) bool {
 		changed, kind := r.changed(e, &s.changed), kindOf(e)
 		for i, v := range r.views {
 			loud := !v.quietAll && v.quietOn&kind != kind && (v.quietOn&onOwn == 0 || e.New == nil)
-			if content, member := v.concerned(e, kind, loud, changed, r.tests[i]); content || member {
+			if content, member := v.concerned(nil, e, kind, loud, changed, r.tests[i]); content || member {
 				return true
 			}
 		}
@@ -200,6 +201,9 @@ func (p *Plan) wakeAsked(s *scratch, v *view, w World, e cache.Event, delay time
 	}
 	if !v.mayHold(e.New) {
 		e.New = nil
+	}
+	if p.subs.none(v) {
+		return // most often: who asks later reads caches that are past this event
 	}
 	if v.unjoined() {
 		p.subs.find(v, e, func(k abi.KeyRef) { s.add(k, delay) })
@@ -277,7 +281,8 @@ func (p *Plan) walk(s *scratch, w World, v *view, o *cache.Object, dst []abi.Key
 }
 
 func (p *Plan) walkClause(s *scratch, w World, v *view, c *clause, o *cache.Object, dst []abi.KeyRef) []abi.KeyRef {
-	if !c.conj.holds(whole(o)) {
+	subject := s.memo.of(o)
+	if !c.conj.holds(subject) {
 		return dst // most often known before any index is asked
 	}
 	if v.isKey(p) && p.ObjectKeys() {
@@ -289,7 +294,7 @@ func (p *Plan) walkClause(s *scratch, w World, v *view, c *clause, o *cache.Obje
 	from := len(dst)
 	first := true
 	if c.direct != nil {
-		for _, t := range c.direct.tuples(whole(o), []string{""}) {
+		for _, t := range c.direct.tuples(subject, []string{""}) {
 			if k, ok := directKey(c.directJoins, t); ok {
 				dst = append(dst, k)
 			}
@@ -322,7 +327,7 @@ func (p *Plan) walkClause(s *scratch, w World, v *view, c *clause, o *cache.Obje
 		return dst
 	}
 	var parts []abi.KeyRef
-	for _, t := range c.filter.tuples(whole(o), []string{""}) {
+	for _, t := range c.filter.tuples(subject, []string{""}) {
 		if k, ok := directKey(c.directJoins, t); ok {
 			parts = append(parts, k)
 		}
@@ -337,31 +342,49 @@ func (p *Plan) walkClause(s *scratch, w World, v *view, c *clause, o *cache.Obje
 // walkLink goes on to the keys of the earlier view's objects that the object is joined with.
 func (p *Plan) walkLink(s *scratch, w World, l *link, o *cache.Object, dst []abi.KeyRef) []abi.KeyRef {
 	e := p.views[l.view]
-	store := w.Store(e.Resource)
-	tuples := l.near.tuples(whole(o), []string{""})
-	if len(tuples) == 0 {
-		return dst
+	for _, far := range p.linked(s, w.Store(e.Resource), l, o) {
+		dst = p.walk(s, w, e, far, dst)
 	}
-	if l.byName {
+	return dst
+}
+
+// linked are the objects that the link leads to. Those of an event's object are looked up once for all plans, but for those that don't see all there is: what another plan found a
+// moment ago may have changed since, and then another event tells of that.
+func (p *Plan) linked(s *scratch, store Store, l *link, o *cache.Object) []*cache.Object {
+	from := s.memo.of(o)
+	if from.known == nil || p.grant != nil {
+		return l.lookup(store, from, nil)
+	}
+	known := at(&from.known.led, l.number)
+	if !known.done {
+		known.all, known.done = l.lookup(store, from, known.all), true
+	}
+	return known.all
+}
+
+// lookup appends the objects that the link leads to.
+func (l *link) lookup(store Store, from subject, dst []*cache.Object) []*cache.Object {
+	tuples := l.near.tuples(from, []string{""})
+	switch {
+	case len(tuples) == 0:
+		return dst
+	case l.byName:
 		for _, t := range tuples {
 			if k, ok := directKey(l.far.joins, t); ok {
 				if far := store.Get(k.Namespace, k.Name); far != nil {
-					dst = p.walk(s, w, e, far, dst)
+					dst = append(dst, far)
 				}
 			}
 		}
 		return dst
-	}
-	if l.selector == nil {
+	case l.selector == nil:
 		for _, t := range tuples {
-			for _, far := range store.ByIndex(l.index, t) {
-				dst = p.walk(s, w, e, far, dst)
-			}
+			dst = append(dst, store.ByIndex(l.index, t)...)
 		}
 		return dst
 	}
 	var room [16][]byte
-	labels, err := labelsAt(room[:0], l.selector.path, o.Raw)
+	labels, err := labelsAt(room[:0], l.selector.path, from.raw)
 	if err != nil {
 		return dst
 	}
@@ -376,11 +399,11 @@ func (p *Plan) walkLink(s *scratch, w World, l *link, o *cache.Object, dst []abi
 				continue
 			}
 			for _, j := range l.rest {
-				if more, err := labelsAt(nil, j.path, o.Raw); err != nil || !selects(j.viewPath.path, far.Raw, more) {
+				if more, err := labelsAt(nil, j.path, from.raw); err != nil || !selects(j.viewPath.path, far.Raw, more) {
 					continue next
 				}
 			}
-			dst = p.walk(s, w, e, far, dst)
+			dst = append(dst, far)
 		}
 	}
 	return dst

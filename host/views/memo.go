@@ -1,0 +1,93 @@
+package views
+
+import (
+	"sync"
+
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// memo remembers, while an event goes through all plans, what was read of its objects and what they lead to: plans ask the same of them, each for itself.
+type memo struct {
+	old, new version
+	changed  schema.Bits
+}
+
+// version is what is known of one version of an object.
+type version struct {
+	o      *cache.Object
+	values []remembered[[]byte]        // by number of the source
+	raws   []remembered[[]byte]        // the same, undecoded
+	led    []remembered[*cache.Object] // by number of the link
+}
+
+type remembered[T any] struct {
+	done bool
+	all  []T
+}
+
+// begin makes the memo one of the event.
+func (m *memo) begin(e cache.Event) { m.old.o, m.new.o = e.Old, e.New }
+
+// end forgets everything, but keeps the room.
+func (m *memo) end() {
+	m.old.forget()
+	m.new.forget()
+}
+
+func (v *version) forget() {
+	v.o = nil
+	forget(v.values)
+	forget(v.raws)
+	forget(v.led)
+}
+
+func forget[T any](all []remembered[T]) {
+	for i := range all {
+		if all[i].done {
+			clear(all[i].all)
+			all[i] = remembered[T]{all: all[i].all[:0]}
+		}
+	}
+}
+
+// at gives the place for what has the number.
+func at[T any](all *[]remembered[T], number int) *remembered[T] {
+	for number >= len(*all) {
+		*all = append(*all, remembered[T]{})
+	}
+	return &(*all)[number]
+}
+
+// of is the object with what is remembered of it, if it is one of the event's.
+func (m *memo) of(o *cache.Object) subject {
+	s := whole(o)
+	switch {
+	case m == nil:
+	case o == m.old.o:
+		s.known = &m.old
+	case o == m.new.o:
+		s.known = &m.new
+	}
+	return s
+}
+
+// numbers gives texts numbers, the same text always the same.
+type numbers struct {
+	mu    sync.Mutex
+	known map[string]int
+}
+
+func (n *numbers) of(text string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i, ok := n.known[text]
+	if !ok {
+		if n.known == nil {
+			n.known = map[string]int{}
+		}
+		i = len(n.known)
+		n.known[text] = i
+	}
+	return i
+}
