@@ -19,6 +19,7 @@ import (
 
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 var controllers = []string{"daemonset-controller", "serviceaccount-controller"}
@@ -61,7 +62,7 @@ func (w *world) create(ds *appsv1.DaemonSet) {
 
 func (w *world) change(name string, f func(*appsv1.DaemonSet)) {
 	w.t.Helper()
-	w.must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	w.must(retry.RetryOnConflict(workload.Conflicts, func() error {
 		ds, err := w.client.AppsV1().DaemonSets(namespace).Get(w.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -74,7 +75,7 @@ func (w *world) change(name string, f func(*appsv1.DaemonSet)) {
 
 func (w *world) changeNode(name string, f func(*corev1.Node)) {
 	w.t.Helper()
-	w.must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	w.must(retry.RetryOnConflict(workload.Conflicts, func() error {
 		n, err := w.client.CoreV1().Nodes().Get(w.t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err

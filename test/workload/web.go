@@ -4,14 +4,19 @@ package workload
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 )
+
+// Conflicts is how changes are tried again that controllers come before: for some seconds, where client-go's default has five tries in a twentieth of one.
+var Conflicts = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 15}
 
 // Web is a Deployment behind a Service of the same name, whose pods run one container.
 type Web struct {
@@ -45,7 +50,7 @@ func (w Web) Create(ctx context.Context, replicas int32) error {
 
 // Change updates the Deployment, again where somebody else was quicker.
 func (w Web) Change(ctx context.Context, f func(*appsv1.Deployment)) error {
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	return retry.RetryOnConflict(Conflicts, func() error {
 		d, err := w.Client.AppsV1().Deployments(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 // space is a namespace of one test, with its whole history.
@@ -93,7 +94,7 @@ func (s *space) deploy(replicas int32, options ...func(*appsv1.Deployment)) {
 // change updates the Deployment, again where its controller was quicker.
 func (s *space) change(f func(*appsv1.Deployment)) {
 	s.Helper()
-	s.must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+	s.must(retry.RetryOnConflict(workload.Conflicts, func() error {
 		d, err := s.deployments.Get(s.ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
