@@ -74,7 +74,7 @@ func (s *source) values(dst [][]byte, v subject) [][]byte {
 		}
 		return append(dst, unsafe.Slice(unsafe.StringData(text), len(text)))
 	}
-	if v.known == nil {
+	if v.known == nil || s.number == unnumbered {
 		return s.read(dst, v.raw)
 	}
 	known := at(&v.known.values, s.number)
@@ -102,7 +102,7 @@ func (s *source) read(dst [][]byte, raw []byte) [][]byte {
 
 // undecoded appends what is at the source, undecoded; nothing of bytes that can't be read.
 func (s *source) undecoded(dst [][]byte, v subject) [][]byte {
-	if v.known == nil {
+	if v.known == nil || s.number == unnumbered {
 		return s.readRaw(dst, v.raw)
 	}
 	known := at(&v.known.raws, s.number)

@@ -72,7 +72,13 @@ func (m *memo) of(o *cache.Object) subject {
 	return s
 }
 
-// numbers gives texts numbers, the same text always the same.
+// numbersMax is how many texts have numbers: several times those of all built-in plugins. What has none isn't remembered, so that plugins that come and go don't make memos grow.
+const numbersMax = 4096
+
+// unnumbered is the number of what has none.
+const unnumbered = 0
+
+// numbers gives texts numbers from 1 on, the same text always the same, as long as there are any left.
 type numbers struct {
 	mu    sync.Mutex
 	known map[string]int
@@ -82,11 +88,14 @@ func (n *numbers) of(text string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i, ok := n.known[text]
-	if !ok {
+	switch {
+	case !ok && len(n.known) >= numbersMax:
+		return unnumbered
+	case !ok:
 		if n.known == nil {
 			n.known = map[string]int{}
 		}
-		i = len(n.known)
+		i = len(n.known) + 1
 		n.known[text] = i
 	}
 	return i

@@ -71,3 +71,17 @@ func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 		t.Error("no event woke anything")
 	}
 }
+
+// Texts have numbers of their own, until there are none left.
+func TestNumbers(t *testing.T) {
+	var n numbers
+	if a, b, again := n.of("a"), n.of("b"), n.of("a"); a == b || a != again || a == unnumbered || b == unnumbered {
+		t.Errorf("a %d and %d, b %d", a, again, b)
+	}
+	for i := range 2 * numbersMax {
+		n.of(fmt.Sprint(i))
+	}
+	if a, late := n.of("a"), n.of("late"); a == unnumbered || late != unnumbered || len(n.known) != numbersMax {
+		t.Errorf("a %d, late %d, %d numbers", a, late, len(n.known))
+	}
+}

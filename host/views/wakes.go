@@ -352,7 +352,7 @@ func (p *Plan) walkLink(s *scratch, w World, l *link, o *cache.Object, dst []abi
 // moment ago may have changed since, and then another event tells of that.
 func (p *Plan) linked(s *scratch, store Store, l *link, o *cache.Object) []*cache.Object {
 	from := s.memo.of(o)
-	if from.known == nil || p.grant != nil {
+	if from.known == nil || l.number == unnumbered || p.grant != nil {
 		return l.lookup(store, from, nil)
 	}
 	known := at(&from.known.led, l.number)

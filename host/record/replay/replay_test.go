@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,7 +206,11 @@ func TestUnknownModule(t *testing.T) {
 	if w := replay.Warnings(t.Context(), f, p); len(w) != 0 {
 		t.Errorf("of the same module: %v", w)
 	}
-	f.Sources[0].Manifest.Controllers[0].Views[0].Fields = []string{"spec"}
+	other := *f.Sources[0].Manifest // the module's own is the process's
+	other.Controllers = slices.Clone(other.Controllers)
+	other.Controllers[0].Views = slices.Clone(other.Controllers[0].Views)
+	other.Controllers[0].Views[0].Fields = []string{"spec"}
+	f.Sources[0].Manifest = &other
 	if w := replay.Warnings(t.Context(), f, p); len(w) != 1 || !strings.Contains(w[0], "the recorded snapshots") {
 		t.Errorf("of other views: %v", w)
 	}
