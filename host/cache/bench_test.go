@@ -191,8 +191,8 @@ func BenchmarkStore(b *testing.B) {
 		do   func(i int)
 	}{
 		{"get", func(int) { c.get(pod.Namespace, pod.Name) }},
-		{"index, one object", func(int) { c.byIndex("uid", string(pod.UID)) }},
-		{"index, 20 objects", func(int) { c.byIndex("node", pod.Spec.NodeName) }},
+		{"index, one object", func(int) { c.byIndex("uid", ValueOf(string(pod.UID))) }},
+		{"index, 20 objects", func(int) { c.byIndex("node", ValueOf(pod.Spec.NodeName)) }},
 		{"put", func(i int) { c.set(versions[i%2]) }},
 	} {
 		b.Run(x.name, func(b *testing.B) {

@@ -28,6 +28,12 @@ func digestOf(namespace, name string) (d digest) {
 	return d
 }
 
+// Value is a value that objects have in indexes.
+type Value struct{ digest digest }
+
+// ValueOf makes a value of its text.
+func ValueOf(text string) Value { return Value{digestOf("", text)} }
+
 func keyOf(o *Object) digest { return digestOf(o.Namespace, o.Name) }
 
 // Indexer gives the values by which an index finds an object.

@@ -20,7 +20,12 @@ func (s *Store) Get(namespace, name string) *Object { return s.contents.Load().g
 
 // ByIndex gives the objects that have the value in the index, in any order; none if there is no such index.
 func (s *Store) ByIndex(index, value string) []*Object {
-	return s.contents.Load().byIndex(index, value)
+	return s.contents.Load().byIndex(index, ValueOf(value))
+}
+
+// ByValue is ByIndex for a value that is looked for in many stores.
+func (s *Store) ByValue(index string, v Value) []*Object {
+	return s.contents.Load().byIndex(index, v)
 }
 
 // List gives all objects, in any order.
@@ -124,14 +129,17 @@ func (c *contents) get(namespace, name string) *Object {
 	return nil
 }
 
-func (c *contents) byIndex(name, value string) []*Object {
+func (c *contents) byIndex(name string, v Value) []*Object {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	x := c.indexes[name]
-	if x == nil || len(x.places) == 0 { // most resources have nothing in most indexes, and a look through all of them is common
+	if len(c.places) == 0 { // as of most resources, and a look through all of them is common
 		return nil
 	}
-	found, ok := x.places[digestOf("", value)]
+	x := c.indexes[name]
+	if x == nil || len(x.places) == 0 {
+		return nil
+	}
+	found, ok := x.places[v.digest]
 	if !ok {
 		return nil
 	}

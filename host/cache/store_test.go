@@ -139,7 +139,7 @@ func TestIndexesFollowTheObjects(t *testing.T) {
 			}
 			for v := range want {
 				got := map[*Object]bool{}
-				for _, o := range c.byIndex(name, v) {
+				for _, o := range c.byIndex(name, ValueOf(v)) {
 					got[o] = true
 				}
 				if !maps.Equal(got, want[v]) {

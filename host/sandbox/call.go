@@ -38,7 +38,7 @@ type Stats struct {
 // CallError, ErrClosed, or says that the message is too large. After an error the instance is thrown away; what was performed stands.
 func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) error) (stats Stats, err error) {
 	from := time.Now()
-	if err := m.ready(ctx); err != nil {
+	if err := m.Ready(ctx); err != nil {
 		return stats, err
 	}
 	i, err := m.take(ctx, m.image.Load())
@@ -71,7 +71,7 @@ func (m *Module) ManifestSection() []byte { return m.manifest }
 
 // Manifest asks the plugin for its manifest.
 func (m *Module) Manifest(ctx context.Context) (manifest []byte, err error) {
-	if err := m.ready(ctx); err != nil {
+	if err := m.Ready(ctx); err != nil {
 		return nil, err
 	}
 	err = m.startup(ctx, exportManifest, nil, func(_ *instance, answer []byte) error {
@@ -91,7 +91,7 @@ func (e *SettingsError) Error() string {
 // Configure gives the plugin its settings, in a freshly initialized instance. Syncs that begin from now on start from what it made of them. When the plugin
 // refuses them the error is a SettingsError, and everything stays as it was.
 func (m *Module) Configure(ctx context.Context, settings []byte) error {
-	if err := m.ready(ctx); err != nil {
+	if err := m.Ready(ctx); err != nil {
 		return err
 	}
 	return m.configureWith(ctx, settings)

@@ -66,6 +66,18 @@ func TestLate(t *testing.T) {
 			t.Errorf("refused settings: %v", err)
 		}
 	}
+	early := lateGuest(t, folder, "settings")
+	for _, late := range []bool{true, false} {
+		if early.Late() != late {
+			t.Errorf("late: %v", !late)
+		}
+		if err := early.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if early.compiled == nil {
+		t.Error("not compiled beforehand")
+	}
 	unused := lateGuest(t, folder, "")
 	if err := unused.Close(t.Context()); err != nil {
 		t.Error(err)

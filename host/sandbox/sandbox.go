@@ -72,7 +72,7 @@ type Options struct {
 	Untrusted bool
 	// Code is what Compile left of the module. What doesn't fit it, the limit or this processor is compiled anew.
 	Code fs.FS
-	// Late has a module with Code compiled and run when it is first needed: Load reads what it declares, and trusts that the build has tried the rest. Settings are what it is configured with then.
+	// Late has a module with Code compiled and run when it is first needed, or by Ready: Load reads what it declares, and trusts that the build has tried the rest. Settings are what it is configured with then.
 	Late     bool
 	Settings []byte
 	// Interpreter runs the module without compiling it: slower, the same answers.
@@ -221,8 +221,8 @@ type late struct {
 	bring func(context.Context) error
 }
 
-// ready does what was put off. After an error the next call tries again.
-func (m *Module) ready(ctx context.Context) error {
+// Ready does what Options.Late has put off, if that wasn't done yet. After an error the next call tries again.
+func (m *Module) Ready(ctx context.Context) error {
 	if !m.late.put.Load() {
 		return nil
 	}
@@ -243,6 +243,9 @@ func (m *Module) ready(ctx context.Context) error {
 	m.late.put.Store(false)
 	return nil
 }
+
+// Late tells whether something is put off still.
+func (m *Module) Late() bool { return m.late.put.Load() }
 
 // bring compiles the module and starts its first instance.
 func (m *Module) bring(ctx context.Context, wasm []byte, parsed *rewrite.Module) (err error) {

@@ -37,8 +37,15 @@ func (j Joint) Get(_, _ string) *cache.Object { return nil }
 // ByIndex gives the objects that have the value in the index of their own store.
 func (j Joint) ByIndex(index, value string) []*cache.Object {
 	var all []*cache.Object
+	v := cache.ValueOf(value) // once for some sixty stores
 	for _, s := range j {
-		if found := s.ByIndex(index, value); all == nil {
+		var found []*cache.Object
+		if c, ok := s.(*cache.Store); ok {
+			found = c.ByValue(index, v)
+		} else {
+			found = s.ByIndex(index, value)
+		}
+		if all == nil {
 			all = found
 		} else {
 			all = append(all, found...)

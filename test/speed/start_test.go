@@ -1,7 +1,9 @@
 package speed
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -34,6 +36,37 @@ func TestStartsWithinASecond(t *testing.T) {
 	}
 	// A module waits for its first key, unless it has settings: then its code is taken at once.
 	start(t, program, c.ManagerKubeconfig, `"Loaded plugin" plugin="podgc" origin="builtin" late=false precompiled=true`, "--controllers=pod-garbage-collector-controller", "--terminated-pod-gc-threshold=1")
+}
+
+// A module that no key comes for is loaded when the start is over.
+func TestLoadsWhatWaits(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "windlass")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/windlass").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	c := cluster.Start(t, cluster.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "run", "--leader-elect=false", "--kubeconfig", c.ManagerKubeconfig, "--secure-port=0", "-v=1", "--controllers=statefulset-controller")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	const loaded = `"Loaded plugin that no key has come for" plugin="statefulset" precompiled=true`
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if said = append(said, lines.Text()); strings.Contains(lines.Text(), loaded) {
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(strings.Join(said, "\n"), loaded) {
+		t.Errorf("it ended with %v, and said\n%s", err, strings.Join(said, "\n"))
+	}
 }
 
 // start runs windlass until it is ready: its caches are filled, and keys are synced. What is loaded says whether the code that make plugins left was there, and taken.
