@@ -53,6 +53,10 @@ bench: build devcluster ## Windlass beside the native manager, into bench/RESULT
 	cd bench && go build -o ../$(out)/bench .
 	$(out)/bench -results bench -raw $(out)/bench.json $(if $(FULL),-full) $(if $(PAIRS),-pairs $(PAIRS)) $(if $(SCENARIOS),-scenarios $(SCENARIOS))
 
+growth: build devcluster ## How cost grows with 1, 10 and 100 thousand pods, beside the native manager's, into bench/growth
+	cd bench && go build -o ../$(out)/bench .
+	$(out)/bench -full -scenarios growth-1000,growth-10000,growth-100000 -results bench/growth -raw $(out)/growth.json $(if $(PAIRS),-pairs $(PAIRS))
+
 profile: build devcluster ## Profiles of Windlass in each scenario: _output/profiles
 	cd bench && go build -o ../$(out)/bench . && go build -o ../$(out)/profiled ./profiled
 	$(out)/bench -profile $(out)/profiles $(if $(FULL),-full) $(if $(SCENARIOS),-scenarios $(SCENARIOS))
@@ -137,4 +141,4 @@ $(finisher): $(finisher_sources)
 
 .SECONDARY: $(modules:plugins/modules/%=$(out)/plugins/%)
 
-.PHONY: authors chaos soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean test fuzz verify
+.PHONY: authors chaos growth soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean test fuzz verify
