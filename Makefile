@@ -121,10 +121,9 @@ $(tinygo): toolchain
 	@:
 
 # -panic=trap: a guest has nowhere to print a panic to, so its text would be dead weight.
-# endpoints is small enough to be built for some speed and compile in time; the others are built for size.
+# The endpoints controllers, whose syncs are the largest, are built for some speed: as much as compiles in time; the others for size. See RATIONALE.md.
 opt := z
-$(out)/plugins/endpoints.wasm: opt := s
-# -opt=z: with -opt=2 endpointslice compiles for 0.24 s of processor time in place of 0.09 s; see RATIONALE.md.
+$(out)/plugins/endpoints.wasm $(out)/plugins/endpointslice.wasm: opt := 1
 .SECONDEXPANSION:
 $(out)/plugins/%.wasm: $(guest_sources) $$(shell find plugins/$$* -name '*.go' ! -name '*_test.go') | $(tinygo)
 	@mkdir -p $(@D)
