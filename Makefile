@@ -49,13 +49,13 @@ takeover: build devcluster ## Windlass takes over from the native kube-controlle
 bench-sandbox: plugins devcluster ## Sandboxed syncs beside the same code compiled natively; compiling, size, start
 	go test -count=1 -run '^TestStartsWithinASecond$$' -bench . ./test/speed
 
-bench: build devcluster ## Windlass beside the native manager, into bench/RESULTS.md: a quarter of an hour; FULL=1: all, some hours
+bench: build devcluster ## Windlass beside the native manager, into bench/RESULTS.md: a quarter of an hour; FULL=1: all, two hours or so, and on from where it was interrupted
 	cd bench && go build -o ../$(out)/bench .
-	$(out)/bench -results bench -raw $(out)/bench.json $(if $(FULL),-full) $(if $(PAIRS),-pairs $(PAIRS)) $(if $(SCENARIOS),-scenarios $(SCENARIOS))
+	$(out)/bench -results bench -raw $(out)/bench.json $(if $(FULL),-full -continue) $(if $(PAIRS),-pairs $(PAIRS)) $(if $(SCENARIOS),-scenarios $(SCENARIOS))
 
 growth: build devcluster ## How cost grows with 1, 10 and 100 thousand pods, beside the native manager's, into bench/growth
 	cd bench && go build -o ../$(out)/bench .
-	$(out)/bench -full -scenarios growth-1000,growth-10000,growth-100000 -results bench/growth -raw $(out)/growth.json $(if $(PAIRS),-pairs $(PAIRS))
+	$(out)/bench -full -continue -scenarios growth-1000,growth-10000,growth-100000 -results bench/growth -raw $(out)/growth.json $(if $(PAIRS),-pairs $(PAIRS))
 
 profile: build devcluster ## Profiles of Windlass in each scenario: _output/profiles
 	cd bench && go build -o ../$(out)/bench . && go build -o ../$(out)/profiled ./profiled

@@ -3,14 +3,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -58,6 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	failover := f.Bool("failover", false, "kill leaders, and tell how long it takes until their successors write, instead of scenarios: those of their bases, start-empty and start-pods")
 	results := f.String("results", "", "the folder for RESULTS.md and its plots; by default only a table is printed")
 	raw := f.String("raw", "", "the file for all figures of all runs, as JSON")
+	goOn := f.Bool("continue", false, "with -raw: if the last run was interrupted, take what its file has, and measure the rest; not if the machine, the programs or what is measured have changed")
 	from := f.String("from", "", "a file that -raw has written: report that, and run nothing")
 	f.StringVar(&o.Dir, "dir", "", "the folder for the clusters' files, which are removed; by default a new one in the system's for temporary files")
 	f.IntVar(&o.Pairs, "pairs", 3, "how often each manager runs each scenario")
@@ -94,24 +96,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	var r report.Report
 	if *from != "" {
-		b, err := os.ReadFile(*from)
-		if err != nil {
+		if r, err = report.Read(*from); err != nil {
 			return fmt.Errorf("-from: %w", err)
 		}
-		if err := json.Unmarshal(b, &r); err != nil {
-			return fmt.Errorf("-from %s: %w", *from, err)
+		if *raw != "" {
+			if err := r.Save(*raw); err != nil {
+				return fmt.Errorf("-raw: %w", err)
+			}
 		}
-	} else if r, err = measure(ctx, o); err != nil {
+	} else if r, err = measure(ctx, o, *raw, *goOn); err != nil {
 		return err
-	}
-	if *raw != "" {
-		b, err := json.MarshalIndent(r, "", "\t")
-		if err == nil {
-			err = os.WriteFile(*raw, b, 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("-raw: %w", err)
-		}
 	}
 	if *results != "" {
 		if err := r.Write(*results); err != nil {
@@ -159,8 +153,8 @@ func profiles(o *lab.Options) error {
 	return os.MkdirAll(o.Profiles, 0o755)
 }
 
-// measure runs the scenarios.
-func measure(ctx context.Context, o lab.Options) (r report.Report, err error) {
+// measure runs the scenarios, and keeps in raw what has been measured so far.
+func measure(ctx context.Context, o lab.Options, raw string, goOn bool) (r report.Report, err error) {
 	o.Subject.HPAPeriod = scenario.HPAPeriod(o.Full)
 	if o.Subject.Controllers, err = subject.Controllers(ctx); err != nil {
 		return r, err
@@ -175,19 +169,68 @@ func measure(ctx context.Context, o lab.Options) (r report.Report, err error) {
 		return r, err
 	}
 	r.Setting.Pairs, r.Setting.Full, r.Setting.QPS, r.Setting.Controllers = o.Pairs, o.Full, o.Subject.QPS, o.Subject.Controllers
-	results, err := lab.Run(ctx, o)
-	if err != nil {
+	wanted := o.Scenarios
+	if goOn {
+		if r, err = interrupted(r, raw, wanted); err != nil {
+			return r, err
+		}
+		o.Scenarios = slices.DeleteFunc(slices.Clone(wanted), func(s *scenario.Scenario) bool { return r.Find(s.Name) != nil })
+		if n := len(r.Scenarios); n > 0 {
+			o.Say("%d of %d scenarios are measured already: going on with the rest", n, len(wanted))
+		}
+	}
+	before := r.Scenarios
+	o.Done = func(results lab.Results) error {
+		r.Scenarios = slices.Clone(before)
+		for _, s := range o.Scenarios {
+			if sets := results[s.Name]; sets != nil {
+				r.Scenarios = append(r.Scenarios, report.Scenario{Name: s.Name, Title: s.Title(o.Full), Native: sets[subject.Native], Windlass: sets[subject.Windlass]})
+			}
+		}
+		place := func(s report.Scenario) int {
+			return slices.IndexFunc(wanted, func(w *scenario.Scenario) bool { return w.Name == s.Name })
+		}
+		slices.SortFunc(r.Scenarios, func(a, b report.Scenario) int { return place(a) - place(b) })
+		if raw == "" {
+			return nil
+		}
+		if err := r.Save(raw); err != nil {
+			return fmt.Errorf("-raw: %w", err)
+		}
+		return nil
+	}
+	if _, err := lab.Run(ctx, o); err != nil {
 		return r, err
 	}
 	if o.Profiles != "" {
-		if err := texts(ctx, o.Profiles, o.Scenarios); err != nil {
-			return r, err
-		}
-	}
-	for _, s := range o.Scenarios {
-		r.Scenarios = append(r.Scenarios, report.Scenario{Name: s.Name, Title: s.Title(o.Full), Native: results[s.Name][subject.Native], Windlass: results[s.Name][subject.Windlass]})
+		return r, texts(ctx, o.Profiles, o.Scenarios)
 	}
 	return r, nil
+}
+
+// interrupted is what a run in the same setting has kept of the scenarios wanted, if it was interrupted: without any of them else.
+func interrupted(now report.Report, raw string, wanted []*scenario.Scenario) (report.Report, error) {
+	if raw == "" {
+		return now, errors.New("-continue: -raw must name the file of the interrupted run")
+	}
+	last, err := report.Read(raw)
+	if errors.Is(err, fs.ErrNotExist) {
+		return now, nil
+	}
+	if err != nil {
+		return now, fmt.Errorf("-continue: %w", err)
+	}
+	if !last.Setting.Same(now.Setting) {
+		return now, nil
+	}
+	last.Scenarios = slices.DeleteFunc(last.Scenarios, func(s report.Scenario) bool {
+		return !slices.ContainsFunc(wanted, func(w *scenario.Scenario) bool { return w.Name == s.Name && w.Title(now.Setting.Full) == s.Title })
+	})
+	if len(last.Scenarios) == 0 || len(last.Scenarios) == len(wanted) {
+		return now, nil
+	}
+	last.Setting.Continued = append(last.Setting.Continued, now.Setting.Time)
+	return last, nil
 }
 
 // say prints progress with the time since the beginning.

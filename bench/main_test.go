@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/windlass-dev/windlass/bench/figure"
 	"github.com/windlass-dev/windlass/bench/report"
+	"github.com/windlass-dev/windlass/bench/scenario"
 )
 
 // What goes wrong says what to do, before anything is started.
@@ -82,5 +85,57 @@ func TestSummary(t *testing.T) {
 	want := " 16.80%  host/controller.(*worker).sync\n  6.40%  runtime._ExternalCode\n  5.60%  http2.(*ClientConn).readLoop\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// An interrupted run is taken up where the setting is the same: neither a complete one is, nor one of other programs, nor what isn't asked for.
+func TestInterrupted(t *testing.T) {
+	all, err := choose("scale,job,hpa", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := report.Report{Setting: report.Setting{Time: time.Unix(2000, 0).UTC(), Programs: "a", Pairs: 3, Load: 1}}
+	of := func(programs string, names ...string) report.Report {
+		r := report.Report{Setting: now.Setting}
+		r.Setting.Time, r.Setting.Load, r.Setting.Programs = time.Unix(1000, 0).UTC(), 2, programs
+		for _, n := range names {
+			title := "another size"
+			if i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.Name == n }); i >= 0 {
+				title = all[i].Title(false)
+			}
+			r.Scenarios = append(r.Scenarios, report.Scenario{Name: n, Title: title})
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		last report.Report
+		want string
+	}{
+		"interrupted":    {of("a", "job", "cascade"), "job"},
+		"complete":       {of("a", "scale", "job", "hpa"), ""},
+		"other programs": {of("b", "job"), ""},
+		"other work":     {of("a", "cascade"), ""},
+	} {
+		raw := filepath.Join(t.TempDir(), "raw.json")
+		if err := c.last.Save(raw); err != nil {
+			t.Fatal(err)
+		}
+		got, err := interrupted(now, raw, all)
+		var names []string
+		for _, s := range got.Scenarios {
+			names = append(names, s.Name)
+		}
+		if err != nil || strings.Join(names, " ") != c.want {
+			t.Errorf("%s: got %q, %v; want %q", name, names, err, c.want)
+		}
+		if want := (c.want != ""); (len(got.Setting.Continued) == 1) != want || got.Setting.Time.Equal(now.Setting.Time) == want {
+			t.Errorf("%s: got the setting %+v", name, got.Setting)
+		}
+	}
+	if got, err := interrupted(now, filepath.Join(t.TempDir(), "none"), all); err != nil || got.Scenarios != nil {
+		t.Errorf("without a file: got %+v, %v", got, err)
+	}
+	if _, err := interrupted(now, "", all); err == nil || !strings.Contains(err.Error(), "-raw must name") {
+		t.Errorf("without -raw: got %v", err)
 	}
 }

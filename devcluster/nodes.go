@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
@@ -110,6 +111,8 @@ func podRanges(i int) []string {
 // startKwok plays the kubelets: pods that are bound to a node become Running and Ready with an address of each family,
 // pods of jobs complete, deleted pods go away, and node leases are renewed.
 func startKwok(ctx context.Context, config *rest.Config) error {
+	// In JSON its list of 100,000 pods would be a gigabyte at once, on both sides.
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err

@@ -33,6 +33,9 @@ const (
 // run starts the parts in the order of their dependencies, and stops them in the opposite one when ctx ends or one of them fails.
 func run(ctx context.Context, o clusterOptions) error {
 	started := time.Now()
+	if err := boundMemory(); err != nil {
+		return err
+	}
 	logs.InitLogs()
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err

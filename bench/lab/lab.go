@@ -27,6 +27,7 @@ type Options struct {
 	Profiles  string // the folder for profiles of Windlass; empty for none
 	Subject   subject.Options
 	Say       func(format string, args ...any)
+	Done      func(Results) error // is told all results so far whenever scenarios are done; may be nil
 }
 
 // Results are the figures of each run, by scenario and manager.
@@ -67,6 +68,11 @@ func Run(ctx context.Context, o Options) (Results, error) {
 		}
 		if err := os.RemoveAll(template); err != nil {
 			return results, err
+		}
+		if o.Done != nil {
+			if err := o.Done(results); err != nil {
+				return results, err
+			}
 		}
 	}
 	return results, nil

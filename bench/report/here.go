@@ -3,10 +3,15 @@ package report
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -29,7 +34,15 @@ type Setting struct {
 	Full        bool
 	QPS         int
 	Controllers []string
-	Load        float64 // the machine's, before
+	Programs    string      // a hash of them: a commit alone doesn't tell what a changed work tree was built into
+	Load        float64     // the machine's, before
+	Continued   []time.Time `json:",omitempty"` // when it went on after it was interrupted
+}
+
+// Same tells whether figures of one setting may stand beside those of another.
+func (s Setting) Same(as Setting) bool {
+	s.Time, s.Load, s.Continued = as.Time, as.Load, as.Continued
+	return reflect.DeepEqual(s, as)
 }
 
 // Here describes the machine and the programs.
@@ -64,7 +77,24 @@ func Here(ctx context.Context) (Setting, error) {
 	if commit, err := exec.CommandContext(ctx, "git", "-C", filepath.Dir(windlass), "rev-parse", "--short=12", "HEAD").Output(); err == nil {
 		s.Windlass += " at commit " + strings.TrimSpace(string(commit))
 	}
-	return s, nil
+	s.Programs, err = hashed(windlass, cluster.Binary())
+	return s, err
+}
+
+// hashed is a hash of files.
+func hashed(files ...string) (string, error) {
+	h := sha256.New()
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(h, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // field gives the first value of a name in a file of /proc.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/bench/figure"
 )
@@ -58,6 +59,14 @@ func readReasons(path string) (map[string]string, error) {
 	return why, nil
 }
 
+// continued tells when a run that was interrupted went on.
+func continued(times []time.Time) (text string) {
+	for _, t := range times {
+		text += "; continued " + date(t)
+	}
+	return text
+}
+
 func (r *Report) markdown(why map[string]string) []byte {
 	var b bytes.Buffer
 	s := r.Setting
@@ -66,7 +75,7 @@ func (r *Report) markdown(why map[string]string) []byte {
 		form, command = "full", "make bench FULL=1"
 	}
 	fmt.Fprintf(&b, "# Windlass beside the native kube-controller-manager\n\nWritten by `%s`; not to be edited. bench/README.md says how it is measured.\n\n", command)
-	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s |\n| machine | %d cores, %s, %.1f GiB of memory, %s; load %.1f before |\n", date(s.Time), s.Cores, s.CPU, float64(s.Memory)/(1<<30), s.System, s.Load)
+	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s%s |\n| machine | %d cores, %s, %.1f GiB of memory, %s; load %.1f before |\n", date(s.Time), continued(s.Continued), s.Cores, s.CPU, float64(s.Memory)/(1<<30), s.System, s.Load)
 	fmt.Fprintf(&b, "| native | kube-controller-manager %s |\n| Windlass | %s, %s |\n", s.Native, s.Windlass, s.Go)
 	fmt.Fprintf(&b, "| form | %s, %d pairs; medians, with the least and the most in parentheses |\n| API rate | %d a second for each client, workers by default |\n", form, s.Pairs, s.QPS)
 	fmt.Fprintf(&b, "| controllers | %s |\n\n", strings.Join(s.Controllers, ", "))

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -16,6 +18,27 @@ import (
 type Report struct {
 	Setting   Setting
 	Scenarios []Scenario
+}
+
+// Read reads what Save has written.
+func Read(file string) (r Report, err error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		return r, fmt.Errorf("%s: %w", file, err)
+	}
+	return r, nil
+}
+
+// Save writes all figures of all runs to a file, as JSON.
+func (r *Report) Save(file string) error {
+	b, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, b, 0o644)
 }
 
 // Scenario are the figures of one scenario, run by run.
@@ -73,8 +96,8 @@ func (s Scenario) row(name string) row {
 	return r
 }
 
-// find gives a scenario by its name, or nil.
-func (r *Report) find(name string) *Scenario {
+// Find gives a scenario by its name, or nil.
+func (r *Report) Find(name string) *Scenario {
 	for i := range r.Scenarios {
 		if r.Scenarios[i].Name == name {
 			return &r.Scenarios[i]

@@ -29,7 +29,7 @@ func (t target) verdict() string {
 // targets are what must hold, of the scenarios that were run.
 func (r *Report) targets() (all []target) {
 	add := func(scenario, name, what string, most float64) {
-		if s := r.find(scenario); s != nil {
+		if s := r.Find(scenario); s != nil {
 			all = append(all, target{scenario, what, most, s.row(name).ratio()})
 		}
 	}
