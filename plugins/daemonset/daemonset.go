@@ -36,7 +36,7 @@ var (
 )
 
 // pace is short beside what a write takes effect in, and long enough for the status to tell of many pods at once.
-const pace = 50 * time.Millisecond
+const pace = 20 * time.Millisecond
 
 // Plugin is the daemonset module (pkg/controller/daemon).
 var Plugin = &sdk.Plugin{

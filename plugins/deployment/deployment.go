@@ -4,6 +4,7 @@ package deployment
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/sdk"
@@ -30,6 +31,9 @@ var (
 		Named("running pods").Fields("metadata.name").Lazy().AskBy("controller.uid")
 )
 
+// pace is that of replicaset, whose status is told on.
+const pace = 20 * time.Millisecond
+
 // Plugin is the deployment module (pkg/controller/deployment).
 var Plugin = &sdk.Plugin{
 	Name:        "deployment",
@@ -46,6 +50,7 @@ var Plugin = &sdk.Plugin{
 			appsv1.ReplicaSets.Verbs("get", "create", "update", "patch", "delete")},
 		Workers: 5,
 		Backoff: abi.Backoff{Retries: 15},
+		Pace:    pace,
 		Sync:    sync,
 	}},
 }

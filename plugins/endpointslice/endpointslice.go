@@ -75,7 +75,7 @@ var Plugin = &sdk.Plugin{
 		Writes:         sdk.Writes{discoveryv1.EndpointSlices.Verbs("create", "update", "delete"), corev1.Services.Sub("finalizers", "update")},
 		Workers:        5,
 		Backoff:        abi.Backoff{Base: int64(time.Second), Max: int64(1000 * time.Second), Retries: 15},
-		Pace:           endpoint.Pace,
+		Pace:           endpoint.SlicesPace,
 		State:          true,
 		Sync:           sync,
 	}},
