@@ -13,12 +13,11 @@ import (
 // Most of what a large cluster's watches bring concerns nobody: heartbeats, fields that no controller reads. To take each such event as it comes would wake half a dozen goroutines
 // for it. So while much comes, and nothing that anybody is told of, reading pauses, and then takes all that has come meanwhile.
 const (
-	dense     = 5 * time.Millisecond   // what comes sooner than this after it is waited for is one of many
-	many      = 8                      // so many in a row
+	few       = 25 * time.Millisecond  // what comes at this distance or a larger one isn't much
+	many      = 8                      // so many reads more than that are
 	quiet     = 250 * time.Millisecond // so long nobody has been told of anything
-	pause     = 10 * time.Millisecond  // so late is the first event after that which somebody is told of
+	pause     = 20 * time.Millisecond  // so late is, at most, the first event after that which somebody is told of
 	readAhead = 64 << 10
-	bulk      = readAhead / 4 // who reads so much at once is reading a list, and is held up by nothing
 )
 
 // conn is the connection of the cache's streams.
@@ -26,7 +25,8 @@ type conn struct {
 	net.Conn
 	ahead *bufio.Reader // read by one goroutine, as net/http does
 	told  *atomic.Int64 // when somebody was told of an event last, in nanoseconds
-	soon  int           // reads in a row that hadn't to wait
+	last  time.Time     // of the last read's end
+	much  time.Duration // how many reads there were lately, each as much as may be between few: a bucket that leaks
 	sleep func(time.Duration)
 }
 
@@ -42,17 +42,15 @@ func (c *conn) Read(b []byte) (int, error) { return c.ahead.Read(b) }
 type wire struct{ *conn }
 
 func (w wire) Read(b []byte) (int, error) {
-	from := time.Now()
-	if w.soon >= many && from.UnixNano()-w.told.Load() > int64(quiet) {
+	if w.much >= many*few && time.Now().UnixNano()-w.told.Load() > int64(quiet) {
 		w.sleep(pause)
-		from = time.Now()
 	}
 	n, err := w.Conn.Read(b)
-	if n < bulk && time.Since(from) < dense {
-		w.soon++
-	} else {
-		w.soon = 0
+	now := time.Now()
+	if w.much = min(max(w.much-now.Sub(w.last), 0)+few, 2*many*few); n == readAhead { // a list, which is held up by nothing
+		w.much = 0
 	}
+	w.last = now
 	return n, err
 }
 

@@ -25,6 +25,7 @@ func TestReadingPauses(t *testing.T) {
 		want   bool
 	}{
 		{"nobody was told of anything", 1000, time.Hour, true},
+		{"much has gathered in each pause", readAhead / 2, time.Hour, true},
 		{"somebody has just been told", 1000, 0, false},
 		{"a list", readAhead, time.Hour, false},
 	} {
@@ -61,7 +62,7 @@ func TestReadingDoesNotPauseBetween(t *testing.T) {
 	go func() {
 		defer theirs.Close()
 		for range 2 * many {
-			time.Sleep(2 * dense)
+			time.Sleep(2 * few)
 			if _, err := theirs.Write([]byte("event")); err != nil {
 				return
 			}

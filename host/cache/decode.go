@@ -42,6 +42,7 @@ type decoder struct {
 	selection
 	identity *schema.Mask
 	known    func(namespace, name string) *Object // what is stored already, whose memory is used again; nil: nothing is
+	begin    func()                               // is called before each object and list; may be nil
 	scratch  sync.Pool                            // *scratch
 
 	only  *schema.Mask // without groups, what is kept of every object
@@ -148,6 +149,9 @@ func (d *decoder) mediaType() string {
 
 // Decode gives a *List, if into is one, an *Object, or a *metav1.Status.
 func (d *decoder) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Object) (runtime.Object, *kschema.GroupVersionKind, error) {
+	if d.begin != nil {
+		d.begin()
+	}
 	read := d.decode
 	if d.json {
 		read = d.decodeJSON

@@ -29,6 +29,7 @@ type feed struct {
 	cancel   context.CancelFunc
 	synced   bool
 	dead     bool        // whatever still comes is ignored
+	live     atomic.Bool // the initial objects are there, and what a stream brings is what came after them
 	unserved atomic.Bool // the API server doesn't know the resource, as of the last request
 }
 
@@ -39,12 +40,14 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 	}
 	d.known = contents.get
 	f := &feed{resource: r, decoder: d, contents: contents, cancel: func() {}}
+	d.begin = f.begin
 	source, err := r.source(d)
 	if err != nil {
 		return nil, err
 	}
 	f.source = &clientcache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			f.live.Store(false)
 			if o.ResourceVersion == "0" {
 				o.ResourceVersion = "" // any version would do for client-go, but the first list must not be older than what was written before
 			}
@@ -53,6 +56,7 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 			return l, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			f.live.Store(f.live.Load() && o.SendInitialEvents == nil)
 			w, err := clientcache.ToListerWatcherWithContext(source).WatchWithContext(ctx, o)
 			if o.SendInitialEvents == nil || !apierrors.IsInvalid(err) { // a server without WatchList is asked for a list next
 				f.heard(ctx, err)
@@ -61,6 +65,13 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 		},
 	}
 	return f, nil
+}
+
+// begin is called before anything is decoded: initial objects are waited for, so reading doesn't pause.
+func (f *feed) begin() {
+	if !f.live.Load() {
+		f.resource.told.Store(time.Now().UnixNano())
+	}
 }
 
 // heard reports how a request went.
@@ -209,6 +220,7 @@ func (f *feed) Replace(list []any, version string) error {
 		}
 		f.resource.wake()
 	})
+	f.live.Store(true)
 	return nil
 }
 

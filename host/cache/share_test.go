@@ -1,11 +1,15 @@
 package cache
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"unsafe"
 
 	"github.com/windlass-dev/windlass/host/schema/testpod"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	clientcache "k8s.io/client-go/tools/cache"
 )
 
@@ -13,7 +17,11 @@ import (
 func fed(t testing.TB, n int, paths ...string) *feed {
 	t.Helper()
 	d := podDecoder(t, paths...)
-	r := newResource(d.resource, func(*decoder) (clientcache.ListerWatcher, error) { return &clientcache.ListWatch{}, nil })
+	r := newResource(d.resource, func(*decoder) (clientcache.ListerWatcher, error) {
+		return &clientcache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return nil, errors.New("there is nothing to watch")
+		}}, nil
+	})
 	f, err := newFeed(r, &d.selection, r.store.contents.Load())
 	if err != nil {
 		t.Fatal(err)
@@ -84,5 +92,31 @@ func TestIrrelevantUpdatesAllocateLittle(t *testing.T) {
 		t.Errorf("%d bytes are allocated for an update that concerns nobody, %d for one that does", a, b)
 	} else {
 		t.Logf("%d bytes, %d for a relevant one", a, b)
+	}
+}
+
+// What comes before the store has all objects counts as told, so that reading doesn't pause: it is waited for. What comes after that doesn't.
+func TestInitialObjectsAreNotHeldUp(t *testing.T) {
+	f := fed(t, 1, endpointPaths...)
+	told := func() bool {
+		f.resource.told.Store(0)
+		received(t, f, testpod.New(0))
+		return f.resource.told.Load() != 0
+	}
+	if !told() {
+		t.Error("reading may pause before the store has all objects")
+	}
+	if err := f.Replace(nil, "1"); err != nil {
+		t.Fatal(err)
+	}
+	if told() {
+		t.Error("an object that changes nothing holds pauses off")
+	}
+	sendInitial := true
+	if _, err := clientcache.ToListerWatcherWithContext(f.source).WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &sendInitial}); err == nil {
+		t.Fatal("this feed has nothing to watch")
+	}
+	if !told() {
+		t.Error("reading may pause while a stream begins with all objects")
 	}
 }

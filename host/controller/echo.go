@@ -123,7 +123,7 @@ func (c *Controller) wrote(k Key, wrote, echoed bool, took time.Duration) {
 // A key with a pace rests longer where its syncs take long, so that it is at work for a quarter of the time: then the API server is busy, or the machine is. But not for more than paceMost paces.
 const (
 	paceShare = 3
-	paceMost  = 5
+	paceMost  = 4
 )
 
 // rest is how long the key rests from the end of its last sync on.

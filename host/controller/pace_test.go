@@ -33,7 +33,7 @@ func TestPace(t *testing.T) {
 		{"it has rested for long", pace, []bool{true}, 0, []time.Duration{time.Minute}, time.Minute},
 		{"it took a little while to write", pace, []bool{true}, pace / 4, []time.Duration{0}, pace},
 		{"it took long to write", pace, []bool{true}, pace, []time.Duration{0}, 3 * pace},
-		{"it took very long to write", pace, []bool{true}, time.Minute, []time.Duration{0}, 5 * pace},
+		{"it took very long to write", pace, []bool{true}, time.Minute, []time.Duration{0}, 4 * pace},
 		{"it took long to write nothing", pace, []bool{false}, time.Minute, []time.Duration{0}, 0},
 		{"it took long, but has no pace", 0, []bool{true}, time.Minute, []time.Duration{0}, 0},
 		{"it wrote, but has no pace", 0, []bool{true}, 0, []time.Duration{0}, 0},
