@@ -100,8 +100,8 @@ func (c *Controller) begin(v *Version, k Key) (echoed bool, wait time.Duration) 
 	return echoed, 0
 }
 
-// wrote keeps count after a sync.
-func (c *Controller) wrote(k Key, wrote, echoed bool, took time.Duration) {
+// wrote keeps count after a sync. One that failed doesn't make the key rest: its back-off does that, and what happens meanwhile may be what lets it go on.
+func (c *Controller) wrote(k Key, wrote, echoed bool, err error, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.echoes[k]
@@ -118,6 +118,9 @@ func (c *Controller) wrote(k Key, wrote, echoed bool, took time.Duration) {
 		e.loops = 0
 	}
 	e.wrote, e.took = time.Now(), took
+	if err != nil {
+		e.wrote = time.Time{}
+	}
 }
 
 // A key with a pace rests longer where its syncs take long, so that it is at work for a quarter of the time: then the API server is busy, or the machine is. But not for more than paceMost paces.

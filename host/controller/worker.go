@@ -80,7 +80,7 @@ func (w *worker) next(ctx context.Context) bool {
 	err := w.sync(traced, v, key, &s)
 	err, s.failed = w.veil.Error(err), w.veil.Error(s.failed)
 	s.Duration = time.Since(start)
-	c.wrote(key, s.wrote, echoed, s.Duration)
+	c.wrote(key, s.wrote, echoed, err, s.Duration)
 	if s.deferred > 0 {
 		err, s.Result, s.failed = nil, "deferred", nil
 	}
