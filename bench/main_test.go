@@ -99,7 +99,7 @@ func TestInterrupted(t *testing.T) {
 		r := report.Report{Setting: now.Setting}
 		r.Setting.Time, r.Setting.Load, r.Setting.Programs = time.Unix(1000, 0).UTC(), 2, programs
 		for _, n := range names {
-			title := "another size"
+			title := ""
 			if i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.Name == n }); i >= 0 {
 				title = all[i].Title(false)
 			}
@@ -107,10 +107,13 @@ func TestInterrupted(t *testing.T) {
 		}
 		return r
 	}
+	sizes := of("a", "job")
+	sizes.Scenarios[0].Title = "another size"
 	for name, c := range map[string]struct {
 		last report.Report
 		want string
 	}{
+		"other sizes":    {sizes, ""},
 		"interrupted":    {of("a", "job", "cascade"), "job"},
 		"complete":       {of("a", "scale", "job", "hpa"), ""},
 		"other programs": {of("b", "job"), ""},

@@ -25,6 +25,9 @@ type Plugin struct {
 	Check func(*Settings) error
 }
 
+// StatusPace is the [Controller.Pace] of controllers whose status counts pods: it tells of several at once while many come or go. A write for each would be most of all writes.
+const StatusPace = 20 * time.Millisecond
+
 // Controller is one controller: what it reads and writes, and its sync.
 type Controller struct {
 	Name  string

@@ -35,9 +35,6 @@ var (
 	nodes = sdk.Select(scheduling.Nodes).Fields(scheduling.NodeFields...).Quiet()
 )
 
-// pace is short beside what a write takes effect in, and long enough for the status to tell of many pods at once.
-const pace = 20 * time.Millisecond
-
 // Plugin is the daemonset module (pkg/controller/daemon).
 var Plugin = &sdk.Plugin{
 	Name:        "daemonset",
@@ -54,7 +51,7 @@ var Plugin = &sdk.Plugin{
 		Writes: sdk.Writes{corev1.Pods.Verbs("create", "delete", "patch"), appsv1.ControllerRevisions.Verbs("get", "create", "update", "patch", "delete"),
 			appsv1.DaemonSets.Verbs("get"), appsv1.DaemonSets.Sub("status", "update"), appsv1.DaemonSets.Sub("finalizers", "update")},
 		Workers: 2,
-		Pace:    pace,
+		Pace:    sdk.StatusPace,
 		State:   true,
 		Sync:    sync,
 	}, {

@@ -4,7 +4,6 @@ package deployment
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/sdk"
@@ -31,9 +30,6 @@ var (
 		Named("running pods").Fields("metadata.name").Lazy().AskBy("controller.uid")
 )
 
-// pace is that of replicaset, whose status is told on.
-const pace = 20 * time.Millisecond
-
 // Plugin is the deployment module (pkg/controller/deployment).
 var Plugin = &sdk.Plugin{
 	Name:        "deployment",
@@ -50,7 +46,7 @@ var Plugin = &sdk.Plugin{
 			appsv1.ReplicaSets.Verbs("get", "create", "update", "patch", "delete")},
 		Workers: 5,
 		Backoff: abi.Backoff{Retries: 15},
-		Pace:    pace,
+		Pace:    sdk.StatusPace,
 		Sync:    sync,
 	}},
 }

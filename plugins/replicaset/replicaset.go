@@ -25,9 +25,6 @@ var (
 		"Age of the ready pods that a scale-down deletes, as a multiple of the youngest ready pod's age. Should be below 2.", []float64{0.25, 0.5, 1, 2, 4, 8})
 )
 
-// pace lets the status tell of several pods at once while many come or go: a write for each would be most of all writes.
-const pace = 20 * time.Millisecond
-
 // Plugin is the replicaset module (pkg/controller/replicaset).
 var Plugin = &sdk.Plugin{
 	Name:        "replicaset",
@@ -43,7 +40,7 @@ var Plugin = &sdk.Plugin{
 		Reads:          sdk.Views{sets, pods, siblings, related},
 		Writes:         replicas.Writes(),
 		Workers:        5,
-		Pace:           pace,
+		Pace:           sdk.StatusPace,
 		Sync:           sync,
 	}},
 }
