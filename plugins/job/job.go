@@ -2,6 +2,7 @@
 package job
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -125,8 +126,11 @@ func manager(job *batchv1.Job) string {
 }
 
 // finished tells whether the job has ended for good.
-func finished(job *batchv1.Job) bool {
-	return isTrue(job, batchv1.JobComplete) != nil || isTrue(job, batchv1.JobFailed) != nil
+func finished(job *batchv1.Job) bool { return endOf(job) != nil }
+
+// endOf is the condition that ends the job for good, nil before.
+func endOf(job *batchv1.Job) *batchv1.JobCondition {
+	return cmp.Or(isTrue(job, batchv1.JobComplete), isTrue(job, batchv1.JobFailed))
 }
 
 func (r *run) sync(seen *batchv1.Job) (action string, err error) {

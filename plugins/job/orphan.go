@@ -1,6 +1,8 @@
 package job
 
 import (
+	"time"
+
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/sdk"
 	batchv1 "github.com/windlass-dev/windlass/sdk/api/batch/v1"
@@ -15,7 +17,7 @@ var (
 		sdk.Any(sdk.In("status.phase", string(corev1.PodSucceeded), string(corev1.PodFailed)), sdk.Exists("metadata.deletionTimestamp"), sdk.Orphan())).Named("kept pods").
 		Fields("metadata.deletionTimestamp", "metadata.ownerReferences", "status.phase")
 	owners = sdk.Select(batchv1.Jobs, sdk.KeyNamespace(), sdk.Join("metadata.uid", keptPods, "controller.uid")).Named("their jobs").
-		Fields("spec.managedBy", "status.conditions.type", "status.conditions.status")
+		Fields("spec.managedBy", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
 )
 
 // orphans removes the finalizer from pods that no job counts any more: it would keep them for ever.
@@ -44,12 +46,31 @@ func syncOrphan(c *sdk.Call) error {
 		terminated.Add(c, 1, "delete")
 		c.SetState(nil)
 	}
-	if ok && orphaned(c, p) {
-		e := release(p)
-		e.Precondition = abi.PreconditionVersion // a job may be adopting it
-		c.Add(e)
+	if !ok || !orphaned(c, p) {
+		return nil
 	}
+	if wait := unseen(c); wait > 0 {
+		return c.After(wait)
+	}
+	e := release(p)
+	e.Precondition = abi.PreconditionVersion // a job may be adopting it
+	c.Add(e)
 	return nil
+}
+
+// settling is how long a job that has ended is taken to have released the pod itself: its end may come to the cache before the pod does, and what follows isn't urgent.
+const settling = 2 * time.Second
+
+// unseen is how long the pod waits yet for the cache to show what its job has done at its end.
+func unseen(c *sdk.Call) time.Duration {
+	job, ok := owners.Get(c)
+	if !ok {
+		return 0
+	}
+	if since := c.Now().Sub(endOf(job).LastTransitionTime); since >= 0 {
+		return settling - since
+	}
+	return 0
 }
 
 // orphaned tells whether no job is going to remove the finalizer. Where the pod names a job that isn't there, that is certain only once the pod is being deleted too: the
