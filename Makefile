@@ -53,9 +53,9 @@ bench: build devcluster ## Windlass beside the native manager, into bench/RESULT
 	cd bench && go build -o ../$(out)/bench .
 	$(out)/bench -results bench -raw $(out)/bench.json $(if $(FULL),-full -continue) $(if $(PAIRS),-pairs $(PAIRS)) $(if $(SCENARIOS),-scenarios $(SCENARIOS))
 
-growth: build devcluster ## How cost grows with 1, 10 and 100 thousand pods, beside the native manager's, into bench/growth
+growth: build devcluster ## How cost grows with 1, 10 and 100 thousand pods, beside the native manager's, into _output/growth
 	cd bench && go build -o ../$(out)/bench .
-	$(out)/bench -full -continue -scenarios growth-1000,growth-10000,growth-100000 -results bench/growth -raw $(out)/growth.json $(if $(PAIRS),-pairs $(PAIRS))
+	$(out)/bench -full -continue -scenarios growth-1000,growth-10000,growth-100000 -results $(out)/growth -raw $(out)/growth.json $(if $(PAIRS),-pairs $(PAIRS))
 
 profile: build devcluster ## Profiles of Windlass in each scenario: _output/profiles
 	cd bench && go build -o ../$(out)/bench . && go build -o ../$(out)/profiled ./profiled

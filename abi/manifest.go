@@ -106,7 +106,7 @@ type Controller struct {
 	Backoff Backoff `json:"backoff,omitzero"`
 	// Rate multiplies the request rate that the operator has configured, of built-in plugins alone.
 	Rate Rate `json:"rate,omitzero"`
-	// Pace is how long a key rests after a sync of it that wrote, in nanoseconds, so that changes which follow each other closely are written together; at most a minute. A key whose syncs take long rests longer, up to four times.
+	// Pace is how long a key rests after a sync of it that wrote, in nanoseconds, so that changes which follow each other closely are written together; at most a minute. A key whose writes take long rests longer, up to four times.
 	Pace int64 `json:"pace,omitempty"`
 	// State asks for a blob per key, at most StateMax bytes.
 	State bool `json:"state,omitempty"`

@@ -46,7 +46,7 @@ type Controller struct {
 	Backoff abi.Backoff
 	// Rate multiplies the configured request rate, where upstream does.
 	Rate abi.Rate
-	// Pace is how long a key rests after a sync of it that wrote, so that changes which follow each other closely are written together. A key whose syncs take long rests longer.
+	// Pace is how long a key rests after a sync of it that wrote, so that changes which follow each other closely are written together. A key whose writes take long rests longer.
 	Pace time.Duration
 	// State tells that the controller keeps a blob per key.
 	State bool

@@ -53,7 +53,7 @@ type Sync struct {
 	Behind       abi.Resource // of a stale sync: what the cache doesn't show yet
 	Code         int          // the HTTP status that it ended with: 200, that of the write that failed, or 500; 0 of a stale sync
 
-	wrote    bool
+	writes   int
 	deferred time.Duration // until the plugin's budget has deletes again
 	failed   error         // why the sandbox gave the sync up, or its answer was refused
 }

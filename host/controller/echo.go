@@ -13,7 +13,7 @@ type echo struct {
 	foreign bool            // something else woke it
 	held    bool            // it waits, or has just waited
 	wrote   time.Time       // when that sync ended
-	took    time.Duration   // how long it took
+	took    time.Duration   // how long it took for each of its writes
 }
 
 // A key that its own writes wake, only to write again, is held back after echoLimit such syncs in a row: twice as long each time, up to echoMax.
@@ -101,12 +101,12 @@ func (c *Controller) begin(v *Version, k Key) (echoed bool, wait time.Duration) 
 }
 
 // wrote keeps count after a sync. One that failed doesn't make the key rest: its back-off does that, and what happens meanwhile may be what lets it go on.
-func (c *Controller) wrote(k Key, wrote, echoed bool, err error, took time.Duration) {
+func (c *Controller) wrote(k Key, writes int, echoed bool, err error, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.echoes[k]
 	switch {
-	case !wrote:
+	case writes == 0:
 		delete(c.echoes, k)
 		return
 	case e == nil:
@@ -117,13 +117,14 @@ func (c *Controller) wrote(k Key, wrote, echoed bool, err error, took time.Durat
 	default:
 		e.loops = 0
 	}
-	e.wrote, e.took = time.Now(), took
+	e.wrote, e.took = time.Now(), took/time.Duration(writes)
 	if err != nil {
 		e.wrote = time.Time{}
 	}
 }
 
-// A key with a pace rests longer where its syncs take long, so that it is at work for a quarter of the time: then the API server is busy, or the machine is. But not for more than paceMost paces.
+// A key with a pace rests longer where a write takes long: then the API server is busy, or the machine is. A key that writes one thing at a time is so at work for a quarter of the time; one that creates pods by the hundred goes on with the next.
+// But no key rests for more than paceMost paces.
 const (
 	paceShare = 3
 	paceMost  = 4

@@ -80,7 +80,7 @@ func (w *worker) next(ctx context.Context) bool {
 	err := w.sync(traced, v, key, &s)
 	err, s.failed = w.veil.Error(err), w.veil.Error(s.failed)
 	s.Duration = time.Since(start)
-	c.wrote(key, s.wrote, echoed, err, s.Duration)
+	c.wrote(key, s.writes, echoed, err, s.Duration)
 	if s.deferred > 0 {
 		err, s.Result, s.failed = nil, "deferred", nil
 	}
@@ -190,7 +190,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 	twin := c.shadowed(v, r)
 	session := v.Writer.Begin(key, &w.snapshot)
 	defer func() {
-		s.wrote, s.deferred = session.Written(), session.Deferred()
+		s.writes, s.deferred = session.Writes(), session.Deferred()
 		if !exists && v.Plan.ObjectKeys() {
 			v.Writer.Forget(key) // what it published ends with the object
 		}
@@ -255,7 +255,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 			s.Result = "refused"
 		}
 		s.failed = err
-		if session.Written() && session.Deferred() == 0 {
+		if session.Writes() > 0 && session.Deferred() == 0 {
 			s.Result = "performed"
 			c.mu.Lock()
 			c.traps[key]++

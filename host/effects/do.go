@@ -198,7 +198,7 @@ func (s *Session) request(e *abi.Effect, res *schema.Resource, method, verb stri
 	return r
 }
 
-// send sends a write and notes that the session has written.
+// send sends a write and counts it.
 func (s *Session) send(ctx context.Context, e *abi.Effect, r *request) (answer, error) {
 	s.w.gate.RLock()
 	defer s.w.gate.RUnlock()
@@ -206,7 +206,7 @@ func (s *Session) send(ctx context.Context, e *abi.Effect, r *request) (answer, 
 		return answer{}, fmt.Errorf("%s: not sent: this version of plugin %s was revoked", r, s.w.Plugin)
 	}
 	if !e.DryRun {
-		s.written.Store(true)
+		s.writes.Add(1)
 	}
 	a, err := s.w.send(ctx, r)
 	s.tell(e, r, a, err)

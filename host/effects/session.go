@@ -18,7 +18,7 @@ type Session struct {
 	w        *Writer
 	key      abi.KeyRef
 	snapshot Snapshot
-	written  atomic.Bool
+	writes   atomic.Int64 // sent
 	checked  *abi.Effect // the first effect of the answer that Check has passed
 	wakes    int         // of siblings, so far
 
@@ -101,8 +101,8 @@ func (s *Session) Finish(ctx context.Context, effects []abi.Effect) error {
 	return err
 }
 
-// Written tells whether the session has sent a write.
-func (s *Session) Written() bool { return s.written.Load() }
+// Writes is how many writes the session has sent, failed ones included.
+func (s *Session) Writes() int { return int(s.writes.Load()) }
 
 // End forgets what the sync saw. What it wrote stays remembered.
 func (s *Session) End() { s.snapshot, s.bases, s.plans = nil, nil, nil }
