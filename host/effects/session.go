@@ -19,8 +19,8 @@ type Session struct {
 	key      abi.KeyRef
 	snapshot Snapshot
 	writes   atomic.Int64 // sent
-	checked  *abi.Effect // the first effect of the answer that Check has passed
-	wakes    int         // of siblings, so far
+	checked  *abi.Effect  // the first effect of the answer that Check has passed
+	wakes    int          // of siblings, so far
 
 	deferred atomic.Int64 // nanoseconds
 
