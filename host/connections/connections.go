@@ -28,12 +28,13 @@ func Share() func(http.RoundTripper) http.RoundTripper {
 type shared struct {
 	mu       sync.Mutex
 	underWay int
+	promised int // of those, let in because there is room, and without a connection yet
 	room     int
 	opening  bool        // one is under way for which there may be no room: it may open a connection
 	waiting  []chan bool // in order, while opening
 }
 
-// enter waits until a request may be sent; opens is whether opened must be called for it. leave must follow.
+// enter waits until a request may be sent; opens is whether there may be no room for it. got must follow, then leave.
 func (s *shared) enter(ctx context.Context) (opens bool, err error) {
 	s.mu.Lock()
 	if len(s.waiting) == 0 && s.may() {
@@ -57,11 +58,15 @@ func (s *shared) enter(ctx context.Context) (opens bool, err error) {
 	return <-turn, nil // its turn has come just now
 }
 
-// opened tells that a request that may have opened a connection has got one, how many more there is room for then.
-func (s *shared) opened(more int) {
+// got tells that a request has its connection, or has failed, and for how many more there is room now.
+func (s *shared) got(opens bool, more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.opening = false
+	if opens {
+		s.opening = false
+	} else {
+		s.promised--
+	}
 	s.room += more
 	s.next()
 }
@@ -75,13 +80,16 @@ func (s *shared) leave() {
 	s.next()
 }
 
-// may tells whether one more request may be sent.
-func (s *shared) may() bool { return s.underWay < s.room || !s.opening }
+// may tells whether one more request may be sent. One without room waits until all have what they were promised, or it would take it from them, and each of them would open a connection.
+func (s *shared) may() bool { return s.underWay < s.room || !s.opening && s.promised == 0 }
 
 // take sends one more request.
 func (s *shared) take() (opens bool) {
-	opens = s.underWay >= s.room
-	s.opening = s.opening || opens
+	if opens = s.underWay >= s.room; opens {
+		s.opening = true
+	} else {
+		s.promised++
+	}
 	s.underWay++
 	return opens
 }
@@ -111,18 +119,19 @@ func (s *sharing) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if opens {
-		var once sync.Once
-		opened := func(more int) { once.Do(func() { s.opened(more) }) }
-		defer opened(0) // if it got none
-		r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
-			if i.Reused {
-				opened(1) // there was room for this one, and perhaps for the next
-			} else {
-				opened(each)
-			}
-		}}))
-	}
+	var once sync.Once
+	got := func(more int) { once.Do(func() { s.got(opens, more) }) }
+	defer got(0) // if it got none
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		switch {
+		case !i.Reused:
+			got(each)
+		case opens:
+			got(1) // there was room for this one, and perhaps for the next
+		default:
+			got(0)
+		}
+	}}))
 	a, err := s.next.RoundTrip(r)
 	if err != nil {
 		s.leave()
