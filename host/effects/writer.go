@@ -41,7 +41,8 @@ type Options struct {
 	Requests, Events flowcontrol.RateLimiter
 	// Timeout is how long one request may take, on the server too; by default 30 s.
 	Timeout time.Duration
-	// Parallel bounds how many members of a group are in flight; by default 64.
+	// Parallel bounds how many members of a group are in flight; by default 256, which is as many as upstream's slow start has in flight of a burst of 500. With fewer a busy API server
+	// serves the scheduler and the kubelets in their place.
 	Parallel int
 
 	// After is the Writer of the version that this one is to take over from: what it wrote is waited for, its facts stay.
@@ -144,7 +145,7 @@ func New(o Options) (*Writer, error) {
 		o.Timeout = 30 * time.Second
 	}
 	if o.Parallel <= 0 {
-		o.Parallel = 64
+		o.Parallel = 256
 	}
 	if o.StaleWait <= 0 {
 		o.StaleWait = time.Second
