@@ -112,7 +112,7 @@ const (
 // GroupMode is how the members of an EffectGroup run.
 type GroupMode int32
 
-// The modes of a group. Sequence stops at the first failure; SlowStart runs 1, 2, 4, … at once while none fails;
+// The modes of a group. Sequence stops at the first failure; SlowStart begins with one, each that succeeds lets two begin, and after a failure none does;
 // Parallel tries all at once and fails with the first error; Independent is Parallel whose failures stop nobody.
 const (
 	Sequence    GroupMode = 0

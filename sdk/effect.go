@@ -114,7 +114,7 @@ func Wake(controller int, o Object) Effect {
 // Sequence does its members one after another up to the first failure.
 func Sequence(members ...Effect) Effect { return group(abi.Sequence, members) }
 
-// SlowStart does its members 1, 2, 4, … at once while none fails.
+// SlowStart does its members 1, 2, 4, … at once while none fails: each that succeeds lets two begin.
 func SlowStart(members ...Effect) Effect { return group(abi.SlowStart, members) }
 
 // Parallel does its members at once and fails with the first error.

@@ -3,6 +3,7 @@ package effects
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/abi"
 )
@@ -42,11 +43,8 @@ func (s *Session) group(ctx context.Context, e *abi.Effect) (abi.Outcome, error)
 	switch e.Mode {
 	case abi.Sequence:
 		o.Members, err = s.sequence(ctx, e.Members)
-	case abi.SlowStart:
-		o.Members, err = s.slowStart(ctx, e.Members)
 	default:
-		o.Members = make([]abi.Outcome, len(e.Members))
-		err = s.parallel(ctx, e.Members, o.Members)
+		o.Members, err = s.many(ctx, e.Members, e.Mode == abi.SlowStart)
 		if e.Mode == abi.Independent {
 			err = nil
 		}
@@ -57,43 +55,51 @@ func (s *Session) group(ctx context.Context, e *abi.Effect) (abi.Outcome, error)
 	return o, err
 }
 
-// slowStart does 1, 2, 4, … members at once while none fails: what is doomed to fail (a quota, say) costs a few requests, not all.
-func (s *Session) slowStart(ctx context.Context, members []abi.Effect) ([]abi.Outcome, error) {
-	outcomes := make([]abi.Outcome, len(members))
-	var failed error
-	done := 0
-	for size := 1; done < len(members) && failed == nil; size *= 2 {
-		end := min(done+size, len(members))
-		failed = s.parallel(ctx, members[done:end], outcomes[done:end])
-		done = end
-	}
-	for i := done; i < len(members); i++ {
-		outcomes[i] = skip(&members[i])
-	}
-	return outcomes, failed
-}
-
-// parallel does all members, a bounded number at a time, and gives the first failure in their order.
-func (s *Session) parallel(ctx context.Context, members []abi.Effect, outcomes []abi.Outcome) error {
-	errs := make([]error, len(members))
-	var wg sync.WaitGroup
-	next := make(chan int)
-	for range min(s.w.Parallel, len(members)) {
-		wg.Go(func() {
-			for i := range next {
-				outcomes[i], errs[i] = s.do(ctx, &members[i])
-			}
-		})
-	}
-	for i := range members {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+// many does all members, a bounded number at a time, and gives the first failure in their order. A slow start begins with one; each that succeeds lets two begin, and after a failure none does. So of what is doomed to fail (for a quota, say)
+// at most one member more is tried than has succeeded, as with upstream's batches of 1, 2, 4, …; but none waits for the slowest of a batch.
+func (s *Session) many(ctx context.Context, members []abi.Effect, slow bool) ([]abi.Outcome, error) {
+	outcomes, errs := make([]abi.Outcome, len(members)), make([]error, len(members))
+	var (
+		wg          sync.WaitGroup
+		next, hands atomic.Int64
+		failed      atomic.Bool
+		most        = int64(min(s.w.Parallel, len(members)))
+		work, begin func()
+	)
+	begin = func() {
+		if hands.Add(1) <= most {
+			wg.Go(work)
 		}
 	}
-	return nil
+	work = func() {
+		for !failed.Load() {
+			i := int(next.Add(1)) - 1
+			if i >= len(members) {
+				return
+			}
+			outcomes[i], errs[i] = s.do(ctx, &members[i])
+			switch {
+			case !slow:
+			case errs[i] != nil:
+				failed.Store(true)
+			default:
+				begin()
+			}
+		}
+	}
+	for range most {
+		if begin(); slow {
+			break
+		}
+	}
+	wg.Wait()
+	for i := int(next.Load()); i < len(members); i++ {
+		outcomes[i] = skip(&members[i])
+	}
+	for _, err := range errs {
+		if err != nil {
+			return outcomes, err
+		}
+	}
+	return outcomes, nil
 }

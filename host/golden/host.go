@@ -64,7 +64,7 @@ func (h *host) do(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 	return o, nil
 }
 
-// group does the members one after another; in a slow start those behind a failed batch are skipped.
+// group does the members one after another; in a slow start those behind a failed batch are skipped, as if all took equally long.
 func (h *host) group(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 	g := abi.Outcome{Members: make([]abi.Outcome, len(e.Members))}
 	batch, end := 1, 1
