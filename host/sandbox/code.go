@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -87,16 +88,29 @@ func (c *code) take(given fs.FS) error {
 		return err
 	}
 	for _, name := range files {
-		b, err := fs.ReadFile(given, name)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(c.folder, filepath.FromSlash(name))
-		if err := cmp.Or(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, b, 0o600)); err != nil {
+		if err := copyFile(given, name, filepath.Join(c.folder, filepath.FromSlash(name))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copyFile copies a file bit by bit: the built-in modules' code is mapped already, and another copy of all of it would be memory that is touched once.
+func copyFile(from fs.FS, name, to string) error {
+	f, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	t, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(t, f)
+	return cmp.Or(err, t.Close())
 }
 
 // entries is how many modules' code there is in the folder.

@@ -1,4 +1,4 @@
-// Package trim has a start collect seldom, and gives memory back to the system after a burst of work.
+// Package trim has a start take its memory at once and collect seldom, and gives memory back to the system after a burst of work.
 //
 // Go collects garbage when the heap has doubled. After a start, or a burst of work, a manager that has nothing to do would hold on to twice of what it needs for as long as it has nothing
 // to do.
