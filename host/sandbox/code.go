@@ -1,11 +1,9 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,36 +79,25 @@ func newCode(given fs.FS) (_ *code, err error) {
 	return c, nil
 }
 
-// take copies the native code from what Compile left.
+// take copies the native code from what Compile left: the folders in it, not the rewritten module beside them.
 func (c *code) take(given fs.FS) error {
-	files, err := fs.Glob(given, "*/*")
+	entries, err := fs.ReadDir(given, ".")
 	if err != nil {
 		return err
 	}
-	for _, name := range files {
-		if err := copyFile(given, name, filepath.Join(c.folder, filepath.FromSlash(name))); err != nil {
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		folder, err := fs.Sub(given, e.Name())
+		if err != nil {
+			return err
+		}
+		if err := os.CopyFS(filepath.Join(c.folder, e.Name()), folder); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// copyFile copies a file bit by bit: the built-in modules' code is mapped already, and another copy of all of it would be memory that is touched once.
-func copyFile(from fs.FS, name, to string) error {
-	f, err := from.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return err
-	}
-	t, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(t, f)
-	return cmp.Or(err, t.Close())
 }
 
 // entries is how many modules' code there is in the folder.
