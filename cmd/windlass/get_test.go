@@ -51,14 +51,14 @@ func host(t *testing.T, s *manager.Status, healthy bool) (address string, asked 
 	now := time.Now()
 	serve("status", s)
 	serve("keys", manager.Keys{All: 120, Keys: []controller.Stuck{
-		{Controller: "job-controller", Key: "shop/pay", State: controller.Failing, Result: "trap", Error: "it trapped", Tries: 5, Since: now.Add(-3 * time.Minute), Next: now.Add(10*time.Second + 900*time.Millisecond)},
+		{Controller: "job-controller", Key: "shop/pay", State: controller.Failing, Result: "trap", Error: "it trapped", Tries: 5, Since: now.Add(-15 * time.Minute), Next: now.Add(13 * time.Minute)},
 		{Controller: "job-controller", Key: "shop/send", State: controller.GivenUp, Result: "error", Error: "forbidden", Tries: 16, Since: now.Add(-2 * time.Hour)},
-		{Controller: "replicaset-controller", Key: "shop/web", State: controller.Parked, Since: now.Add(-5 * time.Second), WaitsFor: []string{"v1/pods at resourceVersion 7: the cache is at 6"}},
-		{Controller: "ttl-controller", State: controller.Syncing, Since: now.Add(-30 * time.Second)},
+		{Controller: "replicaset-controller", Key: "shop/web", State: controller.Parked, Since: now.Add(-11 * time.Minute), WaitsFor: []string{"v1/pods at resourceVersion 7: the cache is at 6"}},
+		{Controller: "ttl-controller", State: controller.Syncing, Since: now.Add(-16 * time.Minute)},
 	}})
 	serve("syncs", manager.Recorded{All: 2, Syncs: []manager.Sync{
-		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-time.Minute), Seconds: 0.0042, Result: "error", Error: "no\x1b[2J\nquota", Digest: "sha256:0123456789abcdef", Did: []string{"create v1/pods shop/pay-1", "update batch/v1/jobs/status shop/pay"}},
-		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-2 * time.Minute), Seconds: 0.0001, Result: "ok", Digest: "sha256:0123456789abcdef"},
+		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-12 * time.Minute), Seconds: 0.0042, Result: "error", Error: "no\x1b[2J\nquota", Digest: "sha256:0123456789abcdef", Did: []string{"create v1/pods shop/pay-1", "update batch/v1/jobs/status shop/pay"}},
+		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-20 * time.Minute), Seconds: 0.0001, Result: "ok", Digest: "sha256:0123456789abcdef"},
 	}})
 	serve("differences", []controller.Difference{{Controller: "ttl-controller", Key: "default/a", Live: "sha256:ab", Shadow: "sha256:cd", Text: "+ one pod more\n+ \x1b]0;owned\a"}})
 	mux.HandleFunc("POST /windlass/v1/controllers/{name}/release", func(w http.ResponseWriter, r *http.Request) {
@@ -116,17 +116,17 @@ AGE    PLUGIN   FROM               TO                 RESULT        WHY
 `},
 		{args: "get keys", want: `
 CONTROLLER              KEY         STATE      TRIES   AGE    NEXT              WHY
-job-controller          shop/pay    failing    5       3m     10s               trap: it trapped
+job-controller          shop/pay    failing    5       15m    12m               trap: it trapped
 job-controller          shop/send   given up   16      120m   when it changes   forbidden
-replicaset-controller   shop/web    parked     -       5s     -                 waits for v1/pods at resourceVersion 7: the cache is at 6
-ttl-controller          -           syncing    -       30s    -
+replicaset-controller   shop/web    parked     -       11m    -                 waits for v1/pods at resourceVersion 7: the cache is at 6
+ttl-controller          -           syncing    -       16m    -
 4 of 120: --limit shows more
 `},
 		{args: "get keys --controller job --match shop/ --limit 4", query: "controller=job&limit=4&match=shop%2F", want: "\nCONTROLLER"},
 		{args: "get syncs --key shop/pay", query: "key=shop%2Fpay", want: `
 AGE   CONTROLLER       KEY        RESULT   TOOK     DID                                    ERROR
-60s   job-controller   shop/pay   error    4.2ms    create v1/pods shop/pay-1 and 1 more   no\x1b[2J quota
-2m    job-controller   shop/pay   ok       0.10ms   nothing
+12m   job-controller   shop/pay   error    4.2ms    create v1/pods shop/pay-1 and 1 more   no\x1b[2J quota
+20m   job-controller   shop/pay   ok       0.10ms   nothing
 `},
 		{args: "get differences --controller ttl", query: "controller=ttl", want: `
 0001-01-01T00:00:00Z ttl-controller default/a: ab is shadowed by cd, which answers otherwise:
