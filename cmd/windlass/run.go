@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/host/guardian"
 	"github.com/windlass-dev/windlass/host/logging"
 	"github.com/windlass-dev/windlass/host/manager"
+	_ "github.com/windlass-dev/windlass/host/slack" // a manager starts itself anew with it
 )
 
 // stopMax is how long stopping may take besides the syncs in flight: the server lets its requests end for 5 s.
