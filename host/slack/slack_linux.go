@@ -34,7 +34,7 @@ func init() {
 	if _, _, e := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_TIMERSLACK, wanted, 0); e != 0 {
 		return
 	}
-	_ = syscall.Exec(program, os.Args, append(os.Environ(), variable+"=1")) // where that can't be, all goes on as it was
+	_ = syscall.Exec(program, os.Args, append(os.Environ(), variable+"=1")) // where that can't be it goes on, and most of its threads have the usual slack
 }
 
 // runs tells whether a process with these arguments is a manager.
