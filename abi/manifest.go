@@ -185,7 +185,8 @@ type View struct {
 	Quiet []string `json:"quiet,omitempty"`
 	// QuietOn names kinds of events that wake nobody: "add", "update", "delete", "start" (the objects found when the cache is filled), "own" (the echo of the controller's own writes).
 	QuietOn []string `json:"quietOn,omitempty"`
-	// Batch delays the wake-ups of this view, in nanoseconds, so that many become one.
+	// Batch delays the wake-ups of this view, in nanoseconds, so that many become one;
+	// where more follow closely when it is over, until they pause, but no more than a quarter longer.
 	Batch int64 `json:"batch,omitempty"`
 }
 

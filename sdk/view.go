@@ -92,7 +92,7 @@ func (v *View[T, P]) QuietOn(kinds ...string) *View[T, P] {
 	return v
 }
 
-// Batch delays the view's wake-ups, so that many become one.
+// Batch delays the view's wake-ups, so that many become one. Where more follow closely when the delay is over, it goes on until they pause, but no more than a quarter longer.
 func (v *View[T, P]) Batch(d time.Duration) *View[T, P] { v.s.view.Batch = int64(d); return v }
 
 // Get gives the view's first object: the key's own in a key view.

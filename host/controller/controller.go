@@ -74,13 +74,14 @@ type Controller struct {
 	stuck   stuck
 	waits   *waits
 
-	mu     sync.Mutex
-	timers map[Key]*time.Timer
-	states map[Key]state
-	kept   int                   // bytes of all states
-	echoes map[Key]*echo         // of keys whose last sync wrote
-	busy   map[Key][]cache.Event // of keys that are being synced: what would have them synced again at once
-	traps  map[Key]int           // syncs in a row that performed and then failed in the sandbox
+	mu      sync.Mutex
+	timers  map[Key]*time.Timer
+	states  map[Key]state
+	kept    int                   // bytes of all states
+	echoes  map[Key]*echo         // of keys whose last sync wrote
+	busy    map[Key][]cache.Event // of keys that are being synced: what would have them synced again at once
+	batches map[Key]batch         // of keys that wait because their wake-ups are delayed
+	traps   map[Key]int           // syncs in a row that performed and then failed in the sandbox
 
 	version    *Version
 	trial      func(failed error) bool // of the version; nil: it has passed
@@ -103,7 +104,7 @@ func New(o Options, v *Version) *Controller {
 	c := &Controller{
 		Options: o, name: v.Manifest.Name, version: v, wanted: max(o.Concurrent, 1),
 		log:    klog.Background().WithValues("controller", v.Manifest.Name),
-		timers: map[Key]*time.Timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, traps: map[Key]int{},
+		timers: map[Key]*time.Timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{},
 	}
 	name := v.Manifest.Queue
 	if name == "" {
@@ -136,7 +137,7 @@ func (c *Controller) Wake(k Key, delay time.Duration) {
 
 // Woken takes a wake-up that an event of the cache led to.
 func (c *Controller) Woken(k Key, delay time.Duration, e cache.Event) {
-	if !c.noticed(k, delay, e) {
+	if c.noticed(k, delay, e) {
 		c.add(k, delay)
 	}
 }

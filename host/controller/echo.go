@@ -29,28 +29,30 @@ const (
 func (c *Controller) foreign(k Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.batched(k, 0)
 	if e := c.echoes[k]; e != nil {
 		e.foreign = true
 	}
 }
 
-// noticed notes the event that woke the key. held: the key is being synced, and the end of that sync wakes it.
-func (c *Controller) noticed(k Key, delay time.Duration, event cache.Event) (held bool) {
+// noticed notes the event that woke the key, and tells whether it is to be added to the queue: not while it is being synced, for the end of that sync wakes it, nor if it will have a turn before.
+func (c *Controller) noticed(k Key, delay time.Duration, event cache.Event) (wakes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	wakes = c.batched(k, delay)
 	if events, ok := c.busy[k]; ok && delay == 0 && len(events) < seenMax {
-		c.busy[k], held = append(events, event), true
+		c.busy[k], wakes = append(events, event), false
 	}
 	e := c.echoes[k]
 	if e == nil {
-		return held
+		return wakes
 	}
 	if event.New == nil || len(e.seen) == seenMax {
 		e.foreign = true
-		return held
+		return wakes
 	}
 	e.seen = append(e.seen, event.New)
-	return held
+	return wakes
 }
 
 // hold keeps back what would have the key synced again at once, while it is being synced. The queue would keep it as long; but a write's event may come before its answer,

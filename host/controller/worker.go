@@ -135,6 +135,11 @@ func (c *Controller) admit(v *Version, key Key) (echoed, ok bool) {
 		v.Writer.Park(key, func() { c.queue.Add(key) })
 		return false, false
 	}
+	if wait := c.linger(key); wait > 0 {
+		c.waits.held(key, "batches", abi.Resource{})
+		c.queue.AddAfter(key, wait)
+		return false, false
+	}
 	echoed, wait := c.begin(v, key)
 	if wait > 0 {
 		c.waits.held(key, "rests", abi.Resource{})
