@@ -109,6 +109,16 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	}
 	defer m.tracer.Close()
 	m.source, m.shadows = m.newSource(ctx), m.newShadows(ctx)
+	var unreachable error
+	answered := make(chan error, 1)
+	if m.rest, unreachable = restConfig(&c.ClientConnection); unreachable == nil {
+		if o.Wrap != nil {
+			o.Wrap(m.rest)
+		}
+		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }() // meanwhile the plugins are looked at
+	} else {
+		answered <- unreachable
+	}
 	chosen, err := m.choose(ctx, c)
 	if err != nil {
 		return err
@@ -118,13 +128,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 		return err
 	}
 	defer m.recordings.wait()
-	if m.rest, err = restConfig(&c.ClientConnection); err != nil {
-		return err
-	}
-	if o.Wrap != nil {
-		o.Wrap(m.rest)
-	}
-	if err := awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig); err != nil {
+	if err := <-answered; err != nil {
 		return err
 	}
 	if m.identities, err = newIdentities(m.rest, c.UseServiceAccountCredentials); err != nil {
