@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,13 +70,8 @@ func TestBatch(t *testing.T) {
 					}
 					c.queue.Done(key)
 				}
-				if len(got) != len(x.want) {
-					t.Fatalf("the key is let through after %v, want %v", got, x.want)
-				}
-				for i := range got {
-					if got[i] != x.want[i] {
-						t.Fatalf("the key is let through after %v, want %v", got, x.want)
-					}
+				if !slices.Equal(got, x.want) {
+					t.Errorf("the key is let through after %v, want %v", got, x.want)
 				}
 				if len(c.batches) > 0 {
 					t.Errorf("what was noted of it stays: %v", c.batches)

@@ -129,10 +129,10 @@ func New(o Options, v *Version) *Controller {
 // Name is the controller's canonical name.
 func (c *Controller) Name() string { return c.name }
 
-// Wake has the key synced after the delay.
-func (c *Controller) Wake(k Key, delay time.Duration) {
+// Wake has the key synced.
+func (c *Controller) Wake(k Key) {
 	c.foreign(k)
-	c.add(k, delay)
+	c.add(k, 0)
 }
 
 // Woken takes a wake-up that an event of the cache led to.
@@ -178,7 +178,7 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 	c.more()
 	c.mu.Unlock()
 	if p := time.Duration(v.Manifest.Key.Period); v.Manifest.Key.Single && p > 0 {
-		c.Wake(Key{}, 0)
+		c.Wake(Key{})
 	}
 	workers.Wait()
 	c.mu.Lock()
@@ -241,7 +241,7 @@ func (c *Controller) after(k Key, d time.Duration) {
 				delete(c.timers, k)
 			}
 			c.mu.Unlock()
-			c.Wake(k, 0)
+			c.Wake(k)
 		})
 		c.timers[k] = t
 	}

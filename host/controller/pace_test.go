@@ -64,7 +64,7 @@ func TestPace(t *testing.T) {
 				go func() {
 					for _, at := range x.wakes {
 						time.Sleep(time.Until(start.Add(at)))
-						c.Wake(k, 0)
+						c.Wake(k)
 					}
 				}()
 				for admitted := false; !admitted; {

@@ -277,7 +277,7 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 				return
 			}
 			if s := h.slot(l.Manifest.Controllers[controller].Name); s != nil {
-				s.Wake(key, 0)
+				s.Wake(key)
 			}
 		},
 		Metrics: effects.Metrics{

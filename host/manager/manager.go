@@ -109,15 +109,15 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	}
 	defer m.tracer.Close()
 	m.source, m.shadows = m.newSource(ctx), m.newShadows(ctx)
-	var unreachable error
-	answered := make(chan error, 1)
-	if m.rest, unreachable = restConfig(&c.ClientConnection); unreachable == nil {
+	answered := make(chan error, 1) // the server's turn comes after the plugins', which are looked at meanwhile: what is wrong with one of them is told first
+	var err error
+	if m.rest, err = restConfig(&c.ClientConnection); err != nil {
+		answered <- err
+	} else {
 		if o.Wrap != nil {
 			o.Wrap(m.rest)
 		}
-		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }() // meanwhile the plugins are looked at
-	} else {
-		answered <- unreachable
+		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }()
 	}
 	chosen, err := m.choose(ctx, c)
 	if err != nil {

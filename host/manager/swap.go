@@ -127,7 +127,7 @@ func (m *manager) switchTo(h *hosted, g *generation, t *trial) {
 func (m *manager) wakeAll(h *hosted, g *generation) {
 	for name, v := range g.versions {
 		if s := h.slot(name); s != nil && !m.standsBy(s) {
-			v.Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k, 0) })
+			v.Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k) })
 		}
 	}
 }

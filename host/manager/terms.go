@@ -188,7 +188,7 @@ func (m *manager) current(ctx context.Context, p *proofs, s *slot) bool {
 	if err := p.wait(ctx, reading); err != nil {
 		return false
 	}
-	s.Current().Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k, 0) })
+	s.Current().Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k) })
 	return true
 }
 
