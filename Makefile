@@ -49,9 +49,9 @@ takeover: build devcluster ## Windlass takes over from the native kube-controlle
 bench-sandbox: plugins devcluster ## Sandboxed syncs beside the same code compiled natively; compiling, size, start
 	go test -count=1 -run '^TestStartsWithinASecond$$' -bench . ./test/speed
 
-bench: build devcluster ## Windlass beside the native manager, into bench/RESULTS.md: a quarter of an hour; FULL=1: all, an hour and a half, and on from where it was interrupted
+bench: build devcluster ## Windlass beside the native manager, into bench/RESULTS.md: a quarter of an hour; FULL=1: all, two hours, and on from where it was interrupted
 	cd bench && go build -o ../$(out)/bench .
-	$(out)/bench -results bench -raw $(out)/bench.json $(if $(FULL),-full -continue) $(if $(PAIRS),-pairs $(PAIRS)) $(if $(SCENARIOS),-scenarios $(SCENARIOS))
+	$(out)/bench -results bench -raw $(out)/bench.json $(if $(FULL),-full -more 6m -continue) $(if $(PAIRS),-pairs $(PAIRS)) $(if $(SCENARIOS),-scenarios $(SCENARIOS))
 
 growth: build devcluster ## How cost grows with 1, 10 and 100 thousand pods, beside the native manager's, into _output/growth
 	cd bench && go build -o ../$(out)/bench .

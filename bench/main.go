@@ -63,6 +63,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	from := f.String("from", "", "a file that -raw has written: report that, and run nothing")
 	f.StringVar(&o.Dir, "dir", "", "the folder for the clusters' files, which are removed; by default a new one in the system's for temporary files")
 	f.IntVar(&o.Pairs, "pairs", 3, "how often each manager runs each scenario")
+	f.DurationVar(&o.More, "more", 0, "go on beyond -pairs, up to nine, with pairs of what takes so little that they fit into this time; the first pair settles it")
 	f.BoolVar(&o.Full, "full", false, "the full sizes, with growth up to 100,000 pods, each scenario on clusters of its own: takes hours")
 	f.IntVar(&o.Subject.QPS, "qps", 1000, "the API rate of each client of either manager, and its burst")
 	f.StringVar(&o.Profiles, "profile", "", "a folder for profiles: runs each scenario once, under Windlass alone, and writes of each SCENARIO.cpu and SCENARIO.heap, for go tool pprof, and what took most as text")
@@ -75,6 +76,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if o.Pairs < 1 || o.Subject.QPS < 1 {
 		return fmt.Errorf("-pairs %d, -qps %d: both must be at least 1", o.Pairs, o.Subject.QPS)
+	}
+	if o.More < 0 {
+		return fmt.Errorf("-more %v: it must not be negative", o.More)
 	}
 	var err error
 	if o.Scenarios, err = choose(*names, o.Full); err != nil {
@@ -139,7 +143,7 @@ func choose(names string, full bool) ([]*scenario.Scenario, error) {
 
 // profiles makes the options those of one run of Windlass with profiles.
 func profiles(o *lab.Options) error {
-	o.Kinds, o.Pairs = []subject.Kind{subject.Windlass}, 1
+	o.Kinds, o.Pairs, o.More = []subject.Kind{subject.Windlass}, 1, 0
 	var err error
 	if o.Subject.Profiled, err = filepath.Abs(o.Subject.Profiled); err != nil {
 		return err
@@ -168,7 +172,7 @@ func measure(ctx context.Context, o lab.Options, raw string, goOn bool) (r repor
 	if r.Setting, err = report.Here(ctx); err != nil {
 		return r, err
 	}
-	r.Setting.Pairs, r.Setting.Full, r.Setting.QPS, r.Setting.Controllers = o.Pairs, o.Full, o.Subject.QPS, o.Subject.Controllers
+	r.Setting.Pairs, r.Setting.More, r.Setting.Full, r.Setting.QPS, r.Setting.Controllers = o.Pairs, o.More, o.Full, o.Subject.QPS, o.Subject.Controllers
 	wanted := o.Scenarios
 	if goOn {
 		if r, err = interrupted(r, raw, wanted); err != nil {

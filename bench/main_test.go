@@ -21,6 +21,7 @@ func TestErrors(t *testing.T) {
 		`no scenario "fly": see -list`:  {"-scenarios", "scale, fly"},
 		`unexpected argument "scale"`:   {"scale"},
 		"-pairs 0":                      {"-pairs", "0"},
+		"-more -1m0s: it must not be":   {"-more", "-1m"},
 		"-from: open /nowhere.json: no": {"-from", "/nowhere.json"},
 	} {
 		if err := run(t.Context(), args, new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), want) {

@@ -22,7 +22,8 @@ type Options struct {
 	Dir       string // where clusters keep their files
 	Scenarios []*scenario.Scenario
 	Pairs     int
-	Full      bool // large sizes, each scenario on clusters of its own
+	More      time.Duration // how long a batch goes on with pairs beyond these, from its first one on; see pairs
+	Full      bool          // large sizes, each scenario on clusters of its own
 	Kinds     []subject.Kind
 	Profiles  string // the folder for profiles of Windlass; empty for none
 	Subject   subject.Options
@@ -44,9 +45,10 @@ func Run(ctx context.Context, o Options) (Results, error) {
 		if err != nil {
 			return results, fmt.Errorf("cluster %s: %w", g.base.Name, err)
 		}
-		for pair := range o.Pairs {
+		pairs, first := o.Pairs, time.Now()
+		for pair := 0; pair < pairs; pair++ {
 			for _, k := range o.Kinds {
-				o.Say("[%d/%d] %s: pair %d of %d: %s%s", n+1, len(groups), g.base.Name, pair+1, o.Pairs, k, p.left())
+				o.Say("[%d/%d] %s: pair %d of %d: %s%s", n+1, len(groups), g.base.Name, pair+1, pairs, k, p.left())
 				began := time.Now()
 				sets, err := o.measure(ctx, g, template, k)
 				if err != nil && ctx.Err() == nil {
@@ -65,6 +67,10 @@ func Run(ctx context.Context, o Options) (Results, error) {
 					results[s.Name][k] = append(results[s.Name][k], sets[i])
 				}
 			}
+			if pair == 0 {
+				pairs = o.pairs(time.Since(first))
+				p.more(g, (pairs-o.Pairs)*len(o.Kinds))
+			}
 		}
 		if err := os.RemoveAll(template); err != nil {
 			return results, err
@@ -78,17 +84,25 @@ func Run(ctx context.Context, o Options) (Results, error) {
 	return results, nil
 }
 
+// mostPairs is from where on more pairs don't tell more.
+const mostPairs = 9
+
+// pairs is how many pairs a batch has whose first one took so long. It is settled before there is a second: figures don't tell when to stop.
+func (o Options) pairs(first time.Duration) int {
+	return max(o.Pairs, min(int(o.More/max(first, 1)), mostPairs))
+}
+
 // batch are scenarios that run one after the other under one manager.
 type batch struct {
 	base      *scenario.Base
 	scenarios []*scenario.Scenario
 }
 
-// group puts scenarios of the same base together, unless each is to have clusters of its own. A start goes with whatever follows it: every run has one.
+// group puts scenarios of the same base together, unless each is to have clusters of its own. Where a base takes long to prepare, a start goes with whatever follows it then: every run has one.
 func group(o Options) (all []batch) {
 	for _, s := range o.Scenarios {
 		i := slices.IndexFunc(all, func(b batch) bool {
-			return b.base == s.Base && (!o.Full || len(b.scenarios) == 1 && b.scenarios[0].Start)
+			return b.base == s.Base && (!o.Full || s.Base.Prepare != nil && len(b.scenarios) == 1 && b.scenarios[0].Start)
 		})
 		if i < 0 {
 			all = append(all, batch{base: s.Base})

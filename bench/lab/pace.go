@@ -23,6 +23,11 @@ func newPace(groups []batch, o Options) *pace {
 	return p
 }
 
+// more notes that a batch has more runs than it was to have.
+func (p *pace) more(b batch, runs int) {
+	p.expected += time.Duration(runs) * expect(b)
+}
+
 // ran notes that a run of a batch is over.
 func (p *pace) ran(b batch, took time.Duration) {
 	p.done += expect(b)

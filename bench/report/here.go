@@ -31,6 +31,7 @@ type Setting struct {
 	Windlass    string // with its commit
 	Go          string
 	Pairs       int
+	More        time.Duration `json:",omitempty"` // for which short scenarios went on with pairs
 	Full        bool
 	QPS         int
 	Controllers []string

@@ -67,6 +67,18 @@ func continued(times []time.Time) (text string) {
 	return text
 }
 
+// pairs is how many each scenario has.
+func (r *Report) pairs() string {
+	least, most := r.Setting.Pairs, r.Setting.Pairs
+	for _, s := range r.Scenarios {
+		most = max(most, len(s.Windlass))
+	}
+	if least == most {
+		return fmt.Sprint(least)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}
+
 func (r *Report) markdown(why map[string]string) []byte {
 	var b bytes.Buffer
 	s := r.Setting
@@ -77,7 +89,7 @@ func (r *Report) markdown(why map[string]string) []byte {
 	fmt.Fprintf(&b, "# Windlass beside the native kube-controller-manager\n\nWritten by `%s`; not to be edited. bench/README.md says how it is measured.\n\n", command)
 	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s%s |\n| machine | %d cores, %s, %.1f GiB of memory, %s; load %.1f before |\n", date(s.Time), continued(s.Continued), s.Cores, s.CPU, float64(s.Memory)/(1<<30), s.System, s.Load)
 	fmt.Fprintf(&b, "| native | kube-controller-manager %s |\n| Windlass | %s, %s |\n", s.Native, s.Windlass, s.Go)
-	fmt.Fprintf(&b, "| form | %s, %d pairs; medians, with the least and the most in parentheses |\n| API rate | %d a second for each client, workers by default |\n", form, s.Pairs, s.QPS)
+	fmt.Fprintf(&b, "| form | %s, %s pairs; medians, with the least and the most in parentheses |\n| API rate | %d a second for each client, workers by default |\n", form, r.pairs(), s.QPS)
 	fmt.Fprintf(&b, "| controllers | %s |\n\n", strings.Join(s.Controllers, ", "))
 
 	fmt.Fprint(&b, "## What must hold\n\nWindlass's median to the native manager's.\n\n| figure | ratio | at most | |\n|---|---|---|---|\n")

@@ -57,6 +57,18 @@ func example() Report {
 	}
 }
 
+// The form tells how many pairs there are where some scenario has more.
+func TestForm(t *testing.T) {
+	r := example()
+	if got := r.pairs(); got != "3" {
+		t.Errorf("got %q, want 3", got)
+	}
+	r.Scenarios[1].Windlass = make([]figure.Set, 7)
+	if got := r.pairs(); got != "3 to 7" {
+		t.Errorf("got %q, want 3 to 7", got)
+	}
+}
+
 func TestWrite(t *testing.T) {
 	r, dir := example(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, reasons), []byte("# why\n\nidle-pods: CPU | it does more\n"), 0o600); err != nil {
