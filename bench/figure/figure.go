@@ -7,6 +7,7 @@ type Set map[string]float64
 // The names of figures.
 const (
 	Wall      = "time to convergence" // seconds
+	Made      = "time until made"     // seconds until there is what is wanted, whether it is ready or not
 	First     = "start to first sync" // seconds from the process's start to its first write that can be seen
 	CPU       = "CPU"                 // seconds, until the manager was at rest again
 	PerEvent  = "CPU per event"       // seconds
@@ -36,7 +37,7 @@ const (
 // Of gives the unit of a figure.
 func Of(name string) Unit {
 	switch name {
-	case Wall, First, CPU, PerEvent, SyncTime, P50, P99:
+	case Wall, Made, First, CPU, PerEvent, SyncTime, P50, P99:
 		return Seconds
 	case Peak, Steady, Anonymous, Heap, Received:
 		return Bytes
@@ -45,4 +46,4 @@ func Of(name string) Unit {
 }
 
 // Ordered are all figures but the calls by verb, as a table has them.
-var Ordered = []string{Wall, First, CPU, PerEvent, Peak, Steady, Anonymous, Heap, Received, Syncs, SyncTime, P50, P99, Writes}
+var Ordered = []string{Wall, Made, First, CPU, PerEvent, Peak, Steady, Anonymous, Heap, Received, Syncs, SyncTime, P50, P99, Writes}

@@ -93,7 +93,7 @@ func (r *run) scenario(ctx context.Context, s *scenario.Scenario) (figure.Set, e
 	if err := stop(); err != nil {
 		return nil, err
 	}
-	f := figure.Set{figure.Wall: r.world.Wall.Seconds()}
+	f := figure.Set{figure.Wall: r.world.Wall.Seconds(), figure.Made: r.world.Made.Seconds()}
 	if err := r.finish(ctx, before, f); err != nil {
 		return nil, err
 	}

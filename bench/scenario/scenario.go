@@ -40,6 +40,7 @@ type World struct {
 	Say     func(format string, args ...any)
 
 	Wall      time.Duration
+	Made      time.Duration   // the part of Wall until there was what was wanted, if a scenario tells
 	Reactions []time.Duration // from event to write; where nil, the audit log tells
 	Events    int             // what the processor time is divided by; 0 for nothing
 	load      func(int64)     // of each app that autoscalers look at
@@ -66,7 +67,7 @@ func (w *World) Close() {
 }
 
 // Reset forgets what a scenario has measured.
-func (w *World) Reset() { w.Wall, w.Reactions, w.Events = 0, nil, 0 }
+func (w *World) Reset() { w.Wall, w.Made, w.Reactions, w.Events = 0, 0, nil, 0 }
 
 // Size is the larger number in the full form.
 func (w *World) Size(full, short int) int { return size(w.Full, full, short) }
