@@ -166,6 +166,28 @@ func TestInstall(t *testing.T) {
 		}
 	})
 
+	t.Run("what a Deployment had made goes with it", func(t *testing.T) {
+		labels, background := map[string]string{"app": "web"}, metav1.DeletePropagationBackground
+		deployments := c.Client().AppsV1().Deployments("default")
+		if _, err := deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}},
+		}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		cluster.Eventually(t, time.Minute, "a Deployment to be available", func(ctx context.Context) (bool, any) {
+			d, err := deployments.Get(ctx, "web", metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			return d.Status.AvailableReplicas == 1, d.Status
+		})
+		if err := deployments.Delete(t.Context(), "web", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+			t.Fatal(err)
+		}
+		awaitGone(t, c, "default")
+	})
+
 	// Nothing was refused to it that it asked for.
 	for _, e := range c.Audit(t, cluster.Filter{}) {
 		if strings.HasPrefix(e.User, "system:serviceaccount:"+ns+":") && e.Denied {
@@ -179,7 +201,7 @@ func TestInstall(t *testing.T) {
 	p.stop(t, time.Duration(*p.spec.TerminationGracePeriodSeconds)*time.Second)
 	// Its rights went together with its Deployment, so how much of what that had made windlass took away itself is chance. The next manager, which takes the Lease over, takes the rest.
 	c.Native(t, []string{"garbage-collector-controller"}, "--leader-elect")
-	awaitGone(t, c)
+	awaitGone(t, c, metav1.NamespaceAll)
 	left(t, c)
 }
 
@@ -218,15 +240,15 @@ func template(t *testing.T, out *rendered) string {
 	return string(b)
 }
 
-// awaitGone waits until a garbage collector has taken what depended on the Deployment.
-func awaitGone(t *testing.T, c *cluster.Cluster) {
+// awaitGone waits until a garbage collector has taken what depended on the namespace's Deployments.
+func awaitGone(t *testing.T, c *cluster.Cluster, ns string) {
 	t.Helper()
 	cluster.Eventually(t, time.Minute, "pods and replica sets to go", func(ctx context.Context) (bool, any) {
-		pods, err := c.Client().CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		pods, err := c.Client().CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
-		sets, err := c.Client().AppsV1().ReplicaSets("").List(ctx, metav1.ListOptions{})
+		sets, err := c.Client().AppsV1().ReplicaSets(ns).List(ctx, metav1.ListOptions{})
 		return err == nil && len(pods.Items)+len(sets.Items) == 0, fmt.Sprint(len(pods.Items), " pods ", err)
 	})
 }
