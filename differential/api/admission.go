@@ -1,0 +1,127 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	admit "k8s.io/apiserver/pkg/admission"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
+	"k8s.io/kubernetes/plugin/pkg/admission/serviceaccount"
+
+	"github.com/windlass-dev/windlass/differential/informers"
+)
+
+// admission is what a kube-apiserver does by default to a pod that is made, by its own plugins, and what it lets nobody
+// make in a namespace that isn't there or is on its way out.
+type admission struct {
+	accounts, limits cache.Indexer
+	plugins          []admit.MutationInterface
+}
+
+func newAdmission() (*admission, error) {
+	f := informers.New()
+	a := &admission{
+		accounts: f.Of(&corev1.ServiceAccount{}).GetIndexer(),
+		limits:   f.Of(&corev1.LimitRange{}).GetIndexer(),
+	}
+	account := serviceaccount.NewServiceAccount()
+	account.SetExternalKubeInformerFactory(f.Factory)
+	limits, err := limitranger.NewLimitRanger(nil)
+	if err != nil {
+		return nil, err
+	}
+	limits.SetExternalKubeInformerFactory(f.Factory)
+	tolerations := defaulttolerationseconds.NewDefaultTolerationSeconds()
+	tolerations.InspectFeatureGates(utilfeature.DefaultFeatureGate)
+	a.plugins = []admit.MutationInterface{limits, account, tolerations}
+	return a, tolerations.ValidateInitialization()
+}
+
+// create has the object that is about to be made pass all admission.
+func (a *admission) create(ctx context.Context, c *Cluster, r *resource, namespace string, o runtime.Object) error {
+	if r.namespaced {
+		if err := c.open(r, namespace, o); err != nil {
+			return err
+		}
+	}
+	pod, ok := o.(*core.Pod)
+	if !ok {
+		return nil
+	}
+	if err := a.refresh(c, namespace); err != nil {
+		return err
+	}
+	if account := pod.Spec.ServiceAccountName; len(a.accounts.List()) == 0 {
+		if account == "" {
+			account = serviceaccount.DefaultServiceAccountName
+		}
+		return apierrors.NewForbidden(r.gvr.GroupResource(), pod.Name,
+			fmt.Errorf("error looking up service account %s/%s: serviceaccount %q not found", namespace, account, account))
+	}
+	attributes := admit.NewAttributesRecord(o, nil, r.gvr.GroupVersion().WithKind(r.kind), namespace, pod.Name, r.gvr, "", admit.Create,
+		&metav1.CreateOptions{}, false, nil)
+	for _, p := range a.plugins {
+		if p == a.plugins[0] && len(a.limits.List()) == 0 {
+			continue // it would ask the server for what isn't there
+		}
+		if err := p.Admit(ctx, attributes, nil); err != nil {
+			return err
+		}
+		if v, ok := p.(admit.ValidationInterface); ok {
+			if err := v.Validate(ctx, attributes, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refresh shows the plugins a namespace as it is.
+func (a *admission) refresh(c *Cluster, namespace string) error {
+	for plural, into := range map[string]cache.Indexer{"serviceaccounts": a.accounts, "limitranges": a.limits} {
+		r := c.server.resources[coreV1.WithResource(plural)]
+		var all []any
+		for _, key := range c.memory.under(prefix(r.gvr.GroupResource()) + "/" + namespace + "/") {
+			o, err := r.external(c.memory.objects[key])
+			if err != nil {
+				return err
+			}
+			all = append(all, o)
+		}
+		if err := into.Replace(all, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open returns why nothing can be made in a namespace.
+func (c *Cluster) open(r *resource, namespace string, o runtime.Object) error {
+	ns, ok := c.memory.objects[prefix(core.Resource("namespaces"))+"/"+namespace].(*core.Namespace)
+	if !ok {
+		return apierrors.NewNotFound(core.Resource("namespaces"), namespace)
+	}
+	if ns.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	name := ""
+	if m, ok := o.(metav1.Object); ok {
+		name = m.GetName()
+	}
+	err := apierrors.NewForbidden(r.gvr.GroupResource(), name,
+		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
+	err.ErrStatus.Code = http.StatusForbidden
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", namespace), Field: "metadata.namespace",
+	})
+	return err
+}

@@ -1,0 +1,224 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+// memory is the etcd of a cluster: objects in their internal form under etcd's keys. An object in it is never changed,
+// only replaced, so that a copy of the map is a copy of the cluster. It is not safe for concurrent use.
+type memory struct {
+	objects map[string]runtime.Object
+	version uint64
+	changes []change
+}
+
+// change is what one write has done: old or new is nil where the object came or went.
+type change struct {
+	version  uint64
+	key      string
+	old, new runtime.Object
+}
+
+func newMemory() *memory { return &memory{objects: map[string]runtime.Object{}, version: 1} }
+
+// clone returns the memory as it is, without its past.
+func (m *memory) clone() *memory {
+	return &memory{objects: maps.Clone(m.objects), version: m.version}
+}
+
+// put stores an object under a new version and records the change; nil removes it.
+func (m *memory) put(key string, o runtime.Object) error {
+	m.version++
+	old := m.objects[key]
+	if o == nil {
+		delete(m.objects, key)
+		m.changes = append(m.changes, change{m.version, key, old, nil})
+		return nil
+	}
+	if err := versioner.UpdateObject(o, m.version); err != nil {
+		return err
+	}
+	m.objects[key] = o
+	m.changes = append(m.changes, change{m.version, key, old, o})
+	return nil
+}
+
+// under returns the keys that begin so, sorted.
+func (m *memory) under(prefix string) []string {
+	var keys []string
+	for key := range m.objects {
+		if strings.HasPrefix(key, prefix) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+var versioner = storage.APIObjectVersioner{}
+
+// store is the storage of the registry's resources, over the memory of the cluster that the server serves just now.
+type store struct{ server *Server }
+
+var _ storage.Interface = store{}
+
+func (s store) memory() *memory { return s.server.cluster.memory }
+
+func (s store) Versioner() storage.Versioner { return versioner }
+
+func set(into, o runtime.Object) {
+	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(o.DeepCopyObject()).Elem())
+}
+
+func (s store) Create(_ context.Context, key string, obj, out runtime.Object, _ uint64) error {
+	m := s.memory()
+	if m.objects[key] != nil {
+		return storage.NewKeyExistsError(key, 0)
+	}
+	if err := m.put(key, obj.DeepCopyObject()); err != nil {
+		return err
+	}
+	if out != nil {
+		set(out, m.objects[key])
+	}
+	return nil
+}
+
+func (s store) Delete(ctx context.Context, key string, out runtime.Object, p *storage.Preconditions,
+	validate storage.ValidateObjectFunc, _ runtime.Object, _ storage.DeleteOptions) error {
+	m := s.memory()
+	o := m.objects[key]
+	if o == nil {
+		return storage.NewKeyNotFoundError(key, 0)
+	}
+	if err := p.Check(key, o); err != nil {
+		return err
+	}
+	if err := validate(ctx, o); err != nil {
+		return err
+	}
+
+	gone := o.DeepCopyObject()
+	if err := m.put(key, nil); err != nil {
+		return err
+	}
+	if err := versioner.UpdateObject(gone, m.version); err != nil {
+		return err
+	}
+	set(out, gone)
+	return nil
+}
+
+func (s store) Get(_ context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	o := s.memory().objects[key]
+	switch {
+	case o != nil:
+		set(out, o)
+		return nil
+	case opts.IgnoreNotFound:
+		return runtime.SetZeroValue(out)
+	}
+	return storage.NewKeyNotFoundError(key, 0)
+}
+
+func (s store) GetList(_ context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	m := s.memory()
+	items, err := meta.GetItemsPtr(list)
+	if err != nil {
+		return err
+	}
+	v, err := conversion.EnforcePtr(items)
+	if err != nil {
+		return err
+	}
+	if !strings.HasSuffix(key, "/") {
+		key += "/"
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	for _, k := range m.under(key) {
+		o := m.objects[k]
+		if ok, err := opts.Predicate.Matches(o); err != nil || !ok {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		v.Set(reflect.Append(v, reflect.ValueOf(o.DeepCopyObject()).Elem()))
+	}
+	return versioner.UpdateList(list, m.version, "", nil)
+}
+
+func (s store) GuaranteedUpdate(_ context.Context, key string, out runtime.Object, ignoreNotFound bool,
+	p *storage.Preconditions, update storage.UpdateFunc, _ runtime.Object) error {
+	m := s.memory()
+	old := m.objects[key]
+	var in runtime.Object
+	switch {
+	case old != nil:
+		in = old.DeepCopyObject()
+	case ignoreNotFound:
+		in = reflect.New(reflect.TypeOf(out).Elem()).Interface().(runtime.Object)
+	default:
+		return storage.NewKeyNotFoundError(key, 0)
+	}
+	if err := p.Check(key, in); err != nil {
+		return err
+	}
+	version, err := versioner.ObjectResourceVersion(in)
+	if err != nil {
+		return err
+	}
+	o, _, err := update(in, storage.ResponseMeta{ResourceVersion: version})
+	if err != nil {
+		return err
+	}
+
+	// A write that changes nothing is none, as in etcd's store.
+	if err := versioner.UpdateObject(o, version); err != nil {
+		return err
+	}
+	if old != nil && reflect.DeepEqual(o, old) {
+		set(out, old)
+		return nil
+	}
+	if err := m.put(key, o.DeepCopyObject()); err != nil {
+		return err
+	}
+	set(out, m.objects[key])
+	return nil
+}
+
+var errNotServed = errors.New("the cluster in memory doesn't serve this")
+
+func (s store) Watch(context.Context, string, storage.ListOptions) (watch.Interface, error) {
+	return nil, errNotServed
+}
+
+func (s store) Stats(context.Context) (storage.Stats, error) { return storage.Stats{}, errNotServed }
+
+func (s store) ReadinessCheck() error { return nil }
+
+func (s store) RequestWatchProgress(context.Context) error { return nil }
+
+func (s store) GetCurrentResourceVersion(context.Context) (uint64, error) {
+	return s.memory().version, nil
+}
+
+func (s store) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil }
+
+func (s store) CompactRevision() int64 { return 0 }
+
+// String names a change in an error.
+func (c change) String() string { return fmt.Sprintf("%d %s", c.version, c.key) }

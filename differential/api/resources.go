@@ -1,0 +1,138 @@
+package api
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/discovery"
+	revisions "k8s.io/kubernetes/pkg/registry/apps/controllerrevision/storage"
+	daemonsets "k8s.io/kubernetes/pkg/registry/apps/daemonset/storage"
+	deployments "k8s.io/kubernetes/pkg/registry/apps/deployment/storage"
+	replicasets "k8s.io/kubernetes/pkg/registry/apps/replicaset/storage"
+	statefulsets "k8s.io/kubernetes/pkg/registry/apps/statefulset/storage"
+	autoscalers "k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler/storage"
+	jobs "k8s.io/kubernetes/pkg/registry/batch/job/storage"
+	configmaps "k8s.io/kubernetes/pkg/registry/core/configmap/storage"
+	endpoints "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
+	limitranges "k8s.io/kubernetes/pkg/registry/core/limitrange/storage"
+	namespaces "k8s.io/kubernetes/pkg/registry/core/namespace/storage"
+	"k8s.io/kubernetes/pkg/registry/core/node"
+	claims "k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim/storage"
+	pods "k8s.io/kubernetes/pkg/registry/core/pod/storage"
+	controllers "k8s.io/kubernetes/pkg/registry/core/replicationcontroller/storage"
+	"k8s.io/kubernetes/pkg/registry/core/service"
+	serviceaccounts "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
+	slices "k8s.io/kubernetes/pkg/registry/discovery/endpointslice/storage"
+
+	_ "k8s.io/kubernetes/pkg/apis/apps/install" // the kinds, their defaults and conversions, in the server's scheme
+	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
+	_ "k8s.io/kubernetes/pkg/apis/batch/install"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
+)
+
+var (
+	coreV1      = schema.GroupVersion{Version: "v1"}
+	appsV1      = schema.GroupVersion{Group: "apps", Version: "v1"}
+	batchV1     = schema.GroupVersion{Group: "batch", Version: "v1"}
+	discoveryV1 = schema.GroupVersion{Group: discovery.GroupName, Version: "v1"}
+	scalingV2   = schema.GroupVersion{Group: "autoscaling", Version: "v2"}
+)
+
+// resource is what the server has of one resource: the registry's own storages.
+type resource struct {
+	gvr        schema.GroupVersionResource
+	kind       string
+	namespaced bool
+	storage    rest.Storage
+	// of are the subresources.
+	of map[string]rest.Storage
+}
+
+// registry makes the storages of all resources that the server serves.
+func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
+	add := func(gv schema.GroupVersion, plural, kind string, s rest.Storage, of map[string]rest.Storage, e error) {
+		if e != nil {
+			err = e
+			return
+		}
+		namespaced := s.(rest.Scoper).NamespaceScoped()
+		all = append(all, &resource{gv.WithResource(plural), kind, namespaced, s, of})
+	}
+
+	pod, e := pods.NewStorage(o, nil, nil, nil, nil)
+	add(coreV1, "pods", "Pod", pod.Pod, map[string]rest.Storage{"status": pod.Status}, e)
+	ns, nsStatus, nsFinalize, e := namespaces.NewREST(o)
+	add(coreV1, "namespaces", "Namespace", ns, map[string]rest.Storage{"status": nsStatus, "finalize": nsFinalize}, e)
+	account, e := serviceaccounts.NewREST(o, nil, nil, nil, 0, nil, nil, nil, nil, nil, false, 0)
+	add(coreV1, "serviceaccounts", "ServiceAccount", account, nil, e)
+	configMap, e := configmaps.NewREST(o)
+	add(coreV1, "configmaps", "ConfigMap", configMap, nil, e)
+	endpoint, e := endpoints.NewREST(o)
+	add(coreV1, "endpoints", "Endpoints", endpoint, nil, e)
+	limits, e := limitranges.NewREST(o)
+	add(coreV1, "limitranges", "LimitRange", limits, nil, e)
+	claim, claimStatus, e := claims.NewREST(o)
+	add(coreV1, "persistentvolumeclaims", "PersistentVolumeClaim", claim, map[string]rest.Storage{"status": claimStatus}, e)
+	rc, e := controllers.NewStorage(o)
+	add(coreV1, "replicationcontrollers", "ReplicationController", rc.Controller,
+		map[string]rest.Storage{"status": rc.Status, "scale": rc.Scale}, e)
+	nodes, nodeStatus, e := plain(o, core.Resource("nodes"), &core.Node{}, &core.NodeList{}, node.Strategy, node.StatusStrategy)
+	add(coreV1, "nodes", "Node", nodes, map[string]rest.Storage{"status": nodeStatus}, e)
+	// Without the allocation of addresses and ports: a world's services have them.
+	services, serviceStatus, e := plain(o, core.Resource("services"), &core.Service{}, &core.ServiceList{}, service.Strategy, service.StatusStrategy)
+	add(coreV1, "services", "Service", services, map[string]rest.Storage{"status": serviceStatus}, e)
+
+	d, e := deployments.NewStorage(o)
+	add(appsV1, "deployments", "Deployment", d.Deployment, map[string]rest.Storage{"status": d.Status, "scale": d.Scale}, e)
+	rs, e := replicasets.NewStorage(o)
+	add(appsV1, "replicasets", "ReplicaSet", rs.ReplicaSet, map[string]rest.Storage{"status": rs.Status, "scale": rs.Scale}, e)
+	set, e := statefulsets.NewStorage(o)
+	add(appsV1, "statefulsets", "StatefulSet", set.StatefulSet, map[string]rest.Storage{"status": set.Status, "scale": set.Scale}, e)
+	daemon, daemonStatus, e := daemonsets.NewREST(o)
+	add(appsV1, "daemonsets", "DaemonSet", daemon, map[string]rest.Storage{"status": daemonStatus}, e)
+	revision, e := revisions.NewREST(o)
+	add(appsV1, "controllerrevisions", "ControllerRevision", revision, nil, e)
+
+	job, e := jobs.NewStorage(o)
+	add(batchV1, "jobs", "Job", job.Job, map[string]rest.Storage{"status": job.Status}, e)
+	slice, e := slices.NewREST(o)
+	add(discoveryV1, "endpointslices", "EndpointSlice", slice, nil, e)
+	scaler, scalerStatus, e := autoscalers.NewREST(o)
+	add(scalingV2, "horizontalpodautoscalers", "HorizontalPodAutoscaler", scaler, map[string]rest.Storage{"status": scalerStatus}, e)
+	return all, err
+}
+
+// strategy is what a resource's registry asks of its kind.
+type strategy interface {
+	rest.RESTCreateStrategy
+	rest.RESTUpdateStrategy
+	rest.RESTDeleteStrategy
+}
+
+// plain makes the storages of a resource whose own constructor asks for more than a cluster in memory has.
+func plain(o generic.RESTOptionsGetter, gr schema.GroupResource, one, list runtime.Object, s strategy,
+	status rest.RESTUpdateStrategy) (main, sub rest.Storage, err error) {
+	of := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return one.DeepCopyObject() },
+		NewListFunc:               func() runtime.Object { return list.DeepCopyObject() },
+		DefaultQualifiedResource:  gr,
+		SingularQualifiedResource: gr,
+		CreateStrategy:            s,
+		UpdateStrategy:            s,
+		DeleteStrategy:            s,
+		ReturnDeletedObject:       true,
+		TableConvertor:            rest.NewDefaultTableConvertor(gr),
+	}
+	if err := of.CompleteWithOptions(&generic.StoreOptions{RESTOptions: o}); err != nil {
+		return nil, nil, err
+	}
+	statuses := *of
+	statuses.UpdateStrategy = status
+	return of, &statuses, nil
+}

@@ -1,0 +1,63 @@
+package differential
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Known is a difference that is known, with its cause.
+type Known struct {
+	Controller string `json:"controller"`
+	// Kind is sync, wake or answer.
+	Kind string `json:"kind"`
+	// Match is a regular expression that the difference's text matches.
+	Match string `json:"match"`
+	// Cause says why, and Row which line of docs/differences.md covers it; without a row it is a defect to mend.
+	Cause string `json:"cause"`
+	Row   string `json:"row,omitempty"`
+
+	expression *regexp.Regexp
+}
+
+//go:embed known.yaml
+var knownFile []byte
+
+type knowns struct {
+	rules []*Known
+	seen  map[string]int
+}
+
+func readKnown(controller string) (*knowns, error) {
+	var all []*Known
+	if err := yaml.UnmarshalStrict(knownFile, &all); err != nil {
+		return nil, fmt.Errorf("known.yaml: %w", err)
+	}
+	k := &knowns{seen: map[string]int{}}
+	for i, x := range all {
+		if x.Cause == "" || x.Match == "" || x.Kind == "" {
+			return nil, fmt.Errorf("known.yaml: entry %d: kind, match and cause must be set", i+1)
+		}
+		var err error
+		if x.expression, err = regexp.Compile("(?s)" + x.Match); err != nil {
+			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
+		}
+		if x.Controller == controller {
+			k.rules = append(k.rules, x)
+		}
+	}
+	return k, nil
+}
+
+// has reports whether a difference is a known one, and counts it.
+func (k *knowns) has(d *Difference) bool {
+	for _, x := range k.rules {
+		if x.Kind == d.Kind && x.expression.MatchString(d.Text) {
+			k.seen[x.Cause]++
+			return true
+		}
+	}
+	return false
+}

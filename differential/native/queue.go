@@ -1,0 +1,60 @@
+package native
+
+import "time"
+
+// Queue takes the place of a controller's work queue: it hands out the one key that is to be synced, and takes down what
+// else is asked of it.
+type Queue[T comparable] struct {
+	next []T
+	// Woken are the keys that were added since it was last emptied, at once or after a delay.
+	Woken []T
+	// After is the delay that a key was last added with, Limited whether it was to be tried again, for its sync failed.
+	After   map[T]time.Duration
+	Limited map[T]bool
+	failed  map[T]int // in a row
+}
+
+// NewQueue returns an empty queue.
+func NewQueue[T comparable]() *Queue[T] {
+	q := &Queue[T]{failed: map[T]int{}}
+	q.Empty()
+	return q
+}
+
+// Empty forgets what was taken down.
+func (q *Queue[T]) Empty() {
+	q.Woken, q.After, q.Limited = nil, map[T]time.Duration{}, map[T]bool{}
+}
+
+// Hand has the next Get return a key.
+func (q *Queue[T]) Hand(key T) { q.next = append(q.next, key) }
+
+func (q *Queue[T]) Add(key T) { q.Woken = append(q.Woken, key) }
+
+func (q *Queue[T]) AddAfter(key T, d time.Duration) {
+	q.Woken = append(q.Woken, key)
+	if was, ok := q.After[key]; !ok || d < was {
+		q.After[key] = d
+	}
+}
+
+func (q *Queue[T]) AddRateLimited(key T) {
+	q.failed[key]++
+	q.Limited[key] = true
+}
+
+func (q *Queue[T]) Forget(key T)          { delete(q.failed, key) }
+func (q *Queue[T]) NumRequeues(key T) int { return q.failed[key] }
+func (q *Queue[T]) Len() int              { return len(q.next) }
+func (q *Queue[T]) Done(T)                {}
+func (q *Queue[T]) ShutDown()             {}
+func (q *Queue[T]) ShutDownWithDrain()    {}
+func (q *Queue[T]) ShuttingDown() bool    { return false }
+
+func (q *Queue[T]) Get() (key T, shutdown bool) {
+	if len(q.next) == 0 {
+		return key, true
+	}
+	key, q.next = q.next[0], q.next[1:]
+	return key, false
+}

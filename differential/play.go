@@ -1,0 +1,349 @@
+package differential
+
+import (
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/windlass-dev/windlass/differential/api"
+	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/differential/plugin"
+	"github.com/windlass-dev/windlass/differential/world"
+)
+
+// script is a world and what happens in it: all follows from the seed, less what is left out.
+type script struct {
+	seed    uint64
+	without map[int]bool // of the objects
+	skipped map[int]bool // of the steps
+	steps   int
+	// objects, where set, take the place of the seed's.
+	objects []runtime.Object
+}
+
+// Difference is what the two controllers did otherwise.
+type Difference struct {
+	Subject string
+	Seed    uint64
+	Step    int
+	Deed    string // what happened before
+	Key     string
+	Kind    string // sync, wake, answer
+	Text    string
+
+	now     time.Time
+	objects []runtime.Object // as the caches showed them
+}
+
+// play is one run of a script.
+type play struct {
+	subject *Subject
+	script  *script
+	native  *native.Native
+	plugin  *plugin.Plugin
+	cluster *api.Cluster
+	deed    string
+	step    int
+	syncs   int
+	// missed are keys that an event has woken upstream's controller for and not the plugin, with the event.
+	missed map[string]string
+	// woken are keys that the plugin is woken for and hasn't been synced for.
+	woken map[string]bool
+	// due is when a key is to be synced again by its own wish.
+	due map[string]time.Time
+}
+
+// run runs a script in the present bubble, up to the first difference that isn't known.
+func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
+	p := &play{subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, woken: map[string]bool{}, due: map[string]time.Time{}}
+	if p.native, err = native.New(s.Native); err != nil {
+		return nil, 0, err
+	}
+	defer p.native.Close()
+	index, err := s.index()
+	if err != nil {
+		return nil, 0, err
+	}
+	if p.plugin, err = plugin.New(plugin.InProcess(s.Plugin), index, s.settings()); err != nil {
+		return nil, 0, err
+	}
+	defer p.plugin.Close()
+	d, err = p.through(known)
+	return d, p.syncs, err
+}
+
+// stepsMost is how many things happen in a world after its beginning.
+const stepsMost = 4
+
+func (p *play) through(known func(*Difference) bool) (*Difference, error) {
+	if err := p.populate(); err != nil {
+		return nil, err
+	}
+	for p.step = 0; p.step <= p.script.steps; p.step++ {
+		if p.script.skipped[p.step] {
+			continue
+		}
+		keys, err := p.happen()
+		if err != nil {
+			return nil, err
+		}
+		d, err := p.settle(keys)
+		if err != nil {
+			return nil, err
+		}
+		if d == nil {
+			continue
+		}
+		if !known(d) {
+			return d, nil
+		}
+		return nil, nil // from a known difference on nothing is comparable
+	}
+	return nil, nil
+}
+
+// settleMost bounds the syncs of a step: a world whose controllers come to no rest by then goes on all the same.
+const settleMost = 40
+
+// settle syncs keys until none is left: those that syncs wake by what they write, and those that fail, too.
+func (p *play) settle(keys []string) (*Difference, error) {
+	for n := 0; len(keys) > 0 && n < settleMost; n++ {
+		key := keys[0]
+		keys = keys[1:]
+		more, d, err := p.sync(key, n < len(keys))
+		if d != nil || err != nil {
+			return d, err
+		}
+		for _, k := range more {
+			if !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// populate puts the world's objects into the cluster; one that a server wouldn't admit stays out.
+func (p *play) populate() error {
+	objects := p.script.objects
+	if objects == nil {
+		objects = append(world.Basics(), p.subject.World(world.NewRand(p.script.seed))...)
+	}
+	for i, o := range objects {
+		if p.script.without[i] {
+			continue
+		}
+		if err := p.cluster.Add(o); err != nil && !refusal(err) {
+			return fmt.Errorf("seed %d: object %d: %w", p.script.seed, i, err)
+		}
+	}
+	return nil
+}
+
+func refusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
+}
+
+// happen has the next thing happen and both controllers see it. It returns the keys to sync.
+func (p *play) happen() ([]string, error) {
+	if p.step == 0 {
+		keys, err := p.show(true)
+		p.deed = "the beginning"
+		return union(keys, p.plugin.Keys()), err
+	}
+	r := world.NewRand(p.script.seed*1000 + uint64(p.step))
+	if r.One(3) {
+		time.Sleep(time.Duration(r.IntN(1200)) * time.Second)
+	}
+	what, err := p.subject.Deeds[r.IntN(len(p.subject.Deeds))](r, p.cluster)
+	if err != nil {
+		return nil, fmt.Errorf("seed %d, step %d: %w", p.script.seed, p.step, err)
+	}
+	p.deed = what
+	keys, err := p.show(false)
+	for key, at := range p.due {
+		if !at.After(time.Now()) {
+			delete(p.due, key)
+			keys = union(keys, []string{key})
+		}
+	}
+	if all := p.plugin.Keys(); r.One(3) && len(all) > 0 {
+		keys = union(keys, []string{all[r.IntN(len(all))]})
+	}
+	return keys, err
+}
+
+func union(a, b []string) []string {
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// show shows both controllers what has changed, and returns the keys that it wakes in either. Upstream's wake for more than
+// they look at; so what it wakes and the plugin doesn't is only noted here (see [play.sync]).
+func (p *play) show(initial bool) (keys []string, err error) {
+	changes, err := p.cluster.Changes()
+	if err != nil {
+		return nil, err
+	}
+	for i := range changes {
+		c := &changes[i]
+		theirs, err := p.native.Show(c, initial)
+		if err != nil {
+			return nil, err
+		}
+		ours, err := p.plugin.Show(c, initial)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range ours {
+			p.woken[key] = true
+			delete(p.missed, key)
+		}
+		for i := range theirs {
+			theirs[i] = p.subject.key(theirs[i])
+			if !initial && !p.woken[theirs[i]] {
+				p.missed[theirs[i]] = fmt.Sprintf("%s wakes upstream's controller for %s, and the plugin for %v", changed(c), theirs[i], ours)
+			}
+		}
+		keys = union(union(keys, theirs), ours)
+		p.native.Reached(c.Version)
+		p.plugin.Reached(c.Version)
+	}
+	return keys, nil
+}
+
+func (p *play) difference(kind, key, text string) *Difference {
+	d := &Difference{Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text, now: time.Now().UTC()}
+	for _, gvr := range sorted(p.cluster) {
+		all, err := p.cluster.List(gvr)
+		if err == nil {
+			d.objects = append(d.objects, all...)
+		}
+	}
+	return d
+}
+
+// sync has both sync a key, each on a cluster of its own, and compares what came of it. It returns the keys to sync next.
+func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err error) {
+	p.syncs++
+	before := p.difference("sync", key, "")
+	theirs, ours := p.cluster.Clone(), p.cluster.Clone()
+	r := world.NewRand(p.script.seed*1000 + uint64(p.step)*100 + uint64(p.syncs))
+	if f := p.fault(r); f != nil && mayFail {
+		theirs.Fault, ours.Fault = f.begin(), f.begin()
+		before.Deed += ", " + f.String()
+	}
+
+	p.native.On(theirs)
+	n := p.native.Sync(key)
+	p.plugin.On(ours)
+	w, err := p.plugin.Sync(key)
+	theirs.Fault, ours.Fault = nil, nil
+	if err != nil {
+		before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
+		return nil, before, nil
+	}
+
+	alike := p.subject.alike(p.cluster)
+	a, b := p.subject.lines(theirs, n, alike), p.subject.lines(ours, w, alike)
+	if text := compare(a, b); text != "" {
+		if w.Err != nil {
+			text += "\nthe plugin's error: " + w.Err.Error()
+		}
+		before.Text = text
+		return nil, before, nil
+	}
+	if missed, ok := p.missed[key]; ok && p.matters(key, a, n) {
+		before.Kind, before.Text = "wake", missed+"\nwhere a sync does this:\n"+strings.Join(a, "\n")
+		return nil, before, nil
+	}
+	delete(p.missed, key)
+	delete(p.due, key)
+	if p.woken[key] = w.Failed; !w.Failed {
+		delete(p.woken, key)
+	}
+	if n.Again > 0 {
+		p.due[key] = time.Now().Add(n.Again)
+	}
+	theirs.Requests = nil
+	p.cluster = theirs
+	if more, err = p.show(false); n.Failed {
+		more = append(more, key)
+	}
+	return more, nil, err
+}
+
+// matters reports whether a sync that only upstream's controller was woken for has come to anything: more than to be
+// synced again at a time at which the key would have been synced anyway.
+func (p *play) matters(key string, did []string, r native.Result) bool {
+	if r.Failed || r.Again == 0 || len(did) > 1 {
+		return len(did) > 0
+	}
+	due, ok := p.due[key]
+	return !ok || due.After(time.Now().Add(r.Again))
+}
+
+// fault picks whether and which write fails in a sync.
+func (p *play) fault(r *world.Rand) *fault {
+	if len(p.subject.Faults) == 0 || !r.One(4) {
+		return nil
+	}
+	verb, resource, _ := strings.Cut(world.Of(r, p.subject.Faults...), " ")
+	return &fault{verb: verb, resource: resource, after: r.IntN(3), reason: r.IntN(len(reasons)), salt: byte(r.IntN(256))}
+}
+
+// fault has some writes of a sync fail: of creates all after the first few, of others those to about half of the objects,
+// by their names, for which comes first is a matter of chance; those of a status all, for upstream's controllers try it
+// again at once, and ours at the next sync.
+type fault struct {
+	verb, resource string
+	after, reason  int
+	salt           byte
+}
+
+var reasons = []func(gr schema.GroupResource, name string) error{
+	func(gr schema.GroupResource, name string) error {
+		return apierrors.NewForbidden(gr, name, fmt.Errorf("exceeded quota"))
+	},
+	func(schema.GroupResource, string) error {
+		return apierrors.NewInternalError(fmt.Errorf("out of order"))
+	},
+	func(gr schema.GroupResource, name string) error {
+		return apierrors.NewInvalid(schema.GroupKind{Group: gr.Group, Kind: gr.Resource}, name, nil)
+	},
+}
+
+func (f *fault) String() string {
+	return fmt.Sprintf("%s %s fails", f.verb, f.resource)
+}
+
+func (f *fault) begin() func(*api.Request) error {
+	seen := 0
+	return func(r *api.Request) error {
+		resource := r.Resource.Resource
+		if r.Subresource != "" {
+			resource += "/" + r.Subresource
+		}
+		if r.Verb != f.verb || resource != f.resource {
+			return nil
+		}
+		switch {
+		case r.Verb == "create":
+			if seen++; seen <= f.after {
+				return nil
+			}
+		case r.Subresource == "":
+			if h := crc32.ChecksumIEEE(append([]byte(r.Name), f.salt)); h%2 == 0 {
+				return nil
+			}
+		}
+		return reasons[f.reason](r.Resource.GroupResource(), r.Name)
+	}
+}

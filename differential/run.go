@@ -1,0 +1,122 @@
+package differential
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/differential/api"
+	"github.com/windlass-dev/windlass/differential/world"
+)
+
+// Worlds is how many are tried where the environment doesn't say (WORLDS, and SEED for the first).
+const Worlds = 2000
+
+func number(t *testing.T, name string, otherwise uint64) uint64 {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s is %q: it must be a whole number", name, text)
+	}
+	return n
+}
+
+// found is how many differences a run looks for.
+const found = 3
+
+// Run compares a subject on random worlds, and fails the test where the two differ in a way that no rule of known.yaml
+// knows.
+func Run(t *testing.T, s *Subject) {
+	t.Helper()
+	server, err := api.NewServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := readKnown(s.Controller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", Worlds)
+
+	syncs, begun, differences := 0, time.Now(), 0
+	for seed := first; seed < first+worlds && differences < found; seed++ {
+		d, n, err := s.inBubble(t, server, &script{seed: seed, steps: stepsMost}, known.has)
+		if err != nil {
+			t.Fatal(err)
+		}
+		syncs += n
+		if d == nil {
+			continue
+		}
+		differences++
+		t.Error(s.smaller(t, server, d, known.has))
+	}
+	t.Logf("%d worlds, %d syncs, %.1f ms each world", worlds, syncs, time.Since(begun).Seconds()*1000/float64(worlds))
+	if syncs == 0 {
+		t.Error("nothing was synced: the worlds are empty")
+	}
+	for _, k := range known.rules {
+		t.Logf("known: %d times: %s", known.seen[k.Cause], k.Cause)
+	}
+}
+
+// inBubble runs a script in a bubble of its own.
+func (s *Subject) inBubble(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
+	synctest.Test(t, func(*testing.T) { d, syncs, err = s.run(server, x, known) })
+	return d, syncs, err
+}
+
+// smaller leaves out what a difference doesn't need.
+func (s *Subject) smaller(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) *Difference {
+	x := &script{seed: d.Seed, steps: d.Step, without: map[int]bool{}, skipped: map[int]bool{}}
+	again := func() bool {
+		n, _, err := s.inBubble(t, server, x, known)
+		if err != nil || n == nil || n.Kind != d.Kind {
+			return false
+		}
+		d = n
+		return true
+	}
+	for step := 1; step < d.Step; step++ {
+		if x.skipped[step] = true; !again() {
+			delete(x.skipped, step)
+		}
+	}
+	for i := len(world.Basics()); i < 60; i++ {
+		if x.without[i] = true; !again() {
+			delete(x.without, i)
+		}
+	}
+	return d
+}
+
+// String tells of a difference: what each did, and the world as a golden case.
+func (d *Difference) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s differs from upstream's (SEED=%d WORLDS=1): %s, step %d, after: %s\n(-upstream +plugin)\n%s\n", d.Subject, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
+	fmt.Fprintf(&b, "# as a golden case\nkey: %s\nnow: %q\nobjects:\n", d.Key, d.now.Format(time.RFC3339))
+	for _, o := range d.objects {
+		y, err := yaml.Marshal(o)
+		if err != nil {
+			fmt.Fprintf(&b, "# %v\n", err)
+			continue
+		}
+		for i, line := range strings.Split(strings.TrimSpace(string(y)), "\n") {
+			lead := "  "
+			if i == 0 {
+				lead = "- "
+			}
+			b.WriteString(lead + line + "\n")
+		}
+	}
+	return b.String()
+}

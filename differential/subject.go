@@ -1,0 +1,155 @@
+// Package differential runs upstream's own controllers beside the plugins that take their places, on random worlds, and
+// compares what they do.
+//
+// Both see the same caches and write to equal clusters in memory (package api), which default, validate and admit as a
+// kube-apiserver does, for they are made of its registry. A world goes on in steps: somebody does something, both
+// controllers are shown it, and which keys it wakes is compared; then each key is synced by both, and what they have
+// written, told, failed with and asked to be woken for is compared. The next step begins with what upstream's controller
+// has left, for both. Time is that of a bubble (testing/synctest): it stands still during a sync, for both alike.
+//
+// What a world holds depends on its seed alone. A difference is made smaller by leaving out objects and steps while it
+// stays, and printed as a golden case.
+package differential
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/differential/api"
+	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/differential/world"
+	"github.com/windlass-dev/windlass/sdk"
+)
+
+// Subject is one controller to compare.
+type Subject struct {
+	// Controller is its name.
+	Controller string
+	// Plugin is the plugin that it is in, Settings what is set of that.
+	Plugin   *sdk.Plugin
+	Settings map[string]string
+	// Native makes upstream's.
+	Native func(*native.Env) (*native.Made, error)
+	// World returns the objects that there are at the beginning, beside [world.Basics].
+	World func(*world.Rand) []runtime.Object
+	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to do.
+	Deeds []Deed
+	// Faults are the writes that may fail, such as "create pods".
+	Faults []string
+	// Key translates a key of upstream's to the plugin's; nil: they are the same.
+	Key func(string) string
+	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there is no
+	// such object.
+	Alike func(runtime.Object) string
+	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
+	Normal func(line string) string
+}
+
+// Deed is something that others do to the cluster.
+type Deed func(*world.Rand, *api.Cluster) (what string, err error)
+
+// Do runs one of upstream's controllers, whose queue has one key in it; it is what a Subject's Native returns as Process.
+type Do = func(context.Context) bool
+
+var (
+	coreV1 = schema.GroupVersion{Version: "v1"}
+	// Pods and the others are the resources that deeds are about.
+	Pods = coreV1.WithResource("pods")
+)
+
+// pick returns one of a resource's objects, nil if there are none.
+func pick(r *world.Rand, c *api.Cluster, gvr schema.GroupVersionResource) (runtime.Object, metav1.Object, error) {
+	all, err := c.List(gvr)
+	if err != nil || len(all) == 0 {
+		return nil, nil, err
+	}
+	o := all[r.IntN(len(all))]
+	return o, o.(metav1.Object), nil
+}
+
+// Vary changes one object of a resource, as f does.
+func Vary[T runtime.Object](gvr schema.GroupVersionResource, what string, f func(*world.Rand, T)) Deed {
+	return func(r *world.Rand, c *api.Cluster) (string, error) {
+		_, m, err := pick(r, c, gvr)
+		if m == nil || err != nil {
+			return "", err
+		}
+		err = c.Change(gvr, m.GetNamespace(), m.GetName(), func(o runtime.Object) { f(r, o.(T)) })
+		return fmt.Sprintf("%s of %s %s", what, gvr.Resource, m.GetName()), err
+	}
+}
+
+// Delete has somebody delete one object of a resource.
+func Delete(gvr schema.GroupVersionResource) Deed {
+	return func(r *world.Rand, c *api.Cluster) (string, error) {
+		_, m, err := pick(r, c, gvr)
+		if m == nil || err != nil {
+			return "", err
+		}
+		o := metav1.DeleteOptions{}
+		if r.One(3) {
+			o.PropagationPolicy = world.Ptr(world.Of(r, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan))
+		}
+		return fmt.Sprintf("delete %s %s", gvr.Resource, m.GetName()), c.Delete(gvr, m.GetNamespace(), m.GetName(), &o)
+	}
+}
+
+// Vanish has one object of a resource be gone at once.
+func Vanish(gvr schema.GroupVersionResource) Deed {
+	return func(r *world.Rand, c *api.Cluster) (string, error) {
+		_, m, err := pick(r, c, gvr)
+		if m == nil || err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s %s is gone", gvr.Resource, m.GetName()), c.Remove(gvr, m.GetNamespace(), m.GetName())
+	}
+}
+
+// Appear adds an object.
+func Appear(f func(*world.Rand) runtime.Object) Deed {
+	return func(r *world.Rand, c *api.Cluster) (string, error) {
+		o := f(r)
+		m := o.(metav1.Object)
+		if err := c.Add(o); err != nil {
+			return "", nil // it isn't admitted, or there is one
+		}
+		return fmt.Sprintf("%T %s comes", o, m.GetName()), nil
+	}
+}
+
+// index finds the controller in its plugin.
+func (s *Subject) index() (int32, error) {
+	m := s.Plugin.Manifest()
+	i := slices.IndexFunc(m.Controllers, func(c abi.Controller) bool { return c.Name == s.Controller })
+	if i < 0 {
+		return 0, fmt.Errorf("plugin %s has no controller %s", m.Name, s.Controller)
+	}
+	return int32(i), nil
+}
+
+// settings are the plugin's, with their defaults.
+func (s *Subject) settings() *abi.Settings {
+	m := s.Plugin.Manifest()
+	out := &abi.Settings{Values: make([]string, len(m.Settings))}
+	for i, x := range m.Settings {
+		out.Values[i] = x.Default
+		if v, ok := s.Settings[x.Name]; ok {
+			out.Values[i] = v
+		}
+	}
+	return out
+}
+
+func (s *Subject) key(k string) string {
+	if s.Key != nil {
+		k = s.Key(k)
+	}
+	return strings.TrimPrefix(k, "/")
+}
