@@ -213,6 +213,19 @@ func compare(theirs, ours []string) string {
 	return record.Diff(strings.Join(theirs, "\n")+"\n", strings.Join(ours, "\n")+"\n")
 }
 
+// summary is what a sync did without the objects.
+func summary(lines []string) string {
+	var short []string
+	for _, line := range lines {
+		first, _, _ := strings.Cut(line, "\n")
+		short = append(short, first)
+	}
+	if len(short) == 0 {
+		return "nothing"
+	}
+	return strings.Join(short, "; ")
+}
+
 // changed names a change.
 func changed(c *api.Change) string {
 	o, verb := c.New, "a change of"

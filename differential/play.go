@@ -39,6 +39,7 @@ type Difference struct {
 
 	now     time.Time
 	objects []runtime.Object // as the caches showed them
+	past    []string         // what had happened before
 }
 
 // play is one run of a script.
@@ -55,6 +56,7 @@ type play struct {
 	missed map[string]string
 	// woken are keys that the plugin is woken for and hasn't been synced for.
 	woken map[string]bool
+	past  []string
 	// due is when a key is to be synced again by its own wish.
 	due map[string]time.Time
 }
@@ -161,18 +163,21 @@ func (p *play) happen() ([]string, error) {
 	if r.One(3) {
 		time.Sleep(time.Duration(r.IntN(1200)) * time.Second)
 	}
+	var due []string
+	for key, at := range p.due {
+		if !at.After(time.Now()) {
+			delete(p.due, key)
+			due, p.woken[key] = append(due, key), true
+		}
+	}
 	what, err := p.subject.Deeds[r.IntN(len(p.subject.Deeds))](r, p.cluster)
 	if err != nil {
 		return nil, fmt.Errorf("seed %d, step %d: %w", p.script.seed, p.step, err)
 	}
 	p.deed = what
+	p.past = append(p.past, fmt.Sprintf("%s step %d: %s", time.Now().UTC().Format(time.TimeOnly), p.step, what))
 	keys, err := p.show(false)
-	for key, at := range p.due {
-		if !at.After(time.Now()) {
-			delete(p.due, key)
-			keys = union(keys, []string{key})
-		}
-	}
+	keys = union(keys, due)
 	if all := p.plugin.Keys(); r.One(3) && len(all) > 0 {
 		keys = union(keys, []string{all[r.IntN(len(all))]})
 	}
@@ -220,7 +225,7 @@ func (p *play) show(initial bool) (keys []string, err error) {
 }
 
 func (p *play) difference(kind, key, text string) *Difference {
-	d := &Difference{Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text, now: time.Now().UTC()}
+	d := &Difference{Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text, now: time.Now().UTC(), past: slices.Clone(p.past)}
 	for _, gvr := range sorted(p.cluster) {
 		all, err := p.cluster.List(gvr)
 		if err == nil {
@@ -264,6 +269,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		before.Kind, before.Text = "wake", missed+"\nwhere a sync does this:\n"+strings.Join(a, "\n")
 		return nil, before, nil
 	}
+	p.past = append(p.past, fmt.Sprintf("%s both sync %s: %s", time.Now().UTC().Format(time.TimeOnly), key, summary(a)))
 	delete(p.missed, key)
 	delete(p.due, key)
 	if p.woken[key] = w.Failed; !w.Failed {

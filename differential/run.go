@@ -103,6 +103,9 @@ func (s *Subject) smaller(t *testing.T, server *api.Server, d *Difference, known
 func (d *Difference) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s differs from upstream's (SEED=%d WORLDS=1): %s, step %d, after: %s\n(-upstream +plugin)\n%s\n", d.Subject, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
+	if len(d.past) > 0 {
+		fmt.Fprintf(&b, "# before that:\n#  %s\n", strings.Join(d.past, "\n#  "))
+	}
 	fmt.Fprintf(&b, "# as a golden case\nkey: %s\nnow: %q\nobjects:\n", d.Key, d.now.Format(time.RFC3339))
 	for _, o := range d.objects {
 		y, err := yaml.Marshal(o)
