@@ -56,7 +56,11 @@ func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, in
 		if err != nil {
 			return nil, 0, err
 		}
-		o, err := storage.(rest.CollectionDeleter).DeleteCollection(ctx, rest.ValidateAllObjectFunc, r.Delete.DeepCopy(), lo)
+		s, ok := storage.(rest.CollectionDeleter)
+		if !ok {
+			return nil, 0, apierrors.NewMethodNotSupported(res.gvr.GroupResource(), r.Verb)
+		}
+		o, err := s.DeleteCollection(ctx, rest.ValidateAllObjectFunc, r.Delete.DeepCopy(), lo)
 		return o, http.StatusOK, err
 	}
 	return nil, 0, apierrors.NewInternalError(fmt.Errorf("%s: %w", r, errVerb))

@@ -35,9 +35,10 @@ type Request struct {
 	Sent   runtime.Object
 	Delete *metav1.DeleteOptions
 	Patch  []byte
-	// Answer is what came of it, and Err why nothing did.
-	Answer runtime.Object
-	Err    error
+	// Changed says that something is otherwise for it. Answer is what came of it, and Err why nothing did.
+	Changed bool
+	Answer  runtime.Object
+	Err     error
 
 	patch  types.PatchType
 	body   []byte
@@ -90,7 +91,9 @@ func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	f.c.server.lock.Lock()
 	defer f.c.server.lock.Unlock()
 	f.c.server.cluster = f.c
+	before := f.c.memory.version
 	answer, code, err := f.serve(h, r)
+	r.Changed = f.c.memory.version != before
 	if err != nil {
 		s := responsewriters.ErrorToAPIStatus(err)
 		s.Kind, s.APIVersion = "Status", "v1"
@@ -111,13 +114,14 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 	if err := r.decode(h, res); err != nil {
 		return nil, 0, err
 	}
-	if r.Writes() && f.c.Fault != nil {
-		if err := f.c.Fault(r); err != nil {
-			return nil, 0, err
+	before := f.c.memory.mark()
+	o, code, err := f.c.do(res, storage, r)
+	if err == nil && r.Writes() && f.c.Fault != nil && f.c.memory.changedSince(before) {
+		// Only what would have changed something may fail: what wouldn't, the host doesn't send.
+		if err = f.c.Fault(r); err != nil {
+			f.c.memory.undo(before)
 		}
 	}
-
-	o, code, err := f.c.do(res, storage, r)
 	if err != nil {
 		return nil, 0, err
 	}
