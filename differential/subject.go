@@ -48,6 +48,9 @@ type Subject struct {
 	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there is no
 	// such object.
 	Alike func(runtime.Object) string
+	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order by
+	// chance; "": it is not done beside others. Nil: nothing is.
+	Aside func(*api.Cluster, *api.Request) string
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
 }

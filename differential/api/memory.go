@@ -165,11 +165,15 @@ func (s store) GetList(_ context.Context, key string, opts storage.ListOptions, 
 	if err != nil {
 		return err
 	}
-	if !strings.HasSuffix(key, "/") {
-		key += "/"
+	keys := []string{key}
+	switch {
+	case opts.Recursive:
+		keys = m.under(strings.TrimSuffix(key, "/") + "/")
+	case m.objects[key] == nil:
+		keys = nil
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-	for _, k := range m.under(key) {
+	for _, k := range keys {
 		o := m.objects[k]
 		if ok, err := opts.Predicate.Matches(o); err != nil || !ok {
 			if err != nil {
