@@ -213,7 +213,7 @@ func write(q *api.Request, names map[string]string) string {
 	if q.Namespace != "" {
 		meta["namespace"] = q.Namespace
 	}
-	if g, _ := meta["generateName"].(string); q.Generated {
+	if g, _ := meta["generateName"].(string); generated(q) {
 		if name, _ := meta["name"].(string); name != "" {
 			names[name] = g + "*"
 		}
@@ -237,6 +237,14 @@ func trim(m map[string]any, subresource string) {
 	default:
 		delete(m, "status")
 	}
+}
+
+// generated reports whether the server, or the host for it, has made up the name of an object that is to be made.
+func generated(q *api.Request) bool {
+	m, ok := q.Sent.(metav1.Object)
+	const suffix = 5 // of the API's names.SimpleNameGenerator
+	return ok && q.Verb == "create" && m.GetGenerateName() != "" &&
+		(m.GetName() == "" || len(m.GetName()) == len(m.GetGenerateName())+suffix && strings.HasPrefix(m.GetName(), m.GetGenerateName()))
 }
 
 // fields are an object's without those that only the server sets.

@@ -370,7 +370,7 @@ func (f *fault) begin() func(*api.Request) error {
 			return nil
 		}
 		switch {
-		case r.Verb == "create" && !r.Generated:
+		case r.Verb == "create" && !generated(r):
 			if h := crc32.ChecksumIEEE(append([]byte(r.Name), f.salt)); h%2 == 0 {
 				return nil
 			}

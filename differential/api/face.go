@@ -31,7 +31,6 @@ type Request struct {
 	Namespace   string
 	Name        string
 	DryRun      bool
-	Generated   bool // the server has made up the name
 	// Sent is the object of a create or an update with its defaults, Delete the options of a delete, Patch a patch.
 	Sent   runtime.Object
 	Delete *metav1.DeleteOptions
@@ -194,7 +193,6 @@ func (r *Request) decode(h *http.Request, res *resource) error {
 			return apierrors.NewBadRequest(err.Error())
 		}
 		if r.Verb == "create" && m.GetName() == "" && m.GetGenerateName() != "" {
-			r.Generated = true
 			m.SetName(names.SimpleNameGenerator.GenerateName(m.GetGenerateName())) // before admission, which names it in what it says
 		}
 		if r.Name == "" {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -215,7 +216,7 @@ func (s store) GuaranteedUpdate(_ context.Context, key string, out runtime.Objec
 	if err := versioner.UpdateObject(o, version); err != nil {
 		return err
 	}
-	if old != nil && reflect.DeepEqual(o, old) {
+	if old != nil && equality.Semantic.DeepEqual(o, old) {
 		set(out, old)
 		return nil
 	}

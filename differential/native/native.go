@@ -108,6 +108,10 @@ func (n *Native) take() error {
 
 	for i := range v.NumField() {
 		f := v.Field(i)
+		if other := v.Type().Field(i).Name; other != name && strings.HasSuffix(strings.ToLower(other), "queue") && f.Kind() == reflect.Interface && !f.IsNil() {
+			// Nobody takes keys from it, but it has goroutines.
+			reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(interface{ ShutDown() }).ShutDown()
+		}
 		if f.Type() != reflect.TypeFor[record.EventBroadcaster]() || f.IsNil() {
 			continue
 		}
