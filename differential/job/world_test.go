@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -179,7 +180,7 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 		s.StartTime = world.Ptr(r.Ago(2000))
 	}
 	if isIndexed(j) {
-		s.CompletedIndexes = world.Of(r, "", "0", "1-3", "0,2", "5,9")
+		s.CompletedIndexes, s.Succeeded = completed(r, int(*j.Spec.Completions))
 		s.FailedIndexes = nil
 		if j.Spec.BackoffLimitPerIndex != nil {
 			s.FailedIndexes = world.Of(r, nil, world.Ptr(""), world.Ptr("4"), world.Ptr("0-1"))
@@ -204,9 +205,14 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 			Type: t, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse), Reason: reason, Message: "so", LastTransitionTime: r.Ago(900), LastProbeTime: r.Ago(900),
 		})
 	}
+	if r.One(12) {
+		return // as it may be, be it refused
+	}
+	s.Failed = int32(r.IntN(2))
 	switch r.IntN(14) {
 	case 0:
 		condition(batchv1.JobSuspended, "JobSuspended")
+		s.StartTime = nil
 	case 1:
 		condition(batchv1.JobFailureTarget, batchv1.JobReasonPodFailurePolicy)
 	case 2:
@@ -216,6 +222,22 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 	case 4:
 		condition(batchv1.JobFailed, batchv1.JobReasonBackoffLimitExceeded)
 	}
+}
+
+// completed returns some of the indexes, as a status has them, and how many they are.
+func completed(r *world.Rand, of int) (text string, n int32) {
+	for i := 0; i < of; i++ {
+		if !r.One(3) {
+			continue
+		}
+		text += fmt.Sprintf(",%d", i)
+		if n++; i+1 < of && r.One(3) {
+			i++
+			n++
+			text += fmt.Sprintf(",%d", i)
+		}
+	}
+	return strings.TrimPrefix(text, ","), n
 }
 
 // deeds are what others do to jobs and pods.

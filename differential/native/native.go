@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/informers"
@@ -44,6 +43,8 @@ type Made struct {
 	Process func(context.Context) bool
 	// Queue names the field of the queue whose keys are synced, where there are several; by default queue.
 	Queue string
+	// Place puts our queue into that field, at its address, where the controller's keys are no strings; nil: they are.
+	Place func(at unsafe.Pointer, q *Queue[string])
 }
 
 // Native is one of upstream's controllers on a cluster.
@@ -101,10 +102,14 @@ func (n *Native) take() error {
 		return fmt.Errorf("%T has no field %s", n.made.Controller, name)
 	}
 	f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
-	if old, ok := f.Interface().(workqueue.TypedInterface[string]); ok {
+	if old, ok := f.Interface().(interface{ ShutDown() }); ok {
 		old.ShutDown()
 	}
-	f.Set(reflect.ValueOf(n.Queue))
+	if n.made.Place != nil {
+		n.made.Place(unsafe.Pointer(f.UnsafeAddr()), n.Queue)
+	} else {
+		f.Set(reflect.ValueOf(n.Queue))
+	}
 
 	for i := range v.NumField() {
 		f := v.Field(i)
