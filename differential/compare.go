@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 		if q.Err != nil && slices.Contains(writes, line) {
 			continue // a status tried again at once, or one more of a batch none of whose members can be made
 		}
-		kind := q.Verb + " " + q.Resource.Resource + "/" + q.Subresource
+		kind := strings.Replace(q.Verb, "patch", "update", 1) + " " + q.Resource.Resource + "/" + q.Subresource
 		if q.Verb == "deletecollection" && q.Resource.Resource != "pods" {
 			kind = q.Verb // upstream takes the resources as a map has them, but for pods
 		}
@@ -149,11 +150,15 @@ func (s *Subject) normal(line string, names map[string]string) string {
 	for name, other := range names {
 		line = replaceName(line, name, other)
 	}
+	line = tokenVolume.ReplaceAllString(line, "kube-api-access-*")
 	if s.Normal != nil {
 		line = s.Normal(line)
 	}
 	return line
 }
+
+// tokenVolume is the volume for a pod's token, which the server names at random.
+var tokenVolume = regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`)
 
 // replaceName replaces a name where it isn't part of a longer one.
 func replaceName(line, name, other string) string {

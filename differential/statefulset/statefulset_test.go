@@ -78,8 +78,8 @@ func normal(line string) string {
 		return line[:at[0]] + "[failed to create PVC " + strings.Join(list, ", failed to create PVC ") + "]" + line[at[1]:]
 	}
 	head, text, ok := strings.Cut(line, "\n")
-	if i := strings.Index(line, "\n@@ "); i > 0 && strings.Contains(line, "pod updates may not change fields") {
-		return line[:i] // how the volumes differ, in the order of the map
+	if ok && strings.HasPrefix(head, "event ") && strings.Contains(head, "pod updates may not change fields") {
+		return head // then comes how the volumes differ, in the order of the map
 	}
 	if ok && strings.HasPrefix(head, "update pods ") && strings.HasSuffix(head, " fails: Invalid") {
 		return head // volumes can't be added to a pod: the whole of it is refused as the patch is
