@@ -58,6 +58,8 @@ type play struct {
 	// woken are keys that the plugin is woken for and hasn't been synced for.
 	woken map[string]bool
 	past  []string
+	// failed is what the last sync of a key did that failed: one that fails so again isn't repeated at once.
+	failed map[string]string
 	// later are keys of which upstream's controller has only asked to be woken for them when they are due.
 	later map[string]bool
 	// due is when a key is to be synced again by its own wish.
@@ -66,7 +68,7 @@ type play struct {
 
 // run runs a script in the present bubble, up to the first difference that isn't known.
 func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
-	p := &play{subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, woken: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{}}
+	p := &play{subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, failed: map[string]string{}, woken: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{}}
 	if p.native, err = native.New(p.cluster, s.Native); err != nil {
 		return nil, 0, err
 	}
@@ -303,9 +305,11 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	}
 	theirs.Requests = nil
 	p.cluster = theirs
-	if more, err = p.show(false); n.Failed {
+	all := strings.Join(a, "\n")
+	if more, err = p.show(false); n.Failed && p.failed[key] != all {
 		more = append(more, key)
 	}
+	p.failed[key] = all
 	return more, nil, err
 }
 
