@@ -200,6 +200,7 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 			s.UncountedTerminatedPods.Failed = append(s.UncountedTerminatedPods.Failed, types.UID("gone"))
 		}
 	}
+	s.Conditions = nil
 	condition := func(t batchv1.JobConditionType, reason string) {
 		s.Conditions = append(s.Conditions, batchv1.JobCondition{
 			Type: t, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse), Reason: reason, Message: "so", LastTransitionTime: r.Ago(900), LastProbeTime: r.Ago(900),
@@ -273,7 +274,14 @@ func deeds() []differential.Deed {
 		ofJob("another deadline", func(r *world.Rand, j *batchv1.Job) {
 			j.Spec.ActiveDeadlineSeconds = world.Of(r, nil, world.Ptr(int64(300)), world.Ptr(int64(3000)))
 		}),
-		differential.Vary(jobs, "another status", func(r *world.Rand, j *batchv1.Job) { status(r, j, nil) }),
+		differential.Vary(jobs, "another status", func(r *world.Rand, j *batchv1.Job) {
+			for _, c := range j.Status.Conditions {
+				if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+					return // a job that has ended has ended: upstream remembers that
+				}
+			}
+			status(r, j, nil)
+		}),
 		differential.Vary(jobs, "other annotations", func(r *world.Rand, j *batchv1.Job) {
 			j.Annotations = map[string]string{"example.com/by": world.Of(r, "a", "b", "c")}
 		}),
