@@ -35,7 +35,8 @@ func TestAsUpstream(t *testing.T) {
 		Plugin:     job.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			c, err := make(e)
-			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err
+			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }},
+				err
 		},
 		World:  objects,
 		Deeds:  deeds(),
@@ -57,7 +58,8 @@ func alike(o runtime.Object) string {
 	if !ok {
 		return ""
 	}
-	text := fmt.Sprint(p.Spec.NodeName, p.Status.Phase, p.Annotations[batchv1.JobCompletionIndexAnnotation], p.CreationTimestamp, p.DeletionTimestamp)
+	text := fmt.Sprint(p.Spec.NodeName, p.Status.Phase, p.Annotations[batchv1.JobCompletionIndexAnnotation],
+		p.CreationTimestamp, p.DeletionTimestamp)
 	if owner := metav1.GetControllerOf(p); owner != nil {
 		text += string(owner.UID)
 	}

@@ -74,7 +74,8 @@ func TestOrphansAsUpstream(t *testing.T) {
 			c, err := make(e)
 			pods := e.Informers.Core().V1().Pods().Lister()
 			return &native.Made{
-				Controller: c, Process: func(ctx context.Context) bool { return processOrphan(c, ctx) }, Queue: "orphanQueue",
+				Controller: c, Process: func(ctx context.Context) bool { return processOrphan(c, ctx) },
+				Queue: "orphanQueue",
 				Place: func(at unsafe.Pointer, q *native.Queue[string]) {
 					*(*workqueue.TypedRateLimitingInterface[orphanKey])(at) = orphans{q, pods}
 				},
@@ -96,7 +97,8 @@ func orphanWorld(r *world.Rand) (all []runtime.Object) {
 			}
 			if r.One(2) {
 				x.Status.Conditions = []batchv1.JobCondition{{
-					Type: world.Of(r, batchv1.JobComplete, batchv1.JobFailed), Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(r.Ago(900).Add(world.Of(r, 0, -3*time.Second))),
+					Type: world.Of(r, batchv1.JobComplete, batchv1.JobFailed), Status: corev1.ConditionTrue,
+					LastTransitionTime: metav1.NewTime(r.Ago(900).Add(world.Of(r, 0, -3*time.Second))),
 				}}
 			}
 		case *corev1.Pod:

@@ -36,13 +36,15 @@ func objects(r *world.Rand) []runtime.Object {
 func newJob(r *world.Rand, name string) *batchv1.Job {
 	labels := map[string]string{"app": world.Of(r, "web", "web", "db")}
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000), Generation: int64(1 + r.IntN(3)),
+		Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000),
+		Generation: int64(1 + r.IntN(3)),
 	}}
 	s := &j.Spec
 	s.ManualSelector = world.Ptr(true)
 	s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": labels["app"]}}
 	s.Template = r.Template(labels)
-	s.Template.Spec.RestartPolicy = world.Of(r, corev1.RestartPolicyNever, corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure)
+	s.Template.Spec.RestartPolicy = world.Of(r, corev1.RestartPolicyNever, corev1.RestartPolicyNever,
+		corev1.RestartPolicyOnFailure)
 	s.Parallelism = world.Maybe(r, int32(r.IntN(5)))
 	s.Completions = world.Maybe(r, int32(r.IntN(6)))
 	s.BackoffLimit = world.Maybe(r, int32(world.Of(r, 0, 1, 3, 6)))
@@ -56,7 +58,8 @@ func newJob(r *world.Rand, name string) *batchv1.Job {
 		s.Suspend = world.Ptr(!r.One(3))
 	}
 	if r.One(15) {
-		s.ManagedBy = world.Ptr(world.Of(r, batchv1.JobControllerName, "kueue.x-k8s.io/multikueue", "example.com/other"))
+		s.ManagedBy = world.Ptr(world.Of(r, batchv1.JobControllerName, "kueue.x-k8s.io/multikueue",
+			"example.com/other"))
 	}
 	if r.One(2) {
 		indexed(r, j)
@@ -103,7 +106,8 @@ func policy(r *world.Rand, j *batchv1.Job) {
 		if j.Spec.BackoffLimitPerIndex != nil && r.One(3) {
 			return batchv1.PodFailurePolicyActionFailIndex
 		}
-		return world.Of(r, batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount)
+		return world.Of(r, batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionIgnore,
+			batchv1.PodFailurePolicyActionCount)
 	}
 	j.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
 	for range 1 + r.IntN(2) {
@@ -111,11 +115,13 @@ func policy(r *world.Rand, j *batchv1.Job) {
 		if r.One(2) {
 			rule.OnExitCodes = &batchv1.PodFailurePolicyOnExitCodesRequirement{
 				ContainerName: world.Of(r, nil, world.Ptr("main")), Values: []int32{world.Of[int32](r, 1, 42)},
-				Operator: world.Of(r, batchv1.PodFailurePolicyOnExitCodesOpIn, batchv1.PodFailurePolicyOnExitCodesOpNotIn),
+				Operator: world.Of(r, batchv1.PodFailurePolicyOnExitCodesOpIn,
+					batchv1.PodFailurePolicyOnExitCodesOpNotIn),
 			}
 		} else {
 			rule.OnPodConditions = []batchv1.PodFailurePolicyOnPodConditionsPattern{{
-				Type: world.Of(r, corev1.DisruptionTarget, corev1.PodReady), Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse),
+				Type: world.Of(r, corev1.DisruptionTarget, corev1.PodReady), Status: world.Of(r,
+					corev1.ConditionTrue, corev1.ConditionFalse),
 			}}
 		}
 		j.Spec.PodFailurePolicy.Rules = append(j.Spec.PodFailurePolicy.Rules, rule)
@@ -136,7 +142,8 @@ func pod(r *world.Rand, j *batchv1.Job, name string) *corev1.Pod {
 	case !r.One(7):
 		p.OwnerReferences = []metav1.OwnerReference{world.Owner("batch/v1", "Job", j.Name, j.UID)}
 	case r.One(3):
-		p.OwnerReferences = []metav1.OwnerReference{world.Owner(world.Of(r, "batch/v1", "apps/v1"), world.Of(r, "Job", "ReplicaSet"), j.Name, r.UID())}
+		p.OwnerReferences = []metav1.OwnerReference{world.Owner(world.Of(r, "batch/v1", "apps/v1"), world.Of(r,
+			"Job", "ReplicaSet"), j.Name, r.UID())}
 	}
 	if !r.One(6) {
 		p.Finalizers = append(p.Finalizers, batchv1.JobTrackingFinalizer)
@@ -164,7 +171,8 @@ func pod(r *world.Rand, j *batchv1.Job, name string) *corev1.Pod {
 func disrupted(r *world.Rand, p *corev1.Pod) {
 	if r.One(6) {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-			Type: corev1.DisruptionTarget, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse), LastTransitionTime: r.Ago(100),
+			Type: corev1.DisruptionTarget, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse),
+			LastTransitionTime: r.Ago(100),
 		})
 	}
 }
@@ -175,7 +183,8 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 		return
 	}
 	n := func() int32 { return int32(r.IntN(4)) }
-	s.Active, s.Ready, s.Terminating, s.Succeeded, s.Failed = n(), world.Maybe(r, n()), world.Maybe(r, n()), world.Of(r, 0, n()), world.Of(r, 0, 0, n())
+	s.Active, s.Ready, s.Terminating, s.Succeeded, s.Failed = n(), world.Maybe(r, n()), world.Maybe(r, n()),
+		world.Of(r, 0, n()), world.Of(r, 0, 0, n())
 	if !r.One(4) && (j.Spec.Suspend == nil || !*j.Spec.Suspend) {
 		s.StartTime = world.Ptr(r.Ago(2000))
 	}
@@ -203,7 +212,8 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 	s.Conditions = nil
 	condition := func(t batchv1.JobConditionType, reason string) {
 		s.Conditions = append(s.Conditions, batchv1.JobCondition{
-			Type: t, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse), Reason: reason, Message: "so", LastTransitionTime: r.Ago(900), LastProbeTime: r.Ago(900),
+			Type: t, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse),
+			Reason: reason, Message: "so", LastTransitionTime: r.Ago(900), LastProbeTime: r.Ago(900),
 		})
 	}
 	if r.One(12) {
@@ -217,7 +227,8 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 	case 1:
 		condition(batchv1.JobFailureTarget, batchv1.JobReasonPodFailurePolicy)
 	case 2:
-		condition(batchv1.JobSuccessCriteriaMet, world.Of(r, batchv1.JobReasonSuccessPolicy, batchv1.JobReasonCompletionsReached))
+		condition(batchv1.JobSuccessCriteriaMet, world.Of(r, batchv1.JobReasonSuccessPolicy,
+			batchv1.JobReasonCompletionsReached))
 	case 3:
 		condition(batchv1.JobComplete, batchv1.JobReasonCompletionsReached)
 	case 4:
@@ -255,15 +266,27 @@ func deeds() []differential.Deed {
 	})
 	return []differential.Deed{
 		life, life, life, life, life,
-		differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
-		differential.Vary(differential.Pods, "no owner", func(_ *world.Rand, p *corev1.Pod) { p.OwnerReferences = nil }),
-		differential.Vary(differential.Pods, "no finalizers", func(_ *world.Rand, p *corev1.Pod) { p.Finalizers = nil }),
+		differential.Vary(differential.Pods, "other labels", func(r *world.Rand,
+			p *corev1.Pod) {
+			p.Labels = r.Labels("web")
+		}),
+		differential.Vary(differential.Pods, "no owner", func(_ *world.Rand,
+			p *corev1.Pod) {
+			p.OwnerReferences = nil
+		}),
+		differential.Vary(differential.Pods, "no finalizers", func(_ *world.Rand,
+			p *corev1.Pod) {
+			p.Finalizers = nil
+		}),
 		differential.Delete(differential.Pods), differential.Delete(differential.Pods),
 		differential.Vanish(differential.Pods),
 		differential.Appear(func(r *world.Rand) runtime.Object {
 			return pod(r, newJob(r, "work-0"), fmt.Sprintf("new-%d", r.IntN(9)))
 		}),
-		ofJob("another parallelism", func(r *world.Rand, j *batchv1.Job) { j.Spec.Parallelism = world.Ptr(int32(r.IntN(5))) }),
+		ofJob("another parallelism", func(r *world.Rand,
+			j *batchv1.Job) {
+			j.Spec.Parallelism = world.Ptr(int32(r.IntN(5)))
+		}),
 		ofJob("another size", func(r *world.Rand, j *batchv1.Job) {
 			if isIndexed(j) {
 				n := int32(r.IntN(6))
@@ -276,7 +299,8 @@ func deeds() []differential.Deed {
 		}),
 		differential.Vary(jobs, "another status", func(r *world.Rand, j *batchv1.Job) {
 			for _, c := range j.Status.Conditions {
-				if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+				if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete ||
+					c.Type == batchv1.JobFailed) {
 					return // a job that has ended has ended: upstream remembers that
 				}
 			}
@@ -287,6 +311,9 @@ func deeds() []differential.Deed {
 		}),
 		differential.Delete(jobs),
 		differential.Vanish(jobs),
-		differential.Appear(func(r *world.Rand) runtime.Object { return newJob(r, fmt.Sprintf("work-%d", r.IntN(2))) }),
+		differential.Appear(func(r *world.Rand) runtime.Object {
+			return newJob(r, fmt.Sprintf("work-%d",
+				r.IntN(2)))
+		}),
 	}
 }

@@ -37,13 +37,16 @@ func TestAsUpstream(t *testing.T) {
 			f := e.Informers
 			c := upstream.NewStatefulSetController(e.Context, f.Core().V1().Pods(), f.Apps().V1().StatefulSets(),
 				f.Core().V1().PersistentVolumeClaims(), f.Apps().V1().ControllerRevisions(), e.Client)
-			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, nil
+			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }},
+				nil
 		},
 		World: objects,
 		Deeds: deeds(),
 		Faults: []string{
-			"create pods", "delete pods", "patch pods", "update pods", "update statefulsets/status", "create persistentvolumeclaims",
-			"update persistentvolumeclaims", "create controllerrevisions", "delete controllerrevisions", "patch controllerrevisions",
+			"create pods", "delete pods", "patch pods", "update pods", "update statefulsets/status",
+			"create persistentvolumeclaims",
+			"update persistentvolumeclaims", "create controllerrevisions", "delete controllerrevisions",
+			"patch controllerrevisions",
 		},
 		Aside:  aside,
 		Normal: normal,
@@ -75,7 +78,8 @@ func normal(line string) string {
 		list := strings.Split(line[at[0]+1:at[1]-1], ", failed to create PVC ")
 		list[0] = strings.TrimPrefix(list[0], "failed to create PVC ")
 		slices.Sort(list)
-		return line[:at[0]] + "[failed to create PVC " + strings.Join(list, ", failed to create PVC ") + "]" + line[at[1]:]
+		return line[:at[0]] + "[failed to create PVC " + strings.Join(list,
+			", failed to create PVC ") + "]" + line[at[1]:]
 	}
 	head, text, ok := strings.Cut(line, "\n")
 	if ok && strings.HasPrefix(head, "event ") && strings.Contains(head, "pod updates may not change fields") {

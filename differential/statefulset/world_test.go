@@ -61,7 +61,8 @@ func start(s *appsv1.StatefulSet) int {
 
 func limitRange(r *world.Rand) *corev1.LimitRange {
 	return &corev1.LimitRange{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("limits-%d", r.IntN(3)), Namespace: world.Namespace, UID: r.UID()},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("limits-%d", r.IntN(3)), Namespace: world.Namespace,
+			UID: r.UID()},
 		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 			Type:           corev1.LimitTypeContainer,
 			DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
@@ -74,12 +75,14 @@ func limitRange(r *world.Rand) *corev1.LimitRange {
 func set(r *world.Rand, name string) *appsv1.StatefulSet {
 	labels := map[string]string{"app": world.Of(r, "web", "web", "db")}
 	s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000), Generation: int64(2 + r.IntN(3)),
+		Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000),
+		Generation: int64(2 + r.IntN(3)),
 	}}
 	s.Spec.Replicas = world.Maybe(r, int32(r.IntN(5)))
 	s.Spec.ServiceName = world.Of(r, "web", "", "none")
 	s.Spec.MinReadySeconds = int32(world.Of(r, 0, 0, 0, 30, 600))
-	s.Spec.PodManagementPolicy = world.Of(r, appsv1.OrderedReadyPodManagement, appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement, "")
+	s.Spec.PodManagementPolicy = world.Of(r, appsv1.OrderedReadyPodManagement, appsv1.OrderedReadyPodManagement,
+		appsv1.ParallelPodManagement, "")
 	s.Spec.RevisionHistoryLimit = world.Maybe(r, int32(world.Of(r, 0, 1, 2, 10)))
 	s.Spec.Template = r.Template(labels)
 	s.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": labels["app"]}}
@@ -114,13 +117,16 @@ func set(r *world.Rand, name string) *appsv1.StatefulSet {
 func strategy(r *world.Rand, s *appsv1.StatefulSet) {
 	u := &s.Spec.UpdateStrategy
 	*u = appsv1.StatefulSetUpdateStrategy{Type: world.Of(r, appsv1.RollingUpdateStatefulSetStrategyType,
-		appsv1.RollingUpdateStatefulSetStrategyType, appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType, "")}
+		appsv1.RollingUpdateStatefulSetStrategyType, appsv1.RollingUpdateStatefulSetStrategyType,
+		appsv1.OnDeleteStatefulSetStrategyType, "")}
 	if u.Type == appsv1.OnDeleteStatefulSetStrategyType || r.One(4) {
 		return
 	}
-	u.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: world.Maybe(r, int32(world.Of(r, 0, 0, 0, 1, 2, 9)))}
+	u.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: world.Maybe(r, int32(world.Of(r, 0, 0, 0,
+		1, 2, 9)))}
 	if r.One(2) {
-		u.RollingUpdate.MaxUnavailable = world.Ptr(world.Of(r, intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromInt32(9),
+		u.RollingUpdate.MaxUnavailable = world.Ptr(world.Of(r, intstr.FromInt32(1), intstr.FromInt32(2),
+			intstr.FromInt32(9),
 			intstr.FromString("50%"), intstr.FromString("10%"), intstr.FromString("100%")))
 	}
 }
@@ -130,7 +136,8 @@ func retention(r *world.Rand, s *appsv1.StatefulSet) {
 	if r.One(3) {
 		return
 	}
-	const keep, drop = appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	const keep, drop = appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+		appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	s.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 		WhenDeleted: world.Of(r, keep, drop), WhenScaled: world.Of(r, keep, drop),
 	}
@@ -142,7 +149,8 @@ func claim(r *world.Rand, name string) corev1.PersistentVolumeClaim {
 		x.Labels = map[string]string{"app": "else", "disk": "fast"}
 	}
 	x.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-	x.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(world.Of(r, "1Gi", "2Gi"))}
+	x.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(world.Of(r, "1Gi",
+		"2Gi"))}
 	return x
 }
 
@@ -159,7 +167,8 @@ func edit(r *world.Rand, t *corev1.PodTemplateSpec) {
 		s.Tolerations = nil
 		for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
 			s.Tolerations = append(s.Tolerations, corev1.Toleration{
-				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: world.Ptr(int64(300)),
+				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+				TolerationSeconds: world.Ptr(int64(300)),
 			})
 		}
 	case 4:
@@ -176,7 +185,8 @@ func edit(r *world.Rand, t *corev1.PodTemplateSpec) {
 	}
 }
 
-// history is a set's past templates as revisions: in any order, some printed without the defaults, orphaned, released, foreign or doubled.
+// history is a set's past templates as revisions: in any order, some printed without the defaults, orphaned,
+// released, foreign or doubled.
 func history(r *world.Rand, s *appsv1.StatefulSet) (all []*appsv1.ControllerRevision) {
 	t := s.Spec.Template
 	for i := range world.Of(r, 0, 1, 1, 2, 3, 4) {
@@ -209,11 +219,14 @@ func history(r *world.Rand, s *appsv1.StatefulSet) (all []*appsv1.ControllerRevi
 func status(r *world.Rand, s *appsv1.StatefulSet, past []*appsv1.ControllerRevision) {
 	n := func() int32 { return int32(r.IntN(4)) }
 	s.Status = appsv1.StatefulSetStatus{
-		ObservedGeneration: int64(r.IntN(4)), Replicas: n(), ReadyReplicas: n(), AvailableReplicas: n(), CurrentReplicas: n(), UpdatedReplicas: n(),
-		CurrentRevision: name(r, past), UpdateRevision: name(r, past), CollisionCount: world.Maybe(r, int32(r.IntN(2))),
+		ObservedGeneration: int64(r.IntN(4)), Replicas: n(), ReadyReplicas: n(), AvailableReplicas: n(),
+		CurrentReplicas: n(), UpdatedReplicas: n(),
+		CurrentRevision: name(r, past), UpdateRevision: name(r, past), CollisionCount: world.Maybe(r,
+			int32(r.IntN(2))),
 	}
 	if r.One(10) {
-		s.Status.Conditions = []appsv1.StatefulSetCondition{{Type: "Example", Status: corev1.ConditionTrue, LastTransitionTime: r.Ago(100)}}
+		s.Status.Conditions = []appsv1.StatefulSetCondition{{Type: "Example", Status: corev1.ConditionTrue,
+			LastTransitionTime: r.Ago(100)}}
 	}
 }
 
@@ -231,7 +244,8 @@ func pod(r *world.Rand, s *appsv1.StatefulSet, n int, past []*appsv1.ControllerR
 		called = fmt.Sprintf("%s-0%d", s.Name, n)
 	}
 	labels := map[string]string{
-		"app": s.Spec.Template.Labels["app"], appsv1.StatefulSetPodNameLabel: called, appsv1.PodIndexLabel: strconv.Itoa(n), appsv1.StatefulSetRevisionLabel: name(r, past),
+		"app": s.Spec.Template.Labels["app"], appsv1.StatefulSetPodNameLabel: called,
+		appsv1.PodIndexLabel: strconv.Itoa(n), appsv1.StatefulSetRevisionLabel: name(r, past),
 	}
 	switch r.IntN(20) {
 	case 0:
@@ -251,7 +265,8 @@ func pod(r *world.Rand, s *appsv1.StatefulSet, n int, past []*appsv1.ControllerR
 			continue
 		}
 		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: x.Name, VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: fmt.Sprintf("%s-%s-%d", x.Name, s.Name, n)},
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: fmt.Sprintf("%s-%s-%d",
+				x.Name, s.Name, n)},
 		}})
 	}
 	switch {
@@ -299,12 +314,14 @@ func unscheduled(r *world.Rand, p *corev1.Pod) {
 		}
 	}
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message(r), LastTransitionTime: r.Ago(300),
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		Message: message(r), LastTransitionTime: r.Ago(300),
 	})
 }
 
 func message(r *world.Rand) string {
-	return world.Of(r, "0/3 nodes are available", `persistentvolumeclaim "data-web-0" not found`, "0/4 nodes are available")
+	return world.Of(r, "0/3 nodes are available", `persistentvolumeclaim "data-web-0" not found`,
+		"0/4 nodes are available")
 }
 
 // claimsOf are some of the claims of a pod, which may not be there, with owners of all kinds.
@@ -332,11 +349,13 @@ func owners(r *world.Rand, x *corev1.PersistentVolumeClaim, s *appsv1.StatefulSe
 	}
 	refs := []metav1.OwnerReference{
 		world.Owner("apps/v1", "StatefulSet", s.Name, s.UID), world.Owner("v1", "Pod", podName, podUID),
-		world.Owner("apps/v1", "StatefulSet", s.Name, r.UID()), world.Owner("example.com/v1", "Store", "store", r.UID()),
+		world.Owner("apps/v1", "StatefulSet", s.Name, r.UID()), world.Owner("example.com/v1", "Store", "store",
+			r.UID()),
 	}
 	x.OwnerReferences = nil
 	if !r.One(3) {
-		if w := s.Spec.PersistentVolumeClaimRetentionPolicy; w != nil && w.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+		if w := s.Spec.PersistentVolumeClaimRetentionPolicy; w != nil &&
+			w.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
 			x.OwnerReferences = refs[:1]
 		}
 		return
@@ -362,14 +381,16 @@ func lost(r *world.Rand, c *api.Cluster) (string, error) {
 	}
 	for _, o := range all {
 		p := o.(*corev1.Pod)
-		if p.Status.Phase != corev1.PodPending || len(p.Spec.Volumes) == 0 || p.Spec.Volumes[0].PersistentVolumeClaim == nil {
+		if p.Status.Phase != corev1.PodPending || len(p.Spec.Volumes) == 0 ||
+			p.Spec.Volumes[0].PersistentVolumeClaim == nil {
 			continue
 		}
 		claim := p.Spec.Volumes[0].PersistentVolumeClaim.ClaimName
 		if err := c.Remove(claims, p.Namespace, claim); err != nil {
 			continue // it isn't there
 		}
-		return "loss of claim " + claim, c.Change(differential.Pods, p.Namespace, p.Name, func(o runtime.Object) { unscheduled(r, o.(*corev1.Pod)) })
+		return "loss of claim " + claim, c.Change(differential.Pods, p.Namespace, p.Name,
+			func(o runtime.Object) { unscheduled(r, o.(*corev1.Pod)) })
 	}
 	return "", nil
 }
@@ -395,22 +416,41 @@ func deeds() []differential.Deed {
 			r.Live(p)
 			real(r, p)
 		}),
-		differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
-		differential.Vary(differential.Pods, "no owner", func(_ *world.Rand, p *corev1.Pod) { p.OwnerReferences = nil }),
-		differential.Vary(differential.Pods, "the scheduler's node", func(r *world.Rand, p *corev1.Pod) { p.Spec.NodeName = "node-1" }),
+		differential.Vary(differential.Pods, "other labels", func(r *world.Rand,
+			p *corev1.Pod) {
+			p.Labels = r.Labels("web")
+		}),
+		differential.Vary(differential.Pods, "no owner", func(_ *world.Rand,
+			p *corev1.Pod) {
+			p.OwnerReferences = nil
+		}),
+		differential.Vary(differential.Pods, "the scheduler's node", func(r *world.Rand,
+			p *corev1.Pod) {
+			p.Spec.NodeName = "node-1"
+		}),
 		differential.Delete(differential.Pods),
 		differential.Vanish(differential.Pods),
 		differential.Appear(func(r *world.Rand) runtime.Object {
-			return r.Pod(fmt.Sprintf("%s-%d", world.Of(r, "web", "web-1", "else"), r.IntN(4)), r.Labels("web"), r.PodSpec())
+			return r.Pod(fmt.Sprintf("%s-%d", world.Of(r, "web", "web-1", "else"), r.IntN(4)), r.Labels("web"),
+				r.PodSpec())
 		}),
-		ofSet("another size", func(r *world.Rand, s *appsv1.StatefulSet) { s.Spec.Replicas = world.Ptr(int32(r.IntN(5))) }),
-		ofSet("other ready seconds", func(r *world.Rand, s *appsv1.StatefulSet) { s.Spec.MinReadySeconds = int32(world.Of(r, 0, 30, 600)) }),
+		ofSet("another size", func(r *world.Rand,
+			s *appsv1.StatefulSet) {
+			s.Spec.Replicas = world.Ptr(int32(r.IntN(5)))
+		}),
+		ofSet("other ready seconds", func(r *world.Rand,
+			s *appsv1.StatefulSet) {
+			s.Spec.MinReadySeconds = int32(world.Of(r, 0, 30, 600))
+		}),
 		ofSet("another strategy", strategy),
 		ofSet("another retention of claims", retention),
 		ofSet("other ordinals", func(r *world.Rand, s *appsv1.StatefulSet) {
 			s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: int32(r.IntN(3))}
 		}),
-		ofSet("another length of history", func(r *world.Rand, s *appsv1.StatefulSet) { s.Spec.RevisionHistoryLimit = world.Ptr(int32(r.IntN(3))) }),
+		ofSet("another length of history", func(r *world.Rand,
+			s *appsv1.StatefulSet) {
+			s.Spec.RevisionHistoryLimit = world.Ptr(int32(r.IntN(3)))
+		}),
 		differential.Vary(sets, "other annotations", func(r *world.Rand, s *appsv1.StatefulSet) {
 			s.Annotations = map[string]string{"example.com/by": world.Of(r, "a", "b", "c")}
 		}),
@@ -422,9 +462,15 @@ func deeds() []differential.Deed {
 		differential.Appear(func(r *world.Rand) runtime.Object { return set(r, world.Of(r, "web", "web-1")) }),
 		differential.Delete(claims),
 		differential.Vanish(claims),
-		differential.Vary(claims, "other owners", func(r *world.Rand, x *corev1.PersistentVolumeClaim) { x.OwnerReferences = nil }),
+		differential.Vary(claims, "other owners", func(r *world.Rand,
+			x *corev1.PersistentVolumeClaim) {
+			x.OwnerReferences = nil
+		}),
 		differential.Vanish(revisions),
-		differential.Vary(revisions, "no owner", func(_ *world.Rand, v *appsv1.ControllerRevision) { v.OwnerReferences = nil }),
+		differential.Vary(revisions, "no owner", func(_ *world.Rand,
+			v *appsv1.ControllerRevision) {
+			v.OwnerReferences = nil
+		}),
 		differential.Appear(func(r *world.Rand) runtime.Object { return limitRange(r) }),
 		differential.Vanish(limits),
 	}
