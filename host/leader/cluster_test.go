@@ -115,7 +115,7 @@ func lease(t *testing.T, client kubernetes.Interface, name string) *coordination
 	return l
 }
 
-func TestLease(t *testing.T) {
+func TestOnCluster(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	client := c.Client()
 	t.Run("released last", func(t *testing.T) { released(t, c, client) })
