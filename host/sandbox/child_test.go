@@ -52,12 +52,12 @@ func TestCompilingIsBounded(t *testing.T) {
 func TestCompilingInAChildEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	from := time.Now()
 	if _, err := Load(ctx, compilerBomb(), Options{Name: "bomb", Untrusted: true}); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 		t.Fatalf("got %v", err)
 	}
-	if took := time.Since(from); took > 5*time.Second {
-		t.Errorf("took %v", took)
+	end, _ := ctx.Deadline()
+	if late := time.Since(end); late > childTime { // it would be given up after that in any case
+		t.Errorf("went on for %v", late)
 	}
 }
 

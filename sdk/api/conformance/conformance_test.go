@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // pair is a type of k8s.io/api and the table of ours.
@@ -276,7 +277,7 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 	for i := range types {
 		p := &types[i]
 		t.Run(p.name, func(t *testing.T) {
-			for seed := range int64(12) {
+			for seed := range int64(worlds.Number(12)) {
 				if err := p.roundTrip(p.fill(seed)); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
