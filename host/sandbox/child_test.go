@@ -9,6 +9,7 @@ import (
 	"time"
 
 	asm "github.com/windlass-dev/windlass/host/sandbox/internal/assemble"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // compilerBomb is within every limit of package rewrite, and would keep wazero's compiler busy for minutes: each function has 32 loops in each other seven times, and sets
@@ -63,6 +64,10 @@ func TestCompilingInAChildEndsWithItsContext(t *testing.T) {
 
 // TestUntrusted: real modules come through the child, invalid ones don't and are told why.
 func TestUntrusted(t *testing.T) {
+	if worlds.Raced { // which makes the child as slow
+		defer func(s int) { childSeconds = s }(childSeconds)
+		childSeconds *= 10
+	}
 	for _, name := range guests {
 		for _, interpreter := range []bool{false, true} {
 			from := time.Now()

@@ -2,4 +2,5 @@
 
 package worlds
 
-const raced = false
+// Raced reports whether the race detector looks on.
+const Raced = false

@@ -2,4 +2,5 @@
 
 package worlds
 
-const raced = true
+// Raced reports whether the race detector looks on.
+const Raced = true
