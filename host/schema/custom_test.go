@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 var webApps = Custom(abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"}, "WebApp", true)
@@ -65,7 +64,7 @@ func decoded(t testing.TB, b []byte) (v any) {
 // The metadata is byte for byte what Kubernetes writes, so that an object looks the same however it came.
 func TestMetadataFromJSONIsKubernetesOwn(t *testing.T) {
 	fill := filler(1)
-	for range worlds.Number(300) {
+	for range 300 {
 		var o metav1.PartialObjectMetadata
 		fill(&o.ObjectMeta)
 		o.ManagedFields = nil // the filler makes fields that are no JSON
@@ -325,7 +324,7 @@ func TestBodiesAgreeWithEncodingJSON(t *testing.T) {
 		}
 		return b
 	}
-	for range worlds.Number(3000) {
+	for range 3000 {
 		some := pick(r, bodyPaths, 4)
 		one, two := object(), object()
 		checkBodies(t, one, two, some)

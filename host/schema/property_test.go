@@ -16,8 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	mathrand "math/rand"
-
-	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 type message interface {
@@ -137,7 +135,7 @@ func TestProjectionIsTheObjectWithTheOtherFieldsRemoved(t *testing.T) {
 			all := slices.DeleteFunc(paths(res.Message, "", 4), func(p string) bool { return p == "metadata" })
 			fill := filler(1)
 			r := rand.New(rand.NewPCG(1, 2))
-			for range worlds.Number(40) {
+			for range 40 {
 				filled := res.New()
 				fill(filled)
 				raw, err := filled.(message).Marshal()
@@ -187,7 +185,7 @@ func TestCoversTellsWhatAProjectionOfAProjectionHolds(t *testing.T) {
 	fill := filler(3)
 	r := rand.New(rand.NewPCG(3, 4))
 	covered := 0
-	for range worlds.Number(600) {
+	for range 600 {
 		a, _ := res.Message.Mask(pick(r, all, 4)...)
 		b, _ := res.Message.Mask(pick(r, all, 2)...)
 		if r.IntN(2) == 0 {
@@ -230,7 +228,7 @@ func TestEveryDifferenceUnderAPathIsFound(t *testing.T) {
 			r := rand.New(rand.NewPCG(5, 6))
 			var bits Bits
 			changed, same := 0, 0
-			for range worlds.Number(40) {
+			for range 40 {
 				a, b := res.New(), res.New()
 				fill(a)
 				old, _ := a.(message).Marshal()

@@ -155,7 +155,7 @@ func (c *Cluster) Stop() error {
 		c.stdin.Close()
 		select {
 		case <-c.ended:
-		case <-time.After(30 * time.Second):
+		case <-time.After(Patience):
 			_ = c.cmd.Process.Kill()
 			<-c.ended
 		}
