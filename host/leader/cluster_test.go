@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	duration = 4 * time.Second
-	deadline = 2 * time.Second
-	retry    = 200 * time.Millisecond
+	duration = 8 * time.Second
+	deadline = 5 * time.Second // twenty renewals: a busy machine has time for one
+	retry    = 250 * time.Millisecond
 
 	patience = time.Minute
 )
