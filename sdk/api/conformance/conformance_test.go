@@ -213,10 +213,6 @@ func scribble(p unsafe.Pointer, t *wire.Type) {
 		if et == nil {
 			et = t
 		}
-		h := (*struct {
-			p      unsafe.Pointer
-			n, cap int
-		})(q)
 		switch f.Kind {
 		case wire.String:
 			*(*string)(q) = "scribbled"
@@ -259,6 +255,10 @@ func scribble(p unsafe.Pointer, t *wire.Type) {
 				(*(*[]int64)(q))[k]++
 			}
 		case wire.Rep | wire.Message, wire.Map | wire.Message:
+			h := (*struct { // of this kind of field alone: what is shorter has no room for it
+				p      unsafe.Pointer
+				n, cap int
+			})(q)
 			for k := range h.n {
 				scribble(unsafe.Add(h.p, uintptr(k)*et.Size), et)
 			}
