@@ -124,6 +124,11 @@ guarantees: build devcluster ## Swap, chaos, leadership, hostile modules, limits
 surface: build devcluster chromium ## Command line, console, deploy, docs, examples of authors: after touching what users see; 8 minutes
 	hack/rings.sh run surface
 
+budget: build devcluster chromium ## What each ring, package and controller takes, measured anew, into CONTRIBUTING.md: on a machine that does nothing else; 40 minutes
+	mkdir -p $(out)/budget
+	for ring in $$(hack/rings.sh rings); do echo "budget: $$ring" >&2; hack/rings.sh run $$ring -json -count=1 >$(out)/budget/$$ring.json; done
+	go run ./hack/budget $(if $(NOTE),-note "$(NOTE)") $$(hack/rings.sh rings | sed 's,.*,$(out)/budget/&.json,')
+
 fuzz: ## Each fuzz target for FUZZTIME (10s); PACKAGES=./abi/... for some
 	hack/fuzz.sh
 
@@ -158,4 +163,4 @@ $(finisher): $(finisher_sources)
 .SECONDARY: $(modules:plugins/modules/%=$(out)/plugins/%)
 
 .PHONY: authors chaos growth soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean fuzz verify
-.PHONY: test check race differential parity guarantees surface
+.PHONY: test budget check race differential parity guarantees surface
