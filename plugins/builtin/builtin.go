@@ -12,6 +12,7 @@ import (
 )
 
 //go:generate go run ../../hack/generate-builtin
+//go:generate go run ../../hack/generate-controllers
 
 // Plugin is a built-in plugin: a folder, and one module.
 type Plugin struct {
