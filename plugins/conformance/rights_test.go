@@ -32,7 +32,11 @@ func rights(t *testing.T, p builtin.Plugin) {
 			t.Errorf("%s: upstream has no service account %q with a role", c.Name, c.ServiceAccount)
 			continue
 		}
-		for _, need := range writes(p, c) {
+		written := writes(p, c)
+		for _, r := range role {
+			checkFinalizers(t, c, r, written)
+		}
+		for _, need := range written {
 			any = true
 			if !covers(role, need) {
 				t.Errorf("%s writes what the role of %s doesn't allow: %s", c.Name, c.ServiceAccount, need)
@@ -41,6 +45,23 @@ func rights(t *testing.T, p builtin.Plugin) {
 	}
 	if !any {
 		t.Error("no controller of it writes anything")
+	}
+}
+
+// checkFinalizers checks that a controller may set the finalizers of what upstream's role lets it: admission asks for that, where it is told to
+// (OwnerReferencesPermissionEnforcement), of who makes children that block their owner's deletion.
+func checkFinalizers(t *testing.T, c builtin.Controller, r rbacv1.PolicyRule, written []need) {
+	if c.PartOf != "" {
+		return // the whole does it
+	}
+	for _, resource := range r.Resources {
+		if !strings.HasSuffix(resource, "/finalizers") {
+			continue
+		}
+		may := slices.ContainsFunc(r.APIGroups, func(group string) bool { return slices.Contains(written, need{group, resource, "update"}) })
+		if !may {
+			t.Errorf("%s may not update %s, as upstream's may: its children couldn't block their owner's deletion", c.Name, resource)
+		}
 	}
 }
 
