@@ -1,5 +1,5 @@
-// Command generate-controllers writes what pages and the Helm chart say of the built-in controllers, from the table of plugins: docs/controllers.md, the list in README.md, the
-// controllers' metrics in docs/metrics.md, and the chart's files/rights.yaml.
+// Command generate-controllers writes what is told of the built-in controllers elsewhere, from the table of plugins: docs/controllers.md, the list in README.md, the controllers'
+// metrics in docs/metrics.md, the chart's files/rights.yaml, and what the flags of kube-controller-manager go by, config/kcm/zz_builtins.go.
 package main
 
 import (
@@ -19,7 +19,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	flags, err := flags()
+	if err != nil {
+		log.Fatal(err)
+	}
 	for name, text := range map[string]string{
+		"config/kcm/zz_builtins.go":                flags,
 		"docs/controllers.md":                      page(),
 		"deploy/charts/windlass/files/rights.yaml": rights,
 	} {
@@ -59,7 +64,9 @@ func replace(path, text string) error {
 }
 
 // cell is a text in a cell of a table.
-func cell(s string) string { return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`) }
+func cell(s string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
+}
 
 // code is a text as code, empty if it is.
 func code(s string) string {

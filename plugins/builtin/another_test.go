@@ -45,6 +45,7 @@ func TestAnotherController(t *testing.T) {
 	for name, want := range map[string]string{
 		"plugins/builtin/zz_plugins.go":            `{"attachdetach", attachdetach.Plugin}`,
 		"docs/controllers.md":                      "| `" + controller + "` | `attachdetach` | attachdetach |",
+		"docs/flags.md":                            "sets `plugins[attachdetach].settings[attach-detach-reconcile-sync-period]`: how long nothing is done |",
 		"README.md":                                "persistentvolume-attach-detach,",
 		"docs/metrics.md":                          "| `attachdetach_controller_detached_total` | counter |",
 		"deploy/charts/windlass/files/rights.yaml": "- name: attachdetach\n",

@@ -13,6 +13,7 @@ import (
 
 //go:generate go run ../../hack/generate-builtin
 //go:generate go run ../../hack/generate-controllers
+//go:generate go run ../../hack/generate-flags
 
 // Plugin is a built-in plugin: a folder, and one module.
 type Plugin struct {

@@ -9,6 +9,9 @@ import (
 var (
 	nodes = sdk.Key(corev1.Nodes).Fields("status.volumesAttached")
 
+	// period is what one of upstream's flags says.
+	period = &sdk.Setting{Name: "attach-detach-reconcile-sync-period", Default: "1m0s", Description: "How long nothing is done."}
+
 	detached = sdk.Counter("attachdetach_controller_detached_total", "How many volumes were taken off nodes.")
 )
 
@@ -17,6 +20,7 @@ var Plugin = &sdk.Plugin{
 	Name:        "attachdetach",
 	Version:     "1.0.0",
 	Description: "Takes all volumes off all nodes.",
+	Settings:    []*sdk.Setting{period},
 	Metrics:     []*sdk.Metric{detached},
 	Controllers: []*sdk.Controller{{
 		Name:           "persistentvolume-attach-detach-controller",
