@@ -5,8 +5,6 @@
 package builtin
 
 import (
-	"fmt"
-
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/sdk"
 )
@@ -31,16 +29,6 @@ type Controller struct {
 	Plugin         Plugin
 	// Manifest is what the controller declares.
 	Manifest abi.Controller
-}
-
-// Named returns the plugin in a folder.
-func Named(folder string) (Plugin, error) {
-	for _, p := range Plugins {
-		if p.Folder == folder {
-			return p, nil
-		}
-	}
-	return Plugin{}, fmt.Errorf("no plugin plugins/%s is in the table: run make generate", folder)
 }
 
 // Controllers returns all controllers, in the order of their plugins.
