@@ -97,6 +97,7 @@ site: ## The documentation as HTML: _output/site/index.html
 
 generate: ## Write the generated files anew
 	go generate ./...
+	cd deploy && go generate ./... # of what the first has made
 
 clean: ## Remove what was built
 	rm -rf $(out) plugins/modules/*.wasm plugins/code/*/ $(schemas)
