@@ -82,8 +82,8 @@ func (s *Stage) resources(t testing.TB) (all []schema.GroupVersionResource) {
 	return all
 }
 
-// told by whom: what the scheduler and kubelets say isn't the controllers'.
-var others = []string{"default-scheduler", "kwok", "kubelet"}
+// others tell of things, too: the scheduler, kubelets and the API server.
+var others = []string{"default-scheduler", "kwok", "kubelet", "ipallocator-repair-controller", "portallocator-repair-controller"}
 
 // events are those of a script's namespaces, with how often each was told, unless that is a matter of timing.
 func (s *Stage) events(t testing.TB, names *Names, namespace string, script *Script) map[string]string {

@@ -2,6 +2,7 @@ package parity
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,9 @@ import (
 
 // bugsFile has the differences that aren't meant, each with its cause: they are to be mended.
 const bugsFile = "differences.yaml"
+
+// metricsScript stands for the metrics that were served when all lives had been played.
+const metricsScript = "metrics"
 
 // bug is one of them.
 type bug struct {
@@ -128,6 +132,16 @@ func TestRows(t *testing.T) {
 					t.Errorf("%s/%s: docs/differences.md has no row that begins with %q", l.Plugin, s.Name, d.Row)
 				}
 			}
+		}
+	}
+}
+
+// Each difference that isn't meant is of a script.
+func TestBugs(t *testing.T) {
+	all := append(parts(lives(t)), workloads...)
+	for _, b := range readBugs(t) {
+		if b.Script != metricsScript && !slices.ContainsFunc(all, b.isOf) {
+			t.Errorf("%s: %s is no script", bugsFile, b.Script)
 		}
 	}
 }

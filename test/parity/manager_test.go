@@ -23,61 +23,81 @@ type running struct {
 	since  time.Time
 	stop   func()
 	scrape func(t testing.TB, path string) (map[string]*dto.MetricFamily, error)
+	// healthy asks for the health of all controllers, so that there are metrics of that.
+	healthy func(t testing.TB) error
 }
 
-// start runs the side's manager with all controllers that have a life, and their settings.
-func (s *side) start(t *testing.T, lives []*life.Life) {
-	t.Helper()
-	var controllers []string
-	flags, settings := map[string]string{}, map[string]map[string]string{}
+// configured are the controllers of all lives, and the settings of each plugin.
+func configured(lives []*life.Life) (controllers []string, settings map[string]map[string]string) {
+	settings = map[string]map[string]string{}
 	for _, l := range lives {
 		controllers = append(controllers, l.Controllers...)
-		maps.Copy(flags, l.Settings)
 		if len(l.Settings) > 0 {
 			settings[l.Plugin] = l.Settings
 		}
 	}
+	return controllers, settings
+}
+
+// start runs the side's manager with controllers and settings, once as a leader.
+func (s *side) start(t *testing.T, controllers []string, settings map[string]map[string]string, leader bool) {
+	t.Helper()
 	if s.name == "native" {
-		s.manager = s.native(t, controllers, flags)
+		s.manager = s.native(t, controllers, settings, leader)
 	} else {
-		s.manager = s.ours(t, controllers, settings)
+		s.manager = s.ours(t, controllers, settings, leader)
 	}
 }
 
-func (s *side) native(t *testing.T, controllers []string, settings map[string]string) *running {
+func (s *side) native(t *testing.T, controllers []string, settings map[string]map[string]string, leader bool) *running {
 	t.Helper()
 	r := &running{since: time.Now()}
-	address := free(t)
+	address := freeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
-	flags := []string{"--secure-port=" + port, "--bind-address=127.0.0.1", "--cert-dir=" + t.TempDir(),
+	flags := []string{"--secure-port=" + port, "--bind-address=127.0.0.1", fmt.Sprint("--leader-elect=", leader), "--cert-dir=" + t.TempDir(),
 		"--authentication-kubeconfig=" + s.cluster.ManagerKubeconfig, "--authorization-kubeconfig=" + s.cluster.ManagerKubeconfig}
-	for _, k := range slices.Sorted(maps.Keys(settings)) {
-		flags = append(flags, "--"+k+"="+settings[k])
+	for _, of := range settings {
+		for k, v := range of {
+			flags = append(flags, "--"+k+"="+v)
+		}
 	}
 	r.stop = s.cluster.Native(t, controllers, flags...)
 	// Its certificate is one that it has made for itself.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute}
 	token := s.cluster.RESTConfig().BearerToken
-	r.scrape = func(t testing.TB, path string) (map[string]*dto.MetricFamily, error) {
+	get := func(t testing.TB, path string) (*http.Response, error) {
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+path, nil)
 		if err != nil {
 			return nil, err
 		}
 		q.Header.Set("Accept", windlass.Protobuf)
 		q.Header.Set("Authorization", "Bearer "+token)
-		a, err := client.Do(q)
+		return client.Do(q)
+	}
+	r.scrape = func(t testing.TB, path string) (map[string]*dto.MetricFamily, error) {
+		a, err := get(t, path)
 		if err != nil {
 			return nil, err
 		}
 		defer a.Body.Close()
 		return windlass.Families(a)
 	}
+	r.healthy = func(t testing.TB) error {
+		a, err := get(t, "/healthz")
+		if err == nil {
+			a.Body.Close()
+			if a.StatusCode != http.StatusOK {
+				err = fmt.Errorf("/healthz: %s", a.Status)
+			}
+		}
+		return err
+	}
 	return r
 }
 
-func (s *side) ours(t *testing.T, controllers []string, settings map[string]map[string]string) *running {
+func (s *side) ours(t *testing.T, controllers []string, settings map[string]map[string]string, leader bool) *running {
 	t.Helper()
-	fields := "leaderElection: {leaderElect: false}\n"
+	fields := fmt.Sprintf("leaderElection: {leaderElect: %v}\n", leader)
 	if len(settings) > 0 {
 		fields += "plugins:\n"
 	}
@@ -92,11 +112,12 @@ func (s *side) ours(t *testing.T, controllers []string, settings map[string]map[
 	p.AwaitReady(t)
 	return &running{
 		since: since, stop: func() { p.Stop(t) },
-		scrape: func(t testing.TB, path string) (map[string]*dto.MetricFamily, error) { return p.Metrics(t, path), nil },
+		scrape:  func(t testing.TB, path string) (map[string]*dto.MetricFamily, error) { return p.Metrics(t, path), nil },
+		healthy: func(t testing.TB) error { p.Get(t, "/healthz"); return nil },
 	}
 }
 
-func free(t testing.TB) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -53,13 +53,28 @@ func parts(lives []*life.Life) (all []*part) {
 
 func TestParity(t *testing.T) {
 	lives := lives(t)
-	all := slices.DeleteFunc(parts(lives), func(p *part) bool { return !strings.Contains(p.name(), *only) })
+	all := selected(parts(lives))
 	native, ours := newSide(t, "native"), newSide(t, "windlass")
-	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, lives) })
+	controllers, settings := configured(lives)
+	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, true) })
 	t.Run("same", func(t *testing.T) { compare(t, all, native, ours) })
+	if *only == "" && !t.Failed() {
+		for _, s := range []*side{native, ours} {
+			s.scrape(t)
+		}
+		t.Run("metrics", func(t *testing.T) { compareMetrics(t, len(controllers), native, ours) })
+	}
 	if *only == "" {
 		t.Run("requests", func(t *testing.T) { compareRequests(t, lives, native, ours) })
 	}
+	native.manager.stop()
+	ours.manager.stop()
+	playWorkloads(t, native, ours)
+}
+
+// selected are those of the scripts that are to be played.
+func selected(all []*part) []*part {
+	return slices.DeleteFunc(slices.Clone(all), func(p *part) bool { return !strings.Contains(p.name(), *only) })
 }
 
 // play has both managers go through all scripts, at a time, and returns when both clusters are at rest.
@@ -87,6 +102,8 @@ type side struct {
 	stage   *life.Stage
 	names   *life.Names
 	manager *running
+
+	metrics, slis map[string]*family // what the manager served in the end
 
 	mu     sync.Mutex
 	failed map[string]bool // scripts, by name
@@ -167,7 +184,7 @@ func compare(t *testing.T, all []*part, native, ours *side) {
 		theirs, mine := native.look(t, left), ours.look(t, left)
 		var differ []*part
 		for _, p := range left {
-			found[p.name()] = differences(theirs[p.namespace()], mine[p.namespace()])
+			found[p.name()] = differing(theirs[p.namespace()], mine[p.namespace()])
 			if len(unmeant(p, bugs, found[p.name()])) > 0 {
 				differ = append(differ, p)
 			}
@@ -192,18 +209,13 @@ func compare(t *testing.T, all []*part, native, ours *side) {
 			}
 		})
 	}
-	for _, b := range bugs {
-		if !slices.ContainsFunc(all, b.isOf) && *only == "" {
-			t.Errorf("%s: %s is no script", bugsFile, b.Script)
-		}
-	}
 }
 
 // late is how long something may be late before it is a difference.
 const late = 20 * time.Second
 
-// differences are the lines that aren't the same, as text.
-func differences(theirs, ours life.Lines) (all []string) {
+// differing are the lines that aren't the same, as text.
+func differing(theirs, ours life.Lines) (all []string) {
 	keys := maps.Clone(theirs)
 	maps.Copy(keys, ours)
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
