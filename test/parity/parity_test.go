@@ -45,7 +45,8 @@ func (p *part) namespace() string { return p.plugin + "-" + p.script.Name }
 func parts(lives []*life.Life) (all []*part) {
 	for _, l := range lives {
 		for _, s := range l.Scripts() {
-			all = append(all, &part{l.Plugin, s, func(t *testing.T, side *side, namespace string) { side.stage.Play(t, s, namespace) }})
+			run := func(t *testing.T, side *side, namespace string) { side.stage.Play(t, s, namespace) }
+			all = append(all, &part{l.Plugin, s, run})
 		}
 	}
 	return all
@@ -69,6 +70,9 @@ func TestParity(t *testing.T) {
 	}
 	native.manager.stop()
 	ours.manager.stop()
+	if *only == "" {
+		takeover(t, native, ours, controllers, settings)
+	}
 	playWorkloads(t, native, ours)
 }
 
