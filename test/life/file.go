@@ -20,12 +20,15 @@ const FileName = "life.yaml"
 
 // Life is what a plugin's controllers are put through.
 type Life struct {
-	Plugin      string            `json:"-"`           // its folder's name
-	Controllers []string          `json:"controllers"` // by upstream's names
-	Settings    map[string]string `json:"settings"`    // upstream's flags, without the dashes, and the plugin's settings of the same names
-	Requests    []Difference      `json:"requests"`    // of what the controllers ask more than the native ones: "ACCOUNT: VERB RESOURCE"
-	Work        Script            `json:"work"`
-	Scenarios   []Script          `json:"scenarios"`
+	Plugin string `json:"-"` // its folder's name
+	// Controllers go by the names that upstream has for them.
+	Controllers []string `json:"controllers"`
+	// Settings are flags of upstream, without the dashes, and the plugin's settings of the same names
+	Settings map[string]string `json:"settings"`
+	// Requests are of what the controllers ask more than the native ones: "ACCOUNT: VERB RESOURCE"
+	Requests  []Difference `json:"requests"`
+	Work      Script       `json:"work"`
+	Scenarios []Script     `json:"scenarios"`
 }
 
 // Scripts are the work and all scenarios.
@@ -39,11 +42,12 @@ func (l *Life) Scripts() []*Script {
 
 // Script is played in a namespace of its own.
 type Script struct {
-	Name        string       `json:"name"`
-	About       string       `json:"about"`      // what it shows
-	Namespaces  []string     `json:"namespaces"` // that it makes besides its own, to be looked at as well
-	Counts      string       `json:"counts"`     // "vary" where in how many steps it goes is a matter of timing, and so how many events there are
-	Nodes       string       `json:"nodes"`      // "fixed" where pods name their nodes, which are compared then
+	Name       string   `json:"name"`
+	About      string   `json:"about"`      // what it shows
+	Namespaces []string `json:"namespaces"` // that it makes besides its own, to be looked at as well
+	// Counts is "vary" where in how many steps it goes is a matter of timing, and so how many events there are.
+	Counts      string       `json:"counts"`
+	Nodes       string       `json:"nodes"` // "fixed" where pods name their nodes, which are compared then
 	Differences []Difference `json:"differences"`
 	Steps       []Step       `json:"-"`
 	Rest        []Condition  `json:"-"` // what holds in the end, when nothing is written any more
@@ -103,7 +107,8 @@ type Delete struct {
 	Grace       *int64 `json:"grace"`       // in seconds
 }
 
-// End has the first of the pods by name that haven't ended do so, as their kubelets would tell; it waits until there are as many.
+// End has the first of the pods by name that haven't ended do so, as their kubelets would tell; it waits until
+// there are as many.
 type End struct {
 	Which
 	Count      int              `json:"count"` // 1 by default
@@ -119,8 +124,8 @@ type Metrics struct {
 	Say map[string]string            `json:"say"`
 }
 
-// Condition is one of objects, events or requests. Of a Deployment, ReplicaSet, StatefulSet or DaemonSet its controller must
-// have seen the present spec besides.
+// Condition is one of objects, events or requests. Of a Deployment, ReplicaSet, StatefulSet or DaemonSet its
+// controller must have seen the present spec besides.
 type Condition struct {
 	Which
 	Absent  bool     `json:"absent"`

@@ -15,14 +15,16 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// Lines are what a script has left behind: a line for each field of each object and for each kind of event, with its value.
+// Lines are what a script has left behind: a line for each field of each object and for each kind of event, with
+// its value.
 type Lines map[string]string
 
 // unlooked resources are nobody's affair here; events are looked at by themselves.
 var unlooked = []string{"events", "leases", "ipaddresses", "servicecidrs", "csinodes"}
 
-// Look returns what there is in namespaces now, as [Lines] by namespace: objects without what two runs of the same don't have
-// in common, and events. Under "" are those objects without a namespace that the API server didn't come with.
+// Look returns what there is in namespaces now, as [Lines] by namespace: objects without what two runs of the same
+// don't have in common, and events. Under "" are those objects without a namespace that the API server didn't come
+// with.
 func (s *Stage) Look(t testing.TB, names *Names, scripts map[string]*Script) map[string]Lines {
 	t.Helper()
 	all := map[string]Lines{}
@@ -45,7 +47,8 @@ func (s *Stage) Look(t testing.TB, names *Names, scripts map[string]*Script) map
 	return all
 }
 
-// home is the namespace of the script whose object it is: of one without a namespace, the script that its label names.
+// home is the namespace of the script whose object it is: of one without a namespace, the script that its label
+// names.
 func home(o *unstructured.Unstructured, scripts map[string]*Script) string {
 	in := o.GetNamespace()
 	if o.GetKind() == "Namespace" {
@@ -74,7 +77,8 @@ func (s *Stage) resources(t testing.TB) (all []schema.GroupVersionResource) {
 			t.Fatal(err)
 		}
 		for _, r := range l.APIResources {
-			if slices.Contains(r.Verbs, "list") && !slices.Contains(unlooked, r.Name) && !strings.HasSuffix(gv.Group, "metrics.k8s.io") {
+			unlooked := slices.Contains(unlooked, r.Name) || strings.HasSuffix(gv.Group, "metrics.k8s.io")
+			if slices.Contains(r.Verbs, "list") && !unlooked {
 				all = append(all, gv.WithResource(r.Name))
 			}
 		}
@@ -83,7 +87,8 @@ func (s *Stage) resources(t testing.TB) (all []schema.GroupVersionResource) {
 }
 
 // others tell of things, too: the scheduler, kubelets and the API server.
-var others = []string{"default-scheduler", "kwok", "kubelet", "ipallocator-repair-controller", "portallocator-repair-controller"}
+var others = []string{"default-scheduler", "kwok", "kubelet",
+	"ipallocator-repair-controller", "portallocator-repair-controller"}
 
 // events are those of a script's namespaces, with how often each was told, unless that is a matter of timing.
 func (s *Stage) events(t testing.TB, names *Names, namespace string, script *Script) map[string]string {
@@ -121,8 +126,9 @@ func (s *Stage) events(t testing.TB, names *Names, namespace string, script *Scr
 	return all
 }
 
-// managers are who has written an object, each how and what of it. The native manager goes by the name of the program that
-// it is part of here, and so do scheduler and kubelets: of the status of pods only what is of a controller's condition counts.
+// managers are who has written an object, each how and what of it. The native manager goes by the name of the
+// program that it is part of here, and so do scheduler and kubelets: of the status of pods only what is of a
+// controller's condition counts.
 func managers(o *unstructured.Unstructured) (all []string) {
 	for _, f := range o.GetManagedFields() {
 		name := f.Manager

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Matches returns what keeps a value from being as wanted, empty where it is. Of a map only the wanted fields count, null
-// is for one that isn't there; of a list each wanted element must be matched by one that there is, in any order; a text that
-// begins with "~" is a regular expression.
+// Matches returns what keeps a value from being as wanted, empty where it is. Of a map only the wanted fields
+// count, null is for one that isn't there; of a list each wanted element must be matched by one that there is, in
+// any order; a text that begins with "~" is a regular expression.
 func Matches(want, got any) (why string) {
 	return matches("", want, got)
 }

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Names know which names depend on chance or on the manager: hashes of pod templates, by which ReplicaSets are called, go by
-// the image of their first container and their place among the sets of that image.
+// Names know which names depend on chance or on the manager: hashes of pod templates, by which ReplicaSets are
+// called, go by the image of their first container and their place among the sets of that image.
 type Names struct {
 	mu     sync.Mutex
 	seen   map[string]bool
@@ -105,9 +105,10 @@ var (
 	uid    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	moment = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	node   = regexp.MustCompile(`^(node-\d|zone-[abc])$`)
-	// quoted is where a message names a set. Which one a Deployment that recreates its pods names in the end is a matter of chance
-	// with either manager: it makes the new set when the last old pod has gone, and when its status changes at that very moment,
-	// the update that would say so conflicts, and is not made again while no pod is there.
+	// quoted is where a message names a set. Which one a Deployment that recreates its pods names in the end is a
+	// matter of chance with either manager: it makes the new set when the last old pod has gone, and when its
+	// status changes at that very moment, the update that would say so conflicts, and is not made again while no
+	// pod is there.
 	quoted = regexp.MustCompile(`"[^"]*-[^"]*"`)
 	pem    = regexp.MustCompile(`(?s)-----BEGIN .*-----END [A-Z ]+-----`)
 )
@@ -129,8 +130,8 @@ func (n normal) text(s string) string {
 	return s
 }
 
-// lines are the fields of a script's objects. An object with a generated name goes by its owner, its labels and its place
-// among the likes of it, in the order of what they hold.
+// lines are the fields of a script's objects. An object with a generated name goes by its owner, its labels and
+// its place among the likes of it, in the order of what they hold.
 func (n *Names) lines(objects []unstructured.Unstructured, namespace string, script *Script) Lines {
 	normal := n.script(namespace, script)
 	type entry struct {
@@ -183,7 +184,8 @@ func (n normal) plain(o *unstructured.Unstructured) map[string]any {
 		panic(err)
 	}
 	metadata := v["metadata"].(map[string]any)
-	if status, ok := v["status"].(map[string]any); ok && status["observedGeneration"] == metadata["generation"] && metadata["generation"] != nil {
+	status, ok := v["status"].(map[string]any)
+	if ok && metadata["generation"] != nil && status["observedGeneration"] == metadata["generation"] {
 		status["observedGeneration"] = "current"
 	}
 	for _, k := range []string{"uid", "resourceVersion", "generation", "managedFields", "name", "selfLink"} {
@@ -215,11 +217,15 @@ func (n normal) plain(o *unstructured.Unstructured) map[string]any {
 	return v
 }
 
-// keyed are the lists whose elements have a key.
+// keys are the fields by which the elements of lists are told apart.
 var keys = []string{"type", "name", "uid", "ip"}
 
+// keyless are the lists whose elements have something like a key that is by chance.
+var keyless = []string{"endpoints", "addresses", "notReadyAddresses", "forZones"}
+
 // unordered are the lists whose order is that in which things came to be.
-var unordered = []string{"conditions", "endpoints", "addresses", "notReadyAddresses", "subsets", "ownerReferences", "finalizers", "forZones"}
+var unordered = []string{"conditions", "endpoints", "addresses", "notReadyAddresses", "subsets",
+	"ownerReferences", "finalizers", "forZones"}
 
 // flatten writes a value's scalars by their paths.
 func (n normal) flatten(to Lines, path string, v any) {
@@ -252,7 +258,7 @@ func (n normal) flattenList(to Lines, path string, list []any) {
 		n.flatten(e.fields, "", x)
 		b, _ := json.Marshal(e.fields) // strings
 		e.text = string(b)
-		if m, ok := x.(map[string]any); ok && field != "endpoints" && field != "addresses" && field != "notReadyAddresses" && field != "forZones" {
+		if m, ok := x.(map[string]any); ok && !slices.Contains(keyless, field) {
 			for _, k := range keys {
 				if name, ok := m[k].(string); ok {
 					e.key = n.text(name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,12 +42,8 @@ func (s *Stage) Rest(t testing.TB, script *Script, namespace string) {
 // Namespace makes a namespace, and returns when pods can be made in it.
 func (s *Stage) Namespace(t testing.TB, name string) {
 	t.Helper()
-	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
-	r, err := s.resource("Namespace", "")
-	if err == nil {
-		_, err = r.Create(t.Context(), ns, metav1.CreateOptions{})
-	}
-	if err != nil {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := s.Client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, patience, "service account default in "+name, func(ctx context.Context) (bool, any) {
@@ -108,7 +105,8 @@ func (p *player) create(object map[string]any, i int) {
 		in = o.GetNamespace()
 	}
 	status := o.Object["status"]
-	cluster.Eventually(p, patience, p.what+": "+o.GetKind()+" "+o.GetName()+" is made", func(ctx context.Context) (bool, any) {
+	what := p.what + ": " + o.GetKind() + " " + o.GetName() + " is made"
+	cluster.Eventually(p, patience, what, func(ctx context.Context) (bool, any) {
 		gvk := o.GroupVersionKind()
 		r, err := p.resource(gvk.Kind+"."+gvk.Version+"."+gvk.Group, in)
 		if err != nil {
@@ -143,10 +141,13 @@ func (p *player) setStatus(ctx context.Context, made *unstructured.Unstructured,
 }
 
 // some waits until there are as many of what is meant, and gives the first of them by name.
-func (p *player) some(w *Which, count int, but func(*unstructured.Unstructured) bool) (some []unstructured.Unstructured) {
+func (p *player) some(
+	w *Which, count int, but func(*unstructured.Unstructured) bool,
+) (some []unstructured.Unstructured) {
 	p.Helper()
 	count = max(count, 1)
-	cluster.Eventually(p, patience, fmt.Sprintf("%s: %d of %s %s%s", p.what, count, w.Kind, w.Name, w.Selector), func(ctx context.Context) (bool, any) {
+	what := fmt.Sprintf("%s: %d of %s %s%s", p.what, count, w.Kind, w.Name, w.Selector)
+	cluster.Eventually(p, patience, what, func(ctx context.Context) (bool, any) {
 		all, err := p.list(ctx, w, p.namespace)
 		if err != nil {
 			return false, err
@@ -203,7 +204,8 @@ func (p *player) delete(x *Delete) {
 	for _, o := range p.some(&x.Which, x.Count, terminates) {
 		r, err := p.of(&o)
 		p.must(err)
-		err = r.Delete(p.Context(), o.GetName(), metav1.DeleteOptions{PropagationPolicy: &policy, GracePeriodSeconds: x.Grace})
+		options := metav1.DeleteOptions{PropagationPolicy: &policy, GracePeriodSeconds: x.Grace}
+		err = r.Delete(p.Context(), o.GetName(), options)
 		if !apierrors.IsNotFound(err) {
 			p.must(err)
 		}
@@ -232,8 +234,9 @@ func (p *player) end(x *End) {
 		var statuses []any
 		for _, c := range containers {
 			name := c.(map[string]any)["name"]
-			statuses = append(statuses, map[string]any{"name": name, "image": "image", "imageID": "image", "state": map[string]any{
-				"terminated": map[string]any{"exitCode": x.Code, "startedAt": at, "finishedAt": at}}})
+			terminated := map[string]any{"exitCode": x.Code, "startedAt": at, "finishedAt": at}
+			statuses = append(statuses, map[string]any{
+				"name": name, "image": "image", "imageID": "image", "state": map[string]any{"terminated": terminated}})
 		}
 		status["containerStatuses"] = statuses
 		if x.Conditions != nil {

@@ -75,7 +75,8 @@ func (s *Stage) resource(kind, namespace string) (dynamic.ResourceInterface, err
 
 // groups are looked in, in this order, for kinds without a group.
 var groups = []string{"", "apps", "batch", "autoscaling", "discovery.k8s.io", "rbac.authorization.k8s.io", "policy",
-	"apiextensions.k8s.io", "apiregistration.k8s.io", "storage.k8s.io", "networking.k8s.io", "life.example.com", "example.com"}
+	"apiextensions.k8s.io", "apiregistration.k8s.io", "storage.k8s.io", "networking.k8s.io",
+	"life.example.com", "example.com"}
 
 func (s *Stage) byKind(kind string) (*meta.RESTMapping, error) {
 	for _, g := range groups {

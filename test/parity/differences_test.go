@@ -86,7 +86,8 @@ func stale(p *part, bugs []bug, found []string) (all []string) {
 	return all
 }
 
-// fits reports whether a difference's line is meant: the pattern, in which * is any text, is of all of it or of its path.
+// fits reports whether a difference's line is meant: the pattern, in which * is any text, is of all of it or of
+// its path.
 func fits(pattern, line string) bool {
 	parts := strings.Split(pattern, "*")
 	rest, ok := strings.CutPrefix(line, parts[0])

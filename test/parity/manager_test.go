@@ -54,8 +54,10 @@ func (s *side) native(t *testing.T, controllers []string, settings map[string]ma
 	r := &running{since: time.Now()}
 	address := freeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
-	flags := []string{"--secure-port=" + port, "--bind-address=127.0.0.1", fmt.Sprint("--leader-elect=", leader), "--cert-dir=" + t.TempDir(),
-		"--authentication-kubeconfig=" + s.cluster.ManagerKubeconfig, "--authorization-kubeconfig=" + s.cluster.ManagerKubeconfig}
+	flags := []string{"--secure-port=" + port, "--bind-address=127.0.0.1", fmt.Sprint("--leader-elect=", leader),
+		"--cert-dir=" + t.TempDir(),
+		"--authentication-kubeconfig=" + s.cluster.ManagerKubeconfig,
+		"--authorization-kubeconfig=" + s.cluster.ManagerKubeconfig}
 	for _, of := range settings {
 		for k, v := range of {
 			flags = append(flags, "--"+k+"="+v)
@@ -63,7 +65,8 @@ func (s *side) native(t *testing.T, controllers []string, settings map[string]ma
 	}
 	r.stop = s.cluster.Native(t, controllers, flags...)
 	// Its certificate is one that it has made for itself.
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: time.Minute}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	client := &http.Client{Transport: transport, Timeout: time.Minute}
 	token := s.cluster.RESTConfig().BearerToken
 	get := func(t testing.TB, path string) (*http.Response, error) {
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+path, nil)
@@ -139,13 +142,14 @@ func lives(t testing.TB) []*life.Life {
 	return all
 }
 
-// settle returns when nothing is written on the side's cluster any more and its manager has nothing left to do. What passes
-// while nothing must be written is measured in how long the manager needs for something small.
+// settle returns when nothing is written on the side's cluster any more and its manager has nothing left to do.
+// What passes while nothing must be written is measured in how long the manager needs for something small.
 func (s *side) settle(t testing.TB) {
 	t.Helper()
 	pause := max(3*s.pace(t), 1500*time.Millisecond)
 	last, since := -1, time.Now()
-	cluster.Poll(t, 200*time.Millisecond, patience, s.name+": the cluster comes to rest", func(ctx context.Context) (bool, any) {
+	what := s.name + ": the cluster comes to rest"
+	cluster.Poll(t, 200*time.Millisecond, patience, what, func(ctx context.Context) (bool, any) {
 		n := len(s.writes(t, s.manager.since))
 		busy, err := s.busy(t)
 		if known, e := s.names.Know(ctx, s.stage); !known && err == nil {
@@ -177,7 +181,8 @@ func (s *side) writes(t testing.TB, since time.Time) (all []cluster.Event) {
 			continue
 		}
 		switch e.Resource {
-		case "leases", "nodes/status", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews", "apiservices/status":
+		case "leases", "nodes/status", "tokenreviews", "subjectaccessreviews", "selfsubjectaccessreviews",
+			"apiservices/status":
 			continue
 		}
 		all = append(all, e)

@@ -128,11 +128,13 @@ func (s *side) restrainKubelets(t *testing.T) {
 	t.Helper()
 	const name = "kubelets"
 	ctx, core := t.Context(), s.stage.Client.CoreV1()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	meta := metav1.ObjectMeta{Name: name}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	pod := &corev1.Pod{ObjectMeta: meta}
 	pod.Spec = corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "main"}}}
-	_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{})
 	must(t, err)
-	_, err = core.ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+	_, err = core.ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
 	must(t, err)
 	_, err = core.Pods(name).Create(ctx, pod, metav1.CreateOptions{})
 	must(t, err)
@@ -177,8 +179,8 @@ func (s *side) look(t testing.TB, all []*part) map[string]life.Lines {
 // patience is far more than anything takes, for machines on which many tests run at once.
 const patience = 3 * time.Minute
 
-// compare fails what the two managers have left otherwise. What differs at first may only be late on one of the clusters: it
-// is looked at again until it is the same, or for so long that it won't be.
+// compare fails what the two managers have left otherwise. What differs at first may only be late on one of the
+// clusters: it is looked at again until it is the same, or for so long that it won't be.
 func compare(t *testing.T, all []*part, native, ours *side) {
 	bugs := readBugs(t)
 	left := all

@@ -11,8 +11,9 @@ import (
 	"github.com/windlass-dev/windlass/test/life"
 )
 
-// requests are what a side's manager has asked of the API server, by account, verb and resource: writes and single reads,
-// with how many there were in each namespace. Lists and watches are those of the caches, and events are told by themselves.
+// requests are what a side's manager has asked of the API server, by account, verb and resource: writes and single
+// reads, with how many there were in each namespace. Lists and watches are those of the caches, and events are
+// told by themselves.
 func (s *side) requests(t testing.TB) map[string]map[string]int {
 	t.Helper()
 	all := map[string]map[string]int{}
@@ -50,12 +51,12 @@ func sum(m map[string]int) (n int) {
 	return n
 }
 
-// steady are the verbs of what is the same however often somebody looks; in how many updates a status gets where it goes, how
-// often something is read meanwhile, and what is tried in vain, is a matter of timing.
+// steady are the verbs of what is the same however often somebody looks; in how many updates a status gets where
+// it goes, how often something is read meanwhile, and what is tried in vain, is a matter of timing.
 var steady = []string{"create", "delete", "deletecollection"}
 
-// compareRequests fails what takes Windlass more requests than the native manager: of each kind where their number is given
-// by what there is to do, or else more than half as many again; and of all writes, and of all reads.
+// compareRequests fails what takes Windlass more requests than the native manager: of each kind where their number
+// is given by what there is to do, or else more than half as many again; and of all writes, and of all reads.
 func compareRequests(t *testing.T, lives []*life.Life, native, ours *side) {
 	theirs, mine := native.requests(t), ours.requests(t)
 	keys := maps.Clone(theirs)

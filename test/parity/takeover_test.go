@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// takeover has each manager take over the cluster on which the other one has brought all lives to rest. It has nothing to
-// write there: whatever one of them has left, the other one would have left just so.
+// takeover has each manager take over the cluster on which the other one has brought all lives to rest. It has
+// nothing to write there: whatever one of them has left, the other one would have left just so.
 func takeover(t *testing.T, native, ours *side, controllers []string, settings map[string]map[string]string) {
 	sides := []*side{native, ours}
 	since := time.Now()

@@ -7,10 +7,10 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// workloadControllers run where the scripts below are played: nobody collects there what an owner leaves behind, or sweeps a
-// namespace that is on its way out.
-var workloadControllers = []string{"deployment-controller", "replicaset-controller", "endpointslice-controller", "endpoints-controller",
-	"serviceaccount-controller", "root-ca-certificate-publisher-controller"}
+// workloadControllers run where the scripts below are played: nobody collects there what an owner leaves behind,
+// or sweeps a namespace that is on its way out.
+var workloadControllers = []string{"deployment-controller", "replicaset-controller", "endpointslice-controller",
+	"endpoints-controller", "serviceaccount-controller", "root-ca-certificate-publisher-controller"}
 
 // workloads are scripts in Go: what they assert, of each step on the way among other things, holds of both managers.
 var workloads = []*part{
