@@ -1,4 +1,4 @@
-package workloads
+package parity
 
 import (
 	"context"
@@ -40,10 +40,10 @@ type space struct {
 }
 
 // newSpace makes a namespace and returns when pods can be made in it.
-func newSpace(t *testing.T, c *cluster.Cluster, name string) *space {
+func newSpace(t *testing.T, c *cluster.Cluster, name string, native bool) *space {
 	t.Helper()
 	client := c.Client()
-	s := &space{T: t, ctx: t.Context(), cluster: c, client: client, name: name,
+	s := &space{T: t, ctx: t.Context(), cluster: c, client: client, name: name, native: native,
 		deployments: client.AppsV1().Deployments(name), sets: client.AppsV1().ReplicaSets(name), pods: client.CoreV1().Pods(name)}
 	_, err := client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	s.must(err)
@@ -55,6 +55,25 @@ func newSpace(t *testing.T, c *cluster.Cluster, name string) *space {
 		return err == nil, fmt.Sprint(err)
 	})
 	return s
+}
+
+// catchUp waits until the histories have all that there is.
+func (s *space) catchUp() {
+	s.Helper()
+	s.eventually("the histories catch up", func() (bool, string) {
+		deployments, err := s.deployments.List(s.ctx, metav1.ListOptions{})
+		s.must(err)
+		return s.deploymentHistory.includes(pointers(deployments.Items)) && s.setHistory.includes(pointers(s.listSets())) &&
+			s.podHistory.includes(pointers(s.listPods())), ""
+	})
+}
+
+func pointers[T any](l []T) []*T {
+	p := make([]*T, len(l))
+	for i := range l {
+		p[i] = &l[i]
+	}
+	return p
 }
 
 func (s *space) must(err error) {

@@ -1,4 +1,4 @@
-package workloads
+package parity
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 // A manager that is stopped in the middle of a roll-out leaves it to the next, which ends it within its bounds and makes no pod twice.
 func restart(t *testing.T, c *cluster.Cluster) {
 	const n = 20
-	m := windlass.Start(t, c, windlass.Options{Controllers: controllers})
-	s := newSpace(t, c, "restart")
+	m := windlass.Start(t, c, windlass.Options{Controllers: workloadControllers})
+	s := newSpace(t, c, "restart", false)
 	s.deploy(n, bounds(2, 1))
 	s.complete(n)
 	s.change(image("web:2"))
@@ -32,7 +32,7 @@ func restart(t *testing.T, c *cluster.Cluster) {
 	if some := updated(); some == n {
 		t.Fatal("the roll-out was over before the manager stopped: the test tests nothing")
 	}
-	windlass.Start(t, c, windlass.Options{Controllers: controllers})
+	windlass.Start(t, c, windlass.Options{Controllers: workloadControllers})
 	s.complete(n)
 	s.eventually("old pods are gone", func() (bool, string) {
 		l := s.listPods()

@@ -1,4 +1,4 @@
-package workloads
+package parity
 
 import (
 	"time"
@@ -40,7 +40,7 @@ func rollingUpdate(s *space) {
 // expectBounds checks all that happened since as many pods were available as there must be.
 func (s *space) expectBounds(minAvailable int, maxWanted int32) {
 	s.Helper()
-	s.look(true) // for the histories
+	s.catchUp()
 	begun, lowest := false, 0
 	s.podHistory.replay(func(pods map[string]*corev1.Pod, _ change[*corev1.Pod]) {
 		n := 0
@@ -155,7 +155,7 @@ func minReadySeconds(s *space) {
 	s.complete(3)
 	s.change(image("web:2"))
 	s.complete(3)
-	s.look(true) // for the histories
+	s.catchUp()
 	early := false
 	for _, c := range s.deploymentHistory.all() {
 		early = early || c.object.Status.ReadyReplicas > c.object.Status.AvailableReplicas

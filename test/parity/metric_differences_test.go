@@ -1,4 +1,4 @@
-package metrics
+package parity
 
 // difference is one that is meant: what differs, as [lacks] writes it, with * for any text, and why.
 type difference struct {

@@ -1,4 +1,4 @@
-package metrics
+package parity
 
 import (
 	"flag"
@@ -91,7 +91,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 	}
 	var b strings.Builder
 	b.WriteString("# Metrics\n\nWhat `/metrics` has. Names, types, labels, their values and buckets are upstream's where upstream has the metric, so dashboards and alerts made for the native\n" +
-		"kube-controller-manager go on; `docs/differences.md` lists what differs. `go test ./test/metrics` compares them with a scrape of the native manager after the same work, and writes this page\n" +
+		"kube-controller-manager go on; `docs/differences.md` lists what differs. `go test ./test/parity` compares them with a scrape of the native manager after the same work, and writes this page\n" +
 		"with `-update`, but for the controllers' part, which `make generate` writes.\n\nLabel values never come from objects, but for namespaces and names of objects that are there: a plugin's manifest lists all that it can use.\n\n" +
 		"## Of the controllers\n\n" + controllers)
 	b.WriteString("\n## Of the process\n\nUpstream's as well. Of Go's runtime (`go_*`) and of the process (`process_*`) there is what Prometheus's client library has.\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
@@ -106,11 +106,11 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		if help == "" {
 			t.Errorf("%s: nobody has said what it means: add it to meanings", name)
 		}
-		labels := labels(f)
+		text := labelList(f)
 		if declared[name] == nil {
-			labels = names(f)
+			text = labelNames(f)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, labels, inCell(help))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, text, inCell(help))
 	}
 	b.WriteString("\n## Windlass's own\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, name := range own {
@@ -121,7 +121,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		if f.help == "" {
 			f.help = meaning(name)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, names(f), inCell(f.help))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, labelNames(f), inCell(f.help))
 	}
 	if *update {
 		have = []byte(b.String())
@@ -130,7 +130,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		}
 	}
 	if string(have) != b.String() {
-		t.Errorf("docs/metrics.md isn't up to date: go test ./test/metrics -update, then read it\n%s", firstDifference(string(have), b.String()))
+		t.Errorf("docs/metrics.md isn't up to date: go test ./test/parity -update, then read it\n%s", firstDifference(string(have), b.String()))
 	}
 }
 
@@ -156,8 +156,8 @@ func meaning(name string) string {
 	return meanings[best]
 }
 
-// labels writes a family's labels with the values that they can take.
-func labels(f *family) string {
+// labelList writes a family's labels with the values that they can take.
+func labelList(f *family) string {
 	var all []string
 	for _, l := range f.labels {
 		text := "`" + l + "`"
@@ -169,7 +169,7 @@ func labels(f *family) string {
 	return strings.Join(all, ", ")
 }
 
-func names(f *family) string {
+func labelNames(f *family) string {
 	var all []string
 	for _, l := range f.labels {
 		all = append(all, "`"+l+"`")
