@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,8 +31,8 @@ func compilerBomb() []byte {
 
 // TestCompilingIsBounded: what would keep the compiler busy for minutes is given up in a child, and costs the host itself nothing.
 func TestCompilingIsBounded(t *testing.T) {
-	defer func(s int) { childSeconds = s }(childSeconds)
-	childSeconds = 2
+	defer func(s int, d time.Duration) { childSeconds, childTime = s, d }(childSeconds, childTime)
+	childSeconds, childTime = 2, 10*time.Minute // a busy machine gives a child these seconds, but slowly
 	bomb := compilerBomb()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -50,6 +51,16 @@ func TestCompilingIsBounded(t *testing.T) {
 	t.Logf("%d bytes, given up after %v: %v", len(bomb), time.Since(from), err)
 }
 
+// However little of the processors a child gets, it is given up some time.
+func TestCompilingEndsInTime(t *testing.T) {
+	defer func(d time.Duration) { childTime = d }(childTime)
+	childTime = 300 * time.Millisecond
+	_, err := Load(t.Context(), compilerBomb(), Options{Name: "bomb", Untrusted: true})
+	if !errors.Is(err, errChildTime) {
+		t.Fatalf("got %v", err)
+	}
+}
+
 func TestCompilingInAChildEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -64,8 +75,9 @@ func TestCompilingInAChildEndsWithItsContext(t *testing.T) {
 
 // TestUntrusted: real modules come through the child, invalid ones don't and are told why.
 func TestUntrusted(t *testing.T) {
-	if worlds.Raced { // which makes the child as slow
-		defer func(s int) { childSeconds = s }(childSeconds)
+	defer func(s int, d time.Duration) { childSeconds, childTime = s, d }(childSeconds, childTime)
+	childTime = 10 * time.Minute // a busy machine gives a child its seconds, but slowly
+	if worlds.Raced {            // which makes the child as slow
 		childSeconds *= 10
 	}
 	for _, name := range guests {
