@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flag is one flag. Exactly one of Sets, Does and Why says what it means here; of one that a single controller reads, that follows from the controller's plugin.
+// Flag is one flag. Exactly one of Sets, Does and Why says what it means here; of one that a single controller reads,
+// that follows from the controller's plugin.
 type Flag struct {
 	Name  string
 	Value Value  // its type, and its default, both upstream's
@@ -121,7 +122,8 @@ func empty(words []string) string {
 	return ""
 }
 
-// Unbuilt ends the reason why a flag of a controller that isn't here changes nothing; it begins with the controller's name.
+// Unbuilt ends the reason why a flag of a controller that isn't here changes nothing; it begins with the controller's
+// name.
 const Unbuilt = ", which reads it, isn't built yet"
 
 const cloud = "only controllers of cloud providers read it, and there are none here, as there are none in kube-controller-manager since v1.31"

@@ -11,7 +11,8 @@ type builtin struct {
 	settings map[string]string // what each is, by name
 }
 
-// meant says of the flags that a single controller reads what they mean: they are its plugin's number of workers, or the setting of the same name.
+// meant says of the flags that a single controller reads what they mean: they are its plugin's number of workers, or
+// the setting of the same name.
 func meant(groups []Group) []Group {
 	for _, g := range groups {
 		for i := range g.Flags {

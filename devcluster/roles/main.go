@@ -1,4 +1,5 @@
-// Command roles writes the ClusterRoles that Kubernetes gives to the controllers of kube-controller-manager in every cluster: what each service account may do, by its name.
+// Command roles writes the ClusterRoles that Kubernetes gives to the controllers of kube-controller-manager in every
+// cluster: what each service account may do, by its name.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command generate-builtin writes the table of the built-in plugins, plugins/builtin/zz_plugins.go, from the folders plugins/NAME/module.
+// Command generate-builtin writes the table of the built-in plugins, plugins/builtin/zz_plugins.go, from the folders
+// plugins/NAME/module.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command generate-controllers writes what is told of the built-in controllers elsewhere, from the table of plugins: docs/controllers.md, the list in README.md, the controllers'
-// metrics in docs/metrics.md, the chart's files/rights.yaml, and what the flags of kube-controller-manager go by, config/kcm/zz_builtins.go.
+// Command generate-controllers writes what is told of the built-in controllers elsewhere, from the table of plugins:
+// docs/controllers.md, the list in README.md, the controllers' metrics in docs/metrics.md, the chart's
+// files/rights.yaml, and what the flags of kube-controller-manager go by, config/kcm/zz_builtins.go.
 package main
 
 import (

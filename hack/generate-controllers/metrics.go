@@ -11,10 +11,14 @@ import (
 )
 
 // kinds are the types that Prometheus knows of metrics that the host keeps.
-var kinds = map[string]string{abi.MetricSum: "gauge", abi.MetricStale: "counter", abi.MetricCodes: "counter", abi.MetricCodeSeconds: "histogram"}
+var kinds = map[string]string{
+	abi.MetricSum: "gauge", abi.MetricStale: "counter", abi.MetricCodes: "counter", abi.MetricCodeSeconds: "histogram",
+}
 
 // kept are the labels of those that aren't in the manifest.
-var kept = map[string][]string{abi.MetricStale: {"group", "resource"}, abi.MetricCodes: {"code"}, abi.MetricCodeSeconds: {"code"}}
+var kept = map[string][]string{
+	abi.MetricStale: {"group", "resource"}, abi.MetricCodes: {"code"}, abi.MetricCodeSeconds: {"code"},
+}
 
 // metrics returns the table of the controllers' metrics, by name.
 func metrics() string {

@@ -40,10 +40,12 @@ func page() string {
 		if c.Manifest.DisabledByDefault {
 			does += " Off by default."
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", code(c.Name), code(c.Alias), c.Plugin.Folder, cell(does), strings.Join(queues, ", "), code(c.ServiceAccount))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
+			code(c.Name), code(c.Alias), c.Plugin.Folder, cell(does), strings.Join(queues, ", "), code(c.ServiceAccount))
 	}
 
-	b.WriteString("\n## Settings\n\nOf plugins, under `plugins[].settings` of the configuration file; most are flags as well (docs/flags.md).\n\n" +
+	b.WriteString("\n## Settings\n\nOf plugins, under `plugins[].settings` of the configuration file; " +
+		"most are flags as well (docs/flags.md).\n\n" +
 		"| plugin | setting | default | what it is |\n|---|---|---|---|\n")
 	for _, p := range builtin.Plugins {
 		for _, s := range p.Native.Settings {

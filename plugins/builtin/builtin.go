@@ -1,7 +1,9 @@
-// Package builtin is the table of the built-in plugins, natively: one entry per folder plugins/NAME that has a module. Tests and generators range over it; windlass itself has the
-// modules alone, and takes their names from package plugins.
+// Package builtin is the table of the built-in plugins, natively: one entry per folder plugins/NAME that has a module.
+// Tests and generators range over it; windlass itself has the modules alone, and takes their names from package
+// plugins.
 //
-// A new controller is a new folder, or one more in a plugin's list of controllers, and `go generate` writes the table anew.
+// A new controller is a new folder, or one more in a plugin's list of controllers, and `go generate` writes the table
+// anew.
 package builtin
 
 import (

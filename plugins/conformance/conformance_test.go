@@ -23,7 +23,8 @@ var checks = []struct {
 	{"simulation", simulation},
 }
 
-// Every plugin of the table shows what every plugin must. Plugins run side by side; the checks of one run one after another, for its manifest numbers its views.
+// Every plugin of the table shows what every plugin must. Plugins run side by side; the checks of one run one after
+// another, for its manifest numbers its views.
 func TestPlugins(t *testing.T) {
 	for _, p := range builtin.Plugins {
 		t.Run(p.Folder, func(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
-// manifest checks what a plugin says of itself: the names of its controllers are upstream's, and its module says the same.
+// manifest checks what a plugin says of itself: the names of its controllers are upstream's, and its module says the
+// same.
 func manifest(t *testing.T, p builtin.Plugin) {
 	if p.Native.Name != p.Folder {
 		t.Errorf("the plugin is called %q, its folder %q", p.Native.Name, p.Folder)
@@ -39,7 +40,8 @@ func manifest(t *testing.T, p builtin.Plugin) {
 	}
 }
 
-// No two controllers have a name, an alias or a queue in common, whichever plugins they are of: commands, flags and metrics go by these.
+// No two controllers have a name, an alias or a queue in common, whichever plugins they are of: commands, flags and
+// metrics go by these.
 func TestNamesAreTheirOwn(t *testing.T) {
 	names, queues := map[string]string{}, map[string]string{}
 	for _, c := range builtin.Controllers() {

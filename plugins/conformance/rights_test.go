@@ -15,7 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
-// rights checks that whatever a controller may write by its manifest, upstream's service account of it may write in every cluster.
+// rights checks that whatever a controller may write by its manifest, upstream's service account of it may write in
+// every cluster.
 func rights(t *testing.T, p builtin.Plugin) {
 	text, err := os.ReadFile("testdata/roles.yaml")
 	if err != nil {
@@ -48,8 +49,9 @@ func rights(t *testing.T, p builtin.Plugin) {
 	}
 }
 
-// checkFinalizers checks that a controller may set the finalizers of what upstream's role lets it: admission asks for that, where it is told to
-// (OwnerReferencesPermissionEnforcement), of who makes children that block their owner's deletion.
+// checkFinalizers checks that a controller may set the finalizers of what upstream's role lets it: admission asks for
+// that, where it is told to (OwnerReferencesPermissionEnforcement), of who makes children that block their owner's
+// deletion.
 func checkFinalizers(t *testing.T, c builtin.Controller, r rbacv1.PolicyRule, written []need) {
 	if c.PartOf != "" {
 		return // the whole does it

@@ -20,7 +20,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
 )
 
-// options are what a plugin's testdata/simulation.yaml may say of its simulation; package plugintest has the same for authors.
+// options are what a plugin's testdata/simulation.yaml may say of its simulation; package plugintest has the same for
+// authors.
 type options struct {
 	// None is why there is no simulation, and no world.yaml.
 	None string `json:"none"`
@@ -36,7 +37,8 @@ type options struct {
 	Keep []string `json:"keep"`
 }
 
-// simulation runs a plugin natively in a simulated cluster that begins with testdata/world.yaml, undisturbed and then under faults.
+// simulation runs a plugin natively in a simulated cluster that begins with testdata/world.yaml, undisturbed and then
+// under faults.
 func simulation(t *testing.T, p builtin.Plugin) {
 	world, o := filepath.Join(testdata(p), "world.yaml"), optionsOf(t, p)
 	if o.None != "" {

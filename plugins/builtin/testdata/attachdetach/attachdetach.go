@@ -1,4 +1,5 @@
-// Package attachdetach is what TestAnotherController adds to a copy of the tree: a controller as small as can be, under a name of upstream's that no plugin has yet.
+// Package attachdetach is what TestAnotherController adds to a copy of the tree: a controller as small as can be, under
+// a name of upstream's that no plugin has yet.
 package attachdetach
 
 import (
