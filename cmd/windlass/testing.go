@@ -15,11 +15,12 @@ func testCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test FILE|FOLDER|builtin:NAME",
 		Short: "Test a module: golden cases, and a simulated cluster with faults",
-		Long: `Run a module's golden cases (testdata/NAME.in.yaml) in the sandbox: what comes out must be what NAME.out.yaml says, the same in a second call, and the same on whole objects as on the
-declared fields. Where there is a testdata/world.yaml, simulate that world: undisturbed, then with crashes, refused writes, late caches and events out of order, and compare what it ends in.
+		Long: `Run a module's golden cases (the documents of testdata/TOPIC.yaml) in the sandbox: what comes out must be what each says under want, the same in a second call, and the same on whole objects
+as on the declared fields. Where there is a testdata/world.yaml, simulate that world: undisturbed, then with crashes, refused writes, late caches and events out of order, and compare what it ends in.
 
 No API server is needed and nothing outside the folder is touched. Each thing that is wrong is told with what to do, and with a file that runs it again (--replay). The exit code is 1 if there is any.`,
 		Example: `  windlass plugin test .
+  windlass plugin test . --run create/twice
   windlass plugin test ./hello.wasm --cases testdata --update
   windlass plugin test ./web.wasm --with builtin:deployment --with builtin:replicaset --seeds 50
   windlass plugin test . --replay testdata/findings/web-crash.yaml`,
@@ -42,7 +43,8 @@ No API server is needed and nothing outside the folder is touched. Each thing th
 	}
 	f := c.Flags()
 	f.StringVar(&o.Cases, "cases", "", "the folder of the cases and of world.yaml (default testdata beside the module)")
-	f.BoolVar(&o.Update, "update", false, "write what comes out of the cases, and don't simulate")
+	f.StringVar(&o.Run, "run", "", "only the cases whose TOPIC/CASE matches, as with go test, and don't simulate")
+	f.BoolVar(&o.Update, "update", false, "write what comes out of the cases into their files, and don't simulate")
 	f.IntVar(&o.Seeds, "seeds", 10, "how many simulated runs are out of order")
 	f.StringArrayVar(&o.With, "with", nil, "another plugin in the simulated cluster: builtin:NAME or a file; may be given several times")
 	f.StringToStringVar(&o.Settings, "set", nil, "NAME=VALUE: a setting of the plugin")

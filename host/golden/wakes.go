@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -20,10 +22,12 @@ import (
 type Wakings struct {
 	Controller string                 `json:"controller,omitempty"`
 	Objects    []runtime.RawExtension `json:"objects"`
-	Discovery  *abi.Discovery         `json:"discovery,omitempty"`
+	Discovery  *Discovery             `json:"discovery,omitempty"`
 	// Synced are keys that were synced before each event: where a view is a count, what wakes depends on it.
 	Synced []string `json:"synced,omitempty"`
 	Events []Waking `json:"events"`
+
+	defined []*schema.Resource // by the plugin's folder crd
 }
 
 // Waking is one event: an object that is added, or one of the world's by kind and name ("Pod web-a") that is changed by a JSON merge patch or deleted.
@@ -45,6 +49,9 @@ func LoadWakings(file string) (*Wakings, error) {
 		return nil, err
 	}
 	w := &Wakings{}
+	if w.defined, err = definitions(filepath.Dir(file)); err != nil {
+		return nil, err
+	}
 	if err := yaml.UnmarshalStrict(b, w); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -57,7 +64,7 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	around, err := newWorld(plan, true, w.Discovery)
+	around, err := newWorld(plan, true, served(w.Discovery, w.defined))
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 func TestModule(t *testing.T) {
 	cases := t.TempDir()
 	for name, text := range map[string]string{
-		"scale.in.yaml": "key: default/web\nnow: \"2030-01-01T00:00:00Z\"\nobjects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web, uid: u}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}}}}\n",
+		"scale.yaml": "case: up\nkey: default/web\nnow: \"2030-01-01T00:00:00Z\"\nobjects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web, uid: u}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}}}}\n",
 		// With the finalizer of somebody who never takes it away the set can't go: a finding, though not the plugin's fault.
 		"world.yaml": "objects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, finalizers: [example.com/stays]}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}\n",
 	} {
