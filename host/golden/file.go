@@ -301,7 +301,7 @@ func (c *Case) Update(out string) error {
 			return nil // perhaps in other words, or with comments
 		}
 		changed := documents[i].want(out)
-		if err := onlyWant(c, text, changed); err != nil {
+		if err := onlyWant(c, text, changed, out); err != nil {
 			return err
 		}
 
@@ -353,7 +353,7 @@ func (d *document) want(out string) []byte {
 
 // onlyWant checks that a file has the same cases as before but for one's want: some layouts (a document in braces, a
 // text that ends in blank lines) can't be added to.
-func onlyWant(c *Case, before, after []byte) error {
+func onlyWant(c *Case, before, after []byte, out string) error {
 	old, err := parse(c.File, before)
 	if err != nil {
 		return err
@@ -365,9 +365,11 @@ func onlyWant(c *Case, before, after []byte) error {
 		a, b := *old[i], *changed[i]
 		a.Line, b.Line = 0, 0
 		if a.Name == c.Name {
+			wanted, err := b.Wanted()
+			same = err == nil && wanted == out
 			a.Want, b.Want = nil, nil
 		}
-		same = reflect.DeepEqual(a, b)
+		same = same && reflect.DeepEqual(a, b)
 	}
 	if !same {
 		return c.errorf("what comes out can't be written in its layout: write the case in plain lines, and \"want: {}\" at its end")

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/golden"
+	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/sdk"
 	_ "github.com/windlass-dev/windlass/sdk/plugintest" // has the flag -update
@@ -21,7 +21,7 @@ func update() bool { return flag.Lookup("update").Value.String() == "true" }
 // Run runs all cases of a folder.
 func Run(t *testing.T, p *sdk.Plugin, folder string) {
 	t.Helper()
-	g := &native{plugin: p, manifest: p.Manifest()}
+	g := goldentest.Native(p)
 	each(t, folder, func(t *testing.T, c *golden.Case) { run(t, g, c) })
 }
 
@@ -84,37 +84,4 @@ func output(t *testing.T, g guest.Guest, c *golden.Case, cut bool) string {
 	}
 
 	return out
-}
-
-// native is a plugin in this process.
-type native struct {
-	plugin   *sdk.Plugin
-	manifest *abi.Manifest
-	settings *abi.Settings
-}
-
-func (n *native) Manifest() *abi.Manifest { return n.manifest }
-
-func (n *native) Configure(s *abi.Settings) error {
-	n.settings = s
-	if n.plugin.Check != nil {
-		return n.plugin.Check(s)
-	}
-	return nil
-}
-
-func (n *native) Sync(request []byte, perform guest.Perform) ([]byte, guest.Stats, error) {
-	var r abi.SyncRequest
-	if err := abi.DecodeRequest(request, &r); err != nil {
-		return nil, guest.Stats{}, err
-	}
-	a := sdk.Run(n.plugin, &r, n.settings, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
-		b, err := perform(abi.AppendPerform(nil, p))
-		if err != nil {
-			return nil, err
-		}
-		var out abi.PerformResponse
-		return &out, abi.DecodePerformed(b, &out)
-	})
-	return abi.AppendResponse(nil, a), guest.Stats{}, nil
 }
