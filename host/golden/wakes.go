@@ -42,6 +42,55 @@ type Waking struct {
 	Wakes  []string              `json:"wakes"`
 }
 
+// Woken is what came of an event.
+type Woken struct {
+	What string
+	// Wrong says how it wakes otherwise than the file has it, empty if it doesn't.
+	Wrong string
+}
+
+// WakesFiles returns the files of a folder that have events: wakes.yaml, and those of wakes-*.yaml.
+func WakesFiles(folder string) (found []string, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	for _, file := range files {
+		if wakesFile.MatchString(filepath.Base(file)) {
+			found = append(found, file)
+		}
+	}
+
+	return found, err
+}
+
+// CheckWakes makes the events of a file happen and returns what came of each.
+func CheckWakes(m *abi.Manifest, file string) (all []Woken, err error) {
+	w, err := LoadWakings(file)
+	if err != nil {
+		return nil, err
+	}
+	index, err := Controller(m, w.Controller)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(w.Events) == 0 {
+		return nil, fmt.Errorf("%s: it has no events", file)
+	}
+
+	for i := range w.Events {
+		e := &w.Events[i]
+		woken, err := w.Wake(&m.Controllers[index], e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: events[%d] (%s): %w", file, i, e.What, err)
+		}
+		x := Woken{What: e.What}
+		if slices.Sort(e.Wakes); !slices.Equal(woken, e.Wakes) {
+			x.Wrong = fmt.Sprintf("wakes %v, should wake %v", woken, e.Wakes)
+		}
+		all = append(all, x)
+	}
+
+	return all, nil
+}
+
 // LoadWakings reads a file of events.
 func LoadWakings(file string) (*Wakings, error) {
 	b, err := os.ReadFile(file)

@@ -4,6 +4,7 @@
 // snapshots, checks and does the effects, and simulates the cluster. It is found by $WINDLASS, on the PATH, or as _output/windlass in a folder above the test's.
 //
 //	func TestCases(t *testing.T)      { plugintest.Golden(t, webapp.Plugin, "testdata") }
+//	func TestWakes(t *testing.T)      { plugintest.Wakes(t, webapp.Plugin, "testdata/wakes.yaml") }
 //	func TestSimulation(t *testing.T) { plugintest.Run(t, webapp.Plugin, plugintest.Options{}) }
 package plugintest
 
@@ -44,6 +45,24 @@ func Golden(t *testing.T, p *sdk.Plugin, folder string) {
 					r, err := do(t, p, pipe.Request{Do: "golden", File: c.File, Case: c.Name, Update: *update})
 					show(t, r, err)
 				})
+			}
+		})
+	}
+}
+
+// Wakes makes the events of a file, such as testdata/wakes.yaml, happen, each in the world that the file has, and compares
+// the keys that it wakes with those that the file names. Nothing is synced: it is the Reads that are tested.
+func Wakes(t *testing.T, p *sdk.Plugin, file string) {
+	t.Helper()
+	r, err := do(t, p, pipe.Request{Do: "wakes", File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, e := range r.Cases {
+		t.Run(e.Name, func(t *testing.T) {
+			if e.Failed != "" {
+				t.Error(e.Failed)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/windlass-dev/windlass/host/golden"
@@ -22,6 +23,8 @@ func Do(ctx context.Context, g guest.Guest, q pipe.Request) (*pipe.Response, err
 		return list(q.File)
 	case "golden":
 		return one(g, q)
+	case "wakes":
+		return wakes(g, q.File)
 	case "explore":
 		return Explore(ctx, g, q)
 	case "replay":
@@ -65,6 +68,27 @@ func one(g guest.Guest, q pipe.Request) (*pipe.Response, error) {
 	}
 
 	return nil, fmt.Errorf("%s: there is no case %s", q.File, q.Case)
+}
+
+// wakes makes the events of a file happen.
+func wakes(g guest.Guest, file string) (*pipe.Response, error) {
+	all, err := golden.CheckWakes(g.Manifest(), file)
+	if err != nil {
+		return nil, err
+	}
+
+	topic := strings.TrimSuffix(filepath.Base(file), ".yaml")
+	r := &pipe.Response{}
+	for _, x := range all {
+		r.Cases = append(r.Cases, pipe.Case{File: file, Topic: topic, Name: x.What, Failed: x.Wrong})
+		if x.Wrong != "" {
+			r.Findings = append(r.Findings, finding(simulator.Finding{
+				Check: "wakes", Scenario: simulator.Scenario{Kind: topic + "/" + x.What}, Step: 1, Message: file + " says otherwise: it " + x.Wrong,
+			}))
+		}
+	}
+
+	return r, nil
 }
 
 // Case is what came of a golden case.

@@ -40,6 +40,7 @@ type Report struct {
 	Module  string  `json:"module"`
 	Size    int     `json:"size"` // bytes
 	Cases   []Tried `json:"cases,omitempty"`
+	Wakes   []Event `json:"wakes,omitempty"`
 	// Runs, Syncs and Writes are those of the simulation, 0 where there is no world.
 	Runs     int            `json:"runs,omitempty"`
 	Syncs    int            `json:"syncs,omitempty"`
@@ -52,6 +53,12 @@ type Tried struct {
 	Name   string `json:"name"`
 	Fuel   int64  `json:"fuel"`   // units, the most of its syncs
 	Memory int64  `json:"memory"` // bytes
+	Failed bool   `json:"failed,omitempty"`
+}
+
+// Event is one of wakes.yaml.
+type Event struct {
+	Name   string `json:"name"`
 	Failed bool   `json:"failed,omitempty"`
 }
 
@@ -113,9 +120,13 @@ func Module(ctx context.Context, path string, o Options) (*Report, error) {
 		return nil, err
 	}
 
+	events, err := golden.WakesFiles(o.Cases)
+	if err != nil {
+		return nil, err
+	}
 	cases, err := golden.Cases(o.Cases)
-	if err != nil && !(simulated && errors.Is(err, golden.ErrNoCases)) {
-		return nil, fmt.Errorf("%w, and no world.yaml, which a simulation begins with", err)
+	if err != nil && !((simulated || len(events) > 0) && errors.Is(err, golden.ErrNoCases)) {
+		return nil, fmt.Errorf("%w, and neither a wakes.yaml nor a world.yaml, which a simulation begins with", err)
 	}
 	for _, in := range pattern.Of(cases) {
 		c, err := Golden(m, in, o.Update)
@@ -125,9 +136,14 @@ func Module(ctx context.Context, path string, o Options) (*Report, error) {
 		r.Cases = append(r.Cases, Tried{in.ID(), c.Stats.Fuel, c.Stats.Memory, len(c.Findings) > 0})
 		r.Findings = append(r.Findings, c.Findings...)
 	}
+	for _, file := range events {
+		if err := r.wakes(m, file, pattern); err != nil {
+			return nil, err
+		}
+	}
 	if o.Run != "" {
-		if len(r.Cases) == 0 {
-			return nil, fmt.Errorf("--run %s: none of the %d cases in %s is called so", o.Run, len(cases), o.Cases)
+		if len(r.Cases)+len(r.Wakes) == 0 {
+			return nil, fmt.Errorf("--run %s: none of the %d cases in %s, and no event, is called so", o.Run, len(cases), o.Cases)
 		}
 		return r, nil
 	}
@@ -147,6 +163,31 @@ func Module(ctx context.Context, path string, o Options) (*Report, error) {
 	return r, nil
 }
 
+// wakes makes the events of a file happen that the pattern selects.
+func (r *Report) wakes(m *guest.Module, file string, pattern golden.Pattern) error {
+	w, err := wakes(m, file)
+	if err != nil {
+		return err
+	}
+
+	next := 0 // finding
+	for _, e := range w.Cases {
+		selected := pattern.Selects(e.Topic, e.Name)
+		if selected {
+			r.Wakes = append(r.Wakes, Event{e.Topic + "/" + e.Name, e.Failed != ""})
+		}
+		if e.Failed == "" {
+			continue
+		}
+		if selected {
+			r.Findings = append(r.Findings, w.Findings[next])
+		}
+		next++
+	}
+
+	return nil
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -162,6 +203,15 @@ func (r *Report) Text() string {
 			verdict = "FAILED"
 		}
 		fmt.Fprintf(&s, "case %-40s %-6s fuel %9d  memory %5d KiB\n", c.Name, verdict, c.Fuel, c.Memory>>10)
+	}
+	if len(r.Wakes) > 0 {
+		failed := 0
+		for _, e := range r.Wakes {
+			if e.Failed {
+				failed++
+			}
+		}
+		fmt.Fprintf(&s, "wakes: %d events, %d of which wake otherwise\n", len(r.Wakes), failed)
 	}
 	if r.Runs > 0 {
 		fmt.Fprintf(&s, "simulated: %d runs, %d syncs, %d writes in the undisturbed run\n", r.Runs, r.Syncs, r.Writes)

@@ -91,6 +91,7 @@ func (n *names) plain() map[string]string {
 	return map[string]string{
 		n.Package + ".go":     "plain/controller.go",
 		"testdata/cases.yaml": "plain/cases.yaml",
+		"testdata/wakes.yaml": "plain/wakes.yaml",
 		"testdata/world.yaml": "plain/world.yaml",
 	}
 }
@@ -100,6 +101,7 @@ func (n *names) custom() map[string]string {
 		n.Package + ".go":     "custom/controller.go",
 		"example.yaml":        "custom/example.yaml",
 		"testdata/cases.yaml": "custom/cases.yaml",
+		"testdata/wakes.yaml": "custom/wakes.yaml",
 		"testdata/world.yaml": "custom/world.yaml",
 	}
 }
