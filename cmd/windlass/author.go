@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/bench"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/build"
+	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/scaffold"
 	"github.com/windlass-dev/windlass/host/golden"
 	"github.com/windlass-dev/windlass/host/sandbox"
@@ -94,12 +95,12 @@ func benchCommand() *cobra.Command {
 	var cases, run, engine, output string
 	var r reach
 	c := &cobra.Command{
-		Use:   "bench FILE|builtin:NAME|IMAGE@sha256:DIGEST",
+		Use:   "bench FILE|FOLDER|builtin:NAME|IMAGE@sha256:DIGEST",
 		Short: "Measure a plugin's syncs in the sandbox",
 		Long: `Run the sync of each case again and again in the sandbox, and tell what it costs: syncs a second on one processor, the time of one in all, in the guest and for putting back the guest's memory, units of fuel, memory
 in bytes, the host's allocations, performed effects, and the bytes of the request with its snapshot and of the answer. Time in which a case answers performed effects isn't counted.
 
-The cases are those of the folder "testdata" beside the module's file, or of --cases; --run selects some.`,
+Where a folder with the plugin's Go source is named, its module is built anew first if it is missing or older. The cases are those of the folder "testdata" beside the module's file, or of --cases; --run selects some.`,
 		Example: `  windlass plugin bench ./hello.wasm
   windlass plugin bench ./hello.wasm --run create --for 5s
   windlass plugin bench ./hello.wasm -o json | jq .[].perSecond`,
@@ -114,11 +115,18 @@ The cases are those of the folder "testdata" beside the module's file, or of --c
 			if o.For < time.Millisecond || o.For > time.Hour {
 				return fmt.Errorf("--for %v: must be from 1ms to 1h", o.For)
 			}
-			if o.Plugin, err = r.named(cmd.Context(), args[0]); err != nil {
+			beside := filepath.Dir(args[0])
+			if info, statErr := os.Stat(args[0]); statErr == nil && info.IsDir() {
+				beside = args[0]
+				o.Plugin, err = check.Find(cmd.Context(), args[0], cmd.ErrOrStderr())
+			} else {
+				o.Plugin, err = r.named(cmd.Context(), args[0])
+			}
+			if err != nil {
 				return err
 			}
 			if cases == "" {
-				cases = filepath.Join(filepath.Dir(args[0]), "testdata")
+				cases = filepath.Join(beside, "testdata")
 			}
 			if o.Cases, err = selected(cases, run); err != nil {
 				return err

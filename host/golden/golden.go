@@ -25,6 +25,16 @@ func (c *Case) Run(g guest.Guest, cut bool) (out string, stats guest.Stats, err 
 	return out, stats, err
 }
 
+// Output runs the case on the declared fields and returns what came out.
+func (c *Case) Output(g guest.Guest) (*Output, error) {
+	h, _, err := c.run(g, true, nil)
+	if err != nil {
+		return nil, c.errorf("%w", err)
+	}
+
+	return h.out, nil
+}
+
 // run runs the case; with more fields, those are declared too.
 func (c *Case) run(g guest.Guest, cut bool, more []abi.View) (h *host, stats guest.Stats, err error) {
 	m := g.Manifest()

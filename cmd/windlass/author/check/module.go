@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/author/build"
 	"github.com/windlass-dev/windlass/host/golden"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/plugins"
@@ -31,6 +33,8 @@ type Options struct {
 	Keep     []string
 	// Replay runs the file of a finding again, and nothing else.
 	Replay string
+	// Messages gets what is said of a module that is built anew; nil: nobody.
+	Messages io.Writer
 }
 
 // Report is what came of testing a module.
@@ -62,8 +66,9 @@ type Event struct {
 	Failed bool   `json:"failed,omitempty"`
 }
 
-// Find gives the module that a path names: a file, builtin:NAME, or the only module in a folder.
-func Find(path string) (*plugins.Plugin, error) {
+// Find returns the module that a path names: a file, builtin:NAME, or the only module in a folder. Where the folder has the
+// plugin's source in Go the module is built anew if it is missing or older; messages gets what is to be known of that.
+func Find(ctx context.Context, path string, messages io.Writer) (*plugins.Plugin, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return plugins.Named(path)
@@ -73,18 +78,57 @@ func Find(path string) (*plugins.Plugin, error) {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(f string) bool { return strings.HasSuffix(f, ".debug.wasm") })
-	switch len(found) {
-	case 0:
-		return nil, fmt.Errorf("%s: there is no module in this folder: run windlass plugin build", path)
-	case 1:
-		return plugins.Named(found[0])
+	if len(found) > 1 {
+		return nil, fmt.Errorf("%s: there are several modules in this folder: name one of %s", path, strings.Join(found, ", "))
 	}
-	return nil, fmt.Errorf("%s: there are several modules in this folder: name one of %s", path, strings.Join(found, ", "))
+
+	module := strings.Join(found, "")
+	switch {
+	case build.IsPlugin(path):
+		if module, err = build.Fresh(ctx, path, module, messages); err != nil {
+			return nil, err
+		}
+	case module == "":
+		return nil, fmt.Errorf("%s: there is no module in this folder: run windlass plugin build", path)
+	default:
+		if newer := newerThan(path, module); newer != "" {
+			fmt.Fprintf(messages, "warning: %s is older than %s: build it anew, or what you see is of an older source\n", module, newer)
+		}
+	}
+
+	return plugins.Named(module)
+}
+
+// foreign are the endings of sources in other languages, which only their authors know how to build.
+var foreign = []string{".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".ts", ".zig", ".go", ".wat"}
+
+// newerThan returns a source in a module's folder that is newer than the module, empty where there is none.
+func newerThan(folder, module string) string {
+	built, err := os.Stat(module)
+	if err != nil {
+		return ""
+	}
+	newer := ""
+	_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || newer != "" || d.IsDir() || !slices.Contains(foreign, filepath.Ext(path)) {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && info.ModTime().After(built.ModTime()) {
+			newer = path
+		}
+
+		return nil
+	})
+
+	return newer
 }
 
 // Module tests the module that a path names: its golden cases, and, where there is a world.yaml among them, a simulation under faults.
 func Module(ctx context.Context, path string, o Options) (*Report, error) {
-	p, err := Find(path)
+	if o.Messages == nil {
+		o.Messages = io.Discard
+	}
+	p, err := Find(ctx, path, o.Messages)
 	if err != nil {
 		return nil, err
 	}
