@@ -95,6 +95,15 @@ func numbers(t *testing.T, native, ours map[string]*family) {
 			continue
 		}
 		want, got := count(n.series), count(o.series)
+		if name == "pod_gc_collector_force_delete_pods_total" {
+			// Pods of other scripts that are on their way out may or may not be met by the native controller's timer.
+			elsewhere := func(series string, _ float64) bool { return !strings.Contains(series, "namespace=podgc-") }
+			maps.DeleteFunc(want, elsewhere)
+			maps.DeleteFunc(got, elsewhere)
+			if len(want) == 0 {
+				t.Errorf("%s: natively there is nothing of podgc's scripts", name)
+			}
+		}
 		for _, k := range slices.Sorted(maps.Keys(want)) {
 			if line := fmt.Sprintf("%s{%s}: %v, natively %v", name, k, got[k], want[k]); want[k] != got[k] && !meant(line) {
 				t.Error(line)
