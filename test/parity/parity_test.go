@@ -53,12 +53,24 @@ func parts(lives []*life.Life) (all []*part) {
 }
 
 func TestParity(t *testing.T) {
+	first := &book{}
+	t.Run("once", func(t *testing.T) { both(t, first) })
+	if len(first.texts) == 0 {
+		return
+	}
+	again := &book{}
+	t.Run("again", func(t *testing.T) { both(t, again) })
+	twice(t, first, again)
+}
+
+// both has both managers do all there is, each on a cluster of its own, and takes down what they do otherwise.
+func both(t *testing.T, b *book) {
 	lives := lives(t)
 	all := selected(parts(lives))
 	native, ours := newSide(t, "native"), newSide(t, "windlass")
 	controllers, settings := configured(lives)
 	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, true) })
-	t.Run("same", func(t *testing.T) { compare(t, all, native, ours) })
+	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
 	if *only == "" && !t.Failed() {
 		for _, s := range []*side{native, ours} {
 			s.scrape(t)
@@ -66,14 +78,14 @@ func TestParity(t *testing.T) {
 		t.Run("metrics", func(t *testing.T) { compareMetrics(t, len(controllers), native, ours) })
 	}
 	if *only == "" {
-		t.Run("requests", func(t *testing.T) { compareRequests(t, lives, native, ours) })
+		t.Run("requests", func(t *testing.T) { compareRequests(t, b, lives, native, ours) })
 	}
 	native.manager.stop()
 	ours.manager.stop()
 	if *only == "" {
-		takeover(t, native, ours, controllers, settings)
+		takeover(t, b, native, ours, controllers, settings)
 	}
-	playWorkloads(t, native, ours)
+	playWorkloads(t, b, native, ours)
 }
 
 // selected are those of the scripts that are to be played.
@@ -179,9 +191,9 @@ func (s *side) look(t testing.TB, all []*part) map[string]life.Lines {
 // patience is far more than anything takes, for machines on which many tests run at once.
 const patience = 3 * time.Minute
 
-// compare fails what the two managers have left otherwise. What differs at first may only be late on one of the
+// compare takes down what the two managers have left otherwise. What differs at first may only be late on one of the
 // clusters: it is looked at again until it is the same, or for so long that it won't be.
-func compare(t *testing.T, all []*part, native, ours *side) {
+func compare(t *testing.T, b *book, all []*part, native, ours *side) {
 	bugs := readBugs(t)
 	left := all
 	found := map[string][]string{}
@@ -206,12 +218,11 @@ func compare(t *testing.T, all []*part, native, ours *side) {
 			if native.failed[p.name()] || ours.failed[p.name()] {
 				t.Fatal("there is nothing to compare: it failed above")
 			}
-			wrong := unmeant(p, bugs, found[p.name()])
-			if len(wrong) > 0 {
-				t.Errorf("%s: the managers leave behind what differs:\n%s", p.name(), strings.Join(wrong, "\n"))
+			for _, line := range unmeant(p, bugs, found[p.name()]) {
+				b.add(p.name()+" "+line, "%s: the managers leave behind what differs: %s", p.name(), line)
 			}
 			for _, d := range stale(p, bugs, found[p.name()]) {
-				t.Errorf("%q is told as a difference, and there is none", d)
+				b.add(p.name()+" stale "+d, "%s: %q is told as a difference, and there is none", p.name(), d)
 			}
 		})
 	}

@@ -55,9 +55,9 @@ func sum(m map[string]int) (n int) {
 // it goes, how often something is read meanwhile, and what is tried in vain, is a matter of timing.
 var steady = []string{"create", "delete", "deletecollection"}
 
-// compareRequests fails what takes Windlass more requests than the native manager: of each kind where their number
+// compareRequests takes down what takes Windlass more requests than the native manager: of each kind where their number
 // is given by what there is to do, or else more than half as many again; and of all writes, and of all reads.
-func compareRequests(t *testing.T, lives []*life.Life, native, ours *side) {
+func compareRequests(t *testing.T, b *book, lives []*life.Life, native, ours *side) {
 	theirs, mine := native.requests(t), ours.requests(t)
 	keys := maps.Clone(theirs)
 	maps.Copy(keys, mine)
@@ -87,11 +87,11 @@ func compareRequests(t *testing.T, lives []*life.Life, native, ours *side) {
 				where = append(where, fmt.Sprintf("%s: %d, native %d", in, a, b))
 			}
 		}
-		t.Errorf("%s: %d, the native manager needed %d\n%s", k, o, n, strings.Join(where, "\n"))
+		b.add("requests "+k, "%s: %d, the native manager needed %d\n%s", k, o, n, strings.Join(where, "\n"))
 	}
 	t.Logf("writes: %d, native %d; reads: %d, native %d", writes[1], writes[0], reads[1], reads[0])
 	if writes[1] > writes[0] || reads[1] > reads[0] {
-		t.Errorf("%d writes and %d reads, the native manager needed %d and %d", writes[1], reads[1], writes[0], reads[0])
+		b.add("requests", "%d writes and %d reads, the native manager needed %d and %d", writes[1], reads[1], writes[0], reads[0])
 	}
 }
 

@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +9,7 @@ import (
 
 // takeover has each manager take over the cluster on which the other one has brought all lives to rest. It has
 // nothing to write there: whatever one of them has left, the other one would have left just so.
-func takeover(t *testing.T, native, ours *side, controllers []string, settings map[string]map[string]string) {
+func takeover(t *testing.T, b *book, native, ours *side, controllers []string, settings map[string]map[string]string) {
 	sides := []*side{native, ours}
 	since := time.Now()
 	for i, s := range sides {
@@ -28,7 +29,8 @@ func takeover(t *testing.T, native, ours *side, controllers []string, settings m
 				probe := strings.HasPrefix(e.Namespace, probes)
 				atWork = atWork || account && probe
 				if account && !probe {
-					t.Errorf("it wrote: %v", e)
+					by := "takeover by " + sides[1-i].name
+					b.add(fmt.Sprint(by, e.User, e.Verb, e.Resource, e.Namespace), "%s: it wrote: %v", by, e)
 				}
 			}
 			if !atWork {

@@ -44,10 +44,10 @@ func scripted(plugin, name, counts string, run func(*space)) *part {
 }
 
 // playWorkloads plays them on the clusters on which the lives have been played.
-func playWorkloads(t *testing.T, native, ours *side) {
+func playWorkloads(t *testing.T, b *book, native, ours *side) {
 	all := selected(workloads)
 	play(t, "workloads", all, native, ours, func(t *testing.T, s *side) { s.start(t, workloadControllers, nil, false) })
-	t.Run("same-workloads", func(t *testing.T) { compare(t, all, native, ours) })
+	t.Run("same-workloads", func(t *testing.T) { compare(t, b, all, native, ours) })
 	native.manager.stop()
 	ours.manager.stop()
 	if *only == "" {
