@@ -160,7 +160,7 @@ func write(q *api.Request, names map[string]string) string {
 	if q.Delete != nil || o == nil {
 		return line
 	}
-	m, err := fields(q.Resource.GroupVersion(), o)
+	m, err := fields(api.Version(q.Resource, q.Subresource), o)
 	if err != nil {
 		return line + " " + err.Error()
 	}

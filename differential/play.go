@@ -80,7 +80,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	return d, p.syncs, err
 }
 
-// stepsMost is how many things happen in a world after its beginning.
+// stepsMost is how many things happen in a world after its beginning, where its subject doesn't say.
 const stepsMost = 4
 
 func (p *play) through(known func(*Difference) bool) (*Difference, error) {
@@ -133,6 +133,9 @@ func (p *play) settle(keys []string) (*Difference, error) {
 
 // populate puts the world's objects into the cluster; one that a server wouldn't admit stays out.
 func (p *play) populate() error {
+	if p.subject.Aggregated != nil {
+		p.cluster.Aggregated = p.subject.Aggregated(world.NewRand(p.script.seed))
+	}
 	objects := p.script.objects
 	if objects == nil {
 		objects = append(world.Basics(), p.subject.World(world.NewRand(p.script.seed))...)

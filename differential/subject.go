@@ -39,6 +39,10 @@ type Subject struct {
 	Native func(*native.Env) (*native.Made, error)
 	// World returns the objects that there are at the beginning, beside [world.Basics].
 	World func(*world.Rand) []runtime.Object
+	// Aggregated are other API servers behind the cluster's; nil: there are none.
+	Aggregated func(*world.Rand) *api.Aggregated
+	// Steps is how many things happen in a world after its beginning, by default four.
+	Steps int
 	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to do.
 	Deeds []Deed
 	// Faults are the writes that may fail, such as "create pods".

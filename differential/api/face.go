@@ -77,6 +77,9 @@ type face struct{ c *Cluster }
 // RoundTrip answers a request.
 func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	f := face{l()}
+	if answer, ok := f.c.aggregated(h); ok {
+		return text(h, answer), nil
+	}
 	r := &Request{query: h.URL.Query(), accept: h.Header.Get("Accept")}
 	if h.Body != nil {
 		b, err := io.ReadAll(h.Body)
@@ -90,6 +93,10 @@ func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	f.c.server.lock.Lock()
 	defer f.c.server.lock.Unlock()
 	f.c.server.cluster = f.c
+	if d, ok := f.c.discovered(h.URL.Path); ok {
+		b, err := json.Marshal(d)
+		return text(h, &Answer{Code: http.StatusOK, Body: string(b), JSON: true}), err
+	}
 	answer, code, err := f.serve(h, r)
 	if err != nil {
 		s := responsewriters.ErrorToAPIStatus(err)
@@ -99,6 +106,9 @@ func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	r.Err = err
 	if r.Resource.Resource != "events" {
 		f.c.Requests = append(f.c.Requests, r)
+	}
+	if _, ok := err.(nowhere); ok {
+		return text(h, &missing), nil
 	}
 	return respond(h, r, answer, code)
 }
@@ -130,8 +140,11 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 	return o, code, nil
 }
 
+// nowhere is that a path leads nowhere.
+type nowhere struct{ *apierrors.StatusError }
+
 func notServed(path string) error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "the server could not find the requested resource ("+path+")", 0, true)
+	return nowhere{apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "the server could not find the requested resource ("+path+")", 0, true)}
 }
 
 // target reads what a path names.
@@ -223,11 +236,7 @@ var optionsDecoder = func() runtime.Decoder {
 
 // external returns an answer in the form that the client asks for.
 func (r *Request) external(res *resource, o runtime.Object) (runtime.Object, error) {
-	gv := res.gvr.GroupVersion()
-	if r.Subresource == "scale" {
-		gv = schema.GroupVersion{Group: "autoscaling", Version: "v1"}
-	}
-	v, err := legacyscheme.Scheme.ConvertToVersion(o, gv)
+	v, err := legacyscheme.Scheme.ConvertToVersion(o, Version(res.gvr, r.Subresource))
 	if err != nil || !strings.Contains(r.accept, "as=PartialObjectMetadata") {
 		return v, err
 	}
@@ -272,10 +281,23 @@ func respond(h *http.Request, r *Request, o runtime.Object, code int) (*http.Res
 	} else if err := json.NewEncoder(&b).Encode(o); err != nil {
 		return nil, err
 	}
+	return response(h, code, contentType, &b), nil
+}
+
+// text is the answer of another server, or of one that knows nothing of a path.
+func text(h *http.Request, a *Answer) *http.Response {
+	contentType := "text/plain; charset=utf-8"
+	if a.JSON {
+		contentType = runtime.ContentTypeJSON
+	}
+	return response(h, a.Code, contentType, bytes.NewBufferString(a.Body))
+}
+
+func response(h *http.Request, code int, contentType string, b *bytes.Buffer) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: h,
-		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(&b), ContentLength: int64(b.Len()),
-	}, nil
+		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(b), ContentLength: int64(b.Len()),
+	}
 }
 
 var errVerb = errors.New("the cluster in memory doesn't do this to such a resource")

@@ -71,13 +71,17 @@ type Cluster struct {
 	Requests []*Request
 	// Fault is asked before each write of a client; its error is the answer.
 	Fault func(*Request) error
+	// Aggregated is what other API servers serve; nil: there are none.
+	Aggregated *Aggregated
 }
 
 // NewCluster returns a cluster in which nothing is.
 func (s *Server) NewCluster() *Cluster { return &Cluster{server: s, memory: newMemory()} }
 
 // Clone returns a cluster with the same objects.
-func (c *Cluster) Clone() *Cluster { return &Cluster{server: c.server, memory: c.memory.clone()} }
+func (c *Cluster) Clone() *Cluster {
+	return &Cluster{server: c.server, memory: c.memory.clone(), Aggregated: c.Aggregated}
+}
 
 // Change is one change of an object, as a watch shows it: old or new is nil where it came or went.
 type Change struct {

@@ -15,12 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	clientcache "k8s.io/client-go/tools/cache"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/discovery"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -38,7 +40,10 @@ type Plugin struct {
 	version  uint64
 	cluster  *api.Cluster
 
+	discovery *discovery.Client
+
 	states   map[abi.KeyRef]state
+	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
 	events   []string
 	// Woke are keys of the module's controllers that the last sync has woken.
@@ -58,9 +63,13 @@ func New(g guest.Guest, index int32, settings *abi.Settings) (*Plugin, error) {
 	p := &Plugin{
 		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
 		states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
+		facts: map[abi.KeyRef]abi.Effect{},
 	}
 	var err error
 	if p.plan, err = views.Compile(p.manifest); err != nil {
+		return nil, err
+	}
+	if p.discovery, err = discovery.New(p.late("windlass-discovery")); err != nil {
 		return nil, err
 	}
 	for _, n := range p.plan.Needs() {
@@ -80,7 +89,7 @@ func (p *Plugin) begin() error {
 	var err error
 	p.writer, err = effects.New(effects.Options{
 		Plugin: p.guest.Manifest().Name, Controller: p.manifest, FieldManager: "kube-controller-manager",
-		Config:    api.Late(func() *api.Cluster { return p.cluster }).Config("windlass"),
+		Config: p.late("windlass"), Discovery: p.discovery,
 		StaleWait: time.Nanosecond, LiveCheck: time.Hour,
 		Stores: func(r abi.Resource) effects.Store {
 			if s, ok := p.stores[r]; ok {
@@ -93,10 +102,24 @@ func (p *Plugin) begin() error {
 			p.Woke = append(p.Woke, fmt.Sprintf("%d %s", controller, text(key)))
 		},
 	})
-	if err == nil {
-		p.writer.Lead()
+	if err != nil {
+		return err
 	}
-	return err
+	p.writer.Lead()
+	for key, e := range p.facts {
+		session := p.writer.Begin(key, nil)
+		_, err = session.Perform(context.Background(), []abi.Effect{e})
+		session.End()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// late is the way to the cluster that the controller works on.
+func (p *Plugin) late(client string) *rest.Config {
+	return api.Late(func() *api.Cluster { return p.cluster }).Config(client)
 }
 
 // Close ends the controller.
@@ -261,6 +284,7 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	session := p.writer.Begin(key, &snapshot)
 	defer session.End()
 	a, _, err := guest.Call(p.guest, r, func(q *abi.PerformRequest) (*abi.PerformResponse, error) {
+		p.published(key, q.Effects)
 		outcomes, err := session.Perform(ctx, q.Effects)
 		return &abi.PerformResponse{Outcomes: outcomes}, err
 	})
@@ -284,8 +308,25 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events}, nil
 }
 
+// published keeps what a key publishes.
+func (p *Plugin) published(key abi.KeyRef, all []abi.Effect) {
+	for _, e := range all {
+		if e.Kind != abi.EffectPublish {
+			continue
+		}
+		e.Object, e.Terms = slices.Clone(e.Object), slices.Clone(e.Terms)
+		for i := range e.Terms {
+			e.Terms[i] = strings.Clone(e.Terms[i])
+		}
+		p.facts[key] = e
+	}
+}
+
 // keep keeps a key's state, as the host does.
 func (p *Plugin) keep(key abi.KeyRef, uid string, exists bool, a *abi.SyncResponse) {
+	if !exists && p.plan.ObjectKeys() {
+		delete(p.facts, key)
+	}
 	switch {
 	case !exists && p.plan.ObjectKeys():
 		delete(p.states, key)
