@@ -21,18 +21,26 @@ import (
 // lines tells what a sync did, in an order that doesn't depend on chance: a run of writes of one verb to one resource is
 // sorted, for upstream sends such writes side by side.
 func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string) []string {
-	names := maps.Clone(alike)
+	names := map[string]string{}
+	maps.Copy(names, alike)
 	var writes []string
 	var kinds []string
-	for _, q := range c.Requests {
-		if !q.Writes() {
+	for i, q := range c.Requests {
+		if !q.Writes() || idle(q) || apierrors.IsConflict(q.Err) && again(q, c.Requests[i+1:]) {
 			continue
 		}
 		line := write(q, names)
+		if s.empty(q, line, names) {
+			continue
+		}
 		if q.Err != nil && slices.Contains(writes, line) {
 			continue // a status tried again at once, or one more of a batch none of whose members can be made
 		}
-		kinds = append(kinds, q.Verb+" "+q.Resource.Resource+"/"+q.Subresource)
+		kind := q.Verb + " " + q.Resource.Resource + "/" + q.Subresource
+		if q.Verb == "deletecollection" && q.Resource.Resource != "pods" {
+			kind = q.Verb // upstream takes the resources as a map has them, but for pods
+		}
+		kinds = append(kinds, kind)
 		writes = append(writes, line)
 	}
 	events := slices.Clone(r.Events)
@@ -59,6 +67,26 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 		all = append(all, fmt.Sprintf("again after %s", r.Again))
 	}
 	return all
+}
+
+// idle reports whether an update was accepted and has changed nothing: the host doesn't send such.
+func idle(q *api.Request) bool {
+	return q.Err == nil && !q.Changed && (q.Verb == "update" || q.Verb == "patch")
+}
+
+// empty reports whether a write has changed nothing but what may differ by chance.
+func (s *Subject) empty(q *api.Request, line string, names map[string]string) bool {
+	if s.Normal == nil || q.Err != nil || q.Old == nil || q.Verb != "update" && q.Verb != "patch" || q.Subresource == "scale" {
+		return false
+	}
+	before := *q
+	before.Answer = q.Old
+	return s.normal(write(&before, maps.Clone(names)), names) == s.normal(line, names)
+}
+
+// again reports whether a request is repeated later: one that met a conflict and is made anew has done nothing.
+func again(q *api.Request, later []*api.Request) bool {
+	return slices.ContainsFunc(later, func(l *api.Request) bool { return l.String() == q.String() })
 }
 
 // alike gives the names of objects that a controller may take for one another to one name: which of them it takes is a
@@ -164,6 +192,9 @@ func write(q *api.Request, names map[string]string) string {
 	if err != nil {
 		return line + " " + err.Error()
 	}
+	if q.Err != nil {
+		trim(m, q.Subresource)
+	}
 	meta, _ := m["metadata"].(map[string]any)
 	if q.Namespace != "" {
 		meta["namespace"] = q.Namespace
@@ -182,6 +213,16 @@ func write(q *api.Request, names map[string]string) string {
 		return line + " " + err.Error()
 	}
 	return line + "\n" + string(b)
+}
+
+// trim leaves of an object that was sent what the server would have looked at.
+func trim(m map[string]any, subresource string) {
+	switch subresource {
+	case "status":
+		delete(m, "spec")
+	default:
+		delete(m, "status")
+	}
 }
 
 // fields are an object's without those that only the server sets.

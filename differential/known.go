@@ -15,11 +15,13 @@ type Known struct {
 	Kind string `json:"kind"`
 	// Match is a regular expression that the difference's text matches.
 	Match string `json:"match"`
+	// Did is a regular expression that what upstream's controller did matches, too; it may be left out.
+	Did string `json:"did,omitempty"`
 	// Cause says why, and Row which line of docs/differences.md covers it; without a row it is a defect to mend.
 	Cause string `json:"cause"`
 	Row   string `json:"row,omitempty"`
 
-	expression *regexp.Regexp
+	expression, did *regexp.Regexp
 }
 
 //go:embed known.yaml
@@ -41,7 +43,10 @@ func readKnown(controller string) (*knowns, error) {
 			return nil, fmt.Errorf("known.yaml: entry %d: kind, match and cause must be set", i+1)
 		}
 		var err error
-		if x.expression, err = regexp.Compile("(?s)" + x.Match); err != nil {
+		if x.expression, err = regexp.Compile(x.Match); err != nil {
+			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
+		}
+		if x.did, err = regexp.Compile(x.Did); err != nil {
 			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
 		}
 		if x.Controller == controller {
@@ -54,7 +59,7 @@ func readKnown(controller string) (*knowns, error) {
 // has reports whether a difference is a known one, and counts it.
 func (k *knowns) has(d *Difference) bool {
 	for _, x := range k.rules {
-		if x.Kind == d.Kind && x.expression.MatchString(d.Text) {
+		if x.Kind == d.Kind && x.expression.MatchString(d.Text) && x.did.MatchString(d.did) {
 			k.seen[x.Cause]++
 			return true
 		}

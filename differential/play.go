@@ -37,6 +37,7 @@ type Difference struct {
 	Kind    string // sync, wake, answer
 	Text    string
 
+	did     string // by upstream's controller
 	now     time.Time
 	objects []runtime.Object // as the caches showed them
 	past    []string         // what had happened before
@@ -57,14 +58,16 @@ type play struct {
 	// woken are keys that the plugin is woken for and hasn't been synced for.
 	woken map[string]bool
 	past  []string
+	// later are keys of which upstream's controller has only asked to be woken for them when they are due.
+	later map[string]bool
 	// due is when a key is to be synced again by its own wish.
 	due map[string]time.Time
 }
 
 // run runs a script in the present bubble, up to the first difference that isn't known.
 func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
-	p := &play{subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, woken: map[string]bool{}, due: map[string]time.Time{}}
-	if p.native, err = native.New(s.Native); err != nil {
+	p := &play{subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, woken: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{}}
+	if p.native, err = native.New(p.cluster, s.Native); err != nil {
 		return nil, 0, err
 	}
 	defer p.native.Close()
@@ -170,6 +173,7 @@ func (p *play) happen() ([]string, error) {
 	for key, at := range p.due {
 		if !at.After(time.Now()) {
 			delete(p.due, key)
+			delete(p.later, key)
 			due, p.woken[key] = append(due, key), true
 		}
 	}
@@ -220,11 +224,25 @@ func (p *play) show(initial bool) (keys []string, err error) {
 				p.missed[theirs[i]] = fmt.Sprintf("%s wakes upstream's controller for %s, and the plugin for %v", changed(c), theirs[i], ours)
 			}
 		}
+		p.postpone(theirs)
 		keys = union(union(keys, theirs), ours)
 		p.native.Reached(c.Version)
 		p.plugin.Reached(c.Version)
 	}
 	return keys, nil
+}
+
+// postpone takes down which keys the last change wakes upstream's controller for later.
+func (p *play) postpone(atOnce []string) {
+	for key, d := range p.native.Queue.After {
+		key = p.subject.key(key)
+		if at, ok := p.due[key]; !slices.Contains(atOnce, key) && (!ok || at.After(time.Now().Add(d))) {
+			p.due[key], p.later[key] = time.Now().Add(d), true
+		}
+	}
+	for _, key := range atOnce {
+		delete(p.later, key)
+	}
 }
 
 func (p *play) difference(kind, key, text string) *Difference {
@@ -245,22 +263,27 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	theirs, ours := p.cluster.Clone(), p.cluster.Clone()
 	r := world.NewRand(p.script.seed*1000 + uint64(p.step)*100 + uint64(p.syncs))
 	if f := p.fault(r); f != nil && mayFail {
-		theirs.Fault, ours.Fault = f.begin(), f.begin()
+		theirs.Fault, ours.Fault = f.begin(p.subject), f.begin(p.subject)
 		before.Deed += ", " + f.String()
 	}
 
-	p.native.On(theirs)
-	n := p.native.Sync(key)
 	p.plugin.On(ours)
 	w, err := p.plugin.Sync(key)
-	theirs.Fault, ours.Fault = nil, nil
 	if err != nil {
 		before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
 		return nil, before, nil
 	}
+	if p.later[key] && p.waits(ours, w) {
+		delete(p.woken, key)
+		return nil, nil, nil
+	}
+	p.native.On(theirs)
+	n := p.native.Sync(key)
+	theirs.Fault, ours.Fault = nil, nil
 
 	alike := p.subject.alike(p.cluster)
 	a, b := p.subject.lines(theirs, n, alike), p.subject.lines(ours, w, alike)
+	before.did = strings.Join(a, "\n")
 	if text := compare(a, b); text != "" {
 		if w.Err != nil {
 			text += "\nthe plugin's error: " + w.Err.Error()
@@ -282,11 +305,18 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		p.due[key] = time.Now().Add(n.Again)
 	}
 	theirs.Requests = nil
+	theirs.Past(ours) // or what comes next has the version of a write of ours that never came
 	p.cluster = theirs
 	if more, err = p.show(false); n.Failed {
 		more = append(more, key)
 	}
 	return more, nil, err
+}
+
+// waits reports whether a sync of the plugin's has done nothing, as upstream's controller does that isn't woken yet.
+func (p *play) waits(c *api.Cluster, r native.Result) bool {
+	r.Again = 0
+	return len(p.subject.lines(c, r, nil)) == 0
 }
 
 // matters reports whether a sync that only upstream's controller was woken for has come to anything: more than to be
@@ -333,14 +363,14 @@ func (f *fault) String() string {
 	return fmt.Sprintf("%s %s fails", f.verb, f.resource)
 }
 
-func (f *fault) begin() func(*api.Request) error {
+func (f *fault) begin(s *Subject) func(*api.Request) error {
 	seen := 0
 	return func(r *api.Request) error {
 		resource := r.Resource.Resource
 		if r.Subresource != "" {
 			resource += "/" + r.Subresource
 		}
-		if r.Verb != f.verb || resource != f.resource {
+		if r.Verb != f.verb || resource != f.resource || s.empty(r, write(r, map[string]string{}), nil) {
 			return nil
 		}
 		switch {

@@ -35,9 +35,12 @@ type Request struct {
 	Sent   runtime.Object
 	Delete *metav1.DeleteOptions
 	Patch  []byte
-	// Answer is what came of it, and Err why nothing did.
-	Answer runtime.Object
-	Err    error
+	// Changed says that something is otherwise for it, and Old what the last such object was before; nil: it is new. Answer is
+	// what came of it, and Err why nothing did.
+	Changed bool
+	Old     runtime.Object
+	Answer  runtime.Object
+	Err     error
 
 	patch  types.PatchType
 	body   []byte
@@ -80,7 +83,7 @@ func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	if answer, ok := f.c.aggregated(h); ok {
 		return text(h, answer), nil
 	}
-	r := &Request{query: h.URL.Query(), accept: h.Header.Get("Accept")}
+	r := &Request{Verb: verbs[h.Method], query: h.URL.Query(), accept: h.Header.Get("Accept")}
 	if h.Body != nil {
 		b, err := io.ReadAll(h.Body)
 		if err != nil {
@@ -97,7 +100,9 @@ func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 		b, err := json.Marshal(d)
 		return text(h, &Answer{Code: http.StatusOK, Body: string(b), JSON: true}), err
 	}
+	before := f.c.memory.version
 	answer, code, err := f.serve(h, r)
+	r.Changed = f.c.memory.version != before
 	if err != nil {
 		s := responsewriters.ErrorToAPIStatus(err)
 		s.Kind, s.APIVersion = "Status", "v1"
@@ -121,13 +126,19 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 	if err := r.decode(h, res); err != nil {
 		return nil, 0, err
 	}
-	if r.Writes() && f.c.Fault != nil {
-		if err := f.c.Fault(r); err != nil {
-			return nil, 0, err
+	before := f.c.memory.mark()
+	o, code, err := f.c.do(res, storage, r)
+	if all := f.c.memory.changes[before.changes:]; err == nil && len(all) > 0 {
+		r.Old = all[len(all)-1].old
+	}
+	if err == nil && r.Writes() && f.c.Fault != nil && f.c.memory.changedSince(before) {
+		// Only what would have changed something may fail: what wouldn't, the host doesn't send.
+		r.Answer = o
+		if err = f.c.Fault(r); err != nil {
+			f.c.memory.undo(before)
+			r.Answer = nil
 		}
 	}
-
-	o, code, err := f.c.do(res, storage, r)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -55,6 +55,28 @@ func (m *memory) put(key string, o runtime.Object) error {
 	return nil
 }
 
+// mark is a moment in a memory's life.
+type mark struct {
+	version uint64
+	changes int
+}
+
+func (m *memory) mark() mark { return mark{m.version, len(m.changes)} }
+
+func (m *memory) changedSince(t mark) bool { return m.version != t.version }
+
+// undo takes back what has changed since a moment.
+func (m *memory) undo(t mark) {
+	for i := len(m.changes) - 1; i >= t.changes; i-- {
+		if c := m.changes[i]; c.old == nil {
+			delete(m.objects, c.key)
+		} else {
+			m.objects[c.key] = c.old
+		}
+	}
+	m.version, m.changes = t.version, m.changes[:t.changes]
+}
+
 // under returns the keys that begin so, sorted.
 func (m *memory) under(prefix string) []string {
 	var keys []string

@@ -83,6 +83,9 @@ func (c *Cluster) Clone() *Cluster {
 	return &Cluster{server: c.server, memory: c.memory.clone(), Aggregated: c.Aggregated}
 }
 
+// Past has the cluster's next version be one that another hasn't had either.
+func (c *Cluster) Past(other *Cluster) { c.memory.version = max(c.memory.version, other.memory.version) }
+
 // Change is one change of an object, as a watch shows it: old or new is nil where it came or went.
 type Change struct {
 	Resource schema.GroupVersionResource
@@ -178,9 +181,10 @@ func internal(o runtime.Object) (runtime.Object, error) {
 	return legacyscheme.Scheme.UnsafeConvertToVersion(o, runtime.InternalGroupVersioner)
 }
 
-func (r *resource) context(namespace string) context.Context {
+func (r *resource) context(namespace, subresource string) context.Context {
 	ctx := genericrequest.WithRequestInfo(context.Background(), &genericrequest.RequestInfo{
 		IsResourceRequest: true, APIGroup: r.gvr.Group, APIVersion: r.gvr.Version, Resource: r.gvr.Resource, Namespace: namespace,
+		Subresource: subresource,
 	})
 	return genericrequest.WithNamespace(ctx, namespace)
 }
@@ -284,7 +288,7 @@ func (c *Cluster) Delete(gvr schema.GroupVersionResource, namespace, name string
 	if err != nil {
 		return err
 	}
-	_, _, err = r.storage.(rest.GracefulDeleter).Delete(r.context(namespace), name, rest.ValidateAllObjectFunc, o)
+	_, _, err = r.storage.(rest.GracefulDeleter).Delete(r.context(namespace, ""), name, rest.ValidateAllObjectFunc, o)
 	return err
 }
 

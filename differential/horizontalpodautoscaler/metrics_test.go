@@ -118,7 +118,7 @@ func failure(r *world.Rand) *api.Answer {
 		&api.Answer{Code: http.StatusNotFound, Body: "404 page not found\n"},
 		&api.Answer{Code: http.StatusGatewayTimeout, Body: "timed out\n"},
 		&api.Answer{Code: http.StatusInternalServerError, Body: "out of order\n"},
-		&api.Answer{Code: http.StatusBadRequest, Body: "not so\n"},
+		&api.Answer{Code: world.Of(r, 400, 401, 403, 429, 405, 409, 502), Body: "not so\n"},
 	)
 }
 

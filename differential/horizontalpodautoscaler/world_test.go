@@ -249,8 +249,12 @@ func identifier(r *world.Rand) autoscalingv2.MetricIdentifier {
 			}},
 			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "code", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"500"}}, {Key: "z", Operator: metav1.LabelSelectorOpDoesNotExist},
-			}},
-			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "code", Operator: "Near"}}})
+			}})
+		if r.One(15) { // the API server takes any selector here
+			m.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+				Key: "code", Operator: world.Of(r, metav1.LabelSelectorOperator("Near"), metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists), Values: world.Of(r, nil, []string{"a b"}),
+			}}}
+		}
 	}
 	return m
 }

@@ -11,10 +11,12 @@ import (
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/tools/reference"
@@ -29,7 +31,10 @@ type Env struct {
 	Context   context.Context
 	Config    *rest.Config
 	Client    kubernetes.Interface
+	Metadata  metadata.Interface
 	Informers clientinformers.SharedInformerFactory
+	// Served returns what the cluster's discovery says.
+	Served func() ([]*metav1.APIResourceList, error)
 }
 
 // Made is a controller as its constructor has left it.
@@ -58,16 +63,21 @@ type Native struct {
 }
 
 // New makes a controller. It must be called in the bubble (testing/synctest) in which the controller is to live.
-func New(make func(*Env) (*Made, error)) (*Native, error) {
-	n := &Native{Queue: NewQueue[string](), informers: informers.New()}
+func New(c *api.Cluster, make func(*Env) (*Made, error)) (*Native, error) {
+	n := &Native{cluster: c, Queue: NewQueue[string](), informers: informers.New()}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	config := api.Late(func() *api.Cluster { return n.cluster }).Config("kube-controller-manager")
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
+	metadataClient, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
 	n.watchAll()
-	if n.made, err = make(&Env{n.ctx, config, client, n.informers.Factory}); err != nil {
+	served := func() ([]*metav1.APIResourceList, error) { return n.cluster.Served(), nil }
+	if n.made, err = make(&Env{n.ctx, config, client, metadataClient, n.informers.Factory, served}); err != nil {
 		return nil, err
 	}
 	return n, n.take()
@@ -151,7 +161,7 @@ func (n *Native) Close() {
 // On has the controller work on a cluster from now on.
 func (n *Native) On(c *api.Cluster) { n.cluster = c }
 
-// Show shows the controller a change, and returns the keys that it wakes.
+// Show shows the controller a change, and returns the keys that it wakes; Queue.After says which of them only later.
 func (n *Native) Show(c *api.Change, initial bool) ([]string, error) {
 	n.Queue.Empty()
 	o := c.New

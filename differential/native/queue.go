@@ -6,9 +6,9 @@ import "time"
 // else is asked of it.
 type Queue[T comparable] struct {
 	next []T
-	// Woken are the keys that were added since it was last emptied, at once or after a delay.
+	// Woken are the keys that were added at once since it was last emptied.
 	Woken []T
-	// After is the delay that a key was last added with, Limited whether it was to be tried again, for its sync failed.
+	// After is the shortest delay that a key was added with, Limited whether it was to be tried again, for its sync failed.
 	After   map[T]time.Duration
 	Limited map[T]bool
 	failed  map[T]int // in a row
@@ -32,7 +32,6 @@ func (q *Queue[T]) Hand(key T) { q.next = append(q.next, key) }
 func (q *Queue[T]) Add(key T) { q.Woken = append(q.Woken, key) }
 
 func (q *Queue[T]) AddAfter(key T, d time.Duration) {
-	q.Woken = append(q.Woken, key)
 	if was, ok := q.After[key]; !ok || d < was {
 		q.After[key] = d
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/host/cache"
-	"github.com/windlass-dev/windlass/host/discovery"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -39,8 +38,6 @@ type Plugin struct {
 	stores   map[abi.Resource]*store
 	version  uint64
 	cluster  *api.Cluster
-
-	discovery *discovery.Client
 
 	states   map[abi.KeyRef]state
 	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
@@ -69,9 +66,6 @@ func New(g guest.Guest, index int32, settings *abi.Settings) (*Plugin, error) {
 	if p.plan, err = views.Compile(p.manifest); err != nil {
 		return nil, err
 	}
-	if p.discovery, err = discovery.New(p.late("windlass-discovery")); err != nil {
-		return nil, err
-	}
 	for _, n := range p.plan.Needs() {
 		if err := p.need(n); err != nil {
 			return nil, err
@@ -89,7 +83,7 @@ func (p *Plugin) begin() error {
 	var err error
 	p.writer, err = effects.New(effects.Options{
 		Plugin: p.guest.Manifest().Name, Controller: p.manifest, FieldManager: "kube-controller-manager",
-		Config: p.late("windlass"), Discovery: p.discovery,
+		Config:    p.late("windlass"),
 		StaleWait: time.Nanosecond, LiveCheck: time.Hour,
 		Stores: func(r abi.Resource) effects.Store {
 			if s, ok := p.stores[r]; ok {
@@ -97,7 +91,7 @@ func (p *Plugin) begin() error {
 			}
 			return nil
 		},
-		Recorder: recorder{p},
+		Recorder: recorder{p}, Discovery: discovery{p},
 		Wake: func(controller int32, key abi.KeyRef) {
 			p.Woke = append(p.Woke, fmt.Sprintf("%d %s", controller, text(key)))
 		},
@@ -227,7 +221,12 @@ func (p *Plugin) Show(c *api.Change, initial bool) ([]string, error) {
 	}
 
 	var woken []string
-	p.plan.Wakes(p, e, p.writer.Own, func(k abi.KeyRef, _ time.Duration) { woken = append(woken, text(k)) })
+	p.plan.Wakes(p, e, p.writer.Own, func(k abi.KeyRef, _ time.Duration) {
+		woken = append(woken, text(k))
+		if e.New == nil && p.plan.ObjectKeys() && k.Namespace == e.Old.Namespace && k.Name == e.Old.Name {
+			delete(p.facts, k) // its sync would, unless another key's comes first by chance
+		}
+	})
 	p.writer.Progress(s.resource.Resource)
 	return woken, nil
 }
