@@ -84,7 +84,9 @@ func (c *Cluster) Clone() *Cluster {
 }
 
 // Past has the cluster's next version be one that another hasn't had either.
-func (c *Cluster) Past(other *Cluster) { c.memory.version = max(c.memory.version, other.memory.version) }
+func (c *Cluster) Past(other *Cluster) {
+	c.memory.version = max(c.memory.version, other.memory.version)
+}
 
 // Change is one change of an object, as a watch shows it: old or new is nil where it came or went.
 type Change struct {
