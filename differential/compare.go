@@ -231,6 +231,10 @@ func fields(gv schema.GroupVersion, o runtime.Object) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return externalFields(v)
+}
+
+func externalFields(v runtime.Object) (map[string]any, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

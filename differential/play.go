@@ -67,7 +67,7 @@ type play struct {
 // run runs a script in the present bubble, up to the first difference that isn't known.
 func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
 	p := &play{subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, woken: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{}}
-	if p.native, err = native.New(p.cluster, s.Native); err != nil {
+	if p.native, err = native.New(p.cluster, x.seed, s.Native); err != nil {
 		return nil, 0, err
 	}
 	defer p.native.Close()
@@ -75,7 +75,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	if err != nil {
 		return nil, 0, err
 	}
-	if p.plugin, err = plugin.New(plugin.InProcess(s.Plugin), index, s.settings()); err != nil {
+	if p.plugin, err = plugin.New(plugin.InProcess(s.Plugin), index, s.settings(), p.cluster); err != nil {
 		return nil, 0, err
 	}
 	defer p.plugin.Close()
@@ -141,7 +141,7 @@ func (p *play) populate() error {
 	}
 	objects := p.script.objects
 	if objects == nil {
-		objects = append(world.Basics(), p.subject.World(world.NewRand(p.script.seed))...)
+		objects = append(world.Basics(), p.subject.World(world.NewRand(p.script.seed).At(world.Begin))...)
 	}
 	for i, o := range objects {
 		if p.script.without[i] {
@@ -247,13 +247,18 @@ func (p *play) postpone(atOnce []string) {
 
 func (p *play) difference(kind, key, text string) *Difference {
 	d := &Difference{Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text, now: time.Now().UTC(), past: slices.Clone(p.past)}
-	for _, gvr := range sorted(p.cluster) {
-		all, err := p.cluster.List(gvr)
-		if err == nil {
-			d.objects = append(d.objects, all...)
+	d.objects = objectsOf(p.cluster)
+	return d
+}
+
+// objectsOf returns all objects of a cluster.
+func objectsOf(c *api.Cluster) (all []runtime.Object) {
+	for _, gvr := range sorted(c) {
+		if l, err := c.List(gvr); err == nil {
+			all = append(all, l...)
 		}
 	}
-	return d
+	return all
 }
 
 // sync has both sync a key, each on a cluster of its own, and compares what came of it. It returns the keys to sync next.

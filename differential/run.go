@@ -73,7 +73,11 @@ func Run(t *testing.T, s *Subject) {
 
 // inBubble runs a script in a bubble of its own.
 func (s *Subject) inBubble(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
-	synctest.Test(t, func(*testing.T) { d, syncs, err = s.run(server, x, known) })
+	run := s.run
+	if s.Apart {
+		run = s.runApart
+	}
+	synctest.Test(t, func(*testing.T) { d, syncs, err = run(server, x, known) })
 	return d, syncs, err
 }
 

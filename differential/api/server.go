@@ -210,6 +210,7 @@ func (c *Cluster) Add(o runtime.Object) error {
 		return err
 	}
 
+	before := c.memory.mark()
 	made, err := c.create(r, m.GetNamespace(), wanted.DeepCopyObject(), &metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -223,7 +224,11 @@ func (c *Cluster) Add(o runtime.Object) error {
 	overlay(stored, wanted)
 	s, _ := meta.Accessor(stored)
 	keepMeta(s, m)
-	return c.memory.put(key, stored)
+	if err := c.memory.put(key, stored); err != nil {
+		return err
+	}
+	c.memory.changes = append(c.memory.changes[:before.changes], change{c.memory.version, key, nil, stored}) // it comes as it is
+	return nil
 }
 
 // keepMeta takes over what only the server sets.

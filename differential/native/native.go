@@ -4,6 +4,7 @@ package native
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing/synctest"
@@ -33,6 +34,8 @@ type Env struct {
 	Client    kubernetes.Interface
 	Metadata  metadata.Interface
 	Informers clientinformers.SharedInformerFactory
+	// Pick returns one of the numbers below n, for a controller whose workers take turns at random.
+	Pick func(n int) int
 	// Served returns what the cluster's discovery says.
 	Served func() ([]*metav1.APIResourceList, error)
 }
@@ -43,6 +46,10 @@ type Made struct {
 	Controller any
 	// Process is its own processNextWorkItem, or what takes the next key from the queue and syncs it.
 	Process func(context.Context) bool
+	// Work does one thing of what there is to do and reports whether there was any, where a controller has no queue of keys.
+	Work func(context.Context) bool
+	// End ends what such a controller has begun.
+	End func()
 	// Queue names the field of the queue whose keys are synced, where there are several; by default queue.
 	Queue string
 	// Every is after how long a controller that adds each key to its queue again, as if it had failed, syncs it again.
@@ -63,7 +70,7 @@ type Native struct {
 }
 
 // New makes a controller. It must be called in the bubble (testing/synctest) in which the controller is to live.
-func New(c *api.Cluster, make func(*Env) (*Made, error)) (*Native, error) {
+func New(c *api.Cluster, seed uint64, make func(*Env) (*Made, error)) (*Native, error) {
 	n := &Native{cluster: c, Queue: NewQueue[string](), informers: informers.New()}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	config := api.Late(func() *api.Cluster { return n.cluster }).Config("kube-controller-manager")
@@ -77,7 +84,7 @@ func New(c *api.Cluster, make func(*Env) (*Made, error)) (*Native, error) {
 	}
 	n.watchAll()
 	served := func() ([]*metav1.APIResourceList, error) { return n.cluster.Served(), nil }
-	if n.made, err = make(&Env{n.ctx, config, client, metadataClient, n.informers.Factory, served}); err != nil {
+	if n.made, err = make(&Env{n.ctx, config, client, metadataClient, n.informers.Factory, rand.New(rand.NewPCG(seed, 5)).IntN, served}); err != nil {
 		return nil, err
 	}
 	return n, n.take()
@@ -94,6 +101,9 @@ func (n *Native) watchAll() {
 
 // take puts our queue in the place of the controller's, and listens to its events.
 func (n *Native) take() error {
+	if n.made.Work != nil {
+		return nil
+	}
 	v := reflect.ValueOf(n.made.Controller).Elem()
 	name := n.made.Queue
 	if name == "" {
@@ -147,6 +157,11 @@ func (r recorder) AnnotatedEventf(o runtime.Object, _ map[string]string, eventTy
 	r.Eventf(o, eventType, reason, format, args...)
 }
 
+// Exposed returns the value of a field that its package keeps to itself.
+func Exposed(f reflect.Value) any {
+	return reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface()
+}
+
 // Told is an event on a line.
 func Told(kind, namespace, name, eventType, reason, message string) string {
 	return fmt.Sprintf("event %s %s %s %s: %s", kind, strings.TrimPrefix(namespace+"/"+name, "/"), eventType, reason, message)
@@ -155,6 +170,9 @@ func Told(kind, namespace, name, eventType, reason, message string) string {
 // Close ends the controller and all that it has started.
 func (n *Native) Close() {
 	n.cancel()
+	if n.made != nil && n.made.End != nil {
+		n.made.End()
+	}
 	synctest.Wait()
 }
 
@@ -190,6 +208,16 @@ func bare(o runtime.Object) runtime.Object {
 
 // Reached says up to which version all caches are current.
 func (n *Native) Reached(version uint64) { n.informers.Bookmark(fmt.Sprint(version)) }
+
+// Works reports whether the controller finds its work by itself.
+func (n *Native) Works() bool { return n.made.Work != nil }
+
+// Work has such a controller do one thing, and reports whether there was any to do.
+func (n *Native) Work() bool {
+	did := n.made.Work(n.ctx)
+	synctest.Wait()
+	return did
+}
 
 // Result is what a sync came to.
 type Result struct {

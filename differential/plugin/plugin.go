@@ -38,6 +38,7 @@ type Plugin struct {
 	stores   map[abi.Resource]*store
 	version  uint64
 	cluster  *api.Cluster
+	stays    bool
 
 	states   map[abi.KeyRef]state
 	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
@@ -53,22 +54,27 @@ type state struct {
 }
 
 // New makes a controller of a plugin, with its settings.
-func New(g guest.Guest, index int32, settings *abi.Settings) (*Plugin, error) {
+func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*Plugin, error) {
 	if err := g.Configure(settings); err != nil {
 		return nil, err
 	}
 	p := &Plugin{
 		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
-		states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
-		facts: map[abi.KeyRef]abi.Effect{},
+		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
 	}
 	var err error
 	if p.plan, err = views.Compile(p.manifest); err != nil {
 		return nil, err
 	}
 	for _, n := range p.plan.Needs() {
-		if err := p.need(n); err != nil {
-			return nil, err
+		of := []abi.Resource{n.Resource}
+		if n.Resource == schema.Any {
+			of = p.served()
+		}
+		for _, r := range of {
+			if err := p.need(n, r); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return p, p.begin()
@@ -122,19 +128,34 @@ func (p *Plugin) Close() { p.writer.Close() }
 // On has the controller work on a cluster from now on.
 func (p *Plugin) On(c *api.Cluster) { p.cluster = c }
 
-func (p *Plugin) need(n views.Need) error {
-	if p.stores[n.Resource] == nil {
-		res, err := schema.For(n.Resource)
+// Stay has the controller remember from sync to sync what it has written, and wait until its caches show it: for a cluster
+// that goes on from that.
+func (p *Plugin) Stay() { p.stays = true }
+
+// Ready reports whether a key may be synced: the caches show what its last sync has written.
+func (p *Plugin) Ready(key string) bool { return p.writer.Ready(keyOf(key)) }
+
+// served are all resources of the cluster.
+func (p *Plugin) served() (all []abi.Resource) {
+	for _, gvr := range p.cluster.Resources() {
+		all = append(all, resourceOf(gvr))
+	}
+	return all
+}
+
+func (p *Plugin) need(n views.Need, r abi.Resource) error {
+	if p.stores[r] == nil {
+		res, err := schema.For(r)
 		if err != nil {
 			return err
 		}
-		p.stores[n.Resource] = &store{Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, clientcache.Indexers{}), resource: res, version: &p.version}
+		p.stores[r] = &store{Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, clientcache.Indexers{}), resource: res, version: &p.version}
 	}
 	indexers := clientcache.Indexers{}
 	for name, x := range n.Indexers {
 		indexers[name] = func(o any) ([]string, error) { return x.Values(o.(*cache.Object)), nil }
 	}
-	return p.stores[n.Resource].AddIndexers(indexers)
+	return p.stores[r].AddIndexers(indexers)
 }
 
 // store is the cache of one resource.
@@ -173,6 +194,13 @@ func objects(list []any) []*cache.Object {
 
 // Store finds a resource's store.
 func (p *Plugin) Store(r abi.Resource) views.Store {
+	if r == schema.Any {
+		all := views.Joint{}
+		for _, s := range p.stores {
+			all = append(all, s)
+		}
+		return all
+	}
 	if s, ok := p.stores[r]; ok {
 		return s
 	}
@@ -264,8 +292,10 @@ func (p *Plugin) Keys() (all []string) {
 // Sync syncs a key. Its error is that there was no answer, or one that the host refuses.
 func (p *Plugin) Sync(text string) (native.Result, error) {
 	p.events, p.Woke = nil, nil
-	if err := p.begin(); err != nil {
-		return native.Result{}, err
+	if !p.stays {
+		if err := p.begin(); err != nil {
+			return native.Result{}, err
+		}
 	}
 	key := keyOf(text)
 	var snapshot views.Snapshot

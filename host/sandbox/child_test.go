@@ -9,6 +9,7 @@ import (
 	"time"
 
 	asm "github.com/windlass-dev/windlass/host/sandbox/internal/assemble"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // compilerBomb is within every limit of package rewrite, and would keep wazero's compiler busy for minutes: each function has 32 loops in each other seven times, and sets
@@ -52,17 +53,21 @@ func TestCompilingIsBounded(t *testing.T) {
 func TestCompilingInAChildEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	from := time.Now()
 	if _, err := Load(ctx, compilerBomb(), Options{Name: "bomb", Untrusted: true}); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 		t.Fatalf("got %v", err)
 	}
-	if took := time.Since(from); took > 5*time.Second {
-		t.Errorf("took %v", took)
+	end, _ := ctx.Deadline()
+	if late := time.Since(end); late > childTime { // it would be given up after that in any case
+		t.Errorf("went on for %v", late)
 	}
 }
 
 // TestUntrusted: real modules come through the child, invalid ones don't and are told why.
 func TestUntrusted(t *testing.T) {
+	if worlds.Raced { // which makes the child as slow
+		defer func(s int) { childSeconds = s }(childSeconds)
+		childSeconds *= 10
+	}
 	for _, name := range guests {
 		for _, interpreter := range []bool{false, true} {
 			from := time.Now()

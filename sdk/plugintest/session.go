@@ -33,6 +33,7 @@ var turn sync.Mutex
 // do starts windlass and answers it until the job is done.
 func do(t *testing.T, p *sdk.Plugin, q pipe.Request) (*pipe.Response, error) {
 	t.Helper()
+	look(q)
 	turn.Lock()
 	defer turn.Unlock()
 	binary, err := windlass()

@@ -56,7 +56,12 @@ var rare = map[string][]string{
 
 // document checks docs/metrics.md: what was served and what is declared, as tables.
 func document(t *testing.T, native, ours, declared map[string]*family, owner map[string]string) {
-	var own, upstreams, process []string
+	have, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	controllers := ofControllers(t, string(have))
+	var own, process []string
 	all := with(ours, declared)
 	for name, labels := range rare {
 		kind := "counter"
@@ -75,7 +80,9 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		switch {
 		case owner[name] != "":
-			upstreams = append(upstreams, name)
+			if !strings.Contains(controllers, "\n| `"+name+"` |") {
+				t.Errorf("docs/metrics.md has no row for %s of plugin %s: run make generate", name, owner[name])
+			}
 		case strings.HasPrefix(name, "windlass_"):
 			own = append(own, name)
 		default:
@@ -85,12 +92,8 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 	var b strings.Builder
 	b.WriteString("# Metrics\n\nWhat `/metrics` has. Names, types, labels, their values and buckets are upstream's where upstream has the metric, so dashboards and alerts made for the native\n" +
 		"kube-controller-manager go on; `docs/differences.md` lists what differs. `go test ./test/metrics` compares them with a scrape of the native manager after the same work, and writes this page\n" +
-		"with `-update`.\n\nLabel values never come from objects, but for namespaces and names of objects that are there: a plugin's manifest lists all that it can use.\n\n" +
-		"## Of the controllers\n\n| metric | type | labels | plugin | meaning |\n|---|---|---|---|---|\n")
-	for _, name := range upstreams {
-		f := declared[name]
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", name, f.kind, labels(f), owner[name], inCell(f.help))
-	}
+		"with `-update`, but for the controllers' part, which `make generate` writes.\n\nLabel values never come from objects, but for namespaces and names of objects that are there: a plugin's manifest lists all that it can use.\n\n" +
+		"## Of the controllers\n\n" + controllers)
 	b.WriteString("\n## Of the process\n\nUpstream's as well. Of Go's runtime (`go_*`) and of the process (`process_*`) there is what Prometheus's client library has.\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, name := range process {
 		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
@@ -121,17 +124,26 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, names(f), inCell(f.help))
 	}
 	if *update {
-		if err := os.WriteFile(docs, []byte(b.String()), 0o644); err != nil {
+		have = []byte(b.String())
+		if err := os.WriteFile(docs, have, 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}
-	have, err := os.ReadFile(docs)
-	if err != nil {
-		t.Fatal(err)
 	}
 	if string(have) != b.String() {
 		t.Errorf("docs/metrics.md isn't up to date: go test ./test/metrics -update, then read it\n%s", firstDifference(string(have), b.String()))
 	}
+}
+
+// ofControllers returns the page's part about the controllers' metrics, which hack/generate-controllers writes from the manifests.
+func ofControllers(t *testing.T, page string) string {
+	t.Helper()
+	const end = "<!-- end -->\n"
+	_, rest, ok := strings.Cut(page, "## Of the controllers\n\n")
+	part, _, ended := strings.Cut(rest, end)
+	if !ok || !ended {
+		t.Fatalf("docs/metrics.md has no generated part about controllers")
+	}
+	return part + end
 }
 
 func meaning(name string) string {

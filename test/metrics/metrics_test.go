@@ -15,16 +15,13 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
 // both are the controllers that both managers have, by the names of both.
-var both = []string{
-	"daemonset-controller", "deployment-controller", "endpoints-controller", "endpointslice-controller", "garbage-collector-controller", "horizontal-pod-autoscaler-controller",
-	"job-controller", "namespace-controller", "pod-garbage-collector-controller", "replicaset-controller", "root-ca-certificate-publisher-controller", "serviceaccount-controller",
-	"statefulset-controller",
-}
+var both = builtin.Names()
 
 // side is what one of the managers served when all was done.
 type side struct{ metrics, slis map[string]*family }
