@@ -364,12 +364,14 @@ func (s *side) deliver(n int, initial bool) error {
 }
 
 // pauses are how long the clock goes on when there is nothing to do, one after the other while nothing is written.
-var pauses = []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, 100 * time.Second}
+var pauses = []time.Duration{
+	10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second, 50 * time.Second,
+}
 
 // settle goes on until there is nothing to do and the clock has nothing to bring.
 func (s *side) settle() error {
 	s.writes = nil
-	for rounds, pause := 0, 0; pause < len(pauses) && rounds < 400; rounds++ {
+	for rounds, pause := 0, 0; rounds < 400; rounds++ {
 		if err := s.take(); err != nil {
 			return err
 		}
@@ -390,6 +392,8 @@ func (s *side) settle() error {
 			if err := s.deliver(1, false); err != nil {
 				return err
 			}
+		case pause == len(pauses):
+			return nil
 		default:
 			time.Sleep(pauses[pause])
 			pause++

@@ -187,8 +187,8 @@ func usages(r *world.Rand, pods []string) (items []any) {
 
 // amount is the value of a metric, rarely one below nothing.
 func amount(r *world.Rand) string {
-	if r.One(40) {
-		return world.Of(r, "-1", "-5", "-1500m", "-100")
+	if r.One(30) {
+		return world.Of(r, "-1", "-30", "-1500m", "-100")
 	}
 	return world.Of(r, "0", "1", "4", "5", "9", "10", "10500m", "11", "20", "45", "100", "1k", "250m", "1", "5", "10")
 }

@@ -17,7 +17,6 @@ import (
 	upstream "k8s.io/kubernetes/pkg/controller/podgc"
 
 	"github.com/windlass-dev/windlass/differential"
-	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/world"
 	"github.com/windlass-dev/windlass/plugins/podgc"
@@ -46,7 +45,7 @@ func run(t *testing.T, threshold int) {
 		Native: func(e *native.Env) (*native.Made, error) {
 			c := upstream.NewPodGC(e.Context, e.Client, e.Informers.Core().V1().Pods(), e.Informers.Core().V1().Nodes(), threshold)
 			queue := native.Exposed(reflect.ValueOf(c).Elem().FieldByName("nodeQueue")).(workqueue.TypedDelayingInterface[string])
-			var next time.Time
+			next := time.Now().Add(time.Duration(e.Pick(int(period)))) // it may have begun at any time
 			return &native.Made{Controller: c, End: queue.ShutDown, Work: func(ctx context.Context) bool {
 				if time.Now().Before(next) {
 					return false
@@ -81,11 +80,6 @@ func run(t *testing.T, threshold int) {
 			differential.Vanish(nodes),
 			differential.Vanish(nodes),
 			differential.Appear(func(r *world.Rand) runtime.Object { return node(r, fmt.Sprintf("node-%d", r.IntN(3))) }),
-			func(r *world.Rand, _ *api.Cluster) (string, error) {
-				d := world.Of(r, 5, 20, 39, 41, 60)
-				time.Sleep(time.Duration(d) * time.Second)
-				return fmt.Sprintf("%d s go by", d), nil
-			},
 		},
 	})
 }
