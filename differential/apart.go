@@ -146,40 +146,85 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 	return n, nil
 }
 
-func (a *apart) plugin(server *api.Server) (*plugin.Plugin, error) {
-	index, err := a.subject.index()
+// part is one of a plugin's controllers.
+type part struct {
+	*plugin.Plugin
+	keys  *todo
+	every time.Duration // after which its only key is synced again; 0: it has others
+}
+
+// parts are a plugin's controller and those that are part of it.
+type parts []part
+
+func (all parts) Close() {
+	for _, p := range all {
+		p.Close()
+	}
+}
+
+func (a *apart) plugin(server *api.Server) (parts, error) {
+	indexes, err := a.subject.indexes()
 	if err != nil {
 		return nil, err
 	}
 	c := server.NewCluster()
-	p, err := plugin.New(plugin.InProcess(a.subject.Plugin), index, a.subject.settings(), c)
-	if err != nil {
-		return nil, err
-	}
-	p.Stay()
-	keys := newTodo()
-	for _, k := range p.Keys() {
-		keys.now(k)
-	}
-	s := &side{name: "plugin", cluster: c, reached: p.Reached}
-	s.show = func(c *api.Change, initial bool) error {
-		woken, err := p.Show(c, initial)
-		for _, k := range woken {
+	var all parts
+	for _, i := range indexes {
+		p, err := plugin.New(plugin.InProcess(a.subject.Plugin), i, a.subject.settings(), c)
+		if err != nil {
+			return nil, err
+		}
+		p.Stay()
+		keys := newTodo()
+		for _, k := range p.Keys() {
 			keys.now(k)
 		}
-		return err
+		all = append(all, part{p, keys, time.Duration(a.subject.Plugin.Manifest().Controllers[i].Key.Period)})
+	}
+	a.sides[1] = all.side(c)
+	return all, nil
+}
+
+func (all parts) side(c *api.Cluster) *side {
+	s := &side{name: "plugin", cluster: c}
+	s.reached = func(version uint64) {
+		for _, p := range all {
+			p.Reached(version)
+		}
+	}
+	s.show = func(c *api.Change, initial bool) error {
+		for _, p := range all {
+			woken, err := p.Show(c, initial)
+			if err != nil {
+				return err
+			}
+			for _, k := range woken {
+				p.keys.now(k)
+			}
+		}
+		return nil
 	}
 	s.work = func() (bool, error) {
-		key, ok := keys.nextOf(p.Ready)
-		if !ok {
-			return false, nil
+		first := 0
+		if len(all) > 1 {
+			first = s.r.IntN(len(all)) // they work side by side
 		}
-		r, err := p.Sync(key)
-		keys.ended(key, r)
-		return true, err
+		for i := range all {
+			p := all[(first+i)%len(all)]
+			key, ok := p.keys.nextOf(p.Ready)
+			if !ok {
+				continue
+			}
+			r, err := p.Sync(key)
+			p.keys.ended(key, r)
+			if p.every > 0 {
+				p.keys.at(key, time.Now().Add(p.every))
+			}
+			return true, err
+		}
+		return false, nil
 	}
-	a.sides[1] = s
-	return p, nil
+	return s
 }
 
 // todo are the keys that a controller is to sync.
@@ -317,12 +362,14 @@ func (s *side) deliver(n int, initial bool) error {
 }
 
 // pauses are how long the clock goes on when there is nothing to do, one after the other while nothing is written.
-var pauses = []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, 100 * time.Second}
+var pauses = []time.Duration{
+	10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second, 50 * time.Second,
+}
 
 // settle goes on until there is nothing to do and the clock has nothing to bring.
 func (s *side) settle() error {
 	s.writes = nil
-	for rounds, pause := 0, 0; pause < len(pauses) && rounds < 400; rounds++ {
+	for rounds, pause := 0, 0; rounds < 400; rounds++ {
 		if err := s.take(); err != nil {
 			return err
 		}
@@ -343,6 +390,8 @@ func (s *side) settle() error {
 			if err := s.deliver(1, false); err != nil {
 				return err
 			}
+		case pause == len(pauses):
+			return nil
 		default:
 			time.Sleep(pauses[pause])
 			pause++
@@ -392,6 +441,10 @@ func (a *apart) state(c *api.Cluster) string {
 			continue
 		}
 		for _, o := range all {
+			if a.subject.Shape != nil {
+				o = o.DeepCopyObject()
+				a.subject.Shape(o)
+			}
 			m, err := externalFields(o)
 			if err != nil {
 				continue

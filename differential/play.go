@@ -83,7 +83,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	return d, p.syncs, err
 }
 
-// stepsMost is how many things happen in a world after its beginning.
+// stepsMost is how many things happen in a world after its beginning, where its subject doesn't say.
 const stepsMost = 4
 
 func (p *play) through(known func(*Difference) bool) (*Difference, error) {
@@ -136,6 +136,9 @@ func (p *play) settle(keys []string) (*Difference, error) {
 
 // populate puts the world's objects into the cluster; one that a server wouldn't admit stays out.
 func (p *play) populate() error {
+	if p.subject.Aggregated != nil {
+		p.cluster.Aggregated = p.subject.Aggregated(world.NewRand(p.script.seed))
+	}
 	objects := p.script.objects
 	if objects == nil {
 		objects = append(world.Basics(), p.subject.World(world.NewRand(p.script.seed).At(world.Begin))...)
@@ -265,7 +268,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	theirs, ours := p.cluster.Clone(), p.cluster.Clone()
 	r := world.NewRand(p.script.seed*1000 + uint64(p.step)*100 + uint64(p.syncs))
 	if f := p.fault(r); f != nil && mayFail {
-		theirs.Fault, ours.Fault = f.begin(), f.begin()
+		theirs.Fault, ours.Fault = f.begin(p.subject), f.begin(p.subject)
 		before.Deed += ", " + f.String()
 	}
 
@@ -307,6 +310,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		p.due[key] = time.Now().Add(n.Again)
 	}
 	theirs.Requests = nil
+	theirs.Past(ours) // or what comes next has the version of a write of ours that never came
 	p.cluster = theirs
 	if more, err = p.show(false); n.Failed {
 		more = append(more, key)
@@ -364,14 +368,14 @@ func (f *fault) String() string {
 	return fmt.Sprintf("%s %s fails", f.verb, f.resource)
 }
 
-func (f *fault) begin() func(*api.Request) error {
+func (f *fault) begin(s *Subject) func(*api.Request) error {
 	seen := 0
 	return func(r *api.Request) error {
 		resource := r.Resource.Resource
 		if r.Subresource != "" {
 			resource += "/" + r.Subresource
 		}
-		if r.Verb != f.verb || resource != f.resource {
+		if r.Verb != f.verb || resource != f.resource || s.empty(r, write(r, map[string]string{}), nil) {
 			return nil
 		}
 		switch {

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -45,11 +46,12 @@ func Run(t *testing.T, s *Subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	steps := cmp.Or(s.Steps, stepsMost)
 	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", Worlds)
 
 	syncs, begun, differences := 0, time.Now(), 0
 	for seed := first; seed < first+worlds && differences < found; seed++ {
-		d, n, err := s.inBubble(t, server, &script{seed: seed, steps: stepsMost}, known.has)
+		d, n, err := s.inBubble(t, server, &script{seed: seed, steps: steps}, known.has)
 		if err != nil {
 			t.Fatal(err)
 		}

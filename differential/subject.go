@@ -39,6 +39,10 @@ type Subject struct {
 	Native func(*native.Env) (*native.Made, error)
 	// World returns the objects that there are at the beginning, beside [world.Basics].
 	World func(*world.Rand) []runtime.Object
+	// Aggregated are other API servers behind the cluster's; nil: there are none.
+	Aggregated func(*world.Rand) *api.Aggregated
+	// Steps is how many things happen in a world after its beginning, by default four.
+	Steps int
 	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to do.
 	Deeds []Deed
 	// Faults are the writes that may fail, such as "create pods".
@@ -51,6 +55,8 @@ type Subject struct {
 	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there is no
 	// such object.
 	Alike func(runtime.Object) string
+	// Shape takes out of an object, where controllers work apart, what isn't to be compared; nil: there is no such thing.
+	Shape func(runtime.Object)
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
 }
@@ -135,6 +141,18 @@ func (s *Subject) index() (int32, error) {
 		return 0, fmt.Errorf("plugin %s has no controller %s", m.Name, s.Controller)
 	}
 	return int32(i), nil
+}
+
+// indexes finds the controller and those that are part of it.
+func (s *Subject) indexes() ([]int32, error) {
+	first, err := s.index()
+	all := []int32{first}
+	for i, c := range s.Plugin.Manifest().Controllers {
+		if c.PartOf == s.Controller {
+			all = append(all, int32(i))
+		}
+	}
+	return all, err
 }
 
 // settings are the plugin's, with their defaults.

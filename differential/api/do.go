@@ -22,7 +22,7 @@ import (
 
 // do has the registry do a request.
 func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, int, error) {
-	ctx := res.context(r.Namespace)
+	ctx := res.context(r.Namespace, r.Subresource)
 	switch s := storage.(type) {
 	case rest.Lister:
 		if r.Verb == "list" {
@@ -74,7 +74,7 @@ func (r *Request) dryRun() []string {
 }
 
 func (c *Cluster) create(res *resource, namespace string, o runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
-	ctx := res.context(namespace)
+	ctx := res.context(namespace, "")
 	if m, err := meta.Accessor(o); err == nil && res.namespaced && m.GetNamespace() == "" {
 		m.SetNamespace(namespace)
 	}

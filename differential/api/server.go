@@ -71,13 +71,22 @@ type Cluster struct {
 	Requests []*Request
 	// Fault is asked before each write of a client; its error is the answer.
 	Fault func(*Request) error
+	// Aggregated is what other API servers serve; nil: there are none.
+	Aggregated *Aggregated
 }
 
 // NewCluster returns a cluster in which nothing is.
 func (s *Server) NewCluster() *Cluster { return &Cluster{server: s, memory: newMemory()} }
 
 // Clone returns a cluster with the same objects.
-func (c *Cluster) Clone() *Cluster { return &Cluster{server: c.server, memory: c.memory.clone()} }
+func (c *Cluster) Clone() *Cluster {
+	return &Cluster{server: c.server, memory: c.memory.clone(), Aggregated: c.Aggregated}
+}
+
+// Past has the cluster's next version be one that another hasn't had either.
+func (c *Cluster) Past(other *Cluster) {
+	c.memory.version = max(c.memory.version, other.memory.version)
+}
 
 // Change is one change of an object, as a watch shows it: old or new is nil where it came or went.
 type Change struct {
@@ -174,9 +183,10 @@ func internal(o runtime.Object) (runtime.Object, error) {
 	return legacyscheme.Scheme.UnsafeConvertToVersion(o, runtime.InternalGroupVersioner)
 }
 
-func (r *resource) context(namespace string) context.Context {
+func (r *resource) context(namespace, subresource string) context.Context {
 	ctx := genericrequest.WithRequestInfo(context.Background(), &genericrequest.RequestInfo{
 		IsResourceRequest: true, APIGroup: r.gvr.Group, APIVersion: r.gvr.Version, Resource: r.gvr.Resource, Namespace: namespace,
+		Subresource: subresource,
 	})
 	return genericrequest.WithNamespace(ctx, namespace)
 }
@@ -285,7 +295,7 @@ func (c *Cluster) Delete(gvr schema.GroupVersionResource, namespace, name string
 	if err != nil {
 		return err
 	}
-	_, _, err = r.storage.(rest.GracefulDeleter).Delete(r.context(namespace), name, rest.ValidateAllObjectFunc, o)
+	_, _, err = r.storage.(rest.GracefulDeleter).Delete(r.context(namespace, ""), name, rest.ValidateAllObjectFunc, o)
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/reference"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/windlass-dev/windlass/differential/api"
@@ -51,6 +52,8 @@ type Made struct {
 	End func()
 	// Queue names the field of the queue whose keys are synced, where there are several; by default queue.
 	Queue string
+	// Every is after how long a controller that adds each key to its queue again, as if it had failed, syncs it again.
+	Every time.Duration
 }
 
 // Native is one of upstream's controllers on a cluster.
@@ -116,6 +119,7 @@ func (n *Native) take() error {
 	}
 	f.Set(reflect.ValueOf(n.Queue))
 
+	listening := false
 	for i := range v.NumField() {
 		f := v.Field(i)
 		if f.Type() != reflect.TypeFor[record.EventBroadcaster]() || f.IsNil() {
@@ -125,8 +129,32 @@ func (n *Native) take() error {
 		b.StartEventWatcher(func(e *corev1.Event) {
 			n.Events = append(n.Events, Told(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Type, e.Reason, e.Message))
 		})
+		listening = true
+	}
+	if f := v.FieldByName("eventRecorder"); f.IsValid() && !listening {
+		f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
+		f.Set(reflect.ValueOf(recorder{n}))
 	}
 	return nil
+}
+
+// recorder takes down the events of a controller that keeps its broadcaster to itself.
+type recorder struct{ n *Native }
+
+func (r recorder) Event(o runtime.Object, eventType, reason, message string) {
+	ref, err := reference.GetReference(scheme.Scheme, o)
+	if err != nil {
+		return
+	}
+	r.n.Events = append(r.n.Events, Told(ref.Kind, ref.Namespace, ref.Name, eventType, reason, message))
+}
+
+func (r recorder) Eventf(o runtime.Object, eventType, reason, format string, args ...any) {
+	r.Event(o, eventType, reason, fmt.Sprintf(format, args...))
+}
+
+func (r recorder) AnnotatedEventf(o runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+	r.Eventf(o, eventType, reason, format, args...)
 }
 
 // Exposed returns the value of a field that its package keeps to itself.
@@ -206,5 +234,9 @@ func (n *Native) Sync(key string) Result {
 	n.Queue.Hand(key)
 	n.made.Process(n.ctx)
 	synctest.Wait()
-	return Result{Failed: n.Queue.Limited[key], Again: n.Queue.After[key], Events: n.Events}
+	r := Result{Failed: n.Queue.Limited[key], Again: n.Queue.After[key], Events: n.Events}
+	if r.Failed && n.made.Every > 0 {
+		r.Failed, r.Again = false, n.made.Every
+	}
+	return r
 }

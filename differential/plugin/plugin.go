@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	clientcache "k8s.io/client-go/tools/cache"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -40,6 +41,7 @@ type Plugin struct {
 	stays    bool
 
 	states   map[abi.KeyRef]state
+	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
 	events   []string
 	// Woke are keys of the module's controllers that the last sync has woken.
@@ -58,7 +60,7 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 	}
 	p := &Plugin{
 		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
-		cluster: c, states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
+		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
 	}
 	var err error
 	if p.plan, err = views.Compile(p.manifest); err != nil {
@@ -87,7 +89,7 @@ func (p *Plugin) begin() error {
 	var err error
 	p.writer, err = effects.New(effects.Options{
 		Plugin: p.guest.Manifest().Name, Controller: p.manifest, FieldManager: "kube-controller-manager",
-		Config:    api.Late(func() *api.Cluster { return p.cluster }).Config("windlass"),
+		Config:    p.late("windlass"),
 		StaleWait: time.Nanosecond, LiveCheck: time.Hour,
 		Stores: func(r abi.Resource) effects.Store {
 			if s, ok := p.stores[r]; ok {
@@ -100,10 +102,24 @@ func (p *Plugin) begin() error {
 			p.Woke = append(p.Woke, fmt.Sprintf("%d %s", controller, text(key)))
 		},
 	})
-	if err == nil {
-		p.writer.Lead()
+	if err != nil {
+		return err
 	}
-	return err
+	p.writer.Lead()
+	for key, e := range p.facts {
+		session := p.writer.Begin(key, nil)
+		_, err = session.Perform(context.Background(), []abi.Effect{e})
+		session.End()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// late is the way to the cluster that the controller works on.
+func (p *Plugin) late(client string) *rest.Config {
+	return api.Late(func() *api.Cluster { return p.cluster }).Config(client)
 }
 
 // Close ends the controller.
@@ -233,7 +249,12 @@ func (p *Plugin) Show(c *api.Change, initial bool) ([]string, error) {
 	}
 
 	var woken []string
-	p.plan.Wakes(p, e, p.writer.Own, func(k abi.KeyRef, _ time.Duration) { woken = append(woken, text(k)) })
+	p.plan.Wakes(p, e, p.writer.Own, func(k abi.KeyRef, _ time.Duration) {
+		woken = append(woken, text(k))
+		if e.New == nil && p.plan.ObjectKeys() && k.Namespace == e.Old.Namespace && k.Name == e.Old.Name {
+			delete(p.facts, k) // its sync would, unless another key's comes first by chance
+		}
+	})
 	p.writer.Progress(s.resource.Resource)
 	return woken, nil
 }
@@ -292,6 +313,7 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	session := p.writer.Begin(key, &snapshot)
 	defer session.End()
 	a, _, err := guest.Call(p.guest, r, func(q *abi.PerformRequest) (*abi.PerformResponse, error) {
+		p.published(key, q.Effects)
 		outcomes, err := session.Perform(ctx, q.Effects)
 		return &abi.PerformResponse{Outcomes: outcomes}, err
 	})
@@ -315,8 +337,25 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events}, nil
 }
 
+// published keeps what a key publishes.
+func (p *Plugin) published(key abi.KeyRef, all []abi.Effect) {
+	for _, e := range all {
+		if e.Kind != abi.EffectPublish {
+			continue
+		}
+		e.Object, e.Terms = slices.Clone(e.Object), slices.Clone(e.Terms)
+		for i := range e.Terms {
+			e.Terms[i] = strings.Clone(e.Terms[i])
+		}
+		p.facts[key] = e
+	}
+}
+
 // keep keeps a key's state, as the host does.
 func (p *Plugin) keep(key abi.KeyRef, uid string, exists bool, a *abi.SyncResponse) {
+	if !exists && p.plan.ObjectKeys() {
+		delete(p.facts, key)
+	}
 	switch {
 	case !exists && p.plan.ObjectKeys():
 		delete(p.states, key)
