@@ -24,7 +24,7 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 	names := map[string]string{}
 	maps.Copy(names, alike)
 	var writes []string
-	var kinds []string
+	var kinds, asides []string
 	for i, q := range c.Requests {
 		if !q.Writes() || idle(q) || apierrors.IsConflict(q.Err) && again(q, c.Requests[i+1:]) {
 			continue
@@ -42,6 +42,11 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 		}
 		kinds = append(kinds, kind)
 		writes = append(writes, line)
+		aside := ""
+		if s.Aside != nil {
+			aside = s.Aside(c, q)
+		}
+		asides = append(asides, aside)
 	}
 	events := slices.Clone(r.Events)
 	for _, list := range [][]string{writes, events} {
@@ -49,6 +54,7 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 			list[i] = s.normal(list[i], names)
 		}
 	}
+	group(asides, kinds, writes)
 	for i := 0; i < len(kinds); {
 		end := i + 1
 		for end < len(kinds) && kinds[end] == kinds[i] {
@@ -87,6 +93,27 @@ func (s *Subject) empty(q *api.Request, line string, names map[string]string) bo
 // again reports whether a request is repeated later: one that met a conflict and is made anew has done nothing.
 func again(q *api.Request, later []*api.Request) bool {
 	return slices.ContainsFunc(later, func(l *api.Request) bool { return l.String() == q.String() })
+}
+
+// group brings writes that are done beside others together by what they are for, each in its order, and makes their kinds
+// those of what they are for.
+func group(asides, kinds, writes []string) {
+	for i := 0; i < len(asides); i++ {
+		end := i
+		for end < len(asides) && asides[end] != "" {
+			end++
+		}
+		order := make([]int, end-i)
+		for j := range order {
+			order[j] = i + j
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(asides[a], asides[b]) })
+		k, w := slices.Clone(kinds), slices.Clone(writes)
+		for j, from := range order {
+			kinds[i+j], writes[i+j] = asides[from]+" "+k[from], w[from]
+		}
+		i = end
+	}
 }
 
 // alike gives the names of objects that a controller may take for one another to one name: which of them it takes is a
@@ -199,7 +226,7 @@ func write(q *api.Request, names map[string]string) string {
 	if q.Namespace != "" {
 		meta["namespace"] = q.Namespace
 	}
-	if g, _ := meta["generateName"].(string); g != "" && q.Verb == "create" {
+	if g, _ := meta["generateName"].(string); generated(q) {
 		if name, _ := meta["name"].(string); name != "" {
 			names[name] = g + "*"
 		}
@@ -223,6 +250,14 @@ func trim(m map[string]any, subresource string) {
 	default:
 		delete(m, "status")
 	}
+}
+
+// generated reports whether the server, or the host for it, has made up the name of an object that is to be made.
+func generated(q *api.Request) bool {
+	m, ok := q.Sent.(metav1.Object)
+	const suffix = 5 // of the API's names.SimpleNameGenerator
+	return ok && q.Verb == "create" && m.GetGenerateName() != "" &&
+		(m.GetName() == "" || len(m.GetName()) == len(m.GetGenerateName())+suffix && strings.HasPrefix(m.GetName(), m.GetGenerateName()))
 }
 
 // fields are an object's without those that only the server sets.

@@ -32,7 +32,7 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 }
 
 // found is how many differences a run looks for.
-const found = 3
+const found = 10
 
 // Run compares a subject on random worlds, and fails the test where the two differ in a way that no rule of known.yaml
 // knows.

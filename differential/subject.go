@@ -57,6 +57,9 @@ type Subject struct {
 	Alike func(runtime.Object) string
 	// Shape takes out of an object, where controllers work apart, what isn't to be compared; nil: there is no such thing.
 	Shape func(runtime.Object)
+	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order by
+	// chance; "": it is not done beside others. Nil: nothing is.
+	Aside func(*api.Cluster, *api.Request) string
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
 }

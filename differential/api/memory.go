@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -165,11 +166,15 @@ func (s store) GetList(_ context.Context, key string, opts storage.ListOptions, 
 	if err != nil {
 		return err
 	}
-	if !strings.HasSuffix(key, "/") {
-		key += "/"
+	keys := []string{key}
+	switch {
+	case opts.Recursive:
+		keys = m.under(strings.TrimSuffix(key, "/") + "/")
+	case m.objects[key] == nil:
+		keys = nil
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
-	for _, k := range m.under(key) {
+	for _, k := range keys {
 		o := m.objects[k]
 		if ok, err := opts.Predicate.Matches(o); err != nil || !ok {
 			if err != nil {
@@ -211,7 +216,7 @@ func (s store) GuaranteedUpdate(_ context.Context, key string, out runtime.Objec
 	if err := versioner.UpdateObject(o, version); err != nil {
 		return err
 	}
-	if old != nil && reflect.DeepEqual(o, old) {
+	if old != nil && equality.Semantic.DeepEqual(o, old) {
 		set(out, old)
 		return nil
 	}

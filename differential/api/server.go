@@ -52,7 +52,11 @@ type options struct{ server *Server }
 
 func (o options) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	return generic.RESTOptions{
-		StorageConfig:           &storagebackend.ConfigForResource{GroupResource: r},
+		StorageConfig: &storagebackend.ConfigForResource{
+			GroupResource: r,
+			// A dry run's answer is made of what it would have stored.
+			Config: storagebackend.Config{Codec: legacyscheme.Codecs.LegacyCodec(legacyscheme.Scheme.PrioritizedVersionsAllGroups()...)},
+		},
 		ResourcePrefix:          prefix(r),
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,

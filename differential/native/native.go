@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/tools/reference"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/informers"
@@ -54,6 +53,8 @@ type Made struct {
 	Queue string
 	// Every is after how long a controller that adds each key to its queue again, as if it had failed, syncs it again.
 	Every time.Duration
+	// Place puts our queue into that field, at its address, where the controller's keys are no strings; nil: they are.
+	Place func(at unsafe.Pointer, q *Queue[string])
 }
 
 // Native is one of upstream's controllers on a cluster.
@@ -114,14 +115,22 @@ func (n *Native) take() error {
 		return fmt.Errorf("%T has no field %s", n.made.Controller, name)
 	}
 	f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
-	if old, ok := f.Interface().(workqueue.TypedInterface[string]); ok {
+	if old, ok := f.Interface().(interface{ ShutDown() }); ok {
 		old.ShutDown()
 	}
-	f.Set(reflect.ValueOf(n.Queue))
+	if n.made.Place != nil {
+		n.made.Place(unsafe.Pointer(f.UnsafeAddr()), n.Queue)
+	} else {
+		f.Set(reflect.ValueOf(n.Queue))
+	}
 
 	listening := false
 	for i := range v.NumField() {
 		f := v.Field(i)
+		if other := v.Type().Field(i).Name; other != name && strings.HasSuffix(strings.ToLower(other), "queue") && f.Kind() == reflect.Interface && !f.IsNil() {
+			// Nobody takes keys from it, but it has goroutines.
+			reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(interface{ ShutDown() }).ShutDown()
+		}
 		if f.Type() != reflect.TypeFor[record.EventBroadcaster]() || f.IsNil() {
 			continue
 		}

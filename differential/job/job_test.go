@@ -1,0 +1,101 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	_ "unsafe" // for go:linkname
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	upstream "k8s.io/kubernetes/pkg/controller/job"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/differential"
+	"github.com/windlass-dev/windlass/differential/api"
+	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/plugins/job"
+)
+
+//go:linkname process k8s.io/kubernetes/pkg/controller/job.(*Controller).processNextWorkItem
+func process(*upstream.Controller, context.Context) bool
+
+func make(e *native.Env) (*upstream.Controller, error) {
+	f := e.Informers
+	return upstream.NewController(e.Context, e.Client, f.Core().V1().Pods(), f.Batch().V1().Jobs(), nil, nil)
+}
+
+func TestAsUpstream(t *testing.T) {
+	differential.Run(t, &differential.Subject{
+		Controller: "job-controller",
+		Plugin:     job.Plugin,
+		Native: func(e *native.Env) (*native.Made, error) {
+			c, err := make(e)
+			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err
+		},
+		World:  objects,
+		Deeds:  deeds(),
+		Faults: []string{"create pods", "delete pods", "patch pods", "update jobs/status"},
+		Alike:  alike,
+		Normal: normal,
+		Aside: func(_ *api.Cluster, q *api.Request) string {
+			if q.Resource.Resource == "pods" && (q.Verb == "patch" || q.Verb == "delete") {
+				return q.Name // a finalizer and then the pod, of many at once
+			}
+			return ""
+		},
+	})
+}
+
+// alike says what the ranking of pods to delete looks at: among equals upstream takes what its cache lists first.
+func alike(o runtime.Object) string {
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return ""
+	}
+	text := fmt.Sprint(p.Spec.NodeName, p.Status.Phase, p.Annotations[batchv1.JobCompletionIndexAnnotation], p.CreationTimestamp, p.DeletionTimestamp)
+	if owner := metav1.GetControllerOf(p); owner != nil {
+		text += string(owner.UID)
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			text += fmt.Sprint(c.Status, c.LastTransitionTime)
+		}
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		text += fmt.Sprint(c.RestartCount)
+	}
+	return strings.TrimSpace(text)
+}
+
+// normal puts the pods that a status has yet to count in order: upstream has them as its cache lists them.
+func normal(line string) string {
+	head, text, ok := strings.Cut(line, "\n")
+	if strings.HasPrefix(head, "update pods ") && strings.Contains(head, "<alike ") {
+		return head // they are alike in their rank, not in all
+	}
+	if !ok || !strings.HasPrefix(head, "update jobs/status ") || !strings.Contains(text, "uncountedTerminatedPods:") {
+		return line
+	}
+	m := map[string]any{}
+	if yaml.Unmarshal([]byte(text), &m) != nil {
+		return line
+	}
+	status, _ := m["status"].(map[string]any)
+	uncounted, _ := status["uncountedTerminatedPods"].(map[string]any)
+	for _, list := range uncounted {
+		uids, _ := list.([]any)
+		slices.SortFunc(uids, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	b, err := yaml.Marshal(m)
+	if err != nil {
+		return line
+	}
+	return head + "\n" + string(b)
+}
+
+var jobs = batchv1.SchemeGroupVersion.WithResource("jobs")

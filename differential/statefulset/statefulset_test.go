@@ -1,0 +1,102 @@
+package statefulset
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	_ "unsafe" // for go:linkname
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	upstream "k8s.io/kubernetes/pkg/controller/statefulset"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/differential"
+	"github.com/windlass-dev/windlass/differential/api"
+	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/plugins/statefulset"
+)
+
+//go:linkname process k8s.io/kubernetes/pkg/controller/statefulset.(*StatefulSetController).processNextWorkItem
+func process(*upstream.StatefulSetController, context.Context) bool
+
+var (
+	sets      = appsv1.SchemeGroupVersion.WithResource("statefulsets")
+	revisions = appsv1.SchemeGroupVersion.WithResource("controllerrevisions")
+	claims    = corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+	limits    = corev1.SchemeGroupVersion.WithResource("limitranges")
+)
+
+func TestAsUpstream(t *testing.T) {
+	differential.Run(t, &differential.Subject{
+		Controller: "statefulset-controller",
+		Plugin:     statefulset.Plugin,
+		Native: func(e *native.Env) (*native.Made, error) {
+			f := e.Informers
+			c := upstream.NewStatefulSetController(e.Context, f.Core().V1().Pods(), f.Apps().V1().StatefulSets(),
+				f.Core().V1().PersistentVolumeClaims(), f.Apps().V1().ControllerRevisions(), e.Client)
+			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, nil
+		},
+		World: objects,
+		Deeds: deeds(),
+		Faults: []string{
+			"create pods", "delete pods", "patch pods", "update pods", "update statefulsets/status", "create persistentvolumeclaims",
+			"update persistentvolumeclaims", "create controllerrevisions", "delete controllerrevisions", "patch controllerrevisions",
+		},
+		Aside:  aside,
+		Normal: normal,
+	})
+}
+
+// aside says which pod a write is for: where a set's policy is Parallel, upstream does what pods need side by side.
+func aside(c *api.Cluster, q *api.Request) string {
+	if q.Resource.Resource != "pods" && q.Resource != claims {
+		return ""
+	}
+	all, err := c.List(sets)
+	if err != nil {
+		return ""
+	}
+	for _, o := range all {
+		s := o.(*appsv1.StatefulSet)
+		m := regexp.MustCompile("(^|-)" + s.Name + "-[0-9]+$").FindString(q.Name)
+		if m != "" && s.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
+			return strings.TrimPrefix(m, "-")
+		}
+	}
+	return ""
+}
+
+// normal puts a pod's volumes in order, which upstream takes from a map, and of several bad claims' errors.
+func normal(line string) string {
+	if at := severalBad.FindStringIndex(line); at != nil {
+		list := strings.Split(line[at[0]+1:at[1]-1], ", failed to create PVC ")
+		list[0] = strings.TrimPrefix(list[0], "failed to create PVC ")
+		slices.Sort(list)
+		return line[:at[0]] + "[failed to create PVC " + strings.Join(list, ", failed to create PVC ") + "]" + line[at[1]:]
+	}
+	head, text, ok := strings.Cut(line, "\n")
+	if !ok || !strings.Contains(head, " pods ") || !strings.Contains(text, "persistentVolumeClaim") {
+		return line
+	}
+	m := map[string]any{}
+	if yaml.Unmarshal([]byte(text), &m) != nil {
+		return line
+	}
+	spec, _ := m["spec"].(map[string]any)
+	volumes, _ := spec["volumes"].([]any)
+	slices.SortFunc(volumes, func(a, b any) int {
+		x, _ := a.(map[string]any)["name"].(string)
+		y, _ := b.(map[string]any)["name"].(string)
+		return strings.Compare(x, y)
+	})
+	b, err := yaml.Marshal(m)
+	if err != nil {
+		return line
+	}
+	return head + "\n" + string(b)
+}
+
+var severalBad = regexp.MustCompile(`\[failed to create PVC .*, failed to create PVC .*\]`)
