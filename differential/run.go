@@ -49,7 +49,7 @@ func Run(t *testing.T, s *Subject) {
 
 	syncs, begun, differences := 0, time.Now(), 0
 	for seed := first; seed < first+worlds && differences < found; seed++ {
-		d, n, err := s.inBubble(t, server, &script{seed: seed, steps: stepsMost}, known.has)
+		d, n, err := s.inBubble(t, server, &script{seed: seed, steps: max(stepsMost, s.Steps)}, known.has)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,8 @@ func Run(t *testing.T, s *Subject) {
 		differences++
 		t.Error(s.smaller(t, server, d, known.has))
 	}
-	t.Logf("%d worlds, %d syncs, %.1f ms each world", worlds, syncs, time.Since(begun).Seconds()*1000/float64(worlds))
+	t.Logf("%d worlds, %d syncs, %.1f ms each world; known differences ended %d of them early", worlds, syncs,
+		time.Since(begun).Seconds()*1000/float64(worlds), known.ended())
 	if syncs == 0 {
 		t.Error("nothing was synced: the worlds are empty")
 	}

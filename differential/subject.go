@@ -50,6 +50,15 @@ type Subject struct {
 	Alike func(runtime.Object) string
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
+	// Steps is how many things happen in a world, if they are more than usual.
+	Steps int
+
+	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then Renames returns what stands for
+	// the parts of a created object that the two make otherwise by rule, such as a hash in its name, and Events rewrites
+	// the events of a step, where several syncs tell in several what one tells at once; each may be nil.
+	AtRest  bool
+	Renames func(created runtime.Object) map[string]string
+	Events  func([]string) []string
 }
 
 // Deed is something that others do to the cluster.

@@ -71,6 +71,8 @@ type Cluster struct {
 	Requests []*Request
 	// Fault is asked before each write of a client; its error is the answer.
 	Fault func(*Request) error
+	// Forgiving has a client that updates an object twice in one sync meet no conflict with itself.
+	Forgiving bool
 }
 
 // NewCluster returns a cluster in which nothing is.

@@ -209,6 +209,26 @@ func (p *Plugin) Show(c *api.Change, initial bool) ([]string, error) {
 	return woken, nil
 }
 
+// Load has the caches show another cluster as it is, which wakes nobody.
+func (p *Plugin) Load(c *api.Cluster) error {
+	for r, s := range p.stores {
+		all, err := c.List(apischema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name})
+		if err != nil {
+			return err
+		}
+		list := make([]any, len(all))
+		for i, o := range all {
+			if list[i], err = s.object(o); err != nil {
+				return err
+			}
+		}
+		if err := s.Replace(list, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func resourceOf(r apischema.GroupVersionResource) abi.Resource {
 	return abi.Resource{Group: r.Group, Version: r.Version, Name: r.Resource}
 }
