@@ -142,7 +142,7 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 		return keys, err
 	}
 
-	theirs.cluster.Forgiving = true // its second status of a sync fails by rule, which only decides in which sync it is written
+	theirs.cluster.Forgiving = p.subject.Forgiving
 	p.native.On(theirs.cluster)
 	if err := theirs.work(keys, f); err != nil {
 		return nil, err
@@ -172,11 +172,7 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 		if differ(a, p.subject.left(ours, alike)) == "" {
 			before.Kind = "wake"
 		}
-		for key, r := range ours.last {
-			if r.Err != nil {
-				before.Text += fmt.Sprintf("\nthe plugin's error for %s: %v", key, r.Err)
-			}
-		}
+		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(keys)
 		if !known(before) || !before.goesOn {
 			return before, nil
 		}
@@ -187,13 +183,22 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 	clear(p.missed)
 	clear(p.woken)
 	for key, r := range theirs.last {
-		if delete(p.due, key); r.Again > 0 {
-			p.due[key] = time.Now().Add(r.Again)
+		if delete(p.due, key); r.Again > 0 || r.Failed {
+			p.due[key] = time.Now().Add(r.Again) // a key that fails is tried again before the next thing happens
 		}
 	}
 	theirs.cluster.Requests, theirs.cluster.Forgiving = nil, false
 	p.cluster = theirs.cluster
 	return nil, p.plugin.Load(p.cluster)
+}
+
+func errorsOf(whose string, s *side) (text string) {
+	for _, key := range slices.Sorted(maps.Keys(s.last)) {
+		if err := s.last[key].Err; err != nil {
+			text += fmt.Sprintf("\n%s error for %s: %v", whose, key, err)
+		}
+	}
+	return text
 }
 
 // missing tells which events woke only upstream's controller.
@@ -216,10 +221,16 @@ func (s *Subject) left(x *side, alike map[string]string) remains {
 	names := maps.Clone(alike)
 	var all []string
 	for _, q := range x.cluster.Requests {
-		if !q.Writes() || q.Err != nil {
+		if !q.Writes() {
 			continue
 		}
 		write(q, names) // for the names that it makes
+		if m, ok := q.Sent.(metav1.Object); ok && q.Verb == "create" && m.GetGenerateName() != "" {
+			names[q.Name] = m.GetGenerateName() + "*"
+		}
+		if q.Err != nil {
+			continue
+		}
 		if s.Renames != nil && q.Verb == "create" {
 			maps.Copy(names, s.Renames(q.Answer))
 		}
@@ -237,7 +248,7 @@ func (s *Subject) left(x *side, alike map[string]string) remains {
 		all = append(all, fmt.Sprintf("%s %s %s", verb, q.Resource.Resource, name))
 	}
 
-	events := x.events
+	events := slices.DeleteFunc(slices.Clone(x.events), planned)
 	if s.Events != nil {
 		events = s.Events(events)
 	}
@@ -248,6 +259,12 @@ func (s *Subject) left(x *side, alike map[string]string) remains {
 	}
 	slices.Sort(all)
 	return remains{slices.Compact(all), s.texts(x.cluster, names)}
+}
+
+// planned reports whether an event tells of a fault that was planned: which sync meets it is a matter of how many there are.
+func planned(event string) bool {
+	return strings.Contains(event, " Warning ") &&
+		(strings.Contains(event, "exceeded quota") || strings.Contains(event, "out of order") || strings.Contains(event, " is invalid"))
 }
 
 // ends tells which keys fail, or are to be synced again by their own wish; a key that wasn't synced still has its former one.

@@ -56,9 +56,12 @@ type Subject struct {
 	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then Renames returns what stands for
 	// the parts of a created object that the two make otherwise by rule, such as a hash in its name, and Events rewrites
 	// the events of a step, where several syncs tell in several what one tells at once; each may be nil.
-	AtRest  bool
-	Renames func(created runtime.Object) map[string]string
-	Events  func([]string) []string
+	AtRest bool
+	// Forgiving has upstream's meet no conflict with itself where it writes an object twice in one sync from the version that it
+	// has seen: that only decides in which sync the second is written.
+	Forgiving bool
+	Renames   func(created runtime.Object) map[string]string
+	Events    func([]string) []string
 }
 
 // Deed is something that others do to the cluster.

@@ -226,7 +226,7 @@ func (p *Plugin) Load(c *api.Cluster) error {
 			return err
 		}
 	}
-	return nil
+	return p.begin() // another cluster's versions aren't those that it has written
 }
 
 func resourceOf(r apischema.GroupVersionResource) abi.Resource {
@@ -301,7 +301,16 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	if p.attempts[key]++; failed == nil {
 		delete(p.attempts, key)
 	}
-	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events}, nil
+	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke()}, nil
+}
+
+// woke are the keys of the module's other controllers that the last sync has woken.
+func (p *Plugin) woke() (keys []string) {
+	for _, k := range p.Woke {
+		_, key, _ := strings.Cut(k, " ")
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 // keep keeps a key's state, as the host does.
