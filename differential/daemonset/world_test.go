@@ -144,7 +144,7 @@ func place(r *world.Rand, s *corev1.PodSpec) {
 }
 
 func strategy(r *world.Rand, s *appsv1.DaemonSet) {
-	if r.One(3) {
+	if r.One(2) {
 		s.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
 		return
 	}
