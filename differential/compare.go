@@ -66,6 +66,11 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 	slices.Sort(events)
 	events = slices.CompactFunc(events, func(a, b string) bool { return a == b && strings.Contains(a, " Warning ") }) // as failed attempts
 	all := append(writes, events...)
+	woken := slices.Clone(r.Woken)
+	slices.Sort(woken)
+	for _, key := range slices.Compact(woken) {
+		all = append(all, "wakes "+key)
+	}
 	if r.Failed {
 		return append(all, "fails")
 	}

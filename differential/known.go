@@ -24,6 +24,9 @@ type Known struct {
 	// Cause says why, and Row which line of docs/differences.md covers it; without a row it is a defect to mend.
 	Cause string `json:"cause"`
 	Row   string `json:"row,omitempty"`
+	// GoesOn says that what follows is comparable all the same: the difference leaves nothing behind. Only where a subject is
+	// compared at rest.
+	GoesOn bool `json:"goesOn,omitempty"`
 
 	expression, did, deed, world *regexp.Regexp
 }
@@ -70,9 +73,22 @@ func readKnown(controller string) (*knowns, error) {
 func (k *knowns) has(d *Difference) bool {
 	for _, x := range k.rules {
 		if x.Kind == d.Kind && x.expression.MatchString(d.Text) && x.did.MatchString(d.did) && x.deed.MatchString(d.Deed) && (x.World == "" || x.world.MatchString(d.String())) {
-			k.seen[x.Cause]++
+			if !d.counted {
+				k.seen[x.Cause]++
+			}
+			d.counted, d.goesOn = true, x.GoesOn
 			return true
 		}
 	}
 	return false
+}
+
+// ended returns how many worlds known differences have ended early.
+func (k *knowns) ended() (n int) {
+	for _, x := range k.rules {
+		if !x.GoesOn {
+			n += k.seen[x.Cause]
+		}
+	}
+	return n
 }

@@ -41,6 +41,8 @@ type Difference struct {
 	now     time.Time
 	objects []runtime.Object // as the caches showed them
 	past    []string         // what had happened before
+	// counted says that a rule of known.yaml has recognised it, goesOn that the world goes on all the same.
+	counted, goesOn bool
 }
 
 // play is one run of a script.
@@ -98,7 +100,12 @@ func (p *play) through(known func(*Difference) bool) (*Difference, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := p.settle(keys)
+		var d *Difference
+		if p.subject.AtRest {
+			d, err = p.rest(keys, known)
+		} else {
+			d, err = p.settle(keys)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -112,6 +119,9 @@ func (p *play) through(known func(*Difference) bool) (*Difference, error) {
 	}
 	return nil, nil
 }
+
+// rand returns choices of the world's that are about one thing in it.
+func (p *play) rand(about int) *world.Rand { return world.NewRand(p.script.seed*1000 + uint64(about)) }
 
 // settleMost bounds the syncs of a step: a world whose controllers come to no rest by then goes on all the same.
 const settleMost = 40

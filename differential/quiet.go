@@ -3,7 +3,6 @@ package differential
 import (
 	"github.com/go-logr/logr"
 	"go.yaml.in/yaml/v2"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/sdk"
@@ -12,7 +11,6 @@ import (
 // What controllers log of failures that a world has planned would fill the screen.
 func init() {
 	klog.SetLogger(logr.Discard())
-	utilruntime.ErrorHandlers = nil
 	sdk.Logged = func(string) {}
 }
 

@@ -62,7 +62,8 @@ func Run(t *testing.T, s *Subject) {
 		differences++
 		t.Error(s.smaller(t, server, d, known.has))
 	}
-	t.Logf("%d worlds, %d syncs, %.1f ms each world", worlds, syncs, time.Since(begun).Seconds()*1000/float64(worlds))
+	t.Logf("%d worlds, %d syncs, %.1f ms each world; known differences ended %d of them early", worlds, syncs,
+		time.Since(begun).Seconds()*1000/float64(worlds), known.ended())
 	if syncs == 0 {
 		t.Error("nothing was synced: the worlds are empty")
 	}

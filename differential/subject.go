@@ -62,6 +62,16 @@ type Subject struct {
 	Aside func(*api.Cluster, *api.Request) string
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
+
+	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then Renames returns what stands for
+	// the parts of a created object that the two make otherwise by rule, such as a hash in its name, and Events rewrites
+	// the events of a step, where several syncs tell in several what one tells at once; each may be nil.
+	AtRest bool
+	// Forgiving has upstream's meet no conflict with itself where it writes an object twice in one sync from the version that it
+	// has seen: that only decides in which sync the second is written.
+	Forgiving bool
+	Renames   func(created runtime.Object) map[string]string
+	Events    func([]string) []string
 }
 
 // Deed is something that others do to the cluster.

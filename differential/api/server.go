@@ -77,6 +77,8 @@ type Cluster struct {
 	Fault func(*Request) error
 	// Aggregated is what other API servers serve; nil: there are none.
 	Aggregated *Aggregated
+	// Forgiving has a client that updates an object twice in one sync meet no conflict with itself.
+	Forgiving bool
 }
 
 // NewCluster returns a cluster in which nothing is.

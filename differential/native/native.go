@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 	"unsafe"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/tools/reference"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/informers"
@@ -55,6 +58,8 @@ type Made struct {
 	Every time.Duration
 	// Place puts our queue into that field, at its address, where the controller's keys are no strings; nil: they are.
 	Place func(at unsafe.Pointer, q *Queue[string])
+	// Note returns what is worth knowing of a key where the two differ; nil: nothing is.
+	Note func(key string) string
 }
 
 // Native is one of upstream's controllers on a cluster.
@@ -65,9 +70,11 @@ type Native struct {
 
 	made      *Made
 	informers *informers.Set
-	cluster   *api.Cluster
-	cancel    context.CancelFunc
-	ctx       context.Context
+	// others are the controller's other queues, whose keys a sync may wake.
+	others  []*Queue[string]
+	cluster *api.Cluster
+	cancel  context.CancelFunc
+	ctx     context.Context
 }
 
 // New makes a controller. It must be called in the bubble (testing/synctest) in which the controller is to live.
@@ -127,6 +134,14 @@ func (n *Native) take() error {
 	listening := false
 	for i := range v.NumField() {
 		f := v.Field(i)
+		if f.Type() == reflect.TypeFor[workqueue.TypedRateLimitingInterface[string]]() && v.Type().Field(i).Name != name && !f.IsNil() {
+			f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
+			f.Interface().(workqueue.TypedInterface[string]).ShutDown()
+			q := NewQueue[string]()
+			f.Set(reflect.ValueOf(q))
+			n.others = append(n.others, q)
+			continue
+		}
 		if other := v.Type().Field(i).Name; other != name && strings.HasSuffix(strings.ToLower(other), "queue") && f.Kind() == reflect.Interface && !f.IsNil() {
 			// Nobody takes keys from it, but it has goroutines.
 			reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(interface{ ShutDown() }).ShutDown()
@@ -196,18 +211,39 @@ func (n *Native) Show(c *api.Change, initial bool) ([]string, error) {
 		o = c.Old
 	}
 	i := n.informers.Of(bare(o))
-	var err error
+	old, err := received(c.Old)
+	if err != nil {
+		return nil, err
+	}
+	now, err := received(c.New)
+	if err != nil {
+		return nil, err
+	}
 	switch {
-	case c.Old == nil:
-		err = i.Add(c.New, initial)
-	case c.New == nil:
-		err = i.Delete(c.Old)
+	case old == nil:
+		err = i.Add(now, initial)
+	case now == nil:
+		err = i.Delete(old)
 	default:
-		err = i.Update(c.Old, c.New)
+		err = i.Update(old, now)
 	}
 	i.GetStore().Bookmark(fmt.Sprint(c.Version))
 	synctest.Wait()
 	return n.Queue.Woken, err
+}
+
+// received returns an object as it comes over the wire: upstream's hashes see how a quantity was made.
+func received(o runtime.Object) (runtime.Object, error) {
+	m, ok := o.(interface{ Marshal() ([]byte, error) })
+	if !ok {
+		return o, nil
+	}
+	b, err := m.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	out := bare(o)
+	return out, out.(interface{ Unmarshal([]byte) error }).Unmarshal(b)
 }
 
 // bare returns an empty object of the same type.
@@ -228,22 +264,55 @@ func (n *Native) Work() bool {
 	return did
 }
 
+// Note returns what is worth knowing of keys.
+func (n *Native) Note(keys []string) (text string) {
+	if n.made.Note == nil {
+		return ""
+	}
+	for _, key := range keys {
+		if s := n.made.Note(key); s != "" {
+			text += "\n" + s
+		}
+	}
+	return text
+}
+
+// lastError is the last one that one of upstream's controllers has handed to its process's handlers.
+var lastError atomic.Pointer[error]
+
+func init() {
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(_ context.Context, err error, _ string, _ ...any) { lastError.Store(&err) },
+	}
+}
+
 // Result is what a sync came to.
 type Result struct {
 	Failed bool
 	Err    error         // why, where that is known
 	Again  time.Duration // 0: not by itself
 	Events []string
+	Woken  []string // keys of the controller's other queues
 }
 
 // Sync syncs a key.
 func (n *Native) Sync(key string) Result {
 	n.Queue.Empty()
 	n.Events = nil
+	for _, q := range n.others {
+		q.Empty()
+	}
+	lastError.Store(nil)
 	n.Queue.Hand(key)
 	n.made.Process(n.ctx)
 	synctest.Wait()
 	r := Result{Failed: n.Queue.Limited[key], Again: n.Queue.After[key], Events: n.Events}
+	if err := lastError.Load(); r.Failed && err != nil {
+		r.Err = *err
+	}
+	for _, q := range n.others {
+		r.Woken = append(r.Woken, q.Woken...)
+	}
 	if r.Failed && n.made.Every > 0 {
 		r.Failed, r.Again = false, n.made.Every
 	}

@@ -259,6 +259,26 @@ func (p *Plugin) Show(c *api.Change, initial bool) ([]string, error) {
 	return woken, nil
 }
 
+// Load has the caches show another cluster as it is, which wakes nobody.
+func (p *Plugin) Load(c *api.Cluster) error {
+	for r, s := range p.stores {
+		all, err := c.List(apischema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name})
+		if err != nil {
+			return err
+		}
+		list := make([]any, len(all))
+		for i, o := range all {
+			if list[i], err = s.object(o); err != nil {
+				return err
+			}
+		}
+		if err := s.Replace(list, ""); err != nil {
+			return err
+		}
+	}
+	return p.begin() // another cluster's versions aren't those that it has written
+}
+
 func resourceOf(r apischema.GroupVersionResource) abi.Resource {
 	return abi.Resource{Group: r.Group, Version: r.Version, Name: r.Resource}
 }
@@ -334,7 +354,16 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	if p.attempts[key]++; failed == nil {
 		delete(p.attempts, key)
 	}
-	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events}, nil
+	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke()}, nil
+}
+
+// woke are the keys of the module's other controllers that the last sync has woken.
+func (p *Plugin) woke() (keys []string) {
+	for _, k := range p.Woke {
+		_, key, _ := strings.Cut(k, " ")
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 // published keeps what a key publishes.
