@@ -47,7 +47,7 @@ func Run(t *testing.T, s *Subject) {
 		t.Fatal(err)
 	}
 	steps := cmp.Or(s.Steps, stepsMost)
-	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", Worlds)
+	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", cmp.Or(s.Worlds, Worlds))
 
 	syncs, begun, differences := 0, time.Now(), 0
 	for seed := first; seed < first+worlds && differences < found; seed++ {

@@ -17,6 +17,9 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
+// simulationFile has the options of the simulation that the world's file begins.
+const simulationFile = "simulation.yaml"
+
 // A folder's files, by their names: wakes.yaml and wakes-*.yaml have events, world.yaml and world-*.yaml are for
 // simulations, and all other *.yaml have cases.
 var (
@@ -40,7 +43,7 @@ func Cases(folder string) ([]*Case, error) {
 
 	var all []*Case
 	for _, file := range files {
-		if name := filepath.Base(file); wakesFile.MatchString(name) || worldFile.MatchString(name) {
+		if name := filepath.Base(file); wakesFile.MatchString(name) || worldFile.MatchString(name) || name == simulationFile {
 			continue
 		}
 		cases, err := read(file, defined)
