@@ -61,7 +61,8 @@ type Do = func(context.Context) bool
 var (
 	coreV1 = schema.GroupVersion{Version: "v1"}
 	// Pods and the others are the resources that deeds are about.
-	Pods = coreV1.WithResource("pods")
+	Pods       = coreV1.WithResource("pods")
+	Namespaces = coreV1.WithResource("namespaces")
 )
 
 // pick returns one of a resource's objects, nil if there are none.
@@ -109,6 +110,30 @@ func Vanish(gvr schema.GroupVersionResource) Deed {
 			return "", err
 		}
 		return fmt.Sprintf("%s %s is gone", gvr.Resource, m.GetName()), c.Remove(gvr, m.GetNamespace(), m.GetName())
+	}
+}
+
+// EndNamespace has a namespace that is being deleted be gone, and before it all that is in it of some resources.
+func EndNamespace(content ...schema.GroupVersionResource) Deed {
+	return func(r *world.Rand, c *api.Cluster) (string, error) {
+		_, ns, err := pick(r, c, Namespaces)
+		if ns == nil || err != nil || ns.GetDeletionTimestamp() == nil {
+			return "", err
+		}
+		for _, gvr := range content {
+			all, err := c.List(gvr)
+			if err != nil {
+				return "", err
+			}
+			for _, o := range all {
+				if m := o.(metav1.Object); m.GetNamespace() == ns.GetName() {
+					if err := c.Remove(gvr, m.GetNamespace(), m.GetName()); err != nil {
+						return "", err
+					}
+				}
+			}
+		}
+		return fmt.Sprintf("namespace %s is gone", ns.GetName()), c.Remove(Namespaces, "", ns.GetName())
 	}
 }
 
