@@ -20,14 +20,19 @@ import (
 
 // lines tells what a sync did, in an order that doesn't depend on chance: a run of writes of one verb to one resource is
 // sorted, for upstream sends such writes side by side.
-func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string) []string {
+func (s *Subject) lines(key string, before, after *api.Cluster, r native.Result, alike map[string]string) ([]string, error) {
 	names := maps.Clone(alike)
 	var writes []string
 	var kinds []string
-	for _, q := range c.Requests {
-		if !q.Writes() {
-			continue
+	requests := slices.DeleteFunc(slices.Clone(after.Requests), func(q *api.Request) bool { return !q.Writes() })
+	var loose []string
+	if s.Loosen != nil {
+		var err error
+		if requests, loose, err = s.Loosen(key, before, after, requests); err != nil {
+			return nil, err
 		}
+	}
+	for _, q := range requests {
 		line := write(q, names)
 		if q.Err != nil && slices.Contains(writes, line) {
 			continue // a status tried again at once, or one more of a batch none of whose members can be made
@@ -36,7 +41,7 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 		writes = append(writes, line)
 	}
 	events := slices.Clone(r.Events)
-	for _, list := range [][]string{writes, events} {
+	for _, list := range [][]string{writes, events, loose} {
 		for i := range list {
 			list[i] = s.normal(list[i], names)
 		}
@@ -51,14 +56,14 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 	}
 	slices.Sort(events)
 	events = slices.CompactFunc(events, func(a, b string) bool { return a == b && strings.Contains(a, " Warning ") }) // as failed attempts
-	all := append(writes, events...)
+	all := slices.Concat(loose, writes, events)
 	if r.Failed {
-		return append(all, "fails")
+		return append(all, "fails"), nil
 	}
 	if r.Again > 0 {
 		all = append(all, fmt.Sprintf("again after %s", r.Again))
 	}
-	return all
+	return all, nil
 }
 
 // alike gives the names of objects that a controller may take for one another to one name: which of them it takes is a

@@ -252,7 +252,14 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	}
 
 	alike := p.subject.alike(p.cluster)
-	a, b := p.subject.lines(theirs, n, alike), p.subject.lines(ours, w, alike)
+	a, err := p.subject.lines(key, p.cluster, theirs, n, alike)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := p.subject.lines(key, p.cluster, ours, w, alike)
+	if err != nil {
+		return nil, nil, err
+	}
 	if text := compare(a, b); text != "" {
 		if w.Err != nil {
 			text += "\nthe plugin's error: " + w.Err.Error()
@@ -295,8 +302,9 @@ func (p *play) fault(r *world.Rand) *fault {
 	if len(p.subject.Faults) == 0 || !r.One(4) {
 		return nil
 	}
-	verb, resource, _ := strings.Cut(world.Of(r, p.subject.Faults...), " ")
-	return &fault{verb: verb, resource: resource, after: r.IntN(3), reason: r.IntN(len(reasons)), salt: byte(r.IntN(256))}
+	what, all := strings.CutPrefix(world.Of(r, p.subject.Faults...), "all ")
+	verb, resource, _ := strings.Cut(what, " ")
+	return &fault{verb: verb, all: all, resource: resource, after: r.IntN(3), reason: r.IntN(len(reasons)), salt: byte(r.IntN(256))}
 }
 
 // fault has some writes of a sync fail: of creates all after the first few, of others those to about half of the objects,
@@ -304,6 +312,7 @@ func (p *play) fault(r *world.Rand) *fault {
 // again at once, and ours at the next sync.
 type fault struct {
 	verb, resource string
+	all            bool
 	after, reason  int
 	salt           byte
 }
@@ -335,6 +344,7 @@ func (f *fault) begin() func(*api.Request) error {
 			return nil
 		}
 		switch {
+		case f.all:
 		case r.Verb == "create":
 			if seen++; seen <= f.after {
 				return nil

@@ -41,13 +41,18 @@ type Subject struct {
 	World func(*world.Rand) []runtime.Object
 	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to do.
 	Deeds []Deed
-	// Faults are the writes that may fail, such as "create pods".
+	// Faults are the writes that may fail, such as "create pods"; where upstream's controller stops at the first of several
+	// in a random order, "all create pods".
 	Faults []string
 	// Key translates a key of upstream's to the plugin's; nil: they are the same.
 	Key func(string) string
 	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there is no
 	// such object.
 	Alike func(runtime.Object) string
+	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the others,
+	// with lines for what of those taken is to be compared. The clusters are as the sync found and left them. nil: there are
+	// none.
+	Loosen func(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string, err error)
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
 }

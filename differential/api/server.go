@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -96,11 +97,11 @@ func (c *Cluster) Changes() ([]Change, error) {
 		if r == nil {
 			return nil, fmt.Errorf("change of %s: no resource has such a key", x)
 		}
-		old, err := r.external(x.old)
+		old, err := r.watched(x.old)
 		if err != nil {
 			return nil, err
 		}
-		now, err := r.external(x.new)
+		now, err := r.watched(x.new)
 		if err != nil {
 			return nil, err
 		}
@@ -124,6 +125,15 @@ func (r *resource) external(o runtime.Object) (runtime.Object, error) {
 		return nil, nil
 	}
 	return legacyscheme.Scheme.ConvertToVersion(o, r.gvr.GroupVersion())
+}
+
+// watched returns an object as a client of its kind gets it from a watch: without the names of its kind and version.
+func (r *resource) watched(o runtime.Object) (runtime.Object, error) {
+	v, err := r.external(o)
+	if v != nil {
+		v.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+	return v, err
 }
 
 // List returns a resource's objects in its version, in the order of their keys.
@@ -256,6 +266,9 @@ func (c *Cluster) Change(gvr schema.GroupVersionResource, namespace, name string
 	stored, err := internal(o)
 	if err != nil {
 		return err
+	}
+	if equality.Semantic.DeepEqual(stored, old) {
+		return nil // a write that changes nothing is none
 	}
 	return c.memory.put(key, stored)
 }

@@ -39,6 +39,9 @@ type Made struct {
 	Process func(context.Context) bool
 	// Queue names the field of the queue whose keys are synced, where there are several; by default queue.
 	Queue string
+	// Aside are the controller's other queues, by their fields, each with what handles the next of its items. What a change
+	// puts into them is handled at once: it wakes keys.
+	Aside map[string]func(context.Context) bool
 }
 
 // Native is one of upstream's controllers on a cluster.
@@ -52,6 +55,16 @@ type Native struct {
 	cluster   *api.Cluster
 	cancel    context.CancelFunc
 	ctx       context.Context
+	aside     []aside
+}
+
+// aside is one of the controller's queues that no key is synced from.
+type aside struct {
+	queue interface {
+		Len() int
+		ShutDown()
+	}
+	next func(context.Context) bool
 }
 
 // New makes a controller. It must be called in the bubble (testing/synctest) in which the controller is to live.
@@ -95,6 +108,22 @@ func (n *Native) take() error {
 		old.ShutDown()
 	}
 	f.Set(reflect.ValueOf(n.Queue))
+	for name, next := range n.made.Aside {
+		f := v.FieldByName(name)
+		if !f.IsValid() {
+			return fmt.Errorf("%T has no field %s", n.made.Controller, name)
+		}
+		a := aside{next: next}
+		var ok bool
+		f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
+		if a.queue, ok = f.Interface().(interface {
+			Len() int
+			ShutDown()
+		}); !ok {
+			return fmt.Errorf("field %s of %T is no queue", name, n.made.Controller)
+		}
+		n.aside = append(n.aside, a)
+	}
 
 	for i := range v.NumField() {
 		f := v.Field(i)
@@ -117,6 +146,9 @@ func Told(kind, namespace, name, eventType, reason, message string) string {
 // Close ends the controller and all that it has started.
 func (n *Native) Close() {
 	n.cancel()
+	for _, a := range n.aside {
+		a.queue.ShutDown()
+	}
 	synctest.Wait()
 }
 
@@ -142,6 +174,11 @@ func (n *Native) Show(c *api.Change, initial bool) ([]string, error) {
 	}
 	i.GetStore().Bookmark(fmt.Sprint(c.Version))
 	synctest.Wait()
+	for _, a := range n.aside {
+		for a.queue.Len() > 0 {
+			a.next(n.ctx)
+		}
+	}
 	return n.Queue.Woken, err
 }
 

@@ -278,10 +278,14 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	if effects.NamespaceTerminating(failed) {
 		failed = nil
 	}
-	if p.attempts[key]++; failed == nil {
+	again := failed != nil
+	if most := p.manifest.Backoff.Retries; again && most > 0 && p.attempts[key] >= int(most) {
+		again = false // the host gives up on the key until it changes
+	}
+	if p.attempts[key]++; !again {
 		delete(p.attempts, key)
 	}
-	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events}, nil
+	return native.Result{Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events}, nil
 }
 
 // keep keeps a key's state, as the host does.
