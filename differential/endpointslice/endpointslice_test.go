@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
@@ -164,7 +165,12 @@ func existing(r *world.Rand, name string, s *corev1.Service, pods []*corev1.Pod)
 		Labels: map[string]string{discoveryv1.LabelServiceName: s.Name, discoveryv1.LabelManagedBy: manager},
 	}}
 	for k, v := range s.Labels {
-		e.Labels[k] = v
+		if _, reserved := e.Labels[k]; !reserved {
+			e.Labels[k] = v
+		}
+	}
+	if delete(e.Labels, corev1.IsHeadlessService); (s.Spec.ClusterIP == corev1.ClusterIPNone || s.Spec.ClusterIP == "") != r.One(15) {
+		e.Labels[corev1.IsHeadlessService] = ""
 	}
 	e.OwnerReferences = []metav1.OwnerReference{world.Owner("v1", "Service", s.Name, s.UID)}
 	switch r.IntN(8) {
@@ -212,7 +218,12 @@ func existing(r *world.Rand, name string, s *corev1.Service, pods []*corev1.Pod)
 
 // meddle changes a slice a little.
 func meddle(r *world.Rand, e *discoveryv1.EndpointSlice) {
-	e.Generation++
+	was := e.DeepCopy()
+	defer func() {
+		if !equality.Semantic.DeepEqual(was, e) {
+			e.Generation++
+		}
+	}()
 	switch r.IntN(9) {
 	case 0:
 		e.Labels = map[string]string{discoveryv1.LabelServiceName: e.Labels[discoveryv1.LabelServiceName], discoveryv1.LabelManagedBy: manager, "app": "other"}
@@ -253,7 +264,10 @@ func normal(line string) string {
 	if i := strings.IndexByte(line, '['); i >= 0 && strings.HasSuffix(line, "]") {
 		all := strings.Split(line[i+1:len(line)-1], ", ")
 		slices.Sort(all)
-		line = line[:i+1] + strings.Join(slices.Compact(all), ", ") + "]"
+		if all = slices.Compact(all); len(all) == 1 {
+			return line[:i] + all[0]
+		}
+		line = line[:i+1] + strings.Join(all, ", ") + "]"
 	}
 	return line
 }

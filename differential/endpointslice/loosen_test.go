@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/differential/api"
@@ -18,17 +17,19 @@ import (
 // loosen compares writes of slices by what they come to: upstream's controller takes the endpoints that it fills slices
 // with, the slices that it fills first where they are equally full, and those that it uses anew, from maps. So of each write
 // its verb, the slice's labels, owners, ports and size are compared, and then the endpoints that the service's slices say
-// in the end, by type and ports; where a write has failed, not these, for which were written before is chance too.
+// in the end, by type and ports; where a write has failed or the service is being deleted, so that nothing is created, not
+// these, for which were written is chance too.
 func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string, err error) {
 	old, err := list(before)
 	if err != nil {
 		return nil, nil, err
 	}
-	auto, err := hinted(before, key)
+	auto, ending, err := about(before, key)
 	if err != nil {
 		return nil, nil, err
 	}
-	touched, failed := map[string]bool{}, false
+	touched, created := map[string]bool{}, map[string]int{}
+	failed := ending || slices.ContainsFunc(writes, func(q *api.Request) bool { return q.Resource == current && q.Err != nil })
 	for _, q := range writes {
 		if q.Resource != current {
 			rest = append(rest, q)
@@ -50,7 +51,6 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 			return nil, nil, fmt.Errorf("%s: there is no such slice", q)
 		}
 		if q.Err != nil {
-			failed = true
 			lines = append(lines, fmt.Sprintf("%s of a slice of %s fails: %s", q.Verb, e.AddressType, apierrors.ReasonForError(q.Err)))
 			continue
 		}
@@ -59,11 +59,25 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 			lines = append(lines, fmt.Sprintf("delete of a slice of %s", e.AddressType))
 			continue
 		}
+		verb := q.Verb
+		if verb == "create" {
+			created[string(e.AddressType)]++
+		}
+		if failed {
+			lines = append(lines, fmt.Sprintf("%s of a slice of %s", q.Verb, e.AddressType))
+			continue
+		}
+		if verb == "create" || !shares(old[q.Name], e) {
+			verb = "new contents" // which of them a slice takes that is there already is chance
+		}
 		b, err := yaml.Marshal(map[string]any{"labels": e.Labels, "annotations": e.Annotations, "owners": e.OwnerReferences, "finalizers": e.Finalizers})
 		if err != nil {
 			return nil, nil, err
 		}
-		lines = append(lines, fmt.Sprintf("%s of a slice of %s %s with %d endpoints\n%s", q.Verb, e.AddressType, ports(e), len(e.Endpoints), b))
+		lines = append(lines, fmt.Sprintf("%s of a slice of %s %s with %d endpoints\n%s", verb, e.AddressType, ports(e), len(e.Endpoints), b))
+	}
+	for t, n := range created {
+		lines = append(lines, fmt.Sprintf("%d new slices of %s", n, t))
 	}
 	slices.Sort(lines)
 	if len(touched) == 0 || failed {
@@ -98,6 +112,15 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 	return rest, lines, nil
 }
 
+// shares reports whether two slices of the same ports have an endpoint in common.
+func shares(a, b *discoveryv1.EndpointSlice) bool {
+	return ports(a) == ports(b) && slices.ContainsFunc(a.Endpoints, func(x discoveryv1.Endpoint) bool {
+		return slices.ContainsFunc(b.Endpoints, func(y discoveryv1.Endpoint) bool {
+			return x.TargetRef != nil && y.TargetRef != nil && x.TargetRef.Name == y.TargetRef.Name
+		})
+	})
+}
+
 func list(c *api.Cluster) (map[string]*discoveryv1.EndpointSlice, error) {
 	all, err := c.List(current)
 	if err != nil {
@@ -111,17 +134,21 @@ func list(c *api.Cluster) (map[string]*discoveryv1.EndpointSlice, error) {
 	return byName, nil
 }
 
-// hinted reports whether the service asks for hints that share out the zones' capacity.
-func hinted(c *api.Cluster, key string) (bool, error) {
+// about reports whether the service asks for hints that share out the zones' capacity, and whether it is being deleted.
+func about(c *api.Cluster, key string) (auto, ending bool, err error) {
 	all, err := c.List(services)
-	return slices.ContainsFunc(all, func(o runtime.Object) bool {
+	for _, o := range all {
 		s := o.(*corev1.Service)
+		if s.Namespace+"/"+s.Name != key {
+			continue
+		}
 		v, ok := s.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
 		if !ok {
 			v = s.Annotations[corev1.AnnotationTopologyMode]
 		}
-		return s.Namespace+"/"+s.Name == key && strings.EqualFold(v, "auto")
-	}), err
+		auto, ending = strings.EqualFold(v, "auto"), s.DeletionTimestamp != nil
+	}
+	return auto, ending, err
 }
 
 // ports are a slice's in one order: upstream's is that of hashes of a dump, the plugin's is the service's.
