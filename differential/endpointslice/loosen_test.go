@@ -54,6 +54,9 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 			lines = append(lines, fmt.Sprintf("%s of a slice of %s fails: %s", q.Verb, e.AddressType, apierrors.ReasonForError(q.Err)))
 			continue
 		}
+		if was := old[q.Name]; q.Verb == "update" && was != nil && was.ResourceVersion == e.ResourceVersion {
+			continue // a write that changes nothing is none
+		}
 		touched[string(e.AddressType)] = true
 		if q.Verb == "delete" {
 			lines = append(lines, fmt.Sprintf("delete of a slice of %s", e.AddressType))
@@ -84,6 +87,9 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 		return rest, lines, nil
 	}
 
+	if twice(old, key) {
+		lines = nil // the slice that is looked at first keeps an endpoint that two have: upstream lists them from a map
+	}
 	now, err := list(after)
 	if err != nil {
 		return nil, nil, err
@@ -110,6 +116,24 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 		lines = append(lines, "in the end "+group+"\n"+strings.Join(end[group], ""))
 	}
 	return rest, lines, nil
+}
+
+// twice reports whether an endpoint is in two of a service's slices.
+func twice(all map[string]*discoveryv1.EndpointSlice, key string) bool {
+	seen := map[string]bool{}
+	for _, e := range all {
+		for _, x := range e.Endpoints {
+			if x.TargetRef == nil || e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName] != key {
+				continue
+			}
+			id := fmt.Sprint(e.AddressType, ports(e), x.TargetRef.Name)
+			if seen[id] {
+				return true
+			}
+			seen[id] = true
+		}
+	}
+	return false
 }
 
 // shares reports whether two slices of the same ports have an endpoint in common.
