@@ -96,7 +96,7 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 	}
 	end := map[string][]string{}
 	for _, e := range now {
-		if e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName] != key || e.Labels[discoveryv1.LabelManagedBy] != manager {
+		if e.DeletionTimestamp != nil || e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName] != key || e.Labels[discoveryv1.LabelManagedBy] != manager {
 			continue
 		}
 		group := fmt.Sprint(e.AddressType, " ", ports(e))
