@@ -287,6 +287,9 @@ func (a *apart) through(sides []*side) (*Difference, error) {
 			return nil, err
 		}
 		s.r, s.lag = world.NewRand(a.script.seed+7+a.salt<<32), lag(a.salt%3)
+		if a.subject.Prompt {
+			s.lag = never
+		}
 		if err := s.showAll(true); err != nil {
 			return nil, err
 		}

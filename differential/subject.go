@@ -52,6 +52,8 @@ type Subject struct {
 	// Apart has each controller work on a cluster of its own, with late caches, and only ends be compared: for controllers
 	// whose syncs aren't of one key each.
 	Apart bool
+	// Prompt has the caches never be late there.
+	Prompt bool
 	// Key translates a key of upstream's to the plugin's; nil: they are the same.
 	Key func(string) string
 	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there is no

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -142,11 +141,6 @@ var (
 	requestOf = regexp.MustCompile(`missing (pod-level )?request for \S+ in (container \S+ of )?Pod [a-z0-9-]+|container \S+ not found in Pod [a-z0-9-]+`)
 )
 
-// nobody is upstream's average of what is there for no replicas, on this processor; ours is the largest number on any (a row
-// of docs/differences.md).
-const nobody, most = "averageValue: -9223372036854775808m", "averageValue: 9223372036854775807m"
-
 func normal(line string) string {
-	line = strings.ReplaceAll(line, nobody, most)
 	return requestOf.ReplaceAllString(ambiguous.ReplaceAllString(line, "$1"), "no request of a pod")
 }

@@ -44,6 +44,7 @@ func run(t *testing.T, threshold int) {
 		Plugin:     podgc.Plugin,
 		Settings:   map[string]string{"terminated-pod-gc-threshold": fmt.Sprint(threshold)},
 		Apart:      true,
+		Prompt:     true, // where caches are late, ours may act on what upstream's passes have never seen
 		Native: func(e *native.Env) (*native.Made, error) {
 			c := upstream.NewPodGC(e.Context, e.Client, e.Informers.Core().V1().Pods(), e.Informers.Core().V1().Nodes(), threshold)
 			queue := native.Exposed(reflect.ValueOf(c).Elem().FieldByName("nodeQueue")).(workqueue.TypedDelayingInterface[string])
