@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -275,8 +276,8 @@ func (c *Cluster) Change(gvr schema.GroupVersionResource, namespace, name string
 	}
 	f(o)
 	stored, err := internal(o)
-	if err != nil {
-		return err
+	if err != nil || equality.Semantic.DeepEqual(stored, old) {
+		return err // a write that changes nothing is no event
 	}
 	return c.memory.put(key, stored)
 }

@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	listers "k8s.io/client-go/listers/core/v1"
@@ -97,15 +98,14 @@ func orphanWorld(r *world.Rand) (all []runtime.Object) {
 			}
 			if r.One(2) {
 				x.Status.Conditions = []batchv1.JobCondition{{
-					Type: world.Of(r, batchv1.JobComplete, batchv1.JobFailed), Status: corev1.ConditionTrue, LastTransitionTime: r.Ago(world.Of(r, 3, 900)),
+					Type: world.Of(r, batchv1.JobComplete, batchv1.JobFailed), Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(r.Ago(900).Add(world.Of(r, 0, -3*time.Second))),
 				}}
 			}
 		case *corev1.Pod:
 			if r.One(3) {
 				x.OwnerReferences = nil
-			}
-			if r.One(3) {
-				r.End(x)
+			} else if !r.One(8) {
+				r.End(x) // else it keeps its finalizer, by two rows of docs/differences.md
 			}
 		}
 		all = append(all, o)

@@ -71,7 +71,7 @@ func aside(c *api.Cluster, q *api.Request) string {
 	return ""
 }
 
-// normal puts a pod's volumes in order, which upstream takes from a map, and of several bad claims' errors.
+// normal puts a pod's volumes in order, which upstream takes from a map, and several bad claims' errors.
 func normal(line string) string {
 	if at := severalBad.FindStringIndex(line); at != nil {
 		list := strings.Split(line[at[0]+1:at[1]-1], ", failed to create PVC ")
@@ -80,6 +80,12 @@ func normal(line string) string {
 		return line[:at[0]] + "[failed to create PVC " + strings.Join(list, ", failed to create PVC ") + "]" + line[at[1]:]
 	}
 	head, text, ok := strings.Cut(line, "\n")
+	if i := strings.Index(line, "\n@@ "); i > 0 && strings.Contains(line, "pod updates may not change fields") {
+		return line[:i] // how the volumes differ, in the order of the map
+	}
+	if ok && strings.HasPrefix(head, "update pods ") && strings.HasSuffix(head, " fails: Invalid") {
+		return head // volumes can't be added to a pod: the whole of it is refused as the patch is
+	}
 	if !ok || !strings.Contains(head, " pods ") || !strings.Contains(text, "persistentVolumeClaim") {
 		return line
 	}

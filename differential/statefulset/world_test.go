@@ -16,6 +16,7 @@ import (
 	_ "unsafe" // for go:linkname
 
 	"github.com/windlass-dev/windlass/differential"
+	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/world"
 )
 
@@ -256,17 +257,32 @@ func pod(r *world.Rand, s *appsv1.StatefulSet, n int, past []*appsv1.ControllerR
 		}})
 	}
 	switch {
-	case !r.One(6):
+	case !r.One(12):
 		p.OwnerReferences = []metav1.OwnerReference{world.Owner("apps/v1", "StatefulSet", s.Name, s.UID)}
 	case r.One(3):
 		p.OwnerReferences = []metav1.OwnerReference{world.Owner("apps/v1", "StatefulSet", s.Name, r.UID())}
 	}
 	if well && !r.One(8) {
 		healthy(r, p)
-	} else if p.Status.Phase == corev1.PodPending {
-		unscheduled(r, p)
+	} else {
+		real(r, p)
 	}
 	return p
+}
+
+// real mends what no kubelet says: a pod is ready only while it runs. The scheduler tells why one waits.
+func real(r *world.Rand, p *corev1.Pod) {
+	if p.Status.Phase == corev1.PodRunning {
+		return
+	}
+	for i := range p.Status.Conditions {
+		if x := &p.Status.Conditions[i]; x.Type == corev1.PodReady {
+			x.Status = corev1.ConditionFalse
+		}
+	}
+	if p.Status.Phase == corev1.PodPending {
+		unscheduled(r, p)
+	}
 }
 
 func healthy(r *world.Rand, p *corev1.Pod) {
@@ -340,6 +356,26 @@ func owners(r *world.Rand, x *corev1.PersistentVolumeClaim, s *appsv1.StatefulSe
 	}
 }
 
+// lost has a waiting pod's claim go, and the scheduler say so.
+func lost(r *world.Rand, c *api.Cluster) (string, error) {
+	all, err := c.List(differential.Pods)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range all {
+		p := o.(*corev1.Pod)
+		if p.Status.Phase != corev1.PodPending || len(p.Spec.Volumes) == 0 || p.Spec.Volumes[0].PersistentVolumeClaim == nil {
+			continue
+		}
+		claim := p.Spec.Volumes[0].PersistentVolumeClaim.ClaimName
+		if err := c.Remove(claims, p.Namespace, claim); err != nil {
+			continue // it isn't there
+		}
+		return "loss of claim " + claim, c.Change(differential.Pods, p.Namespace, p.Name, func(o runtime.Object) { unscheduled(r, o.(*corev1.Pod)) })
+	}
+	return "", nil
+}
+
 // deeds are what others do to sets, pods, claims and revisions.
 func deeds() []differential.Deed {
 	ofSet := func(what string, f func(*world.Rand, *appsv1.StatefulSet)) differential.Deed {
@@ -356,8 +392,11 @@ func deeds() []differential.Deed {
 		}
 	})
 	return []differential.Deed{
-		template, template, template, well, well, well, waits, waits,
-		differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { r.Live(p) }),
+		template, template, template, well, well, well, waits, waits, lost, lost,
+		differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) {
+			r.Live(p)
+			real(r, p)
+		}),
 		differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
 		differential.Vary(differential.Pods, "no owner", func(_ *world.Rand, p *corev1.Pod) { p.OwnerReferences = nil }),
 		differential.Vary(differential.Pods, "the scheduler's node", func(r *world.Rand, p *corev1.Pod) { p.Spec.NodeName = "node-1" }),
