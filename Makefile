@@ -72,9 +72,10 @@ authors: build devcluster ## What people do who write plugins: from an empty fol
 
 ##@ Building
 
-# Without cgo the binary is static: it runs in an image that has nothing else.
+# Without cgo the binary is static: it runs in an image that has nothing else. What a build didn't change keeps its time, so that Go knows the tests that ran it.
 build: plugins schemas ## The windlass binary with the built-in plugins: _output/windlass
-	CGO_ENABLED=0 go build -o $(out)/windlass ./cmd/windlass
+	CGO_ENABLED=0 go build -o $(out)/windlass.new ./cmd/windlass
+	cmp -s $(out)/windlass.new $(out)/windlass || cp $(out)/windlass.new $(out)/windlass
 
 plugins: $(modules) ## The plugins' WebAssembly modules: plugins/modules/*.wasm
 	$(if $(strays),rm -rf $(strays) $(strays:plugins/modules/%.wasm=plugins/code/%))
@@ -96,22 +97,44 @@ site: ## The documentation as HTML: _output/site/index.html
 
 generate: ## Write the generated files anew
 	go generate ./...
+	cd deploy && go generate ./... # of what the first has made
 
 clean: ## Remove what was built
 	rm -rf $(out) plugins/modules/*.wasm plugins/code/*/ $(schemas)
 
-##@ Checking
+##@ Checking: CONTRIBUTING.md says when to run which
 
-# Without go test's own vet: verify has run it, and over the whole of Kubernetes it takes minutes.
-test: build devcluster chromium verify ## Everything: builds, checks, unit and integration tests
-	$(foreach m,$(filter-out .,$(go_modules)) $(examples),(cd $m && go test -count=1 -vet=off -timeout 20m ./...) &&) true
-	go test -count=1 -vet=off -timeout 20m $$(go list ./... | grep -v /test/)
-	go test -count=1 -vet=off -timeout 20m -p 1 ./test/... # one at a time: each has a cluster, some watch latencies
+test: build devcluster chromium verify ## All rings of tests below, one after another: before a change is handed in; half an hour
+	for ring in $$(hack/rings.sh rings); do echo "test: $$ring" >&2; hack/rings.sh run $$ring; done
+
+check: build verify ## While working: format, vet, generated files, units, golden cases, wakes, simulation; no cluster; 3 minutes, less for a small change
+	hack/rings.sh run check
+
+race: build ## The tests of check under the race detector, with fewer random worlds: after touching what runs at once; 8 minutes
+	hack/rings.sh run race
+
+differential: build ## Upstream's own controllers beside ours on 10,000 random worlds each (WORLDS=n, SEED=s): after touching a controller; 15 minutes
+	WORLDS=$(or $(WORLDS),10000) $(if $(SEED),SEED=$(SEED)) hack/rings.sh run differential
+
+parity: build devcluster ## Both managers through the same work on clusters, what they leave compared: after touching a controller; 12 minutes
+	hack/rings.sh run parity
+
+guarantees: build devcluster ## Swap, chaos, leadership, hostile modules, limits, on clusters: after touching the host; 13 minutes
+	hack/rings.sh run guarantees
+
+surface: build devcluster chromium ## Command line, console, deploy, docs, examples of authors: after touching what users see; 8 minutes
+	hack/rings.sh run surface
+
+budget: build devcluster chromium ## What each ring, package and controller takes, measured anew, into CONTRIBUTING.md: on a machine that does nothing else; 40 minutes
+	mkdir -p $(out)/budget
+	for ring in $$(hack/rings.sh rings); do echo "budget: $$ring" >&2; hack/rings.sh run $$ring -json -count=1 >$(out)/budget/$$ring.json; done
+	go run ./hack/budget $(if $(NOTE),-note "$(NOTE)") $$(hack/rings.sh rings | sed 's,.*,$(out)/budget/&.json,')
 
 fuzz: ## Each fuzz target for FUZZTIME (10s); PACKAGES=./abi/... for some
 	hack/fuzz.sh
 
-verify: ## gofmt, go vet, generated files, go.mod files
+verify: ## What check has besides tests: gofmt, go vet, generated files, go.mod files, and that each package is in a ring
+	hack/rings.sh >/dev/null
 	hack/verify-format.sh
 	hack/verify-generated.sh
 	$(foreach m,$(all_modules),(cd $m && go mod tidy -diff) || { echo "verify: run go mod tidy in $m" >&2; exit 1; };)
@@ -140,4 +163,5 @@ $(finisher): $(finisher_sources)
 
 .SECONDARY: $(modules:plugins/modules/%=$(out)/plugins/%)
 
-.PHONY: authors chaos growth soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean test fuzz verify
+.PHONY: authors chaos growth soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean fuzz verify
+.PHONY: test budget check race differential parity guarantees surface

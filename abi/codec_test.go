@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // random fills v, a few levels deep, leaving some fields at zero.
@@ -69,7 +70,7 @@ func same[T any](t *testing.T, want, got *T) {
 // Every message comes back as it was written, and a request has the size that was said.
 func TestMessagesComeBack(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
-	for range 500 {
+	for range worlds.Number(500) {
 		var q, q2 SyncRequest
 		random(r, reflect.ValueOf(&q).Elem(), 4)
 		b := AppendRequest(nil, &q)
@@ -100,7 +101,7 @@ func TestMessagesComeBack(t *testing.T) {
 // The JSON that a guest writes from its tables is the manifest that the host reads by the struct tags.
 func TestManifestTablesAgreeWithTags(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
-	for range 100 {
+	for range worlds.Number(100) {
 		var m, m2 Manifest
 		random(r, reflect.ValueOf(&m).Elem(), 5)
 		b := AppendManifest(nil, &m)

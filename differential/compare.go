@@ -31,6 +31,9 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 			continue
 		}
 		line := write(q, names)
+		if s.empty(q, line, names) {
+			continue
+		}
 		if q.Err != nil && slices.Contains(writes, line) {
 			continue // a status tried again at once, or one more of a batch none of whose members can be made
 		}
@@ -64,6 +67,11 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 	slices.Sort(events)
 	events = slices.CompactFunc(events, func(a, b string) bool { return a == b && strings.Contains(a, " Warning ") }) // as failed attempts
 	all := append(writes, events...)
+	woken := slices.Clone(r.Woken)
+	slices.Sort(woken)
+	for _, key := range slices.Compact(woken) {
+		all = append(all, "wakes "+key)
+	}
 	if r.Failed {
 		return append(all, "fails")
 	}
@@ -76,6 +84,16 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 // idle reports whether an update was accepted and has changed nothing: the host doesn't send such.
 func idle(q *api.Request) bool {
 	return q.Err == nil && !q.Changed && (q.Verb == "update" || q.Verb == "patch")
+}
+
+// empty reports whether a write has changed nothing but what may differ by chance.
+func (s *Subject) empty(q *api.Request, line string, names map[string]string) bool {
+	if s.Normal == nil || q.Err != nil || q.Old == nil || q.Verb != "update" && q.Verb != "patch" || q.Subresource == "scale" {
+		return false
+	}
+	before := *q
+	before.Answer = q.Old
+	return s.normal(write(&before, maps.Clone(names)), names) == s.normal(line, names)
 }
 
 // again reports whether a request is repeated later: one that met a conflict and is made anew has done nothing.
@@ -207,7 +225,7 @@ func write(q *api.Request, names map[string]string) string {
 	if q.Delete != nil || o == nil {
 		return line
 	}
-	m, err := fields(q.Resource.GroupVersion(), o)
+	m, err := fields(api.Version(q.Resource, q.Subresource), o)
 	if err != nil {
 		return line + " " + err.Error()
 	}
@@ -258,6 +276,10 @@ func fields(gv schema.GroupVersion, o runtime.Object) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return externalFields(v)
+}
+
+func externalFields(v runtime.Object) (map[string]any, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

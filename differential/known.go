@@ -17,11 +17,18 @@ type Known struct {
 	Match string `json:"match"`
 	// Did is a regular expression that what upstream's controller did matches, too; it may be left out.
 	Did string `json:"did,omitempty"`
+	// Deed is a regular expression that what had just happened matches; it may be left out.
+	Deed string `json:"deed,omitempty"`
+	// World is one that the objects match, as they are printed; it may be left out.
+	World string `json:"world,omitempty"`
 	// Cause says why, and Row which line of docs/differences.md covers it; without a row it is a defect to mend.
 	Cause string `json:"cause"`
 	Row   string `json:"row,omitempty"`
+	// GoesOn says that what follows is comparable all the same: the difference leaves nothing behind. Only where a subject is
+	// compared at rest.
+	GoesOn bool `json:"goesOn,omitempty"`
 
-	expression, did *regexp.Regexp
+	expression, did, deed, world *regexp.Regexp
 }
 
 //go:embed known.yaml
@@ -49,6 +56,12 @@ func readKnown(controller string) (*knowns, error) {
 		if x.did, err = regexp.Compile(x.Did); err != nil {
 			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
 		}
+		if x.deed, err = regexp.Compile(x.Deed); err != nil {
+			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
+		}
+		if x.world, err = regexp.Compile(x.World); err != nil {
+			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
+		}
 		if x.Controller == controller {
 			k.rules = append(k.rules, x)
 		}
@@ -59,10 +72,23 @@ func readKnown(controller string) (*knowns, error) {
 // has reports whether a difference is a known one, and counts it.
 func (k *knowns) has(d *Difference) bool {
 	for _, x := range k.rules {
-		if x.Kind == d.Kind && x.expression.MatchString(d.Text) && x.did.MatchString(d.did) {
-			k.seen[x.Cause]++
+		if x.Kind == d.Kind && x.expression.MatchString(d.Text) && x.did.MatchString(d.did) && x.deed.MatchString(d.Deed) && (x.World == "" || x.world.MatchString(d.String())) {
+			if !d.counted {
+				k.seen[x.Cause]++
+			}
+			d.counted, d.goesOn = true, x.GoesOn
 			return true
 		}
 	}
 	return false
+}
+
+// ended returns how many worlds known differences have ended early.
+func (k *knowns) ended() (n int) {
+	for _, x := range k.rules {
+		if !x.GoesOn {
+			n += k.seen[x.Cause]
+		}
+	}
+	return n
 }

@@ -3,6 +3,7 @@ package differential
 import (
 	"fmt"
 	"hash/crc32"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -41,6 +42,8 @@ type Difference struct {
 	now     time.Time
 	objects []runtime.Object // as the caches showed them
 	past    []string         // what had happened before
+	// counted says that a rule of known.yaml has recognised it, goesOn that the world goes on all the same.
+	counted, goesOn bool
 }
 
 // play is one run of a script.
@@ -68,8 +71,11 @@ type play struct {
 
 // run runs a script in the present bubble, up to the first difference that isn't known.
 func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
-	p := &play{subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, failed: map[string]string{}, woken: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{}}
-	if p.native, err = native.New(p.cluster, s.Native); err != nil {
+	p := &play{
+		subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, failed: map[string]string{},
+		woken: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{},
+	}
+	if p.native, err = native.New(p.cluster, x.seed, s.Native); err != nil {
 		return nil, 0, err
 	}
 	defer p.native.Close()
@@ -77,7 +83,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	if err != nil {
 		return nil, 0, err
 	}
-	if p.plugin, err = plugin.New(plugin.InProcess(s.Plugin), index, s.settings()); err != nil {
+	if p.plugin, err = plugin.New(plugin.InProcess(s.Plugin), index, s.settings(), p.cluster); err != nil {
 		return nil, 0, err
 	}
 	defer p.plugin.Close()
@@ -85,7 +91,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	return d, p.syncs, err
 }
 
-// stepsMost is how many things happen in a world after its beginning.
+// stepsMost is how many things happen in a world after its beginning, where its subject doesn't say.
 const stepsMost = 4
 
 func (p *play) through(known func(*Difference) bool) (*Difference, error) {
@@ -100,7 +106,12 @@ func (p *play) through(known func(*Difference) bool) (*Difference, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := p.settle(keys)
+		var d *Difference
+		if p.subject.AtRest {
+			d, err = p.rest(keys, known)
+		} else {
+			d, err = p.settle(keys)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -114,6 +125,9 @@ func (p *play) through(known func(*Difference) bool) (*Difference, error) {
 	}
 	return nil, nil
 }
+
+// rand returns choices of the world's that are about one thing in it.
+func (p *play) rand(about int) *world.Rand { return world.NewRand(p.script.seed*1000 + uint64(about)) }
 
 // settleMost bounds the syncs of a step: a world whose controllers come to no rest by then goes on all the same.
 const settleMost = 40
@@ -138,9 +152,12 @@ func (p *play) settle(keys []string) (*Difference, error) {
 
 // populate puts the world's objects into the cluster; one that a server wouldn't admit stays out.
 func (p *play) populate() error {
+	if p.subject.Aggregated != nil {
+		p.cluster.Aggregated = p.subject.Aggregated(world.NewRand(p.script.seed))
+	}
 	objects := p.script.objects
 	if objects == nil {
-		objects = append(world.Basics(), p.subject.World(world.NewRand(p.script.seed))...)
+		objects = append(world.Basics(), p.subject.World(world.NewRand(p.script.seed).At(world.Begin))...)
 	}
 	for i, o := range objects {
 		if p.script.without[i] {
@@ -246,13 +263,18 @@ func (p *play) postpone(atOnce []string) {
 
 func (p *play) difference(kind, key, text string) *Difference {
 	d := &Difference{Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text, now: time.Now().UTC(), past: slices.Clone(p.past)}
-	for _, gvr := range sorted(p.cluster) {
-		all, err := p.cluster.List(gvr)
-		if err == nil {
-			d.objects = append(d.objects, all...)
+	d.objects = objectsOf(p.cluster)
+	return d
+}
+
+// objectsOf returns all objects of a cluster.
+func objectsOf(c *api.Cluster) (all []runtime.Object) {
+	for _, gvr := range sorted(c) {
+		if l, err := c.List(gvr); err == nil {
+			all = append(all, l...)
 		}
 	}
-	return d
+	return all
 }
 
 // sync has both sync a key, each on a cluster of its own, and compares what came of it. It returns the keys to sync next.
@@ -262,7 +284,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	theirs, ours := p.cluster.Clone(), p.cluster.Clone()
 	r := world.NewRand(p.script.seed*1000 + uint64(p.step)*100 + uint64(p.syncs))
 	if f := p.fault(r); f != nil && mayFail {
-		theirs.Fault, ours.Fault = f.begin(), f.begin()
+		theirs.Fault, ours.Fault = f.begin(p.subject), f.begin(p.subject)
 		before.Deed += ", " + f.String()
 	}
 
@@ -304,6 +326,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		p.due[key] = time.Now().Add(n.Again)
 	}
 	theirs.Requests = nil
+	theirs.Past(ours) // or what comes next has the version of a write of ours that never came
 	p.cluster = theirs
 	all := strings.Join(a, "\n")
 	if more, err = p.show(false); n.Failed && p.failed[key] != all {
@@ -363,19 +386,22 @@ func (f *fault) String() string {
 	return fmt.Sprintf("%s %s fails", f.verb, f.resource)
 }
 
-func (f *fault) begin() func(*api.Request) error {
+// random is the end of a name that the server or the host has made up: what fails mustn't hang on that.
+var random = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+
+func (f *fault) begin(s *Subject) func(*api.Request) error {
 	seen := 0
 	return func(r *api.Request) error {
 		resource := r.Resource.Resource
 		if r.Subresource != "" {
 			resource += "/" + r.Subresource
 		}
-		if r.Verb != f.verb || resource != f.resource {
+		if r.Verb != f.verb || resource != f.resource || s.empty(r, write(r, map[string]string{}), nil) {
 			return nil
 		}
 		switch {
 		case r.Verb == "create" && !generated(r):
-			if h := crc32.ChecksumIEEE(append([]byte(r.Name), f.salt)); h%2 == 0 {
+			if h := crc32.ChecksumIEEE(append([]byte(random.ReplaceAllString(r.Name, "")), f.salt)); h%2 == 0 {
 				return nil
 			}
 		case r.Verb == "create":
@@ -383,7 +409,7 @@ func (f *fault) begin() func(*api.Request) error {
 				return nil
 			}
 		case r.Subresource == "":
-			if h := crc32.ChecksumIEEE(append([]byte(r.Name), f.salt)); h%2 == 0 {
+			if h := crc32.ChecksumIEEE(append([]byte(random.ReplaceAllString(r.Name, "")), f.salt)); h%2 == 0 {
 				return nil
 			}
 		}

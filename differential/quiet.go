@@ -2,12 +2,17 @@ package differential
 
 import (
 	"github.com/go-logr/logr"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"go.yaml.in/yaml/v2"
 	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/sdk"
 )
 
-// What upstream's controllers log of failures that a world has planned would fill the screen.
+// What controllers log of failures that a world has planned would fill the screen.
 func init() {
 	klog.SetLogger(logr.Discard())
-	utilruntime.ErrorHandlers = nil
+	sdk.Logged = func(string) {}
 }
+
+// A message stays on its line, so that rules can speak of it.
+func init() { yaml.FutureLineWrap() }

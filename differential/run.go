@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -45,11 +46,12 @@ func Run(t *testing.T, s *Subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", Worlds)
+	steps := cmp.Or(s.Steps, stepsMost)
+	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", cmp.Or(s.Worlds, Worlds))
 
 	syncs, begun, differences := 0, time.Now(), 0
 	for seed := first; seed < first+worlds && differences < found; seed++ {
-		d, n, err := s.inBubble(t, server, &script{seed: seed, steps: stepsMost}, known.has)
+		d, n, err := s.inBubble(t, server, &script{seed: seed, steps: steps}, known.has)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +62,8 @@ func Run(t *testing.T, s *Subject) {
 		differences++
 		t.Error(s.smaller(t, server, d, known.has))
 	}
-	t.Logf("%d worlds, %d syncs, %.1f ms each world", worlds, syncs, time.Since(begun).Seconds()*1000/float64(worlds))
+	t.Logf("%d worlds, %d syncs, %.1f ms each world; known differences ended %d of them early", worlds, syncs,
+		time.Since(begun).Seconds()*1000/float64(worlds), known.ended())
 	if syncs == 0 {
 		t.Error("nothing was synced: the worlds are empty")
 	}
@@ -71,7 +74,11 @@ func Run(t *testing.T, s *Subject) {
 
 // inBubble runs a script in a bubble of its own.
 func (s *Subject) inBubble(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
-	synctest.Test(t, func(*testing.T) { d, syncs, err = s.run(server, x, known) })
+	run := s.run
+	if s.Apart {
+		run = s.runApart
+	}
+	synctest.Test(t, func(*testing.T) { d, syncs, err = run(server, x, known) })
 	return d, syncs, err
 }
 

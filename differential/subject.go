@@ -39,20 +39,43 @@ type Subject struct {
 	Native func(*native.Env) (*native.Made, error)
 	// World returns the objects that there are at the beginning, beside [world.Basics].
 	World func(*world.Rand) []runtime.Object
+	// Aggregated are other API servers behind the cluster's; nil: there are none.
+	Aggregated func(*world.Rand) *api.Aggregated
+	// Worlds is how many are tried by default, where [Worlds] would take minutes.
+	Worlds uint64
+	// Steps is how many things happen in a world after its beginning, by default four.
+	Steps int
 	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to do.
 	Deeds []Deed
 	// Faults are the writes that may fail, such as "create pods".
 	Faults []string
+	// Apart has each controller work on a cluster of its own, with late caches, and only ends be compared: for controllers
+	// whose syncs aren't of one key each.
+	Apart bool
+	// Prompt has the caches never be late there.
+	Prompt bool
 	// Key translates a key of upstream's to the plugin's; nil: they are the same.
 	Key func(string) string
 	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there is no
 	// such object.
 	Alike func(runtime.Object) string
+	// Shape takes out of an object, where controllers work apart, what isn't to be compared; nil: there is no such thing.
+	Shape func(runtime.Object)
 	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order by
 	// chance; "": it is not done beside others. Nil: nothing is.
 	Aside func(*api.Cluster, *api.Request) string
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
+
+	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then Renames returns what stands for
+	// the parts of a created object that the two make otherwise by rule, such as a hash in its name, and Events rewrites
+	// the events of a step, where several syncs tell in several what one tells at once; each may be nil.
+	AtRest bool
+	// Forgiving has upstream's meet no conflict with itself where it writes an object twice in one sync from the version that it
+	// has seen: that only decides in which sync the second is written.
+	Forgiving bool
+	Renames   func(created runtime.Object) map[string]string
+	Events    func([]string) []string
 }
 
 // Deed is something that others do to the cluster.
@@ -135,6 +158,18 @@ func (s *Subject) index() (int32, error) {
 		return 0, fmt.Errorf("plugin %s has no controller %s", m.Name, s.Controller)
 	}
 	return int32(i), nil
+}
+
+// indexes finds the controller and those that are part of it.
+func (s *Subject) indexes() ([]int32, error) {
+	first, err := s.index()
+	all := []int32{first}
+	for i, c := range s.Plugin.Manifest().Controllers {
+		if c.PartOf == s.Controller {
+			all = append(all, int32(i))
+		}
+	}
+	return all, err
 }
 
 // settings are the plugin's, with their defaults.

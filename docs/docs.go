@@ -9,6 +9,8 @@ import (
 	"strings"
 )
 
+//go:generate go run ../hack/generate-differences
+
 //go:embed *.md
 var pages embed.FS
 

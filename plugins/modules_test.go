@@ -2,7 +2,6 @@ package plugins_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -27,21 +26,6 @@ func TestEveryPluginIsBuiltIn(t *testing.T) {
 		module, ok := plugins.Module(name)
 		if !ok || !bytes.HasPrefix(module, []byte("\x00asm")) {
 			t.Errorf("the module of %s is no WebAssembly: run make plugins", name)
-		}
-	}
-}
-
-// The size limit keeps compiling a module at start within 0.1 s.
-func TestModulesAreSmall(t *testing.T) {
-	const limit = 150 << 10
-	for _, name := range plugins.Names() {
-		info, err := os.Stat(filepath.Join("modules", name+".wasm"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d bytes", name, info.Size())
-		if info.Size() > limit {
-			t.Errorf("%s: %d bytes, the limit is %d", name, info.Size(), limit)
 		}
 	}
 }

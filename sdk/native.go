@@ -6,7 +6,10 @@ package sdk
 func Serve(*Plugin) {}
 
 // Log writes a line to the host's log, beside controller and key.
-func (c *Call) Log(text string) { print(text, "\n") }
+func (c *Call) Log(text string) { Logged(text) }
+
+// Logged takes what plugins log that run natively; by default it is printed.
+var Logged = func(text string) { print(text, "\n") }
 
 // Helpers are the host's pure functions for plugins that run natively; a module imports them. Tests set it to those of host/helpers.
 var Helpers func(name string, argument []byte) []byte

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/bench"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/build"
+	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/scaffold"
 	"github.com/windlass-dev/windlass/host/golden"
 	"github.com/windlass-dev/windlass/host/sandbox"
@@ -91,18 +92,17 @@ The plugin's go.mod says "replace ` + scaffold.SDKModule + ` => ./` + scaffold.S
 
 func benchCommand() *cobra.Command {
 	o := bench.Options{}
-	var cases []string
-	var engine, output string
+	var cases, run, engine, output string
 	var r reach
 	c := &cobra.Command{
-		Use:   "bench FILE|builtin:NAME|IMAGE@sha256:DIGEST",
+		Use:   "bench FILE|FOLDER|builtin:NAME|IMAGE@sha256:DIGEST",
 		Short: "Measure a plugin's syncs in the sandbox",
 		Long: `Run the sync of each case again and again in the sandbox, and tell what it costs: syncs a second on one processor, the time of one in all, in the guest and for putting back the guest's memory, units of fuel, memory
 in bytes, the host's allocations, performed effects, and the bytes of the request with its snapshot and of the answer. Time in which a case answers performed effects isn't counted.
 
-Without --case all cases of the folder "testdata" beside the module's file are run.`,
+Where a folder with the plugin's Go source is named, its module is built anew first if it is missing or older. The cases are those of the folder "testdata" beside the module's file, or of --cases; --run selects some.`,
 		Example: `  windlass plugin bench ./hello.wasm
-  windlass plugin bench ./hello.wasm --case testdata/create.in.yaml --for 5s
+  windlass plugin bench ./hello.wasm --run create --for 5s
   windlass plugin bench ./hello.wasm -o json | jq .[].perSecond`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -115,13 +115,21 @@ Without --case all cases of the folder "testdata" beside the module's file are r
 			if o.For < time.Millisecond || o.For > time.Hour {
 				return fmt.Errorf("--for %v: must be from 1ms to 1h", o.For)
 			}
-			if o.Plugin, err = r.named(cmd.Context(), args[0]); err != nil {
+			beside := filepath.Dir(args[0])
+			if info, statErr := os.Stat(args[0]); statErr == nil && info.IsDir() {
+				beside = args[0]
+				o.Plugin, err = check.Find(cmd.Context(), args[0], cmd.ErrOrStderr())
+			} else {
+				o.Plugin, err = r.named(cmd.Context(), args[0])
+			}
+			if err != nil {
 				return err
 			}
-			if o.Cases = cases; len(cases) == 0 {
-				if o.Cases, err = golden.Cases(filepath.Join(filepath.Dir(args[0]), "testdata")); err != nil {
-					return fmt.Errorf("%w: name one with --case", err)
-				}
+			if cases == "" {
+				cases = filepath.Join(beside, "testdata")
+			}
+			if o.Cases, err = selected(cases, run); err != nil {
+				return err
 			}
 			results, err := bench.Run(cmd.Context(), o)
 			if err != nil {
@@ -133,12 +141,31 @@ Without --case all cases of the folder "testdata" beside the module's file are r
 			return printMeasured(cmd.OutOrStdout(), results)
 		},
 	}
-	c.Flags().StringArrayVar(&cases, "case", nil, "a case's file, NAME.in.yaml; may be given several times")
+	c.Flags().StringVar(&cases, "cases", "", "the folder of the cases (default testdata beside the module)")
+	c.Flags().StringVar(&run, "run", "", "only the cases whose TOPIC/CASE matches, as with go test")
 	c.Flags().DurationVar(&o.For, "for", time.Second, "how long each case is repeated")
 	c.Flags().StringVar(&engine, "engine", "compiler", "compiler or interpreter")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, yaml or json")
 	r.addFlags(c.Flags())
 	return c
+}
+
+// selected returns the cases of a folder whose TOPIC/CASE a pattern matches.
+func selected(folder, run string) ([]*golden.Case, error) {
+	pattern, err := golden.NewPattern(run)
+	if err != nil {
+		return nil, fmt.Errorf("--run: %w", err)
+	}
+	all, err := golden.Cases(folder)
+	if err != nil {
+		return nil, fmt.Errorf("%w: name their folder with --cases", err)
+	}
+
+	if cases := pattern.Of(all); len(cases) > 0 {
+		return cases, nil
+	}
+
+	return nil, fmt.Errorf("--run %s: none of the %d cases in %s is called so", run, len(all), folder)
 }
 
 // interpreted tells whether an engine is the interpreter.

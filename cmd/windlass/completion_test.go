@@ -86,7 +86,7 @@ func TestCompletion(t *testing.T) {
 		{name: "compilers", args: []string{"plugin", "build", "--compiler", ""}, want: []string{"tinygo", "go"}, only: true, directive: noFiles},
 		{name: "a plugin's folder", args: []string{"plugin", "build", ""}, only: true, directive: foldersOnly},
 		{name: "modules to measure", args: []string{"plugin", "bench", "./"}, want: []string{"wasm"}, only: true, directive: filesOnly},
-		{name: "cases", args: []string{"plugin", "bench", "f", "--case", ""}, want: []string{"yaml"}, only: true, directive: filesOnly},
+		{name: "cases", args: []string{"plugin", "bench", "f", "--cases", ""}, only: true, directive: foldersOnly},
 		{name: "no argument", args: []string{"run", ""}, only: true, directive: noFiles},
 	} {
 		t.Run(x.name, func(t *testing.T) {

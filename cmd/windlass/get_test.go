@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,32 +38,26 @@ func ailing() *manager.Status {
 	}
 }
 
-// host serves what a windlass would.
+// host serves what a windlass would; asked returns what the last request was about.
 func host(t *testing.T, s *manager.Status, healthy bool) (address string, asked func() string) {
 	t.Helper()
-	last := ""
+	var last atomic.Pointer[string]
 	mux := http.NewServeMux()
-	serve := func(path string, v any) {
+	serve := func(path string, at func(now time.Time) any) {
 		mux.HandleFunc("GET /windlass/v1/"+path, func(w http.ResponseWriter, r *http.Request) {
-			last = r.URL.RawQuery
-			_ = json.NewEncoder(w).Encode(v)
+			last.Store(&r.URL.RawQuery)
+			_ = json.NewEncoder(w).Encode(at(time.Now()))
 		})
 	}
-	now := time.Now()
-	serve("status", s)
-	serve("keys", manager.Keys{All: 120, Keys: []controller.Stuck{
-		{Controller: "job-controller", Key: "shop/pay", State: controller.Failing, Result: "trap", Error: "it trapped", Tries: 5, Since: now.Add(-15 * time.Minute), Next: now.Add(13 * time.Minute)},
-		{Controller: "job-controller", Key: "shop/send", State: controller.GivenUp, Result: "error", Error: "forbidden", Tries: 16, Since: now.Add(-2 * time.Hour)},
-		{Controller: "replicaset-controller", Key: "shop/web", State: controller.Parked, Since: now.Add(-11 * time.Minute), WaitsFor: []string{"v1/pods at resourceVersion 7: the cache is at 6"}},
-		{Controller: "ttl-controller", State: controller.Syncing, Since: now.Add(-16 * time.Minute)},
-	}})
-	serve("syncs", manager.Recorded{All: 2, Syncs: []manager.Sync{
-		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-12 * time.Minute), Seconds: 0.0042, Result: "error", Error: "no\x1b[2J\nquota", Digest: "sha256:0123456789abcdef", Did: []string{"create v1/pods shop/pay-1", "update batch/v1/jobs/status shop/pay"}},
-		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-20 * time.Minute), Seconds: 0.0001, Result: "ok", Digest: "sha256:0123456789abcdef"},
-	}})
-	serve("differences", []controller.Difference{{Controller: "ttl-controller", Key: "default/a", Live: "sha256:ab", Shadow: "sha256:cd", Text: "+ one pod more\n+ \x1b]0;owned\a"}})
+	serve("status", func(time.Time) any { return s })
+	serve("keys", keys)
+	serve("syncs", syncs)
+	serve("differences", differences)
+
 	mux.HandleFunc("POST /windlass/v1/controllers/{name}/release", func(w http.ResponseWriter, r *http.Request) {
-		if last = r.PathValue("name"); last != "job-controller" {
+		name := r.PathValue("name")
+		last.Store(&name)
+		if name != "job-controller" {
 			http.Error(w, "the controller isn't quarantined", http.StatusConflict)
 		}
 	})
@@ -72,7 +67,32 @@ func host(t *testing.T, s *manager.Status, healthy bool) (address string, asked 
 			_, _ = fmt.Fprint(w, "[+]ping ok\n[-]job-controller failed: quarantined\nhealthz check failed\n")
 		}
 	})
-	return known(t, mux), func() string { return last }
+	return known(t, mux), func() string {
+		if query := last.Load(); query != nil {
+			return *query
+		}
+		return ""
+	}
+}
+
+func keys(now time.Time) any {
+	return manager.Keys{All: 120, Keys: []controller.Stuck{
+		{Controller: "job-controller", Key: "shop/pay", State: controller.Failing, Result: "trap", Error: "it trapped", Tries: 5, Since: now.Add(-15 * time.Minute), Next: now.Add(13 * time.Minute)},
+		{Controller: "job-controller", Key: "shop/send", State: controller.GivenUp, Result: "error", Error: "forbidden", Tries: 16, Since: now.Add(-2 * time.Hour)},
+		{Controller: "replicaset-controller", Key: "shop/web", State: controller.Parked, Since: now.Add(-11 * time.Minute), WaitsFor: []string{"v1/pods at resourceVersion 7: the cache is at 6"}},
+		{Controller: "ttl-controller", State: controller.Syncing, Since: now.Add(-16 * time.Minute)},
+	}}
+}
+
+func syncs(now time.Time) any {
+	return manager.Recorded{All: 2, Syncs: []manager.Sync{
+		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-12 * time.Minute), Seconds: 0.0042, Result: "error", Error: "no\x1b[2J\nquota", Digest: "sha256:0123456789abcdef", Did: []string{"create v1/pods shop/pay-1", "update batch/v1/jobs/status shop/pay"}},
+		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-20 * time.Minute), Seconds: 0.0001, Result: "ok", Digest: "sha256:0123456789abcdef"},
+	}}
+}
+
+func differences(time.Time) any {
+	return []controller.Difference{{Controller: "ttl-controller", Key: "default/a", Live: "sha256:ab", Shadow: "sha256:cd", Text: "+ one pod more\n+ \x1b]0;owned\a"}}
 }
 
 // tell runs a command against a host.

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flag is one flag. Exactly one of Sets, Does and Why says what it means here.
+// Flag is one flag. Exactly one of Sets, Does and Why says what it means here; of one that a single controller reads,
+// that follows from the controller's plugin.
 type Flag struct {
 	Name  string
 	Value Value  // its type, and its default, both upstream's
@@ -20,6 +21,10 @@ type Flag struct {
 	Sets string // the path of the configuration's field that it sets: "clientConnection.qps", "plugins[job].workers", "plugins[podgc].settings[terminated-pod-gc-threshold]"
 	Does string // what it does besides the configuration; the command defines it
 	Why  string // it changes nothing: why
+	// Of is the controller that reads it, empty if others do, too.
+	Of string
+	// Workers is that it says how many keys the controller syncs at once.
+	Workers bool
 	// Differs says why its default is another one here, empty if it isn't.
 	Differs string
 	// Check refuses values beyond what the type refuses; nil: none.
@@ -42,7 +47,7 @@ func (f *Flag) Add(fs *pflag.FlagSet) {
 }
 
 // Groups are all of kube-controller-manager's flags, in the order of its own --help.
-var Groups = slices.Concat(generic, serving, controllers, process)
+var Groups = meant(slices.Concat(generic, serving, controllers, process))
 
 // Value adds a flag of a type, with a default, to a set.
 type Value func(fs *pflag.FlagSet, name, usage string)
@@ -117,9 +122,8 @@ func empty(words []string) string {
 	return ""
 }
 
-// Unbuilt ends the reason why a flag of a controller that isn't here changes nothing; it begins with the controller's name.
+// Unbuilt ends the reason why a flag of a controller that isn't here changes nothing; it begins with the controller's
+// name.
 const Unbuilt = ", which reads it, isn't built yet"
-
-func notBuilt(controller string) string { return controller + Unbuilt }
 
 const cloud = "only controllers of cloud providers read it, and there are none here, as there are none in kube-controller-manager since v1.31"

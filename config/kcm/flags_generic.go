@@ -25,9 +25,9 @@ var generic = []Group{
 		{Name: "min-compatibility-version", Value: List(), Why: "there is one behaviour, that of v1.37 (docs/differences.md has the exceptions)"},
 
 		{Name: "cluster-name", Value: Text("kubernetes"), Why: cloud},
-		{Name: "cluster-cidr", Value: Text(""), Why: notBuilt("node-ipam-controller")},
-		{Name: "allocate-node-cidrs", Value: Bool(false), Why: notBuilt("node-ipam-controller")},
-		{Name: "cidr-allocator-type", Value: Text("RangeAllocator"), Check: oneOf("RangeAllocator"), Why: notBuilt("node-ipam-controller")},
+		{Name: "cluster-cidr", Value: Text(""), Of: "node-ipam-controller"},
+		{Name: "allocate-node-cidrs", Value: Bool(false), Of: "node-ipam-controller"},
+		{Name: "cidr-allocator-type", Value: Text("RangeAllocator"), Check: oneOf("RangeAllocator"), Of: "node-ipam-controller"},
 		{Name: "cloud-provider", Value: Text(""), Check: oneOf("", "external"), Why: cloud},
 		{Name: "cloud-config", Value: Text(""), Why: cloud},
 		{Name: "external-cloud-volume-plugin", Value: Text(""), Why: cloud},

@@ -22,7 +22,7 @@ import (
 
 // do has the registry do a request.
 func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, int, error) {
-	ctx := res.context(r.Namespace)
+	ctx := res.context(r.Namespace, r.Subresource)
 	switch s := storage.(type) {
 	case rest.Lister:
 		if r.Verb == "list" {
@@ -41,7 +41,7 @@ func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, in
 		o, err := c.create(res, r.Namespace, r.Sent.DeepCopyObject(), &metav1.CreateOptions{DryRun: r.dryRun()})
 		return o, http.StatusCreated, err
 	case "update":
-		o, err := c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(r.Sent.DeepCopyObject()))
+		o, err := c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(c.forgiven(res, r)))
 		return o, http.StatusOK, err
 	case "patch":
 		o, err := c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
@@ -74,7 +74,7 @@ func (r *Request) dryRun() []string {
 }
 
 func (c *Cluster) create(res *resource, namespace string, o runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
-	ctx := res.context(namespace)
+	ctx := res.context(namespace, "")
 	if m, err := meta.Accessor(o); err == nil && res.namespaced && m.GetNamespace() == "" {
 		m.SetNamespace(namespace)
 	}

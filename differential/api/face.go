@@ -35,8 +35,10 @@ type Request struct {
 	Sent   runtime.Object
 	Delete *metav1.DeleteOptions
 	Patch  []byte
-	// Changed says that something is otherwise for it. Answer is what came of it, and Err why nothing did.
+	// Changed says that something is otherwise for it, and Old what the last such object was before; nil: it is new. Answer is
+	// what came of it, and Err why nothing did.
 	Changed bool
+	Old     runtime.Object
 	Answer  runtime.Object
 	Err     error
 
@@ -78,7 +80,10 @@ type face struct{ c *Cluster }
 // RoundTrip answers a request.
 func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	f := face{l()}
-	r := &Request{query: h.URL.Query(), accept: h.Header.Get("Accept")}
+	if answer, ok := f.c.aggregated(h); ok {
+		return text(h, answer), nil
+	}
+	r := &Request{Verb: verbs[h.Method], query: h.URL.Query(), accept: h.Header.Get("Accept")}
 	if h.Body != nil {
 		b, err := io.ReadAll(h.Body)
 		if err != nil {
@@ -91,6 +96,10 @@ func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	f.c.server.lock.Lock()
 	defer f.c.server.lock.Unlock()
 	f.c.server.cluster = f.c
+	if d, ok := f.c.discovered(h.URL.Path); ok {
+		b, err := json.Marshal(d)
+		return text(h, &Answer{Code: http.StatusOK, Body: string(b), JSON: true}), err
+	}
 	before := f.c.memory.version
 	answer, code, err := f.serve(h, r)
 	r.Changed = f.c.memory.version != before
@@ -102,6 +111,9 @@ func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	r.Err = err
 	if r.Resource.Resource != "events" {
 		f.c.Requests = append(f.c.Requests, r)
+	}
+	if _, ok := err.(nowhere); ok {
+		return text(h, &missing), nil
 	}
 	return respond(h, r, answer, code)
 }
@@ -116,10 +128,15 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 	}
 	before := f.c.memory.mark()
 	o, code, err := f.c.do(res, storage, r)
+	if all := f.c.memory.changes[before.changes:]; err == nil && len(all) > 0 {
+		r.Old = all[len(all)-1].old
+	}
 	if err == nil && r.Writes() && f.c.Fault != nil && f.c.memory.changedSince(before) {
 		// Only what would have changed something may fail: what wouldn't, the host doesn't send.
+		r.Answer = o
 		if err = f.c.Fault(r); err != nil {
 			f.c.memory.undo(before)
+			r.Answer = nil
 		}
 	}
 	if err != nil {
@@ -134,8 +151,11 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 	return o, code, nil
 }
 
+// nowhere is that a path leads nowhere.
+type nowhere struct{ *apierrors.StatusError }
+
 func notServed(path string) error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "the server could not find the requested resource ("+path+")", 0, true)
+	return nowhere{apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "the server could not find the requested resource ("+path+")", 0, true)}
 }
 
 // target reads what a path names.
@@ -227,11 +247,7 @@ var optionsDecoder = func() runtime.Decoder {
 
 // external returns an answer in the form that the client asks for.
 func (r *Request) external(res *resource, o runtime.Object) (runtime.Object, error) {
-	gv := res.gvr.GroupVersion()
-	if r.Subresource == "scale" {
-		gv = schema.GroupVersion{Group: "autoscaling", Version: "v1"}
-	}
-	v, err := legacyscheme.Scheme.ConvertToVersion(o, gv)
+	v, err := legacyscheme.Scheme.ConvertToVersion(o, Version(res.gvr, r.Subresource))
 	if err != nil || !strings.Contains(r.accept, "as=PartialObjectMetadata") {
 		return v, err
 	}
@@ -276,10 +292,23 @@ func respond(h *http.Request, r *Request, o runtime.Object, code int) (*http.Res
 	} else if err := json.NewEncoder(&b).Encode(o); err != nil {
 		return nil, err
 	}
+	return response(h, code, contentType, &b), nil
+}
+
+// text is the answer of another server, or of one that knows nothing of a path.
+func text(h *http.Request, a *Answer) *http.Response {
+	contentType := "text/plain; charset=utf-8"
+	if a.JSON {
+		contentType = runtime.ContentTypeJSON
+	}
+	return response(h, a.Code, contentType, bytes.NewBufferString(a.Body))
+}
+
+func response(h *http.Request, code int, contentType string, b *bytes.Buffer) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: h,
-		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(&b), ContentLength: int64(b.Len()),
-	}, nil
+		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(b), ContentLength: int64(b.Len()),
+	}
 }
 
 var errVerb = errors.New("the cluster in memory doesn't do this to such a resource")

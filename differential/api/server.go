@@ -76,13 +76,24 @@ type Cluster struct {
 	Requests []*Request
 	// Fault is asked before each write of a client; its error is the answer.
 	Fault func(*Request) error
+	// Aggregated is what other API servers serve; nil: there are none.
+	Aggregated *Aggregated
+	// Forgiving has a client that updates an object twice in one sync meet no conflict with itself.
+	Forgiving bool
 }
 
 // NewCluster returns a cluster in which nothing is.
 func (s *Server) NewCluster() *Cluster { return &Cluster{server: s, memory: newMemory()} }
 
 // Clone returns a cluster with the same objects.
-func (c *Cluster) Clone() *Cluster { return &Cluster{server: c.server, memory: c.memory.clone()} }
+func (c *Cluster) Clone() *Cluster {
+	return &Cluster{server: c.server, memory: c.memory.clone(), Aggregated: c.Aggregated}
+}
+
+// Past has the cluster's next version be one that another hasn't had either.
+func (c *Cluster) Past(other *Cluster) {
+	c.memory.version = max(c.memory.version, other.memory.version)
+}
 
 // Change is one change of an object, as a watch shows it: old or new is nil where it came or went.
 type Change struct {
@@ -179,9 +190,10 @@ func internal(o runtime.Object) (runtime.Object, error) {
 	return legacyscheme.Scheme.UnsafeConvertToVersion(o, runtime.InternalGroupVersioner)
 }
 
-func (r *resource) context(namespace string) context.Context {
+func (r *resource) context(namespace, subresource string) context.Context {
 	ctx := genericrequest.WithRequestInfo(context.Background(), &genericrequest.RequestInfo{
 		IsResourceRequest: true, APIGroup: r.gvr.Group, APIVersion: r.gvr.Version, Resource: r.gvr.Resource, Namespace: namespace,
+		Subresource: subresource,
 	})
 	return genericrequest.WithNamespace(ctx, namespace)
 }
@@ -205,6 +217,7 @@ func (c *Cluster) Add(o runtime.Object) error {
 		return err
 	}
 
+	before := c.memory.mark()
 	made, err := c.create(r, m.GetNamespace(), wanted.DeepCopyObject(), &metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -218,7 +231,11 @@ func (c *Cluster) Add(o runtime.Object) error {
 	overlay(stored, wanted)
 	s, _ := meta.Accessor(stored)
 	keepMeta(s, m)
-	return c.memory.put(key, stored)
+	if err := c.memory.put(key, stored); err != nil {
+		return err
+	}
+	c.memory.changes = append(c.memory.changes[:before.changes], change{c.memory.version, key, nil, stored}) // it comes as it is
+	return nil
 }
 
 // keepMeta takes over what only the server sets.
@@ -285,7 +302,7 @@ func (c *Cluster) Delete(gvr schema.GroupVersionResource, namespace, name string
 	if err != nil {
 		return err
 	}
-	_, _, err = r.storage.(rest.GracefulDeleter).Delete(r.context(namespace), name, rest.ValidateAllObjectFunc, o)
+	_, _, err = r.storage.(rest.GracefulDeleter).Delete(r.context(namespace, ""), name, rest.ValidateAllObjectFunc, o)
 	return err
 }
 

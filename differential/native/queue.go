@@ -42,7 +42,19 @@ func (q *Queue[T]) AddRateLimited(key T) {
 	q.Limited[key] = true
 }
 
-func (q *Queue[T]) Forget(key T)          { delete(q.failed, key) }
+// Forget ends a key's row of failures. A key that was to be tried again before it hasn't failed, it wants to be synced again
+// as soon as the limit of failures allows.
+func (q *Queue[T]) Forget(key T) {
+	delete(q.failed, key)
+	if q.Limited[key] {
+		delete(q.Limited, key)
+		q.After[key] = Soon
+	}
+}
+
+// Soon is the shortest delay of upstream's default limit of failures.
+const Soon = 5 * time.Millisecond
+
 func (q *Queue[T]) NumRequeues(key T) int { return q.failed[key] }
 func (q *Queue[T]) Len() int              { return len(q.next) }
 func (q *Queue[T]) Done(T)                {}

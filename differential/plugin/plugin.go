@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	clientcache "k8s.io/client-go/tools/cache"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -37,8 +38,10 @@ type Plugin struct {
 	stores   map[abi.Resource]*store
 	version  uint64
 	cluster  *api.Cluster
+	stays    bool
 
 	states   map[abi.KeyRef]state
+	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
 	events   []string
 	// Woke are keys of the module's controllers that the last sync has woken.
@@ -51,21 +54,27 @@ type state struct {
 }
 
 // New makes a controller of a plugin, with its settings.
-func New(g guest.Guest, index int32, settings *abi.Settings) (*Plugin, error) {
+func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*Plugin, error) {
 	if err := g.Configure(settings); err != nil {
 		return nil, err
 	}
 	p := &Plugin{
 		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
-		states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
+		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
 	}
 	var err error
 	if p.plan, err = views.Compile(p.manifest); err != nil {
 		return nil, err
 	}
 	for _, n := range p.plan.Needs() {
-		if err := p.need(n); err != nil {
-			return nil, err
+		of := []abi.Resource{n.Resource}
+		if n.Resource == schema.Any {
+			of = p.served()
+		}
+		for _, r := range of {
+			if err := p.need(n, r); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return p, p.begin()
@@ -80,7 +89,7 @@ func (p *Plugin) begin() error {
 	var err error
 	p.writer, err = effects.New(effects.Options{
 		Plugin: p.guest.Manifest().Name, Controller: p.manifest, FieldManager: "kube-controller-manager",
-		Config:    api.Late(func() *api.Cluster { return p.cluster }).Config("windlass"),
+		Config:    p.late("windlass"),
 		StaleWait: time.Nanosecond, LiveCheck: time.Hour,
 		Stores: func(r abi.Resource) effects.Store {
 			if s, ok := p.stores[r]; ok {
@@ -93,10 +102,24 @@ func (p *Plugin) begin() error {
 			p.Woke = append(p.Woke, fmt.Sprintf("%d %s", controller, text(key)))
 		},
 	})
-	if err == nil {
-		p.writer.Lead()
+	if err != nil {
+		return err
 	}
-	return err
+	p.writer.Lead()
+	for key, e := range p.facts {
+		session := p.writer.Begin(key, nil)
+		_, err = session.Perform(context.Background(), []abi.Effect{e})
+		session.End()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// late is the way to the cluster that the controller works on.
+func (p *Plugin) late(client string) *rest.Config {
+	return api.Late(func() *api.Cluster { return p.cluster }).Config(client)
 }
 
 // Close ends the controller.
@@ -105,19 +128,34 @@ func (p *Plugin) Close() { p.writer.Close() }
 // On has the controller work on a cluster from now on.
 func (p *Plugin) On(c *api.Cluster) { p.cluster = c }
 
-func (p *Plugin) need(n views.Need) error {
-	if p.stores[n.Resource] == nil {
-		res, err := schema.For(n.Resource)
+// Stay has the controller remember from sync to sync what it has written, and wait until its caches show it: for a cluster
+// that goes on from that.
+func (p *Plugin) Stay() { p.stays = true }
+
+// Ready reports whether a key may be synced: the caches show what its last sync has written.
+func (p *Plugin) Ready(key string) bool { return p.writer.Ready(keyOf(key)) }
+
+// served are all resources of the cluster.
+func (p *Plugin) served() (all []abi.Resource) {
+	for _, gvr := range p.cluster.Resources() {
+		all = append(all, resourceOf(gvr))
+	}
+	return all
+}
+
+func (p *Plugin) need(n views.Need, r abi.Resource) error {
+	if p.stores[r] == nil {
+		res, err := schema.For(r)
 		if err != nil {
 			return err
 		}
-		p.stores[n.Resource] = &store{Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, clientcache.Indexers{}), resource: res, version: &p.version}
+		p.stores[r] = &store{Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, clientcache.Indexers{}), resource: res, version: &p.version}
 	}
 	indexers := clientcache.Indexers{}
 	for name, x := range n.Indexers {
 		indexers[name] = func(o any) ([]string, error) { return x.Values(o.(*cache.Object)), nil }
 	}
-	return p.stores[n.Resource].AddIndexers(indexers)
+	return p.stores[r].AddIndexers(indexers)
 }
 
 // store is the cache of one resource.
@@ -156,6 +194,13 @@ func objects(list []any) []*cache.Object {
 
 // Store finds a resource's store.
 func (p *Plugin) Store(r abi.Resource) views.Store {
+	if r == schema.Any {
+		all := views.Joint{}
+		for _, s := range p.stores {
+			all = append(all, s)
+		}
+		return all
+	}
 	if s, ok := p.stores[r]; ok {
 		return s
 	}
@@ -204,9 +249,34 @@ func (p *Plugin) Show(c *api.Change, initial bool) ([]string, error) {
 	}
 
 	var woken []string
-	p.plan.Wakes(p, e, p.writer.Own, func(k abi.KeyRef, _ time.Duration) { woken = append(woken, text(k)) })
+	p.plan.Wakes(p, e, p.writer.Own, func(k abi.KeyRef, _ time.Duration) {
+		woken = append(woken, text(k))
+		if e.New == nil && p.plan.ObjectKeys() && k.Namespace == e.Old.Namespace && k.Name == e.Old.Name {
+			delete(p.facts, k) // its sync would, unless another key's comes first by chance
+		}
+	})
 	p.writer.Progress(s.resource.Resource)
 	return woken, nil
+}
+
+// Load has the caches show another cluster as it is, which wakes nobody.
+func (p *Plugin) Load(c *api.Cluster) error {
+	for r, s := range p.stores {
+		all, err := c.List(apischema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name})
+		if err != nil {
+			return err
+		}
+		list := make([]any, len(all))
+		for i, o := range all {
+			if list[i], err = s.object(o); err != nil {
+				return err
+			}
+		}
+		if err := s.Replace(list, ""); err != nil {
+			return err
+		}
+	}
+	return p.begin() // another cluster's versions aren't those that it has written
 }
 
 func resourceOf(r apischema.GroupVersionResource) abi.Resource {
@@ -242,8 +312,10 @@ func (p *Plugin) Keys() (all []string) {
 // Sync syncs a key. Its error is that there was no answer, or one that the host refuses.
 func (p *Plugin) Sync(text string) (native.Result, error) {
 	p.events, p.Woke = nil, nil
-	if err := p.begin(); err != nil {
-		return native.Result{}, err
+	if !p.stays {
+		if err := p.begin(); err != nil {
+			return native.Result{}, err
+		}
 	}
 	key := keyOf(text)
 	var snapshot views.Snapshot
@@ -261,6 +333,7 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	session := p.writer.Begin(key, &snapshot)
 	defer session.End()
 	a, _, err := guest.Call(p.guest, r, func(q *abi.PerformRequest) (*abi.PerformResponse, error) {
+		p.published(key, q.Effects)
 		outcomes, err := session.Perform(ctx, q.Effects)
 		return &abi.PerformResponse{Outcomes: outcomes}, err
 	})
@@ -281,11 +354,37 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	if p.attempts[key]++; failed == nil {
 		delete(p.attempts, key)
 	}
-	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events}, nil
+	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke()}, nil
+}
+
+// woke are the keys of the module's other controllers that the last sync has woken.
+func (p *Plugin) woke() (keys []string) {
+	for _, k := range p.Woke {
+		_, key, _ := strings.Cut(k, " ")
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// published keeps what a key publishes.
+func (p *Plugin) published(key abi.KeyRef, all []abi.Effect) {
+	for _, e := range all {
+		if e.Kind != abi.EffectPublish {
+			continue
+		}
+		e.Object, e.Terms = slices.Clone(e.Object), slices.Clone(e.Terms)
+		for i := range e.Terms {
+			e.Terms[i] = strings.Clone(e.Terms[i])
+		}
+		p.facts[key] = e
+	}
 }
 
 // keep keeps a key's state, as the host does.
 func (p *Plugin) keep(key abi.KeyRef, uid string, exists bool, a *abi.SyncResponse) {
+	if !exists && p.plan.ObjectKeys() {
+		delete(p.facts, key)
+	}
 	switch {
 	case !exists && p.plan.ObjectKeys():
 		delete(p.states, key)

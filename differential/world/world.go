@@ -19,6 +19,7 @@ const Namespace = "default"
 type Rand struct {
 	*rand.Rand
 	uids int
+	now  time.Time // zero: by the clock
 }
 
 // NewRand returns the choices of a seed.
@@ -47,9 +48,22 @@ func (r *Rand) UID() types.UID {
 	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-%012d", r.Uint32(), r.uids))
 }
 
+// At has times be relative to that time, whatever the clock says.
+func (r *Rand) At(now time.Time) *Rand {
+	r.now = now
+	return r
+}
+
+// Begin is when a bubble's clock begins, and so a world.
+var Begin = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // Ago returns a time up to some seconds ago, in whole seconds.
 func (r *Rand) Ago(seconds int) metav1.Time {
-	return metav1.NewTime(time.Now().Add(-time.Duration(r.IntN(seconds+1)) * time.Second).UTC().Truncate(time.Second))
+	now := r.now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	return metav1.NewTime(now.Add(-time.Duration(r.IntN(seconds+1)) * time.Second).UTC().Truncate(time.Second))
 }
 
 // Basics are what any namespace has in which pods can be made.

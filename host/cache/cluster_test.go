@@ -164,7 +164,7 @@ func atVersion(s *Store, m *corev1.ConfigMap) func() bool {
 	}
 }
 
-func TestAgainstAnAPIServer(t *testing.T) {
+func TestOnCluster(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	config := c.RESTConfig()
 	w := configMapWriter{t, c.Client()}

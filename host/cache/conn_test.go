@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -29,7 +30,7 @@ func TestReadingPauses(t *testing.T) {
 		{"somebody has just been told", 1000, 0, false},
 		{"a list", readAhead, time.Hour, false},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { // whose clock stands still while anybody works
 			var told atomic.Int64
 			c := newConn(feeder{packet: test.packet}, &told)
 			pauses := 0
@@ -47,7 +48,7 @@ func TestReadingPauses(t *testing.T) {
 				}
 			}
 			if got := pauses > 0; got != test.want {
-				t.Errorf("%d pauses", pauses)
+				t.Errorf("%s: %d pauses", test.name, pauses)
 			}
 		})
 	}
@@ -55,20 +56,23 @@ func TestReadingPauses(t *testing.T) {
 
 // What comes one by one, with time between, is read at once.
 func TestReadingDoesNotPauseBetween(t *testing.T) {
-	ours, theirs := net.Pipe()
-	defer ours.Close()
-	c := newConn(ours, new(atomic.Int64))
-	c.sleep = func(time.Duration) { t.Error("paused") }
-	go func() {
-		defer theirs.Close()
-		for range 2 * many {
-			time.Sleep(2 * few)
-			if _, err := theirs.Write([]byte("event")); err != nil {
-				return
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		c := newConn(ours, new(atomic.Int64))
+		c.sleep = func(time.Duration) { t.Error("paused") }
+
+		go func() {
+			defer theirs.Close()
+			for range 2 * many {
+				time.Sleep(2 * few)
+				if _, err := theirs.Write([]byte("event")); err != nil {
+					return
+				}
 			}
+		}()
+		if _, err := io.ReadAll(c); err != nil {
+			t.Fatal(err)
 		}
-	}()
-	if _, err := io.ReadAll(c); err != nil {
-		t.Fatal(err)
-	}
+	})
 }

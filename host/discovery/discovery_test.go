@@ -55,7 +55,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // What a real server serves is found, what it comes to serve is found later, and one API that is down leaves the others alone.
-func TestServer(t *testing.T) {
+func TestOnCluster(t *testing.T) {
 	config := cluster.Start(t, cluster.Options{}).RESTConfig()
 	kube := kubernetes.NewForConfigOrDie(config)
 	ctx := t.Context()

@@ -107,7 +107,7 @@ func TestReadRights(t *testing.T) {
 }
 
 // Reads answer in JSON what the server has at the path.
-func TestRead(t *testing.T) {
+func TestOnClusterRead(t *testing.T) {
 	w := newWorld(t, abi.Controller{Writes: []abi.Write{
 		{Resource: deployments, Verbs: []string{"list"}},
 		{Resource: abi.Resource{Group: "apps", Version: "v1", Name: "*"}, Verbs: []string{"get"}},

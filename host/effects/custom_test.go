@@ -9,7 +9,7 @@ import (
 )
 
 // Whole objects of a custom resource are created, got, updated, applied, patched and deleted as built-in ones are.
-func TestWholeCustomResource(t *testing.T) {
+func TestOnClusterWholeCustomResource(t *testing.T) {
 	c := collector()
 	w := newWorld(t, c, discovering)
 	x := w.define()

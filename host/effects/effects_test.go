@@ -56,7 +56,7 @@ func (w *world) configMaps() []corev1.ConfigMap {
 }
 
 // Each kind of effect does on a real server what its name says.
-func TestEffects(t *testing.T) {
+func TestOnClusterEffects(t *testing.T) {
 	w := newWorld(t, abi.Controller{
 		EventSource: "test-component",
 		Views:       []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"}, Lazy: true}},
@@ -152,7 +152,7 @@ func TestEffects(t *testing.T) {
 }
 
 // Pods are evicted under their disruption budget, and patched, for no controller may update them.
-func TestPods(t *testing.T) {
+func TestOnClusterPods(t *testing.T) {
 	w := newWorld(t, abi.Controller{
 		Views:  []abi.View{{Name: "pods", Resource: podsR, Fields: []string{"metadata.labels", "metadata.finalizers", "status.phase", "spec.nodeName"}}},
 		Writes: []abi.Write{{Resource: podsR, Verbs: []string{"create", "patch", "delete"}}, {Resource: podsR, Subresource: "eviction", Verbs: []string{"create"}}},
@@ -219,7 +219,7 @@ func (w *world) deployment() *appsv1.Deployment {
 }
 
 // Several writes of one sync to one object: each answer is the base of the next, and status writes carry annotations.
-func TestMovingBase(t *testing.T) {
+func TestOnClusterMovingBase(t *testing.T) {
 	w := newWorld(t, abi.Controller{
 		Views:  []abi.View{{Name: "d", Resource: deployments, Fields: []string{"metadata.annotations", "spec.replicas", "status"}}},
 		Writes: all(deployments, "status", "scale"),
@@ -290,7 +290,7 @@ func TestMovingBase(t *testing.T) {
 }
 
 // An answer with one forbidden or malformed effect is refused with all the others.
-func TestRefusals(t *testing.T) {
+func TestOnClusterRefusals(t *testing.T) {
 	refused := 0
 	w := newWorld(t, abi.Controller{
 		Views:  []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels[a]"}}},
@@ -357,7 +357,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // In a terminating namespace a slow start stops after its first member, and the failure has a name.
-func TestGroups(t *testing.T) {
+func TestOnClusterGroups(t *testing.T) {
 	w := newWorld(t, abi.Controller{Writes: all(configMaps)}, nil)
 	ctx := t.Context()
 	members := func(n int, prefix string) []abi.Effect {

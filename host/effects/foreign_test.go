@@ -137,7 +137,7 @@ func discovering(o *Options) {
 }
 
 // Objects of a custom resource are got, listed, patched and deleted by their metadata.
-func TestCustomResource(t *testing.T) {
+func TestOnClusterCustomResource(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	x := w.define()
 	ctx := t.Context()
@@ -192,7 +192,7 @@ func TestCustomResource(t *testing.T) {
 }
 
 // Lists go on until the last page, collections are deleted by label.
-func TestCustomCollections(t *testing.T) {
+func TestOnClusterCustomCollections(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	x := w.define()
 	var wait sync.WaitGroup
@@ -260,7 +260,7 @@ func marshalSelector(t *testing.T, label, value string) []byte {
 }
 
 // What a server can't do comes back with its reason.
-func TestUnsupported(t *testing.T) {
+func TestOnClusterUnsupported(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	w.post("/apis/apiregistration.k8s.io/v1/apiservices", fmt.Sprintf(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.broken-%[1]s.example.com"},
 "spec":{"group":"broken-%[1]s.example.com","version":"v1","groupPriorityMinimum":100,"versionPriority":100,"insecureSkipTLSVerify":true,"service":{"namespace":"default","name":"nowhere"}}}`, w.ns))
@@ -291,7 +291,7 @@ func TestUnsupported(t *testing.T) {
 }
 
 // A scale is got and updated whatever the resource.
-func TestCustomScale(t *testing.T) {
+func TestOnClusterCustomScale(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	x := w.define()
 	x.make("a", "")
@@ -321,7 +321,7 @@ func TestCustomScale(t *testing.T) {
 }
 
 // Metadata of a built-in resource's object is no base for updates of the whole.
-func TestMetadata(t *testing.T) {
+func TestOnClusterMetadata(t *testing.T) {
 	c := collector()
 	c.Views = append(c.Views, abi.View{Name: "d", Resource: deployments, Fields: []string{"metadata.annotations", "spec.replicas"}})
 	w := newWorld(t, c, discovering)
@@ -373,7 +373,7 @@ func TestMetadata(t *testing.T) {
 }
 
 // A key waits for what it wrote to any resource that a view over all resources shows.
-func TestCustomBarriers(t *testing.T) {
+func TestOnClusterCustomBarriers(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	x := w.define()
 	x.make("a", "")
@@ -411,7 +411,7 @@ func TestCustomBarriers(t *testing.T) {
 }
 
 // An object whose deletion was seen is not asked for.
-func TestGone(t *testing.T) {
+func TestOnClusterGone(t *testing.T) {
 	w := newWorld(t, collector(), func(o *Options) {
 		discovering(o)
 		o.Gone = func(uid string) bool { return uid == "dead" }
@@ -432,7 +432,7 @@ func TestGone(t *testing.T) {
 }
 
 // Kinds are found, and everything is listed.
-func TestDiscoverEffect(t *testing.T) {
+func TestOnClusterDiscoverEffect(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	x := w.define()
 	discover := func(apiVersion, kind string) abi.Effect {
@@ -455,7 +455,7 @@ func TestDiscoverEffect(t *testing.T) {
 }
 
 // An event about a custom resource's object names its kind.
-func TestCustomEvent(t *testing.T) {
+func TestOnClusterCustomEvent(t *testing.T) {
 	c := collector()
 	c.EventSource = "test-component"
 	w := newWorld(t, c, discovering)
@@ -468,7 +468,7 @@ func TestCustomEvent(t *testing.T) {
 }
 
 // What can't be done without knowing an object's type is refused, and without discovery all that isn't built in.
-func TestMetadataRefusals(t *testing.T) {
+func TestOnClusterMetadataRefusals(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	without := newWorld(t, collector(), nil)
 	object := []byte(`{"metadata":{"name":"a"}}`)
@@ -516,7 +516,7 @@ func TestMetadataRefusals(t *testing.T) {
 }
 
 // A write whose answer is lost again and again is given up where another server may be what fails; before that it is sent again.
-func TestForeignLosses(t *testing.T) {
+func TestOnClusterForeignLosses(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	x := w.define()
 	x.make("a", "")

@@ -61,7 +61,7 @@ func TestPatchedLabels(t *testing.T) {
 }
 
 // A selector holds before and after each write, and for what is read live.
-func TestGrantedBySelector(t *testing.T) {
+func TestOnClusterGrantedBySelector(t *testing.T) {
 	all := []string{"*"}
 	w := newWorld(t, abi.Controller{
 		Views:  []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"}}},

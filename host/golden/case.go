@@ -2,7 +2,7 @@ package golden
 
 import (
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,10 +10,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// Case is the input of one test.
+// Case is one test: what a sync is given, and under want what it does.
 type Case struct {
+	Name       string                 `json:"case"`
 	Controller string                 `json:"controller,omitempty"`
 	Key        string                 `json:"key"`
 	Now        time.Time              `json:"now"`
@@ -21,20 +23,42 @@ type Case struct {
 	Settings   map[string]string      `json:"settings,omitempty"`
 	State      string                 `json:"state,omitempty"`
 	Objects    []runtime.RawExtension `json:"objects,omitempty"`
-	// Live are objects as a live get sees them, where that differs from the cache. One with only kind and metadata.name plus `absent: true` in annotations is gone.
+	// Live are objects as a live read sees them, where that differs from the cache. One with the annotation absent: "true"
+	// is gone.
 	Live     []runtime.RawExtension `json:"live,omitempty"`
 	Failures []Failure              `json:"failures,omitempty"`
-	// Reads are the answers to reads by path, Facts what other keys have published; the key's own is there from when it publishes it.
+	// Reads are the answers to reads by path, Facts what other keys have published; the key's own is there from when it
+	// publishes it.
 	Reads  map[string]Read   `json:"reads,omitempty"`
 	Facts  map[string]string `json:"facts,omitempty"`
 	Scales []Scale           `json:"scales,omitempty"`
-	// Discovery is what the API server serves. Objects may be of its kinds too.
-	Discovery *abi.Discovery `json:"discovery,omitempty"`
+	// Discovery is what the API server serves, in place of the definitions in the plugin's folder crd. Objects may be of
+	// its kinds too.
+	Discovery *Discovery `json:"discovery,omitempty"`
+	// Want is what the sync should do; nil: the case doesn't say.
+	Want *Output `json:"want,omitempty"`
+
+	// File is where the case is, Line where it is named.
+	File string `json:"-"`
+	Line int    `json:"-"`
+
+	defined []*schema.Resource // by the plugin's folder crd
 }
 
-// Failure fails performed effects that match.
+// Topic is the name of the case's file.
+func (c *Case) Topic() string { return topic(c.File) }
+
+// ID is TOPIC/CASE, by which the cases of a folder are told apart.
+func (c *Case) ID() string { return c.Topic() + "/" + c.Name }
+
+// errorf is an error that says which case it is about, and where that is.
+func (c *Case) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s:%d: case %s: %w", c.File, c.Line, c.Name, fmt.Errorf(format, args...))
+}
+
+// Failure fails effects that match, performed ones and those of the answer.
 type Failure struct {
-	Effect      string `json:"effect"` // create, update, patch, delete, deletecollection, get, list, discover
+	Effect      string `json:"effect"` // one of failing
 	Resource    string `json:"resource"`
 	Subresource string `json:"subresource,omitempty"`
 	Name        string `json:"name,omitempty"`
@@ -42,23 +66,103 @@ type Failure struct {
 	Times       int    `json:"times,omitempty"` // so many fail; 0: all
 	Reason      string `json:"reason"`
 	Message     string `json:"message,omitempty"`
-
-	seen int
 }
 
-func load(path string) (*Case, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+// failing are the effects that can fail.
+var failing = []string{
+	"apply", "create", "delete", "deletecollection", "discover", "evict", "get", "list", "patch", "review", "update",
+}
+
+func (f *Failure) String() string {
+	target := f.Resource
+	if f.Subresource != "" {
+		target += "/" + f.Subresource
 	}
-	c := &Case{}
-	if err := yaml.UnmarshalStrict(b, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+
+	return strings.Join(strings.Fields(f.Effect+" "+target+" "+f.Name), " ")
+}
+
+// Discovery is [abi.Discovery] as a file has it.
+type Discovery struct {
+	Resources []APIResource      `json:"resources,omitempty"`
+	Failures  []DiscoveryFailure `json:"failures,omitempty"`
+}
+
+// APIResource is [abi.APIResource] as a file has it.
+type APIResource struct {
+	Resource   string   `json:"resource"`
+	Kind       string   `json:"kind"`
+	Namespaced bool     `json:"namespaced,omitempty"`
+	Verbs      []string `json:"verbs,omitempty"`
+}
+
+// DiscoveryFailure is [abi.DiscoveryFailure] as a file has it.
+type DiscoveryFailure struct {
+	GroupVersion string `json:"groupVersion"`
+	Message      string `json:"message"`
+}
+
+// message is the discovery as the plugin gets it.
+func (d *Discovery) message() *abi.Discovery {
+	m := &abi.Discovery{}
+	for _, r := range d.Resources {
+		m.Resources = append(m.Resources, abi.APIResource(r))
 	}
-	if c.Key == "" || c.Now.IsZero() {
-		return nil, fmt.Errorf("%s: key and now must be set", path)
+	for _, f := range d.Failures {
+		m.Failures = append(m.Failures, abi.DiscoveryFailure(f))
 	}
-	return c, nil
+
+	return m
+}
+
+// served are the resources that aren't built in: those of the discovery, or of the definitions where there is none.
+func served(d *Discovery, defined []*schema.Resource) []abi.APIResource {
+	if d != nil {
+		return d.message().Resources
+	}
+
+	var all []abi.APIResource
+	for _, r := range defined {
+		all = append(all, abi.APIResource{Resource: r.Resource.String(), Kind: r.Kind, Namespaced: r.Namespaced})
+	}
+
+	return all
+}
+
+// check returns what is missing or can't be.
+func (c *Case) check() error {
+	switch {
+	case c.Name == "":
+		return fmt.Errorf("it has no name: begin with \"case: NAME\"")
+	case strings.ContainsAny(c.Name, "/ \t"):
+		return fmt.Errorf("its name %q has a blank or a slash in it: use dashes", c.Name)
+	case c.Key == "" || c.Now.IsZero():
+		return fmt.Errorf("key and now must be set")
+	}
+
+	for i := range c.Failures {
+		f := &c.Failures[i]
+		if !slices.Contains(failing, f.Effect) {
+			return fmt.Errorf("failures[%d].effect %q: must be one of %s", i, f.Effect, strings.Join(failing, ", "))
+		}
+		if f.Reason == "" {
+			return fmt.Errorf("failures[%d].reason must be set, such as Conflict or NotFound", i)
+		}
+	}
+
+	return nil
+}
+
+// Wanted returns what should come out, as Run has it.
+func (c *Case) Wanted() (string, error) {
+	if c.Want == nil {
+		return "", c.errorf("it doesn't say what should come out (want): run with -update (windlass plugin test: --update), " +
+			"then read what it wrote")
+	}
+
+	text, err := yaml.Marshal(c.Want)
+
+	return string(text), err
 }
 
 // controller finds the case's controller in the plugin.
@@ -76,10 +180,12 @@ func Controller(m *abi.Manifest, name string) (int32, error) {
 			return int32(i), nil
 		}
 	}
+
 	var names []string
 	for i := range m.Controllers {
 		names = append(names, m.Controllers[i].Name)
 	}
+
 	return 0, fmt.Errorf("controller %q is not in plugin %s: it has %s", name, m.Name, strings.Join(names, ", "))
 }
 

@@ -12,19 +12,18 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// discover answers from the case's discovery; a kind that isn't in it may be built in.
+// discover answers from the case's discovery or its plugin's definitions; a kind that is in neither may be built in.
 func (h *host) discover(q *abi.Discover) (abi.Outcome, error) {
 	if q.Kind == "" {
 		if h.c.Discovery == nil {
 			return abi.Outcome{}, fmt.Errorf("the plugin asks what the API server serves: the case needs `discovery`")
 		}
-		return abi.Outcome{Discovery: h.c.Discovery}, nil
+		return abi.Outcome{Discovery: h.c.Discovery.message()}, nil
 	}
-	if h.c.Discovery != nil {
-		for _, r := range h.c.Discovery.Resources {
-			if r.Kind == q.Kind && asked(q.APIVersion, apiVersion(r.Resource)) {
-				return abi.Outcome{Discovery: &abi.Discovery{Resources: []abi.APIResource{r}}}, nil
-			}
+
+	for _, r := range h.custom {
+		if r.Kind == q.Kind && asked(q.APIVersion, apiVersion(r.Resource)) {
+			return abi.Outcome{Discovery: &abi.Discovery{Resources: []abi.APIResource{r}}}, nil
 		}
 	}
 	for _, r := range schema.All() {
@@ -57,6 +56,11 @@ func (h *host) list(e *abi.Effect) (abi.Outcome, error) {
 		return abi.Outcome{}, fmt.Errorf("a live list of whole %s: only those of metadata are answered", e.Resource)
 	}
 	v := &abi.ViewData{StoreVersion: "2000"}
+	for _, o := range h.live {
+		if o.Resource.Resource.String() == e.Resource && o.Namespace == e.Namespace {
+			h.used.live[o] = true
+		}
+	}
 	for _, o := range h.present(e) {
 		b, err := metadata(o)
 		if err != nil {

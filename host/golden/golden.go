@@ -2,10 +2,7 @@ package golden
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/guest"
@@ -13,116 +10,116 @@ import (
 	"github.com/windlass-dev/windlass/host/views"
 )
 
-const (
-	inSuffix  = ".in.yaml"
-	outSuffix = ".out.yaml"
-)
-
-// Cases are the paths of a folder's cases, by name.
-func Cases(folder string) ([]string, error) {
-	cases, err := filepath.Glob(filepath.Join(folder, "*"+inSuffix))
+// Run runs the case and returns what came out as YAML: on objects cut to the declared fields, or on whole ones.
+func (c *Case) Run(g guest.Guest, cut bool) (out string, stats guest.Stats, err error) {
+	h, stats, err := c.run(g, cut, nil)
+	if err == nil && cut {
+		err = h.unused()
+	}
 	if err != nil {
-		return nil, err
+		return "", stats, c.errorf("%w", err)
 	}
-	if len(cases) == 0 {
-		return nil, fmt.Errorf("no cases in %s: a case is a file NAME%s with the objects, the key and the time", folder, inSuffix)
-	}
-	return cases, nil
+
+	out, err = h.text()
+
+	return out, stats, err
 }
 
-// Name is a case's name, by its path.
-func Name(in string) string { return strings.TrimSuffix(filepath.Base(in), inSuffix) }
-
-// Out is the path of what should come out of a case.
-func Out(in string) string { return strings.TrimSuffix(in, inSuffix) + outSuffix }
-
-// Run runs a case and gives what came out as YAML: on objects cut to the declared fields, or on whole ones.
-func Run(g guest.Guest, in string, cut bool) (out string, stats guest.Stats, err error) {
-	c, err := load(in)
+// Output runs the case on the declared fields and returns what came out.
+func (c *Case) Output(g guest.Guest) (*Output, error) {
+	h, _, err := c.run(g, true, nil)
 	if err != nil {
-		return "", stats, err
+		return nil, c.errorf("%w", err)
 	}
-	out, stats, err = c.run(g, cut, nil)
-	if err != nil {
-		return "", stats, fmt.Errorf("%s: %w", in, err)
-	}
-	return out, stats, nil
+
+	return h.out, nil
 }
 
 // run runs the case; with more fields, those are declared too.
-func (c *Case) run(g guest.Guest, cut bool, more []abi.View) (_ string, stats guest.Stats, err error) {
+func (c *Case) run(g guest.Guest, cut bool, more []abi.View) (h *host, stats guest.Stats, err error) {
 	m := g.Manifest()
 	index, err := c.controller(m)
 	if err != nil {
-		return "", stats, err
+		return nil, stats, err
 	}
 	settings, err := Settings(m, c.Settings)
 	if err != nil {
-		return "", stats, err
+		return nil, stats, err
 	}
 	if err := g.Configure(settings); err != nil {
-		return "", stats, err
+		return nil, stats, err
 	}
-	declared := m.Controllers[index]
-	switch {
-	case !cut:
-		if declared, err = Unprojected(declared); err != nil {
-			return "", stats, err
-		}
-	case more != nil:
-		declared.Views = more
-	}
-	plan, err := views.Compile(&declared)
+
+	plan, err := compile(m.Controllers[index], cut, more)
 	if err != nil {
-		return "", stats, err
-	}
-	w, err := newWorld(plan, cut, c.Discovery)
-	if err != nil {
-		return "", stats, err
+		return nil, stats, err
 	}
 	read, err := Masks(&m.Controllers[index])
 	if err != nil {
-		return "", stats, err
+		return nil, stats, err
 	}
-	h := &host{c: c, read: read, out: &Output{}}
-	for i := range c.Failures {
-		c.Failures[i].seen = 0
+	h = newHost(c, read)
+	w, err := newWorld(plan, cut, h.custom)
+	if err != nil {
+		return nil, stats, err
 	}
-	for i, raw := range c.Objects {
-		o, err := w.object(raw.Raw, i)
-		if err != nil {
-			return "", stats, fmt.Errorf("objects[%d]: %w", i, err)
-		}
-		whole := *o
-		h.cached = append(h.cached, &whole)
-		if err := w.add(o); err != nil {
-			return "", stats, fmt.Errorf("objects[%d]: %w", i, err)
-		}
+	if err := h.populate(w); err != nil {
+		return nil, stats, err
 	}
-	for i, raw := range c.Live {
-		o, err := w.object(raw.Raw, 1000+i)
-		if err != nil {
-			return "", stats, fmt.Errorf("live[%d]: %w", i, err)
-		}
-		h.live = append(h.live, o)
-	}
+
 	var s views.Snapshot
 	key := Key(c.Key)
 	if err := plan.Snapshot(w, key, &s); err != nil {
-		return "", stats, err
+		return nil, stats, err
 	}
 	h.snapshot = &s
 	r := &abi.SyncRequest{Controller: index, Key: key, Now: c.Now.UnixNano(), Attempt: c.Attempt, State: []byte(c.State)}
 	s.Request(r)
 	a, stats, err := guest.Call(g, r, h.perform)
 	if err != nil {
-		return "", stats, err
+		return nil, stats, err
 	}
-	if err := h.finish(a, m); err != nil {
-		return "", stats, err
+
+	return h, stats, h.finish(a, m)
+}
+
+// compile compiles a controller's views: on the declared fields, on those and more, or on all.
+func compile(declared abi.Controller, cut bool, more []abi.View) (_ *views.Plan, err error) {
+	switch {
+	case !cut:
+		if declared, err = Unprojected(declared); err != nil {
+			return nil, err
+		}
+	case more != nil:
+		declared.Views = more
 	}
-	text, err := yaml.Marshal(h.out)
-	return string(text), stats, err
+
+	return views.Compile(&declared)
+}
+
+// populate puts the case's objects into the world, and keeps them as live reads see them.
+func (h *host) populate(w *world) error {
+	for i, raw := range h.c.Objects {
+		o, err := w.object(raw.Raw, i)
+		if err != nil {
+			return fmt.Errorf("objects[%d]: %w", i, err)
+		}
+		whole := *o
+		h.cached = append(h.cached, &whole)
+		if err := w.add(o); err != nil {
+			return fmt.Errorf("objects[%d]: %w", i, err)
+		}
+	}
+
+	for i, raw := range h.c.Live {
+		o, err := w.object(raw.Raw, 1000+i)
+		if err != nil {
+			return fmt.Errorf("live[%d]: %w", i, err)
+		}
+		h.live = append(h.live, o)
+	}
+
+	return nil
 }
 
 // Key reads namespace/name or a name; before it may stand a resource and a blank, where keys are of all resources.

@@ -13,6 +13,7 @@ import (
 // host answers performed effects as a case has it, and takes notes.
 type host struct {
 	c        *Case
+	custom   []abi.APIResource       // what is served and not built in
 	read     map[string]*schema.Mask // by resource, what the controller declared
 	snapshot *views.Snapshot
 	cached   []*cache.Object // whole
@@ -20,7 +21,18 @@ type host struct {
 	out      *Output
 	facts    map[string][]byte // by key, published by this sync
 	deleted  map[*cache.Object]bool
+	scales   []scale
 	created  int
+	used     used
+}
+
+func newHost(c *Case, read map[string]*schema.Mask) *host {
+	h := &host{c: c, custom: served(c.Discovery, c.defined), read: read, out: &Output{}, used: newUsed(c)}
+	for _, s := range c.Scales {
+		h.scales = append(h.scales, scale{Scale: s})
+	}
+
+	return h
 }
 
 func (h *host) perform(r *abi.PerformRequest) (*abi.PerformResponse, error) {
@@ -33,19 +45,22 @@ func (h *host) perform(r *abi.PerformRequest) (*abi.PerformResponse, error) {
 		}
 		a.Outcomes = append(a.Outcomes, o)
 	}
+
 	return a, nil
 }
 
+var skipped = abi.Outcome{Code: abi.CodeSkipped, Message: "an earlier effect failed"}
+
 func (h *host) do(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 	if *failed && !e.Always {
-		return abi.Outcome{Code: abi.CodeSkipped, Message: "an earlier effect failed"}, nil
+		return skipped, nil
 	}
 	if e.Kind == abi.EffectView {
 		v, err := h.snapshot.Ask(e.Ask)
 		return abi.Outcome{View: &v}, err
 	}
 	if e.Kind == abi.EffectGroup {
-		return h.group(e, failed)
+		return h.group(e, failed, func(i int, failed *bool) (abi.Outcome, error) { return h.do(&e.Members[i], failed) })
 	}
 	note, err := h.describe(e)
 	if err != nil {
@@ -64,8 +79,9 @@ func (h *host) do(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 	return o, nil
 }
 
-// group does the members one after another; in a slow start those behind a failed batch are skipped, as if all took equally long.
-func (h *host) group(e *abi.Effect, failed *bool) (abi.Outcome, error) {
+// group does the members one after another; in a slow start those behind a failed batch are skipped, as if all took
+// equally long.
+func (h *host) group(e *abi.Effect, failed *bool, member func(i int, failed *bool) (abi.Outcome, error)) (abi.Outcome, error) {
 	g := abi.Outcome{Members: make([]abi.Outcome, len(e.Members))}
 	batch, end := 1, 1
 	stop := false
@@ -76,7 +92,7 @@ func (h *host) group(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 			end += batch
 		}
 		memberFailed := stop || e.Mode == abi.Sequence && g.Code == abi.CodeFailed
-		o, err := h.do(&e.Members[i], &memberFailed)
+		o, err := member(i, &memberFailed)
 		if err != nil {
 			return g, err
 		}
@@ -151,7 +167,9 @@ func (h *host) one(e *abi.Effect) (abi.Outcome, error) {
 // get shows what is there live: `live` before what the cache has. One of another UID than asked for isn't there.
 func (h *host) get(e *abi.Effect) (abi.Outcome, error) {
 	o := find(h.live, e)
-	if o == nil {
+	if o != nil {
+		h.used.live[o] = true
+	} else {
 		o = find(h.cached, e)
 	}
 	if o == nil || annotated(o, "absent") || e.UID != "" && e.UID != string(o.UID) {
@@ -168,18 +186,21 @@ func (h *host) get(e *abi.Effect) (abi.Outcome, error) {
 	return a, nil
 }
 
+// fail reports whether an effect fails, and how.
 func (h *host) fail(e *abi.Effect) (abi.Outcome, bool) {
 	for i := range h.c.Failures {
 		f := &h.c.Failures[i]
 		if f.Effect != kinds[e.Kind] || f.Resource != e.Resource || f.Subresource != e.Subresource || f.Name != "" && f.Name != e.Name {
 			continue
 		}
-		f.seen++
-		if f.seen <= f.After || f.Times > 0 && f.seen > f.After+f.Times {
+		h.used.failures[i]++
+		if seen := h.used.failures[i]; seen <= f.After || f.Times > 0 && seen > f.After+f.Times {
 			continue
 		}
+
 		return abi.Outcome{Code: abi.CodeFailed, Reason: f.Reason, Message: f.Message}, true
 	}
+
 	return abi.Outcome{}, false
 }
 
@@ -212,14 +233,16 @@ func (h *host) schemaOf(e *abi.Effect) (*schema.Resource, error) {
 			return schema.For(r)
 		}
 	}
-	if id, ok := abi.ParseResource(e.Resource); ok && h.c == nil { // for [Notes], in which no kind is told
+	id, ok := abi.ParseResource(e.Resource)
+	if ok && h.c == nil { // for [Notes], in which no kind is told
 		return schema.Custom(id, id.Name, true), nil
-	} else if ok && h.c.Discovery != nil {
-		for _, r := range h.c.Discovery.Resources {
-			if r.Resource == e.Resource {
-				return schema.Custom(id, r.Kind, r.Namespaced), nil
-			}
+	}
+	for _, r := range h.custom {
+		if ok && r.Resource == e.Resource {
+			return schema.Custom(id, r.Kind, r.Namespaced), nil
 		}
 	}
-	return nil, fmt.Errorf("effect on %q, which is neither built in nor in the case's discovery", e.Resource)
+
+	return nil, fmt.Errorf("effect on %q, which is neither built in nor defined: "+
+		"give its CustomResourceDefinition in crd/*.yaml beside the cases' folder, or name it in discovery", e.Resource)
 }

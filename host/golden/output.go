@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/record"
@@ -30,8 +31,9 @@ type Output struct {
 type Note struct {
 	Do        string   `json:"do"` // such as "create v1/pods default/web-1"
 	Performed bool     `json:"performed,omitempty"`
-	Failed    string   `json:"failed,omitempty"`
-	With      []string `json:"with,omitempty"` // preconditions, tolerated failures and the like, where not the default
+	Failed    string   `json:"failed,omitempty"`  // why, by one of the case's failures
+	Skipped   bool     `json:"skipped,omitempty"` // an effect of the answer before it had failed
+	With      []string `json:"with,omitempty"`    // preconditions, tolerated failures and the like, where not the default
 	Object    any      `json:"object,omitempty"`
 	Members   []Note   `json:"members,omitempty"`
 }
@@ -210,15 +212,50 @@ func Masks(c *abi.Controller) (map[string]*schema.Mask, error) {
 	return m, nil
 }
 
+// text is what came out, in YAML.
+func (h *host) text() (string, error) {
+	b, err := yaml.Marshal(h.out)
+
+	return string(b), err
+}
+
+// attempt does an effect of the answer, of which nothing is to be known but whether it fails: note gets that.
+func (h *host) attempt(e *abi.Effect, note *Note, failed *bool) (abi.Outcome, error) {
+	if *failed && !e.Always {
+		note.Skipped = true
+		return skipped, nil
+	}
+	if e.Kind == abi.EffectGroup {
+		return h.group(e, failed, func(i int, failed *bool) (abi.Outcome, error) {
+			return h.attempt(&e.Members[i], &note.Members[i], failed)
+		})
+	}
+
+	o, hit := h.fail(e)
+	if !hit || tolerated(e.Tolerate, o.Reason) {
+		return abi.Outcome{}, nil
+	}
+	note.Failed = o.Reason
+	*failed = true
+
+	return o, nil
+}
+
+// finish takes down the answer.
 func (h *host) finish(a *abi.SyncResponse, m *abi.Manifest) error {
 	o := h.out
+	failed := false
 	for i := range a.Effects {
 		n, err := h.describe(&a.Effects[i])
 		if err != nil {
 			return err
 		}
+		if _, err := h.attempt(&a.Effects[i], &n, &failed); err != nil {
+			return err
+		}
 		o.Effects = append(o.Effects, n)
 	}
+
 	if a.RequeueAfter != 0 {
 		o.RequeueAfter = time.Duration(a.RequeueAfter).String()
 	}

@@ -28,7 +28,11 @@ type Scale struct {
 	// Running is how many there are; without it as many as there should be.
 	Running  *int32 `json:"running,omitempty"`
 	Selector string `json:"selector,omitempty"`
+}
 
+// scale is a scale in the middle of a sync.
+type scale struct {
+	Scale
 	version int
 }
 
@@ -37,6 +41,7 @@ func (h *host) ask(e *abi.Effect) (o abi.Outcome, ok bool) {
 	switch e.Kind {
 	case abi.EffectRead:
 		r, known := h.c.Reads[e.Path]
+		h.used.reads[e.Path] = true
 		switch {
 		case !known:
 			return abi.Outcome{Code: abi.CodeFailed, Reason: "NotFound", Message: "the server could not find the requested resource"}, true
@@ -51,15 +56,17 @@ func (h *host) ask(e *abi.Effect) (o abi.Outcome, ok bool) {
 		h.facts[h.c.Key] = e.Object
 		return o, true
 	case abi.EffectFacts:
+		h.used.facts = true
 		for key, text := range h.c.Facts {
-			if _, published := h.facts[key]; !published {
+			if _, published := h.facts[key]; !published && Key(key).Namespace == e.Namespace {
 				o.Facts = append(o.Facts, abi.Fact{Key: Key(key), Data: []byte(text)})
 			}
 		}
 		for key, data := range h.facts {
-			o.Facts = append(o.Facts, abi.Fact{Key: Key(key), Data: data})
+			if Key(key).Namespace == e.Namespace {
+				o.Facts = append(o.Facts, abi.Fact{Key: Key(key), Data: data})
+			}
 		}
-		o.Facts = slices.DeleteFunc(o.Facts, func(f abi.Fact) bool { return f.Key.Namespace != e.Namespace })
 		slices.SortFunc(o.Facts, func(a, b abi.Fact) int { return strings.Compare(a.Key.Name, b.Key.Name) })
 		return o, true
 	}
@@ -88,11 +95,12 @@ func under(terms []string) string {
 
 // scale gets or updates a scale, which an update changes for what comes after it.
 func (h *host) scale(e *abi.Effect) (abi.Outcome, error) {
-	for i := range h.c.Scales {
-		s := &h.c.Scales[i]
+	for i := range h.scales {
+		s := &h.scales[i]
 		if s.Of != e.Resource+" "+e.Name {
 			continue
 		}
+		h.used.scales[i] = true
 		if e.Kind == abi.EffectUpdate {
 			sent, err := scaleOf(e)
 			if err != nil {

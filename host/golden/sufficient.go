@@ -8,24 +8,29 @@ import (
 	"github.com/windlass-dev/windlass/host/guest"
 )
 
-// Undeclared names the shortest declarations that make a case come out as on whole objects, such as "view pods: spec.nodeName". It is for a case that comes out otherwise on
-// the declared fields alone.
-func Undeclared(g guest.Guest, in string) ([]string, error) {
-	c, err := load(in)
-	if err != nil {
-		return nil, err
-	}
-	whole, _, err := c.run(g, false, nil)
-	if err != nil {
-		return nil, err
-	}
+// Undeclared names the shortest declarations that make the case come out as on whole objects, such as
+// "view pods: spec.nodeName". It is for a case that comes out otherwise on the declared fields alone.
+func (c *Case) Undeclared(g guest.Guest) ([]string, error) {
 	index, err := c.controller(g.Manifest())
 	if err != nil {
+		return nil, c.errorf("%w", err)
+	}
+	out := func(cut bool, views []abi.View) (string, error) {
+		h, _, err := c.run(g, cut, views)
+		if err != nil {
+			return "", c.errorf("%w", err)
+		}
+
+		return h.text()
+	}
+	whole, err := out(false, nil)
+	if err != nil {
 		return nil, err
 	}
+
 	return Missing(&g.Manifest().Controllers[index], func(views []abi.View) bool {
-		out, _, err := c.run(g, true, views)
-		return err == nil && out == whole
+		text, err := out(true, views)
+		return err == nil && text == whole
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -20,10 +22,12 @@ import (
 type Wakings struct {
 	Controller string                 `json:"controller,omitempty"`
 	Objects    []runtime.RawExtension `json:"objects"`
-	Discovery  *abi.Discovery         `json:"discovery,omitempty"`
+	Discovery  *Discovery             `json:"discovery,omitempty"`
 	// Synced are keys that were synced before each event: where a view is a count, what wakes depends on it.
 	Synced []string `json:"synced,omitempty"`
 	Events []Waking `json:"events"`
+
+	defined []*schema.Resource // by the plugin's folder crd
 }
 
 // Waking is one event: an object that is added, or one of the world's by kind and name ("Pod web-a") that is changed by a JSON merge patch or deleted.
@@ -38,6 +42,55 @@ type Waking struct {
 	Wakes  []string              `json:"wakes"`
 }
 
+// Woken is what came of an event.
+type Woken struct {
+	What string
+	// Wrong says how it wakes otherwise than the file has it, empty if it doesn't.
+	Wrong string
+}
+
+// WakesFiles returns the files of a folder that have events: wakes.yaml, and those of wakes-*.yaml.
+func WakesFiles(folder string) (found []string, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	for _, file := range files {
+		if wakesFile.MatchString(filepath.Base(file)) {
+			found = append(found, file)
+		}
+	}
+
+	return found, err
+}
+
+// CheckWakes makes the events of a file happen and returns what came of each.
+func CheckWakes(m *abi.Manifest, file string) (all []Woken, err error) {
+	w, err := LoadWakings(file)
+	if err != nil {
+		return nil, err
+	}
+	index, err := Controller(m, w.Controller)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(w.Events) == 0 {
+		return nil, fmt.Errorf("%s: it has no events", file)
+	}
+
+	for i := range w.Events {
+		e := &w.Events[i]
+		woken, err := w.Wake(&m.Controllers[index], e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: events[%d] (%s): %w", file, i, e.What, err)
+		}
+		x := Woken{What: e.What}
+		if slices.Sort(e.Wakes); !slices.Equal(woken, e.Wakes) {
+			x.Wrong = fmt.Sprintf("wakes %v, should wake %v", woken, e.Wakes)
+		}
+		all = append(all, x)
+	}
+
+	return all, nil
+}
+
 // LoadWakings reads a file of events.
 func LoadWakings(file string) (*Wakings, error) {
 	b, err := os.ReadFile(file)
@@ -45,6 +98,9 @@ func LoadWakings(file string) (*Wakings, error) {
 		return nil, err
 	}
 	w := &Wakings{}
+	if w.defined, err = definitions(filepath.Dir(file)); err != nil {
+		return nil, err
+	}
 	if err := yaml.UnmarshalStrict(b, w); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -57,7 +113,7 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	around, err := newWorld(plan, true, w.Discovery)
+	around, err := newWorld(plan, true, served(w.Discovery, w.defined))
 	if err != nil {
 		return nil, err
 	}

@@ -80,9 +80,9 @@ func (w *world) Store(r abi.Resource) views.Store {
 	return nil
 }
 
-// newWorld makes the stores that a plan needs, those of all resources as objects come; with cut, objects are projected to what the plan asks to keep. What isn't built in is in the
-// discovery.
-func newWorld(plan *views.Plan, cut bool, d *abi.Discovery) (*world, error) {
+// newWorld makes the stores that a plan needs, those of all resources as objects come; with cut, objects are projected
+// to what the plan asks to keep. Objects are of built-in kinds and of the custom ones.
+func newWorld(plan *views.Plan, cut bool, custom []abi.APIResource) (*world, error) {
 	w := &world{needs: plan.Needs(), cut: cut, stores: map[abi.Resource]*store{}, kinds: map[string]*schema.Resource{}}
 	for _, r := range schema.All() {
 		res, err := schema.For(r)
@@ -91,18 +91,18 @@ func newWorld(plan *views.Plan, cut bool, d *abi.Discovery) (*world, error) {
 		}
 		w.kinds[res.APIVersion()+" "+res.Kind] = res
 	}
-	if d != nil {
-		for _, r := range d.Resources {
-			id, ok := abi.ParseResource(r.Resource)
-			if !ok {
-				continue // a case of what no object can be of
-			}
-			if _, err := schema.For(id); err != nil {
-				res := schema.Custom(id, r.Kind, r.Namespaced)
-				w.kinds[res.APIVersion()+" "+res.Kind] = res
-			}
+
+	for _, r := range custom {
+		id, ok := abi.ParseResource(r.Resource)
+		if !ok {
+			continue // a case of what no object can be of
+		}
+		if _, err := schema.For(id); err != nil {
+			res := schema.Custom(id, r.Kind, r.Namespaced)
+			w.kinds[res.APIVersion()+" "+res.Kind] = res
 		}
 	}
+
 	for _, n := range w.needs {
 		if n.Resource == schema.Any {
 			continue
@@ -160,7 +160,7 @@ func (w *world) object(raw []byte, n int) (*cache.Object, error) {
 	}
 	res, ok := w.kinds[kind.APIVersion+" "+kind.Kind]
 	if !ok {
-		return nil, fmt.Errorf("%s %s is neither built in nor in discovery", kind.APIVersion, kind.Kind)
+		return nil, fmt.Errorf("%s %s is neither built in nor defined: give its CustomResourceDefinition in crd/*.yaml beside the cases' folder, or name it in discovery", kind.APIVersion, kind.Kind)
 	}
 	var o runtime.Object
 	if res.Custom {

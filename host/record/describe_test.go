@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 func TestDescribe(t *testing.T) {
@@ -100,7 +101,7 @@ func TestDiff(t *testing.T) {
 // The lines that aren't added are the old text, those that aren't taken away the new one.
 func TestDiffLeadsFromOneToTheOther(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
+	for range worlds.Number(2000) {
 		var a, b []string
 		for range random.IntN(12) {
 			a = append(a, string(rune('a'+random.IntN(4))))

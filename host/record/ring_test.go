@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 func testSource(name string) *Source {
@@ -30,7 +31,7 @@ func TestRingHoldsTheLastSyncs(t *testing.T) {
 	r := NewRing("c", most)
 	old, next := r.Recorder(testSource("old")), r.Recorder(testSource("next"))
 	var all []Sync
-	for i := range 2000 {
+	for i := range worlds.Number(2000) {
 		want := Sync{Key: abi.KeyRef{Namespace: "default", Name: fmt.Sprint(i)}, Result: "ok", Request: request(random.IntN(3000)), Answer: []byte{}, Answered: true}
 		recorder := old
 		if i >= 1500 {
@@ -160,7 +161,7 @@ func TestRingIsResized(t *testing.T) {
 	r := NewRing("c", 5000)
 	recorder := r.Recorder(testSource("p"))
 	most := 5000
-	for i := range 3000 {
+	for i := range worlds.Number(3000) {
 		running := recorder.Begin(abi.KeyRef{Name: fmt.Sprint(i)}, time.Unix(0, int64(i+1)))
 		running.Request(request(random.IntN(500)))
 		if i%20 == 10 {

@@ -19,9 +19,12 @@ import (
 
 // What compiling an untrusted module may take, at most. wazero's compiler cannot be cancelled, and modules within all limits of package rewrite can
 // still keep it busy for many minutes; so a child process compiles them, and the host takes the code that the child leaves.
-const (
-	childMemory = 1 << 30
-	childTime   = time.Minute
+const childMemory = 1 << 30
+
+// Tests have less patience, or more.
+var (
+	childTime    = time.Minute
+	childSeconds = 10 // of processor time
 )
 
 // What a child's share of the processors is. At first it has what nobody else wants: most modules are compiled in a tenth of a second, and syncs don't notice. A machine without idle time would never
@@ -31,8 +34,6 @@ const (
 	priorityShare = "share"
 	idleTime      = 3 * time.Second
 )
-
-var childSeconds = 10 // of processor time; tests have less patience
 
 // childName is the name under which a process is started as such a child: the running program itself, whatever program it is.
 const childName = "windlass-compile-check"

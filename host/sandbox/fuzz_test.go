@@ -68,7 +68,7 @@ func FuzzModulesAreContained(f *testing.F) {
 		from := time.Now()
 		compiled := attempt(t, wasm, message, false)
 		interpreted := attempt(t, wasm, message, true)
-		if took := time.Since(from); took > 20*time.Second {
+		if took := time.Since(from); took > time.Minute {
 			t.Fatalf("took %v", took)
 		}
 		if floats(wasm) && compiled.answer != interpreted.answer {

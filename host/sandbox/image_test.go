@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // mixed is a random message for the test guest: small ones, large ones, performs, leftovers, writes behind the memory's end.
@@ -39,7 +41,7 @@ func TestSyncEqualsFreshInstance(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(1, 2))
 			largest := int64(0)
-			for n := range 600 {
+			for n := range worlds.Number(600) {
 				message := mixed(r)
 				got, stats, err := syncOnce(m, message)
 				if err != nil {

@@ -3,14 +3,8 @@ package simulator
 import (
 	"encoding/json"
 
-	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/abi/wire"
-	"github.com/windlass-dev/windlass/host/schema"
 )
-
-func customSchema(r abi.Resource, kind string, namespaced bool) (*schema.Resource, error) {
-	return schema.Custom(r, kind, namespaced), nil
-}
 
 // encodeCustom gives a custom resource's object as the host keeps it: its metadata in protobuf, and all the rest in JSON.
 func encodeCustom(o *Object) ([]byte, error) {

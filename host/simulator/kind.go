@@ -57,32 +57,22 @@ func builtinKind(r abi.Resource) (*kind, error) {
 	return k, nil
 }
 
-// definitions are the resources that a CustomResourceDefinition defines, one for each version that is served.
+// definitions are the kinds that a CustomResourceDefinition defines, one for each version that is served.
 func definitions(crd *unstructured.Unstructured) (all []*kind, err error) {
-	spec, _, _ := unstructured.NestedMap(crd.Object, "spec")
-	group, _, _ := unstructured.NestedString(spec, "group")
-	plural, _, _ := unstructured.NestedString(spec, "names", "plural")
-	name, _, _ := unstructured.NestedString(spec, "names", "kind")
-	scope, _, _ := unstructured.NestedString(spec, "scope")
-	if group == "" || plural == "" || name == "" {
-		return nil, fmt.Errorf("CustomResourceDefinition %s: spec.group, spec.names.plural and spec.names.kind must be set", crd.GetName())
+	defined, err := schema.Definitions(crd)
+	if err != nil {
+		return nil, err
 	}
-	versions, _, _ := unstructured.NestedSlice(spec, "versions")
-	for _, v := range versions {
-		version, ok := v.(map[string]any)
-		if !ok || version["served"] == false {
-			continue
+
+	for _, d := range defined {
+		k := &kind{
+			Resource: d.Resource.Resource, kind: d.Kind, namespaced: d.Namespaced, generation: true, custom: true, schema: d.Resource,
 		}
-		number, _, _ := unstructured.NestedString(version, "name")
-		r := abi.Resource{Group: group, Version: number, Name: plural}
-		k := &kind{Resource: r, kind: name, namespaced: scope != "Cluster", generation: true, custom: true}
-		_, k.status, _ = unstructured.NestedMap(version, "subresources", "status")
-		k.defaults, _, _ = unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		if k.schema, err = customSchema(r, name, k.namespaced); err != nil {
-			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", crd.GetName(), err)
-		}
+		_, k.status, _ = unstructured.NestedMap(d.Version, "subresources", "status")
+		k.defaults, _, _ = unstructured.NestedMap(d.Version, "schema", "openAPIV3Schema")
 		all = append(all, k)
 	}
+
 	return all, nil
 }
 

@@ -30,7 +30,12 @@ func (k *kind) untyped(t runtime.Object) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	data, has := m["data"] // somebody's own, as a ControllerRevision's: it stays as it is
+	delete(m, "data")
 	prune(m)
+	if has && data != nil {
+		m["data"] = data
+	}
 	o := &Object{Object: m}
 	o.SetAPIVersion(k.apiVersion())
 	o.SetKind(k.kind)

@@ -139,7 +139,9 @@ func (c *Cluster) setDefaults(k *kind, o *Object) error {
 		fill(int64(30), "spec", "terminationGracePeriodSeconds")
 	case "v1/namespaces":
 		fill("Active", "status", "phase")
-		fill([]any{"kubernetes"}, "spec", "finalizers")
+		if o.GetDeletionTimestamp() == nil { // one that ends has had it taken away
+			fill([]any{"kubernetes"}, "spec", "finalizers")
+		}
 	case "v1/services":
 		fill("ClusterIP", "spec", "type")
 		fill("None", "spec", "sessionAffinity")

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // An index is left alone by an update that changes nothing of what it says it reads: then its values are the same.
 func TestIndexersSayWhatTheyRead(t *testing.T) {
 	controllers := slices.Clone(shapes)
-	for seed := range uint64(300) {
+	for seed := range uint64(worlds.Number(300)) {
 		controllers = append(controllers, randomController(rand.New(rand.NewPCG(seed, 0))))
 	}
 	var changed schema.Bits

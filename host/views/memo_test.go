@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // Plans that an event goes through together, remembering what one of them has read and looked up, wake the keys that each of them wakes by itself.
 func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 	woken := 0
-	for seed := range uint64(60) {
+	for seed := range uint64(worlds.Number(60)) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		controllers := slices.Concat(shapes, shapes[:4]) // some twice
 		for range 8 {

@@ -8,12 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // TestKeysBehindAGrant is the promise of the package, and what snapshots hold, for controllers that are granted a part of the objects.
 func TestKeysBehindAGrant(t *testing.T) {
 	f := &figures{narrowed: true}
-	for seed := uint64(1); f.events < 15_000; seed++ {
+	for seed := uint64(1); f.events < worlds.Number(15_000); seed++ {
 		c := randomController(rand.New(rand.NewPCG(seed, 0)))
 		if err := runWorld(seed, &c, 100, f); err != nil {
 			report(t, seed, &c, err)

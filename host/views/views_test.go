@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // report prints a failing world so that it can be run again.
@@ -19,7 +20,7 @@ func report(t *testing.T, seed uint64, c *abi.Controller, err error) {
 // TestEveryChangedKeyIsWoken is the promise of the package, on controllers of a grammar.
 func TestEveryChangedKeyIsWoken(t *testing.T) {
 	f := &figures{}
-	for seed := uint64(1); f.events < 40_000; seed++ {
+	for seed := uint64(1); f.events < worlds.Number(40_000); seed++ {
 		c := randomController(rand.New(rand.NewPCG(seed, 0)))
 		if err := runWorld(seed, &c, 100, f); err != nil {
 			report(t, seed, &c, err)
@@ -31,7 +32,7 @@ func TestEveryChangedKeyIsWoken(t *testing.T) {
 // TestLateEventsLoseNoKey is the promise where the caches are ahead of the events.
 func TestLateEventsLoseNoKey(t *testing.T) {
 	f := &figures{}
-	for seed := uint64(1); f.events < 40_000; seed++ {
+	for seed := uint64(1); f.events < worlds.Number(40_000); seed++ {
 		c := randomController(rand.New(rand.NewPCG(seed, 0)))
 		if err := runLate(seed, &c, 250, f); err != nil {
 			report(t, seed, &c, err)
@@ -45,13 +46,13 @@ func TestShapesOfRealControllers(t *testing.T) {
 	for _, c := range shapes {
 		t.Run(c.Name, func(t *testing.T) {
 			sure, late := &figures{}, &figures{}
-			for seed := uint64(1); sure.events < 2_500; seed++ {
+			for seed := uint64(1); sure.events < worlds.Number(2_500); seed++ {
 				c := c
 				if err := runWorld(seed, &c, 150, sure); err != nil {
 					report(t, seed, &c, err)
 				}
 			}
-			for seed := uint64(1); late.events < 1_500; seed++ {
+			for seed := uint64(1); late.events < worlds.Number(1_500); seed++ {
 				c := c
 				c.Views = slices.Clone(c.Views)
 				if err := runLate(seed, &c, 300, late); err != nil {

@@ -3,13 +3,7 @@ package deployment
 import (
 	"strings"
 	"testing"
-
-	"github.com/windlass-dev/windlass/test/golden"
 )
-
-func TestGolden(t *testing.T) { golden.Run(t, Plugin, "testdata") }
-
-func TestModule(t *testing.T) { golden.Module(t, Plugin, "testdata") }
 
 func TestRemember(t *testing.T) {
 	long := strings.Repeat("1234,", 399) + "1234" // 1999 characters

@@ -14,6 +14,7 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/intstr"
 	"github.com/windlass-dev/windlass/sdk/resource"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // model is a Deployment with its sets, and a clock that goes on with every write.
@@ -30,7 +31,7 @@ type model struct {
 // has written nothing but the Deployment leaves nothing to be written; and when users rest and pods come up, the rollout becomes complete.
 func TestRollout(t *testing.T) {
 	Plugin.Manifest() // numbers the views
-	for seed := range uint64(150) {
+	for seed := range uint64(worlds.Number(150)) {
 		m := newModel(t, seed)
 		for range 60 {
 			if m.rand.IntN(4) == 0 {

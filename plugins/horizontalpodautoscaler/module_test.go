@@ -13,12 +13,8 @@ import (
 	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	"github.com/windlass-dev/windlass/sdk/resource"
-	"github.com/windlass-dev/windlass/test/golden"
 	"github.com/windlass-dev/windlass/test/module"
 )
-
-// The module answers byte for byte as the same code does natively.
-func TestModuleAnswersAsNative(t *testing.T) { golden.Module(t, Plugin, "testdata") }
 
 // world is the sync of an autoscaler of so many pods, which use what they should, in a namespace of two hundred autoscalers.
 func world(pods int) (*abi.SyncRequest, module.Perform) {

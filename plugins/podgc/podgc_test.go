@@ -9,19 +9,11 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/resource"
-	"github.com/windlass-dev/windlass/test/golden"
 )
-
-func TestGolden(t *testing.T) { golden.Run(t, Plugin, "testdata") }
-
-func TestModule(t *testing.T) { golden.Module(t, Plugin, "testdata") }
-
-func TestNodesWakes(t *testing.T) { golden.Wakes(t, Plugin, "testdata/wakes-nodes.yaml") }
-
-func TestTimerWakes(t *testing.T) { golden.Wakes(t, Plugin, "testdata/wakes-timer.yaml") }
 
 // A node that is back, or has no pods any more, was never missed: when it goes again the time begins anew.
 func TestNodeIsBack(t *testing.T) {
+	Plugin.Manifest() // numbers the views and settings
 	r := &abi.SyncRequest{Controller: 1, Key: abi.KeyRef{Name: "n1"}, Now: 50e9, State: strconv.AppendInt(nil, 10e9, 10), Views: make([]abi.ViewData, 3)}
 	a := sdk.Run(Plugin, r, &sdk.Settings{}, nil)
 	if a.KeepState || len(a.State) > 0 || a.RequeueAfter != 0 || a.Error != "" {
@@ -31,6 +23,7 @@ func TestNodeIsBack(t *testing.T) {
 
 // Where there are a great many terminated pods, one sync deletes as many as it can carry and the next one the rest.
 func TestMost(t *testing.T) {
+	Plugin.Manifest() // numbers the views and settings
 	const n = most + 500
 	all := make([]abi.ObjectData, n)
 	for i := range all {
@@ -83,6 +76,7 @@ func TestMost(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	Plugin.Manifest() // numbers the views and settings
 	for _, c := range []struct{ threshold, quarantine, err string }{
 		{"12500", "40s", ""},
 		{"-1", "1m30s", ""},

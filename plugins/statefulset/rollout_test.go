@@ -13,6 +13,7 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/resource"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // model is a set in an API server that does what syncs say, while its pods start and end when they like.
@@ -29,7 +30,7 @@ type model struct {
 // no roll-out makes more pods unavailable than it may.
 func TestRolloutsComeToRest(t *testing.T) {
 	Plugin.Manifest()
-	for seed := range uint64(150) {
+	for seed := range uint64(worlds.Number(150)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			n, limit, partition, most := int32(random.IntN(6)), int32(2), int32(0), metav1.IntOrString{IntVal: int32(1 + random.IntN(3))}
@@ -105,7 +106,7 @@ func (m *model) happen(i int) (moved bool) {
 
 // rest lets everything happen until nothing does.
 func (m *model) rest(random *rand.Rand) {
-	for range 500 {
+	for range worlds.Number(500) {
 		if !m.step(random) {
 			continue
 		}

@@ -5,12 +5,7 @@ import (
 	"testing"
 
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
-	"github.com/windlass-dev/windlass/test/golden"
 )
-
-func TestGolden(t *testing.T) { golden.Run(t, Plugin, "testdata") }
-
-func TestWakes(t *testing.T) { golden.Wakes(t, Plugin, "testdata/wakes.yaml") }
 
 func TestParse(t *testing.T) {
 	for _, x := range []struct {

@@ -27,6 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/sdk/history"
 	guest "github.com/windlass-dev/windlass/sdk/resource"
 	_ "github.com/windlass-dev/windlass/test/golden" // brings the host's helpers
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // template makes a pod template that has everything, some things or next to nothing, as it comes from the API server, and as the guest has it.
@@ -86,7 +87,7 @@ func guestRaw(b []byte) wire.RawExtension { return wire.RawExtension{Raw: b} }
 
 func TestDataIsUpstreams(t *testing.T) {
 	differ := 0
-	for seed := range int64(200) {
+	for seed := range int64(worlds.Number(200)) {
 		theirs, ours := template(t, seed)
 		exact, err := history.Data(ours)
 		if err != nil {
@@ -124,7 +125,7 @@ func TestDataIsUpstreams(t *testing.T) {
 }
 
 func TestHashesAreUpstreams(t *testing.T) {
-	for seed := range int64(200) {
+	for seed := range int64(worlds.Number(200)) {
 		theirs, ours := template(t, seed)
 		var count *int32
 		if seed%2 == 1 {

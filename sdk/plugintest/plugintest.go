@@ -4,6 +4,7 @@
 // snapshots, checks and does the effects, and simulates the cluster. It is found by $WINDLASS, on the PATH, or as _output/windlass in a folder above the test's.
 //
 //	func TestCases(t *testing.T)      { plugintest.Golden(t, webapp.Plugin, "testdata") }
+//	func TestWakes(t *testing.T)      { plugintest.Wakes(t, webapp.Plugin, "testdata/wakes.yaml") }
 //	func TestSimulation(t *testing.T) { plugintest.Run(t, webapp.Plugin, plugintest.Options{}) }
 package plugintest
 
@@ -11,29 +12,58 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/sdk"
 	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
 )
 
-var update = flag.Bool("update", false, "write what comes out of golden cases")
+var update = flag.Bool("update", false, "write what comes out of golden cases into their files, under want")
 
-// Golden runs the cases of a folder: NAME.in.yaml holds the objects, the key and the time, NAME.out.yaml what the sync does; go test -update writes it.
+// Golden runs the cases of a folder. Each document of its files TOPIC.yaml is a case: its name, the objects, the key and
+// the time, and at the end, under want, what the sync does; go test -update writes that. go test -run takes a case by
+// its topic and its name, such as -run TestCases/scale/down.
 //
 // Each case runs on objects cut to the declared fields, twice, and on whole objects: it must come out the same.
 func Golden(t *testing.T, p *sdk.Plugin, folder string) {
 	t.Helper()
-	cases, err := filepath.Glob(filepath.Join(folder, "*.in.yaml"))
-	if err != nil || len(cases) == 0 {
-		t.Fatalf("no cases in %s: a case is a file NAME.in.yaml with the objects, the key and the time", folder)
+	all, err := do(t, p, pipe.Request{Do: "cases", File: folder})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, in := range cases {
-		t.Run(strings.TrimSuffix(filepath.Base(in), ".in.yaml"), func(t *testing.T) {
-			t.Helper()
-			r, err := do(t, p, pipe.Request{Do: "golden", File: in, Update: *update})
-			show(t, r, err)
+
+	for cases := all.Cases; len(cases) > 0; {
+		n := 1
+		for n < len(cases) && cases[n].Topic == cases[0].Topic {
+			n++
+		}
+		of := cases[:n]
+		cases = cases[n:]
+		t.Run(of[0].Topic, func(t *testing.T) {
+			for _, c := range of {
+				t.Run(c.Name, func(t *testing.T) {
+					r, err := do(t, p, pipe.Request{Do: "golden", File: c.File, Case: c.Name, Update: *update})
+					show(t, r, err)
+				})
+			}
+		})
+	}
+}
+
+// Wakes makes the events of a file, such as testdata/wakes.yaml, happen, each in the world that the file has, and compares
+// the keys that it wakes with those that the file names. Nothing is synced: it is the Reads that are tested.
+func Wakes(t *testing.T, p *sdk.Plugin, file string) {
+	t.Helper()
+	r, err := do(t, p, pipe.Request{Do: "wakes", File: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, e := range r.Cases {
+		t.Run(e.Name, func(t *testing.T) {
+			if e.Failed != "" {
+				t.Error(e.Failed)
+			}
 		})
 	}
 }

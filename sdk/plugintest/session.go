@@ -2,6 +2,7 @@ package plugintest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/sdk"
 	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
+	"github.com/windlass-dev/windlass/sdk/plugintest/watchdog"
 )
 
 // session is one job that windlass does around the plugin.
@@ -27,19 +29,29 @@ type session struct {
 	conn     pipe.Conn
 }
 
-// turn is held by the test whose session runs: sdk.Helpers is one for all.
-var turn sync.Mutex
+// turn is held by the test whose session runs: sdk.Helpers is one for all. lost is that a sync doesn't end: no other one
+// can run beside it.
+var (
+	turn sync.Mutex
+	lost error
+)
 
 // do starts windlass and answers it until the job is done.
 func do(t *testing.T, p *sdk.Plugin, q pipe.Request) (*pipe.Response, error) {
 	t.Helper()
+	look(q)
 	turn.Lock()
 	defer turn.Unlock()
+	if lost != nil {
+		return nil, fmt.Errorf("not run, for something before it hasn't ended: %w", lost)
+	}
 	binary, err := windlass()
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(t.Context(), binary, "plugin", "simulate")
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	c := exec.CommandContext(ctx, binary, "plugin", "simulate")
 	var said bytes.Buffer
 	c.Stderr = &said
 	in, err := c.StdinPipe()
@@ -59,7 +71,15 @@ func do(t *testing.T, p *sdk.Plugin, q pipe.Request) (*pipe.Response, error) {
 	defer func() { sdk.Helpers = before }()
 	r, err := s.job(q)
 	_ = in.Close()
-	if ended := c.Wait(); err != nil && !s.told(err) {
+	if loops := (*watchdog.LoopError)(nil); errors.As(err, &loops) {
+		lost = fmt.Errorf("%s: %w", t.Name(), err)
+		end() // it waits for the answer
+		_ = c.Wait()
+
+		return nil, err
+	}
+	ended := c.Wait()
+	if err != nil && !s.told(err) {
 		return nil, fmt.Errorf("%s: %w (%v): %s", binary, err, ended, strings.TrimSpace(said.String()))
 	}
 	return r, err
@@ -91,9 +111,11 @@ func (s *session) job(q pipe.Request) (*pipe.Response, error) {
 		case pipe.Configure:
 			err = s.configure(b)
 		case pipe.Sync:
-			err = s.sync(b)
+			err = s.sync(b, func(f func()) { f() })
 		case pipe.Elsewhen:
-			synctest.Test(s.t, func(*testing.T) { err = s.sync(b) }) // where it is the year 2000
+			err = s.sync(b, func(f func()) {
+				synctest.Test(s.t, func(*testing.T) { f() }) // where it is the year 2000
+			})
 		case pipe.Result:
 			r := &pipe.Response{}
 			return r, json.Unmarshal(b, r)
@@ -113,24 +135,48 @@ func (s *session) configure(b []byte) error {
 	if err := abi.DecodeSettings(b, s.settings); err != nil {
 		return err
 	}
-	text := ""
-	if s.plugin.Check != nil {
-		if err := s.plugin.Check(s.settings); err != nil {
-			text = err.Error()
-		}
+	if s.plugin.Check == nil {
+		return s.conn.Send(pipe.Done, nil)
 	}
-	return s.conn.Send(pipe.Done, []byte(text))
+
+	var against error
+	err := watchdog.Run(func(here func()) {
+		here()
+		against = s.plugin.Check(s.settings)
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("the plugin's Check: %w", err)
+	case against != nil:
+		return s.conn.Send(pipe.Done, []byte(against.Error()))
+	}
+
+	return s.conn.Send(pipe.Done, nil)
 }
 
-func (s *session) sync(b []byte) error {
+// sync runs the sync that is asked for, by in.
+func (s *session) sync(b []byte, in func(func())) error {
 	var r abi.SyncRequest
 	if err := abi.DecodeRequest(b, &r); err != nil {
 		return err
 	}
-	a, failed := s.run(&r)
-	if failed != "" {
+
+	var a *abi.SyncResponse
+	var failed string
+	err := watchdog.Run(func(here func()) {
+		in(func() {
+			here()
+			a, failed = s.run(&r)
+		})
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("the sync of %s %s: %w",
+			s.plugin.Controllers[r.Controller].Name, strings.TrimSpace(r.Key.String()), err)
+	case failed != "":
 		return s.conn.Send(pipe.Failed, []byte(failed))
 	}
+
 	return s.conn.Send(pipe.Answer, abi.AppendResponse(nil, a))
 }
 
@@ -141,6 +187,7 @@ func (s *session) run(r *abi.SyncRequest) (a *abi.SyncResponse, failed string) {
 			failed = fmt.Sprintf("panic: %v\n%s", p, strings.Join(places(debug.Stack()), "\n"))
 		}
 	}()
+
 	return sdk.Run(s.plugin, r, s.settings, s.perform), ""
 }
 

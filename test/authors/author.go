@@ -26,9 +26,10 @@ type author struct {
 	c      *cluster.Cluster
 	client kubernetes.Interface
 	m      *windlass.Manager
-	home   string   // an empty folder at first
-	loaded string   // the running Windlass's plugin folder
-	env    []string // of commands
+	home   string        // an empty folder at first
+	loaded string        // the running Windlass's plugin folder
+	env    []string      // of commands
+	spent  time.Duration // processor time of the last command, with all that it started
 }
 
 // newAuthor gives an author who has windlass, Go, TinyGo and what they need of the system on the path, and no network. Caches of compilers are the machine's, or empty ones.
@@ -76,6 +77,7 @@ func (a *author) try(folder, line string) (string, error) {
 	c.Dir, c.Env = folder, a.env
 	begun := time.Now()
 	out, err := c.CombinedOutput()
+	a.spent = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	a.t.Logf("%s$ %s (%v)\n%s", filepath.Base(folder), line, time.Since(begun).Round(10*time.Millisecond), out)
 	return string(out), err
 }

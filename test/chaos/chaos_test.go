@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/state"
 	"github.com/windlass-dev/windlass/test/windlass"
@@ -28,8 +29,8 @@ var (
 	seed  = flag.Uint64("seed", 0, "of the random moments; 0 takes the time")
 )
 
-var controllers = []string{"deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller", "job-controller", "endpointslice-controller", "endpoints-controller",
-	"garbage-collector-controller", "namespace-controller", "pod-garbage-collector-controller", "serviceaccount-controller", "root-ca-certificate-publisher-controller"}
+// controllers are all.
+var controllers = builtin.Names()
 
 const (
 	nodes = 3

@@ -66,25 +66,43 @@ func (c *Cluster) Audit(t testing.TB, f Filter) []Event {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	events, err := readAudit(file, f)
+	events, _, err := readAudit(file, f)
 	if err != nil {
 		t.Fatalf("%s: %v", c.AuditLog, err)
 	}
 	return events
 }
 
-// readAudit reads audit.k8s.io/v1 events, one a line. A last line without its end is still being written, and left out.
-func readAudit(r io.Reader, f Filter) ([]Event, error) {
-	var events []Event
+// AuditFrom returns all events behind the first so many bytes of the log, and where the last of them ends: what the next call goes on from.
+func (c *Cluster) AuditFrom(t testing.TB, begin int64) (events []Event, end int64) {
+	t.Helper()
+	file, err := os.Open(c.AuditLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Seek(begin, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	events, n, err := readAudit(file, Filter{})
+	if err != nil {
+		t.Fatalf("%s: %v", c.AuditLog, err)
+	}
+	return events, begin + n
+}
+
+// readAudit reads audit.k8s.io/v1 events, one a line, and returns how many bytes these are. A last line without its end is still being written, and left out.
+func readAudit(r io.Reader, f Filter) (events []Event, read int64, _ error) {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err == io.EOF {
-			return events, nil
+			return events, read, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		read += int64(len(line))
 		var raw struct {
 			Stage, Verb, UserAgent, RequestURI string
 			SourceIPs                          []string
@@ -97,7 +115,7 @@ func readAudit(r io.Reader, f Filter) ([]Event, error) {
 			Annotations                        map[string]string
 		}
 		if err := json.Unmarshal(line, &raw); err != nil {
-			return nil, fmt.Errorf("event %q: %w", line, err)
+			return nil, 0, fmt.Errorf("event %q: %w", line, err)
 		}
 		e := Event{
 			Verb: raw.Verb, User: raw.User.Username, UserAgent: raw.UserAgent,

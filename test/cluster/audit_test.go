@@ -30,9 +30,12 @@ func TestReadAudit(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			events, err := readAudit(strings.NewReader(auditLines), test.filter)
+			events, read, err := readAudit(strings.NewReader(auditLines), test.filter)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if whole := strings.LastIndexByte(auditLines, '\n') + 1; read != int64(whole) {
+				t.Errorf("read %d bytes, the whole lines are %d", read, whole)
 			}
 			var got []string
 			for _, e := range events {
@@ -43,7 +46,7 @@ func TestReadAudit(t *testing.T) {
 			}
 		})
 	}
-	if _, err := readAudit(strings.NewReader("nonsense\n"), Filter{}); err == nil {
+	if _, _, err := readAudit(strings.NewReader("nonsense\n"), Filter{}); err == nil {
 		t.Error("a line that is no event was read without an error")
 	}
 }

@@ -8,6 +8,7 @@ package cluster
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,6 +28,9 @@ import (
 
 // startTimeout is far more than the 3 seconds that a start takes, for machines on which many tests run at once.
 const startTimeout = 2 * time.Minute
+
+// refused is the environment variable that is "none" where tests may start no cluster (hack/rings.sh).
+const refused = "WINDLASS_TEST_CLUSTERS"
 
 // Options says what cluster a test wants.
 type Options struct {
@@ -75,6 +79,10 @@ func Start(t testing.TB, o Options) *Cluster {
 
 // Run starts a cluster in o.Dir and returns when it can be used. The caller stops it; it also ends when the calling process does.
 func Run(ctx context.Context, o Options) (*Cluster, error) {
+	if os.Getenv(refused) == "none" {
+		return nil, errors.New("cluster: make check and make race start no cluster: a test that needs one is called TestOnCluster…, or has a folder under test/ (hack/rings.txt)")
+	}
+
 	binary := Binary()
 	if _, err := os.Stat(binary); err != nil {
 		return nil, fmt.Errorf("cluster: %s is missing: run make devcluster", binary)
@@ -147,7 +155,7 @@ func (c *Cluster) Stop() error {
 		c.stdin.Close()
 		select {
 		case <-c.ended:
-		case <-time.After(30 * time.Second):
+		case <-time.After(Patience):
 			_ = c.cmd.Process.Kill()
 			<-c.ended
 		}

@@ -17,6 +17,8 @@ import (
 type Faults struct {
 	// WatchDelay holds back what watches deliver; the order stays.
 	WatchDelay atomic.Int64 // nanoseconds
+	// WatchHeld holds back all of it until it is false again.
+	WatchHeld atomic.Bool
 	// Before tells of a request that never reaches the server.
 	Before func(*http.Request) bool
 	// After tells of a request that the server has done, and whose answer is lost.
@@ -59,7 +61,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, ErrLost
 	}
 	if strings.Contains(r.URL.RawQuery, "watch=") {
-		a.Body = newDelayed(a.Body, &t.WatchDelay)
+		a.Body = newDelayed(a.Body, &t.WatchDelay, &t.WatchHeld)
 	}
 	return a, nil
 }
@@ -67,6 +69,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // delayed gives what it reads some time later.
 type delayed struct {
 	body    io.ReadCloser
+	held    *atomic.Bool
 	mu      sync.Mutex
 	changed *sync.Cond
 	chunks  []chunk
@@ -74,13 +77,15 @@ type delayed struct {
 	closed  bool
 }
 
+const heldFor = 10 * time.Millisecond // until it is looked whether what is held back still is
+
 type chunk struct {
 	data []byte
 	due  time.Time
 }
 
-func newDelayed(body io.ReadCloser, delay *atomic.Int64) *delayed {
-	d := &delayed{body: body}
+func newDelayed(body io.ReadCloser, delay *atomic.Int64, held *atomic.Bool) *delayed {
+	d := &delayed{body: body, held: held}
 	d.changed = sync.NewCond(&d.mu)
 	go func() {
 		for {
@@ -110,6 +115,9 @@ func (d *delayed) Read(p []byte) (int, error) {
 			return 0, io.ErrClosedPipe
 		case len(d.chunks) > 0:
 			wait := time.Until(d.chunks[0].due)
+			if d.held.Load() {
+				wait = max(wait, heldFor)
+			}
 			if wait <= 0 {
 				n := copy(p, d.chunks[0].data)
 				if d.chunks[0].data = d.chunks[0].data[n:]; len(d.chunks[0].data) == 0 {

@@ -3,14 +3,13 @@ package golden
 
 import (
 	"flag"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/golden"
+	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/sdk"
 	_ "github.com/windlass-dev/windlass/sdk/plugintest" // has the flag -update
@@ -22,84 +21,67 @@ func update() bool { return flag.Lookup("update").Value.String() == "true" }
 // Run runs all cases of a folder.
 func Run(t *testing.T, p *sdk.Plugin, folder string) {
 	t.Helper()
-	g := &native{plugin: p, manifest: p.Manifest()}
-	each(t, folder, func(t *testing.T, in string) { run(t, g, in) })
+	g := goldentest.Native(p)
+	each(t, folder, func(t *testing.T, c *golden.Case) { run(t, g, c) })
 }
 
-func each(t *testing.T, folder string, f func(t *testing.T, in string)) {
+// each runs a test for each case of a folder, by topic and name.
+func each(t *testing.T, folder string, f func(t *testing.T, c *golden.Case)) {
 	t.Helper()
 	cases, err := golden.Cases(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, in := range cases {
-		t.Run(golden.Name(in), func(t *testing.T) { f(t, in) })
+
+	for len(cases) > 0 {
+		n := 1
+		for n < len(cases) && cases[n].File == cases[0].File {
+			n++
+		}
+		of := cases[:n]
+		cases = cases[n:]
+		t.Run(of[0].Topic(), func(t *testing.T) {
+			for _, c := range of {
+				t.Run(c.Name, func(t *testing.T) { f(t, c) })
+			}
+		})
 	}
 }
 
-func run(t *testing.T, g guest.Guest, in string) {
-	projected, whole := output(t, g, in, true), output(t, g, in, false)
+func run(t *testing.T, g guest.Guest, c *golden.Case) {
+	projected, whole := output(t, g, c, true), output(t, g, c, false)
 	if d := cmp.Diff(whole, projected); d != "" {
-		missing, err := golden.Undeclared(g, in)
+		missing, err := c.Undeclared(g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Fatalf("on the declared fields alone the plugin answers otherwise than on whole objects: declare %s (-whole +projected):\n%s", strings.Join(missing, "; "), d)
+		t.Fatalf("on the declared fields alone the plugin answers otherwise than on whole objects: declare %s "+
+			"(-whole +projected):\n%s", strings.Join(missing, "; "), d)
 	}
-	out := golden.Out(in)
+
 	if update() {
-		if err := os.WriteFile(out, []byte(projected), 0o644); err != nil {
+		if err := c.Update(projected); err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatalf("%v: run go test with -update, then read what it wrote", err)
-	}
-	if d := cmp.Diff(string(want), projected); d != "" {
-		t.Fatalf("%s (-want +got):\n%s", out, d)
-	}
-}
 
-// output runs a case and gives what came out.
-func output(t *testing.T, g guest.Guest, in string, cut bool) string {
-	t.Helper()
-	out, _, err := golden.Run(g, in, cut)
+		return
+	}
+	want, err := c.Wanted()
 	if err != nil {
 		t.Fatal(err)
 	}
+	if d := cmp.Diff(want, projected); d != "" {
+		t.Fatalf("%s:%d: case %s (-want +got):\n%s", c.File, c.Line, c.Name, d)
+	}
+}
+
+// output runs a case and returns what came out.
+func output(t *testing.T, g guest.Guest, c *golden.Case, cut bool) string {
+	t.Helper()
+	out, _, err := c.Run(g, cut)
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	return out
-}
-
-// native is a plugin in this process.
-type native struct {
-	plugin   *sdk.Plugin
-	manifest *abi.Manifest
-	settings *abi.Settings
-}
-
-func (n *native) Manifest() *abi.Manifest { return n.manifest }
-
-func (n *native) Configure(s *abi.Settings) error {
-	n.settings = s
-	if n.plugin.Check != nil {
-		return n.plugin.Check(s)
-	}
-	return nil
-}
-
-func (n *native) Sync(request []byte, perform guest.Perform) ([]byte, guest.Stats, error) {
-	var r abi.SyncRequest
-	if err := abi.DecodeRequest(request, &r); err != nil {
-		return nil, guest.Stats{}, err
-	}
-	a := sdk.Run(n.plugin, &r, n.settings, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
-		b, err := perform(abi.AppendPerform(nil, p))
-		if err != nil {
-			return nil, err
-		}
-		var out abi.PerformResponse
-		return &out, abi.DecodePerformed(b, &out)
-	})
-	return abi.AppendResponse(nil, a), guest.Stats{}, nil
 }

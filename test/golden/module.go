@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/windlass-dev/windlass/host/golden"
+	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/sandbox"
@@ -27,9 +29,9 @@ func Module(t *testing.T, p *sdk.Plugin, folder string) {
 			t.Error(err)
 		}
 	})
-	g := &native{plugin: p, manifest: p.Manifest()}
-	each(t, folder, func(t *testing.T, in string) {
-		if d := cmp.Diff(output(t, g, in, true), output(t, m, in, true)); d != "" {
+	g := goldentest.Native(p)
+	each(t, folder, func(t *testing.T, c *golden.Case) {
+		if d := cmp.Diff(output(t, g, c, true), output(t, m, c, true)); d != "" {
 			t.Errorf("the module does otherwise than the same code natively (run make plugins if it is old) (-native +sandboxed):\n%s", d)
 		}
 	})

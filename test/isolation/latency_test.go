@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // A guest that held up the process or another guest would do so for its whole deadline, seconds: the bounds leave room for a busy machine.
@@ -51,7 +53,7 @@ func measure(t *testing.T, client kubernetes.Interface, name string) latency {
 		if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		late := time.After(30 * time.Second)
+		late := time.After(cluster.Patience)
 		for there := false; !there; {
 			select {
 			case e, ok := <-accounts.ResultChan():
@@ -61,7 +63,7 @@ func measure(t *testing.T, client kubernetes.Interface, name string) latency {
 				a, ok := e.Object.(*corev1.ServiceAccount)
 				there = ok && a.Namespace == namespace
 			case <-late:
-				t.Fatalf("namespace %s has no service account after 30 s", namespace)
+				t.Fatalf("namespace %s has no service account after %v", namespace, cluster.Patience)
 			}
 		}
 		all = append(all, time.Since(from))

@@ -100,14 +100,20 @@ func TestClockJumps(t *testing.T) {
 	}
 	w.start(t, election("standby: warm"), "serviceaccount-controller", "replicaset-controller").AwaitReady(t)
 	w.space(t)
-	for _, by := range []time.Duration{time.Hour, -time.Hour, 0} {
+	var usual time.Duration // from a change to the write, on this machine
+	for n, by := range []time.Duration{0, time.Hour, -time.Hour, 0} {
 		clock.put(t, by)
 		put := time.Now()
 		name := fmt.Sprint("jump-", put.UnixNano())
 		w.makeNamespace(t, name)
 		first := w.firstBy(t, put, "the leader writes on", func(e cluster.Event) bool { return e.Source == leader.source && e.Namespace == name })
-		if took := first.Received.Sub(put); took > duration {
-			t.Errorf("with the clock put by %v the leader wrote after %v", by, took)
+		took := first.Received.Sub(put)
+		if n == 0 {
+			usual = took
+			continue
+		}
+		if took > duration+10*usual {
+			t.Errorf("with the clock put by %v the leader wrote after %v, and at first after %v", by, took, usual)
 		}
 	}
 	for _, e := range w.writes(t, time.Time{}) {

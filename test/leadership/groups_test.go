@@ -58,7 +58,7 @@ func TestGroups(t *testing.T) {
 		next := w.firstBy(t, killed, "another process goes on with it", func(e cluster.Event) bool { return e.User == replicaSets && e.Source != victim.source })
 		took := next.Received.Sub(killed)
 		t.Logf("killed %s under way to %s: the next write came %v later from %s", victim.source, image, took.Round(time.Millisecond), next.Source)
-		if most := 2 * duration; took > most {
+		if most := 2*duration + 10*under.Received.Sub(since); took > most { // what this machine takes to come to a change
 			t.Errorf("it took %v, want %v at most", took, most)
 		}
 		delete(all, victim.source)

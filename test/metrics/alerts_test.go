@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+const docs = "../../docs/metrics.md"
+
 var (
 	// word is a name in an expression that may be a metric's: not a function, a label or a word of the language.
 	word = regexp.MustCompile(`\b[a-z]+(_[a-z]+)+\b`)
@@ -74,5 +76,12 @@ func TestAlerts(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("there are no alerts")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,2 +1,2 @@
-// Package metrics compares what the native kube-controller-manager and Windlass serve at /metrics after the same work.
+// Package metrics checks that the sample of alerts asks for metrics that there are. What the managers serve is compared by test/parity.
 package metrics

@@ -60,7 +60,7 @@ func TestScaleWritesOnce(t *testing.T) {
 func TestStopMidway(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 5, Audit: true})
 	o := windlass.Options{Controllers: []string{"serviceaccount-controller", "replicaset-controller"}, Configure: func(k *config.Configuration) {
-		k.ClientConnection.QPS, k.ClientConnection.Burst = 25, 25 // a scale-up takes longer than a stop waits
+		k.ClientConnection.QPS, k.ClientConnection.Burst = 8, 8 // a scale-up takes a minute: longer than it takes to see that it has begun and to stop
 	}}
 	first := windlass.Start(t, c, o)
 	_, status := create(t, c)

@@ -26,6 +26,7 @@ import (
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/record/replay"
+	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 	"github.com/windlass-dev/windlass/test/workload"
@@ -173,8 +174,11 @@ func save(t *testing.T, m *windlass.Manager) map[string]string {
 	if err := json.Unmarshal(m.Get(t, "/windlass/v1/status"), &s); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Controllers) < 13 {
-		t.Fatalf("only %d controllers run", len(s.Controllers))
+	for _, own := range builtin.Controllers() {
+		runs := slices.ContainsFunc(s.Controllers, func(c manager.ControllerStatus) bool { return c.Name == own.Name })
+		if !runs && !own.Manifest.DisabledByDefault {
+			t.Fatalf("%s doesn't run", own.Name)
+		}
 	}
 	folder, paths := t.TempDir(), map[string]string{}
 	for _, c := range s.Controllers {

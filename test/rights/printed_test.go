@@ -18,6 +18,7 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	builtin "github.com/windlass-dev/windlass/plugins"
+	table "github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
@@ -75,13 +76,21 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 		t.Error("the manager has written under its own name")
 	}
 	// What admission may ask for where it is told to (OwnerReferencesPermissionEnforcement): who makes children that block an owner's deletion may change the owner's finalizers.
-	for plugin, owner := range map[string]string{"deployment": "apps/deployments", "replicaset": "apps/replicasets", "statefulset": "apps/statefulsets", "daemonset": "apps/daemonsets", "job": "batch/jobs", "endpointslice": "/services"} {
-		group, resource, _ := strings.Cut(owner, "/")
-		r, err := c.Client().AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: account + plugin, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "x", Verb: "update", Group: group, Resource: resource, Subresource: "finalizers"},
-		}}, metav1.CreateOptions{})
-		if err != nil || !r.Status.Allowed {
-			t.Errorf("plugin %s may not update %s/finalizers (%v)", plugin, owner, err)
+	// Which those are, package conformance checks.
+	for _, own := range table.Controllers() {
+		for _, w := range own.Manifest.Writes {
+			if w.Subresource != "finalizers" {
+				continue
+			}
+			r, err := c.Client().AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: account + own.Plugin.Folder,
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: "x", Verb: "update", Group: w.Resource.Group, Resource: w.Resource.Name, Subresource: w.Subresource,
+				},
+			}}, metav1.CreateOptions{})
+			if err != nil || !r.Status.Allowed {
+				t.Errorf("plugin %s may not update %s/finalizers (%v)", own.Plugin.Folder, w.Resource.Name, err)
+			}
 		}
 	}
 }

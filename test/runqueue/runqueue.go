@@ -5,13 +5,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
-// delays are how long each thread of this process was ready and waited for a processor.
-func delays() map[string]time.Duration {
+// Waited returns how long the one thread of a process that waited longest was ready and waited for a processor.
+func Waited(pid int) (longest time.Duration) {
+	for _, d := range delays(strconv.Itoa(pid)) {
+		longest = max(longest, d)
+	}
+	return longest
+}
+
+// delays are how long each thread of a process was ready and waited for a processor.
+func delays(process string) map[string]time.Duration {
 	all := map[string]time.Duration{}
-	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	files, _ := filepath.Glob(filepath.Join("/proc", process, "task", "*", "schedstat"))
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
@@ -47,14 +56,14 @@ func (p *Pauses) Beat() {
 		p.Longest = max(p.Longest, pause)
 	}
 	if now.Sub(p.looked) > worthwhile/2 {
-		p.before, p.looked = delays(), time.Now()
+		p.before, p.looked = delays("self"), time.Now()
 	}
 	p.last = time.Now()
 }
 
 // machine is the longest wait of a thread since delays were looked at.
 func (p *Pauses) machine() (longest time.Duration) {
-	for thread, d := range delays() {
+	for thread, d := range delays("self") {
 		longest = max(longest, d-p.before[thread])
 	}
 	return longest

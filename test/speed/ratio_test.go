@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	builtin "github.com/windlass-dev/windlass/plugins"
 )
 
 // cpu is the processor time that this process has used, whoever else uses the machine.
@@ -73,16 +71,4 @@ func TestEmptySyncCostsLittle(t *testing.T) {
 		}
 	}
 	t.Errorf("a native sync over 1,000 pods takes less than %d times an empty sync", most)
-}
-
-func TestModulesAreSmall(t *testing.T) {
-	names := builtin.Names()
-	if len(names) == 0 {
-		t.Fatal("there are no modules: run make plugins")
-	}
-	for _, name := range names {
-		if wasm, _ := builtin.Module(name); len(wasm) > sizeMost {
-			t.Errorf("%s.wasm is %.1f KB, may be %d", name, float64(len(wasm))/1024, sizeMost>>10)
-		}
-	}
 }

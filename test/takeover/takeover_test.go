@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/metricsapi"
 	"github.com/windlass-dev/windlass/test/windlass"
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
-var controllers = []string{"deployment-controller", "replicaset-controller", "endpointslice-controller", "endpoints-controller", "serviceaccount-controller", "root-ca-certificate-publisher-controller",
-	"statefulset-controller", "daemonset-controller", "job-controller", "garbage-collector-controller", "namespace-controller", "horizontal-pod-autoscaler-controller", "pod-garbage-collector-controller"}
+// controllers are all: both managers have them.
+var controllers = builtin.Names()
 
 // quiet is how long nothing must be written for a cluster to count as settled.
 const quiet = 4 * time.Second

@@ -75,7 +75,7 @@ func TestSpans(t *testing.T) {
 	}
 
 	use(r.Address)
-	run(t, client, "traced", 3)
+	usual := run(t, client, "traced", 3)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: map[string]string{"spread": "yes"}}, Data: map[string][]byte{"password": []byte(password)}}
 	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -111,35 +111,51 @@ func TestSpans(t *testing.T) {
 
 	for name, where := range map[string]string{"unreachable": closed.Addr().String(), "mute": mute.Addr().String()} {
 		use(where)
-		run(t, client, name, 3)
+		const tries = 5
+		quick := false
+		for n := 0; n < tries && !quick; n++ { // other processes share the machine
+			took := run(t, client, fmt.Sprint(name, "-", n), 3)
+			t.Logf("%s: pods after %v, and after %v with a collector that is well", name, took, usual)
+			quick = took < 10*usual
+		}
+		if !quick {
+			t.Errorf("with a collector that is %s, a replica set waits for its pods more than ten times as long in each of %d tries", name, tries)
+		}
 	}
 	windlass.Eventually(t, time.Minute, "the lost spans are counted", func() (bool, string) {
 		n := m.Count(t, "windlass_trace_spans_total", "result", "failed")
 		return n > 0, fmt.Sprint(n)
 	})
-	begin := time.Now()
-	m.Stop(t)
-	if took := time.Since(begin); took > 8*time.Second { // without a collector it takes about a second; the flush may take three
-		t.Errorf("windlass took %v to stop with a mute collector", took)
+	stop := func(m *windlass.Manager) time.Duration {
+		begin := time.Now()
+		m.Stop(t)
+		return time.Since(begin)
+	}
+	mutely := stop(m)
+	untraced := stop(windlass.Start(t, c, windlass.Options{Controllers: []string{"replicaset", "serviceaccount"}}))
+	if mutely > untraced+8*time.Second { // the flush may take three, and would take ten were it not bounded
+		t.Errorf("windlass took %v to stop with a mute collector, and %v without", mutely, untraced)
 	}
 }
 
-// run makes a replica set and waits until it has its pods, which takes moments whatever the collector does.
-func run(t *testing.T, client kubernetes.Interface, name string, replicas int32) {
+// run makes a replica set and returns how long it waited for its pods, which is moments whatever the collector does.
+func run(t *testing.T, client kubernetes.Interface, name string, replicas int32) time.Duration {
 	t.Helper()
+	begin := time.Now()
 	labels := map[string]string{"app": name}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}}}
 	if _, err := client.AppsV1().ReplicaSets("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	windlass.Eventually(t, 10*time.Second, "the pods of "+name, func() (bool, string) {
+	windlass.Eventually(t, time.Minute, "the pods of "+name, func() (bool, string) {
 		s, err := client.AppsV1().ReplicaSets("default").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
 		}
 		return s.Status.Replicas == replicas, fmt.Sprint(s.Status.Replicas)
 	})
+	return time.Since(begin)
 }
 
 // checkCreation checks the tree of a sync of a replica set that has created pods.

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// Eventually waits for a condition, looking every 20 ms; it says what was seen last when it gives up.
+// Eventually waits for a condition, looking every 20 ms; it says what was seen last when it gives up, as cluster.Eventually does.
 func Eventually(t testing.TB, within time.Duration, what string, condition func() (done bool, seen string)) {
 	t.Helper()
 	EventuallyEvery(t, 20*time.Millisecond, within, what, condition)

@@ -30,6 +30,7 @@ type Killer struct {
 // Until has processes live and die until the condition holds, which is looked at every so often. The last process lives on: it is killed, if its time has come, by the next call.
 func (k *Killer) Until(t testing.TB, every, within time.Duration, what string, condition func() (done bool, seen string)) {
 	t.Helper()
+	within = max(within, cluster.Patience)
 	for from := time.Now(); ; {
 		k.run(t)
 		done, seen := waitUntil(k.end, every, condition)
@@ -89,11 +90,12 @@ func (k *Killer) Stop(t testing.TB) {
 // AwaitReady waits until all controllers have their caches.
 func (p *Process) AwaitReady(t testing.TB) {
 	t.Helper()
-	end := time.Now().Add(2 * time.Minute)
-	EventuallyEvery(t, 20*time.Millisecond, 3*time.Minute, "windlass is ready", func() (bool, string) {
+	const most = 2 * cluster.Patience / 3 // the log is told before EventuallyEvery gives up
+	end := time.Now().Add(most)
+	EventuallyEvery(t, 20*time.Millisecond, cluster.Patience, "windlass is ready", func() (bool, string) {
 		ready, seen := p.Ready()
 		if !ready && time.Now().After(end) {
-			t.Fatalf("windlass (process %d) is not ready after two minutes: %s\n%s", p.PID, seen, cluster.Tail(p.log))
+			t.Fatalf("windlass (process %d) is not ready after %v: %s\n%s", p.PID, most, seen, cluster.Tail(p.log))
 		}
 		return ready, seen
 	})
@@ -102,7 +104,7 @@ func (p *Process) AwaitReady(t testing.TB) {
 // Ready tells whether all controllers have their caches, and what is said of each.
 func (p *Process) Ready() (ready bool, seen string) {
 	client := *p.Client
-	client.Timeout = time.Second
+	client.Timeout = 10 * time.Second // not ready is answered at once; a process that hangs is asked again
 	r, err := client.Get(p.URL("/readyz?verbose"))
 	if err != nil {
 		return false, err.Error()

@@ -192,10 +192,10 @@ func (p *Process) await(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(cluster.Patience):
 		_ = p.cmd.Process.Kill()
 		<-p.ended
-		t.Errorf("windlass (process %d) did not end within 30 s of %v", p.PID, s)
+		t.Errorf("windlass (process %d) did not end within %v of %v", p.PID, cluster.Patience, s)
 	}
 }
 

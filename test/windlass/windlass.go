@@ -98,8 +98,8 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 	case err := <-m.ended:
 		m.ended <- err
 		t.Fatalf("windlass ended: %v", err)
-	case <-time.After(time.Minute):
-		t.Fatal("windlass did not start serving within a minute")
+	case <-time.After(cluster.Patience):
+		t.Fatalf("windlass did not start serving within %v", cluster.Patience)
 	}
 	return m
 }
@@ -133,8 +133,8 @@ func (m *Manager) Stop(t testing.TB) {
 		if err != nil {
 			t.Errorf("windlass: %v", err)
 		}
-	case <-time.After(30 * time.Second):
-		t.Error("windlass did not stop within 30 s")
+	case <-time.After(cluster.Patience):
+		t.Errorf("windlass did not stop within %v", cluster.Patience)
 	}
 }
 

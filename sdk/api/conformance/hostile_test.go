@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/test/worlds"
 )
 
 // Whatever the bytes: an error, or an object that is the same after being written and read again.
@@ -53,7 +54,7 @@ func TestDamagedBytes(t *testing.T) {
 		if err != nil || len(b) == 0 {
 			continue
 		}
-		for range 100 {
+		for range worlds.Number(100) {
 			d := append([]byte(nil), b...)
 			for range 1 + r.Intn(4) {
 				at := r.Intn(len(d))

@@ -85,12 +85,13 @@ func (c *Conn) Expect(t Type) ([]byte, error) {
 
 // Request is the Job.
 type Request struct {
-	// Do is golden, explore or replay.
+	// Do is cases, golden, wakes, explore or replay.
 	Do string
 	// Update writes what comes out of golden cases.
 	Update bool
-	// File is the case, or the finding to be replayed.
+	// File is the folder of the cases, the file of the Case, of the events, or of the finding to be replayed.
 	File string
+	Case string
 
 	World       string
 	Definitions []string
@@ -107,7 +108,14 @@ type Response struct {
 	Runs     int       `json:",omitempty"`
 	Syncs    int       `json:",omitempty"`
 	Writes   int       `json:",omitempty"`
+	Cases    []Case    `json:",omitempty"`
 	Findings []Finding `json:",omitempty"`
+}
+
+// Case is a golden case, or an event of a file of those.
+type Case struct {
+	File, Topic, Name string
+	Failed            string `json:",omitempty"` // of an event: how it wakes otherwise
 }
 
 // Finding is something that is wrong.

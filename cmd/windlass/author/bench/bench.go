@@ -16,8 +16,7 @@ import (
 // Options say what is measured.
 type Options struct {
 	Plugin *plugins.Plugin
-	// Cases are golden cases, by their files.
-	Cases []string
+	Cases  []*golden.Case
 	// For is how long each case is repeated.
 	For         time.Duration
 	Interpreter bool
@@ -50,16 +49,16 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	}
 	defer m.Close()
 	var all []Result
-	for _, file := range o.Cases {
+	for _, c := range o.Cases {
 		t := &tape{Guest: m}
-		if _, _, err := golden.Run(t, file, true); err != nil {
+		if _, _, err := c.Run(t, true); err != nil {
 			return nil, err
 		}
 		r, err := t.measure(ctx, m, o.For)
 		if err != nil {
 			return nil, err
 		}
-		r.Case = golden.Name(file)
+		r.Case = c.ID()
 		all = append(all, *r)
 	}
 	return all, nil

@@ -3,10 +3,8 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/windlass-dev/windlass/host/golden"
@@ -21,18 +19,76 @@ import (
 // Do does a job.
 func Do(ctx context.Context, g guest.Guest, q pipe.Request) (*pipe.Response, error) {
 	switch q.Do {
+	case "cases":
+		return list(q.File)
 	case "golden":
-		r, err := Golden(g, q.File, q.Update)
-		if err != nil {
-			return nil, err
-		}
-		return &pipe.Response{Syncs: r.Syncs, Findings: r.Findings}, nil
+		return one(g, q)
+	case "wakes":
+		return wakes(g, q.File)
 	case "explore":
 		return Explore(ctx, g, q)
 	case "replay":
 		return Replay(ctx, g, q.File)
 	}
 	return nil, fmt.Errorf("windlass doesn't know the job %q: it is older than the SDK, take a newer one", q.Do)
+}
+
+// list names the cases of a folder.
+func list(folder string) (*pipe.Response, error) {
+	cases, err := golden.Cases(folder)
+	if err != nil {
+		return nil, err
+	}
+
+	r := &pipe.Response{}
+	for _, c := range cases {
+		r.Cases = append(r.Cases, pipe.Case{File: c.File, Topic: c.Topic(), Name: c.Name})
+	}
+
+	return r, nil
+}
+
+// one runs the case that a job names.
+func one(g guest.Guest, q pipe.Request) (*pipe.Response, error) {
+	cases, err := golden.ReadFile(q.File)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, c := range cases {
+		if c.Name != q.Case {
+			continue
+		}
+		r, err := Golden(g, c, q.Update)
+		if err != nil {
+			return nil, err
+		}
+
+		return &pipe.Response{Syncs: r.Syncs, Findings: r.Findings}, nil
+	}
+
+	return nil, fmt.Errorf("%s: there is no case %s", q.File, q.Case)
+}
+
+// wakes makes the events of a file happen.
+func wakes(g guest.Guest, file string) (*pipe.Response, error) {
+	all, err := golden.CheckWakes(g.Manifest(), file)
+	if err != nil {
+		return nil, err
+	}
+
+	topic := strings.TrimSuffix(filepath.Base(file), ".yaml")
+	r := &pipe.Response{}
+	for _, x := range all {
+		r.Cases = append(r.Cases, pipe.Case{File: file, Topic: topic, Name: x.What, Failed: x.Wrong})
+		if x.Wrong != "" {
+			r.Findings = append(r.Findings, finding(simulator.Finding{
+				Check: "wakes", Scenario: simulator.Scenario{Kind: topic + "/" + x.What}, Step: 1, Message: file + " says otherwise: it " + x.Wrong,
+			}))
+		}
+	}
+
+	return r, nil
 }
 
 // Case is what came of a golden case.
@@ -42,19 +98,24 @@ type Case struct {
 	Findings []pipe.Finding
 }
 
-// golden runs a case: on the declared fields, once more, and on whole objects; then it compares what came out with what should.
-func Golden(g guest.Guest, in string, update bool) (*Case, error) {
+// Golden runs a case: on the declared fields, once more, and on whole objects; then it compares what came out with what
+// should.
+func Golden(g guest.Guest, in *golden.Case, update bool) (*Case, error) {
 	c := &Case{}
 	run := func(cut bool) (string, error) {
-		out, stats, err := golden.Run(g, in, cut)
+		out, stats, err := in.Run(g, cut)
 		c.Syncs++
 		c.Stats.Fuel, c.Stats.Memory = max(c.Stats.Fuel, stats.Fuel), max(c.Stats.Memory, stats.Memory)
+
 		return out, err
 	}
 	find := func(check simulator.Check, message, detail string) {
-		f := simulator.Finding{Check: check, Scenario: simulator.Scenario{Kind: "case " + golden.Name(in)}, Step: 1, Message: message, Detail: detail}
+		f := simulator.Finding{
+			Check: check, Scenario: simulator.Scenario{Kind: "case " + in.ID()}, Step: 1, Message: message, Detail: detail,
+		}
 		c.Findings = append(c.Findings, finding(f))
 	}
+
 	got, err := run(true)
 	if err != nil {
 		return nil, err
@@ -64,34 +125,38 @@ func Golden(g guest.Guest, in string, update bool) (*Case, error) {
 		return nil, err
 	}
 	if d := record.Diff(got, again); d != "" {
-		find(simulator.Determinism, "the same call twice gives two answers: it depends on a package variable, on the order of a map, or on chance", d)
+		find(simulator.Determinism,
+			"the same call twice gives two answers: it depends on a package variable, on the order of a map, or on chance", d)
 	}
+
 	whole, err := run(false)
 	if err != nil {
 		return nil, err
 	}
 	if d := record.Diff(whole, got); d != "" {
-		missing, err := golden.Undeclared(g, in)
+		missing, err := in.Undeclared(g)
 		if err != nil {
 			return nil, err
 		}
-		find(simulator.Fields, "it reads fields that it doesn't declare, and would decide otherwise if it saw them: declare "+strings.Join(missing, "; "), "-whole objects +declared fields\n"+d)
+		find(simulator.Fields,
+			"it reads fields that it doesn't declare, and would decide otherwise if it saw them: declare "+strings.Join(missing, "; "),
+			"-whole objects +declared fields\n"+d)
+
 		return c, nil
 	}
-	out := golden.Out(in)
+
 	if update {
-		return c, os.WriteFile(out, []byte(got), 0o644)
+		return c, in.Update(got)
 	}
-	want, err := os.ReadFile(out)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no %s: run with -update (windlass plugin test: --update), then read what it wrote", out)
-	case err != nil:
+	want, err := in.Wanted()
+	if err != nil {
 		return nil, err
 	}
-	if d := record.Diff(string(want), got); d != "" {
-		find("golden", out+" says otherwise (-want +got); if what came out is right, run with -update (windlass plugin test: --update)", d)
+	if d := record.Diff(want, got); d != "" {
+		find("golden", fmt.Sprintf("%s:%d says otherwise (-want +got); if what came out is right, run with -update "+
+			"(windlass plugin test: --update)", in.File, in.Line), d)
 	}
+
 	return c, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -53,7 +55,7 @@ func TestRun(t *testing.T) {
 func TestModule(t *testing.T) {
 	cases := t.TempDir()
 	for name, text := range map[string]string{
-		"scale.in.yaml": "key: default/web\nnow: \"2030-01-01T00:00:00Z\"\nobjects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web, uid: u}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}}}}\n",
+		"scale.yaml": "case: up\nkey: default/web\nnow: \"2030-01-01T00:00:00Z\"\nobjects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web, uid: u}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}}}}\n",
 		// With the finalizer of somebody who never takes it away the set can't go: a finding, though not the plugin's fault.
 		"world.yaml": "objects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, finalizers: [example.com/stays]}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}\n",
 	} {
@@ -65,6 +67,22 @@ func TestModule(t *testing.T) {
 		t.Errorf("a case that says nothing of what comes out: %v", err)
 	}
 	if _, err := Module(t.Context(), "builtin:replicaset", Options{Cases: cases, Update: true}); err != nil {
+		t.Fatal(err)
+	}
+	wakes := "objects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web}, spec: {replicas: 1, selector: {matchLabels: {a: b}}}}\n" +
+		"events:\n- {what: right, of: ReplicaSet web, change: {spec: {replicas: 2}}, wakes: [default/web]}\n- {what: wrong, of: ReplicaSet web, change: {spec: {replicas: 3}}, wakes: []}\n"
+	if err := os.WriteFile(filepath.Join(cases, "wakes-sets.yaml"), []byte(wakes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	woken, err := Module(t.Context(), "builtin:replicaset", Options{Cases: cases, Run: "wakes-sets"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]Event{{Name: "wakes-sets/right"}, {Name: "wakes-sets/wrong", Failed: true}}, woken.Wakes); d != "" || len(woken.Cases) > 0 ||
+		len(woken.Findings) != 1 || !strings.Contains(woken.Text(), "wakes [default/web], should wake []") {
+		t.Errorf("%s\n%s", d, woken.Text())
+	}
+	if err := os.Remove(filepath.Join(cases, "wakes-sets.yaml")); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Module(t.Context(), "builtin:replicaset", Options{Cases: cases, Seeds: 1})
@@ -83,6 +101,45 @@ func TestModule(t *testing.T) {
 	}
 	if len(again.Findings) != 1 || again.Findings[0].Message != r.Findings[0].Message {
 		t.Errorf("run again it gives: %s", again.Text())
+	}
+}
+
+// A file of golden cases is run as it is, failures and all.
+func TestRunCases(t *testing.T) {
+	set := `key: default/web
+now: "2030-01-01T00:00:00Z"
+objects:
+- apiVersion: apps/v1
+  kind: ReplicaSet
+  metadata: {namespace: default, name: web, uid: u}
+  spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}}}
+`
+	file := write(t, "set.yaml", "case: up\n"+set+"---\ncase: fails\n"+set+
+		"failures: [{effect: create, resource: v1/pods, reason: Forbidden}]\n---\ncase: gone\n"+strings.Replace(set, "default/web", "default/gone", 1))
+	all, ok, err := Cases(t.Context(), "builtin:replicaset", RunOptions{Files: []string{file}})
+	if err != nil || !ok || len(all) != 3 {
+		t.Fatalf("%d cases, %v: %v", len(all), ok, err)
+	}
+	text, err := CasesText(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, rest, _ := strings.Cut(text, "case set/fails, key default/web\n")
+	fails, gone, _ := strings.Cut(rest, "case set/gone, key default/gone\n")
+	if !strings.HasPrefix(up, "case set/up, key default/web\n") || !strings.Contains(up, "create v1/pods") || strings.Contains(up, "Forbidden") ||
+		!strings.Contains(fails, "failed: Forbidden") || gone != "  nothing to do\n" {
+		t.Errorf("they do:\n%s", text)
+	}
+
+	if all, _, err := Cases(t.Context(), "builtin:replicaset", RunOptions{Files: []string{file}, Key: "default/gone"}); err != nil || len(all) != 1 {
+		t.Errorf("of one key there are %d: %v", len(all), err)
+	}
+	if _, _, err := Cases(t.Context(), "builtin:replicaset", RunOptions{Files: []string{file}, Settle: true}); err == nil || !strings.Contains(err.Error(), "--settle") {
+		t.Errorf("--settle: %v", err)
+	}
+	objects := write(t, "web.yaml", deployment)
+	if _, ok, err := Cases(t.Context(), "builtin:deployment", RunOptions{Files: []string{objects}}); ok || err != nil {
+		t.Errorf("objects are taken for cases: %v", err)
 	}
 }
 

@@ -3,9 +3,14 @@ package check
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/host/golden"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/simulator"
@@ -21,11 +26,21 @@ type RunOptions struct {
 	Settings map[string]string
 	// Now is the time of the syncs; by default that of the machine.
 	Now time.Time
+	// Messages gets what is said of a module that is built anew; nil: nobody.
+	Messages io.Writer
+}
+
+func (o *RunOptions) messages() io.Writer {
+	if o.Messages == nil {
+		return io.Discard
+	}
+
+	return o.Messages
 }
 
 // Run runs a module's syncs on objects from files, in a cluster in memory.
 func Run(ctx context.Context, path string, o RunOptions) ([]simulator.Done, error) {
-	p, err := Find(path)
+	p, err := Find(ctx, path, o.messages())
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +63,82 @@ func Run(ctx context.Context, path string, o RunOptions) ([]simulator.Done, erro
 		return nil, err
 	}
 	return simulator.Offline(ctx, m, options, o.Key, o.Settle)
+}
+
+// Did is what the sync of a golden case has done.
+type Did struct {
+	Case string `json:"case"`
+	Key  string `json:"key"`
+	*golden.Output
+}
+
+// Cases runs the golden cases that files hold, as they are, and returns what each does; ok is false where the files hold
+// objects. Of options that have no meaning for cases it returns an error.
+func Cases(ctx context.Context, path string, o RunOptions) (all []Did, ok bool, err error) {
+	var cases []*golden.Case
+	for _, file := range o.Files {
+		text, err := os.ReadFile(file)
+		if err != nil || !golden.Holds(text) {
+			if len(cases) > 0 {
+				return nil, false, fmt.Errorf("%s: holds no golden cases, and %s does: give one or the other", file, cases[0].File)
+			}
+
+			continue // Run says what is wrong
+		}
+		more, err := golden.ReadFile(file)
+		if err != nil {
+			return nil, false, err
+		}
+		cases = append(cases, more...)
+	}
+	switch {
+	case len(cases) == 0:
+		return nil, false, nil
+	case o.Settle || len(o.With) > 0 || len(o.Settings) > 0:
+		return nil, false, fmt.Errorf("%s: a golden case is one sync with what it says itself: leave out --settle, --with and --set", cases[0].File)
+	}
+
+	p, err := Find(ctx, path, o.messages())
+	if err != nil {
+		return nil, false, err
+	}
+	m, err := guest.Load(ctx, p, sandbox.Options{})
+	if err != nil {
+		return nil, false, err
+	}
+	defer m.Close()
+	for _, c := range cases {
+		if o.Key != "" && o.Key != c.Key {
+			continue
+		}
+		out, err := c.Output(m)
+		if err != nil {
+			return nil, false, err
+		}
+		all = append(all, Did{c.ID(), c.Key, out})
+	}
+	if len(all) == 0 {
+		return nil, false, fmt.Errorf("--key %s: none of the %d cases has it", o.Key, len(cases))
+	}
+
+	return all, true, nil
+}
+
+// CasesText is what cases have done, for people.
+func CasesText(all []Did) (string, error) {
+	var s strings.Builder
+	for _, d := range all {
+		text, err := yaml.Marshal(d.Output)
+		if err != nil {
+			return "", err
+		}
+		if string(text) == "{}\n" {
+			text = []byte("nothing to do\n")
+		}
+		fmt.Fprintf(&s, "case %s, key %s\n%s", d.Case, d.Key, indented(string(text), "  "))
+	}
+
+	return s.String(), nil
 }
 
 // Plan is what syncs have done, for people.

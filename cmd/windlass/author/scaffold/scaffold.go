@@ -89,24 +89,20 @@ func (n *names) all() map[string]string {
 
 func (n *names) plain() map[string]string {
 	return map[string]string{
-		n.Package + ".go":              "plain/controller.go",
-		"testdata/create.in.yaml":      "plain/create.in.yaml",
-		"testdata/create.out.yaml":     "plain/create.out.yaml",
-		"testdata/unlabelled.in.yaml":  "plain/unlabelled.in.yaml",
-		"testdata/unlabelled.out.yaml": "plain/unlabelled.out.yaml",
-		"testdata/world.yaml":          "plain/world.yaml",
+		n.Package + ".go":     "plain/controller.go",
+		"testdata/cases.yaml": "plain/cases.yaml",
+		"testdata/wakes.yaml": "plain/wakes.yaml",
+		"testdata/world.yaml": "plain/world.yaml",
 	}
 }
 
 func (n *names) custom() map[string]string {
 	return map[string]string{
-		n.Package + ".go":          "custom/controller.go",
-		"example.yaml":             "custom/example.yaml",
-		"testdata/create.in.yaml":  "custom/create.in.yaml",
-		"testdata/create.out.yaml": "custom/create.out.yaml",
-		"testdata/ready.in.yaml":   "custom/ready.in.yaml",
-		"testdata/ready.out.yaml":  "custom/ready.out.yaml",
-		"testdata/world.yaml":      "custom/world.yaml",
+		n.Package + ".go":     "custom/controller.go",
+		"example.yaml":        "custom/example.yaml",
+		"testdata/cases.yaml": "custom/cases.yaml",
+		"testdata/wakes.yaml": "custom/wakes.yaml",
+		"testdata/world.yaml": "custom/world.yaml",
 	}
 }
 

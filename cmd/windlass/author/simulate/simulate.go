@@ -17,7 +17,9 @@ import (
 
 // Serve does one job of the test at the other end.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	g := &piped{conn: &pipe.Conn{R: in, W: out}}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g := &piped{conn: &pipe.Conn{R: in, W: out}, gone: cancel}
 	b, err := g.conn.Expect(pipe.Job)
 	if err != nil {
 		return fmt.Errorf("this command is for tests, which sdk/plugintest runs it for: %w", err)
@@ -46,7 +48,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 type piped struct {
 	conn     *pipe.Conn
 	manifest *abi.Manifest
-	broken   error // of the pipe
+	broken   error  // of the pipe
+	gone     func() // is called then: there is nobody to simulate for
 }
 
 func (g *piped) Manifest() *abi.Manifest { return g.manifest }
@@ -67,6 +70,7 @@ func (g *piped) Configure(s *abi.Settings) error {
 
 func (g *piped) lost(err error) error {
 	g.broken = fmt.Errorf("the test's end of the pipe: %w", err)
+	g.gone()
 	return g.broken
 }
 

@@ -1,0 +1,53 @@
+package kcm
+
+import (
+	"cmp"
+	"unicode"
+)
+
+// builtin is the plugin of a controller that is here.
+type builtin struct {
+	plugin   string
+	settings map[string]string // what each is, by name
+}
+
+// meant says of the flags that a single controller reads what they mean: they are its plugin's number of workers, or
+// the setting of the same name.
+func meant(groups []Group) []Group {
+	for _, g := range groups {
+		for i := range g.Flags {
+			if f := &g.Flags[i]; f.Of != "" {
+				f.mean()
+			}
+		}
+	}
+	return groups
+}
+
+func (f *Flag) mean() {
+	b, here := builtins[f.Of]
+	setting, has := b.settings[f.Name]
+	switch {
+	case f.Sets+f.Does+f.Why != "":
+	case !here:
+		f.Why = f.Of + Unbuilt
+	case f.Workers:
+		f.Sets, f.Usage = "plugins["+b.plugin+"].workers", "keys that are synced at once"
+	case has:
+		f.Sets, f.Usage = "plugins["+b.plugin+"].settings["+f.Name+"]", cmp.Or(f.Usage, phrase(setting))
+	default:
+		f.Why = f.Of + " has no use for it here"
+	}
+}
+
+// phrase is a sentence as the end of another one.
+func phrase(sentence string) string {
+	r := []rune(sentence)
+	if len(r) > 1 && unicode.IsLower(r[1]) {
+		r[0] = unicode.ToLower(r[0])
+	}
+	if n := len(r); n > 0 && r[n-1] == '.' {
+		r = r[:n-1]
+	}
+	return string(r)
+}

@@ -1,0 +1,482 @@
+package differential
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/differential/api"
+	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/differential/plugin"
+	"github.com/windlass-dev/windlass/differential/world"
+	"github.com/windlass-dev/windlass/host/record"
+)
+
+// apart is one run of a script in which each controller has a cluster of its own, whose changes come to its caches late by
+// some: upstream's have expectations where ours have barriers, so single syncs aren't comparable, but what is there when
+// all has settled is, and which writes led there.
+type apart struct {
+	subject *Subject
+	script  *script
+	sides   [2]*side
+	deed    string
+	step    int
+	past    []string
+	// before are the objects before the controllers have done anything in the present step.
+	before []runtime.Object
+	began  time.Time
+	most   int    // steps, 0: all
+	salt   uint64 // another one has caches be late otherwise
+}
+
+// side is a controller on its cluster.
+type side struct {
+	name    string
+	cluster *api.Cluster
+	show    func(c *api.Change, initial bool) error
+	reached func(version uint64)
+	work    func() (did bool, err error) // does one thing of what is to do
+	backlog []api.Change
+	writes  []string
+	r       *world.Rand
+	lag     lag
+	version uint64 // the highest that was shown
+	syncs   int
+}
+
+// lag is how late a side's caches are.
+type lag int
+
+const (
+	somewhat lag = iota // by some changes, at random
+	never               // each change is shown at once
+	whenIdle            // changes are shown when there is nothing else to do
+)
+
+// runApart runs a script in the present bubble.
+func (s *Subject) runApart(server *api.Server, x *script, known func(*Difference) bool) (*Difference, int, error) {
+	a := &apart{subject: s, script: x}
+	n, err := a.native(server)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer n.Close()
+	p, err := a.plugin(server)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer p.Close()
+	d, err := a.through(a.sides[:])
+	syncs := a.sides[0].syncs + a.sides[1].syncs
+	if err != nil || d == nil || known(d) {
+		return nil, syncs, err
+	}
+	raced, err := a.raced(server)
+	if raced {
+		d = nil
+	}
+	return d, syncs, err
+}
+
+// tries is how often a world is run again to see what else upstream's controller may come to.
+const tries = 24
+
+// raced reports whether upstream's controller comes to what the plugin has come to when its caches are late otherwise: then
+// it is a race of its own which of them it is.
+func (a *apart) raced(server *api.Server) (bool, error) {
+	ours := a.state(a.sides[1].cluster)
+	for i := range tries {
+		b := &apart{subject: a.subject, script: a.script, most: a.step + 1, salt: uint64(i + 1)}
+		n, err := b.native(server)
+		if err != nil {
+			return false, err
+		}
+		_, err = b.through(b.sides[:1])
+		n.Close()
+		if err != nil {
+			return false, err
+		}
+		if b.state(b.sides[0].cluster) == ours {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (a *apart) native(server *api.Server) (*native.Native, error) {
+	c := server.NewCluster()
+	n, err := native.New(c, a.script.seed+a.salt<<32, a.subject.Native)
+	if err != nil {
+		return nil, err
+	}
+	keys := newTodo()
+	s := &side{name: "upstream", cluster: c, reached: n.Reached}
+	take := func() {
+		for _, k := range n.Queue.Woken {
+			keys.now(k)
+		}
+		for k, d := range n.Queue.After {
+			keys.at(k, time.Now().Add(d))
+		}
+	}
+	s.show = func(c *api.Change, initial bool) error {
+		_, err := n.Show(c, initial)
+		take()
+		return err
+	}
+	s.work = func() (bool, error) {
+		if n.Works() {
+			return n.Work(), nil
+		}
+		key, ok := keys.next()
+		if !ok {
+			return false, nil
+		}
+		r := n.Sync(key)
+		take()
+		keys.ended(key, r)
+		return true, nil
+	}
+	a.sides[0] = s
+	return n, nil
+}
+
+// part is one of a plugin's controllers.
+type part struct {
+	*plugin.Plugin
+	keys  *todo
+	every time.Duration // after which its only key is synced again; 0: it has others
+}
+
+// parts are a plugin's controller and those that are part of it.
+type parts []part
+
+func (all parts) Close() {
+	for _, p := range all {
+		p.Close()
+	}
+}
+
+func (a *apart) plugin(server *api.Server) (parts, error) {
+	indexes, err := a.subject.indexes()
+	if err != nil {
+		return nil, err
+	}
+	c := server.NewCluster()
+	var all parts
+	for _, i := range indexes {
+		p, err := plugin.New(plugin.InProcess(a.subject.Plugin), i, a.subject.settings(), c)
+		if err != nil {
+			return nil, err
+		}
+		p.Stay()
+		keys := newTodo()
+		for _, k := range p.Keys() {
+			keys.now(k)
+		}
+		all = append(all, part{p, keys, time.Duration(a.subject.Plugin.Manifest().Controllers[i].Key.Period)})
+	}
+	a.sides[1] = all.side(c)
+	return all, nil
+}
+
+func (all parts) side(c *api.Cluster) *side {
+	s := &side{name: "plugin", cluster: c}
+	s.reached = func(version uint64) {
+		for _, p := range all {
+			p.Reached(version)
+		}
+	}
+	s.show = func(c *api.Change, initial bool) error {
+		for _, p := range all {
+			woken, err := p.Show(c, initial)
+			if err != nil {
+				return err
+			}
+			for _, k := range woken {
+				p.keys.now(k)
+			}
+		}
+		return nil
+	}
+	s.work = func() (bool, error) {
+		first := 0
+		if len(all) > 1 {
+			first = s.r.IntN(len(all)) // they work side by side
+		}
+		for i := range all {
+			p := all[(first+i)%len(all)]
+			key, ok := p.keys.nextOf(p.Ready)
+			if !ok {
+				continue
+			}
+			r, err := p.Sync(key)
+			p.keys.ended(key, r)
+			if p.every > 0 {
+				p.keys.at(key, time.Now().Add(p.every))
+			}
+			return true, err
+		}
+		return false, nil
+	}
+	return s
+}
+
+// todo are the keys that a controller is to sync.
+type todo struct {
+	keys   []string
+	due    map[string]time.Time
+	failed map[string]int // in a row
+}
+
+func newTodo() *todo { return &todo{due: map[string]time.Time{}, failed: map[string]int{}} }
+
+func (t *todo) now(key string) {
+	if !slices.Contains(t.keys, key) {
+		t.keys = append(t.keys, key)
+	}
+}
+
+func (t *todo) at(key string, at time.Time) {
+	if was, ok := t.due[key]; !ok || at.Before(was) {
+		t.due[key] = at
+	}
+}
+
+func (t *todo) next() (string, bool) { return t.nextOf(func(string) bool { return true }) }
+
+func (t *todo) nextOf(ready func(string) bool) (string, bool) {
+	for key, at := range t.due {
+		if !at.After(time.Now()) {
+			delete(t.due, key)
+			t.now(key)
+		}
+	}
+	i := slices.IndexFunc(t.keys, ready)
+	if i < 0 {
+		return "", false
+	}
+	key := t.keys[i]
+	t.keys = slices.Delete(t.keys, i, i+1)
+	return key, true
+}
+
+// ended takes down what is to be done about a key that was synced.
+func (t *todo) ended(key string, r native.Result) {
+	if r.Failed {
+		t.failed[key]++
+		t.at(key, time.Now().Add(5*time.Millisecond<<min(t.failed[key], 16)))
+		return
+	}
+	delete(t.failed, key)
+	if r.Again > 0 {
+		t.at(key, time.Now().Add(r.Again))
+	}
+}
+
+// through runs the script with some of the sides.
+func (a *apart) through(sides []*side) (*Difference, error) {
+	for _, s := range sides {
+		p := &play{subject: a.subject, script: a.script, cluster: s.cluster}
+		if err := p.populate(); err != nil {
+			return nil, err
+		}
+		s.r, s.lag = world.NewRand(a.script.seed+7+a.salt<<32), lag(a.salt%3)
+		if a.subject.Prompt {
+			s.lag = never
+		}
+		if err := s.showAll(true); err != nil {
+			return nil, err
+		}
+	}
+	for a.step = 0; a.step <= a.script.steps && (a.most == 0 || a.step < a.most); a.step++ {
+		if a.script.skipped[a.step] {
+			continue
+		}
+		if err := a.happen(sides); err != nil {
+			return nil, err
+		}
+		a.before, a.began = objectsOf(a.sides[0].cluster), time.Now().UTC()
+		for _, s := range sides {
+			if err := s.settle(); err != nil {
+				return nil, err
+			}
+		}
+		if len(sides) < len(a.sides) {
+			continue
+		}
+		if d := a.compare(); d != nil {
+			return d, nil
+		}
+	}
+	return nil, nil
+}
+
+// happen has the same happen in both clusters, which are equal.
+func (a *apart) happen(sides []*side) error {
+	a.deed = "the beginning"
+	if a.step == 0 {
+		return nil
+	}
+	for _, s := range sides {
+		r := world.NewRand(a.script.seed*1000 + uint64(a.step))
+		what, err := a.subject.Deeds[r.IntN(len(a.subject.Deeds))](r, s.cluster)
+		if err != nil {
+			return fmt.Errorf("seed %d, step %d: %w", a.script.seed, a.step, err)
+		}
+		a.deed = what
+	}
+	a.past = append(a.past, fmt.Sprintf("step %d: %s", a.step, a.deed))
+	return nil
+}
+
+func (s *side) take() error {
+	more, err := s.cluster.Changes()
+	s.backlog = append(s.backlog, more...)
+	return err
+}
+
+func (s *side) showAll(initial bool) error {
+	if err := s.take(); err != nil {
+		return err
+	}
+	if initial { // informers list side by side
+		s.r.Shuffle(len(s.backlog), func(i, j int) { s.backlog[i], s.backlog[j] = s.backlog[j], s.backlog[i] })
+	}
+	return s.deliver(len(s.backlog), initial)
+}
+
+func (s *side) deliver(n int, initial bool) error {
+	for i := range s.backlog[:n] {
+		c := &s.backlog[i]
+		if err := s.show(c, initial); err != nil {
+			return err
+		}
+		s.version = max(s.version, c.Version)
+		s.reached(s.version)
+	}
+	s.backlog = s.backlog[n:]
+	return nil
+}
+
+// pauses are how long the clock goes on when there is nothing to do, one after the other while nothing is written.
+var pauses = []time.Duration{
+	10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second, 50 * time.Second,
+}
+
+// settle goes on until there is nothing to do and the clock has nothing to bring.
+func (s *side) settle() error {
+	s.writes = nil
+	for rounds, pause := 0, 0; rounds < 400; rounds++ {
+		if err := s.take(); err != nil {
+			return err
+		}
+		if err := s.deliver(s.some(), false); err != nil {
+			return err
+		}
+		did, err := s.work()
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if s.written() {
+			pause = 0
+		}
+		switch {
+		case did:
+			s.syncs++
+		case len(s.backlog) > 0:
+			if err := s.deliver(1, false); err != nil {
+				return err
+			}
+		case pause == len(pauses):
+			return nil
+		default:
+			time.Sleep(pauses[pause])
+			pause++
+		}
+	}
+	return nil
+}
+
+// some is how many changes of the backlog are shown now.
+func (s *side) some() int {
+	switch s.lag {
+	case never:
+		return len(s.backlog)
+	case whenIdle:
+		return 0
+	}
+	return s.r.IntN(len(s.backlog) + 1)
+}
+
+// written takes down the writes that have changed something, and reports whether there were any.
+func (s *side) written() bool {
+	n := len(s.writes)
+	for _, q := range s.cluster.Requests {
+		if q.Writes() && q.Err == nil && q.Changed {
+			s.writes = append(s.writes, line(q))
+		}
+	}
+	s.cluster.Requests = nil
+	return len(s.writes) > n
+}
+
+// line names a write; whether it was sent as an update or a patch is a matter of rights.
+func line(q *api.Request) string {
+	l := strings.Replace(q.String(), "patch ", "update ", 1)
+	if q.Delete != nil && q.Delete.PropagationPolicy != nil {
+		l += " " + string(*q.Delete.PropagationPolicy)
+	}
+	return l
+}
+
+// state is a cluster's, in the order of its objects.
+func (a *apart) state(c *api.Cluster) string {
+	var b strings.Builder
+	for _, gvr := range sorted(c) {
+		all, err := c.List(gvr)
+		if err != nil {
+			continue
+		}
+		for _, o := range all {
+			if a.subject.Shape != nil {
+				o = o.DeepCopyObject()
+				a.subject.Shape(o)
+			}
+			m, err := externalFields(o)
+			if err != nil {
+				continue
+			}
+			y, _ := yaml.Marshal(m)
+			fmt.Fprintf(&b, "--- %s\n%s", gvr.Resource, y)
+		}
+	}
+	return written.ReplaceAllString(b.String(), "<a time in this run>")
+}
+
+// written are times that a run has written: its clock begins with the year 2000. Each side comes to them at its own pace.
+var written = regexp.MustCompile(`"20\d\d-\d\d-\d\dT[0-9:.]+Z"`)
+
+func (a *apart) compare() *Difference {
+	theirs, ours := a.sides[0], a.sides[1]
+	text := record.Diff(a.state(theirs.cluster), a.state(ours.cluster))
+	for _, s := range a.sides {
+		slices.Sort(s.writes)
+		s.writes = slices.Compact(s.writes) // how often is a matter of who was late for what
+	}
+	if d := record.Diff(strings.Join(theirs.writes, "\n")+"\n", strings.Join(ours.writes, "\n")+"\n"); d != "" {
+		text += "the writes:\n" + d
+	}
+	if text == "" {
+		return nil
+	}
+	return &Difference{
+		Subject: a.subject.Controller, Seed: a.script.seed, Step: a.step, Deed: a.deed, Kind: "end", Text: text,
+		now: a.began, past: slices.Clone(a.past), did: strings.Join(theirs.writes, "\n"), objects: a.before,
+	}
+}

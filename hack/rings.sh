@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# Tells which ring of the tests each test package belongs to (rings.txt), and runs one:
+#
+#   hack/rings.sh                   lists each package's ring, module and folder; fails when one is in none
+#   hack/rings.sh rings             lists the rings that have packages, in the order in which make test runs them
+#   hack/rings.sh RING              lists the folders of a ring's packages
+#   hack/rings.sh run RING [FLAG]…  runs a ring's tests, with further flags for go test
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+rings=(check race differential guarantees parity surface)
+on_cluster='^TestOnCluster' # what starts a cluster in a package of check
+allocations='Allocat'        # what counts allocations, of which the race detector makes some itself
+
+declare -A listed
+while read -r ring folder; do
+	[[ -z $ring || $ring == \#* ]] || listed[$folder]=$ring
+done <hack/rings.txt
+
+# test_folders prints the folders of test packages: those that go's ./... finds.
+test_folders() {
+	git ls-files --cached --others --exclude-standard -- '*_test.go' | while read -r f; do
+		[[ ! -f $f || /$f =~ /(testdata|vendor|[_.][^/]*)/ ]] || dirname "$f"
+	done | sort -u
+}
+
+# module_of prints the folder of the Go module that a folder is in.
+module_of() {
+	local up=$1
+	until [[ -f $up/go.mod ]]; do up=$(dirname "$up"); done
+	echo "$up"
+}
+
+# ring_of prints a folder's ring, or nothing.
+ring_of() {
+	local up=$1
+	until [[ $up == . ]]; do
+		if [[ -n ${listed[$up]:-} ]]; then
+			echo "${listed[$up]}"
+			return
+		fi
+		[[ ! -f $up/go.mod ]] || return 0
+		up=$(dirname "$up")
+	done
+	[[ $1 == test/* ]] || echo check
+}
+
+# all prints ring, module and folder of each test package, and fails when a package is in no ring.
+all() {
+	local folder ring failed=0
+	for folder in $(test_folders); do
+		ring=$(ring_of "$folder")
+		if [[ -z $ring || " ${rings[*]} " != *" $ring "* ]]; then
+			echo "rings: $folder is in none of the rings ${rings[*]}: list it, or a folder above it, in hack/rings.txt" >&2
+			failed=1
+		fi
+		echo "${ring:-none} $(module_of "$folder") $folder"
+	done
+	return $failed
+}
+
+# run_packages runs go test with flags on the packages that it reads, in the module of each; when one has failed, it fails at the end.
+run_packages() {
+	local module folder failed=0
+	local -a fresh
+	local -A packages=()
+	while read -r _ module folder; do
+		packages[$module]+=" ./$(realpath --relative-to="$module" "$folder")"
+	done
+	if ((${#packages[@]} == 0)); then
+		echo "rings: there is no package to test" >&2
+		return 1
+	fi
+	for module in $(printf '%s\n' "${!packages[@]}" | sort); do
+		fresh=()
+		[[ $module != examples/* ]] || fresh=(-count=1) # Go's cache knows nothing of _output/windlass, which is outside of their modules
+		# shellcheck disable=SC2086 # a list
+		(cd "$module" && go test -vet=off -timeout 20m "${fresh[@]}" "$@" ${packages[$module]}) || failed=1
+	done
+	return $failed
+}
+
+# of prints those of the packages that it reads whose ring is the given one; race has check's.
+of() { grep "^${1/race/check} " || true; }
+
+# run runs a ring. Vet is verify's, once for all.
+run() {
+	local ring=$1 list failed=0
+	shift
+	list=$(all)
+
+	case $ring in
+	check | race)
+		local skip=$on_cluster
+		[[ $ring == check ]] || { skip+="|$allocations" && set -- -race "$@"; }
+		export WINDLASS_TEST_CLUSTERS=none
+		of "$ring" <<<"$list" | run_packages -skip "$skip" "$@" || failed=1
+		;;
+	differential)
+		of "$ring" <<<"$list" | run_packages "$@" || failed=1
+		;;
+	*) # one package at a time: each has a cluster
+		of "$ring" <<<"$list" | run_packages -count=1 -p 1 "$@" || failed=1
+		;;
+	esac
+
+	if [[ $ring == guarantees ]]; then
+		of check <<<"$list" | with_clusters | run_packages -count=1 -p 1 -run "$on_cluster" "$@" || failed=1
+	fi
+	return $failed
+}
+
+# with_clusters prints those of the packages that it reads that have tests with a cluster.
+with_clusters() {
+	local ring module folder
+	while read -r ring module folder; do
+		! grep -q '^func TestOnCluster' "$folder"/*_test.go || echo "$ring $module $folder"
+	done
+}
+
+case ${1:-} in
+'')
+	all
+	;;
+rings)
+	list=$(all)
+	for ring in "${rings[@]}"; do
+		[[ -z $(of "$ring" <<<"$list") ]] || echo "$ring"
+	done
+	;;
+run)
+	shift
+	run "$@"
+	;;
+*)
+	list=$(all)
+	of "$1" <<<"$list" | cut -d' ' -f3
+	;;
+esac

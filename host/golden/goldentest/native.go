@@ -1,0 +1,57 @@
+// Package goldentest runs golden cases in go test.
+package goldentest
+
+import (
+	"fmt"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/guest"
+	"github.com/windlass-dev/windlass/sdk"
+	"github.com/windlass-dev/windlass/sdk/plugintest/watchdog"
+)
+
+// Native is a plugin that runs in this process.
+func Native(p *sdk.Plugin) guest.Guest { return &native{plugin: p, manifest: p.Manifest()} }
+
+type native struct {
+	plugin   *sdk.Plugin
+	manifest *abi.Manifest
+	settings *abi.Settings
+}
+
+func (n *native) Manifest() *abi.Manifest { return n.manifest }
+
+func (n *native) Configure(s *abi.Settings) error {
+	n.settings = s
+	if n.plugin.Check != nil {
+		return n.plugin.Check(s)
+	}
+
+	return nil
+}
+
+func (n *native) Sync(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
+	var r abi.SyncRequest
+	if err := abi.DecodeRequest(request, &r); err != nil {
+		return nil, stats, err
+	}
+
+	err = watchdog.Run(func(here func()) {
+		here()
+		a := sdk.Run(n.plugin, &r, n.settings, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
+			b, err := perform(abi.AppendPerform(nil, p))
+			if err != nil {
+				return nil, err
+			}
+			var out abi.PerformResponse
+
+			return &out, abi.DecodePerformed(b, &out)
+		})
+		answer = abi.AppendResponse(nil, a)
+	})
+	if err != nil {
+		return nil, stats, fmt.Errorf("the sync of %s %s: %w", n.plugin.Controllers[r.Controller].Name, r.Key.String(), err)
+	}
+
+	return answer, stats, nil
+}

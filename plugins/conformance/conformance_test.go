@@ -1,0 +1,67 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/windlass-dev/windlass/plugins/builtin"
+	"github.com/windlass-dev/windlass/test/golden"
+)
+
+// checks are made of each plugin, in this order.
+var checks = []struct {
+	name string
+	run  func(*testing.T, builtin.Plugin)
+}{
+	{"manifest", manifest},
+	{"rights", rights},
+	{"size", size},
+	{"golden", func(t *testing.T, p builtin.Plugin) { golden.Run(t, p.Native, testdata(p)) }},
+	{"wakes", wakes},
+	{"module", func(t *testing.T, p builtin.Plugin) { golden.Module(t, p.Native, testdata(p)) }},
+	{"simulation", simulation},
+}
+
+// Every plugin of the table shows what every plugin must. Plugins run side by side; the checks of one run one after
+// another, for its manifest numbers its views.
+func TestPlugins(t *testing.T) {
+	for _, p := range builtin.Plugins {
+		t.Run(p.Folder, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range checks {
+				t.Run(c.name, func(t *testing.T) { c.run(t, p) })
+			}
+		})
+	}
+}
+
+// testdata is the folder of what a plugin's checks need.
+func testdata(p builtin.Plugin) string { return filepath.Join("..", p.Folder, "testdata") }
+
+// wakes checks which events wake which keys, by the plugin's files that say so.
+func wakes(t *testing.T, p builtin.Plugin) {
+	files, err := filepath.Glob(filepath.Join(testdata(p), "wakes*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Errorf("no %s says which events wake which keys", filepath.Join(testdata(p), "wakes*.yaml"))
+	}
+	for _, f := range files {
+		golden.Wakes(t, p.Native, f)
+	}
+}
+
+// The size limit keeps compiling a module at start within 0.1 s.
+func size(t *testing.T, p builtin.Plugin) {
+	const limit = 150 << 10
+	info, err := os.Stat(filepath.Join("..", "modules", p.Folder+".wasm"))
+	if err != nil {
+		t.Fatalf("%v: run make plugins", err)
+	}
+	t.Logf("%d bytes", info.Size())
+	if info.Size() > limit {
+		t.Errorf("%d bytes, the limit is %d", info.Size(), limit)
+	}
+}

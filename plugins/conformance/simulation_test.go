@@ -1,0 +1,135 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
+	"github.com/windlass-dev/windlass/host/guest"
+	"github.com/windlass-dev/windlass/plugins/builtin"
+	"github.com/windlass-dev/windlass/sdk"
+	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
+)
+
+// options are what a plugin's testdata/simulation.yaml may say of its simulation; package plugintest has the same for
+// authors.
+type options struct {
+	// None is why there is no simulation, and no world.yaml.
+	None string `json:"none"`
+	// With are plugins that run in the same cluster: builtin:NAME.
+	With []string `json:"with"`
+	// Settings are the plugin's, by name.
+	Settings map[string]string `json:"settings"`
+	// Seeds is how many runs are out of order, 0 for the simulator's default.
+	Seeds int `json:"seeds"`
+	// Except are checks that the controller is meant not to pass, each with the reason.
+	Except map[string]string `json:"except"`
+	// Keep are resources whose objects may stay when the key's object is gone.
+	Keep []string `json:"keep"`
+}
+
+// simulation runs a plugin natively in a simulated cluster that begins with testdata/world.yaml, undisturbed and then
+// under faults.
+func simulation(t *testing.T, p builtin.Plugin) {
+	world, o := filepath.Join(testdata(p), "world.yaml"), optionsOf(t, p)
+	if o.None != "" {
+		if _, err := os.Stat(world); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("simulation.yaml says that there is no simulation (%s), and there is a world.yaml (%v)", o.None, err)
+		}
+		return
+	}
+
+	q := pipe.Request{World: world, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Keep: o.Keep, Findings: filepath.Join(testdata(p), "findings")}
+	r, err := check.Explore(t.Context(), &native{t: t, plugin: p.Native, manifest: p.Native.Manifest()}, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meant := map[string]bool{}
+	for _, f := range r.Findings {
+		if o.Except[f.Check] == "" {
+			t.Error(f.Text)
+			continue
+		}
+		meant[f.Check] = true
+		if err := os.Remove(f.File); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, why := range o.Except {
+		if !meant[name] {
+			t.Errorf("simulation.yaml excepts %s (%q), and nothing is found: take it out", name, why)
+		}
+	}
+	t.Logf("%d runs, %d syncs, %d writes in the undisturbed run", r.Runs, r.Syncs, r.Writes)
+	if r.Writes == 0 {
+		t.Error("the undisturbed run writes nothing: its world has nothing for the plugin to do")
+	}
+}
+
+func optionsOf(t *testing.T, p builtin.Plugin) (o options) {
+	text, err := os.ReadFile(filepath.Join(testdata(p), "simulation.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return o
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, &o); err != nil {
+		t.Fatalf("simulation.yaml: %v", err)
+	}
+	return o
+}
+
+// native is a plugin in this process, as its own author runs it (package plugintest).
+type native struct {
+	t        *testing.T
+	plugin   *sdk.Plugin
+	manifest *abi.Manifest
+	settings *abi.Settings
+}
+
+func (n *native) Manifest() *abi.Manifest { return n.manifest }
+
+func (n *native) Configure(s *abi.Settings) error {
+	n.settings = s
+	if n.plugin.Check != nil {
+		return n.plugin.Check(s)
+	}
+	return nil
+}
+
+func (n *native) Sync(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	var r abi.SyncRequest
+	if err := abi.DecodeRequest(request, &r); err != nil {
+		return nil, stats, err
+	}
+	a := sdk.Run(n.plugin, &r, n.settings, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
+		b, err := perform(abi.AppendPerform(nil, p))
+		if err != nil {
+			return nil, err
+		}
+		var out abi.PerformResponse
+		return &out, abi.DecodePerformed(b, &out)
+	})
+	return abi.AppendResponse(nil, a), stats, nil
+}
+
+// SyncElsewhen is Sync where it is the year 2000.
+func (n *native) SyncElsewhen(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
+	synctest.Test(n.t, func(*testing.T) { answer, stats, err = n.Sync(request, perform) })
+	return answer, stats, err
+}

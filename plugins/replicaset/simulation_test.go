@@ -1,9 +1,0 @@
-package replicaset
-
-import (
-	"testing"
-
-	"github.com/windlass-dev/windlass/sdk/plugintest"
-)
-
-func TestSimulation(t *testing.T) { plugintest.Run(t, Plugin, plugintest.Options{}) }

@@ -1,0 +1,262 @@
+package life
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// patience is far more than anything takes, for machines on which many tests run at once.
+const patience = 3 * time.Minute
+
+// Play makes a namespace, plays the script in it, and returns when what its rest says holds.
+func (s *Stage) Play(t testing.TB, script *Script, namespace string) {
+	t.Helper()
+	s.Namespace(t, namespace)
+	for i := range script.Steps {
+		step := &script.Steps[i]
+		t.Logf("step %d: %s", i+1, step.Verb())
+		p := &player{Stage: s, TB: t, namespace: namespace, what: fmt.Sprintf("step %d, %s", i+1, step.Verb())}
+		p.do(step)
+	}
+	s.Rest(t, script, namespace)
+}
+
+// Rest waits until what the script's rest says holds.
+func (s *Stage) Rest(t testing.TB, script *Script, namespace string) {
+	t.Helper()
+	p := &player{Stage: s, TB: t, namespace: namespace, what: "rest"}
+	p.await(script.Rest)
+}
+
+// Namespace makes a namespace, and returns when pods can be made in it.
+func (s *Stage) Namespace(t testing.TB, name string) {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := s.Client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, patience, "service account default in "+name, func(ctx context.Context) (bool, any) {
+		_, err := s.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, err
+	})
+}
+
+// player does one step.
+type player struct {
+	*Stage
+	testing.TB
+	namespace, what string
+}
+
+func (p *player) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatalf("%s: %v", p.what, err)
+	}
+}
+
+func (p *player) do(s *Step) {
+	p.Helper()
+	switch {
+	case s.Create != nil:
+		for i := range max(s.Create.Times, 1) {
+			for _, o := range s.Create.Objects {
+				p.create(o, i)
+			}
+		}
+	case s.Patch != nil:
+		p.patch(s.Patch)
+	case s.Delete != nil:
+		p.delete(s.Delete)
+	case s.End != nil:
+		p.end(s.End)
+	case s.Metrics != nil:
+		p.measure(s.Metrics)
+	case s.Until != nil:
+		p.await(s.Until)
+	case s.Expect != nil:
+		for i := range s.Expect {
+			if why := p.lacks(p.Context(), &s.Expect[i]); why != "" {
+				p.Errorf("%s[%d]: %s", p.what, i, why)
+			}
+		}
+	}
+}
+
+// create makes an object, which may be of a kind that isn't served at once.
+func (p *player) create(object map[string]any, i int) {
+	p.Helper()
+	filled, err := p.fill(p.Context(), object, p.namespace, i)
+	p.must(err)
+	o := &unstructured.Unstructured{Object: filled.(map[string]any)}
+	in := p.namespace
+	if o.GetNamespace() != "" {
+		in = o.GetNamespace()
+	}
+	status := o.Object["status"]
+	what := p.what + ": " + o.GetKind() + " " + o.GetName() + " is made"
+	cluster.Eventually(p, patience, what, func(ctx context.Context) (bool, any) {
+		gvk := o.GroupVersionKind()
+		r, err := p.resource(gvk.Kind+"."+gvk.Version+"."+gvk.Group, in)
+		if err != nil {
+			return false, err
+		}
+		made, err := r.Create(ctx, o, metav1.CreateOptions{FieldManager: "test"})
+		if apierrors.IsNotFound(err) {
+			return false, err
+		}
+		p.must(err)
+		if status == nil {
+			return true, nil
+		}
+		p.must(p.setStatus(ctx, made, status, in))
+		return true, nil
+	})
+}
+
+// setStatus writes a status where the resource has one of its own.
+func (p *player) setStatus(ctx context.Context, made *unstructured.Unstructured, status any, in string) error {
+	gvk := made.GroupVersionKind()
+	r, err := p.resource(gvk.Kind+"."+gvk.Version+"."+gvk.Group, in)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return err
+	}
+	_, err = r.Patch(ctx, made.GetName(), types.MergePatchType, b, metav1.PatchOptions{FieldManager: "test"}, "status")
+	return err
+}
+
+// some waits until there are as many of what is meant, and gives the first of them by name.
+func (p *player) some(
+	w *Which, count int, but func(*unstructured.Unstructured) bool,
+) (some []unstructured.Unstructured) {
+	p.Helper()
+	count = max(count, 1)
+	what := fmt.Sprintf("%s: %d of %s %s%s", p.what, count, w.Kind, w.Name, w.Selector)
+	cluster.Eventually(p, patience, what, func(ctx context.Context) (bool, any) {
+		all, err := p.list(ctx, w, p.namespace)
+		if err != nil {
+			return false, err
+		}
+		some = nil
+		for _, o := range all {
+			if but == nil || !but(&o) {
+				some = append(some, o)
+			}
+		}
+		return len(some) >= count, fmt.Sprintf("%d are there", len(some))
+	})
+	return some[:count]
+}
+
+func (p *player) patch(x *Patch) {
+	p.Helper()
+	for _, o := range p.some(&x.Which, x.Count, nil) {
+		kind, body := types.MergePatchType, x.Merge
+		if x.JSON != nil {
+			kind, body = types.JSONPatchType, x.JSON
+		}
+		if x.Strategic != nil {
+			kind, body = types.StrategicMergePatchType, x.Strategic
+		}
+		filled, err := p.fill(p.Context(), body, p.namespace, 0)
+		p.must(err)
+		var sub []string
+		if x.Subresource != "" {
+			sub = append(sub, x.Subresource)
+		}
+		p.send(&o, kind, filled, sub...)
+	}
+}
+
+func (p *player) send(o *unstructured.Unstructured, kind types.PatchType, body any, subresources ...string) {
+	p.Helper()
+	b, err := json.Marshal(body)
+	p.must(err)
+	r, err := p.of(o)
+	p.must(err)
+	_, err = r.Patch(p.Context(), o.GetName(), kind, b, metav1.PatchOptions{FieldManager: "test"}, subresources...)
+	p.must(err)
+}
+
+// delete lets others be quicker.
+func (p *player) delete(x *Delete) {
+	p.Helper()
+	policy := metav1.DeletePropagationBackground
+	if x.Propagation != "" {
+		policy = metav1.DeletionPropagation(x.Propagation)
+	}
+	terminates := func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
+	for _, o := range p.some(&x.Which, x.Count, terminates) {
+		r, err := p.of(&o)
+		p.must(err)
+		options := metav1.DeleteOptions{PropagationPolicy: &policy, GracePeriodSeconds: x.Grace}
+		err = r.Delete(p.Context(), o.GetName(), options)
+		if !apierrors.IsNotFound(err) {
+			p.must(err)
+		}
+	}
+}
+
+// end writes the status of pods that have ended.
+func (p *player) end(x *End) {
+	p.Helper()
+	ago, _ := time.ParseDuration(x.Ago) // checked when it was read
+	ended := func(o *unstructured.Unstructured) bool {
+		phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+		return phase == "Succeeded" || phase == "Failed" || o.GetDeletionTimestamp() != nil
+	}
+	for _, o := range p.some(&x.Which, x.Count, ended) {
+		at := time.Now().Add(-ago).UTC().Format(time.RFC3339)
+		phase := "Succeeded"
+		if x.Code != 0 || x.Reason != "" {
+			phase = "Failed"
+		}
+		status := map[string]any{"phase": phase}
+		if x.Reason != "" {
+			status["reason"] = x.Reason
+		}
+		containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "containers")
+		var statuses []any
+		for _, c := range containers {
+			name := c.(map[string]any)["name"]
+			terminated := map[string]any{"exitCode": x.Code, "startedAt": at, "finishedAt": at}
+			statuses = append(statuses, map[string]any{
+				"name": name, "image": "image", "imageID": "image", "state": map[string]any{"terminated": terminated}})
+		}
+		status["containerStatuses"] = statuses
+		if x.Conditions != nil {
+			status["conditions"] = x.Conditions
+		}
+		p.send(&o, types.StrategicMergePatchType, map[string]any{"status": status}, "status")
+	}
+}
+
+func (p *player) measure(x *Metrics) {
+	p.Helper()
+	if p.Metrics == nil {
+		p.Fatalf("%s: this cluster has no metrics APIs", p.what)
+	}
+	for app, of := range x.Use {
+		for name, value := range of {
+			p.Metrics.Use(app, name, value)
+		}
+	}
+	for name, values := range x.Say {
+		p.Metrics.Say(name, values)
+	}
+}

@@ -1,0 +1,8 @@
+// Package parity has the native kube-controller-manager and Windlass go through the same lives, and compares what
+// they leave behind: objects, events, metrics and the requests that it took.
+//
+// There are two equal clusters, one for each manager, on which all controllers run. What a controller is put
+// through is in its plugin's folder, as life.yaml (see test/life); what that can't say is a script in Go here. All
+// scripts are played at a time, each in a namespace of its own. When nothing is written any more on either
+// cluster, what is there is compared line by line.
+package parity

@@ -1,0 +1,46 @@
+package parity
+
+// difference is one that is meant: what differs, as [lacks] writes it, with * for any text, and why.
+type difference struct {
+	what, why string
+	sometimes bool // it takes luck, or bad luck, to see it
+}
+
+var differences = []difference{
+	{what: "kubernetes_feature_enabled{*}", why: "upstream has one list of gates for all its programs; few of them are of controllers, and none of those can be turned here"},
+	{what: "node_collector_*", why: "of a controller that isn't here, registered all the same"},
+	{what: "workqueue_*{name=serviceaccount_tokens_service}", why: "of a controller that isn't here, and that upstream always runs"},
+	{what: "kubernetes_healthcheck*{name=serviceaccount-token-controller}", why: "the same"},
+	{what: "workqueue_*{name=garbage_collector_graph_changes}", why: "there is no graph"},
+	{what: "workqueue_*{name=garbage_collector_attempt_to_orphan}", why: "an object that orphans is a key like all others"},
+	{what: "endpoint_slice_controller_syncs{result=stale}", sometimes: true, why: "a key that the cache is behind of isn't synced"},
+	{what: "registered_metrics_total{stability_level=INTERNAL}", why: "there is no such metric"},
+	{what: "aggregator_discovery_aggregation_count_total", why: "of an API server"},
+	{what: "apiserver_*", why: "of an API server"},
+	{what: "authenticat*", why: "another guard"},
+	{what: "authorization_*", why: "another guard"},
+	{what: "workqueue_*{name=Dynamic*}", why: "another guard"},
+	{what: "workqueue_*{name=RequestHeaderAuthRequestController}", why: "another guard"},
+}
+
+// equal are the metrics that both managers must have counted the same.
+var equal = []string{
+	"endpoint_slice_controller_desired_endpoint_slices",
+	"endpoint_slice_controller_endpoints_desired",
+	"endpoint_slice_controller_num_endpoint_slices",
+	"endpoint_slice_controller_services_count_by_traffic_distribution",
+	"horizontal_pod_autoscaler_controller_desired_replicas",
+	"horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers",
+	"job_controller_job_finished_indexes_total",
+	"job_controller_job_pods_creation_total",
+	"job_controller_job_pods_finished_total",
+	"job_controller_jobs_by_external_controller_total",
+	"job_controller_jobs_finished_total",
+	"job_controller_pod_failures_handled_by_failure_policy_total",
+	"job_controller_terminated_pods_tracking_finalizer_total",
+	"leader_election_master_status",
+	"pod_gc_collector_force_delete_pods_total",
+	"replicaset_controller_sorting_deletion_age_ratio",
+	"statefulset_controller_statefulset_max_unavailable",
+	"statefulset_controller_statefulset_unavailable_replicas",
+}

@@ -1,0 +1,263 @@
+package parity
+
+import (
+	"flag"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/life"
+	"github.com/windlass-dev/windlass/test/metricsapi"
+)
+
+var only = flag.String("only", "", "play only the scripts whose names, such as deployment/work, contain this")
+
+// TestMain lets all scripts play at a time: they wait far more than they compute.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "256"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// part is a script of a plugin's, of its life or in Go.
+type part struct {
+	plugin string
+	script *life.Script
+	run    func(t *testing.T, s *side, namespace string)
+}
+
+func (p *part) name() string { return p.plugin + "/" + p.script.Name }
+
+// namespace is where it is played.
+func (p *part) namespace() string { return p.plugin + "-" + p.script.Name }
+
+// parts are all scripts of the lives.
+func parts(lives []*life.Life) (all []*part) {
+	for _, l := range lives {
+		for _, s := range l.Scripts() {
+			run := func(t *testing.T, side *side, namespace string) { side.stage.Play(t, s, namespace) }
+			all = append(all, &part{l.Plugin, s, run})
+		}
+	}
+	return all
+}
+
+func TestParity(t *testing.T) {
+	first := &book{}
+	t.Run("once", func(t *testing.T) { both(t, first) })
+	if len(first.texts) == 0 {
+		return
+	}
+	again := &book{}
+	t.Run("again", func(t *testing.T) { both(t, again) })
+	twice(t, first, again)
+}
+
+// both has both managers do all there is, each on a cluster of its own, and takes down what they do otherwise.
+func both(t *testing.T, b *book) {
+	lives := lives(t)
+	all := selected(parts(lives))
+	native, ours := newSide(t, "native"), newSide(t, "windlass")
+	controllers, settings := configured(lives)
+	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, true) })
+	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
+	if *only == "" && !t.Failed() {
+		for _, s := range []*side{native, ours} {
+			s.scrape(t)
+		}
+		t.Run("metrics", func(t *testing.T) { compareMetrics(t, len(controllers), native, ours) })
+	}
+	if *only == "" {
+		t.Run("requests", func(t *testing.T) { compareRequests(t, b, lives, native, ours) })
+	}
+	native.manager.stop()
+	ours.manager.stop()
+	if *only == "" {
+		takeover(t, b, native, ours, controllers, settings)
+	}
+	playWorkloads(t, b, native, ours)
+}
+
+// selected are those of the scripts that are to be played.
+func selected(all []*part) []*part {
+	return slices.DeleteFunc(slices.Clone(all), func(p *part) bool { return !strings.Contains(p.name(), *only) })
+}
+
+// play has both managers go through all scripts, at a time, and returns when both clusters are at rest.
+func play(t *testing.T, name string, all []*part, native, ours *side, start func(*testing.T, *side)) {
+	for _, s := range []*side{native, ours} {
+		start(t, s)
+	}
+	t.Run(name, func(t *testing.T) {
+		for _, s := range []*side{native, ours} {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				s.play(t, all)
+			})
+		}
+	})
+	for _, s := range []*side{native, ours} {
+		s.settle(t)
+	}
+}
+
+// side is one manager on its cluster.
+type side struct {
+	name    string // native or windlass
+	cluster *cluster.Cluster
+	stage   *life.Stage
+	names   *life.Names
+	manager *running
+
+	metrics, slis map[string]*family // what the manager served in the end
+
+	mu     sync.Mutex
+	failed map[string]bool // scripts, by name
+}
+
+func newSide(t *testing.T, name string) *side {
+	t.Helper()
+	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
+	s := &side{name: name, cluster: c, stage: life.NewStage(t, c), failed: map[string]bool{}}
+	s.names = s.stage.Follow(t)
+	s.stage.Metrics = metricsapi.Serve(t, c.RESTConfig())
+	s.restrainKubelets(t)
+	return s
+}
+
+// restrainKubelets keeps KWOK from deleting pods that have only the name of one that was deleted.
+func (s *side) restrainKubelets(t *testing.T) {
+	t.Helper()
+	const name = "kubelets"
+	ctx, core := t.Context(), s.stage.Client.CoreV1()
+	meta := metav1.ObjectMeta{Name: name}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	pod := &corev1.Pod{ObjectMeta: meta}
+	pod.Spec = corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "main"}}}
+	_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{})
+	must(t, err)
+	_, err = core.ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
+	must(t, err)
+	_, err = core.Pods(name).Create(ctx, pod, metav1.CreateOptions{})
+	must(t, err)
+	s.cluster.OwnPodsOnly(t, name)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *side) play(t *testing.T, all []*part) {
+	for _, p := range all {
+		t.Run(p.name(), func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if t.Failed() {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.failed[p.name()] = true
+				}
+			}()
+			begun := time.Now()
+			p.run(t, s, p.namespace())
+			t.Logf("%.1f s", time.Since(begun).Seconds())
+		})
+	}
+}
+
+// look returns what there is of all scripts.
+func (s *side) look(t testing.TB, all []*part) map[string]life.Lines {
+	t.Helper()
+	scripts := map[string]*life.Script{}
+	for _, p := range all {
+		scripts[p.namespace()] = p.script
+	}
+	return s.stage.Look(t, s.names, scripts)
+}
+
+// patience is far more than anything takes, for machines on which many tests run at once.
+const patience = 3 * time.Minute
+
+// compare takes down what the two managers have left otherwise. What differs at first may only be late on one of the
+// clusters: it is looked at again until it is the same, or for so long that it won't be.
+func compare(t *testing.T, b *book, all []*part, native, ours *side) {
+	bugs := readBugs(t)
+	left := all
+	found := map[string][]string{}
+	end := time.Now().Add(late)
+	for {
+		theirs, mine := native.look(t, left), ours.look(t, left)
+		var differ []*part
+		for _, p := range left {
+			found[p.name()] = differing(theirs[p.namespace()], mine[p.namespace()])
+			if len(unmeant(p, bugs, found[p.name()])) > 0 {
+				differ = append(differ, p)
+			}
+		}
+		if left = differ; len(left) == 0 || time.Now().After(end) {
+			break
+		}
+		native.settle(t)
+		ours.settle(t)
+	}
+	for _, p := range all {
+		t.Run(p.name(), func(t *testing.T) {
+			if native.failed[p.name()] || ours.failed[p.name()] {
+				t.Fatal("there is nothing to compare: it failed above")
+			}
+			for _, line := range unmeant(p, bugs, found[p.name()]) {
+				b.add(p.name()+" "+line, "%s: the managers leave behind what differs: %s", p.name(), line)
+			}
+			for _, d := range stale(p, bugs, found[p.name()]) {
+				b.add(p.name()+" stale "+d, "%s: %q is told as a difference, and there is none", p.name(), d)
+			}
+		})
+	}
+}
+
+// late is how long something may be late before it is a difference.
+const late = 20 * time.Second
+
+// differing are the lines that aren't the same, as text.
+func differing(theirs, ours life.Lines) (all []string) {
+	keys := maps.Clone(theirs)
+	maps.Copy(keys, ours)
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		t, there := theirs[k]
+		o, here := ours[k]
+		switch {
+		case there && here && t == o:
+		case there && goneWhole(k, theirs, ours) || here && goneWhole(k, ours, theirs):
+		case !here:
+			all = append(all, k+": only native: "+t)
+		case !there:
+			all = append(all, k+": only Windlass: "+o)
+		default:
+			all = append(all, k+": native "+t+", Windlass "+o)
+		}
+	}
+	return all
+}
+
+// goneWhole reports whether a line is of an object that others have and these don't, which a line of its own says.
+func goneWhole(line string, others, these life.Lines) bool {
+	for i := range line {
+		if line[i] == ' ' && others[line[:i]] == "is there" && these[line[:i]] == "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,108 @@
+package parity
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/life"
+)
+
+// requests are what a side's manager has asked of the API server, by account, verb and resource: writes and single
+// reads, with how many there were in each namespace. Lists and watches are those of the caches, and events are
+// told by themselves.
+func (s *side) requests(t testing.TB) map[string]map[string]int {
+	t.Helper()
+	all := map[string]map[string]int{}
+	for _, e := range s.stage.Audit.Events(t) {
+		account, ok := strings.CutPrefix(e.User, "system:serviceaccount:kube-system:")
+		if !ok || e.Verb == "list" || e.Verb == "watch" || e.Resource == "events" || e.Time.Before(s.manager.since) {
+			continue
+		}
+		what := fmt.Sprintf("%s: %s %s", account, e.Verb, e.Resource)
+		if e.Code >= 400 {
+			what += refused
+		}
+		if all[what] == nil {
+			all[what] = map[string]int{}
+		}
+		in := e.Namespace
+		if in == "" {
+			in = e.Name
+		}
+		if strings.HasPrefix(in, probes) {
+			in = "probes"
+		}
+		all[what][in]++
+	}
+	return all
+}
+
+// refused ends the kind of requests that failed.
+const refused = ", refused"
+
+func sum(m map[string]int) (n int) {
+	for _, x := range m {
+		n += x
+	}
+	return n
+}
+
+// steady are the verbs of what is the same however often somebody looks; in how many updates a status gets where
+// it goes, how often something is read meanwhile, and what is tried in vain, is a matter of timing.
+var steady = []string{"create", "delete", "deletecollection"}
+
+// compareRequests takes down what takes Windlass more requests than the native manager: of each kind where their number
+// is given by what there is to do, or else more than half as many again; and of all writes, and of all reads.
+func compareRequests(t *testing.T, b *book, lives []*life.Life, native, ours *side) {
+	theirs, mine := native.requests(t), ours.requests(t)
+	keys := maps.Clone(theirs)
+	maps.Copy(keys, mine)
+	writes, reads := [2]int{}, [2]int{}
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		n, o := sum(theirs[k]), sum(mine[k])
+		verb := strings.Fields(k)[1]
+		of := &writes
+		if !slices.Contains(cluster.Writes, verb) {
+			of = &reads
+		}
+		of[0], of[1] = of[0]+n, of[1]+o
+		most := n
+		if !slices.Contains(steady, verb) || strings.HasSuffix(k, refused) {
+			most += n/2 + 2
+		}
+		if o <= most {
+			continue
+		}
+		if row := moreMeant(lives, k); row != "" {
+			t.Logf("%s: %d, native %d: %s", k, o, n, row)
+			continue
+		}
+		var where []string
+		for _, in := range slices.Sorted(maps.Keys(mine[k])) {
+			if a, b := mine[k][in], theirs[k][in]; a != b {
+				where = append(where, fmt.Sprintf("%s: %d, native %d", in, a, b))
+			}
+		}
+		b.add("requests "+k, "%s: %d, the native manager needed %d\n%s", k, o, n, strings.Join(where, "\n"))
+	}
+	t.Logf("writes: %d, native %d; reads: %d, native %d", writes[1], writes[0], reads[1], reads[0])
+	if writes[1] > writes[0] || reads[1] > reads[0] {
+		b.add("requests", "%d writes and %d reads, the native manager needed %d and %d", writes[1], reads[1], writes[0], reads[0])
+	}
+}
+
+// moreMeant is the row of docs/differences.md that a life names for more requests of a kind, if one does.
+func moreMeant(lives []*life.Life, kind string) string {
+	for _, l := range lives {
+		for _, d := range l.Requests {
+			if fits(d.What, kind) {
+				return d.Row
+			}
+		}
+	}
+	return ""
+}
