@@ -55,6 +55,11 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 			list[i] = s.normal(list[i], names)
 		}
 	}
+	for i := range asides { // of objects that are alike either may be meant
+		for name, other := range names {
+			asides[i] = replaceName(asides[i], name, other)
+		}
+	}
 	group(asides, kinds, writes)
 	for i := 0; i < len(kinds); {
 		end := i + 1

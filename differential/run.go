@@ -47,7 +47,7 @@ func Run(t *testing.T, s *Subject) {
 		t.Fatal(err)
 	}
 	steps := cmp.Or(s.Steps, stepsMost)
-	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", cmp.Or(s.Worlds, Worlds))
+	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", Worlds)
 
 	syncs, begun, differences := 0, time.Now(), 0
 	for seed := first; seed < first+worlds && differences < found; seed++ {
@@ -64,7 +64,7 @@ func Run(t *testing.T, s *Subject) {
 	}
 	t.Logf("%d worlds, %d syncs, %.1f ms each world; known differences ended %d of them early", worlds, syncs,
 		time.Since(begun).Seconds()*1000/float64(worlds), known.ended())
-	if syncs == 0 {
+	if syncs == 0 && worlds >= 100 { // a world alone may have nothing to sync
 		t.Error("nothing was synced: the worlds are empty")
 	}
 	for _, k := range known.rules {

@@ -41,8 +41,6 @@ type Subject struct {
 	World func(*world.Rand) []runtime.Object
 	// Aggregated are other API servers behind the cluster's; nil: there are none.
 	Aggregated func(*world.Rand) *api.Aggregated
-	// Worlds is how many are tried by default, where [Worlds] would take minutes.
-	Worlds uint64
 	// Steps is how many things happen in a world after its beginning, by default four.
 	Steps int
 	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to do.

@@ -32,7 +32,6 @@ func make(e *native.Env) (*upstream.Controller, error) {
 func TestAsUpstream(t *testing.T) {
 	differential.Run(t, &differential.Subject{
 		Controller: "job-controller",
-		Worlds:     500,
 		Plugin:     job.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			c, err := make(e)
