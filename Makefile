@@ -105,7 +105,8 @@ clean: ## Remove what was built
 ##@ Checking: CONTRIBUTING.md says when to run which
 
 test: build devcluster chromium verify ## All rings of tests below, one after another: before a change is handed in; half an hour
-	for ring in $$(hack/rings.sh rings); do echo "test: $$ring" >&2; hack/rings.sh run $$ring; done
+	failed=; for ring in $$(hack/rings.sh rings); do echo "test: $$ring" >&2; hack/rings.sh run $$ring || failed+=" $$ring"; done; \
+	[[ -z $$failed ]] || { echo "test: failed:$$failed" >&2; exit 1; }
 
 check: build verify ## While working: format, vet, generated files, units, golden cases, wakes, simulation; no cluster; 3 minutes, less for a small change
 	hack/rings.sh run check

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"reflect"
 	"runtime"
 	"strings"
 	"time"
@@ -78,13 +79,26 @@ const sdk = "github.com/windlass-dev/windlass/sdk"
 // frame is a call on a stack.
 type frame struct{ function, place string }
 
+// standard reports whether the function is of Go's own library; with go test -trimpath, that can't be told.
+func (f frame) standard() bool {
+	return goroot != "" && strings.HasPrefix(f.place, goroot)
+}
+
+// goroot is the folder of Go's own library, as stacks name its files.
+var goroot = func() string {
+	f := runtime.FuncForPC(reflect.ValueOf(strings.Repeat).Pointer())
+	file, _ := f.FileLine(f.Entry())
+
+	return strings.TrimSuffix(file, "strings/strings.go")
+}()
+
 const (
 	samples = 20
 	apart   = 5 * time.Millisecond
 )
 
 // locate looks at the goroutine's stack some times: what loops is the innermost function that is always there, called
-// from the same line.
+// from the same line. Go's own library isn't to blame: a loop that spends its time there is named by who calls it.
 func (e *LoopError) locate(id string) {
 	common := stack(id)
 	for range samples - 1 {
@@ -95,7 +109,13 @@ func (e *LoopError) locate(id string) {
 		return
 	}
 
-	last := common[len(common)-1]
+	own := len(common)
+	for own > 1 && common[own-1].standard() {
+		own--
+	}
+	common = common[:own]
+
+	last := common[own-1]
 	e.Function, e.Place = last.function, last.place
 	for i := len(common) - 1; i >= 0; i-- {
 		e.Stack = append(e.Stack, common[i].place+" "+common[i].function)
