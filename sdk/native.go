@@ -11,13 +11,14 @@ func (c *Call) Log(text string) { Logged(text) }
 // Logged takes what plugins log that run natively; by default it is printed.
 var Logged = func(text string) { print(text, "\n") }
 
-// Helpers are the host's pure functions for plugins that run natively; a module imports them. Tests set it to those of host/helpers.
+// Helpers are the host's pure functions for plugins that run natively; a module imports them. Tests set it to
+// helpers.Call of package host/helpers.
 var Helpers func(name string, argument []byte) []byte
 
 // CallHelper calls one of [Helpers].
 func CallHelper(name string, argument []byte) []byte {
 	if Helpers == nil {
-		return []byte("\x01no helpers: set sdk.Helpers, as test/golden does")
+		return []byte("\x01no helpers: set sdk.Helpers to host/helpers.Call, as host/golden/goldentest does")
 	}
 	return Helpers(name, argument)
 }

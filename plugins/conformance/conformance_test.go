@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/plugins/builtin"
-	"github.com/windlass-dev/windlass/test/golden"
 )
 
 // checks are made of each plugin, in this order.
@@ -17,9 +17,9 @@ var checks = []struct {
 	{"manifest", manifest},
 	{"rights", rights},
 	{"size", size},
-	{"golden", func(t *testing.T, p builtin.Plugin) { golden.Run(t, p.Native, testdata(p)) }},
+	{"golden", func(t *testing.T, p builtin.Plugin) { goldentest.Run(t, p.Native, testdata(p)) }},
 	{"wakes", wakes},
-	{"module", func(t *testing.T, p builtin.Plugin) { golden.Module(t, p.Native, testdata(p)) }},
+	{"module", func(t *testing.T, p builtin.Plugin) { goldentest.Module(t, p.Native, testdata(p)) }},
 	{"simulation", simulation},
 }
 
@@ -49,7 +49,7 @@ func wakes(t *testing.T, p builtin.Plugin) {
 		t.Errorf("no %s says which events wake which keys", filepath.Join(testdata(p), "wakes*.yaml"))
 	}
 	for _, f := range files {
-		golden.Wakes(t, p.Native, f)
+		goldentest.Wakes(t, p.Native, f)
 	}
 }
 

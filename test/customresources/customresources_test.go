@@ -18,12 +18,12 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/record/replay"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/customresources/mirror"
-	"github.com/windlass-dev/windlass/test/golden"
 	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
@@ -175,7 +175,7 @@ func (w *world) says() string {
 	return "nothing"
 }
 
-func TestGolden(t *testing.T) { golden.Run(t, mirror.Plugin, "testdata") }
+func TestGolden(t *testing.T) { goldentest.Run(t, mirror.Plugin, "testdata") }
 
 func TestACustomResource(t *testing.T) {
 	w := newWorld(t)

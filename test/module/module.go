@@ -17,7 +17,7 @@ import (
 
 // Plugins that run natively have the host's pure functions too.
 func init() {
-	sdk.Helpers = func(name string, argument []byte) []byte { return helpers.All[name](argument) }
+	sdk.Helpers = helpers.Call
 }
 
 // Perform answers performed effects.

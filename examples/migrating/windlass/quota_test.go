@@ -3,7 +3,7 @@ package quota
 import (
 	"testing"
 
-	"github.com/windlass-dev/windlass/test/golden"
+	"github.com/windlass-dev/windlass/host/golden/goldentest"
 )
 
-func TestGolden(t *testing.T) { golden.Run(t, Plugin, "testdata") }
+func TestGolden(t *testing.T) { goldentest.Run(t, Plugin, "testdata") }

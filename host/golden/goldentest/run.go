@@ -1,5 +1,4 @@
-// Package golden runs a plugin natively on the cases of package host/golden, and its module beside it.
-package golden
+package goldentest
 
 import (
 	"flag"
@@ -9,19 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/host/golden"
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/sdk"
 	_ "github.com/windlass-dev/windlass/sdk/plugintest" // has the flag -update
-	_ "github.com/windlass-dev/windlass/test/module"    // gives plugins the host's pure functions
 )
 
 func update() bool { return flag.Lookup("update").Value.String() == "true" }
 
-// Run runs all cases of a folder.
+// Run runs a plugin natively on all cases of a folder; with go test -update it writes what comes out.
 func Run(t *testing.T, p *sdk.Plugin, folder string) {
 	t.Helper()
-	g := goldentest.Native(p)
+	g := Native(p)
 	each(t, folder, func(t *testing.T, c *golden.Case) { run(t, g, c) })
 }
 

@@ -1,4 +1,4 @@
-package golden
+package goldentest
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/host/golden"
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/sandbox"
@@ -29,7 +28,7 @@ func Module(t *testing.T, p *sdk.Plugin, folder string) {
 			t.Error(err)
 		}
 	})
-	g := goldentest.Native(p)
+	g := Native(p)
 	each(t, folder, func(t *testing.T, c *golden.Case) {
 		if d := cmp.Diff(output(t, g, c, true), output(t, m, c, true)); d != "" {
 			t.Errorf("the module does otherwise than the same code natively (run make plugins if it is old) (-native +sandboxed):\n%s", d)
