@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"

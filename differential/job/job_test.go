@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/kubernetes/pkg/controller/job"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/differential"
 	"github.com/windlass-dev/windlass/differential/api"
@@ -83,21 +83,21 @@ func normal(line string) string {
 	if !ok || !strings.HasPrefix(head, "update jobs/status ") || !strings.Contains(text, "uncountedTerminatedPods:") {
 		return line
 	}
-	m := map[string]any{}
-	if yaml.Unmarshal([]byte(text), &m) != nil {
-		return line
+	lines := strings.Split(text, "\n")
+	item := func(i int) bool { return i < len(lines) && uid.MatchString(lines[i]) }
+	for i := 0; i < len(lines); i++ {
+		end := i
+		for item(end) {
+			end++
+		}
+		slices.Sort(lines[i:end])
+		i = max(i, end-1)
 	}
-	status, _ := m["status"].(map[string]any)
-	uncounted, _ := status["uncountedTerminatedPods"].(map[string]any)
-	for _, list := range uncounted {
-		uids, _ := list.([]any)
-		slices.SortFunc(uids, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-	}
-	b, err := yaml.Marshal(m)
-	if err != nil {
-		return line
-	}
-	return head + "\n" + string(b)
+
+	return head + "\n" + strings.Join(lines, "\n")
 }
+
+// uid is one of a list of pods' UIDs.
+var uid = regexp.MustCompile(`^ +- [0-9a-f]{8}-[0-9a-f-]{27}$`)
 
 var jobs = batchv1.SchemeGroupVersion.WithResource("jobs")
