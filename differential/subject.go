@@ -7,7 +7,8 @@
 // written, told, failed with and asked to be woken for is compared. The next step begins with what upstream's controller
 // has left, for both. Time is that of a bubble (testing/synctest): it stands still during a sync, for both alike.
 //
-// What a world holds depends on its seed alone. A difference is made smaller by leaving out objects and steps while it
+// What a world holds depends on its seed alone. A world in which the two differ is played again: a difference that isn't
+// found again is upstream's own chance, such as the order of a map; few may be. A difference is made smaller by leaving out objects and steps while it
 // stays, and printed as a golden case.
 package differential
 
