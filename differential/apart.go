@@ -2,12 +2,14 @@ package differential
 
 import (
 	"fmt"
+	"hash/crc32"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/differential/api"
@@ -30,17 +32,21 @@ type apart struct {
 	// before are the objects before the controllers have done anything in the present step.
 	before []runtime.Object
 	began  time.Time
-	most   int    // steps, 0: all
-	salt   uint64 // another one has caches be late otherwise
+	// several are the classes of several objects that a controller may take for one another (Subject.Alike).
+	several map[string]bool
+	most    int    // steps, 0: all
+	salt    uint64 // another one has caches be late otherwise
 }
 
 // side is a controller on its cluster.
 type side struct {
 	name    string
+	subject *Subject
 	cluster *api.Cluster
 	show    func(c *api.Change, initial bool) error
 	reached func(version uint64)
 	work    func() (did bool, err error) // does one thing of what is to do
+	next    func() (time.Time, bool)     // when the next key is to be synced at a time
 	backlog []api.Change
 	writes  []string
 	r       *world.Rand
@@ -101,7 +107,7 @@ func (a *apart) raced(server *api.Server) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if b.state(b.sides[0].cluster) == ours {
+		if a.state(b.sides[0].cluster) == ours {
 			return true, nil
 		}
 	}
@@ -115,7 +121,8 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 		return nil, err
 	}
 	keys := newTodo()
-	s := &side{name: "upstream", cluster: c, reached: n.Reached}
+	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached}
+	s.next = keys.first
 	take := func() {
 		for _, k := range n.Queue.Woken {
 			keys.now(k)
@@ -132,6 +139,9 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 	s.work = func() (bool, error) {
 		if n.Works() {
 			return n.Work(), nil
+		}
+		if a.salt > 0 { // workers take keys side by side
+			s.r.Shuffle(len(keys.keys), func(i, j int) { keys.keys[i], keys.keys[j] = keys.keys[j], keys.keys[i] })
 		}
 		key, ok := keys.next()
 		if !ok {
@@ -181,12 +191,12 @@ func (a *apart) plugin(server *api.Server) (parts, error) {
 		}
 		all = append(all, part{p, keys, time.Duration(a.subject.Plugin.Manifest().Controllers[i].Key.Period)})
 	}
-	a.sides[1] = all.side(c)
+	a.sides[1] = all.side(a.subject, c)
 	return all, nil
 }
 
-func (all parts) side(c *api.Cluster) *side {
-	s := &side{name: "plugin", cluster: c}
+func (all parts) side(of *Subject, c *api.Cluster) *side {
+	s := &side{name: "plugin", subject: of, cluster: c}
 	s.reached = func(version uint64) {
 		for _, p := range all {
 			p.Reached(version)
@@ -203,6 +213,14 @@ func (all parts) side(c *api.Cluster) *side {
 			}
 		}
 		return nil
+	}
+	s.next = func() (at time.Time, ok bool) {
+		for _, p := range all {
+			if t, is := p.keys.first(); is && p.every == 0 && (!ok || t.Before(at)) {
+				at, ok = t, true
+			}
+		}
+		return at, ok
 	}
 	s.work = func() (bool, error) {
 		first := 0
@@ -246,6 +264,17 @@ func (t *todo) at(key string, at time.Time) {
 	if was, ok := t.due[key]; !ok || at.Before(was) {
 		t.due[key] = at
 	}
+}
+
+// first returns when the first of the keys is due that are to be synced at a time.
+func (t *todo) first() (at time.Time, ok bool) {
+	for _, due := range t.due {
+		if !ok || due.Before(at) {
+			at, ok = due, true
+		}
+	}
+
+	return at, ok
 }
 
 func (t *todo) next() (string, bool) { return t.nextOf(func(string) bool { return true }) }
@@ -369,9 +398,14 @@ var pauses = []time.Duration{
 	10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second, 50 * time.Second,
 }
 
+// timersMost is how long a step waits for keys that are to be synced at a time; what a set says of its pods is comparable
+// once the last has come.
+const timersMost = time.Hour
+
 // settle goes on until there is nothing to do and the clock has nothing to bring.
 func (s *side) settle() error {
 	s.writes = nil
+	begun := time.Now()
 	for rounds, pause := 0, 0; rounds < 400; rounds++ {
 		if err := s.take(); err != nil {
 			return err
@@ -394,7 +428,11 @@ func (s *side) settle() error {
 				return err
 			}
 		case pause == len(pauses):
-			return nil
+			at, ok := s.next()
+			if !ok || at.After(begun.Add(timersMost)) {
+				return nil
+			}
+			time.Sleep(time.Until(at))
 		default:
 			time.Sleep(pauses[pause])
 			pause++
@@ -416,26 +454,47 @@ func (s *side) some() int {
 
 // written takes down the writes that have changed something, and reports whether there were any.
 func (s *side) written() bool {
-	n := len(s.writes)
+	changed := false
 	for _, q := range s.cluster.Requests {
-		if q.Writes() && q.Err == nil && q.Changed {
-			s.writes = append(s.writes, line(q))
+		if !q.Writes() || q.Err != nil || !q.Changed {
+			continue
+		}
+		changed = true
+		if q.Subresource != "status" { // what it says on the way hangs on when it was looked at; in the end the state has it
+			s.writes = append(s.writes, s.subject.line(q))
 		}
 	}
 	s.cluster.Requests = nil
-	return len(s.writes) > n
+	return changed
 }
 
 // line names a write; whether it was sent as an update or a patch is a matter of rights.
-func line(q *api.Request) string {
+func (s *Subject) line(q *api.Request) string {
 	l := strings.Replace(q.String(), "patch ", "update ", 1)
 	if q.Delete != nil && q.Delete.PropagationPolicy != nil {
 		l += " " + string(*q.Delete.PropagationPolicy)
 	}
+	for _, o := range []runtime.Object{q.Old, q.Answer} {
+		if o == nil {
+			continue
+		}
+		v, err := api.External(o, api.Version(q.Resource, ""))
+		if err != nil {
+			continue
+		}
+		m := v.(metav1.Object)
+		if class := s.class(v); class != "" {
+			return replaceName(l, m.GetName(), class)
+		}
+
+		return anonymous(m, l)
+	}
+
 	return l
 }
 
-// state is a cluster's, in the order of its objects.
+// state is a cluster's, in the order of its objects. Of those that a controller may take for one another it has how many
+// there are.
 func (a *apart) state(c *api.Cluster) string {
 	var b strings.Builder
 	for _, gvr := range sorted(c) {
@@ -443,20 +502,78 @@ func (a *apart) state(c *api.Cluster) string {
 		if err != nil {
 			continue
 		}
+		var texts []string
 		for _, o := range all {
-			if a.subject.Shape != nil {
-				o = o.DeepCopyObject()
-				a.subject.Shape(o)
-			}
-			m, err := externalFields(o)
-			if err != nil {
-				continue
-			}
-			y, _ := yaml.Marshal(m)
-			fmt.Fprintf(&b, "--- %s\n%s", gvr.Resource, y)
+			texts = append(texts, fmt.Sprintf("--- %s\n%s", gvr.Resource, a.text(o)))
+		}
+		slices.Sort(texts)
+		for _, text := range texts {
+			b.WriteString(text)
 		}
 	}
+
 	return written.ReplaceAllString(b.String(), "<a time in this run>")
+}
+
+func (a *apart) text(o runtime.Object) string {
+	if class := a.subject.class(o); class != "" && a.several[class] {
+		return class + "\n"
+	}
+	if a.subject.Shape != nil {
+		o = o.DeepCopyObject()
+		a.subject.Shape(o)
+	}
+	m, err := externalFields(o)
+	if err != nil {
+		return err.Error()
+	}
+	y, _ := yaml.Marshal(m)
+
+	return anonymous(o.(metav1.Object), string(y))
+}
+
+// anonymous takes a name that was made up out of a text: which of several objects is left may be a matter of chance.
+func anonymous(m metav1.Object, text string) string {
+	if base := m.GetGenerateName(); base != "" && strings.HasPrefix(m.GetName(), base) {
+		return replaceName(text, m.GetName(), base+"*")
+	}
+
+	return text
+}
+
+// class names those objects that a controller may take for one another; "" is none.
+func (s *Subject) class(o runtime.Object) string {
+	if s.Alike == nil {
+		return ""
+	}
+	class := s.Alike(o)
+	if class == "" {
+		return ""
+	}
+
+	return fmt.Sprintf("<alike %08x>", crc32.ChecksumIEEE([]byte(printed.ReplaceAllString(class, "<a time>"))))
+}
+
+// printed are times that a run has written, as Go prints them.
+var printed = regexp.MustCompile(`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[0-9.]* \+0000 UTC`)
+
+// severals are the classes of which there are several objects, before a step or after it.
+func (a *apart) severals() map[string]bool {
+	lists := [][]runtime.Object{a.before}
+	for _, s := range a.sides {
+		lists = append(lists, objectsOf(s.cluster))
+	}
+	several := map[string]bool{}
+	for _, list := range lists {
+		n := map[string]int{}
+		for _, o := range list {
+			class := a.subject.class(o)
+			n[class]++
+			several[class] = several[class] || n[class] > 1
+		}
+	}
+
+	return several
 }
 
 // written are times that a run has written: its clock begins with the year 2000. Each side comes to them at its own pace.
@@ -464,6 +581,7 @@ var written = regexp.MustCompile(`"20\d\d-\d\d-\d\dT[0-9:.]+Z"`)
 
 func (a *apart) compare() *Difference {
 	theirs, ours := a.sides[0], a.sides[1]
+	a.several = a.severals()
 	text := record.Diff(a.state(theirs.cluster), a.state(ours.cluster))
 	for _, s := range a.sides {
 		slices.Sort(s.writes)

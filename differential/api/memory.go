@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
 )
@@ -23,6 +25,8 @@ type memory struct {
 	objects map[string]runtime.Object
 	version uint64
 	changes []change
+	// made counts the objects that were made under a key, and the names that were made up with a beginning.
+	made map[string]int
 }
 
 // change is what one write has done: old or new is nil where the object came or went.
@@ -32,11 +36,13 @@ type change struct {
 	old, new runtime.Object
 }
 
-func newMemory() *memory { return &memory{objects: map[string]runtime.Object{}, version: 1} }
+func newMemory() *memory {
+	return &memory{objects: map[string]runtime.Object{}, version: 1, made: map[string]int{}}
+}
 
 // clone returns the memory as it is, without its past.
 func (m *memory) clone() *memory {
-	return &memory{objects: maps.Clone(m.objects), version: m.version}
+	return &memory{objects: maps.Clone(m.objects), version: m.version, made: maps.Clone(m.made)}
 }
 
 // put stores an object under a new version and records the change; nil removes it.
@@ -110,7 +116,12 @@ func (s store) Create(_ context.Context, key string, obj, out runtime.Object, _ 
 	if m.objects[key] != nil {
 		return storage.NewKeyExistsError(key, 0)
 	}
-	if err := m.put(key, obj.DeepCopyObject()); err != nil {
+	obj = obj.DeepCopyObject()
+	if o, err := meta.Accessor(obj); err == nil {
+		o.SetUID(types.UID(fmt.Sprintf("%08x-0000-4000-9000-%012x", crc32.ChecksumIEEE([]byte(key)), m.made[key]))) // a world has the same each time
+	}
+	m.made[key]++
+	if err := m.put(key, obj); err != nil {
 		return err
 	}
 	if out != nil {

@@ -23,8 +23,17 @@ func process(*upstream.ReplicaSetController, context.Context) bool
 
 var sets = appsv1.SchemeGroupVersion.WithResource("replicasets")
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+// Caches that are late come to the same end.
+func TestLateAsUpstream(t *testing.T) {
+	s := subject()
+	s.Apart = true
+	differential.Run(t, s)
+}
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "replicaset-controller",
 		Plugin:     replicaset.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
@@ -55,7 +64,7 @@ func TestAsUpstream(t *testing.T) {
 		},
 		Faults: []string{"create pods", "delete pods", "patch pods", "update replicasets/status"},
 		Alike:  alike,
-	})
+	}
 }
 
 // alike says what the ranking of pods to delete looks at: among equals upstream takes what its cache lists first.
