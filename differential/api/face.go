@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"strconv"
@@ -16,9 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
-
-	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
@@ -123,7 +123,7 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := r.decode(h, res); err != nil {
+	if err := r.decode(h, f.c); err != nil {
 		return nil, 0, err
 	}
 	before := f.c.memory.mark()
@@ -196,7 +196,7 @@ func (f face) target(h *http.Request, r *Request) (*resource, any, error) {
 var verbs = map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}
 
 // decode reads verb and body.
-func (r *Request) decode(h *http.Request, res *resource) error {
+func (r *Request) decode(h *http.Request, c *Cluster) error {
 	r.Verb = verbs[h.Method]
 	r.DryRun = len(r.query["dryRun"]) > 0
 	switch {
@@ -213,7 +213,7 @@ func (r *Request) decode(h *http.Request, res *resource) error {
 			return apierrors.NewBadRequest(err.Error())
 		}
 		if r.Verb == "create" && m.GetName() == "" && m.GetGenerateName() != "" {
-			m.SetName(names.SimpleNameGenerator.GenerateName(m.GetGenerateName())) // before admission, which names it in what it says
+			m.SetName(c.generate(m.GetGenerateName())) // before admission, which names it in what it says
 		}
 		if r.Name == "" {
 			r.Name = m.GetName()
@@ -234,6 +234,19 @@ func (r *Request) decode(h *http.Request, res *resource) error {
 		}
 	}
 	return nil
+}
+
+// generate returns a name as a server makes it, except that a world has the same ones each time: they hang on when the
+// object comes.
+func (c *Cluster) generate(base string) string {
+	const most, suffix = 63, 5
+	base = base[:min(len(base), most-suffix)]
+	b := make([]byte, suffix)
+	for h, i := crc32.ChecksumIEEE([]byte(fmt.Sprint(base, c.memory.version))), 0; i < suffix; i++ {
+		b[i] = byte(h & 31)
+		h >>= suffix
+	}
+	return base + rand.SafeEncodeString(string(b))
 }
 
 var optionsDecoder = func() runtime.Decoder {
