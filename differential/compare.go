@@ -19,16 +19,21 @@ import (
 )
 
 // lines tells what a sync did, in an order that doesn't depend on chance: a run of writes of one verb to one resource is
-// sorted, for upstream sends such writes side by side.
-func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string) []string {
+// sorted, for upstream sends such writes side by side. The clusters are as the sync found and left them.
+func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, alike map[string]string) ([]string, error) {
 	names := map[string]string{}
 	maps.Copy(names, alike)
+	requests := writesOf(c)
+	var loose []string
+	if s.Loosen != nil {
+		var err error
+		if requests, loose, err = s.Loosen(key, before, c, requests); err != nil {
+			return nil, err
+		}
+	}
 	var writes []string
 	var kinds, asides []string
-	for i, q := range c.Requests {
-		if !q.Writes() || idle(q) || apierrors.IsConflict(q.Err) && again(q, c.Requests[i+1:]) {
-			continue
-		}
+	for _, q := range requests {
 		line := write(q, names)
 		if s.empty(q, line, names) {
 			continue
@@ -49,7 +54,7 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 		asides = append(asides, aside)
 	}
 	events := slices.Clone(r.Events)
-	for _, list := range [][]string{writes, events} {
+	for _, list := range [][]string{writes, events, loose} {
 		for i := range list {
 			list[i] = s.normal(list[i], names)
 		}
@@ -70,17 +75,27 @@ func (s *Subject) lines(c *api.Cluster, r native.Result, alike map[string]string
 	}
 	slices.Sort(events)
 	events = slices.CompactFunc(events, func(a, b string) bool { return a == b && strings.Contains(a, " Warning ") }) // as failed attempts
-	all := append(writes, events...)
+	all := slices.Concat(loose, writes, events)
 	woken := slices.Clone(r.Woken)
 	slices.Sort(woken)
 	for _, key := range slices.Compact(woken) {
 		all = append(all, "wakes "+key)
 	}
 	if r.Failed {
-		return append(all, "fails")
+		return append(all, "fails"), nil
 	}
 	if r.Again > 0 {
 		all = append(all, fmt.Sprintf("again after %s", r.Again))
+	}
+	return all, nil
+}
+
+// writesOf returns the requests that were meant to change something, and neither did nothing nor were made anew.
+func writesOf(c *api.Cluster) (all []*api.Request) {
+	for i, q := range c.Requests {
+		if q.Writes() && !idle(q) && !(apierrors.IsConflict(q.Err) && again(q, c.Requests[i+1:])) {
+			all = append(all, q)
+		}
 	}
 	return all
 }

@@ -294,16 +294,26 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
 		return nil, before, nil
 	}
-	if p.later[key] && p.waits(ours, w) {
-		delete(p.woken, key)
-		return nil, nil, nil
+	if p.later[key] {
+		waits, err := p.waits(key, ours, w)
+		if waits || err != nil {
+			delete(p.woken, key)
+			return nil, nil, err
+		}
 	}
 	p.native.On(theirs)
 	n := p.native.Sync(key)
 	theirs.Fault, ours.Fault = nil, nil
 
 	alike := p.subject.alike(p.cluster)
-	a, b := p.subject.lines(theirs, n, alike), p.subject.lines(ours, w, alike)
+	a, err := p.subject.lines(key, p.cluster, theirs, n, alike)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := p.subject.lines(key, p.cluster, ours, w, alike)
+	if err != nil {
+		return nil, nil, err
+	}
 	before.did = strings.Join(a, "\n")
 	if text := compare(a, b); text != "" {
 		if w.Err != nil {
@@ -337,9 +347,10 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 }
 
 // waits reports whether a sync of the plugin's has done nothing, as upstream's controller does that isn't woken yet.
-func (p *play) waits(c *api.Cluster, r native.Result) bool {
+func (p *play) waits(key string, c *api.Cluster, r native.Result) (bool, error) {
 	r.Again = 0
-	return len(p.subject.lines(c, r, nil)) == 0
+	did, err := p.subject.lines(key, p.cluster, c, r, nil)
+	return len(did) == 0, err
 }
 
 // matters reports whether a sync that only upstream's controller was woken for has come to anything: more than to be
@@ -357,15 +368,17 @@ func (p *play) fault(r *world.Rand) *fault {
 	if len(p.subject.Faults) == 0 || !r.One(4) {
 		return nil
 	}
-	verb, resource, _ := strings.Cut(world.Of(r, p.subject.Faults...), " ")
-	return &fault{verb: verb, resource: resource, after: r.IntN(3), reason: r.IntN(len(reasons)), salt: byte(r.IntN(256))}
+	what, all := strings.CutPrefix(world.Of(r, p.subject.Faults...), "all ")
+	verb, resource, _ := strings.Cut(what, " ")
+	return &fault{verb: verb, all: all, resource: resource, after: r.IntN(3), reason: r.IntN(len(reasons)), salt: byte(r.IntN(256))}
 }
 
 // fault has some writes of a sync fail: of creates without a name all after the first few, of others those to about half of the objects,
 // by their names, for which comes first is a matter of chance; those of a status all, for upstream's controllers try it
-// again at once, and ours at the next sync.
+// again at once, and ours at the next sync; and all where the subject says so.
 type fault struct {
 	verb, resource string
+	all            bool
 	after, reason  int
 	salt           byte
 }
@@ -400,6 +413,7 @@ func (f *fault) begin(s *Subject) func(*api.Request) error {
 			return nil
 		}
 		switch {
+		case f.all:
 		case r.Verb == "create" && !generated(r):
 			if h := crc32.ChecksumIEEE(append([]byte(random.ReplaceAllString(r.Name, "")), f.salt)); h%2 == 0 {
 				return nil

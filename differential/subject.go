@@ -46,7 +46,8 @@ type Subject struct {
 	Steps int
 	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to do.
 	Deeds []Deed
-	// Faults are the writes that may fail, such as "create pods".
+	// Faults are the writes that may fail, such as "create pods"; where upstream's controller stops at the first of several
+	// in an order by chance, "all create pods".
 	Faults []string
 	// Apart has each controller work on a cluster of its own, with late caches, and only ends be compared: for controllers
 	// whose syncs aren't of one key each.
@@ -63,6 +64,10 @@ type Subject struct {
 	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order by
 	// chance; "": it is not done beside others. Nil: nothing is.
 	Aside func(*api.Cluster, *api.Request) string
+	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the others,
+	// with lines for what of those taken is to be compared. The clusters are as the sync found and left them. Nil: there are
+	// none.
+	Loosen func(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string, err error)
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
 
@@ -86,7 +91,8 @@ type Do = func(context.Context) bool
 var (
 	coreV1 = schema.GroupVersion{Version: "v1"}
 	// Pods and the others are the resources that deeds are about.
-	Pods = coreV1.WithResource("pods")
+	Pods       = coreV1.WithResource("pods")
+	Namespaces = coreV1.WithResource("namespaces")
 )
 
 // pick returns one of a resource's objects, nil if there are none.
@@ -134,6 +140,30 @@ func Vanish(gvr schema.GroupVersionResource) Deed {
 			return "", err
 		}
 		return fmt.Sprintf("%s %s is gone", gvr.Resource, m.GetName()), c.Remove(gvr, m.GetNamespace(), m.GetName())
+	}
+}
+
+// EndNamespace has a namespace that is being deleted be gone, and before it all that is in it of some resources.
+func EndNamespace(content ...schema.GroupVersionResource) Deed {
+	return func(r *world.Rand, c *api.Cluster) (string, error) {
+		_, ns, err := pick(r, c, Namespaces)
+		if ns == nil || err != nil || ns.GetDeletionTimestamp() == nil {
+			return "", err
+		}
+		for _, gvr := range content {
+			all, err := c.List(gvr)
+			if err != nil {
+				return "", err
+			}
+			for _, o := range all {
+				if m := o.(metav1.Object); m.GetNamespace() == ns.GetName() {
+					if err := c.Remove(gvr, m.GetNamespace(), m.GetName()); err != nil {
+						return "", err
+					}
+				}
+			}
+		}
+		return fmt.Sprintf("namespace %s is gone", ns.GetName()), c.Remove(Namespaces, "", ns.GetName())
 	}
 }
 

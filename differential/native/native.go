@@ -54,6 +54,9 @@ type Made struct {
 	End func()
 	// Queue names the field of the queue whose keys are synced, where there are several; by default queue.
 	Queue string
+	// Feeds are queues that aren't our own and from which keys come, by their fields, each with what handles the next of its
+	// items. What a change puts into them is handled at once.
+	Feeds map[string]func(context.Context) bool
 	// Every is after how long a controller that adds each key to its queue again, as if it had failed, syncs it again.
 	Every time.Duration
 	// Place puts our queue into that field, at its address, where the controller's keys are no strings; nil: they are.
@@ -72,9 +75,19 @@ type Native struct {
 	informers *informers.Set
 	// others are the controller's other queues, whose keys a sync may wake.
 	others  []*Queue[string]
+	feeds   []feed
 	cluster *api.Cluster
 	cancel  context.CancelFunc
 	ctx     context.Context
+}
+
+// feed is a queue from which keys come.
+type feed struct {
+	queue interface {
+		Len() int
+		ShutDown()
+	}
+	next func(context.Context) bool
 }
 
 // New makes a controller. It must be called in the bubble (testing/synctest) in which the controller is to live.
@@ -134,6 +147,17 @@ func (n *Native) take() error {
 	listening := false
 	for i := range v.NumField() {
 		f := v.Field(i)
+		if next, ok := n.made.Feeds[v.Type().Field(i).Name]; ok {
+			q := feed{next: next}
+			if q.queue, ok = Exposed(f).(interface {
+				Len() int
+				ShutDown()
+			}); !ok {
+				return fmt.Errorf("field %s of %T is no queue", v.Type().Field(i).Name, n.made.Controller)
+			}
+			n.feeds = append(n.feeds, q)
+			continue
+		}
 		if f.Type() == reflect.TypeFor[workqueue.TypedRateLimitingInterface[string]]() && v.Type().Field(i).Name != name && !f.IsNil() {
 			f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 			f.Interface().(workqueue.TypedInterface[string]).ShutDown()
@@ -154,6 +178,9 @@ func (n *Native) take() error {
 			n.Events = append(n.Events, Told(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Type, e.Reason, e.Message))
 		})
 		listening = true
+	}
+	if len(n.feeds) < len(n.made.Feeds) {
+		return fmt.Errorf("%T lacks a field of %d", n.made.Controller, len(n.made.Feeds))
 	}
 	if f := v.FieldByName("eventRecorder"); f.IsValid() && !listening {
 		f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
@@ -197,6 +224,9 @@ func (n *Native) Close() {
 	if n.made != nil && n.made.End != nil {
 		n.made.End()
 	}
+	for _, f := range n.feeds {
+		f.queue.ShutDown()
+	}
 	synctest.Wait()
 }
 
@@ -229,6 +259,11 @@ func (n *Native) Show(c *api.Change, initial bool) ([]string, error) {
 	}
 	i.GetStore().Bookmark(fmt.Sprint(c.Version))
 	synctest.Wait()
+	for _, f := range n.feeds {
+		for f.queue.Len() > 0 {
+			f.next(n.ctx)
+		}
+	}
 	return n.Queue.Woken, err
 }
 

@@ -32,6 +32,10 @@ func (q *Queue[T]) Hand(key T) { q.next = append(q.next, key) }
 func (q *Queue[T]) Add(key T) { q.Woken = append(q.Woken, key) }
 
 func (q *Queue[T]) AddAfter(key T, d time.Duration) {
+	if d <= 0 {
+		q.Add(key)
+		return
+	}
 	if was, ok := q.After[key]; !ok || d < was {
 		q.After[key] = d
 	}

@@ -351,10 +351,14 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	if effects.NamespaceTerminating(failed) {
 		failed = nil
 	}
-	if p.attempts[key]++; failed == nil {
+	again := failed != nil
+	if most := p.manifest.Backoff.Retries; most > 0 && p.attempts[key] >= int(most) {
+		again = false // the host leaves the key alone until it changes
+	}
+	if p.attempts[key]++; !again {
 		delete(p.attempts, key)
 	}
-	return native.Result{Failed: failed != nil, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke()}, nil
+	return native.Result{Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke()}, nil
 }
 
 // woke are the keys of the module's other controllers that the last sync has woken.
