@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/plugin"
@@ -122,7 +123,12 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 	}
 	keys := newTodo()
 	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached}
-	s.next = keys.first
+	s.next = func() (time.Time, bool) {
+		if a.subject.periodic() {
+			return time.Time{}, false
+		}
+		return keys.first()
+	}
 	take := func() {
 		for _, k := range n.Queue.Woken {
 			keys.now(k)
@@ -161,6 +167,11 @@ type part struct {
 	*plugin.Plugin
 	keys  *todo
 	every time.Duration // after which its only key is synced again; 0: it has others
+}
+
+// periodic reports whether a controller looks at all again and again, so that its timers never end.
+func (s *Subject) periodic() bool {
+	return slices.ContainsFunc(s.Plugin.Manifest().Controllers, func(c abi.Controller) bool { return c.Key.Period > 0 })
 }
 
 // parts are a plugin's controller and those that are part of it.
@@ -216,7 +227,7 @@ func (all parts) side(of *Subject, c *api.Cluster) *side {
 	}
 	s.next = func() (at time.Time, ok bool) {
 		for _, p := range all {
-			if t, is := p.keys.first(); is && p.every == 0 && (!ok || t.Before(at)) {
+			if t, is := p.keys.first(); is && !of.periodic() && (!ok || t.Before(at)) {
 				at, ok = t, true
 			}
 		}
@@ -266,10 +277,10 @@ func (t *todo) at(key string, at time.Time) {
 	}
 }
 
-// first returns when the first of the keys is due that are to be synced at a time.
+// first returns when the first of the keys is due that are to be synced at a time, but for those that have failed.
 func (t *todo) first() (at time.Time, ok bool) {
-	for _, due := range t.due {
-		if !ok || due.Before(at) {
+	for key, due := range t.due {
+		if t.failed[key] == 0 && (!ok || due.Before(at)) {
 			at, ok = due, true
 		}
 	}
@@ -504,7 +515,8 @@ func (a *apart) state(c *api.Cluster) string {
 		}
 		var texts []string
 		for _, o := range all {
-			texts = append(texts, fmt.Sprintf("--- %s\n%s", gvr.Resource, a.text(o)))
+			text := written.ReplaceAllString(a.text(o), "<a time in this run>")
+			texts = append(texts, fmt.Sprintf("--- %s\n%s", gvr.Resource, text))
 		}
 		slices.Sort(texts)
 		for _, text := range texts {
@@ -512,7 +524,7 @@ func (a *apart) state(c *api.Cluster) string {
 		}
 	}
 
-	return written.ReplaceAllString(b.String(), "<a time in this run>")
+	return b.String()
 }
 
 func (a *apart) text(o runtime.Object) string {
