@@ -44,6 +44,8 @@ type Plugin struct {
 	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
 	events   []string
+	// Undo has the last sync not have been, as far as what is kept of its key.
+	Undo func()
 	// Woke are keys of the module's controllers that the last sync has woken.
 	Woke []string
 }
@@ -318,6 +320,7 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 		}
 	}
 	key := keyOf(text)
+	p.Undo = p.undo(key)
 	var snapshot views.Snapshot
 	if err := p.plan.Snapshot(p, key, &snapshot); err != nil {
 		return native.Result{}, err
@@ -359,6 +362,23 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 		delete(p.attempts, key)
 	}
 	return native.Result{Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke()}, nil
+}
+
+func (p *Plugin) undo(key abi.KeyRef) func() {
+	kept, was := p.states[key]
+	fact, told := p.facts[key]
+	attempts := p.attempts[key]
+	return func() {
+		if p.states[key] = kept; !was {
+			delete(p.states, key)
+		}
+		if p.facts[key] = fact; !told {
+			delete(p.facts, key)
+		}
+		if p.attempts[key] = attempts; attempts == 0 {
+			delete(p.attempts, key)
+		}
+	}
 }
 
 // woke are the keys of the module's other controllers that the last sync has woken.

@@ -103,11 +103,13 @@ func sync(c *sdk.Call) error {
 
 	types := addressTypes(service)
 	existing, others := byType(slices.List(c), types)
+	if len(others) > 0 {
+		r.hinted = false
+	}
 	for i, t := range types {
 		r.reconcile(t, existing[i])
 	}
 	for _, s := range others {
-		r.hinted = false
 		r.remove(s)
 	}
 	r.totals.tell(c, service)

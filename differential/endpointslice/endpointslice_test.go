@@ -1,0 +1,282 @@
+package endpointslice
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	_ "unsafe" // for go:linkname
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	upstream "k8s.io/kubernetes/pkg/controller/endpointslice"
+
+	"github.com/windlass-dev/windlass/differential"
+	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/differential/world"
+	"github.com/windlass-dev/windlass/plugins/endpointslice"
+)
+
+//go:linkname process k8s.io/kubernetes/pkg/controller/endpointslice.(*Controller).processNextServiceWorkItem
+func process(*upstream.Controller, klog.Logger) bool
+
+//go:linkname processPod k8s.io/kubernetes/pkg/controller/endpointslice.(*Controller).processNextPodWorkItem
+func processPod(*upstream.Controller, klog.Logger) bool
+
+//go:linkname processTopology k8s.io/kubernetes/pkg/controller/endpointslice.(*Controller).processNextTopologyWorkItem
+func processTopology(*upstream.Controller, klog.Logger) bool
+
+var (
+	services = corev1.SchemeGroupVersion.WithResource("services")
+	nodes    = corev1.SchemeGroupVersion.WithResource("nodes")
+	current  = discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
+)
+
+const manager = "endpointslice-controller.k8s.io"
+
+// Few endpoints in a slice, so that few pods fill it.
+func TestAsUpstream(t *testing.T) { run(t, 3) }
+
+func TestAsUpstreamWithFullSlices(t *testing.T) { run(t, 100) }
+
+func run(t *testing.T, most int32) {
+	differential.Run(t, &differential.Subject{
+		Controller: "endpointslice-controller",
+		Plugin:     endpointslice.Plugin,
+		Settings:   map[string]string{"max-endpoints-per-slice": fmt.Sprint(most)},
+		Native: func(e *native.Env) (*native.Made, error) {
+			f := e.Informers
+			c := upstream.NewController(e.Context, f.Core().V1().Pods(), f.Core().V1().Services(), f.Core().V1().Nodes(),
+				f.Discovery().V1().EndpointSlices(), most, e.Client, 0)
+			with := func(next func(*upstream.Controller, klog.Logger) bool) func(context.Context) bool {
+				return func(ctx context.Context) bool { return next(c, klog.FromContext(ctx)) }
+			}
+			return &native.Made{
+				Controller: c, Process: with(process), Queue: "serviceQueue",
+				Feeds: map[string]func(context.Context) bool{"podQueue": with(processPod), "topologyQueue": with(processTopology)},
+			}, nil
+		},
+		World:  objects,
+		Deeds:  deeds,
+		Faults: []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
+		Loosen: loosen,
+		Normal: normal,
+	})
+}
+
+var deeds = []differential.Deed{
+	differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) {
+		ips := p.Status.PodIPs
+		r.Live(p)
+		if p.Status.PodIPs = ips; len(ips) > 0 {
+			p.Status.PodIP = ips[0].IP
+		}
+	}),
+	differential.Vary(differential.Pods, "other addresses", func(r *world.Rand, p *corev1.Pod) { r.Addresses(p) }),
+	differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
+	differential.Vary(differential.Pods, "the end", func(r *world.Rand, p *corev1.Pod) { r.End(p) }),
+	differential.Delete(differential.Pods),
+	differential.Vanish(differential.Pods),
+	differential.Vanish(differential.Pods),
+	differential.Appear(func(r *world.Rand) runtime.Object {
+		return r.Endpoint(fmt.Sprintf("new-%d", r.IntN(100)), world.Namespace, 3)
+	}),
+	differential.Appear(func(r *world.Rand) runtime.Object {
+		return r.Endpoint(fmt.Sprintf("new-%d", r.IntN(100)), world.Namespace, 3)
+	}),
+	differential.Vary(services, "other ports", func(r *world.Rand, s *corev1.Service) { r.Ports(s) }),
+	differential.Vary(services, "other families", func(r *world.Rand, s *corev1.Service) { r.Families(s) }),
+	differential.Vary(services, "another selector", func(r *world.Rand, s *corev1.Service) { r.Selector(s) }),
+	differential.Vary(services, "other labels", func(r *world.Rand, s *corev1.Service) { s.Labels = r.Labels("web") }),
+	differential.Vary(services, "another distribution", func(r *world.Rand, s *corev1.Service) { distribute(r, s) }),
+	differential.Vary(services, "publishing", func(_ *world.Rand, s *corev1.Service) {
+		s.Spec.PublishNotReadyAddresses = !s.Spec.PublishNotReadyAddresses
+	}),
+	differential.Vary(services, "the end", func(r *world.Rand, s *corev1.Service) { r.End(s) }),
+	differential.Delete(services),
+	differential.Vanish(services),
+	differential.Appear(func(r *world.Rand) runtime.Object { return service(r, world.Of(r, names...)) }),
+	differential.Vary(nodes, "another place", func(r *world.Rand, n *corev1.Node) { r.Place(n) }),
+	differential.Vanish(nodes),
+	differential.Appear(func(r *world.Rand) runtime.Object { return r.Node(fmt.Sprintf("node-%d", r.IntN(4))) }),
+	differential.Vary(current, "other contents", func(r *world.Rand, s *discoveryv1.EndpointSlice) { meddle(r, s) }),
+	differential.Vary(current, "other contents", func(r *world.Rand, s *discoveryv1.EndpointSlice) { meddle(r, s) }),
+	differential.Vary(current, "the end", func(r *world.Rand, s *discoveryv1.EndpointSlice) {
+		if r.One(3) { // it ends a world (known.yaml: stale caches)
+			r.End(s)
+		}
+	}),
+	differential.Vanish(current),
+	differential.Delete(current),
+}
+
+var names = []string{"web", "db", "api"}
+
+// objects are some services, their pods on nodes that there are or aren't, and slices: theirs, others', and stale ones.
+func objects(r *world.Rand) []runtime.Object {
+	var all []runtime.Object
+	var made []*corev1.Service
+	for i, name := range names[:1+r.IntN(3)] {
+		if i == 0 || r.One(2) {
+			made = append(made, service(r, name))
+			all = append(all, made[len(made)-1])
+		}
+	}
+	for i := range 3 {
+		if !r.One(12) {
+			all = append(all, r.Node(fmt.Sprintf("node-%d", i)))
+		}
+	}
+	var pods []*corev1.Pod
+	for i := range r.IntN(12) {
+		p := r.Endpoint(fmt.Sprintf("pod-%d", i), world.Namespace, 3)
+		pods, all = append(pods, p), append(all, p)
+	}
+	for i := range world.Of(r, 0, 0, 1, 2, 3) {
+		all = append(all, existing(r, fmt.Sprintf("slice-%d", i), made[r.IntN(len(made))], pods))
+	}
+	return all
+}
+
+func service(r *world.Rand, name string) *corev1.Service {
+	s := r.Service(name, world.Namespace)
+	distribute(r, s)
+	return s
+}
+
+// distribute says, or doesn't, whither a service's traffic is to go.
+func distribute(r *world.Rand, s *corev1.Service) {
+	s.Spec.TrafficDistribution, s.Annotations = nil, nil
+	switch r.IntN(6) {
+	case 0, 1:
+		s.Spec.TrafficDistribution = world.Ptr(world.Of(r, corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone,
+			corev1.ServiceTrafficDistributionPreferSameNode))
+	case 2:
+		s.Annotations = map[string]string{world.Of(r, corev1.AnnotationTopologyMode, corev1.AnnotationTopologyMode, corev1.DeprecatedAnnotationTopologyAwareHints): world.Of(r, "Auto", "Auto", "auto", "Disabled", "")}
+	}
+}
+
+// existing is a slice as the controller, another one or an earlier service may have left it.
+func existing(r *world.Rand, name string, s *corev1.Service, pods []*corev1.Pod) *discoveryv1.EndpointSlice {
+	e := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000), Generation: 1,
+		Labels: map[string]string{discoveryv1.LabelServiceName: s.Name, discoveryv1.LabelManagedBy: manager},
+	}}
+	for k, v := range s.Labels {
+		if _, reserved := e.Labels[k]; !reserved {
+			e.Labels[k] = v
+		}
+	}
+	if delete(e.Labels, corev1.IsHeadlessService); (s.Spec.ClusterIP == corev1.ClusterIPNone || s.Spec.ClusterIP == "") != r.One(15) {
+		e.Labels[corev1.IsHeadlessService] = ""
+	}
+	e.OwnerReferences = []metav1.OwnerReference{world.Owner("v1", "Service", s.Name, s.UID)}
+	switch r.IntN(8) {
+	case 0:
+		e.OwnerReferences = []metav1.OwnerReference{world.Owner("v1", "Service", s.Name, r.UID())}
+	case 1:
+		e.OwnerReferences = nil
+	case 2:
+		e.Labels[discoveryv1.LabelManagedBy] = world.Of(r, "me", "endpointslicemirroring-controller.k8s.io")
+	case 3:
+		e.Labels[discoveryv1.LabelServiceName] = "gone"
+	}
+	e.AddressType = world.Of(r, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6)
+	for _, p := range s.Spec.Ports {
+		e.Ports = append(e.Ports, discoveryv1.EndpointPort{Name: &p.Name, Protocol: &p.Protocol, Port: world.Ptr(world.Of(r, int32(80), 8080)), AppProtocol: p.AppProtocol})
+	}
+	for _, p := range pods {
+		if len(e.Endpoints) >= 3 || !r.One(3) || len(p.Status.PodIPs) == 0 || strings.Contains(p.Status.PodIPs[0].IP, ":") != (e.AddressType == discoveryv1.AddressTypeIPv6) {
+			continue
+		}
+		x := discoveryv1.Endpoint{Addresses: []string{p.Status.PodIPs[0].IP}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}}
+		x.Conditions.Ready, x.Conditions.Serving, x.Conditions.Terminating = world.Maybe(r, r.One(2)), world.Maybe(r, r.One(2)), world.Maybe(r, false)
+		if p.Spec.NodeName != "" {
+			x.NodeName = &p.Spec.NodeName
+		}
+		if p.Spec.Hostname != "" && p.Spec.Subdomain == s.Name {
+			x.Hostname = &p.Spec.Hostname
+		}
+		if r.One(3) {
+			x.Zone = world.Ptr(world.Of(r, "a", "b"))
+		}
+		if r.One(4) {
+			x.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: world.Of(r, "a", "b", "z")}}}
+		}
+		e.Endpoints = append(e.Endpoints, x)
+	}
+	if r.One(8) {
+		e.Finalizers = []string{"example.com/stay"}
+	}
+	if r.One(12) {
+		r.End(e)
+	}
+	return e
+}
+
+// meddle changes a slice a little.
+func meddle(r *world.Rand, e *discoveryv1.EndpointSlice) {
+	was := e.DeepCopy()
+	defer func() {
+		if !equality.Semantic.DeepEqual(was, e) {
+			e.Generation++
+		}
+	}()
+	switch r.IntN(9) {
+	case 0:
+		e.Labels = map[string]string{discoveryv1.LabelServiceName: e.Labels[discoveryv1.LabelServiceName], discoveryv1.LabelManagedBy: manager, "app": "other"}
+	case 1:
+		e.Labels = map[string]string{discoveryv1.LabelServiceName: world.Of(r, names...), discoveryv1.LabelManagedBy: manager}
+	case 2:
+		e.Labels = map[string]string{discoveryv1.LabelServiceName: e.Labels[discoveryv1.LabelServiceName], discoveryv1.LabelManagedBy: world.Of(r, "me", manager)}
+	case 3:
+		e.Endpoints = nil
+	case 4:
+		slices.Reverse(e.Endpoints)
+		slices.Reverse(e.Ports)
+	case 5:
+		e.Ports = nil
+	case 6:
+		for i := range e.Endpoints {
+			e.Endpoints[i].Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: world.Of(r, "a", "b")}}}
+		}
+	case 7:
+		for i := range e.Endpoints {
+			e.Endpoints[i].Conditions.Ready = world.Ptr(!r.One(2))
+		}
+	case 8:
+		if e.AddressType == discoveryv1.AddressTypeIPv4 {
+			e.Endpoints = append(e.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.9.0.1"}})
+		}
+	}
+}
+
+// normal puts what failed into one order, and takes out the names of slices that can't be written: which is first is a
+// matter of chance.
+func normal(line string) string {
+	if !strings.Contains(line, " FailedToUpdateEndpointSlices: ") {
+		return line
+	}
+	line = slice.ReplaceAllString(line, "failed to $1 a slice EndpointSlice")
+	line = named.ReplaceAllString(line, `${1}"a slice"`)
+	if i := strings.IndexByte(line, '['); i >= 0 && strings.HasSuffix(line, "]") {
+		all := strings.Split(line[i+1:len(line)-1], ", ")
+		slices.Sort(all)
+		if all = slices.Compact(all); len(all) == 1 {
+			return line[:i] + all[0]
+		}
+		line = line[:i+1] + strings.Join(all, ", ") + "]"
+	}
+	return line
+}
+
+var (
+	slice = regexp.MustCompile(`failed to (update|delete) \S+ EndpointSlice`)
+	named = regexp.MustCompile(`((?i:endpointslices?)\S* )"[^"]*"`)
+)

@@ -1,0 +1,203 @@
+package endpointslice
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/differential/api"
+)
+
+// loosen compares writes of slices by what they come to: upstream's controller takes the endpoints that it fills slices
+// with, the slices that it fills first where they are equally full, and those that it uses anew, from maps. So of each write
+// its verb, the slice's labels, owners, ports and size are compared, and then the endpoints that the service's slices say
+// in the end, by type and ports; where a write has failed or the service is being deleted, so that nothing is created, not
+// these, for which were written is chance too.
+func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string, err error) {
+	old, err := list(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	auto, ending, err := about(before, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	touched, created := map[string]bool{}, map[string]int{}
+	failed := ending || slices.ContainsFunc(writes, func(q *api.Request) bool { return q.Resource == current && q.Err != nil })
+	for _, q := range writes {
+		if q.Resource != current {
+			rest = append(rest, q)
+			continue
+		}
+		o := q.Answer
+		if q.Err != nil || q.Verb == "delete" {
+			o = q.Sent
+		}
+		e := old[q.Name]
+		if o != nil {
+			v, err := api.External(o, discoveryv1.SchemeGroupVersion)
+			if err != nil {
+				return nil, nil, err
+			}
+			e = v.(*discoveryv1.EndpointSlice)
+		}
+		if e == nil {
+			return nil, nil, fmt.Errorf("%s: there is no such slice", q)
+		}
+		if q.Err != nil {
+			lines = append(lines, fmt.Sprintf("%s of a slice of %s fails: %s", q.Verb, e.AddressType, apierrors.ReasonForError(q.Err)))
+			continue
+		}
+		if was := old[q.Name]; q.Verb == "update" && was != nil && was.ResourceVersion == e.ResourceVersion {
+			continue // a write that changes nothing is none
+		}
+		touched[string(e.AddressType)] = true
+		if q.Verb == "delete" {
+			lines = append(lines, fmt.Sprintf("delete of a slice of %s", e.AddressType))
+			continue
+		}
+		verb := q.Verb
+		if verb == "create" {
+			created[string(e.AddressType)]++
+		}
+		if failed {
+			lines = append(lines, fmt.Sprintf("%s of a slice of %s", q.Verb, e.AddressType))
+			continue
+		}
+		if verb == "create" || !shares(old[q.Name], e) {
+			verb = "new contents" // which of them a slice takes that is there already is chance
+		}
+		b, err := yaml.Marshal(map[string]any{"labels": e.Labels, "annotations": e.Annotations, "owners": e.OwnerReferences, "finalizers": e.Finalizers})
+		if err != nil {
+			return nil, nil, err
+		}
+		lines = append(lines, fmt.Sprintf("%s of a slice of %s %s with %d endpoints\n%s", verb, e.AddressType, ports(e), len(e.Endpoints), b))
+	}
+	for t, n := range created {
+		lines = append(lines, fmt.Sprintf("%d new slices of %s", n, t))
+	}
+	slices.Sort(lines)
+	if len(touched) == 0 || failed {
+		return rest, lines, nil
+	}
+
+	if twice(old, key) {
+		lines = nil // the slice that is looked at first keeps an endpoint that two have: upstream lists them from a map
+	}
+	now, err := list(after)
+	if err != nil {
+		return nil, nil, err
+	}
+	end, hinted := map[string][]string{}, map[string]*hints{}
+	for _, e := range now {
+		if e.DeletionTimestamp != nil || e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName] != key || e.Labels[discoveryv1.LabelManagedBy] != manager {
+			continue
+		}
+		group := fmt.Sprint(e.AddressType, " ", ports(e))
+		for _, x := range e.Endpoints {
+			if auto && x.Conditions.Ready != nil && *x.Conditions.Ready {
+				h := hinted[string(e.AddressType)]
+				if h == nil {
+					h = &hints{zones: map[string]int{}}
+					hinted[string(e.AddressType)] = h
+				}
+				h.count(&x)
+				x.Hints = nil // which endpoint has it is a matter of the slices' order
+			}
+			b, err := yaml.Marshal(x)
+			if err != nil {
+				return nil, nil, err
+			}
+			end[group] = append(end[group], string(b))
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(end)) {
+		slices.Sort(end[group])
+		lines = append(lines, "in the end "+group+"\n"+strings.Join(end[group], ""))
+	}
+	zones, err := capacities(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range slices.Sorted(maps.Keys(hinted)) {
+		lines = append(lines, "hints of "+t+": "+hinted[t].balance(zones))
+	}
+	return rest, lines, nil
+}
+
+// twice reports whether an endpoint is in two of a service's slices.
+func twice(all map[string]*discoveryv1.EndpointSlice, key string) bool {
+	seen := map[string]bool{}
+	for _, e := range all {
+		for _, x := range e.Endpoints {
+			if x.TargetRef == nil || e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName] != key {
+				continue
+			}
+			id := fmt.Sprint(e.AddressType, ports(e), x.TargetRef.Name)
+			if seen[id] {
+				return true
+			}
+			seen[id] = true
+		}
+	}
+	return false
+}
+
+// shares reports whether two slices of the same ports have an endpoint in common.
+func shares(a, b *discoveryv1.EndpointSlice) bool {
+	return ports(a) == ports(b) && slices.ContainsFunc(a.Endpoints, func(x discoveryv1.Endpoint) bool {
+		return slices.ContainsFunc(b.Endpoints, func(y discoveryv1.Endpoint) bool {
+			return x.TargetRef != nil && y.TargetRef != nil && x.TargetRef.Name == y.TargetRef.Name
+		})
+	})
+}
+
+func list(c *api.Cluster) (map[string]*discoveryv1.EndpointSlice, error) {
+	all, err := c.List(current)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*discoveryv1.EndpointSlice{}
+	for _, o := range all {
+		e := o.(*discoveryv1.EndpointSlice)
+		byName[e.Name] = e
+	}
+	return byName, nil
+}
+
+// about reports whether the service asks for hints that share out the zones' capacity, and whether it is being deleted.
+func about(c *api.Cluster, key string) (auto, ending bool, err error) {
+	all, err := c.List(services)
+	for _, o := range all {
+		s := o.(*corev1.Service)
+		if s.Namespace+"/"+s.Name != key {
+			continue
+		}
+		v, ok := s.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
+		if !ok {
+			v = s.Annotations[corev1.AnnotationTopologyMode]
+		}
+		auto, ending = strings.EqualFold(v, "auto"), s.DeletionTimestamp != nil
+	}
+	return auto, ending, err
+}
+
+// ports are a slice's in one order: upstream's is that of hashes of a dump, the plugin's is the service's.
+func ports(e *discoveryv1.EndpointSlice) string {
+	var all []string
+	for _, p := range e.Ports {
+		b, err := yaml.Marshal(p)
+		if err != nil {
+			panic(err) // it is plain data
+		}
+		all = append(all, strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", ", "))
+	}
+	slices.Sort(all)
+	return fmt.Sprint(all)
+}
