@@ -41,6 +41,18 @@ const (
 	chances = 2
 )
 
+// lateShare is the share of worlds, one of so many, that are also played with late caches, which takes several times as
+// long.
+const lateShare = 8
+
+// Late compares what a subject that is otherwise compared sync by sync comes to where caches are late.
+func Late(t *testing.T, s *Subject) {
+	t.Helper()
+	late := *s
+	late.Apart, late.late = true, true
+	Run(t, &late)
+}
+
 // Run compares a subject on random worlds, and fails the test where the two differ in a way that no rule of known.yaml
 // knows.
 func Run(t *testing.T, s *Subject) {
@@ -55,6 +67,9 @@ func Run(t *testing.T, s *Subject) {
 	}
 	steps := cmp.Or(s.Steps, stepsMost)
 	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", Worlds)
+	if s.late {
+		worlds = max(worlds/lateShare, 1)
+	}
 
 	syncs, begun, differences := 0, time.Now(), 0
 	var once []uint64

@@ -7,6 +7,10 @@
 // written, told, failed with and asked to be woken for is compared. The next step begins with what upstream's controller
 // has left, for both. Time is that of a bubble (testing/synctest): it stands still during a sync, for both alike.
 //
+// Where caches are late, upstream's controllers have expectations where the plugins have barriers, so that single syncs
+// aren't comparable: then each works on a cluster of its own, and what is there in the end is compared, and which writes led
+// there (see apart.go; [Late] has a subject that is compared sync by sync be compared so, too).
+//
 // What a world holds depends on its seed alone. A world in which the two differ is played again: a difference that isn't
 // found again is upstream's own chance, such as the order of a map; few may be. A difference is made smaller by leaving out objects and steps while it
 // stays, and printed as a golden case.
@@ -80,6 +84,8 @@ type Subject struct {
 	Forgiving bool
 	Renames   func(created runtime.Object) map[string]string
 	Events    func([]string) []string
+
+	late bool // see Late
 }
 
 // Deed is something that others do to the cluster.

@@ -25,12 +25,7 @@ var sets = appsv1.SchemeGroupVersion.WithResource("replicasets")
 
 func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
 
-// Caches that are late come to the same end.
-func TestLateAsUpstream(t *testing.T) {
-	s := subject()
-	s.Apart = true
-	differential.Run(t, s)
-}
+func TestLateAsUpstream(t *testing.T) { differential.Late(t, subject()) }
 
 func subject() *differential.Subject {
 	return &differential.Subject{
