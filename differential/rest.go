@@ -154,9 +154,11 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 	}
 	p.syncs += theirs.syncs + ours.syncs
 
-	alike := p.subject.alike(p.cluster)
-	a := p.subject.left(theirs, alike)
-	if text := differ(a, p.subject.left(ours, alike)); text != "" {
+	names := p.subject.alike(p.cluster)
+	p.subject.rename(theirs, names)
+	p.subject.rename(ours, names)
+	a := p.subject.left(theirs, names)
+	if text := differ(a, p.subject.left(ours, names)); text != "" {
 		before.Text = text + p.missing()
 		for _, line := range theirs.story {
 			before.past = append(before.past, "upstream's: "+line)
@@ -169,7 +171,8 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 			before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
 			return before, nil
 		}
-		if differ(a, p.subject.left(ours, alike)) == "" {
+		p.subject.rename(ours, names)
+		if differ(p.subject.left(theirs, names), p.subject.left(ours, names)) == "" {
 			before.Kind = "wake"
 		}
 		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(keys)
@@ -217,24 +220,26 @@ type remains struct {
 	objects map[string]string
 }
 
-func (s *Subject) left(x *restingSide, alike map[string]string) remains {
-	names := maps.Clone(alike)
-	var all []string
+// rename adds the names that objects which a side has created go by.
+func (s *Subject) rename(x *restingSide, names map[string]string) {
 	for _, q := range x.cluster.Requests {
 		if !q.Writes() {
 			continue
 		}
-		write(q, names) // for the names that it makes
+		write(q, names)
 		if m, ok := q.Sent.(metav1.Object); ok && q.Verb == "create" && m.GetGenerateName() != "" {
 			names[q.Name] = m.GetGenerateName() + "*"
 		}
-		if q.Err != nil {
-			continue
-		}
-		if s.Renames != nil && q.Verb == "create" {
+		if s.Renames != nil && q.Verb == "create" && q.Err == nil {
 			maps.Copy(names, s.Renames(q.Answer))
 		}
-		if q.Subresource == "status" {
+	}
+}
+
+func (s *Subject) left(x *restingSide, names map[string]string) remains {
+	var all []string
+	for _, q := range x.cluster.Requests {
+		if !q.Writes() || q.Err != nil || q.Subresource == "status" {
 			continue
 		}
 		verb := q.Verb
