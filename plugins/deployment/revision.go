@@ -149,6 +149,7 @@ func (r *rollout) create() error {
 		}
 		r.new = live // the cache doesn't show it yet
 	case sdk.Failed(err, sdk.NamespaceTerminating):
+		r.write() // that it was resumed, say
 		return err
 	default:
 		message := "Failed to create new replica set " + quote(rs.Name) + ": " + err.Error()
