@@ -41,18 +41,22 @@ const (
 	failsMost = 3  // of a key in a row
 )
 
-// work has a restingSide sync keys until none is left to be synced. The fault, if there is one, lasts until each has been synced once.
+// work has a restingSide sync keys until none is left to be synced. The fault, if there is one, lasts for a key until one of its syncs
+// has met it: which of them that is hangs on what each side does in one sync.
 func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
-	first := len(keys)
-	if f != nil {
-		s.cluster.Fault = f.begin(of)
-	}
+	met := map[string]bool{}
 	keys = slices.Clone(keys)
 	for n := 0; len(keys) > 0 && n < restMost; n++ {
-		if n == first {
-			s.cluster.Fault = nil
-		}
 		key := keys[0]
+		s.cluster.Fault = nil
+		if f != nil && !met[key] {
+			fails := f.begin(of)
+			s.cluster.Fault = func(r *api.Request) error {
+				err := fails(r)
+				met[key] = met[key] || err != nil
+				return err
+			}
+		}
 		keys = keys[1:]
 		seen := len(s.cluster.Requests)
 		r, err := s.sync(key)
