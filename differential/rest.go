@@ -146,6 +146,7 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 		return keys, err
 	}
 
+	p.native.Begin()
 	theirs.cluster.Forgiving = p.subject.Forgiving
 	p.native.On(theirs.cluster)
 	if err := theirs.work(keys, f, p.subject); err != nil {
@@ -171,7 +172,8 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 			before.past = append(before.past, "the plugin: "+line)
 		}
 		// Where the plugin comes to the same when it is woken for all these keys, a wake-up is what was missing.
-		if err := ours.work(union(keys, slices.Collect(maps.Keys(theirs.last))), nil, p.subject); err != nil {
+		synced := union(keys, slices.Collect(maps.Keys(theirs.last)))
+		if err := ours.work(synced, nil, p.subject); err != nil {
 			before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
 			return before, nil
 		}
@@ -179,7 +181,7 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 		if differ(p.subject.left(theirs, names), p.subject.left(ours, names)) == "" {
 			before.Kind = "wake"
 		}
-		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(keys)
+		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(synced)
 		if !known(before) || !before.goesOn {
 			return before, nil
 		}
