@@ -162,8 +162,8 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 	names := p.subject.alike(p.cluster)
 	p.subject.rename(theirs, names)
 	p.subject.rename(ours, names)
-	a := p.subject.left(theirs, names)
-	if text := differ(a, p.subject.left(ours, names)); text != "" {
+	a, b := p.subject.left(theirs, names), p.subject.left(ours, names)
+	if text := differ(a, b); text != "" {
 		before.Text = text + p.missing()
 		for _, line := range theirs.story {
 			before.past = append(before.past, "upstream's: "+line)
@@ -171,14 +171,17 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 		for _, line := range ours.story {
 			before.past = append(before.past, "the plugin: "+line)
 		}
-		// Where the plugin comes to the same when it is woken for all these keys, a wake-up is what was missing.
+		// Where the plugin comes to the same when it is woken for all these keys, a wake-up is what was missing; then it may ask to
+		// be woken otherwise.
+		moved := differ(a.still(), b.still()) != ""
 		synced := union(keys, slices.Collect(maps.Keys(theirs.last)))
 		if err := ours.work(synced, nil, p.subject); err != nil {
 			before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
 			return before, nil
 		}
 		p.subject.rename(ours, names)
-		if differ(p.subject.left(theirs, names), p.subject.left(ours, names)) == "" {
+		a, b = p.subject.left(theirs, names), p.subject.left(ours, names)
+		if differ(a, b) == "" || moved && differ(a.still(), b.still()) == "" {
 			before.Kind = "wake"
 		}
 		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(synced)
@@ -224,6 +227,12 @@ func (p *play) missing() string {
 type remains struct {
 	lines   []string
 	objects map[string]string
+}
+
+// still is what remains but for what a key has asked for by itself.
+func (r remains) still() remains {
+	timer := func(line string) bool { return strings.Contains(line, " again after ") }
+	return remains{slices.DeleteFunc(slices.Clone(r.lines), timer), r.objects}
 }
 
 // rename adds the names that objects which a side has created go by.
