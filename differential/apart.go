@@ -605,6 +605,9 @@ func (a *apart) compare() *Difference {
 	if text == "" {
 		return nil
 	}
+	if a.subject.Explain != nil {
+		text += a.subject.Explain(a.before, text)
+	}
 	return &Difference{
 		Subject: a.subject.Controller, Seed: a.script.seed, Step: a.step, Deed: a.deed, Kind: "end", Text: text,
 		now: a.began, past: slices.Clone(a.past), did: strings.Join(theirs.writes, "\n"), objects: a.before,

@@ -416,7 +416,7 @@ func (f *fault) begin(s *Subject) func(*api.Request) error {
 		switch {
 		case f.all:
 		case r.Verb == "create" && !generated(r):
-			if h := crc32.ChecksumIEEE(append([]byte(random.ReplaceAllString(r.Name, "")), f.salt)); h%2 == 0 {
+			if h := crc32.ChecksumIEEE(append([]byte(random.ReplaceAllString(s.renamed(r), "")), f.salt)); h%2 == 0 {
 				return nil
 			}
 		case r.Verb == "create":
@@ -430,4 +430,14 @@ func (f *fault) begin(s *Subject) func(*api.Request) error {
 		}
 		return reasons[f.reason](r.Resource.GroupResource(), r.Name)
 	}
+}
+
+// renamed is the name that a created object goes by.
+func (s *Subject) renamed(r *api.Request) string {
+	if s.Renames != nil {
+		if name, ok := s.Renames(r.Sent)[r.Name]; ok {
+			return name
+		}
+	}
+	return r.Name
 }

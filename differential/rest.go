@@ -41,18 +41,22 @@ const (
 	failsMost = 3  // of a key in a row
 )
 
-// work has a restingSide sync keys until none is left to be synced. The fault, if there is one, lasts until each has been synced once.
+// work has a restingSide sync keys until none is left to be synced. The fault, if there is one, lasts for a key until one of its syncs
+// has met it: which of them that is hangs on what each side does in one sync.
 func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
-	first := len(keys)
-	if f != nil {
-		s.cluster.Fault = f.begin(of)
-	}
+	met := map[string]bool{}
 	keys = slices.Clone(keys)
 	for n := 0; len(keys) > 0 && n < restMost; n++ {
-		if n == first {
-			s.cluster.Fault = nil
-		}
 		key := keys[0]
+		s.cluster.Fault = nil
+		if f != nil && !met[key] {
+			fails := f.begin(of)
+			s.cluster.Fault = func(r *api.Request) error {
+				err := fails(r)
+				met[key] = met[key] || err != nil
+				return err
+			}
+		}
 		keys = keys[1:]
 		seen := len(s.cluster.Requests)
 		r, err := s.sync(key)
@@ -142,6 +146,7 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 		return keys, err
 	}
 
+	p.native.Begin()
 	theirs.cluster.Forgiving = p.subject.Forgiving
 	p.native.On(theirs.cluster)
 	if err := theirs.work(keys, f, p.subject); err != nil {
@@ -154,9 +159,11 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 	}
 	p.syncs += theirs.syncs + ours.syncs
 
-	alike := p.subject.alike(p.cluster)
-	a := p.subject.left(theirs, alike)
-	if text := differ(a, p.subject.left(ours, alike)); text != "" {
+	names := p.subject.alike(p.cluster)
+	p.subject.rename(theirs, names)
+	p.subject.rename(ours, names)
+	a, b := p.subject.left(theirs, names), p.subject.left(ours, names)
+	if text := differ(a, b); text != "" {
 		before.Text = text + p.missing()
 		for _, line := range theirs.story {
 			before.past = append(before.past, "upstream's: "+line)
@@ -164,15 +171,20 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 		for _, line := range ours.story {
 			before.past = append(before.past, "the plugin: "+line)
 		}
-		// Where the plugin comes to the same when it is woken for all these keys, a wake-up is what was missing.
-		if err := ours.work(union(keys, slices.Collect(maps.Keys(theirs.last))), nil, p.subject); err != nil {
+		// Where the plugin comes to the same when it is woken for all these keys, a wake-up is what was missing; then it may ask to
+		// be woken otherwise.
+		moved := differ(a.still(), b.still()) != ""
+		synced := union(keys, slices.Collect(maps.Keys(theirs.last)))
+		if err := ours.work(synced, nil, p.subject); err != nil {
 			before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
 			return before, nil
 		}
-		if differ(a, p.subject.left(ours, alike)) == "" {
+		p.subject.rename(ours, names)
+		a, b = p.subject.left(theirs, names), p.subject.left(ours, names)
+		if differ(a, b) == "" || moved && differ(a.still(), b.still()) == "" {
 			before.Kind = "wake"
 		}
-		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(keys)
+		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(synced)
 		if !known(before) || !before.goesOn {
 			return before, nil
 		}
@@ -217,24 +229,32 @@ type remains struct {
 	objects map[string]string
 }
 
-func (s *Subject) left(x *restingSide, alike map[string]string) remains {
-	names := maps.Clone(alike)
-	var all []string
+// still is what remains but for what a key has asked for by itself.
+func (r remains) still() remains {
+	timer := func(line string) bool { return strings.Contains(line, " again after ") }
+	return remains{slices.DeleteFunc(slices.Clone(r.lines), timer), r.objects}
+}
+
+// rename adds the names that objects which a side has created go by.
+func (s *Subject) rename(x *restingSide, names map[string]string) {
 	for _, q := range x.cluster.Requests {
 		if !q.Writes() {
 			continue
 		}
-		write(q, names) // for the names that it makes
+		write(q, names)
 		if m, ok := q.Sent.(metav1.Object); ok && q.Verb == "create" && m.GetGenerateName() != "" {
 			names[q.Name] = m.GetGenerateName() + "*"
 		}
-		if q.Err != nil {
-			continue
-		}
-		if s.Renames != nil && q.Verb == "create" {
+		if s.Renames != nil && q.Verb == "create" && q.Err == nil {
 			maps.Copy(names, s.Renames(q.Answer))
 		}
-		if q.Subresource == "status" {
+	}
+}
+
+func (s *Subject) left(x *restingSide, names map[string]string) remains {
+	var all []string
+	for _, q := range x.cluster.Requests {
+		if !q.Writes() || q.Err != nil || q.Subresource == "status" {
 			continue
 		}
 		verb := q.Verb

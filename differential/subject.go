@@ -65,6 +65,9 @@ type Subject struct {
 	Alike func(runtime.Object) string
 	// Shape takes out of an object, where controllers work apart, what isn't to be compared; nil: there is no such thing.
 	Shape func(runtime.Object)
+	// Explain returns what is worth knowing of a difference between controllers that work apart, such as how the objects that it is
+	// about hang together, from all objects before; nil: nothing is.
+	Explain func(objects []runtime.Object, difference string) string
 	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order by
 	// chance; "": it is not done beside others. Nil: nothing is.
 	Aside func(*api.Cluster, *api.Request) string

@@ -41,7 +41,11 @@ func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, in
 		o, err := c.create(res, r.Namespace, r.Sent.DeepCopyObject(), &metav1.CreateOptions{DryRun: r.dryRun()})
 		return o, http.StatusCreated, err
 	case "update":
-		o, err := c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(c.forgiven(res, r)))
+		o, err := c.forgiven(res, r)
+		if err != nil {
+			return nil, 0, err
+		}
+		o, err = c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(o))
 		return o, http.StatusOK, err
 	case "patch":
 		o, err := c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {

@@ -165,7 +165,7 @@ func status(r *world.Rand, s *appsv1.DaemonSet) {
 	collisions := s.Status.CollisionCount
 	s.Status = appsv1.DaemonSetStatus{
 		CurrentNumberScheduled: n(), NumberMisscheduled: n(), DesiredNumberScheduled: n(), NumberReady: n(), UpdatedNumberScheduled: n(),
-		NumberAvailable: n(), NumberUnavailable: n(), ObservedGeneration: int64(r.IntN(3)), CollisionCount: collisions,
+		NumberAvailable: n(), NumberUnavailable: n(), ObservedGeneration: int64(r.IntN(int(s.Generation) + 1)), CollisionCount: collisions,
 	}
 	if r.One(10) && collisions == nil {
 		s.Status.CollisionCount = world.Ptr(n())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -14,8 +15,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 	upstream "k8s.io/kubernetes/pkg/controller/deployment"
+	"k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	"github.com/windlass-dev/windlass/differential"
 	"github.com/windlass-dev/windlass/differential/native"
@@ -32,7 +36,10 @@ func TestAsUpstream(t *testing.T) {
 		Native: func(e *native.Env) (*native.Made, error) {
 			f := e.Informers
 			c, err := upstream.NewDeploymentController(e.Context, f.Apps().V1().Deployments(), f.Apps().V1().ReplicaSets(), f.Core().V1().Pods(), e.Client)
-			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err
+			o := &observer{Env: e}
+			return &native.Made{
+				Controller: c, Process: func(ctx context.Context) bool { o.look(); return process(c, ctx) }, Begin: o.begin, Note: o.note,
+			}, err
 		},
 		World: objects,
 		Deeds: deeds(),
@@ -43,7 +50,71 @@ func TestAsUpstream(t *testing.T) {
 		AtRest: true, Forgiving: true,
 		Renames: renames,
 		Events:  scalings,
+		Normal:  func(line string) string { return strings.ReplaceAll(line, `"<hash>"`, "<hash>") }, // one of digits alone is quoted
 	})
+}
+
+// observer notes what keeps upstream's from going on with a Deployment's roll-out where the plugin does, or has it do more.
+type observer struct {
+	*native.Env
+	surplus map[string]string // of a Deployment, at the beginning of one of its syncs
+}
+
+func (o *observer) begin() { o.surplus = map[string]string{} }
+
+// owned are a Deployment's sets as upstream's sees them.
+func (o *observer) owned(d *appsv1.Deployment) []*appsv1.ReplicaSet {
+	all, err := o.Informers.Apps().V1().ReplicaSets().Lister().ReplicaSets(d.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(s *appsv1.ReplicaSet) bool { return !metav1.IsControlledBy(s, d) })
+}
+
+// look looks for Deployments that have pods to take away by upstream's reckoning, and a set that has more available pods than it
+// should have pods.
+func (o *observer) look() {
+	all, err := o.Informers.Apps().V1().Deployments().Lister().List(labels.Everything())
+	if err != nil {
+		return
+	}
+	for _, d := range all {
+		sets := o.owned(d)
+		spare, lost := util.GetReplicaCountForReplicaSets(sets)-util.MinAvailable(d), ""
+		if fresh := util.FindNewReplicaSet(d, sets); fresh != nil {
+			spare -= *fresh.Spec.Replicas - fresh.Status.AvailableReplicas
+		}
+		for _, s := range sets {
+			if n := s.Status.AvailableReplicas; n > *s.Spec.Replicas {
+				lost = fmt.Sprintf("%s has %d available pods of %d", s.Name, n, *s.Spec.Replicas)
+			}
+		}
+		if key := d.Namespace + "/" + d.Name; spare > 0 && lost != "" {
+			o.surplus[key] = fmt.Sprintf("upstream's has %d pods of %s to take away, and %s", spare, key, lost)
+		}
+	}
+}
+
+func (o *observer) note(key string) string {
+	namespace, name, _ := strings.Cut(key, "/")
+	d, err := o.Informers.Apps().V1().Deployments().Lister().Deployments(namespace).Get(name)
+	if err != nil || d.Spec.Paused {
+		return o.surplus[key]
+	}
+	var lines []string
+	if c := util.GetDeploymentCondition(d.Status, appsv1.DeploymentProgressing); c != nil && c.Reason == util.NewRSAvailableReason &&
+		!util.DeploymentComplete(d, &d.Status) {
+		lines = append(lines, key+" has progressed and isn't complete")
+	}
+	for _, s := range o.owned(d) {
+		if n, ok := util.GetDesiredReplicasAnnotation(klog.Background(), s); ok && *s.Spec.Replicas > 0 && n != *d.Spec.Replicas {
+			lines = append(lines, fmt.Sprintf("upstream's takes %s for being scaled: %s is of a Deployment of %d", key, s.Name, n))
+		}
+	}
+	if s := o.surplus[key]; s != "" {
+		lines = append(lines, s)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // renames are the parts of a new set that come of its template's hash, which is another one by rule.

@@ -107,7 +107,7 @@ func annotate(r *world.Rand, d *appsv1.Deployment) {
 		d.Annotations[corev1.LastAppliedConfigAnnotation] = "{}"
 	}
 	if r.One(8) {
-		d.Annotations[appsv1.DeprecatedRollbackTo] = world.Of(r, "0", "0", "1", "2", "9", "x", "", "-1")
+		d.Annotations[appsv1.DeprecatedRollbackTo] = world.Of(r, "0", "0", "1", "2", "9", "-1")
 	}
 }
 
@@ -207,7 +207,7 @@ func setAnnotations(r *world.Rand, d *appsv1.Deployment, s *appsv1.ReplicaSet) {
 		n = *d.Spec.Replicas
 	}
 	if !r.One(4) {
-		s.Annotations[desired] = fmt.Sprint(world.Of(r, n, n, n, 0, 2, 4))
+		s.Annotations[desired] = fmt.Sprint(world.Of(r, n, n, n, n, n, n, 0, 2, 4))
 		s.Annotations[most] = fmt.Sprint(world.Of(r, n, n+1, n+2, 0, 5))
 	}
 	if r.One(12) {
@@ -220,7 +220,7 @@ func setAnnotations(r *world.Rand, d *appsv1.Deployment, s *appsv1.ReplicaSet) {
 
 func setStatus(r *world.Rand, s *appsv1.ReplicaSet) {
 	n := *s.Spec.Replicas
-	if r.One(3) {
+	if r.One(6) {
 		n = int32(r.IntN(7))
 	}
 	s.Status = appsv1.ReplicaSetStatus{Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n, ObservedGeneration: s.Generation}
@@ -272,28 +272,30 @@ func deeds() []differential.Deed {
 		}))...)
 }
 
+// everySet is what is done to all sets.
+func everySet(what string, f func(*world.Rand, *appsv1.ReplicaSet)) differential.Deed {
+	return func(r *world.Rand, c *api.Cluster) (string, error) {
+		all, err := c.List(sets)
+		for _, o := range all {
+			m := o.(*appsv1.ReplicaSet)
+			if err == nil {
+				err = c.Change(sets, m.Namespace, m.Name, func(o runtime.Object) { f(r, o.(*appsv1.ReplicaSet)) })
+			}
+		}
+		return what, err
+	}
+}
+
 func setDeeds() []differential.Deed {
-	follow := differential.Vary(sets, "the set's controller follows", func(r *world.Rand, s *appsv1.ReplicaSet) {
+	follow := everySet("the sets' controller follows", func(_ *world.Rand, s *appsv1.ReplicaSet) {
 		n := *s.Spec.Replicas
 		s.Status = appsv1.ReplicaSetStatus{
 			Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n, TerminatingReplicas: world.Ptr[int32](0), ObservedGeneration: s.Generation,
 		}
 	})
-	all := func(r *world.Rand, c *api.Cluster) (string, error) {
-		list, err := c.List(sets)
-		for _, o := range list {
-			m := o.(*appsv1.ReplicaSet)
-			if err == nil {
-				err = c.Change(sets, m.Namespace, m.Name, func(o runtime.Object) {
-					s := o.(*appsv1.ReplicaSet)
-					setStatus(r, s)
-				})
-			}
-		}
-		return "all sets have another status", err
-	}
 	return []differential.Deed{
-		follow, follow, follow, all,
+		follow, follow, follow, follow, follow,
+		everySet("all sets have another status", setStatus),
 		differential.Vary(sets, "another status", func(r *world.Rand, s *appsv1.ReplicaSet) { setStatus(r, s) }),
 		differential.Vary(sets, "another size", func(r *world.Rand, s *appsv1.ReplicaSet) {
 			s.Spec.Replicas = world.Ptr(int32(r.IntN(7)))

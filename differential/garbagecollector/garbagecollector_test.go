@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 	_ "unsafe" // for go:linkname
@@ -140,7 +141,40 @@ func TestAsUpstream(t *testing.T) {
 		World:      objects,
 		Deeds:      deeds,
 		Apart:      true,
+		Explain:    explain,
 	})
+}
+
+var written = regexp.MustCompile(`(?m)^[-+](?:delete|update) \S+ (?:\S+/)?(\S+)`)
+
+// explain says where all that only one of the two has written names an owner that somebody names by a kind that isn't served, or hangs
+// on such an object.
+func explain(objects []runtime.Object, difference string) string {
+	var all []metav1.Object
+	named := map[types.UID]bool{}
+	for _, o := range objects {
+		m := o.(metav1.Object)
+		all = append(all, m)
+		for _, ref := range m.GetOwnerReferences() {
+			if ref.Kind == "Nothing" || ref.APIVersion == "example.com/v1" {
+				named[ref.UID] = true
+			}
+		}
+	}
+	names := map[string]bool{}
+	for range all { // until all that hang on them are known
+		for _, m := range all {
+			if slices.ContainsFunc(m.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return named[r.UID] }) {
+				names[m.GetName()], named[m.GetUID()] = true, true
+			}
+		}
+	}
+	for _, m := range written.FindAllStringSubmatch(difference, -1) {
+		if !names[m[1]] {
+			return ""
+		}
+	}
+	return "below an owner that is named by a kind that isn't served\n"
 }
 
 func finalizersOf(gvr schema.GroupVersionResource) differential.Deed {

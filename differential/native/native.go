@@ -63,6 +63,8 @@ type Made struct {
 	Place func(at unsafe.Pointer, q *Queue[string])
 	// Note returns what is worth knowing of a key where the two differ; nil: nothing is.
 	Note func(key string) string
+	// Begin is told that the next thing has happened, for what Note may have to know; nil: it is nobody's business.
+	Begin func()
 }
 
 // Native is one of upstream's controllers on a cluster.
@@ -310,6 +312,13 @@ func (n *Native) Note(keys []string) (text string) {
 		}
 	}
 	return text
+}
+
+// Begin says that the next thing has happened.
+func (n *Native) Begin() {
+	if n.made.Begin != nil {
+		n.made.Begin()
+	}
 }
 
 // lastError is the last one that one of upstream's controllers has handed to its process's handlers.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -56,8 +57,9 @@ func run(t *testing.T, threshold int) {
 				return true
 			}}, nil
 		},
-		World: objects,
-		Shape: shape,
+		World:   objects,
+		Shape:   shape,
+		Explain: explain,
 		Deeds: []differential.Deed{
 			differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { r.Live(p) }),
 			differential.Vary(differential.Pods, "the end", func(r *world.Rand, p *corev1.Pod) {
@@ -91,6 +93,30 @@ func shape(o runtime.Object) {
 	if p, ok := o.(*corev1.Pod); ok {
 		slices.SortFunc(p.Status.Conditions, func(a, b corev1.PodCondition) int { return cmp.Compare(a.Type, b.Type) })
 	}
+}
+
+var deleted = regexp.MustCompile(`(?m)^[-+]delete pods (\S+)$`)
+
+// explain says where all pods that only one has deleted had ended, beside pods of nodes that are out of service or not there.
+func explain(objects []runtime.Object, difference string) string {
+	there, ended, lost := map[string]bool{}, map[string]bool{}, false
+	for _, o := range objects {
+		if n, ok := o.(*corev1.Node); ok {
+			there[n.Name] = !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+		}
+	}
+	for _, o := range objects {
+		if p, ok := o.(*corev1.Pod); ok {
+			ended[p.Namespace+"/"+p.Name] = p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+			lost = lost || p.Spec.NodeName != "" && !there[p.Spec.NodeName]
+		}
+	}
+	for _, m := range deleted.FindAllStringSubmatch(difference, -1) {
+		if !lost || !ended[m[1]] {
+			return ""
+		}
+	}
+	return "pods that have ended beside pods of nodes that are out of service or gone\n"
 }
 
 // objects are some of three nodes, and pods on them, elsewhere, or nowhere.

@@ -63,15 +63,17 @@ func (r *rollout) syncRevision() error {
 		return nil
 	}
 	rs := ownSet(r.new)
-	if r.annotate(rs) || rs.Spec.MinReadySeconds != r.d.Spec.MinReadySeconds {
+	follows := r.annotate(rs) || rs.Spec.MinReadySeconds != r.d.Spec.MinReadySeconds
+	if follows {
 		rs.Spec.MinReadySeconds = r.d.Spec.MinReadySeconds
 		if err := r.c.Do(sdk.Update(rs)); err != nil {
 			return err
 		}
-		r.new = rs
 	}
+	r.new = rs // its annotations are written with its size where they aren't by themselves
+
 	r.setRevision(rs.Annotations.Get(revisionAnnotation))
-	if r.hasDeadline() && condition(r.d, appsv1.DeploymentProgressing) == nil {
+	if !follows && r.hasDeadline() && condition(r.d, appsv1.DeploymentProgressing) == nil {
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, foundSet, "Found new replica set "+quote(rs.Name))
 	}
 	return nil
@@ -147,6 +149,7 @@ func (r *rollout) create() error {
 		}
 		r.new = live // the cache doesn't show it yet
 	case sdk.Failed(err, sdk.NamespaceTerminating):
+		r.write() // that it was resumed, say
 		return err
 	default:
 		message := "Failed to create new replica set " + quote(rs.Name) + ": " + err.Error()
