@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/windlass-dev/windlass/test/runqueue"
@@ -321,4 +322,29 @@ func TestConcurrentSyncs(t *testing.T) {
 		}
 	})
 	all.Wait()
+}
+
+// The performs of a sync share their time: when it is over the one that is under way ends, however quick each was.
+func TestPerformsShareTheirTime(t *testing.T) {
+	m := loadGuest(t, "tinygo arena", Options{PerformDeadline: time.Hour})
+	synctest.Test(t, func(t *testing.T) {
+		begun, performs := time.Now(), 0
+		call := request([]byte("P1"))
+		call.Perform = func(ctx context.Context, _ []byte) ([]byte, error) {
+			performs++
+			select {
+			case <-time.After(40 * time.Minute): // virtual
+				return []byte("done"), nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		_, err := m.Sync(t.Context(), call, func([]byte) error { t.Error("there is an answer"); return nil })
+		if !errors.Is(err, ErrPerform) || !strings.Contains(err.Error(), "performs of one sync took longer than 1h0m0s") {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(begun); performs != 2 || took != time.Hour {
+			t.Errorf("%d performs took %v, expected 2 that take the hour", performs, took)
+		}
+	})
 }
