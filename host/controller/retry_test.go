@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -40,17 +41,15 @@ func TestRetries(t *testing.T) {
 		t.Error("a key that is done is stuck")
 	}
 
-	answers = []int{0, 0} // asked before
-	for range retries + 1 {
-		answers = append(answers, http.StatusUnprocessableEntity)
-	}
+	*asked, answers = 0, slices.Repeat([]int{http.StatusUnprocessableEntity}, 10*retries)
 	c.Wake(k)
-	for range retries + 1 {
+	var stuck []Stuck
+	for *asked < 10*retries && (len(stuck) == 0 || stuck[0].State != GivenUp) {
 		w.next(t.Context())
+		stuck, _ = c.Stuck(func(string) bool { return true }, 1)
 	}
-	stuck, _ := c.Stuck(func(string) bool { return true }, 1)
-	if len(stuck) != 1 || stuck[0].State != GivenUp || stuck[0].Tries != retries+1 || !stuck[0].Next.IsZero() {
-		t.Errorf("after %d failures: %+v", retries+1, stuck)
+	if *asked != retries+1 || len(stuck) != 1 || stuck[0].Tries != retries+1 || !stuck[0].Next.IsZero() {
+		t.Errorf("given up after %d tries instead of %d: %+v", *asked, retries+1, stuck)
 	}
 	if n := c.queue.NumRequeues(k); n != 0 {
 		t.Errorf("%d tries of a key that was given up are remembered", n)
