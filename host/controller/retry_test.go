@@ -1,12 +1,15 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,6 +90,87 @@ func TestStateOfAFormerVersion(t *testing.T) {
 	}
 }
 
+// The namespace of a metric is one that the sync has to do with.
+func TestNamespacesOfMetrics(t *testing.T) {
+	c, _ := failing(t, 0, func(int) int { return http.StatusConflict })
+	accounts := abi.Resource{Version: "v1", Name: "serviceaccounts"}
+	s, err := schema.For(accounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.World.(world)[accounts] = objects{"default": {Resource: s, Namespace: "shop", Name: "default", UID: "a"}}
+	var snapshot views.Snapshot
+	if err := c.Current().Plan.Snapshot(c.World, Key{Name: "shop"}, &snapshot); err != nil {
+		t.Fatal(err)
+	}
+
+	got := within(&snapshot, Key{Namespace: "own"}, []abi.MetricUpdate{{Namespace: "shop"}, {Namespace: "invented"}, {Namespace: ""}, {Namespace: "own"}})
+	var namespaces []string
+	for _, u := range got {
+		namespaces = append(namespaces, u.Namespace)
+	}
+	if want := []string{"shop", "", "own"}; !slices.Equal(namespaces, want) {
+		t.Errorf("namespaces %q, expected %q", namespaces, want)
+	}
+}
+
+// A key is synced again at the time that its last sync has said, and not at one that an earlier sync has.
+func TestTimersAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{}, &Version{Manifest: &abi.Controller{Name: "c"}})
+		defer c.queue.ShutDown()
+		for _, k := range []Key{{Name: "later"}, {Name: "not"}} {
+			c.after(k, time.Second)
+		}
+		c.after(Key{Name: "later"}, time.Hour)
+		c.after(Key{Name: "not"}, 0)
+
+		for _, x := range []struct {
+			after time.Duration // virtual, as all time here
+			want  int
+		}{{time.Hour - time.Second, 0}, {time.Second, 1}, {time.Hour, 1}} {
+			time.Sleep(x.after)
+			synctest.Wait()
+			if n := c.Depth(); n != x.want {
+				t.Errorf("%v later %d keys wait, expected %d", x.after, n, x.want)
+			}
+		}
+	})
+}
+
+// A plugin is set aside that fails on and on, over several keys; not one that fails now and then.
+func TestWhatIsQuarantined(t *testing.T) {
+	wrong := errors.New("it trapped")
+	for _, x := range []struct {
+		name   string
+		keys   int
+		good   int // after so many failures comes a good sync; 0: never
+		single bool
+		want   bool
+	}{
+		{"on and on", failingKeys, 0, false, true},
+		{"few keys", failingKeys - 1, 0, false, false},
+		{"the only key that there is", 1, 0, true, true},
+		{"now and then", failingKeys, failuresMost - 1, false, false},
+		{"after a good one, on and on", failingKeys, failuresMost + 1, false, true},
+	} {
+		m := &abi.Controller{Name: "c", Key: abi.Key{Single: x.single}}
+		v := &Version{Manifest: m}
+		c := New(Options{}, v)
+		defer c.queue.ShutDown()
+
+		for i := range 3 * failuresMost {
+			if x.good > 0 && i%x.good == 0 {
+				c.judged(v, Key{Name: "good"}, nil)
+			}
+			c.judged(v, Key{Name: fmt.Sprint(i % x.keys)}, wrong)
+		}
+		if got := c.Quarantined(); (got != nil) != x.want {
+			t.Errorf("%s: quarantined for %v, expected %v", x.name, got, x.want)
+		}
+	}
+}
+
 // failing is a controller that creates the service account of namespace shop, which an API server answers with the status of the n-th time; asked counts.
 func failing(t *testing.T, retries int32, status func(n int) int) (c *Controller, asked *int) {
 	t.Helper()
@@ -146,17 +230,17 @@ func shop(t *testing.T) views.World {
 	return world{r: {"shop": {Resource: s, Name: "shop", UID: "u", Raw: raw}}}
 }
 
-// world has objects by resource and name, and no indexes.
+// world has objects by resource and name, and in each index all of them.
 type world map[abi.Resource]objects
 
 func (w world) Store(r abi.Resource) views.Store { return w[r] }
 
 type objects map[string]*cache.Object
 
-func (o objects) Get(_, name string) *cache.Object          { return o[name] }
-func (o objects) ByIndex(_, _ string) (all []*cache.Object) { return nil }
-func (o objects) List() (all []*cache.Object)               { return nil }
-func (o objects) Version() string                           { return "1" }
+func (o objects) Get(_, name string) *cache.Object    { return o[name] }
+func (o objects) ByIndex(_, _ string) []*cache.Object { return o.List() }
+func (o objects) List() []*cache.Object               { return slices.Collect(maps.Values(o)) }
+func (o objects) Version() string                     { return "1" }
 
 type unmeasured struct{}
 

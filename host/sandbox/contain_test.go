@@ -348,3 +348,34 @@ func TestPerformsShareTheirTime(t *testing.T) {
 		}
 	})
 }
+
+// A call logs so many messages and so many bytes; what is beyond is counted and not logged.
+func TestLogsOfACallAreBounded(t *testing.T) {
+	m := loadGuest(t, "tinygo arena", Options{})
+	for name, x := range map[string]struct {
+		messages, size, logged, dropped int
+	}{
+		"nothing to say":    {maxLogs + 500, 0, maxLogs, 0},
+		"a few words":       {maxLogs + 500, 10, maxLogs, 500 * 10},
+		"long ones":         {20, maxLogMessage, maxLogBytes / maxLogMessage, 20*maxLogMessage - maxLogBytes},
+		"one that is large": {1, maxLogMessage + 7, 1, 7},
+	} {
+		i, err := m.take(t.Context(), m.image.Load())
+		if err != nil {
+			t.Fatal(err)
+		}
+		logged := 0
+		i.call = invocation{export: exportSync, budget: DefaultBudget, log: func(int32, string) { logged++ }}
+		if err := i.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		for range x.messages {
+			i.log(1, make([]byte, x.size))
+		}
+		if logged != x.logged || i.logDropped != int64(x.dropped) {
+			t.Errorf("%s: %d logged and %d bytes dropped, expected %d and %d", name, logged, i.logDropped, x.logged, x.dropped)
+		}
+		m.release(i, i.end(nil) == nil)
+	}
+}
