@@ -134,6 +134,9 @@ budget: build devcluster chromium ## What each ring, package and controller take
 fuzz: ## Each fuzz target for FUZZTIME (10s); PACKAGES=./abi/... for some
 	hack/fuzz.sh
 
+mutations: build devcluster ## Mistakes planted in our code, one at a time, each against the tests that are meant to find it (MUTATION=name: one): after changing tests; 10 minutes
+	go run ./hack/mutations $(MUTATION)
+
 verify: ## What check has besides tests: gofmt, go vet, generated files, go.mod files, and that each package is in a ring
 	hack/rings.sh >/dev/null
 	hack/verify-format.sh
@@ -164,5 +167,5 @@ $(finisher): $(finisher_sources)
 
 .SECONDARY: $(modules:plugins/modules/%=$(out)/plugins/%)
 
-.PHONY: authors chaos growth soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean fuzz verify
+.PHONY: authors chaos growth soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean fuzz mutations verify
 .PHONY: test budget check race differential parity guarantees surface

@@ -283,3 +283,19 @@ func TestTakingOverWithMoreObjects(t *testing.T) {
 		t.Errorf("the newcomer heard %v", got)
 	}
 }
+
+// A store keeps what it holds until its last reader has gone, though the others have declared nothing that was new.
+func TestTheLastReaderDropsTheStore(t *testing.T) {
+	data := Want{Mask: mask(t, secrets, "data")}
+	x := newFixture(t, data, data)
+	x.feed.Replace([]any{x.object(secret("kept", "1", nil))}, "2")
+
+	x.release()
+	if n := x.store.Len(); n != 1 || x.feed == nil {
+		t.Errorf("%d objects are left with a reader, expected 1", n)
+	}
+	x.release()
+	if n := x.store.Len(); n != 0 || x.feed != nil {
+		t.Errorf("%d objects are left without a reader", n)
+	}
+}

@@ -294,10 +294,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 			u.Value = w.seconds(u, start)
 		}
 	}
-	a.Metrics = slices.DeleteFunc(a.Metrics, func(u abi.MetricUpdate) bool {
-		return u.Namespace != "" && u.Namespace != key.Namespace && !w.snapshot.In(u.Namespace)
-	})
-	v.Metrics.Answered(key, a.Metrics)
+	v.Metrics.Answered(key, within(&w.snapshot, key, a.Metrics))
 	if v.Plan.ObjectKeys() && !exists {
 		v.Metrics.Gone(key)
 	}
@@ -312,6 +309,13 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 	}
 	c.after(key, again)
 	return err
+}
+
+// within leaves out the updates whose namespace is neither the key's nor an object's of the snapshot: no guest makes series of its own invention.
+func within(s *views.Snapshot, key Key, updates []abi.MetricUpdate) []abi.MetricUpdate {
+	return slices.DeleteFunc(updates, func(u abi.MetricUpdate) bool {
+		return u.Namespace != "" && u.Namespace != key.Namespace && !s.In(u.Namespace)
+	})
 }
 
 // code is the HTTP status that a sync ended with: 200, that of the write that failed, or 500.

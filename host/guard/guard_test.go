@@ -7,12 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -160,6 +164,31 @@ func TestAnswers(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
+}
+
+// A user may what somebody allows and nobody denies.
+func TestDeniedIsNotAllowed(t *testing.T) {
+	for answer, want := range map[string]bool{
+		`{"allowed": true}`:                  true,
+		`{"allowed": false}`:                 false,
+		`{"allowed": false, "denied": true}`: false,
+		`{"allowed": true, "denied": true}`:  false,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprintf(w, `{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {}, "status": %s}`, answer)
+		}))
+		t.Cleanup(server.Close)
+		client, err := authorizationclient.NewForConfig(&rest.Config{Host: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := newAccess(client, &config.Authorization{}).of(t.Context(), &User{Name: "jane"}, "get", "/metrics")
+		if err != nil || got.allowed != want {
+			t.Errorf("%s: %v, %v", answer, got.allowed, err)
+		}
+	}
 }
 
 // The names that are read from JSON are lists of strings, or an error.

@@ -94,6 +94,32 @@ func TestFenceEndsBeforeTheLease(t *testing.T) {
 	}
 }
 
+// A renewal counts from before it was sent: the server may have done it then, and its answer may have taken long. One that failed counts for nothing.
+func TestRenewalsCountFromWhenTheyWereSent(t *testing.T) {
+	c := &clocks{reading0}
+	l := &Lease{fence: newFence(15*time.Second, 10*time.Second, c.read)}
+	slow := func(failed error) func(context.Context, entry) error {
+		return func(context.Context, entry) error {
+			c.pass(3 * time.Second)
+			return failed
+		}
+	}
+	for _, what := range []string{"taken", "renewed"} {
+		if err := l.write(t.Context(), entry{}, slow(nil)); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := l.fence.left(); left != 9*time.Second || err != nil {
+			t.Errorf("%s by a request that took 3 s: %v %v, expected 9 s of 12", what, left, err)
+		}
+	}
+	if err := l.write(t.Context(), entry{}, slow(errors.New("no answer"))); err == nil {
+		t.Fatal("a failure is none")
+	}
+	if left, err := l.fence.left(); left != 6*time.Second || err != nil {
+		t.Errorf("after a renewal that failed: %v %v, expected the 6 s that are left", left, err)
+	}
+}
+
 // What can't be sent waits for the next renewal, and gives up when there is none.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

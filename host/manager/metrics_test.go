@@ -116,3 +116,48 @@ func TestVersionDigits(t *testing.T) {
 		}
 	}
 }
+
+// The series of an object end with it, those of another one of its name in another namespace don't.
+func TestSeriesEndWithTheirObject(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m := newMetrics(r)
+	own, err := m.plugin("p", []abi.Metric{{Name: "missing", Help: "Missing.", Type: abi.MetricGauge, Labels: []abi.Label{
+		{Name: "namespace", From: abi.LabelKeyNamespace}, {Name: "name", From: abi.LabelKeyName}, {Name: "kind", Values: []string{"a", "b"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := m.of("test-controller", own)
+	for _, namespace := range []string{"here", "there"} {
+		for kind := range int32(2) {
+			b.Answered(controller.Key{Namespace: namespace, Name: "web"}, []abi.MetricUpdate{{Labels: []int32{0, 0, kind}, Value: 1}})
+		}
+	}
+
+	b.Gone(controller.Key{Namespace: "here", Name: "web"})
+	want := `
+# HELP missing Missing.
+# TYPE missing gauge
+missing{kind="a",name="web",namespace="there"} 1
+missing{kind="b",name="web",namespace="there"} 1
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "missing"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A sync counts as what it ended as: of those that ran some failed, and others were put off for the budget.
+func TestTally(t *testing.T) {
+	m := newMetrics(prometheus.NewRegistry())
+	b := m.of("c", nil)
+	for i, result := range []string{"ok", "error", "trap", "refused", "performed", "stale", "deferred"} {
+		for range 1 << i {
+			b.Synced(controller.Sync{Result: result})
+		}
+	}
+	if s := m.tally("c"); s.Total != 127-32 || s.Failed != 2+4+8+16 || s.Stale != 32 || s.Deferred != 64 {
+		t.Errorf("%+v", s)
+	}
+	if s := m.tally("another"); s != (Syncs{}) {
+		t.Errorf("of nobody: %+v", s)
+	}
+}

@@ -218,7 +218,6 @@ func TestNoSecretIsWrittenOut(t *testing.T) {
 	}
 }
 
-// Of a secret's metadata alone nothing has to be wiped: the sync can be run again.
 // A secret's value that a controller has put into a custom resource is quoted there.
 func TestQuotedSecretsAreFound(t *testing.T) {
 	const password = "it's \"<42>\" & more\n"
@@ -235,6 +234,34 @@ func TestQuotedSecretsAreFound(t *testing.T) {
 	}
 }
 
+// A controller that writes Secrets knows what is in them, whether or not it reads any: its state may have kept that.
+func TestStateOfWhoWritesSecrets(t *testing.T) {
+	for _, x := range []struct {
+		write string
+		wiped bool
+	}{{"secrets", true}, {"configmaps", false}} {
+		source := testSource("p")
+		source.Manifest.Controllers[0].State = true
+		source.Manifest.Controllers[0].Views = nil
+		source.Manifest.Controllers[0].Writes = []abi.Write{{Resource: abi.Resource{Version: "v1", Name: x.write}, Verbs: []string{"create"}}}
+		f := &File{Controller: "c", Sources: []Source{*source}, Syncs: []Sync{{
+			Request: abi.AppendRequest(nil, &abi.SyncRequest{Now: 1, State: []byte("made " + password)}), Answered: true,
+			Answer: abi.AppendResponse(nil, &abi.SyncResponse{State: []byte("made another-" + password)}),
+		}}}
+
+		got, err := Parse(encoded(t, f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, b := range map[string][]byte{"state": got.Syncs[0].Request, "new state": got.Syncs[0].Answer} {
+			if wiped := !bytes.Contains(b, []byte(password)); wiped != x.wiped {
+				t.Errorf("the %s of a controller that writes %s: wiped %v, expected %v", what, x.write, wiped, x.wiped)
+			}
+		}
+	}
+}
+
+// Of a secret's metadata alone nothing has to be wiped: the sync can be run again.
 func TestMetadataOfSecretsStay(t *testing.T) {
 	raw, err := (&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: map[string]string{"a": "b"}}}).Marshal()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/windlass-dev/windlass/test/runqueue"
@@ -321,4 +322,60 @@ func TestConcurrentSyncs(t *testing.T) {
 		}
 	})
 	all.Wait()
+}
+
+// The performs of a sync share their time: when it is over the one that is under way ends, however quick each was.
+func TestPerformsShareTheirTime(t *testing.T) {
+	m := loadGuest(t, "tinygo arena", Options{PerformDeadline: time.Hour})
+	synctest.Test(t, func(t *testing.T) {
+		begun, performs := time.Now(), 0
+		call := request([]byte("P1"))
+		call.Perform = func(ctx context.Context, _ []byte) ([]byte, error) {
+			performs++
+			select {
+			case <-time.After(40 * time.Minute): // virtual
+				return []byte("done"), nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		_, err := m.Sync(t.Context(), call, func([]byte) error { t.Error("there is an answer"); return nil })
+		if !errors.Is(err, ErrPerform) || !strings.Contains(err.Error(), "performs of one sync took longer than 1h0m0s") {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(begun); performs != 2 || took != time.Hour {
+			t.Errorf("%d performs took %v, expected 2 that take the hour", performs, took)
+		}
+	})
+}
+
+// A call logs so many messages and so many bytes; what is beyond is counted and not logged.
+func TestLogsOfACallAreBounded(t *testing.T) {
+	m := loadGuest(t, "tinygo arena", Options{})
+	for name, x := range map[string]struct {
+		messages, size, logged, dropped int
+	}{
+		"nothing to say":    {maxLogs + 500, 0, maxLogs, 0},
+		"a few words":       {maxLogs + 500, 10, maxLogs, 500 * 10},
+		"long ones":         {20, maxLogMessage, maxLogBytes / maxLogMessage, 20*maxLogMessage - maxLogBytes},
+		"one that is large": {1, maxLogMessage + 7, 1, 7},
+	} {
+		i, err := m.take(t.Context(), m.image.Load())
+		if err != nil {
+			t.Fatal(err)
+		}
+		logged := 0
+		i.call = invocation{export: exportSync, budget: DefaultBudget, log: func(int32, string) { logged++ }}
+		if err := i.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		for range x.messages {
+			i.log(1, make([]byte, x.size))
+		}
+		if logged != x.logged || i.logDropped != int64(x.dropped) {
+			t.Errorf("%s: %d logged and %d bytes dropped, expected %d and %d", name, logged, i.logDropped, x.logged, x.dropped)
+		}
+		m.release(i, i.end(nil) == nil)
+	}
 }

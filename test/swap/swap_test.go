@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -255,6 +256,55 @@ func TestRollBack(t *testing.T) {
 		t.Errorf("%v roll-backs, expected one", n)
 	}
 }
+
+// What a version that was rolled back still answers isn't written.
+func TestRolledBackVersionsWriteNothing(t *testing.T) {
+	w := newWorld(t, "replicaset", "serviceaccount")
+	reached, released := make(chan struct{}), make(chan struct{})
+	once := sync.OnceFunc(func() { close(reached) })
+	release := sync.OnceFunc(func() { close(released) })
+	t.Cleanup(release)
+	w.wrap = func(c *rest.Config) {
+		c.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return trip(func(r *http.Request) (*http.Response, error) {
+				switch {
+				case r.Method != http.MethodGet:
+				case strings.HasSuffix(r.URL.Path, "/replicasets/late"):
+					once()
+					<-released
+				case strings.HasSuffix(r.URL.Path, "/replicasets/trap"):
+					<-reached
+				}
+				return next.RoundTrip(r)
+			})
+		})
+	}
+	w.start()
+	w.set("late", 0, map[string]string{"app": "late"})
+	w.set("trap", 0, map[string]string{"app": "trap"})
+	good := w.plugin("replicaset").Digest
+	halfway, _ := build(t, "halfway")
+	w.put("replicaset", halfway)
+	w.m.Reload()
+	w.eventually("it is rolled back", func() (bool, string) {
+		p := w.plugin("replicaset")
+		return p.Digest == good && len(p.Failed) == 1, fmt.Sprintf("%+v", p)
+	})
+
+	failed := w.syncs("error")
+	release()
+	w.eventually("its late answer is dealt with", func() (bool, string) {
+		pods, errors := w.pods("late"), w.syncs("error")
+		return pods > 0 || errors > failed, fmt.Sprintf("%d pods, %v syncs have failed", pods, errors-failed)
+	})
+	if n := w.pods("late"); n > 0 {
+		t.Errorf("it has made %d pods after it was rolled back", n)
+	}
+}
+
+type trip func(*http.Request) (*http.Response, error)
+
+func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Controllers come and go with the list in the configuration; a bad edit changes nothing and is told of.
 func TestEnablement(t *testing.T) {

@@ -1,0 +1,249 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// A key whose sync fails is tried again as often as its controller says; one success, and it has all its tries again.
+func TestRetries(t *testing.T) {
+	const retries = 2
+	answers := []int{http.StatusUnprocessableEntity, http.StatusConflict, http.StatusUnprocessableEntity}
+	c, asked := failing(t, retries, func(n int) int { return append(answers, http.StatusConflict)[min(n, len(answers))] })
+	w, k := worker{c: c}, Key{Name: "shop"}
+
+	// The service account that a conflict tells of is there, which is all that the sync wants.
+	c.Wake(k)
+	for range 2 {
+		w.next(t.Context())
+	}
+	if n := c.queue.NumRequeues(k); *asked != 2 || n != 0 {
+		t.Errorf("after a failure and a success: asked %d times, %d tries are remembered", *asked, n)
+	}
+	if _, all := c.Stuck(func(string) bool { return true }, 1); all != 0 {
+		t.Error("a key that is done is stuck")
+	}
+
+	*asked, answers = 0, slices.Repeat([]int{http.StatusUnprocessableEntity}, 10*retries)
+	c.Wake(k)
+	var stuck []Stuck
+	for *asked < 10*retries && (len(stuck) == 0 || stuck[0].State != GivenUp) {
+		w.next(t.Context())
+		stuck, _ = c.Stuck(func(string) bool { return true }, 1)
+	}
+	if *asked != retries+1 || len(stuck) != 1 || stuck[0].Tries != retries+1 || !stuck[0].Next.IsZero() {
+		t.Errorf("given up after %d tries instead of %d: %+v", *asked, retries+1, stuck)
+	}
+	if n := c.queue.NumRequeues(k); n != 0 {
+		t.Errorf("%d tries of a key that was given up are remembered", n)
+	}
+}
+
+// What a sync on a version keeps that has been replaced meanwhile is nothing for the next version, unless that understands it.
+func TestStateOfAFormerVersion(t *testing.T) {
+	k := Key{Name: "k"}
+	for _, x := range []struct {
+		next int32 // the number of the new version's state
+		want string
+	}{{1, "state"}, {2, ""}} {
+		version := func(state int32) *Version {
+			m := &abi.Controller{Name: "c", State: true, Views: []abi.View{{Name: "maps", Resource: configMaps}}}
+			plan, err := views.Compile(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			writer, err := effects.New(effects.Options{Controller: m, Config: &rest.Config{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &Version{Manifest: m, Writer: writer, Plan: plan, State: state}
+		}
+		first := version(1)
+		c := New(Options{}, first)
+		defer c.queue.ShutDown()
+
+		c.Swap(version(x.next), nil)
+		c.keepState(first, k, "uid", true, &abi.SyncResponse{State: []byte("state")})
+		if got := string(c.stateOf(k, "uid")); got != x.want {
+			t.Errorf("a version whose state has number %d is given %q, expected %q", x.next, got, x.want)
+		}
+	}
+}
+
+// The namespace of a metric is one that the sync has to do with.
+func TestNamespacesOfMetrics(t *testing.T) {
+	c, _ := failing(t, 0, func(int) int { return http.StatusConflict })
+	accounts := abi.Resource{Version: "v1", Name: "serviceaccounts"}
+	s, err := schema.For(accounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.World.(world)[accounts] = objects{"default": {Resource: s, Namespace: "shop", Name: "default", UID: "a"}}
+	var snapshot views.Snapshot
+	if err := c.Current().Plan.Snapshot(c.World, Key{Name: "shop"}, &snapshot); err != nil {
+		t.Fatal(err)
+	}
+
+	got := within(&snapshot, Key{Namespace: "own"}, []abi.MetricUpdate{{Namespace: "shop"}, {Namespace: "invented"}, {Namespace: ""}, {Namespace: "own"}})
+	var namespaces []string
+	for _, u := range got {
+		namespaces = append(namespaces, u.Namespace)
+	}
+	if want := []string{"shop", "", "own"}; !slices.Equal(namespaces, want) {
+		t.Errorf("namespaces %q, expected %q", namespaces, want)
+	}
+}
+
+// A key is synced again at the time that its last sync has said, and not at one that an earlier sync has.
+func TestTimersAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{}, &Version{Manifest: &abi.Controller{Name: "c"}})
+		defer c.queue.ShutDown()
+		for _, k := range []Key{{Name: "later"}, {Name: "not"}} {
+			c.after(k, time.Second)
+		}
+		c.after(Key{Name: "later"}, time.Hour)
+		c.after(Key{Name: "not"}, 0)
+
+		for _, x := range []struct {
+			after time.Duration // virtual, as all time here
+			want  int
+		}{{time.Hour - time.Second, 0}, {time.Second, 1}, {time.Hour, 1}} {
+			time.Sleep(x.after)
+			synctest.Wait()
+			if n := c.Depth(); n != x.want {
+				t.Errorf("%v later %d keys wait, expected %d", x.after, n, x.want)
+			}
+		}
+	})
+}
+
+// A plugin is set aside that fails on and on, over several keys; not one that fails now and then.
+func TestWhatIsQuarantined(t *testing.T) {
+	wrong := errors.New("it trapped")
+	for _, x := range []struct {
+		name   string
+		keys   int
+		good   int // after so many failures comes a good sync; 0: never
+		single bool
+		want   bool
+	}{
+		{"on and on", failingKeys, 0, false, true},
+		{"few keys", failingKeys - 1, 0, false, false},
+		{"the only key that there is", 1, 0, true, true},
+		{"now and then", failingKeys, failuresMost - 1, false, false},
+		{"after a good one, on and on", failingKeys, failuresMost + 1, false, true},
+	} {
+		m := &abi.Controller{Name: "c", Key: abi.Key{Single: x.single}}
+		v := &Version{Manifest: m}
+		c := New(Options{}, v)
+		defer c.queue.ShutDown()
+
+		for i := range 3 * failuresMost {
+			if x.good > 0 && i%x.good == 0 {
+				c.judged(v, Key{Name: "good"}, nil)
+			}
+			c.judged(v, Key{Name: fmt.Sprint(i % x.keys)}, wrong)
+		}
+		if got := c.Quarantined(); (got != nil) != x.want {
+			t.Errorf("%s: quarantined for %v, expected %v", x.name, got, x.want)
+		}
+	}
+}
+
+// failing is a controller that creates the service account of namespace shop, which an API server answers with the status of the n-th time; asked counts.
+func failing(t *testing.T, retries int32, status func(n int) int) (c *Controller, asked *int) {
+	t.Helper()
+	asked = new(int)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		code, reason := status(*asked), metav1.StatusReasonInvalid
+		*asked++
+		if code == http.StatusConflict {
+			reason = metav1.StatusReasonAlreadyExists
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": %d, "reason": %q}`, code, reason)
+	}))
+	t.Cleanup(server.Close)
+
+	found, err := plugins.Named("builtin:serviceaccount")
+	if err != nil {
+		t.Fatalf("%v: run make plugins", err)
+	}
+	l, err := plugins.Open(t.Context(), found, sandbox.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close(t.Context()) })
+	m := l.Manifest.Controllers[0]
+	m.Backoff = abi.Backoff{Base: int64(time.Millisecond), Retries: retries}
+	plan, err := views.Compile(&m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer, err := effects.New(effects.Options{Controller: &m, Config: &rest.Config{Host: server.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer.Lead()
+	c = New(Options{World: shop(t)}, &Version{Manifest: &m, Module: l.Module, Plan: plan, Writer: writer, Metrics: unmeasured{}})
+	t.Cleanup(c.queue.ShutDown)
+	return c, asked
+}
+
+// shop is a world with one namespace.
+func shop(t *testing.T) views.World {
+	t.Helper()
+	r := abi.Resource{Version: "v1", Name: "namespaces"}
+	s, err := schema.For(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := (&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "u"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return world{r: {"shop": {Resource: s, Name: "shop", UID: "u", Raw: raw}}}
+}
+
+// world has objects by resource and name, and in each index all of them.
+type world map[abi.Resource]objects
+
+func (w world) Store(r abi.Resource) views.Store { return w[r] }
+
+type objects map[string]*cache.Object
+
+func (o objects) Get(_, name string) *cache.Object    { return o[name] }
+func (o objects) ByIndex(_, _ string) []*cache.Object { return o.List() }
+func (o objects) List() []*cache.Object               { return slices.Collect(maps.Values(o)) }
+func (o objects) Version() string                     { return "1" }
+
+type unmeasured struct{}
+
+func (unmeasured) Synced(Sync)                      {}
+func (unmeasured) Answered(Key, []abi.MetricUpdate) {}
+func (unmeasured) Gone(Key)                         {}
