@@ -2,12 +2,14 @@ package golden
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -213,6 +215,9 @@ func (d *document) read(file string) (*Case, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	if j, err = d.named(j); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	strict, err := strictjson.UnmarshalStrict(j, c)
 	for _, e := range strict {
 		err = errors.Join(err, d.located(e))
@@ -228,6 +233,26 @@ func (d *document) read(file string) (*Case, error) {
 	}
 
 	return c, nil
+}
+
+// named returns the case with its name as it is written: off is a name, too, where YAML's old rules make false of it.
+func (d *document) named(j []byte) ([]byte, error) {
+	i := slices.IndexFunc(d.root.Content, func(n *yaml.Node) bool { return n == d.key("case") })
+	if i < 0 || d.root.Content[i+1].Kind != yaml.ScalarNode {
+		return j, nil
+	}
+
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(j, &fields); err != nil {
+		return nil, err
+	}
+	name, err := json.Marshal(d.root.Content[i+1].Value)
+	if err != nil {
+		return nil, err
+	}
+	fields["case"] = name
+
+	return json.Marshal(fields)
 }
 
 var fieldPath = regexp.MustCompile(`"(.+)"`)

@@ -51,7 +51,7 @@ func TestBadFiles(t *testing.T) {
 
 // A folder has cases, and files for other ends.
 func TestCases(t *testing.T) {
-	file := write(t, "b.yaml", "# About all of them.\n---\n# First.\ncase: one\n"+set+"---\ncase: two\n"+set+"---\n# End.\n")
+	file := write(t, "b.yaml", "# About all of them.\n---\n# First.\ncase: one\n"+set+"---\ncase: two\n"+set+"---\ncase: off\n"+set+"---\n# End.\n")
 	folder := filepath.Dir(file)
 	for name, text := range map[string]string{
 		"a.yaml": "case: one\n" + set, "wakes.yaml": "events: []", "wakes-nodes.yaml": "events: []", "world.yaml": "objects: []",
@@ -72,11 +72,11 @@ func TestCases(t *testing.T) {
 		}
 		return all
 	}
-	if d := cmp.Diff([]string{"a/one", "b/one", "b/two"}, ids(cases)); d != "" {
+	if d := cmp.Diff([]string{"a/one", "b/one", "b/two", "b/off"}, ids(cases)); d != "" {
 		t.Error(d)
 	}
 	for pattern, want := range map[string][]string{
-		"": ids(cases), "b": {"b/one", "b/two"}, "/one": {"a/one", "b/one"}, "b/^t": {"b/two"}, "a/two": nil, "a/one/more": nil,
+		"": ids(cases), "b": {"b/one", "b/two", "b/off"}, "/one": {"a/one", "b/one"}, "b/^t": {"b/two"}, "a/two": nil, "a/one/more": nil,
 	} {
 		p, err := golden.NewPattern(pattern)
 		if err != nil {
