@@ -134,7 +134,7 @@ budget: build devcluster chromium ## What each ring, package and controller take
 fuzz: ## Each fuzz target for FUZZTIME (10s); PACKAGES=./abi/... for some
 	hack/fuzz.sh
 
-mutations: build devcluster ## Mistakes planted in our code, one at a time, each against the tests that are meant to find it (MUTATION=name: one): after changing tests; 10 minutes
+mutations: build devcluster ## Mistakes planted in our code, one at a time, each against the tests that are meant to find it (MUTATION=name: one): after changing tests; 13 minutes
 	go run ./hack/mutations $(MUTATION)
 
 verify: ## What check has besides tests: gofmt, go vet, generated files, go.mod files, and that each package is in a ring

@@ -1,8 +1,10 @@
-// Command mutations plants mistakes in our code, one at a time, and tells which of them the tests find that are meant to:
+// Command mutations plants mistakes in our code, one at a time, and tells which of them the tests find that are meant
+// to:
 //
 //	mutations [NAME...]
 //
-// A mutation is a file in hack/mutations/planted. One that survives shows where the tests are blind; each is meant to be found, so that the
+// A mutation is a file in hack/mutations/planted. One that survives shows where the tests are blind; each is meant to
+// be found, so that the
 // command fails when one isn't, and when a test fails without any. make mutations runs it.
 package main
 
@@ -86,7 +88,8 @@ func report(results []result, took time.Duration) error {
 	fmt.Fprintln(w, "mutation\tin\ttests\tverdict\ttakes")
 	var open []string
 	for _, x := range results {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f s\n", x.Name, x.File, strings.TrimSpace(x.Module+" "+x.Test), x.verdict, x.took.Seconds())
+		tests := strings.TrimSpace(x.Module + " " + x.Test)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f s\n", x.Name, x.File, tests, x.verdict, x.took.Seconds())
 		if x.verdict != found {
 			open = append(open, x.Name)
 		}

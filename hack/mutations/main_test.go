@@ -13,7 +13,8 @@ import (
 
 const root = "../.."
 
-// No mutation rots: its text is where it was, what takes its place can be read, and the tests that are meant to find it are there.
+// No mutation rots: its text is where it was, what takes its place can be read, and the tests that are meant to find
+// it are there.
 func TestPlanted(t *testing.T) {
 	all, err := load("planted")
 	if err != nil {
@@ -134,18 +135,21 @@ func TestWrong(t *testing.T) { t.Error("always") }
 		{"fails anyway", "n / 2", "n / 3", "-run TestWrong .", broken, "without the mutation: TestWrong fails", r},
 		{"endless", "n--", "n++; n--", "-run TestDrain .", broken, "don't end", endless},
 	} {
-		x := c.runner.try(t.Context(), &Mutation{Name: c.name, File: "half.go", Text: c.text, With: c.with, Test: c.test})
+		m := &Mutation{Name: c.name, File: "half.go", Text: c.text, With: c.with, Test: c.test}
+		x := c.runner.try(t.Context(), m)
 		if x.verdict != c.verdict || !strings.Contains(x.by, c.by) {
 			t.Errorf("%s: %s by %q, expected %s by %q", c.name, x.verdict, x.by, c.verdict, c.by)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(folder, "half.go")); err != nil || !strings.Contains(string(text), "n / 2") {
+	text, err := os.ReadFile(filepath.Join(folder, "half.go"))
+	if err != nil || !strings.Contains(string(text), "n / 2") {
 		t.Errorf("the tree was changed (%v):\n%s", err, text)
 	}
 
-	for _, results := range [][]result{{{Mutation: &Mutation{Name: "x"}, verdict: survived}}, {{Mutation: &Mutation{Name: "x"}, verdict: broken}}} {
+	for _, verdict := range []string{survived, broken} {
+		results := []result{{Mutation: &Mutation{Name: "x"}, verdict: verdict}}
 		if err := report(results, time.Second); err == nil || !strings.Contains(err.Error(), "not found: x") {
-			t.Errorf("one that is %s: %v", results[0].verdict, err)
+			t.Errorf("one that is %s: %v", verdict, err)
 		}
 	}
 	if err := report([]result{{Mutation: &Mutation{Name: "x"}, verdict: found}}, time.Second); err != nil {

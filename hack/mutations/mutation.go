@@ -76,7 +76,8 @@ func (m *Mutation) apply(root string) ([]byte, error) {
 	}
 
 	if n := strings.Count(string(text), m.Text); n != 1 {
-		return nil, fmt.Errorf("mutation %s is %w: %s has its text %d times, not once: plant the mistake anew where it would be made today",
+		return nil, fmt.Errorf("mutation %s is %w: %s has its text %d times, not once: "+
+			"plant the mistake anew where it would be made today",
 			m.Name, errStale, m.File, n)
 	}
 	return []byte(strings.Replace(string(text), m.Text, m.With, 1)), nil

@@ -35,7 +35,8 @@ type runner struct {
 	passed  map[string]error // by command: how the tests end without any mutation
 }
 
-// try plants a mutation and runs the tests that are meant to find it. Nothing in the tree is touched: Go's overlay has the changed file.
+// try plants a mutation and runs the tests that are meant to find it. Nothing in the tree is touched: Go's overlay has
+// the changed file.
 func (r *runner) try(ctx context.Context, m *Mutation) result {
 	began := time.Now()
 	verdict, by := r.judge(ctx, m)

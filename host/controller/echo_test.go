@@ -91,10 +91,12 @@ func ofConfigMap(t *testing.T, uid types.UID) cache.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cache.Event{Resource: resource, New: &cache.Object{Resource: resource, Namespace: "n", Name: "k", UID: uid, ResourceVersion: "7"}}
+	o := &cache.Object{Resource: resource, Namespace: "n", Name: "k", UID: uid, ResourceVersion: "7"}
+	return cache.Event{Resource: resource, New: o}
 }
 
-// written is a controller whose key n/k is being synced and has created a config map with the UID written; during is what happens before the answer to that.
+// written is a controller whose key n/k is being synced and has created a config map with the UID written; during is
+// what happens before the answer to that.
 func written(t *testing.T, quietOn []string, during func(c *Controller)) (c *Controller, v *Version) {
 	t.Helper()
 	k := Key{Namespace: "n", Name: "k"}
@@ -133,7 +135,8 @@ func written(t *testing.T, quietOn []string, during func(c *Controller)) (c *Con
 		t.Fatal(err)
 	}
 	s := writer.Begin(k, &views.Snapshot{})
-	out, err := s.Perform(t.Context(), []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/configmaps", Namespace: "n", Object: o}})
+	create := abi.Effect{Kind: abi.EffectCreate, Resource: "v1/configmaps", Namespace: "n", Object: o}
+	out, err := s.Perform(t.Context(), []abi.Effect{create})
 	if err != nil || out[0].Code != abi.CodeOK {
 		t.Fatalf("%+v, %v", out, err)
 	}

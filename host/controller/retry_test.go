@@ -29,7 +29,9 @@ import (
 func TestRetries(t *testing.T) {
 	const retries = 2
 	answers := []int{http.StatusUnprocessableEntity, http.StatusConflict, http.StatusUnprocessableEntity}
-	c, asked := failing(t, retries, func(n int) int { return append(answers, http.StatusConflict)[min(n, len(answers))] })
+	c, asked := failing(t, retries, func(n int) int {
+		return append(answers, http.StatusConflict)[min(n, len(answers))]
+	})
 	w, k := worker{c: c}, Key{Name: "shop"}
 
 	// The service account that a conflict tells of is there, which is all that the sync wants.
@@ -59,7 +61,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// What a sync on a version keeps that has been replaced meanwhile is nothing for the next version, unless that understands it.
+// What a sync on a version keeps that has been replaced meanwhile is nothing for the next version, unless that
+// understands it.
 func TestStateOfAFormerVersion(t *testing.T) {
 	k := Key{Name: "k"}
 	for _, x := range []struct {
@@ -104,7 +107,8 @@ func TestNamespacesOfMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got := within(&snapshot, Key{Namespace: "own"}, []abi.MetricUpdate{{Namespace: "shop"}, {Namespace: "invented"}, {Namespace: ""}, {Namespace: "own"}})
+	got := within(&snapshot, Key{Namespace: "own"},
+		[]abi.MetricUpdate{{Namespace: "shop"}, {Namespace: "invented"}, {Namespace: ""}, {Namespace: "own"}})
 	var namespaces []string
 	for _, u := range got {
 		namespaces = append(namespaces, u.Namespace)
@@ -171,7 +175,8 @@ func TestWhatIsQuarantined(t *testing.T) {
 	}
 }
 
-// failing is a controller that creates the service account of namespace shop, which an API server answers with the status of the n-th time; asked counts.
+// failing is a controller that creates the service account of namespace shop, which an API server answers with the
+// status of the n-th time; asked counts.
 func failing(t *testing.T, retries int32, status func(n int) int) (c *Controller, asked *int) {
 	t.Helper()
 	asked = new(int)
@@ -210,7 +215,8 @@ func failing(t *testing.T, retries int32, status func(n int) int) (c *Controller
 		t.Fatal(err)
 	}
 	writer.Lead()
-	c = New(Options{World: shop(t)}, &Version{Manifest: &m, Module: l.Module, Plan: plan, Writer: writer, Metrics: unmeasured{}})
+	v := &Version{Manifest: &m, Module: l.Module, Plan: plan, Writer: writer, Metrics: unmeasured{}}
+	c = New(Options{World: shop(t)}, v)
 	t.Cleanup(c.queue.ShutDown)
 	return c, asked
 }
@@ -223,7 +229,9 @@ func shop(t *testing.T) views.World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := (&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "u"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}).Marshal()
+	n := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "u"}}
+	n.Status.Phase = corev1.NamespaceActive
+	raw, err := n.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -311,7 +311,8 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 	return err
 }
 
-// within leaves out the updates whose namespace is neither the key's nor an object's of the snapshot: no guest makes series of its own invention.
+// within leaves out the updates whose namespace is neither the key's nor an object's of the snapshot: no guest makes
+// series of its own invention.
 func within(s *views.Snapshot, key Key, updates []abi.MetricUpdate) []abi.MetricUpdate {
 	return slices.DeleteFunc(updates, func(u abi.MetricUpdate) bool {
 		return u.Namespace != "" && u.Namespace != key.Namespace && !s.In(u.Namespace)

@@ -65,7 +65,8 @@ func TestWaitsForAScale(t *testing.T) {
 	}))
 	defer server.Close()
 	store := &versioned{"7"}
-	w, err := New(Options{Plugin: "p", Config: &rest.Config{Host: server.URL}, Stores: func(abi.Resource) Store { return store }, Controller: &abi.Controller{
+	stores := func(abi.Resource) Store { return store }
+	w, err := New(Options{Plugin: "p", Config: &rest.Config{Host: server.URL}, Stores: stores, Controller: &abi.Controller{
 		Name:   "c",
 		Views:  []abi.View{{Name: "deployments", Resource: deployments, Fields: []string{"spec.replicas"}}},
 		Writes: []abi.Write{{Resource: deployments, Subresource: "scale", Verbs: []string{"get", "update"}}},
@@ -77,7 +78,8 @@ func TestWaitsForAScale(t *testing.T) {
 
 	key := abi.KeyRef{Namespace: "default", Name: "web"}
 	s := w.Begin(key, nil)
-	scale := abi.Effect{Kind: abi.EffectGet, Resource: "apps/v1/deployments", Subresource: "scale", Namespace: "default", Name: "web"}
+	scale := abi.Effect{Kind: abi.EffectGet, Resource: "apps/v1/deployments", Subresource: "scale",
+		Namespace: "default", Name: "web"}
 	out, err := s.Perform(t.Context(), []abi.Effect{scale})
 	if err != nil {
 		t.Fatal(err)

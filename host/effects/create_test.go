@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// A create whose answer was lost is done if what is there is what it would have made; otherwise the name is somebody else's, and another one is taken.
+// A create whose answer was lost is done if what is there is what it would have made; otherwise the name is somebody
+// else's, and another one is taken.
 func TestLostCreates(t *testing.T) {
 	deleted := metav1.Unix(1, 0)
 	for name, x := range map[string]struct {
@@ -53,7 +54,7 @@ func TestLostCreates(t *testing.T) {
 					case 2:
 						w.Header().Set("Content-Type", "application/json")
 						w.WriteHeader(http.StatusConflict)
-						fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 409, "reason": "AlreadyExists"}`)
+						fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Status", "code": 409, "reason": "AlreadyExists"}`)
 					default:
 						there.UID = "made"
 						answer(w, "Pod", marshal(t, there))
@@ -70,7 +71,9 @@ func TestLostCreates(t *testing.T) {
 
 			s := w.Begin(abi.KeyRef{Name: "web"}, nil)
 			defer s.End()
-			out, err := s.Perform(t.Context(), []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: marshal(t, templatePod())}})
+			create := abi.Effect{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default"}
+			create.Object = marshal(t, templatePod())
+			out, err := s.Perform(t.Context(), []abi.Effect{create})
 			if err != nil || out[0].Code != abi.CodeOK {
 				t.Fatalf("%+v, %v", out, err)
 			}

@@ -168,7 +168,8 @@ func TestWireAllocations(t *testing.T) {
 // After its version was revoked a sync writes nothing more.
 func TestRevoked(t *testing.T) {
 	w := podWriter(t)
-	create := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: marshal(t, templatePod())}}
+	pod := marshal(t, templatePod())
+	create := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: pod}}
 	s := w.Begin(abi.KeyRef{Namespace: "default", Name: "web"}, nil)
 	defer s.End()
 	if _, err := s.Perform(t.Context(), create); err != nil {
@@ -177,7 +178,8 @@ func TestRevoked(t *testing.T) {
 
 	w.Revoke()
 	out, err := s.Perform(t.Context(), create)
-	if err != nil || out[0].Code != abi.CodeFailed || !strings.Contains(out[0].Message, "this version of plugin p was revoked") {
+	const why = "this version of plugin p was revoked"
+	if err != nil || out[0].Code != abi.CodeFailed || !strings.Contains(out[0].Message, why) {
 		t.Errorf("performed: %+v, %v", out, err)
 	}
 	if err := s.Finish(t.Context(), create); err == nil || s.Writes() != 1 {

@@ -177,7 +177,7 @@ func TestDeniedIsNotAllowed(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusCreated)
-			fmt.Fprintf(w, `{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {}, "status": %s}`, answer)
+			fmt.Fprintf(w, `{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": %s}`, answer)
 		}))
 		t.Cleanup(server.Close)
 		client, err := authorizationclient.NewForConfig(&rest.Config{Host: server.URL})

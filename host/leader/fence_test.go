@@ -94,7 +94,8 @@ func TestFenceEndsBeforeTheLease(t *testing.T) {
 	}
 }
 
-// A renewal counts from before it was sent: the server may have done it then, and its answer may have taken long. One that failed counts for nothing.
+// A renewal counts from before it was sent: the server may have done it then, and its answer may have taken long. One
+// that failed counts for nothing.
 func TestRenewalsCountFromWhenTheyWereSent(t *testing.T) {
 	c := &clocks{reading0}
 	l := &Lease{fence: newFence(15*time.Second, 10*time.Second, c.read)}

@@ -25,7 +25,8 @@ func TestRequestRates(t *testing.T) {
 		k.API.QPS, k.API.Burst = 20, 30
 		qps, burst := requestRate(k, &plugins.Plugin{Origin: x.origin}, &abi.Controller{Rate: x.asks})
 		if qps != x.qps || burst != x.burst {
-			t.Errorf("%s that asks for %+v: %v and %d, expected %v and %d", x.origin, x.asks, qps, burst, x.qps, x.burst)
+			t.Errorf("%s that asks for %+v: %v and %d, expected %v and %d",
+				x.origin, x.asks, qps, burst, x.qps, x.burst)
 		}
 	}
 }

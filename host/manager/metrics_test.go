@@ -121,15 +121,20 @@ func TestVersionDigits(t *testing.T) {
 func TestSeriesEndWithTheirObject(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := newMetrics(r)
-	own, err := m.plugin("p", []abi.Metric{{Name: "missing", Help: "Missing.", Type: abi.MetricGauge, Labels: []abi.Label{
-		{Name: "namespace", From: abi.LabelKeyNamespace}, {Name: "name", From: abi.LabelKeyName}, {Name: "kind", Values: []string{"a", "b"}}}}})
+	labels := []abi.Label{
+		{Name: "namespace", From: abi.LabelKeyNamespace},
+		{Name: "name", From: abi.LabelKeyName},
+		{Name: "kind", Values: []string{"a", "b"}},
+	}
+	own, err := m.plugin("p", []abi.Metric{{Name: "missing", Help: "Missing.", Type: abi.MetricGauge, Labels: labels}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := m.of("test-controller", own)
 	for _, namespace := range []string{"here", "there"} {
 		for kind := range int32(2) {
-			b.Answered(controller.Key{Namespace: namespace, Name: "web"}, []abi.MetricUpdate{{Labels: []int32{0, 0, kind}, Value: 1}})
+			k := controller.Key{Namespace: namespace, Name: "web"}
+			b.Answered(k, []abi.MetricUpdate{{Labels: []int32{0, 0, kind}, Value: 1}})
 		}
 	}
 

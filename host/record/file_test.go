@@ -243,7 +243,8 @@ func TestStateOfWhoWritesSecrets(t *testing.T) {
 		source := testSource("p")
 		source.Manifest.Controllers[0].State = true
 		source.Manifest.Controllers[0].Views = nil
-		source.Manifest.Controllers[0].Writes = []abi.Write{{Resource: abi.Resource{Version: "v1", Name: x.write}, Verbs: []string{"create"}}}
+		written := abi.Resource{Version: "v1", Name: x.write}
+		source.Manifest.Controllers[0].Writes = []abi.Write{{Resource: written, Verbs: []string{"create"}}}
 		f := &File{Controller: "c", Sources: []Source{*source}, Syncs: []Sync{{
 			Request: abi.AppendRequest(nil, &abi.SyncRequest{Now: 1, State: []byte("made " + password)}), Answered: true,
 			Answer: abi.AppendResponse(nil, &abi.SyncResponse{State: []byte("made another-" + password)}),

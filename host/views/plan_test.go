@@ -194,11 +194,15 @@ func TestBatchesDelayTheirViewAlone(t *testing.T) {
 
 // An event that several views see wakes the key as soon as one of them wants it to.
 func TestTheShortestDelayCounts(t *testing.T) {
-	slow := abi.View{Name: "slow", Resource: pods, Fields: []string{"metadata.labels"}, Where: all(inKeyNamespace()), Batch: int64(time.Hour)}
-	quick := abi.View{Name: "quick", Resource: pods, Fields: []string{"metadata.labels"}, Where: all(inKeyNamespace()), Batch: int64(time.Second)}
+	slow := abi.View{Name: "slow", Resource: pods, Fields: []string{"metadata.labels"}, Where: all(inKeyNamespace())}
+	slow.Batch = int64(time.Hour)
+	quick := slow
+	quick.Name, quick.Batch = "quick", int64(time.Second)
 	for _, both := range [][]abi.View{{slow, quick}, {quick, slow}} {
-		p, w := setup(t, abi.Controller{Name: "c", Views: append([]abi.View{{Name: "sets", Resource: replicasets}}, both...)})
-		w.apply(replicasets, "x", "a", &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "a"}})
+		all := append([]abi.View{{Name: "sets", Resource: replicasets}}, both...)
+		p, w := setup(t, abi.Controller{Name: "c", Views: all})
+		set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "a"}}
+		w.apply(replicasets, "x", "a", set)
 		e, _ := w.apply(pods, "x", "p", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"}})
 		if d, ok := wakes(p, w, e, nil)[abi.KeyRef{Namespace: "x", Name: "a"}]; !ok || d != time.Second {
 			t.Errorf("%s before %s: the pod wakes after %v (%v)", both[0].Name, both[1].Name, d, ok)

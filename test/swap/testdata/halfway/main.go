@@ -1,4 +1,5 @@
-// Plugin halfway is a version of replicaset that looks at each of two sets, and then makes a pod for the one and traps at the other.
+// Plugin halfway is a version of replicaset that looks at each of two sets, and then makes a pod for the one and traps
+// at the other.
 package main
 
 import (
