@@ -22,6 +22,7 @@ func compareMetrics(t *testing.T, controllers int, native, ours *side) {
 	t.Run("families", func(t *testing.T) { compareFamilies(t, found, all) })
 	t.Run("numbers", func(t *testing.T) { numbers(t, native.metrics, ours.metrics) })
 	t.Run("queues", func(t *testing.T) { queues(t, controllers, ours.metrics) })
+	t.Run("durations", func(t *testing.T) { durations(t, ours.metrics) })
 	t.Run("docs", func(t *testing.T) { document(t, native.metrics, ours.metrics, declared, owner) })
 }
 
@@ -150,5 +151,19 @@ func queues(t *testing.T, controllers int, ours map[string]*family) {
 		if n == 0 {
 			t.Errorf("informer_store_resource_version{%s} is 0", k)
 		}
+	}
+}
+
+// durations of the job controller's syncs are observed, of no more than there were.
+func durations(t *testing.T, ours map[string]*family) {
+	sum := func(name string) (n float64) {
+		for _, x := range count(ours[name].series) {
+			n += x
+		}
+		return n
+	}
+	took, syncs := sum("job_controller_job_sync_duration_seconds"), sum("job_controller_job_syncs_total")
+	if took == 0 || took > syncs {
+		t.Errorf("%v durations of %v syncs", took, syncs)
 	}
 }

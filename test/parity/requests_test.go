@@ -23,6 +23,9 @@ func (s *side) requests(t testing.TB) map[string]map[string]int {
 			continue
 		}
 		what := fmt.Sprintf("%s: %s %s", account, e.Verb, e.Resource)
+		if strings.Contains(e.URI, "dryRun=") {
+			what += dryRun
+		}
 		if e.Code >= 400 {
 			what += refused
 		}
@@ -41,8 +44,11 @@ func (s *side) requests(t testing.TB) map[string]map[string]int {
 	return all
 }
 
-// refused ends the kind of requests that failed.
-const refused = ", refused"
+// What the kind of requests that failed ends with, and before that of those that were tried alone.
+const (
+	refused = ", refused"
+	dryRun  = ", dry run"
+)
 
 func sum(m map[string]int) (n int) {
 	for _, x := range m {
@@ -64,10 +70,20 @@ func compareRequests(t *testing.T, b *book, lives []*life.Life, native, ours *si
 	writes, reads := [2]int{}, [2]int{}
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
 		n, o := sum(theirs[k]), sum(mine[k])
+		for _, in := range slices.Sorted(maps.Keys(mine[k])) {
+			if a, b := mine[k][in], theirs[k][in]; a > b {
+				t.Logf("MORE %s: %s: %d, native %d", in, k, a, b)
+			}
+		}
+		t.Logf("KIND %s: %d, native %d", k, o, n)
 		verb := strings.Fields(k)[1]
 		of := &writes
 		if !slices.Contains(cluster.Writes, verb) {
 			of = &reads
+		}
+		if row := moreMeant(lives, k); row != "" {
+			t.Logf("%s: %d, native %d: %s", k, o, n, row)
+			continue
 		}
 		of[0], of[1] = of[0]+n, of[1]+o
 		most := n
@@ -77,10 +93,6 @@ func compareRequests(t *testing.T, b *book, lives []*life.Life, native, ours *si
 		if o <= most {
 			continue
 		}
-		if row := moreMeant(lives, k); row != "" {
-			t.Logf("%s: %d, native %d: %s", k, o, n, row)
-			continue
-		}
 		var where []string
 		for _, in := range slices.Sorted(maps.Keys(mine[k])) {
 			if a, b := mine[k][in], theirs[k][in]; a != b {
@@ -88,6 +100,13 @@ func compareRequests(t *testing.T, b *book, lives []*life.Life, native, ours *si
 			}
 		}
 		b.add("requests "+k, "%s: %d, the native manager needed %d\n%s", k, o, n, strings.Join(where, "\n"))
+	}
+	for _, p := range parts(lives) {
+		for what, most := range p.script.Most {
+			if n := mine[what][p.namespace()]; n > most {
+				b.add("requests "+p.name()+" "+what, "%s: %s: %d requests, %d are enough", p.name(), what, n, most)
+			}
+		}
 	}
 	t.Logf("writes: %d, native %d; reads: %d, native %d", writes[1], writes[0], reads[1], reads[0])
 	if writes[1] > writes[0] || reads[1] > reads[0] {
