@@ -60,7 +60,7 @@ func TestRead(t *testing.T) {
 		{"metrics", whole + "metrics: [m]\n", "metrics: goes with a further file"},
 		{"an order of one", scenario("  steps: [{until: [{order: [{verb: get, resource: pods}]}]}]"),
 			"scenario s: step 1: until[0]: order: wants two requests at least"},
-		{"apart", scenario("  steps: [{until: [{order: [{verb: get, resource: pods}, {verb: get, resource: pods, apart: far}]}]}]"),
+		{"apart", scenario("  steps: [{until: [{order: [{verb: get, resource: a}, {verb: get, resource: b, apart: far}]}]}]"),
 			`until[0]: order[1]: request.apart: time: invalid duration "far"`},
 		{"a request without a verb", scenario("  steps: [{until: [{request: {resource: pods}}]}]"),
 			"until[0]: request: wants a verb and a resource"},
@@ -122,7 +122,10 @@ work:
   rest:
   - {kind: Pod, count: 0}
 `
-	const objects = "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: b}}\n"
+	const objects = `{apiVersion: v1, kind: Pod, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: b}}
+`
 	for name, text := range map[string]string{"life-alone.yaml": steps, "objects.yaml": objects, FileName: whole} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -48,7 +48,8 @@ func (s *Stage) Before(t testing.TB, script *Script, namespace string) {
 	t.Helper()
 	p := &player{Stage: s, TB: t, namespace: namespace, what: "before"}
 	meta := metav1.ObjectMeta{Name: namespace}
-	_, err := s.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{})
+	ns := &corev1.Namespace{ObjectMeta: meta}
+	_, err := s.Client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{})
 	p.must(err)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	_, err = s.Client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})

@@ -154,9 +154,13 @@ func (p *player) lacksOrder(order []Request) string {
 		if r.Last {
 			this = all[len(all)-1]
 		}
+		since := before.Time
+		if r.Apart != "" {
+			since = before.Received // what it does may be seen before it is answered
+		}
 		apart, _ := time.ParseDuration(r.Apart) // checked when it was read
-		if i > 0 && this.Time.Sub(before.Time) < apart {
-			return fmt.Sprintf("%v came %v after %v", this, this.Time.Sub(before.Time), before)
+		if i > 0 && this.Time.Sub(since) < apart {
+			return fmt.Sprintf("%v came %v after %v", this, this.Time.Sub(since), before)
 		}
 		before = this
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -90,25 +91,35 @@ func TestRecordingsReplay(t *testing.T) {
 	t.Run("changed module", func(t *testing.T) { changed(t, recordings["deployment-controller"]) })
 }
 
-// live has every controller do the work that its plugin's life has for it. There is a secret, and a Deployment of
-// which it is asked who wrote it.
+// live has every controller do the work that its plugin's life has for it. There is a secret in a namespace that ends,
+// and a Deployment of which it is asked who wrote it.
 func live(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
 	t.Helper()
 	client := c.Client()
-	windlass.Account(t, client, "default")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password"}, StringData: map[string]string{"password": password}}
-	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	stage := life.NewStage(t, c)
 	stage.RestrainKubelets(t)
 	stage.Metrics = metricsapi.Serve(t, c.RESTConfig())
+	const ns = "shop"
+	stage.Namespace(t, ns)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password"}}
+	secret.StringData = map[string]string{"password": password}
+	must(client.CoreV1().Secrets(ns).Create(t.Context(), secret, metav1.CreateOptions{}))
 	stage.PlayWorks(t, lives)
 
+	must(nil, client.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}))
+	windlass.Eventually(t, 2*time.Minute, "the namespace is gone", func() (bool, string) {
+		_, err := client.CoreV1().Namespaces().Get(t.Context(), ns, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+	windlass.Account(t, client, "default")
 	other := workload.Web{Client: client, Namespace: "default", Name: "other"}
-	if err := other.Create(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	must(nil, other.Create(t.Context(), 2))
 	windlass.Eventually(t, time.Minute, "other", func() (bool, string) {
 		done, seen, err := other.Converged(t.Context(), 2, "web:1")
 		return done, fmt.Sprint(seen, err)
