@@ -29,7 +29,7 @@ type Life struct {
 	Settings map[string]string `json:"settings"`
 	// Quick are further settings of the plugin, which upstream doesn't have, for when no native manager is waited for
 	Quick map[string]string `json:"quick"`
-	// Metrics are those that both managers count the same in the namespaces of a further file's scripts
+	// Metrics are those that both managers count the same; of a further file's in the namespaces of its scripts
 	Metrics []string `json:"metrics"`
 	// Requests are of what the controllers ask more than the native ones: "ACCOUNT: VERB RESOURCE"
 	Requests  []Difference `json:"requests"`
@@ -335,11 +335,8 @@ func decode(text []byte, kind string) (*Life, error) {
 	if err := unmarshal(b, l); err != nil {
 		return nil, err
 	}
-	switch {
-	case len(l.Controllers) == 0:
+	if len(l.Controllers) == 0 {
 		return nil, errors.New("controllers: names none")
-	case kind == "" && l.Metrics != nil:
-		return nil, errors.New("metrics: goes with a further file: those of life.yaml are compared anyway")
 	}
 	if l.Work.Name != "" {
 		return nil, errors.New("work.name: its name is work")

@@ -57,7 +57,6 @@ func TestRead(t *testing.T) {
 			`scenario s: counts: "differ" is not "vary"`},
 		{"before", scenario("  before: [{delete: {kind: Pod}}]\n  steps: [{delete: {kind: Pod}}]"),
 			"scenario s: before: goes with a further file"},
-		{"metrics", whole + "metrics: [m]\n", "metrics: goes with a further file"},
 		{"an order of one", scenario("  steps: [{until: [{order: [{verb: get, resource: pods}]}]}]"),
 			"scenario s: step 1: until[0]: order: wants two requests at least"},
 		{"apart", scenario("  steps: [{until: [{order: [{verb: get, resource: a}, {verb: get, resource: b, apart: far}]}]}]"),

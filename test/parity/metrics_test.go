@@ -10,17 +10,19 @@ import (
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windlass-dev/windlass/test/life"
 )
 
 // compareMetrics fails what dashboards and alerts for the native manager would miss in Windlass: whoever has some finds the same metrics in Windlass: names, types, labels with their values, buckets, and, of what is counted by the piece,
 // numbers. What differs is on the list, with its reason, and in docs/differences.md.
-func compareMetrics(t *testing.T, controllers int, native, ours *side) {
+func compareMetrics(t *testing.T, lives []*life.Life, controllers int, native, ours *side) {
 	declared, owner := declared(t)
 	all := with(ours.metrics, declared)
 	found := lacks(native.metrics, all)
 	maps.Copy(found, lacks(native.slis, ours.slis))
 	t.Run("families", func(t *testing.T) { compareFamilies(t, found, all) })
-	t.Run("numbers", func(t *testing.T) { numbers(t, native.metrics, ours.metrics) })
+	t.Run("numbers", func(t *testing.T) { numbers(t, lives, native.metrics, ours.metrics) })
 	t.Run("queues", func(t *testing.T) { queues(t, controllers, ours.metrics) })
 	t.Run("durations", func(t *testing.T) { durations(t, ours.metrics) })
 	t.Run("docs", func(t *testing.T) { document(t, native.metrics, ours.metrics, declared, owner) })
@@ -80,7 +82,7 @@ func has(ours map[string]*family, what string) bool {
 }
 
 // numbers compares what each manager counted of the same work, where nothing of it is a matter of time or chance.
-func numbers(t *testing.T, native, ours map[string]*family) {
+func numbers(t *testing.T, lives []*life.Life, native, ours map[string]*family) {
 	meant := func(line string) bool {
 		for _, b := range readBugs(t) {
 			if b.Script == metricsScript && fits(b.What, line) {
@@ -88,6 +90,10 @@ func numbers(t *testing.T, native, ours map[string]*family) {
 			}
 		}
 		return false
+	}
+	equal := []string{"leader_election_master_status"}
+	for _, l := range lives {
+		equal = append(equal, l.Metrics...)
 	}
 	for _, name := range equal {
 		n, o := native[name], ours[name]

@@ -82,7 +82,7 @@ func playLives(t *testing.T, b *book, lives []*life.Life, native, ours *side) {
 		for _, s := range []*side{native, ours} {
 			s.scrape(t)
 		}
-		t.Run("metrics", func(t *testing.T) { compareMetrics(t, len(controllers), native, ours) })
+		t.Run("metrics", func(t *testing.T) { compareMetrics(t, lives, len(controllers), native, ours) })
 	}
 	if *only == "" {
 		t.Run("requests", func(t *testing.T) { compareRequests(t, b, lives, native, ours) })
