@@ -15,16 +15,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FileName is what a controller's life is called in its plugin's folder.
+// FileName is what a controller's life is called in its plugin's folder. What can't be played beside everything else
+// is in further files, life-KIND.yaml: those of a kind are played together, with no other controllers than theirs.
 const FileName = "life.yaml"
 
 // Life is what a plugin's controllers are put through.
 type Life struct {
 	Plugin string `json:"-"` // its folder's name
+	Kind   string `json:"-"` // empty for life.yaml
 	// Controllers go by the names that upstream has for them.
 	Controllers []string `json:"controllers"`
 	// Settings are flags of upstream, without the dashes, and the plugin's settings of the same names
 	Settings map[string]string `json:"settings"`
+	// Quick are further settings of the plugin, which upstream doesn't have, for when no native manager is waited for
+	Quick map[string]string `json:"quick"`
+	// Metrics are those that both managers count the same; of a further file's in the namespaces of its scripts
+	Metrics []string `json:"metrics"`
 	// Requests are of what the controllers ask more than the native ones: "ACCOUNT: VERB RESOURCE"
 	Requests  []Difference `json:"requests"`
 	Work      Script       `json:"work"`
@@ -49,11 +55,29 @@ type Script struct {
 	Counts      string       `json:"counts"`
 	Nodes       string       `json:"nodes"` // "fixed" where pods name their nodes, which are compared then
 	Differences []Difference `json:"differences"`
-	Steps       []Step       `json:"-"`
-	Rest        []Condition  `json:"-"` // what holds in the end, when nothing is written any more
+	// Most are how many requests of a kind, "ACCOUNT: VERB RESOURCE", Windlass makes in its namespace at most, where
+	// the native manager may make more
+	Most   map[string]int `json:"most"`
+	Before []Step         `json:"-"` // in a further file: while no manager runs
+	Steps  []Step         `json:"-"`
+	Rest   []Condition    `json:"-"` // what holds in the end, when nothing is written any more
 
-	RawSteps []json.RawMessage `json:"steps"`
-	RawRest  []json.RawMessage `json:"rest"`
+	RawBefore []json.RawMessage `json:"before"`
+	RawSteps  []json.RawMessage `json:"steps"`
+	RawRest   []json.RawMessage `json:"rest"`
+}
+
+// Parts are the steps up to each that is midway, and from the last such to the end.
+func (s *Script) Parts() [][]Step {
+	parts := [][]Step{nil}
+	for _, step := range s.Steps {
+		if step.Midway {
+			parts = append(parts, nil)
+			continue
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], step)
+	}
+	return parts
 }
 
 // Difference is one from the native manager that is meant.
@@ -70,6 +94,12 @@ type Step struct {
 	Delete  *Delete     `json:"delete"`
 	End     *End        `json:"end"`
 	Metrics *Metrics    `json:"metrics"`
+	Refuse  *Which      `json:"refuse"` // has admission refuse changes of the named object
+	Allow   *Which      `json:"allow"`  // ends that
+	Watch   *Watch      `json:"watch"`
+	Watched *Watched    `json:"watched"`
+	Midway  bool        `json:"midway"` // all is at rest: who runs the controllers may be exchanged, see [Script.Parts]
+	Look    []Which     `json:"look"`   // takes down what these are now, to be compared like what is there in the end
 	Until   []Condition `json:"until"`  // waits
 	Expect  []Condition `json:"expect"` // holds now, or the script has failed
 }
@@ -87,6 +117,7 @@ type Which struct {
 type Create struct {
 	Times   int              `json:"times"` // each of them so often, $(i) counting from 0
 	Objects []map[string]any `json:"objects"`
+	File    string           `json:"file"` // beside the life, with objects as YAML documents
 }
 
 // Patch changes the first of the objects by name; it waits until there are as many.
@@ -99,9 +130,10 @@ type Patch struct {
 	Strategic   any    `json:"strategic"`
 }
 
-// Delete deletes the first of the objects by name; it waits until there are as many.
+// Delete deletes the first of the objects by name; it waits until there are as many, unless it is to delete all.
 type Delete struct {
 	Which
+	All         bool   `json:"all"`
 	Count       int    `json:"count"`       // 1 by default
 	Propagation string `json:"propagation"` // Background by default
 	Grace       *int64 `json:"grace"`       // in seconds
@@ -124,14 +156,46 @@ type Metrics struct {
 	Say map[string]string            `json:"say"`
 }
 
+// Watch begins to note what becomes of the pods with a label app, until they are [Watched].
+type Watch struct {
+	App string `json:"app"`
+	// Ordered fails where a pod of a set comes while one before it isn't ready, or begins to go while another isn't
+	Ordered bool `json:"ordered"`
+	// Nodes bounds how many nodes have a ready pod, and how many have two pods, at any time
+	Nodes *Bounds `json:"nodes"`
+}
+
+// Bounds are of nodes.
+type Bounds struct {
+	Ready int `json:"ready"` // so many at least have a ready pod
+	Twice int `json:"twice"` // so many at most have two pods
+}
+
+// Watched ends it.
+type Watched struct {
+	App   string `json:"app"`
+	Diary string `json:"diary"` // which pods came and went, such as "+web-0 -web-0"; empty for any
+}
+
 // Condition is one of objects, events or requests. Of a Deployment, ReplicaSet, StatefulSet or DaemonSet its
-// controller must have seen the present spec besides.
+// controller must have seen the present spec besides, unless only something other than the status is said of it.
 type Condition struct {
 	Which
-	Absent  bool     `json:"absent"`
-	Count   *int     `json:"count"` // how many there are; without, there is one, or all of the selector match
-	Event   *Event   `json:"event"` // there is one about the named object, or about one of that kind
-	Request *Request `json:"request"`
+	Absent  bool      `json:"absent"`
+	Count   *int      `json:"count"` // how many there are; without, there is one, or all of the selector match
+	Event   *Event    `json:"event"` // there is one about the named object, or about one of that kind
+	Request *Request  `json:"request"`
+	Order   []Request `json:"order"`  // of each there is one, and later than that before it
+	Fails   string    `json:"fails"`  // objects of the kind can't be listed, and this is a part of the reason
+	Silent  string    `json:"silent"` // this API group doesn't answer, which is known
+	Own     *Own      `json:"own"`    // of a metric of Windlass's; under another manager it holds
+}
+
+// Own is a metric of Windlass's own, and the sum of what it has with these labels.
+type Own struct {
+	Metric string            `json:"metric"`
+	Labels map[string]string `json:"labels"`
+	Value  float64           `json:"value"`
 }
 
 // Event is one that a controller has told.
@@ -140,20 +204,54 @@ type Event struct {
 	Message string `json:"message"` // a part of it
 }
 
-// Request is one that the API server has answered in the script's namespaces.
+// Request is one that the API server has answered: in the script's namespace, or of an object without one.
 type Request struct {
-	Verb     string `json:"verb"`
-	Resource string `json:"resource"` // with its subresource
-	Name     string `json:"name"`
-	Code     int    `json:"code"`
-	AtLeast  int    `json:"atLeast"` // 1 by default
+	By        string `json:"by"`        // a controller's account
+	Namespace string `json:"namespace"` // by default the script's own
+	Verb      string `json:"verb"`
+	Resource  string `json:"resource"` // with its subresource; "!pods" is any but that
+	Path      string `json:"path"`     // a part of it
+	Name      string `json:"name"`
+	Code      int    `json:"code"`
+	AtLeast   int    `json:"atLeast"` // 1 by default
+	AtMost    *int   `json:"atMost"`
+	Last      bool   `json:"last"`  // in an order: the last such one, rather than the first
+	Apart     string `json:"apart"` // in an order: for how long at least after the one before it
 }
 
-// All reads the life of each plugin's folder that has one.
+// further is what a file of a kind is called.
+func further(kind string) string { return "life-" + kind + ".yaml" }
+
+// Kinds are those of further files, in order.
+func Kinds(lives []*Life) (all []string) {
+	for _, l := range lives {
+		if l.Kind != "" {
+			all = append(all, l.Kind)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Of are the lives of a kind.
+func Of(kind string, lives []*Life) (all []*Life) {
+	for _, l := range lives {
+		if l.Kind == kind {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// All reads the lives of each plugin's folder that has some.
 func All(plugins string) ([]*Life, error) {
-	files, err := filepath.Glob(filepath.Join(plugins, "*", FileName))
-	if err != nil {
-		return nil, err
+	var files []string
+	for _, pattern := range []string{FileName, further("*")} {
+		some, err := filepath.Glob(filepath.Join(plugins, "*", pattern))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, some...)
 	}
 	var all []*Life
 	var wrong []error
@@ -170,7 +268,14 @@ func Read(path string) (*Life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := decode(b)
+	kind := strings.TrimPrefix(strings.TrimSuffix(filepath.Base(path), ".yaml"), "life-")
+	if filepath.Base(path) == FileName {
+		kind = ""
+	}
+	l, err := decode(b, kind)
+	if err == nil {
+		err = l.include(filepath.Dir(path))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -178,12 +283,55 @@ func Read(path string) (*Life, error) {
 	return l, nil
 }
 
-func decode(text []byte) (*Life, error) {
+// include reads the files of objects that steps name.
+func (l *Life) include(folder string) error {
+	for _, s := range l.Scripts() {
+		for _, steps := range [][]Step{s.Before, s.Steps} {
+			for i := range steps {
+				c := steps[i].Create
+				if c == nil || c.File == "" {
+					continue
+				}
+				objects, err := readObjects(filepath.Join(folder, c.File))
+				if err != nil {
+					return err
+				}
+				c.Objects = append(c.Objects, objects...)
+				if err := c.check(); err != nil {
+					return fmt.Errorf("%s: %w", c.File, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// readObjects reads a file of YAML documents.
+func readObjects(path string) (all []map[string]any, _ error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for i, document := range strings.Split(string(text), "\n---\n") {
+		b, err := yaml.YAMLToJSONStrict([]byte(document))
+		if err != nil {
+			return nil, fmt.Errorf("%s: document %d: %w", path, i+1, err)
+		}
+		var o map[string]any
+		if err := unmarshal(b, &o); err != nil {
+			return nil, fmt.Errorf("%s: document %d: %w", path, i+1, err)
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+func decode(text []byte, kind string) (*Life, error) {
 	b, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
 		return nil, err
 	}
-	l := &Life{}
+	l := &Life{Kind: kind}
 	if err := unmarshal(b, l); err != nil {
 		return nil, err
 	}
@@ -197,6 +345,8 @@ func decode(text []byte) (*Life, error) {
 	seen := map[string]bool{}
 	for i, s := range l.Scripts() {
 		switch {
+		case kind == "" && s.RawBefore != nil:
+			return nil, fmt.Errorf("scenario %s: before: goes with a further file: a manager runs", s.Name)
 		case !name.MatchString(s.Name):
 			return nil, fmt.Errorf("scenarios[%d].name: %q is no name of a namespace", i-1, s.Name)
 		case seen[s.Name]:
@@ -230,16 +380,12 @@ func (s *Script) decode() error {
 			return fmt.Errorf("differences[%d]: wants what differs and the row of docs/differences.md", i)
 		}
 	}
-	for i, raw := range s.RawSteps {
-		var step Step
-		err := unmarshal(raw, &step)
-		if err == nil {
-			err = step.check()
-		}
-		if err != nil {
-			return fmt.Errorf("step %d: %w", i+1, err)
-		}
-		s.Steps = append(s.Steps, step)
+	var err error
+	if s.Before, err = decodeSteps(s.RawBefore); err != nil {
+		return fmt.Errorf("before: %w", err)
+	}
+	if s.Steps, err = decodeSteps(s.RawSteps); err != nil {
+		return err
 	}
 	for i, raw := range s.RawRest {
 		var c Condition
@@ -258,6 +404,21 @@ func (s *Script) decode() error {
 	return nil
 }
 
+func decodeSteps(list []json.RawMessage) (all []Step, _ error) {
+	for i, raw := range list {
+		var step Step
+		err := unmarshal(raw, &step)
+		if err == nil {
+			err = step.check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("step %d: %w", i+1, err)
+		}
+		all = append(all, step)
+	}
+	return all, nil
+}
+
 // Verb is what a step does.
 func (s *Step) Verb() string {
 	verbs := s.verbs()
@@ -267,7 +428,9 @@ func (s *Step) Verb() string {
 func (s *Step) verbs() (all []string) {
 	for verb, is := range map[string]bool{
 		"create": s.Create != nil, "patch": s.Patch != nil, "delete": s.Delete != nil, "end": s.End != nil,
-		"metrics": s.Metrics != nil, "until": s.Until != nil, "expect": s.Expect != nil,
+		"metrics": s.Metrics != nil, "until": s.Until != nil, "expect": s.Expect != nil, "refuse": s.Refuse != nil,
+		"allow": s.Allow != nil, "watch": s.Watch != nil, "watched": s.Watched != nil,
+		"look": s.Look != nil, "midway": s.Midway,
 	} {
 		if is {
 			all = append(all, verb)
@@ -309,8 +472,19 @@ func (s *Step) check() error {
 		}
 		s.End.Kind = "Pod"
 		return s.End.Which.check("end")
-	case s.Metrics != nil:
-		return nil
+	case s.Refuse != nil:
+		return s.Refuse.checkNamed("refuse")
+	case s.Allow != nil:
+		return s.Allow.checkNamed("allow")
+	case s.Watch != nil && s.Watch.App == "":
+		return errors.New("watch.app: is missing")
+	case s.Watched != nil && s.Watched.App == "":
+		return errors.New("watched.app: is missing")
+	}
+	for i := range s.Look {
+		if err := s.Look[i].check("look"); err != nil {
+			return err
+		}
 	}
 	for verb, list := range map[string][]Condition{"until": s.Until, "expect": s.Expect} {
 		for i := range list {
@@ -323,7 +497,7 @@ func (s *Step) check() error {
 }
 
 func (c *Create) check() error {
-	if len(c.Objects) == 0 {
+	if len(c.Objects) == 0 && c.File == "" {
 		return errors.New("create.objects: names none")
 	}
 	for i, o := range c.Objects {
@@ -345,11 +519,39 @@ func (w *Which) check(verb string) error {
 	return nil
 }
 
+func (w *Which) checkNamed(verb string) error {
+	if w.Name == "" {
+		return fmt.Errorf("%s.name: is missing", verb)
+	}
+	return w.check(verb)
+}
+
+func (r *Request) check() error {
+	if r.Verb == "" || r.Resource == "" {
+		return errors.New("request: wants a verb and a resource")
+	}
+	if _, err := time.ParseDuration(r.Apart); r.Apart != "" && err != nil {
+		return fmt.Errorf("request.apart: %w", err)
+	}
+	return nil
+}
+
 func (c *Condition) check() error {
 	if c.Request != nil {
-		if c.Request.Verb == "" || c.Request.Resource == "" {
-			return errors.New("request: wants a verb and a resource")
+		return c.Request.check()
+	}
+	if c.Order != nil {
+		for i := range c.Order {
+			if err := c.Order[i].check(); err != nil {
+				return fmt.Errorf("order[%d]: %w", i, err)
+			}
 		}
+		if len(c.Order) < 2 {
+			return errors.New("order: wants two requests at least")
+		}
+		return nil
+	}
+	if c.Silent != "" || c.Own != nil {
 		return nil
 	}
 	switch {

@@ -55,6 +55,17 @@ func TestRead(t *testing.T) {
 			`scenario s: step 1: end.ago: time: invalid duration "long"`},
 		{"counts", scenario("  counts: differ\n  steps: [{delete: {kind: Pod}}]"),
 			`scenario s: counts: "differ" is not "vary"`},
+		{"before", scenario("  before: [{delete: {kind: Pod}}]\n  steps: [{delete: {kind: Pod}}]"),
+			"scenario s: before: goes with a further file"},
+		{"an order of one", scenario("  steps: [{until: [{order: [{verb: get, resource: pods}]}]}]"),
+			"scenario s: step 1: until[0]: order: wants two requests at least"},
+		{"apart", scenario("  steps: [{until: [{order: [{verb: get, resource: a}, {verb: get, resource: b, apart: far}]}]}]"),
+			`until[0]: order[1]: request.apart: time: invalid duration "far"`},
+		{"a request without a verb", scenario("  steps: [{until: [{request: {resource: pods}}]}]"),
+			"until[0]: request: wants a verb and a resource"},
+		{"whom to refuse", scenario("  steps: [{refuse: {kind: Pod}}]"), "scenario s: step 1: refuse.name: is missing"},
+		{"whom to watch", scenario("  steps: [{watch: {ordered: true}}]"), "scenario s: step 1: watch.app: is missing"},
+		{"a file that isn't there", scenario("  steps: [{create: {file: nothing.yaml}}]"), "nothing.yaml: no such file"},
 		{"no steps", scenario(""), "scenario s: wants steps, and a rest"},
 		{"rest", strings.Replace(whole, "  rest:\n  - {kind: Pod, count: 0}", "  rest:\n  - {kind: Pod, cuont: 0}", 1),
 			`scenario work: rest[0]: unknown field "cuont"`},
@@ -88,6 +99,53 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A further file is of the kind that its name says; what comes before a manager is its own, and so are objects of a
+// file.
+func TestFurther(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "some")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const steps = `
+controllers: [a-controller]
+metrics: [m]
+work:
+  before:
+  - create: {file: objects.yaml}
+  steps:
+  - delete: {kind: Pod}
+  - midway: true
+  - delete: {kind: Pod}
+  - delete: {kind: Pod}
+  - midway: true
+  rest:
+  - {kind: Pod, count: 0}
+`
+	const objects = `{apiVersion: v1, kind: Pod, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: b}}
+`
+	for name, text := range map[string]string{"life-alone.yaml": steps, "objects.yaml": objects, FileName: whole} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := All(filepath.Dir(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kinds := Kinds(all); len(all) != 2 || len(kinds) != 1 || kinds[0] != "alone" || len(Of("", all)) != 1 {
+		t.Fatalf("kinds %q of %d lives", kinds, len(all))
+	}
+	w := Of("alone", all)[0].Work
+	if made := w.Before[0].Create.Objects; len(made) != 2 || made[1]["kind"] != "Pod" {
+		t.Errorf("made before: %v", made)
+	}
+	if p := w.Parts(); len(p) != 3 || len(p[0]) != 1 || len(p[1]) != 2 || len(p[2]) != 0 {
+		t.Errorf("parts: %v", p)
+	}
+}
+
 // Each plugin of ours has a life.
 func TestAll(t *testing.T) {
 	all, err := All("../../plugins")
@@ -100,7 +158,7 @@ func TestAll(t *testing.T) {
 	}
 	have := map[string]bool{}
 	for _, l := range all {
-		have[l.Plugin] = true
+		have[l.Plugin] = have[l.Plugin] || l.Kind == ""
 	}
 	for _, m := range modules {
 		if plugin := filepath.Base(filepath.Dir(filepath.Dir(m))); !have[plugin] {

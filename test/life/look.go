@@ -3,6 +3,7 @@ package life
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,8 +41,36 @@ func (s *Stage) Look(t testing.TB, names *Names, scripts map[string]*Script) map
 	}
 	for namespace, script := range scripts {
 		all[namespace] = names.lines(objects[namespace], namespace, script)
+		maps.Copy(all[namespace], s.glances(names, namespace, script))
 		for what, n := range s.events(t, names, namespace, script) {
 			all[namespace][what] = n
+		}
+	}
+	return all
+}
+
+// look takes objects down.
+func (p *player) look(which []Which) {
+	p.Helper()
+	g := glance{step: p.what}
+	for i := range which {
+		l, err := p.list(p.Context(), &which[i], p.namespace)
+		p.must(err)
+		g.objects = append(g.objects, l...)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looked[p.namespace] = append(p.looked[p.namespace], g)
+}
+
+// glances are what a script's steps have looked at.
+func (s *Stage) glances(names *Names, namespace string, script *Script) Lines {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := Lines{}
+	for _, g := range s.looked[namespace] {
+		for what, v := range names.lines(g.objects, namespace, script) {
+			all[g.step+": "+what] = v
 		}
 	}
 	return all

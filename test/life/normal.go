@@ -15,6 +15,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 )
 
 // Names know which names depend on chance or on the manager: hashes of pod templates, by which ReplicaSets are
@@ -30,18 +32,21 @@ type Names struct {
 func (s *Stage) Follow(t testing.TB) *Names {
 	t.Helper()
 	n := &Names{seen: map[string]bool{}, hashes: map[string][][2]string{}, of: map[string]int{}}
-	w, err := s.Client.AppsV1().ReplicaSets("").Watch(t.Context(), metav1.ListOptions{})
+	note := func(o any) {
+		if rs, ok := o.(*appsv1.ReplicaSet); ok {
+			n.note(rs)
+		}
+	}
+	following := informers.NewSharedInformerFactory(s.Client, 0)
+	sets := following.Apps().V1().ReplicaSets().Informer()
+	_, err := sets.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: note, UpdateFunc: func(_, o any) { note(o) }, DeleteFunc: note,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Stop)
-	go func() {
-		for e := range w.ResultChan() {
-			if rs, ok := e.Object.(*appsv1.ReplicaSet); ok {
-				n.note(rs)
-			}
-		}
-	}()
+	following.Start(t.Context().Done())
+	t.Cleanup(following.Shutdown)
 	return n
 }
 

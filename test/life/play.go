@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,14 +23,49 @@ const patience = 3 * time.Minute
 // Play makes a namespace, plays the script in it, and returns when what its rest says holds.
 func (s *Stage) Play(t testing.TB, script *Script, namespace string) {
 	t.Helper()
-	s.Namespace(t, namespace)
-	for i := range script.Steps {
-		step := &script.Steps[i]
+	if script.Before == nil {
+		s.Namespace(t, namespace)
+	}
+	s.steps(t, script.Steps, namespace)
+	s.Rest(t, script, namespace)
+}
+
+// PlayPart plays one of the script's parts, from 0 on, after all before it; the last one ends with what its rest says.
+func (s *Stage) PlayPart(t testing.TB, script *Script, part int, namespace string) {
+	t.Helper()
+	parts := script.Parts()
+	if part == 0 {
+		s.Namespace(t, namespace)
+	}
+	s.steps(t, parts[part], namespace)
+	if part == len(parts)-1 {
+		s.Rest(t, script, namespace)
+	}
+}
+
+// Before plays what of a script comes before a manager runs. There is nobody who makes accounts.
+func (s *Stage) Before(t testing.TB, script *Script, namespace string) {
+	t.Helper()
+	p := &player{Stage: s, TB: t, namespace: namespace, what: "before"}
+	meta := metav1.ObjectMeta{Name: namespace}
+	ns := &corev1.Namespace{ObjectMeta: meta}
+	_, err := s.Client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{})
+	p.must(err)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	_, err = s.Client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})
+	p.must(err)
+	s.steps(t, script.Before, namespace)
+}
+
+func (s *Stage) steps(t testing.TB, steps []Step, namespace string) {
+	t.Helper()
+	p := &player{Stage: s, TB: t, namespace: namespace, watches: map[string]*watch{}}
+	for i := range steps {
+		step := &steps[i]
+		p.what = fmt.Sprintf("step %d, %s", i+1, step.Verb())
 		t.Logf("step %d: %s", i+1, step.Verb())
-		p := &player{Stage: s, TB: t, namespace: namespace, what: fmt.Sprintf("step %d, %s", i+1, step.Verb())}
 		p.do(step)
 	}
-	s.Rest(t, script, namespace)
 }
 
 // Rest waits until what the script's rest says holds.
@@ -57,6 +93,7 @@ type player struct {
 	*Stage
 	testing.TB
 	namespace, what string
+	watches         map[string]*watch // by app
 }
 
 func (p *player) must(err error) {
@@ -83,6 +120,16 @@ func (p *player) do(s *Step) {
 		p.end(s.End)
 	case s.Metrics != nil:
 		p.measure(s.Metrics)
+	case s.Look != nil:
+		p.look(s.Look)
+	case s.Refuse != nil:
+		p.refuse(s.Refuse)
+	case s.Allow != nil:
+		p.allow(s.Allow)
+	case s.Watch != nil:
+		p.watches[s.Watch.App] = p.watch(s.Watch)
+	case s.Watched != nil:
+		p.watched(s.Watched)
 	case s.Until != nil:
 		p.await(s.Until)
 	case s.Expect != nil:
@@ -113,8 +160,11 @@ func (p *player) create(object map[string]any, i int) {
 			return false, err
 		}
 		made, err := r.Create(ctx, o, metav1.CreateOptions{FieldManager: "test"})
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || noAccount(err) {
 			return false, err
+		}
+		if apierrors.IsAlreadyExists(err) && gvk.Kind == "CustomResourceDefinition" {
+			return true, nil // it is for all scripts
 		}
 		p.must(err)
 		if status == nil {
@@ -123,6 +173,11 @@ func (p *player) create(object map[string]any, i int) {
 		p.must(p.setStatus(ctx, made, status, in))
 		return true, nil
 	})
+}
+
+// noAccount tells that admission doesn't know yet of the account that pods of a namespace have.
+func noAccount(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "serviceaccount")
 }
 
 // setStatus writes a status where the resource has one of its own.
@@ -201,7 +256,15 @@ func (p *player) delete(x *Delete) {
 		policy = metav1.DeletionPropagation(x.Propagation)
 	}
 	terminates := func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
-	for _, o := range p.some(&x.Which, x.Count, terminates) {
+	var which []unstructured.Unstructured
+	if x.All {
+		all, err := p.list(p.Context(), &x.Which, p.namespace)
+		p.must(err)
+		which = all
+	} else {
+		which = p.some(&x.Which, x.Count, terminates)
+	}
+	for _, o := range which {
 		r, err := p.of(&o)
 		p.must(err)
 		options := metav1.DeleteOptions{PropagationPolicy: &policy, GracePeriodSeconds: x.Grace}

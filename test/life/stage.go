@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,8 +31,19 @@ type Stage struct {
 	Dynamic dynamic.Interface
 	Metrics *metricsapi.Server // nil where no script sets any
 	Audit   *Log
+	// Own gives the sum of a metric of Windlass's, where that runs
+	Own func(t testing.TB, metric string, labels map[string]string) (float64, error)
 
 	mapper *restmapper.DeferredDiscoveryRESTMapper
+
+	mu     sync.Mutex
+	looked map[string][]glance // by the script's namespace
+}
+
+// glance is what a step has looked at.
+type glance struct {
+	step    string
+	objects []unstructured.Unstructured
 }
 
 // NewStage is of a cluster that keeps an audit log.
@@ -42,6 +54,7 @@ func NewStage(t testing.TB, c *cluster.Cluster) *Stage {
 	client := kubernetes.NewForConfigOrDie(config)
 	return &Stage{
 		Cluster: c, Client: client, Dynamic: dynamic.NewForConfigOrDie(config), Audit: &Log{cluster: c},
+		looked: map[string][]glance{},
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
 	}
 }

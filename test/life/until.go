@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,10 +31,26 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 	switch {
 	case c.Request != nil:
 		return p.lacksRequest(c.Request)
+	case c.Own != nil:
+		return p.lacksOwn(c.Own)
+	case c.Silent != "":
+		_, _, err := p.Client.Discovery().ServerGroupsAndResources()
+		if err == nil || !strings.Contains(err.Error(), c.Silent) {
+			return fmt.Sprintf("nothing is amiss with %s: %v", c.Silent, err)
+		}
+		return ""
+	case c.Order != nil:
+		return p.lacksOrder(c.Order)
 	case c.Event != nil:
 		return p.lacksEvent(ctx, c)
 	}
 	all, err := p.list(ctx, &Which{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Selector: c.Selector}, p.namespace)
+	if c.Fails != "" {
+		if err == nil || !strings.Contains(err.Error(), c.Fails) {
+			return fmt.Sprintf("listing %s gives %v", c.Kind, err)
+		}
+		return ""
+	}
 	if err != nil {
 		return err.Error()
 	}
@@ -48,7 +65,10 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 	}
 	n, last := 0, ""
 	for _, o := range all {
-		why := unseen(&o)
+		why := ""
+		if c.Matches == nil || c.Matches["status"] != nil { // what is said of a spec alone may hold where nobody looks at it
+			why = unseen(&o)
+		}
 		if why == "" {
 			why = Matches(c.Matches, o.Object)
 		}
@@ -79,6 +99,17 @@ func unseen(o *unstructured.Unstructured) string {
 	return ""
 }
 
+func (p *player) lacksOwn(x *Own) string {
+	if p.Own == nil {
+		return ""
+	}
+	n, err := p.Own(p, x.Metric, x.Labels)
+	if err != nil || n != x.Value {
+		return fmt.Sprintf("%s %v is %v (%v)", x.Metric, x.Labels, n, err)
+	}
+	return ""
+}
+
 func (p *player) lacksEvent(ctx context.Context, c *Condition) string {
 	in := p.namespace
 	if c.Namespace != "" {
@@ -103,17 +134,58 @@ func (p *player) lacksEvent(ctx context.Context, c *Condition) string {
 }
 
 func (p *player) lacksRequest(r *Request) string {
-	n := 0
-	for _, e := range p.Audit.Events(p) {
-		if e.Namespace == p.namespace && e.Verb == r.Verb && e.Resource == r.Resource &&
-			(r.Name == "" || e.Name == r.Name) && (r.Code == 0 || e.Code == r.Code) {
-			n++
-		}
-	}
-	if n < max(r.AtLeast, 1) {
+	n := len(p.requests(r))
+	if n < max(r.AtLeast, 1) && (r.AtMost == nil || *r.AtMost > 0) || r.AtMost != nil && n > *r.AtMost {
 		return fmt.Sprintf("%d requests %s %s %s", n, r.Verb, r.Resource, r.Name)
 	}
 	return ""
+}
+
+// lacksOrder doesn't judge what hasn't been asked yet.
+func (p *player) lacksOrder(order []Request) string {
+	var before cluster.Event
+	for i := range order {
+		r := &order[i]
+		all := p.requests(r)
+		if len(all) == 0 {
+			return fmt.Sprintf("order[%d]: no request %s %s %s", i, r.Verb, r.Resource, r.Name)
+		}
+		this := all[0]
+		if r.Last {
+			this = all[len(all)-1]
+		}
+		since := before.Time
+		if r.Apart != "" {
+			since = before.Received // what it does may be seen before it is answered
+		}
+		apart, _ := time.ParseDuration(r.Apart) // checked when it was read
+		if i > 0 && this.Time.Sub(since) < apart {
+			return fmt.Sprintf("%v came %v after %v", this, this.Time.Sub(since), before)
+		}
+		before = this
+	}
+	return ""
+}
+
+// requests are those that are meant, oldest first.
+func (p *player) requests(r *Request) (all []cluster.Event) {
+	in := r.Namespace
+	if in == "" {
+		in = p.namespace
+	}
+	account := "system:serviceaccount:kube-system:" + r.By
+	for _, e := range p.Audit.Events(p) {
+		home := e.Namespace == in || e.Namespace == "" && r.Namespace == ""
+		resource := e.Resource == r.Resource
+		if but, is := strings.CutPrefix(r.Resource, "!"); is {
+			resource = e.Resource != but
+		}
+		if home && e.Verb == r.Verb && resource && strings.Contains(e.URI, r.Path) && (r.Name == "" || e.Name == r.Name) &&
+			(r.Code == 0 || e.Code == r.Code) && (r.By == "" || e.User == account) {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // of has the object among its kind.

@@ -4,5 +4,8 @@
 // There are two equal clusters, one for each manager, on which all controllers run. What a controller is put
 // through is in its plugin's folder, as life.yaml (see test/life); what that can't say is a script in Go here. All
 // scripts are played at a time, each in a namespace of its own. When nothing is written any more on either
-// cluster, what is there is compared line by line.
+// cluster, what is there is compared line by line. Then each manager takes over from the other one, and the scripts of
+// each further kind are played by managers with few controllers, on the same clusters.
+//
+// Where the assertions of older tests are is in MOVED.md.
 package parity

@@ -22,25 +22,3 @@ var differences = []difference{
 	{what: "workqueue_*{name=Dynamic*}", why: "another guard"},
 	{what: "workqueue_*{name=RequestHeaderAuthRequestController}", why: "another guard"},
 }
-
-// equal are the metrics that both managers must have counted the same.
-var equal = []string{
-	"endpoint_slice_controller_desired_endpoint_slices",
-	"endpoint_slice_controller_endpoints_desired",
-	"endpoint_slice_controller_num_endpoint_slices",
-	"endpoint_slice_controller_services_count_by_traffic_distribution",
-	"horizontal_pod_autoscaler_controller_desired_replicas",
-	"horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers",
-	"job_controller_job_finished_indexes_total",
-	"job_controller_job_pods_creation_total",
-	"job_controller_job_pods_finished_total",
-	"job_controller_jobs_by_external_controller_total",
-	"job_controller_jobs_finished_total",
-	"job_controller_pod_failures_handled_by_failure_policy_total",
-	"job_controller_terminated_pods_tracking_finalizer_total",
-	"leader_election_master_status",
-	"pod_gc_collector_force_delete_pods_total",
-	"replicaset_controller_sorting_deletion_age_ratio",
-	"statefulset_controller_statefulset_max_unavailable",
-	"statefulset_controller_statefulset_unavailable_replicas",
-}

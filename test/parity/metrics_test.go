@@ -10,18 +10,21 @@ import (
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windlass-dev/windlass/test/life"
 )
 
 // compareMetrics fails what dashboards and alerts for the native manager would miss in Windlass: whoever has some finds the same metrics in Windlass: names, types, labels with their values, buckets, and, of what is counted by the piece,
 // numbers. What differs is on the list, with its reason, and in docs/differences.md.
-func compareMetrics(t *testing.T, controllers int, native, ours *side) {
+func compareMetrics(t *testing.T, lives []*life.Life, controllers int, native, ours *side) {
 	declared, owner := declared(t)
 	all := with(ours.metrics, declared)
 	found := lacks(native.metrics, all)
 	maps.Copy(found, lacks(native.slis, ours.slis))
 	t.Run("families", func(t *testing.T) { compareFamilies(t, found, all) })
-	t.Run("numbers", func(t *testing.T) { numbers(t, native.metrics, ours.metrics) })
+	t.Run("numbers", func(t *testing.T) { numbers(t, lives, native.metrics, ours.metrics) })
 	t.Run("queues", func(t *testing.T) { queues(t, controllers, ours.metrics) })
+	t.Run("durations", func(t *testing.T) { durations(t, ours.metrics) })
 	t.Run("docs", func(t *testing.T) { document(t, native.metrics, ours.metrics, declared, owner) })
 }
 
@@ -79,7 +82,7 @@ func has(ours map[string]*family, what string) bool {
 }
 
 // numbers compares what each manager counted of the same work, where nothing of it is a matter of time or chance.
-func numbers(t *testing.T, native, ours map[string]*family) {
+func numbers(t *testing.T, lives []*life.Life, native, ours map[string]*family) {
 	meant := func(line string) bool {
 		for _, b := range readBugs(t) {
 			if b.Script == metricsScript && fits(b.What, line) {
@@ -87,6 +90,10 @@ func numbers(t *testing.T, native, ours map[string]*family) {
 			}
 		}
 		return false
+	}
+	equal := []string{"leader_election_master_status"}
+	for _, l := range lives {
+		equal = append(equal, l.Metrics...)
 	}
 	for _, name := range equal {
 		n, o := native[name], ours[name]
@@ -150,5 +157,19 @@ func queues(t *testing.T, controllers int, ours map[string]*family) {
 		if n == 0 {
 			t.Errorf("informer_store_resource_version{%s} is 0", k)
 		}
+	}
+}
+
+// durations of the job controller's syncs are observed, of no more than there were.
+func durations(t *testing.T, ours map[string]*family) {
+	sum := func(name string) (n float64) {
+		for _, x := range count(ours[name].series) {
+			n += x
+		}
+		return n
+	}
+	took, syncs := sum("job_controller_job_sync_duration_seconds"), sum("job_controller_job_syncs_total")
+	if took == 0 || took > syncs {
+		t.Errorf("%v durations of %v syncs", took, syncs)
 	}
 }

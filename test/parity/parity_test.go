@@ -3,35 +3,25 @@ package parity
 import (
 	"flag"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/life"
 	"github.com/windlass-dev/windlass/test/metricsapi"
+	"github.com/windlass-dev/windlass/test/windlass"
 )
 
 var only = flag.String("only", "", "play only the scripts whose names, such as deployment/work, contain this")
 
-// TestMain lets all scripts play at a time: they wait far more than they compute.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "256"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { life.Main(m) }
 
 // part is a script of a plugin's, of its life or in Go.
 type part struct {
-	plugin string
+	plugin string // with the kind, if it is of a further file
 	script *life.Script
 	run    func(t *testing.T, s *side, namespace string)
 }
@@ -46,7 +36,11 @@ func parts(lives []*life.Life) (all []*part) {
 	for _, l := range lives {
 		for _, s := range l.Scripts() {
 			run := func(t *testing.T, side *side, namespace string) { side.stage.Play(t, s, namespace) }
-			all = append(all, &part{l.Plugin, s, run})
+			plugin := l.Plugin
+			if l.Kind != "" {
+				plugin += "-" + l.Kind
+			}
+			all = append(all, &part{plugin, s, run})
 		}
 	}
 	return all
@@ -65,9 +59,22 @@ func TestParity(t *testing.T) {
 
 // both has both managers do all there is, each on a cluster of its own, and takes down what they do otherwise.
 func both(t *testing.T, b *book) {
-	lives := lives(t)
-	all := selected(parts(lives))
+	every := lives(t)
 	native, ours := newSide(t, "native"), newSide(t, "windlass")
+	playLives(t, b, life.Of("", every), native, ours)
+	playWorkloads(t, b, native, ours)
+	for _, kind := range life.Kinds(every) {
+		playKind(t, b, kind, life.Of(kind, every), native, ours)
+	}
+	windlass.ExpectRoles(t, ours.cluster)
+}
+
+// playLives plays what is played beside each other, with all controllers.
+func playLives(t *testing.T, b *book, lives []*life.Life, native, ours *side) {
+	all := selected(parts(lives))
+	if len(all) == 0 {
+		return
+	}
 	controllers, settings := configured(lives)
 	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, true) })
 	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
@@ -75,7 +82,7 @@ func both(t *testing.T, b *book) {
 		for _, s := range []*side{native, ours} {
 			s.scrape(t)
 		}
-		t.Run("metrics", func(t *testing.T) { compareMetrics(t, len(controllers), native, ours) })
+		t.Run("metrics", func(t *testing.T) { compareMetrics(t, lives, len(controllers), native, ours) })
 	}
 	if *only == "" {
 		t.Run("requests", func(t *testing.T) { compareRequests(t, b, lives, native, ours) })
@@ -85,7 +92,6 @@ func both(t *testing.T, b *book) {
 	if *only == "" {
 		takeover(t, b, native, ours, controllers, settings)
 	}
-	playWorkloads(t, b, native, ours)
 }
 
 // selected are those of the scripts that are to be played.
@@ -131,26 +137,8 @@ func newSide(t *testing.T, name string) *side {
 	s := &side{name: name, cluster: c, stage: life.NewStage(t, c), failed: map[string]bool{}}
 	s.names = s.stage.Follow(t)
 	s.stage.Metrics = metricsapi.Serve(t, c.RESTConfig())
-	s.restrainKubelets(t)
+	s.stage.RestrainKubelets(t)
 	return s
-}
-
-// restrainKubelets keeps KWOK from deleting pods that have only the name of one that was deleted.
-func (s *side) restrainKubelets(t *testing.T) {
-	t.Helper()
-	const name = "kubelets"
-	ctx, core := t.Context(), s.stage.Client.CoreV1()
-	meta := metav1.ObjectMeta{Name: name}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	pod := &corev1.Pod{ObjectMeta: meta}
-	pod.Spec = corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "main"}}}
-	_, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{})
-	must(t, err)
-	_, err = core.ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
-	must(t, err)
-	_, err = core.Pods(name).Create(ctx, pod, metav1.CreateOptions{})
-	must(t, err)
-	s.cluster.OwnPodsOnly(t, name)
 }
 
 func must(t testing.TB, err error) {

@@ -150,7 +150,7 @@ func progressDeadline(s *space) {
 
 // A pod counts as available only when it has been ready for so long.
 func minReadySeconds(s *space) {
-	const seconds = 2
+	const seconds = 5 // so that somebody looks in between, however busy the machine is
 	s.deploy(3, bounds(1, 1), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = seconds })
 	s.complete(3)
 	s.change(image("web:2"))

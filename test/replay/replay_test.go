@@ -14,12 +14,10 @@ import (
 	"testing"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/manager"
@@ -28,19 +26,29 @@ import (
 	"github.com/windlass-dev/windlass/host/record/replay"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/life"
+	"github.com/windlass-dev/windlass/test/metricsapi"
 	"github.com/windlass-dev/windlass/test/windlass"
 	"github.com/windlass-dev/windlass/test/workload"
 )
+
+func TestMain(m *testing.M) { life.Main(m) }
 
 const password = "correct-horse-battery-staple"
 
 // Whatever the controllers did on a cluster, their recordings do it again: bit for bit, under the compiler and under the interpreter. No secret is in them, and another module shows its difference.
 func TestRecordingsReplay(t *testing.T) {
-	c := cluster.Start(t, cluster.Options{Nodes: 3})
+	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
+	lives, err := life.All("../../plugins")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lives = life.Of("", lives)
 	m := windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
 		k.Recordings.Bytes = resource.MustParse("64Mi")
+		k.Plugins = append(k.Plugins, life.Configured(lives, true)...)
 	}})
-	live(t, c.Client())
+	live(t, c, lives)
 	explained(t, m)
 	recordings := save(t, m)
 	m.Stop(t)
@@ -83,84 +91,35 @@ func TestRecordingsReplay(t *testing.T) {
 	t.Run("changed module", func(t *testing.T) { changed(t, recordings["deployment-controller"]) })
 }
 
-// live has every controller do something.
-func live(t *testing.T, client kubernetes.Interface) {
+// live has every controller do the work that its plugin's life has for it. There is a secret in a namespace that ends,
+// and a Deployment of which it is asked who wrote it.
+func live(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
 	t.Helper()
-	const ns = "shop"
+	client := c.Client()
 	must := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, metav1.CreateOptions{}))
-	windlass.Account(t, client, ns)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password"}, StringData: map[string]string{"password": password}}
+	stage := life.NewStage(t, c)
+	stage.RestrainKubelets(t)
+	stage.Metrics = metricsapi.Serve(t, c.RESTConfig())
+	const ns = "shop"
+	stage.Namespace(t, ns)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password"}}
+	secret.StringData = map[string]string{"password": password}
 	must(client.CoreV1().Secrets(ns).Create(t.Context(), secret, metav1.CreateOptions{}))
-	web := workload.Web{Client: client, Namespace: ns, Name: "web"}
-	if err := web.Create(t.Context(), 3); err != nil {
-		t.Fatal(err)
-	}
-	must(client.AppsV1().StatefulSets(ns).Create(t.Context(), workload.StatefulSet("plain", 2), metav1.CreateOptions{}))
-	must(client.AppsV1().DaemonSets(ns).Create(t.Context(), workload.DaemonSet("each"), metav1.CreateOptions{}))
-	must(client.BatchV1().Jobs(ns).Create(t.Context(), workload.Job("once", 3, 2), metav1.CreateOptions{}))
-	target := int32(50)
-	must(client.AutoscalingV2().HorizontalPodAutoscalers(ns).Create(t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, MaxReplicas: 5,
-			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-				Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &target},
-			}}},
-		},
-	}, metav1.CreateOptions{}))
-	converged := func(n int32, image string) {
-		t.Helper()
-		windlass.Eventually(t, time.Minute, "web has "+image, func() (bool, string) {
-			done, seen, err := web.Converged(t.Context(), n, image)
-			return done, fmt.Sprint(seen, err)
-		})
-	}
-	converged(3, "web:1")
-	if err := web.Image(t.Context(), "web:2"); err != nil {
-		t.Fatal(err)
-	}
-	converged(3, "web:2")
-	if err := web.Scale(t.Context(), 5); err != nil {
-		t.Fatal(err)
-	}
-	converged(5, "web:2")
-	windlass.Eventually(t, time.Minute, "the sets and the job", func() (bool, string) {
-		s, err := client.AppsV1().StatefulSets(ns).Get(t.Context(), "plain", metav1.GetOptions{})
-		must(s, err)
-		d, err := client.AppsV1().DaemonSets(ns).Get(t.Context(), "each", metav1.GetOptions{})
-		must(d, err)
-		j, err := client.BatchV1().Jobs(ns).Get(t.Context(), "once", metav1.GetOptions{})
-		must(j, err)
-		seen := fmt.Sprintf("%d replicas of the set, %d of the daemon set, %d of the job", s.Status.ReadyReplicas, d.Status.NumberAvailable, j.Status.Succeeded)
-		return s.Status.ReadyReplicas == 2 && d.Status.NumberAvailable == 3 && j.Status.Succeeded == 3, seen
-	})
-	// A pod without a node that is there is garbage, and so is what an owner leaves behind.
-	must(client.CoreV1().Pods(ns).Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "lost"}, Spec: corev1.PodSpec{NodeName: "gone", Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
-	}, metav1.CreateOptions{}))
-	background := metav1.DeletePropagationBackground
-	must(nil, client.AppsV1().Deployments(ns).Delete(t.Context(), "web", metav1.DeleteOptions{PropagationPolicy: &background}))
-	windlass.Eventually(t, time.Minute, "what web leaves behind is collected", func() (bool, string) {
-		sets, err := client.AppsV1().ReplicaSets(ns).List(t.Context(), metav1.ListOptions{})
-		must(sets, err)
-		return len(sets.Items) == 0, fmt.Sprintf("%d replica sets", len(sets.Items))
-	})
-	other := workload.Web{Client: client, Namespace: "default", Name: "other"}
-	windlass.Account(t, client, "default")
-	if err := other.Create(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
+	stage.PlayWorks(t, lives)
+
 	must(nil, client.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}))
 	windlass.Eventually(t, 2*time.Minute, "the namespace is gone", func() (bool, string) {
 		_, err := client.CoreV1().Namespaces().Get(t.Context(), ns, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
+	windlass.Account(t, client, "default")
+	other := workload.Web{Client: client, Namespace: "default", Name: "other"}
+	must(nil, other.Create(t.Context(), 2))
 	windlass.Eventually(t, time.Minute, "other", func() (bool, string) {
 		done, seen, err := other.Converged(t.Context(), 2, "web:1")
 		return done, fmt.Sprint(seen, err)

@@ -1,7 +1,10 @@
-// Package takeover checks that a converged cluster passes from the native kube-controller-manager to Windlass, and back, without a write.
+// Package takeover checks that a converged cluster passes from the native kube-controller-manager to Windlass, and
+// back, without a write, and that each goes on from what the other one has left. What the controllers are put through
+// is in their plugins' folders: the scripts of life.yaml that have a place midway; see test/life.
 package takeover
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,10 +14,12 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/life"
 	"github.com/windlass-dev/windlass/test/metricsapi"
 	"github.com/windlass-dev/windlass/test/windlass"
-	"github.com/windlass-dev/windlass/test/workload"
 )
+
+func TestMain(m *testing.M) { life.Main(m) }
 
 // controllers are all: both managers have them.
 var controllers = builtin.Names()
@@ -22,41 +27,24 @@ var controllers = builtin.Names()
 // quiet is how long nothing must be written for a cluster to count as settled.
 const quiet = 4 * time.Second
 
-// Whoever takes over does nothing but what the native manager does when it is started again: all that lies still stays as it is, and a namespace that waits for a finalizer is swept
-// over and over, as the native manager does without an end.
+// Whoever takes over does nothing but what the native manager does when it is started again: all that lies still
+// stays as it is, and a namespace that waits for a finalizer is swept over and over, as the native manager does
+// without an end.
 func TestTakeoverWritesNothing(t *testing.T) {
-	c := cluster.Start(t, cluster.Options{Nodes: nodes, Audit: true})
-	client := c.Client()
-	metrics := metricsapi.Serve(t, c.RESTConfig())
-	web := workload.Web{Client: client, Namespace: namespace, Name: "web"}
-	hard, scaled, owned := hard{client}, autoscaled{client, metrics}, owned{client}
-	native := func() func() {
-		return c.Native(t, controllers, "--horizontal-pod-autoscaler-sync-period="+period.String())
-	}
-
-	stop := native()
-	eventually(t, "the native manager makes the service account", func() (bool, string) {
-		return len(c.Audit(t, cluster.Filter{Verbs: []string{"create"}, Resources: []string{"serviceaccounts"}, Namespace: namespace, Codes: []int{201}})) > 0, ""
-	})
-	do(t, web.Create(t.Context(), 20))
-	scaled.create(t)
-	hard.create(t)
-	owned.create(t)
-	converge(t, web, 20, "web:1")
-	do(t, web.Image(t.Context(), "web:2"))
-	converge(t, web, 20, "web:2")
-	scaled.rest(t, 2)
-	settle(t, c)
+	w := newWorld(t)
+	stop := w.native()
+	w.play(0)
+	settle(t, w.c)
 	stop()
 
 	t.Log("from native to native")
-	since, asked := time.Now(), metrics.Requests()
-	stop = native()
-	awaitWork(t, c, metrics, since, asked)
-	settle(t, c)
+	since, asked := time.Now(), w.stage.Metrics.Requests()
+	stop = w.native()
+	w.awaitWork(since, asked)
+	settle(t, w.c)
 	stop()
 	var again []string
-	for _, e := range writes(t, c, since) {
+	for _, e := range writes(t, w.c, since) {
 		again = append(again, what(e))
 		if !sweep(e) && !refused(e) { // its own affair
 			t.Logf("the native manager, started again, wrote: %v", e)
@@ -64,68 +52,132 @@ func TestTakeoverWritesNothing(t *testing.T) {
 	}
 
 	t.Log("from native to Windlass")
-	since, asked = time.Now(), metrics.Requests()
-	w := windlass.Start(t, c, windlass.Options{Controllers: controllers, Configure: func(k *config.Configuration) {
-		k.Plugins = append(k.Plugins, config.Plugin{Name: "horizontalpodautoscaler", Settings: map[string]string{"horizontal-pod-autoscaler-sync-period": period.String()}})
-	}})
-	for _, name := range controllers {
-		eventually(t, name+" syncs", func() (bool, string) {
-			return w.Count(t, "windlass_syncs_total", "controller", name, "result", "ok") > 0, "no sync yet"
-		})
-	}
-	awaitWork(t, c, metrics, since, asked)
-	settle(t, c)
-	expectNoWrites(t, c, since, again)
-
-	do(t, web.Scale(t.Context(), 30))
-	converge(t, web, 30, "web:2")
-	do(t, web.Undo(t.Context(), "1"))
-	converge(t, web, 30, "web:1")
-	hard.goOn(t, "main:3")
-	hard.goOn(t, "main:2") // a revision of the native manager's
-	scaled.goOn(t, "100m", 4)
-	scaled.goOn(t, "5m", 2)
-	owned.goOn(t, "windlass")
-	settle(t, c)
-	w.Stop(t)
-	windlass.ExpectRoles(t, c)
+	since, asked = time.Now(), w.stage.Metrics.Requests()
+	m := w.windlass()
+	w.awaitWork(since, asked)
+	settle(t, w.c)
+	expectNoWrites(t, w.c, since, again)
+	w.play(1)
+	settle(t, w.c)
+	m.Stop(t)
+	windlass.ExpectRoles(t, w.c)
 
 	t.Log("from Windlass to native")
-	since, asked = time.Now(), metrics.Requests()
-	stop = native()
-	awaitWork(t, c, metrics, since, asked)
-	settle(t, c)
-	expectNoWrites(t, c, since, again)
-	do(t, web.Scale(t.Context(), 10)) // it does work, and so it did have the chance to write
-	converge(t, web, 10, "web:1")
-	hard.goOn(t, "main:3") // one of ours
-	scaled.goOn(t, "100m", 4)
-	owned.goOn(t, "native")
-	hard.finish(t)
-	owned.finish(t)
+	since, asked = time.Now(), w.stage.Metrics.Requests()
+	stop = w.native()
+	w.awaitWork(since, asked)
+	settle(t, w.c)
+	expectNoWrites(t, w.c, since, again)
+	w.play(2) // it does work, and so it did have the chance to write
 	stop()
 }
 
-// awaitWork waits until whoever runs since then has looked at what it must look at by the clock or only once: all autoscalers' metrics, twice, and the namespace that ends.
-func awaitWork(t *testing.T, c *cluster.Cluster, metrics *metricsapi.Server, since time.Time, asked int) {
+// world is a cluster on which scripts are played in three parts.
+type world struct {
+	*testing.T
+	c       *cluster.Cluster
+	stage   *life.Stage
+	lives   []*life.Life
+	scripts map[string]*life.Script // by namespace
+}
+
+func newWorld(t *testing.T) *world {
 	t.Helper()
-	eventually(t, "the autoscalers are synced", func() (bool, string) {
-		return metrics.Requests() >= asked+2*measured, ""
+	lives, err := life.All("../../plugins")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lives = life.Of("", lives)
+	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
+	w := &world{T: t, c: c, stage: life.NewStage(t, c), lives: lives, scripts: map[string]*life.Script{}}
+	w.stage.RestrainKubelets(t)
+	w.stage.Metrics = metricsapi.Serve(t, c.RESTConfig())
+	for _, l := range lives {
+		n := 0
+		for _, s := range l.Scripts() {
+			if parts := len(s.Parts()); parts == 3 {
+				w.scripts[l.Plugin+"-"+s.Name] = s
+				n++
+			} else if parts != 1 {
+				t.Errorf("%s/%s has %d parts: managers change twice here", l.Plugin, s.Name, parts)
+			}
+		}
+		if n == 0 { // its work is done when it is taken over
+			w.scripts[l.Plugin+"-"+l.Work.Name] = &l.Work
+		}
+	}
+	return w
+}
+
+// play plays a part of all scripts, at a time.
+func (w *world) play(part int) {
+	w.Helper()
+	ok := w.Run(fmt.Sprint("part-", part+1), func(t *testing.T) {
+		for namespace, script := range w.scripts {
+			if part >= len(script.Parts()) {
+				continue
+			}
+			t.Run(namespace, func(t *testing.T) {
+				t.Parallel()
+				w.stage.PlayPart(t, script, part, namespace)
+			})
+		}
 	})
-	eventually(t, "the namespace that ends is swept", func() (bool, string) {
-		return slices.ContainsFunc(writes(t, c, since), sweep), ""
+	if !ok {
+		w.FailNow()
+	}
+}
+
+func (w *world) native() (stop func()) {
+	w.Helper()
+	var flags []string
+	for _, l := range w.lives {
+		for k, v := range l.Settings {
+			flags = append(flags, "--"+k+"="+v)
+		}
+	}
+	return w.c.Native(w, controllers, flags...)
+}
+
+// windlass returns when each controller has synced.
+func (w *world) windlass() *windlass.Manager {
+	w.Helper()
+	m := windlass.Start(w.T, w.c, windlass.Options{Controllers: controllers, Configure: func(k *config.Configuration) {
+		k.Plugins = append(k.Plugins, life.Configured(w.lives, false)...)
+	}})
+	for _, name := range controllers {
+		eventually(w.T, name+" syncs", func() (bool, string) {
+			n := m.Count(w, "windlass_syncs_total", "controller", name, "result", "ok")
+			return n > 0, "no sync yet"
+		})
+	}
+	return m
+}
+
+// awaitWork waits until whoever runs since then has looked at what it must look at by the clock or only once: all
+// autoscalers' metrics, twice, and the namespace that ends.
+func (w *world) awaitWork(since time.Time, asked int) {
+	w.Helper()
+	const metrics = 4 // are asked for in each period
+	eventually(w.T, "the autoscalers are synced", func() (bool, string) {
+		n := w.stage.Metrics.Requests()
+		return n >= asked+2*metrics, fmt.Sprint(n-asked, " requests")
+	})
+	eventually(w.T, "the namespace that ends is swept", func() (bool, string) {
+		return slices.ContainsFunc(writes(w.T, w.c, since), sweep), ""
 	})
 }
 
-// sweep tells whether a write is one of those that the namespace controller repeats as long as something is left: the native one does so too, whether or not it is the one that began.
+// sweep tells whether a write is one of those that the namespace controller repeats as long as something is left: the
+// native one does so too, whether or not it is the one that began.
 func sweep(e cluster.Event) bool {
-	return e.Namespace == ending && e.Verb == "deletecollection" && e.User == "system:serviceaccount:kube-system:namespace-controller"
+	return e.Verb == "deletecollection" && e.User == "system:serviceaccount:kube-system:namespace-controller"
 }
 
-// refused tells whether a write is that of a config map with the root certificates, which the native manager tries whenever it starts and finds a namespace without one: admission
-// lets nothing into a namespace that ends.
+// refused tells whether a write is that of a config map with the root certificates, which the native manager tries
+// whenever it starts and finds a namespace without one: admission lets nothing into a namespace that ends.
 func refused(e cluster.Event) bool {
-	return e.Namespace == ending && e.Verb == "create" && e.Name == "kube-root-ca.crt" && e.Code == http.StatusForbidden && !e.Denied
+	return e.Verb == "create" && e.Name == "kube-root-ca.crt" && e.Code == http.StatusForbidden && !e.Denied
 }
 
 // what names a write without its time.
@@ -166,17 +218,6 @@ func expectNoWrites(t *testing.T, c *cluster.Cluster, since time.Time, again []s
 func settle(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	windlass.Settle(t, quiet, func(since time.Time) []cluster.Event { return slices.DeleteFunc(writes(t, c, since), sweep) })
-}
-
-func converge(t *testing.T, web workload.Web, n int32, image string) {
-	t.Helper()
-	eventually(t, image, func() (bool, string) {
-		done, seen, err := web.Converged(t.Context(), n, image)
-		if err != nil {
-			return false, err.Error()
-		}
-		return done, seen
-	})
 }
 
 func eventually(t *testing.T, what string, condition func() (bool, string)) {

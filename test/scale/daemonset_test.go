@@ -1,4 +1,4 @@
-package daemonsets
+package scale
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 // BenchmarkThousandNodes is the time that a DaemonSet takes to get its pods onto 1,000 nodes, and to replace all of them at once, under either manager, both with the same
@@ -46,7 +47,7 @@ func BenchmarkThousandNodes(b *testing.B) {
 		windlass.Account(b, client, namespace)
 		for b.Loop() {
 			begin := time.Now()
-			ds := set(name)
+			ds := workload.DaemonSet(name)
 			ds.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: &all}
 			if _, err := sets.Create(b.Context(), ds, metav1.CreateOptions{}); err != nil {
 				b.Fatal(err)
@@ -55,14 +56,14 @@ func BenchmarkThousandNodes(b *testing.B) {
 			b.ReportMetric(time.Since(begin).Seconds(), "s/create")
 			begin = time.Now()
 			_, err := sets.Patch(b.Context(), name, types.StrategicMergePatchType,
-				[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":"agent:2"}]}}}}`), metav1.PatchOptions{})
+				[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"main:2"}]}}}}`), metav1.PatchOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			await(b, name)
 			b.ReportMetric(time.Since(begin).Seconds(), "s/roll-out")
-			b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Verbs: cluster.Writes, Users: []string{user}, Resources: []string{"daemonsets/status"}}))), "status-writes")
+			b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Verbs: cluster.Writes, Users: []string{account("daemon-set-controller")}, Resources: []string{"daemonsets/status"}}))), "status-writes")
 		}
 	}
-	windlass.InTurn(b, c, "daemonset-controller", controllers, run)
+	windlass.InTurn(b, c, "daemonset-controller", with("daemonset-controller"), run)
 }

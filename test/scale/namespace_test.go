@@ -1,4 +1,4 @@
-package namespaces
+package scale
 
 import (
 	"fmt"
@@ -42,9 +42,9 @@ func BenchmarkThousandObjects(b *testing.B) {
 			})
 			b.ReportMetric(time.Since(begin).Seconds(), "s/namespace")
 			for _, verb := range []string{"get", "list", "update", "deletecollection"} {
-				b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Users: []string{account}, Verbs: []string{verb}, Since: begin}))), verb)
+				b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Users: []string{account("namespace-controller")}, Verbs: []string{verb}, Since: begin}))), verb)
 			}
 		}
 	}
-	windlass.InTurn(b, c, controller, []string{controller}, run)
+	windlass.InTurn(b, c, "namespace-controller", []string{"namespace-controller"}, run)
 }

@@ -1,4 +1,4 @@
-package garbagecollector
+package scale
 
 import (
 	"context"
@@ -41,10 +41,10 @@ func BenchmarkCascade(b *testing.B) {
 						return err == nil && n == 0, fmt.Sprint(n, " left ", err)
 					})
 					b.ReportMetric(time.Since(begin).Seconds(), "s/cascade")
-					b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Users: []string{account}, Verbs: []string{"get", "patch", "delete"}, Since: begin}))), "calls")
+					b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Users: []string{account("generic-garbage-collector")}, Verbs: []string{"get", "patch", "delete"}, Since: begin}))), "calls")
 				}
 			}
-			windlass.InTurn(b, c, "garbage-collector-controller", controllers, run)
+			windlass.InTurn(b, c, "garbage-collector-controller", []string{"garbage-collector-controller"}, run)
 		})
 	}
 }

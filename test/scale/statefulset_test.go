@@ -1,4 +1,4 @@
-package statefulsets
+package scale
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 // BenchmarkHundredReplicas is the time that a StatefulSet takes to get 100 pods, one after the other is ready, under either manager with the same rate of requests. Run it with
@@ -20,7 +21,7 @@ func BenchmarkHundredReplicas(b *testing.B) {
 		windlass.Account(b, client, namespace)
 		for b.Loop() {
 			begin := time.Now()
-			if _, err := client.AppsV1().StatefulSets(namespace).Create(b.Context(), set(name, 100), metav1.CreateOptions{}); err != nil {
+			if _, err := client.AppsV1().StatefulSets(namespace).Create(b.Context(), workload.StatefulSet(name, 100), metav1.CreateOptions{}); err != nil {
 				b.Fatal(err)
 			}
 			windlass.Eventually(b, 10*time.Minute, name+" is complete", func() (bool, string) {
@@ -28,11 +29,13 @@ func BenchmarkHundredReplicas(b *testing.B) {
 				if err != nil {
 					return false, err.Error()
 				}
-				return rolled(100)(s), fmt.Sprintf("%+v", s.Status)
+				x := s.Status
+				all := x.Replicas == 100 && x.AvailableReplicas == 100 && x.UpdatedReplicas == 100 && x.CurrentReplicas == 100
+				return x.ObservedGeneration == s.Generation && all, fmt.Sprintf("%+v", x)
 			})
 			b.ReportMetric(time.Since(begin).Seconds(), "s/set")
-			b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Users: []string{account}, Verbs: cluster.Writes, Resources: []string{"statefulsets/status"}, Since: begin}))), "status-writes")
+			b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Users: []string{account("statefulset-controller")}, Verbs: cluster.Writes, Resources: []string{"statefulsets/status"}, Since: begin}))), "status-writes")
 		}
 	}
-	windlass.InTurn(b, c, "statefulset-controller", controllers, run)
+	windlass.InTurn(b, c, "statefulset-controller", with("statefulset-controller"), run)
 }

@@ -1,0 +1,63 @@
+package life
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// refuse returns when no change of the object is let in any more.
+func (p *player) refuse(x *Which) {
+	p.Helper()
+	o := p.some(x, 1, nil)[0]
+	gvk := o.GroupVersionKind()
+	m, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	p.must(err)
+	fail, name := admissionv1.Fail, p.refusal(x)
+	policies := p.Client.AdmissionregistrationV1()
+	_, err = policies.ValidatingAdmissionPolicies().Create(p.Context(), &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: &fail,
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule: admissionv1.Rule{APIGroups: []string{gvk.Group}, APIVersions: []string{"*"},
+						Resources: []string{m.Resource.Resource}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf(
+				"object.metadata.name != %q || object.metadata.?namespace.orValue('') != %q", o.GetName(), o.GetNamespace())}},
+		},
+	}, metav1.CreateOptions{})
+	p.must(err)
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	binding.Spec.PolicyName = name
+	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Deny}
+	_, err = policies.ValidatingAdmissionPolicyBindings().Create(p.Context(), binding, metav1.CreateOptions{})
+	p.must(err)
+
+	r, err := p.of(&o)
+	p.must(err)
+	change := []byte(`{"metadata":{"labels":{"refused":"no"}}}`)
+	dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
+	cluster.Eventually(p, patience, p.what, func(ctx context.Context) (bool, any) {
+		_, err := r.Patch(ctx, o.GetName(), types.MergePatchType, change, dry)
+		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), err
+	})
+}
+
+func (p *player) allow(x *Which) {
+	p.Helper()
+	policies := p.Client.AdmissionregistrationV1()
+	p.must(policies.ValidatingAdmissionPolicyBindings().Delete(p.Context(), p.refusal(x), metav1.DeleteOptions{}))
+	p.must(policies.ValidatingAdmissionPolicies().Delete(p.Context(), p.refusal(x), metav1.DeleteOptions{}))
+}
+
+func (p *player) refusal(x *Which) string { return p.namespace + "-refuses-" + x.Name }
