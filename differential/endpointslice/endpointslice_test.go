@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/klog/v2"
 	upstream "k8s.io/kubernetes/pkg/controller/endpointslice"
 
@@ -102,7 +103,16 @@ var deeds = []differential.Deed{
 	differential.Delete(services),
 	differential.Vanish(services),
 	differential.Appear(func(r *world.Rand) runtime.Object { return service(r, world.Of(r, names...)) }),
-	differential.Vary(nodes, "another place", func(r *world.Rand, n *corev1.Node) { r.Place(n) }),
+	differential.Vary(nodes, "another place", func(r *world.Rand, n *corev1.Node) { noticed(r, n, r.Place) }),
+	differential.Vary(nodes, "another capacity", func(r *world.Rand, n *corev1.Node) {
+		if zone, was := n.Labels[corev1.LabelTopologyZone]; r.One(4) {
+			conditions := n.Status.Conditions
+			if r.Place(n); was && n.Labels != nil {
+				n.Labels[corev1.LabelTopologyZone] = zone
+			}
+			n.Status.Conditions = conditions
+		}
+	}),
 	differential.Vanish(nodes),
 	differential.Appear(func(r *world.Rand) runtime.Object { return r.Node(fmt.Sprintf("node-%d", r.IntN(4))) }),
 	differential.Vary(current, "other contents", func(r *world.Rand, s *discoveryv1.EndpointSlice) { meddle(r, s) }),
@@ -116,26 +126,53 @@ var deeds = []differential.Deed{
 	differential.Delete(current),
 }
 
+// noticed changes a node so that upstream's controller looks at all nodes again: its zone or whether it is ready.
+func noticed(r *world.Rand, n *corev1.Node, change func(*corev1.Node)) {
+	zone, ready := n.Labels[corev1.LabelTopologyZone], isReady(n)
+	if change(n); zone != n.Labels[corev1.LabelTopologyZone] || ready != isReady(n) {
+		return
+	}
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			if c.Status = corev1.ConditionTrue; ready {
+				c.Status = world.Of(r, corev1.ConditionFalse, corev1.ConditionUnknown)
+			}
+		}
+	}
+}
+
 var names = []string{"web", "db", "api"}
 
 // objects are some services, their pods on nodes that there are or aren't, and slices: theirs, others', and stale ones.
 func objects(r *world.Rand) []runtime.Object {
 	var all []runtime.Object
+	sharing := r.One(4)
 	var made []*corev1.Service
 	for i, name := range names[:1+r.IntN(3)] {
 		if i == 0 || r.One(2) {
 			made = append(made, service(r, name))
+			if sharing && !r.One(4) {
+				share(made[len(made)-1])
+			}
 			all = append(all, made[len(made)-1])
 		}
 	}
 	for i := range 3 {
 		if !r.One(12) {
-			all = append(all, r.Node(fmt.Sprintf("node-%d", i)))
+			n := r.Node(fmt.Sprintf("node-%d", i))
+			if all = append(all, n); sharing && len(n.Labels) == 1 {
+				n.DeletionTimestamp, n.DeletionGracePeriodSeconds, n.Status.Conditions[1].Status = nil, nil, corev1.ConditionTrue
+			}
 		}
 	}
 	var pods []*corev1.Pod
 	for i := range r.IntN(12) {
 		p := r.Endpoint(fmt.Sprintf("pod-%d", i), world.Namespace, 3)
+		if sharing && p.Spec.NodeName != "" && !r.One(5) {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds, p.Labels["app"] = nil, nil, "web"
+			p.Status.Phase = corev1.PodRunning
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: r.Ago(900)}}
+		}
 		pods, all = append(pods, p), append(all, p)
 	}
 	for i := range world.Of(r, 0, 0, 1, 2, 3) {
@@ -148,6 +185,15 @@ func service(r *world.Rand, name string) *corev1.Service {
 	s := r.Service(name, world.Namespace)
 	distribute(r, s)
 	return s
+}
+
+// share has a service's hints share out its endpoints among the zones.
+func share(s *corev1.Service) {
+	s.Spec.TrafficDistribution, s.Annotations = nil, map[string]string{corev1.AnnotationTopologyMode: "Auto"}
+	s.Spec.Selector = map[string]string{"app": "web"}
+	for i := range s.Spec.Ports {
+		s.Spec.Ports[i].TargetPort = intstr.FromInt32(80)
+	}
 }
 
 // distribute says, or doesn't, whither a service's traffic is to go.
