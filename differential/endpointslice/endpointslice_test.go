@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	componentmetrics "k8s.io/component-base/metrics"
+	"k8s.io/endpointslice/metrics"
 	"k8s.io/klog/v2"
 	upstream "k8s.io/kubernetes/pkg/controller/endpointslice"
 
@@ -42,12 +44,48 @@ var (
 const manager = "endpointslice-controller.k8s.io"
 
 // Few endpoints in a slice, so that few pods fill it.
-func TestAsUpstream(t *testing.T) { run(t, 3) }
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject(3)) }
 
-func TestAsUpstreamWithFullSlices(t *testing.T) { run(t, 100) }
+func TestAsUpstreamWithFullSlices(t *testing.T) { differential.Run(t, subject(100)) }
 
-func run(t *testing.T, most int32) {
-	differential.Run(t, &differential.Subject{
+// Gauges are of a family's endpoints and slices where services have one, and keep their selectors: the rows of
+// docs/differences.md about them are kept to.
+func TestGaugesAsUpstream(t *testing.T) {
+	s := subject(3)
+	s.Metrics = append(s.Metrics, "endpoint_slice_controller_endpoints_desired", "endpoint_slice_controller_num_endpoint_slices",
+		"endpoint_slice_controller_desired_endpoint_slices", "endpoint_slice_controller_services_count_by_traffic_distribution")
+	s.World = func(r *world.Rand) []runtime.Object {
+		all := objects(r)
+		for _, o := range all {
+			if s, ok := o.(*corev1.Service); ok {
+				single(s)
+			}
+		}
+		return all
+	}
+	s.Deeds = append(slices.Clone(deeds), differential.Appear(func(r *world.Rand) runtime.Object {
+		s := service(r, world.Of(r, names...))
+		single(s)
+		return s
+	}))
+	differential.Run(t, s)
+}
+
+// single has a service be of one family, and have a selector.
+func single(s *corev1.Service) {
+	if s.Spec.Type == corev1.ServiceTypeExternalName || len(s.Spec.IPFamilies) != 1 {
+		s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeClusterIP, ""
+		s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.96.0.7", []string{"10.96.0.7"}
+		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+		s.Spec.IPFamilyPolicy = world.Ptr(corev1.IPFamilyPolicySingleStack)
+	}
+	if s.Spec.Selector == nil {
+		s.Spec.Selector = map[string]string{"app": "web"}
+	}
+}
+
+func subject(most int32) *differential.Subject {
+	return &differential.Subject{
 		Controller: "endpointslice-controller",
 		Plugin:     endpointslice.Plugin,
 		Settings:   map[string]string{"max-endpoints-per-slice": fmt.Sprint(most)},
@@ -55,6 +93,11 @@ func run(t *testing.T, most int32) {
 			f := e.Informers
 			c := upstream.NewController(e.Context, f.Core().V1().Pods(), f.Core().V1().Services(), f.Core().V1().Nodes(),
 				f.Discovery().V1().EndpointSlices(), most, e.Client, 0)
+			for _, gauge := range []*componentmetrics.GaugeVec{
+				metrics.EndpointsDesired, metrics.NumEndpointSlices, metrics.DesiredEndpointSlices, metrics.ServicesCountByTrafficDistribution,
+			} {
+				gauge.Reset()
+			}
 			with := func(next func(*upstream.Controller, klog.Logger) bool) func(context.Context) bool {
 				return func(ctx context.Context) bool { return next(c, klog.FromContext(ctx)) }
 			}
@@ -63,12 +106,17 @@ func run(t *testing.T, most int32) {
 				Feeds: map[string]func(context.Context) bool{"podQueue": with(processPod), "topologyQueue": with(processTopology)},
 			}, nil
 		},
-		World:  objects,
-		Deeds:  deeds,
+		World: objects,
+		Deeds: append(slices.Clone(deeds), freely...),
+		Metrics: []string{
+			"endpoint_slice_controller_endpoints_added_per_sync", "endpoint_slice_controller_endpoints_removed_per_sync",
+			"endpoint_slice_controller_changes", "endpoint_slice_controller_endpointslices_changed_per_sync",
+			"endpoint_slice_controller_syncs",
+		},
 		Faults: []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
 		Loosen: loosen,
 		Normal: normal,
-	})
+	}
 }
 
 var deeds = []differential.Deed{
@@ -92,8 +140,6 @@ var deeds = []differential.Deed{
 		return r.Endpoint(fmt.Sprintf("new-%d", r.IntN(100)), world.Namespace, 3)
 	}),
 	differential.Vary(services, "other ports", func(r *world.Rand, s *corev1.Service) { r.Ports(s) }),
-	differential.Vary(services, "other families", func(r *world.Rand, s *corev1.Service) { r.Families(s) }),
-	differential.Vary(services, "another selector", func(r *world.Rand, s *corev1.Service) { r.Selector(s) }),
 	differential.Vary(services, "other labels", func(r *world.Rand, s *corev1.Service) { s.Labels = r.Labels("web") }),
 	differential.Vary(services, "another distribution", func(r *world.Rand, s *corev1.Service) { distribute(r, s) }),
 	differential.Vary(services, "publishing", func(_ *world.Rand, s *corev1.Service) {
@@ -102,7 +148,6 @@ var deeds = []differential.Deed{
 	differential.Vary(services, "the end", func(r *world.Rand, s *corev1.Service) { r.End(s) }),
 	differential.Delete(services),
 	differential.Vanish(services),
-	differential.Appear(func(r *world.Rand) runtime.Object { return service(r, world.Of(r, names...)) }),
 	differential.Vary(nodes, "another place", func(r *world.Rand, n *corev1.Node) { noticed(r, n, r.Place) }),
 	differential.Vary(nodes, "another capacity", func(r *world.Rand, n *corev1.Node) {
 		if zone, was := n.Labels[corev1.LabelTopologyZone]; r.One(4) {
@@ -124,6 +169,13 @@ var deeds = []differential.Deed{
 	}),
 	differential.Vanish(current),
 	differential.Delete(current),
+}
+
+// freely are what is done to services beside.
+var freely = []differential.Deed{
+	differential.Vary(services, "other families", func(r *world.Rand, s *corev1.Service) { r.Families(s) }),
+	differential.Vary(services, "another selector", func(r *world.Rand, s *corev1.Service) { r.Selector(s) }),
+	differential.Appear(func(r *world.Rand) runtime.Object { return service(r, world.Of(r, names...)) }),
 }
 
 // noticed changes a node so that upstream's controller looks at all nodes again: its zone or whether it is ready.
