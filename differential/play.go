@@ -300,7 +300,9 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	if p.later[key] {
 		waits, err := p.waits(key, ours, w)
 		if waits || err != nil {
-			p.plugin.Undo() // or the plugin knows what upstream's controller hasn't seen
+			if w.Again == 0 { // else it waits as well, from now on
+				p.plugin.Undo() // or it knows what upstream's controller hasn't seen
+			}
 			delete(p.woken, key)
 			return nil, nil, err
 		}
