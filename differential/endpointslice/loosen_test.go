@@ -62,6 +62,11 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 			hinted[string(e.AddressType)] = true
 			continue // which slices keep the hints that they have is a matter of their order
 		}
+		if q.Verb == "update" && bare(e) && slices.ContainsFunc(slices.Collect(maps.Values(old)), func(o *discoveryv1.EndpointSlice) bool {
+			return isOf(o, key) && o.AddressType == e.AddressType && bare(o)
+		}) {
+			continue // which of several stays as the one without endpoints is chance: it may have been that already
+		}
 		touched[string(e.AddressType)] = true
 		if q.Verb == "delete" {
 			lines = append(lines, fmt.Sprintf("delete of a slice of %s", e.AddressType))
@@ -118,6 +123,9 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 			continue
 		}
 		group := fmt.Sprint(e.AddressType, " ", ports(e))
+		if len(e.Endpoints) == 0 {
+			end[group] = append(end[group], "no endpoints\n")
+		}
 		for _, x := range e.Endpoints {
 			if auto && x.Conditions.Ready != nil && *x.Conditions.Ready {
 				x.Hints = nil // which endpoint has it is a matter of the slices' order
@@ -146,6 +154,9 @@ func isOf(e *discoveryv1.EndpointSlice, key string) bool {
 	return e.DeletionTimestamp == nil && e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName] == key &&
 		e.Labels[discoveryv1.LabelManagedBy] == manager
 }
+
+// bare reports whether a slice is one that says that there are no endpoints.
+func bare(e *discoveryv1.EndpointSlice) bool { return len(e.Ports) == 0 && len(e.Endpoints) == 0 }
 
 // rehinted reports whether a slice differs from what it was in nothing but hints and the time of the last change.
 func rehinted(was, is *discoveryv1.EndpointSlice) bool {
