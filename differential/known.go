@@ -11,7 +11,7 @@ import (
 // Known is a difference that is known, with its cause.
 type Known struct {
 	Controller string `json:"controller"`
-	// Kind is sync, wake or answer.
+	// Kind is sync, wake, answer or metrics.
 	Kind string `json:"kind"`
 	// Match is a regular expression that the difference's text matches.
 	Match string `json:"match"`
@@ -25,7 +25,7 @@ type Known struct {
 	Cause string `json:"cause"`
 	Row   string `json:"row,omitempty"`
 	// GoesOn says that what follows is comparable all the same: the difference leaves nothing behind. Only where a subject is
-	// compared at rest.
+	// compared at rest, and of metrics.
 	GoesOn bool `json:"goesOn,omitempty"`
 
 	expression, did, deed, world *regexp.Regexp

@@ -61,6 +61,7 @@ type play struct {
 	// woken are keys that the plugin is woken for and hasn't been synced for.
 	woken map[string]bool
 	past  []string
+	known func(*Difference) bool
 	// failed is what the last sync of a key did that failed: one that fails so again isn't repeated at once.
 	failed map[string]string
 	// later are keys of which upstream's controller has only asked to be woken for them when they are due.
@@ -73,12 +74,13 @@ type play struct {
 func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
 	p := &play{
 		subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, failed: map[string]string{},
-		woken: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{},
+		woken: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{}, known: known,
 	}
 	if p.native, err = native.New(p.cluster, x.seed, s.Native); err != nil {
 		return nil, 0, err
 	}
 	defer p.native.Close()
+	p.native.Metrics = s.Metrics
 	index, err := s.index()
 	if err != nil {
 		return nil, 0, err
@@ -87,6 +89,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 		return nil, 0, err
 	}
 	defer p.plugin.Close()
+	p.plugin.Metrics = s.Metrics
 	d, err = p.through(known)
 	return d, p.syncs, err
 }
@@ -297,7 +300,9 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	if p.later[key] {
 		waits, err := p.waits(key, ours, w)
 		if waits || err != nil {
-			p.plugin.Undo() // or the plugin knows what upstream's controller hasn't seen
+			if w.Again == 0 { // else it waits as well, from now on
+				p.plugin.Undo() // or it knows what upstream's controller hasn't seen
+			}
 			delete(p.woken, key)
 			return nil, nil, err
 		}
@@ -322,6 +327,13 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		}
 		before.Text = text
 		return nil, before, nil
+	}
+	if text := compare(n.Metrics, w.Metrics); text != "" {
+		before.Kind, before.Text = "metrics", text
+		if !p.known(before) || !before.goesOn {
+			return nil, before, nil
+		}
+		before = p.difference("sync", key, "")
 	}
 	if missed, ok := p.missed[key]; ok && p.matters(key, a, n) {
 		before.Kind, before.Text = "wake", missed+"\nwhere a sync does this:\n"+strings.Join(a, "\n")

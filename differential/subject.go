@@ -71,6 +71,9 @@ type Subject struct {
 	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order by
 	// chance; "": it is not done beside others. Nil: nothing is.
 	Aside func(*api.Cluster, *api.Request) string
+	// Metrics are the names of the controller's own that are compared after each sync: what is added to counters and
+	// histograms, and what gauges are. Upstream's are the process's: Native has to set gauges back.
+	Metrics []string
 	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the others,
 	// with lines for what of those taken is to be compared. The clusters are as the sync found and left them. Nil: there are
 	// none.

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	componentmetrics "k8s.io/component-base/metrics"
+	"k8s.io/endpointslice/metrics"
 	"k8s.io/klog/v2"
 	upstream "k8s.io/kubernetes/pkg/controller/endpointslice"
 
@@ -41,12 +44,48 @@ var (
 const manager = "endpointslice-controller.k8s.io"
 
 // Few endpoints in a slice, so that few pods fill it.
-func TestAsUpstream(t *testing.T) { run(t, 3) }
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject(3)) }
 
-func TestAsUpstreamWithFullSlices(t *testing.T) { run(t, 100) }
+func TestAsUpstreamWithFullSlices(t *testing.T) { differential.Run(t, subject(100)) }
 
-func run(t *testing.T, most int32) {
-	differential.Run(t, &differential.Subject{
+// Gauges are of a family's endpoints and slices where services have one, and keep their selectors: the rows of
+// docs/differences.md about them are kept to.
+func TestGaugesAsUpstream(t *testing.T) {
+	s := subject(3)
+	s.Metrics = append(s.Metrics, "endpoint_slice_controller_endpoints_desired", "endpoint_slice_controller_num_endpoint_slices",
+		"endpoint_slice_controller_desired_endpoint_slices", "endpoint_slice_controller_services_count_by_traffic_distribution")
+	s.World = func(r *world.Rand) []runtime.Object {
+		all := objects(r)
+		for _, o := range all {
+			if s, ok := o.(*corev1.Service); ok {
+				single(s)
+			}
+		}
+		return all
+	}
+	s.Deeds = append(slices.Clone(deeds), differential.Appear(func(r *world.Rand) runtime.Object {
+		s := service(r, world.Of(r, names...))
+		single(s)
+		return s
+	}))
+	differential.Run(t, s)
+}
+
+// single has a service be of one family, and have a selector.
+func single(s *corev1.Service) {
+	if s.Spec.Type == corev1.ServiceTypeExternalName || len(s.Spec.IPFamilies) != 1 {
+		s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeClusterIP, ""
+		s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.96.0.7", []string{"10.96.0.7"}
+		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+		s.Spec.IPFamilyPolicy = world.Ptr(corev1.IPFamilyPolicySingleStack)
+	}
+	if s.Spec.Selector == nil {
+		s.Spec.Selector = map[string]string{"app": "web"}
+	}
+}
+
+func subject(most int32) *differential.Subject {
+	return &differential.Subject{
 		Controller: "endpointslice-controller",
 		Plugin:     endpointslice.Plugin,
 		Settings:   map[string]string{"max-endpoints-per-slice": fmt.Sprint(most)},
@@ -54,6 +93,11 @@ func run(t *testing.T, most int32) {
 			f := e.Informers
 			c := upstream.NewController(e.Context, f.Core().V1().Pods(), f.Core().V1().Services(), f.Core().V1().Nodes(),
 				f.Discovery().V1().EndpointSlices(), most, e.Client, 0)
+			for _, gauge := range []*componentmetrics.GaugeVec{
+				metrics.EndpointsDesired, metrics.NumEndpointSlices, metrics.DesiredEndpointSlices, metrics.ServicesCountByTrafficDistribution,
+			} {
+				gauge.Reset()
+			}
 			with := func(next func(*upstream.Controller, klog.Logger) bool) func(context.Context) bool {
 				return func(ctx context.Context) bool { return next(c, klog.FromContext(ctx)) }
 			}
@@ -62,12 +106,17 @@ func run(t *testing.T, most int32) {
 				Feeds: map[string]func(context.Context) bool{"podQueue": with(processPod), "topologyQueue": with(processTopology)},
 			}, nil
 		},
-		World:  objects,
-		Deeds:  deeds,
+		World: objects,
+		Deeds: append(slices.Clone(deeds), freely...),
+		Metrics: []string{
+			"endpoint_slice_controller_endpoints_added_per_sync", "endpoint_slice_controller_endpoints_removed_per_sync",
+			"endpoint_slice_controller_changes", "endpoint_slice_controller_endpointslices_changed_per_sync",
+			"endpoint_slice_controller_syncs",
+		},
 		Faults: []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
 		Loosen: loosen,
 		Normal: normal,
-	})
+	}
 }
 
 var deeds = []differential.Deed{
@@ -91,8 +140,6 @@ var deeds = []differential.Deed{
 		return r.Endpoint(fmt.Sprintf("new-%d", r.IntN(100)), world.Namespace, 3)
 	}),
 	differential.Vary(services, "other ports", func(r *world.Rand, s *corev1.Service) { r.Ports(s) }),
-	differential.Vary(services, "other families", func(r *world.Rand, s *corev1.Service) { r.Families(s) }),
-	differential.Vary(services, "another selector", func(r *world.Rand, s *corev1.Service) { r.Selector(s) }),
 	differential.Vary(services, "other labels", func(r *world.Rand, s *corev1.Service) { s.Labels = r.Labels("web") }),
 	differential.Vary(services, "another distribution", func(r *world.Rand, s *corev1.Service) { distribute(r, s) }),
 	differential.Vary(services, "publishing", func(_ *world.Rand, s *corev1.Service) {
@@ -101,8 +148,16 @@ var deeds = []differential.Deed{
 	differential.Vary(services, "the end", func(r *world.Rand, s *corev1.Service) { r.End(s) }),
 	differential.Delete(services),
 	differential.Vanish(services),
-	differential.Appear(func(r *world.Rand) runtime.Object { return service(r, world.Of(r, names...)) }),
-	differential.Vary(nodes, "another place", func(r *world.Rand, n *corev1.Node) { r.Place(n) }),
+	differential.Vary(nodes, "another place", func(r *world.Rand, n *corev1.Node) { noticed(r, n, r.Place) }),
+	differential.Vary(nodes, "another capacity", func(r *world.Rand, n *corev1.Node) {
+		if zone, was := n.Labels[corev1.LabelTopologyZone]; r.One(4) {
+			conditions := n.Status.Conditions
+			if r.Place(n); was && n.Labels != nil {
+				n.Labels[corev1.LabelTopologyZone] = zone
+			}
+			n.Status.Conditions = conditions
+		}
+	}),
 	differential.Vanish(nodes),
 	differential.Appear(func(r *world.Rand) runtime.Object { return r.Node(fmt.Sprintf("node-%d", r.IntN(4))) }),
 	differential.Vary(current, "other contents", func(r *world.Rand, s *discoveryv1.EndpointSlice) { meddle(r, s) }),
@@ -116,26 +171,60 @@ var deeds = []differential.Deed{
 	differential.Delete(current),
 }
 
+// freely are what is done to services beside.
+var freely = []differential.Deed{
+	differential.Vary(services, "other families", func(r *world.Rand, s *corev1.Service) { r.Families(s) }),
+	differential.Vary(services, "another selector", func(r *world.Rand, s *corev1.Service) { r.Selector(s) }),
+	differential.Appear(func(r *world.Rand) runtime.Object { return service(r, world.Of(r, names...)) }),
+}
+
+// noticed changes a node so that upstream's controller looks at all nodes again: its zone or whether it is ready.
+func noticed(r *world.Rand, n *corev1.Node, change func(*corev1.Node)) {
+	zone, ready := n.Labels[corev1.LabelTopologyZone], isReady(n)
+	if change(n); zone != n.Labels[corev1.LabelTopologyZone] || ready != isReady(n) {
+		return
+	}
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			if c.Status = corev1.ConditionTrue; ready {
+				c.Status = world.Of(r, corev1.ConditionFalse, corev1.ConditionUnknown)
+			}
+		}
+	}
+}
+
 var names = []string{"web", "db", "api"}
 
 // objects are some services, their pods on nodes that there are or aren't, and slices: theirs, others', and stale ones.
 func objects(r *world.Rand) []runtime.Object {
 	var all []runtime.Object
+	sharing := r.One(4)
 	var made []*corev1.Service
 	for i, name := range names[:1+r.IntN(3)] {
 		if i == 0 || r.One(2) {
 			made = append(made, service(r, name))
+			if sharing && !r.One(4) {
+				share(made[len(made)-1])
+			}
 			all = append(all, made[len(made)-1])
 		}
 	}
 	for i := range 3 {
 		if !r.One(12) {
-			all = append(all, r.Node(fmt.Sprintf("node-%d", i)))
+			n := r.Node(fmt.Sprintf("node-%d", i))
+			if all = append(all, n); sharing && len(n.Labels) == 1 {
+				n.DeletionTimestamp, n.DeletionGracePeriodSeconds, n.Status.Conditions[1].Status = nil, nil, corev1.ConditionTrue
+			}
 		}
 	}
 	var pods []*corev1.Pod
 	for i := range r.IntN(12) {
 		p := r.Endpoint(fmt.Sprintf("pod-%d", i), world.Namespace, 3)
+		if sharing && p.Spec.NodeName != "" && !r.One(5) {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds, p.Labels["app"] = nil, nil, "web"
+			p.Status.Phase = corev1.PodRunning
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: r.Ago(900)}}
+		}
 		pods, all = append(pods, p), append(all, p)
 	}
 	for i := range world.Of(r, 0, 0, 1, 2, 3) {
@@ -148,6 +237,15 @@ func service(r *world.Rand, name string) *corev1.Service {
 	s := r.Service(name, world.Namespace)
 	distribute(r, s)
 	return s
+}
+
+// share has a service's hints share out its endpoints among the zones.
+func share(s *corev1.Service) {
+	s.Spec.TrafficDistribution, s.Annotations = nil, map[string]string{corev1.AnnotationTopologyMode: "Auto"}
+	s.Spec.Selector = map[string]string{"app": "web"}
+	for i := range s.Spec.Ports {
+		s.Spec.Ports[i].TargetPort = intstr.FromInt32(80)
+	}
 }
 
 // distribute says, or doesn't, whither a service's traffic is to go.

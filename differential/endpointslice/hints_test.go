@@ -11,6 +11,31 @@ import (
 	"github.com/windlass-dev/windlass/differential/api"
 )
 
+// balances tell of a service's ready endpoints, by their types, how their hints are shared out.
+func balances(all map[string]*discoveryv1.EndpointSlice, key string, capacity map[string]int64) map[string]string {
+	byType := map[string]*hints{}
+	for _, e := range all {
+		if !isOf(e, key) {
+			continue
+		}
+		t := string(e.AddressType)
+		for i := range e.Endpoints {
+			if x := &e.Endpoints[i]; x.Conditions.Ready == nil || !*x.Conditions.Ready {
+				continue
+			}
+			if byType[t] == nil {
+				byType[t] = &hints{zones: map[string]int{}}
+			}
+			byType[t].count(&e.Endpoints[i])
+		}
+	}
+	out := map[string]string{}
+	for t, h := range byType {
+		out[t] = "hints of " + t + ": " + h.balance(capacity)
+	}
+	return out
+}
+
 // hints are those of a service's ready endpoints of one type.
 type hints struct {
 	zones map[string]int
@@ -60,12 +85,15 @@ func capacities(c *api.Cluster) (map[string]int64, error) {
 		n := o.(*corev1.Node)
 		_, control := n.Labels["node-role.kubernetes.io/control-plane"]
 		_, master := n.Labels["node-role.kubernetes.io/master"]
-		ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
-		if !control && !master && ready {
+		if !control && !master && isReady(n) {
 			zones[n.Labels[corev1.LabelTopologyZone]] += n.Status.Allocatable.Cpu().MilliValue()
 		}
 	}
 	return zones, err
+}
+
+func isReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
@@ -28,7 +29,7 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 	if err != nil {
 		return nil, nil, err
 	}
-	touched, created := map[string]bool{}, map[string]int{}
+	touched, hinted, created := map[string]bool{}, map[string]bool{}, map[string]int{}
 	failed := ending || slices.ContainsFunc(writes, func(q *api.Request) bool { return q.Resource == current && q.Err != nil })
 	for _, q := range writes {
 		if q.Resource != current {
@@ -57,6 +58,15 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 		if was := old[q.Name]; q.Verb == "update" && was != nil && was.ResourceVersion == e.ResourceVersion {
 			continue // a write that changes nothing is none
 		}
+		if auto && q.Verb == "update" && rehinted(old[q.Name], e) {
+			hinted[string(e.AddressType)] = true
+			continue // which slices keep the hints that they have is a matter of their order
+		}
+		if q.Verb == "update" && bare(e) && slices.ContainsFunc(slices.Collect(maps.Values(old)), func(o *discoveryv1.EndpointSlice) bool {
+			return isOf(o, key) && o.AddressType == e.AddressType && bare(o)
+		}) {
+			continue // which of several stays as the one without endpoints is chance: it may have been that already
+		}
 		touched[string(e.AddressType)] = true
 		if q.Verb == "delete" {
 			lines = append(lines, fmt.Sprintf("delete of a slice of %s", e.AddressType))
@@ -83,31 +93,41 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 		lines = append(lines, fmt.Sprintf("%d new slices of %s", n, t))
 	}
 	slices.Sort(lines)
-	if len(touched) == 0 || failed {
+	if failed || len(touched) == 0 && len(hinted) == 0 {
+		return rest, lines, nil
+	}
+	now, err := list(after)
+	if err != nil {
+		return nil, nil, err
+	}
+	zones, err := capacities(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	was, is := balances(old, key, zones), balances(now, key, zones)
+	if len(touched) == 0 {
+		for _, t := range slices.Sorted(maps.Keys(hinted)) {
+			if was[t] != is[t] {
+				lines = append(lines, is[t])
+			}
+		}
 		return rest, lines, nil
 	}
 
 	if twice(old, key) {
 		lines = nil // the slice that is looked at first keeps an endpoint that two have: upstream lists them from a map
 	}
-	now, err := list(after)
-	if err != nil {
-		return nil, nil, err
-	}
-	end, hinted := map[string][]string{}, map[string]*hints{}
+	end := map[string][]string{}
 	for _, e := range now {
-		if e.DeletionTimestamp != nil || e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName] != key || e.Labels[discoveryv1.LabelManagedBy] != manager {
+		if !isOf(e, key) {
 			continue
 		}
 		group := fmt.Sprint(e.AddressType, " ", ports(e))
+		if len(e.Endpoints) == 0 {
+			end[group] = append(end[group], "no endpoints\n")
+		}
 		for _, x := range e.Endpoints {
 			if auto && x.Conditions.Ready != nil && *x.Conditions.Ready {
-				h := hinted[string(e.AddressType)]
-				if h == nil {
-					h = &hints{zones: map[string]int{}}
-					hinted[string(e.AddressType)] = h
-				}
-				h.count(&x)
 				x.Hints = nil // which endpoint has it is a matter of the slices' order
 			}
 			b, err := yaml.Marshal(x)
@@ -121,14 +141,39 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 		slices.Sort(end[group])
 		lines = append(lines, "in the end "+group+"\n"+strings.Join(end[group], ""))
 	}
-	zones, err := capacities(before)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, t := range slices.Sorted(maps.Keys(hinted)) {
-		lines = append(lines, "hints of "+t+": "+hinted[t].balance(zones))
+	if auto {
+		for _, t := range slices.Sorted(maps.Keys(is)) {
+			lines = append(lines, is[t])
+		}
 	}
 	return rest, lines, nil
+}
+
+// isOf reports whether a slice is one of the controller's for a service, and stays.
+func isOf(e *discoveryv1.EndpointSlice, key string) bool {
+	return e.DeletionTimestamp == nil && e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName] == key &&
+		e.Labels[discoveryv1.LabelManagedBy] == manager
+}
+
+// bare reports whether a slice is one that says that there are no endpoints.
+func bare(e *discoveryv1.EndpointSlice) bool { return len(e.Ports) == 0 && len(e.Endpoints) == 0 }
+
+// rehinted reports whether a slice differs from what it was in nothing but hints and the time of the last change.
+func rehinted(was, is *discoveryv1.EndpointSlice) bool {
+	if was == nil {
+		return false
+	}
+	was, is = was.DeepCopy(), is.DeepCopy()
+	for _, e := range []*discoveryv1.EndpointSlice{was, is} {
+		e.ResourceVersion, e.Generation, e.ManagedFields = "", 0, nil
+		if delete(e.Annotations, corev1.EndpointsLastChangeTriggerTime); len(e.Annotations) == 0 {
+			e.Annotations = nil
+		}
+		for i := range e.Endpoints {
+			e.Endpoints[i].Hints = nil
+		}
+	}
+	return equality.Semantic.DeepEqual(was, is)
 }
 
 // twice reports whether an endpoint is in two of a service's slices.

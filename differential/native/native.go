@@ -72,6 +72,8 @@ type Native struct {
 	Queue *Queue[string]
 	// Events are those that the last sync has told of.
 	Events []string
+	// Metrics are the names of those that are compared.
+	Metrics []string
 
 	made      *Made
 	informers *informers.Set
@@ -337,6 +339,8 @@ type Result struct {
 	Again  time.Duration // 0: not by itself
 	Events []string
 	Woken  []string // keys of the controller's other queues
+	// Metrics are lines of what the sync has added to those that are compared.
+	Metrics []string
 }
 
 // Sync syncs a key.
@@ -347,10 +351,17 @@ func (n *Native) Sync(key string) Result {
 		q.Empty()
 	}
 	lastError.Store(nil)
+	before, err := n.measured()
+	if err != nil {
+		panic(err) // two metrics of one name: a mistake of the program's
+	}
 	n.Queue.Hand(key)
 	n.made.Process(n.ctx)
 	synctest.Wait()
 	r := Result{Failed: n.Queue.Limited[key], Again: n.Queue.After[key], Events: n.Events}
+	if after, err := n.measured(); err == nil {
+		r.Metrics = after.Since(before)
+	}
 	if err := lastError.Load(); r.Failed && err != nil {
 		r.Err = *err
 	}

@@ -43,7 +43,10 @@ type Plugin struct {
 	states   map[abi.KeyRef]state
 	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
+	shares   map[abi.KeyRef][]share // of the sums among the metrics
 	events   []string
+	// Metrics are the names of those that are compared.
+	Metrics []string
 	// Undo has the last sync not have been, as far as what is kept of its key.
 	Undo func()
 	// Woke are keys of the module's controllers that the last sync has woken.
@@ -63,6 +66,7 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 	p := &Plugin{
 		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
 		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
+		shares: map[abi.KeyRef][]share{},
 	}
 	var err error
 	if p.plan, err = views.Compile(p.manifest); err != nil {
@@ -361,14 +365,18 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	if p.attempts[key]++; !again {
 		delete(p.attempts, key)
 	}
-	return native.Result{Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke()}, nil
+	return native.Result{
+		Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke(),
+		Metrics: p.measured(key, a.Metrics),
+	}, nil
 }
 
 func (p *Plugin) undo(key abi.KeyRef) func() {
 	kept, was := p.states[key]
 	fact, told := p.facts[key]
-	attempts := p.attempts[key]
+	attempts, shares := p.attempts[key], p.shares[key]
 	return func() {
+		p.shares[key] = shares
 		if p.states[key] = kept; !was {
 			delete(p.states, key)
 		}

@@ -1,0 +1,84 @@
+package native
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+)
+
+// Measures are what series stand at: of a histogram how many observations there are and what they add up to.
+type Measures map[string]float64
+
+const (
+	gauge = " is"
+	count = " count"
+	sum   = " sum"
+)
+
+// Series names a metric's series by its labels, each as name=value.
+func Series(metric string, labels []string) string {
+	slices.Sort(labels)
+	return strings.Join(append([]string{metric}, labels...), " ")
+}
+
+// Counted adds to a counter.
+func (m Measures) Counted(series string, n float64) { m[series] += n }
+
+// Observed adds to a histogram.
+func (m Measures) Observed(series string, times, total float64) {
+	m[series+count] += times
+	m[series+sum] += total
+}
+
+// Stands adds to a gauge.
+func (m Measures) Stands(series string, n float64) { m[series+gauge] += n }
+
+// Since returns as lines what has been added to counters and histograms, and what gauges are.
+func (m Measures) Since(before Measures) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		v := m[name]
+		if !strings.HasSuffix(name, gauge) {
+			v -= before[name]
+		}
+		if v != 0 {
+			lines = append(lines, fmt.Sprintf("metric %s %v", name, v))
+		}
+	}
+	return lines
+}
+
+// measured returns what upstream's metrics stand at.
+func (n *Native) measured() (Measures, error) {
+	m := Measures{}
+	if len(n.Metrics) == 0 {
+		return m, nil
+	}
+	all, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		if !slices.Contains(n.Metrics, f.GetName()) {
+			continue
+		}
+		for _, x := range f.GetMetric() {
+			var labels []string
+			for _, l := range x.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			series := Series(f.GetName(), labels)
+			switch {
+			case x.GetHistogram() != nil:
+				m.Observed(series, float64(x.GetHistogram().GetSampleCount()), x.GetHistogram().GetSampleSum())
+			case x.GetCounter() != nil:
+				m.Counted(series, x.GetCounter().GetValue())
+			case x.GetGauge() != nil:
+				m.Stands(series, x.GetGauge().GetValue())
+			}
+		}
+	}
+	return m, nil
+}
