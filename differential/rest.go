@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
@@ -162,7 +163,8 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 	names := p.subject.alike(p.cluster)
 	p.subject.rename(theirs, names)
 	p.subject.rename(ours, names)
-	a, b := p.subject.left(theirs, names), p.subject.left(ours, names)
+	still := unchanged(p.cluster, theirs.cluster, ours.cluster)
+	a, b := p.subject.left(theirs, names, still), p.subject.left(ours, names, still)
 	if text := differ(a, b); text != "" {
 		before.Text = text + p.missing()
 		for _, line := range theirs.story {
@@ -180,7 +182,8 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 			return before, nil
 		}
 		p.subject.rename(ours, names)
-		a, b = p.subject.left(theirs, names), p.subject.left(ours, names)
+		still = unchanged(p.cluster, theirs.cluster, ours.cluster)
+		a, b = p.subject.left(theirs, names, still), p.subject.left(ours, names, still)
 		if differ(a, b) == "" || moved && differ(a.still(), b.still()) == "" {
 			before.Kind = "wake"
 		}
@@ -251,7 +254,7 @@ func (s *Subject) rename(x *restingSide, names map[string]string) {
 	}
 }
 
-func (s *Subject) left(x *restingSide, names map[string]string) remains {
+func (s *Subject) left(x *restingSide, names map[string]string, still map[types.UID]string) remains {
 	var all []string
 	for _, q := range x.cluster.Requests {
 		if !q.Writes() || q.Err != nil || q.Subresource == "status" {
@@ -278,7 +281,7 @@ func (s *Subject) left(x *restingSide, names map[string]string) remains {
 		all[i] = s.normal(all[i], names)
 	}
 	slices.Sort(all)
-	return remains{slices.Compact(all), s.texts(x.cluster, names)}
+	return remains{slices.Compact(all), s.texts(x.cluster, names, still)}
 }
 
 // planned reports whether an event tells of a fault that was planned: which sync meets it is a matter of how many there are.
@@ -305,7 +308,7 @@ func (x *restingSide) ends() (all []string) {
 }
 
 // texts returns a cluster's objects by resource and name; those that have one name by rule are one text.
-func (s *Subject) texts(c *api.Cluster, names map[string]string) map[string]string {
+func (s *Subject) texts(c *api.Cluster, names map[string]string, still map[types.UID]string) map[string]string {
 	lists := map[string][]string{}
 	for _, gvr := range sorted(c) {
 		list, err := c.List(gvr)
@@ -314,6 +317,9 @@ func (s *Subject) texts(c *api.Cluster, names map[string]string) map[string]stri
 		}
 		for _, o := range list {
 			m := o.(metav1.Object)
+			if version, ok := still[m.GetUID()]; ok && version == m.GetResourceVersion() {
+				continue
+			}
 			name := s.normal(gvr.Resource+" "+strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/"), names)
 			lists[name] = append(lists[name], s.normal(text(gvr, o), names))
 		}
@@ -324,6 +330,29 @@ func (s *Subject) texts(c *api.Cluster, names map[string]string) map[string]stri
 		out[name] = strings.Join(list, "---\n")
 	}
 	return out
+}
+
+// unchanged returns the versions of the objects that neither side has touched, by their UIDs: there is no need to compare
+// these, which are most of a world.
+func unchanged(before *api.Cluster, sides ...*api.Cluster) map[types.UID]string {
+	still := versions(before)
+	for _, c := range sides {
+		now := versions(c)
+		maps.DeleteFunc(still, func(uid types.UID, version string) bool { return now[uid] != version })
+	}
+
+	return still
+}
+
+func versions(c *api.Cluster) map[types.UID]string {
+	all := map[types.UID]string{}
+	for _, o := range objectsOf(c) {
+		if m := o.(metav1.Object); m.GetUID() != "" {
+			all[m.GetUID()] = m.GetResourceVersion()
+		}
+	}
+
+	return all
 }
 
 func text(gvr schema.GroupVersionResource, o runtime.Object) string {
