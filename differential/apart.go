@@ -2,14 +2,9 @@ package differential
 
 import (
 	"fmt"
-	"hash/crc32"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -17,7 +12,6 @@ import (
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/plugin"
 	"github.com/windlass-dev/windlass/differential/world"
-	"github.com/windlass-dev/windlass/host/record"
 )
 
 // apart is one run of a script in which each controller has a cluster of its own, whose changes come to its caches late by
@@ -123,12 +117,7 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 	}
 	keys := newTodo()
 	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached}
-	s.next = func() (time.Time, bool) {
-		if a.subject.periodic() {
-			return time.Time{}, false
-		}
-		return keys.first()
-	}
+	s.next = keys.first
 	take := func() {
 		for _, k := range n.Queue.Woken {
 			keys.now(k)
@@ -227,7 +216,7 @@ func (all parts) side(of *Subject, c *api.Cluster) *side {
 	}
 	s.next = func() (at time.Time, ok bool) {
 		for _, p := range all {
-			if t, is := p.keys.first(); is && !of.periodic() && (!ok || t.Before(at)) {
+			if t, is := p.keys.first(); is && (!ok || t.Before(at)) {
 				at, ok = t, true
 			}
 		}
@@ -254,69 +243,6 @@ func (all parts) side(of *Subject, c *api.Cluster) *side {
 		return false, nil
 	}
 	return s
-}
-
-// todo are the keys that a controller is to sync.
-type todo struct {
-	keys   []string
-	due    map[string]time.Time
-	failed map[string]int // in a row
-}
-
-func newTodo() *todo { return &todo{due: map[string]time.Time{}, failed: map[string]int{}} }
-
-func (t *todo) now(key string) {
-	if !slices.Contains(t.keys, key) {
-		t.keys = append(t.keys, key)
-	}
-}
-
-func (t *todo) at(key string, at time.Time) {
-	if was, ok := t.due[key]; !ok || at.Before(was) {
-		t.due[key] = at
-	}
-}
-
-// first returns when the first of the keys is due that are to be synced at a time, but for those that have failed.
-func (t *todo) first() (at time.Time, ok bool) {
-	for key, due := range t.due {
-		if t.failed[key] == 0 && (!ok || due.Before(at)) {
-			at, ok = due, true
-		}
-	}
-
-	return at, ok
-}
-
-func (t *todo) next() (string, bool) { return t.nextOf(func(string) bool { return true }) }
-
-func (t *todo) nextOf(ready func(string) bool) (string, bool) {
-	for key, at := range t.due {
-		if !at.After(time.Now()) {
-			delete(t.due, key)
-			t.now(key)
-		}
-	}
-	i := slices.IndexFunc(t.keys, ready)
-	if i < 0 {
-		return "", false
-	}
-	key := t.keys[i]
-	t.keys = slices.Delete(t.keys, i, i+1)
-	return key, true
-}
-
-// ended takes down what is to be done about a key that was synced.
-func (t *todo) ended(key string, r native.Result) {
-	if r.Failed {
-		t.failed[key]++
-		t.at(key, time.Now().Add(5*time.Millisecond<<min(t.failed[key], 16)))
-		return
-	}
-	delete(t.failed, key)
-	if r.Again > 0 {
-		t.at(key, time.Now().Add(r.Again))
-	}
 }
 
 // through runs the script with some of the sides.
@@ -440,7 +366,7 @@ func (s *side) settle() error {
 			}
 		case pause == len(pauses):
 			at, ok := s.next()
-			if !ok || at.After(begun.Add(timersMost)) {
+			if !ok || s.subject.periodic() || at.After(begun.Add(timersMost)) {
 				return nil
 			}
 			time.Sleep(time.Until(at))
@@ -477,139 +403,4 @@ func (s *side) written() bool {
 	}
 	s.cluster.Requests = nil
 	return changed
-}
-
-// line names a write; whether it was sent as an update or a patch is a matter of rights.
-func (s *Subject) line(q *api.Request) string {
-	l := strings.Replace(q.String(), "patch ", "update ", 1)
-	if q.Delete != nil && q.Delete.PropagationPolicy != nil {
-		l += " " + string(*q.Delete.PropagationPolicy)
-	}
-	for _, o := range []runtime.Object{q.Old, q.Answer} {
-		if o == nil {
-			continue
-		}
-		v, err := api.External(o, api.Version(q.Resource, ""))
-		if err != nil {
-			continue
-		}
-		m := v.(metav1.Object)
-		if class := s.class(v); class != "" {
-			return replaceName(l, m.GetName(), class)
-		}
-
-		return anonymous(m, l)
-	}
-
-	return l
-}
-
-// state is a cluster's, in the order of its objects. Of those that a controller may take for one another it has how many
-// there are.
-func (a *apart) state(c *api.Cluster) string {
-	var b strings.Builder
-	for _, gvr := range sorted(c) {
-		all, err := c.List(gvr)
-		if err != nil {
-			continue
-		}
-		var texts []string
-		for _, o := range all {
-			text := written.ReplaceAllString(a.text(o), "<a time in this run>")
-			texts = append(texts, fmt.Sprintf("--- %s\n%s", gvr.Resource, text))
-		}
-		slices.Sort(texts)
-		for _, text := range texts {
-			b.WriteString(text)
-		}
-	}
-
-	return b.String()
-}
-
-func (a *apart) text(o runtime.Object) string {
-	if class := a.subject.class(o); class != "" && a.several[class] {
-		return class + "\n"
-	}
-	if a.subject.Shape != nil {
-		o = o.DeepCopyObject()
-		a.subject.Shape(o)
-	}
-	m, err := externalFields(o)
-	if err != nil {
-		return err.Error()
-	}
-	y, _ := yaml.Marshal(m)
-
-	return anonymous(o.(metav1.Object), string(y))
-}
-
-// anonymous takes a name that was made up out of a text: which of several objects is left may be a matter of chance.
-func anonymous(m metav1.Object, text string) string {
-	if base := m.GetGenerateName(); base != "" && strings.HasPrefix(m.GetName(), base) {
-		return replaceName(text, m.GetName(), base+"*")
-	}
-
-	return text
-}
-
-// class names those objects that a controller may take for one another; "" is none.
-func (s *Subject) class(o runtime.Object) string {
-	if s.Alike == nil {
-		return ""
-	}
-	class := s.Alike(o)
-	if class == "" {
-		return ""
-	}
-
-	return fmt.Sprintf("<alike %08x>", crc32.ChecksumIEEE([]byte(printed.ReplaceAllString(class, "<a time>"))))
-}
-
-// printed are times that a run has written, as Go prints them.
-var printed = regexp.MustCompile(`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[0-9.]* \+0000 UTC`)
-
-// severals are the classes of which there are several objects, before a step or after it.
-func (a *apart) severals() map[string]bool {
-	lists := [][]runtime.Object{a.before}
-	for _, s := range a.sides {
-		lists = append(lists, objectsOf(s.cluster))
-	}
-	several := map[string]bool{}
-	for _, list := range lists {
-		n := map[string]int{}
-		for _, o := range list {
-			class := a.subject.class(o)
-			n[class]++
-			several[class] = several[class] || n[class] > 1
-		}
-	}
-
-	return several
-}
-
-// written are times that a run has written: its clock begins with the year 2000. Each side comes to them at its own pace.
-var written = regexp.MustCompile(`"20\d\d-\d\d-\d\dT[0-9:.]+Z"`)
-
-func (a *apart) compare() *Difference {
-	theirs, ours := a.sides[0], a.sides[1]
-	a.several = a.severals()
-	text := record.Diff(a.state(theirs.cluster), a.state(ours.cluster))
-	for _, s := range a.sides {
-		slices.Sort(s.writes)
-		s.writes = slices.Compact(s.writes) // how often is a matter of who was late for what
-	}
-	if d := record.Diff(strings.Join(theirs.writes, "\n")+"\n", strings.Join(ours.writes, "\n")+"\n"); d != "" {
-		text += "the writes:\n" + d
-	}
-	if text == "" {
-		return nil
-	}
-	if a.subject.Explain != nil {
-		text += a.subject.Explain(a.before, text)
-	}
-	return &Difference{
-		Subject: a.subject.Controller, Seed: a.script.seed, Step: a.step, Deed: a.deed, Kind: "end", Text: text,
-		now: a.began, past: slices.Clone(a.past), did: strings.Join(theirs.writes, "\n"), objects: a.before,
-	}
 }

@@ -244,7 +244,11 @@ func write(q *api.Request, names map[string]string) string {
 	if q.Delete != nil || o == nil {
 		return line
 	}
-	m, err := fields(api.Version(q.Resource, q.Subresource), o)
+	v, err := api.External(o, api.Version(q.Resource, q.Subresource))
+	if err != nil {
+		return line + " " + err.Error()
+	}
+	m, err := fields(v)
 	if err != nil {
 		return line + " " + err.Error()
 	}
@@ -255,7 +259,7 @@ func write(q *api.Request, names map[string]string) string {
 	if q.Namespace != "" {
 		meta["namespace"] = q.Namespace
 	}
-	if g, _ := meta["generateName"].(string); generated(q) {
+	if g, _ := meta["generateName"].(string); q.Generated() {
 		if name, _ := meta["name"].(string); name != "" {
 			names[name] = g + "*"
 		}
@@ -281,24 +285,8 @@ func trim(m map[string]any, subresource string) {
 	}
 }
 
-// generated reports whether the server, or the host for it, has made up the name of an object that is to be made.
-func generated(q *api.Request) bool {
-	m, ok := q.Sent.(metav1.Object)
-	const suffix = 5 // of the API's names.SimpleNameGenerator
-	return ok && q.Verb == "create" && m.GetGenerateName() != "" &&
-		(m.GetName() == "" || len(m.GetName()) == len(m.GetGenerateName())+suffix && strings.HasPrefix(m.GetName(), m.GetGenerateName()))
-}
-
-// fields are an object's without those that only the server sets.
-func fields(gv schema.GroupVersion, o runtime.Object) (map[string]any, error) {
-	v, err := api.External(o, gv)
-	if err != nil {
-		return nil, err
-	}
-	return externalFields(v)
-}
-
-func externalFields(v runtime.Object) (map[string]any, error) {
+// fields are those of an object in its resource's version, without those that only the server sets.
+func fields(v runtime.Object) (map[string]any, error) {
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(v)
 	if err != nil {
 		return nil, err
@@ -311,6 +299,20 @@ func externalFields(v runtime.Object) (map[string]any, error) {
 		}
 	}
 	return m, nil
+}
+
+// text prints the fields of an object in its resource's version.
+func text(v runtime.Object) string {
+	m, err := fields(v)
+	if err != nil {
+		return err.Error()
+	}
+	b, err := yaml.Marshal(m)
+	if err != nil {
+		return err.Error()
+	}
+
+	return string(b)
 }
 
 // compare returns how two syncs differ; nothing if they don't.
@@ -347,11 +349,7 @@ func changed(c *api.Change) string {
 	if c.Old == nil || c.New == nil {
 		return fmt.Sprintf("%s %s %s", verb, c.Resource.Resource, name)
 	}
-	a, _ := fields(c.Resource.GroupVersion(), c.Old)
-	b, _ := fields(c.Resource.GroupVersion(), c.New)
-	x, _ := yaml.Marshal(a)
-	y, _ := yaml.Marshal(b)
-	return fmt.Sprintf("%s %s %s\n%s\n", verb, c.Resource.Resource, name, record.Diff(string(x), string(y)))
+	return fmt.Sprintf("%s %s %s\n%s\n", verb, c.Resource.Resource, name, record.Diff(text(c.Old), text(c.New)))
 }
 
 func sorted(c *api.Cluster) []schema.GroupVersionResource {

@@ -90,14 +90,14 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	}
 	defer p.plugin.Close()
 	p.plugin.Metrics = s.Metrics
-	d, err = p.through(known)
+	d, err = p.through()
 	return d, p.syncs, err
 }
 
 // stepsMost is how many things happen in a world after its beginning, where its subject doesn't say.
 const stepsMost = 4
 
-func (p *play) through(known func(*Difference) bool) (*Difference, error) {
+func (p *play) through() (*Difference, error) {
 	if err := p.populate(); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (p *play) through(known func(*Difference) bool) (*Difference, error) {
 		}
 		var d *Difference
 		if p.subject.AtRest {
-			d, err = p.rest(keys, known)
+			d, err = p.rest(keys)
 		} else {
 			d, err = p.settle(keys)
 		}
@@ -121,7 +121,7 @@ func (p *play) through(known func(*Difference) bool) (*Difference, error) {
 		if d == nil {
 			continue
 		}
-		if !known(d) {
+		if !p.known(d) {
 			return d, nil
 		}
 		return nil, nil // from a known difference on nothing is comparable
@@ -427,7 +427,7 @@ func (f *fault) begin(s *Subject) func(*api.Request) error {
 		}
 		switch {
 		case f.all:
-		case r.Verb == "create" && !generated(r):
+		case r.Verb == "create" && !r.Generated():
 			if h := crc32.ChecksumIEEE(append([]byte(random.ReplaceAllString(s.renamed(r), "")), f.salt)); h%2 == 0 {
 				return nil
 			}

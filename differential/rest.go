@@ -7,11 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/differential/api"
@@ -116,7 +113,7 @@ func (s *restingSide) tell(key string, r native.Result, requests []*api.Request)
 }
 
 // rest has both controllers work until they rest, and compares what is left.
-func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, error) {
+func (p *play) rest(keys []string) (*Difference, error) {
 	before := p.difference("sync", strings.Join(keys, ", "), "")
 	var ourKeys []string
 	for _, key := range keys {
@@ -188,7 +185,7 @@ func (p *play) rest(keys []string, known func(*Difference) bool) (*Difference, e
 			before.Kind = "wake"
 		}
 		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(synced)
-		if !known(before) || !before.goesOn {
+		if !p.known(before) || !before.goesOn {
 			return before, nil
 		}
 	}
@@ -321,7 +318,7 @@ func (s *Subject) texts(c *api.Cluster, names map[string]string, still map[types
 				continue
 			}
 			name := s.normal(gvr.Resource+" "+strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/"), names)
-			lists[name] = append(lists[name], s.normal(text(gvr, o), names))
+			lists[name] = append(lists[name], s.normal(text(o), names))
 		}
 	}
 	out := map[string]string{}
@@ -353,18 +350,6 @@ func versions(c *api.Cluster) map[types.UID]string {
 	}
 
 	return all
-}
-
-func text(gvr schema.GroupVersionResource, o runtime.Object) string {
-	m, err := fields(gvr.GroupVersion(), o)
-	if err != nil {
-		return err.Error()
-	}
-	b, err := yaml.Marshal(m)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
 }
 
 // differ returns how what the two have left behind differs; nothing if it doesn't.

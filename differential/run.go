@@ -83,7 +83,11 @@ func Run(t *testing.T, s *Subject) {
 		if d == nil {
 			continue
 		}
-		if !s.differAgain(t, server, x, known.has) {
+		again, err := s.differAgain(t, server, x, known.has)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !again {
 			once = append(once, seed)
 			t.Logf("once, and not in %d further runs of the same world, so by upstream's chance: %s", replays, d.head())
 			continue
@@ -105,14 +109,15 @@ func Run(t *testing.T, s *Subject) {
 }
 
 // differAgain reports whether the two differ in a world once more.
-func (s *Subject) differAgain(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) bool {
+func (s *Subject) differAgain(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (bool, error) {
 	for range replays {
-		if d, _, err := s.inBubble(t, server, x, known); d != nil && err == nil {
-			return true
+		d, _, err := s.inBubble(t, server, x, known)
+		if d != nil || err != nil {
+			return d != nil, err
 		}
 	}
 
-	return false
+	return false, nil
 }
 
 // inBubble runs a script in a bubble of its own.

@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -152,6 +153,15 @@ func Vanish(gvr schema.GroupVersionResource) Deed {
 			return "", err
 		}
 		return fmt.Sprintf("%s %s is gone", gvr.Resource, m.GetName()), c.Remove(gvr, m.GetNamespace(), m.GetName())
+	}
+}
+
+// NamespacesChange are what others do to namespaces until one goes.
+func NamespacesChange() []Deed {
+	return []Deed{
+		Appear(func(r *world.Rand) runtime.Object { return r.Namespace(world.Of(r, world.Namespaces...)) }),
+		Vary(Namespaces, "other labels", func(r *world.Rand, ns *corev1.Namespace) { ns.Labels = r.Labels("web") }),
+		Vary(Namespaces, "the end", func(r *world.Rand, ns *corev1.Namespace) { r.Terminate(ns) }),
 	}
 }
 

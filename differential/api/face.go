@@ -239,6 +239,12 @@ func (r *Request) decode(h *http.Request, c *Cluster) error {
 // suffix is how long the end of a generated name is (names.SimpleNameGenerator).
 const suffix = 5
 
+// Generated reports whether the server, or the host for it, makes up the name of an object that is to be made.
+func (r *Request) Generated() bool {
+	m, ok := r.Sent.(metav1.Object)
+	return ok && r.Verb == "create" && generated(m)
+}
+
 // generated reports whether a name is to be made up, or the client has made it up itself, as the host does.
 func generated(m metav1.Object) bool {
 	name, base := m.GetName(), m.GetGenerateName()

@@ -53,13 +53,7 @@ func TestAsUpstream(t *testing.T) {
 		},
 		World: objects,
 		Deeds: []differential.Deed{
-			differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) {
-				ips := p.Status.PodIPs
-				r.Live(p)
-				if p.Status.PodIPs = ips; len(ips) > 0 {
-					p.Status.PodIP = ips[0].IP
-				}
-			}),
+			differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { r.LiveThere(p) }),
 			differential.Vary(differential.Pods, "other addresses", func(r *world.Rand, p *corev1.Pod) { r.Addresses(p) }),
 			differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
 			differential.Vary(differential.Pods, "the end", func(r *world.Rand, p *corev1.Pod) { r.End(p) }),

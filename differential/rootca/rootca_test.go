@@ -34,33 +34,26 @@ func TestAsUpstream(t *testing.T) {
 			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err
 		},
 		World: objects,
-		Deeds: []differential.Deed{
-			differential.Appear(func(r *world.Rand) runtime.Object { return r.Namespace(namespace(r)) }),
-			differential.Vary(differential.Namespaces, "other labels", func(r *world.Rand, ns *corev1.Namespace) { ns.Labels = r.Labels("web") }),
-			differential.Vary(differential.Namespaces, "the end", func(r *world.Rand, ns *corev1.Namespace) { r.Terminate(ns) }),
+		Deeds: append(differential.NamespacesChange(),
 			differential.Delete(differential.Namespaces),
 			differential.EndNamespace(configMaps),
 			differential.EndNamespace(configMaps),
-			differential.Appear(func(r *world.Rand) runtime.Object { return configMap(r, namespace(r)) }),
+			differential.Appear(func(r *world.Rand) runtime.Object { return configMap(r, world.Of(r, world.Namespaces...)) }),
 			differential.Vary(configMaps, "other contents", func(r *world.Rand, m *corev1.ConfigMap) { contents(r, m) }),
 			differential.Vary(configMaps, "other contents", func(r *world.Rand, m *corev1.ConfigMap) { contents(r, m) }),
 			differential.Vary(configMaps, "the end", func(r *world.Rand, m *corev1.ConfigMap) { r.End(m) }),
 			differential.Delete(configMaps),
 			differential.Vanish(configMaps),
 			differential.Vanish(configMaps),
-		},
+		),
 		Faults: []string{"create configmaps", "update configmaps"},
 	})
-}
-
-func namespace(r *world.Rand) string {
-	return world.Of(r, world.Namespace, "one", "two", "three", "kube-system")
 }
 
 // objects are some namespaces, with config maps of that name in any state, of others, or of none.
 func objects(r *world.Rand) []runtime.Object {
 	var all []runtime.Object
-	for _, n := range []string{world.Namespace, "one", "two", "three", "kube-system"}[:1+r.IntN(5)] {
+	for _, n := range world.Namespaces[:1+r.IntN(len(world.Namespaces))] {
 		if n != world.Namespace {
 			all = append(all, r.Namespace(n))
 		}

@@ -33,10 +33,7 @@ func TestAsUpstream(t *testing.T) {
 			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err
 		},
 		World: objects,
-		Deeds: []differential.Deed{
-			differential.Appear(func(r *world.Rand) runtime.Object { return r.Namespace(name(r)) }),
-			differential.Vary(differential.Namespaces, "other labels", func(r *world.Rand, ns *corev1.Namespace) { ns.Labels = r.Labels("web") }),
-			differential.Vary(differential.Namespaces, "the end", func(r *world.Rand, ns *corev1.Namespace) { r.Terminate(ns) }),
+		Deeds: append(differential.NamespacesChange(),
 			differential.Vary(differential.Namespaces, "the last finalizer", func(_ *world.Rand, ns *corev1.Namespace) {
 				if ns.DeletionTimestamp != nil {
 					ns.Spec.Finalizers, ns.Finalizers = nil, nil
@@ -44,25 +41,21 @@ func TestAsUpstream(t *testing.T) {
 			}),
 			differential.Delete(differential.Namespaces),
 			differential.EndNamespace(accounts),
-			differential.Appear(func(r *world.Rand) runtime.Object { return account(r, name(r)) }),
+			differential.Appear(func(r *world.Rand) runtime.Object { return account(r, world.Of(r, world.Namespaces...)) }),
 			differential.Vary(accounts, "other contents", func(r *world.Rand, a *corev1.ServiceAccount) { contents(r, a) }),
 			differential.Vary(accounts, "the end", func(r *world.Rand, a *corev1.ServiceAccount) { r.End(a) }),
 			differential.Delete(accounts),
 			differential.Vanish(accounts),
 			differential.Vanish(accounts),
-		},
+		),
 		Faults: []string{"create serviceaccounts"},
 	})
-}
-
-func name(r *world.Rand) string {
-	return world.Of(r, world.Namespace, "one", "two", "three", "kube-system")
 }
 
 // objects are some namespaces, with service accounts of that name, of others, or of none.
 func objects(r *world.Rand) []runtime.Object {
 	var all []runtime.Object
-	for _, n := range []string{"one", "two", "three", "kube-system"}[:r.IntN(5)] {
+	for _, n := range world.Namespaces[1:][:r.IntN(len(world.Namespaces))] {
 		all = append(all, r.Namespace(n))
 		for range r.IntN(3) {
 			all = append(all, account(r, n))

@@ -5,6 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Namespaces are the names of those that worlds have whose subject is namespaces; the first is there from the beginning.
+var Namespaces = []string{Namespace, "one", "two", "three", "kube-system"}
+
 // Namespace returns a namespace of that name, in which things may still be made.
 func (r *Rand) Namespace(name string) *corev1.Namespace {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: r.UID(), CreationTimestamp: r.Ago(3000)}}

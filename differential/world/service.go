@@ -184,3 +184,12 @@ func (r *Rand) Place(n *corev1.Node) {
 		{Type: corev1.NodeReady, Status: Of(r, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown)},
 	}
 }
+
+// LiveThere changes the life of a pod that keeps its addresses.
+func (r *Rand) LiveThere(p *corev1.Pod) {
+	ips := p.Status.PodIPs
+	r.Live(p)
+	if p.Status.PodIPs = ips; len(ips) > 0 {
+		p.Status.PodIP = ips[0].IP
+	}
+}

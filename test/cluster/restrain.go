@@ -38,30 +38,42 @@ func (c *Cluster) OwnPodsOnly(t testing.TB, namespace string) {
 	})
 }
 
-// Restrain refuses requests of KWOK's on a core resource (such as "pods" or "nodes/status") unless the CEL expression allows them. It takes a moment until that holds.
+// Restrain refuses requests of KWOK's on a core resource (such as "pods" or "nodes/status") unless the CEL expression
+// allows them. It takes a moment until that holds.
 func (c *Cluster) Restrain(t testing.TB, name string, operation admissionv1.OperationType, resource, unless string) {
 	t.Helper()
+	rule := admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}}
+	c.Admit(t, name, operation, rule, `request.userInfo.username != "`+kwok+`" || (`+unless+`)`)
+}
+
+// Admit refuses requests of an operation that a rule is about unless the CEL expression allows them, by a policy and a
+// binding of that name. It takes a moment until that holds.
+func (c *Cluster) Admit(t testing.TB, name string, operation admissionv1.OperationType, rule admissionv1.Rule,
+	unless string) {
+	t.Helper()
 	fail, all := admissionv1.Fail, admissionv1.AllScopes
+	rule.Scope = &all
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	policy.Spec = admissionv1.ValidatingAdmissionPolicySpec{
+		FailurePolicy: &fail,
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{operation}, Rule: rule,
+			},
+		}}},
+		Validations: []admissionv1.Validation{{Expression: unless}},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	binding.Spec = admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}
+
 	policies := c.Client().AdmissionregistrationV1()
-	_, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: &fail,
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{operation},
-				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}, Scope: &all},
-			}}}},
-			Validations: []admissionv1.Validation{{Expression: `request.userInfo.username != "` + kwok + `" || (` + unless + `)`}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
+	if _, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}, metav1.CreateOptions{})
-	if err != nil {
+	bindings := policies.ValidatingAdmissionPolicyBindings()
+	if _, err := bindings.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

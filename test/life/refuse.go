@@ -19,29 +19,11 @@ func (p *player) refuse(x *Which) {
 	gvk := o.GroupVersionKind()
 	m, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	p.must(err)
-	fail, name := admissionv1.Fail, p.refusal(x)
-	policies := p.Client.AdmissionregistrationV1()
-	_, err = policies.ValidatingAdmissionPolicies().Create(p.Context(), &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: &fail,
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-				RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule: admissionv1.Rule{APIGroups: []string{gvk.Group}, APIVersions: []string{"*"},
-						Resources: []string{m.Resource.Resource}},
-				},
-			}}},
-			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf(
-				"object.metadata.name != %q || object.metadata.?namespace.orValue('') != %q", o.GetName(), o.GetNamespace())}},
-		},
-	}, metav1.CreateOptions{})
-	p.must(err)
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	binding.Spec.PolicyName = name
-	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Deny}
-	_, err = policies.ValidatingAdmissionPolicyBindings().Create(p.Context(), binding, metav1.CreateOptions{})
-	p.must(err)
+	rule := admissionv1.Rule{
+		APIGroups: []string{gvk.Group}, APIVersions: []string{"*"}, Resources: []string{m.Resource.Resource},
+	}
+	others := fmt.Sprintf("object.metadata.name != %q || object.metadata.?namespace.orValue('') != %q", o.GetName(), o.GetNamespace())
+	p.Cluster.Admit(p, p.refusal(x), admissionv1.Update, rule, others)
 
 	r, err := p.of(&o)
 	p.must(err)

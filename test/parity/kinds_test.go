@@ -41,22 +41,8 @@ const accounts = "serviceaccount-controller"
 
 // before plays what comes before the manager runs.
 func (s *side) before(t *testing.T, all []*part) {
-	for _, p := range all {
-		if p.script.Before == nil {
-			continue
-		}
-		t.Run(p.name(), func(t *testing.T) {
-			t.Parallel()
-			defer func() {
-				if t.Failed() {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					s.failed[p.name()] = true
-				}
-			}()
-			s.stage.Before(t, p.script, p.namespace())
-		})
-	}
+	begun := slices.DeleteFunc(slices.Clone(all), func(p *part) bool { return p.script.Before == nil })
+	s.each(t, begun, func(t *testing.T, p *part) { s.stage.Before(t, p.script, p.namespace()) })
 }
 
 // compareCounts takes down what one manager has counted more of than the other, of the metrics that the lives name:

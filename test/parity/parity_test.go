@@ -149,6 +149,15 @@ func must(t testing.TB, err error) {
 }
 
 func (s *side) play(t *testing.T, all []*part) {
+	s.each(t, all, func(t *testing.T, p *part) {
+		begun := time.Now()
+		p.run(t, s, p.namespace())
+		t.Logf("%.1f s", time.Since(begun).Seconds())
+	})
+}
+
+// each runs a test for each script, all at a time, and notes which fail.
+func (s *side) each(t *testing.T, all []*part, f func(*testing.T, *part)) {
 	for _, p := range all {
 		t.Run(p.name(), func(t *testing.T) {
 			t.Parallel()
@@ -159,9 +168,7 @@ func (s *side) play(t *testing.T, all []*part) {
 					s.failed[p.name()] = true
 				}
 			}()
-			begun := time.Now()
-			p.run(t, s, p.namespace())
-			t.Logf("%.1f s", time.Since(begun).Seconds())
+			f(t, p)
 		})
 	}
 }

@@ -1,0 +1,145 @@
+package differential
+
+import (
+	"fmt"
+	"hash/crc32"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/windlass-dev/windlass/differential/api"
+	"github.com/windlass-dev/windlass/host/record"
+)
+
+// line names a write; whether it was sent as an update or a patch is a matter of rights.
+func (s *Subject) line(q *api.Request) string {
+	l := strings.Replace(q.String(), "patch ", "update ", 1)
+	if q.Delete != nil && q.Delete.PropagationPolicy != nil {
+		l += " " + string(*q.Delete.PropagationPolicy)
+	}
+	for _, o := range []runtime.Object{q.Old, q.Answer} {
+		if o == nil {
+			continue
+		}
+		v, err := api.External(o, api.Version(q.Resource, ""))
+		if err != nil {
+			continue
+		}
+		m := v.(metav1.Object)
+		if class := s.class(v); class != "" {
+			return replaceName(l, m.GetName(), class)
+		}
+
+		return anonymous(m, l)
+	}
+
+	return l
+}
+
+// state is a cluster's, in the order of its objects. Of those that a controller may take for one another it has how many
+// there are.
+func (a *apart) state(c *api.Cluster) string {
+	var b strings.Builder
+	for _, gvr := range sorted(c) {
+		all, err := c.List(gvr)
+		if err != nil {
+			continue
+		}
+		var texts []string
+		for _, o := range all {
+			text := written.ReplaceAllString(a.text(o), "<a time in this run>")
+			texts = append(texts, fmt.Sprintf("--- %s\n%s", gvr.Resource, text))
+		}
+		slices.Sort(texts)
+		for _, text := range texts {
+			b.WriteString(text)
+		}
+	}
+
+	return b.String()
+}
+
+func (a *apart) text(o runtime.Object) string {
+	if class := a.subject.class(o); class != "" && a.several[class] {
+		return class + "\n"
+	}
+	if a.subject.Shape != nil {
+		o = o.DeepCopyObject()
+		a.subject.Shape(o)
+	}
+
+	return anonymous(o.(metav1.Object), text(o))
+}
+
+// anonymous takes a name that was made up out of a text: which of several objects is left may be a matter of chance.
+func anonymous(m metav1.Object, text string) string {
+	if base := m.GetGenerateName(); base != "" && strings.HasPrefix(m.GetName(), base) {
+		return replaceName(text, m.GetName(), base+"*")
+	}
+
+	return text
+}
+
+// class names those objects that a controller may take for one another; "" is none.
+func (s *Subject) class(o runtime.Object) string {
+	if s.Alike == nil {
+		return ""
+	}
+	class := s.Alike(o)
+	if class == "" {
+		return ""
+	}
+
+	return fmt.Sprintf("<alike %08x>", crc32.ChecksumIEEE([]byte(printed.ReplaceAllString(class, "<a time>"))))
+}
+
+// printed are times that a run has written, as Go prints them.
+var printed = regexp.MustCompile(`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[0-9.]* \+0000 UTC`)
+
+// severals are the classes of which there are several objects, before a step or after it.
+func (a *apart) severals() map[string]bool {
+	lists := [][]runtime.Object{a.before}
+	for _, s := range a.sides {
+		lists = append(lists, objectsOf(s.cluster))
+	}
+	several := map[string]bool{}
+	for _, list := range lists {
+		n := map[string]int{}
+		for _, o := range list {
+			class := a.subject.class(o)
+			n[class]++
+			several[class] = several[class] || n[class] > 1
+		}
+	}
+
+	return several
+}
+
+// written are times that a run has written: its clock begins with the year 2000. Each side comes to them at its own pace.
+var written = regexp.MustCompile(`"20\d\d-\d\d-\d\dT[0-9:.]+Z"`)
+
+func (a *apart) compare() *Difference {
+	theirs, ours := a.sides[0], a.sides[1]
+	a.several = a.severals()
+	text := record.Diff(a.state(theirs.cluster), a.state(ours.cluster))
+	for _, s := range a.sides {
+		slices.Sort(s.writes)
+		s.writes = slices.Compact(s.writes) // how often is a matter of who was late for what
+	}
+	if d := record.Diff(strings.Join(theirs.writes, "\n")+"\n", strings.Join(ours.writes, "\n")+"\n"); d != "" {
+		text += "the writes:\n" + d
+	}
+	if text == "" {
+		return nil
+	}
+	if a.subject.Explain != nil {
+		text += a.subject.Explain(a.before, text)
+	}
+	return &Difference{
+		Subject: a.subject.Controller, Seed: a.script.seed, Step: a.step, Deed: a.deed, Kind: "end", Text: text,
+		now: a.began, past: slices.Clone(a.past), did: strings.Join(theirs.writes, "\n"), objects: a.before,
+	}
+}
