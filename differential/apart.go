@@ -14,9 +14,9 @@ import (
 	"github.com/windlass-dev/windlass/differential/world"
 )
 
-// apart is one run of a script in which each controller has a cluster of its own, whose changes come to its caches late by
-// some: upstream's have expectations where ours have barriers, so single syncs aren't comparable, but what is there when
-// all has settled is, and which writes led there.
+// apart is one run of a script in which each controller has a cluster of its own, whose changes come to its caches late
+// by some: upstream's have expectations where ours have barriers, so single syncs aren't comparable, but what is there
+// when all has settled is, and which writes led there.
 type apart struct {
 	subject *Subject
 	script  *script
@@ -87,8 +87,8 @@ func (s *Subject) runApart(server *api.Server, x *script, known func(*Difference
 // tries is how often a world is run again to see what else upstream's controller may come to.
 const tries = 24
 
-// raced reports whether upstream's controller comes to what the plugin has come to when its caches are late otherwise: then
-// it is a race of its own which of them it is.
+// raced reports whether upstream's controller comes to what the plugin has come to when its caches are late otherwise:
+// then it is a race of its own which of them it is.
 func (a *apart) raced(server *api.Server) (bool, error) {
 	ours := a.state(a.sides[1].cluster)
 	for i := range tries {
@@ -335,8 +335,8 @@ var pauses = []time.Duration{
 	10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second, 50 * time.Second,
 }
 
-// timersMost is how long a step waits for keys that are to be synced at a time; what a set says of its pods is comparable
-// once the last has come.
+// timersMost is how long a step waits for keys that are to be synced at a time; what a set says of its pods is
+// comparable once the last has come.
 const timersMost = time.Hour
 
 // settle goes on until there is nothing to do and the clock has nothing to bring.

@@ -39,8 +39,8 @@ func (s *Subject) line(q *api.Request) string {
 	return l
 }
 
-// state is a cluster's, in the order of its objects. Of those that a controller may take for one another it has how many
-// there are.
+// state is a cluster's, in the order of its objects. Of those that a controller may take for one another it has how
+// many there are.
 func (a *apart) state(c *api.Cluster) string {
 	var b strings.Builder
 	for _, gvr := range sorted(c) {
@@ -118,7 +118,8 @@ func (a *apart) severals() map[string]bool {
 	return several
 }
 
-// written are times that a run has written: its clock begins with the year 2000. Each side comes to them at its own pace.
+// written are times that a run has written: its clock begins with the year 2000. Each side comes to them at its own
+// pace.
 var written = regexp.MustCompile(`"20\d\d-\d\d-\d\dT[0-9:.]+Z"`)
 
 func (a *apart) compare() *Difference {

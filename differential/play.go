@@ -216,8 +216,8 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// show shows both controllers what has changed, and returns the keys that it wakes in either. Upstream's wake for more than
-// they look at; so what it wakes and the plugin doesn't is only noted here (see [play.sync]).
+// show shows both controllers what has changed, and returns the keys that it wakes in either. Upstream's wake for more
+// than they look at; so what it wakes and the plugin doesn't is only noted here (see [play.sync]).
 func (p *play) show(initial bool) (keys []string, err error) {
 	changes, err := p.cluster.Changes()
 	if err != nil {
@@ -280,7 +280,8 @@ func objectsOf(c *api.Cluster) (all []runtime.Object) {
 	return all
 }
 
-// sync has both sync a key, each on a cluster of its own, and compares what came of it. It returns the keys to sync next.
+// sync has both sync a key, each on a cluster of its own, and compares what came of it. It returns the keys to sync
+// next.
 func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err error) {
 	p.syncs++
 	before := p.difference("sync", key, "")
@@ -386,9 +387,9 @@ func (p *play) fault(r *world.Rand) *fault {
 	return &fault{verb: verb, all: all, resource: resource, after: r.IntN(3), reason: r.IntN(len(reasons)), salt: byte(r.IntN(256))}
 }
 
-// fault has some writes of a sync fail: of creates without a name all after the first few, of others those to about half of the objects,
-// by their names, for which comes first is a matter of chance; those of a status all, for upstream's controllers try it
-// again at once, and ours at the next sync; and all where the subject says so.
+// fault has some writes of a sync fail: of creates without a name all after the first few, of others those to about
+// half of the objects, by their names, for which comes first is a matter of chance; those of a status all, for
+// upstream's controllers try it again at once, and ours at the next sync; and all where the subject says so.
 type fault struct {
 	verb, resource string
 	all            bool

@@ -16,10 +16,11 @@ import (
 	"github.com/windlass-dev/windlass/host/record"
 )
 
-// Some of upstream's controllers need several syncs for what the plugin does in one: they wait until their caches show what
-// they have written, fail on a version of their own, and are woken again. They are compared at rest: each works on a cluster
-// of its own and sees what it has written there until nothing wakes it any more. Upstream's begins with the keys that
-// either was woken for, the plugin with its own alone, so that a wake-up that never comes is a difference of what is left.
+// Some of upstream's controllers need several syncs for what the plugin does in one: they wait until their caches show
+// what they have written, fail on a version of their own, and are woken again. They are compared at rest: each works on
+// a cluster of its own and sees what it has written there until nothing wakes it any more. Upstream's begins with the
+// keys that either was woken for, the plugin with its own alone, so that a wake-up that never comes is a difference of
+// what is left.
 
 // restingSide is one of the two controllers while it works by itself.
 type restingSide struct {
@@ -39,8 +40,8 @@ const (
 	failsMost = 3  // of a key in a row
 )
 
-// work has a restingSide sync keys until none is left to be synced. The fault, if there is one, lasts for a key until one of its syncs
-// has met it: which of them that is hangs on what each side does in one sync.
+// work has a restingSide sync keys until none is left to be synced. The fault, if there is one, lasts for a key until
+// one of its syncs has met it: which of them that is hangs on what each side does in one sync.
 func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 	met := map[string]bool{}
 	keys = slices.Clone(keys)
@@ -170,8 +171,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		for _, line := range ours.story {
 			before.past = append(before.past, "the plugin: "+line)
 		}
-		// Where the plugin comes to the same when it is woken for all these keys, a wake-up is what was missing; then it may ask to
-		// be woken otherwise.
+		// Where the plugin comes to the same when it is woken for all these keys, a wake-up is what was missing; then
+		// it may ask to be woken otherwise.
 		moved := differ(a.still(), b.still()) != ""
 		synced := union(keys, slices.Collect(maps.Keys(theirs.last)))
 		if err := ours.work(synced, nil, p.subject); err != nil {
@@ -222,8 +223,8 @@ func (p *play) missing() string {
 	return text
 }
 
-// remains is what a restingSide has left behind: which objects it has written, its events, which keys fail or are to be synced again;
-// and all objects as text by resource and name.
+// remains is what a restingSide has left behind: which objects it has written, its events, which keys fail or are to be
+// synced again; and all objects as text by resource and name.
 type remains struct {
 	lines   []string
 	objects map[string]string
@@ -281,13 +282,15 @@ func (s *Subject) left(x *restingSide, names map[string]string, still map[types.
 	return remains{slices.Compact(all), s.texts(x.cluster, names, still)}
 }
 
-// planned reports whether an event tells of a fault that was planned: which sync meets it is a matter of how many there are.
+// planned reports whether an event tells of a fault that was planned: which sync meets it is a matter of how many there
+// are.
 func planned(event string) bool {
 	return strings.Contains(event, " Warning ") &&
 		(strings.Contains(event, "exceeded quota") || strings.Contains(event, "out of order") || strings.Contains(event, " is invalid"))
 }
 
-// ends tells which keys fail, or are to be synced again by their own wish; a key that wasn't synced still has its former one.
+// ends tells which keys fail, or are to be synced again by their own wish; a key that wasn't synced still has its
+// former one.
 func (x *restingSide) ends() (all []string) {
 	for key, r := range x.last {
 		if r.Failed {
@@ -329,8 +332,8 @@ func (s *Subject) texts(c *api.Cluster, names map[string]string, still map[types
 	return out
 }
 
-// unchanged returns the versions of the objects that neither side has touched, by their UIDs: there is no need to compare
-// these, which are most of a world.
+// unchanged returns the versions of the objects that neither side has touched, by their UIDs: there is no need to
+// compare these, which are most of a world.
 func unchanged(before *api.Cluster, sides ...*api.Cluster) map[types.UID]string {
 	still := versions(before)
 	for _, c := range sides {

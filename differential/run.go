@@ -34,8 +34,8 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 const (
 	// found is how many differences a run looks for.
 	found = 3
-	// replays is how often a world is played anew in which the two have differed. What a plugin does follows from its world;
-	// where they differ but once, upstream's controller has picked something else at random.
+	// replays is how often a world is played anew in which the two have differed. What a plugin does follows from its
+	// world; where they differ but once, upstream's controller has picked something else at random.
 	replays = 4
 	// chances is how many worlds of a thousand may differ but once.
 	chances = 2

@@ -4,16 +4,17 @@
 // Both see the same caches and write to equal clusters in memory (package api), which default, validate and admit as a
 // kube-apiserver does, for they are made of its registry. A world goes on in steps: somebody does something, both
 // controllers are shown it, and which keys it wakes is compared; then each key is synced by both, and what they have
-// written, told, failed with and asked to be woken for is compared. The next step begins with what upstream's controller
-// has left, for both. Time is that of a bubble (testing/synctest): it stands still during a sync, for both alike.
+// written, told, failed with and asked to be woken for is compared. The next step begins with what upstream's
+// controller has left, for both. Time is that of a bubble (testing/synctest): it stands still during a sync, for both
+// alike.
 //
 // Where caches are late, upstream's controllers have expectations where the plugins have barriers, so that single syncs
-// aren't comparable: then each works on a cluster of its own, and what is there in the end is compared, and which writes led
-// there (see apart.go; [Late] has a subject that is compared sync by sync be compared so, too).
+// aren't comparable: then each works on a cluster of its own, and what is there in the end is compared, and which
+// writes led there (see apart.go; [Late] has a subject that is compared sync by sync be compared so, too).
 //
-// What a world holds depends on its seed alone. A world in which the two differ is played again: a difference that isn't
-// found again is upstream's own chance, such as the order of a map; few may be. A difference is made smaller by leaving out objects and steps while it
-// stays, and printed as a golden case.
+// What a world holds depends on its seed alone. A world in which the two differ is played again: a difference that
+// isn't found again is upstream's own chance, such as the order of a map; few may be. A difference is made smaller by
+// leaving out objects and steps while it stays, and printed as a golden case.
 package differential
 
 import (
@@ -49,45 +50,48 @@ type Subject struct {
 	Aggregated func(*world.Rand) *api.Aggregated
 	// Steps is how many things happen in a world after its beginning, by default four.
 	Steps int
-	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to do.
+	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to
+	// do.
 	Deeds []Deed
-	// Faults are the writes that may fail, such as "create pods"; where upstream's controller stops at the first of several
-	// in an order by chance, "all create pods".
+	// Faults are the writes that may fail, such as "create pods"; where upstream's controller stops at the first of
+	// several in an order by chance, "all create pods".
 	Faults []string
-	// Apart has each controller work on a cluster of its own, with late caches, and only ends be compared: for controllers
-	// whose syncs aren't of one key each.
+	// Apart has each controller work on a cluster of its own, with late caches, and only ends be compared: for
+	// controllers whose syncs aren't of one key each.
 	Apart bool
 	// Prompt has the caches never be late there.
 	Prompt bool
 	// Key translates a key of upstream's to the plugin's; nil: they are the same.
 	Key func(string) string
-	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there is no
-	// such object.
+	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there
+	// is no such object.
 	Alike func(runtime.Object) string
-	// Shape takes out of an object, where controllers work apart, what isn't to be compared; nil: there is no such thing.
+	// Shape takes out of an object, where controllers work apart, what isn't to be compared; nil: there is no such
+	// thing.
 	Shape func(runtime.Object)
-	// Explain returns what is worth knowing of a difference between controllers that work apart, such as how the objects that it is
-	// about hang together, from all objects before; nil: nothing is.
+	// Explain returns what is worth knowing of a difference between controllers that work apart, such as how the
+	// objects that it is about hang together, from all objects before; nil: nothing is.
 	Explain func(objects []runtime.Object, difference string) string
-	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order by
-	// chance; "": it is not done beside others. Nil: nothing is.
+	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order
+	// by chance; "": it is not done beside others. Nil: nothing is.
 	Aside func(*api.Cluster, *api.Request) string
 	// Metrics are the names of the controller's own that are compared after each sync: what is added to counters and
 	// histograms, and what gauges are. Upstream's are the process's: Native has to set gauges back.
 	Metrics []string
-	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the others,
-	// with lines for what of those taken is to be compared. The clusters are as the sync found and left them. Nil: there are
-	// none.
+	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the
+	// others, with lines for what of those taken is to be compared. The clusters are as the sync found and left them.
+	// Nil: there are none.
 	Loosen func(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string, err error)
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
 
-	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then Renames returns what stands for
-	// the parts of a created object that the two make otherwise by rule, such as a hash in its name, and Events rewrites
-	// the events of a step, where several syncs tell in several what one tells at once; each may be nil.
+	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then Renames returns what
+	// stands for the parts of a created object that the two make otherwise by rule, such as a hash in its name, and
+	// Events rewrites the events of a step, where several syncs tell in several what one tells at once; each may be
+	// nil.
 	AtRest bool
-	// Forgiving has upstream's meet no conflict with itself where it writes an object twice in one sync from the version that it
-	// has seen: that only decides in which sync the second is written.
+	// Forgiving has upstream's meet no conflict with itself where it writes an object twice in one sync from the
+	// version that it has seen: that only decides in which sync the second is written.
 	Forgiving bool
 	Renames   func(created runtime.Object) map[string]string
 	Events    func([]string) []string
@@ -98,7 +102,8 @@ type Subject struct {
 // Deed is something that others do to the cluster.
 type Deed func(*world.Rand, *api.Cluster) (what string, err error)
 
-// Do runs one of upstream's controllers, whose queue has one key in it; it is what a Subject's Native returns as Process.
+// Do runs one of upstream's controllers, whose queue has one key in it; it is what a Subject's Native returns as
+// Process.
 type Do = func(context.Context) bool
 
 var (

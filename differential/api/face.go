@@ -35,8 +35,8 @@ type Request struct {
 	Sent   runtime.Object
 	Delete *metav1.DeleteOptions
 	Patch  []byte
-	// Changed says that something is otherwise for it, and Old what the last such object was before; nil: it is new. Answer is
-	// what came of it, and Err why nothing did.
+	// Changed says that something is otherwise for it, and Old what the last such object was before; nil: it is new.
+	// Answer is what came of it, and Err why nothing did.
 	Changed bool
 	Old     runtime.Object
 	Answer  runtime.Object
@@ -251,8 +251,8 @@ func generated(m metav1.Object) bool {
 	return base != "" && (name == "" || len(name) == len(base)+suffix && strings.HasPrefix(name, base))
 }
 
-// generate returns a name as a server makes it, except that it follows from how many there have been: a world has the same
-// names each time.
+// generate returns a name as a server makes it, except that it follows from how many there have been: a world has the
+// same names each time.
 func (c *Cluster) generate(base string) string {
 	const most = 63
 	n := c.memory.made[base]

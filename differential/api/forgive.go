@@ -10,9 +10,9 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// forgiven returns the object of an update as if it had been made from the version that its resource has by now, where only
-// changes that nobody has asked for yet (see Changes) lie between that and the version it was made from: the client's own of
-// the same sync, which stay.
+// forgiven returns the object of an update as if it had been made from the version that its resource has by now, where
+// only changes that nobody has asked for yet (see Changes) lie between that and the version it was made from: the
+// client's own of the same sync, which stay.
 func (c *Cluster) forgiven(res *resource, r *Request) (runtime.Object, error) {
 	o := r.Sent.DeepCopyObject()
 	sent, err := meta.Accessor(o)

@@ -52,7 +52,8 @@ func TestAsUpstream(t *testing.T) {
 	})
 }
 
-// observer notes what keeps upstream's from going on with a Deployment's roll-out where the plugin does, or has it do more.
+// observer notes what keeps upstream's from going on with a Deployment's roll-out where the plugin does, or has it do
+// more.
 type observer struct {
 	*native.Env
 	surplus map[string]string // of a Deployment, at the beginning of one of its syncs
@@ -69,8 +70,8 @@ func (o *observer) owned(d *appsv1.Deployment) []*appsv1.ReplicaSet {
 	return slices.DeleteFunc(all, func(s *appsv1.ReplicaSet) bool { return !metav1.IsControlledBy(s, d) })
 }
 
-// look looks for Deployments that have pods to take away by upstream's reckoning, and a set that has more available pods than it
-// should have pods.
+// look looks for Deployments that have pods to take away by upstream's reckoning, and a set that has more available
+// pods than it should have pods.
 func (o *observer) look() {
 	all, err := o.Informers.Apps().V1().Deployments().Lister().List(labels.Everything())
 	if err != nil {
@@ -130,8 +131,9 @@ func renames(o runtime.Object) map[string]string {
 
 var scaled = regexp.MustCompile(`^(.*ScalingReplicaSet: Scaled) (?:up|down) (replica set \S+) from (\d+) to (\d+)$`)
 
-// scalings puts a set's scalings that follow each other into one: upstream's controller scales an old set once for its pods that
-// aren't available and once for others, and starts a new one small where it doesn't know yet that the old ones are gone.
+// scalings puts a set's scalings that follow each other into one: upstream's controller scales an old set once for its
+// pods that aren't available and once for others, and starts a new one small where it doesn't know yet that the old
+// ones are gone.
 func scalings(events []string) (out []string) {
 	for _, e := range events {
 		at := slices.IndexFunc(out, func(was string) bool {

@@ -48,14 +48,20 @@ func TestAsUpstream(t *testing.T) {
 			return &native.Made{
 				Controller: c,
 				Process:    func(ctx context.Context) bool { return process(c, ctx) },
-				Feeds:      map[string]func(context.Context) bool{"podQueue": func(ctx context.Context) bool { return processPod(c, ctx) }},
+				Feeds: map[string]func(context.Context) bool{
+					"podQueue": func(ctx context.Context) bool { return processPod(c, ctx) },
+				},
 			}, nil
 		},
 		World: objects,
 		Deeds: []differential.Deed{
 			differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { r.LiveThere(p) }),
 			differential.Vary(differential.Pods, "other addresses", func(r *world.Rand, p *corev1.Pod) { r.Addresses(p) }),
-			differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
+			differential.Vary(
+				differential.Pods,
+				"other labels",
+				func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") },
+			),
 			differential.Vary(differential.Pods, "the end", func(r *world.Rand, p *corev1.Pod) { r.End(p) }),
 			differential.Vary(differential.Pods, "a node", func(r *world.Rand, p *corev1.Pod) {
 				if p.Spec.NodeName == "" {
@@ -91,7 +97,8 @@ func TestAsUpstream(t *testing.T) {
 
 var names = []string{"web", "db", "api"}
 
-// objects are some services, their pods on nodes, and Endpoints: theirs, others', leaders', and of services that are gone.
+// objects are some services, their pods on nodes, and Endpoints: theirs, others', leaders', and of services that are
+// gone.
 func objects(r *world.Rand) []runtime.Object {
 	var all []runtime.Object
 	for i, name := range names[:1+r.IntN(3)] {
@@ -130,7 +137,9 @@ func objects(r *world.Rand) []runtime.Object {
 
 // existing are Endpoints as anybody may have left them.
 func existing(r *world.Rand, name string) *corev1.Endpoints {
-	e := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000)}}
+	e := &corev1.Endpoints{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000)},
+	}
 	meddle(r, e)
 	if r.One(8) {
 		e.Annotations = map[string]string{resourcelock.LeaderElectionRecordAnnotationKey: "{}"}
@@ -156,14 +165,24 @@ func meddle(r *world.Rand, e *corev1.Endpoints) {
 	case 3:
 		e.Annotations = map[string]string{corev1.EndpointsOverCapacity: world.Of(r, "truncated", "warning", "")}
 	case 4:
-		e.Annotations = map[string]string{corev1.EndpointsLastChangeTriggerTime: "1999-12-31T23:00:00Z", "example.com/note": "a"}
+		e.Annotations = map[string]string{
+			corev1.EndpointsLastChangeTriggerTime: "1999-12-31T23:00:00Z",
+			"example.com/note":                    "a",
+		}
 	case 5:
 		e.Subsets = nil
 	case 6: // each port in a subset of its own
 		var split []corev1.EndpointSubset
 		for _, s := range e.Subsets {
 			for _, p := range s.Ports {
-				split = append(split, corev1.EndpointSubset{Addresses: s.Addresses, NotReadyAddresses: s.NotReadyAddresses, Ports: []corev1.EndpointPort{p}})
+				split = append(
+					split,
+					corev1.EndpointSubset{
+						Addresses:         s.Addresses,
+						NotReadyAddresses: s.NotReadyAddresses,
+						Ports:             []corev1.EndpointPort{p},
+					},
+				)
 			}
 		}
 		e.Subsets = split
@@ -174,22 +193,32 @@ func meddle(r *world.Rand, e *corev1.Endpoints) {
 		}
 		slices.Reverse(e.Subsets)
 	case 8:
-		s := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: world.Of(r, "http", ""), Port: 80, Protocol: corev1.ProtocolTCP}}}
+		s := corev1.EndpointSubset{
+			Ports: []corev1.EndpointPort{{Name: world.Of(r, "http", ""), Port: 80, Protocol: corev1.ProtocolTCP}},
+		}
 		n := 1 + r.IntN(3)
 		if r.One(20) {
 			n = 1001
 		}
 		for i := range n {
-			s.Addresses = append(s.Addresses, corev1.EndpointAddress{IP: fmt.Sprintf("10.3.%d.%d", i/250, i%250), NodeName: world.Maybe(r, "node-1")})
+			s.Addresses = append(
+				s.Addresses,
+				corev1.EndpointAddress{IP: fmt.Sprintf("10.3.%d.%d", i/250, i%250), NodeName: world.Maybe(r, "node-1")},
+			)
 		}
 		e.Subsets = append(e.Subsets, s)
 	}
 }
 
-// loosen puts subsets and their ports into one order: upstream's is that of hashes of a dump, the plugin's is the service's,
-// and nobody looks at it. The rows of docs/differences.md about Endpoints are kept to here, so that the rest is compared: a
-// delete that finds nothing, and a write for the service's own labels that changes nothing but the time of the last change.
-func loosen(key string, before, _ *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string, err error) {
+// loosen puts subsets and their ports into one order: upstream's is that of hashes of a dump, the plugin's is the
+// service's, and nobody looks at it. The rows of docs/differences.md about Endpoints are kept to here, so that the rest
+// is compared: a delete that finds nothing, and a write for the service's own labels that changes nothing but the time
+// of the last change.
+func loosen(
+	key string,
+	before, _ *api.Cluster,
+	writes []*api.Request,
+) (rest []*api.Request, lines []string, err error) {
 	all, err := before.List(current)
 	if err != nil {
 		return nil, nil, err
@@ -244,7 +273,8 @@ func onlyTime(old *corev1.Endpoints, now *core.Endpoints) bool {
 	return equality.Semantic.DeepEqual(a.ObjectMeta, b.ObjectMeta) && equality.Semantic.DeepEqual(a.Subsets, b.Subsets)
 }
 
-// normal has the event of a failed create name the namespace: upstream's controller tells of an object that has none yet.
+// normal has the event of a failed create name the namespace: upstream's controller tells of an object that has none
+// yet.
 func normal(line string) string {
 	return unnamed.ReplaceAllString(line, "${1}"+world.Namespace+"/$2")
 }
@@ -254,7 +284,10 @@ var unnamed = regexp.MustCompile(`^(event Endpoints )([^ /]+ Warning FailedToCre
 func ordered(e *core.Endpoints) *core.Endpoints {
 	e = e.DeepCopy()
 	for i := range e.Subsets {
-		slices.SortFunc(e.Subsets[i].Ports, func(a, b core.EndpointPort) int { return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b)) })
+		slices.SortFunc(
+			e.Subsets[i].Ports,
+			func(a, b core.EndpointPort) int { return strings.Compare(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b)) },
+		)
 	}
 	slices.SortFunc(e.Subsets, func(a, b core.EndpointSubset) int { return strings.Compare(text(a), text(b)) })
 	return e

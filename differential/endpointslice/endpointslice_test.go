@@ -52,8 +52,13 @@ func TestAsUpstreamWithFullSlices(t *testing.T) { differential.Run(t, subject(10
 // docs/differences.md about them are kept to.
 func TestGaugesAsUpstream(t *testing.T) {
 	s := subject(3)
-	s.Metrics = append(s.Metrics, "endpoint_slice_controller_endpoints_desired", "endpoint_slice_controller_num_endpoint_slices",
-		"endpoint_slice_controller_desired_endpoint_slices", "endpoint_slice_controller_services_count_by_traffic_distribution")
+	s.Metrics = append(
+		s.Metrics,
+		"endpoint_slice_controller_endpoints_desired",
+		"endpoint_slice_controller_num_endpoint_slices",
+		"endpoint_slice_controller_desired_endpoint_slices",
+		"endpoint_slice_controller_services_count_by_traffic_distribution",
+	)
 	s.World = func(r *world.Rand) []runtime.Object {
 		all := objects(r)
 		for _, o := range all {
@@ -122,7 +127,11 @@ func subject(most int32) *differential.Subject {
 var deeds = []differential.Deed{
 	differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { r.LiveThere(p) }),
 	differential.Vary(differential.Pods, "other addresses", func(r *world.Rand, p *corev1.Pod) { r.Addresses(p) }),
-	differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
+	differential.Vary(
+		differential.Pods,
+		"other labels",
+		func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") },
+	),
 	differential.Vary(differential.Pods, "the end", func(r *world.Rand, p *corev1.Pod) { r.End(p) }),
 	differential.Delete(differential.Pods),
 	differential.Vanish(differential.Pods),
@@ -217,7 +226,9 @@ func objects(r *world.Rand) []runtime.Object {
 		if sharing && p.Spec.NodeName != "" && !r.One(5) {
 			p.DeletionTimestamp, p.DeletionGracePeriodSeconds, p.Labels["app"] = nil, nil, "web"
 			p.Status.Phase = corev1.PodRunning
-			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: r.Ago(900)}}
+			p.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: r.Ago(900)},
+			}
 		}
 		pods, all = append(pods, p), append(all, p)
 	}
@@ -247,10 +258,13 @@ func distribute(r *world.Rand, s *corev1.Service) {
 	s.Spec.TrafficDistribution, s.Annotations = nil, nil
 	switch r.IntN(6) {
 	case 0, 1:
-		s.Spec.TrafficDistribution = world.Ptr(world.Of(r, corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone,
-			corev1.ServiceTrafficDistributionPreferSameNode))
+		s.Spec.TrafficDistribution = world.Ptr(
+			world.Of(r, corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone,
+				corev1.ServiceTrafficDistributionPreferSameNode),
+		)
 	case 2:
-		s.Annotations = map[string]string{world.Of(r, corev1.AnnotationTopologyMode, corev1.AnnotationTopologyMode, corev1.DeprecatedAnnotationTopologyAwareHints): world.Of(r, "Auto", "Auto", "auto", "Disabled", "")}
+		mode := world.Of(r, corev1.AnnotationTopologyMode, corev1.AnnotationTopologyMode, corev1.DeprecatedAnnotationTopologyAwareHints)
+		s.Annotations = map[string]string{mode: world.Of(r, "Auto", "Auto", "auto", "Disabled", "")}
 	}
 }
 
@@ -265,7 +279,8 @@ func existing(r *world.Rand, name string, s *corev1.Service, pods []*corev1.Pod)
 			e.Labels[k] = v
 		}
 	}
-	if delete(e.Labels, corev1.IsHeadlessService); (s.Spec.ClusterIP == corev1.ClusterIPNone || s.Spec.ClusterIP == "") != r.One(15) {
+	delete(e.Labels, corev1.IsHeadlessService)
+	if (s.Spec.ClusterIP == corev1.ClusterIPNone || s.Spec.ClusterIP == "") != r.One(15) {
 		e.Labels[corev1.IsHeadlessService] = ""
 	}
 	e.OwnerReferences = []metav1.OwnerReference{world.Owner("v1", "Service", s.Name, s.UID)}
@@ -279,16 +294,36 @@ func existing(r *world.Rand, name string, s *corev1.Service, pods []*corev1.Pod)
 	case 3:
 		e.Labels[discoveryv1.LabelServiceName] = "gone"
 	}
-	e.AddressType = world.Of(r, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6)
+	e.AddressType = world.Of(
+		r,
+		discoveryv1.AddressTypeIPv4,
+		discoveryv1.AddressTypeIPv4,
+		discoveryv1.AddressTypeIPv4,
+		discoveryv1.AddressTypeIPv6,
+	)
 	for _, p := range s.Spec.Ports {
-		e.Ports = append(e.Ports, discoveryv1.EndpointPort{Name: &p.Name, Protocol: &p.Protocol, Port: world.Ptr(world.Of(r, int32(80), 8080)), AppProtocol: p.AppProtocol})
+		e.Ports = append(
+			e.Ports,
+			discoveryv1.EndpointPort{
+				Name:        &p.Name,
+				Protocol:    &p.Protocol,
+				Port:        world.Ptr(world.Of(r, int32(80), 8080)),
+				AppProtocol: p.AppProtocol,
+			},
+		)
 	}
 	for _, p := range pods {
-		if len(e.Endpoints) >= 3 || !r.One(3) || len(p.Status.PodIPs) == 0 || strings.Contains(p.Status.PodIPs[0].IP, ":") != (e.AddressType == discoveryv1.AddressTypeIPv6) {
+		if len(e.Endpoints) >= 3 || !r.One(3) || len(p.Status.PodIPs) == 0 ||
+			strings.Contains(p.Status.PodIPs[0].IP, ":") != (e.AddressType == discoveryv1.AddressTypeIPv6) {
 			continue
 		}
-		x := discoveryv1.Endpoint{Addresses: []string{p.Status.PodIPs[0].IP}, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}}
-		x.Conditions.Ready, x.Conditions.Serving, x.Conditions.Terminating = world.Maybe(r, r.One(2)), world.Maybe(r, r.One(2)), world.Maybe(r, false)
+		x := discoveryv1.Endpoint{
+			Addresses: []string{p.Status.PodIPs[0].IP},
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID},
+		}
+		x.Conditions.Ready = world.Maybe(r, r.One(2))
+		x.Conditions.Serving = world.Maybe(r, r.One(2))
+		x.Conditions.Terminating = world.Maybe(r, false)
 		if p.Spec.NodeName != "" {
 			x.NodeName = &p.Spec.NodeName
 		}
@@ -322,11 +357,18 @@ func meddle(r *world.Rand, e *discoveryv1.EndpointSlice) {
 	}()
 	switch r.IntN(9) {
 	case 0:
-		e.Labels = map[string]string{discoveryv1.LabelServiceName: e.Labels[discoveryv1.LabelServiceName], discoveryv1.LabelManagedBy: manager, "app": "other"}
+		e.Labels = map[string]string{
+			discoveryv1.LabelServiceName: e.Labels[discoveryv1.LabelServiceName],
+			discoveryv1.LabelManagedBy:   manager,
+			"app":                        "other",
+		}
 	case 1:
 		e.Labels = map[string]string{discoveryv1.LabelServiceName: world.Of(r, names...), discoveryv1.LabelManagedBy: manager}
 	case 2:
-		e.Labels = map[string]string{discoveryv1.LabelServiceName: e.Labels[discoveryv1.LabelServiceName], discoveryv1.LabelManagedBy: world.Of(r, "me", manager)}
+		e.Labels = map[string]string{
+			discoveryv1.LabelServiceName: e.Labels[discoveryv1.LabelServiceName],
+			discoveryv1.LabelManagedBy:   world.Of(r, "me", manager),
+		}
 	case 3:
 		e.Endpoints = nil
 	case 4:

@@ -16,11 +16,15 @@ import (
 )
 
 // loosen compares writes of slices by what they come to: upstream's controller takes the endpoints that it fills slices
-// with, the slices that it fills first where they are equally full, and those that it uses anew, from maps. So of each write
-// its verb, the slice's labels, owners, ports and size are compared, and then the endpoints that the service's slices say
-// in the end, by type and ports; where a write has failed or the service is being deleted, so that nothing is created, not
-// these, for which were written is chance too.
-func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string, err error) {
+// with, the slices that it fills first where they are equally full, and those that it uses anew, from maps. So of each
+// write its verb, the slice's labels, owners, ports and size are compared, and then the endpoints that the service's
+// slices say in the end, by type and ports; where a write has failed or the service is being deleted, so that nothing
+// is created, not these, for which were written is chance too.
+func loosen(
+	key string,
+	before, after *api.Cluster,
+	writes []*api.Request,
+) (rest []*api.Request, lines []string, err error) {
 	old, err := list(before)
 	if err != nil {
 		return nil, nil, err
@@ -30,7 +34,8 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 		return nil, nil, err
 	}
 	touched, hinted, created := map[string]bool{}, map[string]bool{}, map[string]int{}
-	failed := ending || slices.ContainsFunc(writes, func(q *api.Request) bool { return q.Resource == current && q.Err != nil })
+	failed := ending ||
+		slices.ContainsFunc(writes, func(q *api.Request) bool { return q.Resource == current && q.Err != nil })
 	for _, q := range writes {
 		if q.Resource != current {
 			rest = append(rest, q)
@@ -52,7 +57,10 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 			return nil, nil, fmt.Errorf("%s: there is no such slice", q)
 		}
 		if q.Err != nil {
-			lines = append(lines, fmt.Sprintf("%s of a slice of %s fails: %s", q.Verb, e.AddressType, apierrors.ReasonForError(q.Err)))
+			lines = append(
+				lines,
+				fmt.Sprintf("%s of a slice of %s fails: %s", q.Verb, e.AddressType, apierrors.ReasonForError(q.Err)),
+			)
 			continue
 		}
 		if was := old[q.Name]; q.Verb == "update" && was != nil && was.ResourceVersion == e.ResourceVersion {
@@ -62,9 +70,10 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 			hinted[string(e.AddressType)] = true
 			continue // which slices keep the hints that they have is a matter of their order
 		}
-		if q.Verb == "update" && bare(e) && slices.ContainsFunc(slices.Collect(maps.Values(old)), func(o *discoveryv1.EndpointSlice) bool {
-			return isOf(o, key) && o.AddressType == e.AddressType && bare(o)
-		}) {
+		if q.Verb == "update" && bare(e) &&
+			slices.ContainsFunc(slices.Collect(maps.Values(old)), func(o *discoveryv1.EndpointSlice) bool {
+				return isOf(o, key) && o.AddressType == e.AddressType && bare(o)
+			}) {
 			continue // which of several stays as the one without endpoints is chance: it may have been that already
 		}
 		touched[string(e.AddressType)] = true
@@ -83,11 +92,21 @@ func loosen(key string, before, after *api.Cluster, writes []*api.Request) (rest
 		if verb == "create" || !shares(old[q.Name], e) {
 			verb = "new contents" // which of them a slice takes that is there already is chance
 		}
-		b, err := yaml.Marshal(map[string]any{"labels": e.Labels, "annotations": e.Annotations, "owners": e.OwnerReferences, "finalizers": e.Finalizers})
+		b, err := yaml.Marshal(
+			map[string]any{
+				"labels":      e.Labels,
+				"annotations": e.Annotations,
+				"owners":      e.OwnerReferences,
+				"finalizers":  e.Finalizers,
+			},
+		)
 		if err != nil {
 			return nil, nil, err
 		}
-		lines = append(lines, fmt.Sprintf("%s of a slice of %s %s with %d endpoints\n%s", verb, e.AddressType, ports(e), len(e.Endpoints), b))
+		lines = append(
+			lines,
+			fmt.Sprintf("%s of a slice of %s %s with %d endpoints\n%s", verb, e.AddressType, ports(e), len(e.Endpoints), b),
+		)
 	}
 	for t, n := range created {
 		lines = append(lines, fmt.Sprintf("%d new slices of %s", n, t))

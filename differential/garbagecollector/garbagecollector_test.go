@@ -147,8 +147,8 @@ func TestAsUpstream(t *testing.T) {
 
 var written = regexp.MustCompile(`(?m)^[-+](?:delete|update) \S+ (?:\S+/)?(\S+)`)
 
-// explain says where all that only one of the two has written names an owner that somebody names by a kind that isn't served, or hangs
-// on such an object.
+// explain says where all that only one of the two has written names an owner that somebody names by a kind that isn't
+// served, or hangs on such an object.
 func explain(objects []runtime.Object, difference string) string {
 	var all []metav1.Object
 	named := map[types.UID]bool{}

@@ -44,18 +44,20 @@ type Env struct {
 
 // Made is a controller as its constructor has left it.
 type Made struct {
-	// Controller is the pointer that the constructor returned. Its fields queue and eventBroadcaster are found by their types.
+	// Controller is the pointer that the constructor returned. Its fields queue and eventBroadcaster are found by their
+	// types.
 	Controller any
 	// Process is its own processNextWorkItem, or what takes the next key from the queue and syncs it.
 	Process func(context.Context) bool
-	// Work does one thing of what there is to do and reports whether there was any, where a controller has no queue of keys.
+	// Work does one thing of what there is to do and reports whether there was any, where a controller has no queue of
+	// keys.
 	Work func(context.Context) bool
 	// End ends what such a controller has begun.
 	End func()
 	// Queue names the field of the queue whose keys are synced, where there are several; by default queue.
 	Queue string
-	// Feeds are queues that aren't our own and from which keys come, by their fields, each with what handles the next of its
-	// items. What a change puts into them is handled at once.
+	// Feeds are queues that aren't our own and from which keys come, by their fields, each with what handles the next
+	// of its items. What a change puts into them is handled at once.
 	Feeds map[string]func(context.Context) bool
 	// Every is after how long a controller that adds each key to its queue again, as if it had failed, syncs it again.
 	Every time.Duration

@@ -87,8 +87,8 @@ func run(t *testing.T, threshold int) {
 	})
 }
 
-// shape puts a pod's conditions in order: a defect of ours, whose patch has the API server put DisruptionTarget before the
-// conditions that there are, while upstream's names their order. It would end most worlds in which a node is gone.
+// shape puts a pod's conditions in order: a defect of ours, whose patch has the API server put DisruptionTarget before
+// the conditions that there are, while upstream's names their order. It would end most worlds in which a node is gone.
 func shape(o runtime.Object) {
 	if p, ok := o.(*corev1.Pod); ok {
 		slices.SortFunc(p.Status.Conditions, func(a, b corev1.PodCondition) int { return cmp.Compare(a.Type, b.Type) })
@@ -97,7 +97,8 @@ func shape(o runtime.Object) {
 
 var deleted = regexp.MustCompile(`(?m)^[-+]delete pods (\S+)$`)
 
-// explain says where all pods that only one has deleted had ended, beside pods of nodes that are out of service or not there.
+// explain says where all pods that only one has deleted had ended, beside pods of nodes that are out of service or not
+// there.
 func explain(objects []runtime.Object, difference string) string {
 	there, ended, lost := map[string]bool{}, map[string]bool{}, false
 	for _, o := range objects {

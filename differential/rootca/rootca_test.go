@@ -66,8 +66,16 @@ func objects(r *world.Rand) []runtime.Object {
 
 func configMap(r *world.Rand, namespace string) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: world.Of(r, upstream.RootCACertConfigMapName, upstream.RootCACertConfigMapName, upstream.RootCACertConfigMapName, "settings"), Namespace: namespace,
-		UID: r.UID(), CreationTimestamp: r.Ago(2000),
+		Name: world.Of(
+			r,
+			upstream.RootCACertConfigMapName,
+			upstream.RootCACertConfigMapName,
+			upstream.RootCACertConfigMapName,
+			"settings",
+		),
+		Namespace:         namespace,
+		UID:               r.UID(),
+		CreationTimestamp: r.Ago(2000),
 	}}
 	contents(r, m)
 	if r.One(6) {

@@ -28,8 +28,13 @@ func TestAsUpstream(t *testing.T) {
 		Plugin:     serviceaccount.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			f := e.Informers.Core().V1()
-			c, err := upstream.NewServiceAccountsController(klog.FromContext(e.Context), f.ServiceAccounts(), f.Namespaces(), e.Client,
-				upstream.DefaultServiceAccountsControllerOptions())
+			c, err := upstream.NewServiceAccountsController(
+				klog.FromContext(e.Context),
+				f.ServiceAccounts(),
+				f.Namespaces(),
+				e.Client,
+				upstream.DefaultServiceAccountsControllerOptions(),
+			)
 			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err
 		},
 		World: objects,
@@ -66,7 +71,10 @@ func objects(r *world.Rand) []runtime.Object {
 
 func account(r *world.Rand, namespace string) *corev1.ServiceAccount {
 	a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-		Name: world.Of(r, "default", "default", "builder"), Namespace: namespace, UID: r.UID(), CreationTimestamp: r.Ago(2000),
+		Name:              world.Of(r, "default", "default", "builder"),
+		Namespace:         namespace,
+		UID:               r.UID(),
+		CreationTimestamp: r.Ago(2000),
 	}}
 	contents(r, a)
 	if r.One(5) {

@@ -5,7 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Namespaces are the names of those that worlds have whose subject is namespaces; the first is there from the beginning.
+// Namespaces are the names of those that worlds have whose subject is namespaces; the first is there from the
+// beginning.
 var Namespaces = []string{Namespace, "one", "two", "three", "kube-system"}
 
 // Namespace returns a namespace of that name, in which things may still be made.
@@ -27,9 +28,14 @@ func (r *Rand) Terminate(ns *corev1.Namespace) {
 	t := r.Ago(60)
 	ns.DeletionTimestamp, ns.Status.Phase = &t, corev1.NamespaceTerminating
 	if r.One(2) {
-		ns.Status.Conditions = []corev1.NamespaceCondition{{
-			Type: corev1.NamespaceContentRemaining, Status: Of(r, corev1.ConditionTrue, corev1.ConditionFalse), LastTransitionTime: r.Ago(50),
-			Reason: "SomeResourcesRemain", Message: "some",
-		}}
+		ns.Status.Conditions = []corev1.NamespaceCondition{
+			{
+				Type:               corev1.NamespaceContentRemaining,
+				Status:             Of(r, corev1.ConditionTrue, corev1.ConditionFalse),
+				LastTransitionTime: r.Ago(50),
+				Reason:             "SomeResourcesRemain",
+				Message:            "some",
+			},
+		}
 	}
 }

@@ -18,8 +18,10 @@ func (r *Rand) Service(name, namespace string) *corev1.Service {
 		s.Labels = r.Labels("web")
 	}
 	if r.One(8) {
-		s.Labels = map[string]string{Of(r, corev1.IsHeadlessService, "kubernetes.io/service-name", "endpointslice.kubernetes.io/managed-by",
-			"endpoints.kubernetes.io/managed-by", "endpointslice.kubernetes.io/skip-mirror"): Of(r, "", "x")}
+		s.Labels = map[string]string{
+			Of(r, corev1.IsHeadlessService, "kubernetes.io/service-name", "endpointslice.kubernetes.io/managed-by",
+				"endpoints.kubernetes.io/managed-by", "endpointslice.kubernetes.io/skip-mirror"): Of(r, "", "x"),
+		}
 	}
 	if r.One(12) {
 		s.Annotations = map[string]string{"example.com/note": "a"}
@@ -55,11 +57,21 @@ func (r *Rand) Ports(s *corev1.Service) {
 	s.Spec.Ports = nil
 	n := Of(r, 1, 1, 1, 2, 2, 3, 0)
 	for i := range n {
-		p := corev1.ServicePort{Port: int32(80 + i), Protocol: Of(r, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP)}
+		p := corev1.ServicePort{
+			Port:     int32(80 + i),
+			Protocol: Of(r, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP),
+		}
 		if n > 1 || r.One(2) {
 			p.Name = []string{"http", "metrics", "dns"}[i]
 		}
-		p.TargetPort = Of(r, intstr.FromInt32(p.Port), intstr.FromInt32(8080), intstr.FromString("http"), intstr.FromString("http"), intstr.FromString("metrics"))
+		p.TargetPort = Of(
+			r,
+			intstr.FromInt32(p.Port),
+			intstr.FromInt32(8080),
+			intstr.FromString("http"),
+			intstr.FromString("http"),
+			intstr.FromString("metrics"),
+		)
 		if r.One(6) {
 			p.AppProtocol = Ptr(Of(r, "kubernetes.io/h2c", "http"))
 		}
@@ -69,7 +81,14 @@ func (r *Rand) Ports(s *corev1.Service) {
 
 // Families gives a service its type, and addresses of one family, of both, or of none.
 func (r *Rand) Families(s *corev1.Service) {
-	s.Spec.Type = Of(r, corev1.ServiceTypeClusterIP, corev1.ServiceTypeClusterIP, corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer)
+	s.Spec.Type = Of(
+		r,
+		corev1.ServiceTypeClusterIP,
+		corev1.ServiceTypeClusterIP,
+		corev1.ServiceTypeClusterIP,
+		corev1.ServiceTypeNodePort,
+		corev1.ServiceTypeLoadBalancer,
+	)
 	s.Spec.ExternalName = ""
 	if r.One(14) {
 		s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeExternalName, "example.com"
@@ -77,8 +96,15 @@ func (r *Rand) Families(s *corev1.Service) {
 		return
 	}
 	four, six := corev1.IPv4Protocol, corev1.IPv6Protocol
-	s.Spec.IPFamilies = Of(r, []corev1.IPFamily{four}, []corev1.IPFamily{four}, []corev1.IPFamily{four}, []corev1.IPFamily{six},
-		[]corev1.IPFamily{four, six}, []corev1.IPFamily{six, four})
+	s.Spec.IPFamilies = Of(
+		r,
+		[]corev1.IPFamily{four},
+		[]corev1.IPFamily{four},
+		[]corev1.IPFamily{four},
+		[]corev1.IPFamily{six},
+		[]corev1.IPFamily{four, six},
+		[]corev1.IPFamily{six, four},
+	)
 	s.Spec.ClusterIPs = nil
 	for _, f := range s.Spec.IPFamilies {
 		s.Spec.ClusterIPs = append(s.Spec.ClusterIPs, map[corev1.IPFamily]string{four: "10.96.0.7", six: "fd00:96::7"}[f])
@@ -90,11 +116,15 @@ func (r *Rand) Families(s *corev1.Service) {
 	s.Spec.ClusterIP = s.Spec.ClusterIPs[0]
 	switch r.IntN(10) {
 	case 0, 1: // headless
-		s.Spec.Type, s.Spec.ClusterIP, s.Spec.ClusterIPs = corev1.ServiceTypeClusterIP, corev1.ClusterIPNone, []string{corev1.ClusterIPNone}
+		s.Spec.Type, s.Spec.ClusterIP, s.Spec.ClusterIPs = corev1.ServiceTypeClusterIP, corev1.ClusterIPNone, []string{
+			corev1.ClusterIPNone,
+		}
 	case 2: // of a server that knew no families
 		s.Spec.IPFamilies, s.Spec.IPFamilyPolicy = nil, nil
 		if r.One(2) {
-			s.Spec.Type, s.Spec.ClusterIP, s.Spec.ClusterIPs = corev1.ServiceTypeClusterIP, corev1.ClusterIPNone, []string{corev1.ClusterIPNone}
+			s.Spec.Type, s.Spec.ClusterIP, s.Spec.ClusterIPs = corev1.ServiceTypeClusterIP, corev1.ClusterIPNone, []string{
+				corev1.ClusterIPNone,
+			}
 		}
 	}
 }
@@ -148,7 +178,14 @@ func (r *Rand) Addresses(p *corev1.Pod) {
 	if p.Spec.HostNetwork = r.One(10); p.Spec.HostNetwork {
 		four.IP, six.IP = "192.168.0.1", "fd00:1::1"
 	}
-	p.Status.PodIPs = Of(r, []corev1.PodIP{four}, []corev1.PodIP{four}, []corev1.PodIP{four, six}, []corev1.PodIP{six, four}, []corev1.PodIP{six})
+	p.Status.PodIPs = Of(
+		r,
+		[]corev1.PodIP{four},
+		[]corev1.PodIP{four},
+		[]corev1.PodIP{four, six},
+		[]corev1.PodIP{six, four},
+		[]corev1.PodIP{six},
+	)
 	if r.One(30) {
 		p.Status.PodIPs = []corev1.PodIP{{IP: Of(r, "010.000.001.002", "fd00:0:0:0::7", "::ffff:10.9.9.9")}}
 	}
@@ -172,7 +209,10 @@ func (r *Rand) Place(n *corev1.Node) {
 		n.Labels = nil
 	}
 	if r.One(10) {
-		n.Labels = map[string]string{Of(r, "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"): "", corev1.LabelTopologyZone: Of(r, "a", "b")}
+		n.Labels = map[string]string{
+			Of(r, "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"): "",
+			corev1.LabelTopologyZone: Of(r, "a", "b"),
+		}
 	}
 	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(Of(r, "4", "4", "2", "1500m"))}
 	if r.One(20) {
@@ -181,7 +221,19 @@ func (r *Rand) Place(n *corev1.Node) {
 	n.Status.Capacity = n.Status.Allocatable
 	n.Status.Conditions = []corev1.NodeCondition{
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},
-		{Type: corev1.NodeReady, Status: Of(r, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown)},
+		{
+			Type: corev1.NodeReady,
+			Status: Of(
+				r,
+				corev1.ConditionTrue,
+				corev1.ConditionTrue,
+				corev1.ConditionTrue,
+				corev1.ConditionTrue,
+				corev1.ConditionTrue,
+				corev1.ConditionFalse,
+				corev1.ConditionUnknown,
+			),
+		},
 	}
 }
 
