@@ -48,6 +48,9 @@ type side struct {
 	lag     lag
 	version uint64 // the highest that was shown
 	syncs   int
+	// measured returns what the controller's metrics stand at, before what they stood at as the step began.
+	measured func() native.Measures
+	before   native.Measures
 }
 
 // lag is how late a side's caches are.
@@ -115,8 +118,9 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.Measure(a.subject.measured())
 	keys := newTodo()
-	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached}
+	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached, measured: n.Measured}
 	s.next = keys.first
 	take := func() {
 		for _, k := range n.Queue.Woken {
@@ -184,6 +188,7 @@ func (a *apart) plugin(server *api.Server) (parts, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.Metrics = a.subject.measured()
 		p.Stay()
 		keys := newTodo()
 		for _, k := range p.Keys() {
@@ -197,6 +202,15 @@ func (a *apart) plugin(server *api.Server) (parts, error) {
 
 func (all parts) side(of *Subject, c *api.Cluster) *side {
 	s := &side{name: "plugin", subject: of, cluster: c}
+	s.measured = func() native.Measures {
+		m := native.Measures{}
+		for _, p := range all {
+			for series, n := range p.Measured() {
+				m[series] += n
+			}
+		}
+		return m
+	}
 	s.reached = func(version uint64) {
 		for _, p := range all {
 			p.Reached(version)
@@ -341,7 +355,7 @@ const timersMost = time.Hour
 
 // settle goes on until there is nothing to do and the clock has nothing to bring.
 func (s *side) settle() error {
-	s.writes = nil
+	s.writes, s.before = nil, s.measured()
 	begun := time.Now()
 	for rounds, pause := 0, 0; rounds < 400; rounds++ {
 		if err := s.take(); err != nil {

@@ -66,12 +66,17 @@ func (a *apart) text(o runtime.Object) string {
 	if class := a.subject.class(o); class != "" && a.several[class] {
 		return class + "\n"
 	}
-	if a.subject.Shape != nil {
-		o = o.DeepCopyObject()
-		a.subject.Shape(o)
-	}
+	return anonymous(o.(metav1.Object), text(a.subject.shaped(o)))
+}
 
-	return anonymous(o.(metav1.Object), text(o))
+// shaped is an object without what isn't to be compared.
+func (s *Subject) shaped(o runtime.Object) runtime.Object {
+	if s.Shape == nil {
+		return o
+	}
+	o = o.DeepCopyObject()
+	s.Shape(o)
+	return o
 }
 
 // anonymous takes a name that was made up out of a text: which of several objects is left may be a matter of chance.
@@ -132,6 +137,9 @@ func (a *apart) compare() *Difference {
 	}
 	if d := record.Diff(strings.Join(theirs.writes, "\n")+"\n", strings.Join(ours.writes, "\n")+"\n"); d != "" {
 		text += "the writes:\n" + d
+	}
+	if text == "" {
+		text = compare(theirs.measured().Since(theirs.before), ours.measured().Since(ours.before))
 	}
 	if text == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 // Known is a difference that is known, with its cause.
 type Known struct {
 	Controller string `json:"controller"`
-	// Kind is sync, wake, answer or metrics.
+	// Kind is sync, wake, answer, metrics or end; late is either of the first two where caches are late.
 	Kind string `json:"kind"`
 	// Match is a regular expression that the difference's text matches.
 	Match string `json:"match"`
@@ -72,7 +72,7 @@ func readKnown(controller string) (*knowns, error) {
 // has reports whether a difference is a known one, and counts it.
 func (k *knowns) has(d *Difference) bool {
 	for _, x := range k.rules {
-		if x.Kind == d.Kind && x.expression.MatchString(d.Text) && x.did.MatchString(d.did) && x.deed.MatchString(d.Deed) && (x.World == "" || x.world.MatchString(d.String())) {
+		if (x.Kind == d.Kind || x.Kind == "late" && d.late) && x.expression.MatchString(d.Text) && x.did.MatchString(d.did) && x.deed.MatchString(d.Deed) && (x.World == "" || x.world.MatchString(d.String())) {
 			if !d.counted {
 				k.seen[x.Cause]++
 			}

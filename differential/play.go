@@ -38,6 +38,7 @@ type Difference struct {
 	Kind    string // sync, wake, answer
 	Text    string
 
+	late    bool   // the caches were
 	did     string // by upstream's controller
 	now     time.Time
 	objects []runtime.Object // as the caches showed them
@@ -80,7 +81,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 		return nil, 0, err
 	}
 	defer p.native.Close()
-	p.native.Metrics = s.Metrics
+	p.native.Measure(s.measured())
 	index, err := s.index()
 	if err != nil {
 		return nil, 0, err
@@ -89,7 +90,10 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 		return nil, 0, err
 	}
 	defer p.plugin.Close()
-	p.plugin.Metrics = s.Metrics
+	p.plugin.Metrics = s.measured()
+	if s.late {
+		p.plugin.Stay()
+	}
 	d, err = p.through()
 	return d, p.syncs, err
 }
@@ -105,28 +109,38 @@ func (p *play) through() (*Difference, error) {
 		if p.script.skipped[p.step] {
 			continue
 		}
+		theirs, ours := p.native.Measured(), p.plugin.Measured()
 		keys, err := p.happen()
 		if err != nil {
 			return nil, err
 		}
 		var d *Difference
-		if p.subject.AtRest {
+		if p.subject.AtRest || p.subject.late {
 			d, err = p.rest(keys)
-		} else {
-			d, err = p.settle(keys)
+		} else if d, err = p.settle(keys); d == nil {
+			d = p.measure(theirs, ours)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if d == nil {
-			continue
-		}
-		if !p.known(d) {
+		case d == nil:
+		case !p.known(d):
 			return d, nil
+		case !d.goesOn:
+			return nil, nil // from a known difference on nothing is comparable
 		}
-		return nil, nil // from a known difference on nothing is comparable
 	}
 	return nil, nil
+}
+
+// measure compares what has been added to the metrics since before a step. Where each controller works by itself it
+// isn't: there one may need syncs that the other doesn't.
+func (p *play) measure(theirs, ours native.Measures) *Difference {
+	text := compare(p.native.Measured().Since(theirs), p.plugin.Measured().Since(ours))
+	if text == "" {
+		return nil
+	}
+	return p.difference("metrics", "", text)
 }
 
 // rand returns choices of the world's that are about one thing in it.
@@ -265,7 +279,7 @@ func (p *play) postpone(atOnce []string) {
 }
 
 func (p *play) difference(kind, key, text string) *Difference {
-	d := &Difference{Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text, now: time.Now().UTC(), past: slices.Clone(p.past)}
+	d := &Difference{Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text, now: time.Now().UTC(), past: slices.Clone(p.past), late: p.subject.late}
 	d.objects = objectsOf(p.cluster)
 	return d
 }
@@ -301,6 +315,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	if p.later[key] {
 		waits, err := p.waits(key, ours, w)
 		if waits || err != nil {
+			p.plugin.Uncount()
 			if w.Again == 0 { // else it waits as well, from now on
 				p.plugin.Undo() // or it knows what upstream's controller hasn't seen
 			}
@@ -328,13 +343,6 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		}
 		before.Text = text
 		return nil, before, nil
-	}
-	if text := compare(n.Metrics, w.Metrics); text != "" {
-		before.Kind, before.Text = "metrics", text
-		if !p.known(before) || !before.goesOn {
-			return nil, before, nil
-		}
-		before = p.difference("sync", key, "")
 	}
 	if missed, ok := p.missed[key]; ok && p.matters(key, a, n) {
 		before.Kind, before.Text = "wake", missed+"\nwhere a sync does this:\n"+strings.Join(a, "\n")

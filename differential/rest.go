@@ -9,10 +9,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/differential/world"
 	"github.com/windlass-dev/windlass/host/record"
 )
 
@@ -21,13 +23,19 @@ import (
 // a cluster of its own and sees what it has written there until nothing wakes it any more. Upstream's begins with the
 // keys that either was woken for, the plugin with its own alone, so that a wake-up that never comes is a difference of
 // what is left.
+//
+// So is every subject where caches are late: then each is shown changes some syncs after they were made.
 
 // restingSide is one of the two controllers while it works by itself.
 type restingSide struct {
 	cluster *api.Cluster
 	sync    func(key string) (native.Result, error)
 	show    func(*api.Change) ([]string, error)
+	ready   func(key string) bool    // nil: always
+	late    *world.Rand              // says how many changes are shown after a sync; nil: all
+	backlog []api.Change             // those to be shown
 	last    map[string]native.Result // of each key
+	did     map[string]bool          // the keys for which something was written
 	due     map[string]time.Time     // when keys were to be synced again before
 	failed  map[string]int           // in a row
 	events  []string
@@ -36,8 +44,9 @@ type restingSide struct {
 }
 
 const (
-	restMost  = 40 // syncs of one restingSide in a step
-	failsMost = 3  // of a key in a row
+	restMost  = 40          // syncs of one restingSide in a step
+	failsMost = 3           // of a key in a row
+	batch     = time.Second // for which upstream's controllers gather events of a key
 )
 
 // work has a restingSide sync keys until none is left to be synced. The fault, if there is one, lasts for a key until
@@ -45,8 +54,29 @@ const (
 func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 	met := map[string]bool{}
 	keys = slices.Clone(keys)
-	for n := 0; len(keys) > 0 && n < restMost; n++ {
-		key := keys[0]
+	again := func(key string) {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for n := 0; n < restMost; {
+		next := slices.IndexFunc(keys, func(key string) bool { return s.ready == nil || s.ready(key) })
+		if next < 0 {
+			if len(s.backlog) == 0 {
+				break
+			}
+			woken, err := s.deliver(1)
+			if err != nil {
+				return err
+			}
+			for _, key := range woken {
+				again(key)
+			}
+			continue
+		}
+		key := keys[next]
+		keys = slices.Delete(keys, next, next+1)
+		n++
 		s.cluster.Fault = nil
 		if f != nil && !met[key] {
 			fails := f.begin(of)
@@ -56,7 +86,6 @@ func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 				return err
 			}
 		}
-		keys = keys[1:]
 		seen := len(s.cluster.Requests)
 		r, err := s.sync(key)
 		if err != nil {
@@ -66,34 +95,52 @@ func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 		s.syncs++
 		s.last[key] = r
 		s.events = append(s.events, r.Events...)
-		changes, err := s.cluster.Changes()
+		if s.failed[key]++; !r.Failed {
+			s.failed[key] = 0
+		}
+		woken, err := s.see()
 		if err != nil {
 			return err
 		}
-		var woken []string
-		for i := range changes {
-			more, err := s.show(&changes[i])
-			if err != nil {
-				return err
-			}
-			woken = append(woken, more...)
+		for _, key := range woken {
+			again(key)
 		}
-		if s.failed[key]++; !r.Failed {
-			s.failed[key] = 0
-			if r.Again > 0 && r.Again < time.Millisecond {
-				woken = append(woken, key) // at once, in other words
-			}
-		} else if s.failed[key] < failsMost {
-			woken = append(woken, key)
-		}
-		for _, k := range woken {
-			if !slices.Contains(keys, k) {
-				keys = append(keys, k)
-			}
+		atOnce := r.Again > 0 && r.Again < time.Millisecond
+		if r.Failed && s.failed[key] < failsMost || !r.Failed && atOnce {
+			again(key)
 		}
 	}
 	s.cluster.Fault = nil
 	return nil
+}
+
+// see shows the controller what has changed, or where caches are late some of it, and returns the keys that this wakes.
+func (s *restingSide) see() ([]string, error) {
+	changes, err := s.cluster.Changes()
+	if err != nil {
+		return nil, err
+	}
+	s.backlog = append(s.backlog, changes...)
+	n := len(s.backlog)
+	if s.late != nil {
+		n = s.late.IntN(n + 1)
+	}
+	return s.deliver(n)
+}
+
+func (s *restingSide) deliver(n int) (woken []string, err error) {
+	for i := range s.backlog[:n] {
+		more, err := s.show(&s.backlog[i])
+		if err != nil {
+			return nil, err
+		}
+		woken = append(woken, more...)
+	}
+	s.backlog = s.backlog[n:]
+	if s.late != nil && n > 0 {
+		clear(s.failed) // what failed for what hadn't been seen may do now
+	}
+	return woken, nil
 }
 
 // tell takes down what a sync did.
@@ -103,6 +150,7 @@ func (s *restingSide) tell(key string, r native.Result, requests []*api.Request)
 		if !q.Writes() {
 			continue
 		}
+		s.did[key] = true
 		if text += "; " + q.String(); q.Err != nil {
 			text += " fails: " + string(apierrors.ReasonForError(q.Err))
 		}
@@ -122,22 +170,29 @@ func (p *play) rest(keys []string) (*Difference, error) {
 			ourKeys = append(ourKeys, key)
 		}
 	}
-	r := p.rand(p.step*100 + 50)
-	f := p.fault(r)
+	f := p.fault(p.rand(p.step*100 + 50))
+	if p.subject.late {
+		f = nil // it would be met by one side and, in another order, not by the other
+	}
 	if f != nil {
 		before.Deed += ", " + f.String()
 	}
-	theirs := &restingSide{cluster: p.cluster.Clone(), due: p.due, last: map[string]native.Result{}, failed: map[string]int{}}
+	theirs := &restingSide{cluster: p.cluster.Clone(), due: p.due, last: map[string]native.Result{}, did: map[string]bool{}, failed: map[string]int{}}
 	theirs.sync = func(key string) (native.Result, error) { return p.native.Sync(key), nil }
 	theirs.show = func(c *api.Change) ([]string, error) {
 		keys, err := p.native.Show(c, false)
+		for key, d := range p.native.Queue.After {
+			if d <= batch {
+				keys = append(keys, key)
+			}
+		}
 		p.native.Reached(c.Version)
 		for i := range keys {
 			keys[i] = p.subject.key(keys[i])
 		}
 		return keys, err
 	}
-	ours := &restingSide{cluster: p.cluster.Clone(), due: p.due, last: map[string]native.Result{}, failed: map[string]int{}}
+	ours := &restingSide{cluster: p.cluster.Clone(), due: p.due, last: map[string]native.Result{}, did: map[string]bool{}, failed: map[string]int{}}
 	ours.sync = func(key string) (native.Result, error) { return p.plugin.Sync(key) }
 	ours.show = func(c *api.Change) ([]string, error) {
 		keys, err := p.plugin.Show(c, false)
@@ -145,24 +200,42 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		return keys, err
 	}
 
-	p.native.Begin()
-	theirs.cluster.Forgiving = p.subject.Forgiving
-	p.native.On(theirs.cluster)
-	if err := theirs.work(keys, f, p.subject); err != nil {
-		return nil, err
+	if p.subject.late {
+		theirs.late, ours.late = p.rand(p.step*100+51), p.rand(p.step*100+51)
+		ours.ready = p.plugin.Ready
 	}
+
 	p.plugin.On(ours.cluster)
 	if err := ours.work(ourKeys, f, p.subject); err != nil {
 		before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
 		return before, nil
+	}
+	theirKeys := slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+		return p.later[key] && ours.last[key].Again > 0 && !ours.did[key] // both wait
+	})
+	p.native.Begin()
+	theirs.cluster.Forgiving = p.subject.Forgiving
+	p.native.On(theirs.cluster)
+	if err := theirs.work(theirKeys, f, p.subject); err != nil {
+		return nil, err
+	}
+	if p.subject.late {
+		if err := wait(theirs, ours, p.subject); err != nil {
+			return nil, err
+		}
 	}
 	p.syncs += theirs.syncs + ours.syncs
 
 	names := p.subject.alike(p.cluster)
 	p.subject.rename(theirs, names)
 	p.subject.rename(ours, names)
-	still := unchanged(p.cluster, theirs.cluster, ours.cluster)
-	a, b := p.subject.left(theirs, names, still), p.subject.left(ours, names, still)
+	a, b, err := p.remain(theirs, ours, names)
+	if err != nil {
+		return nil, err
+	}
+	if p.subject.late { // how often a sync has failed, and which is the last and says when the next is to be, hangs on what it saw
+		a, b = a.still().without(" fails"), b.still().without(" fails")
+	}
 	if text := differ(a, b); text != "" {
 		before.Text = text + p.missing()
 		for _, line := range theirs.story {
@@ -180,10 +253,14 @@ func (p *play) rest(keys []string) (*Difference, error) {
 			return before, nil
 		}
 		p.subject.rename(ours, names)
-		still = unchanged(p.cluster, theirs.cluster, ours.cluster)
-		a, b = p.subject.left(theirs, names, still), p.subject.left(ours, names, still)
+		if a, b, err = p.remain(theirs, ours, names); err != nil {
+			return nil, err
+		}
 		if differ(a, b) == "" || moved && differ(a.still(), b.still()) == "" {
 			before.Kind = "wake"
+		}
+		if before.Kind == "wake" && p.subject.late { // as where syncs are compared
+			before.Text = strings.TrimPrefix(p.missing(), "\n") + "\nwhere a sync does this:\n" + strings.Join(a.lines, "\n") + "\n" + text
 		}
 		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(synced)
 		if !p.known(before) || !before.goesOn {
@@ -196,13 +273,50 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	clear(p.missed)
 	clear(p.woken)
 	for key, r := range theirs.last {
-		if delete(p.due, key); r.Again > 0 || r.Failed {
-			p.due[key] = time.Now().Add(r.Again) // a key that fails is tried again before the next thing happens
+		switch delete(p.due, key); {
+		case r.Failed:
+			p.due[key] = time.Now() // it is tried again before the next thing happens
+		case r.Again > 0:
+			p.due[key] = time.Now().Add(r.Again)
 		}
 	}
 	theirs.cluster.Requests, theirs.cluster.Forgiving = nil, false
 	p.cluster = theirs.cluster
 	return nil, p.plugin.Load(p.cluster)
+}
+
+// moment is how long a controller may put something off that another does at once.
+const moment = 2 * time.Second
+
+// wait has both go on with the keys that either has asked to be woken for in a moment.
+func wait(theirs, ours *restingSide, of *Subject) error {
+	for range 3 {
+		var next time.Duration
+		for _, s := range []*restingSide{theirs, ours} {
+			for _, r := range s.last {
+				if !r.Failed && r.Again > 0 && r.Again <= moment {
+					next = max(next, r.Again)
+				}
+			}
+		}
+		if next == 0 {
+			return nil
+		}
+		time.Sleep(next)
+		for _, s := range []*restingSide{theirs, ours} {
+			var keys []string
+			for key, r := range s.last {
+				if !r.Failed && r.Again > 0 && r.Again <= moment {
+					keys = append(keys, key)
+				}
+			}
+			slices.Sort(keys)
+			if err := s.work(keys, nil, of); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func errorsOf(whose string, s *restingSide) (text string) {
@@ -231,9 +345,11 @@ type remains struct {
 }
 
 // still is what remains but for what a key has asked for by itself.
-func (r remains) still() remains {
-	timer := func(line string) bool { return strings.Contains(line, " again after ") }
-	return remains{slices.DeleteFunc(slices.Clone(r.lines), timer), r.objects}
+func (r remains) still() remains { return r.without(" again after ") }
+
+// without leaves out lines that contain a text.
+func (r remains) without(text string) remains {
+	return remains{slices.DeleteFunc(slices.Clone(r.lines), func(line string) bool { return strings.Contains(line, text) }), r.objects}
 }
 
 // rename adds the names that objects which a side has created go by.
@@ -252,10 +368,20 @@ func (s *Subject) rename(x *restingSide, names map[string]string) {
 	}
 }
 
-func (s *Subject) left(x *restingSide, names map[string]string, still map[types.UID]string) remains {
+// remain returns what each has left behind.
+func (p *play) remain(theirs, ours *restingSide, names map[string]string) (a, b remains, err error) {
+	still := unchanged(p.cluster, theirs.cluster, ours.cluster)
+	if a, err = p.subject.left(theirs, names, still); err != nil {
+		return a, b, err
+	}
+	b, err = p.subject.left(ours, names, still)
+	return a, b, err
+}
+
+func (s *Subject) left(x *restingSide, names map[string]string, still map[types.UID]string) (remains, error) {
 	var all []string
 	for _, q := range x.cluster.Requests {
-		if !q.Writes() || q.Err != nil || q.Subresource == "status" {
+		if !q.Writes() || q.Err != nil || idle(q) || q.Subresource == "status" || s.summed(q.Resource) {
 			continue
 		}
 		verb := q.Verb
@@ -279,8 +405,17 @@ func (s *Subject) left(x *restingSide, names map[string]string, still map[types.
 		all[i] = s.normal(all[i], names)
 	}
 	slices.Sort(all)
-	return remains{slices.Compact(all), s.texts(x.cluster, names, still)}
+	left := remains{slices.Compact(all), s.texts(x.cluster, names, still)}
+	if s.Sum == nil {
+		return left, nil
+	}
+	sum, err := s.Sum(x.cluster)
+	left.lines = append(left.lines, sum...)
+	return left, err
 }
+
+// summed reports whether Sum says what objects of a resource come to.
+func (s *Subject) summed(r schema.GroupVersionResource) bool { return s.Sum != nil && r == s.SumOf }
 
 // planned reports whether an event tells of a fault that was planned: which sync meets it is a matter of how many there
 // are.
@@ -312,7 +447,7 @@ func (s *Subject) texts(c *api.Cluster, names map[string]string, still map[types
 	lists := map[string][]string{}
 	for _, gvr := range sorted(c) {
 		list, err := c.List(gvr)
-		if err != nil {
+		if err != nil || s.summed(gvr) {
 			continue
 		}
 		for _, o := range list {
@@ -320,6 +455,7 @@ func (s *Subject) texts(c *api.Cluster, names map[string]string, still map[types
 			if version, ok := still[m.GetUID()]; ok && version == m.GetResourceVersion() {
 				continue
 			}
+			o = s.shaped(o)
 			name := s.normal(gvr.Resource+" "+strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/"), names)
 			lists[name] = append(lists[name], s.normal(text(o), names))
 		}

@@ -45,17 +45,22 @@ const (
 // long.
 const lateShare = 8
 
-// Late compares what a subject that is otherwise compared sync by sync comes to where caches are late.
-func Late(t *testing.T, s *Subject) {
+// Run compares a subject on random worlds, once with caches that show all at once and once with late ones, and fails the
+// test where the two differ in a way that no rule of known.yaml knows.
+func Run(t *testing.T, s *Subject) {
 	t.Helper()
+	worlds := max(number(t, "WORLDS", Worlds)/max(s.Share, 1), 1)
+	s.on(t, worlds)
+	if s.Apart { // so they are late already
+		return
+	}
 	late := *s
-	late.Apart, late.late = true, true
-	Run(t, &late)
+	late.late = true
+	t.Run("late", func(t *testing.T) { late.on(t, max(worlds/lateShare, 1)) })
 }
 
-// Run compares a subject on random worlds, and fails the test where the two differ in a way that no rule of known.yaml
-// knows.
-func Run(t *testing.T, s *Subject) {
+// on compares a subject on a number of worlds.
+func (s *Subject) on(t *testing.T, worlds uint64) {
 	t.Helper()
 	server, err := api.NewServer()
 	if err != nil {
@@ -66,10 +71,7 @@ func Run(t *testing.T, s *Subject) {
 		t.Fatal(err)
 	}
 	steps := cmp.Or(s.Steps, stepsMost)
-	first, worlds := number(t, "SEED", 1), number(t, "WORLDS", Worlds)
-	if s.late {
-		worlds = max(worlds/lateShare, 1)
-	}
+	first := number(t, "SEED", 1)
 
 	syncs, begun, differences := 0, time.Now(), 0
 	var once []uint64
@@ -156,8 +158,12 @@ func (s *Subject) smaller(t *testing.T, server *api.Server, d *Difference, known
 
 // head tells what each did.
 func (d *Difference) head() string {
-	return fmt.Sprintf("%s differs from upstream's (SEED=%d WORLDS=1): %s, step %d, after: %s\n(-upstream +plugin)\n%s\n",
-		d.Subject, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
+	late := ""
+	if d.late {
+		late = " where caches are late"
+	}
+	return fmt.Sprintf("%s differs from upstream's%s (SEED=%d WORLDS=1): %s, step %d, after: %s\n(-upstream +plugin)\n%s\n",
+		d.Subject, late, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
 }
 
 // String tells of a difference: what each did, and the world as a golden case.

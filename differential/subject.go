@@ -9,8 +9,8 @@
 // alike.
 //
 // Where caches are late, upstream's controllers have expectations where the plugins have barriers, so that single syncs
-// aren't comparable: then each works on a cluster of its own, and what is there in the end is compared, and which
-// writes led there (see apart.go; [Late] has a subject that is compared sync by sync be compared so, too).
+// aren't comparable: then each works on a cluster of its own until it rests, and what is there is compared, and which
+// writes led there (see rest.go; apart.go has those controllers that have no keys to sync).
 //
 // What a world holds depends on its seed alone. A world in which the two differ is played again: a difference that
 // isn't found again is upstream's own chance, such as the order of a map; few may be. A difference is made smaller by
@@ -48,6 +48,9 @@ type Subject struct {
 	World func(*world.Rand) []runtime.Object
 	// Aggregated are other API servers behind the cluster's; nil: there are none.
 	Aggregated func(*world.Rand) *api.Aggregated
+	// Share is the share of worlds that are tried, one of so many, for what is compared in several ways; by default all
+	// are.
+	Share uint64
 	// Steps is how many things happen in a world after its beginning, by default four.
 	Steps int
 	// Deeds are what others may do as the world goes on. One returns what it did, or nothing if there was nothing to
@@ -66,18 +69,22 @@ type Subject struct {
 	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there
 	// is no such object.
 	Alike func(runtime.Object) string
-	// Shape takes out of an object, where controllers work apart, what isn't to be compared; nil: there is no such
-	// thing.
+	// Shape takes out of an object what isn't to be compared where ends are; nil: there is no such thing.
 	Shape func(runtime.Object)
+	// Sum says what the objects of the resource SumOf come to where ends are compared, for which says what is chance with
+	// upstream's controller; nil: each is compared.
+	Sum   func(*api.Cluster) ([]string, error)
+	SumOf schema.GroupVersionResource
 	// Explain returns what is worth knowing of a difference between controllers that work apart, such as how the
 	// objects that it is about hang together, from all objects before; nil: nothing is.
 	Explain func(objects []runtime.Object, difference string) string
 	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order
 	// by chance; "": it is not done beside others. Nil: nothing is.
 	Aside func(*api.Cluster, *api.Request) string
-	// Metrics are the names of the controller's own that are compared after each sync: what is added to counters and
-	// histograms, and what gauges are. Upstream's are the process's: Native has to set gauges back.
-	Metrics []string
+	// Unmeasured are those metrics of the plugin's that aren't compared, by their names, with the reason. All others are
+	// after each step: what is added to counters and histograms, and what gauges are. Upstream's are the process's: Native
+	// has to set back gauges with labels.
+	Unmeasured map[string]string
 	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the
 	// others, with lines for what of those taken is to be compared. The clusters are as the sync found and left them.
 	// Nil: there are none.
@@ -96,7 +103,7 @@ type Subject struct {
 	Renames   func(created runtime.Object) map[string]string
 	Events    func([]string) []string
 
-	late bool // see Late
+	late bool // caches are
 }
 
 // Deed is something that others do to the cluster.
@@ -204,6 +211,21 @@ func Appear(f func(*world.Rand) runtime.Object) Deed {
 		}
 		return fmt.Sprintf("%T %s comes", o, m.GetName()), nil
 	}
+}
+
+// measured are the names of the metrics that are compared. What the host keeps by itself isn't: nothing of a plugin's is
+// in it.
+func (s *Subject) measured() (names []string) {
+	for _, m := range s.Plugin.Manifest().Metrics {
+		switch m.Type {
+		case abi.MetricStale, abi.MetricCodes, abi.MetricCodeSeconds:
+			continue
+		}
+		if s.Unmeasured[m.Name] == "" {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // index finds the controller in its plugin.

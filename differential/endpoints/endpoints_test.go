@@ -17,8 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	pack "k8s.io/kubernetes/pkg/api/v1/endpoints"
 	"k8s.io/kubernetes/pkg/apis/core"
 	upstream "k8s.io/kubernetes/pkg/controller/endpoint"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/differential"
 	"github.com/windlass-dev/windlass/differential/api"
@@ -91,6 +94,8 @@ func TestAsUpstream(t *testing.T) {
 		},
 		Faults: []string{"create endpoints", "update endpoints", "delete endpoints"},
 		Loosen: loosen,
+		Sum:    sum,
+		SumOf:  current,
 		Normal: normal,
 	})
 }
@@ -291,6 +296,24 @@ func ordered(e *core.Endpoints) *core.Endpoints {
 	}
 	slices.SortFunc(e.Subsets, func(a, b core.EndpointSubset) int { return strings.Compare(text(a), text(b)) })
 	return e
+}
+
+// sum is what Endpoints say, without the time of the last change, which a service that is written again for its labels
+// gets at another sync. Their subsets are in upstream's order, which hashes of addresses and ports make.
+func sum(c *api.Cluster) (lines []string, err error) {
+	all, err := c.List(current)
+	for _, o := range all {
+		e := o.(*corev1.Endpoints).DeepCopy()
+		if delete(e.Annotations, corev1.EndpointsLastChangeTriggerTime); len(e.Annotations) == 0 {
+			e.Annotations = nil
+		}
+		b, err := yaml.Marshal(map[string]any{"labels": e.Labels, "annotations": e.Annotations, "subsets": pack.RepackSubsets(e.Subsets)})
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, fmt.Sprintf("%s/%s in the end\n%s", e.Namespace, e.Name, b))
+	}
+	return lines, err
 }
 
 func text(s core.EndpointSubset) string {

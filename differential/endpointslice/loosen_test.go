@@ -136,9 +136,24 @@ func loosen(
 	if twice(old, key) {
 		lines = nil // the slice that is looked at first keeps an endpoint that two have: upstream lists them from a map
 	}
+	said, err := contents(now, func(e *discoveryv1.EndpointSlice) bool { return isOf(e, key) }, auto)
+	if err != nil {
+		return nil, nil, err
+	}
+	lines = append(lines, said...)
+	if auto {
+		for _, t := range slices.Sorted(maps.Keys(is)) {
+			lines = append(lines, is[t])
+		}
+	}
+	return rest, lines, nil
+}
+
+// contents are the endpoints that slices say, by what they say of all of theirs.
+func contents(all map[string]*discoveryv1.EndpointSlice, of func(*discoveryv1.EndpointSlice) bool, auto bool) (lines []string, err error) {
 	end := map[string][]string{}
-	for _, e := range now {
-		if !isOf(e, key) {
+	for _, e := range all {
+		if !of(e) {
 			continue
 		}
 		group := fmt.Sprint(e.AddressType, " ", ports(e))
@@ -151,7 +166,7 @@ func loosen(
 			}
 			b, err := yaml.Marshal(x)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			end[group] = append(end[group], string(b))
 		}
@@ -160,12 +175,33 @@ func loosen(
 		slices.Sort(end[group])
 		lines = append(lines, "in the end "+group+"\n"+strings.Join(end[group], ""))
 	}
-	if auto {
-		for _, t := range slices.Sorted(maps.Keys(is)) {
-			lines = append(lines, is[t])
+	return lines, nil
+}
+
+// sum is what each service's slices say; which endpoint is in which slice is chance, as above.
+func sum(c *api.Cluster) (lines []string, err error) {
+	all, err := list(c)
+	if err != nil {
+		return nil, err
+	}
+	services := map[string]bool{}
+	for _, e := range all {
+		services[e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName]] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(services)) {
+		auto, _, err := about(c, key)
+		if err != nil {
+			return nil, err
+		}
+		said, err := contents(all, func(e *discoveryv1.EndpointSlice) bool { return isOf(e, key) }, auto)
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range said {
+			lines = append(lines, key+": "+line)
 		}
 	}
-	return rest, lines, nil
+	return lines, nil
 }
 
 // isOf reports whether a slice is one of the controller's for a service, and stays.

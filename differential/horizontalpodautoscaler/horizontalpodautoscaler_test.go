@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/scale"
 	upstream "k8s.io/kubernetes/pkg/controller/podautoscaler"
 	upstreammetrics "k8s.io/kubernetes/pkg/controller/podautoscaler/metrics"
+	"k8s.io/kubernetes/pkg/controller/podautoscaler/monitor"
 	resourceclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/metrics/pkg/client/custom_metrics"
 	"k8s.io/metrics/pkg/client/external_metrics"
@@ -121,6 +122,7 @@ func made(e *native.Env) (*native.Made, error) {
 		upstreammetrics.NewRESTMetricsClient(resources, custom_metrics.NewForConfig(e.Config, mapper, versions), external),
 		e.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.Informers.Core().V1().Pods(),
 		syncPeriod, stabilization, tolerance, cpuInitialization, readinessDelay)
+	monitor.DesiredReplicasCount.Reset()
 	return &native.Made{Controller: c, Every: syncPeriod, Process: func(ctx context.Context) bool {
 		versions.Invalidate()
 		return process(c, ctx)

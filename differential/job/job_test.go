@@ -43,6 +43,9 @@ func TestAsUpstream(t *testing.T) {
 		Faults: []string{"create pods", "delete pods", "patch pods", "update jobs/status"},
 		Alike:  alike,
 		Normal: normal,
+		Unmeasured: map[string]string{
+			"job_controller_terminated_pods_tracking_finalizer_total": "TestOrphansAsUpstream has the controller that counts them",
+		},
 		Aside: func(_ *api.Cluster, q *api.Request) string {
 			if q.Resource.Resource == "pods" && (q.Verb == "patch" || q.Verb == "delete") {
 				return q.Name // a finalizer and then the pod, of many at once

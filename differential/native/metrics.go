@@ -3,9 +3,11 @@ package native
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
@@ -50,20 +52,52 @@ func (m Measures) Since(before Measures) (lines []string) {
 	return lines
 }
 
-// measured returns what upstream's metrics stand at.
-func (n *Native) measured() Measures {
+// Measure has metrics be compared, by their names.
+func (n *Native) Measure(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	n.registry = registry(names)
+	n.begun = n.gather()
+}
+
+// registry is one of some of the process's metrics: to gather all would take a quarter of a world's time.
+func registry(names []string) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	process := reflect.ValueOf(legacyregistry.DefaultGatherer).Elem().FieldByName("PromRegistry").Elem().Elem()
+	for _, c := range Exposed(process.FieldByName("collectorsByID")).(map[uint64]prometheus.Collector) {
+		described := make(chan *prometheus.Desc, 1000)
+		c.Describe(described)
+		close(described)
+		for d := range described {
+			if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(d.String(), fmt.Sprintf("fqName: %q", name)) }) {
+				r.MustRegister(c)
+				break
+			}
+		}
+	}
+	return r
+}
+
+// Measured returns what upstream's metrics stand at that are compared.
+func (n *Native) Measured() Measures {
+	m := n.gather()
+	for series, v := range n.begun {
+		m[series] -= v
+	}
+	return m
+}
+
+func (n *Native) gather() Measures {
 	m := Measures{}
-	if len(n.Metrics) == 0 {
+	if n.registry == nil {
 		return m
 	}
-	all, err := legacyregistry.DefaultGatherer.Gather()
+	all, err := n.registry.Gather()
 	if err != nil {
 		panic(err) // two metrics of one name: a mistake of the program's
 	}
 	for _, f := range all {
-		if !slices.Contains(n.Metrics, f.GetName()) {
-			continue
-		}
 		for _, x := range f.GetMetric() {
 			var labels []string
 			for _, l := range x.GetLabel() {

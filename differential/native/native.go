@@ -12,6 +12,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,10 +75,11 @@ type Native struct {
 	Queue *Queue[string]
 	// Events are those that the last sync has told of.
 	Events []string
-	// Metrics are the names of those that are compared.
-	Metrics []string
 
-	made      *Made
+	made     *Made
+	registry *prometheus.Registry // of the metrics that are compared
+	// begun is what the metrics stood at when the controller was made: they are the process's.
+	begun     Measures
 	informers *informers.Set
 	// others are the controller's other queues, whose keys a sync may wake.
 	others  []*Queue[string]
@@ -341,8 +343,6 @@ type Result struct {
 	Again  time.Duration // 0: not by itself
 	Events []string
 	Woken  []string // keys of the controller's other queues
-	// Metrics are lines of what the sync has added to those that are compared.
-	Metrics []string
 }
 
 // Sync syncs a key.
@@ -353,12 +353,10 @@ func (n *Native) Sync(key string) Result {
 		q.Empty()
 	}
 	lastError.Store(nil)
-	before := n.measured()
 	n.Queue.Hand(key)
 	n.made.Process(n.ctx)
 	synctest.Wait()
 	r := Result{Failed: n.Queue.Limited[key], Again: n.Queue.After[key], Events: n.Events}
-	r.Metrics = n.measured().Since(before)
 	if err := lastError.Load(); r.Failed && err != nil {
 		r.Err = *err
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -15,9 +16,8 @@ type share struct {
 	value  float64
 }
 
-// measured returns as lines what an answer has added to the metrics, and what the sums are then.
-func (p *Plugin) measured(key abi.KeyRef, updates []abi.MetricUpdate) []string {
-	m := native.Measures{}
+// count adds what an answer says to the metrics that are compared.
+func (p *Plugin) count(key abi.KeyRef, updates []abi.MetricUpdate) {
 	left := slices.DeleteFunc(slices.Clone(p.shares[key]), func(s share) bool {
 		return slices.ContainsFunc(updates, func(u abi.MetricUpdate) bool { return u.Metric == s.metric })
 	})
@@ -32,20 +32,35 @@ func (p *Plugin) measured(key abi.KeyRef, updates []abi.MetricUpdate) []string {
 		}
 		switch declared.Type {
 		case abi.MetricCounter:
-			m.Counted(series, u.Value)
+			p.counts.Counted(series, u.Value)
 		case abi.MetricHistogram:
-			m.Observed(series, 1, u.Value)
+			p.counts.Observed(series, 1, u.Value)
 		case abi.MetricSum:
 			left = append(left, share{u.Metric, series, u.Value})
+		case abi.MetricGauge:
+			if p.gauges[key] == nil {
+				p.gauges[key] = map[string]float64{}
+			}
+			p.gauges[key][series] = u.Value
 		}
 	}
 	p.shares[key] = left
+}
+
+// Measured returns what the metrics stand at that are compared.
+func (p *Plugin) Measured() native.Measures {
+	m := maps.Clone(p.counts)
 	for _, all := range p.shares {
 		for _, s := range all {
 			m.Stands(s.series, s.value)
 		}
 	}
-	return m.Since(nil)
+	for _, all := range p.gauges {
+		for series, value := range all {
+			m.Stands(series, value)
+		}
+	}
+	return m
 }
 
 func labels(m *abi.Metric, key abi.KeyRef, u *abi.MetricUpdate) (all []string) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,12 +44,16 @@ type Plugin struct {
 	states   map[abi.KeyRef]state
 	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
-	shares   map[abi.KeyRef][]share // of the sums among the metrics
+	counts   native.Measures                   // counters and histograms
+	shares   map[abi.KeyRef][]share            // of the sums among the metrics
+	gauges   map[abi.KeyRef]map[string]float64 // by series
 	events   []string
 	// Metrics are the names of those that are compared.
 	Metrics []string
 	// Undo has the last sync not have been, as far as what is kept of its key.
 	Undo func()
+	// Uncount takes back what the last sync has added to the metrics.
+	Uncount func()
 	// Woke are keys of the module's controllers that the last sync has woken.
 	Woke []string
 }
@@ -66,7 +71,7 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 	p := &Plugin{
 		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
 		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
-		shares: map[abi.KeyRef][]share{},
+		counts: native.Measures{}, shares: map[abi.KeyRef][]share{}, gauges: map[abi.KeyRef]map[string]float64{},
 	}
 	var err error
 	if p.plan, err = views.Compile(p.manifest); err != nil {
@@ -351,6 +356,7 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 		return native.Result{}, err
 	}
 	p.keep(key, uid, exists, a)
+	p.count(key, a.Metrics)
 	failed := session.Finish(ctx, a.Effects)
 	if a.Error != "" {
 		failed = errors.Join(errors.New(a.Error), failed)
@@ -365,18 +371,16 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	if p.attempts[key]++; !again {
 		delete(p.attempts, key)
 	}
-	return native.Result{
-		Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke(),
-		Metrics: p.measured(key, a.Metrics),
-	}, nil
+	return native.Result{Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke()}, nil
 }
 
 func (p *Plugin) undo(key abi.KeyRef) func() {
 	kept, was := p.states[key]
 	fact, told := p.facts[key]
-	attempts, shares := p.attempts[key], p.shares[key]
+	attempts, counts, shares, gauges := p.attempts[key], maps.Clone(p.counts), p.shares[key], maps.Clone(p.gauges[key])
+	p.Uncount = func() { p.counts, p.shares[key], p.gauges[key] = counts, shares, gauges }
 	return func() {
-		p.shares[key] = shares
+		p.Uncount()
 		if p.states[key] = kept; !was {
 			delete(p.states, key)
 		}
@@ -416,6 +420,7 @@ func (p *Plugin) published(key abi.KeyRef, all []abi.Effect) {
 func (p *Plugin) keep(key abi.KeyRef, uid string, exists bool, a *abi.SyncResponse) {
 	if !exists && p.plan.ObjectKeys() {
 		delete(p.facts, key)
+		delete(p.gauges, key)
 	}
 	switch {
 	case !exists && p.plan.ObjectKeys():

@@ -23,12 +23,8 @@ func process(*upstream.ReplicaSetController, context.Context) bool
 
 var sets = appsv1.SchemeGroupVersion.WithResource("replicasets")
 
-func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
-
-func TestLateAsUpstream(t *testing.T) { differential.Late(t, subject()) }
-
-func subject() *differential.Subject {
-	return &differential.Subject{
+func TestAsUpstream(t *testing.T) {
+	differential.Run(t, &differential.Subject{
 		Controller: "replicaset-controller",
 		Plugin:     replicaset.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
@@ -59,7 +55,7 @@ func subject() *differential.Subject {
 		},
 		Faults: []string{"create pods", "delete pods", "patch pods", "update replicasets/status"},
 		Alike:  alike,
-	}
+	})
 }
 
 // alike says what the ranking of pods to delete looks at: among equals upstream takes what its cache lists first.

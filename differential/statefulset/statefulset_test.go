@@ -10,7 +10,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/kubernetes/pkg/controller/statefulset"
+	"k8s.io/kubernetes/pkg/controller/statefulset/metrics"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/differential"
@@ -37,6 +39,8 @@ func TestAsUpstream(t *testing.T) {
 			f := e.Informers
 			c := upstream.NewStatefulSetController(e.Context, f.Core().V1().Pods(), f.Apps().V1().StatefulSets(),
 				f.Core().V1().PersistentVolumeClaims(), f.Apps().V1().ControllerRevisions(), e.Client)
+			metrics.MaxUnavailable.Reset()
+			metrics.UnavailableReplicas.Reset()
 			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }},
 				nil
 		},
@@ -49,6 +53,7 @@ func TestAsUpstream(t *testing.T) {
 			"patch controllerrevisions",
 		},
 		Aside:  aside,
+		Shape:  shape,
 		Normal: normal,
 	})
 }
@@ -107,6 +112,13 @@ func normal(line string) string {
 		return line
 	}
 	return head + "\n" + string(b)
+}
+
+// shape puts a pod's volumes in order: of its claims upstream's is a map's.
+func shape(o runtime.Object) {
+	if p, ok := o.(*corev1.Pod); ok {
+		slices.SortFunc(p.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
+	}
 }
 
 var severalBad = regexp.MustCompile(`\[failed to create PVC .*, failed to create PVC .*\]`)

@@ -40,7 +40,9 @@ func (r *run) track(changed bool) error {
 		if err := r.write("removing uncounted pods from status: "); err != nil {
 			return err
 		}
-		countFinished(r.c, r.job, before)
+		if failure == nil { // upstream counts what it has released by halves never
+			countFinished(r.c, r.job, before)
+		}
 		if over {
 			r.tellEnd()
 		}
