@@ -138,7 +138,12 @@ func (s *restingSide) deliver(n int) (woken []string, err error) {
 	}
 	s.backlog = s.backlog[n:]
 	if s.late != nil && n > 0 {
-		clear(s.failed) // what failed for what hadn't been seen may do now
+		clear(s.failed)
+		for _, key := range slices.Sorted(maps.Keys(s.last)) {
+			if s.last[key].Failed {
+				woken = append(woken, key) // for what it hadn't seen, perhaps
+			}
+		}
 	}
 	return woken, nil
 }
@@ -233,10 +238,12 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.subject.late { // how often a sync has failed, and which is the last and says when the next is to be, hangs on what it saw
-		a, b = a.still().without(" fails"), b.still().without(" fails")
+	text := differ(a, b)
+	// Where caches are late, whether the last sync of several fails, and when it wants the next to be, hangs on what each saw.
+	if p.subject.late && differ(a.still().without(" fails"), b.still().without(" fails")) == "" {
+		text = ""
 	}
-	if text := differ(a, b); text != "" {
+	if text != "" {
 		before.Text = text + p.missing()
 		for _, line := range theirs.story {
 			before.past = append(before.past, "upstream's: "+line)
@@ -259,7 +266,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		if differ(a, b) == "" || moved && differ(a.still(), b.still()) == "" {
 			before.Kind = "wake"
 		}
-		if before.Kind == "wake" && p.subject.late { // as where syncs are compared
+		if before.Kind == "wake" && p.subject.late && !p.subject.AtRest { // as where syncs are compared
 			before.Text = strings.TrimPrefix(p.missing(), "\n") + "\nwhere a sync does this:\n" + strings.Join(a.lines, "\n") + "\n" + text
 		}
 		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(synced)
