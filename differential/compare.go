@@ -217,6 +217,16 @@ func replaceName(line, name, other string) string {
 	}
 }
 
+// named takes down what stands for the name that a server has made up.
+func named(q *api.Request, names map[string]string) {
+	for _, o := range []runtime.Object{q.Answer, q.Sent} {
+		if m, ok := o.(metav1.Object); ok && q.Generated() && m.GetName() != "" {
+			names[m.GetName()] = m.GetGenerateName() + "*"
+			return
+		}
+	}
+}
+
 // write tells of a request that writes: what it was about and what came of it.
 func write(q *api.Request, names map[string]string) string {
 	what := q.Verb

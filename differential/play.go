@@ -41,8 +41,8 @@ type Difference struct {
 	late    bool   // the caches were
 	did     string // by upstream's controller
 	now     time.Time
-	objects []runtime.Object // as the caches showed them
-	past    []string         // what had happened before
+	objects func() []runtime.Object // as the caches showed them
+	past    []string                // what had happened before
 	// counted says that a rule of known.yaml has recognised it, goesOn that the world goes on all the same.
 	counted, goesOn bool
 }
@@ -280,7 +280,8 @@ func (p *play) postpone(atOnce []string) {
 
 func (p *play) difference(kind, key, text string) *Difference {
 	d := &Difference{Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text, now: time.Now().UTC(), past: slices.Clone(p.past), late: p.subject.late}
-	d.objects = objectsOf(p.cluster)
+	found := p.cluster // a sync leaves it as it is
+	d.objects = func() []runtime.Object { return objectsOf(found) }
 	return d
 }
 

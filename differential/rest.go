@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
@@ -345,7 +344,7 @@ func (p *play) missing() string {
 }
 
 // remains is what a restingSide has left behind: which objects it has written, its events, which keys fail or are to be
-// synced again; and all objects as text by resource and name.
+// synced again; and the objects that are other ones with the other side, as text by resource and name.
 type remains struct {
 	lines   []string
 	objects map[string]string
@@ -365,7 +364,7 @@ func (s *Subject) rename(x *restingSide, names map[string]string) {
 		if !q.Writes() {
 			continue
 		}
-		write(q, names)
+		named(q, names)
 		if m, ok := q.Sent.(metav1.Object); ok && q.Verb == "create" && m.GetGenerateName() != "" {
 			names[q.Name] = m.GetGenerateName() + "*"
 		}
@@ -377,15 +376,18 @@ func (s *Subject) rename(x *restingSide, names map[string]string) {
 
 // remain returns what each has left behind.
 func (p *play) remain(theirs, ours *restingSide, names map[string]string) (a, b remains, err error) {
-	still := unchanged(p.cluster, theirs.cluster, ours.cluster)
-	if a, err = p.subject.left(theirs, names, still); err != nil {
+	unlike, err := api.Unlike(theirs.cluster, ours.cluster)
+	if err != nil {
 		return a, b, err
 	}
-	b, err = p.subject.left(ours, names, still)
+	if a, err = p.subject.left(theirs, names, unlike[0]); err != nil {
+		return a, b, err
+	}
+	b, err = p.subject.left(ours, names, unlike[1])
 	return a, b, err
 }
 
-func (s *Subject) left(x *restingSide, names map[string]string, still map[types.UID]string) (remains, error) {
+func (s *Subject) left(x *restingSide, names map[string]string, unlike []api.Stored) (remains, error) {
 	var all []string
 	for _, q := range x.cluster.Requests {
 		if !q.Writes() || q.Err != nil || idle(q) || q.Subresource == "status" || s.summed(q.Resource) {
@@ -412,7 +414,7 @@ func (s *Subject) left(x *restingSide, names map[string]string, still map[types.
 		all[i] = s.normal(all[i], names)
 	}
 	slices.Sort(all)
-	left := remains{slices.Compact(all), s.texts(x.cluster, names, still)}
+	left := remains{slices.Compact(all), s.texts(unlike, names)}
 	if s.Sum == nil {
 		return left, nil
 	}
@@ -449,23 +451,16 @@ func (x *restingSide) ends() (all []string) {
 	return all
 }
 
-// texts returns a cluster's objects by resource and name; those that have one name by rule are one text.
-func (s *Subject) texts(c *api.Cluster, names map[string]string, still map[types.UID]string) map[string]string {
+// texts returns objects by resource and name; those that have one name by rule are one text.
+func (s *Subject) texts(objects []api.Stored, names map[string]string) map[string]string {
 	lists := map[string][]string{}
-	for _, gvr := range sorted(c) {
-		list, err := c.List(gvr)
-		if err != nil || s.summed(gvr) {
+	for _, x := range objects {
+		if s.summed(x.Resource) {
 			continue
 		}
-		for _, o := range list {
-			m := o.(metav1.Object)
-			if version, ok := still[m.GetUID()]; ok && version == m.GetResourceVersion() {
-				continue
-			}
-			o = s.shaped(o)
-			name := s.normal(gvr.Resource+" "+strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/"), names)
-			lists[name] = append(lists[name], s.normal(text(o), names))
-		}
+		m := x.Object.(metav1.Object)
+		name := s.normal(x.Resource.Resource+" "+strings.TrimPrefix(m.GetNamespace()+"/"+m.GetName(), "/"), names)
+		lists[name] = append(lists[name], s.normal(text(s.shaped(x.Object)), names))
 	}
 	out := map[string]string{}
 	for name, list := range lists {
@@ -473,29 +468,6 @@ func (s *Subject) texts(c *api.Cluster, names map[string]string, still map[types
 		out[name] = strings.Join(list, "---\n")
 	}
 	return out
-}
-
-// unchanged returns the versions of the objects that neither side has touched, by their UIDs: there is no need to
-// compare these, which are most of a world.
-func unchanged(before *api.Cluster, sides ...*api.Cluster) map[types.UID]string {
-	still := versions(before)
-	for _, c := range sides {
-		now := versions(c)
-		maps.DeleteFunc(still, func(uid types.UID, version string) bool { return now[uid] != version })
-	}
-
-	return still
-}
-
-func versions(c *api.Cluster) map[types.UID]string {
-	all := map[types.UID]string{}
-	for _, o := range objectsOf(c) {
-		if m := o.(metav1.Object); m.GetUID() != "" {
-			all[m.GetUID()] = m.GetResourceVersion()
-		}
-	}
-
-	return all
 }
 
 // differ returns how what the two have left behind differs; nothing if it doesn't.

@@ -174,7 +174,7 @@ func (d *Difference) String() string {
 		fmt.Fprintf(&b, "# before that:\n#  %s\n", strings.Join(d.past, "\n#  "))
 	}
 	fmt.Fprintf(&b, "# as a golden case\nkey: %s\nnow: %q\nobjects:\n", d.Key, d.now.Format(time.RFC3339))
-	for _, o := range d.objects {
+	for _, o := range d.objects() {
 		y, err := yaml.Marshal(o)
 		if err != nil {
 			fmt.Fprintf(&b, "# %v\n", err)

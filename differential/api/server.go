@@ -161,6 +161,49 @@ func (c *Cluster) List(gvr schema.GroupVersionResource) ([]runtime.Object, error
 	return all, nil
 }
 
+// Stored is an object of a cluster, in its resource's version.
+type Stored struct {
+	Resource schema.GroupVersionResource
+	Object   runtime.Object
+}
+
+// Unlike returns of each of two clusters the objects that the other doesn't have, or otherwise than in its version, in
+// the order of their keys.
+func Unlike(a, b *Cluster) (unlike [2][]Stored, err error) {
+	a.server.lock.Lock()
+	defer a.server.lock.Unlock()
+	for i, c := range []*Cluster{a, b} {
+		other := []*Cluster{b, a}[i]
+		for _, key := range c.memory.under("/") {
+			o := c.memory.objects[key]
+			if same(o, other.memory.objects[key]) {
+				continue
+			}
+			r := c.server.resourceOf(key)
+			if r == nil {
+				return unlike, fmt.Errorf("%s: no resource has such a key", key)
+			}
+			if o, err = r.external(o); err != nil {
+				return unlike, err
+			}
+			unlike[i] = append(unlike[i], Stored{r.gvr, o})
+		}
+	}
+	return unlike, nil
+}
+
+// same reports whether two objects differ in nothing but their versions.
+func same(a, b runtime.Object) bool {
+	if a == b || a == nil || b == nil {
+		return a == b
+	}
+	a, b = a.DeepCopyObject(), b.DeepCopyObject()
+	for _, o := range []runtime.Object{a, b} {
+		o.(metav1.Object).SetResourceVersion("")
+	}
+	return equality.Semantic.DeepEqual(a, b)
+}
+
 // Resources returns all resources that are served.
 func (s *Server) Resources() (all []schema.GroupVersionResource) {
 	for gvr := range s.resources {

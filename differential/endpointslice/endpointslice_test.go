@@ -49,13 +49,17 @@ const dual = "a row of docs/differences.md: of a service of two families, and of
 // Few endpoints in a slice, so that few pods fill it.
 func TestAsUpstream(t *testing.T) { differential.Run(t, subject(3)) }
 
-func TestAsUpstreamWithFullSlices(t *testing.T) { differential.Run(t, subject(100)) }
+func TestAsUpstreamWithFullSlices(t *testing.T) {
+	s := subject(100)
+	s.Share = 2
+	differential.Run(t, s)
+}
 
 // Gauges are of a family's endpoints and slices where services have one, and keep their selectors: the rows of
 // docs/differences.md about them are kept to.
 func TestGaugesAsUpstream(t *testing.T) {
 	s := subject(3)
-	s.Unmeasured = nil
+	s.Share, s.Unmeasured = 2, nil
 	s.World = func(r *world.Rand) []runtime.Object {
 		all := objects(r)
 		for _, o := range all {

@@ -69,6 +69,7 @@ func (q orphans) Get() (k orphanKey, shutdown bool) {
 func TestOrphansAsUpstream(t *testing.T) {
 	differential.Run(t, &differential.Subject{
 		Controller: "job-orphan-pod-controller",
+		Share:      2, // part of job-controller
 		Plugin:     job.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			c, err := make(e)

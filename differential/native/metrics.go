@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -57,9 +58,17 @@ func (n *Native) Measure(names []string) {
 	if len(names) == 0 {
 		return
 	}
-	n.registry = registry(names)
+	key := strings.Join(names, " ")
+	r, ok := registries.Load(key)
+	if !ok {
+		r, _ = registries.LoadOrStore(key, registry(names))
+	}
+	n.registry = r.(*prometheus.Registry)
 	n.begun = n.gather()
 }
+
+// registries are those that there are already, by what they are of.
+var registries sync.Map
 
 // registry is one of some of the process's metrics: to gather all would take a quarter of a world's time.
 func registry(names []string) *prometheus.Registry {
