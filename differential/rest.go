@@ -268,6 +268,9 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		if before.Kind == "wake" && p.subject.late && !p.subject.AtRest { // as where syncs are compared
 			before.Text = strings.TrimPrefix(p.missing(), "\n") + "\nwhere a sync does this:\n" + strings.Join(a.lines, "\n") + "\n" + text
 		}
+		if p.subject.Explain != nil {
+			before.Text += "\n" + p.subject.Explain(before.objects(), text)
+		}
 		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(synced)
 		if !p.known(before) || !before.goesOn {
 			return before, nil

@@ -10,6 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 rings=(check race differential guarantees parity surface)
 on_cluster='^TestOnCluster' # what starts a cluster in a package of check
+side_by_side=3                # packages with clusters, which mostly wait
 allocations='Allocat'        # what counts allocations, of which the race detector makes some itself
 
 declare -A listed
@@ -99,13 +100,13 @@ run() {
 	differential)
 		of "$ring" <<<"$list" | run_packages "$@" || failed=1
 		;;
-	*) # one package at a time: each has a cluster
-		of "$ring" <<<"$list" | run_packages -count=1 -p 1 "$@" || failed=1
+	*)
+		of "$ring" <<<"$list" | run_packages -count=1 -p $side_by_side "$@" || failed=1
 		;;
 	esac
 
 	if [[ $ring == guarantees ]]; then
-		of check <<<"$list" | with_clusters | run_packages -count=1 -p 1 -run "$on_cluster" "$@" || failed=1
+		of check <<<"$list" | with_clusters | run_packages -count=1 -p $side_by_side -run "$on_cluster" "$@" || failed=1
 	fi
 	return $failed
 }

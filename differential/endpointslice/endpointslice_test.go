@@ -120,11 +120,12 @@ func subject(most int32) *differential.Subject {
 			"endpoint_slice_controller_desired_endpoint_slices":                dual,
 			"endpoint_slice_controller_services_count_by_traffic_distribution": dual,
 		},
-		Faults: []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
-		Loosen: loosen,
-		Sum:    sum,
-		SumOf:  current,
-		Normal: normal,
+		Faults:  []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
+		Loosen:  loosen,
+		Sum:     sum,
+		SumOf:   current,
+		Explain: explain,
+		Normal:  normal,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/differential/api"
@@ -189,9 +190,13 @@ func sum(c *api.Cluster) (lines []string, err error) {
 		services[e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName]] = true
 	}
 	for _, key := range slices.Sorted(maps.Keys(services)) {
-		auto, _, err := about(c, key)
+		auto, ending, err := about(c, key)
 		if err != nil {
 			return nil, err
+		}
+		if ending {
+			lines = append(lines, numbers(all, key)...)
+			continue
 		}
 		said, err := contents(all, func(e *discoveryv1.EndpointSlice) bool { return isOf(e, key) }, auto)
 		if err != nil {
@@ -202,6 +207,21 @@ func sum(c *api.Cluster) (lines []string, err error) {
 		}
 	}
 	return lines, nil
+}
+
+// numbers are how many slices a service has: for one that is being deleted none is created, and which endpoints find room
+// in those that there are is chance.
+func numbers(all map[string]*discoveryv1.EndpointSlice, key string) (lines []string) {
+	n := map[discoveryv1.AddressType]int{}
+	for _, e := range all {
+		if isOf(e, key) {
+			n[e.AddressType]++
+		}
+	}
+	for _, t := range slices.Sorted(maps.Keys(n)) {
+		lines = append(lines, fmt.Sprintf("%s: in the end %d slices of %s", key, n[t], t))
+	}
+	return lines
 }
 
 // isOf reports whether a slice is one of the controller's for a service, and stays.
@@ -229,6 +249,23 @@ func rehinted(was, is *discoveryv1.EndpointSlice) bool {
 		}
 	}
 	return equality.Semantic.DeepEqual(was, is)
+}
+
+// explain tells what makes the end a matter of the order in which upstream's controller takes slices from a map.
+func explain(objects []runtime.Object, _ string) (text string) {
+	all, keys := map[string]*discoveryv1.EndpointSlice{}, map[string]bool{}
+	for _, o := range objects {
+		if e, ok := o.(*discoveryv1.EndpointSlice); ok {
+			all[e.Name] = e
+			keys[e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName]] = true
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if twice(all, key) {
+			text += "an endpoint is in two slices of " + key + "\n"
+		}
+	}
+	return text
 }
 
 // twice reports whether an endpoint is in two of a service's slices.

@@ -49,6 +49,9 @@ func (d *daemon) running(at *place) (running, ended []*corev1.Pod) {
 		case p.Deleting():
 		case p.Status.Phase == corev1.PodFailed:
 			if wait := d.backoff.next(at.name, d.c.Now()); wait > 0 {
+				if d.ds.Status.ObservedGeneration < d.ds.Generation {
+					wait = 0 // once the status says that this generation is seen, it begins anew
+				}
 				d.c.After(wait)
 				continue
 			}
