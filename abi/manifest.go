@@ -179,6 +179,9 @@ type View struct {
 	Lazy bool `json:"lazy,omitempty"`
 	// AskBy names paths by whose values a lazy view is asked often: an index is kept for each.
 	AskBy []string `json:"askBy,omitempty"`
+	// Partial tells that the plugin takes nothing for gone because this view lacks it, but asks the API server first. Such a view looks into
+	// stores that aren't complete yet, where a key with any other waits until they are.
+	Partial bool `json:"partial,omitempty"`
 	// Count delivers the number of objects, capped at this, in place of the objects; 1 means: is there one.
 	Count int32 `json:"count,omitempty"`
 	// Quiet names paths whose changes wake nobody; "*" is the whole view.

@@ -64,6 +64,7 @@ var view = table[View](
 	member("guard", wire.Ptr|wire.Message, unsafe.Offsetof(View{}.Guard), &condition),
 	member("lazy", wire.Bool, unsafe.Offsetof(View{}.Lazy), nil),
 	member("askBy", wire.Rep|wire.String, unsafe.Offsetof(View{}.AskBy), nil),
+	member("partial", wire.Bool, unsafe.Offsetof(View{}.Partial), nil),
 	member("count", wire.Int32, unsafe.Offsetof(View{}.Count), nil),
 	member("quiet", wire.Rep|wire.String, unsafe.Offsetof(View{}.Quiet), nil),
 	member("quietOn", wire.Rep|wire.String, unsafe.Offsetof(View{}.QuietOn), nil),

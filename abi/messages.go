@@ -103,7 +103,7 @@ const (
 	EffectView             EffectKind = 12 // deliver a lazy view
 	EffectGroup            EffectKind = 13 // Members, by Mode
 	EffectWake             EffectKind = 14 // wake a key of a sibling controller
-	EffectDiscover         EffectKind = 15 // what the API server serves, by Discover
+	EffectDiscover         EffectKind = 15 // what the API server serves, by Discover; NotFound of an object's UID that is known to have been deleted
 	EffectRead             EffectKind = 16 // a GET of Path, below Resource, answered in JSON: metrics APIs
 	EffectPublish          EffectKind = 17 // make Object the key's fact
 	EffectFacts            EffectKind = 18 // the facts that this controller's keys in Namespace have published: all, or those under one of Terms and those under none

@@ -1,10 +1,18 @@
 package sdk
 
-import "github.com/windlass-dev/windlass/abi"
+import (
+	"github.com/windlass-dev/windlass/abi"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+)
 
 // ResourceOf asks which resource has the kind; the version may be *, for the one that the API server prefers. An [Error] with the reason NoKindMatch tells that none has, as far as the API server says now.
 func (c *Call) ResourceOf(apiVersion, kind string) (*abi.APIResource, error) {
-	d, err := c.discover(&abi.Discover{APIVersion: apiVersion, Kind: kind})
+	return c.ResourceOfObject(apiVersion, kind, "")
+}
+
+// ResourceOfObject is [Call.ResourceOf] for an object's kind: the failure is NotFound where the object is known to have been deleted, whether there is still such a kind or not.
+func (c *Call) ResourceOfObject(apiVersion, kind string, uid metav1.UID) (*abi.APIResource, error) {
+	d, err := c.discover(&abi.Discover{APIVersion: apiVersion, Kind: kind}, string(uid))
 	if err != nil {
 		return nil, err
 	}
@@ -15,10 +23,10 @@ func (c *Call) ResourceOf(apiVersion, kind string) (*abi.APIResource, error) {
 }
 
 // Discover asks the API server for all its resources, each in its preferred version.
-func (c *Call) Discover() (*abi.Discovery, error) { return c.discover(&abi.Discover{}) }
+func (c *Call) Discover() (*abi.Discovery, error) { return c.discover(&abi.Discover{}, "") }
 
-func (c *Call) discover(d *abi.Discover) (*abi.Discovery, error) {
-	o, err := c.one(&abi.Effect{Kind: abi.EffectDiscover, Discover: d})
+func (c *Call) discover(d *abi.Discover, uid string) (*abi.Discovery, error) {
+	o, err := c.one(&abi.Effect{Kind: abi.EffectDiscover, Discover: d, UID: uid})
 	if err != nil {
 		return nil, err
 	}

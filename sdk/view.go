@@ -77,6 +77,10 @@ func (v *View[T, P]) AskBy(paths ...string) *View[T, P] {
 // Counted delivers how many objects there are, up to max, in place of the objects.
 func (v *View[T, P]) Counted(max int) *View[T, P] { v.s.view.Count = int32(max); return v }
 
+// Partial says that nothing is taken for gone because this view lacks it: the plugin asks the API server first. Such a view is delivered while caches are still being filled; a key with
+// any other waits for the caches that it looks into.
+func (v *View[T, P]) Partial() *View[T, P] { v.s.view.Partial = true; return v }
+
 // Quiet names paths whose changes wake nobody; none names the whole view.
 func (v *View[T, P]) Quiet(paths ...string) *View[T, P] {
 	if len(paths) == 0 {

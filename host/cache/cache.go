@@ -71,15 +71,14 @@ func (c *Cache) Learn(s *schema.Resource) error {
 	return nil
 }
 
-// Declare says that a controller reads a resource, and what it wants kept. The informer runs while there are readers, from Start on. release says that the controller has stopped
-// reading; the last one stops the informer.
+// Declare says that a controller reads a resource, and what it wants kept. The informer runs while there are readers, from Start on.
 //
 // An object is stored if some reader keeps it, with what those readers want of it that do, and with what all filters read. One that begins or ceases to be kept by an update comes and
 // goes by an [Event] that says so.
 //
 // A reader whose want isn't covered by what is kept already gets a second informer, which takes over from the first once it is as current. Until then [Cache.Wait] waits, and
 // handlers that are added hear nothing; then they are told of all objects, and those that were there before of what differs for them.
-func (c *Cache) Declare(name abi.Resource, w Want) (release func(), err error) {
+func (c *Cache) Declare(name abi.Resource, w Want) (*Reader, error) {
 	r, err := c.resource(name)
 	if err != nil {
 		return nil, err
@@ -97,10 +96,31 @@ func (c *Cache) Declare(name abi.Resource, w Want) (release func(), err error) {
 	if err := r.store.AddIndexers(w.Indexers); err != nil {
 		return nil, err
 	}
-	if err := r.declare(mask, w.Filter, c.started()); err != nil {
+	x := newReader(r, mask, w)
+	if err := r.declare(x, c.started()); err != nil {
 		return nil, fmt.Errorf("cache: %s: %w", name, err)
 	}
-	return sync.OnceFunc(r.release), nil
+	return x, nil
+}
+
+// Supersede tells the handlers of a resource, which isn't to be read any more, of the objects that another version of it doesn't have, whose store is current: they are gone.
+func (c *Cache) Supersede(old, by abi.Resource) error {
+	store := c.Store(by)
+	if store == nil {
+		return fmt.Errorf("cache: there is no resource %s", by)
+	}
+	return c.end(old, store)
+}
+
+// End tells the handlers of a resource, whose definition is gone, that all its objects are.
+func (c *Cache) End(name abi.Resource) error { return c.end(name, nil) }
+
+func (c *Cache) end(name abi.Resource, by *Store) error {
+	r, err := c.resource(name)
+	if err == nil {
+		r.gone(by)
+	}
+	return err
 }
 
 // Start starts the informers of the resources that were declared; those declared later start at once. They stop when the context ends.

@@ -273,7 +273,7 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 	if !atVersion(c.Store(configMaps), m)() {
 		t.Error("the event came before the store had changed")
 	}
-	release()
+	release.Release()
 	if s := c.Status(); len(s) != 1 || !s[0].Synced {
 		t.Errorf("%+v", s)
 	}

@@ -22,15 +22,16 @@ import (
 
 // feed is one reflector, with the contents that it fills. Its fields are guarded by the resource's mu.
 type feed struct {
-	resource *resource
-	decoder  *decoder
-	contents *contents
-	source   clientcache.ListerWatcher
-	cancel   context.CancelFunc
-	synced   bool
-	dead     bool        // whatever still comes is ignored
-	live     atomic.Bool // the initial objects are there, and what a stream brings is what came after them
-	unserved atomic.Bool // the API server doesn't know the resource, as of the last request
+	resource  *resource
+	selection *selection
+	decoder   *decoder
+	contents  *contents
+	source    clientcache.ListerWatcher
+	cancel    context.CancelFunc
+	synced    bool
+	dead      bool        // whatever still comes is ignored
+	live      atomic.Bool // the initial objects are there, and what a stream brings is what came after them
+	unserved  atomic.Bool // the API server doesn't know the resource, as of the last request
 }
 
 func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
@@ -39,7 +40,7 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 		return nil, err
 	}
 	d.known = contents.get
-	f := &feed{resource: r, decoder: d, contents: contents, cancel: func() {}}
+	f := &feed{resource: r, selection: s, decoder: d, contents: contents, cancel: func() {}}
 	d.begin = f.begin
 	source, err := r.source(d)
 	if err != nil {
@@ -218,6 +219,10 @@ func (f *feed) Replace(list []any, version string) error {
 		for i, o := range objects {
 			f.resource.replaced(before[i], o, initial, f.decoder.drops())
 		}
+		for x := range f.resource.readers {
+			x.expired = false
+		}
+		f.resource.judge()
 		f.resource.wake()
 	})
 	f.live.Store(true)

@@ -15,6 +15,8 @@ type Want struct {
 	Filter *Filter
 	// Indexers tell by what to find objects. Of an object that this reader doesn't keep, they may see less than the mask.
 	Indexers map[string]Indexer
+	// Current is called whenever the store has become current for the reader, see [Reader.Current]; nil: nobody has to know.
+	Current func()
 }
 
 // Filter tells which objects a reader wants at all.

@@ -61,7 +61,7 @@ func newFixture(t testing.TB, wants ...Want) *fixture {
 	}
 	r := newResource(s, func(*decoder) (clientcache.ListerWatcher, error) { return &clientcache.ListWatch{}, nil })
 	for _, w := range wants {
-		if err := r.declare(w.Mask, w.Filter, nil); err != nil {
+		if err := r.declare(newReader(r, w.Mask, w), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,6 +71,14 @@ func newFixture(t testing.TB, wants ...Want) *fixture {
 	x := &fixture{resource: r, t: t, d: r.feed.decoder, h: newRecorder()}
 	t.Cleanup(r.handle(x.h))
 	return x
+}
+
+// leave has one of the readers stop reading.
+func (x *fixture) leave() {
+	for r := range x.readers {
+		r.Release()
+		return
+	}
 }
 
 func (x *fixture) object(s *corev1.Secret) *Object { return decoded(x.t, x.d, s) }
@@ -290,11 +298,11 @@ func TestTheLastReaderDropsTheStore(t *testing.T) {
 	x := newFixture(t, data, data)
 	x.feed.Replace([]any{x.object(secret("kept", "1", nil))}, "2")
 
-	x.release()
+	x.leave()
 	if n := x.store.Len(); n != 1 || x.feed == nil {
 		t.Errorf("%d objects are left with a reader, expected 1", n)
 	}
-	x.release()
+	x.leave()
 	if n := x.store.Len(); n != 0 || x.feed != nil {
 		t.Errorf("%d objects are left without a reader", n)
 	}

@@ -25,7 +25,7 @@ type resource struct {
 
 	mu       sync.Mutex
 	schema   *schema.Resource
-	readers  int
+	readers  map[*Reader]struct{}
 	wanted   *selection // what the readers want, nil without any
 	indexers *indexers
 	feed     *feed // fills the store, nil while it isn't running
@@ -40,17 +40,17 @@ type resource struct {
 }
 
 func newResource(s *schema.Resource, source func(*decoder) (clientcache.ListerWatcher, error)) *resource {
-	r := &resource{name: s.Resource, message: s.Message, schema: s, source: source, told: new(atomic.Int64), changed: make(chan struct{})}
+	r := &resource{name: s.Resource, message: s.Message, schema: s, source: source, told: new(atomic.Int64), changed: make(chan struct{}), readers: map[*Reader]struct{}{}}
 	r.store = &Store{resource: r}
 	r.store.contents.Store(newContents(nil))
 	return r
 }
 
-func (r *resource) declare(mask *schema.Mask, filter *Filter, started context.Context) error {
+func (r *resource) declare(x *Reader, started context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.wanted.covers(mask, filter) {
-		next := r.wanted.with(mask, filter)
+	if !r.wanted.covers(x.mask, x.filter) {
+		next := r.wanted.with(x.mask, x.filter)
 		if started != nil {
 			if err := r.run(started, next); err != nil {
 				return err
@@ -58,7 +58,8 @@ func (r *resource) declare(mask *schema.Mask, filter *Filter, started context.Co
 		}
 		r.wanted = next
 	}
-	r.readers++
+	r.readers[x] = struct{}{}
+	r.judge()
 	return nil
 }
 
@@ -79,7 +80,7 @@ func (r *resource) learn(s *schema.Resource, started context.Context) error {
 func (r *resource) start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.readers == 0 || r.feed != nil {
+	if len(r.readers) == 0 || r.feed != nil {
 		return nil
 	}
 	return r.run(ctx, r.wanted)
@@ -103,14 +104,16 @@ func (r *resource) run(ctx context.Context, s *selection) error {
 		r.feed.stop()
 		r.feed = f
 	}
+	r.judge()
 	f.start(ctx)
 	return nil
 }
 
-func (r *resource) release() {
+func (r *resource) release(x *Reader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.readers--; r.readers > 0 {
+	x.current.Store(false)
+	if delete(r.readers, x); len(r.readers) > 0 {
 		return
 	}
 	r.feed.stop()
@@ -205,7 +208,7 @@ func (r *resource) status() (ResourceStatus, bool) {
 	}
 	return ResourceStatus{
 		Resource: r.name, Synced: r.complete(), Objects: len(c.places), Bytes: c.bytes, Waiting: waiting, Version: c.version, Err: r.err,
-	}, r.readers > 0
+	}, len(r.readers) > 0
 }
 
 // report takes note of why the resource can't be read, or that it can (nil). It logs changes only: a resource that isn't served is asked for again and again.
@@ -288,5 +291,6 @@ func (r *resource) takeOver() {
 			r.introduce(s)
 		}
 	}
+	r.judge()
 	r.wake()
 }

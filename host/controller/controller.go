@@ -72,6 +72,7 @@ type Controller struct {
 	limiter workqueue.TypedRateLimiter[Key] // the queue's
 	ended   <-chan struct{}                 // that workers begin no further sync; set by Run
 	stuck   stuck
+	young   young
 	waits   *waits
 
 	mu      sync.Mutex

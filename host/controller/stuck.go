@@ -82,7 +82,7 @@ func (s *stuck) held(k Key, state, result string, err error, after time.Duration
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if state != Deferred && !apierrors.IsConflict(err) { // those are everyday
+	if state != Deferred && state != Parked && !apierrors.IsConflict(err) { // those are everyday
 		s.last = &Problem{Time: now, Key: k.String(), Result: result, Error: text}
 	}
 	x := s.keys[k]
@@ -147,7 +147,12 @@ func (c *Controller) StuckCount() (failing, parked int, oldest *Stuck) {
 	}
 	c.stuck.mu.Lock()
 	defer c.stuck.mu.Unlock()
+	failing = len(c.stuck.keys)
 	for _, x := range c.stuck.keys {
+		if x.State == Parked {
+			failing, parked = failing-1, parked+1
+			continue
+		}
 		if oldest == nil || x.Since.Before(oldest.Since) {
 			oldest = x
 		}
@@ -157,7 +162,7 @@ func (c *Controller) StuckCount() (failing, parked int, oldest *Stuck) {
 		copied.Controller = c.name
 		oldest = &copied
 	}
-	return len(c.stuck.keys), parked, oldest
+	return failing, parked, oldest
 }
 
 // LastProblem is the last failure, nil if there was none.

@@ -87,15 +87,22 @@ func (w *worker) next(ctx context.Context) bool {
 	if err != nil && s.Result == "ok" {
 		s.Result = "error"
 	}
-	s.Code = code(err)
+	y := youngOf(err)
+	if y != nil {
+		s.Result, s.Behind = "stale", y.Resource
+	} else {
+		s.Code = code(err)
+	}
 	w.recording.End(s.Result, err)
 	finished(root, &s, err)
 	v.Metrics.Synced(s)
-	if ctx.Err() == nil && !effects.NotGranted(err) { // that the operator grants less than the manifest has speaks neither for a version nor against it
+	if ctx.Err() == nil && y == nil && !effects.NotGranted(err) { // that the operator grants less than the manifest has speaks neither for a version nor against it
 		c.tried(v, s.failed)
 		c.judged(v, key, s.failed)
 	}
 	switch {
+	case y != nil:
+		c.await(v, key, y)
 	case s.deferred > 0:
 		c.queue.AddAfter(key, s.deferred)
 		c.stuck.held(key, Deferred, s.Result, errDeferred, s.deferred)

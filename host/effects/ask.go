@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/grant"
@@ -33,6 +35,9 @@ func (s *Session) ask(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	if e.Discover.APIVersion == "" && e.Discover.Kind == "" {
 		d, err := s.w.Discovery.All(ctx)
 		return abi.Outcome{Discovery: d}, err
+	}
+	if e.UID != "" && s.w.Gone != nil && s.w.Gone(e.UID) {
+		return abi.Outcome{}, apierrors.NewNotFound(schema.GroupResource{Resource: strings.Clone(e.Discover.Kind)}, e.UID)
 	}
 	r, err := s.w.Discovery.Kind(ctx, strings.Clone(e.Discover.APIVersion), strings.Clone(e.Discover.Kind))
 	if err != nil {

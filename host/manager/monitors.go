@@ -19,33 +19,41 @@ import (
 )
 
 // monitors keep views over all resources true to what the API server serves: resources that appear are watched, those that vanish no longer. One that can't be
-// listed blocks nobody.
+// listed holds up nobody but the keys that look into its store.
 type monitors struct {
 	m      *manager
 	errors atomic.Int64 // resources that couldn't be listed in time, and looks that failed
 	used   atomic.Bool  // there has been a reader
 
-	joint atomic.Pointer[views.Store] // all stores as one, made anew when a resource comes or goes
-	begun chan struct{}               // closed once all resources were settled, or waited for long enough
+	joint atomic.Pointer[views.Store]           // all stores as one, made anew when a resource comes or goes
+	lost  atomic.Pointer[map[abi.Resource]bool] // those that aren't served, while their objects are kept
 
 	mu      sync.Mutex // held by changes
 	readers map[*reader]struct{}
 	watched map[abi.Resource]*watched
 	defined map[abi.Resource]bool // whose events are heard
 	again   chan struct{}
+	now     chan struct{}
 }
 
 // reader is a version of a controller with views over all resources.
 type reader struct {
-	c    *controller.Controller
-	v    *controller.Version
-	need views.Need
+	c     *controller.Controller
+	v     *controller.Version
+	need  views.Need
+	seen  chan struct{}         // closed once discovery has been looked at since it came
+	parts atomic.Pointer[parts] // what it reads of the resources that are looked into
 }
 
-// watched is a resource with what ends each reader's part in it.
+// watched is a resource with each reader's part in it.
 type watched struct {
 	*schema.Resource
-	undo map[*reader][]func()
+	parts map[*reader]*cache.Reader
+	undo  map[*reader][]func()
+	lost  bool // it isn't served
+	// defined says that there has been a definition of it: when that is gone, its objects are.
+	defined bool
+	old     bool // another version is to take its place
 }
 
 func (w *watched) end(r *reader) {
@@ -53,6 +61,17 @@ func (w *watched) end(r *reader) {
 		f()
 	}
 	delete(w.undo, r)
+	delete(w.parts, r)
+}
+
+// ready tells whether the store is current for all readers.
+func (w *watched) ready() bool {
+	for _, p := range w.parts {
+		if !p.Current() {
+			return false
+		}
+	}
+	return true
 }
 
 // What upstream's garbage collector takes for these: how often it looks for new resources, and how long it waits for the first lists.
@@ -74,14 +93,16 @@ var definitions = []abi.Resource{
 }
 
 func newMonitors(m *manager) *monitors {
-	x := &monitors{m: m, begun: make(chan struct{}), readers: map[*reader]struct{}{}, watched: map[abi.Resource]*watched{}, defined: map[abi.Resource]bool{}, again: make(chan struct{}, 1)}
-	x.join(nil)
+	x := &monitors{
+		m: m, readers: map[*reader]struct{}{}, watched: map[abi.Resource]*watched{}, defined: map[abi.Resource]bool{},
+		again: make(chan struct{}, 1), now: make(chan struct{}, 1),
+	}
+	x.join()
 	return x
 }
 
 // add begins what a reader reads of each resource, and gives what ends it.
-func (x *monitors) add(to reader) (undo []func(), err error) {
-	r := &to
+func (x *monitors) add(r *reader) (undo []func(), err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.used.Store(true)
@@ -99,7 +120,11 @@ func (x *monitors) add(to reader) (undo []func(), err error) {
 			return undo, err
 		}
 	}
-	x.look()
+	x.join()
+	select {
+	case x.now <- struct{}{}:
+	default: // it is asked for already
+	}
 	return undo, nil
 }
 
@@ -107,9 +132,21 @@ func (x *monitors) subscribe(w *watched, r *reader) error {
 	if !r.v.Plan.Reads(w.Resource.Resource) {
 		return nil // the grant doesn't have it
 	}
-	undo, err := x.m.subscribe(r.c, r.v, w.Resource, r.need, false)
+	part, undo, err := x.m.subscribe(r.c, r.v, w.Resource, r.need, false, func() { x.filled(w) })
 	w.undo[r] = undo
+	if err == nil {
+		w.parts[r] = part
+	}
 	return err
+}
+
+// filled has a resource take the place of another version of it as soon as its store can.
+func (x *monitors) filled(w *watched) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.replaces(w.Resource.Resource, w) {
+		x.look()
+	}
 }
 
 // look asks for another look.
@@ -123,7 +160,7 @@ func (x *monitors) look() {
 // run looks for resources until ctx ends.
 func (x *monitors) run(ctx context.Context) {
 	quick := soon
-	for begun := false; ; {
+	for {
 		x.mu.Lock()
 		idle := len(x.readers) == 0
 		x.mu.Unlock()
@@ -132,16 +169,13 @@ func (x *monitors) run(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			case <-x.again:
-				continue
+			case <-x.now:
 			}
+			continue
 		}
 		if err := x.refresh(ctx); err != nil && ctx.Err() == nil {
 			x.errors.Add(1)
 			klog.ErrorS(err, "Can't find out which resources there are, will retry")
-		} else if !begun {
-			begun = true
-			x.settle(ctx)
-			close(x.begun)
 		}
 		wait := rediscover
 		if len(quick) > 0 {
@@ -152,12 +186,15 @@ func (x *monitors) run(ctx context.Context) {
 		case <-ctx.Done():
 			timer.Stop()
 			return
+		case <-x.now:
+			timer.Stop()
 		case <-x.again:
 			timer.Stop()
 			quick = soon
 			select {
 			case <-ctx.Done():
 				return
+			case <-x.now:
 			case <-time.After(soon[0]): // definitions often come in numbers
 			}
 		case <-timer.C:
@@ -165,24 +202,32 @@ func (x *monitors) run(ctx context.Context) {
 	}
 }
 
-// refresh watches what has appeared and forgets what has vanished. Of a group that doesn't answer nothing has vanished.
+var errNothing = errors.New("the API server says that it serves nothing that can be listed and watched")
+
+// refresh watches what has appeared and forgets what has vanished.
 func (x *monitors) refresh(ctx context.Context) error {
 	d, err := x.m.discovery.All(ctx)
 	if err != nil {
 		return err
 	}
-	served := map[abi.Resource]bool{}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var errs []error
+	served := map[abi.Resource]*abi.APIResource{}
 	for i := range d.Resources {
 		a := &d.Resources[i]
 		r, ok := abi.ParseResource(a.Resource)
 		if !ok || slices.Contains(ignored, r) || !slices.Contains(a.Verbs, "list") || !slices.Contains(a.Verbs, "watch") || !slices.Contains(a.Verbs, "delete") {
 			continue
 		}
-		served[r] = true
-		if x.watched[r] != nil {
+		served[r] = a
+	}
+	if len(served) == 0 {
+		return errNothing
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var errs []error
+	for r, a := range served {
+		if w := x.watched[r]; w != nil {
+			w.lost, w.old = false, false
 			continue
 		}
 		if err := x.watch(r, a); err != nil {
@@ -191,32 +236,130 @@ func (x *monitors) refresh(ctx context.Context) error {
 		}
 		klog.V(1).InfoS("Watching resource for views over all resources", "resource", a.Resource)
 	}
+	x.define()
 	for r, w := range x.watched {
-		group := r.Version
-		if r.Group != "" {
-			group = r.Group + "/" + r.Version
+		if served[r] == nil && !failed(d, r) {
+			x.vanished(r, w)
 		}
-		if served[r] || slices.ContainsFunc(d.Failures, func(f abi.DiscoveryFailure) bool { return f.GroupVersion == group }) {
-			continue
-		}
-		klog.V(1).InfoS("Resource isn't served any more", "resource", r.String())
-		for to := range w.undo {
-			w.end(to)
-		}
-		delete(x.watched, r)
 	}
-	joint := views.Joint{}
-	for r := range x.watched {
-		joint = append(joint, x.m.cache.Store(r))
+	x.join()
+	for r := range x.readers {
+		select {
+		case <-r.seen:
+		default:
+			close(r.seen)
+		}
 	}
-	x.join(joint)
 	return errors.Join(errs...)
 }
 
-func (x *monitors) join(stores views.Joint) {
-	var s views.Store = stores
-	x.joint.Store(&s)
+// failed tells whether a resource's group couldn't be asked: of it nothing has vanished.
+func failed(d *abi.Discovery, r abi.Resource) bool {
+	group := r.Version
+	if r.Group != "" {
+		group = r.Group + "/" + r.Version
+	}
+	return slices.ContainsFunc(d.Failures, func(f abi.DiscoveryFailure) bool { return f.GroupVersion == group })
 }
+
+// vanished deals with a resource that discovery doesn't show any more, at least not in that version. Its store serves until that of another version is current, which then tells
+// what has gone; where there is no other version its objects, if there are any, are kept: whoever needs to know of them waits until they can be asked for.
+func (x *monitors) vanished(r abi.Resource, w *watched) {
+	for other, by := range x.watched {
+		if other == r || other.Group != r.Group || other.Name != r.Name || by.lost {
+			continue
+		}
+		if !by.ready() {
+			w.old = true
+			return
+		}
+		if err := x.m.cache.Supersede(r, other); err != nil {
+			klog.ErrorS(err, "Objects that are gone may not be missed", "resource", r.String())
+		}
+		x.forget(r, w)
+		return
+	}
+	if store := x.m.cache.Store(r); store != nil && store.Len() > 0 && !x.undefined(r, w) {
+		if !w.lost {
+			klog.InfoS("Resource isn't served: what it has is kept until it is served again, and who depends on it waits", "resource", r.String(), "objects", store.Len())
+		}
+		w.lost = true
+		for _, p := range w.parts {
+			p.Expire()
+		}
+		return
+	}
+	if err := x.m.cache.End(r); err != nil {
+		klog.ErrorS(err, "Objects that are gone may not be missed", "resource", r.String())
+	}
+	x.forget(r, w)
+}
+
+// define notes which resources have a definition.
+func (x *monitors) define() {
+	for r, w := range x.watched {
+		w.defined = w.defined || x.definition(r) != nil
+	}
+}
+
+// undefined tells whether a resource's definition is gone, and with it all its objects.
+func (x *monitors) undefined(r abi.Resource, w *watched) bool {
+	d := x.watched[definitions[0]]
+	return w.defined && d != nil && d.ready() && x.definition(r) == nil
+}
+
+func (x *monitors) definition(r abi.Resource) *cache.Object {
+	return x.m.cache.Store(definitions[0]).Get("", r.Name+"."+r.Group)
+}
+
+func (x *monitors) forget(r abi.Resource, w *watched) {
+	klog.V(1).InfoS("Resource isn't served any more", "resource", r.String())
+	for to := range w.undo {
+		w.end(to)
+	}
+	delete(x.watched, r)
+}
+
+// join has views look into the stores of all resources, but those of versions that are about to take another's place.
+func (x *monitors) join() {
+	joint, lost := views.Joint{}, map[abi.Resource]bool{}
+	all := map[*reader]parts{}
+	for r := range x.readers {
+		all[r] = parts{}
+	}
+	for r, w := range x.watched {
+		if w.lost {
+			lost[r] = true
+		}
+		if x.replaces(r, w) {
+			continue
+		}
+		joint = append(joint, x.m.cache.Store(r))
+		for to, p := range w.parts {
+			if all[to] != nil && !w.lost {
+				all[to][r] = p
+			}
+		}
+	}
+	for r, p := range all {
+		r.parts.Store(&p)
+	}
+	var s views.Store = joint
+	x.joint.Store(&s)
+	x.lost.Store(&lost)
+}
+
+// replaces tells whether a resource is another version of one whose store still serves, though it isn't the version to watch any more.
+func (x *monitors) replaces(r abi.Resource, w *watched) bool {
+	for other, was := range x.watched {
+		if was.old && other != r && other.Group == r.Group && other.Name == r.Name {
+			return !w.old
+		}
+	}
+	return false
+}
+
+func (x *monitors) isLost(r abi.Resource) bool { return (*x.lost.Load())[r] }
 
 // watch has all readers told of a resource.
 func (x *monitors) watch(r abi.Resource, a *abi.APIResource) error {
@@ -227,7 +370,7 @@ func (x *monitors) watch(r abi.Resource, a *abi.APIResource) error {
 			return err
 		}
 	}
-	w := &watched{res, map[*reader][]func(){}}
+	w := &watched{Resource: res, parts: map[*reader]*cache.Reader{}, undo: map[*reader][]func(){}}
 	for to := range x.readers {
 		if err := x.subscribe(w, to); err != nil {
 			for to := range w.undo {
@@ -259,32 +402,35 @@ func (x redefined) OnEvent(e cache.Event) {
 // failed is how often something went wrong; false if nobody has views over all resources.
 func (x *monitors) failed() (int64, bool) { return x.errors.Load(), x.used.Load() }
 
-// settle waits until each resource was listed or can't be, as long as upstream does at most.
-func (x *monitors) settle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, settleMax)
-	defer cancel()
-	x.mu.Lock()
-	var all []abi.Resource
-	for r, w := range x.watched {
-		if len(w.undo) > 0 {
-			all = append(all, r)
-		}
-	}
-	x.mu.Unlock()
-	for _, r := range all {
-		if err := x.m.cache.Settled(ctx, r); err != nil {
-			x.errors.Add(1)
-			klog.InfoS("Going on without a resource", "resource", r.String(), "err", err)
-		}
-	}
-}
-
-// wait waits for the first lists.
-func (x *monitors) wait(ctx context.Context) error {
+// wait waits until a reader has all there is, as long as upstream's collector does at most: a resource that can't be listed by then holds up the keys that look into its store.
+func (x *monitors) wait(ctx context.Context, r *reader) error {
 	select {
-	case <-x.begun:
-		return nil
+	case <-r.seen:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	patience, cancel := context.WithTimeout(ctx, settleMax)
+	defer cancel()
+	for name, p := range *r.parts.Load() {
+		if err := p.Wait(patience); err != nil && ctx.Err() == nil {
+			x.errors.Add(1)
+			klog.InfoS("Going on without a resource: what depends on it waits", "resource", name.String(), "err", err)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// settled tells whether each resource is listed, or can't be.
+func (x *monitors) settled() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.watched) == 0 {
+		return false
+	}
+	for _, s := range x.m.cache.Status() {
+		if x.watched[s.Resource] != nil && !s.Synced && s.Err == nil {
+			return false
+		}
+	}
+	return true
 }

@@ -2,15 +2,12 @@ package manager
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // proofs tell that the caches which were filled before a Lease was taken show all that its holder before has written: a resource is looked at once in a term.
@@ -32,25 +29,43 @@ func newProofs(m *manager) *proofs {
 	return p
 }
 
-// wait waits until the caches of what is read are current.
+// wait waits until the caches of what is read are current. Of views over all resources those that can't be proved in time hold up the keys that look into them.
 func (p *proofs) wait(ctx context.Context, r *reading) error {
-	all := map[abi.Resource]bool{}
+	var named []*proof
 	for _, n := range r.needs {
-		if n.Resource != schema.Any {
-			all[n.Resource] = p.kept[n.Resource]
-			continue
-		}
-		for _, x := range p.m.monitors.resources() {
-			all[x] = p.kept[x]
+		if p.kept[n.Resource] {
+			named = append(named, p.begin(ctx, n.Resource))
 		}
 	}
-	var proofs []*proof
-	for x, kept := range all {
-		if kept {
-			proofs = append(proofs, p.begin(ctx, x))
+	if err := await(ctx, named); err != nil {
+		return err
+	}
+	var others []*proof
+	for _, all := range r.all {
+		for name, part := range *all.parts.Load() {
+			if !p.kept[name] {
+				continue
+			}
+			part.Doubt()
+			x := p.begin(ctx, name)
+			others = append(others, x)
+			go func() {
+				if await(ctx, []*proof{x}) == nil {
+					part.Trust()
+				}
+			}()
 		}
 	}
-	for _, x := range proofs {
+	patience, cancel := context.WithTimeout(ctx, settleMax)
+	defer cancel()
+	if err := await(patience, others); err != nil && ctx.Err() == nil {
+		klog.InfoS("Going on though it isn't known of all resources that their caches are as new as the server: what depends on them waits")
+	}
+	return context.Cause(ctx)
+}
+
+func await(ctx context.Context, all []*proof) error {
+	for _, x := range all {
 		select {
 		case <-x.done:
 		case <-ctx.Done():
@@ -92,21 +107,4 @@ func (p *proofs) try(ctx context.Context, r abi.Resource) bool {
 		klog.ErrorS(err, "Can't tell whether a cache is as new as the server, will retry", "resource", r.String())
 	}
 	return err == nil
-}
-
-// resources are those that are watched for views over all of them.
-func (x *monitors) resources() []abi.Resource {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return slices.Collect(maps.Keys(x.watched))
-}
-
-// settled tells whether all that wait waits for is done.
-func (x *monitors) settled() bool {
-	select {
-	case <-x.begun:
-		return true
-	default:
-		return false
-	}
 }

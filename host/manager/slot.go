@@ -176,6 +176,7 @@ func (s *slot) waiting() error {
 // reading is what one version of a controller reads.
 type reading struct {
 	needs  []views.Need
+	all    []*reader // of views over all resources
 	undo   []func()
 	denied []abi.Resource // by the grant: then it reads nothing at all
 }
@@ -191,13 +192,15 @@ func (r *reading) end() {
 // wait waits until the caches have all of it.
 func (r *reading) wait(ctx context.Context, m *manager) error {
 	for _, n := range r.needs {
-		var err error
 		if n.Resource == schema.Any {
-			err = m.monitors.wait(ctx)
-		} else {
-			err = m.cache.Wait(ctx, n.Resource)
+			continue
 		}
-		if err != nil {
+		if err := m.cache.Wait(ctx, n.Resource); err != nil {
+			return err
+		}
+	}
+	for _, x := range r.all {
+		if err := m.monitors.wait(ctx, x); err != nil {
 			return err
 		}
 	}
@@ -209,7 +212,7 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 	if denied := v.Plan.Denied(); len(denied) > 0 {
 		return &reading{denied: denied}, nil
 	}
-	r := &reading{needs: v.Plan.Needs()}
+	r, current := &reading{needs: v.Plan.Needs()}, &currency{m: m, named: map[abi.Resource]*cache.Reader{}}
 	defer func() {
 		if err != nil {
 			r.end()
@@ -218,7 +221,9 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 	for _, n := range r.needs {
 		var undo []func()
 		if n.Resource == schema.Any {
-			undo, err = m.monitors.add(reader{c, v, n})
+			all := &reader{c: c, v: v, need: n, seen: make(chan struct{})}
+			undo, err = m.monitors.add(all)
+			r.all, current.all = append(r.all, all), all
 		} else {
 			var res *schema.Resource
 			if res, err = m.named(n.Resource); err == nil {
@@ -226,7 +231,9 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 					klog.ErrorS(nil, "The manifest's clusterScoped is wrong of a resource, so keys may miss objects and changes: say it in the views (View.ClusterScoped), or generate the types anew with +kubebuilder:resource:scope=Cluster",
 						"controller", v.Manifest.Name, "resource", n.Resource.String(), "namespaced", res.Namespaced)
 				}
-				undo, err = m.subscribe(c, v, res, n, wholeNeeded(v.Manifest, n.Resource))
+				var part *cache.Reader
+				part, undo, err = m.subscribe(c, v, res, n, wholeNeeded(v.Manifest, n.Resource), func() {})
+				current.reads(n.Resource, part)
 			}
 		}
 		r.undo = append(r.undo, undo...)
@@ -234,6 +241,7 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 			return nil, fmt.Errorf("controller %s: %w", v.Manifest.Name, err)
 		}
 	}
+	v.Plan.SetCurrency(current)
 	return r, nil
 }
 
@@ -257,31 +265,33 @@ func (m *manager) named(r abi.Resource) (*schema.Resource, error) {
 }
 
 // subscribe declares to the cache what a need wants of a resource, which may be any of those that its views are over, and routes the resource's events to the plan. undo ends it,
-// in its order; it has to be used after an error as well.
-func (m *manager) subscribe(c *controller.Controller, v *controller.Version, res *schema.Resource, n views.Need, whole bool) (undo []func(), err error) {
+// in its order; it has to be used after an error as well. filled is called when the store has become current.
+func (m *manager) subscribe(c *controller.Controller, v *controller.Version, res *schema.Resource, n views.Need, whole bool, filled func()) (part *cache.Reader, undo []func(), err error) {
 	var mask *schema.Mask
 	if !whole {
 		if mask, err = n.Mask(res); err != nil {
-			return nil, fmt.Errorf("%s: %w", res.ID(), err)
+			return nil, nil, fmt.Errorf("%s: %w", res.ID(), err)
 		}
 	}
 	name := res.Resource
-	release, err := m.cache.Declare(name, cache.Want{Mask: mask, Filter: n.Filter, Indexers: n.Indexers})
-	if err != nil {
-		return nil, err
+	want := cache.Want{Mask: mask, Filter: n.Filter, Indexers: n.Indexers, Current: func() {
+		filled()
+		if c != nil {
+			c.Freed()
+		}
+	}}
+	if part, err = m.cache.Declare(name, want); err != nil {
+		return nil, nil, err
 	}
 	x, err := m.router(name)
-	if err != nil {
-		return []func(){release}, err
-	}
-	if c == nil {
-		return []func(){release}, nil
+	if c == nil || err != nil {
+		return part, []func(){part.Release}, err
 	}
 	route, err := x.Add(v.Plan, n.Resource, v.Writer.Own, func(k abi.KeyRef, delay time.Duration) {
 		c.Woken(k, delay, x.event)
 	})
 	if err != nil {
-		return []func(){release}, err
+		return part, []func(){part.Release}, err
 	}
 	undo = append(undo, func() {
 		if err := x.Remove(route); err != nil {
@@ -292,7 +302,7 @@ func (m *manager) subscribe(c *controller.Controller, v *controller.Version, res
 	if err == nil {
 		undo = append(undo, remove)
 	}
-	return append(undo, release), err
+	return part, append(undo, part.Release), err
 }
 
 // router takes a resource's events to the plans that read it; events come one after another.

@@ -18,6 +18,9 @@ type evaluation struct {
 	views []evaluated
 	picks []*cache.Object // the earlier objects of the combination being looked up
 	buf   [][]byte
+
+	currency Currency
+	young    *Young // the first store that isn't current
 }
 
 type evaluated struct {
@@ -29,6 +32,10 @@ type evaluated struct {
 // begin makes the evaluation one of the key, keeping its buffers.
 func (x *evaluation) begin(p *Plan, w World, key abi.KeyRef) {
 	x.plan, x.world, x.key = p, w, key
+	x.currency, x.young = nil, nil
+	if c := p.currency.Load(); c != nil {
+		x.currency = *c
+	}
 	if len(x.views) != len(p.views) {
 		x.views = make([]evaluated, len(p.views))
 		x.picks = make([]*cache.Object, len(p.views))
@@ -51,7 +58,9 @@ func (x *evaluation) rows(i int) []*cache.Object {
 		e.guarded = true
 		return nil
 	}
+	x.check(v)
 	e.rows = x.select_(v, e.rows)
+	x.checkRows(v, e)
 	return e.rows
 }
 

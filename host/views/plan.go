@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
@@ -25,6 +26,8 @@ type Plan struct {
 	subs    subscriptions
 	tallies tallies
 	counts  int // how many views' tallies are taken
+
+	currency atomic.Pointer[Currency] // nil: all stores are current
 }
 
 // resourcePlan is what all views of a controller on one resource share.

@@ -40,6 +40,9 @@ func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 		}
 		d.StoreVersion = w.Store(v.Resource).Version()
 		rows := s.x.rows(i)
+		if s.x.young != nil {
+			return s.x.young
+		}
 		d.Guarded = s.x.views[i].guarded
 		if v.Count > 0 {
 			d.Count = min(int64(len(rows)), int64(v.Count))

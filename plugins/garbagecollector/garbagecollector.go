@@ -31,7 +31,7 @@ var (
 		Named("items").Fields("metadata.ownerReferences").Fields(ends...).Quiet(ends...)
 
 	owners = sdk.Select(resource.Any, sdk.Join("metadata.uid", items, "owners.uid")).
-		Named("owners").Fields(ends...).Quiet(ends...)
+		Named("owners").Fields(ends...).Quiet(ends...).Partial() // see stateOf
 
 	// ends are what the guards below ask for: an object that ends without anybody waiting for that, or loses somebody else's finalizer, is no news.
 	ends = []string{"metadata.finalizers", "metadata.deletionTimestamp"}

@@ -32,7 +32,10 @@ func stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state
 		}
 		return living(o), nil
 	}
-	r, err := c.ResourceOf(ref.APIVersion, ref.Kind)
+	r, err := c.ResourceOfObject(ref.APIVersion, ref.Kind, ref.UID)
+	if sdk.Failed(err, sdk.NotFound) {
+		return gone, nil // and perhaps its kind with it
+	}
 	if err != nil {
 		return 0, err
 	}

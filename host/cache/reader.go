@@ -1,0 +1,107 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// Reader is somebody's part in what is kept of a resource. It is safe for concurrent use.
+type Reader struct {
+	resource *resource
+	mask     *schema.Mask
+	filter   *Filter
+	became   func()
+	current  atomic.Bool
+	doubted  bool // guarded, as the next, by the resource's mu
+	expired  bool // until the resource is listed again
+	release  func()
+}
+
+func newReader(r *resource, mask *schema.Mask, w Want) *Reader {
+	x := &Reader{resource: r, mask: mask, filter: w.Filter, became: w.Current}
+	x.release = sync.OnceFunc(func() { r.release(x) })
+	return x
+}
+
+// Current tells that the store has all objects, with all that the reader has declared of them, and that nobody doubts it: what isn't in the store isn't in the cluster. A store that is
+// young, that is about to be replaced by a wider one, or that may be from before a Lease was taken isn't current.
+func (x *Reader) Current() bool { return x.current.Load() }
+
+// Doubt has the reader not be current until Trust: somebody may know of later versions than the store does.
+func (x *Reader) Doubt() { x.judge(true) }
+
+// Trust ends Doubt.
+func (x *Reader) Trust() { x.judge(false) }
+
+// Expire has the reader not be current until the resource is listed again.
+func (x *Reader) Expire() {
+	x.resource.mu.Lock()
+	defer x.resource.mu.Unlock()
+	x.expired = true
+	x.resource.judge()
+}
+
+func (x *Reader) judge(doubted bool) {
+	x.resource.mu.Lock()
+	defer x.resource.mu.Unlock()
+	x.doubted = doubted
+	x.resource.judge()
+}
+
+// Wait waits until the reader is current. It needs the context to end for a resource that can't be read; the error says why it can't.
+func (x *Reader) Wait(ctx context.Context) error {
+	r := x.resource
+	for !x.Current() {
+		r.mu.Lock()
+		changed, err := r.changed, r.err
+		r.mu.Unlock()
+		if x.Current() {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if err == nil {
+				err = context.Cause(ctx)
+			}
+			return fmt.Errorf("waiting for %s: %w", r.name, err)
+		}
+	}
+	return nil
+}
+
+// Release says that the reader has stopped reading; the last one stops the informer.
+func (x *Reader) Release() { x.release() }
+
+// judge finds out for which readers the store is current, and tells those for which it has become so. The caller holds mu.
+func (r *resource) judge() {
+	for x := range r.readers {
+		now := r.feed != nil && r.feed.synced && !x.doubted && !x.expired && r.feed.selection.covers(x.mask, x.filter)
+		if was := x.current.Swap(now); !now || was {
+			continue
+		}
+		r.wake()
+		if x.became != nil {
+			go x.became()
+		}
+	}
+}
+
+// gone tells handlers that those objects are which another version's store, which is current, doesn't have; nil: all.
+func (r *resource) gone(by *Store) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.store.List() {
+		var other *Object
+		if by != nil {
+			other = by.Get(o.Namespace, o.Name)
+		}
+		if other == nil || other.UID != o.UID {
+			r.replaced(o, nil, false, false)
+		}
+	}
+}

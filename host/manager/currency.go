@@ -1,0 +1,61 @@
+package manager
+
+import (
+	"sync"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// currency tells which of the stores that a version reads are current for it.
+type currency struct {
+	m *manager
+
+	mu    sync.RWMutex
+	named map[abi.Resource]*cache.Reader
+	all   *reader // of views over all resources; nil: there are none
+}
+
+// Current is for the version's plan.
+func (x *currency) Current(r abi.Resource) (abi.Resource, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if n := x.named[r]; n != nil {
+		return r, n.Current()
+	}
+	if x.all == nil {
+		return r, true
+	}
+	return x.all.current(r)
+}
+
+// Lost is for the version's plan.
+func (x *currency) Lost(r abi.Resource) bool { return x.m.monitors.isLost(r) }
+
+func (x *currency) reads(r abi.Resource, n *cache.Reader) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.named[r] = n
+}
+
+// parts are a reader's of the resources that all views look into, in the place of their stores as one.
+type parts map[abi.Resource]*cache.Reader
+
+// current tells whether the store of a resource is current for views over all of them; of [schema.Any] whether all are.
+func (r *reader) current(of abi.Resource) (abi.Resource, bool) {
+	all := r.parts.Load()
+	if all == nil {
+		return of, false
+	}
+	if of != schema.Any {
+		p := (*all)[of]
+		return of, p == nil || p.Current() // one that isn't watched has no objects
+	}
+	for name, p := range *all {
+		if !p.Current() {
+			return name, false
+		}
+	}
+	return of, true
+}

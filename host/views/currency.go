@@ -1,0 +1,70 @@
+package views
+
+import (
+	"fmt"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// Currency tells which of the stores that a plan's views look into are current, so that what isn't in them isn't in the cluster.
+type Currency interface {
+	// Current tells whether a resource's store is; of [schema.Any], whether those of all resources are, and one that isn't.
+	Current(r abi.Resource) (young abi.Resource, ok bool)
+	// Lost tells whether the API server doesn't serve a resource whose objects are kept: whether they are still there can't be told.
+	Lost(r abi.Resource) bool
+}
+
+// SetCurrency has snapshots look only into stores that are current. Without it all are taken for that.
+func (p *Plan) SetCurrency(c Currency) { p.currency.Store(&c) }
+
+// Current tells whether a resource's store is current for the plan.
+func (p *Plan) Current(r abi.Resource) bool {
+	c := p.currency.Load()
+	if c == nil {
+		return true
+	}
+	_, ok := (*c).Current(r)
+	return ok
+}
+
+// Young is why a key can't be synced: a view looks into a store that isn't current. It can once that is.
+type Young struct {
+	View     string
+	Resource abi.Resource
+}
+
+func (e *Young) Error() string {
+	return fmt.Sprintf("view %s: the cache of %s isn't current: what isn't in it proves nothing", e.View, e.Resource)
+}
+
+// check notes that a view looks into a store that isn't current.
+func (x *evaluation) check(v *view) {
+	if x.currency == nil || x.young != nil {
+		return
+	}
+	r := v.Resource
+	if v.plan.any() && v.isKey(x.plan) && x.plan.ObjectKeys() {
+		var ok bool
+		if r, ok = abi.ParseResource(x.key.Resource); !ok {
+			return
+		}
+	} else if v.Partial {
+		return // the plugin asks the API server for what it doesn't find
+	}
+	if young, ok := x.currency.Current(r); !ok {
+		x.young = &Young{v.Name, young}
+	}
+}
+
+// checkRows notes that a view over all resources holds objects of one that isn't served.
+func (x *evaluation) checkRows(v *view, e *evaluated) {
+	if x.currency == nil || x.young != nil || !v.plan.any() {
+		return
+	}
+	for _, o := range e.rows {
+		if x.currency.Lost(o.Resource.Resource) {
+			x.young = &Young{v.Name, o.Resource.Resource}
+			return
+		}
+	}
+}
