@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
 )
 
 // Currency tells which of the stores that a plan's views look into are current, so that what isn't in them isn't in the cluster.
@@ -57,11 +58,11 @@ func (x *evaluation) check(v *view) {
 }
 
 // checkRows notes that a view over all resources holds objects of one that isn't served.
-func (x *evaluation) checkRows(v *view, e *evaluated) {
+func (x *evaluation) checkRows(v *view, rows []*cache.Object) {
 	if x.currency == nil || x.young != nil || !v.plan.any() {
 		return
 	}
-	for _, o := range e.rows {
+	for _, o := range rows {
 		if x.currency.Lost(o.Resource.Resource) {
 			x.young = &Young{v.Name, o.Resource.Resource}
 			return

@@ -60,7 +60,7 @@ func (x *evaluation) rows(i int) []*cache.Object {
 	}
 	x.check(v)
 	e.rows = x.select_(v, e.rows)
-	x.checkRows(v, e)
+	x.checkRows(v, e.rows)
 	return e.rows
 }
 

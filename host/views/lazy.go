@@ -56,7 +56,13 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 		data.Guarded = true
 		return data, nil
 	}
+	s.x.check(v)
 	rows := s.x.answer(v, q)
+	s.x.checkRows(v, rows)
+	if young := s.x.young; young != nil {
+		s.x.young = nil // the plugin may ask something else
+		return abi.ViewData{View: a.View}, fmt.Errorf("controller %s: ask: %w", p.controller, young)
+	}
 	if a.Count {
 		data.Count = int64(len(rows))
 		return data, nil

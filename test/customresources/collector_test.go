@@ -22,13 +22,15 @@ const collector = "garbage-collector-controller"
 type collected struct {
 	t      *testing.T
 	client dynamic.Interface
-	kind   string // of the definition, one for each test
+	laters int // how many definitions came later
 }
 
 // beside plays a test with either collector, each on a cluster of its own.
 func beside(t *testing.T, play func(c *collected)) {
+	t.Parallel() // the native one takes two minutes for one of them, waiting
 	for _, who := range []string{"windlass", "native"} {
 		t.Run(who, func(t *testing.T) {
+			t.Parallel()
 			x := cluster.Start(t, cluster.Options{})
 			if who == "windlass" {
 				windlass.Start(t, x, windlass.Options{Controllers: []string{collector}})
@@ -156,6 +158,53 @@ func TestADefinitionGoesWithItsObjects(t *testing.T) {
 	})
 }
 
+// later waits until the collector has looked for resources again: it has seen what was there when it has seen what came later.
+func (c *collected) later() {
+	c.t.Helper()
+	c.laters++
+	plural, kind := fmt.Sprint("laters", c.laters), fmt.Sprint("Later", c.laters)
+	c.must(c.client.Resource(definitions).Create(c.t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + ".example.org"},
+		"spec": map[string]any{
+			"group": "example.org", "scope": "Namespaced", "versions": versions("v1"),
+			"names": map[string]any{"plural": plural, "singular": strings.ToLower(kind), "kind": kind, "listKind": kind + "List"},
+		},
+	}}, metav1.CreateOptions{}))
+	laters := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: plural}
+	nobody := object("v1", "ConfigMap", "nobody", nil)
+	nobody.SetUID("nobody")
+	c.eventually("a later thing is made", func() (bool, string) {
+		_, err := c.client.Resource(laters).Namespace(namespace).Create(c.t.Context(), object("example.org/v1", kind, "later", nobody), metav1.CreateOptions{})
+		return err == nil, fmt.Sprint(err)
+	})
+	c.gone(laters, "later")
+}
+
+// While a resource isn't served, its objects count as they were known: an owner that lets them go waits for them.
+func TestNothingIsServed(t *testing.T) {
+	beside(t, func(c *collected) {
+		c.define("v1")
+		c.works("first")
+		owner := c.create(configMaps, object("v1", "ConfigMap", "owner", nil))
+		c.create(things, object("example.com/v1", "Thing", "child", owner))
+		c.redefine(map[string]any{"versions": versions()})
+		c.eventually("things aren't served", func() (bool, string) {
+			_, err := c.client.Resource(things).Namespace(namespace).List(c.t.Context(), metav1.ListOptions{})
+			return apierrors.IsNotFound(err), fmt.Sprint(err)
+		})
+		c.later()
+		c.delete(configMaps, "owner", metav1.DeletePropagationOrphan)
+		c.later()
+		c.redefine(map[string]any{"versions": versions("v1")})
+		c.gone(configMaps, "owner")
+		c.works("second")
+		child := c.must(c.client.Resource(things).Namespace(namespace).Get(c.t.Context(), "child", metav1.GetOptions{}))
+		if len(child.GetOwnerReferences()) > 0 {
+			c.t.Errorf("the child still has an owner: %v", child.GetOwnerReferences())
+		}
+	})
+}
+
 // Where another version is preferred that can't be listed, what was known of the one before counts: an owner's dependents are let go as it asks, none is taken for absent.
 func TestAnotherVersionCantBeListed(t *testing.T) {
 	beside(t, func(c *collected) {
@@ -172,30 +221,14 @@ func TestAnotherVersionCantBeListed(t *testing.T) {
 			_, err := c.client.Resource(v2).Namespace(namespace).List(c.t.Context(), metav1.ListOptions{})
 			return err != nil && strings.Contains(err.Error(), "conversion webhook"), fmt.Sprint(err)
 		})
-		// Whoever looks for resources has seen it when it has seen what came later.
-		c.must(c.client.Resource(definitions).Create(c.t.Context(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "laters.example.org"},
-			"spec": map[string]any{
-				"group": "example.org", "scope": "Namespaced", "versions": versions("v1"),
-				"names": map[string]any{"plural": "laters", "singular": "later", "kind": "Later", "listKind": "LaterList"},
-			},
-		}}, metav1.CreateOptions{}))
-		laters := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "laters"}
-		nobody := object("v1", "ConfigMap", "nobody", nil)
-		nobody.SetUID("nobody")
-		c.eventually("a later thing is made", func() (bool, string) {
-			_, err := c.client.Resource(laters).Namespace(namespace).Create(c.t.Context(), object("example.org/v1", "Later", "later", nobody), metav1.CreateOptions{})
-			return err == nil, fmt.Sprint(err)
-		})
-		c.gone(laters, "later")
-
+		c.later()
 		c.delete(configMaps, "owner", metav1.DeletePropagationOrphan)
 		c.redefineWithoutWebhook()
 		c.gone(configMaps, "owner")
 		c.works("second")
 		child := c.must(c.client.Resource(things).Namespace(namespace).Get(c.t.Context(), "child", metav1.GetOptions{}))
 		if len(child.GetOwnerReferences()) > 0 {
-			t.Errorf("the child still has an owner: %v", child.GetOwnerReferences())
+			c.t.Errorf("the child still has an owner: %v", child.GetOwnerReferences())
 		}
 	})
 }

@@ -1,0 +1,160 @@
+package views
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/test/worlds"
+)
+
+// young has some resources' stores not be current.
+type young map[abi.Resource]bool
+
+func (y young) Current(r abi.Resource) (abi.Resource, bool) { return r, !y[r] }
+func (y young) Lost(abi.Resource) bool                      { return false }
+
+// watched is a world that takes down into which stores somebody has looked.
+type watched struct {
+	World
+	looked map[abi.Resource]bool
+}
+
+func (w watched) Store(r abi.Resource) Store {
+	s := w.World.Store(r)
+	if s == nil {
+		return nil
+	}
+	return watchedStore{s, func() { w.looked[r] = true }}
+}
+
+type watchedStore struct {
+	Store
+	look func()
+}
+
+func (s watchedStore) Get(namespace, name string) *cache.Object {
+	s.look()
+	return s.Store.Get(namespace, name)
+}
+
+func (s watchedStore) ByIndex(index, value string) []*cache.Object {
+	s.look()
+	return s.Store.ByIndex(index, value)
+}
+
+func (s watchedStore) List() []*cache.Object {
+	s.look()
+	return s.Store.List()
+}
+
+// No snapshot holds, or lacks, anything by a store that isn't current; a key whose views look into none such has one.
+func TestSnapshotsAreOfCurrentStores(t *testing.T) {
+	taken, refused := 0, 0
+	for seed := uint64(1); taken+refused < worlds.Number(20_000); seed++ {
+		c := randomController(rand.New(rand.NewPCG(seed, 0)))
+		r := rand.New(rand.NewPCG(seed, 18))
+		p, err := Compile(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := newWorld(p, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resources, known := resourcesOf(&c), map[abi.KeyRef]bool{}
+		var snapshot Snapshot
+		for range 40 {
+			w.step(r, resources)
+			y := young{}
+			for _, res := range resources {
+				if r.IntN(4) == 0 {
+					y[res] = true
+				}
+			}
+			p.SetCurrency(y)
+			for _, k := range universe(&c, w, known) {
+				seen := watched{w, map[abi.Resource]bool{}}
+				err := p.Snapshot(seen, k, &snapshot)
+				var why *Young
+				switch {
+				case errors.As(err, &why):
+					refused++
+					if !y[why.Resource] {
+						t.Fatalf("seed %d: %+v is refused for %s, which is current", seed, k, why.Resource)
+					}
+				case err != nil:
+					t.Fatalf("seed %d: %v", seed, err)
+				default:
+					taken++
+					for res := range seen.looked {
+						if y[res] {
+							t.Fatalf("seed %d: the snapshot of %+v is of %s, which isn't current", seed, k, res)
+						}
+					}
+				}
+			}
+		}
+	}
+	if taken == 0 || refused == 0 {
+		t.Errorf("%d snapshots, %d refused: the worlds are too simple", taken, refused)
+	}
+	t.Logf("%d snapshots, %d refused", taken, refused)
+}
+
+// What a plugin asks of a lazy view is refused, too, while it would be answered from a store that isn't current.
+func TestLazyViewsAreOfCurrentStores(t *testing.T) {
+	pods, nodes := abi.Resource{Version: "v1", Name: "pods"}, abi.Resource{Version: "v1", Name: "nodes"}
+	c := &abi.Controller{Name: "c", Views: []abi.View{{Name: "pods", Resource: pods}, {Name: "nodes", Resource: nodes, Lazy: true}}}
+	p, err := Compile(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWorld(p, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var snapshot Snapshot
+	y := young{nodes: true}
+	p.SetCurrency(y)
+	if err := p.Snapshot(w, abi.KeyRef{Namespace: "a", Name: "a"}, &snapshot); err != nil {
+		t.Fatal(err)
+	}
+	var why *Young
+	if _, err := snapshot.Ask(&abi.Ask{View: 1, Names: []string{"n"}}); !errors.As(err, &why) || why.Resource != nodes {
+		t.Errorf("asked of a store that isn't current: %v", err)
+	}
+	delete(y, nodes)
+	if _, err := snapshot.Ask(&abi.Ask{View: 1, Names: []string{"n"}}); err != nil {
+		t.Errorf("asked of one that is: %v", err)
+	}
+}
+
+// A partial view is evaluated over what there is.
+func TestPartialViews(t *testing.T) {
+	pods, nodes := abi.Resource{Version: "v1", Name: "pods"}, abi.Resource{Version: "v1", Name: "nodes"}
+	c := &abi.Controller{Name: "c", Views: []abi.View{
+		{Name: "pods", Resource: pods},
+		{Name: "nodes", Resource: nodes, Partial: true, Where: &abi.Condition{Op: abi.OpJoin, Path: "metadata.name", View: 0, ViewPath: "spec.nodeName"}},
+	}}
+	p, err := Compile(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWorld(p, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var snapshot Snapshot
+	p.SetCurrency(young{nodes: true})
+	if err := p.Snapshot(w, abi.KeyRef{Namespace: "a", Name: "a"}, &snapshot); err != nil {
+		t.Errorf("with a partial view: %v", err)
+	}
+	p.SetCurrency(young{pods: true})
+	var why *Young
+	if err := p.Snapshot(w, abi.KeyRef{Namespace: "a", Name: "a"}, &snapshot); !errors.As(err, &why) || why.Resource != pods || why.View != "pods" {
+		t.Errorf("with a store that isn't current: %v", err)
+	}
+}
