@@ -249,6 +249,9 @@ func (x *monitors) refresh(ctx context.Context) error {
 		default:
 			close(r.seen)
 		}
+		if r.c != nil {
+			r.c.Freed() // what a key waits for may be lost no longer, or for good
+		}
 	}
 	return errors.Join(errs...)
 }
