@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	clientcache "k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 
 	"github.com/windlass-dev/windlass/test/windlass"
 )
@@ -83,7 +85,8 @@ func Keep(t testing.TB, client kubernetes.Interface, namespace string) *Ledger {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := s.watch(ctx, metav1.ListOptions{ResourceVersion: m.GetResourceVersion()})
+		// A busy API server ends watches: they go on where they were.
+		w, err := toolswatch.NewRetryWatcherWithContext(ctx, m.GetResourceVersion(), &clientcache.ListWatch{WatchFuncWithContext: s.watch})
 		if err != nil {
 			t.Fatal(err)
 		}
