@@ -28,7 +28,7 @@ const (
 	deadline = 4 * time.Second
 	retry    = 500 * time.Millisecond
 
-	patience = 60 * time.Second
+	patience = 2 * time.Minute
 )
 
 // The Lease of all controllers, or of those in no group.
