@@ -149,6 +149,7 @@ func (a *apart) compare() *Difference {
 	}
 	return &Difference{
 		Subject: a.subject.Controller, Seed: a.script.seed, Step: a.step, Deed: a.deed, Kind: "end", Text: text,
-		now: a.began, past: slices.Clone(a.past), did: strings.Join(theirs.writes, "\n"), objects: func() []runtime.Object { return a.before },
+		now: a.began, past: slices.Clone(a.past), did: strings.Join(theirs.writes, "\n"),
+		objects: func() []runtime.Object { return a.before },
 	}
 }

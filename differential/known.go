@@ -69,10 +69,18 @@ func readKnown(controller string) (*knowns, error) {
 	return k, nil
 }
 
+func (x *Known) recognises(d *Difference) bool {
+	if x.Kind != d.Kind && (x.Kind != "late" || !d.late) {
+		return false
+	}
+	return x.expression.MatchString(d.Text) && x.did.MatchString(d.did) && x.deed.MatchString(d.Deed) &&
+		(x.World == "" || x.world.MatchString(d.String()))
+}
+
 // has reports whether a difference is a known one, and counts it.
 func (k *knowns) has(d *Difference) bool {
 	for _, x := range k.rules {
-		if (x.Kind == d.Kind || x.Kind == "late" && d.late) && x.expression.MatchString(d.Text) && x.did.MatchString(d.did) && x.deed.MatchString(d.Deed) && (x.World == "" || x.world.MatchString(d.String())) {
+		if x.recognises(d) {
 			if !d.counted {
 				k.seen[x.Cause]++
 			}

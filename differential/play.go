@@ -279,10 +279,12 @@ func (p *play) postpone(atOnce []string) {
 }
 
 func (p *play) difference(kind, key, text string) *Difference {
-	d := &Difference{Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text, now: time.Now().UTC(), past: slices.Clone(p.past), late: p.subject.late}
 	found := p.cluster // a sync leaves it as it is
-	d.objects = func() []runtime.Object { return objectsOf(found) }
-	return d
+	return &Difference{
+		Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text,
+		now: time.Now().UTC(), past: slices.Clone(p.past), late: p.subject.late,
+		objects: func() []runtime.Object { return objectsOf(found) },
+	}
 }
 
 // objectsOf returns all objects of a cluster.

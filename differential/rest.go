@@ -165,6 +165,13 @@ func (s *restingSide) tell(key string, r native.Result, requests []*api.Request)
 	s.story = append(s.story, text)
 }
 
+func (p *play) newSide() *restingSide {
+	return &restingSide{
+		cluster: p.cluster.Clone(), due: p.due,
+		last: map[string]native.Result{}, did: map[string]bool{}, failed: map[string]int{},
+	}
+}
+
 // rest has both controllers work until they rest, and compares what is left.
 func (p *play) rest(keys []string) (*Difference, error) {
 	before := p.difference("sync", strings.Join(keys, ", "), "")
@@ -181,7 +188,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	if f != nil {
 		before.Deed += ", " + f.String()
 	}
-	theirs := &restingSide{cluster: p.cluster.Clone(), due: p.due, last: map[string]native.Result{}, did: map[string]bool{}, failed: map[string]int{}}
+	theirs := p.newSide()
 	theirs.sync = func(key string) (native.Result, error) { return p.native.Sync(key), nil }
 	theirs.show = func(c *api.Change) ([]string, error) {
 		keys, err := p.native.Show(c, false)
@@ -196,7 +203,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		}
 		return keys, err
 	}
-	ours := &restingSide{cluster: p.cluster.Clone(), due: p.due, last: map[string]native.Result{}, did: map[string]bool{}, failed: map[string]int{}}
+	ours := p.newSide()
 	ours.sync = func(key string) (native.Result, error) { return p.plugin.Sync(key) }
 	ours.show = func(c *api.Change) ([]string, error) {
 		keys, err := p.plugin.Show(c, false)
@@ -238,7 +245,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		return nil, err
 	}
 	text := differ(a, b)
-	// Where caches are late, whether the last sync of several fails, and when it wants the next to be, hangs on what each saw.
+	// Where caches are late, whether the last sync of several fails, and when it wants the next to be, hangs on what each
+	// saw.
 	if p.subject.late && differ(a.still().without(" fails"), b.still().without(" fails")) == "" {
 		text = ""
 	}
@@ -266,7 +274,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 			before.Kind = "wake"
 		}
 		if before.Kind == "wake" && p.subject.late && !p.subject.AtRest { // as where syncs are compared
-			before.Text = strings.TrimPrefix(p.missing(), "\n") + "\nwhere a sync does this:\n" + strings.Join(a.lines, "\n") + "\n" + text
+			before.Text = strings.TrimPrefix(p.missing(), "\n") + "\nwhere a sync does this:\n" +
+				strings.Join(a.lines, "\n") + "\n" + text
 		}
 		if p.subject.Explain != nil {
 			before.Text += "\n" + p.subject.Explain(before.objects(), text)
@@ -300,32 +309,30 @@ const moment = 2 * time.Second
 // wait has both go on with the keys that either has asked to be woken for in a moment.
 func wait(theirs, ours *restingSide, of *Subject) error {
 	for range 3 {
-		var next time.Duration
-		for _, s := range []*restingSide{theirs, ours} {
-			for _, r := range s.last {
-				if !r.Failed && r.Again > 0 && r.Again <= moment {
-					next = max(next, r.Again)
-				}
-			}
-		}
-		if next == 0 {
+		a, next := theirs.soon()
+		b, other := ours.soon()
+		if next = max(next, other); next == 0 {
 			return nil
 		}
 		time.Sleep(next)
-		for _, s := range []*restingSide{theirs, ours} {
-			var keys []string
-			for key, r := range s.last {
-				if !r.Failed && r.Again > 0 && r.Again <= moment {
-					keys = append(keys, key)
-				}
-			}
-			slices.Sort(keys)
-			if err := s.work(keys, nil, of); err != nil {
-				return err
-			}
+		if err := theirs.work(a, nil, of); err != nil {
+			return err
+		}
+		if err := ours.work(b, nil, of); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// soon are the keys that are to be synced again in a moment, and when the last of them is due.
+func (s *restingSide) soon() (keys []string, latest time.Duration) {
+	for _, key := range slices.Sorted(maps.Keys(s.last)) {
+		if r := s.last[key]; !r.Failed && r.Again > 0 && r.Again <= moment {
+			keys, latest = append(keys, key), max(latest, r.Again)
+		}
+	}
+	return keys, latest
 }
 
 func errorsOf(whose string, s *restingSide) (text string) {
@@ -358,7 +365,8 @@ func (r remains) still() remains { return r.without(" again after ") }
 
 // without leaves out lines that contain a text.
 func (r remains) without(text string) remains {
-	return remains{slices.DeleteFunc(slices.Clone(r.lines), func(line string) bool { return strings.Contains(line, text) }), r.objects}
+	has := func(line string) bool { return strings.Contains(line, text) }
+	return remains{slices.DeleteFunc(slices.Clone(r.lines), has), r.objects}
 }
 
 // rename adds the names that objects which a side has created go by.

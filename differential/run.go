@@ -45,8 +45,8 @@ const (
 // long.
 const lateShare = 8
 
-// Run compares a subject on random worlds, once with caches that show all at once and once with late ones, and fails the
-// test where the two differ in a way that no rule of known.yaml knows.
+// Run compares a subject on random worlds, once with caches that show all at once and once with late ones, and fails
+// the test where the two differ in a way that no rule of known.yaml knows.
 func Run(t *testing.T, s *Subject) {
 	t.Helper()
 	worlds := max(number(t, "WORLDS", Worlds)/max(s.Share, 1), 1)
@@ -162,8 +162,8 @@ func (d *Difference) head() string {
 	if d.late {
 		late = " where caches are late"
 	}
-	return fmt.Sprintf("%s differs from upstream's%s (SEED=%d WORLDS=1): %s, step %d, after: %s\n(-upstream +plugin)\n%s\n",
-		d.Subject, late, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
+	const form = "%s differs from upstream's%s (SEED=%d WORLDS=1): %s, step %d, after: %s\n(-upstream +plugin)\n%s\n"
+	return fmt.Sprintf(form, d.Subject, late, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
 }
 
 // String tells of a difference: what each did, and the world as a golden case.

@@ -71,19 +71,19 @@ type Subject struct {
 	Alike func(runtime.Object) string
 	// Shape takes out of an object what isn't to be compared where ends are; nil: there is no such thing.
 	Shape func(runtime.Object)
-	// Sum says what the objects of the resource SumOf come to where ends are compared, for which says what is chance with
-	// upstream's controller; nil: each is compared.
+	// Sum says what the objects of the resource SumOf come to where ends are compared: which of them says what is
+	// chance with upstream's controller; nil: each is compared.
 	Sum   func(*api.Cluster) ([]string, error)
 	SumOf schema.GroupVersionResource
-	// Explain returns what is worth knowing of a difference of ends, such as how the objects that it is about hang together,
-	// from all objects before; nil: nothing is.
+	// Explain returns what is worth knowing of a difference of ends, such as how the objects that it is about hang
+	// together, from all objects before; nil: nothing is.
 	Explain func(objects []runtime.Object, difference string) string
 	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order
 	// by chance; "": it is not done beside others. Nil: nothing is.
 	Aside func(*api.Cluster, *api.Request) string
-	// Unmeasured are those metrics of the plugin's that aren't compared, by their names, with the reason. All others are
-	// after each step: what is added to counters and histograms, and what gauges are. Upstream's are the process's: Native
-	// has to set back gauges with labels.
+	// Unmeasured are those metrics of the plugin's that aren't compared, by their names, with the reason. All others
+	// are after each step: what is added to counters and histograms, and what gauges are. Upstream's are the process's:
+	// Native has to set back gauges with labels.
 	Unmeasured map[string]string
 	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the
 	// others, with lines for what of those taken is to be compared. The clusters are as the sync found and left them.
@@ -213,8 +213,8 @@ func Appear(f func(*world.Rand) runtime.Object) Deed {
 	}
 }
 
-// measured are the names of the metrics that are compared. What the host keeps by itself isn't: nothing of a plugin's is
-// in it.
+// measured are the names of the metrics that are compared. What the host keeps by itself isn't: nothing of a plugin's
+// is in it.
 func (s *Subject) measured() (names []string) {
 	for _, m := range s.Plugin.Manifest().Metrics {
 		switch m.Type {

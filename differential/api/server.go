@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -172,16 +173,18 @@ type Stored struct {
 func Unlike(a, b *Cluster) (unlike [2][]Stored, err error) {
 	a.server.lock.Lock()
 	defer a.server.lock.Unlock()
-	for i, c := range []*Cluster{a, b} {
-		other := []*Cluster{b, a}[i]
-		for _, key := range c.memory.under("/") {
-			o := c.memory.objects[key]
-			if same(o, other.memory.objects[key]) {
+	for _, key := range union(a.memory.under("/"), b.memory.under("/")) {
+		pair := [2]runtime.Object{a.memory.objects[key], b.memory.objects[key]}
+		if same(pair[0], pair[1]) {
+			continue
+		}
+		r := a.server.resourceOf(key)
+		if r == nil {
+			return unlike, fmt.Errorf("%s: no resource has such a key", key)
+		}
+		for i, o := range pair {
+			if o == nil {
 				continue
-			}
-			r := c.server.resourceOf(key)
-			if r == nil {
-				return unlike, fmt.Errorf("%s: no resource has such a key", key)
 			}
 			if o, err = r.external(o); err != nil {
 				return unlike, err
@@ -190,6 +193,12 @@ func Unlike(a, b *Cluster) (unlike [2][]Stored, err error) {
 		}
 	}
 	return unlike, nil
+}
+
+func union(a, b []string) []string {
+	all := append(a, b...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // same reports whether two objects differ in nothing but their versions.

@@ -307,7 +307,9 @@ func sum(c *api.Cluster) (lines []string, err error) {
 		if delete(e.Annotations, corev1.EndpointsLastChangeTriggerTime); len(e.Annotations) == 0 {
 			e.Annotations = nil
 		}
-		b, err := yaml.Marshal(map[string]any{"labels": e.Labels, "annotations": e.Annotations, "subsets": pack.RepackSubsets(e.Subsets)})
+		b, err := yaml.Marshal(map[string]any{
+			"labels": e.Labels, "annotations": e.Annotations, "subsets": pack.RepackSubsets(e.Subsets),
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -44,7 +44,7 @@ var (
 const manager = "endpointslice-controller.k8s.io"
 
 // dual is why these worlds don't compare gauges.
-const dual = "a row of docs/differences.md: of a service of two families, and of one that loses its selector, upstream's count otherwise"
+const dual = "rows of docs/differences.md: upstream's count otherwise of two families, and of a service that loses its selector"
 
 // Few endpoints in a slice, so that few pods fill it.
 func TestAsUpstream(t *testing.T) { differential.Run(t, subject(3)) }

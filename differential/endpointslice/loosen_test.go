@@ -137,7 +137,7 @@ func loosen(
 	if twice(old, key) {
 		lines = nil // the slice that is looked at first keeps an endpoint that two have: upstream lists them from a map
 	}
-	said, err := contents(now, func(e *discoveryv1.EndpointSlice) bool { return isOf(e, key) }, auto)
+	said, err := contents(now, key, auto)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,11 +150,11 @@ func loosen(
 	return rest, lines, nil
 }
 
-// contents are the endpoints that slices say, by what they say of all of theirs.
-func contents(all map[string]*discoveryv1.EndpointSlice, of func(*discoveryv1.EndpointSlice) bool, auto bool) (lines []string, err error) {
+// contents are the endpoints that a service's slices say, by what they say of all of theirs.
+func contents(all map[string]*discoveryv1.EndpointSlice, key string, auto bool) (lines []string, err error) {
 	end := map[string][]string{}
 	for _, e := range all {
-		if !of(e) {
+		if !isOf(e, key) {
 			continue
 		}
 		group := fmt.Sprint(e.AddressType, " ", ports(e))
@@ -198,7 +198,7 @@ func sum(c *api.Cluster) (lines []string, err error) {
 			lines = append(lines, numbers(all, key)...)
 			continue
 		}
-		said, err := contents(all, func(e *discoveryv1.EndpointSlice) bool { return isOf(e, key) }, auto)
+		said, err := contents(all, key, auto)
 		if err != nil {
 			return nil, err
 		}
@@ -209,8 +209,8 @@ func sum(c *api.Cluster) (lines []string, err error) {
 	return lines, nil
 }
 
-// numbers are how many slices a service has: for one that is being deleted none is created, and which endpoints find room
-// in those that there are is chance.
+// numbers are how many slices a service has: for one that is being deleted none is created, and which endpoints find
+// room in those that there are is chance.
 func numbers(all map[string]*discoveryv1.EndpointSlice, key string) (lines []string) {
 	n := map[discoveryv1.AddressType]int{}
 	for _, e := range all {

@@ -44,7 +44,7 @@ func TestAsUpstream(t *testing.T) {
 		Alike:  alike,
 		Normal: normal,
 		Unmeasured: map[string]string{
-			"job_controller_terminated_pods_tracking_finalizer_total": "TestOrphansAsUpstream has the controller that counts them",
+			"job_controller_terminated_pods_tracking_finalizer_total": "counted in TestOrphansAsUpstream",
 		},
 		Aside: func(_ *api.Cluster, q *api.Request) string {
 			if q.Resource.Resource == "pods" && (q.Verb == "patch" || q.Verb == "delete") {

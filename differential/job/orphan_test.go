@@ -86,7 +86,7 @@ func TestOrphansAsUpstream(t *testing.T) {
 		Deeds:  deeds(),
 		Faults: []string{"patch pods"},
 		Unmeasured: map[string]string{
-			"job_controller_jobs_by_external_controller_total": "upstream's counts jobs as they come, and TestAsUpstream has the controller that syncs them",
+			"job_controller_jobs_by_external_controller_total": "counted in TestAsUpstream",
 		},
 	})
 }

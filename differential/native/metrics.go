@@ -79,7 +79,8 @@ func registry(names []string) *prometheus.Registry {
 		c.Describe(described)
 		close(described)
 		for d := range described {
-			if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(d.String(), fmt.Sprintf("fqName: %q", name)) }) {
+			text := d.String()
+			if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(text, fmt.Sprintf("fqName: %q", n)) }) {
 				r.MustRegister(c)
 				break
 			}

@@ -371,7 +371,9 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	if p.attempts[key]++; !again {
 		delete(p.attempts, key)
 	}
-	return native.Result{Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke()}, nil
+	return native.Result{
+		Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke(),
+	}, nil
 }
 
 func (p *Plugin) undo(key abi.KeyRef) func() {

@@ -162,15 +162,6 @@ func (c *Cache) Wait(ctx context.Context, names ...abi.Resource) error {
 	return errors.Join(errs...)
 }
 
-// Settled waits until the store has all objects, or until it is known that the resource can't be read: the error says why.
-func (c *Cache) Settled(ctx context.Context, name abi.Resource) error {
-	r, err := c.resource(name)
-	if err != nil {
-		return err
-	}
-	return r.settled(ctx)
-}
-
 // Handle tells a handler of the resource's events, beginning with all objects that are there. After remove the handler hears at most the event that it is being told of.
 func (c *Cache) Handle(name abi.Resource, h Handler) (remove func(), err error) {
 	r, err := c.resource(name)

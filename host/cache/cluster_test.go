@@ -235,7 +235,7 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 		return all
 	}}}
 	// One that is covered shares what is there.
-	release, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "metadata.labels[a]"), Indexers: byLabel})
+	reader, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "metadata.labels[a]"), Indexers: byLabel})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 	if !atVersion(c.Store(configMaps), m)() {
 		t.Error("the event came before the store had changed")
 	}
-	release.Release()
+	reader.Release()
 	if s := c.Status(); len(s) != 1 || !s[0].Synced {
 		t.Errorf("%+v", s)
 	}

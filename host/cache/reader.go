@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -32,47 +31,23 @@ func newReader(r *resource, mask *schema.Mask, w Want) *Reader {
 func (x *Reader) Current() bool { return x.current.Load() }
 
 // Doubt has the reader not be current until Trust: somebody may know of later versions than the store does.
-func (x *Reader) Doubt() { x.judge(true) }
+func (x *Reader) Doubt() { x.set(&x.doubted, true) }
 
 // Trust ends Doubt.
-func (x *Reader) Trust() { x.judge(false) }
+func (x *Reader) Trust() { x.set(&x.doubted, false) }
 
 // Expire has the reader not be current until the resource is listed again.
-func (x *Reader) Expire() {
-	x.resource.mu.Lock()
-	defer x.resource.mu.Unlock()
-	x.expired = true
-	x.resource.judge()
-}
+func (x *Reader) Expire() { x.set(&x.expired, true) }
 
-func (x *Reader) judge(doubted bool) {
+func (x *Reader) set(flag *bool, to bool) {
 	x.resource.mu.Lock()
 	defer x.resource.mu.Unlock()
-	x.doubted = doubted
+	*flag = to
 	x.resource.judge()
 }
 
 // Wait waits until the reader is current. It needs the context to end for a resource that can't be read; the error says why it can't.
-func (x *Reader) Wait(ctx context.Context) error {
-	r := x.resource
-	for !x.Current() {
-		r.mu.Lock()
-		changed, err := r.changed, r.err
-		r.mu.Unlock()
-		if x.Current() {
-			break
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			if err == nil {
-				err = context.Cause(ctx)
-			}
-			return fmt.Errorf("waiting for %s: %w", r.name, err)
-		}
-	}
-	return nil
-}
+func (x *Reader) Wait(ctx context.Context) error { return x.resource.await(ctx, x.Current) }
 
 // Release says that the reader has stopped reading; the last one stops the informer.
 func (x *Reader) Release() { x.release() }

@@ -122,21 +122,16 @@ func (r *resource) release(x *Reader) {
 	r.store.contents.Store(newContents(nil))
 }
 
-func (r *resource) wait(ctx context.Context) error { return r.await(ctx, false) }
+func (r *resource) wait(ctx context.Context) error { return r.await(ctx, r.complete) }
 
-func (r *resource) settled(ctx context.Context) error { return r.await(ctx, true) }
-
-// await waits until the store is complete, or, if told so, until the resource can't be read.
-func (r *resource) await(ctx context.Context, orFailed bool) error {
+// await waits until something is so, which is asked under mu; what it hangs on calls wake. The error says why the resource can't be read, where that is why.
+func (r *resource) await(ctx context.Context, so func() bool) error {
 	for {
 		r.mu.Lock()
-		done, changed, err := r.complete(), r.changed, r.err
+		done, changed, err := so(), r.changed, r.err
 		r.mu.Unlock()
 		if done {
 			return nil
-		}
-		if orFailed && err != nil {
-			return fmt.Errorf("waiting for %s: %w", r.name, err)
 		}
 		select {
 		case <-changed:

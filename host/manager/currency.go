@@ -1,26 +1,20 @@
 package manager
 
 import (
-	"sync"
-
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// currency tells which of the stores that a version reads are current for it.
+// currency tells which of the stores that a version reads are current for it. It isn't changed once it is the plan's.
 type currency struct {
-	m *manager
-
-	mu    sync.RWMutex
+	m     *manager
 	named map[abi.Resource]*cache.Reader
 	all   *reader // of views over all resources; nil: there are none
 }
 
 // Current is for the version's plan.
 func (x *currency) Current(r abi.Resource) (abi.Resource, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	if n := x.named[r]; n != nil {
 		return r, n.Current()
 	}
@@ -32,12 +26,6 @@ func (x *currency) Current(r abi.Resource) (abi.Resource, bool) {
 
 // Lost is for the version's plan.
 func (x *currency) Lost(r abi.Resource) bool { return x.m.monitors.isLost(r) }
-
-func (x *currency) reads(r abi.Resource, n *cache.Reader) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.named[r] = n
-}
 
 // parts are a reader's of the resources that all views look into, in the place of their stores as one.
 type parts map[abi.Resource]*cache.Reader

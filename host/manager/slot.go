@@ -233,7 +233,7 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 				}
 				var part *cache.Reader
 				part, undo, err = m.subscribe(c, v, res, n, wholeNeeded(v.Manifest, n.Resource), func() {})
-				current.reads(n.Resource, part)
+				current.named[n.Resource] = part
 			}
 		}
 		r.undo = append(r.undo, undo...)

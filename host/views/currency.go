@@ -39,18 +39,9 @@ func (e *Young) Error() string {
 }
 
 // check notes that a view looks into a store that isn't current.
-func (x *evaluation) check(v *view) {
+func (x *evaluation) check(v *view, r abi.Resource) {
 	if x.currency == nil || x.young != nil {
 		return
-	}
-	r := v.Resource
-	if v.plan.any() && v.isKey(x.plan) && x.plan.ObjectKeys() {
-		var ok bool
-		if r, ok = abi.ParseResource(x.key.Resource); !ok {
-			return
-		}
-	} else if v.Partial {
-		return // the plugin asks the API server for what it doesn't find
 	}
 	if young, ok := x.currency.Current(r); !ok {
 		x.young = &Young{v.Name, young}

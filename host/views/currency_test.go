@@ -10,6 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
+var onPods, onNodes = abi.Resource{Version: "v1", Name: "pods"}, abi.Resource{Version: "v1", Name: "nodes"}
+
 // young has some resources' stores not be current.
 type young map[abi.Resource]bool
 
@@ -50,20 +52,27 @@ func (s watchedStore) List() []*cache.Object {
 	return s.Store.List()
 }
 
+// planned is a controller's plan, and an empty world for it.
+func planned(t *testing.T, c *abi.Controller) (*Plan, *world) {
+	t.Helper()
+	p, err := Compile(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWorld(p, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, w
+}
+
 // No snapshot holds, or lacks, anything by a store that isn't current; a key whose views look into none such has one.
 func TestSnapshotsAreOfCurrentStores(t *testing.T) {
 	taken, refused := 0, 0
 	for seed := uint64(1); taken+refused < worlds.Number(20_000); seed++ {
 		c := randomController(rand.New(rand.NewPCG(seed, 0)))
 		r := rand.New(rand.NewPCG(seed, 18))
-		p, err := Compile(&c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := newWorld(p, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, w := planned(t, &c)
 		resources, known := resourcesOf(&c), map[abi.KeyRef]bool{}
 		var snapshot Snapshot
 		for range 40 {
@@ -106,27 +115,19 @@ func TestSnapshotsAreOfCurrentStores(t *testing.T) {
 
 // What a plugin asks of a lazy view is refused, too, while it would be answered from a store that isn't current.
 func TestLazyViewsAreOfCurrentStores(t *testing.T) {
-	pods, nodes := abi.Resource{Version: "v1", Name: "pods"}, abi.Resource{Version: "v1", Name: "nodes"}
-	c := &abi.Controller{Name: "c", Views: []abi.View{{Name: "pods", Resource: pods}, {Name: "nodes", Resource: nodes, Lazy: true}}}
-	p, err := Compile(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := newWorld(p, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := &abi.Controller{Name: "c", Views: []abi.View{{Name: "pods", Resource: onPods}, {Name: "nodes", Resource: onNodes, Lazy: true}}}
+	p, w := planned(t, c)
 	var snapshot Snapshot
-	y := young{nodes: true}
+	y := young{onNodes: true}
 	p.SetCurrency(y)
 	if err := p.Snapshot(w, abi.KeyRef{Namespace: "a", Name: "a"}, &snapshot); err != nil {
 		t.Fatal(err)
 	}
 	var why *Young
-	if _, err := snapshot.Ask(&abi.Ask{View: 1, Names: []string{"n"}}); !errors.As(err, &why) || why.Resource != nodes {
+	if _, err := snapshot.Ask(&abi.Ask{View: 1, Names: []string{"n"}}); !errors.As(err, &why) || why.Resource != onNodes {
 		t.Errorf("asked of a store that isn't current: %v", err)
 	}
-	delete(y, nodes)
+	delete(y, onNodes)
 	if _, err := snapshot.Ask(&abi.Ask{View: 1, Names: []string{"n"}}); err != nil {
 		t.Errorf("asked of one that is: %v", err)
 	}
@@ -134,27 +135,19 @@ func TestLazyViewsAreOfCurrentStores(t *testing.T) {
 
 // A partial view is evaluated over what there is.
 func TestPartialViews(t *testing.T) {
-	pods, nodes := abi.Resource{Version: "v1", Name: "pods"}, abi.Resource{Version: "v1", Name: "nodes"}
 	c := &abi.Controller{Name: "c", Views: []abi.View{
-		{Name: "pods", Resource: pods},
-		{Name: "nodes", Resource: nodes, Partial: true, Where: &abi.Condition{Op: abi.OpJoin, Path: "metadata.name", View: 0, ViewPath: "spec.nodeName"}},
+		{Name: "pods", Resource: onPods},
+		{Name: "nodes", Resource: onNodes, Partial: true, Where: &abi.Condition{Op: abi.OpJoin, Path: "metadata.name", View: 0, ViewPath: "spec.nodeName"}},
 	}}
-	p, err := Compile(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := newWorld(p, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, w := planned(t, c)
 	var snapshot Snapshot
-	p.SetCurrency(young{nodes: true})
+	p.SetCurrency(young{onNodes: true})
 	if err := p.Snapshot(w, abi.KeyRef{Namespace: "a", Name: "a"}, &snapshot); err != nil {
 		t.Errorf("with a partial view: %v", err)
 	}
-	p.SetCurrency(young{pods: true})
+	p.SetCurrency(young{onPods: true})
 	var why *Young
-	if err := p.Snapshot(w, abi.KeyRef{Namespace: "a", Name: "a"}, &snapshot); !errors.As(err, &why) || why.Resource != pods || why.View != "pods" {
+	if err := p.Snapshot(w, abi.KeyRef{Namespace: "a", Name: "a"}, &snapshot); !errors.As(err, &why) || why.Resource != onPods || why.View != "pods" {
 		t.Errorf("with a store that isn't current: %v", err)
 	}
 }

@@ -58,7 +58,6 @@ func (x *evaluation) rows(i int) []*cache.Object {
 		e.guarded = true
 		return nil
 	}
-	x.check(v)
 	e.rows = x.select_(v, e.rows)
 	x.checkRows(v, e.rows)
 	return e.rows
@@ -66,16 +65,18 @@ func (x *evaluation) rows(i int) []*cache.Object {
 
 // select_ appends the objects that satisfy the view's conditions.
 func (x *evaluation) select_(v *view, dst []*cache.Object) []*cache.Object {
-	store := x.world.Store(v.Resource)
 	if v.isKey(x.plan) && x.plan.ObjectKeys() {
+		r := v.Resource
 		if v.plan.any() {
-			r, ok := abi.ParseResource(x.key.Resource)
-			if !ok {
+			var ok bool
+			if r, ok = abi.ParseResource(x.key.Resource); !ok {
 				return dst
 			}
-			if store = x.world.Store(r); store == nil {
-				return dst // it isn't served any more
-			}
+		}
+		x.check(v, r)
+		store := x.world.Store(r)
+		if store == nil {
+			return dst // it isn't served any more
 		}
 		if o := store.Get(x.key.Namespace, x.key.Name); o != nil && slices.ContainsFunc(v.clauses, func(c *clause) bool { return c.conj.holds(whole(o)) }) {
 			dst = append(dst, o)
@@ -87,6 +88,9 @@ func (x *evaluation) select_(v *view, dst []*cache.Object) []*cache.Object {
 
 // matching appends the objects that satisfy the conditions of a view that isn't the key's, in any order, some perhaps twice.
 func (x *evaluation) matching(v *view, dst []*cache.Object) []*cache.Object {
+	if !v.Partial { // else the plugin asks the API server for what it doesn't find
+		x.check(v, v.Resource)
+	}
 	store := x.world.Store(v.Resource)
 	for _, c := range v.clauses {
 		for _, e := range c.refs {

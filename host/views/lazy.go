@@ -56,7 +56,9 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 		data.Guarded = true
 		return data, nil
 	}
-	s.x.check(v)
+	if !v.Partial {
+		s.x.check(v, v.Resource)
+	}
 	rows := s.x.answer(v, q)
 	s.x.checkRows(v, rows)
 	if young := s.x.young; young != nil {

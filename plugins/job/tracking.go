@@ -40,7 +40,7 @@ func (r *run) track(changed bool) error {
 		if err := r.write("removing uncounted pods from status: "); err != nil {
 			return err
 		}
-		if failure == nil { // upstream counts what it has released by halves never
+		if failure == nil { // upstream never counts the pods that were released where others couldn't be
 			countFinished(r.c, r.job, before)
 		}
 		if over {

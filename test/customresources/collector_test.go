@@ -1,7 +1,9 @@
 package customresources
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,7 +74,7 @@ func (c *collected) define(served ...string) {
 func versions(served ...string) (all []any) {
 	for _, v := range []string{"v1", "v2"} {
 		all = append(all, map[string]any{
-			"name": v, "served": strings.Contains(strings.Join(served, " "), v), "storage": v == "v1",
+			"name": v, "served": slices.Contains(served, v), "storage": v == "v1",
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 		})
 	}
@@ -81,11 +83,10 @@ func versions(served ...string) (all []any) {
 
 func (c *collected) redefine(spec map[string]any) {
 	c.t.Helper()
-	b, err := (&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Patch", "spec": spec}}).MarshalJSON()
+	b, err := json.Marshal(map[string]any{"spec": spec})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	b = []byte(strings.NewReplacer(`"apiVersion":"v1",`, "", `"kind":"Patch",`, "").Replace(string(b)))
 	c.must(c.client.Resource(definitions).Patch(c.t.Context(), "things.example.com", types.MergePatchType, b, metav1.PatchOptions{}))
 }
 
@@ -121,6 +122,26 @@ func (c *collected) gone(r schema.GroupVersionResource, name string) {
 func (c *collected) eventually(what string, condition func() (bool, string)) {
 	c.t.Helper()
 	windlass.Eventually(c.t, cluster.Patience, what, condition)
+}
+
+// family makes a ConfigMap that owns a thing, which the collector knows.
+func (c *collected) family() {
+	c.t.Helper()
+	c.define("v1")
+	c.works("first")
+	owner := c.create(configMaps, object("v1", "ConfigMap", "owner", nil))
+	c.create(things, object("example.com/v1", "Thing", "child", owner))
+}
+
+// letGo waits until the owner is gone, and fails where the thing is as well, or still names it.
+func (c *collected) letGo() {
+	c.t.Helper()
+	c.gone(configMaps, "owner")
+	c.works("second")
+	child := c.must(c.client.Resource(things).Namespace(namespace).Get(c.t.Context(), "child", metav1.GetOptions{}))
+	if len(child.GetOwnerReferences()) > 0 {
+		c.t.Errorf("the child still has an owner: %v", child.GetOwnerReferences())
+	}
 }
 
 // works says that the collector has seen all that there is by now: it has collected a thing's dependent, of the version that it watches.
@@ -183,10 +204,7 @@ func (c *collected) later() {
 // While a resource isn't served, its objects count as they were known: an owner that lets them go waits for them.
 func TestNothingIsServed(t *testing.T) {
 	beside(t, func(c *collected) {
-		c.define("v1")
-		c.works("first")
-		owner := c.create(configMaps, object("v1", "ConfigMap", "owner", nil))
-		c.create(things, object("example.com/v1", "Thing", "child", owner))
+		c.family()
 		c.redefine(map[string]any{"versions": versions()})
 		c.eventually("things aren't served", func() (bool, string) {
 			_, err := c.client.Resource(things).Namespace(namespace).List(c.t.Context(), metav1.ListOptions{})
@@ -196,22 +214,14 @@ func TestNothingIsServed(t *testing.T) {
 		c.delete(configMaps, "owner", metav1.DeletePropagationOrphan)
 		c.later()
 		c.redefine(map[string]any{"versions": versions("v1")})
-		c.gone(configMaps, "owner")
-		c.works("second")
-		child := c.must(c.client.Resource(things).Namespace(namespace).Get(c.t.Context(), "child", metav1.GetOptions{}))
-		if len(child.GetOwnerReferences()) > 0 {
-			c.t.Errorf("the child still has an owner: %v", child.GetOwnerReferences())
-		}
+		c.letGo()
 	})
 }
 
 // Where another version is preferred that can't be listed, what was known of the one before counts: an owner's dependents are let go as it asks, none is taken for absent.
 func TestAnotherVersionCantBeListed(t *testing.T) {
 	beside(t, func(c *collected) {
-		c.define("v1")
-		c.works("first")
-		owner := c.create(configMaps, object("v1", "ConfigMap", "owner", nil))
-		c.create(things, object("example.com/v1", "Thing", "child", owner))
+		c.family()
 		c.redefine(map[string]any{"versions": versions("v1", "v2"), "conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 			"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/nobody"},
 		}}})
@@ -223,17 +233,7 @@ func TestAnotherVersionCantBeListed(t *testing.T) {
 		})
 		c.later()
 		c.delete(configMaps, "owner", metav1.DeletePropagationOrphan)
-		c.redefineWithoutWebhook()
-		c.gone(configMaps, "owner")
-		c.works("second")
-		child := c.must(c.client.Resource(things).Namespace(namespace).Get(c.t.Context(), "child", metav1.GetOptions{}))
-		if len(child.GetOwnerReferences()) > 0 {
-			c.t.Errorf("the child still has an owner: %v", child.GetOwnerReferences())
-		}
+		c.redefine(map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}})
+		c.letGo()
 	})
-}
-
-func (c *collected) redefineWithoutWebhook() {
-	c.t.Helper()
-	c.redefine(map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}})
 }

@@ -92,20 +92,11 @@ func secondTerm(t *testing.T, w *world, standby string) {
 	}
 	collects("first-term")
 
-	change := func(spec string) {
-		t.Helper()
-		_, err := w.client.CoordinationV1().Leases(leaseNamespace).Patch(t.Context(), mainLease, types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{})
-		do(t, err)
-	}
-	change(`{"holderIdentity":"somebody","leaseDurationSeconds":3600}`)
-	eventually(t, "it stands by", func() (bool, string) {
-		l, all := leads(t, m), m.Status(t).Controllers
-		return !l.Here && l.Holder == "somebody" && len(all) == 1 && all[0].State == "Standby", fmt.Sprintf("%+v %+v", l, all)
-	})
+	giveBack := w.take(t, m)
 	orphan := metav1.DeletePropagationOrphan
 	do(t, core.ServiceAccounts(ns).Delete(t.Context(), "owner", metav1.DeleteOptions{PropagationPolicy: &orphan}))
 	configMaps.close()
-	change(`{"leaseDurationSeconds":1}`)
+	giveBack()
 	collects("second-term")
 	if _, err := core.ServiceAccounts(ns).Get(t.Context(), "owner", metav1.GetOptions{}); err != nil {
 		t.Errorf("the owner was let go while its dependents couldn't be seen: %v", err)

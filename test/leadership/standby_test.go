@@ -136,7 +136,25 @@ func lost(t *testing.T, w *world, standby string) {
 	before, during := standby+"-before", standby+"-during"
 	create(t, w.client, before)
 	windlass.Account(t, w.client, before)
-	// Somebody has it until they let it go: how long that takes here doesn't matter.
+	giveBack := w.take(t, m)
+	create(t, w.client, during)
+	do(t, w.client.CoreV1().ServiceAccounts(before).Delete(t.Context(), "default", metav1.DeleteOptions{}))
+	if _, err := w.client.CoreV1().ServiceAccounts(during).Get(t.Context(), "default", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("somebody has made a service account: %v", err)
+	}
+	giveBack()
+	windlass.Account(t, w.client, during)
+	windlass.Account(t, w.client, before)
+	if !leads(t, m).Here {
+		t.Error("it doesn't lead")
+	}
+	m.AwaitReady(t)
+	m.Stop(t)
+}
+
+// take gives the main Lease to somebody until giveBack, however long that is, and waits until a manager of one controller stands by.
+func (w *world) take(t *testing.T, m *windlass.Manager) (giveBack func()) {
+	t.Helper()
 	change := func(spec string) {
 		t.Helper()
 		_, err := w.client.CoordinationV1().Leases(leaseNamespace).Patch(t.Context(), mainLease, types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{})
@@ -147,19 +165,7 @@ func lost(t *testing.T, w *world, standby string) {
 		l, all := leads(t, m), m.Status(t).Controllers
 		return !l.Here && l.Holder == "somebody" && len(all) == 1 && all[0].State == "Standby", fmt.Sprintf("%+v %+v", l, all)
 	})
-	create(t, w.client, during)
-	do(t, w.client.CoreV1().ServiceAccounts(before).Delete(t.Context(), "default", metav1.DeleteOptions{}))
-	if _, err := w.client.CoreV1().ServiceAccounts(during).Get(t.Context(), "default", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("somebody has made a service account: %v", err)
-	}
-	change(`{"leaseDurationSeconds":1}`)
-	windlass.Account(t, w.client, during)
-	windlass.Account(t, w.client, before)
-	if !leads(t, m).Here {
-		t.Error("it doesn't lead")
-	}
-	m.AwaitReady(t)
-	m.Stop(t)
+	return func() { change(`{"leaseDurationSeconds":1}`) }
 }
 
 func create(t *testing.T, client kubernetes.Interface, name string) {
