@@ -1,9 +1,13 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"strings"
+
+	"k8s.io/component-base/version"
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/console"
@@ -16,13 +20,20 @@ func (m *manager) newServer(ctx context.Context, c *config.Configuration) (*serv
 		return nil, nil
 	}
 	return server.New(ctx, server.Options{
-		Config: &c.Serving, Client: m.rest, Registry: m.registry, Checks: m.checks, Ready: m.ready, Handle: m.handlers(), Open: map[string]http.Handler{console.Path: console.Handler(), "/": console.Redirect()}, Flags: m.options.Flags,
+		Config: &c.Serving, Client: m.rest, Registry: m.registry, Checks: m.checks, Ready: m.ready, Handle: m.handlers(), Open: map[string]http.Handler{console.Path: console.Handler(), "/": console.Redirect()},
+		Component: componentOf(), Flags: m.options.Flags,
 		Configuration: func() any {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			return m.config
 		},
 	})
+}
+
+// componentOf is what this process is to Kubernetes, as /statusz has it.
+func componentOf() server.Component {
+	_, release := built()
+	return server.Component{Name: component, Version: cmp.Or(strings.TrimPrefix(release, "v"), version.DefaultKubeBinaryVersion), Emulated: version.DefaultKubeBinaryVersion}
 }
 
 // serveAs serves as the configuration says now. An error is of what stays as it was.

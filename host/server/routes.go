@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -60,8 +59,10 @@ func (s *Server) routes() *recorder {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(all)
 	})
-	mux.HandleFunc("GET /flagz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.flags()) })
-	mux.HandleFunc("GET /statusz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.status()) })
+	mux.Handle("/flagz", s.flagz())
+	mux.Handle("/statusz", s.statusz())
+	mux.HandleFunc("GET /windlass/v1/flagz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.flags()) })
+	mux.HandleFunc("GET /windlass/v1/statusz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.status()) })
 	for path, h := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
 		"PUT /debug/flags/v": setLevel,
@@ -117,30 +118,24 @@ func contend(on bool) {
 	runtime.SetBlockProfileRate(rate)
 }
 
-// flags is the text of /flagz.
+// flags is the text of /windlass/v1/flagz.
 func (s *Server) flags() string {
-	var names []string
-	for n := range s.options.Flags {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	var text strings.Builder
-	text.WriteString("windlass flagz\nThe configuration that comes of these and of the file is in /configz.\n\n")
-	for _, n := range names {
-		fmt.Fprintf(&text, "%s=%s\n", n, s.options.Flags[n])
-	}
-	return text.String()
+	return "windlass flagz\nThe configuration that comes of these and of the file is in /configz.\n\n" + s.flagLines("=")
 }
 
-// status is the text of /statusz.
+// ownVersion is the version of Windlass, as far as the build knows it.
+func ownVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// status is the text of /windlass/v1/statusz: what upstream's page has no place for, too.
 func (s *Server) status() string {
 	var text strings.Builder
-	own := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		own = info.Main.Version
-	}
 	fmt.Fprintf(&text, "windlass statusz\nWarning: this page is for people; its form isn't promised.\n\nStarted: %s\nUp: %s\nGo version: %s\nBinary version: %s\nProcess: %d\n",
-		s.started.Format(time.RFC3339), time.Since(s.started).Round(time.Second), runtime.Version(), own, os.Getpid())
+		s.started.Format(time.RFC3339), time.Since(s.started).Round(time.Second), runtime.Version(), ownVersion(), os.Getpid())
 	fmt.Fprintf(&text, "Certificate: %s, until %s\n", s.Certificate().Leaf.Subject, s.Certificate().Leaf.NotAfter.Format(time.RFC3339))
 	if err := s.Problems(); err != nil {
 		fmt.Fprintf(&text, "Serving: %s\n", oneLine(err))

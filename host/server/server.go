@@ -55,6 +55,8 @@ type Options struct {
 	Ready func() []Check
 	// Configuration gives the configuration that is applied, for /configz; nil for none.
 	Configuration func() any
+	// Component is what /statusz and /flagz call the process.
+	Component Component
 	// Flags are those that the process was started with, for /flagz.
 	Flags map[string]string
 }

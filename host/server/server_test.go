@@ -187,8 +187,8 @@ func TestStatePages(t *testing.T) {
 	w := start(t, Options{Configuration: func() any { return k }, Flags: map[string]string{"v": "2", "kubeconfig": "/k"}})
 	for path, want := range map[string]string{
 		"/configz":                        `{"controllermanager.config.windlass.dev":{"apiVersion":"config.windlass.dev/v1alpha1"`,
-		"/flagz":                          "\nkubeconfig=/k\nv=2\n",
-		"/statusz":                        "\n  PUT /debug/flags/v\n",
+		"/windlass/v1/flagz":              "\nkubeconfig=/k\nv=2\n",
+		"/windlass/v1/statusz":            "\n  PUT /debug/flags/v\n",
 		"/metrics/slis":                   "kubernetes_healthcheck",
 		"/debug/pprof/":                   "goroutine",
 		"/debug/pprof/heap":               "",
@@ -318,7 +318,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 	if !strings.Contains(page, `windlass_serving_reloads_total{result="failed"} 1`) || !strings.Contains(page, `windlass_serving_reloads_total{result="ok"} 1`) {
 		t.Error("the metrics don't tell of one certificate that was taken, and one that wasn't")
 	}
-	if _, page := get(t, w.client, w.url+"/statusz"); !strings.Contains(page, "Serving: serving.tls.certFile and keyFile: ") {
+	if _, page := get(t, w.client, w.url+"/windlass/v1/statusz"); !strings.Contains(page, "Serving: serving.tls.certFile and keyFile: ") {
 		t.Errorf("no problem in %s", page)
 	}
 	sign("third", -time.Minute)

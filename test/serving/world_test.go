@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -37,12 +38,20 @@ func begin(t *testing.T) *world {
 	t.Helper()
 	w := &world{Cluster: cluster.Start(t, cluster.Options{Audit: true}), front: newCA(t), tweak: func(*config.Serving) {}}
 	w.publish(t)
-	w.m = windlass.Start(t, w.Cluster, windlass.Options{Controllers: []string{"serviceaccount-controller"}, Configure: func(k *config.Configuration) {
+	w.m = windlass.Start(t, w.Cluster, windlass.Options{Controllers: []string{"serviceaccount-controller"}, Flags: flags(), Configure: func(k *config.Configuration) {
 		k.Serving.Authentication.ClientCAFile = "" // what the API server publishes instead
 		k.Serving.Authentication.TokenCacheTTL, k.Serving.Authorization.AllowCacheTTL, k.Serving.Authorization.DenyCacheTTL = metav1.Duration{}, metav1.Duration{}, metav1.Duration{}
 		w.tweak(&k.Serving)
 	}})
 	return w
+}
+
+// flags are all of `windlass run`, but for cobra's, with their defaults.
+func flags() map[string]string {
+	fs, all := pflag.NewFlagSet("run", pflag.ContinueOnError), map[string]string{}
+	config.AddFlags(fs)
+	fs.VisitAll(func(f *pflag.Flag) { all[f.Name] = f.Value.String() })
+	return all
 }
 
 // publish adds front proxies to what the API server publishes, which it would do itself with --requestheader-client-ca-file.

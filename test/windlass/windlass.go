@@ -30,6 +30,8 @@ type Options struct {
 	Wrap func(*rest.Config)
 	// Sources are where plugins come from; by default the built-in ones and the configured folder.
 	Sources []plugins.Source
+	// Flags are those that /flagz shows.
+	Flags map[string]string
 }
 
 // Manager is a running manager.
@@ -89,7 +91,7 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 	m := &Manager{cancel: cancel, ended: make(chan error, 1), reload: make(chan struct{})}
 	serving := make(chan *server.Server, 1)
 	go func() {
-		m.ended <- manager.Run(ctx, k, manager.Options{Wrap: o.Wrap, Sources: o.Sources, Load: load, Reload: m.reload, Serving: func(s *server.Server) { serving <- s }})
+		m.ended <- manager.Run(ctx, k, manager.Options{Wrap: o.Wrap, Sources: o.Sources, Flags: o.Flags, Load: load, Reload: m.reload, Serving: func(s *server.Server) { serving <- s }})
 	}()
 	t.Cleanup(func() { m.Stop(t) })
 	select {

@@ -1,0 +1,187 @@
+package serving
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"sigs.k8s.io/yaml"
+)
+
+// native starts the native manager on the cluster, as it serves with the same clients' CA, and returns its address.
+func (w *world) native(t *testing.T, flags ...string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = l.Addr().String()
+	l.Close()
+
+	_, port, _ := net.SplitHostPort(address)
+	w.Native(t, []string{"serviceaccount-controller"}, append([]string{
+		"--secure-port=" + port, "--bind-address=127.0.0.1", "--authentication-kubeconfig=" + w.ManagerKubeconfig, "--authorization-kubeconfig=" + w.ManagerKubeconfig,
+	}, flags...)...)
+	admin := caller{certificate: w.certificate(t, "admin", "system:masters")}
+	eventually(t, "the native manager serves, and knows the clients' CA", func() string {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			return err.Error()
+		}
+		c.Close()
+		a := w.say(t, address, admin, http.MethodGet, "/configz")
+		return expect(a.code, string(a.body))(200)
+	})
+	return address
+}
+
+// answer is what a server says to a request.
+type answer struct {
+	code    int
+	headers http.Header
+	body    []byte
+}
+
+// say asks a server, whose certificate isn't looked at.
+func (w *world) say(t *testing.T, address string, c caller, method, path string) answer {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), method, "https://"+address+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.token != "" {
+		q.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	for k, v := range c.headers {
+		q.Header.Set(k, v)
+	}
+	client := w.client(t, c.certificate)
+	client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true
+	defer client.CloseIdleConnections()
+	r, err := client.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{r.StatusCode, r.Header, b}
+}
+
+// words are the text's lines without what is behind the names of fields.
+var words = regexp.MustCompile(`(?m)^(Started|Up|Go version|Binary version|Emulation version|Paths|[a-z0-9-]+?)(: |:|=| )( ?).*$`)
+
+// shape is what two answers must have in common: for text its lines up to their values, for an object its fields with
+// the types of their values, and the values themselves where they say what it is.
+func shape(t *testing.T, a answer) any {
+	t.Helper()
+	var o map[string]any
+	var err error
+	form, _, _ := strings.Cut(a.headers.Get("Content-Type"), ";")
+	switch form {
+	case "application/json":
+		err = json.Unmarshal(a.body, &o)
+	case "application/yaml":
+		err = yaml.Unmarshal(a.body, &o)
+	case "application/cbor":
+		err = direct.Unmarshal(a.body, &o)
+	default:
+		text := string(a.body)
+		header, rest, ok := strings.Cut(text, "purposes only.\n")
+		if !ok {
+			return text
+		}
+		var names []string
+		for _, m := range words.FindAllStringSubmatch(rest, -1) {
+			if !slices.Contains(oneSided, m[1]) {
+				names = append(names, m[1])
+			}
+		}
+		return map[string]any{"header": header, "names": names}
+	}
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", form, err, a.body)
+	}
+	return types(o)
+}
+
+// oneSided are the flags that only one of both has: files of Windlass, and what cobra adds to commands.
+var oneSided = []string{"config", "plugin-folder", "help", "version"}
+
+func types(v map[string]any) map[string]any {
+	all := map[string]any{}
+	for k, x := range v {
+		switch x := x.(type) {
+		case map[string]any:
+			if k == "flags" {
+				maps.DeleteFunc(x, func(name string, _ any) bool { return slices.Contains(oneSided, name) })
+			}
+			all[k] = types(x)
+		default:
+			all[k] = fmt.Sprintf("%T", x)
+			if slices.Contains([]string{"kind", "apiVersion", "name", "status", "reason", "message", "code", "emulationVersion"}, k) {
+				all[k] = x
+			}
+		}
+	}
+	return all
+}
+
+// The pages of the process and its flags are asked for, and answered, as the native manager's.
+func TestPagesBesideNative(t *testing.T) {
+	w := begin(t)
+	native := w.native(t, "--feature-gates=CBORServingAndStorage=true")
+	admin := w.certificate(t, "admin", "system:masters")
+
+	answered := map[int]int{}
+	for _, kind := range []string{"Statusz", "Flagz"} {
+		path := "/" + strings.ToLower(kind)
+		accepts := []string{"", " ", "*/*", "text/plain", "text/plain;charset=utf-8", "text/html", "text/*", "text/html,text/plain;q=0.5", "application/vnd.kubernetes.protobuf", "nonsense"}
+		for _, form := range []string{"application/json", "application/yaml", "application/cbor", "application/*", "*/*", "text/plain", "application/vnd.kubernetes.protobuf"} {
+			accepts = append(accepts, form)
+			for _, version := range []string{"v1beta1", "v1alpha1", "v1", ""} {
+				accepts = append(accepts,
+					form+";v="+version+";g=config.k8s.io;as="+kind,
+					form+";v="+version+";g=config.k8s.io;as=Other",
+					form+";v="+version+";g=apps;as="+kind+",text/plain",
+					form+";as="+kind+";v="+version+";g=config.k8s.io;pretty=1")
+			}
+		}
+
+		for _, accept := range accepts {
+			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+				c := caller{certificate: admin, headers: map[string]string{"Accept": accept}}
+				want, got := w.say(t, native, c, method, path), w.say(t, w.m.Address, c, method, path)
+				answered[want.code]++
+				if want.code != got.code {
+					t.Errorf("%s %s as %q: %d, natively %d\n%.300s\n%.300s", method, path, accept, got.code, want.code, got.body, want.body)
+					continue
+				}
+				for _, h := range []string{"Content-Type", "Warning", "Cache-Control"} {
+					if d := cmp.Diff(want.headers[h], got.headers[h]); d != "" {
+						t.Errorf("%s %s as %q: %s, -native +ours:\n%s", method, path, accept, h, d)
+					}
+				}
+				if method != http.MethodHead {
+					if d := cmp.Diff(shape(t, want), shape(t, got)); d != "" {
+						t.Errorf("%s %s as %q: -native +ours:\n%s\n%s", method, path, accept, d, want.body)
+					}
+				}
+			}
+		}
+	}
+	if answered[200] < 100 || answered[406] < 100 {
+		t.Errorf("hardly anything was compared: %v", answered)
+	}
+}
