@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/windlass-dev/windlass/host/record"
 )
@@ -74,8 +75,8 @@ func (e *statusError) Error() string {
 	switch {
 	case e.text == "":
 		return fmt.Sprintf("%s: %d %s", e.server, e.code, http.StatusText(e.code))
-	case e.code == http.StatusUnauthorized:
-		return fmt.Sprintf("%s: 401 %s: ask as a user of the cluster, with --kubeconfig, --token-file or --client-certificate", e.server, e.text)
+	case e.code == http.StatusUnauthorized, e.code == http.StatusForbidden && strings.Contains(e.text, user.Anonymous):
+		return fmt.Sprintf("%s: %d %s: ask as a user of the cluster, with --kubeconfig, --token-file or --client-certificate", e.server, e.code, e.text)
 	}
 	return fmt.Sprintf("%s: %s", e.server, e.text)
 }

@@ -230,10 +230,14 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			return
 		}
 		u, err := g.whose(r)
-		if err != nil || u == nil {
+		if err != nil {
 			refuse(w, r, err)
 			return
 		}
+		if u == nil {
+			u = anonymous
+		}
+
 		verb := strings.ToLower(r.Method)
 		v, err := g.present.Load().access.of(r.Context(), u, verb, r.URL.Path)
 		switch {
@@ -242,12 +246,21 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		case !v.allowed:
 			klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "user", u.Name, "verb", verb, "why", v.why)
-			http.Error(w, fmt.Sprintf("user %q may not %s %s: a ClusterRole with nonResourceURLs: [%q], verbs: [%s], bound to the user, would allow it; windlass rbac --viewer USER prints one",
-				u.Name, verb, r.URL.Path, r.URL.Path, verb), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("user %q may not %s %s: %s", u.Name, verb, r.URL.Path, remedy(u, verb, r.URL.Path)), http.StatusForbidden)
+		case u == anonymous:
+			next.ServeHTTP(w, r)
 		default:
 			next.ServeHTTP(w, from(r, u))
 		}
 	})
+}
+
+// remedy says what would let a user through who may not do this.
+func remedy(u *User, verb, path string) string {
+	if u == anonymous {
+		return "a client certificate or a bearer token is needed"
+	}
+	return fmt.Sprintf("a ClusterRole with nonResourceURLs: [%q], verbs: [%s], bound to the user, would allow it; windlass rbac --viewer USER prints one", path, verb)
 }
 
 // perhaps gives a request that anybody may make. It tells whom it is from where that is known at once, and the cluster allows it to the user as well: more may be said then.
@@ -281,22 +294,18 @@ func clean(p string) bool {
 	return strings.HasPrefix(p, "/") && (c == p || c+"/" == p)
 }
 
-// refuse answers one who isn't known. err is why what was shown isn't enough; nil if nothing was.
+// refuse answers one who shows something that isn't known. err says what is wrong with it.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "from", r.RemoteAddr, "why", err)
 	if unavailable := (*unavailableError)(nil); errors.As(err, &unavailable) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	why := "a client certificate or a bearer token is needed"
-	if err != nil {
-		why = err.Error()
-	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	http.Error(w, "not known: "+why, http.StatusUnauthorized)
+	http.Error(w, "not known: "+err.Error(), http.StatusUnauthorized)
 }
 
-// whose gives whom a request is from, nil if it shows nothing. What is wrong with one of the things that it shows doesn't matter where another one is right, as upstream has it.
+// whose gives whom a request is from, nil if it shows nothing that says so. What is wrong with one of the things that it shows doesn't matter where another one is right, as upstream has it.
 func (g *Guard) whose(r *http.Request) (*User, error) {
 	var errs []error
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {

@@ -3,6 +3,8 @@ package guard
 import (
 	"context"
 	"slices"
+
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // User is whom a request is from.
@@ -12,23 +14,20 @@ type User struct {
 	Extra     map[string][]string
 }
 
-// The groups that have a meaning here, as in k8s.io/apiserver/pkg/authentication/user.
-const (
-	masters       = "system:masters"
-	authenticated = "system:authenticated"
-)
+// anonymous is whom a request is from that shows nothing to be known by (k8s.io/apiserver/pkg/authentication/request/anonymous).
+var anonymous = &User{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}
 
 // known adds the group of all who are known, as upstream's authentication/group does.
 func (u *User) known() *User {
-	if !slices.Contains(u.Groups, authenticated) {
-		u.Groups = append(slices.Clone(u.Groups), authenticated)
+	if !slices.Contains(u.Groups, user.AllAuthenticated) {
+		u.Groups = append(slices.Clone(u.Groups), user.AllAuthenticated)
 	}
 	return u
 }
 
 type userKey struct{}
 
-// UserOf is whom a request is from that the guard has let through; nil for one of an always allowed path.
+// UserOf is whom a request is from that the guard has let through; nil for an anonymous one, and for one of an always allowed path.
 func UserOf(ctx context.Context) *User {
 	u, _ := ctx.Value(userKey{}).(*User)
 	return u

@@ -42,12 +42,40 @@ func questions(t *testing.T, w *world) (all []question) {
 	return all
 }
 
+// refused are callers whom the cluster gives no rights to, and how they are told.
+type refused struct {
+	caller
+	code int
+}
+
+// callers are such ones by name; the token is that of an account without a role.
+func (w *world) callers(t *testing.T, token string) map[string]refused {
+	t.Helper()
+	administrator := map[string]string{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
+
+	return map[string]refused{
+		"nobody":                      {caller{}, 403},
+		"a wrong token":               {caller{token: "wrong"}, 401},
+		"an empty token":              {caller{headers: map[string]string{"Authorization": "Bearer "}}, 403},
+		"a password":                  {caller{headers: map[string]string{"Authorization": "Basic YTpi"}}, 403},
+		"a token without a role":      {caller{token: token}, 403},
+		"a stranger's certificate":    {caller{certificate: signed(t, newCA(t), "admin", "system:masters")}, 401},
+		"certificate without a role":  {caller{certificate: w.certificate(t, "jane")}, 403},
+		"certificate without a name":  {caller{certificate: w.certificate(t, "", "system:masters")}, 401},
+		"headers and nothing":         {caller{headers: administrator}, 403},
+		"headers of no proxy":         {caller{certificate: w.certificate(t, "jane"), headers: administrator}, 403},
+		"headers of another name":     {caller{certificate: signed(t, w.front, "other"), headers: administrator}, 401},
+		"a proxy for nobody":          {caller{certificate: signed(t, w.front, proxyName)}, 401},
+		"a proxy for one who may not": {caller{certificate: signed(t, w.front, proxyName), headers: map[string]string{"X-Remote-User": "jane"}}, 403},
+	}
+}
+
 // No privileged endpoint answers without credentials that the cluster gives rights to.
 func TestAccess(t *testing.T) {
 	w := begin(t)
 	always := config.Default().Serving.Authorization.AlwaysAllowPaths
-	stranger := newCA(t)
 	token := w.account(t, "nobody")
+	callers := w.callers(t, token)
 
 	t.Run("every path", func(t *testing.T) {
 		open := 0
@@ -62,22 +90,7 @@ func TestAccess(t *testing.T) {
 				}
 				continue
 			}
-			for who, c := range map[string]struct {
-				caller
-				code int
-			}{
-				"nobody":                      {caller{}, 401},
-				"a wrong token":               {caller{token: "wrong"}, 401},
-				"a token without a role":      {caller{token: token}, 403},
-				"a stranger's certificate":    {caller{certificate: signed(t, stranger, "admin", "system:masters")}, 401},
-				"certificate without a role":  {caller{certificate: w.certificate(t, "jane")}, 403},
-				"certificate without a name":  {caller{certificate: w.certificate(t, "", "system:masters")}, 401},
-				"headers and nothing":         {caller{headers: map[string]string{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}}, 401},
-				"headers of no proxy":         {caller{certificate: w.certificate(t, "jane"), headers: map[string]string{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}}, 403},
-				"headers of another name":     {caller{certificate: signed(t, w.front, "other"), headers: map[string]string{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}}, 401},
-				"a proxy for nobody":          {caller{certificate: signed(t, w.front, proxyName)}, 401},
-				"a proxy for one who may not": {caller{certificate: signed(t, w.front, proxyName), headers: map[string]string{"X-Remote-User": "jane"}}, 403},
-			} {
+			for who, c := range callers {
 				if code, b := w.ask(t, c.caller, q.method, q.path); code != c.code {
 					t.Errorf("%s asks for %v: %d, want %d: %s", who, q, code, c.code, b)
 				}

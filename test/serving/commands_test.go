@@ -69,7 +69,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	expect(0, "serviceaccount-controller", "get", "controllers", "--kubeconfig", w.Kubeconfig, "-o", "json")
-	expect(1, "401", "get", "controllers")
+	expect(1, `403 user "system:anonymous" may not get /windlass/v1/status`, "get", "controllers")
 	expect(1, `--kubeconfig`, "get", "controllers")
 
 	jane := kubeconfig(t, w, w.account(t, "jane"))

@@ -13,8 +13,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/config"
 )
 
 // native starts the native manager on the cluster, as it serves with the same clients' CA, and returns its address.
@@ -42,6 +47,63 @@ func (w *world) native(t *testing.T, flags ...string) (address string) {
 		return expect(a.code, string(a.body))(200)
 	})
 	return address
+}
+
+// Who may not ask is told so as by the native manager, on every path; who is let through anonymously by the cluster is.
+func TestAccessBesideNative(t *testing.T) {
+	w := begin(t)
+	native := w.native(t)
+	callers := w.callers(t, w.account(t, "nobody"))
+	always := config.Default().Serving.Authorization.AlwaysAllowPaths
+	same := func(who string, c caller, method, path string) (code int) {
+		t.Helper()
+		want, got := w.say(t, native, c, method, path), w.say(t, w.m.Address, c, method, path)
+		if want.code != got.code {
+			t.Errorf("%s: %s %s: %d, natively %d\n%.300s\n%.300s", who, method, path, got.code, want.code, got.body, want.body)
+		}
+		return want.code
+	}
+
+	paths := []string{"/nowhere"}
+	for _, q := range questions(t, w) {
+		if path, _, _ := strings.Cut(q.path, "?"); !slices.Contains(always, path) {
+			paths = append(paths, path)
+		}
+	}
+	for _, path := range paths {
+		for who, c := range callers {
+			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+				if code := same(who, c.caller, method, path); code != c.code {
+					t.Errorf("%s: %s %s: natively %d, not %d", who, method, path, code, c.code)
+				}
+			}
+		}
+	}
+
+	admin := caller{certificate: w.certificate(t, "admin", "system:masters")}
+	for _, path := range []string{"/healthz", "/healthz/nothing", "/metrics", "/metrics/slis", "/configz", "/debug/pprof/", "/debug/pprof/goroutine", "/flagz", "/statusz", "/nowhere"} {
+		same("an administrator", admin, http.MethodGet, path)
+	}
+
+	w.apply(t, []runtime.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "open-metrics"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "open-metrics"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "open-metrics"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:unauthenticated"}},
+		},
+	})
+	for name, address := range map[string]string{"the native manager": native, "windlass": w.m.Address} {
+		eventually(t, name+" lets anybody see the metrics", func() string {
+			a := w.say(t, address, caller{}, http.MethodGet, "/metrics")
+			return expect(a.code, string(a.body))(200)
+		})
+	}
+	for _, path := range []string{"/metrics/slis", "/configz", "/windlass/v1/status"} {
+		same("nobody", caller{}, http.MethodGet, path)
+	}
+	same("nobody", caller{}, http.MethodPost, "/metrics")
+	same("one with a wrong token", caller{token: "wrong"}, http.MethodGet, "/metrics")
 }
 
 // answer is what a server says to a request.
