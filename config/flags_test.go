@@ -56,6 +56,14 @@ func TestFromFlagsOrder(t *testing.T) {
 	}
 }
 
+// An empty list is a list without a controller, and not the default.
+func TestFromFlagsNoControllers(t *testing.T) {
+	got, err := fromFlags(t, "--controllers=")
+	if err != nil || len(got.Controllers) > 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestFromFlagsRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  map[string]string

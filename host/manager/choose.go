@@ -77,7 +77,8 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 	}
 	m.sound = sound // those that are gone aren't remembered
 	if len(all) == 0 && !images.coming() {
-		return nil, fmt.Errorf("controllers: %v enables none of the known controllers %v", k.Controllers, names)
+		list := fmt.Sprint(k.Controllers)
+		m.say(list+" enables none", func() { klog.InfoS("No controller is enabled: nothing runs", "controllers", list) })
 	}
 	m.mu.Lock()
 	m.leftOut = leftOut

@@ -23,7 +23,7 @@ import (
 )
 
 // native starts the native manager on the cluster, as it serves with the same clients' CA, and returns its address.
-func (w *world) native(t *testing.T, flags ...string) (address string) {
+func (w *world) native(t *testing.T, controllers []string, flags ...string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -33,7 +33,7 @@ func (w *world) native(t *testing.T, flags ...string) (address string) {
 	l.Close()
 
 	_, port, _ := net.SplitHostPort(address)
-	w.Native(t, []string{"serviceaccount-controller"}, append([]string{
+	w.Native(t, controllers, append([]string{
 		"--secure-port=" + port, "--bind-address=127.0.0.1", "--authentication-kubeconfig=" + w.ManagerKubeconfig, "--authorization-kubeconfig=" + w.ManagerKubeconfig,
 	}, flags...)...)
 	admin := caller{certificate: w.certificate(t, "admin", "system:masters")}
@@ -52,7 +52,7 @@ func (w *world) native(t *testing.T, flags ...string) (address string) {
 // Who may not ask is told so as by the native manager, on every path; who is let through anonymously by the cluster is.
 func TestAccessBesideNative(t *testing.T) {
 	w := begin(t)
-	native := w.native(t)
+	native := w.native(t, w.controllers)
 	callers := w.callers(t, w.account(t, "nobody"))
 	always := config.Default().Serving.Authorization.AlwaysAllowPaths
 	same := func(who string, c caller, method, path string) (code int) {
@@ -104,6 +104,34 @@ func TestAccessBesideNative(t *testing.T) {
 	}
 	same("nobody", caller{}, http.MethodPost, "/metrics")
 	same("one with a wrong token", caller{token: "wrong"}, http.MethodGet, "/metrics")
+}
+
+// A list that turns no controller on is no error: the manager runs, is healthy, and starts one when it is told to.
+func TestNoControllersBesideNative(t *testing.T) {
+	w := prepare(t)
+	for _, list := range [][]string{{}, {"-job"}} {
+		w.controllers = list
+		w.start(t)
+		native := w.native(t, list)
+		for name, address := range map[string]string{"the native manager": native, "windlass": w.m.Address} {
+			if a := w.say(t, address, caller{}, http.MethodGet, "/healthz"); a.code != 200 {
+				t.Errorf("%v: %s: %d %s", list, name, a.code, a.body)
+			}
+		}
+		if s := w.m.Status(t); len(s.Controllers) > 0 {
+			t.Errorf("%v: %d controllers run", list, len(s.Controllers))
+		}
+
+		w.controllers = []string{"serviceaccount-controller"}
+		w.m.Reload()
+		eventually(t, "a controller runs that is turned on", func() string {
+			if s := w.m.Status(t); len(s.Controllers) != 1 {
+				return fmt.Sprint(s.Controllers)
+			}
+			return ""
+		})
+		w.m.Stop(t)
+	}
 }
 
 // answer is what a server says to a request.
@@ -203,7 +231,7 @@ func types(v map[string]any) map[string]any {
 // The pages of the process and its flags are asked for, and answered, as the native manager's.
 func TestPagesBesideNative(t *testing.T) {
 	w := begin(t)
-	native := w.native(t, "--feature-gates=CBORServingAndStorage=true")
+	native := w.native(t, w.controllers, "--feature-gates=CBORServingAndStorage=true")
 	admin := w.certificate(t, "admin", "system:masters")
 
 	answered := map[int]int{}

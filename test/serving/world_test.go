@@ -30,20 +30,37 @@ type world struct {
 	m     *windlass.Manager
 	front tls.Certificate // the CA of front proxies
 	tweak func(*config.Serving)
+	// controllers are those that run.
+	controllers []string
 }
 
 const proxyName = "front-proxy"
 
+// begin makes a world in which one controller runs.
 func begin(t *testing.T) *world {
 	t.Helper()
-	w := &world{Cluster: cluster.Start(t, cluster.Options{Audit: true}), front: newCA(t), tweak: func(*config.Serving) {}}
+	w := prepare(t)
+	w.start(t)
+	return w
+}
+
+// prepare makes a world without a manager.
+func prepare(t *testing.T) *world {
+	t.Helper()
+	w := &world{Cluster: cluster.Start(t, cluster.Options{Audit: true}), front: newCA(t), tweak: func(*config.Serving) {}, controllers: []string{"serviceaccount-controller"}}
 	w.publish(t)
-	w.m = windlass.Start(t, w.Cluster, windlass.Options{Controllers: []string{"serviceaccount-controller"}, Flags: flags(), Configure: func(k *config.Configuration) {
+	return w
+}
+
+// start starts the manager.
+func (w *world) start(t *testing.T) {
+	t.Helper()
+	w.m = windlass.Start(t, w.Cluster, windlass.Options{Flags: flags(), Configure: func(k *config.Configuration) {
+		k.Controllers = w.controllers
 		k.Serving.Authentication.ClientCAFile = "" // what the API server publishes instead
 		k.Serving.Authentication.TokenCacheTTL, k.Serving.Authorization.AllowCacheTTL, k.Serving.Authorization.DenyCacheTTL = metav1.Duration{}, metav1.Duration{}, metav1.Duration{}
 		w.tweak(&k.Serving)
 	}})
-	return w
 }
 
 // flags are all of `windlass run`, but for cobra's, with their defaults.
