@@ -2,7 +2,6 @@ package effects
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -304,4 +303,8 @@ func isStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
-var errGone = errors.New("an earlier effect of this sync has deleted the object")
+// errGone is what the server would answer about an object that an earlier effect of this sync has deleted: where that is
+// as good as success to the guest, it isn't an error here either.
+func errGone(k objectKey) error {
+	return fmt.Errorf("an earlier effect of this sync has deleted the object: %w", apierrors.NewNotFound(groupResource(k.resource), k.name))
+}

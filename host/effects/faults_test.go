@@ -388,9 +388,13 @@ func TestOnClusterPatchAfterDelete(t *testing.T) {
 	if len(w.configMaps()) != 0 {
 		t.Error("it still exists")
 	}
-	if out, _ := s.Perform(ctx, []abi.Effect{patch}); out[0].Code == abi.CodeOK {
+
+	// What is gone is not found, as the server would say: who tolerates that isn't told of an error.
+	if out, _ := s.Perform(ctx, []abi.Effect{patch}); out[0].Reason != string(metav1.StatusReasonNotFound) {
 		t.Errorf("a patch of what is gone: %+v", out[0])
 	}
+	patch.Tolerate = abi.TolerateNotFound
+	w.ok(s.Perform(ctx, []abi.Effect{patch}))
 }
 
 // A wait that can't end is found out by asking the server.

@@ -138,7 +138,7 @@ func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, 
 		s.mu.Unlock()
 		if p == nil || p.base != b {
 			if b.gone {
-				return nil, errGone
+				return nil, errGone(k)
 			}
 			var err error
 			if p, err = s.compare(e, res, s.keyOf(e, res), b); err != nil {

@@ -47,7 +47,7 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	k := s.keyOf(e, res)
 	b := s.find(k)
 	if b != nil && b.gone {
-		return abi.Outcome{}, errGone
+		return abi.Outcome{}, errGone(k)
 	}
 	r := s.request(e, res, "PATCH", "patch")
 	var err error

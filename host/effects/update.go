@@ -114,7 +114,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		return abi.Outcome{}, errors.New("the object is in none of the views and wasn't got live")
 	}
 	if b.gone {
-		return abi.Outcome{}, errGone
+		return abi.Outcome{}, errGone(k)
 	}
 	s.mu.Lock()
 	p := s.plans[e]
