@@ -13,7 +13,10 @@ import (
 	"github.com/windlass-dev/windlass/config/kcm"
 )
 
-const featureGates = "feature-gates"
+const (
+	featureGates    = "feature-gates"
+	emulatedVersion = "emulated-version"
+)
 
 // gate is a feature gate that was set.
 type gate struct {
@@ -21,12 +24,24 @@ type gate struct {
 	on   bool
 }
 
-// parseGates reads and checks --feature-gates as upstream does (k8s.io/component-base/featuregate): a gate has to be known, and one that is locked keeps its value.
-func parseGates(v pflag.Value) (all []gate, _ error) {
-	given, ok := v.(*cliflag.ColonSeparatedMultimapStringString)
+// emulated is the minor version of Kubernetes of --emulated-version.
+func emulated(fs *pflag.FlagSet) (int, error) {
+	versions, _ := fs.GetStringSlice(emulatedVersion)
+	return kcm.Emulated(versions)
+}
+
+// parseGates reads and checks --feature-gates as upstream does (k8s.io/component-base/featuregate): a gate has to be known, and one that is locked keeps its value, both as of the version
+// that is emulated.
+func parseGates(fs *pflag.FlagSet) (all []gate, _ error) {
+	given, ok := fs.Lookup(featureGates).Value.(*cliflag.ColonSeparatedMultimapStringString)
 	if !ok {
-		return nil, fmt.Errorf("--%s is a %T", featureGates, v) // a mistake in the table
+		return nil, fmt.Errorf("--%s is a %T", featureGates, fs.Lookup(featureGates).Value) // a mistake in the table
 	}
+	minor, err := emulated(fs)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", emulatedVersion, err)
+	}
+
 	var errs []error
 	for component, list := range *given.Multimap {
 		if component != "" && component != "kube" {
@@ -38,13 +53,16 @@ func parseGates(v pflag.Value) (all []gate, _ error) {
 			name = strings.TrimSpace(name)
 			on, err := strconv.ParseBool(strings.TrimSpace(text))
 			known, ok := kcm.Gates()[name]
+			then, there := known.At(minor)
 			switch {
 			case !ok:
 				errs = append(errs, fmt.Errorf("feature gate %q isn't one of kube-controller-manager's (Kubernetes v1.%d)%s", name, kcm.Minor, Nearest(name, kcm.GateNames())))
+			case !there:
+				errs = append(errs, fmt.Errorf("feature gate %s isn't there yet in Kubernetes v1.%d, which is emulated", name, minor))
 			case err != nil:
 				errs = append(errs, fmt.Errorf("feature gate %s must be true or false, not %q", name, text))
-			case known.Locked && on != known.Default:
-				errs = append(errs, fmt.Errorf("feature gate %s is locked to %v", name, known.Default))
+			case then.Locked && on != then.Default:
+				errs = append(errs, fmt.Errorf("feature gate %s is locked to %v", name, then.Default))
 			default:
 				all = append(all, gate{name, on})
 			}
@@ -52,6 +70,21 @@ func parseGates(v pflag.Value) (all []gate, _ error) {
 	}
 	slices.SortFunc(all, func(a, b gate) int { return strings.Compare(a.name, b.name) })
 	return all, errors.Join(errs...)
+}
+
+// setGates has the settings of plugins say what the gates do.
+func setGates(c *Configuration, fs *pflag.FlagSet) error {
+	all, err := parseGates(fs)
+	if err != nil {
+		return err
+	}
+
+	for _, g := range all {
+		for _, plugin := range kcm.Gates()[g.name].Settings(g.name) {
+			c.configured(plugin).set(g.name, strconv.FormatBool(g.on))
+		}
+	}
+	return nil
 }
 
 // Nearest asks whether the nearest of some words were meant by one that isn't among them, as the end of an error's sentence; it is empty where none is near.

@@ -23,10 +23,7 @@ func put(c *Configuration, path string, v pflag.Value) error {
 		if m[2] == "" {
 			return assign(reflect.ValueOf(&p.Workers).Elem(), v)
 		}
-		if p.Settings == nil {
-			p.Settings = map[string]string{}
-		}
-		p.Settings[m[2]] = v.String()
+		p.set(m[2], v.String())
 		return nil
 	}
 	f, err := at(c, path)
@@ -34,6 +31,14 @@ func put(c *Configuration, path string, v pflag.Value) error {
 		return err
 	}
 	return assign(f, v)
+}
+
+// set gives a setting its value.
+func (p *Plugin) set(setting, value string) {
+	if p.Settings == nil {
+		p.Settings = map[string]string{}
+	}
+	p.Settings[setting] = value
 }
 
 // configured gives the entry of a plugin, which it adds where there is none.

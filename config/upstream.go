@@ -86,7 +86,9 @@ func setUpstream(c *Configuration, f *kcm.Flag, fs *pflag.FlagSet) error {
 	case f.Sets != "":
 		return put(c, f.Sets, v)
 	case f.Name == featureGates:
-		_, err := parseGates(v)
+		return setGates(c, fs)
+	case f.Name == emulatedVersion:
+		_, err := emulated(fs)
 		return err
 	}
 	return nil
@@ -110,9 +112,11 @@ func Notices(fs *pflag.FlagSet) (all []Notice) {
 		switch given := fs.Lookup(f.Name); {
 		case given == nil || !given.Changed:
 		case f.Name == featureGates:
-			gates, _ := parseGates(given.Value) // FromFlags has seen its errors
+			gates, _ := parseGates(fs) // FromFlags has seen its errors
 			for _, g := range gates {
-				all = append(all, Notice{fmt.Sprintf("--%s=%s=%v", f.Name, g.name, g.on), "the feature gate has no counterpart here"})
+				if known := kcm.Gates()[g.name]; len(known.Settings(g.name)) == 0 {
+					all = append(all, Notice{fmt.Sprintf("--%s=%s=%v", f.Name, g.name, g.on), known.Idle(g.name)})
+				}
 			}
 		case f.Name == "tls-cipher-suites":
 			for _, s := range slices.DeleteFunc(suites(fs), func(s string) bool { return !insecure(s) }) {

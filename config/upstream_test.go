@@ -141,6 +141,10 @@ func TestUpstreamRefuses(t *testing.T) {
 		"--feature-gates=HPAScaleToZero=maybe":   `must be true or false, not "maybe"`,
 		"--feature-gates=x:HPAScaleToZero=true":  `"x" is no component with feature gates`,
 		"--feature-gates=JobManagedBy=false":     "feature gate JobManagedBy is locked to true",
+		"--emulated-version=1.33":                "version 1.33 is not between 1.34 and 1.37",
+		"--emulated-version=1.38":                "version 1.38 is not between 1.34 and 1.37",
+		"--emulated-version=1.35.1":              "isn't a version such as 1.37",
+		"--emulated-version=1.34,kube=1.35":      "more than one version",
 	} {
 		t.Run(flag, func(t *testing.T) {
 			_, err := fromFlags(t, flag)
@@ -158,11 +162,36 @@ func TestUpstreamRefuses(t *testing.T) {
 	}
 }
 
+// A gate is a setting of the plugins whose controllers ask for it; one that wasn't locked yet in the version that is
+// emulated can be set, one that wasn't there yet can't.
+func TestGatesAreSettings(t *testing.T) {
+	c, err := fromFlags(t, "--emulated-version=1.34", "--feature-gates=JobManagedBy=false,PodDeletionCost=false,DeploymentReplicaSetTerminatingReplicas=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]map[string]string{}
+	for _, p := range c.Plugins {
+		got[p.Name] = p.Settings
+	}
+	want := map[string]map[string]string{
+		"job":        {"JobManagedBy": "false"},
+		"replicaset": {"PodDeletionCost": "false", "DeploymentReplicaSetTerminatingReplicas": "true"},
+		"deployment": {"DeploymentReplicaSetTerminatingReplicas": "true"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+
+	if _, err := fromFlags(t, "--emulated-version=1.34", "--feature-gates=HPAGeneration=true"); err == nil || !strings.Contains(err.Error(), "isn't there yet in Kubernetes v1.34") {
+		t.Errorf("a gate of v1.37 in v1.34: %v", err)
+	}
+}
+
 func TestNotices(t *testing.T) {
 	t.Setenv("WINDLASS_CLUSTER_CIDR", "10.0.0.0/16")
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
-	if err := fs.Parse([]string{"--concurrent-job-syncs=5", "--allocate-node-cidrs=true", "--cloud-provider=external", "--feature-gates=kube:HPAScaleToZero=false,AllAlpha=true", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}); err != nil {
+	if err := fs.Parse([]string{"--concurrent-job-syncs=5", "--allocate-node-cidrs=true", "--cloud-provider=external", "--feature-gates=kube:HPAScaleToZero=false,AllAlpha=true,WorkloadWithJob=true", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := FromFlags(fs); err != nil {
@@ -175,7 +204,7 @@ func TestNotices(t *testing.T) {
 		}
 		got = append(got, n.Flag)
 	}
-	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=HPAScaleToZero=false", "--cluster-cidr", "--allocate-node-cidrs", "--cloud-provider", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
+	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=WorkloadWithJob=true", "--cluster-cidr", "--allocate-node-cidrs", "--cloud-provider", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

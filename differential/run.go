@@ -3,6 +3,7 @@ package differential
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -10,6 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/differential/api"
@@ -45,6 +50,31 @@ const (
 // long.
 const lateShare = 8
 
+// gateShare is the share of worlds, one of so many, that are also played with each of the subject's gates the other way
+// round.
+const gateShare = 4
+
+// otherwise is the subject with a feature gate the other way round, in upstream's code and ours, until the test ends.
+func (s *Subject) otherwise(t *testing.T, gate string) *Subject {
+	t.Helper()
+	all := utilfeature.DefaultFeatureGate
+	on := !all.Enabled(featuregate.Feature(gate))
+	if spec := utilfeature.DefaultMutableFeatureGate.GetAll()[featuregate.Feature(gate)]; spec.LockToDefault {
+		featuregatetesting.SetFeatureGateEmulationVersionDuringTest(t, all, version.MajorMinor(1, 34))
+	}
+	featuregatetesting.SetFeatureGateDuringTest(t, all, featuregate.Feature(gate), on)
+
+	other := *s
+	other.Settings = maps.Clone(s.Settings)
+	if other.Settings == nil {
+		other.Settings = map[string]string{}
+	}
+	for _, g := range s.Gates { // another version may have others of them off
+		other.Settings[g] = strconv.FormatBool(all.Enabled(featuregate.Feature(g)))
+	}
+	return &other
+}
+
 // Run compares a subject on random worlds, once with caches that show all at once and once with late ones, and fails
 // the test where the two differ in a way that no rule of known.yaml knows.
 func Run(t *testing.T, s *Subject) {
@@ -57,6 +87,10 @@ func Run(t *testing.T, s *Subject) {
 	late := *s
 	late.late = true
 	t.Run("late", func(t *testing.T) { late.on(t, max(worlds/lateShare, 1)) })
+
+	for _, gate := range s.Gates {
+		t.Run(gate, func(t *testing.T) { s.otherwise(t, gate).on(t, max(worlds/gateShare, 1)) })
+	}
 }
 
 // on compares a subject on a number of worlds.

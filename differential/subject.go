@@ -103,6 +103,10 @@ type Subject struct {
 	Renames   func(created runtime.Object) map[string]string
 	Events    func([]string) []string
 
+	// Gates are upstream's feature gates that are also tried the other way round, each by itself, as the plugin's
+	// setting of that name. One that is locked is unlocked by emulating the oldest version that can be.
+	Gates []string
+
 	late bool // caches are
 }
 

@@ -52,10 +52,8 @@ func configure() int64 {
 	if err := abi.DecodeSettings(message, &s); err != nil {
 		return give([]byte(err.Error()))
 	}
-	if served.Check != nil {
-		if err := served.Check(&s); err != nil {
-			return give([]byte(err.Error()))
-		}
+	if err := served.Refused(&s); err != nil {
+		return give([]byte(err.Error()))
 	}
 	settings.Values = settings.Values[:0]
 	for _, v := range s.Values { // the message's memory is the next message's

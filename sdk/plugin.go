@@ -131,6 +131,7 @@ type Setting struct {
 	File bool
 	// Required leaves the controllers idle while the setting is empty.
 	Required bool
+	gate     bool
 	index    int
 }
 
@@ -139,10 +140,40 @@ func (s *Setting) Get(c *Call) string { return s.In(c.settings) }
 
 // In gives the setting's value in settings that are being checked.
 func (s *Setting) In(v *Settings) string {
-	if v == nil || s.index >= len(v.Values) {
+	if v == nil || s.index == undeclared || s.index >= len(v.Values) {
 		return s.Default
 	}
 	return v.Values[s.index]
+}
+
+// undeclared is the index of a [Gate] that no plugin has declared, which has its default.
+const undeclared = -1
+
+// Gate declares a setting that is on or off. It has the name of a feature gate of kube-controller-manager, which then
+// sets it: --feature-gates=Name=false.
+func Gate(name string, on bool, description string) *Setting {
+	s := &Setting{Name: name, Default: "false", Description: description, gate: true, index: undeclared}
+	if on {
+		s.Default = "true"
+	}
+	return s
+}
+
+// On reports whether the setting, a [Gate], is on.
+func (s *Setting) On(c *Call) bool { return s.Get(c) == "true" }
+
+// Refused returns why the plugin doesn't take the settings: a [Gate] that is neither on nor off, or what [Plugin.Check]
+// says; nil: it takes them.
+func (p *Plugin) Refused(v *Settings) error {
+	for _, s := range p.Settings {
+		if text := s.In(v); s.gate && text != "true" && text != "false" {
+			return Errors(s.Name, ": ", text, " is neither true nor false")
+		}
+	}
+	if p.Check == nil {
+		return nil
+	}
+	return p.Check(v)
 }
 
 // Settings are the values of a plugin's settings, in the order of its declarations.

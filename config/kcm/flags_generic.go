@@ -19,9 +19,10 @@ var generic = []Group{
 		{Name: "min-resync-period", Value: Duration(12 * time.Hour), Why: "there are no resyncs: every change of what a sync has seen wakes its key"},
 		{Name: "controller-start-interval", Value: Duration(0), Why: "all controllers start together: they share their caches, and have limits of their own"},
 		{Name: "controller-shutdown-timeout", Value: Duration(10 * time.Second), Sets: "shutdownTimeout", Usage: "how long the writes of syncs in flight may take at the end, 0 for as long as they take"},
-		{Name: "feature-gates", Value: Other(gates), Does: "known gates are accepted, each with a line in the log that tells that it has no counterpart here; unknown ones are refused",
-			Usage: "feature gates of kube-controller-manager, `Name=true|false,...`: none has a counterpart here; unknown ones are refused"},
-		{Name: "emulated-version", Value: List(), Why: "there is one behaviour, that of v1.37 (docs/differences.md has the exceptions)"},
+		{Name: "feature-gates", Value: Other(gates), Does: "those that a controller here asks for upstream are settings of its plugin, listed below; the log tells of others that they change nothing; unknown ones are refused",
+			Usage: "feature gates of kube-controller-manager, `Name=true|false,...`; unknown ones are refused"},
+		{Name: "emulated-version", Value: List(), Does: "gates can be set that were not locked yet in that version; all else is as in v1.37",
+			Usage: "version of Kubernetes, such as 1.34, whose feature gates can be set"},
 		{Name: "min-compatibility-version", Value: List(), Why: "there is one behaviour, that of v1.37 (docs/differences.md has the exceptions)"},
 
 		{Name: "cluster-name", Value: Text("kubernetes"), Why: cloud},

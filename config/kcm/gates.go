@@ -1,9 +1,13 @@
 package kcm
 
 import (
+	"cmp"
 	_ "embed"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -12,23 +16,124 @@ import (
 type Gate struct {
 	Default bool
 	Locked  bool // it can't be set to anything else
+	// Controllers are those whose code upstream asks for the gate, of the ones that are here.
+	Controllers []string
+
+	since []since
 }
 
-// gatesText has a gate a line: its name, its default, and whether it is locked. `go test ./test/kubeadm` says how it differs from the native binary's.
+// since is what a gate is from a minor version of Kubernetes on.
+type since struct {
+	minor         int
+	value, locked bool
+}
+
+// At returns the gate as it is where version 1.minor is emulated, and whether there is one then.
+func (g Gate) At(minor int) (Gate, bool) {
+	known := false
+	for _, s := range g.since { // in order
+		if s.minor <= minor {
+			g.Default, g.Locked, known = s.value, s.locked, true
+		}
+	}
+	return g, known
+}
+
+// Settings are the settings by plugin that the gate decides: the one of its name in the plugins of the controllers that
+// ask for it. Where there is none the gate has no effect here.
+func (g Gate) Settings(name string) (plugins []string) {
+	for _, controller := range g.Controllers {
+		if b, here := builtins[controller]; here && b.settings[name] != "" {
+			plugins = append(plugins, b.plugin)
+		}
+	}
+	return plugins
+}
+
+// Why a gate that controllers here ask for upstream has no effect here.
+const (
+	whyConsistent = "the host always waits until its caches show what a key has written"
+	whyInner      = "it changes how upstream's controller works, and not what it does"
+	whyUnbuilt    = "what it turns on isn't built here yet"
+)
+
+// idle are such gates. Every other one that can be set is a setting of its controllers' plugins.
+var idle = map[string]string{
+	"HPAOptimizedSelectorStore":             whyInner,
+	"StaleControllerConsistencyDaemonSet":   whyConsistent,
+	"StaleControllerConsistencyHPA":         whyConsistent,
+	"StaleControllerConsistencyJob":         whyConsistent,
+	"StaleControllerConsistencyReplicaSet":  whyConsistent,
+	"StaleControllerConsistencyStatefulSet": whyConsistent,
+	"WorkloadWithJob":                       whyUnbuilt,
+}
+
+// Idle says why the gate of that name has no effect here, where it has none.
+func (g Gate) Idle(name string) string {
+	switch {
+	case name == "AllAlpha" || name == "AllBeta":
+		return "gates are set one by one here"
+	case len(g.Controllers) == 0:
+		return "upstream asks for it in code that has no counterpart here"
+	}
+	return cmp.Or(idle[name], whyUnbuilt)
+}
+
+// gatesText has a gate a line: its name, what it is by default from which version on, and the controllers that ask for
+// it. `cd differential && go test ./gates -update` writes it of upstream's packages.
 //
 //go:embed gates.txt
 var gatesText string
 
-// Gates are the feature gates by name.
+// Gates are the feature gates by name, as they are in v1.37.
 var Gates = sync.OnceValue(func() map[string]Gate {
 	all := map[string]Gate{}
 	for line := range strings.Lines(gatesText) {
-		if f := strings.Fields(line); len(f) >= 2 {
-			all[f[0]] = Gate{Default: f[1] == "true", Locked: len(f) == 3}
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		var g Gate
+		for _, word := range strings.Fields(rest) {
+			version, is, ok := strings.Cut(word, "=")
+			if !ok {
+				g.Controllers = append(g.Controllers, word)
+				continue
+			}
+			minor, _ := strconv.Atoi(version[strings.Index(version, ".")+1:]) // as it was generated
+			value, locked := strings.CutSuffix(is, ",locked")
+			g.since = append(g.since, since{minor, value == "true", locked})
 		}
+		all[name], _ = g.At(Minor)
 	}
 	return all
 })
 
 // GateNames are the names of all feature gates, sorted.
 func GateNames() []string { return slices.Sorted(maps.Keys(Gates())) }
+
+// EmulatedLeast is the oldest minor version that can be emulated, as of v1.37.
+const EmulatedLeast = Minor - 3
+
+// Emulated returns the minor version of Kubernetes that --emulated-version names, Minor where it names none.
+func Emulated(versions []string) (int, error) {
+	emulated := 0
+	for _, text := range versions {
+		version := strings.TrimPrefix(strings.TrimSpace(text), "kube=")
+		if version == "" {
+			continue
+		}
+		digits, ok := strings.CutPrefix(strings.TrimPrefix(version, "v"), "1.")
+		minor, err := strconv.Atoi(digits)
+		switch {
+		case !ok || err != nil:
+			return 0, fmt.Errorf("%q isn't a version such as 1.%d", text, Minor)
+		case emulated != 0:
+			return 0, errors.New("there is more than one version: one is all that can be emulated")
+		case minor < EmulatedLeast || minor > Minor:
+			return 0, fmt.Errorf("version 1.%d is not between 1.%d and 1.%d", minor, EmulatedLeast, Minor)
+		}
+		emulated = minor
+	}
+	if emulated == 0 {
+		return Minor, nil
+	}
+	return emulated, nil
+}

@@ -4,8 +4,10 @@ package kcm
 
 // builtins are the controllers that are here.
 var builtins = map[string]builtin{
-	"daemonset-controller":  {plugin: "daemonset"},
-	"deployment-controller": {plugin: "deployment"},
+	"daemonset-controller": {plugin: "daemonset"},
+	"deployment-controller": {plugin: "deployment", settings: map[string]string{
+		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",
+	}},
 	"endpoints-controller": {plugin: "endpoints", settings: map[string]string{
 		"endpoint-updates-batch-period": "How long changes of pods are collected before they are written.",
 	}},
@@ -20,14 +22,23 @@ var builtins = map[string]builtin{
 		"horizontal-pod-autoscaler-tolerance":                 "How far from 1 the ratio of what is and what should be may be before anything is done about it.",
 		"horizontal-pod-autoscaler-cpu-initialization-period": "How long after a pod's start its use of CPU counts only while it is ready.",
 		"horizontal-pod-autoscaler-initial-readiness-delay":   "How long after a pod's start it becoming unready means that it has never been ready.",
+		"HPAScaleToZero":    "Whether an autoscaler that took its target's last pod can start it again, and says so in its condition ScaledToZero.",
+		"HPAGeneration":     "Whether status.observedGeneration is told.",
+		"PodLevelResources": "Whether what a pod asks for as a whole counts before what its containers do.",
 	}},
-	"job-controller":       {plugin: "job"},
+	"job-controller": {plugin: "job", settings: map[string]string{
+		"JobManagedBy": "Whether a job is left alone whose spec.managedBy names another controller.",
+		"MutableSchedulingDirectivesForSuspendedJobs": "Whether a job that is suspended loses its status.startTime, so that where its pods may run can be changed.",
+	}},
 	"namespace-controller": {plugin: "namespace"},
 	"pod-garbage-collector-controller": {plugin: "podgc", settings: map[string]string{
 		"terminated-pod-gc-threshold": "How many terminated pods there may be before the oldest are deleted; 0 or less: as many as there are.",
 		"node-quarantine":             "How long a node is missed before it is looked for at the API server, and its pods are deleted if it is gone.",
 	}},
-	"replicaset-controller": {plugin: "replicaset"},
+	"replicaset-controller": {plugin: "replicaset", settings: map[string]string{
+		"PodDeletionCost":                         "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.",
+		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",
+	}},
 	"root-ca-certificate-publisher-controller": {plugin: "rootca", settings: map[string]string{
 		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig.",
 	}},

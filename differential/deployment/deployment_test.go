@@ -30,6 +30,7 @@ func process(*upstream.DeploymentController, context.Context) bool
 func TestAsUpstream(t *testing.T) {
 	differential.Run(t, &differential.Subject{
 		Controller: "deployment-controller",
+		Gates:      []string{"DeploymentReplicaSetTerminatingReplicas"},
 		Plugin:     deployment.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			f := e.Informers

@@ -52,6 +52,7 @@ const (
 func TestAsUpstream(t *testing.T) {
 	differential.Run(t, &differential.Subject{
 		Controller: "horizontal-pod-autoscaler-controller",
+		Gates:      []string{"HPAScaleToZero", "HPAGeneration", "PodLevelResources"},
 		Plugin:     horizontalpodautoscaler.Plugin,
 		Native:     made,
 		World:      objects,

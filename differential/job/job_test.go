@@ -32,6 +32,7 @@ func make(e *native.Env) (*upstream.Controller, error) {
 func TestAsUpstream(t *testing.T) {
 	differential.Run(t, &differential.Subject{
 		Controller: "job-controller",
+		Gates:      []string{"JobManagedBy", "MutableSchedulingDirectivesForSuspendedJobs"},
 		Plugin:     job.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			c, err := make(e)

@@ -26,6 +26,7 @@ var sets = appsv1.SchemeGroupVersion.WithResource("replicasets")
 func TestAsUpstream(t *testing.T) {
 	differential.Run(t, &differential.Subject{
 		Controller: "replicaset-controller",
+		Gates:      []string{"PodDeletionCost", "DeploymentReplicaSetTerminatingReplicas"},
 		Plugin:     replicaset.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			f := e.Informers

@@ -42,6 +42,18 @@ func main() {
 			fmt.Fprintf(&b, "| `--%s` | %s | %s |\n", f.Name, standard(fs.Lookup(f.Name)), meaning(f))
 		}
 	}
+	fmt.Fprintf(&b, "\n## Feature gates\n\nThose that upstream's code of the controllers here asks for and that can be set, in v1.%d or an older version that is emulated:\n\n| gate | default | here |\n|---|---|---|\n", kcm.Minor)
+	for _, name := range kcm.GateNames() {
+		g := kcm.Gates()[name]
+		if oldest, there := g.At(kcm.EmulatedLeast); len(g.Controllers) == 0 || g.Locked && (!there || oldest.Locked) {
+			continue
+		}
+		here := "changes nothing: " + g.Idle(name)
+		if plugins := g.Settings(name); len(plugins) > 0 {
+			here = "sets `plugins[" + strings.Join(plugins, "].settings["+name+"]` and `plugins[") + "].settings[" + name + "]`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%v` | %s |\n", name, g.Default, here)
+	}
 	fmt.Fprintf(&b, "\n## Windlass's own\n\n| flag | default | |\n|---|---|---|\n")
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !theirs[f.Name] {

@@ -30,11 +30,15 @@ var (
 		Named("running pods").Fields("metadata.name").Lazy().AskBy("controller.uid")
 )
 
+// tellTerminating decides whether the pods on their way out are counted in the status.
+var tellTerminating = sdk.Gate("DeploymentReplicaSetTerminatingReplicas", true, "Whether terminatingReplicas is told in the status.")
+
 // Plugin is the deployment module (pkg/controller/deployment).
 var Plugin = &sdk.Plugin{
 	Name:        "deployment",
 	Version:     "1.0.0",
 	Description: "Rolls the pods of Deployments over from one ReplicaSet to the next.",
+	Settings:    []*sdk.Setting{tellTerminating},
 	Controllers: []*sdk.Controller{{
 		Name:           "deployment-controller",
 		Alias:          "deployment",

@@ -37,7 +37,10 @@ func (r *rollout) observe() {
 		s.UpdatedReplicas = r.new.Status.Replicas
 	}
 	s.UnavailableReplicas = max(0, total(all)-s.AvailableReplicas)
-	s.TerminatingReplicas = terminating(all)
+	s.TerminatingReplicas = nil
+	if tellTerminating.On(r.c) {
+		s.TerminatingReplicas = terminating(all)
+	}
 	if s.AvailableReplicas >= r.want-r.maxUnavailable() {
 		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, enough, "Deployment has minimum availability.")
 	} else {

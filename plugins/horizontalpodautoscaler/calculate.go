@@ -65,7 +65,7 @@ func (r *run) byUtilization(samples []sample, target int32, name corev1.Resource
 		return 0, 0, 0, err
 	}
 	for _, p := range r.pods {
-		request, err := p.request(container, name)
+		request, err := p.request(container, name, podRequests.On(r.c))
 		if err != nil {
 			return 0, 0, 0, err
 		}

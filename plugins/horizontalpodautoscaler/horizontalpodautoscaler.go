@@ -24,7 +24,7 @@ var Plugin = &sdk.Plugin{
 	Name:        "horizontalpodautoscaler",
 	Version:     "1.0.0",
 	Description: "Gives what HorizontalPodAutoscalers target as many replicas as its metrics ask for.",
-	Settings:    []*sdk.Setting{syncPeriod, downscaleStabilization, defaultTolerance, cpuInitialization, readinessDelay},
+	Settings:    []*sdk.Setting{syncPeriod, downscaleStabilization, defaultTolerance, cpuInitialization, readinessDelay, scaleToZero, generation, podRequests},
 	Metrics:     []*sdk.Metric{reconciliations, reconciliationTimes, computations, computationTimes, desiredReplicas, stale, number},
 	Check:       check,
 	Controllers: []*sdk.Controller{{
@@ -128,10 +128,13 @@ type decision struct {
 // decide keeps the replicas within the limits, and within them lets the metrics decide. A target without replicas is let alone, unless it was the autoscaler that took the last one.
 func (r *run) decide(current int32) (d decision, err error) {
 	spec, least := &r.hpa.Spec, r.least()
-	asleep := current == 0 && r.is(autoscalingv2.ScaledToZero)
+	asleep := current == 0 && scaleToZero.On(r.c) && r.is(autoscalingv2.ScaledToZero)
 	switch {
 	case current == 0 && !(asleep && (least != 0 || r.fromZero())):
 		r.set(autoscalingv2.ScalingActive, false, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero")
+		if !scaleToZero.On(r.c) {
+			r.unset(autoscalingv2.ScaledToZero)
+		}
 		return d, nil
 	case current > spec.MaxReplicas:
 		return decision{replicas: spec.MaxReplicas, reason: "Current number of replicas above Spec.MaxReplicas"}, nil
@@ -189,9 +192,12 @@ func (r *run) rescale(current int32, d decision) error {
 	r.set(autoscalingv2.AbleToScale, true, "SucceededRescale", "the HPA controller was able to update the target scale to "+itoa(d.replicas))
 	r.event(corev1.EventTypeNormal, "SuccessfulRescale", size)
 	r.scaled(current, d.replicas)
-	if current > 0 && d.replicas == 0 && r.least() == 0 && r.fromZero() {
+	switch {
+	case !scaleToZero.On(r.c):
+		r.unset(autoscalingv2.ScaledToZero)
+	case current > 0 && d.replicas == 0 && r.least() == 0 && r.fromZero():
 		r.set(autoscalingv2.ScaledToZero, true, "ScaledToZero", "the HPA controller scaled the workload to zero")
-	} else {
+	default:
 		r.set(autoscalingv2.ScaledToZero, false, "NotScaledToZero", "the HPA controller did not scale the workload to zero")
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 )
 
 // request is how much of a resource the pod asks for, in thousandths: what the named container asks for; or else what the pod asks for as a whole; or else what its
-// containers ask for that run along with it.
-func (p *Pod) request(container string, name corev1.ResourceName) (int64, error) {
-	if container == "" && p.asksAsWhole() {
+// containers ask for that run along with it. What it asks for as a whole counts where whole is set.
+func (p *Pod) request(container string, name corev1.ResourceName, whole bool) (int64, error) {
+	if whole && container == "" && p.asksAsWhole() {
 		if milli, ok := p.wholeRequest(name); ok {
 			return milli, nil
 		}

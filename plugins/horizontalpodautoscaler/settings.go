@@ -20,6 +20,12 @@ var (
 		Description: "How long after a pod's start it becoming unready means that it has never been ready."}
 )
 
+var (
+	scaleToZero = sdk.Gate("HPAScaleToZero", true, "Whether an autoscaler that took its target's last pod can start it again, and says so in its condition ScaledToZero.")
+	generation  = sdk.Gate("HPAGeneration", true, "Whether status.observedGeneration is told.")
+	podRequests = sdk.Gate("PodLevelResources", true, "Whether what a pod asks for as a whole counts before what its containers do.")
+)
+
 // periods are the settings that are times; the first one must be some time.
 var periods = []*sdk.Setting{syncPeriod, downscaleStabilization, cpuInitialization, readinessDelay}
 

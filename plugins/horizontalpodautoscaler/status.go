@@ -1,6 +1,8 @@
 package horizontalpodautoscaler
 
 import (
+	"slices"
+
 	"github.com/windlass-dev/windlass/sdk"
 	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
@@ -24,6 +26,12 @@ func (r *run) set(conditionType autoscalingv2.HorizontalPodAutoscalerConditionTy
 	c.Status, c.Reason, c.Message = status, reason, message
 }
 
+// unset takes a condition away.
+func (r *run) unset(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType) {
+	s := &r.hpa.Status
+	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return c.Type == conditionType })
+}
+
 // is tells whether the condition is true.
 func (r *run) is(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
 	c := r.condition(conditionType)
@@ -43,8 +51,11 @@ func (r *run) condition(conditionType autoscalingv2.HorizontalPodAutoscalerCondi
 func (r *run) status(current, desired int32, metrics []autoscalingv2.MetricStatus) {
 	s := &r.hpa.Status
 	s.CurrentReplicas, s.DesiredReplicas, s.CurrentMetrics = current, desired, metrics
-	generation := r.hpa.Generation
-	s.ObservedGeneration = &generation
+	s.ObservedGeneration = nil
+	if generation.On(r.c) {
+		seen := r.hpa.Generation
+		s.ObservedGeneration = &seen
+	}
 }
 
 func (r *run) event(eventType, reason, message string) {

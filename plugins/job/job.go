@@ -38,11 +38,17 @@ var (
 		"status.conditions.lastTransitionTime", "status.containerStatuses.state.terminated.finishedAt", "status.initContainerStatuses.state.terminated.finishedAt"}
 )
 
+var (
+	managedBy    = sdk.Gate("JobManagedBy", true, "Whether a job is left alone whose spec.managedBy names another controller.")
+	unsetStarted = sdk.Gate("MutableSchedulingDirectivesForSuspendedJobs", true, "Whether a job that is suspended loses its status.startTime, so that where its pods may run can be changed.")
+)
+
 // Plugin is the job module (pkg/controller/job).
 var Plugin = &sdk.Plugin{
 	Name:        "job",
 	Version:     "1.0.0",
 	Description: "Runs the pods of Jobs until as many as wanted have succeeded.",
+	Settings:    []*sdk.Setting{managedBy, unsetStarted},
 	Metrics:     []*sdk.Metric{durations, syncs, jobsFinished, external, podsFinished, policyHandled, terminated, indexesFinished, podsCreated, stale},
 	Controllers: []*sdk.Controller{{
 		Name:           "job-controller",
@@ -94,7 +100,7 @@ func sync(c *sdk.Call) error {
 	if !ok {
 		return nil
 	}
-	if by := manager(seen); by != "" {
+	if by := manager(c, seen); by != "" {
 		countExternal(c, by)
 		return nil
 	}
@@ -118,8 +124,8 @@ func sync(c *sdk.Call) error {
 }
 
 // manager is who else the job belongs to; empty: it is ours.
-func manager(job *batchv1.Job) string {
-	if by := job.Spec.ManagedBy; by != nil && *by != batchv1.JobControllerName {
+func manager(c *sdk.Call, job *batchv1.Job) string {
+	if by := job.Spec.ManagedBy; managedBy.On(c) && by != nil && *by != batchv1.JobControllerName {
 		return *by
 	}
 	return ""

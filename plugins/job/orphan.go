@@ -87,5 +87,5 @@ func orphaned(c *sdk.Call, p *corev1.Pod) bool {
 	if !ok {
 		return p.Deleting()
 	}
-	return manager(job) == "" && finished(job)
+	return manager(c, job) == "" && finished(job)
 }

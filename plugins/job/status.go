@@ -75,7 +75,9 @@ func (r *run) noteSuspension() (changed bool) {
 		return false
 	}
 	r.inform(what, message)
-	r.job.Status.StartTime = start
+	if start != nil || unsetStarted.On(r.c) {
+		r.job.Status.StartTime = start
+	}
 	return true
 }
 

@@ -21,6 +21,8 @@ var (
 	siblings = sdk.Select(appsv1.ReplicaSets, sdk.KeyNamespace(), sdk.Join("controller.uid", sets, "controller.uid")).Named("siblings").Lazy().Quiet()
 	related  = sdk.Select(corev1.Pods, sdk.KeyNamespace()).Named("related pods").Lazy().AskBy("controller.uid").Quiet()
 
+	deletionCost = sdk.Gate("PodDeletionCost", true, "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.")
+
 	ageRatio = sdk.Histogram("replicaset_controller_sorting_deletion_age_ratio",
 		"Age of the ready pods that a scale-down deletes, as a multiple of the youngest ready pod's age. Should be below 2.", []float64{0.25, 0.5, 1, 2, 4, 8})
 )
@@ -30,6 +32,7 @@ var Plugin = &sdk.Plugin{
 	Name:        "replicaset",
 	Version:     "1.0.0",
 	Description: "Keeps as many pods of a template running as a ReplicaSet says.",
+	Settings:    []*sdk.Setting{deletionCost, replicas.Terminating},
 	Metrics:     []*sdk.Metric{ageRatio, sdk.Stale("replicaset_controller_stale_sync_skips_total", "Total number of ReplicaSet syncs skipped due to a stale watch cache.")},
 	Controllers: []*sdk.Controller{{
 		Name:           "replicaset-controller",
@@ -51,7 +54,11 @@ func sync(c *sdk.Call) error {
 		return nil
 	}
 	return replicas.Sync(c, rs, pods.List(c), func(active []*corev1.Pod, n int) []*corev1.Pod {
-		pod.Rank(active, neighbours(c, rs), c.Now())
+		rank := pod.Rank
+		if !deletionCost.On(c) {
+			rank = pod.RankWithoutCost
+		}
+		rank(active, neighbours(c, rs), c.Now())
 		observeAges(c, active, n)
 		return active[:n]
 	})

@@ -135,14 +135,10 @@ func (s *session) configure(b []byte) error {
 	if err := abi.DecodeSettings(b, s.settings); err != nil {
 		return err
 	}
-	if s.plugin.Check == nil {
-		return s.conn.Send(pipe.Done, nil)
-	}
-
 	var against error
 	err := watchdog.Run(func(here func()) {
 		here()
-		against = s.plugin.Check(s.settings)
+		against = s.plugin.Refused(s.settings)
 	})
 	switch {
 	case err != nil:

@@ -19,10 +19,18 @@ var RankFields = []string{"metadata.creationTimestamp", "metadata.annotations[" 
 //
 // How lately and how young is compared by powers of two of the age, and by UID within one, so that pods of about an age go in no particular order; with a zero now
 // by the time itself, as jobs do. It reads metadata.uid, status.phase and conditions beside [RankFields]; what a controller doesn't declare doesn't count.
-func Rank(pods, related []*corev1.Pod, now metav1.Time) {
+func Rank(pods, related []*corev1.Pod, now metav1.Time) { rank(pods, related, now, cost) }
+
+// RankWithoutCost is [Rank] without the pod-deletion-cost.
+func RankWithoutCost(pods, related []*corev1.Pod, now metav1.Time) {
+	rank(pods, related, now, func(*corev1.Pod) int64 { return 0 })
+}
+
+func rank(pods, related []*corev1.Pod, now metav1.Time, cost func(*corev1.Pod) int64) {
 	ranked := make([]*victim, len(pods))
 	for i, p := range pods {
 		ranked[i] = newVictim(p)
+		ranked[i].cost = cost(p)
 	}
 	countNeighbours(ranked, related)
 	slices.SortStableFunc(ranked, func(a, b *victim) int { return compare(a, b, now) })
@@ -44,7 +52,7 @@ type victim struct {
 }
 
 func newVictim(p *corev1.Pod) *victim {
-	v := &victim{pod: p, cost: cost(p)}
+	v := &victim{pod: p}
 	switch p.Status.Phase {
 	case corev1.PodUnknown:
 		v.phase = 1

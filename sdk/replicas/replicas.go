@@ -37,6 +37,10 @@ func Writes() sdk.Writes {
 		appsv1.ReplicaSets.Verbs("get"), appsv1.ReplicaSets.Sub("status", "update"), appsv1.ReplicaSets.Sub("finalizers", "update")}
 }
 
+// Terminating is the setting that decides whether [Sync] counts terminating pods in the status. A plugin that doesn't
+// declare it has the default.
+var Terminating = sdk.Gate("DeploymentReplicaSetTerminatingReplicas", true, "Whether terminatingReplicas is told in the status.")
+
 // Sync claims the set's pods, creates what is missing or deletes what is too much, and writes the status of the pods that it found, whether or not that worked
 // (pkg/controller/replicaset). It chooses by victims which n of the active pods go, n being less than their number; victims may put the list in another order.
 func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod, victims func(active []*corev1.Pod, n int) []*corev1.Pod) error {

@@ -24,8 +24,11 @@ func observe(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, terminati
 			s.AvailableReplicas++
 		}
 	}
-	n := int32(terminating)
-	s.TerminatingReplicas = &n
+	s.TerminatingReplicas = nil
+	if Terminating.On(c) {
+		n := int32(terminating)
+		s.TerminatingReplicas = &n
+	}
 	s.Conditions = conditions(c, rs, active, failure)
 	return s
 }
@@ -57,5 +60,6 @@ func conditions(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, failur
 func same(a, b *appsv1.ReplicaSetStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
 		a.Replicas == b.Replicas && a.FullyLabeledReplicas == b.FullyLabeledReplicas && a.ReadyReplicas == b.ReadyReplicas && a.AvailableReplicas == b.AvailableReplicas &&
-		b.TerminatingReplicas != nil && *a.TerminatingReplicas == *b.TerminatingReplicas && len(a.Conditions) == len(b.Conditions)
+		(a.TerminatingReplicas == nil && b.TerminatingReplicas == nil || a.TerminatingReplicas != nil && b.TerminatingReplicas != nil && *a.TerminatingReplicas == *b.TerminatingReplicas) &&
+		len(a.Conditions) == len(b.Conditions)
 }
