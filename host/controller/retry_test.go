@@ -118,26 +118,41 @@ func TestNamespacesOfMetrics(t *testing.T) {
 	}
 }
 
-// A key is synced again at the time that its last sync has said, and not at one that an earlier sync has.
+// A key is synced again at the time that its last sync has said, and not at one that an earlier sync has; after a sync that has failed, at
+// the earlier of both.
 func TestTimersAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Options{}, &Version{Manifest: &abi.Controller{Name: "c"}})
 		defer c.queue.ShutDown()
-		for _, k := range []Key{{Name: "later"}, {Name: "not"}} {
-			c.after(k, time.Second)
-		}
-		c.after(Key{Name: "later"}, time.Hour)
-		c.after(Key{Name: "not"}, 0)
-
-		for _, x := range []struct {
-			after time.Duration // virtual, as all time here
-			want  int
-		}{{time.Hour - time.Second, 0}, {time.Second, 1}, {time.Hour, 1}} {
-			time.Sleep(x.after)
-			synctest.Wait()
-			if n := c.Depth(); n != x.want {
-				t.Errorf("%v later %d keys wait, expected %d", x.after, n, x.want)
+		for name, x := range map[string]struct {
+			first, then time.Duration // virtual, as all time here
+			failed      bool
+			want        time.Duration // 0: never
+		}{
+			"later":                    {time.Second, time.Hour, false, time.Hour},
+			"not":                      {time.Second, 0, false, 0},
+			"failed":                   {time.Second, 0, true, time.Second},
+			"failed, later":            {time.Second, time.Hour, true, time.Second},
+			"failed, earlier":          {time.Hour, time.Second, true, time.Second},
+			"failed, for the one time": {0, time.Second, true, time.Second},
+		} {
+			waits := func(after time.Duration, want int) {
+				t.Helper()
+				time.Sleep(after)
+				synctest.Wait()
+				if n := c.Depth(); n != want {
+					t.Fatalf("%s: %v later %d keys wait, expected %d", name, after, n, want)
+				}
 			}
+			c.after(Key{Name: name}, x.first, false)
+			c.after(Key{Name: name}, x.then, x.failed)
+			if x.want > 0 {
+				waits(x.want-time.Millisecond, 0)
+				waits(time.Millisecond, 1)
+				k, _ := c.queue.Get()
+				c.queue.Done(k)
+			}
+			waits(2*time.Hour, 0) // and never again
 		}
 	})
 }

@@ -314,7 +314,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 	if k := v.Manifest.Key; k.Single && again == 0 {
 		again = time.Duration(k.Period)
 	}
-	c.after(key, again)
+	c.after(key, again, err != nil && !effects.NamespaceTerminating(err))
 	return err
 }
 
