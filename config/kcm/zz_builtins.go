@@ -29,7 +29,7 @@ var builtins = map[string]builtin{
 	}},
 	"replicaset-controller": {plugin: "replicaset"},
 	"root-ca-certificate-publisher-controller": {plugin: "rootca", settings: map[string]string{
-		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig.",
+		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either an empty one is published, for pods mount it.",
 	}},
 	"serviceaccount-controller": {plugin: "serviceaccount"},
 	"statefulset-controller":    {plugin: "statefulset"},
