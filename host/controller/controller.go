@@ -259,6 +259,17 @@ func (c *Controller) after(k Key, d time.Duration, failed bool) {
 	}
 }
 
+// untilTimer returns how long it is until the key's timer, and whether it has one.
+func (c *Controller) untilTimer(k Key) (wait time.Duration, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.timers[k]
+	if t == nil {
+		return 0, false
+	}
+	return time.Until(t.due), true
+}
+
 func (c *Controller) stateOf(k Key, uid string) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -157,6 +157,42 @@ func TestTimersAreReplaced(t *testing.T) {
 	})
 }
 
+// A key that fails is tried again once, by its timer or after its back-off, whichever comes first.
+func TestTimersAreAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const period = 20 * time.Second
+		c := New(Options{}, &Version{Manifest: &abi.Controller{Name: "c", Backoff: abi.Backoff{Base: int64(period), Max: int64(period)}}})
+		defer c.queue.ShutDown()
+		attempts := func(within time.Duration) (n int) {
+			for range within / time.Second { // virtual
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if c.Depth() > 0 {
+					k, _ := c.queue.Get()
+					c.queue.Done(k)
+					n++
+				}
+			}
+			return n
+		}
+		for _, x := range []struct {
+			timer, wait time.Duration
+		}{{period, period}, {time.Second, time.Second}, {0, period}} {
+			c.after(Key{Name: "k"}, x.timer, true)
+			wait := c.retry(Key{Name: "k"}, "error")
+			if n := attempts(2 * period); n != 1 || wait != x.wait {
+				t.Errorf("a timer of %v: next in %v, expected %v, and then %d attempts", x.timer, wait, x.wait, n)
+			}
+		}
+
+		// A timer that is later leaves the back-off alone.
+		c.after(Key{Name: "k"}, 2*period, true)
+		if wait := c.retry(Key{Name: "k"}, "error"); wait != period {
+			t.Errorf("next in %v", wait)
+		}
+	})
+}
+
 // A plugin is set aside that fails on and on, over several keys; not one that fails now and then.
 func TestWhatIsQuarantined(t *testing.T) {
 	wrong := errors.New("it trapped")
