@@ -85,7 +85,7 @@ var Plugin = &sdk.Plugin{
 func sync(c *sdk.Call) error {
 	service, ok := services.Get(c)
 	if !ok || !endpoint.Selected(service) {
-		totals{}.tell(c, nil)
+		totals{}.tell(c, "")
 		syncs.Add(c, 1, "success")
 		return nil
 	}
@@ -112,7 +112,7 @@ func sync(c *sdk.Call) error {
 	for _, s := range others {
 		r.remove(s)
 	}
-	r.totals.tell(c, service)
+	r.totals.tell(c, r.distribution())
 	if marked || m.differs(r.hinted, memory) {
 		c.SetState(stateOf(r.hinted, memory))
 	}
