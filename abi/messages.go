@@ -67,7 +67,7 @@ type SyncResponse struct {
 	Effects      []Effect
 	State        []byte
 	KeepState    bool  // the state handed in stays; State is ignored
-	RequeueAfter int64 // nanoseconds; 0: no timer
+	RequeueAfter int64 // nanoseconds; 0: no timer. After a sync that failed an earlier timer stays
 	Error        string
 	Metrics      []MetricUpdate
 }

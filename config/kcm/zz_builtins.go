@@ -40,7 +40,7 @@ var builtins = map[string]builtin{
 		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",
 	}},
 	"root-ca-certificate-publisher-controller": {plugin: "rootca", settings: map[string]string{
-		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig.",
+		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either an empty one is published, for pods mount it.",
 	}},
 	"serviceaccount-controller": {plugin: "serviceaccount"},
 	"statefulset-controller":    {plugin: "statefulset"},

@@ -23,8 +23,13 @@ var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
 const bundle = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject(bundle)) }
+
+// Without a file, and without one in the kubeconfig, upstream publishes an empty bundle.
+func TestAsUpstreamWithoutBundle(t *testing.T) { differential.Run(t, subject("")) }
+
+func subject(bundle string) *differential.Subject {
+	return &differential.Subject{
 		Controller: "root-ca-certificate-publisher-controller",
 		Plugin:     rootca.Plugin,
 		Settings:   map[string]string{"root-ca-file": bundle},
@@ -33,38 +38,38 @@ func TestAsUpstream(t *testing.T) {
 			c, err := upstream.NewPublisher(f.ConfigMaps(), f.Namespaces(), e.Client, []byte(bundle))
 			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err
 		},
-		World: objects,
+		World: func(r *world.Rand) []runtime.Object { return objects(r, bundle) },
 		Deeds: append(differential.NamespacesChange(),
 			differential.Delete(differential.Namespaces),
 			differential.EndNamespace(configMaps),
 			differential.EndNamespace(configMaps),
-			differential.Appear(func(r *world.Rand) runtime.Object { return configMap(r, world.Of(r, world.Namespaces...)) }),
-			differential.Vary(configMaps, "other contents", func(r *world.Rand, m *corev1.ConfigMap) { contents(r, m) }),
-			differential.Vary(configMaps, "other contents", func(r *world.Rand, m *corev1.ConfigMap) { contents(r, m) }),
+			differential.Appear(func(r *world.Rand) runtime.Object { return configMap(r, world.Of(r, world.Namespaces...), bundle) }),
+			differential.Vary(configMaps, "other contents", func(r *world.Rand, m *corev1.ConfigMap) { contents(r, m, bundle) }),
+			differential.Vary(configMaps, "other contents", func(r *world.Rand, m *corev1.ConfigMap) { contents(r, m, bundle) }),
 			differential.Vary(configMaps, "the end", func(r *world.Rand, m *corev1.ConfigMap) { r.End(m) }),
 			differential.Delete(configMaps),
 			differential.Vanish(configMaps),
 			differential.Vanish(configMaps),
 		),
 		Faults: []string{"create configmaps", "update configmaps"},
-	})
+	}
 }
 
 // objects are some namespaces, with config maps of that name in any state, of others, or of none.
-func objects(r *world.Rand) []runtime.Object {
+func objects(r *world.Rand, bundle string) []runtime.Object {
 	var all []runtime.Object
 	for _, n := range world.Namespaces[:1+r.IntN(len(world.Namespaces))] {
 		if n != world.Namespace {
 			all = append(all, r.Namespace(n))
 		}
 		for range r.IntN(3) {
-			all = append(all, configMap(r, n))
+			all = append(all, configMap(r, n, bundle))
 		}
 	}
 	return all
 }
 
-func configMap(r *world.Rand, namespace string) *corev1.ConfigMap {
+func configMap(r *world.Rand, namespace, bundle string) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: world.Of(
 			r,
@@ -77,7 +82,7 @@ func configMap(r *world.Rand, namespace string) *corev1.ConfigMap {
 		UID:               r.UID(),
 		CreationTimestamp: r.Ago(2000),
 	}}
-	contents(r, m)
+	contents(r, m, bundle)
 	if r.One(6) {
 		m.Immutable = world.Ptr(r.One(2))
 	}
@@ -88,7 +93,7 @@ func configMap(r *world.Rand, namespace string) *corev1.ConfigMap {
 }
 
 // contents are what the controller would have it be, in most cases, or nearly that.
-func contents(r *world.Rand, m *corev1.ConfigMap) {
+func contents(r *world.Rand, m *corev1.ConfigMap, bundle string) {
 	m.Labels, m.Annotations, m.Finalizers, m.BinaryData = nil, nil, nil, nil
 	m.Data = map[string]string{"ca.crt": bundle}
 	switch r.IntN(8) {

@@ -76,7 +76,7 @@ type Controller struct {
 	waits   *waits
 
 	mu      sync.Mutex
-	timers  map[Key]*time.Timer
+	timers  map[Key]*timer
 	states  map[Key]state
 	kept    int                   // bytes of all states
 	echoes  map[Key]*echo         // of keys whose last sync wrote
@@ -105,7 +105,7 @@ func New(o Options, v *Version) *Controller {
 	c := &Controller{
 		Options: o, name: v.Manifest.Name, version: v, wanted: max(o.Concurrent, 1),
 		log:    klog.Background().WithValues("controller", v.Manifest.Name),
-		timers: map[Key]*time.Timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{},
+		timers: map[Key]*timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{},
 	}
 	name := v.Manifest.Queue
 	if name == "" {
@@ -225,18 +225,29 @@ func (c *Controller) Depth() int { return c.queue.Len() }
 // soonest keeps a key that asks to be synced again at once from taking all of a worker's time.
 const soonest = time.Millisecond
 
-// after replaces the key's timer; 0 only takes the earlier one away.
-func (c *Controller) after(k Key, d time.Duration) {
+// timer wakes a key at a time.
+type timer struct {
+	*time.Timer
+	due time.Time
+}
+
+// after sets the key's timer to what its sync has asked for, 0 for none. That takes the place of an earlier sync's timer; but a sync that
+// has failed may not have come to what the earlier one wanted to look at again, and its back-off may be long: then the earlier of both stays.
+func (c *Controller) after(k Key, d time.Duration, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	d = max(d, 0)
+	due := time.Now().Add(d)
 	if t := c.timers[k]; t != nil {
+		if failed && (d == 0 || !due.Before(t.due)) {
+			return
+		}
 		t.Stop()
 		delete(c.timers, k)
 	}
 	if d > 0 {
-		d = max(d, soonest)
-		var t *time.Timer
-		t = time.AfterFunc(d, func() {
+		t := &timer{due: due}
+		t.Timer = time.AfterFunc(max(d, soonest), func() {
 			c.mu.Lock()
 			if c.timers[k] == t {
 				delete(c.timers, k)
@@ -246,6 +257,17 @@ func (c *Controller) after(k Key, d time.Duration) {
 		})
 		c.timers[k] = t
 	}
+}
+
+// untilTimer returns how long it is until the key's timer, and whether it has one.
+func (c *Controller) untilTimer(k Key) (wait time.Duration, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.timers[k]
+	if t == nil {
+		return 0, false
+	}
+	return time.Until(t.due), true
 }
 
 func (c *Controller) stateOf(k Key, uid string) []byte {

@@ -118,26 +118,77 @@ func TestNamespacesOfMetrics(t *testing.T) {
 	}
 }
 
-// A key is synced again at the time that its last sync has said, and not at one that an earlier sync has.
+// A key is synced again at the time that its last sync has said, and not at one that an earlier sync has; after a sync that has failed, at
+// the earlier of both.
 func TestTimersAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Options{}, &Version{Manifest: &abi.Controller{Name: "c"}})
 		defer c.queue.ShutDown()
-		for _, k := range []Key{{Name: "later"}, {Name: "not"}} {
-			c.after(k, time.Second)
-		}
-		c.after(Key{Name: "later"}, time.Hour)
-		c.after(Key{Name: "not"}, 0)
-
-		for _, x := range []struct {
-			after time.Duration // virtual, as all time here
-			want  int
-		}{{time.Hour - time.Second, 0}, {time.Second, 1}, {time.Hour, 1}} {
-			time.Sleep(x.after)
-			synctest.Wait()
-			if n := c.Depth(); n != x.want {
-				t.Errorf("%v later %d keys wait, expected %d", x.after, n, x.want)
+		for name, x := range map[string]struct {
+			first, then time.Duration // virtual, as all time here
+			failed      bool
+			want        time.Duration // 0: never
+		}{
+			"later":                    {time.Second, time.Hour, false, time.Hour},
+			"not":                      {time.Second, 0, false, 0},
+			"failed":                   {time.Second, 0, true, time.Second},
+			"failed, later":            {time.Second, time.Hour, true, time.Second},
+			"failed, earlier":          {time.Hour, time.Second, true, time.Second},
+			"failed, for the one time": {0, time.Second, true, time.Second},
+		} {
+			waits := func(after time.Duration, want int) {
+				t.Helper()
+				time.Sleep(after)
+				synctest.Wait()
+				if n := c.Depth(); n != want {
+					t.Fatalf("%s: %v later %d keys wait, expected %d", name, after, n, want)
+				}
 			}
+			c.after(Key{Name: name}, x.first, false)
+			c.after(Key{Name: name}, x.then, x.failed)
+			if x.want > 0 {
+				waits(x.want-time.Millisecond, 0)
+				waits(time.Millisecond, 1)
+				k, _ := c.queue.Get()
+				c.queue.Done(k)
+			}
+			waits(2*time.Hour, 0) // and never again
+		}
+	})
+}
+
+// A key that fails is tried again once, by its timer or after its back-off, whichever comes first.
+func TestTimersAreAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const period = 20 * time.Second
+		c := New(Options{}, &Version{Manifest: &abi.Controller{Name: "c", Backoff: abi.Backoff{Base: int64(period), Max: int64(period)}}})
+		defer c.queue.ShutDown()
+		attempts := func(within time.Duration) (n int) {
+			for range within / time.Second { // virtual
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if c.Depth() > 0 {
+					k, _ := c.queue.Get()
+					c.queue.Done(k)
+					n++
+				}
+			}
+			return n
+		}
+		for _, x := range []struct {
+			timer, wait time.Duration
+		}{{period, period}, {time.Second, time.Second}, {0, period}} {
+			c.after(Key{Name: "k"}, x.timer, true)
+			wait := c.retry(Key{Name: "k"}, "error")
+			if n := attempts(2 * period); n != 1 || wait != x.wait {
+				t.Errorf("a timer of %v: next in %v, expected %v, and then %d attempts", x.timer, wait, x.wait, n)
+			}
+		}
+
+		// A timer that is later leaves the back-off alone.
+		c.after(Key{Name: "k"}, 2*period, true)
+		if wait := c.retry(Key{Name: "k"}, "error"); wait != period {
+			t.Errorf("next in %v", wait)
 		}
 	})
 }

@@ -169,9 +169,12 @@ func (c *Controller) retry(key Key, result string) time.Duration {
 	return c.again(key)
 }
 
-// again is the queue's AddRateLimited, which doesn't tell how long.
+// again is the queue's AddRateLimited, which doesn't tell how long. A timer of the key's that comes first is its next attempt: one is enough.
 func (c *Controller) again(key Key) time.Duration {
 	wait := c.limiter.When(key)
+	if due, ok := c.untilTimer(key); ok && due <= wait {
+		return due
+	}
 	c.queue.AddAfter(key, wait)
 	return wait
 }
@@ -314,7 +317,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 	if k := v.Manifest.Key; k.Single && again == 0 {
 		again = time.Duration(k.Period)
 	}
-	c.after(key, again)
+	c.after(key, again, err != nil && !effects.NamespaceTerminating(err))
 	return err
 }
 

@@ -162,6 +162,8 @@ func (s snapshot) Find(r abi.Resource, namespace, name string) *cache.Object {
 	return nil
 }
 
+func (s snapshot) KeyObject() (uid string, exists bool) { return "", false }
+
 func (s snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 	return abi.ViewData{View: a.View, Count: int64(len(s))}, nil
 }

@@ -33,6 +33,12 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		name = e.Name
 	}
 	generated := name == ""
+	keeper, held := s.keeper(e)
+	if held {
+		if err := s.w.denials.of(s.key, keeper); err != nil {
+			return abi.Outcome{}, err
+		}
+	}
 	for try := 1; ; try++ {
 		object := e.Object
 		if generated {
@@ -53,6 +59,9 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		case err == nil:
 			return s.wrote(e, res, a.body, object)
 		case !apierrors.IsAlreadyExists(err):
+			if held && reasonOf(err) == NamespaceTerminatingReason {
+				s.w.denials.note(s.key, keeper, err)
+			}
 			return abi.Outcome{}, err
 		case a.repeated:
 			if live, ok := s.ours(ctx, res, e.Namespace, name, m); ok {

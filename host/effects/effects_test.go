@@ -404,7 +404,20 @@ func TestOnClusterGroups(t *testing.T) {
 	if !NamespaceTerminating(err) || w.sent.Load() != before+1 {
 		t.Errorf("in a terminating namespace: %d requests, %v", w.sent.Load()-before, err)
 	}
-	late := *w.create(configMap("late", "1"))
-	late.Tolerate = abi.TolerateNamespaceTerminating
-	w.ok(w.begin().Perform(ctx, []abi.Effect{late}))
+	tolerant := members(20, "late")
+	for i := range tolerant {
+		tolerant[i].Tolerate = abi.TolerateNamespaceTerminating
+	}
+	w.ok(w.begin().Perform(ctx, tolerant[:1]))
+
+	// An object that is still there asks once, whatever it wants.
+	before = w.sent.Load()
+	for range 3 {
+		s := w.writer.Begin(abi.KeyRef{Namespace: w.ns, Name: "key"}, keyObject{uid: "key"})
+		w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: tolerant}}))
+		s.End()
+	}
+	if n := w.sent.Load() - before; n != 1 {
+		t.Errorf("three syncs in a terminating namespace sent %d creates", n)
+	}
 }

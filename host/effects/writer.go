@@ -95,6 +95,8 @@ type Store interface {
 type Snapshot interface {
 	// Find gives an object in the views that were delivered to the guest, nil when it isn't in any.
 	Find(resource abi.Resource, namespace, name string) *cache.Object
+	// KeyObject gives the UID of the key's object, and whether it is in the key view.
+	KeyObject() (uid string, exists bool)
 	// Ask delivers a lazy view.
 	Ask(a *abi.Ask) (abi.ViewData, error)
 }
@@ -134,6 +136,8 @@ type lasting struct {
 	wait  barriers
 	news  freshness
 	facts facts
+
+	denials denials
 }
 
 // The fields that every projection keeps.

@@ -42,7 +42,7 @@ type slot struct {
 	writer *effects.Writer
 
 	queue    []abi.KeyRef
-	due      map[abi.KeyRef]time.Time // synced then, whatever happens before: requeueAfter, replaced by the next sync's
+	due      map[abi.KeyRef]time.Time // synced then, whatever happens before: requeueAfter, replaced by the next sync's unless that fails
 	delayed  map[abi.KeyRef]time.Time // of batched wake-ups and failures
 	attempts map[abi.KeyRef]int
 	states   map[abi.KeyRef]state
@@ -330,19 +330,31 @@ func (p *process) sync(s *slot, key abi.KeyRef) error {
 	if a.Error != "" {
 		err = errors.Join(errors.New(a.Error), err)
 	}
-	delete(s.due, key)
 	again := time.Duration(a.RequeueAfter)
 	if m.Key.Single && again == 0 {
 		again = time.Duration(m.Key.Period)
 	}
-	if again > 0 {
-		s.due[cloneKey(key)] = r.cluster.now.Add(again)
+	if effects.NamespaceTerminating(err) {
+		err = nil
 	}
-	if err != nil && !effects.NamespaceTerminating(err) {
+	s.again(key, r.cluster.now, again, err != nil)
+	if err != nil {
 		return failed(err)
 	}
 	delete(s.attempts, key)
 	return nil
+}
+
+// again sets the key's timer as the host does: after a sync that has failed an earlier one that is due sooner stays.
+func (s *slot) again(key abi.KeyRef, now time.Time, after time.Duration, failed bool) {
+	due := now.Add(after)
+	if was, ok := s.due[key]; ok && failed && (after == 0 || !due.Before(was)) {
+		return
+	}
+	delete(s.due, key)
+	if after > 0 {
+		s.due[cloneKey(key)] = due
+	}
 }
 
 func checkState(m *abi.Controller, a *abi.SyncResponse) error {

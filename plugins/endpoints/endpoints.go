@@ -2,6 +2,8 @@
 package endpoints
 
 import (
+	"time"
+
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
@@ -43,7 +45,7 @@ var Plugin = &sdk.Plugin{
 	Description: "Keeps the Endpoints of a Service as its pods are.",
 	Settings:    []*sdk.Setting{batchPeriod},
 	Check: func(s *sdk.Settings) error {
-		if _, ok := endpoint.Period(batchPeriod.In(s)); !ok {
+		if _, err := time.ParseDuration(batchPeriod.In(s)); err != nil {
 			return sdk.Errors("endpoint-updates-batch-period: ", batchPeriod.In(s), " is no time such as 500ms or 1m30s")
 		}
 		return nil
@@ -74,7 +76,7 @@ func sync(c *sdk.Call) error {
 	case !ok || !endpoint.Selected(service):
 		return nil
 	}
-	period, _ := endpoint.Period(batchPeriod.Get(c))
+	period, _ := time.ParseDuration(batchPeriod.Get(c))
 	state, marked, wait := endpoint.Batch(c, service, period)
 	if wait {
 		return nil

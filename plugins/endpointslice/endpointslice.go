@@ -60,7 +60,7 @@ var Plugin = &sdk.Plugin{
 		if _, ok := number(maxEndpoints.In(s), 1000); !ok {
 			return sdk.Errors("max-endpoints-per-slice: ", maxEndpoints.In(s), " is not a number from 1 to 1000")
 		}
-		if _, ok := endpoint.Period(batchPeriod.In(s)); !ok {
+		if _, err := time.ParseDuration(batchPeriod.In(s)); err != nil {
 			return sdk.Errors("endpointslice-updates-batch-period: ", batchPeriod.In(s), " is no time such as 500ms or 1m30s")
 		}
 		return nil
@@ -85,11 +85,11 @@ var Plugin = &sdk.Plugin{
 func sync(c *sdk.Call) error {
 	service, ok := services.Get(c)
 	if !ok || !endpoint.Selected(service) {
-		totals{}.tell(c, nil)
+		totals{}.tell(c, "")
 		syncs.Add(c, 1, "success")
 		return nil
 	}
-	period, _ := endpoint.Period(batchPeriod.Get(c))
+	period, _ := time.ParseDuration(batchPeriod.Get(c))
 	state, marked, wait := endpoint.Batch(c, service, period)
 	if wait {
 		return nil
@@ -112,7 +112,7 @@ func sync(c *sdk.Call) error {
 	for _, s := range others {
 		r.remove(s)
 	}
-	r.totals.tell(c, service)
+	r.totals.tell(c, r.distribution())
 	if marked || m.differs(r.hinted, memory) {
 		c.SetState(stateOf(r.hinted, memory))
 	}

@@ -32,14 +32,14 @@ var (
 // totals are a service's shares of the sums.
 type totals struct{ endpoints, slices, ideal int }
 
-// tell says the service's shares; a service that is gone has none.
-func (t totals) tell(c *sdk.Call, s *corev1.Service) {
+// tell says the service's shares, and the traffic distribution that it uses, if any; a service that is gone has none.
+func (t totals) tell(c *sdk.Call, distribution string) {
 	desired.Add(c, float64(t.endpoints))
 	actual.Add(c, float64(t.slices))
 	ideal.Add(c, float64(t.ideal))
-	if s == nil || s.Spec.TrafficDistribution == nil {
+	if distribution == "" {
 		spread.Add(c, 0, distributions[0])
 		return
 	}
-	spread.Add(c, 1, *s.Spec.TrafficDistribution)
+	spread.Add(c, 1, distribution)
 }

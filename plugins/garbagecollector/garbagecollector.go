@@ -63,7 +63,7 @@ var Plugin = &sdk.Plugin{
 		Reads:          sdk.Views{items, owners, blocking, orphans, dependents, circular},
 		Writes:         sdk.Writes{resource.Any.Verbs("get", "patch", "delete")},
 		Workers:        20,
-		Rate:           abi.Rate{QPS: 2, Burst: 2},
+		Rate:           abi.Rate{QPS: 2},
 		Sync:           sync,
 	}},
 }

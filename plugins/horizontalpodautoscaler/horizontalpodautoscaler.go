@@ -143,10 +143,11 @@ func (r *run) decide(current int32) (d decision, err error) {
 	}
 	p, statuses, err := r.propose()
 	d.metrics = statuses
-	if p.replicas < 0 {
+	if err != nil && p.replicas == -1 {
 		d.replicas = -1
 		return d, err
 	}
+	p.replicas = max(p.replicas, 0) // of a negative metric
 	switch {
 	case p.replicas > current:
 		d.reason = p.metric + " above target"

@@ -102,17 +102,24 @@ func countFinished(c *sdk.Call, job *batchv1.Job, before counters) counters {
 		}
 		good = now.succeededOnes - before.succeededOnes
 		grow(c, indexesFinished, good, succeeded, limit)
-		grow(c, indexesFinished, now.failedOnes-before.failedOnes, failed, limit)
+		growIf(c, indexesFinished, now.failedOnes-before.failedOnes, failed, limit)
 	}
 	grow(c, podsFinished, good, m, succeeded)
 	grow(c, podsFinished, int(now.failed-before.failed), m, failed)
 	return now
 }
 
-// grow adds what is more than nothing.
+// grow adds what there is more, also none: a counter is there, at 0, from the first status on. Counters don't shrink.
 //
 //go:noinline
 func grow(c *sdk.Call, m *sdk.Metric, n int, labels ...string) {
+	m.Add(c, float64(max(n, 0)), labels...)
+}
+
+// growIf is grow for counters that are there once there is something to count.
+//
+//go:noinline
+func growIf(c *sdk.Call, m *sdk.Metric, n int, labels ...string) {
 	if n > 0 {
 		m.Add(c, float64(n), labels...)
 	}
@@ -137,6 +144,6 @@ func countCreated(r *run, made, refused int) {
 	case r.failed > 0 || r.ending > 0:
 		reason = "recreate_terminating_or_failed"
 	}
-	grow(r.c, podsCreated, made, reason, succeeded)
-	grow(r.c, podsCreated, refused, reason, failed)
+	growIf(r.c, podsCreated, made, reason, succeeded)
+	growIf(r.c, podsCreated, refused, reason, failed)
 }

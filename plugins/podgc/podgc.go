@@ -32,6 +32,9 @@ const (
 	outOfServicePod = "out-of-service"
 )
 
+// period is how often pods are looked at, in nanoseconds.
+const period = int64(20 * time.Second)
+
 // Plugin is the podgc module (pkg/controller/podgc). What is to be done for pods on a node that is gone or out of service is decided node by node, as soon as it is known;
 // what is to be done for others, on a timer.
 var Plugin = &sdk.Plugin{
@@ -55,7 +58,8 @@ var Plugin = &sdk.Plugin{
 		ServiceAccount: "pod-garbage-collector",
 		Reads:          sdk.Views{ended, terminated, unscheduled},
 		Writes:         sdk.Writes{pods.Verbs("delete"), pods.Sub("status", "patch")},
-		By:             sdk.KeyedBy{Single: true, Every: int64(20 * time.Second)},
+		By:             sdk.KeyedBy{Single: true, Every: period},
+		Backoff:        abi.Backoff{Base: period, Max: period}, // a pod that can't be deleted is tried, and counted, in the next round
 		Workers:        1,
 		Sync:           sync,
 	}, {

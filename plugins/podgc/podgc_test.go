@@ -55,7 +55,10 @@ func TestMost(t *testing.T) {
 		}
 	}
 
-	// After a failure the key's backoff says when.
+	// After a failure the key's backoff says when: in the next round.
+	if k := Plugin.Manifest().Controllers[0]; k.Backoff.Base != k.Key.Period || k.Backoff.Max != k.Key.Period {
+		t.Errorf("a period of %d ns, tried again after %d to %d", k.Key.Period, k.Backoff.Base, k.Backoff.Max)
+	}
 	reason = "InternalError"
 	r := &abi.SyncRequest{Views: []abi.ViewData{{Count: n}, {}, {}}}
 	if a := sdk.Run(Plugin, r, &sdk.Settings{Values: []string{"1", "40s"}}, perform); a.Error == "" || a.RequeueAfter != 0 {

@@ -24,8 +24,8 @@ var (
 	times = sdk.CodeSeconds("root_ca_cert_publisher_sync_duration_seconds", "How long syncs of namespaces took, by the status that they ended with.",
 		[]float64{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384})
 
-	rootCA = &sdk.Setting{Name: "root-ca-file", File: true, Required: true,
-		Description: "PEM bundle that verifies the API server; by default the one of the kubeconfig."}
+	rootCA = &sdk.Setting{Name: "root-ca-file", File: true,
+		Description: "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either an empty one is published, for pods mount it."}
 )
 
 // Plugin is the root-ca-certificate-publisher module (pkg/controller/certificates/rootcacertpublisher).
@@ -61,7 +61,7 @@ func sync(c *sdk.Call) error {
 		c.Add(sdk.Create(m, sdk.Tolerate(abi.TolerateNotFound|abi.TolerateNamespaceTerminating)))
 		return nil
 	}
-	if len(published.Data) == 1 && published.Data.Get(file) == rootCA.Get(c) && published.Annotations.Get(annotation) != "" {
+	if bundle, ok := published.Data.Lookup(file); ok && len(published.Data) == 1 && bundle == rootCA.Get(c) && published.Annotations.Get(annotation) != "" {
 		return nil
 	}
 	m := sdk.Clone(published)

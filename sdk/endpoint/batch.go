@@ -45,37 +45,3 @@ func Batch(c *sdk.Call, s *corev1.Service, period time.Duration) (state []byte, 
 	}
 	return state, marked, false
 }
-
-// Period reads a time such as 0, 500ms or 1m30s. time.ParseDuration would bring its errors along.
-func Period(text string) (time.Duration, bool) {
-	if text == "0" {
-		return 0, true
-	}
-	total, rest := time.Duration(0), text
-	for rest != "" {
-		n, i := time.Duration(0), 0
-		for i < len(rest) && rest[i] >= '0' && rest[i] <= '9' && i < 9 {
-			n = 10*n + time.Duration(rest[i]-'0')
-			i++
-		}
-		unit := i
-		for unit < len(rest) && (rest[unit] < '0' || rest[unit] > '9') {
-			unit++
-		}
-		if i == 0 {
-			return 0, false
-		}
-		switch rest[i:unit] {
-		case "ms":
-			n *= time.Millisecond
-		case "s":
-			n *= time.Second
-		case "m":
-			n *= time.Minute
-		default:
-			return 0, false
-		}
-		total, rest = total+n, rest[unit:]
-	}
-	return total, text != ""
-}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/windlass-dev/windlass/abi/wire"
@@ -156,19 +155,6 @@ func TestTriggerTime(t *testing.T) {
 		}
 		if n := len(next); n > 16*(1+len(x.new)) {
 			t.Errorf("%s: %d bytes of memory", x.name, n)
-		}
-	}
-}
-
-func TestPeriod(t *testing.T) {
-	for text, want := range map[string]time.Duration{"0": 0, "0s": 0, "500ms": 500 * time.Millisecond, "1s": time.Second, "1m30s": 90 * time.Second,
-		"": -1, "5": -1, "s": -1, "-1s": -1, "1.5s": -1, "1h": -1, "99999999999999999999s": -1} {
-		got, ok := Period(text)
-		if !ok {
-			got = -1
-		}
-		if got != want {
-			t.Errorf("%q is %v, want %v", text, got, want)
 		}
 	}
 }

@@ -69,13 +69,13 @@ func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod, victims func(a
 		s.Status = status
 		c.Add(sdk.UpdateStatus(s))
 	}
-	if failure == nil && rs.Spec.MinReadySeconds > 0 && status.ReadyReplicas != status.AvailableReplicas {
+	if rs.Spec.MinReadySeconds > 0 && status.ReadyReplicas != status.AvailableReplicas {
 		// A pod becomes available without an event.
 		wait := pod.NextAvailabilityCheck(active, rs.Spec.MinReadySeconds, c.Now())
 		if wait == 0 {
 			wait = time.Duration(rs.Spec.MinReadySeconds) * time.Second
 		}
-		return c.After(wait)
+		c.After(wait) // also where scaling fails, whose back-off may be long
 	}
 	return failure
 }
