@@ -70,7 +70,7 @@ func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, ali
 		for end < len(kinds) && kinds[end] == kinds[i] {
 			end++
 		}
-		slices.Sort(writes[i:end])
+		slices.SortStableFunc(writes[i:end], func(a, b string) int { return strings.Compare(place(a), place(b)) })
 		i = end
 	}
 	slices.Sort(events)
@@ -88,6 +88,17 @@ func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, ali
 		all = append(all, fmt.Sprintf("again after %s", r.Again))
 	}
 	return all, nil
+}
+
+// place returns what a write is sorted by: the object it changes, for writes to one object have an order that counts. What is created has no
+// name to go by.
+func place(write string) string {
+	if strings.HasPrefix(write, "create ") {
+		return write
+	}
+	head, _, _ := strings.Cut(write, "\n")
+	object, _, _ := strings.Cut(head, " fails: ")
+	return object
 }
 
 // writesOf returns the requests that were meant to change something, and neither did nothing nor were made anew.

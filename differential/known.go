@@ -77,8 +77,22 @@ func (x *Known) recognises(d *Difference) bool {
 		(x.World == "" || x.world.MatchString(d.String()))
 }
 
-// has reports whether a difference is a known one, and counts it.
+// has reports whether a difference is a known one, or made of known ones, and counts it.
 func (k *knowns) has(d *Difference) bool {
+	if k.is(d) {
+		return true
+	}
+	d.goesOn = true
+	for _, part := range d.parts {
+		if !k.is(part) {
+			return false
+		}
+		d.goesOn = d.goesOn && part.goesOn
+	}
+	return len(d.parts) > 0
+}
+
+func (k *knowns) is(d *Difference) bool {
 	for _, x := range k.rules {
 		if x.recognises(d) {
 			if !d.counted {

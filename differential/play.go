@@ -43,6 +43,8 @@ type Difference struct {
 	now     time.Time
 	objects func() []runtime.Object // as the caches showed them
 	past    []string                // what had happened before
+	// parts are the differences of single keys, where several keys were compared at once.
+	parts []*Difference
 	// counted says that a rule of known.yaml has recognised it, goesOn that the world goes on all the same.
 	counted, goesOn bool
 }

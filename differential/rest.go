@@ -3,6 +3,7 @@ package differential
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -251,7 +252,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		text = ""
 	}
 	if text != "" {
-		before.Text = text + p.missing()
+		before.Text = text + p.missing(slices.Collect(maps.Keys(p.missed)))
 		for _, line := range theirs.story {
 			before.past = append(before.past, "upstream's: "+line)
 		}
@@ -262,6 +263,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		// it may ask to be woken otherwise.
 		moved := differ(a.still(), b.still()) != ""
 		synced := union(keys, slices.Collect(maps.Keys(theirs.last)))
+		before.parts = p.parts(before, a, b, synced)
 		if err := ours.work(synced, nil, p.subject); err != nil {
 			before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
 			return before, nil
@@ -274,13 +276,19 @@ func (p *play) rest(keys []string) (*Difference, error) {
 			before.Kind = "wake"
 		}
 		if before.Kind == "wake" && p.subject.late && !p.subject.AtRest { // as where syncs are compared
-			before.Text = strings.TrimPrefix(p.missing(), "\n") + "\nwhere a sync does this:\n" +
+			before.Text = strings.TrimPrefix(p.missing(slices.Collect(maps.Keys(p.missed))), "\n") + "\nwhere a sync does this:\n" +
 				strings.Join(a.lines, "\n") + "\n" + text
+			before.parts = nil
 		}
 		if p.subject.Explain != nil {
 			before.Text += "\n" + p.subject.Explain(before.objects(), text)
 		}
-		before.Text += errorsOf("upstream's", theirs) + errorsOf("the plugin's", ours) + p.native.Note(synced)
+		before.Text += errorsOf("upstream's", theirs, synced) + errorsOf("the plugin's", ours, synced) + p.native.Note(synced)
+		for _, part := range before.parts {
+			one := []string{part.Key}
+			part.Kind = before.Kind
+			part.Text += errorsOf("upstream's", theirs, one) + errorsOf("the plugin's", ours, one) + p.native.Note(one)
+		}
 		if !p.known(before) || !before.goesOn {
 			return before, nil
 		}
@@ -335,8 +343,26 @@ func (s *restingSide) soon() (keys []string, latest time.Duration) {
 	return keys, latest
 }
 
-func errorsOf(whose string, s *restingSide) (text string) {
-	for _, key := range slices.Sorted(maps.Keys(s.last)) {
+// parts are the differences of single keys, where there are several keys: each may be known by itself. What is about
+// several of them is part of each.
+func (p *play) parts(whole *Difference, a, b remains, keys []string) (all []*Difference) {
+	for _, key := range keys {
+		text := differ(a.about(key, keys), b.about(key, keys))
+		if text == "" || len(keys) == 1 {
+			continue
+		}
+		part := *whole
+		part.Key, part.Text = key, text+p.missing([]string{key})
+		if p.subject.Explain != nil {
+			part.Text += "\n" + p.subject.Explain(part.objects(), text)
+		}
+		all = append(all, &part)
+	}
+	return all
+}
+
+func errorsOf(whose string, s *restingSide, keys []string) (text string) {
+	for _, key := range keys {
 		if err := s.last[key].Err; err != nil {
 			text += fmt.Sprintf("\n%s error for %s: %v", whose, key, err)
 		}
@@ -344,11 +370,13 @@ func errorsOf(whose string, s *restingSide) (text string) {
 	return text
 }
 
-// missing tells which events woke only upstream's controller.
-func (p *play) missing() string {
+// missing tells which events woke only upstream's controller for some keys.
+func (p *play) missing(keys []string) string {
 	text := ""
-	for _, key := range slices.Sorted(maps.Keys(p.missed)) {
-		text += "\n" + p.missed[key]
+	for _, key := range slices.Sorted(slices.Values(keys)) {
+		if event := p.missed[key]; event != "" {
+			text += "\n" + event
+		}
 	}
 	return text
 }
@@ -362,6 +390,22 @@ type remains struct {
 
 // still is what remains but for what a key has asked for by itself.
 func (r remains) still() remains { return r.without(" again after ") }
+
+// about leaves out what is about others of the keys and not about one.
+func (r remains) about(key string, keys []string) remains {
+	others := func(text string) bool {
+		return !mentions(text, key) && slices.ContainsFunc(keys, func(k string) bool { return mentions(text, k) })
+	}
+	objects := maps.Clone(r.objects)
+	maps.DeleteFunc(objects, func(name, _ string) bool { return others(name) })
+	return remains{slices.DeleteFunc(slices.Clone(r.lines), others), objects}
+}
+
+// mentions reports whether a text has a key's name, or one that begins with it as those of what belongs to it do.
+func mentions(text, key string) bool {
+	name := regexp.QuoteMeta(key[strings.LastIndex(key, "/")+1:])
+	return regexp.MustCompile("(^|[^a-z0-9-])" + name + "($|[^a-z0-9])").MatchString(text)
+}
 
 // without leaves out lines that contain a text.
 func (r remains) without(text string) remains {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,10 +26,10 @@ type keyObject struct {
 func (s keyObject) KeyObject() (uid string, exists bool) { return s.uid, s.uid != "" }
 
 // closing is a server all of whose namespaces are being deleted.
-type closing struct{ posts int }
+type closing struct{ posts atomic.Int32 }
 
 func (c *closing) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.posts++
+	c.posts.Add(1)
 	b, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
 		Message: "unable to create new content", Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}},
@@ -51,7 +52,7 @@ func TestNamespaceThatIsBeingDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Close()
-		sync := func(what string, s Snapshot, in string, tolerate abi.Tolerance, want int) {
+		sync := func(what string, s Snapshot, in string, tolerate abi.Tolerance, want int32) {
 			t.Helper()
 			session := w.Begin(abi.KeyRef{Namespace: "default", Name: "web"}, s)
 			defer session.End()
@@ -62,10 +63,10 @@ func TestNamespaceThatIsBeingDeleted(t *testing.T) {
 			for i := range group.Members {
 				group.Members[i] = create
 			}
-			before := server.posts
+			before := server.posts.Load()
 			out, err := session.Perform(t.Context(), []abi.Effect{group})
-			if err != nil || server.posts-before != want {
-				t.Errorf("%s: %d creates were sent, expected %d; %v", what, server.posts-before, want, err)
+			if n := server.posts.Load() - before; err != nil || n != want {
+				t.Errorf("%s: %d creates were sent, expected %d; %v", what, n, want, err)
 			}
 			for _, o := range out[0].Members[:1] {
 				if o.Reason != NamespaceTerminatingReason || o.Message == "" {
