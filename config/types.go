@@ -36,7 +36,7 @@ type Configuration struct {
 	Serving Serving `json:"serving"`
 	// ShutdownTimeout is how long the writes of syncs in flight may take once the manager is told to stop: a duration, 0s for as long as they take. It is read at the start only. Default: 10s.
 	ShutdownTimeout metav1.Duration `json:"shutdownTimeout"`
-	// PluginFolder is a folder whose *.wasm files are plugins; one of the same name as a built-in plugin replaces it. Default: none.
+	// PluginFolder is a folder whose *.wasm files are plugins; one of the same name as a built-in plugin replaces it. While a file can't be used, what was taken from it before goes on. Default: none.
 	PluginFolder string `json:"pluginFolder"`
 	// Sandbox bounds what a sync may take, for plugins that have no limits of their own.
 	Sandbox Sandbox `json:"sandbox"`

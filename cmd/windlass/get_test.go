@@ -29,9 +29,12 @@ func ailing() *manager.Status {
 			{Name: "ttl-controller", Plugin: "ttl", Digest: "sha256:ab", State: "Running", Workers: 1, Differences: 3},
 		},
 		Plugins: []manager.PluginStatus{{Name: "job", Version: "1.2", Digest: "sha256:0123456789abcdef", Origin: "/plugins/job.wasm", Since: began.Add(time.Hour), Trial: true, Before: "sha256:fedcba9876543210",
-			Controllers: []string{"job-controller"}, Instances: 3, Busy: 1, Shadow: "sha256:cd", Failed: []string{"it trapped"}}},
+			Controllers: []string{"job-controller"}, Instances: 3, Busy: 1, Shadow: "sha256:cd", Failed: []string{"it trapped"}},
+			{Name: "ttl", Version: "1.0", Digest: "sha256:ab", Origin: "/plugins/ttl.wasm", Since: began.Add(30 * time.Minute), Broken: "/plugins/ttl.wasm: truncated"}},
 		Swaps: []manager.Swap{{Time: began.Add(time.Hour), Plugin: "job", Result: "rolled back", From: "sha256:fedcba9876543210", FromVersion: "1.1", To: "sha256:0123456789abcdef", ToVersion: "1.2", Why: "trap: unreachable"},
+			{Time: began.Add(40 * time.Minute), Plugin: "ttl", Result: "failed", From: "sha256:ab", FromVersion: "1.0", Why: "/plugins/ttl.wasm: truncated"},
 			{Time: began.Add(30 * time.Minute), Plugin: "ttl", Result: "added", To: "sha256:ab", ToVersion: "1.0"}},
+		LeftOut: []string{"/plugins/x.wasm: not a WebAssembly module"},
 		Troubles: []manager.Trouble{{Level: manager.Bad, About: "job-controller", What: "is quarantined: trap: unreachable", Do: "windlass release job-controller"},
 			{Level: manager.Warning, About: "replicaset-controller", What: "1 key held up", Do: "windlass get keys --controller replicaset-controller"}},
 		Refused: "plugins[0].name: no plugin",
@@ -118,7 +121,7 @@ func TestGet(t *testing.T) {
 NAME                    STATE         PLUGIN       VERSION   QUEUE   STUCK   SYNCS   ERRORS   P50      P99    MESSAGE
 job-controller          Quarantined   job          1.2       7       3       1204    31       0.42ms   12ms   trap: unreachable
 replicaset-controller   Running       replicaset             0       1       3       0        1.5s     12s    shop/web\x1b[31m: pods "web" is forbidden
-ttl-controller          Running       ttl                    0       0       0       0        -        -      3 differences of its shadow
+ttl-controller          Running       ttl          1.0       0       0       0       0        -        -      3 differences of its shadow
 
 Not applied: plugins[0].name: no plugin
 `},
@@ -126,12 +129,16 @@ Not applied: plugins[0].name: no plugin
 		{args: "get plugins", want: `
 NAME   VERSION   DIGEST         AGE    ORIGIN              STATE
 job    1.2       0123456789ab   120m   /plugins/job.wasm   on trial, before it fedcba987654; shadow cd; failed: it trapped
+ttl    1.0       ab             150m   /plugins/ttl.wasm   its file can't be used: /plugins/ttl.wasm: truncated
+
+Left out: /plugins/x.wasm: not a WebAssembly module
 
 Not applied: plugins[0].name: no plugin
 `},
 		{args: "get swaps", want: `
 AGE    PLUGIN   FROM               TO                 RESULT        WHY
 120m   job      1.1 fedcba987654   1.2 0123456789ab   rolled back   trap: unreachable
+140m   ttl      1.0 ab             -                  failed        /plugins/ttl.wasm: truncated
 150m   ttl      -                  1.0 ab             added
 `},
 		{args: "get keys", want: `

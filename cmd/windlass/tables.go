@@ -94,6 +94,9 @@ func pluginsTable(s *manager.Status, wide bool) table {
 		if p.Shadow != "" {
 			states = append(states, "shadow "+brief(p.Shadow))
 		}
+		if p.Broken != "" {
+			states = append(states, "its file can't be used: "+line(p.Broken, 2*lineMax))
+		}
 		for _, f := range p.Failed {
 			states = append(states, "failed: "+line(f, 2*lineMax))
 		}
@@ -103,6 +106,9 @@ func pluginsTable(s *manager.Status, wide bool) table {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
 		t.notes = append(t.notes, "", "No image for "+name+": "+line(s.Missing[name], 10*lineMax))
+	}
+	for _, why := range s.LeftOut {
+		t.notes = append(t.notes, "", "Left out: "+line(why, 10*lineMax))
 	}
 	t.notes = append(t.notes, refused(s)...)
 	return t

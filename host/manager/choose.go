@@ -2,7 +2,11 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,52 +34,44 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 	for _, p := range problems {
 		leave(p)
 	}
-	if err := images.checkConfigured(k, found); err != nil {
-		return nil, err
+	gone := m.gone(k, found)
+	known := append(slices.Clip(found), gone...) // who removes a file makes no mistake in the configuration
+	if err := images.checkConfigured(k, known); err != nil {
+		return nil, because(err, problems...)
 	}
-	names, aliases := plugins.Controllers(found)
+	names, aliases := plugins.Controllers(known)
 	switch err := config.CheckNames(k.Controllers, names, aliases); {
 	case err != nil && images.coming():
 		m.say(err.Error(), func() {
 			klog.InfoS("A name may be that of a plugin whose image isn't there yet", "problem", err.Error())
 		})
 	case err != nil:
-		return nil, err
+		return nil, because(err, problems...)
 	}
 	if !images.coming() {
 		m.tellMissing(k.Controllers, names)
 	}
 	if err := m.leaders.know(names, aliases, images.coming()); err != nil {
-		return nil, err
+		return nil, because(err, problems...)
 	}
 	list := config.Canonical(k.Controllers, aliases)
 	var all []*choice
-	sound := map[string]bool{}
 	for _, f := range found {
 		x := &choice{Found: f, list: list}
 		x.enable(func(c *abi.Controller) {
 			m.say(c.Name+" is disabled", func() { klog.InfoS("Controller is disabled", "controller", c.Name) })
 		})
 		if len(x.controllers) == 0 {
+			if f.Broken != nil {
+				leave(f.Broken)
+			}
 			continue
 		}
 		if _, _, err := plugins.Settings(f.Manifest, k.Plugin(f.Name).Settings); err != nil {
-			return nil, err
+			return nil, because(err, f.Broken)
 		}
-		id := fmt.Sprint(f.Digest, x.controllers)
-		if !m.sound[id] {
-			if err := x.compile(); err != nil {
-				if f.Origin == plugins.OriginBuiltin {
-					return nil, err
-				}
-				leave(err)
-				continue
-			}
-		}
-		sound[id] = true
 		all = append(all, x)
 	}
-	m.sound = sound // those that are gone aren't remembered
 	if len(all) == 0 && !images.coming() {
 		list := fmt.Sprint(k.Controllers)
 		m.say(list+" enables none", func() { klog.InfoS("No controller is enabled: nothing runs", "controllers", list) })
@@ -84,6 +80,28 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 	m.leftOut = leftOut
 	m.mu.Unlock()
 	return all, nil
+}
+
+// gone are the plugins that run from files which have been removed from the plugin folder.
+func (m *manager) gone(k *config.Configuration, found []plugins.Found) (all []plugins.Found) {
+	for _, h := range m.all() {
+		f := h.present.Found
+		if k.PluginFolder == "" || f.Origin == plugins.OriginBuiltin || filepath.Dir(f.Origin) != filepath.Clean(k.PluginFolder) || slices.ContainsFunc(found, func(x plugins.Found) bool { return x.Name == f.Name }) {
+			continue
+		}
+		if _, err := os.Lstat(f.Origin); errors.Is(err, fs.ErrNotExist) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// because adds to an error that something wasn't found which files can't be used, for one of them may have it.
+func because(err error, broken ...error) error {
+	if broken := errors.Join(broken...); broken != nil {
+		return fmt.Errorf("%w; what isn't there may be in a plugin that can't be used: %w", err, broken)
+	}
+	return err
 }
 
 // tellMissing tells of kube-controller-manager's controllers that the list turns on and that aren't here.

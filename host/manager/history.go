@@ -24,7 +24,7 @@ type Swap struct {
 	Plugin string    `json:"plugin"`
 	// Result is one of: on trial, ok, rolled back, stays (it failed its trial, but there is nothing to fall back on), failed (what ran before goes on), reconfigured, added, removed.
 	Result string `json:"result"`
-	// From and To are digests; FromVersion and ToVersion are what the modules call themselves.
+	// From and To are digests, To is empty where the plugin's file couldn't be used; FromVersion and ToVersion are what the modules call themselves.
 	From        string `json:"from,omitempty"`
 	To          string `json:"to,omitempty"`
 	FromVersion string `json:"fromVersion,omitempty"`
@@ -56,10 +56,28 @@ func (h *history) add(plugin, result string, from, to *choice, why error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.append(s)
+}
+
+// append adds an entry; the lock is held.
+func (h *history) append(s Swap) {
 	if len(h.swaps) == historyMost {
 		h.swaps = slices.Delete(h.swaps, 0, 1)
 	}
 	h.swaps = append(h.swaps, s)
+}
+
+// failed notes that a plugin's file can't be used. While that goes on with other causes, as when a file is being copied, it is one entry.
+func (h *history) failed(plugin string, runs *choice, why error, again bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := len(h.swaps) - 1; again && i >= 0; i-- {
+		if s := &h.swaps[i]; s.Plugin == plugin && s.Result == swapFailed && s.To == "" {
+			s.Why = why.Error()
+			return
+		}
+	}
+	h.append(Swap{Time: time.Now(), Plugin: plugin, Result: swapFailed, From: runs.Digest, FromVersion: runs.Manifest.Version, Why: why.Error()})
 }
 
 // ended notes how the trial of a plugin's last swap ended.

@@ -38,6 +38,7 @@ type hosted struct {
 	shadow  *generation // gets the same calls, and writes nothing
 	slots   map[string]*slot
 	failed  tried // by core or print
+	broken  error // why what the plugin's file holds now can't be used: what runs goes on
 	loaded  time.Time
 }
 
@@ -117,8 +118,27 @@ func (m *manager) begin(ctx context.Context, k *config.Configuration, chosen []*
 		m.mu.Lock()
 		m.hosted[c.Name] = h
 		m.mu.Unlock()
+		m.tellBroken(h, c.Broken)
 	}
 	return nil
+}
+
+// tellBroken takes note of why a plugin's file can't be used, nil: it can. It is told when that changes.
+func (m *manager) tellBroken(h *hosted, why error) {
+	h.mu.Lock()
+	was := h.broken
+	h.broken = why
+	h.mu.Unlock()
+	switch {
+	case why != nil && (was == nil || was.Error() != why.Error()):
+		klog.ErrorS(why, "A plugin's file can't be used: what ran before goes on", "plugin", h.name, "digest", short(h.present.Digest))
+		m.history.failed(h.name, h.present.choice, why, was != nil)
+		if was == nil {
+			m.metrics.swaps.WithLabelValues(h.name, "failed").Inc()
+		}
+	case why == nil && was != nil:
+		klog.InfoS("A plugin's file can be used again", "plugin", h.name)
+	}
 }
 
 // install makes a generation the present one of a plugin's slots before they run.

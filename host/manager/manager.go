@@ -80,7 +80,6 @@ type manager struct {
 	changing sync.Mutex // held by whatever changes what runs
 	begun    bool       // plugins were loaded: a cold standby has none yet
 	said     map[string]bool
-	sound    map[string]bool // the modules whose views were compiled, with their controllers
 
 	mu      sync.Mutex
 	config  *config.Configuration // as it was applied last
@@ -101,7 +100,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	told := ctx
 	ctx, fail := context.WithCancelCause(told)
 	defer fail(nil)
-	m := &manager{leaders: &leaders{election: c.LeaderElection}, fail: fail, tracer: &tracing.Tracer{}, config: c, options: o, registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{}, hosted: map[string]*hosted{}, work: ctx, said: map[string]bool{}, sound: map[string]bool{}, began: time.Now()}
+	m := &manager{leaders: &leaders{election: c.LeaderElection}, fail: fail, tracer: &tracing.Tracer{}, config: c, options: o, registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{}, hosted: map[string]*hosted{}, work: ctx, said: map[string]bool{}, began: time.Now()}
 	m.metrics = newMetrics(m.registry)
 	m.registry.MustRegister(m.tracer)
 	if err := m.tracer.Configure(&c.Tracing); err != nil {

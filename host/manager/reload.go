@@ -21,7 +21,7 @@ import (
 // may be files anywhere. What is compared is their content.
 const lookAgain = 10 * time.Second
 
-// settled is for how long nothing must change before files are read: copying takes a moment.
+// settled is for how long nothing must change before files are read, for copying takes a moment; if changes don't cease, they are read after lookAgain.
 const settled = 200 * time.Millisecond
 
 // watch applies what changes while the manager runs, until ctx ends.
@@ -55,15 +55,18 @@ func (m *manager) watch(ctx context.Context) {
 	follow()
 	timer := time.NewTimer(lookAgain)
 	defer timer.Stop()
-	for pending := false; ; pending = false {
+	for {
+		var latest time.Time // when what has changed is read at the latest; zero: nothing has
 		for waiting := true; waiting; {
 			select {
 			case <-ctx.Done():
 				return
 			case e := <-changes:
-				if m.concerns(e.Name) && !pending {
-					pending = true
-					timer.Reset(settled)
+				if m.concerns(e.Name) {
+					if latest.IsZero() {
+						latest = time.Now().Add(lookAgain)
+					}
+					timer.Reset(min(settled, time.Until(latest)))
 				}
 				continue
 			case <-m.options.Reload:
@@ -179,6 +182,14 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 	if h == nil {
 		return true, m.introduce(ctx, k, c)
 	}
+	m.tellBroken(h, c.Broken)
+	if c.Broken != nil { // nothing takes the place of what runs, not even what the file had before: that may have failed its trial
+		running, err := m.again(k, h.present.choice, c.list)
+		if err != nil {
+			return false, err
+		}
+		c = running
+	}
 	for _, s := range h.all() {
 		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
 	}
@@ -253,6 +264,7 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 	m.mu.Unlock()
 	m.history.add(c.Name, swapAdded, nil, c, nil)
 	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", short(c.Digest), "origin", c.Plugin.String())
+	m.tellBroken(h, c.Broken)
 	for _, s := range h.all() {
 		m.start(s)
 	}

@@ -50,6 +50,8 @@ type PluginStatus struct {
 	Before string `json:"before,omitempty"`
 	// Shadow is the digest of the plugin's shadow.
 	Shadow string `json:"shadow,omitempty"`
+	// Broken is why what the plugin's file holds now can't be used, with the file's path: what ran before goes on.
+	Broken string `json:"broken,omitempty"`
 	// Failed are versions that were tried and didn't do.
 	Failed []string `json:"failed,omitempty"`
 	// Instances is how many instances of the module there are, Busy how many of them are in a sync.
@@ -118,6 +120,9 @@ func (m *manager) status() Status {
 		}
 		p := PluginStatus{Name: h.name, Since: h.loaded}
 		p.Failed = h.failed.said()
+		if h.broken != nil {
+			p.Broken = h.broken.Error()
+		}
 		h.mu.Unlock()
 		p.Version, p.Digest, p.Origin = g.loaded.Manifest.Version, g.loaded.Digest, g.loaded.String()
 		idle, busy := g.loaded.Module.Instances()

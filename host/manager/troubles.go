@@ -73,6 +73,9 @@ func (s *Status) troubles() []Trouble {
 	}
 	for i := range s.Plugins {
 		p := &s.Plugins[i]
+		if p.Broken != "" {
+			add(Bad, p.Name, "its file can't be used, what ran before goes on: "+p.Broken, "Copy or build it again: it is looked at when it changes.")
+		}
 		for _, why := range p.Failed {
 			add(Warning, p.Name, "a version was tried and left: "+why, "It isn't tried again until it changes.")
 		}

@@ -1,12 +1,15 @@
 package manager
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/plugins"
 )
 
 // What is wrong is said once, the worst first, each with what to do; what passes by itself isn't said.
@@ -25,7 +28,7 @@ func TestTroubles(t *testing.T) {
 			{Name: "idle", State: "Idle", Message: "settings are missing"},
 			{Name: "starts", State: "Starting", Message: "waits for its caches"},
 		},
-		Plugins: []PluginStatus{{Name: "old", Failed: []string{"it trapped"}}},
+		Plugins: []PluginStatus{{Name: "old", Failed: []string{"it trapped"}}, {Name: "cut", Broken: "/plugins/cut.wasm: truncated"}},
 	}
 	var got []string
 	for _, x := range s.troubles() {
@@ -34,7 +37,7 @@ func TestTroubles(t *testing.T) {
 			t.Errorf("says too little: %+v", x)
 		}
 	}
-	if g, want := strings.Join(got, ", "), "bad configuration, bad mine, bad plugins, bad bad, bad idle, bad starts, warning fails, warning old, note shadowed"; g != want {
+	if g, want := strings.Join(got, ", "), "bad configuration, bad mine, bad plugins, bad bad, bad idle, bad starts, bad cut, warning fails, warning old, note shadowed"; g != want {
 		t.Errorf("got %s, want %s", g, want)
 	}
 	s.Process.Started = now.Add(-time.Second)
@@ -62,6 +65,17 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%d: %+v", len(all), all[:2])
 	}
 	h.ended("nobody", swapOK, nil)
+
+	runs := &choice{Found: plugins.Found{Plugin: &plugins.Plugin{Digest: "sha256:ab"}, Manifest: &abi.Manifest{Version: "1"}}}
+	h.failed("a", runs, errors.New("truncated"), false)
+	h.failed("a", runs, errors.New("still truncated"), true)
+	if all = h.all(); all[0].Result != swapFailed || all[0].From != "sha256:ab" || all[0].Why != "still truncated" || all[1].Plugin != "b" {
+		t.Errorf("a file that is being copied should be one entry: %+v", all[:2])
+	}
+	h.failed("a", runs, errors.New("truncated"), false)
+	if all = h.all(); all[0].Why != "truncated" || all[1].Why != "still truncated" {
+		t.Errorf("what is broken again should be told again: %+v", all[:2])
+	}
 }
 
 // The quantiles are those of the last syncs, in seconds.

@@ -2,6 +2,7 @@ package plugins
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,12 +13,15 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+	"github.com/windlass-dev/windlass/host/views"
 )
 
 // Found is a plugin whose manifest was read and is sound.
 type Found struct {
 	*Plugin
 	Manifest *abi.Manifest
+	// Broken says why what its file holds now can't be used: the module is the one that was taken from there before. Nil: the module is what the file holds.
+	Broken error
 }
 
 // Find gives the plugins of all sources, in their order, with what is wrong with the modules that are left out. A source's plugin replaces one of the same name from an
@@ -25,59 +29,109 @@ type Found struct {
 //
 // A module whose manifest isn't in a section of its own runs here for it, interpreted: what isn't enabled is never compiled.
 func Find(ctx context.Context, sources ...Source) (all []Found, problems []error) {
-	return find(ctx, manifestOf, sources)
+	return (&search{read: read, before: func(string) []Found { return nil }}).find(ctx, sources)
 }
 
-func find(ctx context.Context, manifestOf func(context.Context, *Plugin) (*abi.Manifest, error), sources []Source) (all []Found, problems []error) {
+// search is one look at the sources.
+type search struct {
+	read func(context.Context, *Plugin) (Found, error)
+	// before returns what was taken before from a file, or from all files of a folder; it stands in for what is rejected there.
+	before   func(origin string) []Found
+	problems []error
+}
+
+func (s *search) find(ctx context.Context, sources []Source) (all []Found, problems []error) {
 	for _, source := range sources {
 		modules, errs := source.Modules()
-		problems = append(problems, errs...)
-		var own []Found
+		s.problems = append(s.problems, errs...)
+
+		var own, standIns []Found
 		for _, p := range modules {
-			m, err := manifestOf(ctx, p)
-			if err != nil {
-				problems = append(problems, err)
-				continue
+			f, err := s.read(ctx, p)
+			if err == nil {
+				err = twice(own, f)
 			}
-			f := found(p, m)
-			if i := slices.IndexFunc(own, func(o Found) bool { return o.Name == f.Name }); i >= 0 {
-				problems = append(problems, fmt.Errorf("%s: plugin %q is in %s already: remove one of them", p, f.Name, own[i]))
+			if err != nil {
+				standIns = append(standIns, s.reject(p.Origin, err)...)
 				continue
 			}
 			own = append(own, f)
 		}
-		all = slices.DeleteFunc(all, func(old Found) bool {
-			return slices.ContainsFunc(own, func(f Found) bool { return f.Name == old.Name })
-		})
+		for _, f := range standIns {
+			if twice(own, f) != nil { // it has moved to another file
+				s.problems = append(s.problems, f.Broken)
+				continue
+			}
+			own = append(own, f)
+		}
+
+		all = slices.DeleteFunc(all, func(old Found) bool { return named(own, old.Name) >= 0 })
 		all = append(all, own...)
 	}
-	return unambiguous(all, problems)
+	return s.unambiguous(all), s.problems
+}
+
+// reject returns what stands in for a file that can't be used. Where nothing does, the file is left out, and err is one of the problems.
+func (s *search) reject(origin string, err error) []Found {
+	standIns := s.before(origin)
+	if len(standIns) == 0 {
+		s.problems = append(s.problems, err)
+	}
+	for i := range standIns {
+		standIns[i].Broken = err
+	}
+	return standIns
 }
 
 func found(p *Plugin, m *abi.Manifest) Found {
 	named := *p
 	named.Name = m.Name
-	return Found{&named, m}
+	return Found{Plugin: &named, Manifest: m}
 }
 
-// unambiguous leaves out plugins whose controllers have a name that an earlier plugin's has.
-func unambiguous(all []Found, problems []error) ([]Found, []error) {
+// named returns the index of the plugin of that name, -1 if there is none.
+func named(all []Found, name string) int {
+	return slices.IndexFunc(all, func(f Found) bool { return f.Name == name })
+}
+
+// twice is an error if a plugin of the same name is there already.
+func twice(all []Found, f Found) error {
+	if i := named(all, f.Name); i >= 0 {
+		return fmt.Errorf("%s: plugin %q is in %s already: remove one of them", f, f.Name, all[i])
+	}
+	return nil
+}
+
+// unambiguous rejects plugins whose controllers have a name that an earlier plugin's has.
+func (s *search) unambiguous(all []Found) (kept []Found) {
 	taken := map[string]Found{}
-	all = slices.DeleteFunc(all, func(f Found) bool {
-		names := controllerNames(f.Manifest)
-		for _, name := range names {
-			if by, ok := taken[name]; ok {
-				problems = append(problems, fmt.Errorf("%s: plugin %q: controller %q is in plugin %q (%s) already: name the plugin %q to replace it, or the controller differently",
-					f, f.Name, name, by.Name, by, by.Name))
-				return true
+	for len(all) > 0 {
+		f := all[0]
+		all = all[1:]
+		switch err := cmp.Or(clash(taken, f), twice(kept, f)); {
+		case err == nil:
+			kept = append(kept, f)
+			for _, name := range controllerNames(f.Manifest) {
+				taken[name] = f
 			}
+		case f.Broken != nil: // nor does what was there before fit in any longer
+			s.problems = append(s.problems, f.Broken)
+		default:
+			all = append(all, s.reject(f.Origin, err)...)
 		}
-		for _, name := range names {
-			taken[name] = f
+	}
+	return kept
+}
+
+// clash is an error if one of the plugin's controllers has a name that is taken.
+func clash(taken map[string]Found, f Found) error {
+	for _, name := range controllerNames(f.Manifest) {
+		if by, ok := taken[name]; ok {
+			return fmt.Errorf("%s: plugin %q: controller %q is in plugin %q (%s) already: name the plugin %q to replace it, or the controller differently",
+				f, f.Name, name, by.Name, by, by.Name)
 		}
-		return false
-	})
-	return all, problems
+	}
+	return nil
 }
 
 func controllerNames(m *abi.Manifest) (names []string) {
@@ -90,15 +144,28 @@ func controllerNames(m *abi.Manifest) (names []string) {
 	return names
 }
 
+// read reads a module's manifest.
+func read(ctx context.Context, p *Plugin) (Found, error) {
+	m, err := manifestOf(ctx, p)
+	if err != nil {
+		return Found{}, err
+	}
+	return found(p, m), nil
+}
+
 // manifestOf reads a module's manifest, or runs the module for it. What a section says is compared with what the module says when that is opened.
 func manifestOf(ctx context.Context, p *Plugin) (*abi.Manifest, error) {
-	if m, err := p.declares(); m != nil || err != nil {
+	m, err := p.declares()
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
 		if p.Code == nil { // nor has the build checked it
 			if err := sandbox.Check(p.Wasm, manifestOptions(p)); err != nil {
 				return nil, err
 			}
 		}
-		return m, err
+		return m, nil
 	}
 	module, err := sandbox.Load(ctx, p.Wasm, manifestOptions(p))
 	if err != nil {
@@ -142,10 +209,23 @@ func decodeManifest(p *Plugin, text []byte) (*abi.Manifest, error) {
 	if err == nil {
 		err = check(m)
 	}
+	if err == nil && p.Origin != OriginBuiltin { // those the build has checked
+		err = checkViews(m)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: build the plugin with an SDK of ABI v1, or mend its manifest", p, err)
 	}
 	return m, nil
+}
+
+// checkViews finds views that can't be compiled, whether or not their controllers are enabled.
+func checkViews(m *abi.Manifest) error {
+	for i := range m.Controllers {
+		if _, err := views.Compile(&m.Controllers[i]); err != nil {
+			return fmt.Errorf("manifest of %s: %w", m.Name, err)
+		}
+	}
+	return nil
 }
 
 // check finds names that would hide each other.

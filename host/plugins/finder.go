@@ -2,48 +2,71 @@ package plugins
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// Finder is [Find] that remembers what manifests modules have, so that looking again costs little. Its zero value is ready for use.
+// Finder is [Find] for those who look again and again. It remembers what manifests modules have, so that looking costs little, and what it has taken from each file: as long as what
+// a file holds is rejected, that stands in for it, and Found.Broken says why. Who runs a module goes on running it while another one is being copied in its place. A file that is
+// removed leaves nothing behind. Its zero value is ready for use.
 type Finder struct {
 	mu    sync.Mutex
 	known map[string]*abi.Manifest // by digest
+	taken map[string]Found         // by origin; none of the built-in ones
 }
 
-// Find gives the plugins of all sources, as [Find] does.
+// Find gives the plugins of all sources, as [Find] does, with those that stand in for files that can't be used.
 func (f *Finder) Find(ctx context.Context, sources ...Source) ([]Found, []error) {
 	seen := map[string]*abi.Manifest{}
-	found, problems := find(ctx, func(ctx context.Context, p *Plugin) (*abi.Manifest, error) {
-		m, err := f.manifest(ctx, p)
+	s := &search{before: f.before, read: func(ctx context.Context, p *Plugin) (Found, error) {
+		x, err := f.Read(ctx, p)
 		if err == nil {
-			seen[p.Digest] = m
+			seen[p.Digest] = x.Manifest
 		}
-		return m, err
-	}, sources)
+		return x, err
+	}}
+	all, problems := s.find(ctx, sources)
+
+	taken := map[string]Found{}
+	for _, x := range all {
+		seen[x.Digest] = x.Manifest
+		if x.Broken = nil; x.Origin != OriginBuiltin {
+			taken[x.Origin] = x
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.known = seen
-	return found, problems
+	f.known, f.taken = seen, taken
+	return all, problems
+}
+
+// before returns what was taken from a file, or from all files of a folder, at the last look.
+func (f *Finder) before(origin string) (all []Found) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, x := range f.taken {
+		if x.Origin == origin || filepath.Dir(x.Origin) == filepath.Clean(origin) {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b Found) int { return strings.Compare(a.Origin, b.Origin) })
+	return all
 }
 
 // Read gives one module's manifest.
 func (f *Finder) Read(ctx context.Context, p *Plugin) (Found, error) {
-	m, err := f.manifest(ctx, p)
-	if err != nil {
-		return Found{}, err
-	}
-	return found(p, m), nil
-}
-
-func (f *Finder) manifest(ctx context.Context, p *Plugin) (*abi.Manifest, error) {
 	f.mu.Lock()
-	m := f.known[p.Digest]
+	m, before := f.known[p.Digest], f.taken[p.Origin]
 	f.mu.Unlock()
-	if m != nil {
-		return m, nil
+	if before.Plugin != nil && before.Digest == p.Digest {
+		return before, nil // the same bytes aren't kept twice
 	}
-	return manifestOf(ctx, p)
+	if m != nil {
+		return found(p, m), nil
+	}
+	return read(ctx, p)
 }

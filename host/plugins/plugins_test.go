@@ -66,15 +66,15 @@ func TestFindLeavesOutWhatIsBad(t *testing.T) {
 		t.Fatalf("found %v", found)
 	}
 	expect(t, problems,
-		at("h-large.wasm")+": more than 8 MiB: build the module smaller",
-		at("j-folder.wasm")+": is not a regular file",
-		at("k-dangling.wasm")+": no such file",
 		at("a-text.wasm")+`": not a WebAssembly module`,
 		at("b-import.wasm")+`": imports env.sleep: a plugin may import only`,
 		at("c-manifest.wasm")+`: manifest: verion: unknown field: there are name, version, `,
 		at("e-again.wasm")+`: plugin "good" is in `+at("d-good.wasm")+" already: remove one of them",
 		at("f-twice.wasm")+`: manifest of twice: settings: the name "a" is empty or there twice`,
+		at("h-large.wasm")+": more than 8 MiB: build the module smaller",
 		at("i-cut.wasm"),
+		at("j-folder.wasm")+": is not a regular file",
+		at("k-dangling.wasm")+": no such file",
 		at("l-link.wasm")+`: plugin "good" is in `,
 		at("g-stolen.wasm")+`: plugin "stolen": controller "good" is in plugin "good" (`+at("d-good.wasm")+") already",
 	)

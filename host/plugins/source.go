@@ -52,7 +52,7 @@ func newPlugin(name, origin string, wasm []byte) *Plugin {
 
 // Source is where modules come from.
 type Source interface {
-	// Modules gives the modules that could be read, in an order that doesn't change, with an error for each that couldn't.
+	// Modules gives the modules, in an order that doesn't change, and what is wrong beside them. One that can't be read is among the modules: [Find] says why.
 	Modules() ([]*Plugin, []error)
 }
 
@@ -93,20 +93,28 @@ type Folder string
 func (f Folder) Modules() (all []*Plugin, errs []error) {
 	entries, err := os.ReadDir(string(f))
 	if err != nil {
-		return nil, []error{fmt.Errorf("plugin folder: %w", err)}
+		return []*Plugin{unreadable(string(f), fmt.Errorf("plugin folder: %w", err))}, nil
 	}
 	for _, e := range entries {
 		if name := e.Name(); strings.HasPrefix(name, ".") || filepath.Ext(name) != ".wasm" || strings.HasSuffix(name, debugSuffix) {
 			continue
 		}
-		p, err := File(filepath.Join(string(f), e.Name()))
+		path := filepath.Join(string(f), e.Name())
+		p, err := File(path)
 		if err != nil {
-			errs = append(errs, err)
-			continue
+			if _, gone := os.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
+				continue // it was removed meanwhile
+			}
+			p = unreadable(path, err)
 		}
 		all = append(all, p)
 	}
-	return all, errs
+	return all, nil
+}
+
+// unreadable stands for what can't be read: asked for its manifest, it says why.
+func unreadable(path string, err error) *Plugin {
+	return &Plugin{Name: path, Origin: path, declared: func() (*abi.Manifest, error) { return nil, err }}
 }
 
 // File reads one module.

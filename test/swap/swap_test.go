@@ -2,6 +2,7 @@
 package swap
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/plugins"
 	builtin "github.com/windlass-dev/windlass/plugins"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/module"
@@ -42,6 +44,7 @@ type world struct {
 	shadow      string // of replicaset
 	configure   func(k *config.Configuration, replicaset *config.Plugin)
 	wrap        func(*rest.Config)
+	sources     []plugins.Source // nil: those of the configuration
 	m           *windlass.Manager
 }
 
@@ -53,7 +56,7 @@ func newWorld(t testing.TB, controllers ...string) *world {
 
 func (w *world) begin() {
 	w.t.Helper()
-	w.m = windlass.Begin(w.t, w.c, windlass.Options{Wrap: w.wrap, Configure: func(k *config.Configuration) {
+	w.m = windlass.Begin(w.t, w.c, windlass.Options{Wrap: w.wrap, Sources: w.sources, Configure: func(k *config.Configuration) {
 		k.PluginFolder, k.Controllers = w.folder, w.controllers
 		if w.bad {
 			k.Plugins = append(k.Plugins, config.Plugin{Name: "nobody"})
@@ -89,6 +92,8 @@ func noted(wasm []byte, n int) []byte {
 	return append(slices.Clone(wasm), append([]byte{0, byte(len(note))}, note...)...)
 }
 
+func digest(wasm []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(wasm)) }
+
 // put writes a module into the folder as a person would who knows how: beside, then renamed.
 func (w *world) put(name string, wasm []byte) {
 	w.t.Helper()
@@ -121,7 +126,12 @@ func broken(t *testing.T) []byte {
 
 func (w *world) plugin(name string) (p manager.PluginStatus) {
 	w.t.Helper()
-	for _, p := range w.m.Status(w.t).Plugins {
+	s := w.m.Status(w.t)
+	return pluginOf(&s, name)
+}
+
+func pluginOf(s *manager.Status, name string) (p manager.PluginStatus) {
+	for _, p := range s.Plugins {
 		if p.Name == name {
 			return p
 		}
