@@ -212,6 +212,18 @@ func (d *Differences) Add(x Difference) {
 	d.last = append(d.last, x)
 }
 
+// Of is how many of them are a shadow's, by the digest of its module.
+func (d *Differences) Of(shadow string) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.last {
+		if d.last[i].Shadow == shadow {
+			n++
+		}
+	}
+	return n
+}
+
 // All gives them, the newest last.
 func (d *Differences) All() []Difference {
 	d.mu.Lock()

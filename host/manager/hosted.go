@@ -37,8 +37,10 @@ type hosted struct {
 	trial   *trial      // nil: there is none
 	shadow  *generation // gets the same calls, and writes nothing
 	slots   map[string]*slot
-	failed  tried // by core or print
-	broken  error // why what the plugin's file holds now can't be used: what runs goes on
+	failed  tried    // by core or print
+	asked   []string // of what may have failed: what the plugin's file and the configuration ask for now
+	shaded  string   // the same of its shadow
+	broken  error    // why what the plugin's file holds now can't be used: what runs goes on
 	loaded  time.Time
 }
 

@@ -183,6 +183,7 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 		return true, m.introduce(ctx, k, c)
 	}
 	m.tellBroken(h, c.Broken)
+	h.ask(c)
 	if c.Broken != nil { // nothing takes the place of what runs, not even what the file had before: that may have failed its trial
 		running, err := m.again(k, h.present.choice, c.list)
 		if err != nil {
@@ -215,6 +216,16 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 		m.wakeAll(h, h.present)
 	}
 	return changed, errors.Join(err, m.shade(ctx, k, h))
+}
+
+// ask takes note of what the plugin's file and the configuration ask for: of what else failed before nothing is said any longer.
+func (h *hosted) ask(c *choice) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked = nil
+	if c.Broken == nil {
+		h.asked = []string{c.core, c.print()}
+	}
 }
 
 // withRights is a configuration with a plugin as it was configured before, and its present rights.

@@ -18,6 +18,7 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 	p := k.Plugin(h.name)
 	name := p.Shadow
 	if name == "" {
+		h.shadeAs("")
 		m.unshade(h)
 		return nil
 	}
@@ -37,6 +38,7 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 		return err
 	}
 	print := c.print()
+	h.shadeAs("shadow " + print)
 	h.mu.Lock()
 	present, tried := h.shadow, h.failed.get("shadow "+print)
 	h.mu.Unlock()
@@ -73,6 +75,13 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 	klog.InfoS("Plugin has a shadow", "plugin", h.name, "shadow", g.loaded.String(), "digest", short(g.loaded.Digest))
 	m.wakeAll(h, h.present)
 	return nil
+}
+
+// shadeAs takes note of the shadow that the configuration asks for.
+func (h *hosted) shadeAs(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.shaded = what
 }
 
 // shadowModule finds a plugin's shadow, nil for an image that hasn't come yet.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/host/controller"
@@ -33,7 +34,7 @@ type ControllerStatus struct {
 	Last   *controller.Problem `json:"last,omitempty"`
 	Syncs  Syncs               `json:"syncs"`
 	Writes Writes              `json:"writes"`
-	// Differences is how often the shadow answered otherwise, as far as it is remembered.
+	// Differences is how often the present shadow answered otherwise, as far as it is remembered.
 	Differences int `json:"differences,omitempty"`
 }
 
@@ -52,7 +53,7 @@ type PluginStatus struct {
 	Shadow string `json:"shadow,omitempty"`
 	// Broken is why what the plugin's file holds now can't be used, with the file's path: what ran before goes on.
 	Broken string `json:"broken,omitempty"`
-	// Failed are versions that were tried and didn't do.
+	// Failed is why what the plugin's file and the configuration ask for was tried and isn't what runs.
 	Failed []string `json:"failed,omitempty"`
 	// Instances is how many instances of the module there are, Busy how many of them are in a sync.
 	Instances int `json:"instances"`
@@ -119,7 +120,7 @@ func (m *manager) status() Status {
 			continue
 		}
 		p := PluginStatus{Name: h.name, Since: h.loaded}
-		p.Failed = h.failed.said()
+		p.Failed = h.failed.said(append(slices.Clip(h.asked), h.shaded))
 		if h.broken != nil {
 			p.Broken = h.broken.Error()
 		}
@@ -135,6 +136,7 @@ func (m *manager) status() Status {
 		}
 		for _, x := range h.all() {
 			c := x.status(m)
+			c.Differences = x.differences.Of(p.Shadow)
 			if m.standsBy(x) {
 				c.State, c.Message = "Standby", "another process holds its Lease"
 			}
@@ -160,7 +162,6 @@ func (m *manager) process() ProcessStatus {
 func (s *slot) status(m *manager) ControllerStatus {
 	v := s.Current()
 	c := ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(), Workers: s.Workers(), PartOf: v.Manifest.PartOf}
-	c.Differences = len(s.differences.All())
 	c.Syncing, c.Last = s.Syncing(), s.LastProblem()
 	c.Failing, c.Parked, c.Oldest = s.StuckCount()
 	reading, missing, _ := s.now()

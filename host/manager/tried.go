@@ -1,5 +1,7 @@
 package manager
 
+import "slices"
+
 // tried is what a plugin was tried with and what didn't do, with the reason: it isn't tried again. Only the last ones are remembered.
 type tried struct {
 	names []string // the oldest first
@@ -26,10 +28,12 @@ func (t *tried) add(name string, err error) {
 // get is why it failed; nil if it didn't, or wasn't tried.
 func (t *tried) get(name string) error { return t.errs[name] }
 
-// said are the reasons.
-func (t *tried) said() (all []string) {
-	for _, name := range t.names {
-		all = append(all, t.errs[name].Error())
+// said are the reasons why these failed, of those that did.
+func (t *tried) said(names []string) (all []string) {
+	for _, name := range names {
+		if err := t.errs[name]; err != nil && !slices.Contains(all, err.Error()) {
+			all = append(all, err.Error())
+		}
 	}
 	return all
 }

@@ -132,7 +132,7 @@ func TestBrokenFile(t *testing.T) {
 				return p.Digest == digest(three) && len(p.Failed) == 1, fmt.Sprintf("%+v", p)
 			})
 			w.write(traps[:3000])
-			if p := w.broken("truncated"); p.Digest != digest(three) {
+			if p := w.broken("truncated"); p.Digest != digest(three) || len(p.Failed) > 0 {
 				t.Errorf("runs: %+v", p)
 			}
 			w.put("replicaset", four)

@@ -2,6 +2,7 @@
 package swap
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -265,6 +266,35 @@ func TestRollBack(t *testing.T) {
 	if n := w.m.Count(t, "windlass_plugin_swaps_total", "plugin", "replicaset", "result", "rolled-back"); n != 1 {
 		t.Errorf("%v roll-backs, expected one", n)
 	}
+
+	t.Log("the file has a version that works: of the one that failed nothing is said any longer")
+	w.put("replicaset", variant(t, "replicaset", 1))
+	w.m.Reload()
+	w.nothingWrong()
+	t.Log("a shadow that can't be loaded is told of until it is taken away")
+	w.shadow = filepath.Join(t.TempDir(), "liar.wasm")
+	wasm := variant(t, "replicaset", 2)
+	liar := bytes.Replace(wasm, []byte(`"serviceAccount":"replicaset-controller"`), []byte(`"serviceAccount":"replicaset-controllex"`), 1)
+	if err := os.WriteFile(w.shadow, liar, 0o600); err != nil || bytes.Equal(wasm, liar) {
+		t.Fatal(err)
+	}
+	w.m.Reload()
+	w.eventually("it is told of", func() (bool, string) {
+		p := w.plugin("replicaset")
+		return len(p.Failed) == 1 && strings.Contains(p.Failed[0], "is not the manifest that the module gives"), fmt.Sprintf("%+v", p)
+	})
+	w.shadow = ""
+	w.m.Reload()
+	w.nothingWrong()
+}
+
+// nothingWrong waits until the host has nothing to complain of.
+func (w *world) nothingWrong() {
+	w.t.Helper()
+	w.eventually("nothing is wrong", func() (bool, string) {
+		s := w.m.Status(w.t)
+		return len(s.Troubles) == 0 && len(pluginOf(&s, "replicaset").Failed) == 0, fmt.Sprintf("%+v %+v", s.Troubles, pluginOf(&s, "replicaset"))
+	})
 }
 
 // What a version that was rolled back still answers isn't written.
@@ -427,6 +457,19 @@ func TestShadow(t *testing.T) {
 	}
 	w.scale("web", 5)
 	w.awaitPods("web", 5)
+
+	note := func() bool {
+		return slices.ContainsFunc(w.m.Status(t).Troubles, func(x manager.Trouble) bool { return strings.Contains(x.What, "its shadow answers otherwise") })
+	}
+	if !note() {
+		t.Error("no note of the differences")
+	}
+	w.shadow = ""
+	w.m.Reload()
+	w.nothingWrong()
+	if len(w.differences()) == 0 {
+		t.Error("what it answered is forgotten")
+	}
 }
 
 func (w *world) differences() (all []controller.Difference) {
