@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
+	"strings"
 )
 
 // DecodeManifest reads a manifest strictly: an unknown member is an error that says where it stands. Guests are built without it.
@@ -91,8 +93,37 @@ func (m *Manifest) validate() error {
 		if len(c.Views) == 0 {
 			return fmt.Errorf("manifest of %s: controller %s: no views: a controller needs at least its key's", m.Name, c.Name)
 		}
+		for j, w := range c.Writes {
+			if err := w.knowsVerbs(); err != nil {
+				return fmt.Errorf("manifest of %s: controller %s: writes[%d] (%s).verbs: %w", m.Name, c.Name, j, w.what(), err)
+			}
+		}
 	}
 	return nil
+}
+
+// writeVerbs are those that a Write may have.
+var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}
+
+// knowsVerbs tells whether a right has verbs, and none but those there are: with another one it would only be refused at its first use.
+func (w *Write) knowsVerbs() error {
+	if len(w.Verbs) == 0 {
+		return fmt.Errorf("none: there are %s", strings.Join(writeVerbs, ", "))
+	}
+	for _, v := range w.Verbs {
+		if !slices.Contains(writeVerbs, v) {
+			return fmt.Errorf("%q: there are %s", v, strings.Join(writeVerbs, ", "))
+		}
+	}
+	return nil
+}
+
+// what is the right's resource with its subresource.
+func (w *Write) what() string {
+	if w.Subresource == "" {
+		return w.Resource.String()
+	}
+	return w.Resource.String() + "/" + w.Subresource
 }
 
 // bounded tells whether a metric has few enough series, and whether Prometheus's client takes it without panicking.

@@ -72,6 +72,16 @@ func TestFinderStandsIn(t *testing.T) {
 		"a view that can't be compiled": {func() {
 			l.module("a.wasm", "a", "3", func(m *abi.Manifest) { m.Controllers[0].Views[0].Resource.Name = "pod" })
 		}, "b 1, a 2!"},
+		"a right to a verb that there isn't": {func() {
+			l.module("a.wasm", "a", "3", func(m *abi.Manifest) {
+				m.Controllers[0].Writes = []abi.Write{{Resource: m.Controllers[0].Views[0].Resource, Verbs: []string{"remove"}}}
+			})
+		}, "b 1, a 2!"},
+		"a right to a resource that there isn't": {func() {
+			l.module("a.wasm", "a", "3", func(m *abi.Manifest) {
+				m.Controllers[0].Writes = []abi.Write{{Resource: abi.Resource{Version: "v1", Name: "configmap"}, Verbs: []string{"create"}}}
+			})
+		}, "b 1, a 2!"},
 		"another plugin's name, though its own file is earlier": {func() { l.module("b.wasm", "a", "3") }, "a 2, b 1!"},
 		"another plugin's controller": {func() {
 			l.module("b.wasm", "x", "3", func(m *abi.Manifest) { m.Controllers[0].Name = "a-controller" })

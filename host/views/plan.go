@@ -67,7 +67,7 @@ type view struct {
 // tests are a view's paths as bits of leaves.
 type tests struct{ loud, fed, gated, read schema.Bits }
 
-// Compile checks the views of a controller; its errors name controller, view, path.
+// Compile checks the views of a controller, and that there are the resources that it writes; its errors name controller, view, path.
 func Compile(c *abi.Controller) (*Plan, error) {
 	p := &Plan{controller: c.Name, key: c.Key}
 	p.scratch.New = func() any { return new(scratch) }
@@ -92,6 +92,14 @@ func Compile(c *abi.Controller) (*Plan, error) {
 	if !c.Key.Single {
 		if k := p.views[c.Key.View]; k.Lazy || k.Count > 0 || k.Guard != nil {
 			return nil, fail(int(c.Key.View), fmt.Errorf("the key view can't be lazy, counted or guarded"))
+		}
+	}
+	for i, w := range c.Writes {
+		if w.Resource == schema.Any {
+			continue
+		}
+		if _, err := schema.Named(w.Resource); err != nil {
+			return nil, fmt.Errorf("controller %s: writes[%d]: %w", c.Name, i, err)
 		}
 	}
 	for i, v := range p.views {

@@ -29,6 +29,7 @@ func TestCompileRefuses(t *testing.T) {
 		want string
 	}{
 		{"an unknown resource", abi.Controller{Name: "c", Views: []abi.View{{Name: "v", Resource: abi.Resource{Version: "v1", Name: "pod"}}}}, "v1/pod"},
+		{"an unknown resource that is written", abi.Controller{Name: "c", Views: []abi.View{{Name: "v", Resource: pods}}, Writes: []abi.Write{{Resource: abi.Resource{Version: "v1", Name: "configmap"}}}}, "there is v1/configmaps"},
 		{"an unknown field", view(abi.View{Fields: []string{"spec.nodename"}}), "nodeName"},
 		{"an unknown quiet path", view(abi.View{Quiet: []string{"status.fase"}}), "phase"},
 		{"an unknown kind of event", view(abi.View{QuietOn: []string{"deletion"}}), `"deletion"`},
