@@ -35,10 +35,11 @@ const (
 )
 
 var (
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	mirrors     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "mirrors"}
-	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	events      = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	mirrors         = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "mirrors"}
+	configMaps      = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	events          = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
 // build compiles a plugin, and gives the folder that its module is in.
