@@ -148,6 +148,36 @@ func TestDecodeManifestNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
+// What is wrong with where a label's values come from is said with where it stands.
+func TestDecodeManifestChecksLabels(t *testing.T) {
+	const controllers = `"controllers":[{"name":"c","views":[{"name":"jobs"},{"name":"pods"},{"name":"pods"}]},{"name":"d","views":[{"name":"nodes"}]}]`
+	for label, want := range map[string]string{
+		`"view":"jobs","paths":["spec.managedBy"]`:                                "",
+		`"view":"nodes","paths":["metadata.name","metadata.uid"],"separator":":"`: "",
+		`"view":"nodes","paths":["metadata.name","metadata.uid"]`:                 "",
+		`"values":["a"]`: "",
+		`"view":"job","paths":["spec.managedBy"]`: `.view: no controller has a view named "job"`,
+		`"view":"pods","paths":["spec.nodeName"]`: `.view: controller c has 2 views named "pods": give the one that is meant another name`,
+		`"view":"jobs"`:                                 `.paths: 0; there is one, or two that are joined`,
+		`"view":"jobs","paths":["a","b","c"]`:           `.paths: 3; there is one, or two that are joined`,
+		`"view":"jobs","paths":["a"],"separator":":"`:   `.separator: there is but one path`,
+		`"view":"jobs","paths":["a"],"values":["b"]`:    `: wants exactly one of values, from and view`,
+		`"view":"jobs","paths":["a"],"from":"key.name"`: `: wants exactly one of values, from and view`,
+		`"paths":["a"]`:                                 `: wants exactly one of values, from and view`,
+		`"values":["a"],"paths":["a"]`:                  `: paths and separator go with a view`,
+		`"from":"key"`:                                  `.from: "key"; there are key.namespace, key.name, namespace`,
+	} {
+		_, err := DecodeManifest([]byte(`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"l",` + label + `}]}],` + controllers + `}`))
+		got := ""
+		if err != nil {
+			got = strings.TrimPrefix(err.Error(), "manifest of x: metrics[0].labels[0]")
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", label, got, want)
+		}
+	}
+}
+
 // A message of 64 MiB whose effects take two bytes each would be a hundred times as much in memory.
 func TestDecodingTakesBoundedMemory(t *testing.T) {
 	b := bytes.Repeat([]byte{0x0a, 0}, MessageMax/2)

@@ -36,7 +36,7 @@ type Setting struct {
 	Required bool `json:"required,omitempty"`
 }
 
-// Metric is one metric that a plugin's answers add to by index. Its label values are all declared here, so that a guest can't make series.
+// Metric is one metric that a plugin's answers add to by index. No label value comes from a guest: all are declared here, or the host takes them from the key or from objects.
 type Metric struct {
 	// Name is the metric's name in /metrics. Required.
 	Name string `json:"name"`
@@ -46,7 +46,8 @@ type Metric struct {
 	Type string `json:"type"`
 	// Buckets are the upper bounds of a histogram's buckets, each more than the one before, at most 100.
 	Buckets []float64 `json:"buckets,omitempty"`
-	// Labels are the metric's labels. There are at most 10,000 series, those by the key or a namespace counted once.
+	// Labels are the metric's labels. Their declared values make at most 10,000 series, those by the key, a namespace or an object counted once. There are at most 10,000 series by values in objects:
+	// further objects count under the value "unexpected".
 	Labels []Label `json:"labels,omitempty"`
 }
 
@@ -64,15 +65,25 @@ const (
 	MetricCodeSeconds = "codeSeconds"
 )
 
-// Label is one label of a Metric: with all values it can take, or with where the host takes the value from.
+// Label is one label of a Metric: with all values it can take, or with where the host takes the value from. Exactly one of values, from and view is set.
 type Label struct {
 	// Name is the label's name. Required.
 	Name string `json:"name"`
-	// Values are all values that the label can take. Either these or from.
+	// Values are all values that the label can take.
 	Values []string `json:"values,omitempty"`
 	// From has the host take the value from the key ("key.namespace", "key.name"), or from the update ("namespace"). Series by the key end with its object.
 	From string `json:"from,omitempty"`
+	// View is the name of the view that the host takes the value from: from its first object, which in a key view is the key's own. The view is neither lazy nor counted, and is not of Secrets.
+	// Only controllers that have a view of that name can add to the metric. Empty where there is no such object, or nothing at the path.
+	View string `json:"view,omitempty"`
+	// Paths lead to the value in the object, such as spec.managedBy; they are among the view's fields. Two are joined. Of several values at a path the first counts, cut at 253 bytes.
+	Paths []string `json:"paths,omitempty"`
+	// Separator stands between two joined values; where both are empty, so is the label.
+	Separator string `json:"separator,omitempty"`
 }
+
+// Unexpected is the value of labels from objects once a metric has as many series as it may have.
+const Unexpected = "unexpected"
 
 // Where the host takes a label's value from: the key, or the update's Namespace, which must be that of an object that the sync saw.
 const (

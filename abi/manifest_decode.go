@@ -34,7 +34,7 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 // What a manifest may ask for: each series of a metric, each worker takes the host's memory.
 const (
 	metricsMax = 200
-	seriesMax  = 10_000 // of a metric, those by the key or a namespace counted once
+	seriesMax  = 10_000 // of a metric, those by the key, a namespace or an object counted once
 	bucketsMax = 100
 	workersMax = 1000
 	paceMax    = 60_000_000_000 // nanoseconds
@@ -67,13 +67,8 @@ func (m *Manifest) validate() error {
 			return fmt.Errorf("manifest of %s: metrics[%d]: name is empty", m.Name, i)
 		}
 		for j, l := range x.Labels {
-			switch l.From {
-			case "", LabelKeyNamespace, LabelKeyName, LabelNamespace:
-			default:
-				return fmt.Errorf("manifest of %s: metrics[%d].labels[%d].from: %q; there are %s, %s, %s", m.Name, i, j, l.From, LabelKeyNamespace, LabelKeyName, LabelNamespace)
-			}
-			if (l.From == "") == (len(l.Values) == 0) {
-				return fmt.Errorf("manifest of %s: metrics[%d].labels[%d]: wants values, or from", m.Name, i, j)
+			if err := m.sourced(&l); err != nil {
+				return fmt.Errorf("manifest of %s: metrics[%d].labels[%d]%w", m.Name, i, j, err)
 			}
 		}
 	}
@@ -124,6 +119,60 @@ func (w *Write) what() string {
 		return w.Resource.String()
 	}
 	return w.Resource.String() + "/" + w.Subresource
+}
+
+// sourced reports what is wrong with where a label's values come from. Whether paths exist is found out where views are compiled.
+func (m *Manifest) sourced(l *Label) error {
+	sources := 0
+	for _, set := range []bool{len(l.Values) > 0, l.From != "", l.View != ""} {
+		if set {
+			sources++
+		}
+	}
+	if sources != 1 {
+		return fmt.Errorf(": wants exactly one of values, from and view")
+	}
+
+	switch l.From {
+	case "", LabelKeyNamespace, LabelKeyName, LabelNamespace:
+	default:
+		return fmt.Errorf(".from: %q; there are %s, %s, %s", l.From, LabelKeyNamespace, LabelKeyName, LabelNamespace)
+	}
+
+	if l.View == "" {
+		if len(l.Paths) > 0 || l.Separator != "" {
+			return fmt.Errorf(": paths and separator go with a view")
+		}
+		return nil
+	}
+	if n := len(l.Paths); n != 1 && n != 2 {
+		return fmt.Errorf(".paths: %d; there is one, or two that are joined", n)
+	}
+	if l.Separator != "" && len(l.Paths) == 1 {
+		return fmt.Errorf(".separator: there is but one path")
+	}
+	return m.hasView(l.View)
+}
+
+// hasView reports an error unless some controller has a view of that name, and none has several.
+func (m *Manifest) hasView(name string) error {
+	found := false
+	for _, c := range m.Controllers {
+		n := 0
+		for _, v := range c.Views {
+			if v.Name == name {
+				n++
+			}
+		}
+		if n > 1 {
+			return fmt.Errorf(".view: controller %s has %d views named %q: give the one that is meant another name", c.Name, n, name)
+		}
+		found = found || n == 1
+	}
+	if !found {
+		return fmt.Errorf(".view: no controller has a view named %q", name)
+	}
+	return nil
 }
 
 // bounded tells whether a metric has few enough series, and whether Prometheus's client takes it without panicking.

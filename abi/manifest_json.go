@@ -28,7 +28,10 @@ var setting = table[Setting](
 var label = table[Label](
 	member("name", wire.String, unsafe.Offsetof(Label{}.Name), nil),
 	member("values", wire.Rep|wire.String, unsafe.Offsetof(Label{}.Values), nil),
-	member("from", wire.String, unsafe.Offsetof(Label{}.From), nil))
+	member("from", wire.String, unsafe.Offsetof(Label{}.From), nil),
+	member("view", wire.String, unsafe.Offsetof(Label{}.View), nil),
+	member("paths", wire.Rep|wire.String, unsafe.Offsetof(Label{}.Paths), nil),
+	member("separator", wire.String, unsafe.Offsetof(Label{}.Separator), nil))
 
 var metric = table[Metric](
 	member("name", wire.String, unsafe.Offsetof(Metric{}.Name), nil),

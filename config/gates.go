@@ -22,6 +22,7 @@ const (
 type gate struct {
 	name string
 	on   bool
+	by   string // the gate of a whole stage that has set it; empty: it was set by its name
 }
 
 // emulated is the minor version of Kubernetes of --emulated-version.
@@ -31,7 +32,7 @@ func emulated(fs *pflag.FlagSet) (int, error) {
 }
 
 // parseGates reads and checks --feature-gates as upstream does (k8s.io/component-base/featuregate): a gate has to be known, and one that is locked keeps its value, both as of the version
-// that is emulated.
+// that is emulated. AllAlpha and AllBeta set the gates of their stage that aren't set by their names.
 func parseGates(fs *pflag.FlagSet) (all []gate, _ error) {
 	given, ok := fs.Lookup(featureGates).Value.(*cliflag.ColonSeparatedMultimapStringString)
 	if !ok {
@@ -64,12 +65,40 @@ func parseGates(fs *pflag.FlagSet) (all []gate, _ error) {
 			case then.Locked && on != then.Default:
 				errs = append(errs, fmt.Errorf("feature gate %s is locked to %v", name, then.Default))
 			default:
-				all = append(all, gate{name, on})
+				all = append(all, gate{name: name, on: on})
+			}
+		}
+	}
+	for _, g := range slices.Clone(all) {
+		for _, name := range kcm.Implied(g.name, minor) {
+			if !slices.ContainsFunc(all, func(set gate) bool { return set.name == name }) {
+				all = append(all, gate{name: name, on: g.on, by: g.name})
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b gate) int { return strings.Compare(a.name, b.name) })
+	if len(errs) == 0 && len(all) > 0 {
+		errs = needed(all, minor)
+	}
 	return all, errors.Join(errs...)
+}
+
+// needed returns an error for each gate that is on without those that it needs, in version 1.minor.
+func needed(all []gate, minor int) (errs []error) {
+	on := func(name string) bool {
+		if i := slices.IndexFunc(all, func(g gate) bool { return g.name == name }); i >= 0 {
+			return all[i].on
+		}
+		g, there := kcm.Gates()[name].At(minor)
+		return there && g.Default
+	}
+	for _, name := range kcm.GateNames() {
+		off := slices.DeleteFunc(slices.Clone(kcm.Gates()[name].Needs), on)
+		if len(off) > 0 && on(name) {
+			errs = append(errs, fmt.Errorf("feature gate %s is enabled, but depends on features that are disabled: %v", name, off))
+		}
+	}
+	return errs
 }
 
 // setGates has the settings of plugins say what the gates do.
@@ -81,10 +110,21 @@ func setGates(c *Configuration, fs *pflag.FlagSet) error {
 
 	for _, g := range all {
 		for _, plugin := range kcm.Gates()[g.name].Settings(g.name) {
-			c.configured(plugin).set(g.name, strconv.FormatBool(g.on))
+			p := c.configured(plugin)
+			if _, set := p.Settings[g.name]; set && g.by != "" {
+				continue // what a file says of this gate takes precedence over what is said of all
+			}
+			p.set(g.name, strconv.FormatBool(g.on))
 		}
 	}
 	return nil
+}
+
+// effective reports whether a gate that was set has an effect here, by itself or by those that it has set.
+func (g gate) effective(all []gate) bool {
+	return slices.ContainsFunc(all, func(x gate) bool {
+		return (x.name == g.name || x.by == g.name) && len(kcm.Gates()[x.name].Settings(x.name)) > 0
+	})
 }
 
 // Nearest asks whether the nearest of some words were meant by one that isn't among them, as the end of an error's sentence; it is empty where none is near.

@@ -114,8 +114,8 @@ func Notices(fs *pflag.FlagSet) (all []Notice) {
 		case f.Name == featureGates:
 			gates, _ := parseGates(fs) // FromFlags has seen its errors
 			for _, g := range gates {
-				if known := kcm.Gates()[g.name]; len(known.Settings(g.name)) == 0 {
-					all = append(all, Notice{fmt.Sprintf("--%s=%s=%v", f.Name, g.name, g.on), known.Idle(g.name)})
+				if g.by == "" && !g.effective(gates) {
+					all = append(all, Notice{fmt.Sprintf("--%s=%s=%v", f.Name, g.name, g.on), kcm.Gates()[g.name].Idle(g.name)})
 				}
 			}
 		case f.Name == "tls-cipher-suites":

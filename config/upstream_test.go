@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -187,11 +188,55 @@ func TestGatesAreSettings(t *testing.T) {
 	}
 }
 
+// AllAlpha and AllBeta are the defaults of the gates that are of that stage in the version that is emulated; what is said of
+// a gate by its name takes precedence, wherever it is said.
+func TestGatesOfAStage(t *testing.T) {
+	file := saved(t, `{apiVersion: config.windlass.dev/v1alpha1, kind: ControllerManagerConfiguration, plugins: [{name: horizontalpodautoscaler, settings: {HPAGeneration: "true"}}]}`)
+	for _, x := range []struct {
+		args []string
+		want map[string]string // of the job's and the autoscaler's plugin and the replicaset's
+	}{
+		{[]string{"--feature-gates=AllBeta=false,PodDeletionCost=true"}, map[string]string{
+			"PodDeletionCost": "true", "DeploymentReplicaSetTerminatingReplicas": "false", "HPAScaleToZero": "false", "HPAGeneration": "true",
+			"PodLevelResources": "false", "MutableSchedulingDirectivesForSuspendedJobs": "false",
+		}},
+		{[]string{"--feature-gates=AllAlpha=true,HPAScaleToZero=false,EventedPLEG=false", "--emulated-version=1.34"}, map[string]string{
+			"DeploymentReplicaSetTerminatingReplicas": "true", "HPAScaleToZero": "false", "HPAGeneration": "true",
+		}},
+		{[]string{"--feature-gates=AllBeta=false", "--emulated-version=1.34"}, map[string]string{
+			"JobManagedBy": "false", "PodDeletionCost": "false", "PodLevelResources": "false", "HPAGeneration": "true",
+		}},
+	} {
+		c, err := fromFlags(t, append(x.args, "--config="+file)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, p := range c.Plugins {
+			maps.Copy(got, p.Settings)
+		}
+		if d := cmp.Diff(x.want, got); d != "" {
+			t.Errorf("%v: -want +got:\n%s", x.args, d)
+		}
+	}
+}
+
+// A gate that is on without those that it needs is refused, as natively: in v1.34 AllAlpha alone turns one on whose need comes later.
+func TestGatesThatNeedOthers(t *testing.T) {
+	_, err := fromFlags(t, "--feature-gates=AllAlpha=true", "--emulated-version=1.34")
+	if want := "feature gate EventedPLEG is enabled, but depends on features that are disabled: [PLEGOnDemandRelist]"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err = fromFlags(t, "--feature-gates=AllAlpha=true,EventedPLEG=false", "--emulated-version=1.34"); err != nil && strings.Contains(err.Error(), "EventedPLEG") {
+		t.Error(err)
+	}
+}
+
 func TestNotices(t *testing.T) {
 	t.Setenv("WINDLASS_CLUSTER_CIDR", "10.0.0.0/16")
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
-	if err := fs.Parse([]string{"--concurrent-job-syncs=5", "--allocate-node-cidrs=true", "--cloud-provider=external", "--feature-gates=kube:HPAScaleToZero=false,AllAlpha=true,WorkloadWithJob=true", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}); err != nil {
+	if err := fs.Parse([]string{"--concurrent-job-syncs=5", "--allocate-node-cidrs=true", "--cloud-provider=external", "--feature-gates=kube:HPAScaleToZero=false,AllAlpha=true,AllBeta=true,MaxUnavailableStatefulSet=true,WorkloadWithJob=true", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := FromFlags(fs); err != nil {
@@ -202,9 +247,12 @@ func TestNotices(t *testing.T) {
 		if n.Why == "" {
 			t.Errorf("%s: no reason", n.Flag)
 		}
+		if unbuilt := strings.Contains(n.Why, "isn't built here yet"); n.Flag == "--feature-gates=MaxUnavailableStatefulSet=true" && unbuilt {
+			t.Errorf("%s: %s, and it is on", n.Flag, n.Why)
+		}
 		got = append(got, n.Flag)
 	}
-	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=WorkloadWithJob=true", "--cluster-cidr", "--allocate-node-cidrs", "--cloud-provider", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
+	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=MaxUnavailableStatefulSet=true", "--feature-gates=WorkloadWithJob=true", "--cluster-cidr", "--allocate-node-cidrs", "--cloud-provider", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

@@ -239,6 +239,7 @@ func (p *play) show(initial bool) (keys []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var atOnce []string // what upstream's queue has by now: that it is to come later, too, keeps nothing back
 	for i := range changes {
 		c := &changes[i]
 		theirs, err := p.native.Show(c, initial)
@@ -259,7 +260,8 @@ func (p *play) show(initial bool) (keys []string, err error) {
 				p.missed[theirs[i]] = fmt.Sprintf("%s wakes upstream's controller for %s, and the plugin for %v", changed(c), theirs[i], ours)
 			}
 		}
-		p.postpone(theirs)
+		atOnce = union(atOnce, theirs)
+		p.postpone(atOnce)
 		keys = union(union(keys, theirs), ours)
 		p.native.Reached(c.Version)
 		p.plugin.Reached(c.Version)
@@ -267,7 +269,8 @@ func (p *play) show(initial bool) (keys []string, err error) {
 	return keys, nil
 }
 
-// postpone takes down which keys the last change wakes upstream's controller for later.
+// postpone takes down which keys the last change wakes upstream's controller for later, but for those that it has been
+// woken for already.
 func (p *play) postpone(atOnce []string) {
 	for key, d := range p.native.Queue.After {
 		key = p.subject.key(key)

@@ -44,3 +44,31 @@ func TestSince(t *testing.T) {
 		}
 	}
 }
+
+// The values of labels from the key and from objects are the host's: a sync gives those of the others, in their order.
+func TestLabelsOfObjectsAreNotGiven(t *testing.T) {
+	namespaces := sdk.Key(corev1.Namespaces).Fields("status.phase").Named("spaces")
+	m := sdk.Counter("changes_total", "Changes.",
+		namespaces.Label("phase", "status.phase"),
+		abi.Label{Name: "kind", Values: []string{"a", "b"}},
+		namespaces.JoinedLabel("place", "metadata.name", ":", "status.phase"),
+		abi.Label{Name: "name", From: abi.LabelKeyName})
+	p := &sdk.Plugin{Name: "p", Metrics: []*sdk.Metric{m}, Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{namespaces}, Sync: func(c *sdk.Call) error {
+		m.Add(c, 7, "b")
+		m.Add(c, 1, "Active", "b")
+		m.Add(c, 1)
+		return nil
+	}}}}
+	labels := p.Manifest().Metrics[0].Labels
+	if l := labels[0]; l.View != "spaces" || len(l.Paths) != 1 || l.Paths[0] != "status.phase" {
+		t.Errorf("%+v", l)
+	}
+	if l := labels[2]; l.View != "spaces" || len(l.Paths) != 2 || l.Separator != ":" {
+		t.Errorf("%+v", l)
+	}
+
+	a := sdk.Run(p, &abi.SyncRequest{Views: make([]abi.ViewData, 1)}, nil, nil)
+	if len(a.Metrics) != 1 || a.Metrics[0].Value != 7 || len(a.Metrics[0].Labels) != 4 || a.Metrics[0].Labels[1] != 1 {
+		t.Errorf("%+v", a.Metrics)
+	}
+}

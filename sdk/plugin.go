@@ -185,7 +185,7 @@ type Metric struct {
 	index int
 }
 
-// Counter declares a counter; each label comes with all the values it can take.
+// Counter declares a counter; each label comes with all the values it can take, or is one whose values the host takes from objects ([View.Label]).
 func Counter(name, help string, labels ...abi.Label) *Metric {
 	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricCounter, Labels: labels}}
 }
@@ -220,7 +220,8 @@ func CodeSeconds(name, help string, buckets []float64) *Metric {
 	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricCodeSeconds, Buckets: buckets}}
 }
 
-// Add adds to a counter, sets a gauge, says the key's share of a sum or observes in a histogram, once the sync's answer is accepted. Labels that come from the key are not given.
+// Add adds to a counter, sets a gauge, says the key's share of a sum or observes in a histogram, once the sync's answer is accepted. Labels that come from the key or
+// from objects are not given.
 // A label value that was not declared drops the update.
 func (m *Metric) Add(c *Call, value float64, labels ...string) {
 	m.update(c, abi.MetricUpdate{Value: value}, labels)
@@ -241,7 +242,7 @@ func (m *Metric) update(c *Call, u abi.MetricUpdate, labels []string) {
 	u.Metric, u.Labels = int32(m.index), make([]int32, len(m.Labels))
 	for i := range m.Labels {
 		l := &m.Labels[i]
-		if l.From == abi.LabelKeyNamespace || l.From == abi.LabelKeyName {
+		if l.From == abi.LabelKeyNamespace || l.From == abi.LabelKeyName || l.View != "" {
 			continue
 		}
 		if len(labels) == 0 {

@@ -99,6 +99,18 @@ func (v *View[T, P]) QuietOn(kinds ...string) *View[T, P] {
 // Batch delays the view's wake-ups, so that many become one. Where more follow closely when the delay is over, it goes on until they pause, but no more than a quarter longer.
 func (v *View[T, P]) Batch(d time.Duration) *View[T, P] { v.s.view.Batch = int64(d); return v }
 
+// Label declares a label of a metric whose value the host takes from the view's first object: what is at the path, which
+// must be one of [View.Fields]. It is empty where there is no object, or nothing at the path. Controllers without this
+// view can't add to the metric.
+func (v *View[T, P]) Label(name, path string) abi.Label {
+	return abi.Label{Name: name, View: v.s.view.Name, Paths: []string{path}}
+}
+
+// JoinedLabel is [View.Label] of two paths, with the separator between their values; where both are empty, so is the label.
+func (v *View[T, P]) JoinedLabel(name, first, separator, second string) abi.Label {
+	return abi.Label{Name: name, View: v.s.view.Name, Paths: []string{first, second}, Separator: separator}
+}
+
 // Get gives the view's first object: the key's own in a key view.
 func (v *View[T, P]) Get(c *Call) (P, bool) {
 	if l := v.List(c); len(l) > 0 {

@@ -15,17 +15,27 @@ import (
 // Gate is a feature gate of kube-controller-manager.
 type Gate struct {
 	Default bool
-	Locked  bool // it can't be set to anything else
+	Locked  bool   // it can't be set to anything else
+	Stage   string // Alpha, Beta, or empty where it is neither
+	// Needs are the gates that have to be on where this one is.
+	Needs []string
 	// Controllers are those whose code upstream asks for the gate, of the ones that are here.
 	Controllers []string
 
 	since []since
 }
 
+// The stages of gates that AllAlpha and AllBeta are about.
+const (
+	Alpha = "alpha"
+	Beta  = "beta"
+)
+
 // since is what a gate is from a minor version of Kubernetes on.
 type since struct {
 	minor         int
 	value, locked bool
+	stage         string
 }
 
 // At returns the gate as it is where version 1.minor is emulated, and whether there is one then.
@@ -33,7 +43,7 @@ func (g Gate) At(minor int) (Gate, bool) {
 	known := false
 	for _, s := range g.since { // in order
 		if s.minor <= minor {
-			g.Default, g.Locked, known = s.value, s.locked, true
+			g.Default, g.Locked, g.Stage, known = s.value, s.locked, s.stage, true
 		}
 	}
 	return g, known
@@ -55,6 +65,7 @@ const (
 	whyConsistent = "the host always waits until its caches show what a key has written"
 	whyInner      = "it changes how upstream's controller works, and not what it does"
 	whyUnbuilt    = "what it turns on isn't built here yet"
+	whyAlways     = "what it turns on is always on here"
 )
 
 // idle are such gates. Every other one that can be set is a setting of its controllers' plugins.
@@ -71,16 +82,39 @@ var idle = map[string]string{
 // Idle says why the gate of that name has no effect here, where it has none.
 func (g Gate) Idle(name string) string {
 	switch {
-	case name == "AllAlpha" || name == "AllBeta":
-		return "gates are set one by one here"
+	case stages[name] != "":
+		return "no gate of that stage that isn't set by its name has an effect here"
 	case len(g.Controllers) == 0:
 		return "upstream asks for it in code that has no counterpart here"
 	}
-	return cmp.Or(idle[name], whyUnbuilt)
+	why := whyUnbuilt
+	if g.Default {
+		why = whyAlways
+	}
+	return cmp.Or(idle[name], why)
 }
 
-// gatesText has a gate a line: its name, what it is by default from which version on, and the controllers that ask for
-// it. `cd differential && go test ./gates -update` writes it of upstream's packages.
+// stages are the gates that stand for all of a stage.
+var stages = map[string]string{"AllAlpha": Alpha, "AllBeta": Beta}
+
+// Implied returns the gates that AllAlpha or AllBeta is the default of where version 1.minor is emulated: all of its stage
+// then that can be set (k8s.io/component-base/featuregate). Any other gate has none.
+func Implied(name string, minor int) (names []string) {
+	stage := stages[name]
+	if stage == "" {
+		return nil
+	}
+	for _, other := range GateNames() {
+		g, there := Gates()[other].At(minor)
+		if there && g.Stage == stage && !g.Locked && stages[other] == "" {
+			names = append(names, other)
+		}
+	}
+	return names
+}
+
+// gatesText has a gate a line: its name, what it is by default from which version on, whether it is locked, alpha or beta
+// then, the gates that it needs, and the controllers that ask for it. `cd differential && go test ./gates -update` writes it of upstream's packages.
 //
 //go:embed gates.txt
 var gatesText string
@@ -93,13 +127,27 @@ var Gates = sync.OnceValue(func() map[string]Gate {
 		var g Gate
 		for _, word := range strings.Fields(rest) {
 			version, is, ok := strings.Cut(word, "=")
+			if needed, needs := strings.CutPrefix(word, "+"); needs {
+				g.Needs = append(g.Needs, needed)
+				continue
+			}
 			if !ok {
 				g.Controllers = append(g.Controllers, word)
 				continue
 			}
 			minor, _ := strconv.Atoi(version[strings.Index(version, ".")+1:]) // as it was generated
-			value, locked := strings.CutSuffix(is, ",locked")
-			g.since = append(g.since, since{minor, value == "true", locked})
+			s := since{minor: minor}
+			for i, said := range strings.Split(is, ",") {
+				switch {
+				case i == 0:
+					s.value = said == "true"
+				case said == "locked":
+					s.locked = true
+				default:
+					s.stage = said
+				}
+			}
+			g.since = append(g.since, s)
 		}
 		all[name], _ = g.At(Minor)
 	}

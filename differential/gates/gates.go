@@ -51,7 +51,7 @@ func init() {
 }
 
 // Text returns the file: a line for each gate, in order, with its name, what it is by default from each version of
-// Kubernetes on, whether it is locked to that, and which controllers' code asks for it. kubernetes is the folder of
+// Kubernetes on, whether it is locked to that, whether it is alpha or beta then, which gates it can't be on without, and which controllers' code asks for it. kubernetes is the folder of
 // k8s.io/kubernetes.
 func Text(kubernetes string) (string, error) {
 	asked, err := askedFor(kubernetes)
@@ -60,7 +60,7 @@ func Text(kubernetes string) (string, error) {
 	}
 
 	var b strings.Builder
-	all := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
+	all, needs := utilfeature.DefaultMutableFeatureGate.GetAllVersioned(), utilfeature.DefaultMutableFeatureGate.Dependencies()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		b.WriteString(string(name))
 		specs := slices.SortedFunc(slices.Values(all[name]), func(x, y featuregate.FeatureSpec) int {
@@ -74,6 +74,12 @@ func Text(kubernetes string) (string, error) {
 			if s.LockToDefault {
 				b.WriteString(",locked")
 			}
+			if stage := strings.ToLower(string(s.PreRelease)); stage == kcm.Alpha || stage == kcm.Beta {
+				b.WriteString("," + stage)
+			}
+		}
+		for _, needed := range slices.Sorted(slices.Values(needs[name])) {
+			b.WriteString(" +" + string(needed))
 		}
 		for _, controller := range asked[string(name)] {
 			b.WriteString(" " + controller)

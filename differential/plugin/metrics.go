@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/host/views"
 )
 
 // share is what a key has said last of one series of a sum.
@@ -16,8 +17,8 @@ type share struct {
 	value  float64
 }
 
-// count adds what an answer says to the metrics that are compared.
-func (p *Plugin) count(key abi.KeyRef, updates []abi.MetricUpdate) {
+// count adds what an answer says, given the snapshot, to the metrics that are compared.
+func (p *Plugin) count(key abi.KeyRef, updates []abi.MetricUpdate, snapshot *views.Snapshot) {
 	left := slices.DeleteFunc(slices.Clone(p.shares[key]), func(s share) bool {
 		return slices.ContainsFunc(updates, func(u abi.MetricUpdate) bool { return u.Metric == s.metric })
 	})
@@ -26,7 +27,11 @@ func (p *Plugin) count(key abi.KeyRef, updates []abi.MetricUpdate) {
 		if !slices.Contains(p.Metrics, declared.Name) {
 			continue
 		}
-		series := native.Series(declared.Name, labels(declared, key, &u))
+		objects, ok := p.labels.Of(snapshot, u.Metric)
+		if !ok {
+			continue
+		}
+		series := native.Series(declared.Name, labels(declared, key, &u, objects))
 		if math.IsNaN(u.Value) {
 			u.Value = 0 // seconds, and time stands still
 		}
@@ -63,15 +68,18 @@ func (p *Plugin) Measured() native.Measures {
 	return m
 }
 
-func labels(m *abi.Metric, key abi.KeyRef, u *abi.MetricUpdate) (all []string) {
+// labels returns the labels of an update; objects are the values that are in objects.
+func labels(m *abi.Metric, key abi.KeyRef, u *abi.MetricUpdate, objects []string) (all []string) {
 	for i, l := range m.Labels {
 		value := ""
-		switch l.From {
-		case abi.LabelKeyNamespace:
+		switch {
+		case l.View != "":
+			value, objects = objects[0], objects[1:]
+		case l.From == abi.LabelKeyNamespace:
 			value = key.Namespace
-		case abi.LabelKeyName:
+		case l.From == abi.LabelKeyName:
 			value = key.Name
-		case abi.LabelNamespace:
+		case l.From == abi.LabelNamespace:
 			value = u.Namespace
 		default:
 			value = l.Values[u.Labels[i]]

@@ -35,6 +35,7 @@ type Plugin struct {
 	index    int32
 	manifest *abi.Controller
 	plan     *views.Plan
+	labels   *views.Labels
 	writer   *effects.Writer
 	stores   map[abi.Resource]*store
 	version  uint64
@@ -75,6 +76,9 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 	}
 	var err error
 	if p.plan, err = views.Compile(p.manifest); err != nil {
+		return nil, err
+	}
+	if p.labels, err = p.plan.Labels(g.Manifest().Metrics); err != nil {
 		return nil, err
 	}
 	for _, n := range p.plan.Needs() {
@@ -356,7 +360,7 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 		return native.Result{}, err
 	}
 	p.keep(key, uid, exists, a)
-	p.count(key, a.Metrics)
+	p.count(key, a.Metrics, &snapshot)
 	failed := session.Finish(ctx, a.Effects)
 	if a.Error != "" {
 		failed = errors.Join(errors.New(a.Error), failed)

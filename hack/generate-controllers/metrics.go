@@ -51,6 +51,8 @@ func labels(m *abi.Metric) string {
 		text := code(l.Name)
 		if l.From == "" && len(l.Values) > 0 {
 			text += " (" + strings.Join(slices.Sorted(slices.Values(l.Values)), ", ") + ")"
+		} else if l.View != "" {
+			text += " (" + strings.Join(l.Paths, l.Separator) + " of " + l.View + ")"
 		}
 		all = append(all, text)
 	}

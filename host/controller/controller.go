@@ -33,8 +33,9 @@ type Options struct {
 type Metrics interface {
 	// Synced tells of one sync: how it ended ("ok", "error", "trap", "refused", "stale"), what it took and what went in and out.
 	Synced(s Sync)
-	// Answered takes what a key's accepted answer says for the plugin's own metrics.
-	Answered(k Key, updates []abi.MetricUpdate)
+	// Answered takes what a key's accepted answer says for the plugin's own metrics. objects returns the values of a
+	// metric's labels that are in objects; not ok: this controller has nothing to say of that metric.
+	Answered(k Key, updates []abi.MetricUpdate, objects func(metric int32) ([]string, bool))
 	// Gone tells that a sync has seen that the key's object is gone.
 	Gone(k Key)
 }

@@ -303,6 +303,7 @@ func (o objects) Version() string                     { return "1" }
 
 type unmeasured struct{}
 
-func (unmeasured) Synced(Sync)                      {}
-func (unmeasured) Answered(Key, []abi.MetricUpdate) {}
-func (unmeasured) Gone(Key)                         {}
+func (unmeasured) Synced(Sync) {}
+func (unmeasured) Gone(Key)    {}
+
+func (unmeasured) Answered(Key, []abi.MetricUpdate, func(int32) ([]string, bool)) {}

@@ -25,6 +25,8 @@ type Version struct {
 	Plan    *views.Plan
 	Writer  *effects.Writer
 	Metrics Metrics
+	// Labels are those of the plugin's metrics whose values are in objects; nil: there are none.
+	Labels *views.Labels
 	// Recorder keeps the last syncs; nil: they aren't kept.
 	Recorder *record.Recorder
 	// Secrets tells what must not be written of the syncs; nil: they see nothing secret.

@@ -304,7 +304,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 			u.Value = w.seconds(u, start)
 		}
 	}
-	v.Metrics.Answered(key, within(&w.snapshot, key, a.Metrics))
+	v.Metrics.Answered(key, within(&w.snapshot, key, a.Metrics), func(metric int32) ([]string, bool) { return v.Labels.Of(&w.snapshot, metric) })
 	if v.Plan.ObjectKeys() && !exists {
 		v.Metrics.Gone(key)
 	}

@@ -80,7 +80,11 @@ func (c *Case) run(g guest.Guest, cut bool, more []abi.View) (h *host, stats gue
 		return nil, stats, err
 	}
 
-	return h, stats, h.finish(a, m)
+	labels, err := plan.Labels(m.Metrics)
+	if err != nil {
+		return nil, stats, err
+	}
+	return h, stats, h.finish(a, m, labels)
 }
 
 // compile compiles a controller's views: on the declared fields, on those and more, or on all.

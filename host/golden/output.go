@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/views"
 )
 
 // Output is what a sync did.
@@ -241,8 +242,8 @@ func (h *host) attempt(e *abi.Effect, note *Note, failed *bool) (abi.Outcome, er
 	return o, nil
 }
 
-// finish takes down the answer.
-func (h *host) finish(a *abi.SyncResponse, m *abi.Manifest) error {
+// finish takes down the answer; labels are those of the manifest's metrics that are in objects.
+func (h *host) finish(a *abi.SyncResponse, m *abi.Manifest, labels *views.Labels) error {
 	o := h.out
 	failed := false
 	for i := range a.Effects {
@@ -266,12 +267,18 @@ func (h *host) finish(a *abi.SyncResponse, m *abi.Manifest) error {
 	for _, u := range a.Metrics {
 		x := m.Metrics[u.Metric]
 		text := x.Name
+		objects, ok := labels.Of(h.snapshot, u.Metric)
+		if !ok {
+			return fmt.Errorf("the controller adds to metric %s, whose labels are of a view that it hasn't", x.Name)
+		}
 		for i, l := range u.Labels {
 			value := x.Labels[i].From
-			switch value {
-			case "":
+			switch {
+			case x.Labels[i].View != "":
+				value, objects = objects[0], objects[1:]
+			case value == "":
 				value = x.Labels[i].Values[l]
-			case abi.LabelNamespace:
+			case value == abi.LabelNamespace:
 				value = u.Namespace
 			}
 			text += fmt.Sprintf(" %s=%s", x.Labels[i].Name, value)

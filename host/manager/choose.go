@@ -133,6 +133,7 @@ type choice struct {
 	controllers []int
 	list        []string            // the configuration's, with canonical names
 	plans       map[int]*views.Plan // nil until they are compiled
+	labels      map[int]*views.Labels
 
 	// What identify tells: core of the module, its settings and limits, rights of what it may and as whom.
 	core, rights string
@@ -168,15 +169,18 @@ func (m *manager) again(k *config.Configuration, c *choice, list []string) (*cho
 	return x, m.identify(k, x)
 }
 
-// compile compiles the views of the enabled controllers; its error says what is wrong with the manifest.
+// compile compiles the views of the enabled controllers, and the metrics' labels over them; its error says what is wrong with the manifest.
 func (c *choice) compile() error {
-	c.plans = map[int]*views.Plan{}
+	c.plans, c.labels = map[int]*views.Plan{}, map[int]*views.Labels{}
 	for _, i := range c.controllers {
 		plan, err := views.Compile(&c.Manifest.Controllers[i])
 		if err != nil {
 			return fmt.Errorf("%s: plugin %q: %w", c.Plugin, c.Name, err)
 		}
 		c.plans[i] = plan
+		if c.labels[i], err = plan.Labels(c.Manifest.Metrics); err != nil {
+			return fmt.Errorf("%s: plugin %q: %w", c.Plugin, c.Name, err)
+		}
 	}
 	return nil
 }

@@ -321,7 +321,8 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 	}
 	return &controller.Version{
 		Plugin: l.Manifest.Name, Digest: l.Digest, Settings: l.Settings, Manifest: manifest, Index: int32(index), State: l.Manifest.StateVersion,
-		Module: l.Module, Plan: plan, Writer: writer, Metrics: m.metrics.of(manifest.Name, own), Recorder: ring.Recorder(source), Secrets: source.Veiled(index),
+		Module: l.Module, Plan: plan, Writer: writer, Metrics: m.metrics.of(manifest.Name, own), Labels: c.labels[index],
+		Recorder: ring.Recorder(source), Secrets: source.Veiled(index),
 	}, nil
 }
 

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -74,9 +73,10 @@ func (m *metrics) of(name string, own []*pluginMetric) controller.Metrics {
 		outcomes: m.outcomeBytes.WithLabelValues(name),
 		memory:   m.memory.WithLabelValues(name),
 		duration: m.duration.WithLabelValues(name),
+		name:     name,
 		own:      own,
 		sums:     slices.ContainsFunc(own, func(m *pluginMetric) bool { return m.sum }),
-		shares:   map[controller.Key][]abi.MetricUpdate{},
+		summands: map[controller.Key][]summand{},
 	}
 	for _, r := range []string{"ok", "error", "trap", "refused", "performed", "stale", "deferred"} {
 		b.results[r] = m.syncs.WithLabelValues(name, r)
@@ -90,12 +90,20 @@ type bound struct {
 	guest, fuel, bytes, outcomes prometheus.Counter
 	memory                       prometheus.Gauge
 	duration                     prometheus.Observer
+	name                         string
 	own                          []*pluginMetric
 	sums                         bool
 	recent                       recent
 
-	mu     sync.Mutex
-	shares map[controller.Key][]abi.MetricUpdate // what each key adds to the sums
+	mu       sync.Mutex
+	summands map[controller.Key][]summand
+}
+
+// summand is what a key adds to a sum: to the series of these values, to which these values in objects led.
+type summand struct {
+	metric          int32
+	values, objects []string
+	value           float64
 }
 
 func (b *bound) Synced(s controller.Sync) {
@@ -125,37 +133,51 @@ func (b *bound) Synced(s controller.Sync) {
 }
 
 // Answered adds to the plugin's own metrics. What a key says of a sum takes the place of all that it has said of that sum before.
-func (b *bound) Answered(k controller.Key, updates []abi.MetricUpdate) {
-	if b.sums && len(updates) > 0 {
+func (b *bound) Answered(k controller.Key, updates []abi.MetricUpdate, objects func(metric int32) ([]string, bool)) {
+	if b.sums {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.takeBack(k, updates)
+		b.takeBack(k, func(s *summand) bool {
+			now, _ := objects(s.metric)
+			return !slices.Equal(s.objects, now) || slices.ContainsFunc(updates, func(u abi.MetricUpdate) bool { return u.Metric == s.metric })
+		})
 	}
-	for _, u := range updates {
-		if u.Metric < 0 || int(u.Metric) >= len(b.own) {
+	o := owner{b.name, k}
+	for i := range updates {
+		u := &updates[i]
+		if u.Metric < 0 || int(u.Metric) >= len(b.own) || b.own[u.Metric].put == nil {
+			continue
+		}
+		now, ok := objects(u.Metric)
+		if !ok {
 			continue
 		}
 		m := b.own[u.Metric]
-		if m.add != nil && m.add(k, u, u.Value) && m.sum && u.Value != 0 {
-			u.Labels, u.Namespace = slices.Clone(u.Labels), strings.Clone(u.Namespace) // the answer's memory is the next answer's
-			b.shares[k] = append(b.shares[k], u)
+		if values, ok := m.add(o, u, now, u.Value); ok && m.sum && u.Value != 0 {
+			b.summands[k] = append(b.summands[k], summand{u.Metric, values, now, u.Value})
+		}
+	}
+	for i, m := range b.own {
+		if m.series != nil && m.series.objects != nil {
+			now, _ := objects(int32(i))
+			m.series.moved(o, now)
 		}
 	}
 }
 
-// takeBack takes back the key's shares of the sums that an answer mentions.
-func (b *bound) takeBack(k controller.Key, updates []abi.MetricUpdate) {
-	left := slices.DeleteFunc(b.shares[k], func(s abi.MetricUpdate) bool {
-		again := slices.ContainsFunc(updates, func(u abi.MetricUpdate) bool { return u.Metric == s.Metric })
+// takeBack takes back what the key has added to sums, as far as it is to go.
+func (b *bound) takeBack(k controller.Key, goes func(*summand) bool) {
+	left := slices.DeleteFunc(b.summands[k], func(s summand) bool {
+		again := goes(&s)
 		if again {
-			b.own[s.Metric].add(k, s, -s.Value)
+			b.own[s.metric].put(s.values, -s.value)
 		}
 		return again
 	})
 	if len(left) == 0 {
-		delete(b.shares, k)
+		delete(b.summands, k)
 	} else {
-		b.shares[k] = left
+		b.summands[k] = left
 	}
 }
 
@@ -163,24 +185,24 @@ func (b *bound) takeBack(k controller.Key, updates []abi.MetricUpdate) {
 func (b *bound) anew() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for k, all := range b.shares {
-		for _, s := range all {
-			b.own[s.Metric].add(k, s, -s.Value)
-		}
+	for k := range b.summands {
+		b.takeBack(k, func(*summand) bool { return true })
 	}
-	clear(b.shares)
-	for i := range b.own {
-		if f := b.own[i].anew; f != nil {
-			f()
+	for _, m := range b.own {
+		if m.series != nil {
+			m.series.anew(b.name)
 		}
 	}
 }
 
-// Gone ends the series that a key's labels made.
+// Gone ends the series that the key's labels made, and those with values in objects that no other key has added to.
 func (b *bound) Gone(k controller.Key) {
-	for i := range b.own {
-		if f := b.own[i].end; f != nil {
-			f(k)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.takeBack(k, func(s *summand) bool { return b.own[s.metric].series != nil })
+	for _, m := range b.own {
+		if m.series != nil {
+			m.series.gone(owner{b.name, k})
 		}
 	}
 }

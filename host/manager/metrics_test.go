@@ -28,12 +28,12 @@ func TestPluginMetrics(t *testing.T) {
 	share := func(label int32, v float64) abi.MetricUpdate {
 		return abi.MetricUpdate{Labels: []int32{label}, Value: v}
 	}
-	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1), {Metric: 1, Value: 2}})
-	b.Answered(y, []abi.MetricUpdate{share(0, 4)})
-	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: 1}})              // says nothing of the sum
-	b.Answered(x, []abi.MetricUpdate{share(1, 5)})                        // instead of 3 and 1
-	b.Answered(x, []abi.MetricUpdate{share(7, 9), {Metric: 9, Value: 9}}) // no such label, no such metric
-	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: -1}})             // a counter never falls
+	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1), {Metric: 1, Value: 2}}, none)
+	b.Answered(y, []abi.MetricUpdate{share(0, 4)}, none)
+	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: 1}}, none)              // says nothing of the sum
+	b.Answered(x, []abi.MetricUpdate{share(1, 5)}, none)                        // instead of 3 and 1
+	b.Answered(x, []abi.MetricUpdate{share(7, 9), {Metric: 9, Value: 9}}, none) // no such label, no such metric
+	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: -1}}, none)             // a counter never falls
 	want := `
 # HELP changes Changes.
 # TYPE changes counter
@@ -46,11 +46,11 @@ slices{kind="b"} 0
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "slices", "changes"); err != nil {
 		t.Error(err)
 	}
-	b.Answered(y, []abi.MetricUpdate{share(0, 0)})
-	if n := len(b.(*bound).shares); n != 0 {
+	b.Answered(y, []abi.MetricUpdate{share(0, 0)}, none)
+	if n := len(b.(*bound).summands); n != 0 {
 		t.Errorf("%d keys are remembered that have no share", n)
 	}
-	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1)})
+	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1)}, none)
 	b.(*bound).anew()
 	want = "# HELP slices Slices.\n# TYPE slices gauge\nslices{kind=\"a\"} 0\nslices{kind=\"b\"} 0\n"
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "slices"); err != nil {
@@ -75,7 +75,7 @@ func TestHostKeptMetrics(t *testing.T) {
 	b.Synced(controller.Sync{Result: "ok", Code: 200, Duration: 1500 * time.Millisecond})
 	b.Synced(controller.Sync{Result: "error", Code: 409, Duration: 3 * time.Second})
 	b.Synced(controller.Sync{Result: "stale", Behind: abi.Resource{Group: "apps", Version: "v1", Name: "deployments"}})
-	b.Answered(controller.Key{Name: "x"}, []abi.MetricUpdate{{Metric: 0, Value: 5}, {Metric: 1, Value: 5}, {Metric: 2, Value: 5}}) // the guest has no say in them
+	b.Answered(controller.Key{Name: "x"}, []abi.MetricUpdate{{Metric: 0, Value: 5}, {Metric: 1, Value: 5}, {Metric: 2, Value: 5}}, none) // the guest has no say in them
 	want := `
 # HELP behind Stale ones.
 # TYPE behind counter
@@ -134,7 +134,7 @@ func TestSeriesEndWithTheirObject(t *testing.T) {
 	for _, namespace := range []string{"here", "there"} {
 		for kind := range int32(2) {
 			k := controller.Key{Namespace: namespace, Name: "web"}
-			b.Answered(k, []abi.MetricUpdate{{Labels: []int32{0, 0, kind}, Value: 1}})
+			b.Answered(k, []abi.MetricUpdate{{Labels: []int32{0, 0, kind}, Value: 1}}, none)
 		}
 	}
 
@@ -166,3 +166,6 @@ func TestTally(t *testing.T) {
 		t.Errorf("of nobody: %+v", s)
 	}
 }
+
+// none is what labels from objects have where there are none.
+func none(int32) ([]string, bool) { return nil, true }

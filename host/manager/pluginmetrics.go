@@ -2,9 +2,9 @@ package manager
 
 import (
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -14,19 +14,18 @@ import (
 
 // pluginMetric is one metric of a plugin.
 type pluginMetric struct {
-	// add adds to it; false if the labels aren't those declared. Nil: the plugin doesn't.
-	add   func(k controller.Key, u abi.MetricUpdate, value float64) bool
-	sum   bool
-	stale func(abi.Resource)              // counts a sync that was put off
-	ended func(code int, seconds float64) // counts one that has ended; nil, as the others: it isn't that kind of a metric
-	end   func(k controller.Key)          // ends a key's own series; nil: there are none
-	anew  func()                          // ends all keys' own series; nil: there are none
+	declared abi.Metric
+	put      func(values []string, v float64) // adds to it, sets it or observes in it; nil: the plugin doesn't
+	series   *series                          // which end with objects; nil: no label comes from any
+	sum      bool
+	stale    func(abi.Resource)              // counts a sync that was put off
+	ended    func(code int, seconds float64) // counts one that has ended; nil, as the others: it isn't that kind of a metric
 }
 
 // vector is what all kinds of metrics with labels can do.
 type vector interface {
 	prometheus.Collector
-	DeletePartialMatch(prometheus.Labels) int
+	DeleteLabelValues(values ...string) bool
 }
 
 // plugin registers the metrics that a plugin's manifest declares; no guest can make a series that isn't declared. A metric that the plugin has declared otherwise before begins anew.
@@ -43,7 +42,7 @@ func (m *metrics) plugin(name string, declared []abi.Metric) ([]*pluginMetric, e
 			m.registry.Unregister(was.c)
 			delete(m.own, d.Name)
 		}
-		p, c := newMetric(d)
+		p, c := newMetric(name, d)
 		if err := m.registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -53,83 +52,79 @@ func (m *metrics) plugin(name string, declared []abi.Metric) ([]*pluginMetric, e
 	return out, nil
 }
 
-func newMetric(d abi.Metric) (*pluginMetric, prometheus.Collector) {
+func newMetric(plugin string, d abi.Metric) (*pluginMetric, prometheus.Collector) {
 	names := make([]string, len(d.Labels))
 	for i, l := range d.Labels {
 		names[i] = l.Name
 	}
-	var add func(values []string, v float64)
+	p := &pluginMetric{declared: d, sum: d.Type == abi.MetricSum}
 	var c vector
 	switch d.Type {
 	case abi.MetricCounter:
 		x := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, names)
-		c, add = x, func(l []string, v float64) {
+		c, p.put = x, func(l []string, v float64) {
 			if v >= 0 {
 				x.WithLabelValues(l...).Add(v)
 			}
 		}
 	case abi.MetricGauge:
 		x := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Name, Help: d.Help}, names)
-		c, add = x, func(l []string, v float64) { x.WithLabelValues(l...).Set(v) }
+		c, p.put = x, func(l []string, v float64) { x.WithLabelValues(l...).Set(v) }
 	case abi.MetricStale:
 		x := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, []string{"group", "resource"})
-		return &pluginMetric{stale: func(r abi.Resource) { x.WithLabelValues(r.Group, r.Name).Inc() }}, x
+		p.stale = func(r abi.Resource) { x.WithLabelValues(r.Group, r.Name).Inc() }
+		return p, x
 	case abi.MetricCodes:
 		x := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, []string{"code"})
-		return &pluginMetric{ended: func(code int, _ float64) { x.WithLabelValues(strconv.Itoa(code)).Inc() }}, x
+		p.ended = func(code int, _ float64) { x.WithLabelValues(strconv.Itoa(code)).Inc() }
+		return p, x
 	case abi.MetricCodeSeconds:
 		x := prometheus.NewHistogramVec(histogramOpts(d.Name, d.Help, d.Buckets), []string{"code"})
-		return &pluginMetric{ended: func(code int, seconds float64) { x.WithLabelValues(strconv.Itoa(code)).Observe(seconds) }}, x
+		p.ended = func(code int, seconds float64) { x.WithLabelValues(strconv.Itoa(code)).Observe(seconds) }
+		return p, x
 	case abi.MetricSum:
 		x := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Name, Help: d.Help}, names)
-		c, add = x, func(l []string, v float64) { x.WithLabelValues(l...).Add(v) }
+		c, p.put = x, func(l []string, v float64) { x.WithLabelValues(l...).Add(v) }
 	default:
 		x := prometheus.NewHistogramVec(histogramOpts(d.Name, d.Help, d.Buckets), names)
-		c, add = x, func(l []string, v float64) { x.WithLabelValues(l...).Observe(v) }
+		c, p.put = x, func(l []string, v float64) { x.WithLabelValues(l...).Observe(v) }
 	}
-	p := &pluginMetric{sum: d.Type == abi.MetricSum, add: func(k controller.Key, u abi.MetricUpdate, value float64) bool {
-		values, ok := labelsOf(d.Labels, k, u)
-		if ok {
-			add(values, value)
-		}
-		return ok
-	}}
-	if slices.ContainsFunc(d.Labels, fromKey) {
-		p.end = func(k controller.Key) {
-			own := prometheus.Labels{}
-			for _, l := range d.Labels {
-				if fromKey(l) {
-					own[l.Name] = keyLabel(l, k)
-				}
-			}
-			c.DeletePartialMatch(own)
-		}
-		p.anew = func() { c.DeletePartialMatch(prometheus.Labels{}) }
-	}
+	p.series = newSeries(plugin, &d, c)
 	return p, c
 }
 
-func fromKey(l abi.Label) bool { return l.From == abi.LabelKeyNamespace || l.From == abi.LabelKeyName }
-
-func keyLabel(l abi.Label, k controller.Key) string {
-	if l.From == abi.LabelKeyNamespace {
-		return k.Namespace
-	}
-	return k.Name
-}
-
-// labelsOf gives the values of an update's labels; false if they aren't among those declared.
-func labelsOf(declared []abi.Label, k controller.Key, u abi.MetricUpdate) ([]string, bool) {
-	if len(u.Labels) != len(declared) {
+// add adds to the metric what a key says, and returns the values of the series' labels. objects are the values that are
+// in objects. Not ok: the labels aren't among those declared.
+func (p *pluginMetric) add(o owner, u *abi.MetricUpdate, objects []string, value float64) (values []string, ok bool) {
+	if values, ok = p.values(o.key, u, objects); !ok {
 		return nil, false
 	}
-	values := make([]string, len(declared))
-	for i, l := range declared {
+	if p.series == nil {
+		p.put(values, value)
+		return values, true
+	}
+	return p.series.add(o, values, objects, func(values []string) { p.put(values, value) }), true
+}
+
+// values returns the values of an update's labels.
+func (p *pluginMetric) values(k controller.Key, u *abi.MetricUpdate, objects []string) ([]string, bool) {
+	if len(u.Labels) != len(p.declared.Labels) {
+		return nil, false
+	}
+	values := make([]string, len(u.Labels))
+	for i, l := range p.declared.Labels {
 		switch v := u.Labels[i]; {
-		case fromKey(l):
-			values[i] = keyLabel(l, k)
+		case l.From == abi.LabelKeyNamespace:
+			values[i] = labelText(k.Namespace)
+		case l.From == abi.LabelKeyName:
+			values[i] = labelText(k.Name)
 		case l.From == abi.LabelNamespace:
-			values[i] = strings.Clone(u.Namespace) // the controller has seen to it that there is such an object
+			values[i] = labelText(u.Namespace) // the controller has seen to it that there is such an object
+		case l.View != "":
+			if len(objects) == 0 {
+				return nil, false
+			}
+			values[i], objects = labelText(objects[0]), objects[1:]
 		case v < 0 || int(v) >= len(l.Values):
 			return nil, false
 		default:
@@ -137,4 +132,21 @@ func labelsOf(declared []abi.Label, k controller.Key, u abi.MetricUpdate) ([]str
 		}
 	}
 	return values, true
+}
+
+// labelMax is how many bytes of a value in the cluster a label may have: as many as the longest name.
+const labelMax = 253
+
+// labelText makes a label's value of a text in the cluster, which may be long, and which needn't be the UTF-8 that
+// Prometheus demands. The text isn't kept.
+func labelText(s string) string {
+	s = strings.ToValidUTF8(strings.Clone(s), "\uFFFD")
+	if len(s) <= labelMax {
+		return s
+	}
+	end := labelMax
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return strings.Clone(s[:end])
 }

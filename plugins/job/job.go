@@ -100,8 +100,8 @@ func sync(c *sdk.Call) error {
 	if !ok {
 		return nil
 	}
-	if by := manager(c, seen); by != "" {
-		countExternal(c, by)
+	if manager(c, seen) != "" {
+		countExternal(c)
 		return nil
 	}
 	if finished(seen) {

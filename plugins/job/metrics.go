@@ -11,7 +11,6 @@ const (
 	success   = "success"
 	succeeded = "succeeded"
 	failed    = "failed"
-	other     = "other"
 
 	// What a sync was for. Reconciling: it had no say in the number of pods.
 	reconciling = "reconciling"
@@ -35,9 +34,8 @@ var (
 			batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonSuccessPolicy, batchv1.JobReasonCompletionsReached}})
 	podsFinished = sdk.Counter("job_controller_job_pods_finished_total", "The number of finished Pods that are fully tracked", modes, results)
 
-	// external has no label value but those known here: any name may be in a job.
 	external = sdk.Counter("job_controller_jobs_by_external_controller_total", "The number of Jobs managed by an external controller",
-		abi.Label{Name: "controller_name", Values: []string{"kueue.x-k8s.io/multikueue", other}})
+		jobs.Label("controller_name", "spec.managedBy"))
 	policyHandled = sdk.Counter("job_controller_pod_failures_handled_by_failure_policy_total", "The number of failed Pods handled by failure policy",
 		abi.Label{Name: "action", Values: []string{string(batchv1.PodFailurePolicyActionFailJob), string(batchv1.PodFailurePolicyActionFailIndex),
 			string(batchv1.PodFailurePolicyActionIgnore), string(batchv1.PodFailurePolicyActionCount)}})
@@ -59,18 +57,11 @@ func mode(job *batchv1.Job) string {
 }
 
 // countExternal counts someone else's job at its first sync.
-func countExternal(c *sdk.Call, by string) {
-	if len(c.State()) > 0 {
-		return
+func countExternal(c *sdk.Call) {
+	if len(c.State()) == 0 {
+		c.SetState([]byte("external"))
+		external.Add(c, 1)
 	}
-	c.SetState([]byte("external"))
-	for _, known := range external.Labels[0].Values {
-		if by == known {
-			external.Add(c, 1, known)
-			return
-		}
-	}
-	external.Add(c, 1, other)
 }
 
 // counters are the numbers of a status that metrics tell the growth of.

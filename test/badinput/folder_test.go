@@ -24,6 +24,7 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 	badModules(t, folder)
 	write(t, filepath.Join(folder, "copy-1.wasm"), builtin(t, "serviceaccount"))
 	write(t, filepath.Join(folder, "copy-2.wasm"), builtin(t, "serviceaccount"))
+	write(t, filepath.Join(folder, "label.wasm"), replace(t, builtin(t, "job"), `"paths":["spec.managedBy"]`, `"paths":["spec.managedXy"]`))
 	settings := filepath.Join(t.TempDir(), "windlass.yaml")
 	write(t, settings, []byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\nplugins: [{name: serviceaccount, serviceAccount: service-account-controller}]\n"))
 	c := cluster.Start(t, cluster.Options{})
@@ -61,8 +62,10 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 		reported(t, all, filepath.Join(folder, b.name+".wasm"), b.says, b.hint)
 	}
 	reported(t, all, filepath.Join(folder, "copy-2.wasm"), filepath.Join(folder, "copy-1.wasm"), "remove one of them")
-	if n := strings.Count(all, "left out"); n != len(bad)+1 {
-		t.Errorf("%d plugins were left out, want %d:\n%s", n, len(bad)+1, all)
+	reported(t, all, filepath.Join(folder, "label.wasm"), "controller job-controller: metric job_controller_jobs_by_external_controller_total: label controller_name: view jobs",
+		`has no field \"managedXy\"; there is managedBy`)
+	if n := strings.Count(all, "left out"); n != len(bad)+2 {
+		t.Errorf("%d plugins were left out, want %d:\n%s", n, len(bad)+2, all)
 	}
 }
 

@@ -204,7 +204,11 @@ func (b *building) finish(ctx context.Context, built, debugForm []byte) (*Result
 		return nil, fmt.Errorf("--version %s: the plugin says in its source that it is version %s: leave out Version of its sdk.Plugin", b.Version, module.Manifest.Version)
 	}
 	for i := range module.Manifest.Controllers {
-		if _, err := views.Compile(&module.Manifest.Controllers[i]); err != nil {
+		plan, err := views.Compile(&module.Manifest.Controllers[i])
+		if err == nil {
+			_, err = plan.Labels(module.Manifest.Metrics)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: its manifest: %w", name, err)
 		}
 	}

@@ -105,6 +105,8 @@ func TestNotBuilt(t *testing.T) {
 	}{
 		{name: "an undefined name", old: "namespaces.Get(c)", new: "namespace.Get(c)", says: []string{"hello.go:", "undefined: namespace", "mend"}},
 		{name: "a field that isn't there", old: `"status.phase"`, new: `"status.phrase"`, says: []string{"hello-controller", "namespaces", "status.phrase", "phase"}},
+		{name: "a label that isn't there", old: "Controllers: ", new: `Metrics: []*sdk.Metric{sdk.Counter("x_total", "X.", namespaces.Label("phase", "status.phrase"))}, Controllers: `,
+			says: []string{"hello-controller", "metric x_total", "label phase", "namespaces", "status.phrase", "phase"}},
 		{name: "a view that isn't read", old: "Views{namespaces, configMaps}", new: "Views{configMaps}", says: []string{"view configmaps", "namespaces", "Reads"}},
 		{name: "a verb that there isn't", old: `"create", "update", "delete"`, new: `"create", "updat"`, says: []string{"hello-controller", "v1/configmaps", `"updat"`, "deletecollection"}},
 		{name: "two versions", old: "Name:        ", new: "Version: \"1.0.0\", Name: ", o: build.Options{Version: "v2"}, says: []string{"--version v2", "1.0.0", "leave out"}},

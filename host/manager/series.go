@@ -1,0 +1,191 @@
+package manager
+
+import (
+	"container/list"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/controller"
+)
+
+// seriesMost is how many series one metric may have whose labels have values in objects: whoever may write these could
+// otherwise fill the memory with as many as they like.
+const seriesMost = 10_000
+
+// series are those of a metric with labels from keys or objects. Each belongs to the keys that have added to it, and of
+// a gauge or a sum, or where the key is in a label, it ends with the last of them. Other counters and histograms tell of
+// what has been, and what one job did still counts when the next one of the same kind comes: such a series outlives its
+// keys, until its place is needed.
+type series struct {
+	name, plugin string
+	objects      []int // the labels with values in objects
+	lasting      bool  // it outlives its keys
+	end          func(values ...string) bool
+
+	mu    sync.Mutex
+	all   map[string]*oneSeries // by its values
+	owned map[owner][]share
+	idle  list.List // the series of no key any more, the oldest first
+	full  bool      // so it has been told
+}
+
+// owner is a key of a controller.
+type owner struct {
+	controller string
+	key        controller.Key
+}
+
+// oneSeries is one series: how many keys it belongs to, and its place among the idle ones.
+type oneSeries struct {
+	values []string
+	owners int
+	idle   *list.Element
+}
+
+// share is a key's part in a series: the values in objects that led to it.
+type share struct {
+	*oneSeries
+	objects []string
+}
+
+// newSeries returns nil for a metric all of whose label values are declared.
+func newSeries(plugin string, d *abi.Metric, c vector) *series {
+	s := &series{name: d.Name, plugin: plugin, end: c.DeleteLabelValues, all: map[string]*oneSeries{}, owned: map[owner][]share{}}
+	keyed := false
+	for i, l := range d.Labels {
+		keyed = keyed || l.From == abi.LabelKeyNamespace || l.From == abi.LabelKeyName
+		if l.View != "" {
+			s.objects = append(s.objects, i)
+		}
+	}
+	if !keyed && s.objects == nil {
+		return nil
+	}
+	s.lasting = !keyed && d.Type != abi.MetricGauge && d.Type != abi.MetricSum
+	return s
+}
+
+// add has put add to the series of these values, or to that of what is beyond the bound, which it returns. It belongs to
+// the key from then on.
+func (s *series) add(o owner, values, objects []string, put func(values []string)) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	x := s.of(values)
+	put(x.values)
+	if i := slices.IndexFunc(s.owned[o], func(h share) bool { return h.oneSeries == x }); i >= 0 {
+		s.owned[o][i].objects = objects
+		return x.values
+	}
+
+	// The key's text is part of an object that the cache may let go.
+	o.key = controller.Key{Resource: strings.Clone(o.key.Resource), Namespace: strings.Clone(o.key.Namespace), Name: strings.Clone(o.key.Name)}
+	s.owned[o] = append(s.owned[o], share{x, objects})
+	if x.owners++; x.idle != nil {
+		s.idle.Remove(x.idle)
+		x.idle = nil
+	}
+	return x.values
+}
+
+// of returns the series of the values, a new one if there is none yet and there is a place.
+func (s *series) of(values []string) *oneSeries {
+	x := s.all[id(values)]
+	if x == nil && s.objects != nil && len(s.all) >= seriesMost && !s.drop() {
+		for _, i := range s.objects {
+			values[i] = abi.Unexpected
+		}
+		x = s.all[id(values)]
+		s.tellFull()
+	}
+	if x == nil {
+		x = &oneSeries{values: values}
+		s.all[id(values)] = x
+	}
+	return x
+}
+
+// id is the values as one text; no value has that byte, which is in no UTF-8.
+func id(values []string) string { return strings.Join(values, "\xff") }
+
+// drop ends the series that has been nobody's for longest, and reports whether there was one.
+func (s *series) drop() bool {
+	first := s.idle.Front()
+	if first == nil {
+		return false
+	}
+	s.forget(s.idle.Remove(first).(*oneSeries))
+	return true
+}
+
+func (s *series) forget(x *oneSeries) {
+	s.end(x.values...)
+	delete(s.all, id(x.values))
+}
+
+func (s *series) tellFull() {
+	if s.full {
+		return
+	}
+	s.full = true
+	klog.InfoS("A metric has as many series as it may have: what further objects have in its labels counts as one value", "metric", s.name, "plugin", s.plugin, "limit", seriesMost, "value", abi.Unexpected)
+}
+
+// moved takes the series from the key that other values in objects led to than are there now.
+func (s *series) moved(o owner, now []string) {
+	s.release(o, func(h share) bool { return !slices.Equal(h.objects, now) })
+}
+
+// gone takes all series from the key.
+func (s *series) gone(o owner) { s.release(o, func(share) bool { return true }) }
+
+// anew takes all series from the keys of a controller.
+func (s *series) anew(controller string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for o, all := range s.owned {
+		if o.controller == controller {
+			delete(s.owned, o)
+			for _, h := range all {
+				s.leave(h.oneSeries)
+			}
+		}
+	}
+}
+
+// release takes from the key the series that leave it.
+func (s *series) release(o owner, leaves func(share) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	all := s.owned[o]
+	if !slices.ContainsFunc(all, leaves) {
+		return
+	}
+	var kept []share
+	for _, h := range all {
+		if leaves(h) {
+			s.leave(h.oneSeries)
+		} else {
+			kept = append(kept, h)
+		}
+	}
+	if s.owned[o] = kept; len(kept) == 0 {
+		delete(s.owned, o)
+	}
+}
+
+// leave ends a series that was its last key's, or notes that it is nobody's now.
+func (s *series) leave(x *oneSeries) {
+	switch x.owners--; {
+	case x.owners > 0:
+	case s.lasting:
+		x.idle = s.idle.PushBack(x)
+	default:
+		s.forget(x)
+	}
+}

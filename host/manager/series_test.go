@@ -1,0 +1,238 @@
+package manager
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/controller"
+)
+
+// zone is a label whose values are in objects.
+var zone = abi.Label{Name: "zone", View: "nodes", Paths: []string{"metadata.labels[zone]"}}
+
+// measured returns what a controller counts in one metric of its plugin, and the series that /metrics shows of it.
+func measured(t *testing.T, d abi.Metric) (*bound, func() map[string]float64) {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	m := newMetrics(r)
+	own, err := m.plugin("p", []abi.Metric{d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.of("test-controller", own).(*bound), func() map[string]float64 { return seriesOf(t, r, d.Name) }
+}
+
+// seriesOf returns a metric's series, by their labels' values.
+func seriesOf(t *testing.T, r *prometheus.Registry, name string) map[string]float64 {
+	t.Helper()
+	all, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, f := range all {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, l.GetValue())
+			}
+			values[strings.Join(labels, ",")] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return values
+}
+
+// in is what the labels of a metric are where these values are in the objects.
+func in(values ...string) func(int32) ([]string, bool) {
+	return func(int32) ([]string, bool) { return values, true }
+}
+
+func one(value float64) []abi.MetricUpdate {
+	return []abi.MetricUpdate{{Labels: []int32{0}, Value: value}}
+}
+
+func want(t *testing.T, when string, got, want map[string]float64) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s: series are %v, want %v", when, got, want)
+	}
+}
+
+// A gauge's series ends with the last object that has its value, by its end or by another value. So does a sum's, whose
+// share goes along.
+func TestGaugesEndWithTheirObjects(t *testing.T) {
+	a, b := controller.Key{Name: "a"}, controller.Key{Name: "b"}
+	for _, kind := range []string{abi.MetricGauge, abi.MetricSum} {
+		c, series := measured(t, abi.Metric{Name: "nodes", Type: kind, Labels: []abi.Label{zone}})
+		c.Answered(a, one(1), in("x"))
+		c.Answered(b, one(1), in("x"))
+		c.Answered(a, nil, in("x"))
+		both := map[string]float64{"x": 1}
+		if kind == abi.MetricSum {
+			both["x"] = 2
+		}
+		want(t, kind+" of both", series(), both)
+
+		c.Answered(a, one(1), in("y"))
+		want(t, kind+", a has moved", series(), map[string]float64{"x": 1, "y": 1})
+		c.Answered(b, nil, in("z"))
+		want(t, kind+", b has moved and says nothing", series(), map[string]float64{"y": 1})
+		c.Gone(a)
+		want(t, kind+", a is gone", series(), map[string]float64{})
+
+		c.Answered(a, one(1), in("x"))
+		c.anew()
+		want(t, kind+", another process goes on", series(), map[string]float64{})
+		if n := len(c.summands) + len(c.own[0].series.owned) + len(c.own[0].series.all); n != 0 {
+			t.Errorf("%s: %d things are kept of nothing", kind, n)
+		}
+	}
+}
+
+// A series by its key's name belongs to that controller's key: the end of another controller's key of that name is no
+// reason to end it.
+func TestSeriesBelongToTheirController(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m := newMetrics(r)
+	own, err := m.plugin("p", []abi.Metric{{Name: "missing", Type: abi.MetricGauge, Labels: []abi.Label{{Name: "name", From: abi.LabelKeyName}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets, pods := m.of("sets", own), m.of("pods", own)
+	sets.Answered(controller.Key{Name: "web"}, one(3), none)
+	pods.Gone(controller.Key{Name: "web"})
+	pods.(*bound).anew()
+	want(t, "the pod is gone", seriesOf(t, r, "missing"), map[string]float64{"web": 3})
+	sets.Gone(controller.Key{Name: "web"})
+	want(t, "the set is gone", seriesOf(t, r, "missing"), map[string]float64{})
+}
+
+// A counter's series goes on counting where objects of its value come and go, as upstream's does.
+func TestCountersOutliveTheirObjects(t *testing.T) {
+	c, series := measured(t, abi.Metric{Name: "jobs_total", Type: abi.MetricCounter, Labels: []abi.Label{zone}})
+	for i := range 3 {
+		k := controller.Key{Name: fmt.Sprint(i)}
+		c.Answered(k, one(1), in("x"))
+		c.Gone(k)
+	}
+	want(t, "one after another", series(), map[string]float64{"x": 3})
+	if s := c.own[0].series; s.idle.Len() != 1 || len(s.owned) != 0 {
+		t.Errorf("%d series are nobody's, %d keys are kept", s.idle.Len(), len(s.owned))
+	}
+	c.Answered(controller.Key{Name: "a"}, one(1), in("x"))
+	if s := c.own[0].series; s.idle.Len() != 0 {
+		t.Error("a series is nobody's and somebody's")
+	}
+	c.anew()
+	want(t, "after another process's term", series(), map[string]float64{"x": 4})
+}
+
+// Nobody fills the memory by writing values into objects: over the bound the objects count as one. Series of no object
+// make place first, the oldest of them.
+func TestSeriesAreBounded(t *testing.T) {
+	const objects = 100_000
+	for _, kind := range []string{abi.MetricCounter, abi.MetricGauge, abi.MetricSum} {
+		c, series := measured(t, abi.Metric{Name: "m", Type: kind, Labels: []abi.Label{zone}})
+		for i := range objects {
+			c.Answered(controller.Key{Name: fmt.Sprint(i)}, one(1), in(fmt.Sprint("v", i)))
+		}
+		got := series()
+		if len(got) != seriesMost+1 || got["v0"] != 1 || got[fmt.Sprint("v", seriesMost-1)] != 1 {
+			t.Errorf("%s: %d series of %d objects, want %d", kind, len(got), objects, seriesMost+1)
+		}
+		over := float64(objects - seriesMost)
+		if kind == abi.MetricGauge {
+			over = 1
+		}
+		if got[abi.Unexpected] != over {
+			t.Errorf("%s: what is over the bound is %v, want %v", kind, got[abi.Unexpected], over)
+		}
+		if !c.own[0].series.full {
+			t.Errorf("%s: nobody is told", kind)
+		}
+
+		c.Gone(controller.Key{Name: "0"})
+		c.Gone(controller.Key{Name: "1"})
+		c.Answered(controller.Key{Name: "next"}, one(1), in("next"))
+		if got = series(); len(got) > seriesMost+1 || got["next"] != 1 || got["v0"] != 0 {
+			t.Errorf("%s: %d series, of an object that came when there was a place %v, want at most %d, 1", kind, len(got), got["next"], seriesMost+1)
+		}
+		for i := range objects {
+			c.Gone(controller.Key{Name: fmt.Sprint(i)})
+		}
+		if got = series(); kind != abi.MetricCounter && len(got) != 1 {
+			t.Errorf("%s: of one object there are %d series", kind, len(got))
+		}
+	}
+}
+
+// One object whose value changes on and on, too, has a bounded number of series.
+func TestOneObjectOfManyValues(t *testing.T) {
+	c, series := measured(t, abi.Metric{Name: "m_total", Type: abi.MetricCounter, Labels: []abi.Label{zone}})
+	for i := range 100_000 {
+		c.Answered(controller.Key{Name: "a"}, one(1), in(fmt.Sprint("v", i)))
+	}
+	got := series()
+	if len(got) != seriesMost || got["v99999"] != 1 || got["v0"] != 0 {
+		t.Errorf("%d series, of the first value %v, of the last %v; want %d, 0, 1", len(got), got["v0"], got["v99999"], seriesMost)
+	}
+}
+
+// What is written into an object comes to /metrics as one short text in UTF-8.
+func TestHostileLabels(t *testing.T) {
+	euro := strings.Repeat("€", 100) // 3 bytes each
+	for text, label := range map[string]string{
+		"":                             "",
+		"a\nb\"c\\d\x00":               "a\nb\"c\\d\x00",
+		"a\xff\xfeb":                   "a\uFFFDb",
+		strings.Repeat("x", 253):       strings.Repeat("x", 253),
+		strings.Repeat("x", 254):       strings.Repeat("x", 253),
+		euro:                           euro[:252],
+		strings.Repeat("x", 252) + "€": strings.Repeat("x", 252),
+		strings.Repeat("\xff", 1<<20):  "\uFFFD",
+	} {
+		c, series := measured(t, abi.Metric{Name: "m", Type: abi.MetricGauge, Labels: []abi.Label{zone}})
+		c.Answered(controller.Key{Name: "a"}, one(1), in(text))
+		want(t, fmt.Sprintf("%.20q", text), series(), map[string]float64{label: 1})
+		if !utf8.ValidString(label) || len(label) > labelMax {
+			t.Errorf("%q is no label", label)
+		}
+	}
+}
+
+// A metric whose labels a controller hasn't is none of its business, whatever its guest answers; nor does an answer with
+// too few or too many labels count.
+func TestSeriesOfOthersLabels(t *testing.T) {
+	c, series := measured(t, abi.Metric{Name: "m_total", Type: abi.MetricCounter, Labels: []abi.Label{zone}})
+	k := controller.Key{Name: "a"}
+	c.Answered(k, one(1), func(int32) ([]string, bool) { return nil, false })
+	c.Answered(k, one(1), none)
+	c.Answered(k, []abi.MetricUpdate{{Value: 1}, {Labels: []int32{0, 0}, Value: 1}}, in("x"))
+	want(t, "none of them", series(), map[string]float64{})
+	c.Answered(k, []abi.MetricUpdate{{Labels: []int32{1 << 30}, Value: 1}}, in("x"))
+	want(t, "any place stands for what the host fills in", series(), map[string]float64{"x": 1})
+}
+
+// What is shown is what Prometheus reads: a label with a line break and quotes is one label.
+func TestHostileLabelsAreEscaped(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m := newMetrics(r)
+	own, err := m.plugin("p", []abi.Metric{{Name: "m", Help: "M.", Type: abi.MetricGauge, Labels: []abi.Label{zone}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.of("c", own).Answered(controller.Key{Name: "a"}, one(1), in("x\"} 7\nforged 1"))
+	shown := "# HELP m M.\n# TYPE m gauge\nm{zone=\"x\\\"} 7\\nforged 1\"} 1\n"
+	if err := testutil.GatherAndCompare(r, strings.NewReader(shown), "m"); err != nil {
+		t.Error(err)
+	}
+}
