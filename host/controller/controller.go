@@ -25,6 +25,8 @@ type Options struct {
 	World views.World
 	// Concurrent is how many keys are synced at once; at least 1.
 	Concurrent int
+	// Resync is after how long every key is looked at again though nothing has happened to it: when the controller runs it draws a period from so much to twice that. 0: never.
+	Resync time.Duration
 	// Tracer has spans tell of syncs; nil: nothing is traced.
 	Tracer *tracing.Tracer
 }
@@ -37,6 +39,8 @@ type Metrics interface {
 	Answered(k Key, updates []abi.MetricUpdate)
 	// Gone tells that a sync has seen that the key's object is gone.
 	Gone(k Key)
+	// Resynced tells that a key is looked at again though nothing has happened to it.
+	Resynced()
 }
 
 // Sync is what one sync took.
@@ -74,6 +78,7 @@ type Controller struct {
 	stuck   stuck
 	young   young
 	waits   *waits
+	turns   *turns
 
 	mu      sync.Mutex
 	timers  map[Key]*timer
@@ -90,8 +95,9 @@ type Controller struct {
 	failures   failures
 	quarantine chan struct{} // closed at its end; nil: there is none
 
-	workers int // that run
-	wanted  int // that should
+	period  time.Duration // of its resyncs; 0: there are none
+	workers int           // that run
+	wanted  int           // that should
 	more    func()
 }
 
@@ -118,7 +124,8 @@ func New(o Options, v *Version) *Controller {
 	if b := v.Manifest.Backoff; b.Max > 0 {
 		most = time.Duration(b.Max)
 	}
-	c.waits = newWaits(o.Tracer)
+	c.turns = newTurns()
+	c.waits = newWaits(o.Tracer, c.turns)
 	c.limiter = workqueue.NewTypedMaxOfRateLimiter(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, most),
 		&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(10, 100)})
@@ -148,6 +155,7 @@ func (c *Controller) add(k Key, delay time.Duration) {
 		c.queue.AddAfter(k, delay)
 		return
 	}
+	c.turns.ahead(k)
 	c.queue.Add(k)
 }
 
@@ -177,13 +185,16 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 		}
 	}
 	c.more()
+	period := resyncPeriod(c.Resync)
+	c.period = period
 	c.mu.Unlock()
+	workers.Go(func() { c.resync(ctx, period) })
 	if p := time.Duration(v.Manifest.Key.Period); v.Manifest.Key.Single && p > 0 {
 		c.Wake(Key{})
 	}
 	workers.Wait()
 	c.mu.Lock()
-	c.more = nil
+	c.more, c.period = nil, 0
 	for _, t := range c.timers {
 		t.Stop()
 	}

@@ -306,3 +306,4 @@ type unmeasured struct{}
 func (unmeasured) Synced(Sync)                      {}
 func (unmeasured) Answered(Key, []abi.MetricUpdate) {}
 func (unmeasured) Gone(Key)                         {}
+func (unmeasured) Resynced()                        {}

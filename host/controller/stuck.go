@@ -14,7 +14,7 @@ import (
 // What holds a key up.
 const (
 	Failing  = "failing"  // its last sync failed; it is tried again
-	GivenUp  = "given up" // as often as the controller tries: it isn't tried again until something wakes it
+	GivenUp  = "given up" // as often as the controller tries: it isn't tried again until something wakes it, or a resync does
 	Deferred = "deferred" // the plugin's budget of deletes is used up
 	Parked   = "parked"   // the cache doesn't show yet what its syncs wrote
 	Syncing  = "syncing"  // its sync takes long
@@ -102,6 +102,32 @@ func (s *stuck) held(k Key, state, result string, err error, after time.Duration
 	if after > 0 {
 		x.Next = now.Add(after)
 	}
+}
+
+// givenUp returns the keys that are tried no more.
+func (s *stuck) givenUp() (keys []Key) {
+	if s.count.Load() == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, x := range s.keys {
+		if x.State == GivenUp {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// comesBack reports whether a key whose last sync didn't do comes back by itself.
+func (s *stuck) comesBack(k Key) bool {
+	if s.count.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.keys[k]
+	return x != nil && x.State != GivenUp
 }
 
 func cut(s string) string {

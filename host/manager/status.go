@@ -24,6 +24,8 @@ type ControllerStatus struct {
 	Workers int    `json:"workers"`
 	Syncing int    `json:"syncing"`
 	PartOf  string `json:"partOf,omitempty"`
+	// Resync is the period in which every key is looked at again, such as "17h3m20s"; empty where there is none.
+	Resync string `json:"resync,omitempty"`
 	// Failing is how many keys' last syncs failed or were put off (at most a thousand are remembered), Parked how many keys wait for the cache.
 	Failing int `json:"failing"`
 	Parked  int `json:"parked"`
@@ -158,6 +160,9 @@ func (s *slot) status(m *manager) ControllerStatus {
 	c.Differences = len(s.differences.All())
 	c.Syncing, c.Last = s.Syncing(), s.LastProblem()
 	c.Failing, c.Parked, c.Oldest = s.StuckCount()
+	if p := s.ResyncPeriod(); p > 0 {
+		c.Resync = p.Round(time.Second).String()
+	}
 	reading, missing, _ := s.now()
 	switch quarantined := s.Quarantined(); {
 	case quarantined != nil:
