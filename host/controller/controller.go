@@ -41,6 +41,8 @@ type Metrics interface {
 	Gone(k Key)
 	// Resynced tells that a key is looked at again though nothing has happened to it.
 	Resynced()
+	// Slowed tells that a restless key isn't synced again as soon as it has asked for.
+	Slowed()
 }
 
 // Sync is what one sync took.
@@ -89,6 +91,8 @@ type Controller struct {
 	batches map[Key]batch         // of keys that wait because their wake-ups are delayed
 	traps   map[Key]int           // syncs in a row that performed and then failed in the sandbox
 
+	restless map[Key]*restless // of keys whose last sync asked for the next one at once
+
 	version    *Version
 	trial      func(failed error) bool // of the version; nil: it has passed
 	shadow     *Shadow
@@ -111,7 +115,7 @@ func New(o Options, v *Version) *Controller {
 	c := &Controller{
 		Options: o, name: v.Manifest.Name, version: v, wanted: max(o.Concurrent, 1),
 		log:    klog.Background().WithValues("controller", v.Manifest.Name),
-		timers: map[Key]*timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{},
+		timers: map[Key]*timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{}, restless: map[Key]*restless{},
 	}
 	name := v.Manifest.Queue
 	if name == "" {
@@ -262,6 +266,9 @@ func (c *Controller) after(k Key, d time.Duration, failed bool) {
 			c.mu.Lock()
 			if c.timers[k] == t {
 				delete(c.timers, k)
+			}
+			if r := c.restless[k]; r != nil {
+				r.fired = true
 			}
 			c.mu.Unlock()
 			c.Wake(k)

@@ -307,3 +307,4 @@ func (unmeasured) Synced(Sync)                      {}
 func (unmeasured) Answered(Key, []abi.MetricUpdate) {}
 func (unmeasured) Gone(Key)                         {}
 func (unmeasured) Resynced()                        {}
+func (unmeasured) Slowed()                          {}

@@ -18,6 +18,7 @@ const (
 	Deferred = "deferred" // the plugin's budget of deletes is used up
 	Parked   = "parked"   // the cache doesn't show yet what its syncs wrote
 	Syncing  = "syncing"  // its sync takes long
+	Restless = "restless" // its syncs write nothing and ask for the next one at once, again and again: it is slowed down
 )
 
 // Stuck is a key that isn't done.
@@ -155,6 +156,7 @@ func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck,
 			keys = append(keys, Stuck{Key: k.String(), State: Syncing, Since: since})
 		}
 	}
+	keys = append(keys, c.slowed()...)
 	keys = slices.DeleteFunc(keys, func(k Stuck) bool { return !match(k.Key) })
 	slices.SortFunc(keys, func(a, b Stuck) int { return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Key, b.Key)) })
 	all = len(keys)

@@ -313,7 +313,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 	if a.Error != "" {
 		err = errors.Join(errors.New(printable(a.Error)), err)
 	}
-	again := time.Duration(a.RequeueAfter)
+	again := c.calmed(v, key, time.Duration(a.RequeueAfter), session.Writes())
 	if k := v.Manifest.Key; k.Single && again == 0 {
 		again = time.Duration(k.Period)
 	}

@@ -31,6 +31,9 @@ type ControllerStatus struct {
 	Parked  int `json:"parked"`
 	// Oldest is the failing key that has been so for longest.
 	Oldest *controller.Stuck `json:"oldest,omitempty"`
+	// Restless is how many keys are slowed down because they ask to be synced again at once, again and again, and write nothing; Hastiest is the one that has done so for longest.
+	Restless int               `json:"restless,omitempty"`
+	Hastiest *controller.Stuck `json:"hastiest,omitempty"`
 	// Last is the last failure, of whichever key.
 	Last   *controller.Problem `json:"last,omitempty"`
 	Syncs  Syncs               `json:"syncs"`
@@ -160,6 +163,7 @@ func (s *slot) status(m *manager) ControllerStatus {
 	c.Differences = len(s.differences.All())
 	c.Syncing, c.Last = s.Syncing(), s.LastProblem()
 	c.Failing, c.Parked, c.Oldest = s.StuckCount()
+	c.Restless, c.Hastiest = s.Restless()
 	if p := s.ResyncPeriod(); p > 0 {
 		c.Resync = p.Round(time.Second).String()
 	}
