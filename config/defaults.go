@@ -17,6 +17,7 @@ func Default() *Configuration {
 		Controllers:      []string{"*"},
 		Serving:          defaultServing(),
 		ShutdownTimeout:  metav1.Duration{Duration: 10 * time.Second}, // as --controller-shutdown-timeout
+		MinResyncPeriod:  metav1.Duration{Duration: 12 * time.Hour},   // as --min-resync-period
 		// As host/sandbox's defaults; a test in host/plugins keeps them equal.
 		Sandbox: Sandbox{Limits: Limits{
 			Memory:   resource.MustParse("64Mi"),

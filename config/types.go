@@ -36,6 +36,10 @@ type Configuration struct {
 	Serving Serving `json:"serving"`
 	// ShutdownTimeout is how long the writes of syncs in flight may take once the manager is told to stop: a duration, 0s for as long as they take. It is read at the start only. Default: 10s.
 	ShutdownTimeout metav1.Duration `json:"shutdownTimeout"`
+	// MinResyncPeriod is after how long each key is looked at again though nothing has happened to it: each controller draws a period from so much to twice that, over which its keys are spread, ten a second at
+	// most, behind those that something has happened to. That repairs what a controller doesn't watch for, such as Endpoints edited by hand, and takes up keys again that were given up. A duration; less than 1s counts
+	// as 1s, and 0s turns it off: then what has drifted stays so until something happens to its key. A controller reads it when it starts. Default: 12h.
+	MinResyncPeriod metav1.Duration `json:"minResyncPeriod"`
 	// PluginFolder is a folder whose *.wasm files are plugins; one of the same name as a built-in plugin replaces it. While a file can't be used, what was taken from it before goes on. Default: none.
 	PluginFolder string `json:"pluginFolder"`
 	// Sandbox bounds what a sync may take, for plugins that have no limits of their own.

@@ -54,10 +54,11 @@ func TestUpstreamSets(t *testing.T) {
 		want func(*Configuration)
 	}{
 		"fields": {
-			args: []string{"--kubeconfig=k", "--master=https://h:1", "--kube-api-qps=7.5", "--kube-api-burst=8", "--controllers=*,-job", "--use-service-account-credentials", "--controller-shutdown-timeout=0"},
+			args: []string{"--kubeconfig=k", "--master=https://h:1", "--kube-api-qps=7.5", "--kube-api-burst=8", "--controllers=*,-job", "--use-service-account-credentials", "--controller-shutdown-timeout=0", "--min-resync-period=90m"},
 			want: func(c *Configuration) {
 				c.ClientConnection = ClientConnection{Kubeconfig: "k", Server: "https://h:1", QPS: 7.5, Burst: 8}
 				c.Controllers, c.UseServiceAccountCredentials, c.ShutdownTimeout.Duration = []string{"*", "-job"}, true, 0
+				c.MinResyncPeriod.Duration = 90 * time.Minute
 			},
 		},
 		"ciphers": {
@@ -132,6 +133,7 @@ func TestUpstreamRefuses(t *testing.T) {
 		"--concurrent-cron-job-syncs=0":          "must be at least 1",
 		"--concurrent-job-syncs=1001":            "configuration with --concurrent-job-syncs: plugins[0].workers: Invalid value: 1001",
 		"--controller-shutdown-timeout=-1s":      "shutdownTimeout: Invalid value",
+		"--min-resync-period=-1s":                "minResyncPeriod: Invalid value",
 		"--leader-elect-resource-lock=endpoints": "must be leases",
 		"--tls-cipher-suites=TLS_FAST":           "serving.tls.cipherSuites[0]: Unsupported value",
 		"--tls-min-version=VersionTLS10":         "serving.tls.minVersion: Unsupported value",

@@ -50,6 +50,9 @@ func (c *Configuration) Validate() error {
 	if d := c.ShutdownTimeout.Duration; d < 0 {
 		add(field.Invalid(field.NewPath("shutdownTimeout"), d.String(), "must be more than 0s, or 0s for as long as it takes"))
 	}
+	if d := c.MinResyncPeriod.Duration; d < 0 {
+		add(field.Invalid(field.NewPath("minResyncPeriod"), d.String(), "must be more than 0s, or 0s for no resync"))
+	}
 	if c.PluginFolder != "" {
 		if info, err := os.Stat(c.PluginFolder); err != nil {
 			add(field.Invalid(field.NewPath("pluginFolder"), c.PluginFolder, err.Error()+": make the folder, or remove the field"))

@@ -16,7 +16,7 @@ var generic = []Group{
 		{Name: "kube-api-burst", Value: Int32(30), Sets: "clientConnection.burst", Usage: "requests that each controller may send at once"},
 		{Name: "kube-api-content-type", Value: Text("application/vnd.kubernetes.protobuf"),
 			Why: "each resource is read and written in the form that the host's decoder takes: protobuf, or JSON where the API server has nothing else"},
-		{Name: "min-resync-period", Value: Duration(12 * time.Hour), Why: "there are no resyncs: every change of what a sync has seen wakes its key"},
+		{Name: "min-resync-period", Value: Duration(12 * time.Hour), Sets: "minResyncPeriod", Usage: "after how long each key is looked at again though nothing has happened to it, from so much to twice that, 0 for never"},
 		{Name: "controller-start-interval", Value: Duration(0), Why: "all controllers start together: they share their caches, and have limits of their own"},
 		{Name: "controller-shutdown-timeout", Value: Duration(10 * time.Second), Sets: "shutdownTimeout", Usage: "how long the writes of syncs in flight may take at the end, 0 for as long as they take"},
 		{Name: "feature-gates", Value: Other(gates), Does: "those that a controller here asks for upstream are settings of its plugin, listed below; the log tells of others that they change nothing; unknown ones are refused",

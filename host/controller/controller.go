@@ -25,6 +25,8 @@ type Options struct {
 	World views.World
 	// Concurrent is how many keys are synced at once; at least 1.
 	Concurrent int
+	// Resync is after how long every key is looked at again though nothing has happened to it: when the controller runs it draws a period from so much to twice that. 0: never.
+	Resync time.Duration
 	// Tracer has spans tell of syncs; nil: nothing is traced.
 	Tracer *tracing.Tracer
 }
@@ -38,6 +40,10 @@ type Metrics interface {
 	Answered(k Key, updates []abi.MetricUpdate, objects func(metric int32) ([]string, bool))
 	// Gone tells that a sync has seen that the key's object is gone.
 	Gone(k Key)
+	// Resynced tells that a key is looked at again though nothing has happened to it.
+	Resynced()
+	// Slowed tells that a restless key isn't synced again as soon as it has asked for.
+	Slowed()
 }
 
 // Sync is what one sync took.
@@ -75,6 +81,7 @@ type Controller struct {
 	stuck   stuck
 	young   young
 	waits   *waits
+	turns   *turns
 
 	mu      sync.Mutex
 	timers  map[Key]*timer
@@ -85,14 +92,17 @@ type Controller struct {
 	batches map[Key]batch         // of keys that wait because their wake-ups are delayed
 	traps   map[Key]int           // syncs in a row that performed and then failed in the sandbox
 
+	restless map[Key]*restless // of keys whose last sync asked for the next one at once
+
 	version    *Version
 	trial      func(failed error) bool // of the version; nil: it has passed
 	shadow     *Shadow
 	failures   failures
 	quarantine chan struct{} // closed at its end; nil: there is none
 
-	workers int // that run
-	wanted  int // that should
+	period  time.Duration // of its resyncs; 0: there are none
+	workers int           // that run
+	wanted  int           // that should
 	more    func()
 }
 
@@ -106,7 +116,7 @@ func New(o Options, v *Version) *Controller {
 	c := &Controller{
 		Options: o, name: v.Manifest.Name, version: v, wanted: max(o.Concurrent, 1),
 		log:    klog.Background().WithValues("controller", v.Manifest.Name),
-		timers: map[Key]*timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{},
+		timers: map[Key]*timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{}, restless: map[Key]*restless{},
 	}
 	name := v.Manifest.Queue
 	if name == "" {
@@ -119,7 +129,8 @@ func New(o Options, v *Version) *Controller {
 	if b := v.Manifest.Backoff; b.Max > 0 {
 		most = time.Duration(b.Max)
 	}
-	c.waits = newWaits(o.Tracer)
+	c.turns = newTurns()
+	c.waits = newWaits(o.Tracer, c.turns)
 	c.limiter = workqueue.NewTypedMaxOfRateLimiter(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, most),
 		&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(10, 100)})
@@ -149,6 +160,7 @@ func (c *Controller) add(k Key, delay time.Duration) {
 		c.queue.AddAfter(k, delay)
 		return
 	}
+	c.turns.ahead(k)
 	c.queue.Add(k)
 }
 
@@ -178,13 +190,16 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 		}
 	}
 	c.more()
+	period := resyncPeriod(c.Resync)
+	c.period = period
 	c.mu.Unlock()
+	workers.Go(func() { c.resync(ctx, period) })
 	if p := time.Duration(v.Manifest.Key.Period); v.Manifest.Key.Single && p > 0 {
 		c.Wake(Key{})
 	}
 	workers.Wait()
 	c.mu.Lock()
-	c.more = nil
+	c.more, c.period = nil, 0
 	for _, t := range c.timers {
 		t.Stop()
 	}
@@ -252,6 +267,9 @@ func (c *Controller) after(k Key, d time.Duration, failed bool) {
 			c.mu.Lock()
 			if c.timers[k] == t {
 				delete(c.timers, k)
+			}
+			if r := c.restless[k]; r != nil {
+				r.fired = true
 			}
 			c.mu.Unlock()
 			c.Wake(k)

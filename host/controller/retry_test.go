@@ -305,5 +305,7 @@ type unmeasured struct{}
 
 func (unmeasured) Synced(Sync) {}
 func (unmeasured) Gone(Key)    {}
+func (unmeasured) Resynced()   {}
+func (unmeasured) Slowed()     {}
 
 func (unmeasured) Answered(Key, []abi.MetricUpdate, func(int32) ([]string, bool)) {}

@@ -14,10 +14,11 @@ import (
 // What holds a key up.
 const (
 	Failing  = "failing"  // its last sync failed; it is tried again
-	GivenUp  = "given up" // as often as the controller tries: it isn't tried again until something wakes it
+	GivenUp  = "given up" // as often as the controller tries: it isn't tried again until something wakes it, or a resync does
 	Deferred = "deferred" // the plugin's budget of deletes is used up
 	Parked   = "parked"   // the cache doesn't show yet what its syncs wrote
 	Syncing  = "syncing"  // its sync takes long
+	Restless = "restless" // its syncs write nothing and ask for the next one at once, again and again: it is slowed down
 )
 
 // Stuck is a key that isn't done.
@@ -104,6 +105,32 @@ func (s *stuck) held(k Key, state, result string, err error, after time.Duration
 	}
 }
 
+// givenUp returns the keys that are tried no more.
+func (s *stuck) givenUp() (keys []Key) {
+	if s.count.Load() == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, x := range s.keys {
+		if x.State == GivenUp {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// comesBack reports whether a key whose last sync didn't do comes back by itself.
+func (s *stuck) comesBack(k Key) bool {
+	if s.count.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.keys[k]
+	return x != nil && x.State != GivenUp
+}
+
 func cut(s string) string {
 	if len(s) > stuckText {
 		return strings.ToValidUTF8(s[:stuckText], "") + "…"
@@ -129,6 +156,7 @@ func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck,
 			keys = append(keys, Stuck{Key: k.String(), State: Syncing, Since: since})
 		}
 	}
+	keys = append(keys, c.slowed()...)
 	keys = slices.DeleteFunc(keys, func(k Stuck) bool { return !match(k.Key) })
 	slices.SortFunc(keys, func(a, b Stuck) int { return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Key, b.Key)) })
 	all = len(keys)

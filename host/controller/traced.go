@@ -16,7 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
-// waits is the queue's storage. While syncs are traced it remembers since when each key waits, and what has held it back.
+// waits is the queue's storage, whose order is that of turns. While syncs are traced it remembers since when each key waits, and what has held it back.
 type waits struct {
 	workqueue.Queue[Key]
 	tracer *tracing.Tracer
@@ -42,8 +42,8 @@ type hold struct {
 // holdsMost bounds what is remembered of a key.
 const holdsMost = 8
 
-func newWaits(t *tracing.Tracer) *waits {
-	return &waits{Queue: workqueue.DefaultQueue[Key](), tracer: t, keys: map[Key]*waiting{}}
+func newWaits(t *tracing.Tracer, order workqueue.Queue[Key]) *waits {
+	return &waits{Queue: order, tracer: t, keys: map[Key]*waiting{}}
 }
 
 // Push is the queue's: the key may have its turn from now on.

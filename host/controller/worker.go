@@ -115,7 +115,7 @@ func (w *worker) next(ctx context.Context) bool {
 		c.queue.Forget(key)
 		c.stuck.done(key)
 	case s.Result == "error" && v.Manifest.Backoff.Retries > 0 && c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
-		c.log.Error(err, "Gave up on key until it changes", "plugin", v.Plugin, "digest", short(v.Digest), "key", key.String(), "attempts", c.queue.NumRequeues(key)+1)
+		c.log.Error(err, "Gave up on key until it changes, or its resync comes", "plugin", v.Plugin, "digest", short(v.Digest), "key", key.String(), "attempts", c.queue.NumRequeues(key)+1)
 		c.queue.Forget(key)
 		c.stuck.held(key, GivenUp, s.Result, err, 0)
 	case apierrors.IsConflict(err):
@@ -313,7 +313,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 	if a.Error != "" {
 		err = errors.Join(errors.New(printable(a.Error)), err)
 	}
-	again := time.Duration(a.RequeueAfter)
+	again := c.calmed(v, key, time.Duration(a.RequeueAfter), session.Writes())
 	if k := v.Manifest.Key; k.Single && again == 0 {
 		again = time.Duration(k.Period)
 	}

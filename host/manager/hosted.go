@@ -247,7 +247,7 @@ func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err 
 
 // slot makes the slot of a controller that hasn't had one; it doesn't run yet.
 func (m *manager) slot(k *config.Configuration, v *controller.Version) *slot {
-	o := controller.Options{World: m, Concurrent: workers(k, v.Manifest, v.Plugin), Tracer: m.tracer}
+	o := controller.Options{World: m, Concurrent: workers(k, v.Manifest, v.Plugin), Resync: k.MinResyncPeriod.Duration, Tracer: m.tracer}
 	return &slot{Controller: controller.New(o, v), plugin: v.Plugin, changed: make(chan struct{})}
 }
 

@@ -15,11 +15,11 @@ type metrics struct {
 	families
 	looked
 
-	syncs, guestSeconds, fuel, snapshotBytes, outcomeBytes, writes, refusals *prometheus.CounterVec
-	shadowSyncs, shadowDifferences                                           *prometheus.CounterVec
-	duration, informed                                                       *prometheus.HistogramVec
-	memory, running                                                          *prometheus.GaugeVec
-	swaps, reloads, overBudget                                               *prometheus.CounterVec
+	syncs, resyncs, slowed, guestSeconds, fuel, snapshotBytes, outcomeBytes, writes, refusals *prometheus.CounterVec
+	shadowSyncs, shadowDifferences                                                            *prometheus.CounterVec
+	duration, informed                                                                        *prometheus.HistogramVec
+	memory, running                                                                           *prometheus.GaugeVec
+	swaps, reloads, overBudget                                                                *prometheus.CounterVec
 
 	mu     sync.Mutex
 	own    map[string]declaredMetric // by name
@@ -39,6 +39,8 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	f := &m.families
 	m.looked = newLooked(f)
 	m.syncs = f.counter("windlass_syncs_total", "Syncs by result: ok, error (an effect failed or the plugin said so), trap, refused, performed (trapped after a write), stale (put off until the cache shows the key's last writes), deferred (put off until the plugin's budget has deletes again).", "controller", "result")
+	m.resyncs = f.counter("windlass_resyncs_total", "Keys that were looked at again because their turn in the resync period had come, and not because something had happened.", "controller")
+	m.slowed = f.counter("windlass_slowed_syncs_total", "Syncs that were put off because their key asks for them at once, again and again, and writes nothing.", "controller")
 	m.duration = f.histogram("windlass_sync_duration_seconds", "Time of a whole sync, its writes included.", prometheus.ExponentialBuckets(0.00001, 4, 10), "controller")
 	m.guestSeconds = f.counter("windlass_guest_seconds_total", "Time spent inside the sandbox, in seconds, waiting for performed effects excluded.", "controller")
 	m.fuel = f.counter("windlass_guest_fuel_total", "Metering units used inside the sandbox.", "controller")
@@ -67,6 +69,8 @@ func (m *metrics) of(name string, own []*pluginMetric) controller.Metrics {
 	}
 	b := &bound{
 		results:  map[string]prometheus.Counter{},
+		resyncs:  m.resyncs.WithLabelValues(name),
+		slowed:   m.slowed.WithLabelValues(name),
 		guest:    m.guestSeconds.WithLabelValues(name),
 		fuel:     m.fuel.WithLabelValues(name),
 		bytes:    m.snapshotBytes.WithLabelValues(name),
@@ -88,6 +92,7 @@ func (m *metrics) of(name string, own []*pluginMetric) controller.Metrics {
 type bound struct {
 	results                      map[string]prometheus.Counter
 	guest, fuel, bytes, outcomes prometheus.Counter
+	resyncs, slowed              prometheus.Counter
 	memory                       prometheus.Gauge
 	duration                     prometheus.Observer
 	name                         string
@@ -194,6 +199,12 @@ func (b *bound) anew() {
 		}
 	}
 }
+
+// Resynced counts a key that is looked at again though nothing has happened to it.
+func (b *bound) Resynced() { b.resyncs.Inc() }
+
+// Slowed counts a sync that a key doesn't get as soon as it has asked for.
+func (b *bound) Slowed() { b.slowed.Inc() }
 
 // Gone ends the series that the key's labels made, and those with values in objects that no other key has added to.
 func (b *bound) Gone(k controller.Key) {

@@ -25,11 +25,16 @@ type ControllerStatus struct {
 	Workers int    `json:"workers"`
 	Syncing int    `json:"syncing"`
 	PartOf  string `json:"partOf,omitempty"`
+	// Resync is the period in which every key is looked at again, such as "17h3m20s"; empty where there is none.
+	Resync string `json:"resync,omitempty"`
 	// Failing is how many keys' last syncs failed or were put off (at most a thousand are remembered), Parked how many keys wait for the cache.
 	Failing int `json:"failing"`
 	Parked  int `json:"parked"`
 	// Oldest is the failing key that has been so for longest.
 	Oldest *controller.Stuck `json:"oldest,omitempty"`
+	// Restless is how many keys are slowed down because they ask to be synced again at once, again and again, and write nothing; Hastiest is the one that has done so for longest.
+	Restless int               `json:"restless,omitempty"`
+	Hastiest *controller.Stuck `json:"hastiest,omitempty"`
 	// Last is the last failure, of whichever key.
 	Last   *controller.Problem `json:"last,omitempty"`
 	Syncs  Syncs               `json:"syncs"`
@@ -164,6 +169,10 @@ func (s *slot) status(m *manager) ControllerStatus {
 	c := ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(), Workers: s.Workers(), PartOf: v.Manifest.PartOf}
 	c.Syncing, c.Last = s.Syncing(), s.LastProblem()
 	c.Failing, c.Parked, c.Oldest = s.StuckCount()
+	c.Restless, c.Hastiest = s.Restless()
+	if p := s.ResyncPeriod(); p > 0 {
+		c.Resync = p.Round(time.Second).String()
+	}
 	reading, missing, _ := s.now()
 	switch quarantined := s.Quarantined(); {
 	case quarantined != nil:

@@ -35,6 +35,9 @@ const (
 	troubleMost = 100
 )
 
+// onlyKey is the key that has no name, of a controller with one key alone.
+const onlyKey = "its only key"
+
 // troubles are what is wrong, the worst first.
 func (s *Status) troubles() []Trouble {
 	all := []Trouble{}
@@ -64,8 +67,12 @@ func (s *Status) troubles() []Trouble {
 			add(Warning, c.Name, c.Message, "It goes on with what was there last. Where a definition has gone, so may the controller.")
 		}
 		if o := c.Oldest; o != nil && (o.Tries >= triesFew || o.State == controller.GivenUp) {
-			add(Warning, c.Name, fmt.Sprintf("%s held up, for longest %s (%s, %s): %s", counted(c.Failing, "key"), o.Key, o.State, counted(o.Tries, "failed sync"), o.Error),
+			add(Warning, c.Name, fmt.Sprintf("%s held up, for longest %s (%s, %s): %s", counted(c.Failing, "key"), cmp.Or(o.Key, onlyKey), o.State, counted(o.Tries, "failed sync"), o.Error),
 				"windlass get keys --controller "+c.Name)
+		}
+		if r := c.Hastiest; r != nil {
+			add(Warning, c.Name, fmt.Sprintf("%s slowed down, for longest %s: %s (%s)", counted(c.Restless, "key"), cmp.Or(r.Key, onlyKey), r.Error, counted(r.Tries, "such sync")),
+				"Correct its plugin: a sync that has nothing to do yet asks for a later time (docs/abi.md, requeue_after). windlass get keys --controller "+c.Name)
 		}
 		if c.Differences > 0 {
 			add(Note, c.Name, fmt.Sprintf("its shadow answers otherwise: %s", counted(c.Differences, "difference")), "windlass get differences --controller "+c.Name)

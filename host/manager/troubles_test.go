@@ -24,6 +24,7 @@ func TestTroubles(t *testing.T) {
 			{Name: "shadowed", State: "Running", Differences: 1},
 			{Name: "conflicts", State: "Running", Failing: 1, Oldest: &controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 1, Error: "conflict"}},
 			{Name: "fails", State: "Running", Failing: 7, Oldest: &controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 3, Error: "no quota"}},
+			{Name: "hastes", State: "Running", Restless: 2, Hastiest: &controller.Stuck{Key: "a/b", State: controller.Restless, Tries: 12, Error: "asks for the next sync in 1ns"}},
 			{Name: "bad", State: "Quarantined", Message: "trap"},
 			{Name: "idle", State: "Idle", Message: "settings are missing"},
 			{Name: "starts", State: "Starting", Message: "waits for its caches"},
@@ -37,7 +38,7 @@ func TestTroubles(t *testing.T) {
 			t.Errorf("says too little: %+v", x)
 		}
 	}
-	if g, want := strings.Join(got, ", "), "bad configuration, bad mine, bad plugins, bad bad, bad idle, bad starts, bad cut, warning fails, warning old, note shadowed"; g != want {
+	if g, want := strings.Join(got, ", "), "bad configuration, bad mine, bad plugins, bad bad, bad idle, bad starts, bad cut, warning fails, warning hastes, warning old, note shadowed"; g != want {
 		t.Errorf("got %s, want %s", g, want)
 	}
 	s.Process.Started = now.Add(-time.Second)

@@ -450,8 +450,15 @@ func (p *Plan) all(s *scratch, w World, dst []abi.KeyRef) []abi.KeyRef {
 
 // Keys calls f for each key there is at start, once: those that a loud object found there walks back to, whether or not the key's own object exists.
 func (p *Plan) Keys(w World, f func(abi.KeyRef)) {
+	p.KeysOf(w, func(abi.KeyRef) bool { return true }, f)
+}
+
+// KeysOf is Keys for those that are wanted alone; nothing is kept of the others meanwhile.
+func (p *Plan) KeysOf(w World, wanted func(abi.KeyRef) bool, f func(abi.KeyRef)) {
 	if p.key.Single {
-		f(abi.KeyRef{})
+		if k := (abi.KeyRef{}); wanted(k) {
+			f(k)
+		}
 		return
 	}
 	w = p.world(w)
@@ -466,7 +473,7 @@ func (p *Plan) Keys(w World, f func(abi.KeyRef)) {
 		for _, o := range w.Store(v.Resource).List() {
 			keys = p.walk(s, w, v, o, keys[:0])
 			for _, k := range keys {
-				if _, ok := seen[k]; !ok {
+				if _, ok := seen[k]; !ok && wanted(k) {
 					seen[k] = struct{}{}
 					f(k)
 				}

@@ -1,7 +1,10 @@
 package isolation
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
@@ -60,4 +65,52 @@ func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
 	if fastest > time.Second {
 		t.Errorf("somebody else's change was seen after %v at the earliest", fastest)
 	}
+}
+
+// A key that does nothing but ask for its next sync at once is slowed down, and the status tells of it.
+func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
+	folder := build(t, "hasty")
+	c := cluster.Start(t, cluster.Options{})
+	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"hasty-controller"}, Configure: func(k *config.Configuration) {
+		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
+		k.PluginFolder = folder
+	}})
+	client := c.Client()
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	attack(t, client, "hasty", 0, 1)
+	const key = namespace + "/hasty-0"
+	windlass.Eventually(t, time.Minute, "the status tells of it", func() (bool, string) {
+		s := m.Status(t)
+		told := slices.ContainsFunc(s.Troubles, func(x manager.Trouble) bool {
+			return x.Level == manager.Warning && x.About == "hasty-controller" && strings.Contains(x.What, key) && strings.Contains(x.What, "1ns")
+		})
+		return told, fmt.Sprintf("%+v", s.Troubles)
+	})
+
+	// In the end it waits for two seconds each time: unbounded it would do thousands of syncs in four.
+	windlass.Eventually(t, time.Minute, "two dozen syncs", func() (bool, string) {
+		s := m.Status(t)
+		h := s.Controllers[0].Hastiest
+		return h != nil && h.Tries >= 24, fmt.Sprintf("%+v", h)
+	})
+	slowed := func() float64 { return m.Count(t, "windlass_slowed_syncs_total", "controller", "hasty-controller") }
+	n, from := slowed(), time.Now()
+	windlass.Eventually(t, time.Minute, "three more", func() (bool, string) {
+		now := slowed()
+		return now >= n+3, fmt.Sprint(now - n)
+	})
+	if took := time.Since(from); took < 2*time.Second {
+		t.Errorf("three more syncs took %v: the key isn't slowed down", took)
+	}
+
+	windlass.Eventually(t, time.Minute, "the key is listed", func() (bool, string) {
+		var k manager.Keys
+		b := m.Get(t, "/windlass/v1/keys?controller=hasty-controller")
+		if err := json.Unmarshal(b, &k); err != nil {
+			t.Fatal(err)
+		}
+		return len(k.Keys) == 1 && k.Keys[0].Key == key && k.Keys[0].State == controller.Restless, string(b)
+	})
 }
