@@ -39,6 +39,8 @@ func (c *Call) State() []byte { return c.request.State }
 func (c *Call) SetState(b []byte) { c.answer.State, c.answer.KeepState = b, false }
 
 // After has the key synced again after d, whatever happens before. The earliest wish of a sync counts. It returns nil, to be returned.
+//
+// Ask for as long as it takes until there is something to do: a key whose syncs write nothing and ask for less than 100 ms, again and again, is slowed down (docs/abi.md, requeue_after).
 func (c *Call) After(d time.Duration) error {
 	if d < time.Nanosecond {
 		d = time.Nanosecond

@@ -3,6 +3,7 @@ package controller
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +14,7 @@ func TestRestlessKeys(t *testing.T) {
 	for name, failed := range map[string]bool{"nothing to do": false, "fails": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				x := asking(t, func() (time.Duration, int, bool) { return 1, 0, failed })
+				x := asking(t, func(int) (time.Duration, int, bool) { return 1, 0, failed })
 				if n := x.within(time.Minute); n < 25 || n > 60 {
 					t.Errorf("%d syncs in a minute", n)
 				}
@@ -23,11 +24,11 @@ func TestRestlessKeys(t *testing.T) {
 				}
 
 				// Something else wakes it as ever, and once is enough to be calm.
-				x.ask = func() (time.Duration, int, bool) { return 0, 0, false }
-				before := x.n
+				x.ask = func(int) (time.Duration, int, bool) { return 0, 0, false }
+				before := x.n.Load()
 				x.c.Wake(x.key)
-				if synctest.Wait(); x.n != before+1 {
-					t.Errorf("%d syncs after a wake-up", x.n-before)
+				if synctest.Wait(); x.n.Load() != before+1 {
+					t.Errorf("%d syncs after a wake-up", x.n.Load()-before)
 				}
 				if n, longest := x.c.Restless(); n != 0 || longest != nil {
 					t.Errorf("%d keys are restless: %+v", n, longest)
@@ -52,8 +53,7 @@ func TestHastyKeysThatAreNotRestless(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var k *asks
-				k = asking(t, func() (time.Duration, int, bool) { return x.asks, x.writes(k.n), false })
+				k := asking(t, func(n int) (time.Duration, int, bool) { return x.asks, x.writes(n), false })
 				var others sync.WaitGroup
 				if x.every > 0 {
 					others.Go(func() {
@@ -80,16 +80,15 @@ func TestHastyKeysThatAreNotRestless(t *testing.T) {
 type asks struct {
 	c   *Controller
 	key Key
-	n   int // syncs
-	ask func() (after time.Duration, writes int, failed bool)
+	n   atomic.Int32                                               // syncs
+	ask func(n int) (after time.Duration, writes int, failed bool) // by the n-th sync
 }
 
-func asking(t *testing.T, ask func() (time.Duration, int, bool)) *asks {
+func asking(t *testing.T, ask func(int) (time.Duration, int, bool)) *asks {
 	x := &asks{c: resyncing(t, 0), key: Key{Name: "k"}, ask: ask}
 	go func() {
 		for k, ended := x.c.queue.Get(); !ended; k, ended = x.c.queue.Get() {
-			x.n++
-			d, writes, failed := x.ask()
+			d, writes, failed := x.ask(int(x.n.Add(1)))
 			x.c.after(k, x.c.calmed(x.c.Current(), k, d, writes), failed)
 			x.c.queue.Done(k)
 		}
@@ -101,8 +100,8 @@ func asking(t *testing.T, ask func() (time.Duration, int, bool)) *asks {
 // within is how many syncs there are in a time, which is virtual.
 func (x *asks) within(d time.Duration) int {
 	synctest.Wait()
-	from := x.n
+	from := x.n.Load()
 	time.Sleep(d)
 	synctest.Wait()
-	return x.n - from
+	return int(x.n.Load() - from)
 }

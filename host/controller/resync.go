@@ -77,10 +77,9 @@ func (c *Controller) keys(wanted func(Key) bool) (all []Key) {
 }
 
 // lookAgain wakes a key that nothing has happened to, behind all that something has happened to. One that is being synced, or that comes within
-// a while by itself, is left alone: neither its back-off nor its timer is to be disturbed.
+// a while by itself, is left alone: neither its back-off nor its timer is to be disturbed. One that is parked isn't: it parks again, unless what it waits for has come unnoticed.
 func (c *Controller) lookAgain(k Key, while time.Duration) {
-	v := c.Current()
-	if c.queue.NumRequeues(k) > 0 || !v.Writer.Ready(k) || c.stuck.comesBack(k) {
+	if c.queue.NumRequeues(k) > 0 || c.stuck.comesBack(k) {
 		return
 	}
 	c.mu.Lock()
@@ -95,7 +94,7 @@ func (c *Controller) lookAgain(k Key, while time.Duration) {
 		return
 	}
 
-	v.Metrics.Resynced()
+	c.Current().Metrics.Resynced()
 	c.turns.behind(k)
 	c.queue.Add(k)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,18 +41,47 @@ func TestResyncPeriod(t *testing.T) {
 	}
 }
 
+// Resyncs begin and end with the controller, in a period of their own each time.
+func TestResyncIsOfATerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := resyncing(t, 0)
+		c.Resync = time.Hour
+		if p := c.ResyncPeriod(); p != 0 {
+			t.Errorf("before it runs its period is %v", p)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			c.Run(ctx, time.Second)
+		}()
+		time.Sleep(24 * time.Hour) // virtual
+		if p := c.ResyncPeriod(); p < time.Hour || p >= 2*time.Hour {
+			t.Errorf("its period is %v", p)
+		}
+		cancel()
+		<-ended
+		if p := c.ResyncPeriod(); p != 0 {
+			t.Errorf("after it has stopped its period is %v", p)
+		}
+	})
+}
+
 // In each period every key has one turn, spread over it, however often versions are exchanged; and none once the term has ended.
 func TestResyncIsSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys, windows, period = 2000, 8, 16 * time.Hour
 		c := resyncing(t, keys)
 		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex
 		var seen []time.Time
 		turns := map[Key]int{}
 		go func() {
 			for k, ended := c.queue.Get(); !ended; k, ended = c.queue.Get() {
+				mu.Lock()
 				turns[k]++
 				seen = append(seen, time.Now())
+				mu.Unlock()
 				c.queue.Done(k)
 			}
 		}()
@@ -63,14 +94,26 @@ func TestResyncIsSpread(t *testing.T) {
 			c.Swap(versionOf(t), nil)
 			time.Sleep(period / 2)
 			synctest.Wait()
-			for k, got := range turns {
+			mu.Lock()
+			had := maps.Clone(turns)
+			mu.Unlock()
+			for k, got := range had {
 				if got != n {
 					t.Fatalf("after %d periods key %s has had %d turns", n, k, got)
 				}
 			}
-			if len(turns) != keys {
-				t.Fatalf("after %d periods %d of %d keys have had a turn", n, len(turns), keys)
+			if len(had) != keys {
+				t.Fatalf("after %d periods %d of %d keys have had a turn", n, len(had), keys)
 			}
+		}
+
+		cancel()
+		time.Sleep(2 * period)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if n := len(seen); n != 2*keys {
+			t.Errorf("%d turns after the end", n-2*keys)
 		}
 		for i, gap := 1, time.Duration(0); i < len(seen); i++ {
 			if gap = seen[i].Sub(seen[i-1]); gap < time.Second/resyncRate {
@@ -85,15 +128,6 @@ func TestResyncIsSpread(t *testing.T) {
 			if n < keys/windows/2 || n > keys/windows*2 { // which they are is a hash's choice
 				t.Errorf("window %d of %d has %d turns of %d", w, windows, n, keys)
 			}
-		}
-
-		cancel()
-		synctest.Wait()
-		n := len(seen)
-		time.Sleep(2 * period)
-		synctest.Wait()
-		if len(seen) != n {
-			t.Errorf("%d turns after the end", len(seen)-n)
 		}
 	})
 }
@@ -171,7 +205,7 @@ func TestResyncLeavesAlone(t *testing.T) {
 		c.after(key("later"), 2*within, false)
 		c.hold(key("syncing"))
 
-		for _, name := range []string{"backs off", "fails", "waits for deletes", "waits for a store", "soon", "syncing"} {
+		for _, name := range []string{"backs off", "fails", "waits for deletes", "soon", "syncing"} {
 			if c.lookAgain(key(name), within); c.Depth() != 0 {
 				t.Fatalf("a key was woken that %s", name)
 			}
@@ -179,7 +213,7 @@ func TestResyncLeavesAlone(t *testing.T) {
 		if n := c.queue.NumRequeues(key("backs off")); n != 1 {
 			t.Errorf("it counts %d failures instead of 1", n)
 		}
-		for i, name := range []string{"later", "given up", "at rest"} {
+		for i, name := range []string{"later", "given up", "waits for a store", "at rest"} {
 			if c.lookAgain(key(name), within); c.Depth() != i+1 {
 				t.Fatalf("a key wasn't woken that is %s", name)
 			}

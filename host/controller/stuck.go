@@ -120,7 +120,7 @@ func (s *stuck) givenUp() (keys []Key) {
 	return keys
 }
 
-// comesBack reports whether a key whose last sync didn't do comes back by itself.
+// comesBack reports whether a key whose last sync didn't do comes back at a time.
 func (s *stuck) comesBack(k Key) bool {
 	if s.count.Load() == 0 {
 		return false
@@ -128,7 +128,7 @@ func (s *stuck) comesBack(k Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.keys[k]
-	return x != nil && x.State != GivenUp
+	return x != nil && !x.Next.IsZero()
 }
 
 func cut(s string) string {
