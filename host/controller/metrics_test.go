@@ -3,13 +3,22 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/views"
 )
 
 // A metric's seconds are those of the performs that it names, and of nothing else: what a guest makes up is none.
@@ -46,5 +55,83 @@ func TestCode(t *testing.T) {
 				t.Errorf("%v: %d, want %d", err, got, want)
 			}
 		}
+	}
+}
+
+// counted takes down what a plugin's answers add to one of its metrics, with the values of its labels in objects.
+type counted struct {
+	unmeasured
+	metric int32
+	series []string
+	gone   []Key
+}
+
+func (c *counted) Answered(_ Key, updates []abi.MetricUpdate, objects func(int32) ([]string, bool)) {
+	for _, u := range updates {
+		if u.Metric == c.metric {
+			values, ok := objects(u.Metric)
+			c.series = append(c.series, fmt.Sprint(values, ok, u.Value))
+		}
+	}
+}
+
+func (c *counted) Gone(k Key) { c.gone = append(c.gone, k) }
+
+// What a label is comes from the object that the sync has seen, whatever the guest may say; and the end of the object is
+// told of, so that its series may end.
+func TestLabelsComeFromTheSnapshot(t *testing.T) {
+	found, err := plugins.Named("builtin:job")
+	if err != nil {
+		t.Fatalf("%v: run make plugins", err)
+	}
+	l, err := plugins.Open(t.Context(), found, sandbox.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close(t.Context())
+	m := &l.Manifest.Controllers[0]
+	plan, err := views.Compile(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels, err := plan.Labels(l.Manifest.Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer, err := effects.New(effects.Options{Controller: m, Config: &rest.Config{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer.Lead()
+	metric := slices.IndexFunc(l.Manifest.Metrics, func(x abi.Metric) bool {
+		return x.Name == "job_controller_jobs_by_external_controller_total"
+	})
+	seen := &counted{metric: int32(metric)}
+
+	onJobs := m.Views[0].Resource
+	s, err := schema.For(onJobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := "example.com/other"
+	raw, err := (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "work", UID: "u"}, Spec: batchv1.JobSpec{ManagedBy: &by}}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	around := world{onJobs: {"work": {Resource: s, Namespace: "shop", Name: "work", UID: "u", Raw: raw}}}
+	c := New(Options{World: around}, &Version{Manifest: m, Module: l.Module, Plan: plan, Writer: writer, Metrics: seen, Labels: labels})
+	defer c.queue.ShutDown()
+
+	w, k := worker{c: c}, Key{Namespace: "shop", Name: "work"}
+	c.Wake(k)
+	w.next(t.Context())
+	if want := []string{"[example.com/other] true 1"}; !slices.Equal(seen.series, want) || seen.gone != nil {
+		t.Errorf("the job counts as %q, gone %v; want %q", seen.series, seen.gone, want)
+	}
+	delete(around[onJobs], "work")
+	c.Wake(k)
+	w.next(t.Context())
+	if len(seen.series) != 1 || !slices.Equal(seen.gone, []Key{k}) {
+		t.Errorf("after its end it counts as %q, gone %v", seen.series, seen.gone)
 	}
 }

@@ -83,7 +83,7 @@ func (v *view) label(l *abi.Label) (labelSource, error) {
 		if err != nil {
 			return s, err
 		}
-		if path.Message() != nil || path.Map() {
+		if !path.JSON() && (path.Message() != nil || path.Map()) {
 			return s, fmt.Errorf("path %q leads to more than one value: name one below it", text)
 		}
 		if !v.plan.mask.Keeps(text) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
 )
 
 // labelled is a controller of ReplicaSets that reads their pods' nodes, with a metric of these labels.
@@ -75,6 +76,37 @@ func TestLabelsOfObjects(t *testing.T) {
 	}
 	if _, ok := none.Of(&Snapshot{}, 0); ok {
 		t.Error("a controller has labels of a view that it hasn't")
+	}
+}
+
+// What a custom resource has at a path is a label where it is a text, a number or a truth value; of anything else, and of
+// what is written badly, there is none.
+func TestLabelsOfCustomResources(t *testing.T) {
+	c := abi.Controller{Name: "c", Views: []abi.View{{Name: "apps", Resource: webApps, Fields: []string{"spec.color"}}}}
+	p, err := Compile(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels, err := p.Labels([]abi.Metric{{Name: "m", Labels: []abi.Label{{Name: "color", View: "apps", Paths: []string{"spec.color"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for body, want := range map[string]string{
+		`{"spec":{"color":"r\u0065d\n"}}`:         "red\n",
+		`{"spec":{"color":7.50}}`:                 "7.50",
+		`{"spec":{"color":true}}`:                 "true",
+		`{"spec":{"color":["a","b"]}}`:            "a",
+		`{"spec":{"color":{"a":"b"}}}`:            "",
+		`{"spec":{"color":null}}`:                 "",
+		`{"spec":"color"}`:                        "",
+		`{"status":{"color":"red"}}`:              "",
+		`{"spec":{"color":"red"},"metadata2":{}}`: "red",
+	} {
+		s := Snapshot{x: evaluation{views: []evaluated{{rows: []*cache.Object{app(t, body)}}}}}
+		if got, ok := labels.Of(&s, 0); !ok || len(got) != 1 || got[0] != want {
+			t.Errorf("%s: labels %q (%v), want %q", body, got, ok, want)
+		}
 	}
 }
 

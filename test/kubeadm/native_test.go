@@ -33,6 +33,7 @@ type native struct {
 	FeatureGates      []struct {
 		Name            string
 		Default, Locked bool
+		Stage           string
 	}
 }
 
@@ -150,11 +151,15 @@ func TestEveryName(t *testing.T) {
 	}
 	gates := map[string]kcm.Gate{}
 	for _, g := range n.FeatureGates {
-		gates[g.Name] = kcm.Gate{Default: g.Default, Locked: g.Locked}
+		stage := strings.ToLower(g.Stage)
+		if stage != kcm.Alpha && stage != kcm.Beta {
+			stage = ""
+		}
+		gates[g.Name] = kcm.Gate{Default: g.Default, Locked: g.Locked, Stage: stage}
 	}
 	ours := map[string]kcm.Gate{}
 	for name, g := range kcm.Gates() {
-		ours[name] = kcm.Gate{Default: g.Default, Locked: g.Locked}
+		ours[name] = kcm.Gate{Default: g.Default, Locked: g.Locked, Stage: g.Stage}
 	}
 	if d := cmp.Diff(gates, ours, cmpopts.IgnoreUnexported(kcm.Gate{})); d != "" {
 		t.Errorf("feature gates, -native +ours (config/kcm/gates.txt):\n%s", d)
