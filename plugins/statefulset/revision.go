@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/sdk/history"
 	"github.com/windlass-dev/windlass/sdk/labels"
 	"github.com/windlass-dev/windlass/sdk/owner"
+	"github.com/windlass-dev/windlass/sdk/podtemplate"
 )
 
 // adoptHistory takes stock of the revisions that the set selects, and makes those its own that nobody has. Others of its own it leaves alone.
@@ -29,8 +30,8 @@ func (r *rollout) adoptHistory() error {
 	return err
 }
 
-// revise finds the revision of the set's template, or makes it: the newest with the same bytes, and where an older one has them, that one becomes the newest. Then
-// it finds the revision that the set comes from.
+// revise finds the revision of the set's template, or makes it: the newest with the same bytes, and where an older one has them, that one becomes the newest; else the
+// newest if it means the same. Then it finds the revision that the set comes from.
 func (r *rollout) revise() error {
 	if n := r.set.Status.CollisionCount; n != nil {
 		r.collisions = *n
@@ -48,16 +49,10 @@ func (r *rollout) revise() error {
 		r.update = sdk.Copy(same)
 		r.update.Revision = history.Next(r.history)
 		err = r.c.Do(sdk.Update(r.update))
+	case newest != nil && means(newest, data):
+		r.update = newest
 	default:
-		var means bool
-		if newest != nil {
-			means, err = r.means(newest, data)
-		}
-		if means {
-			r.update = newest
-		} else if err == nil {
-			err = r.createRevision(data)
-		}
+		err = r.createRevision(data)
 	}
 	if err != nil {
 		return err
@@ -70,6 +65,18 @@ func (r *rollout) revise() error {
 		}
 	}
 	return nil
+}
+
+// means tells whether a set that went back to the revision would have this data, though the bytes of theirs differ: the revision lacks what a newer API server fills
+// in. No pod is replaced for that (upstream's gate StatefulSetSemanticRevisionComparison). What a template spells out that admission would add to a pod is a change.
+func means(v *appsv1.ControllerRevision, data []byte) bool {
+	t, err := history.Template(v)
+	if err != nil {
+		return false // nobody could go back to it
+	}
+	podtemplate.Default(t)
+	again, err := history.FloatData(t)
+	return err == nil && bytes.Equal(again, data)
 }
 
 func last(l []*appsv1.ControllerRevision) *appsv1.ControllerRevision {

@@ -60,7 +60,6 @@ var Plugin = &sdk.Plugin{
 			corev1.PersistentVolumeClaims.Verbs("create", "update"),
 			appsv1.ControllerRevisions.Verbs("get", "create", "update", "patch", "delete")},
 		Workers: 5,
-		State:   true, // what [rollout.means] has found out
 		Sync:    sync,
 	}},
 }
