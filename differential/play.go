@@ -84,11 +84,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	}
 	defer p.native.Close()
 	p.native.Measure(s.measured())
-	index, err := s.index()
-	if err != nil {
-		return nil, 0, err
-	}
-	if p.plugin, err = plugin.New(plugin.InProcess(s.Plugin), index, s.settings(), p.cluster); err != nil {
+	if p.plugin, err = s.beside(p.cluster); err != nil {
 		return nil, 0, err
 	}
 	defer p.plugin.Close()
@@ -98,6 +94,30 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	}
 	d, err = p.through()
 	return d, p.syncs, err
+}
+
+// beside makes the plugin's controller, with those of its parts that do nothing but wake it.
+func (s *Subject) beside(c *api.Cluster) (*plugin.Plugin, error) {
+	indexes, err := s.indexes()
+	if err != nil {
+		return nil, err
+	}
+	p, err := plugin.New(plugin.InProcess(s.Plugin), indexes[0], s.settings(), c)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range indexes[1:] {
+		if len(s.Plugin.Manifest().Controllers[i].Writes) > 0 {
+			continue // it has worlds of its own
+		}
+		w, err := plugin.New(plugin.InProcess(s.Plugin), i, s.settings(), c)
+		if err != nil {
+			p.Close()
+			return nil, err
+		}
+		p.Wakers = append(p.Wakers, w)
+	}
+	return p, nil
 }
 
 // stepsMost is how many things happen in a world after its beginning, where its subject doesn't say.

@@ -306,6 +306,11 @@ func (p *play) rest(keys []string) (*Difference, error) {
 			p.due[key] = time.Now().Add(r.Again)
 		}
 	}
+	for key, r := range ours.last { // a key is looked at when either wants it: what one does then the other may do later, but does
+		if at, ok := p.due[key]; !r.Failed && r.Again > 0 && (!ok || at.After(time.Now().Add(r.Again))) {
+			p.due[key] = time.Now().Add(r.Again)
+		}
+	}
 	theirs.cluster.Requests, theirs.cluster.Forgiving = nil, false
 	p.cluster = theirs.cluster
 	return nil, p.plugin.Load(p.cluster)

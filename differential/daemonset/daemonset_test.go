@@ -26,8 +26,26 @@ import (
 //go:linkname process k8s.io/kubernetes/pkg/controller/daemon.(*DaemonSetsController).processNextWorkItem
 func process(*upstream.DaemonSetsController, context.Context) bool
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+//go:linkname processNode k8s.io/kubernetes/pkg/controller/daemon.(*DaemonSetsController).processNextNodeUpdate
+func processNode(*upstream.DaemonSetsController, context.Context) bool
+
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+
+func TestNodeWakesAsUpstream(t *testing.T) {
+	s := subject()
+	s.Controller = "daemonset-node-updates"
+	s.Native = func(e *native.Env) (*native.Made, error) {
+		made, err := subject().Native(e)
+		made.Queue, made.Feeds = "nodeUpdateQueue", nil
+		return made, err
+	}
+	differential.Wakes(t, s)
+}
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "daemonset-controller",
 		Plugin:     daemonset.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
@@ -36,7 +54,8 @@ func TestAsUpstream(t *testing.T) {
 				f.Core().V1().Pods(), f.Core().V1().Nodes(), e.Client, flowcontrol.NewBackOff(time.Second, 15*time.Minute))
 			return &native.Made{
 				Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) },
-				Note: func(key string) string { return waits(c, key) },
+				Feeds: map[string]func(context.Context) bool{"nodeUpdateQueue": func(ctx context.Context) bool { return processNode(c, ctx) }},
+				Note:  func(key string) string { return waits(c, key) },
 			}, err
 		},
 		World: objects,
@@ -48,7 +67,7 @@ func TestAsUpstream(t *testing.T) {
 		Steps:  8,
 		AtRest: true, Forgiving: true,
 		Alike: alike,
-	})
+	}
 }
 
 // waits tells of a DaemonSet of which upstream's still expects to see some writes.

@@ -291,22 +291,6 @@ func pods(what string, f func(*world.Rand, *corev1.Pod)) differential.Deed {
 	}
 }
 
-// woken has the DaemonSets be looked at after a deed, as the other controller of both has those that a node concerns.
-func woken(d differential.Deed) differential.Deed {
-	return func(r *world.Rand, c *api.Cluster) (string, error) {
-		what, err := d(r, c)
-		if err != nil || what == "" {
-			return what, err
-		}
-		return what, each(c, func(s *appsv1.DaemonSet) metav1.Object { return s }, func(s *appsv1.DaemonSet) {
-			if s.Annotations == nil {
-				s.Annotations = map[string]string{}
-			}
-			s.Annotations["example.com/look"] = fmt.Sprint(r.Uint32())
-		})
-	}
-}
-
 func deeds() []differential.Deed {
 	return append(append(podDeeds(), setDeeds()...),
 		func(r *world.Rand, _ *api.Cluster) (string, error) {
@@ -314,9 +298,9 @@ func deeds() []differential.Deed {
 			time.Sleep(time.Duration(n) * time.Millisecond)
 			return fmt.Sprintf("%d ms pass", n), nil
 		},
-		woken(differential.Vary(nodes, "other labels", func(r *world.Rand, n *corev1.Node) { label(r, n) })),
-		woken(differential.Vary(nodes, "other taints", func(r *world.Rand, n *corev1.Node) { taint(r, n) })),
-		woken(differential.Appear(func(r *world.Rand) runtime.Object { return node(r, fmt.Sprintf("node-%d", r.IntN(5))) })),
+		differential.Vary(nodes, "other labels", func(r *world.Rand, n *corev1.Node) { label(r, n) }),
+		differential.Vary(nodes, "other taints", func(r *world.Rand, n *corev1.Node) { taint(r, n) }),
+		differential.Appear(func(r *world.Rand) runtime.Object { return node(r, fmt.Sprintf("node-%d", r.IntN(5))) }),
 		differential.Vary(nodes, "a heartbeat", func(r *world.Rand, n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: r.Ago(1)}}
 		}),

@@ -27,8 +27,12 @@ import (
 //go:linkname process k8s.io/kubernetes/pkg/controller/deployment.(*DeploymentController).processNextWorkItem
 func process(*upstream.DeploymentController, context.Context) bool
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "deployment-controller",
 		Gates:      []string{"DeploymentReplicaSetTerminatingReplicas"},
 		Plugin:     deployment.Plugin,
@@ -50,7 +54,7 @@ func TestAsUpstream(t *testing.T) {
 		Renames: renames,
 		Events:  scalings,
 		Normal:  func(line string) string { return strings.ReplaceAll(line, `"<hash>"`, "<hash>") }, // one of digits alone is quoted
-	})
+	}
 }
 
 // observer notes what keeps upstream's from going on with a Deployment's roll-out where the plugin does, or has it do

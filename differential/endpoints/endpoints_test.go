@@ -41,8 +41,12 @@ var (
 	current  = corev1.SchemeGroupVersion.WithResource("endpoints")
 )
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "endpoints-controller",
 		Plugin:     endpoints.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
@@ -97,7 +101,7 @@ func TestAsUpstream(t *testing.T) {
 		Sum:    sum,
 		SumOf:  current,
 		Normal: normal,
-	})
+	}
 }
 
 var names = []string{"web", "db", "api"}

@@ -49,6 +49,8 @@ const dual = "rows of docs/differences.md: upstream's count otherwise of two fam
 // Few endpoints in a slice, so that few pods fill it.
 func TestAsUpstream(t *testing.T) { differential.Run(t, subject(3)) }
 
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject(3)) }
+
 func TestAsUpstreamWithFullSlices(t *testing.T) {
 	s := subject(100)
 	s.Share = 2

@@ -49,8 +49,12 @@ const (
 	readinessDelay    = 30 * time.Second
 )
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "horizontal-pod-autoscaler-controller",
 		Gates:      []string{"HPAScaleToZero", "HPAGeneration", "PodLevelResources"},
 		Plugin:     horizontalpodautoscaler.Plugin,
@@ -97,7 +101,7 @@ func TestAsUpstream(t *testing.T) {
 		},
 		Faults: []string{"update horizontalpodautoscalers/status", "update deployments/scale", "update statefulsets/scale"},
 		Normal: normal,
-	})
+	}
 }
 
 // made makes upstream's controller as its manager does, which lets go of what it knows of the API from time to time: here

@@ -29,8 +29,12 @@ func make(e *native.Env) (*upstream.Controller, error) {
 	return upstream.NewController(e.Context, e.Client, f.Core().V1().Pods(), f.Batch().V1().Jobs(), nil, nil)
 }
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "job-controller",
 		Gates:      []string{"JobManagedBy", "MutableSchedulingDirectivesForSuspendedJobs"},
 		Plugin:     job.Plugin,
@@ -53,7 +57,7 @@ func TestAsUpstream(t *testing.T) {
 			}
 			return ""
 		},
-	})
+	}
 }
 
 // alike says what the ranking of pods to delete looks at: among equals upstream takes what its cache lists first.

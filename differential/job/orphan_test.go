@@ -66,8 +66,12 @@ func (q orphans) Get() (k orphanKey, shutdown bool) {
 	return k, shutdown
 }
 
-func TestOrphansAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestOrphansAsUpstream(t *testing.T) { differential.Run(t, orphanSubject()) }
+
+func TestOrphansWakesAsUpstream(t *testing.T) { differential.Wakes(t, orphanSubject()) }
+
+func orphanSubject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "job-orphan-pod-controller",
 		Share:      2, // part of job-controller
 		Plugin:     job.Plugin,
@@ -88,7 +92,7 @@ func TestOrphansAsUpstream(t *testing.T) {
 		Unmeasured: map[string]string{
 			"job_controller_jobs_by_external_controller_total": "counted in TestAsUpstream",
 		},
-	})
+	}
 }
 
 // orphanWorld is a world of jobs of which more have ended or are gone.

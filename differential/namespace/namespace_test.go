@@ -28,8 +28,12 @@ var (
 	configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 )
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "namespace-controller",
 		Plugin:     namespace.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
@@ -53,7 +57,7 @@ func TestAsUpstream(t *testing.T) {
 		Faults: []string{
 			"deletecollection pods", "deletecollection configmaps", "deletecollection endpointslices", "update namespaces/status", "update namespaces/finalize",
 		},
-	})
+	}
 }
 
 // namespaced is what upstream's manager asks discovery for.

@@ -57,6 +57,9 @@ type Plugin struct {
 	Uncount func()
 	// Woke are keys of the module's controllers that the last sync has woken.
 	Woke []string
+	// Wakers are controllers of the module, on the same cluster, that do nothing but wake this one's keys: what a change wakes in
+	// them is synced at once.
+	Wakers []*Plugin
 }
 
 type state struct {
@@ -138,10 +141,20 @@ func (p *Plugin) late(client string) *rest.Config {
 }
 
 // Close ends the controller.
-func (p *Plugin) Close() { p.writer.Close() }
+func (p *Plugin) Close() {
+	p.writer.Close()
+	for _, w := range p.Wakers {
+		w.Close()
+	}
+}
 
 // On has the controller work on a cluster from now on.
-func (p *Plugin) On(c *api.Cluster) { p.cluster = c }
+func (p *Plugin) On(c *api.Cluster) {
+	p.cluster = c
+	for _, w := range p.Wakers {
+		w.On(c)
+	}
+}
 
 // Stay has the controller remember from sync to sync what it has written, and wait until its caches show it: for a cluster
 // that goes on from that.
@@ -241,6 +254,27 @@ func (s *store) object(o runtime.Object) (*cache.Object, error) {
 
 // Show shows the controller a change, and returns the keys that it wakes.
 func (p *Plugin) Show(c *api.Change, initial bool) ([]string, error) {
+	woken, err := p.show(c, initial)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range p.Wakers {
+		keys, err := w.show(c, initial)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			if r, err := w.Sync(key); err != nil || r.Err != nil {
+				return nil, errors.Join(err, r.Err)
+			}
+			woken = append(woken, w.woke()...)
+		}
+	}
+	slices.Sort(woken)
+	return slices.Compact(woken), nil
+}
+
+func (p *Plugin) show(c *api.Change, initial bool) ([]string, error) {
 	s := p.stores[resourceOf(c.Resource)]
 	if s == nil {
 		return nil, nil
@@ -291,6 +325,11 @@ func (p *Plugin) Load(c *api.Cluster) error {
 			return err
 		}
 	}
+	for _, w := range p.Wakers {
+		if err := w.Load(c); err != nil {
+			return err
+		}
+	}
 	return p.begin() // another cluster's versions aren't those that it has written
 }
 
@@ -299,7 +338,12 @@ func resourceOf(r apischema.GroupVersionResource) abi.Resource {
 }
 
 // Reached says up to which version all caches are current.
-func (p *Plugin) Reached(version uint64) { p.version = version }
+func (p *Plugin) Reached(version uint64) {
+	p.version = version
+	for _, w := range p.Wakers {
+		w.Reached(version)
+	}
+}
 
 func text(k abi.KeyRef) string {
 	return strings.TrimSpace(k.Resource + " " + strings.TrimPrefix(k.Namespace+"/"+k.Name, "/"))

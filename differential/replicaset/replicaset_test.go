@@ -23,8 +23,12 @@ func process(*upstream.ReplicaSetController, context.Context) bool
 
 var sets = appsv1.SchemeGroupVersion.WithResource("replicasets")
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "replicaset-controller",
 		Gates:      []string{"PodDeletionCost", "DeploymentReplicaSetTerminatingReplicas"},
 		Plugin:     replicaset.Plugin,
@@ -56,7 +60,7 @@ func TestAsUpstream(t *testing.T) {
 		},
 		Faults: []string{"create pods", "delete pods", "patch pods", "update replicasets/status"},
 		Alike:  alike,
-	})
+	}
 }
 
 // alike says what the ranking of pods to delete looks at: among equals upstream takes what its cache lists first.

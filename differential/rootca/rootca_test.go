@@ -28,6 +28,8 @@ func TestAsUpstream(t *testing.T) { differential.Run(t, subject(bundle)) }
 // Without a file, and without one in the kubeconfig, upstream publishes an empty bundle.
 func TestAsUpstreamWithoutBundle(t *testing.T) { differential.Run(t, subject("")) }
 
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject(bundle)) }
+
 func subject(bundle string) *differential.Subject {
 	return &differential.Subject{
 		Controller: "root-ca-certificate-publisher-controller",

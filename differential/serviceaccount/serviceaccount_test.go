@@ -22,8 +22,12 @@ func process(*upstream.ServiceAccountsController, context.Context) bool
 
 var accounts = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "serviceaccount-controller",
 		Plugin:     serviceaccount.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
@@ -54,7 +58,7 @@ func TestAsUpstream(t *testing.T) {
 			differential.Vanish(accounts),
 		),
 		Faults: []string{"create serviceaccounts"},
-	})
+	}
 }
 
 // objects are some namespaces, with service accounts of that name, of others, or of none.

@@ -2,6 +2,7 @@ package golden
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -40,6 +42,30 @@ type Waking struct {
 	Own    bool                  `json:"own,omitempty"`     // the controller's own write
 	Start  bool                  `json:"initial,omitempty"` // found when the informer started
 	Wakes  []string              `json:"wakes"`
+	// Upstream are the keys that the controller which this one takes the place of wakes, where those are others, and Why says why they are.
+	Upstream []string `json:"upstream,omitempty"`
+	Why      string   `json:"why,omitempty"`
+}
+
+// Theirs are the keys that the controller which this one takes the place of wakes.
+func (e *Waking) Theirs() []string {
+	if e.Upstream != nil {
+		return e.Upstream
+	}
+	return e.Wakes
+}
+
+// checkUpstream checks that what is said of the other controller is worth saying, and has a reason.
+func (e *Waking) checkUpstream() error {
+	switch same := slices.Equal(slices.Sorted(slices.Values(e.Upstream)), slices.Sorted(slices.Values(e.Wakes))); {
+	case e.Upstream == nil && e.Why != "":
+		return errors.New("why is of upstream, which isn't there")
+	case e.Upstream != nil && same:
+		return errors.New("upstream is the same as wakes: leave it out")
+	case e.Upstream != nil && e.Why == "":
+		return errors.New("upstream is another than wakes: say why")
+	}
+	return nil
 }
 
 // Woken is what came of an event.
@@ -77,6 +103,9 @@ func CheckWakes(m *abi.Manifest, file string) (all []Woken, err error) {
 
 	for i := range w.Events {
 		e := &w.Events[i]
+		if err := e.checkUpstream(); err != nil {
+			return nil, fmt.Errorf("%s: events[%d] (%s): %w", file, i, e.What, err)
+		}
 		woken, err := w.Wake(&m.Controllers[index], e)
 		if err != nil {
 			return nil, fmt.Errorf("%s: events[%d] (%s): %w", file, i, e.What, err)
@@ -117,27 +146,12 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	event := cache.Event{Initial: e.Start}
-	for i, raw := range w.Objects {
-		o, err := around.object(raw.Raw, i)
-		if err != nil {
-			return nil, fmt.Errorf("objects[%d]: %w", i, err)
-		}
-		if err := around.add(o); err != nil {
-			return nil, err
-		}
-		if o.Resource.Kind+" "+o.Name != e.Of {
-			continue
-		}
-		event.Old, event.Resource = o, o.Resource
-		if e.Delete {
-			continue
-		}
-		changed, err := patched(raw.Raw, e.Change)
-		if err != nil {
-			return nil, err
-		}
-		if event.New, err = around.object(changed, i+1000); err != nil {
+	h, err := w.Happen(e)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range h.Objects {
+		if _, err := around.take(o); err != nil {
 			return nil, err
 		}
 	}
@@ -146,18 +160,18 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 			return nil, err
 		}
 	}
-	if e.Add != nil {
-		if event.New, err = around.object(e.Add.Raw, 1000); err != nil {
+	event := cache.Event{Initial: e.Start}
+	if h.Old != nil {
+		if event.Old, err = around.take(h.Old); err != nil {
 			return nil, err
 		}
-	} else if event.Old == nil {
-		return nil, fmt.Errorf("there is no %q in objects", e.Of)
+		event.Resource = event.Old.Resource
 	}
-	if event.New != nil {
-		event.Resource = event.New.Resource
-		if err := around.add(event.New); err != nil {
+	if h.New != nil {
+		if event.New, err = around.take(h.New); err != nil {
 			return nil, err
 		}
+		event.Resource = event.New.Resource
 	} else if s := around.stores[event.Resource.Resource]; s != nil {
 		if err := s.Delete(event.Old); err != nil {
 			return nil, err
@@ -169,6 +183,54 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 	})
 	slices.Sort(woken)
 	return slices.Compact(woken), nil
+}
+
+// Happening is an event as objects: one that comes has no Old, one that goes no New.
+type Happening struct {
+	// Objects are all that were there before.
+	Objects  []runtime.Object
+	Old, New runtime.Object
+}
+
+// Happen reads the world's objects and what an event makes of them.
+func (w *Wakings) Happen(e *Waking) (*Happening, error) {
+	kinds, err := kindsOf(served(w.Discovery, w.defined))
+	if err != nil {
+		return nil, err
+	}
+	h := &Happening{}
+	for i, raw := range w.Objects {
+		res, o, err := kinds.read(raw.Raw, i)
+		if err != nil {
+			return nil, fmt.Errorf("objects[%d]: %w", i, err)
+		}
+		h.Objects = append(h.Objects, o)
+		m, err := meta.Accessor(o)
+		if err != nil {
+			return nil, err
+		}
+		if res.Kind+" "+m.GetName() != e.Of {
+			continue
+		}
+		h.Old = o
+		if e.Delete {
+			continue
+		}
+		changed, err := patched(raw.Raw, e.Change)
+		if err != nil {
+			return nil, err
+		}
+		if _, h.New, err = kinds.read(changed, i+1000); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case e.Add != nil:
+		_, h.New, err = kinds.read(e.Add.Raw, 1000)
+	case h.Old == nil:
+		err = fmt.Errorf("there is no %q in objects", e.Of)
+	}
+	return h, err
 }
 
 // patched applies a JSON merge patch.

@@ -25,8 +25,8 @@ import (
 type world struct {
 	needs  []views.Need
 	cut    bool
-	stores map[abi.Resource]*store     // of what the plan's views are on; of any, those of the case's objects
-	kinds  map[string]*schema.Resource // by apiVersion and kind
+	stores map[abi.Resource]*store // of what the plan's views are on; of any, those of the case's objects
+	kinds  kindMap
 }
 
 type store struct {
@@ -83,26 +83,11 @@ func (w *world) Store(r abi.Resource) views.Store {
 // newWorld makes the stores that a plan needs, those of all resources as objects come; with cut, objects are projected
 // to what the plan asks to keep. Objects are of built-in kinds and of the custom ones.
 func newWorld(plan *views.Plan, cut bool, custom []abi.APIResource) (*world, error) {
-	w := &world{needs: plan.Needs(), cut: cut, stores: map[abi.Resource]*store{}, kinds: map[string]*schema.Resource{}}
-	for _, r := range schema.All() {
-		res, err := schema.For(r)
-		if err != nil {
-			return nil, err
-		}
-		w.kinds[res.APIVersion()+" "+res.Kind] = res
+	w := &world{needs: plan.Needs(), cut: cut, stores: map[abi.Resource]*store{}}
+	var err error
+	if w.kinds, err = kindsOf(custom); err != nil {
+		return nil, err
 	}
-
-	for _, r := range custom {
-		id, ok := abi.ParseResource(r.Resource)
-		if !ok {
-			continue // a case of what no object can be of
-		}
-		if _, err := schema.For(id); err != nil {
-			res := schema.Custom(id, r.Kind, r.Namespaced)
-			w.kinds[res.APIVersion()+" "+res.Kind] = res
-		}
-	}
-
 	for _, n := range w.needs {
 		if n.Resource == schema.Any {
 			continue
@@ -116,6 +101,33 @@ func newWorld(plan *views.Plan, cut bool, custom []abi.APIResource) (*world, err
 		}
 	}
 	return w, nil
+}
+
+// kindMap has resources by apiVersion and kind.
+type kindMap map[string]*schema.Resource
+
+// kindsOf are the built-in kinds and the custom ones.
+func kindsOf(custom []abi.APIResource) (kindMap, error) {
+	all := kindMap{}
+	for _, r := range schema.All() {
+		res, err := schema.For(r)
+		if err != nil {
+			return nil, err
+		}
+		all[res.APIVersion()+" "+res.Kind] = res
+	}
+
+	for _, r := range custom {
+		id, ok := abi.ParseResource(r.Resource)
+		if !ok {
+			continue // a case of what no object can be of
+		}
+		if _, err := schema.For(id); err != nil {
+			res := schema.Custom(id, r.Kind, r.Namespaced)
+			all[res.APIVersion()+" "+res.Kind] = res
+		}
+	}
+	return all, nil
 }
 
 // store finds or makes the store of a resource; it is nil if no view is on it.
@@ -148,19 +160,38 @@ func (w *world) store(res *schema.Resource) (*store, error) {
 	return s, nil
 }
 
-// object reads one object of a case; uid and resourceVersion have defaults.
+// object reads one object of a case into the form of the caches.
 func (w *world) object(raw []byte, n int) (*cache.Object, error) {
-	j, err := yaml.YAMLToJSONStrict(raw)
+	res, o, err := w.kinds.read(raw, n)
 	if err != nil {
 		return nil, err
 	}
-	var kind metav1.TypeMeta
-	if err := json.Unmarshal(j, &kind); err != nil {
+	return encode(res, o)
+}
+
+// take brings an object into the form of the caches and puts it into its store.
+func (w *world) take(o runtime.Object) (*cache.Object, error) {
+	version, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	c, err := encode(w.kinds[version+" "+kind], o)
+	if err != nil {
 		return nil, err
 	}
-	res, ok := w.kinds[kind.APIVersion+" "+kind.Kind]
+	return c, w.add(c)
+}
+
+// read reads one object; uid and resourceVersion have defaults.
+func (k kindMap) read(raw []byte, n int) (*schema.Resource, runtime.Object, error) {
+	j, err := yaml.YAMLToJSONStrict(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	var kind metav1.TypeMeta
+	if err := json.Unmarshal(j, &kind); err != nil {
+		return nil, nil, err
+	}
+	res, ok := k[kind.APIVersion+" "+kind.Kind]
 	if !ok {
-		return nil, fmt.Errorf("%s %s is neither built in nor defined: give its CustomResourceDefinition in crd/*.yaml beside the cases' folder, or name it in discovery", kind.APIVersion, kind.Kind)
+		return nil, nil, fmt.Errorf("%s %s is neither built in nor defined: give its CustomResourceDefinition in crd/*.yaml beside the cases' folder, or name it in discovery", kind.APIVersion, kind.Kind)
 	}
 	var o runtime.Object
 	if res.Custom {
@@ -169,11 +200,11 @@ func (w *world) object(raw []byte, n int) (*cache.Object, error) {
 		o, _, err = scheme.Codecs.UniversalDeserializer().Decode(j, nil, nil)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m, err := meta.Accessor(o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if m.GetUID() == "" {
 		m.SetUID(types.UID("uid-" + strings.ToLower(kind.Kind) + "-" + m.GetName()))
@@ -181,7 +212,7 @@ func (w *world) object(raw []byte, n int) (*cache.Object, error) {
 	if m.GetResourceVersion() == "" {
 		m.SetResourceVersion(strconv.Itoa(n + 1))
 	}
-	return encode(res, o)
+	return res, o, nil
 }
 
 func unstructuredOf(j []byte) (runtime.Object, error) {

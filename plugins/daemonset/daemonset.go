@@ -18,6 +18,9 @@ import (
 const (
 	hashLabel       = appsv1.DefaultDaemonSetUniqueLabelKey
 	generationLabel = "pod-template-generation"
+
+	// fieldsOf leads to what says which node a pod is for until the scheduler has bound it.
+	fieldsOf = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.matchFields"
 )
 
 var (
@@ -25,14 +28,14 @@ var (
 		Fields("metadata.annotations", "metadata.generation", "metadata.deletionTimestamp", "spec", "status").
 		QuietOn(abi.QuietOwn) // a status that says what it should
 	revisions = sdk.Select(appsv1.ControllerRevisions, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
-			Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences", "data", "revision").
-			QuietOn(abi.QuietOwn)
+			Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences", "data", "revision")
 	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
 		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
-			"spec.nodeName", "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.matchFields",
+			"spec.nodeName", fieldsOf,
 			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
-	// nodes wake nobody here: the other controller looks first whether the node is any of a DaemonSet's business.
-	nodes = sdk.Select(scheduling.Nodes).Fields(scheduling.NodeFields...).Quiet()
+	// A node that comes or goes is counted in the status, and nobody can bind a pod that is meant for one that is gone; there is no hurry, and often there are several. What a node
+	// that is there has changed to, and whether a new one wants a pod, the other controller sees at once, and looks first whether it is any of a DaemonSet's business.
+	nodes = sdk.Select(scheduling.Nodes).Fields(scheduling.NodeFields...).QuietOn(abi.QuietStart, abi.QuietUpdate).Batch(time.Second)
 )
 
 // Plugin is the daemonset module (pkg/controller/daemon).
@@ -59,7 +62,7 @@ var Plugin = &sdk.Plugin{
 		PartOf:         "daemonset-controller",
 		Queue:          "daemonset-node-updates",
 		ServiceAccount: "daemon-set-controller",
-		Reads:          sdk.Views{updatedNodes, allSets, podsOnNode},
+		Reads:          sdk.Views{updatedNodes, allSets, podsOnNode, podsForNode},
 		Workers:        2,
 		Sync:           syncNode,
 	}},

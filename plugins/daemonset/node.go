@@ -16,7 +16,12 @@ var (
 		Fields("spec.template.spec.nodeName", "spec.template.spec.nodeSelector", "spec.template.spec.hostNetwork", "spec.template.spec.tolerations",
 			"spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", "status.numberMisscheduled")
 	podsOnNode = sdk.Select(resource.MetadataOf("", "v1", "pods"), sdk.Join("spec.nodeName", updatedNodes, "metadata.name")).Quiet().
-			Fields("metadata.ownerReferences.uid", "metadata.ownerReferences.controller")
+			Fields(podOwner...)
+	// podsForNode aren't bound yet; the scheduler can bind them to this node alone.
+	podsForNode = sdk.Select(resource.MetadataOf("", "v1", "pods"), sdk.Not(sdk.Exists("spec.nodeName")), sdk.Join(fieldsOf+".values", updatedNodes, "metadata.name")).Quiet().
+			Named("pods for the node").Fields(podOwner...)
+
+	podOwner = []string{"metadata.ownerReferences.uid", "metadata.ownerReferences.controller"}
 )
 
 // syncNode wakes the DaemonSets that a new node, or a node with other labels or taints, concerns. So a node's change is no sync of every DaemonSet, with all its nodes and pods.
@@ -25,12 +30,13 @@ func syncNode(c *sdk.Call) error {
 	if !ok {
 		return nil
 	}
-	there := podsOnNode.List(c)
+	there, pending := podsOnNode.List(c), podsForNode.List(c)
 	for _, ds := range allSets.List(c) {
 		spec := ds.Spec.Template.Spec
 		spec.Tolerations = tolerations(&spec)
 		run, stay := wanted(&spec, n)
-		if scheduled := controls(ds, there); run && !scheduled || scheduled && (!stay || ds.Status.NumberMisscheduled > 0) {
+		scheduled := controls(ds, there)
+		if run && !scheduled || (scheduled || controls(ds, pending)) && (!stay || ds.Status.NumberMisscheduled > 0) {
 			c.Add(sdk.Wake(0, ds))
 		}
 	}

@@ -19,12 +19,9 @@ const (
 )
 
 var (
-	services = sdk.Key(corev1.Services).
-			Fields("metadata.creationTimestamp", "metadata.labels",
-			"spec.selector", "spec.type", "spec.clusterIP", "spec.ipFamilies", "spec.publishNotReadyAddresses",
-			"spec.ports.name", "spec.ports.protocol", "spec.ports.appProtocol", "spec.ports.targetPort")
-	pods = sdk.Select(endpoint.Pods, sdk.KeyNamespace(), sdk.SelectedBy(services, "spec.selector")).
-		Fields(endpoint.PodFields...).Quiet(endpoint.QuietFields...)
+	services = sdk.Key(corev1.Services).Fields(endpoint.ServiceFields...)
+	pods     = sdk.Select(endpoint.Pods, sdk.KeyNamespace(), sdk.SelectedBy(services, "spec.selector")).
+			Fields(endpoint.PodFields...).Quiet(endpoint.QuietFields...)
 	ready = sdk.Select(endpoint.Pods, sdk.KeyNamespace(), sdk.SelectedBy(services, "spec.selector"), endpoint.IsReady()).
 		Named("ready pods").Counted(1 << 30)
 	// current is there before and after its service, too. Whoever changes it knows what they do.

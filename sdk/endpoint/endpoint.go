@@ -12,3 +12,6 @@ func Selected(s *corev1.Service) bool {
 func Headless(s *corev1.Service) bool {
 	return s.Spec.ClusterIP == "" || s.Spec.ClusterIP == corev1.ClusterIPNone
 }
+
+// ServiceFields are all of a service's: any change of it has its endpoints put right, whoever has changed those, and is another attempt where a sync was given up.
+var ServiceFields = []string{"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences", "spec", "status"}
