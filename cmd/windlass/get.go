@@ -28,10 +28,11 @@ func getCommand() *cobra.Command {
   windlass get syncs --key default/web -o wide`,
 	}
 	c.AddCommand(
-		getter("controllers", "controller", "The controllers: their state, their queues, their syncs and what is wrong with them", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
+		getter("controllers", "controller", "The controllers: their state, their queues, their syncs and what is wrong with them; those that don't run here with the reason", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
 			var s manager.Status
 			err := json.Unmarshal(b, &s)
-			return s.Controllers, controllersTable(&s, wide), err
+			every := everyController(&s)
+			return every.Controllers, controllersTable(every, wide), err
 		}),
 		getter("plugins", "plugin", "The plugins: their versions and where they come from", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
 			var s manager.Status

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -77,7 +78,9 @@ type Status struct {
 	// Troubles are what is wrong, the worst first.
 	Troubles    []Trouble          `json:"troubles"`
 	Controllers []ControllerStatus `json:"controllers"`
-	Plugins     []PluginStatus     `json:"plugins"`
+	// Absent are the controllers that kube-controller-manager or a plugin has, and that don't run here, by name.
+	Absent  []Absent       `json:"absent"`
+	Plugins []PluginStatus `json:"plugins"`
 	// Leaders are the Leases and who holds them; none: everything runs here, whoever else there is.
 	Leaders []LeaderStatus `json:"leaders,omitempty"`
 	// Missing tells why images that plugins are configured with aren't there, by plugin.
@@ -90,7 +93,7 @@ type Status struct {
 	Swaps []Swap `json:"swaps"`
 }
 
-func (m *manager) status() Status {
+func (m *manager) status(ctx context.Context) Status {
 	s := Status{Process: m.process(), Controllers: []ControllerStatus{}, Plugins: []PluginStatus{}, Missing: map[string]string{}, Swaps: m.history.all(), Leaders: m.leaderStatus()}
 	writes := m.metrics.written()
 	for name, why := range m.missing() {
@@ -142,6 +145,7 @@ func (m *manager) status() Status {
 		}
 		s.Plugins = append(s.Plugins, p)
 	}
+	s.Absent = m.absent(ctx, s.Controllers)
 	s.Troubles = s.troubles()
 	return s
 }
@@ -179,8 +183,8 @@ func (m *manager) handlers() map[string]http.Handler {
 	all := m.recordingHandlers()
 	maps.Copy(all, m.keyHandlers())
 	maps.Copy(all, map[string]http.Handler{
-		"GET /windlass/v1/status": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			answer(w, m.status())
+		"GET /windlass/v1/status": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer(w, m.status(r.Context()))
 		}),
 		"GET /windlass/v1/differences": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			all := []controller.Difference{}

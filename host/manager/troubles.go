@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/controller"
 )
 
@@ -77,8 +79,44 @@ func (s *Status) troubles() []Trouble {
 			add(Warning, p.Name, "a version was tried and left: "+why, "It isn't tried again until it changes.")
 		}
 	}
+	all = append(all, s.unattended()...)
 	slices.SortStableFunc(all, func(a, b Trouble) int { return cmp.Compare(badness[a.Level], badness[b.Level]) })
 	return all[:min(len(all), troubleMost)]
+}
+
+// unattended are notes of objects that nobody here acts for, one for each resource.
+func (s *Status) unattended() (all []Trouble) {
+	byResource := map[string][]*Absent{}
+	for i := range s.Absent {
+		if a := &s.Absent[i]; a.Objects > 0 {
+			byResource[a.Resource] = append(byResource[a.Resource], a)
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(byResource)) {
+		absent, names, do := byResource[r], []string{}, "Let another manager run it beside this one: docs/migrating.md tells how."
+		for _, a := range absent {
+			names = append(names, a.Name)
+			if a.State == Disabled && a.built {
+				do = "Turn it on with --controllers, unless another manager runs it."
+			}
+		}
+		what := absent[0].Message
+		if len(absent) > 1 {
+			what = "don't run here"
+		}
+		resource, _ := abi.ParseResource(r)
+		all = append(all, Trouble{Note, strings.Join(names, ", "), fmt.Sprintf("%s, and there are %s", what, objects(absent[0].Objects, resource)), do})
+	}
+	return all
+}
+
+// objects is a number of a resource's objects, as kubectl names the resource.
+func objects(n int64, r abi.Resource) string {
+	name := r.Name
+	if r.Group != "" {
+		name += "." + r.Group
+	}
+	return fmt.Sprintf("%d %s", n, name)
 }
 
 var badness = map[string]int{Bad: 0, Warning: 1, Note: 2}

@@ -48,6 +48,29 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
+// Objects that nobody acts for are told once for each resource, with what to do: to turn a controller on helps only where there is one.
+func TestUnattended(t *testing.T) {
+	s := Status{Absent: []Absent{
+		{Name: "cronjob-controller", State: NotBuilt, Message: "isn't built yet", Resource: "batch/v1/cronjobs", Objects: 3},
+		{Name: "job-controller", State: Disabled, Message: "is turned off by --controllers", Resource: "batch/v1/jobs", Objects: 1, built: true},
+		{Name: "node-lifecycle-controller", State: NotBuilt, Message: "isn't built yet", Resource: "v1/nodes", Objects: 2},
+		{Name: "taint-eviction-controller", State: NotBuilt, Message: "isn't built yet", Resource: "v1/nodes", Objects: 2},
+		{Name: "ttl-controller", State: NotBuilt, Message: "isn't built yet"},
+	}}
+	var got []string
+	for _, x := range s.troubles() {
+		got = append(got, x.Level+" "+x.About+": "+x.What+". "+x.Do)
+	}
+	want := []string{
+		"note cronjob-controller: isn't built yet, and there are 3 cronjobs.batch. Let another manager run it beside this one: docs/migrating.md tells how.",
+		"note job-controller: is turned off by --controllers, and there are 1 jobs.batch. Turn it on with --controllers, unless another manager runs it.",
+		"note node-lifecycle-controller, taint-eviction-controller: don't run here, and there are 2 nodes. Let another manager run it beside this one: docs/migrating.md tells how.",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // The last so many swaps are kept, and a trial's end is that of the plugin's last swap.
 func TestHistory(t *testing.T) {
 	var h history
