@@ -49,7 +49,7 @@ func getCommand() *cobra.Command {
 			err := json.Unmarshal(b, &k)
 			return k.Keys, keysTable(&k, wide), err
 		})),
-		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they did", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
+		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they wrote", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
 			var r manager.Recorded
 			err := json.Unmarshal(b, &r)
 			return r.Syncs, syncsTable(&r, wide), err
@@ -78,7 +78,7 @@ func ofKeys(c *cobra.Command) *cobra.Command {
 
 // ofSyncs gives a getter the flags that ask for some syncs.
 func ofSyncs(c *cobra.Command) *cobra.Command {
-	c.Flags().Bool("did", false, "those alone that did something")
+	c.Flags().Bool("did", false, "those alone that wrote something")
 	return ofKeys(c)
 }
 
