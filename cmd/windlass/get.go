@@ -44,10 +44,10 @@ func getCommand() *cobra.Command {
 			err := json.Unmarshal(b, &s)
 			return s.Swaps, swapsTable(&s, wide), err
 		}),
-		ofKeys(getter("keys", "", "The keys that aren't done: that fail, wait for the cache, or take long", "/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
+		ofKeys(getter("keys", "", "The keys that aren't done: that fail, wait for the cache, or take long; behind them those that wait for a time", "/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
 			var k manager.Keys
 			err := json.Unmarshal(b, &k)
-			return k.Keys, keysTable(&k, wide), err
+			return slices.Concat(k.Keys, k.Waiting), keysTable(&k, wide), err
 		})),
 		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they wrote", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
 			var r manager.Recorded

@@ -83,7 +83,7 @@ func keys(now time.Time) any {
 		{Controller: "job-controller", Key: "shop/send", State: controller.GivenUp, Result: "error", Error: "forbidden", Tries: 16, Since: now.Add(-2 * time.Hour)},
 		{Controller: "replicaset-controller", Key: "shop/web", State: controller.Parked, Since: now.Add(-11 * time.Minute), WaitsFor: []string{"v1/pods at resourceVersion 7: the cache is at 6"}},
 		{Controller: "ttl-controller", State: controller.Syncing, Since: now.Add(-16 * time.Minute)},
-	}}
+	}, AllWaiting: 1, Waiting: []controller.Stuck{{Controller: "ttl-controller", Key: "shop/late", State: controller.Waiting, Since: now.Add(-4 * time.Minute), Next: now.Add(12 * time.Minute)}}}
 }
 
 func syncs(now time.Time) any {
@@ -144,7 +144,8 @@ job-controller          shop/pay    failing    5       15m    12m               
 job-controller          shop/send   given up   16      120m   when it changes   forbidden
 replicaset-controller   shop/web    parked     -       11m    -                 waits for v1/pods at resourceVersion 7: the cache is at 6
 ttl-controller          -           syncing    -       16m    -
-4 of 120: --limit shows more
+ttl-controller          shop/late   waiting    -       4m     11m
+5 of 121: --limit shows more
 `},
 		{args: "get keys --controller job --match shop/ --limit 4", query: "controller=job&limit=4&match=shop%2F", want: "\nCONTROLLER"},
 		{args: "get syncs --key shop/pay", query: "key=shop%2Fpay", want: `

@@ -162,9 +162,8 @@ func keysTable(k *manager.Keys, wide bool) table {
 		most = 20 * lineMax
 	}
 	now := time.Now()
-	t := table{none: "No key is stuck.", lines: [][]string{{"CONTROLLER", "KEY", "STATE", "TRIES", "AGE", "NEXT", "WHY"}}}
-	for i := range k.Keys {
-		x := &k.Keys[i]
+	t := table{none: "No key is stuck, and none waits for a time.", lines: [][]string{{"CONTROLLER", "KEY", "STATE", "TRIES", "AGE", "NEXT", "WHY"}}}
+	for _, x := range slices.Concat(k.Keys, k.Waiting) {
 		tries, next, why := "-", "-", x.Error
 		if x.Tries > 0 {
 			tries = fmt.Sprint(x.Tries)
@@ -183,7 +182,7 @@ func keysTable(k *manager.Keys, wide bool) table {
 		}
 		t.lines = append(t.lines, []string{x.Controller, keyName(x.Key), x.State, tries, duration.HumanDuration(now.Sub(x.Since)), next, line(why, most)})
 	}
-	t.notes = rest(len(k.Keys), k.All)
+	t.notes = rest(len(k.Keys)+len(k.Waiting), k.All+k.AllWaiting)
 	return t
 }
 

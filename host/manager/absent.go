@@ -70,8 +70,17 @@ func catalogue(found []plugins.Found, list []string, aliases map[string]string) 
 	return all
 }
 
-// absent returns the controllers that aren't among those that run.
-func (m *manager) absent(ctx context.Context, running []ControllerStatus) []Absent {
+// Ending is a namespace that is being deleted since a time.
+type Ending struct {
+	Namespace string    `json:"namespace"`
+	Since     time.Time `json:"since"`
+}
+
+// endingMost is how many namespaces are told of that are being deleted.
+const endingMost = 20
+
+// absent returns the controllers that aren't among those that run, and the namespaces that are being deleted.
+func (m *manager) absent(ctx context.Context, running []ControllerStatus) ([]Absent, []Ending) {
 	m.mu.Lock()
 	known := m.known
 	m.mu.Unlock()
@@ -84,8 +93,7 @@ func (m *manager) absent(ctx context.Context, running []ControllerStatus) []Abse
 		x.State, x.Message = m.whyAbsent(c)
 		all = append(all, x)
 	}
-	m.unattended.count(ctx, m, all)
-	return all
+	return all, m.unattended.count(ctx, m, all)
 }
 
 func (m *manager) whyAbsent(c catalogued) (state, message string) {
@@ -125,10 +133,11 @@ type unattended struct {
 	client metadata.Interface // made when it is first needed
 	asked  time.Time
 	counts map[string]int64 // by resource; those that can't be listed aren't there
+	ending []Ending
 }
 
-// count fills in how many objects the absent controllers have of their own.
-func (u *unattended) count(ctx context.Context, m *manager, all []Absent) {
+// count fills in how many objects the absent controllers have of their own, and returns the namespaces that are being deleted.
+func (u *unattended) count(ctx context.Context, m *manager, all []Absent) []Ending {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	wanted := map[string][]*Absent{} // by resource
@@ -138,7 +147,8 @@ func (u *unattended) count(ctx context.Context, m *manager, all []Absent) {
 		}
 	}
 	if time.Since(u.asked) >= countEvery {
-		u.asked, u.counts = time.Now(), u.list(ctx, m, wanted)
+		u.asked = time.Now()
+		u.counts, u.ending = u.list(ctx, m, wanted)
 	}
 	for r, of := range wanted {
 		if n := u.counts[r]; n > 0 {
@@ -147,14 +157,15 @@ func (u *unattended) count(ctx context.Context, m *manager, all []Absent) {
 			}
 		}
 	}
+	return u.ending
 }
 
-// list asks for one object's metadata of each resource, and how many more there are. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
-func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*Absent) map[string]int64 {
+// list asks for one object's metadata of each resource, and how many more there are, and for the namespaces that are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
+func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*Absent) (counts map[string]int64, ending []Ending) {
 	if u.client == nil {
 		client, err := metadata.NewForConfig(m.rest)
 		if err != nil {
-			return nil
+			return nil, nil
 		}
 		u.client = client
 	}
@@ -162,7 +173,7 @@ func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*
 	defer cancel()
 	var asking sync.WaitGroup
 	var mu sync.Mutex
-	counts := map[string]int64{}
+	counts = map[string]int64{}
 	for id := range wanted {
 		r, ok := abi.ParseResource(id)
 		if !ok {
@@ -182,6 +193,24 @@ func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*
 			counts[id] = n
 		})
 	}
+	if m.leadsFor("namespace-controller") {
+		asking.Go(func() { ending = u.listEnding(ctx) })
+	}
 	asking.Wait()
-	return counts
+	return counts, ending
+}
+
+// listEnding returns the namespaces that are being deleted, those that have been so for longest first.
+func (u *unattended) listEnding(ctx context.Context) (all []Ending) {
+	l, err := u.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Terminating"})
+	if err != nil {
+		return nil
+	}
+	for i := range l.Items {
+		if since := l.Items[i].DeletionTimestamp; since != nil {
+			all = append(all, Ending{l.Items[i].Name, since.Time})
+		}
+	}
+	slices.SortFunc(all, func(a, b Ending) int { return a.Since.Compare(b.Since) })
+	return all[:min(len(all), endingMost)]
 }

@@ -20,6 +20,9 @@ type Keys struct {
 	Keys []controller.Stuck `json:"keys"`
 	// All is how many there are that were asked for.
 	All int `json:"all"`
+	// Waiting are keys that nothing holds up and that wait for a time, the next first; AllWaiting is how many there are.
+	Waiting    []controller.Stuck `json:"waiting"`
+	AllWaiting int                `json:"allWaiting"`
 }
 
 // Sync is a recorded sync, without what it was called with and without what is in the objects that it wrote.
@@ -102,7 +105,7 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	k, known := Keys{Keys: []controller.Stuck{}}, false
+	k, known := Keys{Keys: []controller.Stuck{}, Waiting: []controller.Stuck{}}, false
 	for _, h := range m.all() {
 		for _, s := range h.all() {
 			if !q.of(s.Name()) {
@@ -111,6 +114,8 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 			known = true
 			keys, all := s.Stuck(q.has, q.limit)
 			k.Keys, k.All = append(k.Keys, keys...), k.All+all
+			keys, all = s.Waiting(q.has, q.limit)
+			k.Waiting, k.AllWaiting = append(k.Waiting, keys...), k.AllWaiting+all
 		}
 	}
 	if !known && q.controller != "" {
@@ -119,6 +124,8 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.SortStableFunc(k.Keys, func(a, b controller.Stuck) int { return a.Since.Compare(b.Since) })
 	k.Keys = k.Keys[:min(len(k.Keys), q.limit)]
+	slices.SortStableFunc(k.Waiting, func(a, b controller.Stuck) int { return a.Next.Compare(b.Next) })
+	k.Waiting = k.Waiting[:min(len(k.Waiting), q.limit-len(k.Keys))]
 	answer(w, k)
 }
 

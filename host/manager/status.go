@@ -30,6 +30,8 @@ type ControllerStatus struct {
 	Parked  int `json:"parked"`
 	// Oldest is the failing key that has been so for longest.
 	Oldest *controller.Stuck `json:"oldest,omitempty"`
+	// Causes are why keys are failing, those of most keys first; ten at most.
+	Causes []controller.Cause `json:"causes,omitempty"`
 	// Last is the last failure, of whichever key.
 	Last   *controller.Problem `json:"last,omitempty"`
 	Syncs  Syncs               `json:"syncs"`
@@ -79,7 +81,9 @@ type Status struct {
 	Troubles    []Trouble          `json:"troubles"`
 	Controllers []ControllerStatus `json:"controllers"`
 	// Absent are the controllers that kube-controller-manager or a plugin has, and that don't run here, by name.
-	Absent  []Absent       `json:"absent"`
+	Absent []Absent `json:"absent"`
+	// Ending are namespaces that are being deleted, those that have been so for longest first, as of the last time that was asked for: see Absent.
+	Ending  []Ending       `json:"ending,omitempty"`
 	Plugins []PluginStatus `json:"plugins"`
 	// Leaders are the Leases and who holds them; none: everything runs here, whoever else there is.
 	Leaders []LeaderStatus `json:"leaders,omitempty"`
@@ -145,7 +149,7 @@ func (m *manager) status(ctx context.Context) Status {
 		}
 		s.Plugins = append(s.Plugins, p)
 	}
-	s.Absent = m.absent(ctx, s.Controllers)
+	s.Absent, s.Ending = m.absent(ctx, s.Controllers)
 	s.Troubles = s.troubles()
 	return s
 }
@@ -162,6 +166,7 @@ func (s *slot) status(m *manager) ControllerStatus {
 	c.Differences = len(s.differences.All())
 	c.Syncing, c.Last = s.Syncing(), s.LastProblem()
 	c.Failing, c.Parked, c.Oldest = s.StuckCount()
+	c.Causes = s.Causes()
 	reading, missing, _ := s.now()
 	switch quarantined := s.Quarantined(); {
 	case quarantined != nil:

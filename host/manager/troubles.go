@@ -33,6 +33,7 @@ type Trouble struct {
 // What passes by itself within so long is no trouble.
 const (
 	startingMax = 30 * time.Second
+	endingMax   = 5 * time.Minute
 	triesFew    = 3
 	troubleMost = 100
 )
@@ -65,23 +66,85 @@ func (s *Status) troubles() []Trouble {
 		if c.State == "Running" && c.Message != "" {
 			add(Warning, c.Name, c.Message, "It goes on with what was there last. Where a definition has gone, so may the controller.")
 		}
-		if o := c.Oldest; o != nil && (o.Tries >= triesFew || o.State == controller.GivenUp) {
-			add(Warning, c.Name, fmt.Sprintf("%s held up, for longest %s (%s, %s): %s", counted(c.Failing, "key"), o.Key, o.State, counted(o.Tries, "failed sync"), o.Error),
-				"windlass get keys --controller "+c.Name)
-		}
 		if c.Differences > 0 {
 			add(Note, c.Name, fmt.Sprintf("its shadow answers otherwise: %s", counted(c.Differences, "difference")), "windlass get differences --controller "+c.Name)
 		}
 	}
+	all = append(append(all, s.heldUp()...), s.ending()...)
 	for i := range s.Plugins {
 		p := &s.Plugins[i]
 		for _, why := range p.Failed {
 			add(Warning, p.Name, "a version was tried and left: "+why, "It isn't tried again until it changes.")
 		}
 	}
-	all = append(all, s.unattended()...)
+	all = append(once(all), s.unattended()...)
 	slices.SortStableFunc(all, func(a, b Trouble) int { return cmp.Compare(badness[a.Level], badness[b.Level]) })
 	return all[:min(len(all), troubleMost)]
+}
+
+// once puts troubles that say the same of several controllers together.
+func once(all []Trouble) []Trouble {
+	out := []Trouble{}
+	for _, t := range all {
+		i := slices.IndexFunc(out, func(x Trouble) bool { return x.Level == t.Level && x.What == t.What && x.Do == t.Do })
+		if i < 0 {
+			out = append(out, t)
+			continue
+		}
+		out[i].About += ", " + t.About
+	}
+	return out
+}
+
+// heldUp are warnings of keys whose syncs go on failing, one for each cause, of whichever controllers.
+func (s *Status) heldUp() (all []Trouble) {
+	type cause struct {
+		controllers []string
+		keys        int
+		oldest      controller.Stuck
+	}
+	byText := map[string]*cause{}
+	var order []string
+	for i := range s.Controllers {
+		c := &s.Controllers[i]
+		for _, x := range c.Causes {
+			if x.Oldest.Tries < triesFew && x.Oldest.State != controller.GivenUp {
+				continue // it may pass by itself
+			}
+			found := byText[x.Text]
+			if found == nil {
+				found = &cause{oldest: x.Oldest}
+				byText[x.Text], order = found, append(order, x.Text)
+			}
+			found.controllers, found.keys = append(found.controllers, c.Name), found.keys+x.Keys
+			if x.Oldest.Since.Before(found.oldest.Since) {
+				found.oldest = x.Oldest
+			}
+		}
+	}
+	for _, text := range order {
+		x := byText[text]
+		do, key := "windlass get keys", x.oldest.Key
+		if len(x.controllers) == 1 {
+			do += " --controller " + x.controllers[0]
+		} else {
+			key = x.oldest.Controller + "'s " + key
+		}
+		all = append(all, Trouble{Warning, strings.Join(x.controllers, ", "), fmt.Sprintf("%s held up, for longest %s (%s, %s): %s",
+			counted(x.keys, "key"), key, x.oldest.State, counted(x.oldest.Tries, "failed sync"), x.oldest.Error), do})
+	}
+	return all
+}
+
+// ending are warnings of namespaces that take too long to end.
+func (s *Status) ending() (all []Trouble) {
+	for _, x := range s.Ending {
+		if took := s.Process.Now.Sub(x.Since); took > endingMax {
+			all = append(all, Trouble{Warning, "namespace " + x.Namespace, fmt.Sprintf("is being deleted for %s", took.Round(time.Second)),
+				"kubectl get namespace " + x.Namespace + " -o yaml: its conditions say what is left in it, and which finalizers keep that."})
+		}
+	}
+	return all
 }
 
 // unattended are notes of objects that nobody here acts for, one for each resource.

@@ -19,8 +19,8 @@ func TestTroubles(t *testing.T) {
 		LeftOut: []string{"x.wasm: not a WebAssembly module"},
 		Controllers: []ControllerStatus{
 			{Name: "shadowed", State: "Running", Differences: 1},
-			{Name: "conflicts", State: "Running", Failing: 1, Oldest: &controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 1, Error: "conflict"}},
-			{Name: "fails", State: "Running", Failing: 7, Oldest: &controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 3, Error: "no quota"}},
+			{Name: "conflicts", State: "Running", Failing: 1, Causes: []controller.Cause{{Text: "conflict", Keys: 1, Oldest: controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 1, Error: "conflict"}}}},
+			{Name: "fails", State: "Running", Failing: 7, Causes: []controller.Cause{{Text: "no quota", Keys: 7, Oldest: controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 3, Error: "no quota"}}}},
 			{Name: "bad", State: "Quarantined", Message: "trap"},
 			{Name: "idle", State: "Idle", Message: "settings are missing"},
 			{Name: "starts", State: "Starting", Message: "waits for its caches"},
@@ -45,6 +45,37 @@ func TestTroubles(t *testing.T) {
 	}
 	if all := (&Status{}).troubles(); all == nil || len(all) != 0 {
 		t.Errorf("%v", all)
+	}
+}
+
+// Each cause is told once, with how many keys have it, whichever controllers' they are; so is what several controllers wait for.
+func TestCausesAreToldOnce(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	held := func(name, key string, ago time.Duration) controller.Stuck {
+		return controller.Stuck{Controller: name, Key: key, State: controller.Failing, Tries: 4, Error: "refused: " + key, Since: now.Add(-ago)}
+	}
+	s := Status{
+		Process: ProcessStatus{Started: now.Add(-time.Hour), Now: now},
+		Controllers: []ControllerStatus{
+			{Name: "job-controller", State: "Running", Message: "v1/pods can't be read: forbidden",
+				Causes: []controller.Cause{{Text: "refused: …", Keys: 40, Oldest: held("job-controller", "shop/a", time.Minute)}, {Text: "no node", Keys: 2, Oldest: held("job-controller", "shop/b", time.Second)}}},
+			{Name: "replicaset-controller", State: "Running", Message: "v1/pods can't be read: forbidden",
+				Causes: []controller.Cause{{Text: "refused: …", Keys: 2, Oldest: held("replicaset-controller", "shop/c", time.Hour)}}},
+		},
+		Ending: []Ending{{"old", now.Add(-3 * time.Hour)}, {"young", now.Add(-time.Minute)}},
+	}
+	var got []string
+	for _, x := range s.troubles() {
+		got = append(got, x.About+": "+x.What+". "+x.Do)
+	}
+	want := []string{
+		"job-controller, replicaset-controller: v1/pods can't be read: forbidden. It goes on with what was there last. Where a definition has gone, so may the controller.",
+		"job-controller, replicaset-controller: 42 keys held up, for longest replicaset-controller's shop/c (failing, 4 failed syncs): refused: shop/c. windlass get keys",
+		"job-controller: 2 keys held up, for longest shop/b (failing, 4 failed syncs): refused: shop/b. windlass get keys --controller job-controller",
+		"namespace old: is being deleted for 3h0m0s. kubectl get namespace old -o yaml: its conditions say what is left in it, and which finalizers keep that.",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

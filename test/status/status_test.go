@@ -2,18 +2,21 @@
 package status
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/config/kcm"
+	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 	"github.com/windlass-dev/windlass/test/workload"
@@ -36,6 +39,11 @@ func cronJob(name string) *batchv1.CronJob {
 	return &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.CronJobSpec{
 		Schedule: "@hourly", JobTemplate: batchv1.JobTemplateSpec{Spec: workload.Job(name, 1, 1).Spec},
 	}}
+}
+
+func replicaSet(name string) *appsv1.ReplicaSet {
+	d := workload.Deployment(name, 2).Spec
+	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.ReplicaSetSpec{Replicas: d.Replicas, Selector: d.Selector, Template: d.Template}}
 }
 
 func claim(name string) *corev1.PersistentVolumeClaim {
@@ -114,4 +122,55 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 	if lists != 1 {
 		t.Errorf("cronjobs were counted %d times for three questions within a minute", lists)
 	}
+}
+
+// Keys that fail for the same reason are one warning with their number; what a sync did is what it wrote, not what was refused; keys that wait for a time are listed, and namespaces
+// that are being deleted.
+func TestWhatIsHeldUpIsTold(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Nodes: 1})
+	client := c.Client()
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"full", "kept"} {
+		must(client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
+	}
+	must(client.CoreV1().ConfigMaps("kept").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{"example.com/nobody"}}}, metav1.CreateOptions{}))
+	p := windlass.Spawn(t, c, "replicaset", "namespace")
+	p.AwaitReady(t)
+	// Nobody gives the namespace its service account, so no pod may be made in it.
+	for _, name := range []string{"web", "api", "db"} {
+		must(client.AppsV1().ReplicaSets("full").Create(t.Context(), replicaSet(name), metav1.CreateOptions{}))
+	}
+	if err := client.CoreV1().Namespaces().Delete(t.Context(), "kept", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	cluster.Eventually(t, cluster.Patience, "three keys have one cause", func(context.Context) (bool, any) {
+		said := tell(t, c, p, "status")
+		return strings.Contains(said, "WARNING  replicaset-controller: 3 keys held up, for longest full/") && strings.Count(said, "held up") == 1, said
+	})
+	var syncs []manager.Sync
+	if err := json.Unmarshal([]byte(tell(t, c, p, "get", "syncs", "--controller", "replicaset", "--match", "full/", "-o", "json")), &syncs); err != nil {
+		t.Fatal(err)
+	}
+	wrote := 0
+	for _, s := range syncs {
+		for _, did := range s.Did {
+			if wrote++; strings.HasPrefix(did, "create") {
+				t.Errorf("no pod was created, yet a sync says %q", did)
+			}
+		}
+	}
+	if len(syncs) == 0 || wrote == 0 {
+		t.Errorf("%d syncs, which wrote %d times", len(syncs), wrote)
+	}
+
+	cluster.Eventually(t, cluster.Patience, "the namespace that is kept waits", func(context.Context) (bool, any) {
+		keys := tell(t, c, p, "get", "keys", "--controller", "namespace")
+		return strings.Contains(keys, "waiting") && strings.Contains(keys, "kept"), keys
+	})
 }
