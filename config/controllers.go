@@ -74,13 +74,7 @@ func CheckNames(list, names []string, aliases map[string]string) error {
 // Missing gives kube-controller-manager's controllers that an enablement list turns on, as it would there, and that aren't among the names of those that are here: those that the list names,
 // and those that "*" stands for.
 func Missing(list, names []string) (named, others []string) {
-	aliases := map[string]string{}
-	for _, c := range kcm.Controllers {
-		if c.Alias != "" {
-			aliases[c.Alias] = c.Name
-		}
-	}
-	list = Canonical(list, aliases)
+	list = Canonical(list, kcm.Aliases())
 	for _, c := range kcm.Controllers {
 		switch {
 		case slices.Contains(names, c.Name) || !Enabled(c.Name, list, c.DisabledByDefault):

@@ -127,6 +127,7 @@ func TestRightsAreCurrent(t *testing.T) {
 	}
 	var chart struct {
 		Plugins []rights                       `json:"plugins"`
+		Counts  []rbacv1.PolicyRule            `json:"counts"`
 		People  map[string][]rbacv1.PolicyRule `json:"people"`
 	}
 	if err := yaml.UnmarshalStrict(text, &chart); err != nil {
@@ -143,6 +144,10 @@ func TestRightsAreCurrent(t *testing.T) {
 	}
 	if len(chart.Plugins) != len(printed) {
 		t.Errorf("the chart has roles for %d plugins, there are %d", len(chart.Plugins), len(printed))
+	}
+
+	if counts := rbacOf(t)["ClusterRole windlass:counts"].Rules; len(counts) == 0 || !reflect.DeepEqual(counts, chart.Counts) {
+		t.Errorf("the chart's rights to count aren't those that windlass rbac prints:\nprinted: %+v\nchart: %+v", counts, chart.Counts)
 	}
 
 	objects, people := rbacOf(t, "--viewer", "x", "--operator", "x"), map[string][]rbacv1.PolicyRule{}

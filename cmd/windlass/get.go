@@ -28,10 +28,11 @@ func getCommand() *cobra.Command {
   windlass get syncs --key default/web -o wide`,
 	}
 	c.AddCommand(
-		getter("controllers", "controller", "The controllers: their state, their queues, their syncs and what is wrong with them", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
+		getter("controllers", "controller", "The controllers: their state, their queues, their syncs and what is wrong with them; those that don't run here with the reason", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
 			var s manager.Status
 			err := json.Unmarshal(b, &s)
-			return s.Controllers, controllersTable(&s, wide), err
+			every := everyController(&s)
+			return every.Controllers, controllersTable(every, wide), err
 		}),
 		getter("plugins", "plugin", "The plugins: their versions and where they come from", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
 			var s manager.Status
@@ -43,12 +44,12 @@ func getCommand() *cobra.Command {
 			err := json.Unmarshal(b, &s)
 			return s.Swaps, swapsTable(&s, wide), err
 		}),
-		ofKeys(getter("keys", "", "The keys that aren't done: that fail, wait for the cache, or take long", "/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
+		ofKeys(getter("keys", "", "The keys that aren't done: that fail, wait for the cache, or take long; behind them those that wait for a time", "/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
 			var k manager.Keys
 			err := json.Unmarshal(b, &k)
-			return k.Keys, keysTable(&k, wide), err
+			return slices.Concat(k.Keys, k.Waiting), keysTable(&k, wide), err
 		})),
-		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they did", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
+		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they wrote", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
 			var r manager.Recorded
 			err := json.Unmarshal(b, &r)
 			return r.Syncs, syncsTable(&r, wide), err
@@ -77,7 +78,7 @@ func ofKeys(c *cobra.Command) *cobra.Command {
 
 // ofSyncs gives a getter the flags that ask for some syncs.
 func ofSyncs(c *cobra.Command) *cobra.Command {
-	c.Flags().Bool("did", false, "those alone that did something")
+	c.Flags().Bool("did", false, "those alone that wrote something")
 	return ofKeys(c)
 }
 

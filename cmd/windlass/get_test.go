@@ -37,6 +37,8 @@ func ailing() *manager.Status {
 		LeftOut: []string{"/plugins/x.wasm: not a WebAssembly module"},
 		Troubles: []manager.Trouble{{Level: manager.Bad, About: "job-controller", What: "is quarantined: trap: unreachable", Do: "windlass release job-controller"},
 			{Level: manager.Warning, About: "replicaset-controller", What: "1 key held up", Do: "windlass get keys --controller replicaset-controller"}},
+		Absent: []manager.Absent{{Name: "cronjob-controller", State: manager.NotBuilt, Message: "isn't built yet", Resource: "batch/v1/cronjobs", Objects: 3},
+			{Name: "podgc-controller", State: manager.Disabled, Message: "is turned off by --controllers"}},
 		Refused: "plugins[0].name: no plugin",
 	}
 }
@@ -84,7 +86,7 @@ func keys(now time.Time) any {
 		{Controller: "job-controller", Key: "shop/send", State: controller.GivenUp, Result: "error", Error: "forbidden", Tries: 16, Since: now.Add(-2 * time.Hour)},
 		{Controller: "replicaset-controller", Key: "shop/web", State: controller.Parked, Since: now.Add(-11 * time.Minute), WaitsFor: []string{"v1/pods at resourceVersion 7: the cache is at 6"}},
 		{Controller: "ttl-controller", State: controller.Syncing, Since: now.Add(-16 * time.Minute)},
-	}}
+	}, AllWaiting: 1, Waiting: []controller.Stuck{{Controller: "ttl-controller", Key: "shop/late", State: controller.Waiting, Since: now.Add(-4 * time.Minute), Next: now.Add(12 * time.Minute)}}}
 }
 
 func syncs(now time.Time) any {
@@ -119,13 +121,15 @@ func TestGet(t *testing.T) {
 	for _, c := range []struct{ args, want, query string }{
 		{args: "get controllers", want: `
 NAME                    STATE         PLUGIN       VERSION   QUEUE   STUCK   SYNCS   ERRORS   P50      P99    MESSAGE
+cronjob-controller      NotBuilt      -            -         -       -       -       -        -        -      isn't built yet: 3 batch/v1/cronjobs
 job-controller          Quarantined   job          1.2       7       3       1204    31       0.42ms   12ms   trap: unreachable
+podgc-controller        Disabled      -            -         -       -       -       -        -        -      is turned off by --controllers
 replicaset-controller   Running       replicaset             0       1       3       0        1.5s     12s    shop/web\x1b[31m: pods "web" is forbidden
 ttl-controller          Running       ttl          1.0       0       0       0       0        -        -      3 differences of its shadow
 
 Not applied: plugins[0].name: no plugin
 `},
-		{args: "get controllers -o name", want: "\njob-controller\nreplicaset-controller\nttl-controller\n"},
+		{args: "get controllers -o name", want: "\ncronjob-controller\njob-controller\npodgc-controller\nreplicaset-controller\nttl-controller\n"},
 		{args: "get plugins", want: `
 NAME   VERSION   DIGEST         AGE    ORIGIN              STATE
 job    1.2       0123456789ab   120m   /plugins/job.wasm   on trial, before it fedcba987654; shadow cd; failed: it trapped
@@ -147,7 +151,8 @@ job-controller          shop/pay    failing    5       15m    12m               
 job-controller          shop/send   given up   16      120m   when it changes   forbidden
 replicaset-controller   shop/web    parked     -       11m    -                 waits for v1/pods at resourceVersion 7: the cache is at 6
 ttl-controller          -           syncing    -       16m    -
-4 of 120: --limit shows more
+ttl-controller          shop/late   waiting    -       4m     11m
+5 of 121: --limit shows more
 `},
 		{args: "get keys --controller job --match shop/ --limit 4", query: "controller=job&limit=4&match=shop%2F", want: "\nCONTROLLER"},
 		{args: "get syncs --key shop/pay", query: "key=shop%2Fpay", want: `

@@ -25,7 +25,8 @@ func rbacCommand() *cobra.Command {
 
 The role "windlass" is what the manager reads for its plugins' views. "windlass:PLUGIN" is what a plugin's effects need: the writes of its manifest as far as the grant in
 the configuration has them, and events. Where a grant is for namespaces, it is a Role in each of them. The roles are made from the manifests that the modules themselves give, and
-the host refuses what isn't in those: nothing else is ever asked for.
+the host refuses what isn't in those: nothing else is ever asked for. Where no plugin is named there is "windlass:counts" besides, by which windlass status tells of
+objects that nobody acts for because their controller doesn't run; without it status is silent about them.
 
 --viewer and --operator print what people need who ask a running manager, as with windlass get.
 
@@ -41,7 +42,7 @@ The configuration is read as by windlass run: its grants narrow the roles, and w
 			if err != nil {
 				return err
 			}
-			objects, err := roles(cmd.Context(), k, args, rbac.Options{Config: k, User: user, Bindings: bindings})
+			objects, err := roles(cmd.Context(), k, args, rbac.Options{Config: k, User: user, Bindings: bindings, Counts: len(args) == 0})
 			if err != nil {
 				return err
 			}

@@ -134,6 +134,9 @@ func statusText(s *manager.Status, health string) string {
 		}
 	}
 	fmt.Fprintf(&b, "controllers    %d: %s\n", len(s.Controllers), strings.Join(states, ", "))
+	if len(s.Absent) > 0 {
+		fmt.Fprintf(&b, "not running    %d: %s; windlass get controllers lists them\n", len(s.Absent), absentStates(s.Absent))
+	}
 	fmt.Fprintf(&b, "keys           %d in queues, %d being synced, %d stuck\n", queue, syncing, stuck)
 	fmt.Fprintf(&b, "syncs          %d, %d of them failed\n", syncs, failed)
 	if len(s.Swaps) > 0 {
@@ -153,6 +156,21 @@ func statusText(s *manager.Status, health string) string {
 		}
 	}
 	return b.String()
+}
+
+// absentStates counts the controllers that don't run by why they don't.
+func absentStates(all []manager.Absent) string {
+	by := map[string]int{}
+	for _, a := range all {
+		by[a.State]++
+	}
+	var states []string
+	for _, x := range []struct{ state, words string }{{manager.NotBuilt, "not built yet"}, {manager.Disabled, "disabled"}, {manager.LeftOut, "left out"}, {"Standby", "standby"}} {
+		if n := by[x.state]; n > 0 {
+			states = append(states, fmt.Sprintf("%d %s", n, x.words))
+		}
+	}
+	return strings.Join(states, ", ")
 }
 
 // leadership are lines about who leads which controllers; none where there is no election.

@@ -17,6 +17,7 @@ func TestStatus(t *testing.T) {
 
 health         failing: job-controller failed: quarantined
 controllers    3: 2 running, 1 quarantined
+not running    2: 1 not built yet, 1 disabled; windlass get controllers lists them
 keys           7 in queues, 0 being synced, 4 stuck
 syncs          1207, 31 of them failed
 last swap      job, 120m ago: rolled back

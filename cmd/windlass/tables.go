@@ -35,6 +35,11 @@ func controllersTable(s *manager.Status, wide bool) table {
 	}
 	for i := range s.Controllers {
 		c := &s.Controllers[i]
+		if c.Plugin == "" {
+			t.lines = append(t.lines, notRunning(c, wide, most))
+			t.names = append(t.names, c.Name)
+			continue
+		}
 		l := row(wide, []string{c.Name, c.State, c.Plugin, line(versions[c.Plugin], 20), fmt.Sprint(c.Queue), fmt.Sprint(c.Failing + c.Parked), fmt.Sprint(c.Syncs.Total), fmt.Sprint(c.Syncs.Failed),
 			took(c.Syncs.P50), took(c.Syncs.P99)},
 			brief(c.Digest), leader(s, c.Name), fmt.Sprint(c.Workers), fmt.Sprint(c.Syncing), fmt.Sprint(c.Parked), written(c.Writes.Verbs), size(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel), fmt.Sprint(c.Differences))
@@ -43,6 +48,30 @@ func controllersTable(s *manager.Status, wide bool) table {
 	}
 	t.notes = refused(s)
 	return t
+}
+
+// everyController returns the controllers that run here and those that don't, by name: of the latter there is nothing but the state and why.
+func everyController(s *manager.Status) *manager.Status {
+	every := *s
+	every.Controllers = slices.Clone(s.Controllers)
+	for _, a := range s.Absent {
+		message := a.Message
+		if a.Objects > 0 {
+			message += fmt.Sprintf(": %d %s", a.Objects, a.Resource)
+		}
+		every.Controllers = append(every.Controllers, manager.ControllerStatus{Name: a.Name, State: a.State, Message: message})
+	}
+	slices.SortStableFunc(every.Controllers, func(a, b manager.ControllerStatus) int { return strings.Compare(a.Name, b.Name) })
+	return &every
+}
+
+// notRunning is the line of a controller that has no numbers.
+func notRunning(c *manager.ControllerStatus, wide bool, most int) []string {
+	l := []string{c.Name, c.State}
+	for len(l) < 10 || wide && len(l) < 19 {
+		l = append(l, "-")
+	}
+	return append(l, line(c.Message, most))
 }
 
 // leader is who holds the Lease that a controller runs under.
@@ -139,9 +168,8 @@ func keysTable(k *manager.Keys, wide bool) table {
 		most = 20 * lineMax
 	}
 	now := time.Now()
-	t := table{none: "No key is stuck.", lines: [][]string{{"CONTROLLER", "KEY", "STATE", "TRIES", "AGE", "NEXT", "WHY"}}}
-	for i := range k.Keys {
-		x := &k.Keys[i]
+	t := table{none: "No key is stuck, and none waits for a time.", lines: [][]string{{"CONTROLLER", "KEY", "STATE", "TRIES", "AGE", "NEXT", "WHY"}}}
+	for _, x := range slices.Concat(k.Keys, k.Waiting) {
 		tries, next, why := "-", "-", x.Error
 		if x.Tries > 0 {
 			tries = fmt.Sprint(x.Tries)
@@ -160,7 +188,7 @@ func keysTable(k *manager.Keys, wide bool) table {
 		}
 		t.lines = append(t.lines, []string{x.Controller, keyName(x.Key), x.State, tries, duration.HumanDuration(now.Sub(x.Since)), next, line(why, most)})
 	}
-	t.notes = rest(len(k.Keys), k.All)
+	t.notes = rest(len(k.Keys)+len(k.Waiting), k.All+k.AllWaiting)
 	return t
 }
 

@@ -34,6 +34,13 @@ func rights() (string, error) {
 		}
 	}
 
+	b.WriteString("counts:\n")
+	for _, r := range rbac.Counts() {
+		if err := line(&b, "- ", r); err != nil {
+			return "", err
+		}
+	}
+
 	b.WriteString("people:\n")
 	people := rulesOf(rbac.People([]string{"x"}, []string{"x"}))
 	for _, who := range []struct{ key, role string }{{"viewer", rbac.ViewerRole}, {"operator", rbac.OperatorRole}} {

@@ -244,7 +244,7 @@ const soonest = time.Millisecond
 // timer wakes a key at a time.
 type timer struct {
 	*time.Timer
-	due time.Time
+	set, due time.Time
 }
 
 // after sets the key's timer to what its sync has asked for, 0 for none. That takes the place of an earlier sync's timer; but a sync that
@@ -253,7 +253,8 @@ func (c *Controller) after(k Key, d time.Duration, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d = max(d, 0)
-	due := time.Now().Add(d)
+	now := time.Now()
+	due := now.Add(d)
 	if t := c.timers[k]; t != nil {
 		if failed && (d == 0 || !due.Before(t.due)) {
 			return
@@ -262,7 +263,7 @@ func (c *Controller) after(k Key, d time.Duration, failed bool) {
 		delete(c.timers, k)
 	}
 	if d > 0 {
-		t := &timer{due: due}
+		t := &timer{set: now, due: due}
 		t.Timer = time.AfterFunc(max(d, soonest), func() {
 			c.mu.Lock()
 			if c.timers[k] == t {

@@ -19,6 +19,7 @@ const (
 	Parked   = "parked"   // the cache doesn't show yet what its syncs wrote
 	Syncing  = "syncing"  // its sync takes long
 	Restless = "restless" // its syncs write nothing and ask for the next one at once, again and again: it is slowed down
+	Waiting  = "waiting"  // it is done, and its last sync asked for another one at a time
 )
 
 // Stuck is a key that isn't done.
@@ -165,6 +166,25 @@ func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck,
 		keys[i].Controller = c.name
 	}
 	return keys, all
+}
+
+// Waiting returns the keys that nothing holds up and that wait for the time that their last sync asked for, the next first: at most so many of those that match, and how many match.
+func (c *Controller) Waiting(match func(key string) bool, most int) (keys []Stuck, all int) {
+	c.mu.Lock()
+	for k, t := range c.timers {
+		keys = append(keys, Stuck{Controller: c.name, Key: k.String(), State: Waiting, Since: t.set, Next: t.due})
+	}
+	c.mu.Unlock()
+	held := map[string]bool{}
+	c.stuck.mu.Lock()
+	for k := range c.stuck.keys {
+		held[k.String()] = true
+	}
+	c.stuck.mu.Unlock()
+	keys = slices.DeleteFunc(keys, func(k Stuck) bool { return held[k.Key] || !match(k.Key) })
+	slices.SortFunc(keys, func(a, b Stuck) int { return cmp.Or(a.Next.Compare(b.Next), strings.Compare(a.Key, b.Key)) })
+	all = len(keys)
+	return keys[:min(all, most)], all
 }
 
 // StuckCount is how many keys' last syncs failed or were put off, and how many keys are parked. oldest is the key that has been failing for longest, nil if none is.

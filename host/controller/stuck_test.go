@@ -40,6 +40,35 @@ func TestStuck(t *testing.T) {
 	}
 }
 
+// Keys that say the same but for names that come of their own have one cause.
+func TestCauses(t *testing.T) {
+	var s stuck
+	held := func(namespace, name, text string) {
+		s.held(Key{Namespace: namespace, Name: name}, Failing, "error", errors.New(text), time.Second)
+	}
+	held("shop", "web-66", `pods "web-66-vrcbt" is forbidden: failed quota: none: in shop`)
+	held("shop", "api-7", `pods "api-7-x" is forbidden: failed quota: none: in shop`)
+	held("alley", "a", `pods "a-0" is forbidden: failed quota: none: in alley`)
+	held("shop", "b", `pods "b-1" is forbidden: failed quota: other: in shop`)
+	s.held(Key{Name: "c"}, Parked, "stale", errors.New("young"), 0)
+
+	all := s.causes()
+	if len(all) != 2 || all[0].Keys != 3 || all[0].Oldest.Key != "shop/web-66" || all[1].Keys != 1 || all[1].Oldest.Key != "shop/b" {
+		t.Errorf("%+v", all)
+	}
+	if want := `pods "…" is forbidden: failed quota: none: in …`; all[0].Text != want {
+		t.Errorf("got %s, want %s", all[0].Text, want)
+	}
+
+	for i := range stuckMost {
+		held("shop", "z", "x")
+		held("", fmt.Sprint("n", i), fmt.Sprint("error ", i))
+	}
+	if n := len(s.causes()); n != causesMost {
+		t.Errorf("%d causes", n)
+	}
+}
+
 // However many keys fail, and however much they say, what is remembered has a bound.
 func TestStuckIsBounded(t *testing.T) {
 	var s stuck

@@ -123,6 +123,7 @@ func (s *Session) one(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	switch e.Kind {
 	case abi.EffectEvent:
 		s.event(e, res)
+		s.tellEvent(e)
 	case abi.EffectCreate:
 		o, err = s.create(ctx, e, res)
 	case abi.EffectReview:

@@ -7,6 +7,9 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
+// EventVerb is the Verb of what isn't a write to an object: an event about it was handed on to be written, as client-go's recorders do that, in the background.
+const EventVerb = "event on"
+
 // Write is a write that was done, as [Options] Wrote is told of it.
 type Write struct {
 	Verb, Resource, Subresource string
@@ -23,6 +26,18 @@ func (w *Writer) idOf(r abi.Resource) string {
 		return res.(*schema.Resource).ID()
 	}
 	return id
+}
+
+// tellEvent tells of an event that was recorded.
+func (s *Session) tellEvent(e *abi.Effect) {
+	if s.w.Wrote == nil {
+		return
+	}
+	id := strings.Clone(e.Resource)
+	if r, ok := abi.ParseResource(e.Resource); ok {
+		id = s.w.idOf(r)
+	}
+	s.w.Wrote(s.key, Write{Verb: EventVerb, Resource: id, Namespace: strings.Clone(e.Namespace), Name: strings.Clone(e.Name), UID: strings.Clone(e.UID)})
 }
 
 // tell tells of a write that the server has answered. All that a guest's message or a request's buffer holds is copied.

@@ -77,7 +77,7 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 		m.say(list+" enables none", func() { klog.InfoS("No controller is enabled: nothing runs", "controllers", list) })
 	}
 	m.mu.Lock()
-	m.leftOut = leftOut
+	m.leftOut, m.known = leftOut, catalogue(found, k.Controllers, aliases)
 	m.mu.Unlock()
 	return all, nil
 }

@@ -20,6 +20,9 @@ type Keys struct {
 	Keys []controller.Stuck `json:"keys"`
 	// All is how many there are that were asked for.
 	All int `json:"all"`
+	// Waiting are keys that nothing holds up and that wait for a time, the next first; AllWaiting is how many there are.
+	Waiting    []controller.Stuck `json:"waiting"`
+	AllWaiting int                `json:"allWaiting"`
 }
 
 // Sync is a recorded sync, without what it was called with and without what is in the objects that it wrote.
@@ -34,7 +37,7 @@ type Sync struct {
 	Plugin  string `json:"plugin"`
 	Version string `json:"version"`
 	Digest  string `json:"digest"`
-	// Did is what it asked for, such as "create v1/pods shop/web-1"; a few at most.
+	// Did is what it wrote, such as "create v1/pods shop/web-1", and which events it recorded; a few at most. What it asked for without changing anything isn't there.
 	Did []string `json:"did,omitempty"`
 	// Again is after how long it asked to be synced again.
 	Again string `json:"again,omitempty"`
@@ -62,7 +65,7 @@ func (m *manager) keyHandlers() map[string]http.Handler {
 	}
 }
 
-// question is what is asked of keys: those of one controller, or of all; those with a text in them; how many; of syncs, those alone that asked for an effect.
+// question is what is asked of keys: those of one controller, or of all; those with a text in them; how many; of syncs, those alone that wrote something.
 type question struct {
 	controller, match, key string
 	limit                  int
@@ -102,7 +105,7 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	k, known := Keys{Keys: []controller.Stuck{}}, false
+	k, known := Keys{Keys: []controller.Stuck{}, Waiting: []controller.Stuck{}}, false
 	for _, h := range m.all() {
 		for _, s := range h.all() {
 			if !q.of(s.Name()) {
@@ -111,6 +114,8 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 			known = true
 			keys, all := s.Stuck(q.has, q.limit)
 			k.Keys, k.All = append(k.Keys, keys...), k.All+all
+			keys, all = s.Waiting(q.has, q.limit)
+			k.Waiting, k.AllWaiting = append(k.Waiting, keys...), k.AllWaiting+all
 		}
 	}
 	if !known && q.controller != "" {
@@ -119,6 +124,8 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.SortStableFunc(k.Keys, func(a, b controller.Stuck) int { return a.Since.Compare(b.Since) })
 	k.Keys = k.Keys[:min(len(k.Keys), q.limit)]
+	slices.SortStableFunc(k.Waiting, func(a, b controller.Stuck) int { return a.Next.Compare(b.Next) })
+	k.Waiting = k.Waiting[:min(len(k.Waiting), q.limit-len(k.Keys))]
 	answer(w, k)
 }
 
@@ -136,11 +143,7 @@ func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
 		known = true
 		f := ring.File()
 		f.Syncs = slices.DeleteFunc(f.Syncs, func(s record.Sync) bool {
-			if !q.did || !q.has(s.Key.String()) {
-				return !q.has(s.Key.String())
-			}
-			notes, _ := notesOf(&s)
-			return len(notes) == 0
+			return !q.has(s.Key.String()) || q.did && len(s.Wrote) == 0
 		})
 		all.All += len(f.Syncs)
 		f.Syncs = f.Syncs[max(0, len(f.Syncs)-q.limit):]
@@ -165,9 +168,8 @@ func syncsOf(f *record.File) (out []Sync) {
 		source := &f.Sources[x.Source]
 		s := Sync{Controller: f.Controller, Key: x.Key.String(), Time: x.Start, Seconds: x.Took.Seconds(), Result: x.Result, Error: x.Error,
 			Plugin: source.Plugin, Version: source.Version, Digest: source.Digest}
-		notes, again := notesOf(x)
-		s.did(notes)
-		if again > 0 {
+		s.Did = slices.Clone(x.Wrote)
+		if again := againOf(x); again > 0 {
 			s.Again = again.String()
 		}
 		if more := len(s.Did) - didMost; more > 0 {
@@ -178,34 +180,13 @@ func syncsOf(f *record.File) (out []Sync) {
 	return out
 }
 
-// notesOf are the effects that a sync asked for, performed ones first, and when it wants to be synced again.
-func notesOf(x *record.Sync) (all []record.Note, again time.Duration) {
-	for _, p := range x.Performs {
-		var r abi.PerformRequest
-		if abi.DecodePerform(p.In, &r) == nil {
-			all = append(all, record.Notes(r.Effects)...)
-		}
-	}
+// againOf returns after how long a sync wants to be synced again; 0: it doesn't.
+func againOf(x *record.Sync) time.Duration {
 	var a abi.SyncResponse
-	if x.Answered && abi.DecodeResponse(x.Answer, &a) == nil {
-		all, again = append(all, record.Notes(a.Effects)...), time.Duration(a.RequeueAfter)
+	if !x.Answered || abi.DecodeResponse(x.Answer, &a) != nil {
+		return 0
 	}
-	return all, again
-}
-
-// did adds effects; groups count as their members.
-func (s *Sync) did(notes []record.Note) {
-	for _, n := range notes {
-		if len(n.Members) > 0 {
-			s.did(n.Members)
-			continue
-		}
-		do := n.Do
-		if strings.HasSuffix(do, "/") {
-			do += "…" // the API server makes the name
-		}
-		s.Did = append(s.Did, do)
-	}
+	return time.Duration(a.RequeueAfter)
 }
 
 func answer(w http.ResponseWriter, v any) {

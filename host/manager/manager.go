@@ -68,6 +68,7 @@ type manager struct {
 	shadows    *oci.Source // of their images
 	began      time.Time
 	history    history
+	unattended unattended
 	server     *server.Server // nil: none
 
 	leaders *leaders
@@ -86,6 +87,7 @@ type manager struct {
 	list    []string              // its controllers, with canonical names
 	refused error                 // why a later one wasn't
 	leftOut []string              // why plugins that were found last don't run
+	known   []catalogued          // the controllers that there could be
 	routers map[abi.Resource]*router
 	hosted  map[string]*hosted // by plugin
 	closed  bool

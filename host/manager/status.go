@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -32,6 +33,8 @@ type ControllerStatus struct {
 	Parked  int `json:"parked"`
 	// Oldest is the failing key that has been so for longest.
 	Oldest *controller.Stuck `json:"oldest,omitempty"`
+	// Causes are why keys are failing, those of most keys first; ten at most.
+	Causes []controller.Cause `json:"causes,omitempty"`
 	// Restless is how many keys are slowed down because they ask to be synced again at once, again and again, and write nothing; Hastiest is the one that has done so for longest.
 	Restless int               `json:"restless,omitempty"`
 	Hastiest *controller.Stuck `json:"hastiest,omitempty"`
@@ -85,7 +88,11 @@ type Status struct {
 	// Troubles are what is wrong, the worst first.
 	Troubles    []Trouble          `json:"troubles"`
 	Controllers []ControllerStatus `json:"controllers"`
-	Plugins     []PluginStatus     `json:"plugins"`
+	// Absent are the controllers that kube-controller-manager or a plugin has, and that don't run here, by name.
+	Absent []Absent `json:"absent"`
+	// Ending are namespaces that are being deleted, those that have been so for longest first, as of the last time that was asked for: see Absent.
+	Ending  []Ending       `json:"ending,omitempty"`
+	Plugins []PluginStatus `json:"plugins"`
 	// Leaders are the Leases and who holds them; none: everything runs here, whoever else there is.
 	Leaders []LeaderStatus `json:"leaders,omitempty"`
 	// Missing tells why images that plugins are configured with aren't there, by plugin.
@@ -98,7 +105,7 @@ type Status struct {
 	Swaps []Swap `json:"swaps"`
 }
 
-func (m *manager) status() Status {
+func (m *manager) status(ctx context.Context) Status {
 	s := Status{Process: m.process(), Controllers: []ControllerStatus{}, Plugins: []PluginStatus{}, Missing: map[string]string{}, Swaps: m.history.all(), Leaders: m.leaderStatus()}
 	writes := m.metrics.written()
 	for name, why := range m.missing() {
@@ -154,6 +161,7 @@ func (m *manager) status() Status {
 		}
 		s.Plugins = append(s.Plugins, p)
 	}
+	s.Absent, s.Ending = m.absent(ctx, s.Controllers)
 	s.Troubles = s.troubles()
 	return s
 }
@@ -169,6 +177,7 @@ func (s *slot) status(m *manager) ControllerStatus {
 	c := ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(), Workers: s.Workers(), PartOf: v.Manifest.PartOf}
 	c.Syncing, c.Last = s.Syncing(), s.LastProblem()
 	c.Failing, c.Parked, c.Oldest = s.StuckCount()
+	c.Causes = s.Causes()
 	c.Restless, c.Hastiest = s.Restless()
 	if p := s.ResyncPeriod(); p > 0 {
 		c.Resync = p.Round(time.Second).String()
@@ -194,8 +203,8 @@ func (m *manager) handlers() map[string]http.Handler {
 	all := m.recordingHandlers()
 	maps.Copy(all, m.keyHandlers())
 	maps.Copy(all, map[string]http.Handler{
-		"GET /windlass/v1/status": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			answer(w, m.status())
+		"GET /windlass/v1/status": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer(w, m.status(r.Context()))
 		}),
 		"GET /windlass/v1/differences": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			all := []controller.Difference{}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/controller"
 )
 
@@ -31,6 +33,7 @@ type Trouble struct {
 // What passes by itself within so long is no trouble.
 const (
 	startingMax = 30 * time.Second
+	endingMax   = 5 * time.Minute
 	triesFew    = 3
 	troubleMost = 100
 )
@@ -66,10 +69,6 @@ func (s *Status) troubles() []Trouble {
 		if c.State == "Running" && c.Message != "" {
 			add(Warning, c.Name, c.Message, "It goes on with what was there last. Where a definition has gone, so may the controller.")
 		}
-		if o := c.Oldest; o != nil && (o.Tries >= triesFew || o.State == controller.GivenUp) {
-			add(Warning, c.Name, fmt.Sprintf("%s held up, for longest %s (%s, %s): %s", counted(c.Failing, "key"), cmp.Or(o.Key, onlyKey), o.State, counted(o.Tries, "failed sync"), o.Error),
-				"windlass get keys --controller "+c.Name)
-		}
 		if r := c.Hastiest; r != nil {
 			add(Warning, c.Name, fmt.Sprintf("%s slowed down, for longest %s: %s (%s)", counted(c.Restless, "key"), cmp.Or(r.Key, onlyKey), r.Error, counted(r.Tries, "such sync")),
 				"Correct its plugin: a sync that has nothing to do yet asks for a later time (docs/abi.md, requeue_after). windlass get keys --controller "+c.Name)
@@ -78,6 +77,7 @@ func (s *Status) troubles() []Trouble {
 			add(Note, c.Name, fmt.Sprintf("its shadow answers otherwise: %s", counted(c.Differences, "difference")), "windlass get differences --controller "+c.Name)
 		}
 	}
+	all = append(append(all, s.heldUp()...), s.ending()...)
 	for i := range s.Plugins {
 		p := &s.Plugins[i]
 		if p.Broken != "" {
@@ -87,8 +87,109 @@ func (s *Status) troubles() []Trouble {
 			add(Warning, p.Name, "a version was tried and left: "+why, "It isn't tried again until it changes.")
 		}
 	}
+	all = append(once(all), s.unattended()...)
 	slices.SortStableFunc(all, func(a, b Trouble) int { return cmp.Compare(badness[a.Level], badness[b.Level]) })
 	return all[:min(len(all), troubleMost)]
+}
+
+// once puts troubles that say the same of several controllers together.
+func once(all []Trouble) []Trouble {
+	out := []Trouble{}
+	for _, t := range all {
+		i := slices.IndexFunc(out, func(x Trouble) bool { return x.Level == t.Level && x.What == t.What && x.Do == t.Do })
+		if i < 0 {
+			out = append(out, t)
+			continue
+		}
+		out[i].About += ", " + t.About
+	}
+	return out
+}
+
+// heldUp are warnings of keys whose syncs go on failing, one for each cause, of whichever controllers.
+func (s *Status) heldUp() (all []Trouble) {
+	type cause struct {
+		controllers []string
+		keys        int
+		oldest      controller.Stuck
+	}
+	byText := map[string]*cause{}
+	var order []string
+	for i := range s.Controllers {
+		c := &s.Controllers[i]
+		for _, x := range c.Causes {
+			if x.Oldest.Tries < triesFew && x.Oldest.State != controller.GivenUp {
+				continue // it may pass by itself
+			}
+			found := byText[x.Text]
+			if found == nil {
+				found = &cause{oldest: x.Oldest}
+				byText[x.Text], order = found, append(order, x.Text)
+			}
+			found.controllers, found.keys = append(found.controllers, c.Name), found.keys+x.Keys
+			if x.Oldest.Since.Before(found.oldest.Since) {
+				found.oldest = x.Oldest
+			}
+		}
+	}
+	for _, text := range order {
+		x := byText[text]
+		do, key := "windlass get keys", cmp.Or(x.oldest.Key, onlyKey)
+		if len(x.controllers) == 1 {
+			do += " --controller " + x.controllers[0]
+		} else {
+			key = x.oldest.Controller + "'s " + key
+		}
+		all = append(all, Trouble{Warning, strings.Join(x.controllers, ", "), fmt.Sprintf("%s held up, for longest %s (%s, %s): %s",
+			counted(x.keys, "key"), key, x.oldest.State, counted(x.oldest.Tries, "failed sync"), x.oldest.Error), do})
+	}
+	return all
+}
+
+// ending are warnings of namespaces that take too long to end.
+func (s *Status) ending() (all []Trouble) {
+	for _, x := range s.Ending {
+		if took := s.Process.Now.Sub(x.Since); took > endingMax {
+			all = append(all, Trouble{Warning, "namespace " + x.Namespace, fmt.Sprintf("is being deleted for %s", took.Round(time.Second)),
+				"kubectl get namespace " + x.Namespace + " -o yaml: its conditions say what is left in it, and which finalizers keep that."})
+		}
+	}
+	return all
+}
+
+// unattended are notes of objects that nobody here acts for, one for each resource.
+func (s *Status) unattended() (all []Trouble) {
+	byResource := map[string][]*Absent{}
+	for i := range s.Absent {
+		if a := &s.Absent[i]; a.Objects > 0 {
+			byResource[a.Resource] = append(byResource[a.Resource], a)
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(byResource)) {
+		absent, names, do := byResource[r], []string{}, "Let another manager run it beside this one: docs/migrating.md tells how."
+		for _, a := range absent {
+			names = append(names, a.Name)
+			if a.State == Disabled && a.built {
+				do = "Turn it on with --controllers, unless another manager runs it."
+			}
+		}
+		what := absent[0].Message
+		if len(absent) > 1 {
+			what = "don't run here"
+		}
+		resource, _ := abi.ParseResource(r)
+		all = append(all, Trouble{Note, strings.Join(names, ", "), fmt.Sprintf("%s, and there are %s", what, objects(absent[0].Objects, resource)), do})
+	}
+	return all
+}
+
+// objects is a number of a resource's objects, as kubectl names the resource.
+func objects(n int64, r abi.Resource) string {
+	name := r.Name
+	if r.Group != "" {
+		name += "." + r.Group
+	}
+	return fmt.Sprintf("%d %s", n, name)
 }
 
 var badness = map[string]int{Bad: 0, Warning: 1, Note: 2}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/config/kcm"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -32,12 +33,16 @@ type Options struct {
 	User string
 	// Bindings adds service accounts and bindings to the roles.
 	Bindings bool
+	// Counts adds CountsRole.
+	Counts bool
 }
 
 // The names of what is made: ManagerRole is the manager's, a plugin's has PluginPrefix before it.
 const (
 	ManagerRole  = "windlass"
 	PluginPrefix = "windlass:"
+	// CountsRole is what the manager may lack: it counts the objects that nobody acts for while their controllers don't run, and says so in its status.
+	CountsRole = "windlass:counts"
 )
 
 // accountNamespace is where the controllers' own service accounts are, as upstream's.
@@ -70,6 +75,9 @@ func Make(plugins []Plugin, o Options) []runtime.Object {
 	asks(manager, &o.Config.Serving)
 	subject := m.account(subjectOf(o.User))
 	m.add(ManagerRole, manager, nil, []rbacv1.Subject{subject})
+	if o.Counts {
+		m.extra(CountsRole, "", Counts(), subject)
+	}
 	m.trust(subject)
 	m.leases(subject)
 	m.impersonate(self, subject)
@@ -208,6 +216,17 @@ func (m *maker) add(name string, r rules, notes map[string]string, subjects []rb
 
 func typ(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+// Counts returns the rules of CountsRole.
+func Counts() []rbacv1.PolicyRule {
+	r := rules{}
+	for _, id := range kcm.Objects() {
+		if o, ok := abi.ParseResource(id); ok {
+			r.add(target{"", o.Group, o.Name}, "list")
+		}
+	}
+	return r.policy("")
 }
 
 // impersonated gives the names of whom a plugin is impersonated as, by the resource that RBAC has for them.

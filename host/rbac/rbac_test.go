@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,19 @@ func TestAccounts(t *testing.T) {
 		}
 		if got != x.want {
 			t.Errorf("%s: it is bound to %q, expected %q", x.name, got, x.want)
+		}
+	}
+}
+
+// What is counted may be listed and nothing else, and Secrets aren't among it.
+func TestCounts(t *testing.T) {
+	all := Counts()
+	if len(all) == 0 {
+		t.Error("nothing may be counted")
+	}
+	for _, r := range all {
+		if !slices.Equal(r.Verbs, []string{"list"}) || slices.Contains(r.Resources, "secrets") || slices.Contains(r.Resources, "*") {
+			t.Errorf("allows more than to count: %+v", r)
 		}
 	}
 }

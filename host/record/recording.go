@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -80,10 +81,11 @@ func (r *Recording) End(result string, err error) {
 		text = bounded(err.Error())
 	}
 	ring := r.recorder.ring
-	if r.cut || len(r.buf)+len(text)+len(r.key.Name)+overhead > int(ring.most.Load()) {
+	did := r.did()
+	if r.cut || len(r.buf)+len(did)+len(text)+len(r.key.Name)+overhead > int(ring.most.Load()) {
 		r.cut, r.buf = true, r.buf[:0]
 	}
-	b := r.buf
+	b := append(r.buf, did...)
 	b = appendText(b, fieldResource, r.key.Resource)
 	b = appendText(b, fieldNamespace, r.key.Namespace)
 	b = appendText(b, fieldName, r.key.Name)
@@ -109,6 +111,20 @@ func (r *Recording) End(result string, err error) {
 	}
 	*r = Recording{buf: r.buf[:0]}
 	recordings.Put(r)
+}
+
+// wroteMost is how many of a sync's writes are recorded one by one.
+const wroteMost = 100
+
+// did are the sync's writes as they stand in the ring.
+func (r *Recording) did() (b []byte) {
+	for i, w := range r.wrote {
+		if i == wroteMost {
+			return appendText(b, fieldWrote, fmt.Sprintf("%d more", len(r.wrote)-i))
+		}
+		b = appendText(b, fieldWrote, w.String())
+	}
+	return b
 }
 
 func appendText(b []byte, field uint32, s string) []byte {

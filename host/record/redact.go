@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -55,6 +56,7 @@ func Redact(f *File) *File {
 func (s *Sync) clone() Sync {
 	c := *s
 	c.Request, c.Answer = bytes.Clone(s.Request), bytes.Clone(s.Answer)
+	c.Wrote = slices.Clone(s.Wrote)
 	c.Performs = make([]Perform, len(s.Performs))
 	for i, p := range s.Performs {
 		c.Performs[i] = Perform{bytes.Clone(p.In), bytes.Clone(p.Out), p.Refused}
@@ -331,6 +333,9 @@ func (r *redaction) scrub(s *Sync) {
 		}
 	}
 	s.Error = r.text(s.Error)
+	for i := range s.Wrote {
+		s.Wrote[i] = r.text(s.Wrote[i])
+	}
 	for i := range s.Performs {
 		s.Performs[i].Refused = r.text(s.Performs[i].Refused)
 	}

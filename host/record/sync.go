@@ -23,6 +23,10 @@ type Sync struct {
 	Answer   []byte // a SyncResponse
 	Answered bool
 
+	// Wrote is what the API server has taken of it, and which events were recorded, as "create v1/pods shop/web-1", in order. What was asked for and
+	// changed nothing isn't there, nor what failed. Of many the first hundred, and how many more there are.
+	Wrote []string
+
 	Bytes int // of all messages
 	// Cut tells that the messages were more than the ring could hold: there are none.
 	Cut bool
@@ -55,6 +59,7 @@ const (
 	fieldCut       = 14
 	fieldRedacted  = 15
 	fieldSource    = 16
+	fieldWrote     = 17
 )
 
 // append writes the sync as it stands in a file.
@@ -80,6 +85,9 @@ func (s *Sync) append(b []byte) []byte {
 	b = wire.AppendUint(b, fieldTook, uint64(s.Took))
 	b = appendText(b, fieldResult, s.Result)
 	b = appendText(b, fieldError, s.Error)
+	for _, w := range s.Wrote {
+		b = wire.AppendString(b, fieldWrote, w)
+	}
 	b = wire.AppendUint(b, fieldBytes, uint64(s.Bytes))
 	if s.Cut {
 		b = wire.AppendUint(b, fieldCut, 1)
@@ -94,7 +102,7 @@ func (s *Sync) append(b []byte) []byte {
 func (s *Sync) decode(b []byte) error {
 	f := wire.Fields{Data: b}
 	for f.Next() {
-		if want := wireTypeOf(f.Num); want != f.Type && f.Num <= fieldSource {
+		if want := wireTypeOf(f.Num); want != f.Type && f.Num <= fieldWrote {
 			return fmt.Errorf("at byte %d: field %d is not of its type", f.Start, f.Num)
 		}
 		switch f.Num {
@@ -128,6 +136,8 @@ func (s *Sync) decode(b []byte) error {
 			s.Result = string(f.Bytes)
 		case fieldError:
 			s.Error = string(f.Bytes)
+		case fieldWrote:
+			s.Wrote = append(s.Wrote, string(f.Bytes))
 		case fieldBytes:
 			s.Bytes = int(f.Uint)
 		case fieldCut:

@@ -3,6 +3,7 @@ package record
 import (
 	"container/list"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -19,7 +20,7 @@ type Write struct {
 	Plugin      string    `json:"plugin"`
 	Version     string    `json:"version"`
 	Digest      string    `json:"digest"`
-	Verb        string    `json:"verb"` // as RBAC has it
+	Verb        string    `json:"verb"` // as RBAC has it, or effects.EventVerb
 	Resource    string    `json:"resource"`
 	Subresource string    `json:"subresource,omitempty"`
 	Namespace   string    `json:"namespace,omitempty"`
@@ -33,6 +34,15 @@ type Write struct {
 	// Result is how the sync ended, empty while it hasn't; SyncError says why.
 	Result    string `json:"result,omitempty"`
 	SyncError string `json:"syncError,omitempty"`
+}
+
+// String is the write as "create v1/pods shop/web-1".
+func (w *Write) String() string {
+	name := w.Name
+	if w.Namespace != "" {
+		name = w.Namespace + "/" + w.Name
+	}
+	return strings.TrimSpace(w.Verb + " " + w.Resource + sub(w.Subresource) + " " + name)
 }
 
 // object names an object among those that were written.
@@ -76,7 +86,8 @@ func (w *writes) find(o object) *Write {
 	return nil
 }
 
-// Wrote takes a write that a sync of the key has done: it is what effects.Options.Wrote calls.
+// Wrote takes a write that a sync of the key has done, or an event that it had recorded: it is what effects.Options.Wrote calls. An event is no
+// write to the object that it is about.
 func (r *Ring) Wrote(key abi.KeyRef, e effects.Write) {
 	if r == nil {
 		return
@@ -95,6 +106,9 @@ func (r *Ring) Wrote(key abi.KeyRef, e effects.Write) {
 			x.Key, x.Writes = rec.wrote[n-1].Key, rec.wrote[n-1].Writes // shared: a sync may write thousands of times
 		}
 		rec.wrote = append(rec.wrote, &x)
+	}
+	if x.Verb == effects.EventVerb {
+		return
 	}
 	if x.Key == "" {
 		x.Key = key.String()

@@ -56,6 +56,43 @@ func TestLastWrite(t *testing.T) {
 	}
 }
 
+// A recorded sync has what was written and which events there were, in order, in the ring and in a file; an event is no write to what it is about.
+func TestSyncTellsItsWrites(t *testing.T) {
+	r := NewRing("c", 0)
+	recorder, key := r.Recorder(testSource("p")), abi.KeyRef{Namespace: "shop", Name: "web"}
+	rec := recorder.Begin(key, time.Now())
+	rec.Request([]byte{})
+	r.Wrote(key, effects.Write{Verb: effects.EventVerb, Resource: "apps/v1/replicasets", Namespace: "shop", Name: "web"})
+	r.Wrote(key, effects.Write{Verb: "update", Resource: "apps/v1/replicasets", Subresource: "status", Namespace: "shop", Name: "web"})
+	r.Wrote(key, effects.Write{Verb: "deletecollection", Resource: "v1/pods", Namespace: "shop"})
+	rec.End("ok", nil)
+	recorder.Begin(key, time.Now()).End("ok", nil)
+
+	file, err := Parse(encoded(t, r.File()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"event on apps/v1/replicasets shop/web", "update apps/v1/replicasets/status shop/web", "deletecollection v1/pods shop/"}
+	if d := cmp.Diff(want, file.Syncs[0].Wrote); d != "" {
+		t.Error(d)
+	}
+	if len(file.Syncs[1].Wrote) != 0 {
+		t.Errorf("a sync that wrote nothing says %v", file.Syncs[1].Wrote)
+	}
+	if w, _ := r.LastWrite("apps/v1/replicasets", "shop", "web"); w.Verb != "update" {
+		t.Errorf("the last write is %+v", w)
+	}
+
+	rec = recorder.Begin(key, time.Now())
+	for range wroteMost + 2 {
+		r.Wrote(key, effects.Write{Verb: "delete", Resource: "v1/pods", Namespace: "shop", Name: "web"})
+	}
+	rec.End("ok", nil)
+	if all := r.File().Syncs[2].Wrote; len(all) != wroteMost+1 || all[wroteMost] != "2 more" {
+		t.Errorf("%d writes are told, %q the last", len(all), all[len(all)-1])
+	}
+}
+
 func TestWritesAreBounded(t *testing.T) {
 	r := NewRing("c", -1)
 	for i := range writesMost + 100 {

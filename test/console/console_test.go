@@ -23,6 +23,7 @@ func TestConsole(t *testing.T) {
 	x := newTab(t)
 	x.do("the console", chromedp.Navigate(w.open(t)))
 	x.await("the controllers run", "#controllers", "deployment-controller", "replicaset-controller", "Running")
+	x.await("what doesn't run, and why", "#absent", "cronjob-controller", "NotBuilt", "isn't built yet", "namespace-controller", "Disabled", "is off unless --controllers names it")
 	x.await("it is live", "header", "live", fmt.Sprint(w.host.PID))
 	if at := eval[string](x, "location.href"); strings.Contains(at, "once") {
 		t.Errorf("the one-time token stays in the address: %s", at)
@@ -35,7 +36,7 @@ func TestConsole(t *testing.T) {
 	x.await("a stuck key is told", "#troubles", "Warning: replicaset-controller: 1 key held up", "shop/web-", closed, "windlass get keys --controller replicaset-controller")
 
 	x.press("#controllers", "replicaset-controller")
-	x.await("its keys, its error, its syncs", "#detail", "Stuck keys", "shop/web-", "failing", closed, "Last recorded syncs", "create v1/pods", "Last error")
+	x.await("its keys, its error, its syncs", "#detail", "Stuck keys", "shop/web-", "failing", closed, "Last recorded syncs", "event on apps/v1/replicasets", "Last error")
 	x.await("what its shadow would do, as text", "#detail", "Its shadow answers otherwise", hostile)
 	if *update {
 		w.bustle(t)

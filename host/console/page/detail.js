@@ -8,7 +8,7 @@ function stuckTable(keys, now, withController) {
     const next = k.next ? (seconds(now, k.next) > 0 ? `in ${age(seconds(now, k.next))}` : "now") : k.state === "given up" ? "when it changes" : "–";
     const r = [
       { of: el("button", { type: "button", class: "link", onclick: () => go({ controller: k.controller, key: k.key }) }, k.key) },
-      { of: k.state, class: k.state === "failing" || k.state === "given up" ? "bad" : "warn" },
+      { of: k.state, class: k.state === "failing" || k.state === "given up" ? "bad" : k.state === "waiting" ? "" : "warn" },
       { of: k.tries ? String(k.tries) : "–", class: "num" },
       { of: age(seconds(k.since, now)), class: "num" },
       next,
@@ -72,6 +72,7 @@ function showDetail(c, plugin, selection, data, now) {
   if (data.keys) {
     body.push(...part(`Stuck keys${few(data.keys.keys.length, data.keys.all)}`,
       data.keys.keys.length ? stuckTable(data.keys.keys, now) : el("p", { class: "faint" }, selection.key ? "This key isn't stuck." : "None: no key fails, is parked or takes long.")));
+    if (data.keys.waiting.length) body.push(...part(`Keys that wait for a time${few(data.keys.waiting.length, data.keys.allWaiting)}`, stuckTable(data.keys.waiting, now)));
   }
   if (!selection.key && c.last) {
     body.push(...part("Last error", el("p", { class: "text" }, `${age(seconds(c.last.time, now))} ago, ${c.last.key || "its only key"}, ${c.last.result}: ${c.last.error}`)));

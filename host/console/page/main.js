@@ -76,6 +76,15 @@ function showTroubles(all) {
     el("strong", {}, { bad: "Broken: ", warning: "Warning: ", note: "Note: " }[t.level] || ""), `${t.about}: ${t.what}`, t.do ? el("div", { class: "do mono" }, t.do) : null)), JSON.stringify(all));
 }
 
+// showAbsent lists the controllers that don't run here.
+function showAbsent(all) {
+  const section = byID("absent");
+  section.hidden = !all.length;
+  const why = c => c.objects ? `${c.message}: ${count(c.objects)} ${c.resource}` : c.message;
+  replace(section.querySelector("div"), [table("Controllers that don't run here", ["Name", "State", "Why"], all.map(c => [c.name, c.state, { of: why(c), class: c.objects ? "warn text" : "text" }]))],
+    JSON.stringify(all));
+}
+
 function showSwaps(swaps, now) {
   const colour = { ok: "good", "on trial": "warn", "rolled back": "bad", failed: "bad", stays: "bad" };
   const version = (v, d) => d ? `${v} ${brief(d)}` : "–";
@@ -93,6 +102,7 @@ function show() {
   showTroubles(last.troubles);
   totals(last);
   showControllers(last.controllers, selection.controller, byID("filter").value);
+  showAbsent(last.absent || []);
   showDetail(c, c && last.plugins.find(p => p.name === c.plugin), selection, details, last.process.now);
   showFound(selection.find, found, last.process.now);
   showSwaps(last.swaps, last.process.now);

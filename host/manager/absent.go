@@ -1,0 +1,216 @@
+package manager
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/config/kcm"
+	"github.com/windlass-dev/windlass/host/plugins"
+)
+
+// Why a controller doesn't run here.
+const (
+	NotBuilt = "NotBuilt" // kube-controller-manager has it, and no plugin that is here does
+	Disabled = "Disabled" // --controllers doesn't turn it on
+	LeftOut  = "LeftOut"  // its plugin couldn't be loaded: Status.LeftOut says why
+)
+
+// Absent is a controller that kube-controller-manager or a plugin has, and that doesn't run here.
+type Absent struct {
+	Name string `json:"name"`
+	// State is one of the constants above, or Standby; Message says it in words.
+	State   string `json:"state"`
+	Message string `json:"message"`
+	// Resource is that of the objects that nobody but the controller acts for, such as "batch/v1/cronjobs", and Objects how many there are,
+	// both empty where there are none, or where that can't be known: it is asked for at most once a minute, and only where this process would run it.
+	Resource string `json:"resource,omitempty"`
+	Objects  int64  `json:"objects,omitempty"`
+
+	built bool // some plugin has it
+}
+
+// catalogued is a controller that could run here, or that kube-controller-manager has.
+type catalogued struct {
+	name    string
+	here    bool // a plugin has it
+	on      bool // the list turns it on
+	unnamed bool // the list doesn't name it: "*", or the lack of it, decides
+}
+
+// catalogue returns all controllers that the found plugins or kube-controller-manager have, by name, but for those that are parts of others.
+func catalogue(found []plugins.Found, list []string, aliases map[string]string) (all []catalogued) {
+	list = config.Canonical(config.Canonical(list, aliases), kcm.Aliases())
+	add := func(name string, here, off bool) {
+		if slices.ContainsFunc(all, func(c catalogued) bool { return c.name == name }) {
+			return
+		}
+		named := slices.Contains(list, name) || slices.Contains(list, "-"+name)
+		all = append(all, catalogued{name, here, config.Enabled(name, list, off), !named})
+	}
+	for _, f := range found {
+		for i := range f.Manifest.Controllers {
+			if c := &f.Manifest.Controllers[i]; c.PartOf == "" {
+				add(c.Name, true, c.DisabledByDefault)
+			}
+		}
+	}
+	for _, c := range kcm.Controllers {
+		add(c.Name, false, c.DisabledByDefault)
+	}
+	slices.SortFunc(all, func(a, b catalogued) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// Ending is a namespace that is being deleted since a time.
+type Ending struct {
+	Namespace string    `json:"namespace"`
+	Since     time.Time `json:"since"`
+}
+
+// endingMost is how many namespaces are told of that are being deleted.
+const endingMost = 20
+
+// absent returns the controllers that aren't among those that run, and the namespaces that are being deleted.
+func (m *manager) absent(ctx context.Context, running []ControllerStatus) ([]Absent, []Ending) {
+	m.mu.Lock()
+	known := m.known
+	m.mu.Unlock()
+	all := []Absent{}
+	for _, c := range known {
+		if slices.ContainsFunc(running, func(r ControllerStatus) bool { return r.Name == c.name }) {
+			continue
+		}
+		x := Absent{Name: c.name, built: c.here}
+		x.State, x.Message = m.whyAbsent(c)
+		all = append(all, x)
+	}
+	return all, m.unattended.count(ctx, m, all)
+}
+
+func (m *manager) whyAbsent(c catalogued) (state, message string) {
+	switch {
+	case !c.here && c.on:
+		return NotBuilt, "isn't built yet"
+	case !c.on && c.unnamed:
+		message = "is off unless --controllers names it"
+	case !c.on:
+		message = "is turned off by --controllers"
+	case m.leaders.cold() && !m.leadsFor(c.name):
+		return "Standby", "another process holds its Lease"
+	default:
+		return LeftOut, "its plugin couldn't be loaded"
+	}
+	if !c.here {
+		message += ", and isn't built yet"
+	}
+	return Disabled, message
+}
+
+// leadsFor reports whether this process runs the controllers of a controller's group.
+func (m *manager) leadsFor(name string) bool {
+	g := m.leaders.of(&abi.Controller{Name: name})
+	return g == nil || g.lease.Leading()
+}
+
+// How often objects that nobody acts for are counted, and how long that may take.
+const (
+	countEvery = time.Minute
+	countMax   = 2 * time.Second
+)
+
+// unattended counts the objects that nobody acts for because their controllers don't run. It asks when it is asked: for what nobody looks at nothing is read.
+type unattended struct {
+	mu     sync.Mutex
+	client metadata.Interface // made when it is first needed
+	asked  time.Time
+	counts map[string]int64 // by resource; those that can't be listed aren't there
+	ending []Ending
+}
+
+// count fills in how many objects the absent controllers have of their own, and returns the namespaces that are being deleted.
+func (u *unattended) count(ctx context.Context, m *manager, all []Absent) []Ending {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	wanted := map[string][]*Absent{} // by resource
+	for i := range all {
+		if r := kcm.ObjectsOf(all[i].Name); r != "" && m.leadsFor(all[i].Name) {
+			wanted[r] = append(wanted[r], &all[i])
+		}
+	}
+	if time.Since(u.asked) >= countEvery {
+		u.asked = time.Now()
+		u.counts, u.ending = u.list(ctx, m, wanted)
+	}
+	for r, of := range wanted {
+		if n := u.counts[r]; n > 0 {
+			for _, a := range of {
+				a.Resource, a.Objects = r, n
+			}
+		}
+	}
+	return u.ending
+}
+
+// list asks for one object's metadata of each resource, and how many more there are, and for the namespaces that are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
+func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*Absent) (counts map[string]int64, ending []Ending) {
+	if u.client == nil {
+		client, err := metadata.NewForConfig(m.rest)
+		if err != nil {
+			return nil, nil
+		}
+		u.client = client
+	}
+	ctx, cancel := context.WithTimeout(ctx, countMax)
+	defer cancel()
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	counts = map[string]int64{}
+	for id := range wanted {
+		r, ok := abi.ParseResource(id)
+		if !ok {
+			continue
+		}
+		asking.Go(func() {
+			l, err := u.client.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}).List(ctx, metav1.ListOptions{Limit: 1})
+			if err != nil {
+				return
+			}
+			n := int64(len(l.Items))
+			if l.RemainingItemCount != nil {
+				n += *l.RemainingItemCount
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			counts[id] = n
+		})
+	}
+	if m.leadsFor("namespace-controller") {
+		asking.Go(func() { ending = u.listEnding(ctx) })
+	}
+	asking.Wait()
+	return counts, ending
+}
+
+// listEnding returns the namespaces that are being deleted, those that have been so for longest first.
+func (u *unattended) listEnding(ctx context.Context) (all []Ending) {
+	l, err := u.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Terminating"})
+	if err != nil {
+		return nil
+	}
+	for i := range l.Items {
+		if since := l.Items[i].DeletionTimestamp; since != nil {
+			all = append(all, Ending{l.Items[i].Name, since.Time})
+		}
+	}
+	slices.SortFunc(all, func(a, b Ending) int { return a.Since.Compare(b.Since) })
+	return all[:min(len(all), endingMost)]
+}

@@ -1,0 +1,176 @@
+// Package status asks a running windlass on a real cluster, with the program's own commands, what runs, what doesn't, and what that means for the cluster's objects.
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/config/kcm"
+	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
+)
+
+// tell runs a command of windlass against a process, and returns what it prints; the exit code of windlass status is of no account here.
+func tell(t *testing.T, c *cluster.Cluster, p *windlass.Process, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), windlass.Program(), append(args, "--server", p.Address, "--kubeconfig", c.Kubeconfig, "--certificate-authority", c.CAFile)...).Output()
+	if exit, ok := err.(*exec.ExitError); err != nil && (!ok || args[0] != "status") {
+		if ok {
+			t.Fatalf("windlass %s: %v\n%s", strings.Join(args, " "), err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func cronJob(name string) *batchv1.CronJob {
+	return &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.CronJobSpec{
+		Schedule: "@hourly", JobTemplate: batchv1.JobTemplateSpec{Spec: workload.Job(name, 1, 1).Spec},
+	}}
+}
+
+func replicaSet(name string) *appsv1.ReplicaSet {
+	d := workload.Deployment(name, 2).Spec
+	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.ReplicaSetSpec{Replicas: d.Replicas, Selector: d.Selector, Template: d.Template}}
+}
+
+func claim(name string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+}
+
+// Every controller of kube-controller-manager's is listed with its state, those that don't run with the reason; objects that nobody acts for are counted, with metadata of one
+// object a minute, and where that isn't allowed nothing is said of them.
+func TestWhatDoesNotRunIsTold(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Audit: true})
+	client := c.Client()
+	for i := range 3 {
+		if _, err := client.BatchV1().CronJobs("default").Create(t.Context(), cronJob(fmt.Sprint("nightly-", i)), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim("data"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p := windlass.Spawn(t, c, "*", "-job", "-bootstrap-signer-controller")
+	p.AwaitReady(t)
+
+	states := map[string]string{}
+	var all []struct{ Name, State, Message string }
+	if err := json.Unmarshal([]byte(tell(t, c, p, "get", "controllers", "-o", "json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all {
+		states[x.Name] = strings.TrimSpace(x.State + " " + x.Message)
+	}
+	for _, x := range kcm.Controllers {
+		if states[x.Name] == "" {
+			t.Errorf("%s isn't listed", x.Name)
+		}
+	}
+	for name, want := range map[string]string{
+		"deployment-controller":                     "Running",
+		"job-controller":                            "Disabled is turned off by --controllers",
+		"resourcequota-controller":                  "NotBuilt isn't built yet",
+		"token-cleaner-controller":                  "Disabled is off unless --controllers names it, and isn't built yet",
+		"bootstrap-signer-controller":               "Disabled is turned off by --controllers, and isn't built yet",
+		"cronjob-controller":                        "NotBuilt isn't built yet: 3 batch/v1/cronjobs",
+		"persistentvolume-binder-controller":        "NotBuilt isn't built yet: 1 v1/persistentvolumeclaims",
+		"persistentvolume-attach-detach-controller": "NotBuilt isn't built yet",
+	} {
+		if states[name] != want {
+			t.Errorf("%s: %q, want %q", name, states[name], want)
+		}
+	}
+
+	said := tell(t, c, p, "status")
+	for _, want := range []string{
+		"not running    ", " not built yet, ", " disabled; windlass get controllers lists them\n",
+		"NOTE     cronjob-controller: isn't built yet, and there are 3 cronjobs.batch\n",
+		"NOTE     persistentvolume-binder-controller, persistentvolumeclaim-protection-controller: don't run here, and there are 1 persistentvolumeclaims\n",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("status doesn't say %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "Nothing is wrong") || strings.Contains(said, "resourcequotas") {
+		t.Errorf("status:\n%s", said)
+	}
+	lists := 0
+	for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{"list"}, Resources: []string{"cronjobs"}}) {
+		if strings.HasPrefix(e.User, "system:kube-controller-manager") {
+			lists++
+			if !strings.Contains(e.URI, "limit=1") {
+				t.Errorf("more than one object is asked for: %s", e.URI)
+			}
+		}
+	}
+	if lists != 1 {
+		t.Errorf("cronjobs were counted %d times for three questions within a minute", lists)
+	}
+}
+
+// Keys that fail for the same reason are one warning with their number; what a sync did is what it wrote, not what was refused; keys that wait for a time are listed, and namespaces
+// that are being deleted.
+func TestWhatIsHeldUpIsTold(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Nodes: 1})
+	client := c.Client()
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"full", "kept"} {
+		must(client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
+	}
+	must(client.CoreV1().ConfigMaps("kept").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{"example.com/nobody"}}}, metav1.CreateOptions{}))
+	p := windlass.Spawn(t, c, "replicaset", "namespace")
+	p.AwaitReady(t)
+	// Nobody gives the namespace its service account, so no pod may be made in it.
+	for _, name := range []string{"web", "api", "db"} {
+		must(client.AppsV1().ReplicaSets("full").Create(t.Context(), replicaSet(name), metav1.CreateOptions{}))
+	}
+	if err := client.CoreV1().Namespaces().Delete(t.Context(), "kept", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	cluster.Eventually(t, cluster.Patience, "three keys have one cause", func(context.Context) (bool, any) {
+		said := tell(t, c, p, "status")
+		return strings.Contains(said, "WARNING  replicaset-controller: 3 keys held up, for longest full/") && strings.Count(said, "held up") == 1, said
+	})
+	var syncs []manager.Sync
+	if err := json.Unmarshal([]byte(tell(t, c, p, "get", "syncs", "--controller", "replicaset", "--match", "full/", "-o", "json")), &syncs); err != nil {
+		t.Fatal(err)
+	}
+	wrote := 0
+	for _, s := range syncs {
+		for _, did := range s.Did {
+			if wrote++; strings.HasPrefix(did, "create") {
+				t.Errorf("no pod was created, yet a sync says %q", did)
+			}
+		}
+	}
+	if len(syncs) == 0 || wrote == 0 {
+		t.Errorf("%d syncs, which wrote %d times", len(syncs), wrote)
+	}
+
+	cluster.Eventually(t, cluster.Patience, "the namespace that is kept waits", func(context.Context) (bool, any) {
+		keys := tell(t, c, p, "get", "keys", "--controller", "namespace")
+		return strings.Contains(keys, "waiting") && strings.Contains(keys, "kept"), keys
+	})
+}
