@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ func controllersTable(s *manager.Status, wide bool) table {
 		most = 10 * lineMax
 	}
 	t := table{none: "No controller runs here.", lines: [][]string{row(wide, []string{"NAME", "STATE", "PLUGIN", "VERSION", "QUEUE", "STUCK", "SYNCS", "ERRORS", "P50", "P99"},
-		"DIGEST", "LEADER", "WORKERS", "SYNCING", "PARKED", "WRITES", "MEMORY", "FUEL", "DIFFERENCES")}}
+		"DIGEST", "LEADER", "WORKERS", "RESYNC", "SYNCING", "PARKED", "WRITES", "MEMORY", "FUEL", "DIFFERENCES")}}
 	t.lines[0] = append(t.lines[0], "MESSAGE")
 	versions := map[string]string{}
 	for i := range s.Plugins {
@@ -42,7 +43,7 @@ func controllersTable(s *manager.Status, wide bool) table {
 		}
 		l := row(wide, []string{c.Name, c.State, c.Plugin, line(versions[c.Plugin], 20), fmt.Sprint(c.Queue), fmt.Sprint(c.Failing + c.Parked), fmt.Sprint(c.Syncs.Total), fmt.Sprint(c.Syncs.Failed),
 			took(c.Syncs.P50), took(c.Syncs.P99)},
-			brief(c.Digest), leader(s, c.Name), fmt.Sprint(c.Workers), fmt.Sprint(c.Syncing), fmt.Sprint(c.Parked), written(c.Writes.Verbs), size(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel), fmt.Sprint(c.Differences))
+			brief(c.Digest), leader(s, c.Name), fmt.Sprint(c.Workers), cmp.Or(c.Resync, "-"), fmt.Sprint(c.Syncing), fmt.Sprint(c.Parked), written(c.Writes.Verbs), size(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel), fmt.Sprint(c.Differences))
 		t.lines = append(t.lines, append(l, line(message(c), most)))
 		t.names = append(t.names, c.Name)
 	}
@@ -97,6 +98,8 @@ func message(c *manager.ControllerStatus) string {
 		return c.Message
 	case c.Oldest != nil:
 		return c.Oldest.Key + ": " + c.Oldest.Error
+	case c.Hastiest != nil:
+		return c.Hastiest.Key + ": " + c.Hastiest.Error
 	case c.Differences > 0:
 		return fmt.Sprintf("%d differences of its shadow", c.Differences)
 	}
