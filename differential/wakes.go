@@ -15,7 +15,8 @@ import (
 
 // Wakes shows upstream's controller the events of the plugin's own wakes*.yaml and fails the test where it wakes other keys than
 // the file says: those of upstream, or where there are none those that the plugin wakes, which conformance checks. So each
-// event on which the two part is in the file, with the reason.
+// event on which the two part is in the file, with the reason. Tests that call it have WakesAsUpstream in their names: hack/rings.sh
+// runs them whatever Go's cache says, which doesn't know of these files.
 func Wakes(t *testing.T, s *Subject) {
 	t.Helper()
 	server, err := api.NewServer()

@@ -33,7 +33,7 @@ func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
 
 func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
 
-func TestNodeWakesAsUpstream(t *testing.T) {
+func TestNodesWakesAsUpstream(t *testing.T) {
 	s := subject()
 	s.Controller = "daemonset-node-updates"
 	s.Native = func(e *native.Env) (*native.Made, error) {

@@ -51,6 +51,18 @@ func TestAsUpstream(t *testing.T) { differential.Run(t, subject(3)) }
 
 func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject(3)) }
 
+func TestTopologyWakesAsUpstream(t *testing.T) {
+	s := subject(3)
+	s.Controller = "endpointslice-topology"
+	s.Native = func(e *native.Env) (*native.Made, error) {
+		made, err := subject(3).Native(e)
+		made.Queue, made.Feeds = "topologyQueue", nil
+		return made, err
+	}
+	s.Key = func(string) string { return "" } // its only one has another name
+	differential.Wakes(t, s)
+}
+
 func TestAsUpstreamWithFullSlices(t *testing.T) {
 	s := subject(100)
 	s.Share = 2

@@ -11,7 +11,7 @@ import (
 
 var (
 	updatedNodes = sdk.Key(scheduling.Nodes).Fields(scheduling.NodeFields...).
-			QuietOn(abi.QuietDelete) // its pods follow it
+			QuietOn(abi.QuietDelete) // the other controller sees to that
 	allSets = sdk.Select(appsv1.DaemonSets).Quiet().
 		Fields("spec.template.spec.nodeName", "spec.template.spec.nodeSelector", "spec.template.spec.hostNetwork", "spec.template.spec.tolerations",
 			"spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution", "status.numberMisscheduled")

@@ -17,33 +17,31 @@ const manager = "endpointslice-controller.k8s.io"
 
 const (
 	zoneLabel   = "metadata.labels[" + corev1.LabelTopologyZone + "]"
+	serviceName = "metadata.labels[" + discoveryv1.LabelServiceName + "]"
+	managedBy   = "metadata.labels[" + discoveryv1.LabelManagedBy + "]"
 	triggerTime = "metadata.annotations[" + corev1.EndpointsLastChangeTriggerTime + "]"
 	hintsMode   = "metadata.annotations[" + corev1.AnnotationTopologyMode + "]"
 	hintsOld    = "metadata.annotations[" + corev1.DeprecatedAnnotationTopologyAwareHints + "]"
 )
 
 var (
-	services = sdk.Key(corev1.Services).
-			Fields("metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.labels", hintsMode, hintsOld,
-			"spec.selector", "spec.type", "spec.clusterIP", "spec.ipFamilies", "spec.publishNotReadyAddresses", "spec.trafficDistribution",
-			"spec.ports.name", "spec.ports.protocol", "spec.ports.appProtocol", "spec.ports.targetPort")
-	pods = sdk.Select(endpoint.Pods, sdk.KeyNamespace(), sdk.SelectedBy(services, "spec.selector")).
-		Fields(endpoint.PodFields...).Quiet(endpoint.QuietFields...)
+	services = sdk.Key(corev1.Services).Fields(endpoint.ServiceFields...)
+	pods     = sdk.Select(endpoint.Pods, sdk.KeyNamespace(), sdk.SelectedBy(services, "spec.selector")).
+			Fields(endpoint.PodFields...).Quiet(endpoint.QuietFields...)
 	ready = sdk.Select(endpoint.Pods, sdk.KeyNamespace(), sdk.SelectedBy(services, "spec.selector"), endpoint.IsReady()).
 		Named("ready pods").Counted(1 << 30)
 	nodes = sdk.Select(resource.Of[node]{Info: nodeInfo}, sdk.Join("metadata.name", pods, "spec.nodeName")).
 		Fields(zoneLabel).Quiet(capacity...).
 		QuietOn(abi.QuietDelete) // the node's pods follow it
-	slices = sdk.Select(discoveryv1.EndpointSlices, sdk.KeyNamespace(), sdk.KeyName("metadata.labels["+discoveryv1.LabelServiceName+"]"),
-		sdk.In("metadata.labels["+discoveryv1.LabelManagedBy+"]", manager)).
+	slices = sdk.Select(discoveryv1.EndpointSlices, sdk.KeyNamespace(), sdk.KeyName(serviceName), sdk.In(managedBy, manager)).
 		Fields("metadata.deletionTimestamp", "metadata.labels", triggerTime,
 			"metadata.ownerReferences.uid", "metadata.ownerReferences.kind", "metadata.ownerReferences.apiVersion", "addressType", "endpoints", "ports").
 		Quiet(triggerTime).QuietOn(abi.QuietOwn, abi.QuietStart).Batch(time.Second)
 
-	// capacity is what hints are shared out by; only services with the annotation look at all nodes.
+	// capacity is what hints are shared out by; only services with the annotation look at all nodes, and the other controller says when.
 	capacity = []string{"metadata.labels[" + controlPlane + "]", "metadata.labels[" + master + "]", "status.allocatable[" + string(corev1.ResourceCPU) + "]",
 		"status.conditions.type", "status.conditions.status"}
-	cluster = sdk.Select(resource.Of[node]{Info: nodeInfo}).Named("cluster").Lazy().Fields(capacity...).Quiet("status.allocatable").Batch(time.Second)
+	cluster = sdk.Select(resource.Of[node]{Info: nodeInfo}).Named("cluster").Lazy().Fields(zoneLabel).Fields(capacity...).Quiet()
 
 	maxEndpoints = &sdk.Setting{Name: "max-endpoints-per-slice", Default: "100", Description: "The most endpoints in a slice, at most 1000."}
 	batchPeriod  = &sdk.Setting{Name: "endpointslice-updates-batch-period", Default: "0", Description: "How long changes of pods are collected before they are written."}
@@ -78,6 +76,14 @@ var Plugin = &sdk.Plugin{
 		Pace:           endpoint.SlicesPace,
 		State:          true,
 		Sync:           sync,
+	}, {
+		Name:           "endpointslice-topology",
+		PartOf:         "endpointslice-controller",
+		ServiceAccount: "endpointslice-controller",
+		Reads:          sdk.Views{zoned, sharing, shared},
+		By:             sdk.KeyedBy{Single: true},
+		Workers:        1,
+		Sync:           syncZones,
 	}},
 }
 

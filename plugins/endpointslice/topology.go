@@ -33,7 +33,7 @@ type zone struct {
 
 // shareOut hints ready endpoints for zones in proportion to the zones' processors (k8s.io/endpointslice/topologycache). Most are for their own zone; as few as can be are for another one.
 func (r *reconciler) shareOut(p *plan, t discoveryv1.AddressType) *notice {
-	zones, total := capacities(r)
+	zones, total := capacities(cluster.List(r.call))
 	endpoints := p.ready()
 	message := allocate(zones, total, endpoints)
 	if message == "" {
@@ -61,8 +61,8 @@ func disabled(message string, t discoveryv1.AddressType) *notice {
 }
 
 // capacities are the zones of the nodes that are ready and bear no control plane, none where that isn't known of all of these nodes.
-func capacities(r *reconciler) (zones []zone, total int64) {
-	for _, n := range cluster.List(r.call) {
+func capacities(nodes []*node) (zones []zone, total int64) {
+	for _, n := range nodes {
 		if n.Labels.Has(controlPlane) || n.Labels.Has(master) || !n.ready() {
 			continue
 		}
