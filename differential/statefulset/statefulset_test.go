@@ -80,11 +80,13 @@ func aside(c *api.Cluster, q *api.Request) string {
 // normal puts a pod's volumes in order, which upstream takes from a map, and several bad claims' errors.
 func normal(line string) string {
 	if at := severalBad.FindStringIndex(line); at != nil {
-		list := strings.Split(line[at[0]+1:at[1]-1], ", failed to create PVC ")
-		list[0] = strings.TrimPrefix(list[0], "failed to create PVC ")
-		slices.Sort(list)
-		return line[:at[0]] + "[failed to create PVC " + strings.Join(list,
-			", failed to create PVC ") + "]" + line[at[1]:]
+		list := bad.Split(line[at[0]+1:at[1]-1], -1)
+		names := bad.FindAllString(line[at[0]+1:at[1]-1], -1)
+		for i := range names {
+			names[i] = strings.TrimPrefix(names[i], ", ") + list[i+1]
+		}
+		slices.Sort(names)
+		return line[:at[0]] + "[" + strings.Join(names, ", ") + "]" + line[at[1]:]
 	}
 	head, text, ok := strings.Cut(line, "\n")
 	if ok && strings.HasPrefix(head, "event ") && strings.Contains(head, "pod updates may not change fields") {
@@ -121,4 +123,7 @@ func shape(o runtime.Object) {
 	}
 }
 
-var severalBad = regexp.MustCompile(`\[failed to create PVC .*, failed to create PVC .*\]`)
+var (
+	severalBad = regexp.MustCompile(`\[(failed to create PVC|pvc) .*, (failed to create PVC|pvc) .*\]`)
+	bad        = regexp.MustCompile(`(^|, )(failed to create PVC [^:]*:|pvc \S+ is being deleted)`)
+)

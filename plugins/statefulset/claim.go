@@ -70,14 +70,14 @@ func (r *rollout) designClaim(template int, n int64) *corev1.PersistentVolumeCla
 	return x
 }
 
-// needClaims has the work begin with the claims that are missing. A claim on its way out has to go first.
+// needClaims has the work begin with the claims that are missing, and stops it at those on their way out.
 func (r *rollout) needClaims(w *work, n int64) {
 	for i := range r.set.Spec.VolumeClaimTemplates {
 		switch x := r.claim(i, n); {
 		case x == nil:
-			w.claims = append(w.claims, r.designClaim(i, n))
-		case x.Deleting() && w.err == nil:
-			w.err = sdk.Errors("pvc ", x.Name, " is being deleted")
+			w.claims = append(w.claims, need{claim: r.designClaim(i, n)})
+		case x.Deleting():
+			w.claims = append(w.claims, need{claim: x, going: true})
 		}
 	}
 }
@@ -178,11 +178,10 @@ func (w retention) settle(todo *work, n int64) {
 			continue
 		}
 		conflict := w.conflicts(x)
-		if conflict {
-			w.r.c.Event(w.r.set, corev1.EventTypeWarning, "ConflictingController", "PersistentVolumeClaim "+x.Name+
-				" has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim") // sic: events are told apart by their text
-		}
 		if w.met(x) {
+			if conflict {
+				todo.owners = append(todo.owners, owned{claim: x, conflict: true})
+			}
 			continue
 		}
 		x = sdk.Copy(x)
@@ -200,6 +199,6 @@ func (w retention) settle(todo *work, n int64) {
 			refs = append(refs, owner.Ref(w.pod))
 		}
 		x.OwnerReferences = refs
-		todo.add(sdk.Update(x), x.Name)
+		todo.owners = append(todo.owners, owned{claim: x, conflict: conflict, update: true})
 	}
 }

@@ -117,7 +117,8 @@ func (r *rollout) createRevision(data []byte) error {
 	}
 }
 
-// truncateHistory deletes the oldest of the revisions that nothing is of any more, until no more of these are left than the set wants.
+// truncateHistory deletes the oldest of the revisions that nothing is of any more, until no more of these are left than the set wants. It does so
+// whatever else has failed.
 func (r *rollout) truncateHistory() {
 	limit := r.set.Spec.RevisionHistoryLimit
 	if limit == nil || *limit < 0 {
@@ -134,6 +135,6 @@ func (r *rollout) truncateHistory() {
 		}
 	}
 	for i := range len(dead) - int(*limit) {
-		_ = r.c.Delete(dead[i], sdk.Tolerate(abi.TolerateNotFound))
+		_ = r.c.Delete(dead[i], sdk.Tolerate(abi.TolerateNotFound), sdk.Always())
 	}
 }

@@ -24,14 +24,17 @@ var (
 	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
 		Fields("metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
 			"spec.volumes.name", "spec.volumes.persistentVolumeClaim.claimName",
-			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
+			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime",
+			"status.conditions.reason", "status.conditions.message") // in which the scheduler says that a pod's claim isn't there
 
-	// revisions and claims wake nobody: what is missing of them is missed when the pods or the set change, as upstream does it.
+	// revisions wake nobody, and of claims the end of one that the last sync has asked for, which a pod waits for or which was in the way of a new one: what else is missing
+	// is missed when the pods or the set change, as upstream does it.
 	revisions = sdk.Select(appsv1.ControllerRevisions, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
 			Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
 			"data", "revision").
 		Quiet()
-	claims = sdk.Select(corev1.PersistentVolumeClaims, sdk.KeyNamespace()).Fields("metadata.ownerReferences", "metadata.deletionTimestamp").Lazy().Quiet()
+	claims = sdk.Select(corev1.PersistentVolumeClaims, sdk.KeyNamespace()).Fields("metadata.ownerReferences", "metadata.deletionTimestamp").
+		Lazy().QuietOn(abi.QuietStart, abi.QuietAdd, abi.QuietUpdate)
 )
 
 var (
@@ -107,18 +110,26 @@ func sync(c *sdk.Call) error {
 	if err != nil {
 		return err
 	}
+	err = r.proceed()
+	r.truncateHistory()
+	return err
+}
+
+// proceed goes on with the set's revisions and pods, and writes the status.
+func (r *rollout) proceed() error {
 	if err := r.revise(); err != nil {
 		return err
 	}
+	c, set := r.c, r.set
+	r.observe(r.owned)
 	if set.Spec.UpdateStrategy.Type == appsv1.RecreateStatefulSetStrategyType {
 		err := sdk.Errors("statefulset ", set.Namespace, "/", set.Name, " uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled")
 		c.Event(set, corev1.EventTypeWarning, "UnknownStrategy", err.Error())
 		return err
 	}
 	r.sort()
-	err = r.advance()
+	err := r.advance()
 	r.writeStatus()
-	r.truncateHistory()
 	if seconds := set.Spec.MinReadySeconds; err == nil && seconds > 0 && r.status.ReadyReplicas != r.status.AvailableReplicas {
 		// A pod becomes available without an event.
 		wait := pod.NextAvailabilityCheck(r.owned, seconds, c.Now())
@@ -133,7 +144,6 @@ func sync(c *sdk.Call) error {
 // advance takes the set one step nearer to its size, then to its template. What it waits for wakes the key.
 func (r *rollout) advance() error {
 	if r.set.Deleting() {
-		r.observe(r.owned)
 		return nil
 	}
 	r.observe(r.replicas, r.condemned)

@@ -25,7 +25,7 @@ func (r *rollout) each(visit func(n int64, p *corev1.Pod) bool) {
 }
 
 // settle creates what is missing, deletes what has ended so that it can be created again, and sets right what isn't as the set wants it. In order it goes no
-// further than the first pod that isn't available.
+// further than the first pod that isn't available, and in no case beyond one that can't be set right.
 func (r *rollout) settle() (wait bool, err error) {
 	var todo []work
 	r.each(func(n int64, p *corev1.Pod) bool {
@@ -37,7 +37,7 @@ func (r *rollout) settle() (wait bool, err error) {
 		}
 		if !w.empty() {
 			todo = append(todo, w)
-			wait = wait || r.inOrder && w.err != nil
+			wait = wait || w.stuck()
 		}
 		return !wait && len(todo) < burst
 	})
@@ -67,7 +67,7 @@ func (r *rollout) create(n int64, wait *bool) (w work) {
 		w.err = err
 		return w
 	}
-	w.add(sdk.Create(p), "")
+	w.effects = append(w.effects, sdk.Create(p))
 	r.retention(former, n).settle(&w, n)
 	return w
 }
@@ -84,6 +84,7 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 	w.pod, w.verb, w.silent = p.Name, "Update", true
 	retention, pending := r.retention(p, n), p.Status.Phase == corev1.PodPending
 	if pending {
+		w.claimsApart = true
 		r.needClaims(&w, n)
 		retention.settle(&w, n)
 	}
@@ -100,10 +101,12 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 		if !stored {
 			r.needClaims(&w, n)
 		}
-		retention.settle(&w, n)
+		if !retention.allMet(n) {
+			retention.settle(&w, n)
+		}
 	}
 	if !stored {
-		w.add(sdk.Patch(p, abi.StrategicPatch, r.storagePatch(n)), "")
+		w.effects = append(w.effects, sdk.Patch(p, abi.StrategicPatch, r.storagePatch(n)))
 	}
 	switch {
 	case named:
@@ -113,7 +116,7 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 		p = sdk.Copy(p)
 		p.Labels = p.Labels.Clone()
 		identify(p, n)
-		w.add(sdk.Update(p), "")
+		w.effects = append(w.effects, sdk.Update(p))
 	}
 	return w
 }
@@ -124,7 +127,7 @@ func (r *rollout) settleCondemned() (wait bool, err error) {
 	for _, p := range r.condemned {
 		n := ordinal(p)
 		if retention := r.retention(p, n); !retention.allMet(n) {
-			w := work{pod: p.Name, silent: true}
+			w := work{pod: p.Name, silent: true, ownersApart: true}
 			retention.settle(&w, n)
 			todo = append(todo, w)
 		}

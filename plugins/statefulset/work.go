@@ -1,32 +1,128 @@
 package statefulset
 
 import (
+	"strings"
+
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// work is what is to be done for one pod: first its claims are created, then the effects follow one another.
+// work is what is to be done for one pod: its claims are created, those that there are get their owners, and the pod is created, changed or deleted.
 type work struct {
-	pod     string
-	verb    string // of the events about the pod: Create, Update, Delete
-	silent  bool   // its success is no news
-	claims  []*corev1.PersistentVolumeClaim
-	err     error // why there is nothing to do but to create claims
-	effects []sdk.Effect
-	owned   []string // by effect, the claim that it gives owners; "" for the pod
+	pod    string
+	verb   string // of the events about the pod: Create, Update, Delete
+	silent bool   // its success is no news
+	claims []need
+	// claimsApart: what becomes of the claims is told of them alone, not as a failure of the pod.
+	claimsApart bool
+	owners      []owned
+	ownersApart bool // likewise of the claims' owners
+	effects     []sdk.Effect
+	err         error // why there is nothing to do but to create claims
 }
 
-func (w *work) empty() bool { return len(w.claims) == 0 && len(w.effects) == 0 && w.err == nil }
-
-func (w *work) add(e sdk.Effect, claim string) {
-	w.effects, w.owned = append(w.effects, e), append(w.owned, claim)
+// need is a claim that the pod can't be without: one that is missing is created, one on its way out has to go first.
+type need struct {
+	claim *corev1.PersistentVolumeClaim
+	going bool
 }
+
+// owned is a claim whose owners matter.
+type owned struct {
+	claim    *corev1.PersistentVolumeClaim
+	conflict bool // somebody else controls it
+	update   bool // it is to be written with other owners
+}
+
+func (w *work) empty() bool {
+	return len(w.claims) == 0 && len(w.owners) == 0 && len(w.effects) == 0 && w.err == nil
+}
+
+// stuck tells that the work can't succeed.
+func (w *work) stuck() bool {
+	stuck := w.err != nil
+	for i := range w.claims {
+		stuck = stuck || w.claims[i].going
+	}
+	return stuck
+}
+
+// effect is all of the work: the group of the claims where some are missing, then what follows once they are there, the pod's effects and the group of the owners.
+func (w *work) effect() sdk.Effect {
+	var rest []sdk.Effect
+	if !w.stuck() {
+		rest = w.effects
+		if update := w.updates(); len(update) > 0 && w.creates() {
+			owners := sdk.Sequence(update...)
+			sdk.Always()(&owners) // the claims are there, whatever becomes of the pod
+			rest = append(rest, owners)
+		} else if len(update) > 0 {
+			rest = append([]sdk.Effect{sdk.Sequence(update...)}, rest...)
+		}
+	}
+	var create []sdk.Effect
+	for i := range w.claims {
+		if !w.claims[i].going {
+			create = append(create, sdk.Create(w.claims[i].claim))
+		}
+	}
+	if len(create) == 0 {
+		return sdk.Sequence(rest...)
+	}
+	return sdk.Sequence(sdk.Parallel(create...), sdk.Sequence(rest...))
+}
+
+// updates are the writes of the claims' owners.
+func (w *work) updates() (l []sdk.Effect) {
+	for i := range w.owners {
+		if w.owners[i].update {
+			l = append(l, sdk.Update(w.owners[i].claim))
+		}
+	}
+	return l
+}
+
+// split takes the outcomes of effect apart.
+func (w *work) split(o []abi.Outcome) (claims, owners, own []abi.Outcome) {
+	if len(o) > 0 && w.missing() {
+		claims, o = o[0].Members, o[1].Members
+	}
+	switch last := len(o) - 1; {
+	case last < 0 || !w.reowns():
+		return claims, nil, o
+	case w.creates():
+		return claims, o[last].Members, o[:last]
+	}
+	return claims, o[0].Members, o[1:]
+}
+
+// reowns tells whether a claim's owners are to be written.
+func (w *work) reowns() bool {
+	for i := range w.owners {
+		if w.owners[i].update {
+			return true
+		}
+	}
+	return false
+}
+
+// missing tells whether claims are to be created.
+func (w *work) missing() bool {
+	for i := range w.claims {
+		if !w.claims[i].going {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *work) creates() bool { return w.verb == "Create" }
 
 // remove is the work of deleting a pod.
 func remove(p *corev1.Pod) work {
 	w := work{pod: p.Name, verb: "Delete"}
-	w.add(sdk.Delete(p, sdk.Tolerate(abi.TolerateNotFound)), "")
+	w.effects = append(w.effects, sdk.Delete(p, sdk.Tolerate(abi.TolerateNotFound)))
 	return w
 }
 
@@ -38,19 +134,7 @@ func (r *rollout) do(works []work) (done int, first error) {
 	}
 	members := make([]sdk.Effect, len(works))
 	for i := range works {
-		w := &works[i]
-		var steps []sdk.Effect
-		if len(w.claims) > 0 {
-			create := make([]sdk.Effect, len(w.claims))
-			for j, x := range w.claims {
-				create[j] = sdk.Create(x)
-			}
-			steps = append(steps, sdk.Parallel(create...))
-		}
-		if w.err == nil {
-			steps = append(steps, w.effects...)
-		}
-		members[i] = sdk.Sequence(steps...)
+		members[i] = works[i].effect()
 	}
 	group := sdk.SlowStart(members...)
 	if r.inOrder {
@@ -75,70 +159,100 @@ func (r *rollout) do(works []work) (done int, first error) {
 }
 
 // tell tells in events how a work went, and gives its failure.
-func (r *rollout) tell(w *work, steps []abi.Outcome) error {
-	if len(w.claims) > 0 {
-		err := r.tellClaims(w, steps[0].Members)
-		steps = steps[1:]
-		if err != nil {
-			r.event(w, err)
-			return err
-		}
-	}
-	if w.err != nil {
-		r.event(w, w.err)
-		return w.err
-	}
-	for i := range steps {
-		if steps[i].Code != abi.CodeFailed {
-			continue
-		}
-		err := &sdk.Error{Reason: steps[i].Reason, Message: steps[i].Message}
-		told := *w
-		told.silent = false
-		if claim := w.owned[i]; claim != "" {
-			told.verb = "Update"
-			err.Message = "could not update claim " + claim + " for delete policy ownerRefs: " + err.Message
-		}
-		// A stale cache is no news.
-		if err.Reason != sdk.Conflict && err.Reason != sdk.AlreadyExists {
-			r.event(&told, err)
+func (r *rollout) tell(w *work, outcomes []abi.Outcome) error {
+	claims, owners, own := w.split(outcomes)
+	if err := r.tellClaims(w, claims); err != nil {
+		if !w.claimsApart {
+			r.event(w.verb, w.pod, err)
 		}
 		return err
 	}
-	r.event(w, nil)
+	if w.err != nil {
+		r.event(w.verb, w.pod, w.err)
+		return w.err
+	}
+	failed := failure(own)
+	if sdk.Failed(failed, sdk.AlreadyExists) {
+		return failed // the cache doesn't show it yet
+	}
+	if err := r.tellOwners(w, owners); err != nil {
+		return err
+	}
+	if failed != nil && !sdk.Failed(failed, sdk.Conflict) || failed == nil && !w.silent { // a stale cache is no news
+		r.event(w.verb, w.pod, failed)
+	}
+	return failed
+}
+
+// failure is the failure of a sequence's effects, nil where there is none.
+func failure(outcomes []abi.Outcome) error {
+	for i := range outcomes {
+		if o := &outcomes[i]; o.Code == abi.CodeFailed {
+			return &sdk.Error{Reason: o.Reason, Message: o.Message}
+		}
+	}
 	return nil
 }
 
 func (r *rollout) tellClaims(w *work, created []abi.Outcome) error {
-	text := ""
-	for i, x := range w.claims {
-		switch o := &created[i]; {
-		case o.Code == abi.CodeOK:
-			r.c.Event(r.set, corev1.EventTypeNormal, "SuccessfulCreate", "Create Claim "+x.Name+" Pod "+w.pod+" in StatefulSet "+r.set.Name+" success")
-		default:
-			if o.Reason != sdk.AlreadyExists {
-				r.c.Event(r.set, corev1.EventTypeWarning, "FailedCreate", "Create Claim "+x.Name+" for Pod "+w.pod+" in StatefulSet "+r.set.Name+" failed error: "+o.Message)
-			}
-			if text != "" {
-				text += ", "
-			}
-			text += "failed to create PVC " + x.Name + ": " + o.Message
+	var errs []string
+	for i := range w.claims {
+		x := w.claims[i].claim
+		if w.claims[i].going {
+			errs = append(errs, "pvc "+x.Name+" is being deleted")
+			continue
 		}
+		o := &created[0]
+		created = created[1:]
+		if o.Code == abi.CodeOK {
+			r.c.Event(r.set, corev1.EventTypeNormal, "SuccessfulCreate", "Create Claim "+x.Name+" Pod "+w.pod+" in StatefulSet "+r.set.Name+" success")
+			continue
+		}
+		if o.Reason != sdk.AlreadyExists {
+			r.c.Event(r.set, corev1.EventTypeWarning, "FailedCreate", "Create Claim "+x.Name+" for Pod "+w.pod+" in StatefulSet "+r.set.Name+" failed error: "+o.Message)
+		}
+		errs = append(errs, "failed to create PVC "+x.Name+": "+o.Message)
 	}
-	if text == "" {
+	switch len(errs) {
+	case 0:
 		return nil
+	case 1:
+		return sdk.Errors(errs[0])
 	}
-	return sdk.Errors(text)
+	return sdk.Errors("[" + strings.Join(errs, ", ") + "]")
 }
 
-// event tells of a pod's work on the set.
-func (r *rollout) event(w *work, err error) {
-	head := w.verb + " Pod " + w.pod + " in StatefulSet " + r.set.Name
-	switch {
-	case w.silent:
-	case err != nil:
-		r.c.Event(r.set, corev1.EventTypeWarning, "Failed"+w.verb, head+" failed error: "+err.Error())
-	default:
-		r.c.Event(r.set, corev1.EventTypeNormal, "Successful"+w.verb, head+" successful")
+// tellOwners tells of claims whose owners the set doesn't decide, and of the first that couldn't be written.
+func (r *rollout) tellOwners(w *work, updated []abi.Outcome) error {
+	for i := range w.owners {
+		x := &w.owners[i]
+		if x.conflict {
+			r.c.Event(r.set, corev1.EventTypeWarning, "ConflictingController", "PersistentVolumeClaim "+x.claim.Name+
+				" has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim") // sic: events are told apart by their text
+		}
+		if !x.update {
+			continue
+		}
+		o := &updated[0]
+		updated = updated[1:]
+		if o.Code == abi.CodeOK {
+			continue
+		}
+		err := &sdk.Error{Reason: o.Reason, Message: "could not update claim " + x.claim.Name + " for delete policy ownerRefs: " + o.Message}
+		if !w.ownersApart && o.Reason != sdk.Conflict { // a stale cache is no news
+			r.event("Update", w.pod, err)
+		}
+		return err
 	}
+	return nil
+}
+
+// event tells on the set what has been done to a pod, or why it failed.
+func (r *rollout) event(verb, pod string, err error) {
+	head := verb + " Pod " + pod + " in StatefulSet " + r.set.Name
+	if err != nil {
+		r.c.Event(r.set, corev1.EventTypeWarning, "Failed"+verb, head+" failed error: "+err.Error())
+		return
+	}
+	r.c.Event(r.set, corev1.EventTypeNormal, "Successful"+verb, head+" successful")
 }
