@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +130,29 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 	}
 	if lists != 1 {
 		t.Errorf("cronjobs were counted %d times for three questions within a minute", lists)
+	}
+}
+
+// Where the objects that nobody acts for may not be listed, nothing is said of them, and the log is silent, too.
+func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Audit: true})
+	if _, err := c.Client().BatchV1().CronJobs("default").Create(t.Context(), cronJob("nightly"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(t, []byte(run(t, "rbac", "replicaset", "--use-service-account-credentials", "--bindings", "--user", "system:serviceaccount:lean:windlass")))
+	p := windlass.SpawnReplica(t, c, windlass.Replica{Name: "lean", Kubeconfig: windlass.Kubeconfig(t, c, "lean", "windlass"), Fields: "leaderElection: {leaderElect: false}"}, "*",
+		"-daemonset", "-deployment", "-endpoint", "-endpointslice", "-garbagecollector", "-horizontalpodautoscaling", "-job", "-namespace", "-podgc", "-root-ca-cert-publisher", "-serviceaccount", "-statefulset")
+	p.AwaitReady(t)
+
+	if said := tell(t, c, p, "status"); !strings.Contains(said, "Nothing is wrong") || !strings.Contains(said, "not running    ") {
+		t.Errorf("status:\n%s", said)
+	}
+	cluster.Eventually(t, cluster.Patience, "cronjobs were asked for and refused", func(context.Context) (bool, any) {
+		all := c.Audit(t, cluster.Filter{Verbs: []string{"list"}, Resources: []string{"cronjobs"}})
+		return slices.ContainsFunc(all, func(e cluster.Event) bool { return e.Denied && e.User == "system:serviceaccount:lean:windlass" }), all
+	})
+	if log := p.Log(t); strings.Contains(log, "cronjobs") || strings.Contains(log, "forbidden") {
+		t.Errorf("the log:\n%s", log)
 	}
 }
 
