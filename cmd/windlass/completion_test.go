@@ -130,6 +130,8 @@ func TestOutputs(t *testing.T) {
 			switch path {
 			case "explain":
 				args = append(args, "deployment/web")
+			case "get sync":
+				args = append(args, "deployment")
 			case "replay", "plugin inspect", "plugin bench":
 				args = append(args, file)
 			}

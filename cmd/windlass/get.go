@@ -54,6 +54,7 @@ func getCommand() *cobra.Command {
 			err := json.Unmarshal(b, &r)
 			return r.Syncs, syncsTable(&r, wide), err
 		})),
+		syncCommand(),
 		ofController(getter("differences", "", "What shadows have answered otherwise", "/windlass/v1/differences", func(b []byte, _ bool) (any, table, error) {
 			var all []controller.Difference
 			err := json.Unmarshal(b, &all)

@@ -49,10 +49,8 @@ func Describe(a *abi.SyncResponse, m *abi.Manifest) Answer {
 	case a.KeepState: // the SDK's default
 	case len(a.State) == 0:
 		out.State = "dropped"
-	case len(a.State) > stateMax:
-		out.State = fmt.Sprintf("%d bytes, %s", len(a.State), DigestOf(a.State))
 	default:
-		out.State = strconv.Quote(string(a.State))
+		out.State = stateText(a.State)
 	}
 	for _, u := range a.Metrics {
 		name := fmt.Sprintf("metric %d", u.Metric)
@@ -69,6 +67,17 @@ func Describe(a *abi.SyncResponse, m *abi.Manifest) Answer {
 		out.Metrics = append(out.Metrics, strings.TrimSpace(fmt.Sprintf("%s %v %s = %s", name, u.Labels, u.Namespace, value)))
 	}
 	return out
+}
+
+// stateText is a state as it is shown, empty where there is none.
+func stateText(state []byte) string {
+	switch {
+	case len(state) == 0:
+		return ""
+	case len(state) > stateMax:
+		return fmt.Sprintf("%d bytes, %s", len(state), DigestOf(state))
+	}
+	return strconv.Quote(string(state))
 }
 
 // YAML is the answer in lines.

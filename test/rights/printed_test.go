@@ -56,7 +56,7 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 	}
 	file := write(t, text.String())
 	c.Apply(t, printed(t, binary(t), "--bindings", "--user", account+"windlass", "--config", file))
-	self := kubeconfig(t, c, home, "windlass")
+	self := windlass.Kubeconfig(t, c, home, "windlass")
 	windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
 		loaded, err := config.Load(file)
 		if err != nil {

@@ -13,13 +13,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
@@ -46,25 +43,6 @@ func printed(t *testing.T, binary string, args ...string) []byte {
 		t.Fatalf("windlass rbac: %v: %s", err, &stderr)
 	}
 	return out
-}
-
-// kubeconfig writes one with a token of the service account.
-func kubeconfig(t *testing.T, c *cluster.Cluster, namespace, account string) string {
-	t.Helper()
-	token, err := c.Client().CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := clientcmdapi.NewConfig()
-	k.Clusters["c"] = &clientcmdapi.Cluster{Server: c.RESTConfig().Host, CertificateAuthority: c.CAFile}
-	k.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
-	k.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
-	k.CurrentContext = "c"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*k, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func write(t *testing.T, text string) string {

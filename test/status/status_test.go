@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,13 +25,19 @@ import (
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
-// tell runs a command of windlass against a process, and returns what it prints; the exit code of windlass status is of no account here.
+// tell runs a command of windlass against a process, and returns what it prints.
 func tell(t *testing.T, c *cluster.Cluster, p *windlass.Process, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), windlass.Program(), append(args, "--server", p.Address, "--kubeconfig", c.Kubeconfig, "--certificate-authority", c.CAFile)...).Output()
+	return run(t, append(args, "--server", p.Address, "--kubeconfig", c.Kubeconfig, "--certificate-authority", c.CAFile)...)
+}
+
+// run runs a command of windlass, and returns what it prints; the exit code of windlass status is of no account here.
+func run(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), windlass.Program(), args...).Output()
 	if exit, ok := err.(*exec.ExitError); err != nil && (!ok || args[0] != "status") {
 		if ok {
-			t.Fatalf("windlass %s: %v\n%s", strings.Join(args, " "), err, exit.Stderr)
+			t.Fatalf("windlass %s: %v\n%s%s", strings.Join(args, " "), err, out, exit.Stderr)
 		}
 		t.Fatal(err)
 	}
@@ -124,6 +133,29 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 	}
 }
 
+// Where the objects that nobody acts for may not be listed, nothing is said of them, and the log is silent, too.
+func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Audit: true})
+	if _, err := c.Client().BatchV1().CronJobs("default").Create(t.Context(), cronJob("nightly"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(t, []byte(run(t, "rbac", "replicaset", "--use-service-account-credentials", "--bindings", "--user", "system:serviceaccount:lean:windlass")))
+	p := windlass.SpawnReplica(t, c, windlass.Replica{Name: "lean", Kubeconfig: windlass.Kubeconfig(t, c, "lean", "windlass"), Fields: "leaderElection: {leaderElect: false}"}, "*",
+		"-daemonset", "-deployment", "-endpoint", "-endpointslice", "-garbagecollector", "-horizontalpodautoscaling", "-job", "-namespace", "-podgc", "-root-ca-cert-publisher", "-serviceaccount", "-statefulset")
+	p.AwaitReady(t)
+
+	if said := tell(t, c, p, "status"); !strings.Contains(said, "Nothing is wrong") || !strings.Contains(said, "not running    ") {
+		t.Errorf("status:\n%s", said)
+	}
+	cluster.Eventually(t, cluster.Patience, "cronjobs were asked for and refused", func(context.Context) (bool, any) {
+		all := c.Audit(t, cluster.Filter{Verbs: []string{"list"}, Resources: []string{"cronjobs"}})
+		return slices.ContainsFunc(all, func(e cluster.Event) bool { return e.Denied && e.User == "system:serviceaccount:lean:windlass" }), all
+	})
+	if log := p.Log(t); strings.Contains(log, "cronjobs") || strings.Contains(log, "forbidden") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
 // Keys that fail for the same reason are one warning with their number; what a sync did is what it wrote, not what was refused; keys that wait for a time are listed, and namespaces
 // that are being deleted.
 func TestWhatIsHeldUpIsTold(t *testing.T) {
@@ -167,6 +199,35 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 	}
 	if len(syncs) == 0 || wrote == 0 {
 		t.Errorf("%d syncs, which wrote %d times", len(syncs), wrote)
+	}
+
+	shown := tell(t, c, p, "get", "sync", "replicaset", "full/web")
+	for _, want := range []string{
+		"key: full/web\n", "result: error\n", "resource: apps/v1/replicasets\n", "      name: web\n", // the snapshot
+		"- do: create v1/pods full/\n", "  outcome: 'Forbidden: ", "wrote:\n- event on apps/v1/replicasets full/web\n",
+	} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("get sync doesn't show %q", want)
+		}
+	}
+	cases := t.TempDir()
+	file := filepath.Join(cases, "seen.yaml")
+	if err := os.WriteFile(file, []byte(tell(t, c, p, "get", "sync", "replicaset", "full/web", "-o", "golden")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "plugin", "test", "builtin:replicaset", "--cases", cases, "--update")
+	run(t, "plugin", "test", "builtin:replicaset", "--cases", cases, "--run", "seen/")
+	seen, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"key: full/web\n", "reason: Forbidden\n", "want:\n", "  - do: create v1/pods full/\n    failed: Forbidden\n"} {
+		if !strings.Contains(string(seen), want) {
+			t.Errorf("the golden case doesn't have %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s\n%s", shown, seen)
 	}
 
 	cluster.Eventually(t, cluster.Patience, "the namespace that is kept waits", func(context.Context) (bool, any) {

@@ -1,8 +1,14 @@
 package windlass
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/windlass-dev/windlass/test/cluster"
 )
@@ -21,4 +27,23 @@ func ExpectRoles(t testing.TB, c *cluster.Cluster) {
 	if !did {
 		t.Error("the audit log has no request of the manager's")
 	}
+}
+
+// Kubeconfig writes one with a token of a service account, and returns its path.
+func Kubeconfig(t testing.TB, c *cluster.Cluster, namespace, account string) string {
+	t.Helper()
+	token, err := c.Client().CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := clientcmdapi.NewConfig()
+	k.Clusters["c"] = &clientcmdapi.Cluster{Server: c.RESTConfig().Host, CertificateAuthority: c.CAFile}
+	k.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	k.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	k.CurrentContext = "c"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*k, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/host/golden"
+	"github.com/windlass-dev/windlass/host/record"
+)
+
+// syncCommand shows one recorded sync whole. windlass get syncs lists them without what is in objects.
+func syncCommand() *cobra.Command {
+	var output, file string
+	var back int
+	var from *server
+	c := &cobra.Command{
+		Use:   "sync CONTROLLER [KEY]",
+		Short: "One recorded sync, whole: what it was called with, what it was told, its answer, what was written",
+		Long: `Show a recorded sync: the snapshot that it was called with, what it performed and was told in the middle, its answer, what of that was written, and how it ended.
+It is the key's last one that is remembered, or with --back an earlier one; with --file it is taken from a recording of windlass record.
+
+With -o golden it is a golden case for the plugin's folder testdata: the same key, time and objects, and what the sync was told. "windlass plugin test --update" writes what comes out
+beneath it. What a case has no words for is said in comments.
+
+It shows what is in objects, but for the data of Secrets: who asks must be allowed to get recordings (windlass rbac --operator).`,
+		Example: `  windlass get sync deployment shop/web
+  windlass get sync replicaset shop/web-6657fd4bb6 --back 1 -o yaml
+  windlass get sync replicaset shop/web-6657fd4bb6 -o golden > testdata/seen.yaml`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all := outputs["get sync"]; !slices.Contains(all, output) {
+				return fmt.Errorf("--output %q: must be %s", output, strings.Join(all, ", "))
+			}
+			var f *record.File
+			var err error
+			if file != "" {
+				f, err = record.Open(file)
+			} else if b, failed := from.get(cmd.Context(), "/debug/recordings/"+args[0], nil); failed != nil {
+				err = failed
+			} else {
+				f, err = record.Parse(b)
+			}
+			if err != nil {
+				return err
+			}
+			s, err := pick(f, append(args, "")[1], back)
+			if err != nil {
+				return err
+			}
+			if output == "golden" {
+				return printCase(cmd, f, s)
+			}
+			x, err := record.Show(f, s)
+			if err != nil {
+				return err
+			}
+			return print(cmd.OutOrStdout(), output, x)
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "yaml", "yaml, json, or golden for a golden case")
+	c.Flags().StringVar(&file, "file", "", "a recording, in place of what the running windlass remembers")
+	c.Flags().IntVar(&back, "back", 0, "so many syncs of the key before its last one")
+	from = serverFlags(c)
+	return c
+}
+
+// pick returns the last sync of a key, or the one so many before it. Without a key that may be any key's.
+func pick(f *record.File, key string, back int) (*record.Sync, error) {
+	n := 0
+	for i := len(f.Syncs) - 1; i >= 0; i-- {
+		if key != "" && f.Syncs[i].Key.String() != key {
+			continue
+		}
+		if n == back {
+			return &f.Syncs[i], nil
+		}
+		n++
+	}
+	return nil, fmt.Errorf("%s: %d syncs of %s are remembered: windlass get syncs --controller %s lists them", f.Controller, n, keyName(key), f.Controller)
+}
+
+func printCase(cmd *cobra.Command, f *record.File, s *record.Sync) error {
+	c, left, err := golden.Recorded(f, s)
+	if err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	source := &f.Sources[s.Source]
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# A sync of %s at %s, which ended %s. Plugin %s %s.\n", f.Controller, s.Start.UTC().Format(time.RFC3339), s.Result, source.Plugin, source.Version)
+	for _, l := range left {
+		fmt.Fprintf(&b, "# Not in the case: %s.\n", line(l, 5*lineMax))
+	}
+	b.Write(text)
+	_, err = cmd.OutOrStdout().Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,181 @@
+package record
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// Shown is a sync as people read it.
+type Shown struct {
+	Controller string    `json:"controller"`
+	Key        string    `json:"key"`
+	Time       time.Time `json:"time"`
+	Took       string    `json:"took"`
+	Attempt    int32     `json:"attempt,omitempty"` // failures in a row before it
+	Result     string    `json:"result"`
+	Error      string    `json:"error,omitempty"`
+	Plugin     string    `json:"plugin"`
+	Digest     string    `json:"digest"`
+	// Redacted tells that values were wiped, Missing why there is nothing of the call.
+	Redacted  bool             `json:"redacted,omitempty"`
+	Missing   string           `json:"missing,omitempty"`
+	Settings  []Setting        `json:"settings,omitempty"`
+	State     string           `json:"state,omitempty"`
+	Snapshot  []ShownView      `json:"snapshot,omitempty"`
+	Performed []ShownPerformed `json:"performed,omitempty"`
+	Answer    *Answer          `json:"answer,omitempty"`
+	Wrote     []string         `json:"wrote,omitempty"` // what the API server took of it, and events: see Sync
+}
+
+// ShownView is a view of a snapshot as people read it.
+type ShownView struct {
+	View     string `json:"view"`
+	Resource string `json:"resource"`
+	Count    int64  `json:"count,omitempty"`
+	// Guarded tells that the view wasn't looked at, because its guard didn't hold.
+	Guarded bool  `json:"guarded,omitempty"`
+	Objects []any `json:"objects,omitempty"`
+}
+
+// ShownPerformed is an effect that was performed in the middle of a sync, with its outcome.
+type ShownPerformed struct {
+	Note    `json:",inline"`
+	Outcome string `json:"outcome"` // ok, skipped, or why it failed
+	Got     any    `json:"got,omitempty"`
+}
+
+// Show makes a sync of a recording readable.
+func Show(f *File, s *Sync) (*Shown, error) {
+	source := &f.Sources[s.Source]
+	x := &Shown{
+		Controller: f.Controller, Key: s.Key.String(), Time: s.Start, Took: s.Took.String(), Result: s.Result, Error: s.Error,
+		Plugin: source.Plugin + " " + source.Version, Digest: source.Digest, Redacted: s.Redacted, Settings: source.Settings, Wrote: s.Wrote,
+	}
+	if s.Request == nil {
+		x.Missing = "the plugin wasn't called"
+		if s.Cut {
+			x.Missing = fmt.Sprintf("its %d bytes were more than the recorder's ring holds: raise recordings.bytes", s.Bytes)
+		}
+		return x, nil
+	}
+
+	var r abi.SyncRequest
+	if err := abi.DecodeRequest(s.Request, &r); err != nil {
+		return nil, err
+	}
+	if r.Controller < 0 || int(r.Controller) >= len(source.Manifest.Controllers) {
+		return nil, fmt.Errorf("the plugin %s has no controller %d", source.Plugin, r.Controller)
+	}
+	views := source.Manifest.Controllers[r.Controller].Views
+	x.Attempt, x.State = r.Attempt, stateText(r.State)
+	for i := range r.Views {
+		x.Snapshot = append(x.Snapshot, shownView(views, &r.Views[i]))
+	}
+	for _, p := range s.Performs {
+		all, err := shownPerformed(views, &p)
+		if err != nil {
+			return nil, err
+		}
+		x.Performed = append(x.Performed, all...)
+	}
+	if s.Answered {
+		var a abi.SyncResponse
+		if err := abi.DecodeResponse(s.Answer, &a); err != nil {
+			return nil, err
+		}
+		answer := Describe(&a, source.Manifest)
+		x.Answer = &answer
+	}
+	return x, nil
+}
+
+func shownView(views []abi.View, v *abi.ViewData) ShownView {
+	x := ShownView{View: fmt.Sprint(v.View), Count: v.Count, Guarded: v.Guarded}
+	var of abi.Resource
+	if v.View >= 0 && int(v.View) < len(views) {
+		of = views[v.View].Resource
+		x.View, x.Resource = views[v.View].Name, of.String()
+	}
+	for i := range v.Objects {
+		x.Objects = append(x.Objects, shownObject(of, &v.Objects[i]))
+	}
+	return x
+}
+
+// shownObject decodes an object; what can't be decoded is told by its size and digest.
+func shownObject(of abi.Resource, o *abi.ObjectData) any {
+	res, err := schema.Named(of)
+	if o.Resource != "" { // of a view over all resources: nothing but metadata
+		if of, ok := abi.ParseResource(o.Resource); ok {
+			res, err = schema.Partial(of, o.Kind, true), nil
+		}
+	}
+	if err == nil {
+		fields, err := Readable(res, o.Data)
+		if err == nil {
+			if o.Kind != "" {
+				fields["kind"] = o.Kind
+			}
+			return fields
+		}
+	}
+	return fmt.Sprintf("%d bytes, %s", len(o.Data), DigestOf(o.Data))
+}
+
+func shownPerformed(views []abi.View, p *Perform) (all []ShownPerformed, err error) {
+	var in abi.PerformRequest
+	if err := abi.DecodePerform(p.In, &in); err != nil {
+		return nil, err
+	}
+	var out abi.PerformResponse
+	if p.Refused == "" {
+		if err := abi.DecodePerformed(p.Out, &out); err != nil {
+			return nil, err
+		}
+	}
+	for i := range in.Effects {
+		if p.Refused != "" || i >= len(out.Outcomes) {
+			all = append(all, ShownPerformed{Note: note(&in.Effects[i]), Outcome: "refused: " + p.Refused})
+			continue
+		}
+		all = append(all, shownOutcome(views, &in.Effects[i], &out.Outcomes[i])...)
+	}
+	return all, nil
+}
+
+// shownOutcome shows an effect, or each member of a group.
+func shownOutcome(views []abi.View, e *abi.Effect, o *abi.Outcome) (all []ShownPerformed) {
+	if e.Kind == abi.EffectGroup && len(o.Members) == len(e.Members) {
+		for i := range e.Members {
+			all = append(all, shownOutcome(views, &e.Members[i], &o.Members[i])...)
+		}
+		return all
+	}
+
+	x := ShownPerformed{Note: note(e), Outcome: "ok"}
+	switch {
+	case o.Code == abi.CodeSkipped:
+		x.Outcome = "skipped"
+	case o.Reason != "" || o.Code != abi.CodeOK:
+		x.Outcome = o.Reason + ": " + o.Message
+	case o.View != nil:
+		x.Got = shownView(views, o.View)
+	case o.Discovery != nil:
+		x.Got = fmt.Sprintf("%d resources, %d failures", len(o.Discovery.Resources), len(o.Discovery.Failures))
+	case len(o.Facts) > 0:
+		facts := map[string]string{}
+		for _, f := range o.Facts {
+			facts[f.Key.String()] = string(f.Data)
+		}
+		x.Got = facts
+	case e.Kind == abi.EffectRead:
+		x.Got = string(o.Object.Data)
+	case len(o.Object.Data) > 0:
+		of, _ := abi.ParseResource(e.Resource)
+		x.Got = shownObject(of, &o.Object)
+	}
+	return []ShownPerformed{x}
+}
