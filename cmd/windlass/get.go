@@ -31,8 +31,7 @@ func getCommand() *cobra.Command {
 		getter("controllers", "controller", "The controllers: their state, their queues, their syncs and what is wrong with them; those that don't run here with the reason", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
 			var s manager.Status
 			err := json.Unmarshal(b, &s)
-			every := everyController(&s)
-			return every.Controllers, controllersTable(every, wide), err
+			return everyController(&s), controllersTable(&s, wide), err
 		}),
 		getter("plugins", "plugin", "The plugins: their versions and where they come from", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
 			var s manager.Status
@@ -149,16 +148,8 @@ func getter(name, kind, what, path string, read func(b []byte, wide bool) (any, 
 
 func (t table) write(to io.Writer) error {
 	if len(t.lines) > 1 {
-		var all bytes.Buffer
-		w := tabwriter.NewWriter(&all, 0, 0, 3, ' ', 0)
-		for _, l := range t.lines {
-			fmt.Fprintln(w, strings.Join(l, "\t"))
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-		for l := range strings.Lines(all.String()) {
-			if _, err := fmt.Fprintln(to, strings.TrimRight(l, " \n")); err != nil {
+		for _, l := range aligned(t.lines) {
+			if _, err := fmt.Fprintln(to, l); err != nil {
 				return err
 			}
 		}
@@ -171,6 +162,20 @@ func (t table) write(to io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// aligned are the lines of a table with its columns under each other.
+func aligned(table [][]string) (lines []string) {
+	var all bytes.Buffer
+	w := tabwriter.NewWriter(&all, 0, 0, 3, ' ', 0)
+	for _, l := range table {
+		fmt.Fprintln(w, strings.Join(l, "\t"))
+	}
+	_ = w.Flush() // into memory
+	for l := range strings.Lines(all.String()) {
+		lines = append(lines, strings.TrimRight(l, " \n"))
+	}
+	return lines
 }
 
 func brief(digest string) string {

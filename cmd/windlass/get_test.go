@@ -121,15 +121,17 @@ func TestGet(t *testing.T) {
 	for _, c := range []struct{ args, want, query string }{
 		{args: "get controllers", want: `
 NAME                    STATE         PLUGIN       VERSION   QUEUE   STUCK   SYNCS   ERRORS   P50      P99    MESSAGE
-cronjob-controller      NotBuilt      -            -         -       -       -       -        -        -      isn't built yet: 3 batch/v1/cronjobs
 job-controller          Quarantined   job          1.2       7       3       1204    31       0.42ms   12ms   trap: unreachable
-podgc-controller        Disabled      -            -         -       -       -       -        -        -      is turned off by --controllers
 replicaset-controller   Running       replicaset             0       1       3       0        1.5s     12s    shop/web\x1b[31m: pods "web" is forbidden
 ttl-controller          Running       ttl          1.0       0       0       0       0        -        -      3 differences of its shadow
 
+NOT RUNNING          STATE      WHY
+cronjob-controller   NotBuilt   isn't built yet: 3 batch/v1/cronjobs
+podgc-controller     Disabled   is turned off by --controllers
+
 Not applied: plugins[0].name: no plugin
 `},
-		{args: "get controllers -o name", want: "\ncronjob-controller\njob-controller\npodgc-controller\nreplicaset-controller\nttl-controller\n"},
+		{args: "get controllers -o name", want: "\njob-controller\nreplicaset-controller\nttl-controller\ncronjob-controller\npodgc-controller\n"},
 		{args: "get plugins", want: `
 NAME   VERSION   DIGEST         AGE    ORIGIN              STATE
 job    1.2       0123456789ab   120m   /plugins/job.wasm   on trial, before it fedcba987654; shadow cd; failed: it trapped

@@ -36,43 +36,42 @@ func controllersTable(s *manager.Status, wide bool) table {
 	}
 	for i := range s.Controllers {
 		c := &s.Controllers[i]
-		if c.Plugin == "" {
-			t.lines = append(t.lines, notRunning(c, wide, most))
-			t.names = append(t.names, c.Name)
-			continue
-		}
 		l := row(wide, []string{c.Name, c.State, c.Plugin, line(versions[c.Plugin], 20), fmt.Sprint(c.Queue), fmt.Sprint(c.Failing + c.Parked), fmt.Sprint(c.Syncs.Total), fmt.Sprint(c.Syncs.Failed),
 			took(c.Syncs.P50), took(c.Syncs.P99)},
 			brief(c.Digest), leader(s, c.Name), fmt.Sprint(c.Workers), cmp.Or(c.Resync, "-"), fmt.Sprint(c.Syncing), fmt.Sprint(c.Parked), written(c.Writes.Verbs), size(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel), fmt.Sprint(c.Differences))
 		t.lines = append(t.lines, append(l, line(message(c), most)))
 		t.names = append(t.names, c.Name)
 	}
-	t.notes = refused(s)
+	if absent := everyController(s)[len(s.Controllers):]; len(absent) > 0 {
+		t.notes = absentLines(absent)
+		for _, c := range absent {
+			t.names = append(t.names, c.Name)
+		}
+	}
+	t.notes = append(t.notes, refused(s)...)
 	return t
 }
 
-// everyController returns the controllers that run here and those that don't, by name: of the latter there is nothing but the state and why.
-func everyController(s *manager.Status) *manager.Status {
-	every := *s
-	every.Controllers = slices.Clone(s.Controllers)
+// everyController returns the controllers that run here, and behind them those that don't: of these there is nothing but the state and why.
+func everyController(s *manager.Status) []manager.ControllerStatus {
+	every := slices.Clone(s.Controllers)
 	for _, a := range s.Absent {
 		message := a.Message
 		if a.Objects > 0 {
 			message += fmt.Sprintf(": %d %s", a.Objects, a.Resource)
 		}
-		every.Controllers = append(every.Controllers, manager.ControllerStatus{Name: a.Name, State: a.State, Message: message})
+		every = append(every, manager.ControllerStatus{Name: a.Name, State: a.State, Message: message})
 	}
-	slices.SortStableFunc(every.Controllers, func(a, b manager.ControllerStatus) int { return strings.Compare(a.Name, b.Name) })
-	return &every
+	return every
 }
 
-// notRunning is the line of a controller that has no numbers.
-func notRunning(c *manager.ControllerStatus, wide bool, most int) []string {
-	l := []string{c.Name, c.State}
-	for len(l) < 10 || wide && len(l) < 19 {
-		l = append(l, "-")
+// absentLines are the lines of a table of its own for the controllers that don't run: they have no numbers, and long names.
+func absentLines(every []manager.ControllerStatus) []string {
+	lines := [][]string{{"NOT RUNNING", "STATE", "WHY"}}
+	for _, c := range every {
+		lines = append(lines, []string{c.Name, c.State, line(c.Message, lineMax)})
 	}
-	return append(l, line(c.Message, most))
+	return append([]string{""}, aligned(lines)...)
 }
 
 // leader is who holds the Lease that a controller runs under.

@@ -43,7 +43,7 @@ var Controllers = []Controller{
 	{Name: "persistentvolume-protection-controller", Alias: "pv-protection", Objects: "v1/persistentvolumes"},
 	{Name: "persistentvolumeclaim-protection-controller", Alias: "pvc-protection", Objects: "v1/persistentvolumeclaims"},
 	{Name: "pod-garbage-collector-controller", Alias: "podgc"},
-	{Name: "podcertificaterequest-cleaner-controller", Objects: "certificates.k8s.io/v1/podcertificaterequests"},
+	{Name: "podcertificaterequest-cleaner-controller"},
 	{Name: "podgroup-protection-controller"},
 	{Name: "replicaset-controller", Alias: "replicaset", Objects: "apps/v1/replicasets"},
 	{Name: "replicationcontroller-controller", Alias: "replicationcontroller", Objects: "v1/replicationcontrollers"},
@@ -62,7 +62,7 @@ var Controllers = []Controller{
 	{Name: "token-cleaner-controller", Alias: "tokencleaner", DisabledByDefault: true},
 	{Name: "ttl-after-finished-controller", Alias: "ttl-after-finished"},
 	{Name: "ttl-controller", Alias: "ttl"},
-	{Name: "validatingadmissionpolicy-status-controller", Objects: "admissionregistration.k8s.io/v1/validatingadmissionpolicies"},
+	{Name: "validatingadmissionpolicy-status-controller"},
 	{Name: "volumeattributesclass-protection-controller", Objects: "storage.k8s.io/v1/volumeattributesclasses"},
 }
 

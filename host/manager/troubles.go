@@ -166,7 +166,7 @@ func (s *Status) unattended() (all []Trouble) {
 		}
 	}
 	for _, r := range slices.Sorted(maps.Keys(byResource)) {
-		absent, names, do := byResource[r], []string{}, "Let another manager run it beside this one: docs/migrating.md tells how."
+		absent, names, do := byResource[r], []string{}, "Another manager can run beside this one what isn't built here: docs/migrating.md."
 		for _, a := range absent {
 			names = append(names, a.Name)
 			if a.State == Disabled && a.built {
@@ -175,10 +175,10 @@ func (s *Status) unattended() (all []Trouble) {
 		}
 		what := absent[0].Message
 		if len(absent) > 1 {
-			what = "don't run here"
+			what = "don't run"
 		}
 		resource, _ := abi.ParseResource(r)
-		all = append(all, Trouble{Note, strings.Join(names, ", "), fmt.Sprintf("%s, and there are %s", what, objects(absent[0].Objects, resource)), do})
+		all = append(all, Trouble{Note, strings.Join(names, ", "), fmt.Sprintf("%s: nobody here acts for %s", what, objects(absent[0].Objects, resource)), do})
 	}
 	return all
 }

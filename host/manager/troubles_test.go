@@ -97,9 +97,9 @@ func TestUnattended(t *testing.T) {
 		got = append(got, x.Level+" "+x.About+": "+x.What+". "+x.Do)
 	}
 	want := []string{
-		"note cronjob-controller: isn't built yet, and there are 3 cronjobs.batch. Let another manager run it beside this one: docs/migrating.md tells how.",
-		"note job-controller: is turned off by --controllers, and there are 1 jobs.batch. Turn it on with --controllers, unless another manager runs it.",
-		"note node-lifecycle-controller, taint-eviction-controller: don't run here, and there are 2 nodes. Let another manager run it beside this one: docs/migrating.md tells how.",
+		"note cronjob-controller: isn't built yet: nobody here acts for 3 cronjobs.batch. Another manager can run beside this one what isn't built here: docs/migrating.md.",
+		"note job-controller: is turned off by --controllers: nobody here acts for 1 jobs.batch. Turn it on with --controllers, unless another manager runs it.",
+		"note node-lifecycle-controller, taint-eviction-controller: don't run: nobody here acts for 2 nodes. Another manager can run beside this one what isn't built here: docs/migrating.md.",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

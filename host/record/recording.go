@@ -81,7 +81,9 @@ func (r *Recording) End(result string, err error) {
 		text = bounded(err.Error())
 	}
 	ring := r.recorder.ring
+	ring.mu.Lock()
 	did := r.did()
+	ring.mu.Unlock()
 	if r.cut || len(r.buf)+len(did)+len(text)+len(r.key.Name)+overhead > int(ring.most.Load()) {
 		r.cut, r.buf = true, r.buf[:0]
 	}
@@ -116,7 +118,7 @@ func (r *Recording) End(result string, err error) {
 // wroteMost is how many of a sync's writes are recorded one by one.
 const wroteMost = 100
 
-// did are the sync's writes as they stand in the ring.
+// did are the sync's writes as they stand in the ring. The caller holds the ring's lock.
 func (r *Recording) did() (b []byte) {
 	for i, w := range r.wrote {
 		if i == wroteMost {

@@ -23,7 +23,7 @@ func TestConsole(t *testing.T) {
 	x := newTab(t)
 	x.do("the console", chromedp.Navigate(w.open(t)))
 	x.await("the controllers run", "#controllers", "deployment-controller", "replicaset-controller", "Running")
-	x.await("what doesn't run, and why", "#absent", "cronjob-controller", "NotBuilt", "isn't built yet", "namespace-controller", "Disabled", "is off unless --controllers names it")
+	x.await("what doesn't run, and why", "#absent", "cronjob-controller", "isn't built yet", "namespace-controller", "Disabled", "is off unless --controllers names it", "2 v1/nodes")
 	x.await("it is live", "header", "live", fmt.Sprint(w.host.PID))
 	if at := eval[string](x, "location.href"); strings.Contains(at, "once") {
 		t.Errorf("the one-time token stays in the address: %s", at)

@@ -109,8 +109,8 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 	said := tell(t, c, p, "status")
 	for _, want := range []string{
 		"not running    ", " not built yet, ", " disabled; windlass get controllers lists them\n",
-		"NOTE     cronjob-controller: isn't built yet, and there are 3 cronjobs.batch\n",
-		"NOTE     persistentvolume-binder-controller, persistentvolumeclaim-protection-controller: don't run here, and there are 1 persistentvolumeclaims\n",
+		"NOTE     cronjob-controller: isn't built yet: nobody here acts for 3 cronjobs.batch\n",
+		"NOTE     persistentvolume-binder-controller, persistentvolumeclaim-protection-controller: don't run: nobody here acts for 1 persistentvolumeclaims\n",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("status doesn't say %q:\n%s", want, said)
