@@ -16,7 +16,7 @@ import (
 )
 
 // The end of a claim wakes its set: one that a pod waits for is made anew, and behind one of a former pod a new pod is made. Nobody makes volumes here, so the pods wait for ever.
-func TestEndOfClaims(t *testing.T) {
+func TestOnClusterEndOfClaims(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 1})
 	windlass.Start(t, c, windlass.Options{Controllers: []string{"serviceaccount-controller", "statefulset-controller"}})
 	ctx, client := t.Context(), c.Client()
