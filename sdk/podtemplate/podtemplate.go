@@ -1,4 +1,4 @@
-// Package podtemplate tells pod templates apart.
+// Package podtemplate tells pod templates apart, and fills in what they leave out with the API's defaults.
 package podtemplate
 
 import (
