@@ -67,6 +67,8 @@ type play struct {
 	known func(*Difference) bool
 	// failed is what the last sync of a key did that failed: one that fails so again isn't repeated at once.
 	failed map[string]string
+	// queued are keys that upstream's queue has by now: that one is to come later, too, keeps nothing back.
+	queued map[string]bool
 	// later are keys of which upstream's controller has only asked to be woken for them when they are due.
 	later map[string]bool
 	// due is when a key is to be synced again by its own wish.
@@ -77,7 +79,7 @@ type play struct {
 func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
 	p := &play{
 		subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, failed: map[string]string{},
-		woken: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{}, known: known,
+		woken: map[string]bool{}, queued: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{}, known: known,
 	}
 	if p.native, err = native.New(p.cluster, x.seed, s.Native); err != nil {
 		return nil, 0, err
@@ -215,6 +217,7 @@ func refusal(err error) bool {
 
 // happen has the next thing happen and both controllers see it. It returns the keys to sync.
 func (p *play) happen() ([]string, error) {
+	clear(p.queued) // what a step has left there comes to nothing
 	if p.step == 0 {
 		keys, err := p.show(true)
 		p.deed = "the beginning"
@@ -259,7 +262,6 @@ func (p *play) show(initial bool) (keys []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var atOnce []string // what upstream's queue has by now: that it is to come later, too, keeps nothing back
 	for i := range changes {
 		c := &changes[i]
 		theirs, err := p.native.Show(c, initial)
@@ -280,8 +282,11 @@ func (p *play) show(initial bool) (keys []string, err error) {
 				p.missed[theirs[i]] = fmt.Sprintf("%s wakes upstream's controller for %s, and the plugin for %v", changed(c), theirs[i], ours)
 			}
 		}
-		atOnce = union(atOnce, theirs)
-		p.postpone(atOnce)
+		for _, key := range theirs {
+			p.queued[key] = true
+			delete(p.later, key)
+		}
+		p.postpone()
 		keys = union(union(keys, theirs), ours)
 		p.native.Reached(c.Version)
 		p.plugin.Reached(c.Version)
@@ -291,15 +296,12 @@ func (p *play) show(initial bool) (keys []string, err error) {
 
 // postpone takes down which keys the last change wakes upstream's controller for later, but for those that it has been
 // woken for already.
-func (p *play) postpone(atOnce []string) {
+func (p *play) postpone() {
 	for key, d := range p.native.Queue.After {
 		key = p.subject.key(key)
-		if at, ok := p.due[key]; !slices.Contains(atOnce, key) && (!ok || at.After(time.Now().Add(d))) {
+		if at, ok := p.due[key]; !p.queued[key] && (!ok || at.After(time.Now().Add(d))) {
 			p.due[key], p.later[key] = time.Now().Add(d), true
 		}
-	}
-	for _, key := range atOnce {
-		delete(p.later, key)
 	}
 }
 
@@ -353,6 +355,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	}
 	p.native.On(theirs)
 	n := p.native.Sync(key)
+	delete(p.queued, key)
 	theirs.Fault, ours.Fault = nil, nil
 
 	alike := p.subject.alike(p.cluster)
