@@ -165,7 +165,7 @@ func (w *world) holder(t *testing.T, lease string) string {
 	return source
 }
 
-// renewals are what was written to a Lease.
+// renewals are what was written to a Lease, in the order in which the API server received it: in the audit log it is that of the answers.
 func (w *world) renewals(t *testing.T, lease string) (all []cluster.Event) {
 	t.Helper()
 	for _, e := range w.Audit(t, cluster.Filter{Verbs: []string{"create", "update"}, Resources: []string{"leases"}, Namespace: leaseNamespace}) {
@@ -174,6 +174,7 @@ func (w *world) renewals(t *testing.T, lease string) (all []cluster.Event) {
 			all = append(all, e)
 		}
 	}
+	slices.SortFunc(all, func(a, b cluster.Event) int { return a.Received.Compare(b.Received) })
 	return all
 }
 
