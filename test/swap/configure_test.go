@@ -178,7 +178,7 @@ func TestTheGrantBinds(t *testing.T) {
 	for _, name := range names {
 		w.awaitPods(name, 2)
 	}
-	if p := w.plugin("replicaset"); p.Digest != next.Digest || len(p.Failed) != 1 {
+	if p := w.plugin("replicaset"); p.Digest != next.Digest || len(p.Failed) > 0 {
 		t.Errorf("%+v, expected %s", p, next.Digest)
 	}
 }
