@@ -73,6 +73,8 @@ type play struct {
 	later map[string]bool
 	// due is when a key is to be synced again by its own wish.
 	due map[string]time.Time
+	// measured is what the metrics of the two stood at when they were compared last.
+	measured [2]native.Measures
 }
 
 // run runs a script in the present bubble, up to the first difference that isn't known.
@@ -129,11 +131,11 @@ func (p *play) through() (*Difference, error) {
 	if err := p.populate(); err != nil {
 		return nil, err
 	}
+	p.measured = [2]native.Measures{p.native.Measured(), p.plugin.Measured()}
 	for p.step = 0; p.step <= p.script.steps; p.step++ {
 		if p.script.skipped[p.step] {
 			continue
 		}
-		theirs, ours := p.native.Measured(), p.plugin.Measured()
 		keys, err := p.happen()
 		if err != nil {
 			return nil, err
@@ -142,7 +144,7 @@ func (p *play) through() (*Difference, error) {
 		if p.subject.AtRest || p.subject.late {
 			d, err = p.rest(keys)
 		} else if d, err = p.settle(keys); d == nil {
-			d = p.measure(theirs, ours)
+			d = p.measure()
 		}
 		switch {
 		case err != nil:
@@ -157,10 +159,12 @@ func (p *play) through() (*Difference, error) {
 	return nil, nil
 }
 
-// measure compares what has been added to the metrics since before a step. Where each controller works by itself it
-// isn't: there one may need syncs that the other doesn't.
-func (p *play) measure(theirs, ours native.Measures) *Difference {
-	text := compare(p.native.Measured().Since(theirs), p.plugin.Measured().Since(ours))
+// measure compares what has been added to the metrics since they were compared last. Where each controller works by
+// itself it isn't: there one may need syncs that the other doesn't.
+func (p *play) measure() *Difference {
+	before := p.measured
+	p.measured = [2]native.Measures{p.native.Measured(), p.plugin.Measured()}
+	text := compare(p.measured[0].Since(before[0]), p.measured[1].Since(before[1]))
 	if text == "" {
 		return nil
 	}

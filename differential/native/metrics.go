@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
@@ -59,34 +60,73 @@ func (n *Native) Measure(names []string) {
 		return
 	}
 	key := strings.Join(names, " ")
-	r, ok := registries.Load(key)
+	g, ok := gatherers.Load(key)
 	if !ok {
-		r, _ = registries.LoadOrStore(key, registry(names))
+		g, _ = gatherers.LoadOrStore(key, newGatherer(names))
 	}
-	n.registry = r.(*prometheus.Registry)
+	n.gatherer = g.(*gatherer)
 	n.begun = n.gather()
 }
 
-// registries are those that there are already, by what they are of.
-var registries sync.Map
+// gatherers are those that there are already, by what they are of.
+var gatherers sync.Map
 
-// registry is one of some of the process's metrics: to gather all would take a quarter of a world's time.
-func registry(names []string) *prometheus.Registry {
-	r := prometheus.NewRegistry()
+// gatherer reads some of the process's metrics: to gather all, with the checks of a registry, would take a quarter of a
+// world's time.
+type gatherer struct {
+	collectors []prometheus.Collector
+	names      sync.Map // by *prometheus.Desc
+}
+
+func newGatherer(names []string) *gatherer {
+	g := &gatherer{}
 	process := reflect.ValueOf(legacyregistry.DefaultGatherer).Elem().FieldByName("PromRegistry").Elem().Elem()
 	for _, c := range Exposed(process.FieldByName("collectorsByID")).(map[uint64]prometheus.Collector) {
 		described := make(chan *prometheus.Desc, 1000)
 		c.Describe(described)
 		close(described)
 		for d := range described {
-			text := d.String()
-			if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(text, fmt.Sprintf("fqName: %q", n)) }) {
-				r.MustRegister(c)
+			if slices.Contains(names, nameOf(d)) {
+				g.collectors = append(g.collectors, c)
 				break
 			}
 		}
 	}
-	return r
+	return g
+}
+
+// nameOf returns the name of a metric, which only its description's text has.
+func nameOf(d *prometheus.Desc) string {
+	_, rest, _ := strings.Cut(d.String(), `fqName: "`)
+	name, _, _ := strings.Cut(rest, `"`)
+	return name
+}
+
+// name returns the name of a metric that the gatherer reads.
+func (g *gatherer) name(d *prometheus.Desc) string {
+	if name, ok := g.names.Load(d); ok {
+		return name.(string)
+	}
+	name, _ := g.names.LoadOrStore(d, nameOf(d))
+	return name.(string)
+}
+
+// each calls f with each series of the metrics.
+func (g *gatherer) each(f func(name string, x *dto.Metric)) {
+	series := make(chan prometheus.Metric, 100)
+	go func() {
+		defer close(series)
+		for _, c := range g.collectors {
+			c.Collect(series)
+		}
+	}()
+	for m := range series {
+		var x dto.Metric
+		if err := m.Write(&x); err != nil {
+			panic(err) // a label that isn't UTF-8: a mistake of the program's
+		}
+		f(g.name(m.Desc()), &x)
+	}
 }
 
 // Measured returns what upstream's metrics stand at that are compared.
@@ -100,29 +140,23 @@ func (n *Native) Measured() Measures {
 
 func (n *Native) gather() Measures {
 	m := Measures{}
-	if n.registry == nil {
+	if n.gatherer == nil {
 		return m
 	}
-	all, err := n.registry.Gather()
-	if err != nil {
-		panic(err) // two metrics of one name: a mistake of the program's
-	}
-	for _, f := range all {
-		for _, x := range f.GetMetric() {
-			var labels []string
-			for _, l := range x.GetLabel() {
-				labels = append(labels, l.GetName()+"="+l.GetValue())
-			}
-			series := Series(f.GetName(), labels)
-			switch {
-			case x.GetHistogram() != nil:
-				m.Observed(series, float64(x.GetHistogram().GetSampleCount()), x.GetHistogram().GetSampleSum())
-			case x.GetCounter() != nil:
-				m.Counted(series, x.GetCounter().GetValue())
-			case x.GetGauge() != nil:
-				m.Stands(series, x.GetGauge().GetValue())
-			}
+	n.gatherer.each(func(name string, x *dto.Metric) {
+		var labels []string
+		for _, l := range x.GetLabel() {
+			labels = append(labels, l.GetName()+"="+l.GetValue())
 		}
-	}
+		series := Series(name, labels)
+		switch {
+		case x.GetHistogram() != nil:
+			m.Observed(series, float64(x.GetHistogram().GetSampleCount()), x.GetHistogram().GetSampleSum())
+		case x.GetCounter() != nil:
+			m.Counted(series, x.GetCounter().GetValue())
+		case x.GetGauge() != nil:
+			m.Stands(series, x.GetGauge().GetValue())
+		}
+	})
 	return m
 }

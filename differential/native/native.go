@@ -12,7 +12,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -77,7 +76,7 @@ type Native struct {
 	Events []string
 
 	made     *Made
-	registry *prometheus.Registry // of the metrics that are compared
+	gatherer *gatherer // of the metrics that are compared
 	// begun is what the metrics stood at when the controller was made: they are the process's.
 	begun     Measures
 	informers *informers.Set
