@@ -207,7 +207,7 @@ func TestGatesOfAStage(t *testing.T) {
 			"DeploymentReplicaSetTerminatingReplicas": "true", "HPAScaleToZero": "false", "HPAGeneration": "true",
 			"MaxUnavailableStatefulSet": "true",
 		}},
-		{[]string{"--feature-gates=AllAlpha=true,EventedPLEG=false"}, map[string]string{
+		{[]string{"--feature-gates=AllAlpha=true,GenericWorkload=true"}, map[string]string{
 			"StatefulSetRecreateStrategy": "true", "TaintTolerationComparisonOperators": "true", "HPAGeneration": "true",
 		}},
 		{[]string{"--feature-gates=AllBeta=false", "--emulated-version=1.34"}, map[string]string{
