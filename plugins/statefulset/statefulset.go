@@ -19,8 +19,7 @@ const burst = 500
 var (
 	sets = sdk.Key(appsv1.StatefulSets).
 		Fields("metadata.annotations", "metadata.generation", "metadata.deletionTimestamp", "spec", "status").
-		Quiet("metadata.annotations"). // of interest to a new revision alone
-		QuietOn(abi.QuietOwn)          // a status that says what it should
+		QuietOn(abi.QuietOwn) // a status that says what it should
 	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
 		Fields("metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
 			"spec.volumes.name", "spec.volumes.persistentVolumeClaim.claimName",
