@@ -385,7 +385,7 @@ func setDeeds() []differential.Deed {
 		vary("another history limit", func(r *world.Rand, s *appsv1.DaemonSet) { s.Spec.RevisionHistoryLimit = world.Ptr(int32(r.IntN(3))) }),
 		vary("other tolerations", func(r *world.Rand, s *appsv1.DaemonSet) {
 			x := corev1.Toleration{Key: "spot", Operator: corev1.TolerationOpEqual, Value: world.Of(r, "", "a", "5")}
-			if x.Value == "5" { // whether or not they are served
+			if x.Value == "5" && compared() { // else no server admits their pods
 				x.Operator = world.Of(r, corev1.TolerationOpGt, corev1.TolerationOpLt)
 			}
 			s.Spec.Template.Spec.Tolerations = []corev1.Toleration{x}
