@@ -201,12 +201,18 @@ func TestGatesOfAStage(t *testing.T) {
 		{[]string{"--feature-gates=AllBeta=false,PodDeletionCost=true"}, map[string]string{
 			"PodDeletionCost": "true", "DeploymentReplicaSetTerminatingReplicas": "false", "HPAScaleToZero": "false", "HPAGeneration": "true",
 			"PodLevelResources": "false", "MutableSchedulingDirectivesForSuspendedJobs": "false",
+			"MaxUnavailableStatefulSet": "false", "StatefulSetSemanticRevisionComparison": "false",
 		}},
 		{[]string{"--feature-gates=AllAlpha=true,HPAScaleToZero=false,EventedPLEG=false", "--emulated-version=1.34"}, map[string]string{
 			"DeploymentReplicaSetTerminatingReplicas": "true", "HPAScaleToZero": "false", "HPAGeneration": "true",
+			"MaxUnavailableStatefulSet": "true",
+		}},
+		{[]string{"--feature-gates=AllAlpha=true,GenericWorkload=true"}, map[string]string{
+			"StatefulSetRecreateStrategy": "true", "TaintTolerationComparisonOperators": "true", "HPAGeneration": "true",
 		}},
 		{[]string{"--feature-gates=AllBeta=false", "--emulated-version=1.34"}, map[string]string{
 			"JobManagedBy": "false", "PodDeletionCost": "false", "PodLevelResources": "false", "HPAGeneration": "true",
+			"StatefulSetSemanticRevisionComparison": "false",
 		}},
 	} {
 		c, err := fromFlags(t, append(x.args, "--config="+file)...)
@@ -238,7 +244,10 @@ func TestNotices(t *testing.T) {
 	t.Setenv("WINDLASS_CLUSTER_CIDR", "10.0.0.0/16")
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
-	if err := fs.Parse([]string{"--concurrent-job-syncs=5", "--allocate-node-cidrs=true", "--cloud-provider=external", "--feature-gates=kube:HPAScaleToZero=false,AllAlpha=true,AllBeta=true,MaxUnavailableStatefulSet=true,WorkloadWithJob=true", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}); err != nil {
+	gates := "kube:HPAScaleToZero=false,AllAlpha=true,StatefulSetRecreateStrategy=false," +
+		"TaintTolerationComparisonOperators=true,AllBeta=true,HPAConfigurableTolerance=true,WorkloadWithJob=true"
+	if err := fs.Parse([]string{"--concurrent-job-syncs=5", "--allocate-node-cidrs=true", "--cloud-provider=external",
+		"--feature-gates=" + gates, "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := FromFlags(fs); err != nil {
@@ -249,12 +258,12 @@ func TestNotices(t *testing.T) {
 		if n.Why == "" {
 			t.Errorf("%s: no reason", n.Flag)
 		}
-		if unbuilt := strings.Contains(n.Why, "isn't built here yet"); n.Flag == "--feature-gates=MaxUnavailableStatefulSet=true" && unbuilt {
+		if unbuilt := strings.Contains(n.Why, "isn't built here yet"); n.Flag == "--feature-gates=HPAConfigurableTolerance=true" && unbuilt {
 			t.Errorf("%s: %s, and it is on", n.Flag, n.Why)
 		}
 		got = append(got, n.Flag)
 	}
-	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=MaxUnavailableStatefulSet=true", "--feature-gates=WorkloadWithJob=true", "--cluster-cidr", "--allocate-node-cidrs", "--cloud-provider", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
+	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=HPAConfigurableTolerance=true", "--feature-gates=WorkloadWithJob=true", "--cluster-cidr", "--allocate-node-cidrs", "--cloud-provider", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

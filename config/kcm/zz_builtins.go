@@ -4,7 +4,9 @@ package kcm
 
 // builtins are the controllers that are here.
 var builtins = map[string]builtin{
-	"daemonset-controller": {plugin: "daemonset"},
+	"daemonset-controller": {plugin: "daemonset", settings: map[string]string{
+		"TaintTolerationComparisonOperators": "Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.",
+	}},
 	"deployment-controller": {plugin: "deployment", settings: map[string]string{
 		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",
 	}},
@@ -43,5 +45,9 @@ var builtins = map[string]builtin{
 		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either an empty one is published, for pods mount it.",
 	}},
 	"serviceaccount-controller": {plugin: "serviceaccount"},
-	"statefulset-controller":    {plugin: "statefulset"},
+	"statefulset-controller": {plugin: "statefulset", settings: map[string]string{
+		"MaxUnavailableStatefulSet":             "Whether a roll-out takes as many pods at once as maxUnavailable says; else it takes one after another.",
+		"StatefulSetRecreateStrategy":           "Whether the update strategy Recreate is served: all old pods are deleted, and when they are gone new ones made.",
+		"StatefulSetSemanticRevisionComparison": "Whether a template that says what the newest revision says, in other words, is no update.",
+	}},
 }

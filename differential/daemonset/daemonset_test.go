@@ -47,6 +47,7 @@ func TestNodesWakesAsUpstream(t *testing.T) {
 func subject() *differential.Subject {
 	return &differential.Subject{
 		Controller: "daemonset-controller",
+		Gates:      []string{"TaintTolerationComparisonOperators"},
 		Plugin:     daemonset.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			f := e.Informers

@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	defaults "k8s.io/kubernetes/pkg/apis/apps/v1"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/windlass-dev/windlass/differential"
 	"github.com/windlass-dev/windlass/differential/api"
@@ -57,6 +59,13 @@ func label(r *world.Rand, n *corev1.Node) {
 func taint(r *world.Rand, n *corev1.Node) {
 	n.Spec.Taints = nil
 	for r.One(4) {
+		if compared() && r.One(2) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
+				Key: "spot", Value: world.Of(r, "4", "5", "6", "-5", "05", "x"),
+				Effect: world.Of(r, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute),
+			})
+			continue
+		}
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
 			Key: world.Of(r, "spot", "spot", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable",
 				"node.kubernetes.io/network-unavailable", "node.kubernetes.io/disk-pressure"),
@@ -99,6 +108,11 @@ func set(r *world.Rand, name string) *appsv1.DaemonSet {
 	return s
 }
 
+// compared reports whether a server admits tolerations that compare numbers.
+func compared() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators)
+}
+
 // place says on which nodes a template's pods may be.
 func place(r *world.Rand, s *corev1.PodSpec) {
 	s.SchedulingGates = nil
@@ -110,6 +124,11 @@ func place(r *world.Rand, s *corev1.PodSpec) {
 	}
 	if r.One(8) {
 		s.Tolerations = append(s.Tolerations, corev1.Toleration{Key: "spot", Operator: corev1.TolerationOpEqual, Value: world.Of(r, "a", "")})
+	}
+	if compared() && r.One(2) {
+		s.Tolerations = append(s.Tolerations, corev1.Toleration{
+			Key: "spot", Operator: world.Of(r, corev1.TolerationOpGt, corev1.TolerationOpLt), Value: world.Of(r, "5", "4", "-5"),
+		})
 	}
 	if r.One(15) {
 		s.NodeName = world.Of(r, "node-0", "node-9")
@@ -364,6 +383,13 @@ func setDeeds() []differential.Deed {
 		vary("another strategy", func(r *world.Rand, s *appsv1.DaemonSet) { strategy(r, s) }),
 		vary("other ready seconds", func(r *world.Rand, s *appsv1.DaemonSet) { s.Spec.MinReadySeconds = int32(world.Of(r, 0, 30, 600)) }),
 		vary("another history limit", func(r *world.Rand, s *appsv1.DaemonSet) { s.Spec.RevisionHistoryLimit = world.Ptr(int32(r.IntN(3))) }),
+		vary("other tolerations", func(r *world.Rand, s *appsv1.DaemonSet) {
+			x := corev1.Toleration{Key: "spot", Operator: corev1.TolerationOpEqual, Value: world.Of(r, "", "a", "5")}
+			if x.Value == "5" && compared() { // else no server admits their pods
+				x.Operator = world.Of(r, corev1.TolerationOpGt, corev1.TolerationOpLt)
+			}
+			s.Spec.Template.Spec.Tolerations = []corev1.Toleration{x}
+		}),
 		vary("other nodes", func(r *world.Rand, s *appsv1.DaemonSet) {
 			s.Spec.Template.Spec.NodeSelector = world.Of(r, nil, map[string]string{"disk": "ssd"}, map[string]string{"disk": "hdd"})
 		}),

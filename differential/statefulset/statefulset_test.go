@@ -31,10 +31,17 @@ var (
 	limits    = corev1.SchemeGroupVersion.WithResource("limitranges")
 )
 
-func TestAsUpstream(t *testing.T) {
-	differential.Run(t, &differential.Subject{
+func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+
+func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+
+func subject() *differential.Subject {
+	return &differential.Subject{
 		Controller: "statefulset-controller",
-		Plugin:     statefulset.Plugin,
+		Gates: []string{
+			"MaxUnavailableStatefulSet", "StatefulSetRecreateStrategy", "StatefulSetSemanticRevisionComparison",
+		},
+		Plugin: statefulset.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			f := e.Informers
 			c := upstream.NewStatefulSetController(e.Context, f.Core().V1().Pods(), f.Apps().V1().StatefulSets(),
@@ -55,7 +62,7 @@ func TestAsUpstream(t *testing.T) {
 		Aside:  aside,
 		Shape:  shape,
 		Normal: normal,
-	})
+	}
 }
 
 // aside says which pod a write is for: where a set's policy is Parallel, upstream does what pods need side by side.

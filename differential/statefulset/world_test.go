@@ -10,7 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	upstream "k8s.io/kubernetes/pkg/controller/statefulset"
+	"k8s.io/kubernetes/pkg/features"
 	_ "unsafe" // for go:linkname
 
 	"github.com/windlass-dev/windlass/differential"
@@ -119,7 +122,11 @@ func strategy(r *world.Rand, s *appsv1.StatefulSet) {
 	*u = appsv1.StatefulSetUpdateStrategy{Type: world.Of(r, appsv1.RollingUpdateStatefulSetStrategyType,
 		appsv1.RollingUpdateStatefulSetStrategyType, appsv1.RollingUpdateStatefulSetStrategyType,
 		appsv1.OnDeleteStatefulSetStrategyType, "")}
-	if u.Type == appsv1.OnDeleteStatefulSetStrategyType || r.One(4) {
+	if recreates() && r.One(2) {
+		u.Type = appsv1.RecreateStatefulSetStrategyType
+	}
+	switch {
+	case u.Type == appsv1.OnDeleteStatefulSetStrategyType, u.Type == appsv1.RecreateStatefulSetStrategyType, r.One(4):
 		return
 	}
 	u.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: world.Maybe(r, int32(world.Of(r, 0, 0, 0,
@@ -129,6 +136,11 @@ func strategy(r *world.Rand, s *appsv1.StatefulSet) {
 			intstr.FromInt32(9),
 			intstr.FromString("50%"), intstr.FromString("10%"), intstr.FromString("100%")))
 	}
+}
+
+// recreates reports whether a server admits sets whose strategy is Recreate.
+func recreates() bool {
+	return utilfeature.DefaultFeatureGate.Enabled(features.StatefulSetRecreateStrategy)
 }
 
 func retention(r *world.Rand, s *appsv1.StatefulSet) {
@@ -228,6 +240,21 @@ func status(r *world.Rand, s *appsv1.StatefulSet, past []*appsv1.ControllerRevis
 		s.Status.Conditions = []appsv1.StatefulSetCondition{{Type: "Example", Status: corev1.ConditionTrue,
 			LastTransitionTime: r.Ago(100)}}
 	}
+	if s.Spec.UpdateStrategy.Type == appsv1.RecreateStatefulSetStrategyType && r.One(2) {
+		s.Status.Conditions = append(s.Status.Conditions, progressing(r))
+	}
+}
+
+// progressing is a condition that a Recreate has left at one of its steps.
+func progressing(r *world.Rand) appsv1.StatefulSetCondition {
+	c := appsv1.StatefulSetCondition{Type: appsv1.StatefulSetProgressing, LastTransitionTime: r.Ago(100)}
+	c.Status, c.Reason = corev1.ConditionTrue, upstream.RecreateInProgressReason
+	c.Message = world.Of(r, "Deleting old revision pods", "Waiting for new-revision pods to be created")
+	if r.One(3) {
+		c.Status, c.Reason = corev1.ConditionFalse, upstream.RecreateCompletedReason
+		c.Message = "All pods recreated successfully"
+	}
+	return c
 }
 
 func name(r *world.Rand, past []*appsv1.ControllerRevision) string {
@@ -395,6 +422,17 @@ func lost(r *world.Rand, c *api.Cluster) (string, error) {
 	return "", nil
 }
 
+// everyPod is what kubelets do to all pods that it is for.
+func everyPod(what string, f func(*world.Rand, *api.Cluster, *corev1.Pod) error) differential.Deed {
+	return func(r *world.Rand, c *api.Cluster) (string, error) {
+		all, err := c.List(differential.Pods)
+		for i := 0; i < len(all) && err == nil; i++ {
+			err = f(r, c, all[i].(*corev1.Pod))
+		}
+		return what, err
+	}
+}
+
 // deeds are what others do to sets, pods, claims and revisions.
 func deeds() []differential.Deed {
 	ofSet := func(what string, f func(*world.Rand, *appsv1.StatefulSet)) differential.Deed {
@@ -443,6 +481,18 @@ func deeds() []differential.Deed {
 			s.Spec.MinReadySeconds = int32(world.Of(r, 0, 30, 600))
 		}),
 		ofSet("another strategy", strategy),
+		ofSet("the strategy Recreate", func(_ *world.Rand, s *appsv1.StatefulSet) {
+			s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RecreateStatefulSetStrategyType}
+		}),
+		everyPod("all pods become ready", func(r *world.Rand, c *api.Cluster, p *corev1.Pod) error {
+			return c.Change(differential.Pods, p.Namespace, p.Name, func(o runtime.Object) { healthy(r, o.(*corev1.Pod)) })
+		}),
+		everyPod("pods on their way out are gone", func(_ *world.Rand, c *api.Cluster, p *corev1.Pod) error {
+			if p.DeletionTimestamp == nil {
+				return nil
+			}
+			return c.Remove(differential.Pods, p.Namespace, p.Name)
+		}),
 		ofSet("another retention of claims", retention),
 		ofSet("other ordinals", func(r *world.Rand, s *appsv1.StatefulSet) {
 			s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: int32(r.IntN(3))}

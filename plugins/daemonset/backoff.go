@@ -16,8 +16,10 @@ const (
 	backoffMax = 15 * time.Minute
 )
 
-// backoff is when the failed pods of nodes may be replaced again. Another generation of the DaemonSet begins anew. It is kept as text: the generation in the first line, then
-// in each a node, its delay and the time of its last replacement, both in nanoseconds.
+// backoff is when the failed pods of nodes may be replaced again. Each generation of the DaemonSet begins anew; of others
+// than the one that was observed last it is known where they still wait, should somebody set the status back. It is kept
+// as text: a generation in a line, then in each a node, its delay and the time of its last replacement, both in
+// nanoseconds.
 type backoff struct {
 	generation int64
 	nodes      []delayed
@@ -25,31 +27,32 @@ type backoff struct {
 }
 
 type delayed struct {
+	generation  int64
 	node        string
 	delay, last int64
 }
 
-// loadBackoff gives what the last sync kept, without the nodes where there has been no failure for twice the longest delay.
+// loadBackoff returns what the last sync kept, without the nodes where there has been no failure for twice the longest
+// delay, or of another generation for the delay.
 func loadBackoff(c *sdk.Call, generation int64) backoff {
 	b := backoff{generation: generation}
-	first, rest, _ := strings.Cut(string(c.State()), "\n")
-	if first == "" {
-		return b
-	}
-	if n, ok := decimal.Parse(first); !ok || n != generation {
-		b.changed = true
-		return b
-	}
-	for rest != "" {
+	of := int64(0)
+	for rest := string(c.State()); rest != ""; {
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
-		node, times, _ := strings.Cut(line, " ")
+		node, times, entry := strings.Cut(line, " ")
+		if !entry {
+			of, _ = decimal.Parse(line)
+			continue
+		}
+
 		delay, last, _ := strings.Cut(times, " ")
-		x := delayed{node: node}
+		x := delayed{generation: of, node: node}
 		var ok, also bool
 		x.delay, ok = decimal.Parse(delay)
 		x.last, also = decimal.Parse(last)
-		if !ok || !also || c.Now().UnixNano()-x.last > int64(2*backoffMax) {
+		age := c.Now().UnixNano() - x.last
+		if !ok || !also || age > int64(2*backoffMax) || of != generation && age >= x.delay {
 			b.changed = true
 			continue
 		}
@@ -62,12 +65,12 @@ func loadBackoff(c *sdk.Call, generation int64) backoff {
 func (b *backoff) next(node string, now metav1.Time) time.Duration {
 	var x *delayed
 	for i := range b.nodes {
-		if b.nodes[i].node == node {
-			x = &b.nodes[i]
+		if y := &b.nodes[i]; y.generation == b.generation && y.node == node {
+			x = y
 		}
 	}
 	if x == nil {
-		b.nodes = append(b.nodes, delayed{node: node})
+		b.nodes = append(b.nodes, delayed{generation: b.generation, node: node})
 		x = &b.nodes[len(b.nodes)-1]
 	}
 	if wait := x.delay - (now.UnixNano() - x.last); x.delay > 0 && wait > 0 {
@@ -88,8 +91,12 @@ func (b *backoff) save(c *sdk.Call) {
 		c.SetState(nil)
 		return
 	}
-	text := append(strconv.AppendInt(nil, b.generation, 10), '\n')
-	for _, x := range b.nodes {
+
+	var text []byte
+	for i, x := range b.nodes {
+		if i == 0 || x.generation != b.nodes[i-1].generation {
+			text = append(strconv.AppendInt(text, x.generation, 10), '\n')
+		}
 		text = append(append(text, x.node...), ' ')
 		text = append(strconv.AppendInt(text, x.delay, 10), ' ')
 		text = append(strconv.AppendInt(text, x.last, 10), '\n')

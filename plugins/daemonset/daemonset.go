@@ -38,11 +38,15 @@ var (
 	nodes = sdk.Select(scheduling.Nodes).Fields(scheduling.NodeFields...).QuietOn(abi.QuietStart, abi.QuietUpdate).Batch(time.Second)
 )
 
+var comparisons = sdk.Gate("TaintTolerationComparisonOperators", false,
+	"Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.")
+
 // Plugin is the daemonset module (pkg/controller/daemon).
 var Plugin = &sdk.Plugin{
 	Name:        "daemonset",
 	Version:     "1.0.0",
 	Description: "Runs a pod of a template on each node that a DaemonSet wants.",
+	Settings:    []*sdk.Setting{comparisons},
 	Metrics:     []*sdk.Metric{sdk.Stale("daemonset_controller_stale_sync_skips_total", "Total number of DaemonSet syncs skipped due to a stale watch cache.")},
 	Controllers: []*sdk.Controller{{
 		Name:           "daemonset-controller",

@@ -29,7 +29,7 @@ func (d *daemon) placePods() error {
 	d.places = make([]place, len(all))
 	for i, n := range all {
 		d.places[i].name = n.Name
-		d.places[i].run, d.places[i].stay = wanted(&d.spec, n)
+		d.places[i].run, d.places[i].stay = wanted(&d.spec, n, comparisons.On(d.c))
 	}
 	for _, p := range d.pods {
 		if pod.Terminal(p) && p.Deleting() {
@@ -58,13 +58,16 @@ func (d *daemon) at(name string, n int) *place {
 	return &d.places[len(d.places)-1]
 }
 
-// wanted tells whether a pod should run on the node, and whether one that runs there may stay.
-func wanted(spec *corev1.PodSpec, n *scheduling.Node) (run, stay bool) {
+// wanted reports whether a pod should run on the node, and whether one that runs there may stay. Where compare is set
+// tolerations compare numbers.
+func wanted(spec *corev1.PodSpec, n *scheduling.Node, compare bool) (run, stay bool) {
 	if spec.NodeName != "" && spec.NodeName != n.Name || !scheduling.Attracted(spec, n) {
 		return false, false
 	}
-	stay = !scheduling.Untolerated(n.Spec.Taints, spec.Tolerations, corev1.TaintEffectNoExecute)
-	return stay && !scheduling.Untolerated(n.Spec.Taints, spec.Tolerations, corev1.TaintEffectNoSchedule), stay
+	taints, tolerations := n.Spec.Taints, spec.Tolerations
+	stay = !scheduling.Untolerated(taints, tolerations, corev1.TaintEffectNoExecute, compare)
+	run = stay && !scheduling.Untolerated(taints, tolerations, corev1.TaintEffectNoSchedule, compare)
+	return run, stay
 }
 
 // target is the node that the pod is on, or is meant for until the scheduler has seen it; empty where it says none.

@@ -31,7 +31,7 @@ func (r *rollout) adoptHistory() error {
 }
 
 // revise finds the revision of the set's template, or makes it: the newest with the same bytes, and where an older one has them, that one becomes the newest; else the
-// newest if it means the same. Then it finds the revision that the set comes from.
+// newest if it means the same (unless the gate byMeaning is off). Then it finds the revision that the set comes from.
 func (r *rollout) revise() error {
 	if n := r.set.Status.CollisionCount; n != nil {
 		r.collisions = *n
@@ -49,7 +49,7 @@ func (r *rollout) revise() error {
 		r.update = sdk.Copy(same)
 		r.update.Revision = history.Next(r.history)
 		err = r.c.Do(sdk.Update(r.update))
-	case newest != nil && means(newest, data):
+	case newest != nil && byMeaning.On(r.c) && means(newest, data):
 		r.update = newest
 	default:
 		err = r.createRevision(data)

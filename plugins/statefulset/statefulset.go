@@ -19,8 +19,7 @@ const burst = 500
 var (
 	sets = sdk.Key(appsv1.StatefulSets).
 		Fields("metadata.annotations", "metadata.generation", "metadata.deletionTimestamp", "spec", "status").
-		Quiet("metadata.annotations"). // of interest to a new revision alone
-		QuietOn(abi.QuietOwn)          // a status that says what it should
+		QuietOn(abi.QuietOwn) // a status that says what it should
 	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
 		Fields("metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
 			"spec.volumes.name", "spec.volumes.persistentVolumeClaim.claimName",
@@ -45,11 +44,21 @@ var (
 	skipped = sdk.Stale("statefulset_controller_stale_sync_skips_total", "Total number of StatefulSet syncs skipped due to a stale watch cache.")
 )
 
+var (
+	severalUnavailable = sdk.Gate("MaxUnavailableStatefulSet", true,
+		"Whether a roll-out takes as many pods at once as maxUnavailable says; else it takes one after another.")
+	recreation = sdk.Gate("StatefulSetRecreateStrategy", false,
+		"Whether the update strategy Recreate is served: all old pods are deleted, and when they are gone new ones made.")
+	byMeaning = sdk.Gate("StatefulSetSemanticRevisionComparison", true,
+		"Whether a template that says what the newest revision says, in other words, is no update.")
+)
+
 // Plugin is the statefulset module (pkg/controller/statefulset).
 var Plugin = &sdk.Plugin{
 	Name:        "statefulset",
 	Version:     "1.0.0",
 	Description: "Gives each pod of a StatefulSet a name and a storage of its own, and creates, updates and deletes them in order.",
+	Settings:    []*sdk.Setting{severalUnavailable, recreation, byMeaning},
 	Metrics:     []*sdk.Metric{allowed, lacking, skipped},
 	Controllers: []*sdk.Controller{{
 		Name:           "statefulset-controller",
@@ -122,7 +131,7 @@ func (r *rollout) proceed() error {
 	}
 	c, set := r.c, r.set
 	r.observe(r.owned)
-	if set.Spec.UpdateStrategy.Type == appsv1.RecreateStatefulSetStrategyType {
+	if r.recreates() && !recreation.On(c) {
 		err := sdk.Errors("statefulset ", set.Namespace, "/", set.Name, " uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled")
 		c.Event(set, corev1.EventTypeWarning, "UnknownStrategy", err.Error())
 		return err
@@ -147,14 +156,23 @@ func (r *rollout) advance() error {
 		return nil
 	}
 	r.observe(r.replicas, r.condemned)
+	if r.recreates() {
+		if wait, err := r.clear(); wait || err != nil {
+			return err
+		}
+	}
+
 	r.askClaims()
 	for _, step := range []func() (wait bool, err error){r.settle, r.settleCondemned, r.scaleDown} {
 		if wait, err := step(); wait || err != nil {
 			return err
 		}
 	}
-	if r.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+	switch {
+	case r.recreates(), r.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
 		return nil
+	case severalUnavailable.On(r.c):
+		return r.roll()
 	}
-	return r.roll()
+	return r.rollOne()
 }

@@ -217,3 +217,29 @@ func (r *rollout) roll() error {
 	r.status.CurrentReplicas -= int32(n)
 	return err
 }
+
+// rollOne is the roll-out where the gate severalUnavailable is off: it deletes the highest pod of another revision, down
+// to the partition, once all pods above it are available.
+func (r *rollout) rollOne() error {
+	n, partition := r.behind, int64(0)
+	if u := r.set.Spec.UpdateStrategy.RollingUpdate; u != nil && u.Partition != nil {
+		partition = int64(*u.Partition)
+	}
+
+	for i := len(r.replicas) - 1; i >= 0; i-- {
+		p := r.replicas[i]
+		n--
+		if ordinal(p) != n || n-r.first < partition {
+			return nil // one that is missing has just been made
+		}
+		if r.outdated(p) && !p.Deleting() {
+			done, err := r.do([]work{remove(p)})
+			r.status.CurrentReplicas -= int32(done)
+			return err
+		}
+		if r.unavailable(p) {
+			return nil
+		}
+	}
+	return nil
+}

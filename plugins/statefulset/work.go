@@ -126,9 +126,17 @@ func remove(p *corev1.Pod) work {
 	return w
 }
 
-// do does works now, because events tell how they went: one after another or, where the set waits for nobody, 1, 2, 4, … at once, while none fails. It gives how many
-// have been done and the first failure.
+// do does works now, because events tell how they went: one after another or, where the set waits for nobody, 1, 2, 4, …
+// at once, while none fails. It returns how many have been done and the first failure.
 func (r *rollout) do(works []work) (done int, first error) {
+	if r.inOrder {
+		return r.doAs(sdk.Sequence, works)
+	}
+	return r.doAs(sdk.SlowStart, works)
+}
+
+// doAs does works as a group of that kind, as do does.
+func (r *rollout) doAs(group func(...sdk.Effect) sdk.Effect, works []work) (done int, first error) {
 	if len(works) == 0 {
 		return 0, nil
 	}
@@ -136,11 +144,8 @@ func (r *rollout) do(works []work) (done int, first error) {
 	for i := range works {
 		members[i] = works[i].effect()
 	}
-	group := sdk.SlowStart(members...)
-	if r.inOrder {
-		group = sdk.Sequence(members...)
-	}
-	outcomes, err := r.c.DoAll(group)
+
+	outcomes, err := r.c.DoAll(group(members...))
 	if len(outcomes[0].Members) != len(works) {
 		return 0, err
 	}

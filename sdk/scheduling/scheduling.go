@@ -2,6 +2,8 @@
 package scheduling
 
 import (
+	"strconv"
+
 	"github.com/windlass-dev/windlass/abi/wire"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	"github.com/windlass-dev/windlass/sdk/decimal"
@@ -128,33 +130,58 @@ func contains(l []string, s string) bool {
 	return false
 }
 
-// Untolerated tells whether one of the taints with this effect is tolerated by none of the tolerations. The operators Gt and Lt tolerate nothing, as upstream where the
-// feature TaintTolerationComparisonOperators is off, as it is by default.
-func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, effect corev1.TaintEffect) bool {
+// Untolerated reports whether one of the taints with this effect is tolerated by none of the tolerations. The operators
+// Gt and Lt compare numbers where comparisons is set (upstream's feature TaintTolerationComparisonOperators); else they
+// tolerate nothing.
+func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, effect corev1.TaintEffect, comparisons bool) bool {
 	for i := range taints {
-		if t := &taints[i]; t.Effect == effect && !tolerated(t, tolerations) {
+		if t := &taints[i]; t.Effect == effect && !tolerated(t, tolerations, comparisons) {
 			return true
 		}
 	}
 	return false
 }
 
-func tolerated(t *corev1.Taint, tolerations []corev1.Toleration) bool {
+func tolerated(t *corev1.Taint, tolerations []corev1.Toleration, comparisons bool) bool {
 	for i := range tolerations {
-		if tolerates(&tolerations[i], t) {
+		if tolerates(&tolerations[i], t, comparisons) {
 			return true
 		}
 	}
 	return false
 }
 
-func tolerates(x *corev1.Toleration, t *corev1.Taint) bool {
+func tolerates(x *corev1.Toleration, t *corev1.Taint, comparisons bool) bool {
 	if x.Effect != "" && x.Effect != t.Effect || x.Key != "" && x.Key != t.Key {
 		return false
 	}
 	switch x.Operator {
 	case "", corev1.TolerationOpEqual:
 		return x.Value == t.Value
+	case corev1.TolerationOpExists:
+		return true
+	case corev1.TolerationOpGt, corev1.TolerationOpLt:
+		return comparisons && compares(x.Operator, t.Value, x.Value)
 	}
-	return x.Operator == corev1.TolerationOpExists
+	return false
+}
+
+// compares reports whether the taint's value is greater or less than the bound; it is neither where one of them isn't a
+// number as one writes it, without a plus sign or leading zeros.
+func compares(operator corev1.TolerationOperator, value, bound string) bool {
+	n, ok := canonical(value)
+	m, also := canonical(bound)
+	if !ok || !also {
+		return false
+	}
+
+	if operator == corev1.TolerationOpGt {
+		return n > m
+	}
+	return n < m
+}
+
+func canonical(s string) (n int64, ok bool) {
+	n, ok = decimal.Parse(s)
+	return n, ok && strconv.FormatInt(n, 10) == s
 }

@@ -108,34 +108,57 @@ func TestLabelValue(t *testing.T) {
 	}
 }
 
-// Tolerations mean what k8s.io/api says, comparisons switched off.
+// Tolerations mean what k8s.io/api says, whether or not they compare numbers.
 func TestTolerates(t *testing.T) {
-	some := []string{"", "a", "b"}
-	n := 0
-	for _, op := range []string{"", "Equal", "Exists", "Gt", "Lt", "Near"} {
-		for _, effect := range []string{"", "NoSchedule", "NoExecute"} {
-			for _, key := range some {
-				for _, value := range []string{"", "1", "2"} {
-					for _, taint := range []string{"a", "b"} {
-						for _, has := range []string{"", "1"} {
-							theirs := k8scorev1.Toleration{Key: key, Value: value, Operator: k8scorev1.TolerationOperator(op), Effect: k8scorev1.TaintEffect(effect)}
-							want := theirs.ToleratesTaint(klog.Background(), &k8scorev1.Taint{Key: taint, Value: has, Effect: k8scorev1.TaintEffectNoExecute}, false)
-							ours := []corev1.Toleration{{Key: key, Value: value, Operator: corev1.TolerationOperator(op), Effect: corev1.TaintEffect(effect)}}
-							taints := []corev1.Taint{{Key: "p", Effect: corev1.TaintEffectPreferNoSchedule}, {Key: taint, Value: has, Effect: corev1.TaintEffectNoExecute}}
-							if got := !Untolerated(taints, ours, corev1.TaintEffectNoExecute); got != want {
-								t.Errorf("%+v tolerates %s=%s: %v, want %v", theirs, taint, has, got, want)
-							}
-							if Untolerated(taints, nil, corev1.TaintEffectNoSchedule) {
-								t.Error("a taint counts for another effect")
-							}
-							n++
-						}
-					}
+	values := []string{"", "a", "0", "1", "2", "10", "-1", "-2", "-0", "+1", "01", "1.5", " 1", "1x",
+		"9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809"}
+	var all []corev1.Toleration
+	for _, op := range []corev1.TolerationOperator{"", "Equal", "Exists", "Gt", "Lt", "Near"} {
+		for _, effect := range []corev1.TaintEffect{"", "NoSchedule", "NoExecute"} {
+			for _, key := range []string{"", "a", "b"} {
+				for _, value := range values {
+					all = append(all, corev1.Toleration{Key: key, Value: value, Operator: op, Effect: effect})
 				}
 			}
 		}
 	}
-	if n != 6*3*3*3*2*2 {
-		t.Errorf("%d cases", n)
+
+	compared := 0 // how many tolerate because numbers are compared
+	for i := range all {
+		for _, key := range []string{"a", "b"} {
+			for _, value := range values {
+				off, on := toleratesAsUpstream(t, &all[i], key, value, false), toleratesAsUpstream(t, &all[i], key, value, true)
+				if off != on {
+					compared++
+				}
+			}
+		}
 	}
+	if len(all) != 6*3*3*len(values) || compared < 100 {
+		t.Errorf("%d tolerations, of which %d compare numbers", len(all), compared)
+	}
+}
+
+// toleratesAsUpstream reports whether the toleration tolerates a taint, and fails the test where upstream says otherwise.
+func toleratesAsUpstream(t *testing.T, x *corev1.Toleration, key, value string, comparisons bool) bool {
+	t.Helper()
+	theirs := k8scorev1.Toleration{
+		Key: x.Key, Value: x.Value,
+		Operator: k8scorev1.TolerationOperator(x.Operator), Effect: k8scorev1.TaintEffect(x.Effect),
+	}
+	taint := k8scorev1.Taint{Key: key, Value: value, Effect: k8scorev1.TaintEffectNoExecute}
+	want := theirs.ToleratesTaint(klog.Logger{}, &taint, comparisons)
+
+	taints := []corev1.Taint{
+		{Key: "p", Effect: corev1.TaintEffectPreferNoSchedule},
+		{Key: key, Value: value, Effect: corev1.TaintEffectNoExecute},
+	}
+	got := !Untolerated(taints, []corev1.Toleration{*x}, corev1.TaintEffectNoExecute, comparisons)
+	if got != want {
+		t.Errorf("%+v tolerates %s=%s: %v, want %v; comparisons: %v", theirs, key, value, got, want, comparisons)
+	}
+	if Untolerated(taints, nil, corev1.TaintEffectNoSchedule, comparisons) {
+		t.Error("a taint counts for another effect")
+	}
+	return got
 }
