@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/sdk"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
@@ -38,7 +37,7 @@ func Check(s *metav1.LabelSelector) error {
 				fault = "values set must be empty for exists and does not exist"
 			}
 		default:
-			return sdk.Errors(strconv.Quote(string(x.Operator)), " is not a valid label selector operator")
+			return sdk.Errors(quoted(string(x.Operator)), " is not a valid label selector operator")
 		}
 		if err := refusal(x.Key, fault, x.Values); err != nil {
 			return err
@@ -50,29 +49,43 @@ func Check(s *metav1.LabelSelector) error {
 // refusal returns all that is wrong with a requirement of this key and these values, of which fault is what is wrong
 // with their number; nil where nothing is.
 func refusal(key, fault string, values []string) error {
-	var all []string
-	add := func(path, value, fault string) { all = append(all, path+": Invalid value: "+value+": "+fault) }
+	all, n := "", 0
+	add := func(path, value, fault string) {
+		all, n = joinedBy(", ", all, path+": Invalid value: "+value+": "+fault), n+1
+	}
 
 	if !validKey(key) {
-		add("key", strconv.Quote(key), keyFault(key))
+		add("key", quoted(key), keyFault(key))
 	}
 	if fault != "" {
 		add("values", array(values), fault)
 	}
 	for i, v := range values {
 		if !ValidValue(v) {
-			add("values["+strconv.Itoa(i)+"]["+key+"]", strconv.Quote(v), valueFault(v))
+			add("values["+strconv.Itoa(i)+"]["+key+"]", quoted(v), valueFault(v))
 		}
 	}
 
-	switch len(all) {
+	switch n {
 	case 0:
 		return nil
 	case 1:
-		return sdk.Errors(all[0])
+		return sdk.Errors(all)
 	}
-	return sdk.Errors("[", strings.Join(all, ", "), "]")
+	return sdk.Errors("[", all, "]")
 }
+
+// joinedBy returns both texts with the separator between them, or the second one alone where the first is empty.
+func joinedBy(separator, a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + separator + b
+}
+
+// quoted returns s as Go's %q has it, but for the few characters beyond ASCII that can't be printed: to know them takes
+// tables of several kilobytes.
+func quoted(s string) string { return string(appendQuoted(nil, s, false)) }
 
 // array returns the values in JSON as Go writes it; none are null.
 func array(values []string) string {
@@ -85,13 +98,36 @@ func array(values []string) string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = wire.AppendQuoted(b, v)
+		b = appendQuoted(b, v, true)
 	}
-	text := string(append(b, ']'))
-	for _, c := range []string{"<", ">", "&"} { // Go's JSON can stand in HTML
-		text = strings.ReplaceAll(text, c, `\u00`+strconv.FormatInt(int64(c[0]), 16))
+	return string(append(b, ']'))
+}
+
+// appendQuoted appends s in quotes, with what Go's JSON escapes, which can stand in HTML, or with what its %q does.
+func appendQuoted(b []byte, s string, inJSON bool) []byte {
+	const (
+		hex     = "0123456789abcdef"
+		special = "\"\\\b\f\n\r\t\a\v"
+		letters = "\"\\bfnrtav"
+		both    = len("\"\\bfnrt")
+	)
+
+	b = append(b, '"')
+	for i := range len(s) {
+		c := s[i]
+		at := strings.IndexByte(special, c)
+		switch {
+		case at >= 0 && (at < both || !inJSON):
+			b = append(b, '\\', letters[at])
+		case inJSON && (c < ' ' || c == '<' || c == '>' || c == '&'):
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case !inJSON && (c < ' ' || c == 0x7f):
+			b = append(b, '\\', 'x', hex[c>>4], hex[c&15])
+		default:
+			b = append(b, c)
+		}
 	}
-	return text
+	return append(b, '"')
 }
 
 const (
@@ -129,40 +165,41 @@ func keyFault(key string) string {
 		return "a valid label key " + nameFault + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 	}
 
-	var faults []string
+	faults := ""
+	add := func(fault string) { faults = joinedBy("; ", faults, fault) }
 	if found && domain == "" {
-		faults = append(faults, "prefix part must be non-empty")
+		add("prefix part must be non-empty")
 	} else if found {
 		if len(domain) > domainMost {
-			faults = append(faults, "prefix part "+tooLong(domainMost))
+			add("prefix part " + tooLong(domainMost))
 		}
 		if !isDomain(domain) {
-			faults = append(faults, "prefix part "+domainFault)
+			add("prefix part " + domainFault)
 		}
 	}
 
 	switch {
 	case name == "":
-		faults = append(faults, "name part must be non-empty")
+		add("name part must be non-empty")
 	case len(name) > nameMost:
-		faults = append(faults, "name part "+tooLong(nameMost))
+		add("name part " + tooLong(nameMost))
 	}
 	if !isName(name) {
-		faults = append(faults, "name part "+nameFault)
+		add("name part " + nameFault)
 	}
-	return strings.Join(faults, "; ")
+	return faults
 }
 
 // valueFault returns what is wrong with a label's value.
 func valueFault(value string) string {
-	var faults []string
+	faults := ""
 	if len(value) > nameMost {
-		faults = append(faults, tooLong(nameMost))
+		faults = tooLong(nameMost)
 	}
 	if value != "" && !isName(value) {
-		faults = append(faults, textFault)
+		faults = joinedBy("; ", faults, textFault)
 	}
-	return strings.Join(faults, "; ")
+	return faults
 }
 
 func tooLong(most int) string { return "must be no more than " + strconv.Itoa(most) + " bytes" }
