@@ -2,6 +2,7 @@ package differential
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"regexp"
 
@@ -21,9 +22,12 @@ type Known struct {
 	Deed string `json:"deed,omitempty"`
 	// World is one that the objects match, as they are printed; it may be left out.
 	World string `json:"world,omitempty"`
-	// Cause says why, and Row which line of docs/differences.md covers it; without a row it is a defect to mend.
+	// Cause says why it is there.
 	Cause string `json:"cause"`
-	Row   string `json:"row,omitempty"`
+	// Row is the beginning of the row of docs/differences.md that covers it. Chance says instead that no row could:
+	// upstream chooses at random, or races with itself, or the comparison does. It is one of the two.
+	Row    string `json:"row,omitempty"`
+	Chance bool   `json:"chance,omitempty"`
 	// GoesOn says that what follows is comparable all the same: the difference leaves nothing behind. Only where a subject is
 	// compared at rest, and of metrics.
 	GoesOn bool `json:"goesOn,omitempty"`
@@ -39,34 +43,57 @@ type knowns struct {
 	seen  map[string]int
 }
 
+// readKnown returns the rules on one controller.
 func readKnown(controller string) (*knowns, error) {
-	var all []*Known
-	if err := yaml.UnmarshalStrict(knownFile, &all); err != nil {
+	all, err := parseKnown(knownFile)
+	if err != nil {
 		return nil, fmt.Errorf("known.yaml: %w", err)
 	}
+
 	k := &knowns{seen: map[string]int{}}
-	for i, x := range all {
-		if x.Cause == "" || x.Match == "" || x.Kind == "" {
-			return nil, fmt.Errorf("known.yaml: entry %d: kind, match and cause must be set", i+1)
-		}
-		var err error
-		if x.expression, err = regexp.Compile(x.Match); err != nil {
-			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
-		}
-		if x.did, err = regexp.Compile(x.Did); err != nil {
-			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
-		}
-		if x.deed, err = regexp.Compile(x.Deed); err != nil {
-			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
-		}
-		if x.world, err = regexp.Compile(x.World); err != nil {
-			return nil, fmt.Errorf("known.yaml: entry %d: %w", i+1, err)
-		}
+	for _, x := range all {
 		if x.Controller == controller {
 			k.rules = append(k.rules, x)
 		}
 	}
 	return k, nil
+}
+
+// parseKnown returns the rules of a file, or what is wrong with the first bad one.
+func parseKnown(file []byte) ([]*Known, error) {
+	var all []*Known
+	if err := yaml.UnmarshalStrict(file, &all); err != nil {
+		return nil, err
+	}
+
+	for i, x := range all {
+		if err := x.complete(); err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i+1, err)
+		}
+	}
+	return all, nil
+}
+
+// complete checks a rule and compiles its expressions.
+func (x *Known) complete() error {
+	switch {
+	case x.Cause == "" || x.Match == "" || x.Kind == "" || x.Controller == "":
+		return errors.New("controller, kind, match and cause must be set")
+	case (x.Row == "") != x.Chance:
+		return errors.New("either it names a row of docs/differences.md, or it says chance: true")
+	}
+
+	for _, e := range []struct {
+		text string
+		to   **regexp.Regexp
+	}{{x.Match, &x.expression}, {x.Did, &x.did}, {x.Deed, &x.deed}, {x.World, &x.world}} {
+		compiled, err := regexp.Compile(e.text)
+		if err != nil {
+			return err
+		}
+		*e.to = compiled
+	}
+	return nil
 }
 
 func (x *Known) recognises(d *Difference) bool {

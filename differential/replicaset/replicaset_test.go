@@ -74,7 +74,9 @@ func alike(o runtime.Object) string {
 		text += string(owner.UID)
 	}
 	for _, c := range p.Status.Conditions {
-		text += fmt.Sprint(c.Type, c.Status, c.LastTransitionTime)
+		if c.Type == corev1.PodReady {
+			text += fmt.Sprint(c.Status, c.LastTransitionTime)
+		}
 	}
 	for _, c := range p.Status.ContainerStatuses {
 		text += fmt.Sprint(c.RestartCount)

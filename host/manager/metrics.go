@@ -54,8 +54,8 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	m.shadowSyncs = f.counter("windlass_shadow_syncs_total", "Syncs that a controller's shadow has run as well.", "controller")
 	m.shadowDifferences = f.counter("windlass_shadow_differences_total", "Syncs that a controller's shadow answered otherwise.", "controller")
 	m.reloads = f.counter("windlass_config_reloads_total", "Times that the configuration was read anew, by result: ok, failed (the old one was kept).", "result")
-	m.running = f.gauge("running_managed_controllers", "Whether a controller runs in this process now.", "name", "manager")
-	m.informed = f.histogram("informer_processing_latency_seconds", "Time that those who read a resource took for one event of it.",
+	m.running = f.gauge("running_managed_controllers", "[BETA] Indicates where instances of a controller are currently running", "name", "manager")
+	m.informed = f.histogram("informer_processing_latency_seconds", "[ALPHA] Time taken to process events after popping from the queue.",
 		[]float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}, "name", "group", "version", "resource")
 	return m
 }

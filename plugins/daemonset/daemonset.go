@@ -47,7 +47,7 @@ var Plugin = &sdk.Plugin{
 	Version:     "1.0.0",
 	Description: "Runs a pod of a template on each node that a DaemonSet wants.",
 	Settings:    []*sdk.Setting{comparisons},
-	Metrics:     []*sdk.Metric{sdk.Stale("daemonset_controller_stale_sync_skips_total", "Total number of DaemonSet syncs skipped due to a stale watch cache.")},
+	Metrics:     []*sdk.Metric{sdk.Stale("daemonset_controller_stale_sync_skips_total", "[ALPHA] Total number of DaemonSet syncs skipped due to a stale watch cache.")},
 	Controllers: []*sdk.Controller{{
 		Name:           "daemonset-controller",
 		Alias:          "daemonset",

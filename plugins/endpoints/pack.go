@@ -100,9 +100,9 @@ func primary(p *endpoint.Pod, s *corev1.Service) string {
 	case len(s.Spec.IPFamilies) > 0:
 		v6 = s.Spec.IPFamilies[0] == corev1.IPv6Protocol
 	case !endpoint.Headless(s):
-		v6 = endpoint.IsIPv6(s.Spec.ClusterIP)
+		v6 = endpoint.IsIPv6(endpoint.Canonical(s.Spec.ClusterIP))
 	default:
-		v6 = endpoint.IsIPv6(p.Status.PodIPs[0].IP)
+		v6 = endpoint.IsIPv6(endpoint.Canonical(p.Status.PodIPs[0].IP))
 	}
 	for i := range p.Status.PodIPs {
 		if ip := endpoint.Canonical(p.Status.PodIPs[i].IP); ip != "" && endpoint.IsIPv6(ip) == v6 {

@@ -146,7 +146,7 @@ func addressTypes(s *corev1.Service) []discoveryv1.AddressType {
 		return types
 	case endpoint.Headless(s):
 		return []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6}
-	case endpoint.IsIPv6(s.Spec.ClusterIP):
+	case endpoint.IsIPv6(endpoint.Canonical(s.Spec.ClusterIP)):
 		return []discoveryv1.AddressType{discoveryv1.AddressTypeIPv6}
 	}
 	return []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4}

@@ -20,8 +20,8 @@ var (
 	of      = abi.Label{Name: "namespace", From: abi.LabelNamespace}
 	reasons = abi.Label{Name: "reason", Values: []string{terminatedPod, unscheduledPod, orphanedPod, outOfServicePod}}
 
-	deletions = sdk.Counter("pod_gc_collector_force_delete_pods_total", "Number of pods that are being forcefully deleted since the Pod GC Controller started.", of, reasons)
-	failures  = sdk.Counter("pod_gc_collector_force_delete_pod_errors_total", "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.", of, reasons)
+	deletions = sdk.Counter("pod_gc_collector_force_delete_pods_total", "[ALPHA] Number of pods that are being forcefully deleted since the Pod GC Controller started.", of, reasons)
+	failures  = sdk.Counter("pod_gc_collector_force_delete_pod_errors_total", "[ALPHA] Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.", of, reasons)
 )
 
 // The values of the metrics' label reason.

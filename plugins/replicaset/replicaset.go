@@ -24,7 +24,10 @@ var (
 	deletionCost = sdk.Gate("PodDeletionCost", true, "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.")
 
 	ageRatio = sdk.Histogram("replicaset_controller_sorting_deletion_age_ratio",
-		"Age of the ready pods that a scale-down deletes, as a multiple of the youngest ready pod's age. Should be below 2.", []float64{0.25, 0.5, 1, 2, 4, 8})
+		"[ALPHA] The ratio of chosen deleted pod's ages to the current youngest pod's age (at the time). Should be <2. "+
+			"The intent of this metric is to measure the rough efficacy of the sorting (and deletion) of pods when "+
+			"a replicaset scales down. This only considers Ready pods when calculating and reporting.",
+		[]float64{0.25, 0.5, 1, 2, 4, 8})
 )
 
 // Plugin is the replicaset module (pkg/controller/replicaset).
@@ -33,7 +36,7 @@ var Plugin = &sdk.Plugin{
 	Version:     "1.0.0",
 	Description: "Keeps as many pods of a template running as a ReplicaSet says.",
 	Settings:    []*sdk.Setting{deletionCost, replicas.Terminating},
-	Metrics:     []*sdk.Metric{ageRatio, sdk.Stale("replicaset_controller_stale_sync_skips_total", "Total number of ReplicaSet syncs skipped due to a stale watch cache.")},
+	Metrics:     []*sdk.Metric{ageRatio, sdk.Stale("replicaset_controller_stale_sync_skips_total", "[ALPHA] Total number of ReplicaSet syncs skipped due to a stale watch cache.")},
 	Controllers: []*sdk.Controller{{
 		Name:           "replicaset-controller",
 		Alias:          "replicaset",

@@ -20,8 +20,8 @@ var (
 	bundles    = sdk.Select(corev1.ConfigMaps, sdk.Join("metadata.namespace", namespaces, "metadata.name"), sdk.In("metadata.name", name)).
 			Fields("metadata.name", "metadata.annotations", "data", "binaryData").QuietOn(abi.QuietAdd)
 
-	syncs = sdk.Codes("root_ca_cert_publisher_sync_total", "Number of syncs of namespaces, by the status that they ended with.")
-	times = sdk.CodeSeconds("root_ca_cert_publisher_sync_duration_seconds", "How long syncs of namespaces took, by the status that they ended with.",
+	syncs = sdk.Codes("root_ca_cert_publisher_sync_total", "[ALPHA] Number of namespace syncs happened in root ca cert publisher.")
+	times = sdk.CodeSeconds("root_ca_cert_publisher_sync_duration_seconds", "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
 		[]float64{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384})
 
 	rootCA = &sdk.Setting{Name: "root-ca-file", File: true,

@@ -39,9 +39,9 @@ var (
 var (
 	ofSet = []abi.Label{{Name: "statefulset_namespace", From: abi.LabelKeyNamespace}, {Name: "statefulset_name", From: abi.LabelKeyName},
 		{Name: "pod_management_policy", Values: []string{string(appsv1.OrderedReadyPodManagement), string(appsv1.ParallelPodManagement)}}}
-	allowed = sdk.Gauge("statefulset_controller_statefulset_max_unavailable", "Maximum number of unavailable pods allowed during StatefulSet rolling updates", ofSet...)
-	lacking = sdk.Gauge("statefulset_controller_statefulset_unavailable_replicas", "Current number of unavailable pods in StatefulSet", ofSet...)
-	skipped = sdk.Stale("statefulset_controller_stale_sync_skips_total", "Total number of StatefulSet syncs skipped due to a stale watch cache.")
+	allowed = sdk.Gauge("statefulset_controller_statefulset_max_unavailable", "[ALPHA] Maximum number of unavailable pods allowed during StatefulSet rolling updates", ofSet...)
+	lacking = sdk.Gauge("statefulset_controller_statefulset_unavailable_replicas", "[ALPHA] Current number of unavailable pods in StatefulSet", ofSet...)
+	skipped = sdk.Stale("statefulset_controller_stale_sync_skips_total", "[ALPHA] Total number of StatefulSet syncs skipped due to a stale watch cache.")
 )
 
 var (

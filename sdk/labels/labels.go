@@ -3,7 +3,6 @@ package labels
 
 import (
 	"github.com/windlass-dev/windlass/abi/wire"
-	"github.com/windlass-dev/windlass/sdk"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
@@ -29,29 +28,6 @@ func Subset(want, have wire.StringMap) bool {
 		}
 	}
 	return true
-}
-
-// Check refuses a selector that can't be evaluated. A controller that releases what its selector no longer takes in has to ask first.
-func Check(s *metav1.LabelSelector) error {
-	if s == nil {
-		return nil
-	}
-	for i := range s.MatchExpressions {
-		x := &s.MatchExpressions[i]
-		switch x.Operator {
-		case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
-			if len(x.Values) == 0 {
-				return sdk.Errors("label selector: ", x.Key, " ", string(x.Operator), " without values")
-			}
-		case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
-			if len(x.Values) != 0 {
-				return sdk.Errors("label selector: ", x.Key, " ", string(x.Operator), " with values")
-			}
-		default:
-			return sdk.Errors("label selector: ", x.Key, ": unknown operator ", string(x.Operator))
-		}
-	}
-	return nil
 }
 
 func holds(x *metav1.LabelSelectorRequirement, labels wire.StringMap) bool {

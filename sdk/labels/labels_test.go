@@ -49,24 +49,3 @@ func TestSelects(t *testing.T) {
 		}
 	}
 }
-
-func TestCheck(t *testing.T) {
-	for _, x := range []struct {
-		name     string
-		selector *metav1.LabelSelector
-		ok       bool
-	}{
-		{"none", nil, true},
-		{"labels", &metav1.LabelSelector{MatchLabels: set("app", "web")}, true},
-		{"in", expression("a", metav1.LabelSelectorOpIn, "x"), true},
-		{"in nothing", expression("a", metav1.LabelSelectorOpIn), false},
-		{"not in nothing", expression("a", metav1.LabelSelectorOpNotIn), false},
-		{"exists", expression("a", metav1.LabelSelectorOpExists), true},
-		{"exists with values", expression("a", metav1.LabelSelectorOpExists, "x"), false},
-		{"unknown", expression("a", "Gt", "1"), false},
-	} {
-		if err := Check(x.selector); (err == nil) != x.ok {
-			t.Errorf("%s: %v", x.name, err)
-		}
-	}
-}

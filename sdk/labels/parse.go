@@ -83,7 +83,7 @@ func parseOne(s string) (x metav1.LabelSelectorRequirement, ok bool) {
 		for value, more := s[1:len(s)-1], true; more; {
 			var one string
 			one, value, more = strings.Cut(value, ",")
-			if one = trim(one); !validValue(one) {
+			if one = trim(one); !ValidValue(one) {
 				return x, false
 			}
 			x.Values = append(x.Values, one)
@@ -92,7 +92,7 @@ func parseOne(s string) (x metav1.LabelSelectorRequirement, ok bool) {
 	}
 	value = trim(value)
 	x.Values = []string{value}
-	return x, validValue(value)
+	return x, ValidValue(value)
 }
 
 // Format writes a selector the way [Parse] reads it, in the order of the keys. Nil, which selects nothing, has no form; it is written as an empty text, as upstream does.
@@ -167,52 +167,4 @@ func delimits(c byte) bool {
 		return true
 	}
 	return blank(c)
-}
-
-// validKey tells whether it is a label's key: a name, perhaps behind a domain and a slash.
-func validKey(s string) bool {
-	if domain, name, found := strings.Cut(s, "/"); found {
-		return validDomain(domain) && validName(name)
-	}
-	return validName(s)
-}
-
-func validValue(s string) bool { return s == "" || validName(s) }
-
-// validName tells whether it has up to 63 letters, digits, dashes, underscores and dots, and begins and ends with a letter or a digit.
-func validName(s string) bool {
-	if s == "" || len(s) > 63 || !alphanumeric(s[0]) || !alphanumeric(s[len(s)-1]) {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !alphanumeric(c) && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return true
-}
-
-// validDomain tells whether it is a DNS name in lower case.
-func validDomain(s string) bool {
-	if s == "" || len(s) > 253 {
-		return false
-	}
-	before := byte('.')
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c == '.' || c == '-':
-			if before == '.' || c == '.' && before == '-' {
-				return false
-			}
-		case !alphanumeric(c) || c >= 'A' && c <= 'Z':
-			return false
-		}
-		before = c
-	}
-	return before != '.' && before != '-'
-}
-
-func alphanumeric(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z'
 }

@@ -81,24 +81,11 @@ func wellFormed(x *corev1.NodeSelectorRequirement) bool {
 		return false
 	}
 	for _, v := range x.Values {
-		if !labelValue(v) {
+		if !labels.ValidValue(v) {
 			return false
 		}
 	}
 	return true
-}
-
-// labelValue tells whether s can be a label's value: up to 63 letters, digits and, between them, dashes, dots and underscores.
-func labelValue(s string) bool {
-	for i := range len(s) {
-		switch b := s[i]; {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9':
-		case (b == '-' || b == '_' || b == '.') && i > 0 && i < len(s)-1:
-		default:
-			return false
-		}
-	}
-	return len(s) <= 63
 }
 
 func expression(x *corev1.NodeSelectorRequirement, l wire.StringMap) bool {

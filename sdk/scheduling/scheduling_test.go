@@ -99,15 +99,6 @@ func TestAttracted(t *testing.T) {
 	}
 }
 
-func TestLabelValue(t *testing.T) {
-	long := "a123456789b123456789c123456789d123456789e123456789f123456789g12"
-	for s, want := range map[string]bool{"": true, "a": true, "A-b_c.9": true, "-a": false, "a-": false, "a b": false, "ü": false, ".": false, long: true, long + "3": false} {
-		if got := labelValue(s); got != want {
-			t.Errorf("%q: %v", s, got)
-		}
-	}
-}
-
 // Tolerations mean what k8s.io/api says, whether or not they compare numbers.
 func TestTolerates(t *testing.T) {
 	values := []string{"", "a", "0", "1", "2", "10", "-1", "-2", "-0", "+1", "01", "1.5", " 1", "1x",

@@ -90,7 +90,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		}
 	}
 	var b strings.Builder
-	b.WriteString("# Metrics\n\nWhat `/metrics` has. Names, types, labels, their values and buckets are upstream's where upstream has the metric, so dashboards and alerts made for the native\n" +
+	b.WriteString("# Metrics\n\nWhat `/metrics` has. Names, texts, types, labels, their values and buckets are upstream's where upstream has the metric, so dashboards and alerts made for the native\n" +
 		"kube-controller-manager go on; `docs/differences.md` lists what differs. `go test ./test/parity` compares them with a scrape of the native manager after the same work, and writes this page\n" +
 		"with `-update`, but for the controllers' part, which `make generate` writes.\n\nNo label value comes from a guest. A plugin's manifest lists the values that it can use, or says where the host takes them from: the key's namespace and name, or a path in an\n" +
 		"object that the controller reads, such as `spec.managedBy` of a job (`docs/manifest.md`). Of such values a metric has at most 10,000 series, each value at most 253 bytes; what is\n" +

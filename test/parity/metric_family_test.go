@@ -148,7 +148,7 @@ func isFree(metric, label string) bool {
 	return slices.Contains(free["*"], label) || slices.Contains(free[metric], label)
 }
 
-// lacks gives what is in one but not in the other, such as "NAME", "NAME type", "NAME labels", "NAME buckets" or "NAME{LABEL=VALUE}", each with what there is.
+// lacks gives what is in one but not in the other, such as "NAME", "NAME type", "NAME help", "NAME labels", "NAME buckets" or "NAME{LABEL=VALUE}", each with what there is.
 func lacks(native, ours map[string]*family) map[string]string {
 	all := map[string]string{}
 	for name, n := range native {
@@ -159,6 +159,9 @@ func lacks(native, ours map[string]*family) map[string]string {
 		}
 		if n.kind != o.kind {
 			all[name+" type"] = o.kind + ", natively " + n.kind
+		}
+		if n.help != o.help {
+			all[name+" help"] = fmt.Sprintf("%q, natively %q", o.help, n.help)
 		}
 		if !slices.Equal(n.labels, o.labels) {
 			all[name+" labels"] = fmt.Sprintf("%v, natively %v", o.labels, n.labels)
