@@ -4,7 +4,6 @@ import (
 	"flag"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,12 +51,12 @@ func TestParity(t *testing.T) {
 	if len(first.texts) == 0 {
 		return
 	}
-	again := &book{}
+	again := &book{only: first.again}
 	t.Run("again", func(t *testing.T) { both(t, again) })
 	twice(t, first, again)
 }
 
-// both has both managers do all there is, each on a cluster of its own, and takes down what they do otherwise.
+// both has both managers play the book's scripts, each on a cluster of its own, and takes down what they do otherwise.
 func both(t *testing.T, b *book) {
 	every := lives(t)
 	native, ours := newSide(t, "native"), newSide(t, "windlass")
@@ -71,32 +70,25 @@ func both(t *testing.T, b *book) {
 
 // playLives plays what is played beside each other, with all controllers.
 func playLives(t *testing.T, b *book, lives []*life.Life, native, ours *side) {
-	all := selected(parts(lives))
+	all, whole := b.selected(parts(lives)), b.whole(parts(lives))
 	if len(all) == 0 {
 		return
 	}
 	controllers, settings := configured(lives)
 	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, true) })
 	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
-	if *only == "" && !t.Failed() {
+	if whole && !t.Failed() {
 		for _, s := range []*side{native, ours} {
 			s.scrape(t)
 		}
 		t.Run("metrics", func(t *testing.T) { compareMetrics(t, lives, len(controllers), native, ours) })
 	}
-	if *only == "" {
-		t.Run("requests", func(t *testing.T) { compareRequests(t, b, lives, native, ours) })
-	}
+	t.Run("requests", func(t *testing.T) { compareRequests(t, b, lives, native, ours) })
 	native.manager.stop()
 	ours.manager.stop()
-	if *only == "" {
-		takeover(t, b, native, ours, controllers, settings)
+	if whole {
+		takeover(t, b, all, native, ours, controllers, settings)
 	}
-}
-
-// selected are those of the scripts that are to be played.
-func selected(all []*part) []*part {
-	return slices.DeleteFunc(slices.Clone(all), func(p *part) bool { return !strings.Contains(p.name(), *only) })
 }
 
 // play has both managers go through all scripts, at a time, and returns when both clusters are at rest.
@@ -214,10 +206,10 @@ func compare(t *testing.T, b *book, all []*part, native, ours *side) {
 				t.Fatal("there is nothing to compare: it failed above")
 			}
 			for _, line := range unmeant(p, bugs, found[p.name()]) {
-				b.add(p.name()+" "+line, "%s: the managers leave behind what differs: %s", p.name(), line)
+				b.add([]*part{p}, p.name()+" "+line, "%s: the managers leave behind what differs: %s", p.name(), line)
 			}
 			for _, d := range stale(p, bugs, found[p.name()]) {
-				b.add(p.name()+" stale "+d, "%s: %q is told as a difference, and there is none", p.name(), d)
+				b.add([]*part{p}, p.name()+" stale "+d, "%s: %q is told as a difference, and there is none", p.name(), d)
 			}
 		})
 	}

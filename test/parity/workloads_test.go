@@ -44,7 +44,7 @@ func scripted(plugin, name, counts string, run func(*space)) *part {
 
 // playWorkloads plays them on the clusters on which the lives have been played.
 func playWorkloads(t *testing.T, b *book, native, ours *side) {
-	all := selected(workloads)
+	all := b.selected(workloads)
 	if len(all) == 0 {
 		return
 	}
@@ -52,7 +52,7 @@ func playWorkloads(t *testing.T, b *book, native, ours *side) {
 	t.Run("same-workloads", func(t *testing.T) { compare(t, b, all, native, ours) })
 	native.manager.stop()
 	ours.manager.stop()
-	if *only == "" {
+	if b.whole(workloads) {
 		t.Run("restart", func(t *testing.T) { restart(t, ours.cluster) })
 	}
 }
