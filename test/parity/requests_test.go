@@ -17,9 +17,9 @@ import (
 func (s *side) requests(t testing.TB) map[string]map[string]int {
 	t.Helper()
 	all := map[string]map[string]int{}
-	for _, e := range s.stage.Audit.Events(t) {
+	for _, e := range s.cluster.Audit(t, cluster.Filter{Since: s.manager.since}) {
 		account, ok := strings.CutPrefix(e.User, "system:serviceaccount:kube-system:")
-		if !ok || e.Verb == "list" || e.Verb == "watch" || e.Resource == "events" || e.Time.Before(s.manager.since) {
+		if !ok || e.Verb == "list" || e.Verb == "watch" || e.Resource == "events" {
 			continue
 		}
 		what := fmt.Sprintf("%s: %s %s", account, e.Verb, e.Resource)
