@@ -58,6 +58,7 @@ func (g *gate) wrap(c *rest.Config) {
 // In its second term the collector takes nothing for absent that its caches don't show yet: an owner that was deleted meanwhile, whose dependents are to be let go, waits for them, and
 // all else goes on.
 func TestTheCollectorsSecondTerm(t *testing.T) {
+	t.Parallel()
 	w := begin(t)
 	for _, standby := range []string{"cold", "warm"} {
 		t.Run(standby, func(t *testing.T) { secondTerm(t, w, standby) })

@@ -95,8 +95,9 @@ func TestAllowed(t *testing.T) {
 }
 
 // compareRequests takes down what takes Windlass more requests than a script says that it takes, or, where all scripts
-// are played, than the native manager: of each kind more than are allowed; and of all writes, and of all reads.
-func compareRequests(t *testing.T, b *book, lives []*life.Life, native, ours *side) {
+// of the group are played, than the native manager: of each kind more than are allowed; and of all writes, and of all
+// reads.
+func compareRequests(t *testing.T, b *book, group string, lives []*life.Life, native, ours *side) {
 	all := parts(lives)
 	theirs, mine := native.requests(t), ours.requests(t)
 	for _, p := range b.selected(all) {
@@ -134,11 +135,11 @@ func compareRequests(t *testing.T, b *book, lives []*life.Life, native, ours *si
 				where = append(where, fmt.Sprintf("%s: %d, native %d", in, a, b))
 			}
 		}
-		b.add(all, "requests "+k, "%s: %d, the native manager needed %d\n%s", k, o, n, strings.Join(where, "\n"))
+		b.add(all, group+" requests "+k, "%s: %d, the native manager needed %d\n%s", k, o, n, strings.Join(where, "\n"))
 	}
 	t.Logf("writes: %d, native %d; reads: %d, native %d", writes[1], writes[0], reads[1], reads[0])
 	if writes[1] > writes[0] || reads[1] > reads[0] {
-		b.add(all, "requests", "%d writes and %d reads, the native manager needed %d and %d",
+		b.add(all, group+" requests", "%d writes and %d reads, the native manager needed %d and %d",
 			writes[1], reads[1], writes[0], reads[0])
 	}
 }

@@ -193,6 +193,7 @@ func (w *world) writes(verb string) (n int) {
 
 // A controller is replaced again and again while its key is busy: no key is lost, no pod is made or deleted twice, the other controllers run on.
 func TestSwapUnderLoad(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.start()
 	w.deploy("web", 20)
@@ -242,6 +243,7 @@ func TestSwapUnderLoad(t *testing.T) {
 
 // A version that traps is taken back by itself, and not tried again.
 func TestRollBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.start()
 	w.deploy("web", 5)
@@ -300,6 +302,7 @@ func (w *world) nothingWrong() {
 
 // What a version that was rolled back still answers isn't written.
 func TestRolledBackVersionsWriteNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "replicaset", "serviceaccount")
 	reached, released := make(chan struct{}), make(chan struct{})
 	once := sync.OnceFunc(func() { close(reached) })
@@ -349,6 +352,7 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Controllers come and go with the list in the configuration; a bad edit changes nothing and is told of.
 func TestEnablement(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "serviceaccount")
 	w.start()
 	w.deploy("web", 4)
@@ -387,6 +391,7 @@ func TestEnablement(t *testing.T) {
 
 // A plugin that keeps trapping is set aside by name, the others run on, and a new version brings it back.
 func TestQuarantine(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.put("replicaset", broken(t))
 	w.start()
@@ -429,6 +434,7 @@ func TestQuarantine(t *testing.T) {
 
 // A shadow that wants one pod more shows exactly that, and writes nothing; one that is the same shows nothing.
 func TestShadow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.shadow = "builtin:replicaset"
 	w.start()
