@@ -16,7 +16,7 @@ import (
 // await waits until all conditions hold at a time.
 func (p *player) await(conditions []Condition) {
 	p.Helper()
-	cluster.Eventually(p, patience, p.what, func(ctx context.Context) (bool, any) {
+	cluster.Poll(p, interval, patience, p.what, func(ctx context.Context) (bool, any) {
 		for i := range conditions {
 			if why := p.lacks(ctx, &conditions[i]); why != "" {
 				return false, fmt.Sprintf("[%d]: %s", i, why)
