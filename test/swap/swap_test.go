@@ -107,16 +107,38 @@ func (w *world) put(name string, wasm []byte) {
 	}
 }
 
-// build compiles a version of replicaset: one that traps, one that wants a pod more.
+// built are the modules that build has compiled, by name: several tests use the same.
+var built struct {
+	sync.Mutex
+	modules map[string][]byte
+}
+
+// build compiles a version of replicaset: one that traps, one that wants a pod more. It returns its bytes, and a file of
+// the test's own that holds them.
 func build(t *testing.T, name string) (wasm []byte, path string) {
 	t.Helper()
-	to := filepath.Join(t.TempDir(), name+".wasm")
-	module.Build(t, to, "test/swap/testdata/"+name)
-	b, err := os.ReadFile(to)
+	path = filepath.Join(t.TempDir(), name+".wasm")
+	built.Lock()
+	defer built.Unlock()
+
+	wasm, ok := built.modules[name]
+	if ok {
+		if err := os.WriteFile(path, wasm, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return wasm, path
+	}
+
+	module.Build(t, path, "test/swap/testdata/"+name)
+	wasm, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b, to
+	if built.modules == nil {
+		built.modules = map[string][]byte{}
+	}
+	built.modules[name] = wasm
+	return wasm, path
 }
 
 func broken(t *testing.T) []byte {
