@@ -38,6 +38,7 @@ func TestScaleWritesOnce(t *testing.T) {
 		"requests lost before the server saw them": func(f *faults.Faults) { f.Before = synchronised(lossy()) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := cluster.Start(t, cluster.Options{Nodes: 5, Audit: true})
 			f := &faults.Faults{}
 			set(f)
@@ -58,6 +59,7 @@ func TestScaleWritesOnce(t *testing.T) {
 
 // A manager that is stopped in the middle of a scale-up ends what it has begun; its successor makes what is missing and nothing twice.
 func TestStopMidway(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Nodes: 5, Audit: true})
 	o := windlass.Options{Controllers: []string{"serviceaccount-controller", "replicaset-controller"}, Configure: func(k *config.Configuration) {
 		k.ClientConnection.QPS, k.ClientConnection.Burst = 8, 8 // a scale-up takes a minute: longer than it takes to see that it has begun and to stop
