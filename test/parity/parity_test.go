@@ -119,7 +119,7 @@ func play(t *testing.T, name string, all []*part, native, ours *side, start func
 
 // settle returns when both clusters are at rest.
 func settle(t *testing.T, native, ours *side) {
-	t.Run("rest", func(t *testing.T) {
+	ok := t.Run("rest", func(t *testing.T) {
 		for _, s := range []*side{native, ours} {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
@@ -127,6 +127,9 @@ func settle(t *testing.T, native, ours *side) {
 			})
 		}
 	})
+	if !ok {
+		t.FailNow()
+	}
 }
 
 // side is one manager on its cluster.
