@@ -104,8 +104,8 @@ clean: ## Remove what was built
 
 ##@ Checking: CONTRIBUTING.md says when to run which
 
-test: build devcluster chromium verify ## All rings of tests below, one after another: before a change is handed in; half an hour
-	failed=; for ring in $$(hack/rings.sh rings); do echo "test: $$ring" >&2; hack/rings.sh run $$ring || failed+=" $$ring"; done; \
+test: build devcluster chromium verify ## All rings of tests below: before a change is handed in; half an hour
+	failed=; while read -r rings; do echo "test: $$rings" >&2; hack/rings.sh run $$rings </dev/null || failed+=" $$rings"; done < <(hack/rings.sh steps); \
 	[[ -z $$failed ]] || { echo "test: failed:$$failed" >&2; exit 1; }
 
 check: build verify ## While working: format, vet, generated files, units, golden cases, wakes, simulation; no cluster; 3 minutes, less for a small change

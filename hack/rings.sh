@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Tells which ring of the tests each test package belongs to (rings.txt), and runs one:
+# Tells which ring of the tests each test package belongs to (rings.txt), and runs one or more:
 #
-#   hack/rings.sh                   lists each package's ring, module and folder; fails when one is in none
-#   hack/rings.sh rings             lists the rings that have packages, in the order in which make test runs them
-#   hack/rings.sh RING              lists the folders of a ring's packages
-#   hack/rings.sh run RING [FLAG]…  runs a ring's tests, with further flags for go test
+#   hack/rings.sh                    lists each package's ring, module and folder; fails when one is in none
+#   hack/rings.sh rings              lists the rings that have packages
+#   hack/rings.sh steps              lists what make test runs one after another, each on a line: a ring, or several at once
+#   hack/rings.sh RING               lists the folders of a ring's packages
+#   hack/rings.sh run RING… [FLAG]…  runs rings' tests, with further flags for go test
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-rings=(check race differential guarantees parity surface)
+alone=(check race differential)
+with_clusters=(guarantees parity surface) # make test runs these at once: while one waits for the end of its longest package, the machine has others to do
+rings=("${alone[@]}" "${with_clusters[@]}")
 on_cluster='^TestOnCluster' # what starts a cluster in a package of check
 side_by_side=3                # packages with clusters, which mostly wait
 allocations='Allocat'        # what counts allocations, of which the race detector makes some itself
@@ -46,10 +49,15 @@ ring_of() {
 	[[ $1 == test/* ]] || echo check
 }
 
+# in_order sorts folders: first those that rings.txt lists, as it lists them. Go starts their tests in this order.
+in_order() {
+	awk 'NR == FNR { if (!/^#/) at[$2] = NR; next } { print ($1 in at) ? at[$1] : NR + FNR, $0 }' hack/rings.txt - | sort -n | cut -d' ' -f2
+}
+
 # all prints ring, module and folder of each test package, and fails when a package is in no ring.
 all() {
 	local folder ring failed=0
-	for folder in $(test_folders); do
+	for folder in $(test_folders | in_order); do
 		ring=$(ring_of "$folder")
 		if [[ -z $ring || " ${rings[*]} " != *" $ring "* ]]; then
 			echo "rings: $folder is in none of the rings ${rings[*]}: list it, or a folder above it, in hack/rings.txt" >&2
@@ -81,40 +89,54 @@ run_packages() {
 	return $failed
 }
 
-# of prints those of the packages that it reads whose ring is the given one; race has check's.
-of() { grep "^${1/race/check} " || true; }
+# of prints those of the packages that it reads whose ring is one of the given ones; race has check's.
+of() { grep -E "^($(IFS='|' && echo "${*/race/check}")) " || true; }
 
-# run runs a ring. Vet is verify's, once for all.
+# having_packages prints those of the given rings that have packages.
+having_packages() {
+	local list ring
+	list=$(all)
+	for ring in "$@"; do
+		[[ -z $(of "$ring" <<<"$list") ]] || echo "$ring"
+	done
+}
+
+# run runs a ring, or several of those with clusters at once. Vet is verify's, once for all.
 run() {
-	local ring=$1 list failed=0
-	shift
+	local list failed=0
+	local -a run=()
+	while (($# > 0)) && [[ $1 != -* ]]; do
+		run+=("$1")
+		shift
+	done
 	list=$(all)
 
-	case $ring in
+	case ${run[*]} in
 	check | race)
 		local skip=$on_cluster
-		[[ $ring == check ]] || { skip+="|$allocations" && set -- -race "$@"; }
+		[[ ${run[*]} == check ]] || { skip+="|$allocations" && set -- -race "$@"; }
 		export WINDLASS_TEST_CLUSTERS=none
-		of "$ring" <<<"$list" | run_packages -skip "$skip" "$@" || failed=1
+		of "${run[@]}" <<<"$list" | run_packages -skip "$skip" "$@" || failed=1
 		;;
 	differential)
-		# Go's cache knows nothing of the plugins' wakes*.yaml, which are outside of the module.
-		of "$ring" <<<"$list" | run_packages "$@" -count=1 -run WakesAsUpstream || failed=1
-		of "$ring" <<<"$list" | run_packages "$@" || failed=1
+		# Go's cache knows nothing of the plugins' wakes*.yaml, which are outside of the module: differential/wakes.go asks for this.
+		WAKES_DIGEST=$(cat plugins/*/testdata/wakes*.yaml | sha256sum)
+		export WAKES_DIGEST
+		of "${run[@]}" <<<"$list" | run_packages "$@" || failed=1
 		;;
 	*)
-		of "$ring" <<<"$list" | run_packages -count=1 -p $side_by_side "$@" || failed=1
+		of "${run[@]}" <<<"$list" | run_packages -count=1 -p $side_by_side "$@" || failed=1
 		;;
 	esac
 
-	if [[ $ring == guarantees ]]; then
-		of check <<<"$list" | with_clusters | run_packages -count=1 -p $side_by_side -run "$on_cluster" "$@" || failed=1
+	if [[ " ${run[*]} " == *" guarantees "* ]]; then
+		of check <<<"$list" | starting_clusters | run_packages -count=1 -p $side_by_side -run "$on_cluster" "$@" || failed=1
 	fi
 	return $failed
 }
 
-# with_clusters prints those of the packages that it reads that have tests with a cluster.
-with_clusters() {
+# starting_clusters prints those of the packages that it reads that have tests with a cluster.
+starting_clusters() {
 	local ring module folder
 	while read -r ring module folder; do
 		! grep -q '^func TestOnCluster' "$folder"/*_test.go || echo "$ring $module $folder"
@@ -126,10 +148,11 @@ case ${1:-} in
 	all
 	;;
 rings)
-	list=$(all)
-	for ring in "${rings[@]}"; do
-		[[ -z $(of "$ring" <<<"$list") ]] || echo "$ring"
-	done
+	having_packages "${rings[@]}"
+	;;
+steps)
+	having_packages "${alone[@]}"
+	having_packages "${with_clusters[@]}" | xargs
 	;;
 run)
 	shift

@@ -12,29 +12,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// program is windlass as built from this tree.
-var program string
-
-func TestMain(m *testing.M) {
-	folder, err := os.MkdirTemp("", "windlass-badinput")
-	if err == nil {
-		program = filepath.Join(folder, "windlass")
-		var out []byte
-		if out, err = exec.Command("go", "build", "-o", program, "../../cmd/windlass").CombinedOutput(); err != nil {
-			err = fmt.Errorf("go build: %w\n%s", err, out)
-		}
-	}
-	code := 1
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	} else {
-		code = m.Run()
-	}
-	os.RemoveAll(folder)
-	os.Exit(code)
-}
+// program is the windlass that make build has left.
+var program = windlass.Program()
 
 // head begins a configuration file.
 const head = "apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\n"

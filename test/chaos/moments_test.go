@@ -17,6 +17,7 @@ const work = 1500 * time.Millisecond
 // The process is killed at random moments, from its first on, while all kinds of workloads are rolled out, back, over, scaled and deleted. Each step ends as it does undisturbed, and
 // at no revision is there a pod too many.
 func TestRandomMoments(t *testing.T) {
+	t.Parallel()
 	from := time.Now()
 	w := newWorld(t)
 	all, least := steps, *kills

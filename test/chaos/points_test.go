@@ -73,6 +73,7 @@ type points struct {
 // The process is killed at each write of a small roll-out: before the API server sees it, and when that has done it but before the answer comes. Each time the next process brings
 // the roll-out to the same end, and at no revision is there a pod too many.
 func TestEachWrite(t *testing.T) {
+	t.Parallel()
 	from := time.Now()
 	w := newWorld(t)
 	p := &points{world: w, gate: openGate(t, w.c), by: map[string]int{}}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -56,43 +57,55 @@ func among[T comparable](wanted []T, v T) bool {
 
 // Audit returns the events so far that the filter selects, oldest first. An event is in the log before its request is answered,
 // so a request that a caller has seen end is there; of a watch only its end is.
-func (c *Cluster) Audit(t testing.TB, f Filter) []Event {
+func (c *Cluster) Audit(t testing.TB, f Filter) (selected []Event) {
 	t.Helper()
 	if c.AuditLog == "" {
 		t.Fatal("cluster: started without Options.Audit")
 	}
-	file, err := os.Open(c.AuditLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	events, _, err := readAudit(file, f)
+	all, err := c.audit.events(c.AuditLog)
 	if err != nil {
 		t.Fatalf("%s: %v", c.AuditLog, err)
 	}
-	return events
+	for _, e := range all {
+		if f.matches(e) {
+			selected = append(selected, e)
+		}
+	}
+	return selected
 }
 
-// AuditFrom returns all events behind the first so many bytes of the log, and where the last of them ends: what the next call goes on from.
-func (c *Cluster) AuditFrom(t testing.TB, begin int64) (events []Event, end int64) {
-	t.Helper()
-	file, err := os.Open(c.AuditLog)
+// audited is what has been read of an audit log. Each line is read once: tests look at the log again and again while
+// they wait, and by then it may have tens of thousands of lines.
+type audited struct {
+	mu   sync.Mutex
+	read int64 // bytes
+	all  []Event
+}
+
+// events returns all events that are in the file.
+func (a *audited) events(path string) ([]Event, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+
+	file, err := os.Open(path)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer file.Close()
-	if _, err := file.Seek(begin, io.SeekStart); err != nil {
-		t.Fatal(err)
+	if _, err := file.Seek(a.read, io.SeekStart); err != nil {
+		return nil, err
 	}
-	events, n, err := readAudit(file, Filter{})
+
+	more, read, err := readAudit(file)
 	if err != nil {
-		t.Fatalf("%s: %v", c.AuditLog, err)
+		return nil, err
 	}
-	return events, begin + n
+	a.all, a.read = append(a.all, more...), a.read+read
+	return a.all[:len(a.all):len(a.all)], nil
 }
 
 // readAudit reads audit.k8s.io/v1 events, one a line, and returns how many bytes these are. A last line without its end is still being written, and left out.
-func readAudit(r io.Reader, f Filter) (events []Event, read int64, _ error) {
+func readAudit(r io.Reader) (events []Event, read int64, _ error) {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -134,7 +147,7 @@ func readAudit(r io.Reader, f Filter) (events []Event, read int64, _ error) {
 			e.Resource += "/" + raw.ObjectRef.Subresource
 		}
 		// A watch is also reported when it starts.
-		if raw.Stage != "ResponseStarted" && f.matches(e) {
+		if raw.Stage != "ResponseStarted" {
 			events = append(events, e)
 		}
 	}

@@ -56,6 +56,7 @@ type Cluster struct {
 	ended chan struct{}
 	err   error // of the process, once ended is closed
 
+	audit  audited
 	native int // the process of the last native manager
 }
 

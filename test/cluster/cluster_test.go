@@ -16,6 +16,7 @@ import (
 
 // A pod lives as on a real cluster, except that nobody but the test makes the service account that admission asks for.
 func TestPodLives(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
 	client := c.Client()
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
@@ -81,6 +82,7 @@ func TestPodLives(t *testing.T) {
 
 // KWOK plays the kubelet of every pod, of those too that are there before it holds their nodes' leases.
 func TestNoPodIsForgotten(t *testing.T) {
+	t.Parallel()
 	const nodes = 300
 	c := cluster.Start(t, cluster.Options{Nodes: nodes})
 	client := c.Client()
@@ -114,6 +116,7 @@ func TestNoPodIsForgotten(t *testing.T) {
 
 // The manager's user has the rights of upstream's bootstrap role, so that RBAC is tested and not only run.
 func TestManagerIsBound(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Options{})
 	client := kubernetes.NewForConfigOrDie(c.ManagerRESTConfig())
 	if _, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
@@ -127,6 +130,7 @@ func TestManagerIsBound(t *testing.T) {
 
 // The native manager runs on the cluster, and a second cluster on the same folder has the first one's data and accepts its credentials.
 func TestNativeManagerAndRestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c := cluster.Start(t, cluster.Options{Dir: dir})
 	stop := c.Native(t, []string{"serviceaccount-controller"})

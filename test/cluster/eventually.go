@@ -4,30 +4,40 @@ import (
 	"context"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Patience is how long is waited for a condition at least, whatever a test thinks that it takes: a verdict doesn't hang on how busy
 // the machine is. That something is done within a time is no condition: that is measured, and compared with something measured, too.
 const Patience = 3 * time.Minute
 
-// Eventually waits for a condition, looking every 20 ms; it says what was seen last when it gives up, after the given time, or Patience.
+// Eventually waits for a condition, looking every 20 ms at first; it says what was seen last when it gives up, after the given time, or Patience.
 func Eventually(t testing.TB, within time.Duration, what string, condition func(ctx context.Context) (done bool, seen any)) {
 	t.Helper()
 	Poll(t, 20*time.Millisecond, within, what, condition)
 }
 
-// Poll is Eventually for conditions that cost more to look at.
+// Poll is Eventually for conditions that cost more to look at. Whoever has waited for long looks less often, so that what is waited for
+// isn't held up: each time a twentieth of the time so far has gone by, but at most seldom.
 func Poll(t testing.TB, every, within time.Duration, what string, condition func(ctx context.Context) (done bool, seen any)) {
 	t.Helper()
 	within = max(within, Patience)
-	var seen any
-	err := wait.PollUntilContextTimeout(t.Context(), every, within, true, func(ctx context.Context) (done bool, _ error) {
-		done, seen = condition(ctx)
-		return done, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: not within %v; seen last: %v", what, within, seen)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+
+	for begun := time.Now(); ; {
+		done, seen := condition(ctx)
+		if done {
+			return
+		}
+
+		pause := max(every, min(time.Since(begun)/20, seldom))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			t.Fatalf("%s: not within %v; seen last: %v", what, within, seen)
+		}
 	}
 }
+
+// seldom is the longest pause of [Poll], where it isn't asked for a longer one.
+const seldom = 250 * time.Millisecond

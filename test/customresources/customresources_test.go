@@ -179,6 +179,7 @@ func (w *world) says() string {
 func TestGolden(t *testing.T) { goldentest.Run(t, mirror.Plugin, "testdata") }
 
 func TestACustomResource(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
 	w.eventually("the controller waits for its resource, and says so", func() (bool, string) {

@@ -30,6 +30,7 @@ func definition(t *testing.T, file string) *unstructured.Unstructured {
 // The controller of docs/custom-resources.md, with generated types and definition: the API server takes the definition, fills in its defaults and holds the objects to it;
 // finalizer, server-side apply, owner references, conditions; and what a newer definition has and the types don't is kept.
 func TestGenerated(t *testing.T) {
+	t.Parallel()
 	w := begin(t, "website-controller", "test/docs/customresources/module")
 	others, err := filepath.Glob("../../cmd/windlass/author/generate/testdata/rich/crd/*.yaml")
 	if err != nil || len(others) != 2 {

@@ -90,6 +90,7 @@ func (w *wallClock) now() time.Time {
 
 // A leader whose clock is put on or back goes on as soon as it has renewed its Lease, and nobody else comes in between.
 func TestClockJumps(t *testing.T) {
+	t.Parallel()
 	w := begin(t)
 	clock := newWallClock(t)
 	p := windlass.Replica{Fields: election("standby: warm")}

@@ -24,6 +24,7 @@ func TestFrozenAndClockJumps(t *testing.T) {
 
 // frozen is both: jump, if there is one, tells by how much the clock of the frozen one is put on.
 func frozen(t *testing.T, jump func(round int) time.Duration) {
+	t.Parallel()
 	w := begin(t)
 	fields := election("standby: warm")
 	all := map[string]*replica{}

@@ -16,6 +16,7 @@ const replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
 
 // Three processes share the controllers by the Leases of groups: each controller is run by exactly one of them at any time, and when one is killed its controllers go on elsewhere where they were.
 func TestGroups(t *testing.T) {
+	t.Parallel()
 	w := begin(t)
 	fields := election(`standby: warm, groups: [{name: workloads, controllers: [deployment, replicaset]}, {name: services, controllers: [endpointslice-controller, endpoint]}]`)
 	all := map[string]*replica{}

@@ -19,6 +19,7 @@ const unexpired = 10 * time.Second
 
 // A leader that is killed or crashes is succeeded long before its Lease would have expired, also in the middle of its writes; these are over by then.
 func TestGuardian(t *testing.T) {
+	t.Parallel()
 	w := begin(t)
 	all := map[string]*replica{}
 	start := func() {
@@ -102,6 +103,7 @@ func told(t *testing.T, r *replica) {
 
 // A manager without a guardian runs in the process that was started, and its Lease expires.
 func TestUnguarded(t *testing.T) {
+	t.Parallel()
 	w := begin(t)
 	first := w.start(t, election("guardian: false"), "serviceaccount-controller")
 	if at := w.holder(t, mainLease); at != first.source || first.Manager(t) != first.PID {

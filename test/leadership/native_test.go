@@ -12,6 +12,7 @@ import (
 
 // The native manager and Windlass take the one Lease over from each other, and the work with it.
 func TestNative(t *testing.T) {
+	t.Parallel()
 	w := begin(t)
 	native := func() func() {
 		return w.Native(t, controllers, "--leader-elect=true", "--leader-elect-lease-duration="+duration.String(), "--leader-elect-renew-deadline="+deadline.String(), "--leader-elect-retry-period="+retry.String())

@@ -10,6 +10,7 @@ import (
 
 // A leader that is told to stop gives its Lease up as the last thing it does, and the next one has it at once.
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	w := begin(t)
 	for _, standby := range []string{"cold", "warm"} {
 		t.Run(standby, func(t *testing.T) { release(t, w, standby) })

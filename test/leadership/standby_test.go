@@ -83,6 +83,7 @@ func leads(t *testing.T, m *windlass.Manager) manager.LeaderStatus {
 
 // A standby has caches if it is told to, and nothing but the Lease if it isn't; who leads and who waits can be seen.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	w := begin(t)
 	leader := windlass.Start(t, w.Cluster, electing("cold", nil, "serviceaccount-controller"))
 	w.space(t)
@@ -125,6 +126,7 @@ func TestStandby(t *testing.T) {
 
 // A manager whose Lease was taken away stops its controllers, stands by, and goes on when it has the Lease again; what happened meanwhile it finds.
 func TestLost(t *testing.T) {
+	t.Parallel()
 	w := begin(t)
 	for _, standby := range []string{"cold", "warm"} {
 		t.Run(standby, func(t *testing.T) { lost(t, w, standby) })
@@ -176,6 +178,7 @@ func create(t *testing.T, client kubernetes.Interface, name string) {
 
 // A warm standby whose cache is behind waits for it when it takes over: else it would make all pods once more.
 func TestBehind(t *testing.T) {
+	t.Parallel()
 	const replicas = 30
 	w := begin(t)
 	first := windlass.Start(t, w.Cluster, electing("warm", nil, "serviceaccount-controller", "replicaset-controller"))

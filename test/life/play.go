@@ -20,6 +20,10 @@ import (
 // patience is far more than anything takes, for machines on which many tests run at once.
 const patience = 3 * time.Minute
 
+// interval is how often a script looks. All scripts are played at a time: at each moment more than a hundred wait, and
+// what they ask is work for the API servers, which the managers then wait for.
+const interval = 100 * time.Millisecond
+
 // Play makes a namespace, plays the script in it, and returns when what its rest says holds.
 func (s *Stage) Play(t testing.TB, script *Script, namespace string) {
 	t.Helper()
@@ -153,7 +157,7 @@ func (p *player) create(object map[string]any, i int) {
 	}
 	status := o.Object["status"]
 	what := p.what + ": " + o.GetKind() + " " + o.GetName() + " is made"
-	cluster.Eventually(p, patience, what, func(ctx context.Context) (bool, any) {
+	cluster.Poll(p, interval, patience, what, func(ctx context.Context) (bool, any) {
 		gvk := o.GroupVersionKind()
 		r, err := p.resource(gvk.Kind+"."+gvk.Version+"."+gvk.Group, in)
 		if err != nil {
@@ -202,7 +206,7 @@ func (p *player) some(
 	p.Helper()
 	count = max(count, 1)
 	what := fmt.Sprintf("%s: %d of %s %s%s", p.what, count, w.Kind, w.Name, w.Selector)
-	cluster.Eventually(p, patience, what, func(ctx context.Context) (bool, any) {
+	cluster.Poll(p, interval, patience, what, func(ctx context.Context) (bool, any) {
 		all, err := p.list(ctx, w, p.namespace)
 		if err != nil {
 			return false, err

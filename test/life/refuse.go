@@ -29,7 +29,7 @@ func (p *player) refuse(x *Which) {
 	p.must(err)
 	change := []byte(`{"metadata":{"labels":{"refused":"no"}}}`)
 	dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-	cluster.Eventually(p, patience, p.what, func(ctx context.Context) (bool, any) {
+	cluster.Poll(p, interval, patience, p.what, func(ctx context.Context) (bool, any) {
 		_, err := r.Patch(ctx, o.GetName(), types.MergePatchType, change, dry)
 		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), err
 	})

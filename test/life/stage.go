@@ -30,7 +30,6 @@ type Stage struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	Metrics *metricsapi.Server // nil where no script sets any
-	Audit   *Log
 	// Own gives the sum of a metric of Windlass's, where that runs
 	Own func(t testing.TB, metric string, labels map[string]string) (float64, error)
 
@@ -53,7 +52,7 @@ func NewStage(t testing.TB, c *cluster.Cluster) *Stage {
 	config.WarningHandler = rest.NoWarnings{} // Endpoints are deprecated
 	client := kubernetes.NewForConfigOrDie(config)
 	return &Stage{
-		Cluster: c, Client: client, Dynamic: dynamic.NewForConfigOrDie(config), Audit: &Log{cluster: c},
+		Cluster: c, Client: client, Dynamic: dynamic.NewForConfigOrDie(config),
 		looked: map[string][]glance{},
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery())),
 	}

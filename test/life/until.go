@@ -16,7 +16,7 @@ import (
 // await waits until all conditions hold at a time.
 func (p *player) await(conditions []Condition) {
 	p.Helper()
-	cluster.Eventually(p, patience, p.what, func(ctx context.Context) (bool, any) {
+	cluster.Poll(p, interval, patience, p.what, func(ctx context.Context) (bool, any) {
 		for i := range conditions {
 			if why := p.lacks(ctx, &conditions[i]); why != "" {
 				return false, fmt.Sprintf("[%d]: %s", i, why)
@@ -174,13 +174,13 @@ func (p *player) requests(r *Request) (all []cluster.Event) {
 		in = p.namespace
 	}
 	account := "system:serviceaccount:kube-system:" + r.By
-	for _, e := range p.Audit.Events(p) {
+	for _, e := range p.Cluster.Audit(p, cluster.Filter{Verbs: []string{r.Verb}}) {
 		home := e.Namespace == in || e.Namespace == "" && r.Namespace == ""
 		resource := e.Resource == r.Resource
 		if but, is := strings.CutPrefix(r.Resource, "!"); is {
 			resource = e.Resource != but
 		}
-		if home && e.Verb == r.Verb && resource && strings.Contains(e.URI, r.Path) && (r.Name == "" || e.Name == r.Name) &&
+		if home && resource && strings.Contains(e.URI, r.Path) && (r.Name == "" || e.Name == r.Name) &&
 			(r.Code == 0 || e.Code == r.Code) && (r.By == "" || e.User == account) {
 			all = append(all, e)
 		}

@@ -8,20 +8,22 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/test/life"
+	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// playKind plays the further files of a kind on the clusters on which everything else has been played, by managers
-// that have no other controllers than theirs, and that of accounts, which namespaces want.
-func playKind(t *testing.T, b *book, kind string, lives []*life.Life, native, ours *side) {
-	all := selected(parts(lives))
+// playKind plays the further files of a kind, by managers that have no other controllers than theirs, and that of
+// accounts, which namespaces want.
+func playKind(t *testing.T, b *book, kind string, lives []*life.Life) {
+	all := b.selected(parts(lives))
 	if len(all) == 0 {
 		return
 	}
+	native, ours := newSides(t)
 	controllers, settings := configured(lives)
 	if !slices.Contains(controllers, accounts) {
 		controllers = append(controllers, accounts)
 	}
-	t.Run(kind+"-before", func(t *testing.T) {
+	t.Run("before", func(t *testing.T) {
 		for _, s := range []*side{native, ours} {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
@@ -29,12 +31,15 @@ func playKind(t *testing.T, b *book, kind string, lives []*life.Life, native, ou
 			})
 		}
 	})
-	play(t, kind, all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, false) })
-	t.Run("same-"+kind, func(t *testing.T) { compare(t, b, all, native, ours) })
-	t.Run("requests-"+kind, func(t *testing.T) { compareRequests(t, b, lives, native, ours) })
-	t.Run("metrics-"+kind, func(t *testing.T) { compareCounts(t, b, lives, all, native, ours) })
+	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, false) })
+	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
+	t.Run("requests", func(t *testing.T) { compareRequests(t, b, kind, lives, native, ours) })
+	if b.whole(parts(lives)) {
+		t.Run("metrics", func(t *testing.T) { compareCounts(t, b, lives, all, native, ours) })
+	}
 	native.manager.stop()
 	ours.manager.stop()
+	windlass.ExpectRoles(t, ours.cluster)
 }
 
 const accounts = "serviceaccount-controller"
@@ -84,7 +89,7 @@ func compareCounts(t *testing.T, b *book, lives []*life.Life, all []*part, nativ
 		for _, k := range slices.Sorted(maps.Keys(keys)) {
 			line := fmt.Sprintf("metric %s{%s}: %v, natively %v", name, k, mine[k], theirs[k])
 			if mine[k] != theirs[k] && !meant(line) {
-				b.add(line, "%s", line)
+				b.add(all, line, "%s", line)
 			}
 		}
 	}

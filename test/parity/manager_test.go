@@ -200,10 +200,7 @@ func (s *side) pace(t testing.TB) time.Duration {
 
 // writes are all but those that go on for ever, such as heartbeats.
 func (s *side) writes(t testing.TB, since time.Time) (all []cluster.Event) {
-	for _, e := range s.stage.Audit.Events(t) {
-		if !slices.Contains(cluster.Writes, e.Verb) || e.Time.Before(since) {
-			continue
-		}
+	for _, e := range s.cluster.Audit(t, cluster.Filter{Verbs: cluster.Writes, Since: since}) {
 		switch e.Resource {
 		case "events":
 			if e.Verb == "patch" {

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,51 +51,54 @@ func TestParity(t *testing.T) {
 	if len(first.texts) == 0 {
 		return
 	}
-	again := &book{}
+	again := &book{only: first.again}
 	t.Run("again", func(t *testing.T) { both(t, again) })
 	twice(t, first, again)
 }
 
-// both has both managers do all there is, each on a cluster of its own, and takes down what they do otherwise.
+// both has both managers play the book's scripts, and takes down what they do otherwise. First come those that are
+// played with all controllers, and then the others, which mostly wait, at a time. Each group has its own clusters, for
+// what one leaves behind would be work for the next.
 func both(t *testing.T, b *book) {
 	every := lives(t)
-	native, ours := newSide(t, "native"), newSide(t, "windlass")
-	playLives(t, b, life.Of("", every), native, ours)
-	playWorkloads(t, b, native, ours)
-	for _, kind := range life.Kinds(every) {
-		playKind(t, b, kind, life.Of(kind, every), native, ours)
-	}
-	windlass.ExpectRoles(t, ours.cluster)
+	t.Run("lives", func(t *testing.T) { playLives(t, b, life.Of("", every)) })
+	t.Run("few", func(t *testing.T) {
+		t.Run("workloads", func(t *testing.T) {
+			t.Parallel()
+			playWorkloads(t, b)
+		})
+		for _, kind := range life.Kinds(every) {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				playKind(t, b, kind, life.Of(kind, every))
+			})
+		}
+	})
 }
 
 // playLives plays what is played beside each other, with all controllers.
-func playLives(t *testing.T, b *book, lives []*life.Life, native, ours *side) {
-	all := selected(parts(lives))
+func playLives(t *testing.T, b *book, lives []*life.Life) {
+	all, whole := b.selected(parts(lives)), b.whole(parts(lives))
 	if len(all) == 0 {
 		return
 	}
+	native, ours := newSides(t)
 	controllers, settings := configured(lives)
 	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, true) })
 	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
-	if *only == "" && !t.Failed() {
+	if whole && !t.Failed() {
 		for _, s := range []*side{native, ours} {
 			s.scrape(t)
 		}
 		t.Run("metrics", func(t *testing.T) { compareMetrics(t, lives, len(controllers), native, ours) })
 	}
-	if *only == "" {
-		t.Run("requests", func(t *testing.T) { compareRequests(t, b, lives, native, ours) })
-	}
+	t.Run("requests", func(t *testing.T) { compareRequests(t, b, "all", lives, native, ours) })
 	native.manager.stop()
 	ours.manager.stop()
-	if *only == "" {
-		takeover(t, b, native, ours, controllers, settings)
+	if whole {
+		takeover(t, b, all, native, ours, controllers, settings)
 	}
-}
-
-// selected are those of the scripts that are to be played.
-func selected(all []*part) []*part {
-	return slices.DeleteFunc(slices.Clone(all), func(p *part) bool { return !strings.Contains(p.name(), *only) })
+	windlass.ExpectRoles(t, ours.cluster)
 }
 
 // play has both managers go through all scripts, at a time, and returns when both clusters are at rest.
@@ -112,8 +114,21 @@ func play(t *testing.T, name string, all []*part, native, ours *side, start func
 			})
 		}
 	})
-	for _, s := range []*side{native, ours} {
-		s.settle(t)
+	settle(t, native, ours)
+}
+
+// settle returns when both clusters are at rest.
+func settle(t *testing.T, native, ours *side) {
+	ok := t.Run("rest", func(t *testing.T) {
+		for _, s := range []*side{native, ours} {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				s.settle(t)
+			})
+		}
+	})
+	if !ok {
+		t.FailNow()
 	}
 }
 
@@ -129,6 +144,12 @@ type side struct {
 
 	mu     sync.Mutex
 	failed map[string]bool // scripts, by name
+}
+
+// newSides are both managers, each on a new cluster.
+func newSides(t *testing.T) (native, ours *side) {
+	t.Helper()
+	return newSide(t, "native"), newSide(t, "windlass")
 }
 
 func newSide(t *testing.T, name string) *side {
@@ -205,8 +226,7 @@ func compare(t *testing.T, b *book, all []*part, native, ours *side) {
 		if left = differ; len(left) == 0 || time.Now().After(end) {
 			break
 		}
-		native.settle(t)
-		ours.settle(t)
+		settle(t, native, ours)
 	}
 	for _, p := range all {
 		t.Run(p.name(), func(t *testing.T) {
@@ -214,10 +234,10 @@ func compare(t *testing.T, b *book, all []*part, native, ours *side) {
 				t.Fatal("there is nothing to compare: it failed above")
 			}
 			for _, line := range unmeant(p, bugs, found[p.name()]) {
-				b.add(p.name()+" "+line, "%s: the managers leave behind what differs: %s", p.name(), line)
+				b.add([]*part{p}, p.name()+" "+line, "%s: the managers leave behind what differs: %s", p.name(), line)
 			}
 			for _, d := range stale(p, bugs, found[p.name()]) {
-				b.add(p.name()+" stale "+d, "%s: %q is told as a difference, and there is none", p.name(), d)
+				b.add([]*part{p}, p.name()+" stale "+d, "%s: %q is told as a difference, and there is none", p.name(), d)
 			}
 		})
 	}

@@ -9,7 +9,8 @@ import (
 
 // takeover has each manager take over the cluster on which the other one has brought all lives to rest. It has
 // nothing to write there: whatever one of them has left, the other one would have left just so.
-func takeover(t *testing.T, b *book, native, ours *side, controllers []string, settings map[string]map[string]string) {
+func takeover(t *testing.T, b *book, all []*part, native, ours *side, controllers []string,
+	settings map[string]map[string]string) {
 	sides := []*side{native, ours}
 	since := time.Now()
 	for i, s := range sides {
@@ -30,7 +31,7 @@ func takeover(t *testing.T, b *book, native, ours *side, controllers []string, s
 				atWork = atWork || account && probe
 				if account && !probe {
 					by := "takeover by " + sides[1-i].name
-					b.add(fmt.Sprint(by, e.User, e.Verb, e.Resource, e.Namespace), "%s: it wrote: %v", by, e)
+					b.add(all, fmt.Sprint(by, e.User, e.Verb, e.Resource, e.Namespace), "%s: it wrote: %v", by, e)
 				}
 			}
 			if !atWork {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -83,9 +84,12 @@ func (s *space) must(err error) {
 	}
 }
 
+// interval is how often a script looks: all are played at a time, and mostly wait.
+const interval = 100 * time.Millisecond
+
 func (s *space) eventually(what string, condition func() (bool, string)) {
 	s.Helper()
-	windlass.Eventually(s, patience, what, condition)
+	windlass.EventuallyEvery(s, interval, patience, what, condition)
 }
 
 var labels = map[string]string{"app": "web"}

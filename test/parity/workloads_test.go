@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/test/life"
+	"github.com/windlass-dev/windlass/test/windlass"
 )
 
 // workloadControllers run where the scripts below are played: nobody collects there what an owner leaves behind,
@@ -42,17 +43,19 @@ func scripted(plugin, name, counts string, run func(*space)) *part {
 	}}
 }
 
-// playWorkloads plays them on the clusters on which the lives have been played.
-func playWorkloads(t *testing.T, b *book, native, ours *side) {
-	all := selected(workloads)
+// playWorkloads plays them.
+func playWorkloads(t *testing.T, b *book) {
+	all := b.selected(workloads)
 	if len(all) == 0 {
 		return
 	}
-	play(t, "workloads", all, native, ours, func(t *testing.T, s *side) { s.start(t, workloadControllers, nil, false) })
-	t.Run("same-workloads", func(t *testing.T) { compare(t, b, all, native, ours) })
+	native, ours := newSides(t)
+	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, workloadControllers, nil, false) })
+	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
 	native.manager.stop()
 	ours.manager.stop()
-	if *only == "" {
+	if b.whole(workloads) {
 		t.Run("restart", func(t *testing.T) { restart(t, ours.cluster) })
 	}
+	windlass.ExpectRoles(t, ours.cluster)
 }

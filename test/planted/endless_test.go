@@ -29,6 +29,7 @@ func TestEndless(t *testing.T) {
 		{"settings", "endless.spin"},
 	} {
 		t.Run(x.mistake, func(t *testing.T) {
+			t.Parallel()
 			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEndless$", "-test.v", "-synclimit=2s")
 			c.Env = append(os.Environ(), mistakeVariable+"="+x.mistake)
 			out, err := c.CombinedOutput()

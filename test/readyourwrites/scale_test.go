@@ -22,14 +22,14 @@ import (
 
 const (
 	namespace = "default"
-	replicas  = 500
+	replicas  = 250
 )
 
-// A scale from 0 to 500 and back makes exactly 500 creates and 500 deletes, whatever the network does to the cache or to the answers.
+// A scale from 0 to 250 and back makes exactly 250 creates and 250 deletes, whatever the network does to the cache or to the answers.
 func TestScaleWritesOnce(t *testing.T) {
 	lossy := func() func(*http.Request) bool {
 		r := rand.New(rand.NewPCG(1, 2))
-		return func(*http.Request) bool { return r.IntN(20) == 0 }
+		return func(*http.Request) bool { return r.IntN(10) == 0 }
 	}
 	for name, set := range map[string]func(*faults.Faults){
 		"clean":                        func(*faults.Faults) {},
@@ -38,6 +38,7 @@ func TestScaleWritesOnce(t *testing.T) {
 		"requests lost before the server saw them": func(f *faults.Faults) { f.Before = synchronised(lossy()) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := cluster.Start(t, cluster.Options{Nodes: 5, Audit: true})
 			f := &faults.Faults{}
 			set(f)
@@ -58,15 +59,16 @@ func TestScaleWritesOnce(t *testing.T) {
 
 // A manager that is stopped in the middle of a scale-up ends what it has begun; its successor makes what is missing and nothing twice.
 func TestStopMidway(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Nodes: 5, Audit: true})
 	o := windlass.Options{Controllers: []string{"serviceaccount-controller", "replicaset-controller"}, Configure: func(k *config.Configuration) {
-		k.ClientConnection.QPS, k.ClientConnection.Burst = 8, 8 // a scale-up takes a minute: longer than it takes to see that it has begun and to stop
+		k.ClientConnection.QPS, k.ClientConnection.Burst = 4, 4 // a scale-up takes a minute: longer than it takes to see that it has begun and to stop
 	}}
 	first := windlass.Start(t, c, o)
 	_, status := create(t, c)
 	windlass.Eventually(t, time.Minute, "some pods", func() (bool, string) {
 		n := created(t, c)
-		return n > 50, fmt.Sprint(n)
+		return n > 25, fmt.Sprint(n)
 	})
 	first.Stop(t)
 	if n := created(t, c); n >= replicas {
@@ -74,11 +76,11 @@ func TestStopMidway(t *testing.T) {
 	}
 	o.Configure = nil
 	windlass.Start(t, c, o)
-	windlass.Eventually(t, 3*time.Minute, "500 ready pods", status(replicas))
+	windlass.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
 	expect(t, c, "create", replicas, http.StatusCreated)
 }
 
-// create makes a ReplicaSet of 500; status gives a condition on its status.
+// create makes a ReplicaSet of that size; status gives a condition on its status.
 func create(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterface, status func(want int32) func() (bool, string)) {
 	ctx := t.Context()
 	client := c.Client()
@@ -108,7 +110,7 @@ func create(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterfac
 func scale(t *testing.T, c *cluster.Cluster) {
 	ctx, client := t.Context(), c.Client()
 	sets, status := create(t, c)
-	windlass.Eventually(t, 3*time.Minute, "500 ready pods", status(replicas))
+	windlass.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
 	if _, err := sets.Patch(ctx, "web", "application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,7 @@ var families = []struct {
 
 // A cascade goes on where it was: what has no owner goes, each object by one delete that is done, what has one stays, and the end is as if nothing had happened.
 func TestCascade(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Audit: true})
 	config := rest.CopyConfig(c.RESTConfig())
 	config.QPS, config.ContentType = -1, "application/vnd.kubernetes.protobuf"

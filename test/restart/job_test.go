@@ -26,6 +26,7 @@ const (
 
 // An indexed Job goes on where it was: each index has one pod and is counted once, there are never more pods at work than wanted, and the end is as if nothing had happened.
 func TestJob(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Nodes: 1, Audit: true})
 	client := c.Client()
 	controllers := []string{"serviceaccount-controller", "job-controller"}

@@ -19,6 +19,7 @@ const replicas = 20
 
 // A roll-out of a StatefulSet goes on where it was: pods are replaced one after another from the top, each once, and the end is as if nothing had happened.
 func TestRollout(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Nodes: 1, Audit: true})
 	client := c.Client()
 	controllers := []string{"serviceaccount-controller", "statefulset-controller"}

@@ -75,6 +75,7 @@ func (w *world) syncs(result string) float64 {
 
 // However often a plugin is replaced, it has one burst of requests and one minute's deletes; another bound in the configuration holds at once, without a swap.
 func TestLimitsOutliveVersions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "replicaset", "serviceaccount")
 	const qps, burst, sets, swaps, many = 1, 5, 60, 4, 10
 	api, deletes, workers := config.API{QPS: qps, Burst: burst}, int32(3), int32(0)
@@ -126,6 +127,7 @@ func TestLimitsOutliveVersions(t *testing.T) {
 
 // The present grant binds whichever version runs: also the one that a failed one's roll-back brings back, and at once. What it refuses speaks against no version.
 func TestTheGrantBinds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "replicaset", "serviceaccount")
 	var grant []config.Rule
 	w.configure = func(_ *config.Configuration, p *config.Plugin) { p.Grant = grant }
@@ -185,6 +187,7 @@ func TestTheGrantBinds(t *testing.T) {
 
 // How syncs are recorded changes without a restart.
 func TestRecordingsAreReconfigured(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "replicaset", "serviceaccount")
 	folder := filepath.Join(t.TempDir(), "saved")
 	size, saved, grant := "0", "", []config.Rule(nil)
@@ -235,6 +238,7 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 
 // A shadow sees what the plugin may see, and nothing else: a pod without the granted label is no orphan that it would adopt.
 func TestShadowSeesNoMoreThanTheGrant(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "replicaset", "serviceaccount")
 	w.shadow = "builtin:replicaset"
 	w.configure = func(_ *config.Configuration, p *config.Plugin) {

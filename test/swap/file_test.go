@@ -73,8 +73,10 @@ func (w *world) runs(wasm []byte, before string) (p manager.PluginStatus) {
 
 // A file that is broken, or half written, changes nothing; whole again it is on trial. The plugin is named in the configuration, and where it is no built-in one's nothing else runs in its place.
 func TestBrokenFile(t *testing.T) {
+	t.Parallel()
 	for name, builtin := range map[string]bool{"in place of a built-in plugin": true, "of a plugin that isn't built in": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 			var more []config.Plugin
 			w.configure = func(k *config.Configuration, _ *config.Plugin) { k.Plugins = append(k.Plugins, more...) }

@@ -14,6 +14,7 @@ import (
 
 // Settings take effect while the plugin runs; those that the plugin or the host refuses leave it with the ones that it has, and the manager says which and why.
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	const pods = 5
 	w := newWorld(t, "replicaset", "serviceaccount", "endpointslice")
 	settings := map[string]string{}

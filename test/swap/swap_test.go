@@ -107,16 +107,38 @@ func (w *world) put(name string, wasm []byte) {
 	}
 }
 
-// build compiles a version of replicaset: one that traps, one that wants a pod more.
+// built are the modules that build has compiled, by name: several tests use the same.
+var built struct {
+	sync.Mutex
+	modules map[string][]byte
+}
+
+// build compiles a version of replicaset: one that traps, one that wants a pod more. It returns its bytes, and a file of
+// the test's own that holds them.
 func build(t *testing.T, name string) (wasm []byte, path string) {
 	t.Helper()
-	to := filepath.Join(t.TempDir(), name+".wasm")
-	module.Build(t, to, "test/swap/testdata/"+name)
-	b, err := os.ReadFile(to)
+	path = filepath.Join(t.TempDir(), name+".wasm")
+	built.Lock()
+	defer built.Unlock()
+
+	wasm, ok := built.modules[name]
+	if ok {
+		if err := os.WriteFile(path, wasm, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return wasm, path
+	}
+
+	module.Build(t, path, "test/swap/testdata/"+name)
+	wasm, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b, to
+	if built.modules == nil {
+		built.modules = map[string][]byte{}
+	}
+	built.modules[name] = wasm
+	return wasm, path
 }
 
 func broken(t *testing.T) []byte {
@@ -193,6 +215,7 @@ func (w *world) writes(verb string) (n int) {
 
 // A controller is replaced again and again while its key is busy: no key is lost, no pod is made or deleted twice, the other controllers run on.
 func TestSwapUnderLoad(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.start()
 	w.deploy("web", 20)
@@ -242,6 +265,7 @@ func TestSwapUnderLoad(t *testing.T) {
 
 // A version that traps is taken back by itself, and not tried again.
 func TestRollBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.start()
 	w.deploy("web", 5)
@@ -300,6 +324,7 @@ func (w *world) nothingWrong() {
 
 // What a version that was rolled back still answers isn't written.
 func TestRolledBackVersionsWriteNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "replicaset", "serviceaccount")
 	reached, released := make(chan struct{}), make(chan struct{})
 	once := sync.OnceFunc(func() { close(reached) })
@@ -349,6 +374,7 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Controllers come and go with the list in the configuration; a bad edit changes nothing and is told of.
 func TestEnablement(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "serviceaccount")
 	w.start()
 	w.deploy("web", 4)
@@ -387,6 +413,7 @@ func TestEnablement(t *testing.T) {
 
 // A plugin that keeps trapping is set aside by name, the others run on, and a new version brings it back.
 func TestQuarantine(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.put("replicaset", broken(t))
 	w.start()
@@ -429,6 +456,7 @@ func TestQuarantine(t *testing.T) {
 
 // A shadow that wants one pod more shows exactly that, and writes nothing; one that is the same shows nothing.
 func TestShadow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.shadow = "builtin:replicaset"
 	w.start()
