@@ -228,7 +228,7 @@ func TestWhatIsQuarantined(t *testing.T) {
 
 // failing is a controller that creates the service account of namespace shop, which an API server answers with the
 // status of the n-th time; asked counts.
-func failing(t *testing.T, retries int32, status func(n int) int) (c *Controller, asked *int) {
+func failing(t testing.TB, retries int32, status func(n int) int) (c *Controller, asked *int) {
 	t.Helper()
 	asked = new(int)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -273,7 +273,7 @@ func failing(t *testing.T, retries int32, status func(n int) int) (c *Controller
 }
 
 // shop is a world with one namespace.
-func shop(t *testing.T) views.World {
+func shop(t testing.TB) views.World {
 	t.Helper()
 	r := abi.Resource{Version: "v1", Name: "namespaces"}
 	s, err := schema.For(r)
