@@ -17,7 +17,7 @@ func BenchmarkSync(b *testing.B) {
 		b.Fatal(err)
 	}
 	c.World.(world)[accounts] = objects{"default": {Resource: s, Namespace: "shop", Name: "default", UID: "a"}}
-	w, k := worker{c: c}, Key{Name: "shop"}
+	w, k := newWorker(c), Key{Name: "shop"}
 
 	b.ReportAllocs()
 	for b.Loop() {
