@@ -181,6 +181,7 @@ func (w *worker) sync(ctx context.Context) syncer.Outcome {
 	w.turn.Witnesses = w.witnesses(twin)
 
 	o := w.syncer.Sync(ctx)
+	w.version = nil
 	c.trapped(key, &o)
 	if o.Accepted {
 		again := v.Next(c.calmed(v, key, o.Asked, o.Writes))

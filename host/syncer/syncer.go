@@ -179,6 +179,7 @@ func (s *Syncer) Sync(ctx context.Context) Outcome {
 		o.Err = s.begin(ctx)
 	}
 
+	s.target, s.turn = nil, nil // or a syncer that has nothing to do would hold on to a version that isn't used any more
 	o.Young = youngOf(o.Err)
 	switch {
 	case o.Deferred > 0:
