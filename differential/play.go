@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/plugin"
 	"github.com/windlass-dev/windlass/differential/world"
+	"github.com/windlass-dev/windlass/host/golden/goldentest"
 )
 
 // script is a world and what happens in it: all follows from the seed, less what is left out.
@@ -106,7 +107,7 @@ func (s *Subject) beside(c *api.Cluster) (*plugin.Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := plugin.New(plugin.InProcess(s.Plugin), indexes[0], s.settings(), c)
+	p, err := plugin.New(goldentest.Native(s.Plugin), indexes[0], s.settings(), c)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (s *Subject) beside(c *api.Cluster) (*plugin.Plugin, error) {
 		if len(s.Plugin.Manifest().Controllers[i].Writes) > 0 {
 			continue // it has worlds of its own
 		}
-		w, err := plugin.New(plugin.InProcess(s.Plugin), i, s.settings(), c)
+		w, err := plugin.New(goldentest.Native(s.Plugin), i, s.settings(), c)
 		if err != nil {
 			p.Close()
 			return nil, err

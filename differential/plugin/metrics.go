@@ -2,12 +2,10 @@ package plugin
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/differential/native"
-	"github.com/windlass-dev/windlass/host/views"
 )
 
 // share is what a key has said last of one series of a sum.
@@ -17,8 +15,8 @@ type share struct {
 	value  float64
 }
 
-// count adds what an answer says, given the snapshot, to the metrics that are compared.
-func (p *Plugin) count(key abi.KeyRef, updates []abi.MetricUpdate, snapshot *views.Snapshot) {
+// Answered adds what a key's answer says to the metrics that are compared. Seconds are 0, for time stands still.
+func (p *Plugin) Answered(key abi.KeyRef, updates []abi.MetricUpdate, inObjects func(metric int32) ([]string, bool)) {
 	left := slices.DeleteFunc(slices.Clone(p.shares[key]), func(s share) bool {
 		return slices.ContainsFunc(updates, func(u abi.MetricUpdate) bool { return u.Metric == s.metric })
 	})
@@ -27,14 +25,11 @@ func (p *Plugin) count(key abi.KeyRef, updates []abi.MetricUpdate, snapshot *vie
 		if !slices.Contains(p.Metrics, declared.Name) {
 			continue
 		}
-		objects, ok := p.labels.Of(snapshot, u.Metric)
+		objects, ok := inObjects(u.Metric)
 		if !ok {
 			continue
 		}
 		series := native.Series(declared.Name, labels(declared, key, &u, objects))
-		if math.IsNaN(u.Value) {
-			u.Value = 0 // seconds, and time stands still
-		}
 		switch declared.Type {
 		case abi.MetricCounter:
 			p.counts.Counted(series, u.Value)

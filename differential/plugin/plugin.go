@@ -26,6 +26,7 @@ import (
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -42,7 +43,8 @@ type Plugin struct {
 	cluster  *api.Cluster
 	stays    bool
 
-	states   map[abi.KeyRef]state
+	syncer   syncer.Syncer
+	states   syncer.States
 	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
 	counts   native.Measures                   // counters and histograms
@@ -62,11 +64,6 @@ type Plugin struct {
 	Wakers []*Plugin
 }
 
-type state struct {
-	uid  string
-	blob []byte
-}
-
 // New makes a controller of a plugin, with its settings.
 func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*Plugin, error) {
 	if err := g.Configure(settings); err != nil {
@@ -74,9 +71,10 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 	}
 	p := &Plugin{
 		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
-		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, states: map[abi.KeyRef]state{}, attempts: map[abi.KeyRef]int{},
+		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, attempts: map[abi.KeyRef]int{},
 		counts: native.Measures{}, shares: map[abi.KeyRef][]share{}, gauges: map[abi.KeyRef]map[string]float64{},
 	}
+	p.syncer.World, p.syncer.States = p, &p.states
 	var err error
 	if p.plan, err = views.Compile(p.manifest); err != nil {
 		return nil, err
@@ -378,38 +376,25 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	}
 	key := keyOf(text)
 	p.Undo = p.undo(key)
-	var snapshot views.Snapshot
-	if err := p.plan.Snapshot(p, key, &snapshot); err != nil {
-		return native.Result{}, err
+	target := &syncer.Target{
+		Plugin: p.guest.Manifest().Name, Settings: "differential", Manifest: p.manifest, Index: p.index,
+		Module: guest.Sandboxed{Guest: p.guest}, Plan: p.plan, Writer: p.writer, Labels: p.labels,
 	}
-	uid, exists := snapshot.KeyObject()
-	r := &abi.SyncRequest{Controller: p.index, Key: key, Now: time.Now().UnixNano(), Attempt: int32(p.attempts[key]), Settings: "differential"}
-	if s, ok := p.states[key]; ok && (uid == "" || s.uid == "" || s.uid == uid) {
-		r.State = s.blob
+	turn := &syncer.Turn{
+		Key: key, Attempt: int32(p.attempts[key]), Metrics: p,
+		Permit: func(all []abi.Effect) error { p.published(key, all); return nil },
 	}
-	snapshot.Request(r)
-
 	ctx := context.Background()
-	session := p.writer.Begin(key, &snapshot)
-	defer session.End()
-	a, _, err := guest.Call(p.guest, r, func(q *abi.PerformRequest) (*abi.PerformResponse, error) {
-		p.published(key, q.Effects)
-		outcomes, err := session.Perform(ctx, q.Effects)
-		return &abi.PerformResponse{Outcomes: outcomes}, err
-	})
-	if err == nil {
-		err = session.Check(a.Effects)
-	}
-	if err != nil {
+	if err := p.syncer.Prepare(ctx, target, turn); err != nil {
 		return native.Result{}, err
 	}
-	p.keep(key, uid, exists, a)
-	p.count(key, a.Metrics, &snapshot)
-	failed := session.Finish(ctx, a.Effects)
-	if a.Error != "" {
-		failed = errors.Join(errors.New(a.Error), failed)
+	o := p.syncer.Sync(ctx)
+	if o.Failed != nil {
+		return native.Result{}, o.Failed
 	}
-	if effects.NamespaceTerminating(failed) {
+
+	failed := o.Err
+	if o.Done() {
 		failed = nil
 	}
 	again := failed != nil
@@ -420,20 +405,18 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 		delete(p.attempts, key)
 	}
 	return native.Result{
-		Failed: again, Err: failed, Again: time.Duration(a.RequeueAfter), Events: p.events, Woken: p.woke(),
+		Failed: again, Err: failed, Again: o.Asked, Events: p.events, Woken: p.woke(),
 	}, nil
 }
 
 func (p *Plugin) undo(key abi.KeyRef) func() {
-	kept, was := p.states[key]
+	kept, _ := p.states.Get(key)
 	fact, told := p.facts[key]
 	attempts, counts, shares, gauges := p.attempts[key], maps.Clone(p.counts), p.shares[key], maps.Clone(p.gauges[key])
 	p.Uncount = func() { p.counts, p.shares[key], p.gauges[key] = counts, shares, gauges }
 	return func() {
 		p.Uncount()
-		if p.states[key] = kept; !was {
-			delete(p.states, key)
-		}
+		p.states.Set(key, kept)
 		if p.facts[key] = fact; !told {
 			delete(p.facts, key)
 		}
@@ -466,21 +449,10 @@ func (p *Plugin) published(key abi.KeyRef, all []abi.Effect) {
 	}
 }
 
-// keep keeps a key's state, as the host does.
-func (p *Plugin) keep(key abi.KeyRef, uid string, exists bool, a *abi.SyncResponse) {
-	if !exists && p.plan.ObjectKeys() {
-		delete(p.facts, key)
-		delete(p.gauges, key)
-	}
-	switch {
-	case !exists && p.plan.ObjectKeys():
-		delete(p.states, key)
-	case a.KeepState:
-	case len(a.State) == 0:
-		delete(p.states, key)
-	default:
-		p.states[key] = state{uid, a.State}
-	}
+// Gone ends what a key has published, and what it counts, because its object is gone.
+func (p *Plugin) Gone(key abi.KeyRef) {
+	delete(p.facts, key)
+	delete(p.gauges, key)
 }
 
 // recorder takes events down.

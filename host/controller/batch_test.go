@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/syncer"
 )
 
 // A key whose wake-ups are delayed is synced when the first one's delay is over, or at the first pause after that, or when it has waited a quarter longer; and at once when something wakes it without delay.
@@ -47,7 +48,7 @@ func TestBatch(t *testing.T) {
 					t.Fatal(err)
 				}
 				writer.Lead()
-				v := &Version{Manifest: m, Writer: writer}
+				v := &Version{Target: syncer.Target{Manifest: m, Writer: writer}}
 				c := New(Options{}, v)
 				start := time.Now()
 				wake := func(all []time.Duration, delay time.Duration) {

@@ -3,7 +3,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/tracing"
 	"github.com/windlass-dev/windlass/host/views"
 )
@@ -33,13 +33,9 @@ type Options struct {
 
 // Metrics takes what a controller counts.
 type Metrics interface {
-	// Synced tells of one sync: how it ended ("ok", "error", "trap", "refused", "stale"), what it took and what went in and out.
+	syncer.Metrics
+	// Synced tells of one sync: how it ended, what it took and what went in and out.
 	Synced(s Sync)
-	// Answered takes what a key's accepted answer says for the plugin's own metrics. objects returns the values of a
-	// metric's labels that are in objects; not ok: this controller has nothing to say of that metric.
-	Answered(k Key, updates []abi.MetricUpdate, objects func(metric int32) ([]string, bool))
-	// Gone tells that a sync has seen that the key's object is gone.
-	Gone(k Key)
 	// Resynced tells that a key is looked at again though nothing has happened to it.
 	Resynced()
 	// Slowed tells that a restless key isn't synced again as soon as it has asked for.
@@ -48,7 +44,7 @@ type Metrics interface {
 
 // Sync is what one sync took.
 type Sync struct {
-	Result        string
+	Result        string        // one of package syncer's
 	Duration      time.Duration // the whole sync, writes included
 	Guest         time.Duration // inside the sandbox, performs excluded
 	Fuel          int64
@@ -59,15 +55,6 @@ type Sync struct {
 	Effects      int
 	Behind       abi.Resource // of a stale sync: what the cache doesn't show yet
 	Code         int          // the HTTP status that it ended with: 200, that of the write that failed, or 500; 0 of a stale sync
-
-	writes   int
-	deferred time.Duration // until the plugin's budget has deletes again
-	failed   error         // why the sandbox gave the sync up, or its answer was refused
-}
-
-func (s *Sync) fail(err error) error {
-	s.failed = err
-	return err
 }
 
 // Controller is one running controller: the slot that versions of its plugin take turns in. Queue, timers, backoff and state are its own, and outlive them.
@@ -82,11 +69,10 @@ type Controller struct {
 	young   young
 	waits   *waits
 	turns   *turns
+	states  syncer.States
 
 	mu      sync.Mutex
 	timers  map[Key]*timer
-	states  map[Key]state
-	kept    int                   // bytes of all states
 	echoes  map[Key]*echo         // of keys whose last sync wrote
 	busy    map[Key][]cache.Event // of keys that are being synced: what would have them synced again at once
 	batches map[Key]batch         // of keys that wait because their wake-ups are delayed
@@ -106,18 +92,14 @@ type Controller struct {
 	more    func()
 }
 
-type state struct {
-	uid  string
-	blob []byte
-}
-
 // New makes a controller with its first version; Run starts it.
 func New(o Options, v *Version) *Controller {
 	c := &Controller{
 		Options: o, name: v.Manifest.Name, version: v, wanted: max(o.Concurrent, 1),
 		log:    klog.Background().WithValues("controller", v.Manifest.Name),
-		timers: map[Key]*timer{}, states: map[Key]state{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{}, restless: map[Key]*restless{},
+		timers: map[Key]*timer{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{}, restless: map[Key]*restless{},
 	}
+	c.states.Adopt(v.State)
 	name := v.Manifest.Queue
 	if name == "" {
 		name = v.Manifest.Name
@@ -183,7 +165,7 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 		for c.workers < c.wanted && ctx.Err() == nil {
 			c.workers++
 			workers.Go(func() {
-				w := worker{c: c}
+				w := newWorker(c)
 				for !c.surplus() && w.next(work) {
 				}
 			})
@@ -289,51 +271,3 @@ func (c *Controller) untilTimer(k Key) (wait time.Duration, ok bool) {
 	}
 	return time.Until(t.due), true
 }
-
-func (c *Controller) stateOf(k Key, uid string) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, ok := c.states[k]
-	if !ok || uid != "" && s.uid != "" && s.uid != uid {
-		return nil
-	}
-	return s.blob
-}
-
-func (c *Controller) keepState(v *Version, k Key, uid string, exists bool, a *abi.SyncResponse) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case v.State != c.version.State: // of a version that has been replaced: the present one wouldn't understand it
-	case !exists && v.Plan.ObjectKeys(): // the object's state ends with it, once a sync has seen it gone
-		c.setState(k, state{})
-	case a.KeepState:
-	case len(a.State) == 0:
-		c.setState(k, state{})
-	default:
-		c.setState(k, state{uid, append([]byte(nil), a.State...)})
-	}
-}
-
-// statesMax is how many bytes of state all keys of a controller may keep together.
-const statesMax = 256 << 20
-
-// setState keeps a key's state; one without bytes is none. The caller holds the lock.
-func (c *Controller) setState(k Key, s state) {
-	c.kept += len(s.blob) - len(c.states[k].blob)
-	if len(s.blob) == 0 {
-		delete(c.states, k)
-		return
-	}
-	c.states[k] = s
-}
-
-// mayKeep tells whether a key's new state fits in beside those of the others.
-func (c *Controller) mayKeep(k Key, size int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return size == 0 || c.kept-len(c.states[k].blob)+size <= statesMax
-}
-
-// errRefused marks an answer that asked for what the plugin has no right to, or that can't be understood.
-var errRefused = errors.New("refused")

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -125,7 +126,7 @@ func written(t *testing.T, quietOn []string, during func(c *Controller)) (c *Con
 		t.Fatal(err)
 	}
 	writer.Lead()
-	v = &Version{Manifest: m, Writer: writer, Plan: plan}
+	v = &Version{Target: syncer.Target{Manifest: m, Writer: writer, Plan: plan}}
 	c = New(Options{}, v)
 	t.Cleanup(c.queue.ShutDown)
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,28 +17,9 @@ import (
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
-
-// A metric's seconds are those of the performs that it names, and of nothing else: what a guest makes up is none.
-func TestSecondsOfPerforms(t *testing.T) {
-	at := func(ms int) time.Time { return time.Unix(0, int64(ms)*int64(time.Millisecond)) }
-	w := &worker{performs: []span{{at(0), at(10)}, {at(15), at(40)}, {at(90), at(100)}}}
-	for _, x := range []struct {
-		from, to int32
-		want     float64
-	}{
-		{1, 2, 0.010}, {2, 3, 0.025}, {1, 3, 0.040}, {1, 4, 0.100}, {3, 4, 0.010},
-		{2, 2, 0}, {4, 4, 0}, {3, 2, 0}, {1, 5, 0}, {-1, 2, 0}, {1, -1 << 31, 0}, {-1 << 31, 1<<31 - 1, 0},
-	} {
-		if got := w.seconds(&abi.MetricUpdate{From: x.from, To: x.to}, at(0)); got != x.want {
-			t.Errorf("from %d to %d: %v s, want %v", x.from, x.to, got, x.want)
-		}
-	}
-	if got := w.seconds(&abi.MetricUpdate{}, time.Now().Add(-time.Hour)); got < 3600 || got > 3700 {
-		t.Errorf("the whole sync: %v s, it began an hour ago", got)
-	}
-}
 
 func TestCode(t *testing.T) {
 	conflict := apierrors.NewConflict(kschema.GroupResource{Resource: "pods"}, "web", errors.New("changed"))
@@ -119,10 +99,10 @@ func TestLabelsComeFromTheSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	around := world{onJobs: {"work": {Resource: s, Namespace: "shop", Name: "work", UID: "u", Raw: raw}}}
-	c := New(Options{World: around}, &Version{Manifest: m, Module: l.Module, Plan: plan, Writer: writer, Metrics: seen, Labels: labels})
+	c := New(Options{World: around}, &Version{Target: syncer.Target{Manifest: m, Module: l.Module, Plan: plan, Writer: writer, Labels: labels}, Metrics: seen})
 	defer c.queue.ShutDown()
 
-	w, k := worker{c: c}, Key{Namespace: "shop", Name: "work"}
+	w, k := newWorker(c), Key{Namespace: "shop", Name: "work"}
 	c.Wake(k)
 	w.next(t.Context())
 	if want := []string{"[example.com/other] true 1"}; !slices.Equal(seen.series, want) || seen.gone != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/syncer"
 )
 
 // A key that wrote rests for its controller's pace, longer where a write took long, however often it is woken meanwhile; one that didn't write or has failed doesn't rest, nor does a key that has rested already.
@@ -50,7 +51,7 @@ func TestPace(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				v := &Version{Manifest: m, Writer: writer}
+				v := &Version{Target: syncer.Target{Manifest: m, Writer: writer}}
 				writer.Lead()
 				c := New(Options{}, v)
 				defer c.queue.ShutDown()

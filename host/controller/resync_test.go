@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -256,5 +257,5 @@ func versionOf(t *testing.T) *Version {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Version{Manifest: m, Plan: plan, Writer: writer, Metrics: unmeasured{}}
+	return &Version{Target: syncer.Target{Manifest: m, Plan: plan, Writer: writer}, Metrics: unmeasured{}}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -32,7 +33,7 @@ func TestRetries(t *testing.T) {
 	c, asked := failing(t, retries, func(n int) int {
 		return append(answers, http.StatusConflict)[min(n, len(answers))]
 	})
-	w, k := worker{c: c}, Key{Name: "shop"}
+	w, k := newWorker(c), Key{Name: "shop"}
 
 	// The service account that a conflict tells of is there, which is all that the sync wants.
 	c.Wake(k)
@@ -61,8 +62,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// What a sync on a version keeps that has been replaced meanwhile is nothing for the next version, unless that
-// understands it.
+// A new version is given the state that the one before has kept, unless it doesn't understand it.
 func TestStateOfAFormerVersion(t *testing.T) {
 	k := Key{Name: "k"}
 	for _, x := range []struct {
@@ -70,51 +70,21 @@ func TestStateOfAFormerVersion(t *testing.T) {
 		want string
 	}{{1, "state"}, {2, ""}} {
 		version := func(state int32) *Version {
-			m := &abi.Controller{Name: "c", State: true, Views: []abi.View{{Name: "maps", Resource: configMaps}}}
-			plan, err := views.Compile(m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := &abi.Controller{Name: "c", State: true}
 			writer, err := effects.New(effects.Options{Controller: m, Config: &rest.Config{}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return &Version{Manifest: m, Writer: writer, Plan: plan, State: state}
+			return &Version{Target: syncer.Target{Manifest: m, Writer: writer, State: state}}
 		}
-		first := version(1)
-		c := New(Options{}, first)
+		c := New(Options{}, version(1))
 		defer c.queue.ShutDown()
+		c.states.Set(k, syncer.State{Blob: []byte("state")})
 
 		c.Swap(version(x.next), nil)
-		c.keepState(first, k, "uid", true, &abi.SyncResponse{State: []byte("state")})
-		if got := string(c.stateOf(k, "uid")); got != x.want {
-			t.Errorf("a version whose state has number %d is given %q, expected %q", x.next, got, x.want)
+		if kept, _ := c.states.Get(k); string(kept.Blob) != x.want {
+			t.Errorf("a version whose state has number %d is given %q, expected %q", x.next, kept.Blob, x.want)
 		}
-	}
-}
-
-// The namespace of a metric is one that the sync has to do with.
-func TestNamespacesOfMetrics(t *testing.T) {
-	c, _ := failing(t, 0, func(int) int { return http.StatusConflict })
-	accounts := abi.Resource{Version: "v1", Name: "serviceaccounts"}
-	s, err := schema.For(accounts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.World.(world)[accounts] = objects{"default": {Resource: s, Namespace: "shop", Name: "default", UID: "a"}}
-	var snapshot views.Snapshot
-	if err := c.Current().Plan.Snapshot(c.World, Key{Name: "shop"}, &snapshot); err != nil {
-		t.Fatal(err)
-	}
-
-	got := within(&snapshot, Key{Namespace: "own"},
-		[]abi.MetricUpdate{{Namespace: "shop"}, {Namespace: "invented"}, {Namespace: ""}, {Namespace: "own"}})
-	var namespaces []string
-	for _, u := range got {
-		namespaces = append(namespaces, u.Namespace)
-	}
-	if want := []string{"shop", "", "own"}; !slices.Equal(namespaces, want) {
-		t.Errorf("namespaces %q, expected %q", namespaces, want)
 	}
 }
 
@@ -122,7 +92,7 @@ func TestNamespacesOfMetrics(t *testing.T) {
 // the earlier of both.
 func TestTimersAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Options{}, &Version{Manifest: &abi.Controller{Name: "c"}})
+		c := New(Options{}, &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c"}}})
 		defer c.queue.ShutDown()
 		for name, x := range map[string]struct {
 			first, then time.Duration // virtual, as all time here
@@ -161,7 +131,7 @@ func TestTimersAreReplaced(t *testing.T) {
 func TestTimersAreAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period = 20 * time.Second
-		c := New(Options{}, &Version{Manifest: &abi.Controller{Name: "c", Backoff: abi.Backoff{Base: int64(period), Max: int64(period)}}})
+		c := New(Options{}, &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c", Backoff: abi.Backoff{Base: int64(period), Max: int64(period)}}}})
 		defer c.queue.ShutDown()
 		attempts := func(within time.Duration) (n int) {
 			for range within / time.Second { // virtual
@@ -210,7 +180,7 @@ func TestWhatIsQuarantined(t *testing.T) {
 		{"after a good one, on and on", failingKeys, failuresMost + 1, false, true},
 	} {
 		m := &abi.Controller{Name: "c", Key: abi.Key{Single: x.single}}
-		v := &Version{Manifest: m}
+		v := &Version{Target: syncer.Target{Manifest: m}}
 		c := New(Options{}, v)
 		defer c.queue.ShutDown()
 
@@ -228,7 +198,7 @@ func TestWhatIsQuarantined(t *testing.T) {
 
 // failing is a controller that creates the service account of namespace shop, which an API server answers with the
 // status of the n-th time; asked counts.
-func failing(t *testing.T, retries int32, status func(n int) int) (c *Controller, asked *int) {
+func failing(t testing.TB, retries int32, status func(n int) int) (c *Controller, asked *int) {
 	t.Helper()
 	asked = new(int)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -266,14 +236,14 @@ func failing(t *testing.T, retries int32, status func(n int) int) (c *Controller
 		t.Fatal(err)
 	}
 	writer.Lead()
-	v := &Version{Manifest: &m, Module: l.Module, Plan: plan, Writer: writer, Metrics: unmeasured{}}
+	v := &Version{Target: syncer.Target{Manifest: &m, Module: l.Module, Plan: plan, Writer: writer}, Metrics: unmeasured{}}
 	c = New(Options{World: shop(t)}, v)
 	t.Cleanup(c.queue.ShutDown)
 	return c, asked
 }
 
 // shop is a world with one namespace.
-func shop(t *testing.T) views.World {
+func shop(t testing.TB) views.World {
 	t.Helper()
 	r := abi.Resource{Version: "v1", Name: "namespaces"}
 	s, err := schema.For(r)

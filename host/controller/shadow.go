@@ -3,16 +3,13 @@ package controller
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/record"
-	"github.com/windlass-dev/windlass/host/sandbox"
-	"github.com/windlass-dev/windlass/host/views"
+	"github.com/windlass-dev/windlass/host/syncer"
 )
 
 // Shadow is a version that gets the same calls as the current one, and of which nothing is written: what it would have done otherwise is told.
@@ -41,19 +38,17 @@ func (c *Controller) SetShadow(s *Shadow) (before *Shadow) {
 	return before
 }
 
-// double is one sync of a shadow: prepared before the live sync begins, run after it has ended.
+// double is one sync of a shadow: prepared before the live sync begins, run after it has ended. As a witness of the live
+// sync it learns what that was told in the middle of it.
 type double struct {
 	*Shadow
-	key      Key
-	snapshot views.Snapshot
-	request  []byte
-	performs []performed
+	syncer syncer.Syncer
+	turn   syncer.Turn
+	tape   record.Tape
 }
 
-type performed struct{ in, out []byte }
-
 // shadowed prepares a sync of the shadow, nil if there is none. The shadow has a snapshot of its own, as its views may be others.
-func (c *Controller) shadowed(v *Version, live *abi.SyncRequest) *double {
+func (c *Controller) shadowed(ctx context.Context, live *syncer.Turn) *double {
 	c.mu.Lock()
 	s := c.shadow
 	if s != nil {
@@ -63,97 +58,105 @@ func (c *Controller) shadowed(v *Version, live *abi.SyncRequest) *double {
 	if s == nil {
 		return nil
 	}
-	d := &double{Shadow: s, key: live.Key}
-	r := *live
-	r.Views, r.Controller, r.Settings = nil, s.Version.Index, s.Version.Settings
-	if s.Version.State != v.State {
-		r.State = nil
-	}
-	err := s.Version.Plan.Snapshot(c.World, live.Key, &d.snapshot)
-	d.snapshot.Request(&r)
-	if size := abi.SizeRequest(&r); err != nil || size > abi.MessageMax {
+
+	d := &double{Shadow: s, syncer: syncer.Syncer{World: c.World, States: &c.states}}
+	d.turn = syncer.Turn{Key: live.Key, Now: live.Now, Attempt: live.Attempt, Log: func(int32, string) {}}
+	if err := d.syncer.Prepare(ctx, &s.Version.Target, &d.turn); err != nil {
 		s.Version.end()
 		return nil // the live version will say so, or has less to read
 	}
-	d.request = abi.AppendRequest(nil, &r)
 	return d
 }
 
-// saw takes note of what the live version performed.
-func (d *double) saw(in, out []byte, err error) {
-	if d != nil && err == nil {
-		d.performs = append(d.performs, performed{bytes.Clone(in), bytes.Clone(out)})
+// Request is the live sync's.
+func (d *double) Request([]byte) {}
+
+// Performed takes note of what the live version performed.
+func (d *double) Performed(in, out []byte, err error) {
+	if err == nil {
+		d.tape.Recorded = append(d.tape.Recorded, record.Perform{In: bytes.Clone(in), Out: bytes.Clone(out)})
 	}
 }
 
-// errDiverges ends a shadow's sync at the first perform that the live one didn't make.
-var errDiverges = errors.New("it performs something else")
+// Answered is the live sync's.
+func (d *double) Answered([]byte) {}
 
 // run syncs the shadow with what the live version was told, and compares.
-func (d *double) run(ctx context.Context, c *Controller, live *Version, answer *abi.SyncResponse, veil *record.Veil, failed error) {
+func (d *double) run(ctx context.Context, c *Controller, live *Version, o *syncer.Outcome, veil *record.Veil) {
 	defer d.Version.end()
 	own := record.NewVeil(d.Version.Secrets)
-	own.Request(d.request)
-	failed = veil.Error(failed)
-	next, diverged := 0, ""
-	call := &sandbox.Call{
-		Size:  len(d.request),
-		Write: func(b []byte) { copy(b, d.request) },
-		Perform: func(_ context.Context, in []byte) (out []byte, err error) {
-			defer func() { own.Performed(in, out) }()
-			if next < len(d.performs) && bytes.Equal(in, d.performs[next].in) {
-				next++
-				return d.performs[next-1].out, nil
-			}
-			var p abi.PerformRequest
-			if err := abi.DecodePerform(in, &p); err != nil {
-				return nil, fmt.Errorf("%w: perform: %w", errRefused, err)
-			}
-			if out, ok := d.asks(&p); ok {
-				return out, nil
-			}
-			var theirs []abi.Effect
-			if next < len(d.performs) {
-				var l abi.PerformRequest
-				if abi.DecodePerform(d.performs[next].in, &l) == nil {
-					theirs = l.Effects
-				}
-			}
-			own.Performed(in, nil)
-			diverged = difference(live, d.Version, &abi.SyncResponse{Effects: theirs}, &abi.SyncResponse{Effects: p.Effects}, veil, own)
-			return nil, errDiverges
-		},
-		Log: func(int32, string) {},
+	if own != nil {
+		d.turn.Witnesses = []syncer.Witness{own}
 	}
-	var text string
-	_, err := d.Version.Module.Sync(ctx, call, func(b []byte) error {
-		own.Answered(b)
-		var a abi.SyncResponse
-		if err := abi.DecodeResponse(b, &a); err != nil {
-			return err
+
+	diverged := ""
+	answer, _, err := d.syncer.Call(ctx, func(_ context.Context, in []byte, p *abi.PerformRequest) ([]byte, error) {
+		left := d.tape.Left()
+		out, err := d.tape.Perform(in)
+		if err == nil {
+			return out, nil
 		}
-		a.State, a.KeepState, a.Metrics = nil, false, nil
-		l := *answer
-		l.State, l.KeepState, l.Metrics = nil, false, nil
-		if failed != nil {
-			text = "- " + failed.Error() + "\n+ it answers\n"
-			return nil
+		if out, ok := d.asks(p); ok {
+			return out, nil
 		}
-		if !bytes.Equal(abi.AppendResponse(nil, &a), abi.AppendResponse(nil, &l)) {
-			text = difference(live, d.Version, &l, &a, veil, own)
-		}
-		return nil
+		own.Performed(in, nil, nil)
+		diverged = difference(live, d.Version, &abi.SyncResponse{Effects: next(left)}, &abi.SyncResponse{Effects: p.Effects}, veil, own)
+		return nil, err // it ends at the first perform that the live one didn't make
 	})
+
+	text := ""
 	switch {
 	case diverged != "":
 		text = diverged
-	case err != nil && failed == nil && ctx.Err() == nil:
+	case err != nil && o.Answer != nil && ctx.Err() == nil:
 		text = "+ " + own.Error(err).Error() + "\n"
-	case err != nil || text == "":
+	case err == nil && o.Answer == nil:
+		text = "- " + veil.Error(o.Failed).Error() + "\n+ it answers\n"
+	case err == nil:
+		text = compare(live, d.Version, o.Answer, answer, veil, own)
+		if left := did(d.tape.Left()); text == "" && len(left) > 0 {
+			text = difference(live, d.Version, &abi.SyncResponse{Effects: left}, &abi.SyncResponse{}, veil, own)
+		}
+	}
+	if text == "" {
 		d.Compared(nil)
 		return
 	}
-	d.Compared(&Difference{Time: time.Now(), Controller: c.name, Key: d.key.String(), Live: live.Digest, Shadow: d.Version.Digest, Text: text})
+	d.Compared(&Difference{Time: time.Now(), Controller: c.name, Key: d.turn.Key.String(), Live: live.Digest, Shadow: d.Version.Digest, Text: text})
+}
+
+// next are the effects that were performed first of all that is left, none if nothing is.
+func next(left []record.Perform) []abi.Effect {
+	var p abi.PerformRequest
+	if len(left) == 0 || abi.DecodePerform(left[0].In, &p) != nil {
+		return nil
+	}
+	return p.Effects
+}
+
+// did are the effects among performs that changed something, or may have: what was only asked for isn't missed.
+func did(performs []record.Perform) (all []abi.Effect) {
+	for i := range performs {
+		all = append(all, next(performs[i:])...)
+	}
+	return slices.DeleteFunc(all, func(e abi.Effect) bool {
+		switch e.Kind {
+		case abi.EffectView, abi.EffectGet, abi.EffectList, abi.EffectDiscover, abi.EffectRead, abi.EffectFacts, abi.EffectReview:
+			return true
+		}
+		return false
+	})
+}
+
+// compare shows how two answers differ in what they want done; it is empty where they don't.
+func compare(live, shadow *Version, theirs, ours *abi.SyncResponse, veil, own *record.Veil) string {
+	l, a := *theirs, *ours
+	l.State, l.KeepState, l.Metrics = nil, false, nil
+	a.State, a.KeepState, a.Metrics = nil, false, nil
+	if bytes.Equal(abi.AppendResponse(nil, &l), abi.AppendResponse(nil, &a)) {
+		return ""
+	}
+	return difference(live, shadow, &l, &a, veil, own)
 }
 
 // asks answers a perform that only asks for lazy views, which costs nothing and changes nothing.
@@ -164,7 +167,7 @@ func (d *double) asks(p *abi.PerformRequest) ([]byte, bool) {
 		if e.Kind != abi.EffectView || e.Ask == nil {
 			return nil, false
 		}
-		v, err := d.snapshot.Ask(e.Ask)
+		v, err := d.syncer.Snapshot().Ask(e.Ask)
 		if err != nil {
 			return nil, false
 		}

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,8 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/effects"
-	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
@@ -138,37 +136,8 @@ func finished(span *tracing.Span, s *Sync, err error) {
 	}
 	span.Text("windlass.result", s.Result)
 	span.Int("windlass.effects", int64(s.Effects))
-	if s.Result != "ok" && s.Result != "deferred" {
-		span.Fail(cause(s.Result, err))
-	}
-	span.End()
-}
-
-// cause says why a sync failed in the host's words: an error's own text may have an object's data in it.
-func cause(result string, err error) string {
-	var call *sandbox.CallError
-	switch reason := effects.Reason(err); {
-	case reason != "":
-		return result + ": " + reason
-	case errors.As(err, &call):
-		return result + ": " + call.Kind.Error()
-	}
-	return result
-}
-
-// called tells a span of a call into the sandbox.
-func called(span *tracing.Span, s *sandbox.Stats, err error) {
-	if span == nil {
-		return
-	}
-	span.Int("windlass.fuel", s.Fuel)
-	span.Int("windlass.memory.bytes", s.Memory)
-	span.Int("windlass.performs", int64(s.Performs))
-	span.Seconds("windlass.guest.seconds", s.Duration)
-	span.Seconds("windlass.restore.seconds", s.Restore)
-	span.Seconds("windlass.place.seconds", s.Wait)
-	if err != nil {
-		span.Fail(cause("failed", err))
+	if s.Result != syncer.OK && s.Result != syncer.Deferred {
+		span.Fail(syncer.Cause(s.Result, err))
 	}
 	span.End()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/tracing"
 	"github.com/windlass-dev/windlass/host/tracing/tracingtest"
 )
@@ -24,7 +24,7 @@ func TestTracedWaits(t *testing.T) {
 	if err := tracer.Configure(on); err != nil {
 		t.Fatal(err)
 	}
-	v := &Version{Plugin: "p", Digest: "sha256:0123456789abcdef", Manifest: &abi.Controller{Name: "c"}}
+	v := &Version{Target: syncer.Target{Plugin: "p", Manifest: &abi.Controller{Name: "c"}}, Digest: "sha256:0123456789abcdef"}
 	c := New(Options{Tracer: tracer}, v)
 	defer c.queue.ShutDown()
 	k := Key{Namespace: "n", Name: "k"}
@@ -92,18 +92,15 @@ func TestTracedWaits(t *testing.T) {
 
 // A controller whose syncs aren't traced allocates nothing for it.
 func TestUntracedAllocations(t *testing.T) {
-	v := &Version{Manifest: &abi.Controller{Name: "c"}}
+	v := &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c"}}}
 	k := Key{Namespace: "n", Name: "k"}
 	for name, tracer := range map[string]*tracing.Tracer{"no tracer": nil, "not configured": {}} {
 		c := New(Options{Tracer: tracer}, v)
 		defer c.queue.ShutDown()
 		s, err := &Sync{Result: "error"}, fmt.Errorf("failed")
-		stats := &sandbox.Stats{Fuel: 1, Duration: time.Second}
 		if n := testing.AllocsPerRun(1000, func() {
 			c.waits.held(k, "parked", abi.Resource{Version: "v1", Name: "pods"})
-			ctx, root := c.traced(t.Context(), v, k)
-			_, step := tracing.Start(ctx, "guest")
-			called(step, stats, err)
+			_, root := c.traced(t.Context(), v, k)
 			finished(root, s, err)
 		}); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)

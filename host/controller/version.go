@@ -5,28 +5,15 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/record"
-	"github.com/windlass-dev/windlass/host/sandbox"
-	"github.com/windlass-dev/windlass/host/views"
+	"github.com/windlass-dev/windlass/host/syncer"
 )
 
 // Version is what a controller's syncs run on: one module with its settings, its views, its rights. A controller may be given another one while it runs.
 type Version struct {
-	Plugin string
-	// Digest of the module, and of the settings, which is part of each request.
-	Digest, Settings string
-	Manifest         *abi.Controller
-	Index            int32 // in the plugin's manifest
-	// State tells which versions understand the state that this one keeps: those with the same number.
-	State   int32
-	Module  *sandbox.Module
-	Plan    *views.Plan
-	Writer  *effects.Writer
+	syncer.Target
+	Digest  string // of the module
 	Metrics Metrics
-	// Labels are those of the plugin's metrics whose values are in objects; nil: there are none.
-	Labels *views.Labels
 	// Recorder keeps the last syncs; nil: they aren't kept.
 	Recorder *record.Recorder
 	// Secrets tells what must not be written of the syncs; nil: they see nothing secret.
@@ -94,10 +81,7 @@ func (c *Controller) Swap(next *Version, trial func(failed error) bool) {
 	next.Writer.Lead()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if next.State != c.version.State {
-		clear(c.states)
-		c.kept = 0
-	}
+	c.states.Adopt(next.State)
 	c.version, c.trial = next, trial
 	clear(c.traps)
 	c.failures = failures{}

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/windlass-dev/windlass/host/views"
@@ -11,15 +10,6 @@ import (
 type young struct {
 	mu   sync.Mutex
 	keys map[Key]struct{}
-}
-
-// youngOf gives why a snapshot couldn't be taken yet, nil if that isn't why.
-func youngOf(err error) *views.Young {
-	var y *views.Young
-	if errors.As(err, &y) {
-		return y
-	}
-	return nil
 }
 
 // await puts a key aside until a store is current.

@@ -137,26 +137,9 @@ func (s *Session) find(k objectKey) *base {
 	if o == nil {
 		return nil
 	}
-	b := &base{raw: o.Raw, version: o.ResourceVersion, uid: string(o.UID), whole: !k.metadata && s.w.cachesWhole(k.resource)}
+	b := &base{raw: o.Raw, version: o.ResourceVersion, uid: string(o.UID), whole: !k.metadata && s.w.Controller.CachesWhole(k.resource)}
 	s.bases[k] = b
 	return b
-}
-
-// cachesWhole tells whether the cache keeps whole objects of a resource: those that are updated, but never pods and nodes.
-func (w *Writer) cachesWhole(r abi.Resource) bool {
-	if r.Group == "" && (r.Name == "pods" || r.Name == "nodes") {
-		return false
-	}
-	for k, verbs := range w.rights {
-		if k.resource == r {
-			for _, v := range verbs {
-				if v == "update" {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 // saw gives what the guest saw of a base, by the version of the guest's copy.

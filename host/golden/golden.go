@@ -1,12 +1,14 @@
 package golden
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -67,15 +69,19 @@ func (c *Case) run(g guest.Guest, cut bool, more []abi.View) (h *host, stats gue
 		return nil, stats, err
 	}
 
-	var s views.Snapshot
-	key := Key(c.Key)
-	if err := plan.Snapshot(w, key, &s); err != nil {
+	key, states := Key(c.Key), &syncer.States{}
+	states.Set(key, syncer.State{Blob: []byte(c.State)})
+	s := &syncer.Syncer{World: w, States: states}
+	h.snapshot = s.Snapshot()
+	target := &syncer.Target{
+		Plugin: m.Name, Manifest: &m.Controllers[index], Index: index, Plan: plan, Module: guest.Sandboxed{Guest: g},
+	}
+	ctx := context.Background() // a guest has its own
+	if err := s.Prepare(ctx, target, &syncer.Turn{Key: key, Now: c.Now, Attempt: c.Attempt}); err != nil {
 		return nil, stats, err
 	}
-	h.snapshot = &s
-	r := &abi.SyncRequest{Controller: index, Key: key, Now: c.Now.UnixNano(), Attempt: c.Attempt, State: []byte(c.State)}
-	s.Request(r)
-	a, stats, err := guest.Call(g, r, h.perform)
+	a, used, err := s.Call(ctx, h.perform)
+	stats = guest.Stats{Fuel: used.Fuel, Memory: used.Memory}
 	if err != nil {
 		return nil, stats, err
 	}

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -35,7 +36,7 @@ func newHost(c *Case, read map[string]*schema.Mask) *host {
 	return h
 }
 
-func (h *host) perform(r *abi.PerformRequest) (*abi.PerformResponse, error) {
+func (h *host) perform(_ context.Context, _ []byte, r *abi.PerformRequest) ([]byte, error) {
 	a := &abi.PerformResponse{}
 	failed := false
 	for i := range r.Effects {
@@ -46,7 +47,7 @@ func (h *host) perform(r *abi.PerformRequest) (*abi.PerformResponse, error) {
 		a.Outcomes = append(a.Outcomes, o)
 	}
 
-	return a, nil
+	return abi.AppendPerformed(nil, a), nil
 }
 
 var skipped = abi.Outcome{Code: abi.CodeSkipped, Message: "an earlier effect failed"}

@@ -29,29 +29,6 @@ type Stats struct {
 	Memory int64 `json:"memory,omitempty"` // bytes of linear memory
 }
 
-// Call is Sync with messages in their Go form.
-func Call(g Guest, r *abi.SyncRequest, perform func(*abi.PerformRequest) (*abi.PerformResponse, error)) (*abi.SyncResponse, Stats, error) {
-	b, stats, err := g.Sync(abi.AppendRequest(nil, r), func(in []byte) ([]byte, error) {
-		var p abi.PerformRequest
-		if err := abi.DecodePerform(in, &p); err != nil {
-			return nil, fmt.Errorf("perform: %w", err)
-		}
-		out, err := perform(&p)
-		if err != nil {
-			return nil, err
-		}
-		return abi.AppendPerformed(nil, out), nil
-	})
-	if err != nil {
-		return nil, stats, err
-	}
-	a := &abi.SyncResponse{}
-	if err := abi.DecodeResponse(b, a); err != nil {
-		return nil, stats, fmt.Errorf("plugin %q: malformed answer of %d bytes: %w: build the plugin with an SDK of ABI v1", g.Manifest().Name, len(b), err)
-	}
-	return a, stats, nil
-}
-
 // Module is a plugin's module in the sandbox.
 type Module struct {
 	loaded   *plugins.Loaded

@@ -184,13 +184,3 @@ func (c *choice) compile() error {
 	}
 	return nil
 }
-
-// wholeNeeded tells whether a controller updates objects of the resource, so that the cache must keep all of them.
-func wholeNeeded(c *abi.Controller, r abi.Resource) bool {
-	for _, w := range c.Writes {
-		if w.Resource == r && slices.Contains(w.Verbs, "update") {
-			return r.Group != "" || r.Name != "pods" && r.Name != "nodes"
-		}
-	}
-	return false
-}

@@ -23,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -320,9 +321,11 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 		return nil, err
 	}
 	return &controller.Version{
-		Plugin: l.Manifest.Name, Digest: l.Digest, Settings: l.Settings, Manifest: manifest, Index: int32(index), State: l.Manifest.StateVersion,
-		Module: l.Module, Plan: plan, Writer: writer, Metrics: m.metrics.of(manifest.Name, own), Labels: c.labels[index],
-		Recorder: ring.Recorder(source), Secrets: source.Veiled(index),
+		Target: syncer.Target{
+			Plugin: l.Manifest.Name, Settings: l.Settings, Manifest: manifest, Index: int32(index), State: l.Manifest.StateVersion,
+			Module: l.Module, Plan: plan, Writer: writer, Labels: c.labels[index],
+		},
+		Digest: l.Digest, Metrics: m.metrics.of(manifest.Name, own), Recorder: ring.Recorder(source), Secrets: source.Veiled(index),
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/syncer"
 )
 
 // shade gives a plugin's controllers the shadow that the configuration names, or takes it away. The caller holds changing.
@@ -139,8 +140,13 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 		}
 		s := h.slot(manifest.Name)
 		// The live Writer tells apart what is an echo; a shadow writes nothing, so it needs none of its own.
-		v := &controller.Version{Plugin: c.Name, Digest: g.loaded.Digest, Settings: g.loaded.Settings, Manifest: manifest, Index: int32(i), State: g.loaded.Manifest.StateVersion,
-			Module: g.loaded.Module, Plan: c.plans[i], Writer: s.Current().Writer, Secrets: source.Veiled(i)}
+		v := &controller.Version{
+			Target: syncer.Target{
+				Plugin: c.Name, Settings: g.loaded.Settings, Manifest: manifest, Index: int32(i), State: g.loaded.Manifest.StateVersion,
+				Module: g.loaded.Module, Plan: c.plans[i], Writer: s.Current().Writer,
+			},
+			Digest: g.loaded.Digest, Secrets: source.Veiled(i),
+		}
 		g.versions[manifest.Name] = v
 		if g.readings[manifest.Name], err = m.read(nil, v); err != nil {
 			return nil, err

@@ -232,7 +232,7 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 						"controller", v.Manifest.Name, "resource", n.Resource.String(), "namespaced", res.Namespaced)
 				}
 				var part *cache.Reader
-				part, undo, err = m.subscribe(c, v, res, n, wholeNeeded(v.Manifest, n.Resource), func() {})
+				part, undo, err = m.subscribe(c, v, res, n, v.Manifest.CachesWhole(n.Resource), func() {})
 				current.named[n.Resource] = part
 			}
 		}

@@ -52,8 +52,8 @@ func (v *Veil) Request(b []byte) {
 	}
 }
 
-// Performed takes what the guest has asked for in the middle of the sync and what it was told.
-func (v *Veil) Performed(in, out []byte) {
+// Performed takes what the guest has asked for in the middle of the sync and what it was told, nothing where that ended the sync.
+func (v *Veil) Performed(in, out []byte, _ error) {
 	if v != nil {
 		v.sync.Performs, v.known = append(v.sync.Performs, Perform{In: bytes.Clone(in), Out: bytes.Clone(out)}), nil
 	}

@@ -22,7 +22,7 @@ func TestVeilHidesWhatASyncHasSeen(t *testing.T) {
 		v := NewVeil(source)
 		v.Request(s.Request)
 		for _, p := range s.Performs {
-			v.Performed(p.In, p.Out)
+			v.Performed(p.In, p.Out, nil)
 		}
 		if s.Answered {
 			v.Answered(s.Answer)
@@ -54,7 +54,7 @@ func TestVeilHidesTokens(t *testing.T) {
 	body := append([]byte{0x1a, byte(len(token) + 2), 0x0a, byte(len(token))}, token...) // status {token}
 	v.Request(abi.AppendRequest(nil, &abi.SyncRequest{Now: 1}))
 	v.Performed(abi.AppendPerform(nil, &abi.PerformRequest{Effects: []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/serviceaccounts", Subresource: "token"}}}),
-		abi.AppendPerformed(nil, &abi.PerformResponse{Outcomes: []abi.Outcome{{Object: abi.ObjectData{Data: body}}}}))
+		abi.AppendPerformed(nil, &abi.PerformResponse{Outcomes: []abi.Outcome{{Object: abi.ObjectData{Data: body}}}}), nil)
 	if text := v.Text("got " + token); text != "got ***" {
 		t.Errorf("%q", text)
 	}
@@ -69,7 +69,7 @@ func TestVeilOfNothing(t *testing.T) {
 		t.Error("there is a veil")
 	}
 	v.Request(nil)
-	v.Performed(nil, nil)
+	v.Performed(nil, nil, nil)
 	v.Answered(nil)
 	if err := errors.New("x"); v.Text("x") != "x" || v.Error(err) != err {
 		t.Error("no veil changes what is said")

@@ -2,10 +2,12 @@ package simulator
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,6 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/host/golden"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -22,35 +26,25 @@ type Elsewhen interface {
 	SyncElsewhen(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error)
 }
 
-// errStrayed ends a repeated call that performs something else than before.
-var errStrayed = errors.New("it performs something else")
-
 // repeat makes a call again with the outcomes it had; another answer is shown.
 func (c *called) repeat(sync func([]byte, guest.Perform) ([]byte, guest.Stats, error)) (diff string) {
-	var again []performed
-	answer, _, err := sync(c.request, func(in []byte) ([]byte, error) {
-		n := len(again)
-		again = append(again, performed{in: in})
-		if n >= len(c.performs) || !bytes.Equal(in, c.performs[n].in) {
-			return nil, errStrayed
-		}
-		return c.performs[n].out, nil
-	})
-	if err == nil && bytes.Equal(answer, c.answer) && len(again) == len(c.performs) {
+	tape := &record.Tape{Recorded: c.performs}
+	answer, _, err := sync(c.request, tape.Perform)
+	if err == nil && bytes.Equal(answer, c.answer) && tape.Whole() {
 		return ""
 	}
 	m := c.guest.Manifest()
-	old, now := describe(m, c.performs, c.answer), describe(m, again, answer)
+	old, now := describe(m, c.performs, c.answer), describe(m, tape.Made, answer)
 	if d := record.Diff(old, now); d != "" {
 		return d
 	}
-	if err != nil && !errors.Is(err, errStrayed) {
+	if err != nil && !errors.Is(err, record.ErrStrayed) {
 		return err.Error() + "\n"
 	}
 	return "the same effects in other bytes: in another order, say\n"
 }
 
-func describe(m *abi.Manifest, performs []performed, answer []byte) string {
+func describe(m *abi.Manifest, performs []record.Perform, answer []byte) string {
 	var out record.Answer
 	var a abi.SyncResponse
 	if answer != nil && abi.DecodeResponse(answer, &a) == nil {
@@ -58,7 +52,7 @@ func describe(m *abi.Manifest, performs []performed, answer []byte) string {
 	}
 	for _, p := range performs {
 		var in abi.PerformRequest
-		if abi.DecodePerform(p.in, &in) == nil {
+		if abi.DecodePerform(p.In, &in) == nil {
 			out.Performed = append(out.Performed, record.Notes(in.Effects)...)
 		}
 	}
@@ -132,60 +126,7 @@ func (r *run) sufficient(s *slot, c *called) {
 	if err != nil {
 		return
 	}
-	run := func(vs []abi.View) (string, error) {
-		k := *declared
-		k.Views = vs
-		plan, err := views.Compile(&k)
-		if err != nil {
-			return "", err
-		}
-		var snapshot views.Snapshot
-		if err := plan.Snapshot(r.process.caches, c.key, &snapshot); err != nil {
-			return "", err
-		}
-		var request abi.SyncRequest
-		if err := abi.DecodeRequest(c.request, &request); err != nil {
-			return "", err
-		}
-		snapshot.Request(&request)
-		n := 0
-		var notes []golden.Note
-		answer, _, err := guest.Call(s.Guest, &request, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
-			more, err := golden.Notes(p.Effects, read)
-			if err != nil {
-				return nil, err
-			}
-			notes = append(notes, more...)
-			if n++; n > len(c.performs) {
-				return nil, errStrayed
-			}
-			out := &abi.PerformResponse{}
-			if err := abi.DecodePerformed(c.performs[n-1].out, out); err != nil {
-				return nil, err
-			}
-			for i := range p.Effects {
-				if e := &p.Effects[i]; e.Kind == abi.EffectView && i < len(out.Outcomes) {
-					v, err := snapshot.Ask(e.Ask)
-					if err != nil {
-						return nil, err
-					}
-					out.Outcomes[i].View = &v
-				}
-			}
-			if len(out.Outcomes) != len(p.Effects) {
-				return nil, errStrayed
-			}
-			return out, nil
-		})
-		if err != nil {
-			return "", err
-		}
-		more, err := golden.Notes(answer.Effects, read)
-		if err != nil {
-			return "", err
-		}
-		return jsonOf([]any{notes, more, answer.RequeueAfter, answer.Error, answer.State}), nil
-	}
+	run := func(vs []abi.View) (string, error) { return r.process.answers(s, c, vs, read) }
 	want, err := run(declared.Views)
 	if err != nil {
 		return
@@ -207,16 +148,80 @@ func (r *run) sufficient(s *slot, c *called) {
 	r.found(Finding{Check: Fields, Message: "it reads fields that it doesn't declare, and would decide otherwise if it saw them: declare " + strings.Join(missing, "; "), Detail: record.Diff(want+"\n", got+"\n")})
 }
 
+// answers makes a call again on other views of the same resources, and returns what comes of it. Lazy views are delivered
+// anew, all else that it performs is answered as it was.
+func (p *process) answers(s *slot, c *called, vs []abi.View, read map[string]*schema.Mask) (string, error) {
+	k := *s.manifest()
+	k.Views = vs
+	plan, err := views.Compile(&k)
+	if err != nil {
+		return "", err
+	}
+	var was abi.SyncRequest
+	if err := abi.DecodeRequest(c.request, &was); err != nil {
+		return "", err
+	}
+	states := &syncer.States{}
+	states.Set(c.key, syncer.State{Blob: was.State})
+	again := &syncer.Syncer{World: p.caches, States: states}
+	target := &syncer.Target{
+		Plugin: s.Guest.Manifest().Name, Settings: was.Settings, Manifest: &k, Index: s.Index, Plan: plan,
+		Module: guest.Sandboxed{Guest: s.Guest},
+	}
+	ctx := p.run.ctx
+	if err := again.Prepare(ctx, target, &syncer.Turn{Key: c.key, Now: time.Unix(0, was.Now), Attempt: was.Attempt}); err != nil {
+		return "", err
+	}
+
+	n := 0
+	var notes []golden.Note
+	answer, _, err := again.Call(ctx, func(_ context.Context, _ []byte, p *abi.PerformRequest) ([]byte, error) {
+		more, err := golden.Notes(p.Effects, read)
+		if err != nil {
+			return nil, err
+		}
+		notes = append(notes, more...)
+		if n++; n > len(c.performs) {
+			return nil, record.ErrStrayed
+		}
+		out := &abi.PerformResponse{}
+		if err := abi.DecodePerformed(c.performs[n-1].Out, out); err != nil {
+			return nil, err
+		}
+		if len(out.Outcomes) != len(p.Effects) {
+			return nil, record.ErrStrayed
+		}
+		for i := range p.Effects {
+			if e := &p.Effects[i]; e.Kind == abi.EffectView {
+				v, err := again.Snapshot().Ask(e.Ask)
+				if err != nil {
+					return nil, err
+				}
+				out.Outcomes[i].View = &v
+			}
+		}
+		return abi.AppendPerformed(nil, out), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	more, err := golden.Notes(answer.Effects, read)
+	if err != nil {
+		return "", err
+	}
+	return jsonOf([]any{notes, more, answer.RequeueAfter, answer.Error, answer.State}), nil
+}
+
 // notInReads is what the SDK says of a view that the controller doesn't declare.
 const notInReads = " isn't in Reads: "
 
 // broken reports a sync without a proper answer.
-func (r *run) broken(s *slot, key abi.KeyRef, c *called, err error) {
+func (r *run) broken(s *slot, c *called, err error) {
 	if !s.Tested {
 		return
 	}
-	if r.refusal != nil {
-		err = r.refusal
+	if c.refusal != nil {
+		err = c.refusal
 	}
 	if effects.Refused(err) && strings.Contains(err.Error(), "no precondition") {
 		r.found(Finding{Check: Precondition, Message: oneLine(err.Error()) + ": an object that was made anew under that name would be meant, too; name one that a view has shown"})

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/guest"
+	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -40,17 +43,13 @@ type slot struct {
 	*Controller
 	plan   *views.Plan
 	writer *effects.Writer
+	syncer syncer.Syncer
+	states syncer.States
 
 	queue    []abi.KeyRef
 	due      map[abi.KeyRef]time.Time // synced then, whatever happens before: requeueAfter, replaced by the next sync's unless that fails
 	delayed  map[abi.KeyRef]time.Time // of batched wake-ups and failures
 	attempts map[abi.KeyRef]int
-	states   map[abi.KeyRef]state
-}
-
-type state struct {
-	uid  string
-	blob []byte
 }
 
 // start begins a process: caches that are up to date, all keys to be synced.
@@ -69,7 +68,8 @@ func (r *run) start() error {
 		return err
 	}
 	for i, c := range r.world.controllers {
-		s := &slot{Controller: c, plan: plans[i], due: map[abi.KeyRef]time.Time{}, delayed: map[abi.KeyRef]time.Time{}, attempts: map[abi.KeyRef]int{}, states: map[abi.KeyRef]state{}}
+		s := &slot{Controller: c, plan: plans[i], due: map[abi.KeyRef]time.Time{}, delayed: map[abi.KeyRef]time.Time{}, attempts: map[abi.KeyRef]int{}}
+		s.syncer.World, s.syncer.States = p.caches, &s.states
 		s.writer, err = effects.New(effects.Options{
 			Plugin: c.Guest.Manifest().Name, Controller: c.manifest(), Config: r.cluster.Config(c.manifest().Name), FieldManager: c.manifest().Name,
 			Parallel: 1, StaleWait: time.Nanosecond, LiveCheck: time.Hour, // the simulation waits for nothing: it knows what there is to come
@@ -224,125 +224,103 @@ func (r *recorder) AnnotatedEventf(o runtime.Object, _ map[string]string, eventT
 	r.Event(o, eventType, reason, fmt.Sprintf(format, args...))
 }
 
-// called is one call of a controller under test, kept so that it can be made again.
+// called is one call of a controller under test, kept so that it can be made again. As a witness of the sync it learns what
+// was said.
 type called struct {
 	step     int
 	slot     string
 	guest    guest.Guest
 	key      abi.KeyRef
 	request  []byte
-	performs []performed
+	performs []record.Perform
+	refusal  error // of a perform
 	answer   []byte
 }
 
-type performed struct{ in, out []byte }
+// Request takes the call as the guest gets it.
+func (c *called) Request(b []byte) { c.request = bytes.Clone(b) }
+
+// Performed takes what the guest asks for in the middle of the sync, and what it is told.
+func (c *called) Performed(in, out []byte, err error) {
+	if err != nil {
+		c.refusal = err
+		return
+	}
+	c.performs = append(c.performs, record.Perform{In: bytes.Clone(in), Out: bytes.Clone(out)})
+}
+
+// Answered takes the guest's answer.
+func (c *called) Answered(b []byte) { c.answer = append([]byte{}, b...) }
 
 // errCrashed ends a sync whose process is gone.
 var errCrashed = errors.New("the process has crashed")
 
-// sync syncs a key, as host/controller's worker does.
+// sync syncs a key. When it is synced again is the simulation's matter, as it is that of host/controller's worker.
 func (p *process) sync(s *slot, key abi.KeyRef) error {
 	r := p.run
 	s.queue = slices.DeleteFunc(s.queue, func(k abi.KeyRef) bool { return k == key })
 	delete(s.delayed, key)
 	ctx, cancel := context.WithTimeout(r.ctx, time.Minute)
 	defer cancel()
-	var snapshot views.Snapshot
-	if err := s.plan.Snapshot(p.caches, key, &snapshot); err != nil {
-		return err
-	}
-	uid, exists := snapshot.KeyObject()
+
 	m := s.manifest()
-	request := &abi.SyncRequest{Controller: s.Index, Key: key, Now: r.cluster.now.UnixNano(), Attempt: int32(s.attempts[key]), Settings: "simulated"}
-	if st, ok := s.states[key]; ok && (uid == "" || st.uid == "" || st.uid == uid) {
-		request.State = st.blob
+	c := &called{step: r.step, slot: m.Name, guest: s.Guest, key: key}
+	turn := &syncer.Turn{
+		Key: key, Now: r.cluster.now, Attempt: int32(s.attempts[key]), Witnesses: []syncer.Witness{c},
+		Permit:   func(all []abi.Effect) error { return p.permit(s, key, all) },
+		Accepted: func(a *abi.SyncResponse) { r.accepted(s, c, a) },
 	}
-	snapshot.Request(request)
-	session := s.writer.Begin(key, &snapshot)
-	defer session.End()
-	c := &called{step: r.step, slot: m.Name, guest: s.Guest, key: key, request: abi.AppendRequest(nil, request)}
-	if size := len(c.request); size > abi.MessageMax {
-		return fmt.Errorf("the snapshot of %s is %d bytes, the limit is %d: its largest view is %s", key.String(), size, abi.MessageMax, snapshot.Largest())
+	target := &syncer.Target{
+		Plugin: s.Guest.Manifest().Name, Settings: "simulated", Manifest: m, Index: s.Index,
+		Module: guest.Sandboxed{Guest: s.Guest}, Plan: s.plan, Writer: s.writer,
 	}
-	r.current, r.refusal = &syncing{slot: s, key: key, snapshot: &snapshot}, nil
-	defer func() { r.current = nil }()
-	answer, _, err := s.Guest.Sync(c.request, func(in []byte) ([]byte, error) {
-		var q abi.PerformRequest
-		if err := abi.DecodePerform(in, &q); err != nil {
-			return nil, err
-		}
-		if fresh(q.Effects) {
-			if err := p.deliverAll(); err != nil {
-				return nil, err
-			}
-		}
-		r.look(s, key, q.Effects)
-		outcomes, err := session.Perform(ctx, q.Effects)
-		if err != nil {
-			r.refusal = err
-			return nil, err
-		}
-		if r.crashed {
-			return nil, errCrashed
-		}
-		out := abi.AppendPerformed(nil, &abi.PerformResponse{Outcomes: outcomes})
-		c.performs = append(c.performs, performed{in, out})
-		return out, nil
-	})
+	if s.syncer.Prepare(ctx, target, turn) == nil {
+		r.current = &syncing{slot: s, key: key, snapshot: s.syncer.Snapshot()}
+		defer func() { r.current = nil }()
+	}
+	o := s.syncer.Sync(ctx)
 	if r.crashed {
 		return errCrashed
 	}
-	failed := func(err error) error {
+	if o.Failed != nil {
+		r.broken(s, c, o.Failed)
+	}
+
+	if o.Accepted {
+		s.again(key, r.cluster.now, target.Next(o.Asked), !o.Done())
+	}
+	if !o.Done() {
 		s.attempts[key]++
 		s.later(key, r.cluster.now.Add(backoff(s.attempts[key])))
-		return err
-	}
-	if err != nil || r.refusal != nil {
-		r.broken(s, key, c, errors.Join(err, r.refusal))
-		return failed(errors.Join(err, r.refusal))
-	}
-	c.answer = answer
-	var a abi.SyncResponse
-	if err := abi.DecodeResponse(answer, &a); err != nil {
-		r.broken(s, key, c, err)
-		return failed(err)
-	}
-	if err := checkState(m, &a); err != nil {
-		r.broken(s, key, c, err)
-		return failed(err)
-	}
-	if err := session.Check(a.Effects); err != nil {
-		r.broken(s, key, c, err)
-		return failed(err)
-	}
-	if s.Tested {
-		r.probe(s, c)
-		if strings.Contains(a.Error, notInReads) {
-			r.found(Finding{Check: Undeclared, Message: oneLine(a.Error)})
-		}
-	}
-	r.look(s, key, a.Effects)
-	s.keepState(key, uid, exists, &a)
-	err = session.Finish(ctx, a.Effects)
-	if r.crashed {
-		return errCrashed
-	}
-	if a.Error != "" {
-		err = errors.Join(errors.New(a.Error), err)
-	}
-	again := time.Duration(a.RequeueAfter)
-	if m.Key.Single && again == 0 {
-		again = time.Duration(m.Key.Period)
-	}
-	if effects.NamespaceTerminating(err) {
-		err = nil
-	}
-	s.again(key, r.cluster.now, again, err != nil)
-	if err != nil {
-		return failed(err)
+		return o.Err
 	}
 	delete(s.attempts, key)
 	return nil
+}
+
+// permit looks at effects before they are done; the process that has crashed does none.
+func (p *process) permit(s *slot, key abi.KeyRef, all []abi.Effect) error {
+	if p.run.crashed {
+		return errCrashed
+	}
+	if fresh(all) {
+		if err := p.deliverAll(); err != nil {
+			return err
+		}
+	}
+	p.run.look(s, key, all)
+	return nil
+}
+
+// accepted looks at an answer that has passed all checks, before it is done.
+func (r *run) accepted(s *slot, c *called, a *abi.SyncResponse) {
+	if !s.Tested || r.crashed {
+		return
+	}
+	r.probe(s, c)
+	if strings.Contains(a.Error, notInReads) {
+		r.found(Finding{Check: Undeclared, Message: oneLine(a.Error)})
+	}
 }
 
 // again sets the key's timer as the host does: after a sync that has failed an earlier one that is due sooner stays.
@@ -354,28 +332,6 @@ func (s *slot) again(key abi.KeyRef, now time.Time, after time.Duration, failed 
 	delete(s.due, key)
 	if after > 0 {
 		s.due[cloneKey(key)] = due
-	}
-}
-
-func checkState(m *abi.Controller, a *abi.SyncResponse) error {
-	switch {
-	case len(a.State) > abi.StateMax:
-		return fmt.Errorf("the answer keeps %d bytes of state, the limit is %d", len(a.State), abi.StateMax)
-	case len(a.State) > 0 && !m.State:
-		return fmt.Errorf("the answer keeps state, which controller %s doesn't declare: set State", m.Name)
-	}
-	return nil
-}
-
-func (s *slot) keepState(key abi.KeyRef, uid string, exists bool, a *abi.SyncResponse) {
-	switch {
-	case !exists && s.plan.ObjectKeys():
-		delete(s.states, key)
-	case a.KeepState:
-	case len(a.State) == 0:
-		delete(s.states, key)
-	default:
-		s.states[cloneKey(key)] = state{uid, append([]byte(nil), a.State...)}
 	}
 }
 

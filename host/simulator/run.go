@@ -96,7 +96,6 @@ type run struct {
 	stands      map[types.UID]map[string]any
 	statused    map[types.UID]bool // objects whose status controllers under test write
 	before      *Object            // of the write that is being done
-	refusal     error              // of what the sync that runs has performed
 	inRest      bool               // it is being synced though nothing has happened
 	changedLast string             // what the first write since then changed
 	// observe is told of each write of controllers under test, calling takes the place of their syncs. Either may be nil.

@@ -2,21 +2,18 @@ package conformance
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"testing"
 	"testing/synctest"
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
+	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/plugins/builtin"
-	"github.com/windlass-dev/windlass/sdk"
 	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
 )
 
@@ -49,7 +46,7 @@ func simulation(t *testing.T, p builtin.Plugin) {
 	}
 
 	q := pipe.Request{World: world, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Keep: o.Keep, Findings: filepath.Join(testdata(p), "findings")}
-	r, err := check.Explore(t.Context(), &native{t: t, plugin: p.Native, manifest: p.Native.Manifest()}, q)
+	r, err := check.Explore(t.Context(), elsewhen{goldentest.Native(p.Native), t}, q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,47 +86,14 @@ func optionsOf(t *testing.T, p builtin.Plugin) (o options) {
 	return o
 }
 
-// native is a plugin in this process, as its own author runs it (package plugintest).
-type native struct {
-	t        *testing.T
-	plugin   *sdk.Plugin
-	manifest *abi.Manifest
-	settings *abi.Settings
-}
-
-func (n *native) Manifest() *abi.Manifest { return n.manifest }
-
-func (n *native) Configure(s *abi.Settings) error {
-	n.settings = s
-	if n.plugin.Check != nil {
-		return n.plugin.Check(s)
-	}
-	return nil
-}
-
-func (n *native) Sync(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	var r abi.SyncRequest
-	if err := abi.DecodeRequest(request, &r); err != nil {
-		return nil, stats, err
-	}
-	a := sdk.Run(n.plugin, &r, n.settings, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
-		b, err := perform(abi.AppendPerform(nil, p))
-		if err != nil {
-			return nil, err
-		}
-		var out abi.PerformResponse
-		return &out, abi.DecodePerformed(b, &out)
-	})
-	return abi.AppendResponse(nil, a), stats, nil
+// elsewhen is a plugin in this process that can be called as if its clock showed another time.
+type elsewhen struct {
+	guest.Guest
+	t *testing.T
 }
 
 // SyncElsewhen is Sync where it is the year 2000.
-func (n *native) SyncElsewhen(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
-	synctest.Test(n.t, func(*testing.T) { answer, stats, err = n.Sync(request, perform) })
+func (e elsewhen) SyncElsewhen(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
+	synctest.Test(e.t, func(*testing.T) { answer, stats, err = e.Sync(request, perform) })
 	return answer, stats, err
 }

@@ -2,7 +2,9 @@
 package goldentest
 
 import (
+	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/guest"
@@ -14,7 +16,7 @@ import (
 // Plugins that run natively have the host's pure functions too.
 func init() { sdk.Helpers = helpers.Call }
 
-// Native is a plugin that runs in this process.
+// Native is a plugin that runs in this process. That it panics is a sync's error.
 func Native(p *sdk.Plugin) guest.Guest { return &native{plugin: p, manifest: p.Manifest()} }
 
 type native struct {
@@ -35,27 +37,45 @@ func (n *native) Configure(s *abi.Settings) error {
 }
 
 func (n *native) Sync(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
 	var r abi.SyncRequest
 	if err := abi.DecodeRequest(request, &r); err != nil {
 		return nil, stats, err
 	}
 
-	err = watchdog.Run(func(here func()) {
-		here()
-		a := sdk.Run(n.plugin, &r, n.settings, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
-			b, err := perform(abi.AppendPerform(nil, p))
-			if err != nil {
-				return nil, err
-			}
-			var out abi.PerformResponse
+	a := sdk.Run(n.plugin, &r, n.settings, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
+		b, err := perform(abi.AppendPerform(nil, p))
+		if err != nil {
+			return nil, err
+		}
+		var out abi.PerformResponse
 
-			return &out, abi.DecodePerformed(b, &out)
-		})
-		answer = abi.AppendResponse(nil, a)
+		return &out, abi.DecodePerformed(b, &out)
 	})
-	if err != nil {
-		return nil, stats, fmt.Errorf("the sync of %s %s: %w", n.plugin.Controllers[r.Controller].Name, r.Key.String(), err)
+
+	return abi.AppendResponse(nil, a), stats, nil
+}
+
+// watched is a guest in this process whose syncs end.
+type watched struct{ guest.Guest }
+
+func (w watched) Sync(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
+	endless := watchdog.Run(func(here func()) {
+		here()
+		answer, stats, err = w.Guest.Sync(request, perform)
+	})
+	if endless == nil {
+		return answer, stats, err
 	}
 
-	return answer, stats, nil
+	var r abi.SyncRequest
+	if err := abi.DecodeRequest(request, &r); err != nil {
+		return nil, guest.Stats{}, errors.Join(endless, err)
+	}
+
+	return nil, guest.Stats{}, fmt.Errorf("the sync of %s %s: %w", w.Manifest().Controllers[r.Controller].Name, r.Key.String(), endless)
 }

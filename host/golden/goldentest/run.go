@@ -18,7 +18,7 @@ func update() bool { return flag.Lookup("update").Value.String() == "true" }
 // Run runs a plugin natively on all cases of a folder; with go test -update it writes what comes out.
 func Run(t *testing.T, p *sdk.Plugin, folder string) {
 	t.Helper()
-	g := Native(p)
+	g := watched{Native(p)}
 	each(t, folder, func(t *testing.T, c *golden.Case) { run(t, g, c) })
 }
 

@@ -4,7 +4,6 @@ package replay
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -213,22 +212,8 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 		r.Why = "its call can't be read: " + err.Error()
 		return nil
 	}
-	var again record.Sync
-	strayed := false
-	perform := func(_ context.Context, in []byte) ([]byte, error) {
-		n := len(again.Performs)
-		again.Performs = append(again.Performs, record.Perform{In: bytes.Clone(in)})
-		if n >= len(s.Performs) || !bytes.Equal(in, s.Performs[n].In) {
-			strayed = true
-			return nil, errStrayed
-		}
-		if s.Performs[n].Refused != "" {
-			return nil, errRefused
-		}
-		return s.Performs[n].Out, nil
-	}
-	call := &sandbox.Call{Size: len(request), Write: func(b []byte) { copy(b, request) }, Perform: perform}
-	_, err = m.Sync(ctx, call, func(b []byte) error {
+	tape, again := &record.Tape{Recorded: s.Performs}, record.Sync{}
+	_, err = m.Sync(ctx, called(request, tape), func(b []byte) error {
 		again.Answer, again.Answered = bytes.Clone(b), true
 		return nil
 	})
@@ -238,18 +223,16 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 	if err != nil {
 		again.Error = err.Error()
 	}
+	again.Performs = tape.Made
 	if sandbox.Debuggable(err) && m.debugForm != nil {
-		performs := again.Performs
-		again.Performs = nil
-		r.Trap = m.trap(ctx, call, err)
-		again.Performs = performs
+		r.Trap = m.trap(ctx, called(request, &record.Tape{Recorded: s.Performs}), err)
 	}
 	r.Verdict = Same
-	if !strayed && len(again.Performs) == len(s.Performs) && again.Answered == s.Answered && bytes.Equal(again.Answer, s.Answer) {
+	if tape.Whole() && again.Answered == s.Answered && bytes.Equal(again.Answer, s.Answer) {
 		return nil
 	}
 	r.Verdict = Different
-	if strayed {
+	if tape.Strayed {
 		r.Why = "it performs something else in the middle of the sync, whose outcome the recording doesn't have: what comes after is not known"
 	}
 	r.Diff = record.Diff(readable(s, m.source.Manifest).YAML(), readable(&again, m.manifest).YAML())
@@ -271,10 +254,13 @@ func (m *module) trap(ctx context.Context, call *sandbox.Call, failed error) str
 	return t.String()
 }
 
-var (
-	errStrayed = errors.New("the recording has no outcome for what is performed here")
-	errRefused = errors.New("refused, as recorded")
-)
+// called is a call whose performs are answered by a tape.
+func called(request []byte, tape *record.Tape) *sandbox.Call {
+	return &sandbox.Call{
+		Size: len(request), Write: func(b []byte) { copy(b, request) },
+		Perform: func(_ context.Context, in []byte) ([]byte, error) { return tape.Perform(in) },
+	}
+}
 
 // request is the recorded call with the controller's index in this module's manifest.
 func (m *module) request(b []byte) ([]byte, error) {

@@ -1,0 +1,97 @@
+package controller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/golden/goldentest"
+	"github.com/windlass-dev/windlass/host/guest"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/syncer"
+	"github.com/windlass-dev/windlass/host/views"
+	"github.com/windlass-dev/windlass/sdk"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+)
+
+// A shadow's syncs differ where it does otherwise than the live version, and nowhere else: where it asks for less, or
+// fails as that does, they are the same.
+func TestShadow(t *testing.T) {
+	type step = func(c *sdk.Call) error
+	all := func(steps ...step) step {
+		return func(c *sdk.Call) error {
+			for _, s := range steps {
+				if err := s(c); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	publish := func(text string) step { return func(c *sdk.Call) error { return c.Publish([]byte(text), "term") } }
+	ask := func(c *sdk.Call) error { _, err := c.Facts("n", "term"); return err }
+	says := func(text string) step { return func(*sdk.Call) error { return errors.New(text) } }
+	panics := func(*sdk.Call) error { panic("it panics") }
+	for name, x := range map[string]struct {
+		live, shadow step
+		want         string // part of the difference; empty: there is none
+	}{
+		"nothing to do":         {all(), all(), ""},
+		"the same performs":     {all(ask, publish("a")), all(ask, publish("a")), ""},
+		"another answer":        {all(says("a")), all(says("b")), "-error: a"},
+		"it asks for less":      {all(publish("a"), ask), all(publish("a")), ""},
+		"it performs less":      {all(publish("a")), all(), "-- do: publish"},
+		"it performs something": {all(), all(publish("a")), "+- do: publish"},
+		"it performs otherwise": {all(publish("a")), all(publish("b")), "do: publish"},
+		"it panics":             {all(), panics, "+ panic: it panics"},
+		"the live one panics":   {panics, all(), "+ it answers\n"},
+		"both panic":            {panics, panics, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			version := func(do step) *Version {
+				maps := sdk.Key(corev1.ConfigMaps).Fields("metadata.name")
+				g := goldentest.Native(&sdk.Plugin{Name: "p", Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{maps}, Sync: do}}})
+				m := &g.Manifest().Controllers[0]
+				plan, err := views.Compile(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				writer, err := effects.New(effects.Options{Controller: m, Config: &rest.Config{}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				writer.Lead()
+				return &Version{Target: syncer.Target{Manifest: m, Module: guest.Sandboxed{Guest: g}, Plan: plan, Writer: writer}, Metrics: unmeasured{}}
+			}
+			resource, err := schema.For(configMaps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := Key{Namespace: "n", Name: "k"}
+			around := world{configMaps: {"k": &cache.Object{Resource: resource, Namespace: "n", Name: "k", UID: "u"}}}
+			c := New(Options{World: around}, version(x.live))
+			defer c.queue.ShutDown()
+			var compared []*Difference
+			s := &Shadow{Version: version(x.shadow), Compared: func(d *Difference) { compared = append(compared, d) }}
+			c.SetShadow(s)
+
+			c.Wake(k)
+			newWorker(c).next(t.Context())
+			switch {
+			case len(compared) != 1:
+				t.Errorf("compared %d times", len(compared))
+			case x.want == "" && compared[0] != nil:
+				t.Errorf("they differ:\n%s", compared[0].Text)
+			case x.want != "" && (compared[0] == nil || !strings.Contains(compared[0].Text, x.want)):
+				t.Errorf("difference %+v, expected to read %q", compared[0], x.want)
+			}
+			if err := s.Version.Drain(t.Context()); err != nil {
+				t.Errorf("the shadow is in use after its sync: %v", err)
+			}
+		})
+	}
+}

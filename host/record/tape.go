@@ -1,0 +1,46 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+)
+
+// Tape answers what a guest performs as it was answered before, as long as it performs the same.
+type Tape struct {
+	Recorded []Perform
+	// Made is what the guest has performed now, without outcomes.
+	Made []Perform
+	// Strayed says that some of that isn't what was recorded next.
+	Strayed bool
+
+	next int
+}
+
+var (
+	// ErrStrayed ends a sync that performs something else than was recorded: what it would be told isn't known.
+	ErrStrayed = errors.New("the recording has no outcome for what is performed here")
+
+	errRefused = errors.New("refused, as recorded")
+)
+
+// Perform returns the recorded outcome, or the error that is to end the sync: [ErrStrayed], or that it ended here.
+func (t *Tape) Perform(in []byte) (out []byte, err error) {
+	t.Made = append(t.Made, Perform{In: bytes.Clone(in)})
+	if t.next >= len(t.Recorded) || !bytes.Equal(in, t.Recorded[t.next].In) {
+		t.Strayed = true
+		return nil, ErrStrayed
+	}
+
+	p := &t.Recorded[t.next]
+	t.next++
+	if p.Refused != "" {
+		return nil, errRefused
+	}
+	return p.Out, nil
+}
+
+// Left are the performs that were recorded, and that the guest hasn't made.
+func (t *Tape) Left() []Perform { return t.Recorded[t.next:] }
+
+// Whole reports whether the guest has performed what was recorded, no less and nothing else.
+func (t *Tape) Whole() bool { return !t.Strayed && len(t.Left()) == 0 }

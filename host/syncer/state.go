@@ -1,0 +1,108 @@
+package syncer
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// States are what the syncs of a controller's keys keep for the next ones, in memory. A nil States is empty, and keeps
+// nothing.
+type States struct {
+	mu      sync.Mutex
+	version int32
+	byKey   map[abi.KeyRef]State
+	kept    int // bytes of all
+}
+
+// State is what one key keeps.
+type State struct {
+	UID  string // of the key's object; empty: the key had none
+	Blob []byte
+}
+
+// statesMax is how many bytes of state all keys of a controller may keep together.
+const statesMax = 256 << 20
+
+// Adopt has syncs keep state on versions whose state has this number, and on no others. What those before have kept is
+// dropped where these wouldn't understand it.
+func (s *States) Adopt(version int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version == s.version {
+		return
+	}
+	clear(s.byKey)
+	s.version, s.kept = version, 0
+}
+
+// Get returns what a key keeps, and whether it keeps anything.
+func (s *States) Get(key abi.KeyRef) (State, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept, ok := s.byKey[key]
+	return kept, ok
+}
+
+// Set has a key keep a state; one without bytes is none.
+func (s *States) Set(key abi.KeyRef, state State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set(key, state)
+}
+
+// set is Set. The caller holds the lock.
+func (s *States) set(key abi.KeyRef, state State) {
+	s.kept += len(state.Blob) - len(s.byKey[key].Blob)
+	if len(state.Blob) == 0 {
+		delete(s.byKey, key)
+		return
+	}
+	if s.byKey == nil {
+		s.byKey = map[abi.KeyRef]State{}
+	}
+	s.byKey[key] = state
+}
+
+// of returns the state that a sync of the key begins with: not that of another object of the same name, nor one that the
+// version wouldn't understand.
+func (s *States) of(version int32, key abi.KeyRef, uid string) []byte {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := s.byKey[key]
+	if version != s.version || uid != "" && kept.UID != "" && kept.UID != uid {
+		return nil
+	}
+	return kept.Blob
+}
+
+// fits reports whether a key's new state fits in beside those of the others.
+func (s *States) fits(key abi.KeyRef, size int) bool {
+	if s == nil || size == 0 {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept-len(s.byKey[key].Blob)+size <= statesMax
+}
+
+// keep keeps what an accepted answer says of the key's state, which ends with the key's object.
+func (s *States) keep(version int32, key abi.KeyRef, uid string, gone bool, a *abi.SyncResponse) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case version != s.version: // of a version that has been replaced: the present one wouldn't understand it
+	case gone:
+		s.set(key, State{})
+	case a.KeepState:
+	default:
+		s.set(key, State{uid, bytes.Clone(a.State)})
+	}
+}
