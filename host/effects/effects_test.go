@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -297,7 +297,7 @@ func TestOnClusterRefusals(t *testing.T) {
 		Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"create", "update", "patch"}}},
 	}, func(o *Options) {
 		o.Metrics.Refused = func() { refused++ }
-		o.Grant = granted(t, config.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"create", "update"}})
+		o.Grant = granted(t, grant.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"create", "update"}})
 	})
 	s := w.begin()
 	w.ok(s.Perform(t.Context(), []abi.Effect{*w.create(configMap("there", "1"))}))
