@@ -7,13 +7,13 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/tracing"
@@ -245,7 +245,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 			return abi.AppendPerformed(nil, &abi.PerformResponse{Outcomes: outcomes}), nil
 		},
 		Log: func(level int32, msg string) {
-			c.log.Info(printable(w.veil.Text(msg)), "plugin", v.Plugin, "digest", short(v.Digest), "key", key.String())
+			c.log.Info(printable.Line(w.veil.Text(msg), abi.LogMax), "plugin", v.Plugin, "digest", short(v.Digest), "key", key.String())
 		},
 	}
 	w.answer = abi.SyncResponse{}
@@ -311,7 +311,7 @@ func (w *worker) sync(ctx context.Context, v *Version, key Key, s *Sync) error {
 	c.keepState(v, key, uid, exists, a)
 	err = session.Finish(ctx, a.Effects)
 	if a.Error != "" {
-		err = errors.Join(errors.New(printable(a.Error)), err)
+		err = errors.Join(errors.New(printable.Line(a.Error, abi.LogMax)), err)
 	}
 	again := c.calmed(v, key, time.Duration(a.RequeueAfter), session.Writes())
 	if k := v.Manifest.Key; k.Single && again == 0 {
@@ -341,15 +341,4 @@ func code(err error) int {
 		}
 	}
 	return http.StatusInternalServerError
-}
-
-// printable keeps a guest's text from forging log lines, and from filling the log.
-func printable(s string) string {
-	s = s[:min(len(s), abi.LogMax)]
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
 }

@@ -42,14 +42,6 @@ func Open(t testing.TB, p *sdk.Plugin) *Module {
 	return &Module{loaded}
 }
 
-// Configure gives the module other settings.
-func (m *Module) Configure(t testing.TB, s *sdk.Settings) {
-	t.Helper()
-	if err := m.loaded.Module.Configure(t.Context(), abi.AppendSettings(nil, s)); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Run is one sync in the sandbox, as sdk.Run is natively.
 func (m *Module) Run(t testing.TB, r *abi.SyncRequest, perform Perform) *abi.SyncResponse {
 	t.Helper()

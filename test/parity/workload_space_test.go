@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/windlass-dev/windlass/test/cluster"
-	"github.com/windlass-dev/windlass/test/windlass"
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
@@ -85,7 +84,7 @@ func (s *space) must(err error) {
 
 func (s *space) eventually(what string, condition func() (bool, string)) {
 	s.Helper()
-	windlass.Eventually(s, patience, what, condition)
+	cluster.Eventually(s, patience, what, condition)
 }
 
 var labels = map[string]string{"app": "web"}
