@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/windlass-dev/windlass/host/guardian"
+	_ "github.com/windlass-dev/windlass/host/process/begin" // what this process is, before anything else of it begins
+	"github.com/windlass-dev/windlass/host/process/guardian"
 )
 
 func main() {

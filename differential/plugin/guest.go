@@ -3,13 +3,13 @@ package plugin
 import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/guest"
-	"github.com/windlass-dev/windlass/host/helpers"
+	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/sdk"
 )
 
 // Plugins in this process have the host's pure functions too.
 func init() {
-	sdk.Helpers = helpers.Call
+	sdk.Helpers = module.CallHelper
 }
 
 // inProcess is a plugin in this process: that its module answers the same is the conformance tests' matter.

@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/helpers"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/sdk"
 )
 
 // Plugins that run natively have the host's pure functions too.
 func init() {
-	sdk.Helpers = helpers.Call
+	sdk.Helpers = module.CallHelper
 }
 
 // Perform answers performed effects.
