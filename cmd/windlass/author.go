@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -19,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/scaffold"
 	"github.com/windlass-dev/windlass/host/golden"
+	"github.com/windlass-dev/windlass/host/process"
 	"github.com/windlass-dev/windlass/host/sandbox"
 )
 
@@ -37,7 +37,7 @@ Go 1.26 and TinyGo 0.41 build it, or Go alone.`,
   windlass plugin new hello --dir ~/src/hello --module git.example/team/hello`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Name, o.Version = args[0], thisVersion()
+			o.Name, o.Version = args[0], process.Built().Version
 			folder, files, err := scaffold.New(cmd.Context(), o)
 			if err != nil {
 				return err
@@ -81,10 +81,10 @@ The plugin's go.mod says "replace ` + scaffold.SDKModule + ` => ./` + scaffold.S
 			if _, err := os.Stat(filepath.Join(folder, "go.mod")); err != nil {
 				return fmt.Errorf("%s: has no go.mod, so it isn't a plugin's folder: name that, or make one with \"windlass plugin new NAME\"", folder)
 			}
-			if err := scaffold.WriteSDK(folder, thisVersion()); err != nil {
+			if err := scaffold.WriteSDK(folder, process.Built().Version); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: the SDK of windlass %s\n", filepath.Join(folder, scaffold.SDKFolder), thisVersion())
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: the SDK of windlass %s\n", filepath.Join(folder, scaffold.SDKFolder), process.Built().Version)
 			return err
 		},
 	}
@@ -197,14 +197,6 @@ func folderOf(args []string) string {
 		return "."
 	}
 	return args[0]
-}
-
-// version is this binary's.
-func thisVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return ownVersion(info)
-	}
-	return "(devel)"
 }
 
 func buildCommand() *cobra.Command {
