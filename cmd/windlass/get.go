@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/printable"
@@ -128,7 +129,7 @@ func getter(name, kind, what, path string, read func(b []byte, wide bool) (any, 
 			}
 			switch output {
 			case "json", "yaml":
-				return print(cmd.OutOrStdout(), output, all)
+				return answer.Print(cmd.OutOrStdout(), output, all)
 			case "name":
 				for _, n := range t.names {
 					if _, err := fmt.Fprintln(cmd.OutOrStdout(), n); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/process"
@@ -56,5 +57,5 @@ func settle(c *config.Configuration, invalid error, ended syscall.WaitStatus, fi
 	if err != nil {
 		klog.ErrorS(err, "The manager has ended without giving its leases up, and neither can its guardian", "how", how)
 	}
-	return &codeError{guardian.Code(ended), nil}
+	return answer.Exit(guardian.Code(ended), nil)
 }

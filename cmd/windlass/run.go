@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/process"
@@ -100,7 +101,7 @@ func said(c *config.Configuration, err error) error {
 		return err
 	}
 	klog.ErrorS(err, "Windlass ends")
-	return &codeError{1, nil}
+	return answer.Exit(1, nil)
 }
 
 // hangups tells of each SIGHUP.

@@ -54,7 +54,7 @@ func FuzzHelpers_answer_whatever_a_guest_gives(f *testing.F) {
 	f.Add("apps/v1/DaemonSet\n{}")
 	f.Add("3\n\x12\x00")
 	f.Fuzz(func(t *testing.T, argument string) {
-		for name, helper := range All {
+		for name, helper := range Helpers {
 			b := []byte(argument)
 			first := string(helper(b))
 			if first == "" || first[0] > 1 {

@@ -1,4 +1,4 @@
-package main
+package author
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
 )
 
@@ -36,10 +37,10 @@ No API server is needed and nothing outside the folder is touched. Each thing th
 			if output == "text" {
 				_, err = io.WriteString(cmd.OutOrStdout(), r.Text())
 			} else {
-				err = print(cmd.OutOrStdout(), output, r)
+				err = answer.Print(cmd.OutOrStdout(), output, r)
 			}
 			if err == nil && len(r.Findings) > 0 {
-				return &codeError{1, nil}
+				return answer.Exit(1, nil)
 			}
 			return err
 		},
@@ -91,7 +92,7 @@ With --settle it goes on, with what the cluster does by itself (pods run, garbag
 				_, err = io.WriteString(cmd.OutOrStdout(), check.Plan(all))
 				return err
 			}
-			return print(cmd.OutOrStdout(), output, all)
+			return answer.Print(cmd.OutOrStdout(), output, all)
 		},
 	}
 	f := c.Flags()
@@ -106,7 +107,7 @@ With --settle it goes on, with what the cluster does by itself (pods run, garbag
 
 func printCases(w io.Writer, output string, all []check.Did) error {
 	if output != "text" {
-		return print(w, output, all)
+		return answer.Print(w, output, all)
 	}
 	text, err := check.CasesText(all)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package author
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/record/replay"
 )
@@ -18,21 +19,6 @@ const (
 	exitDifferent = 1
 	exitFailed    = 2
 )
-
-// codeError ends the program with a code of its own, without a word where err is nil.
-type codeError struct {
-	code int
-	err  error
-}
-
-func (e *codeError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e *codeError) Unwrap() error { return e.err }
 
 // comparison is what replay prints.
 type comparison struct {
@@ -44,7 +30,8 @@ type comparison struct {
 	Syncs      []replay.Result `json:"syncs"`
 }
 
-func replayCommand() *cobra.Command {
+// ReplayCommand is "windlass replay".
+func ReplayCommand() *cobra.Command {
 	var plugin, engine, controller, key, output string
 	var files []string
 	var r reach
@@ -65,35 +52,35 @@ The exit code is 0 if all syncs are the same, 1 if one differs, 2 if they could 
   windlass replay deployment.windlass-recording --plugin registry.example/plugins/deployment@sha256:...`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
-				return &codeError{exitFailed, err}
+				return answer.Exit(exitFailed, err)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x := &comparison{Syncs: []replay.Result{}}
 			if err := runReplay(cmd, &r, args[0], plugin, engine, controller, key, files, x); err != nil {
-				return &codeError{exitFailed, err}
+				return answer.Exit(exitFailed, err)
 			}
 			var err error
 			switch output {
 			case "text":
 				_, err = io.WriteString(cmd.OutOrStdout(), x.text())
 			case "yaml", "json":
-				err = print(cmd.OutOrStdout(), output, x)
+				err = answer.Print(cmd.OutOrStdout(), output, x)
 			default:
 				err = fmt.Errorf("--output %q: must be text, yaml or json", output)
 			}
 			if err != nil {
-				return &codeError{exitFailed, err}
+				return answer.Exit(exitFailed, err)
 			}
 			if x.Different > 0 {
-				return &codeError{exitDifferent, nil}
+				return answer.Exit(exitDifferent, nil)
 			}
 			return nil
 		},
 	}
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &codeError{exitFailed, fmt.Errorf("%w: see %s --help", err, c.CommandPath())}
+		return answer.Exit(exitFailed, fmt.Errorf("%w: see %s --help", err, c.CommandPath()))
 	})
 	c.Flags().StringVar(&plugin, "plugin", "", "run this module in place of the recorded one: a file, builtin:NAME, or IMAGE@sha256:DIGEST")
 	c.Flags().StringVar(&engine, "engine", "compiler", "compiler or interpreter")

@@ -1,4 +1,4 @@
-package main
+package author
 
 import (
 	"context"
@@ -255,14 +255,14 @@ func publicKeys(cmd *cobra.Command, files []string) ([]signature.Key, error) {
 	return keys, nil
 }
 
-// got is the source of images that were got.
-type got []*plugins.Plugin
+// pulled is the source of images that are here.
+type pulled []*plugins.Plugin
 
-// Modules gives the images' modules.
-func (g got) Modules() ([]*plugins.Plugin, []error) { return g, nil }
+// Modules returns the images' modules.
+func (p pulled) Modules() ([]*plugins.Plugin, []error) { return p, nil }
 
-// images gets all plugins of the configuration that come from registries.
-func images(ctx context.Context, k *config.Configuration) (all got, _ error) {
+// Images pulls all plugins of the configuration that come from registries. An error names the one that can't be had.
+func Images(ctx context.Context, k *config.Configuration) (plugins.Source, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	source := oci.NewSource(ctx, func(ctx context.Context, p *plugins.Plugin) (string, error) {
@@ -275,6 +275,8 @@ func images(ctx context.Context, k *config.Configuration) (all got, _ error) {
 	if err := source.Configure(k); err != nil {
 		return nil, err
 	}
+
+	var all pulled
 	for _, i := range source.Wait(ctx) {
 		if i.Plugin == nil {
 			return nil, fmt.Errorf("plugin %q: %w", i.Name, errors.Join(i.Err, ctx.Err()))

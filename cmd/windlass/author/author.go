@@ -1,4 +1,4 @@
-package main
+package author
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/bench"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/build"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
@@ -106,7 +107,7 @@ Where a folder with the plugin's Go source is named, its module is built anew fi
   windlass plugin bench ./hello.wasm -o json | jq .[].perSecond`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if !slices.Contains(outputs["plugin bench"], output) {
+			if !slices.Contains(answer.Formats["plugin bench"], output) {
 				return fmt.Errorf("--output %q: must be text, yaml or json", output)
 			}
 			if o.Interpreter, err = interpreted(engine); err != nil {
@@ -136,7 +137,7 @@ Where a folder with the plugin's Go source is named, its module is built anew fi
 				return err
 			}
 			if output != "text" {
-				return print(cmd.OutOrStdout(), output, results)
+				return answer.Print(cmd.OutOrStdout(), output, results)
 			}
 			return printMeasured(cmd.OutOrStdout(), results)
 		},

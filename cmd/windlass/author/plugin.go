@@ -1,17 +1,16 @@
-package main
+package author
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/plugins"
 )
 
-func pluginCommand() *cobra.Command {
+// PluginCommand is "windlass plugin".
+func PluginCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plugin",
 		Short: "Write plugins, look at them, store them in registries, sign them",
@@ -50,25 +49,10 @@ The module runs in the sandbox for its manifest. Nothing else is run and no API 
 			if err != nil {
 				return err
 			}
-			return print(cmd.OutOrStdout(), output, i)
+			return answer.Print(cmd.OutOrStdout(), output, i)
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
 	r.addFlags(c.Flags())
 	return c
-}
-
-func print(w io.Writer, output string, v any) error {
-	if output == "json" {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false) // "(i32)->i32" is for people to read
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	}
-	b, err := yaml.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(b)
-	return err
 }
