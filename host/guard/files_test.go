@@ -70,7 +70,7 @@ func TestBadContentIsRefused(t *testing.T) {
 	if err := os.Remove(a); err != nil {
 		t.Fatal(err)
 	}
-	write(t, a, strings.Repeat("1", Max+1))
+	write(t, a, strings.Repeat("1", FileMax+1))
 	expect(false, 7, a, "is larger than")
 	write(t, a, "8")
 	expect(true, 10)

@@ -8,14 +8,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // roleVariable has the test binary tell the slack that it runs with.
 const roleVariable = "TEST_SLACK"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) == "" {
+	switch os.Getenv(roleVariable) {
+	case "":
 		os.Exit(m.Run())
+	case "events":
+		events()
+		return
 	}
 	other := make(chan int)
 	go func() {
@@ -73,6 +78,48 @@ func TestSlack(t *testing.T) {
 			if want := fmt.Sprintln(c.want, c.want, cmd.Process.Pid, false, strings.Fields(c.args)); out.String() != want {
 				t.Errorf("got %swant %s", &out, want)
 			}
+		})
+	}
+}
+
+// eventsMost is how many events a process of BenchmarkWakeUps gets.
+const eventsMost = 2000
+
+// events waits for an event each millisecond, and says how often the process was woken and what it has worked.
+func events() {
+	tick := time.NewTicker(time.Millisecond)
+	for range eventsMost {
+		<-tick.C
+	}
+
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	fmt.Println(u.Nvcsw, time.Duration(u.Utime.Nano()+u.Stime.Nano()).Microseconds())
+}
+
+// BenchmarkWakeUps is what an event each millisecond takes of a process, as a manager and as another program: how often
+// its threads were put to sleep, and its processor time.
+func BenchmarkWakeUps(b *testing.B) {
+	for _, c := range []struct{ name, args string }{{"late", "run"}, {"usual", "status"}} {
+		b.Run(c.name, func(b *testing.B) {
+			var woken, worked int
+			for b.Loop() {
+				cmd := exec.CommandContext(b.Context(), os.Args[0], c.args)
+				cmd.Env = append(os.Environ(), roleVariable+"=events")
+				out, err := cmd.Output()
+				if err != nil {
+					b.Fatal(err)
+				}
+				var w, µs int
+				if _, err := fmt.Sscan(string(out), &w, &µs); err != nil {
+					b.Fatal(err)
+				}
+				woken, worked = woken+w, worked+µs
+			}
+			b.ReportMetric(float64(woken)/float64(b.N)/eventsMost, "wake-ups/event")
+			b.ReportMetric(float64(worked)/float64(b.N)/eventsMost, "µs/event")
 		})
 	}
 }
