@@ -17,7 +17,7 @@ guest_sources := Makefile go.mod $(shell find abi sdk -name '*.go' ! -name '*_te
 
 # What finishes a module: the manifest as a section, and the native code.
 finisher := $(out)/module
-finisher_sources := go.mod $(shell find abi host/sandbox host/helpers host/finish hack/module -name '*.go' ! -name '*_test.go')
+finisher_sources := go.mod $(shell find abi host/sandbox host/plugins/module hack/module -name '*.go' ! -name '*_test.go')
 
 # What windlass plugin generate knows of Kubernetes' own types.
 schemas := cmd/windlass/author/generate/schemas/kubernetes.json.gz
@@ -33,6 +33,11 @@ examples := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 kubernetes := v1.37.0
 version_package := k8s.io/component-base/version
 devcluster_flags := -s -w -X $(version_package).gitVersion=$(kubernetes) -X $(version_package).gitMajor=1 -X $(version_package).gitMinor=37
+
+# What windlass version says, and the metric kubernetes_build_info. Stripped: stacks and profiles have their names all the same.
+process := github.com/windlass-dev/windlass/host/process
+windlass_flags = -s -w -X $(process).stampedVersion=$(shell git describe --tags --always --dirty 2>/dev/null) \
+	-X $(process).stampedCommit=$(shell git rev-parse HEAD 2>/dev/null)
 
 ##@ Using
 
@@ -74,7 +79,7 @@ authors: build devcluster ## What people do who write plugins: from an empty fol
 
 # Without cgo the binary is static: it runs in an image that has nothing else. What a build didn't change keeps its time, so that Go knows the tests that ran it.
 build: plugins schemas ## The windlass binary with the built-in plugins: _output/windlass
-	CGO_ENABLED=0 go build -o $(out)/windlass.new ./cmd/windlass
+	CGO_ENABLED=0 go build -ldflags='$(windlass_flags)' -o $(out)/windlass.new ./cmd/windlass
 	cmp -s $(out)/windlass.new $(out)/windlass || cp $(out)/windlass.new $(out)/windlass
 
 plugins: $(modules) ## The plugins' WebAssembly modules: plugins/modules/*.wasm

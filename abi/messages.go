@@ -1,5 +1,7 @@
 package abi
 
+import "strings"
+
 // Upper sizes of what crosses the border, in bytes.
 const (
 	MessageMax  = 64 << 20
@@ -42,6 +44,11 @@ func (k KeyRef) String() string {
 		s = k.Resource + " " + s
 	}
 	return s
+}
+
+// Clone returns the key in memory of its own: a key of a call lies in the call's.
+func (k KeyRef) Clone() KeyRef {
+	return KeyRef{strings.Clone(k.Resource), strings.Clone(k.Namespace), strings.Clone(k.Name)}
 }
 
 // ViewData is what one view holds for a key.

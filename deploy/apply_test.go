@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -73,8 +72,8 @@ func (h *helm) uninstall(t *testing.T, objects []*unstructured.Unstructured) {
 		}
 	}
 	for _, o := range objects {
-		cluster.Eventually(t, time.Minute, o.GetKind()+" "+o.GetName()+" to go", func(ctx context.Context) (bool, any) {
-			_, err := h.of(o).Get(ctx, o.GetName(), metav1.GetOptions{})
+		cluster.Eventually(t, time.Minute, o.GetKind()+" "+o.GetName()+" to go", func() (bool, any) {
+			_, err := h.of(o).Get(t.Context(), o.GetName(), metav1.GetOptions{})
 			return apierrors.IsNotFound(err), err
 		})
 	}
@@ -94,7 +93,7 @@ func TestAPIServerTakesIt(t *testing.T) {
 	serviceAccount(t, c, restricted.Name, "windlass")
 	serviceAccount(t, c, "kube-system", "default")
 	h.apply(t, documents(t, serviceMonitors))
-	cluster.Eventually(t, time.Minute, "ServiceMonitors to be served", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "ServiceMonitors to be served", func() (bool, any) {
 		_, err := c.Client().Discovery().ServerResourcesForGroupVersion(monitoring)
 		return err == nil, err
 	})

@@ -77,8 +77,8 @@ func TestInstall(t *testing.T) {
 	}
 	release()
 	// The first Deployment that it runs is its own. KWOK's nodes have the pods run.
-	cluster.Eventually(t, time.Minute, "windlass to roll itself out", func(ctx context.Context) (bool, any) {
-		d, err := c.Client().AppsV1().Deployments(ns).Get(ctx, "windlass", metav1.GetOptions{})
+	cluster.Eventually(t, time.Minute, "windlass to roll itself out", func() (bool, any) {
+		d, err := c.Client().AppsV1().Deployments(ns).Get(t.Context(), "windlass", metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -103,8 +103,8 @@ func TestInstall(t *testing.T) {
 		if _, err := c.Client().RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		cluster.Eventually(t, time.Minute, "metrics for whom the viewer's role is bound to", func(ctx context.Context) (bool, any) {
-			code, body, err := get(ctx, url, other)
+		cluster.Eventually(t, time.Minute, "metrics for whom the viewer's role is bound to", func() (bool, any) {
+			code, body, err := get(t.Context(), url, other)
 			return code == http.StatusOK && strings.Contains(body, "workqueue_adds_total"), fmt.Sprint(code, err)
 		})
 	})
@@ -126,21 +126,21 @@ func TestInstall(t *testing.T) {
 			return fmt.Sprint(body, err)
 		}
 		upgrade("  controllers: ['*', '-endpoint']\n" + plugins)
-		cluster.Eventually(t, time.Minute, "the endpoints controller to go, without a restart", func(ctx context.Context) (bool, any) {
-			text := checks(ctx)
+		cluster.Eventually(t, time.Minute, "the endpoints controller to go, without a restart", func() (bool, any) {
+			text := checks(t.Context())
 			return strings.Contains(text, "deployment-controller") && !strings.Contains(text, "endpoints-controller"), text
 		})
 		// What helm can't know of is refused by windlass.
 		upgrade("  controllers: ['*']\n  plugins: [{name: deployment, workers: 3000}]\n")
-		cluster.Eventually(t, time.Minute, "the log to name the wrong field", func(context.Context) (bool, any) {
+		cluster.Eventually(t, time.Minute, "the log to name the wrong field", func() (bool, any) {
 			return strings.Contains(p.output(), "plugins[0].workers"), cluster.Tail(p.log)
 		})
 		if text := checks(t.Context()); !strings.Contains(text, "deployment-controller ok") || strings.Contains(text, "endpoints-controller") {
 			t.Errorf("after a bad edit it isn't as before:\n%s", text)
 		}
 		upgrade(plugins)
-		cluster.Eventually(t, time.Minute, "the endpoints controller to come back", func(ctx context.Context) (bool, any) {
-			text := checks(ctx)
+		cluster.Eventually(t, time.Minute, "the endpoints controller to come back", func() (bool, any) {
+			text := checks(t.Context())
 			return strings.Contains(text, "endpoints-controller ok"), text
 		})
 	})
@@ -175,8 +175,8 @@ func TestInstall(t *testing.T) {
 		}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		cluster.Eventually(t, time.Minute, "a Deployment to be available", func(ctx context.Context) (bool, any) {
-			d, err := deployments.Get(ctx, "web", metav1.GetOptions{})
+		cluster.Eventually(t, time.Minute, "a Deployment to be available", func() (bool, any) {
+			d, err := deployments.Get(t.Context(), "web", metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
@@ -243,12 +243,12 @@ func template(t *testing.T, out *rendered) string {
 // awaitGone waits until a garbage collector has taken what depended on the namespace's Deployments.
 func awaitGone(t *testing.T, c *cluster.Cluster, ns string) {
 	t.Helper()
-	cluster.Eventually(t, time.Minute, "pods and replica sets to go", func(ctx context.Context) (bool, any) {
-		pods, err := c.Client().CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
+	cluster.Eventually(t, time.Minute, "pods and replica sets to go", func() (bool, any) {
+		pods, err := c.Client().CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
-		sets, err := c.Client().AppsV1().ReplicaSets(ns).List(ctx, metav1.ListOptions{})
+		sets, err := c.Client().AppsV1().ReplicaSets(ns).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(pods.Items)+len(sets.Items) == 0, fmt.Sprint(len(pods.Items), " pods ", err)
 	})
 }

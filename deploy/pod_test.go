@@ -195,13 +195,13 @@ func (p *pod) awaitReady(t *testing.T) {
 		if probe == nil {
 			continue
 		}
-		cluster.Eventually(t, time.Minute, what+" probe", func(ctx context.Context) (bool, any) {
+		cluster.Eventually(t, time.Minute, what+" probe", func() (bool, any) {
 			select {
 			case <-p.ended:
 				t.Fatalf("it ended: %v:\n%s", p.err, cluster.Tail(p.log))
 			default:
 			}
-			err := p.probe(ctx, probe)
+			err := p.probe(t.Context(), probe)
 			return err == nil, err
 		})
 	}

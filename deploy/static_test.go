@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -28,10 +27,10 @@ func TestStaticPod(t *testing.T) {
 	if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "work"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, time.Minute, "a namespace to get its service account and the CA", func(ctx context.Context) (bool, any) {
-		_, err := c.Client().CoreV1().ServiceAccounts("work").Get(ctx, "default", metav1.GetOptions{})
+	cluster.Eventually(t, time.Minute, "a namespace to get its service account and the CA", func() (bool, any) {
+		_, err := c.Client().CoreV1().ServiceAccounts("work").Get(t.Context(), "default", metav1.GetOptions{})
 		if err == nil {
-			_, err = c.Client().CoreV1().ConfigMaps("work").Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+			_, err = c.Client().CoreV1().ConfigMaps("work").Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
 		}
 		return err == nil, err
 	})

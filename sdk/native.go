@@ -12,13 +12,13 @@ func (c *Call) Log(text string) { Logged(text) }
 var Logged = func(text string) { print(text, "\n") }
 
 // Helpers are the host's pure functions for plugins that run natively; a module imports them. Tests set it to
-// helpers.Call of package host/helpers.
+// module.CallHelper of package host/plugins/module.
 var Helpers func(name string, argument []byte) []byte
 
 // CallHelper calls one of [Helpers].
 func CallHelper(name string, argument []byte) []byte {
 	if Helpers == nil {
-		return []byte("\x01no helpers: set sdk.Helpers to host/helpers.Call, as host/golden/goldentest does")
+		return []byte("\x01no helpers: set sdk.Helpers to module.CallHelper, as host/golden/goldentest does")
 	}
 	return Helpers(name, argument)
 }

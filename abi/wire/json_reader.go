@@ -153,12 +153,20 @@ func (r *reader) surrogate(high rune) rune {
 	return utf8.RuneError
 }
 
+// hex reads the four digits of an escape.
 func (r *reader) hex() (v rune, ok bool) {
-	if len(r.b)-r.i < 4 {
+	if v, ok = Hex4(r.b[r.i:]); ok {
+		r.i += 4
+	}
+	return v, ok
+}
+
+// Hex4 returns the value of the four hexadecimal digits that b begins with; ok reports whether it begins so.
+func Hex4(b []byte) (v rune, ok bool) {
+	if len(b) < 4 {
 		return 0, false
 	}
-	for range 4 {
-		c := r.b[r.i]
+	for _, c := range b[:4] {
 		switch {
 		case c >= '0' && c <= '9':
 			c -= '0'
@@ -170,7 +178,6 @@ func (r *reader) hex() (v rune, ok bool) {
 			return 0, false
 		}
 		v = v<<4 | rune(c)
-		r.i++
 	}
 	return v, true
 }

@@ -74,10 +74,6 @@ func Here(ctx context.Context) (Setting, error) {
 	}
 	first, _, _ := strings.Cut(string(out), "\n")
 	s.Windlass = strings.TrimSpace(strings.TrimPrefix(first, "windlass"))
-	// A program that is built within the repository knows no version but "(devel)".
-	if commit, err := exec.CommandContext(ctx, "git", "-C", filepath.Dir(windlass), "rev-parse", "--short=12", "HEAD").Output(); err == nil {
-		s.Windlass += " at commit " + strings.TrimSpace(string(commit))
-	}
 	s.Programs, err = hashed(windlass, cluster.Binary())
 	return s, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/build"
 	"github.com/windlass-dev/windlass/docs"
 	"github.com/windlass-dev/windlass/host/manager"
@@ -22,24 +23,6 @@ const askMost = 500 * time.Millisecond
 
 // words are what a shell offers.
 type words func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
-
-// outputs are the values of --output, by command. A test has each of them.
-var outputs = map[string][]string{
-	"get controllers": {"wide", "yaml", "json", "name"},
-	"get plugins":     {"wide", "yaml", "json", "name"},
-	"get swaps":       {"wide", "yaml", "json"},
-	"get keys":        {"wide", "yaml", "json"},
-	"get syncs":       {"wide", "yaml", "json"},
-	"get differences": {"wide", "yaml", "json"},
-	"get sync":        {"yaml", "json", "golden"},
-	"status":          {"yaml", "json"},
-	"plugin inspect":  {"yaml", "json"},
-	"plugin bench":    {"text", "yaml", "json"},
-	"plugin test":     {"text", "yaml", "json"},
-	"plugin run":      {"text", "yaml", "json"},
-	"explain":         {"text", "yaml", "json"},
-	"replay":          {"text", "yaml", "json"},
-}
 
 // complete tells a shell of all commands what may be typed: their arguments and their flags' values.
 func complete(root *cobra.Command) {
@@ -91,7 +74,7 @@ func complete(root *cobra.Command) {
 		} else if !c.HasSubCommands() && c.ValidArgsFunction == nil {
 			c.ValidArgsFunction = nothing
 		}
-		if o := outputs[path]; o != nil {
+		if o := answer.Formats[path]; o != nil {
 			register(c, "output", some(o...))
 		}
 		for name, f := range flags {

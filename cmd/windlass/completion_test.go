@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/manager"
 )
 
@@ -118,11 +119,11 @@ func TestOutputs(t *testing.T) {
 			return
 		}
 		seen++
-		if len(outputs[path]) == 0 {
+		if len(answer.Formats[path]) == 0 {
 			t.Errorf("%s: nothing is offered for --output", path)
 			return
 		}
-		for _, o := range append([]string{"xml"}, outputs[path]...) {
+		for _, o := range append([]string{"xml"}, answer.Formats[path]...) {
 			args := append(strings.Split(path, " "), "--output", o)
 			if c.Flags().Lookup("server") != nil {
 				args = append(args, "--server", strings.TrimPrefix(gone.URL, "http://"))
@@ -147,8 +148,8 @@ func TestOutputs(t *testing.T) {
 			}
 		}
 	})
-	if seen != len(outputs) {
-		t.Errorf("%d commands have --output, %d are in the table", seen, len(outputs))
+	if seen != len(answer.Formats) {
+		t.Errorf("%d commands have --output, %d are in the table", seen, len(answer.Formats))
 	}
 }
 

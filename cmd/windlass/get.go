@@ -8,15 +8,15 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/printable"
 )
 
 func getCommand() *cobra.Command {
@@ -129,7 +129,7 @@ func getter(name, kind, what, path string, read func(b []byte, wide bool) (any, 
 			}
 			switch output {
 			case "json", "yaml":
-				return print(cmd.OutOrStdout(), output, all)
+				return answer.Print(cmd.OutOrStdout(), output, all)
 			case "name":
 				for _, n := range t.names {
 					if _, err := fmt.Fprintln(cmd.OutOrStdout(), n); err != nil {
@@ -183,40 +183,13 @@ func brief(digest string) string {
 	return digest[:min(len(digest), 12)]
 }
 
-// lineMax is how long a text may be in a table, in characters, where it isn't to be wide.
+// lineMax is how long a text may be in a table, in bytes, where it isn't to be wide.
 const lineMax = 100
 
-// line makes a text from a cluster fit for one line of a terminal: what isn't printable, an escape sequence above all, is shown as what it is.
+// line makes a text from a cluster fit for one line of a terminal.
 func line(s string, most int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n == most {
-			return b.String() + "…"
-		}
-		if n++; printable(r) {
-			b.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRuneToASCII(r)
-		b.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return b.String()
+	return printable.Line(strings.Join(strings.Fields(s), " "), most)
 }
-
-// lines is line for a text of several.
-func lines(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || printable(r) {
-			return r
-		}
-		return '�'
-	}, s)
-}
-
-// printable leaves out control characters, and those that turn the direction of text.
-func printable(r rune) bool { return unicode.IsPrint(r) && r != '�' }
 
 func releaseCommand() *cobra.Command {
 	var from *server

@@ -165,7 +165,8 @@ AGE   CONTROLLER       KEY        RESULT   TOOK     DID                         
 		{args: "get differences --controller ttl", query: "controller=ttl", want: `
 0001-01-01T00:00:00Z ttl-controller default/a: ab is shadowed by cd, which answers otherwise:
 + one pod more
-+ ` + "\ufffd]0;owned\ufffd\n"},
++ \x1b]0;owned\a
+`},
 	} {
 		stdout, stderr, code := tell(t, address, c.args)
 		if code != 0 || stderr != "" {

@@ -8,20 +8,21 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/guardian"
-	"github.com/windlass-dev/windlass/host/guardian/will"
-	"github.com/windlass-dev/windlass/host/logging"
 	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/process"
+	"github.com/windlass-dev/windlass/host/process/guardian"
+	"github.com/windlass-dev/windlass/host/process/guardian/will"
 )
 
 // guarded gives the guardian that stands behind this process, and what it is left. Where there should be one and isn't, the process becomes that, and the manager is another one; the error is why
 // it couldn't.
-func guarded(ctx context.Context, c *config.LeaderElection) (process int, w *will.Will, err error) {
-	process, files, ok := guardian.Ward()
+func guarded(ctx context.Context, c *config.LeaderElection) (behind int, w *will.Will, err error) {
+	behind, files, ok := guardian.Ward()
 	if ok {
 		w, err = will.Open(files)
-		return process, w, err
+		return behind, w, err
 	}
 	if !c.LeaderElect || !c.Guardian || ctx.Err() != nil { // a signal that has come already would be forgotten
 		return 0, nil, nil
@@ -44,7 +45,7 @@ func settle(c *config.Configuration, invalid error, ended syscall.WaitStatus, fi
 	}
 	err := invalid
 	if err == nil {
-		err = logging.Start(&c.Logging)
+		err = process.StartLog(&c.Logging)
 	}
 	var e *will.Estate
 	if err == nil {
@@ -56,5 +57,5 @@ func settle(c *config.Configuration, invalid error, ended syscall.WaitStatus, fi
 	if err != nil {
 		klog.ErrorS(err, "The manager has ended without giving its leases up, and neither can its guardian", "how", how)
 	}
-	return &codeError{guardian.Code(ended), nil}
+	return answer.Exit(guardian.Code(ended), nil)
 }

@@ -15,7 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/windlass-dev/windlass/host/guardian"
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
+	"github.com/windlass-dev/windlass/cmd/windlass/author"
+	_ "github.com/windlass-dev/windlass/host/process/begin" // what this process is, before anything else of it begins
+	"github.com/windlass-dev/windlass/host/process/guardian"
 )
 
 func main() {
@@ -38,8 +41,8 @@ func run(args []string) int {
 		if text := oneLine(err); text != "" {
 			fmt.Fprintln(os.Stderr, "windlass: "+text)
 		}
-		if coded := (*codeError)(nil); errors.As(err, &coded) {
-			return coded.code
+		if coded := (*answer.ExitError)(nil); errors.As(err, &coded) {
+			return coded.Code
 		}
 		return 1
 	}
@@ -108,7 +111,7 @@ a plugin is called with a key and a snapshot of the cache, in a sandbox, and ans
 	for _, name := range []string{"v", "vmodule"} {
 		root.PersistentFlags().AddGoFlag(all.Lookup(name))
 	}
-	root.AddCommand(runCommand(), pluginCommand(), recordCommand(), replayCommand(), explainCommand(), getCommand(), releaseCommand(), rbacCommand(), versionCommand())
+	root.AddCommand(runCommand(), author.PluginCommand(), recordCommand(), author.ReplayCommand(), explainCommand(), getCommand(), releaseCommand(), rbacCommand(), versionCommand())
 	root.AddCommand(statusCommand(), topCommand(), consoleCommand(), docsCommand())
 	helpful(root)
 	complete(root)

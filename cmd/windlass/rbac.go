@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/author"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/rbac"
@@ -63,7 +64,7 @@ func roles(ctx context.Context, k *config.Configuration, names []string, o rbac.
 	if k.PluginFolder != "" {
 		sources = append(sources, plugins.Folder(k.PluginFolder))
 	}
-	fromRegistries, err := images(ctx, k)
+	fromRegistries, err := author.Images(ctx, k)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/record"
 )
@@ -77,7 +78,7 @@ and how that sync ended. The host remembers the last writes to a few thousand ob
 				return fmt.Errorf("%s: %w", from.address, err)
 			}
 			if output != "text" {
-				return print(cmd.OutOrStdout(), output, e)
+				return answer.Print(cmd.OutOrStdout(), output, e)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), explained(&e, time.Now()))
 			return err

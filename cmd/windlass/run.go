@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/guardian"
-	"github.com/windlass-dev/windlass/host/logging"
 	"github.com/windlass-dev/windlass/host/manager"
-	_ "github.com/windlass-dev/windlass/host/slack" // a manager starts itself anew with it
+	"github.com/windlass-dev/windlass/host/process"
+	"github.com/windlass-dev/windlass/host/process/guardian"
 )
 
 // stopMax is how long stopping may take besides the syncs in flight: the server lets its requests end for 5 s.
@@ -63,8 +63,8 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 			if err != nil {
 				return err
 			}
-			process, will, unguarded := guarded(cmd.Context(), &c.LeaderElection)
-			if err := logging.Start(&c.Logging); err != nil {
+			behind, will, unguarded := guarded(cmd.Context(), &c.LeaderElection)
+			if err := process.StartLog(&c.Logging); err != nil {
 				return err
 			}
 			if unguarded != nil {
@@ -75,7 +75,7 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 			if grace == 0 {
 				grace = forever
 			}
-			o := manager.Options{Grace: grace, Guardian: process, Will: will, Load: func() (*config.Configuration, error) { return config.FromFlags(cmd.Flags()) }, Reload: hangups(cmd.Context()), Flags: flagsOf(cmd.Flags())}
+			o := manager.Options{Grace: grace, Guardian: behind, Will: will, Load: func() (*config.Configuration, error) { return config.FromFlags(cmd.Flags()) }, Reload: hangups(cmd.Context()), Flags: flagsOf(cmd.Flags())}
 			if f := cmd.Flags().Lookup("config"); f != nil && f.Value.String() != "" {
 				o.Files = []string{f.Value.String()}
 			}
@@ -101,7 +101,7 @@ func said(c *config.Configuration, err error) error {
 		return err
 	}
 	klog.ErrorS(err, "Windlass ends")
-	return &codeError{1, nil}
+	return answer.Exit(1, nil)
 }
 
 // hangups tells of each SIGHUP.

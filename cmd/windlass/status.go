@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/manager"
 )
 
@@ -46,14 +47,14 @@ The exit code is 0 where it is healthy, 1 where something that is configured doe
 			defer cancel()
 			s, err := from.status(ctx)
 			if err != nil {
-				return &codeError{exitUnreachable, err}
+				return answer.Exit(exitUnreachable, err)
 			}
 			health, err := from.health(ctx)
 			if err != nil {
-				return &codeError{exitUnreachable, err}
+				return answer.Exit(exitUnreachable, err)
 			}
 			if output != "" {
-				err = print(cmd.OutOrStdout(), output, s)
+				err = answer.Print(cmd.OutOrStdout(), output, s)
 			} else {
 				_, err = io.WriteString(cmd.OutOrStdout(), statusText(s, health))
 			}
@@ -61,7 +62,7 @@ The exit code is 0 where it is healthy, 1 where something that is configured doe
 				return err
 			}
 			if health != "" || slices.ContainsFunc(s.Troubles, func(t manager.Trouble) bool { return t.Level == manager.Bad }) {
-				return &codeError{exitUnhealthy, nil}
+				return answer.Exit(exitUnhealthy, nil)
 			}
 			return nil
 		},

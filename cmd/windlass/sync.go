@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/golden"
 	"github.com/windlass-dev/windlass/host/record"
 )
@@ -34,7 +35,7 @@ It shows what is in objects, but for the data of Secrets: who asks must be allow
   windlass get sync replicaset shop/web-6657fd4bb6 -o golden > testdata/seen.yaml`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if all := outputs["get sync"]; !slices.Contains(all, output) {
+			if all := answer.Formats["get sync"]; !slices.Contains(all, output) {
 				return fmt.Errorf("--output %q: must be %s", output, strings.Join(all, ", "))
 			}
 			var f *record.File
@@ -60,7 +61,7 @@ It shows what is in objects, but for the data of Secrets: who asks must be allow
 			if err != nil {
 				return err
 			}
-			return print(cmd.OutOrStdout(), output, x)
+			return answer.Print(cmd.OutOrStdout(), output, x)
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "yaml", "yaml, json, or golden for a golden case")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/printable"
 )
 
 // row is a line of a table: what there is of a thing in any case, and what wide adds.
@@ -242,7 +243,7 @@ func differencesTable(all []controller.Difference) table {
 	t := table{none: "No shadow has answered otherwise."}
 	for _, d := range all {
 		t.none = ""
-		t.notes = append(t.notes, fmt.Sprintf("%s %s %s: %s is shadowed by %s, which answers otherwise:", d.Time.Format(time.RFC3339), d.Controller, keyName(d.Key), brief(d.Live), brief(d.Shadow)), lines(d.Text))
+		t.notes = append(t.notes, fmt.Sprintf("%s %s %s: %s is shadowed by %s, which answers otherwise:", d.Time.Format(time.RFC3339), d.Controller, keyName(d.Key), brief(d.Live), brief(d.Shadow)), printable.Text(d.Text))
 	}
 	return t
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/host/process"
 )
 
 // abiVersion is the ABI that plugins have to be built for: the marker they export is windlass_abi_v1.
@@ -24,30 +27,19 @@ func versionCommand() *cobra.Command {
 
 // printVersions prints the versions of all, or windlass's alone.
 func printVersions(w io.Writer, all bool) error {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return fmt.Errorf("this binary was built without module support and doesn't know its versions")
-	}
 	if !all {
-		_, err := fmt.Fprintf(w, "Windlass %s\n", ownVersion(info))
+		_, err := fmt.Fprintf(w, "Windlass %s\n", process.Built().Version)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "windlass    %s\nabi         %s\ngo          %s %s/%s\nkubernetes  %s\nwazero      %s\n", ownVersion(info), abiVersion,
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, dependency(info, "k8s.io/client-go"), dependency(info, "github.com/tetratelabs/wazero"))
-	return err
-}
 
-// ownVersion is the module's version, or where there is none the commit.
-func ownVersion(info *debug.BuildInfo) string {
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return errors.New("this binary was built without module support and doesn't know its versions")
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "(devel) " + s.Value
-		}
-	}
-	return "(devel)"
+	_, err := fmt.Fprintf(w, "windlass    %s\nabi         %s\ngo          %s %s/%s\nkubernetes  %s\nwazero      %s\n",
+		process.Built().Version, abiVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		dependency(info, "k8s.io/client-go"), dependency(info, "github.com/tetratelabs/wazero"))
+	return err
 }
 
 func dependency(info *debug.BuildInfo, path string) string {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/windlass-dev/windlass/host/finish"
+	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/host/sandbox"
 )
 
@@ -32,7 +32,7 @@ func run(ctx context.Context, from, to, folder string) error {
 	if err != nil {
 		return err
 	}
-	m, err := finish.Module(ctx, from, built, path)
+	m, err := module.Finish(ctx, from, built, path)
 	if err != nil {
 		return err
 	}

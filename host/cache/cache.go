@@ -12,7 +12,6 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/connections"
-	"github.com/windlass-dev/windlass/host/recent"
 	"github.com/windlass-dev/windlass/host/schema"
 	"k8s.io/client-go/rest"
 )
@@ -29,7 +28,7 @@ type Cache struct {
 	http   *http.Client
 	told   atomic.Int64 // when handlers were told of an event last, in nanoseconds
 
-	gone *recent.Set[string] // the UIDs of objects that were deleted lately
+	gone *Recent[string] // the UIDs of objects that were deleted lately
 
 	mu        sync.Mutex
 	ctx       context.Context // nil before Start
@@ -45,7 +44,7 @@ func New(o Options) (*Cache, error) {
 	config := rest.CopyConfig(o.Config)
 	config.Timeout = 0 // would end streams
 	config.QPS = -1
-	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, learned: map[abi.Resource]*schema.Resource{}, gone: recent.New[string](goneMax)}
+	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, learned: map[abi.Resource]*schema.Resource{}, gone: NewRecent[string](goneMax)}
 	dialing(config, &x.told)
 	config.Wrap(connections.Share())
 	client, err := rest.HTTPClientFor(config)

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
@@ -75,4 +76,66 @@ func TestReadingDoesNotPauseBetween(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// counted counts the reads of a connection.
+type counted struct {
+	net.Conn
+	reads int
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	c.reads++
+	return c.Conn.Read(b)
+}
+
+// BenchmarkHeartbeats is how often a connection is read for events that concern nobody, of which one comes each
+// millisecond: with pauses, and as each comes. Each read wakes the goroutines behind it.
+func BenchmarkHeartbeats(b *testing.B) {
+	const events, size = 2000, 700
+	for _, pausing := range []bool{true, false} {
+		b.Run(fmt.Sprintf("pauses=%v", pausing), func(b *testing.B) {
+			reads := 0
+			for b.Loop() {
+				server, client := loopback(b)
+				go func() {
+					tick := time.NewTicker(time.Millisecond)
+					defer tick.Stop()
+					for range events {
+						<-tick.C
+						_, _ = server.Write(make([]byte, size))
+					}
+				}()
+
+				below := &counted{Conn: client}
+				c := newConn(below, new(atomic.Int64)) // nobody was ever told of anything
+				if !pausing {
+					c.sleep = func(time.Duration) {}
+				}
+				if _, err := io.CopyN(io.Discard, c, events*size); err != nil {
+					b.Fatal(err)
+				}
+				reads += below.reads
+			}
+			b.ReportMetric(float64(reads)/float64(b.N)/events, "reads/event")
+		})
+	}
+}
+
+// loopback returns both ends of a connection.
+func loopback(b *testing.B) (server, client net.Conn) {
+	b.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		b.Fatal(err)
+	}
+	if server, err = l.Accept(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { client.Close(); server.Close() })
+	return server, client
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/syncer"
 )
@@ -36,7 +37,7 @@ func newWorker(c *Controller) *worker {
 // says logs what the plugin does.
 func (w *worker) says(_ int32, text string) {
 	v := w.version
-	w.c.log.Info(syncer.Printable(w.veil.Text(text)), "plugin", v.Plugin, "digest", short(v.Digest), "key", w.turn.Key.String())
+	w.c.log.Info(printable.Line(w.veil.Text(text), abi.LogMax), "plugin", v.Plugin, "digest", short(v.Digest), "key", w.turn.Key.String())
 }
 
 // next syncs one key; false when the queue has ended.

@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -102,9 +101,9 @@ func TestOnCluster(t *testing.T) {
 		t.Errorf("%d requests, then %d", once, requests.Load())
 	}
 	// What hasn't changed isn't listed again. The server may still be adding its own APIs.
-	cluster.Eventually(t, time.Minute, "nothing has changed", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "nothing has changed", func() (bool, any) {
 		before, listed := c.last(), whole.Load()
-		all, err := c.All(ctx)
+		all, err := c.All(t.Context())
 		return err == nil && len(all.Resources) == len(before.preferred) && whole.Load() == listed && c.last().at.After(before.at), err
 	})
 
@@ -115,8 +114,8 @@ func TestOnCluster(t *testing.T) {
 	post("/apis/apiregistration.k8s.io/v1/apiservices", `{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.broken.example.org"},
 "spec":{"group":"broken.example.org","version":"v1","groupPriorityMinimum":100,"versionPriority":100,"insecureSkipTLSVerify":true,"service":{"namespace":"default","name":"nowhere"}}}`)
 	c.patience = 20 * time.Millisecond
-	cluster.Eventually(t, time.Minute, "the new kind is found", func(ctx context.Context) (bool, any) {
-		_, err := c.Kind(ctx, "example.com/v1", "Widget")
+	cluster.Eventually(t, time.Minute, "the new kind is found", func() (bool, any) {
+		_, err := c.Kind(t.Context(), "example.com/v1", "Widget")
 		return err == nil, err
 	})
 	if r, err := c.Resource(ctx, widgets); err != nil || !r.Custom || r.Kind != "Widget" || r.Namespaced {
@@ -126,9 +125,9 @@ func TestOnCluster(t *testing.T) {
 		t.Errorf("%+v %v", r, err)
 	}
 	var all *abi.Discovery
-	cluster.Eventually(t, time.Minute, "the broken API is a failure", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "the broken API is a failure", func() (bool, any) {
 		var err error
-		all, err = c.All(ctx)
+		all, err = c.All(t.Context())
 		return err == nil && len(all.Failures) == 1, err
 	})
 	if f := all.Failures[0]; f.GroupVersion != "broken.example.org/v1" || f.Message == "" {

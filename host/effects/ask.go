@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/grant"
+	"github.com/windlass-dev/windlass/host/printable"
 )
 
 // readMax bounds the answer to a read, in bytes.
@@ -63,7 +64,7 @@ func (s *Session) read(ctx context.Context, e *abi.Effect) ([]byte, error) {
 	start := time.Now()
 	b, err := bounded(q.Stream(ctx))
 	if s.w.Metrics.Write != nil {
-		s.w.Metrics.Write("get", printable(e.Resource), "", codeOf(err), time.Since(start))
+		s.w.Metrics.Write("get", printable.Line(e.Resource, textMost), "", codeOf(err), time.Since(start))
 	}
 	return b, err
 }
@@ -95,19 +96,19 @@ func parsePath(s string) (apiPath, error) {
 	raw, query, _ := strings.Cut(s, "?")
 	rest, ok := strings.CutPrefix(raw, "/")
 	if !ok || strings.Contains(s, "#") {
-		return apiPath{}, fmt.Errorf("%q is not the path of an API, such as /apis/metrics.k8s.io/v1beta1/pods", printable(s))
+		return apiPath{}, fmt.Errorf("%q is not the path of an API, such as /apis/metrics.k8s.io/v1beta1/pods", printable.Line(s, textMost))
 	}
 	var p apiPath
 	for segment := range strings.SplitSeq(rest, "/") {
 		plain, err := url.PathUnescape(segment)
-		if err != nil || plain == "" || plain == "." || plain == ".." || strings.ContainsAny(plain, "/\\%?#") || printable(plain) != plain {
-			return apiPath{}, fmt.Errorf("%q can't be part of the path of an API: %q", printable(segment), printable(s))
+		if err != nil || plain == "" || plain == "." || plain == ".." || strings.ContainsAny(plain, "/\\%?#") || printable.Line(plain, textMost) != plain {
+			return apiPath{}, fmt.Errorf("%q can't be part of the path of an API: %q", printable.Line(segment, textMost), printable.Line(s, textMost))
 		}
 		p.segments = append(p.segments, plain)
 	}
 	var err error
 	if p.query, err = url.ParseQuery(query); err != nil {
-		return apiPath{}, fmt.Errorf("the query of %q: %w", printable(s), err)
+		return apiPath{}, fmt.Errorf("the query of %q: %w", printable.Line(s, textMost), err)
 	}
 	if p.query.Has("watch") {
 		return apiPath{}, errors.New("a read can't be a watch")

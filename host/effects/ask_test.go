@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/grant"
 )
 
 // A read's path lies below what the manifest names, however it is written.
@@ -98,7 +98,7 @@ func TestReadRights(t *testing.T) {
 		{"none", nil, "get list", false},
 	} {
 		controller := &abi.Controller{Name: "c", Writes: c.writes}
-		w := &Writer{lasting: &lasting{}, Options: Options{Controller: controller, Grant: granted(t, config.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: strings.Fields(c.grant)})}, rights: rightsOf(controller)}
+		w := &Writer{lasting: &lasting{}, Options: Options{Controller: controller, Grant: granted(t, grant.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: strings.Fields(c.grant)})}, rights: rightsOf(controller)}
 		err := w.Begin(abi.KeyRef{Name: "k"}, nil).Check([]abi.Effect{{Kind: abi.EffectRead, Resource: metrics.String(), Path: "/apis/metrics.k8s.io/v1beta1/pods"}})
 		if (err == nil) != c.fine || err != nil && !errors.Is(err, errNotAllowed) && !strings.Contains(err.Error(), "hasn't granted it") {
 			t.Errorf("%s: %v", c.name, err)

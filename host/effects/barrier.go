@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,7 +87,7 @@ func (b *barriers) of(key abi.KeyRef) *barrier {
 	k := b.keys[key]
 	if k == nil {
 		k = &barrier{versions: map[abi.Resource]string{}}
-		b.keys[cloneKey(key)] = k
+		b.keys[key.Clone()] = k
 	}
 	return k
 }
@@ -259,7 +258,7 @@ func (w *Writer) Park(key abi.KeyRef, wake func()) {
 	}
 	defer b.mu.Unlock()
 	b.prune(k)
-	key = cloneKey(key)
+	key = key.Clone()
 	k.wake = append(k.wake, wake)
 	if k.since.IsZero() {
 		k.since = time.Now()
@@ -456,8 +455,4 @@ func (b *barriers) compare(key abi.KeyRef) {
 		}
 	}
 	k.gone = slices.DeleteFunc(k.gone, func(g gone) bool { return slices.Contains(lives, g) })
-}
-
-func cloneKey(k abi.KeyRef) abi.KeyRef {
-	return abi.KeyRef{Resource: strings.Clone(k.Resource), Namespace: strings.Clone(k.Namespace), Name: strings.Clone(k.Name)}
 }

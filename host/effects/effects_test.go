@@ -2,7 +2,6 @@ package effects
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -130,8 +129,8 @@ func TestOnClusterEffects(t *testing.T) {
 	}
 
 	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}}}))
-	cluster.Eventually(t, time.Minute, "the event is there", func(ctx context.Context) (bool, any) {
-		l, err := w.kube.CoreV1().Events(w.ns).List(ctx, metav1.ListOptions{})
+	cluster.Eventually(t, time.Minute, "the event is there", func() (bool, any) {
+		l, err := w.kube.CoreV1().Events(w.ns).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(l.Items) == 1 && l.Items[0].Source.Component == "test-component" && l.Items[0].Message == "told" &&
 			l.Items[0].InvolvedObject.Kind == "ConfigMap" && l.Items[0].InvolvedObject.UID == got.UID, fmt.Sprint(l, err)
 	})
@@ -166,8 +165,8 @@ func TestOnClusterPods(t *testing.T) {
 	})
 	s := w.begin()
 	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: w.ns, Object: marshal(t, &p)}}))
-	cluster.Eventually(t, time.Minute, "the pod runs", func(ctx context.Context) (bool, any) {
-		got, err := w.kube.CoreV1().Pods(w.ns).Get(ctx, "p", metav1.GetOptions{})
+	cluster.Eventually(t, time.Minute, "the pod runs", func() (bool, any) {
+		got, err := w.kube.CoreV1().Pods(w.ns).Get(t.Context(), "p", metav1.GetOptions{})
 		return err == nil && got.Status.Phase == corev1.PodRunning, fmt.Sprint(got.Status, err)
 	})
 	o := w.cached("v1/pods", "p")
@@ -297,7 +296,7 @@ func TestOnClusterRefusals(t *testing.T) {
 		Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"create", "update", "patch"}}},
 	}, func(o *Options) {
 		o.Metrics.Refused = func() { refused++ }
-		o.Grant = granted(t, config.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"create", "update"}})
+		o.Grant = granted(t, grant.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"create", "update"}})
 	})
 	s := w.begin()
 	w.ok(s.Perform(t.Context(), []abi.Effect{*w.create(configMap("there", "1"))}))

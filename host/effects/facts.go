@@ -57,7 +57,7 @@ func (f *facts) publish(key abi.KeyRef, data []byte, terms []string) {
 		in.remove(key, old)
 	}
 	if len(data) > 0 {
-		in.add(cloneKey(key), data, terms)
+		in.add(key.Clone(), data, terms)
 	}
 	if len(in.all) == 0 {
 		delete(f.of, key.Namespace)

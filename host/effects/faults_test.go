@@ -186,12 +186,12 @@ func TestOnClusterEventsWithoutLease(t *testing.T) {
 		w.fine(abi.Effect{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}})
 	}
 	tell("without")
-	cluster.Eventually(t, time.Minute, "the lease is asked for", func(context.Context) (bool, any) { return len(asked) == 1, len(asked) })
+	cluster.Eventually(t, time.Minute, "the lease is asked for", func() (bool, any) { return len(asked) == 1, len(asked) })
 	<-asked
 	held.Store(true)
 	tell("with")
-	cluster.Eventually(t, time.Minute, "the second event alone is there", func(ctx context.Context) (bool, any) {
-		l, err := w.kube.CoreV1().Events(w.ns).List(ctx, metav1.ListOptions{})
+	cluster.Eventually(t, time.Minute, "the second event alone is there", func() (bool, any) {
+		l, err := w.kube.CoreV1().Events(w.ns).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(l.Items) == 1 && l.Items[0].InvolvedObject.Name == "with", fmt.Sprint(l, err)
 	})
 	if len(asked) != 1 {

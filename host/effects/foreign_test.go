@@ -36,8 +36,8 @@ func (w *world) define() widgets {
 "versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
 "subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}]}}`, r.Group))
 	x := widgets{w, r}
-	cluster.Eventually(w.t, time.Minute, "the custom resource is served", func(ctx context.Context) (bool, any) {
-		err := w.kube.Discovery().RESTClient().Get().AbsPath(x.path()).Do(ctx).Error()
+	cluster.Eventually(w.t, time.Minute, "the custom resource is served", func() (bool, any) {
+		err := w.kube.Discovery().RESTClient().Get().AbsPath(x.path()).Do(w.t.Context()).Error()
 		return err == nil, err
 	})
 	return x
@@ -278,7 +278,7 @@ func TestOnClusterUnsupported(t *testing.T) {
 	w.fails(abi.Effect{Kind: abi.EffectList, Resource: "authorization.k8s.io/v1/selfsubjectaccessreviews"}, "MethodNotAllowed")
 	// A server that is down holds nobody up.
 	broken := abi.Effect{Resource: "broken-" + w.ns + ".example.com/v1/things", Namespace: w.ns, Name: "x"}
-	cluster.Eventually(t, time.Minute, "the aggregator knows of the service", func(context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "the aggregator knows of the service", func() (bool, any) {
 		broken.Kind = abi.EffectGet
 		o := w.one(broken)
 		return o.Reason == "ServiceUnavailable", o
@@ -461,8 +461,8 @@ func TestOnClusterCustomEvent(t *testing.T) {
 	w := newWorld(t, c, discovering)
 	x := w.define()
 	w.fine(x.at("a", abi.Effect{Kind: abi.EffectEvent, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}}))
-	cluster.Eventually(t, time.Minute, "the event is there", func(ctx context.Context) (bool, any) {
-		l, err := w.kube.CoreV1().Events(w.ns).List(ctx, metav1.ListOptions{})
+	cluster.Eventually(t, time.Minute, "the event is there", func() (bool, any) {
+		l, err := w.kube.CoreV1().Events(w.ns).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(l.Items) == 1 && l.Items[0].InvolvedObject == corev1.ObjectReference{APIVersion: x.Group + "/v1", Kind: "Widget", Namespace: w.ns, Name: "a"}, fmt.Sprint(l, err)
 	})
 }

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -86,7 +85,7 @@ func TestOnClusterAFreshQuestionWaitsForTheCache(t *testing.T) {
 		t.Helper()
 		before := w.proxy.requests()
 		done := w.pending(ask)
-		cluster.Eventually(t, time.Minute, "the list", func(context.Context) (bool, any) { n := w.proxy.requests(); return n > before, n })
+		cluster.Eventually(t, time.Minute, "the list", func() (bool, any) { n := w.proxy.requests(); return n > before, n })
 		w.writer.Progress(configMaps) // nothing new
 		select {
 		case o := <-done:

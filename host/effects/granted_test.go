@@ -10,11 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/grant"
 )
 
-func granted(t testing.TB, rules ...config.Rule) *grant.Grant {
+func granted(t testing.TB, rules ...grant.Rule) *grant.Grant {
 	t.Helper()
 	g, err := grant.New(rules)
 	if err != nil {
@@ -67,7 +66,7 @@ func TestOnClusterGrantedBySelector(t *testing.T) {
 		Views:  []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"}}},
 		Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}}},
 	}, func(o *Options) {
-		o.Grant = granted(t, config.Rule{APIGroups: all, Resources: all, Verbs: all, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})
+		o.Grant = granted(t, grant.Rule{APIGroups: all, Resources: all, Verbs: all, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})
 	})
 	labelled := func(name, app string) *corev1.ConfigMap {
 		m := configMap(name, "1")

@@ -57,6 +57,7 @@ func newClient(config *rest.Config, connect func(*rest.Config) (*http.Client, er
 // once sends the request; sent tells whether the server may have seen it.
 //
 // It does what client-go's Request does, which builds the address five times, for its metrics, and finds a decoder for an answer that is taken as it is.
+// That was 58 of the 273 allocations of a create, the server's included (TestOnceAllocations).
 func (c client) once(ctx context.Context, r *request, timeout time.Duration) (body []byte, sent bool, err error) {
 	ctx, release := lingering(ctx)
 	defer release()

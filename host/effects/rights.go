@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -131,9 +132,9 @@ func (c *checker) list(effects []abi.Effect, prefix string, depth int) error {
 			err = fmt.Errorf("groups are nested at most %d deep", groupDepth)
 		}
 		if err != nil {
-			r := &RefusedError{Plugin: c.w.Plugin, Controller: c.w.Controller.Name, Key: c.key, Effect: index, Verb: verbs[e.Kind], Resource: printable(e.Resource), Err: err}
+			r := &RefusedError{Plugin: c.w.Plugin, Controller: c.w.Controller.Name, Key: c.key, Effect: index, Verb: verbs[e.Kind], Resource: printable.Line(e.Resource, textMost), Err: err}
 			if e.Subresource != "" {
-				r.Resource += "/" + printable(e.Subresource)
+				r.Resource += "/" + printable.Line(e.Subresource, textMost)
 			}
 			return r
 		}
@@ -144,16 +145,8 @@ func (c *checker) list(effects []abi.Effect, prefix string, depth int) error {
 	return nil
 }
 
-// printable bounds a guest's text and keeps it from forging log lines.
-func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
-	return strings.Clone(s[:min(len(s), 256)])
-}
+// textMost bounds what is said of a guest's text, in bytes.
+const textMost = 256
 
 func (c *checker) effect(e *abi.Effect) error {
 	switch e.Kind {
@@ -255,7 +248,7 @@ var errNotAllowed = errors.New("it is not among the writes of the controller's m
 func notAllowed(r abi.Resource, subresource, verb string) error {
 	what := r.String()
 	if subresource != "" {
-		what += "/" + printable(subresource)
+		what += "/" + printable.Line(subresource, textMost)
 	}
 	return fmt.Errorf("%w: add %s of %s to them, if the controller is meant to do that", errNotAllowed, verb, what)
 }
@@ -273,11 +266,11 @@ func (c *checker) shape(e *abi.Effect, res *schema.Resource) error {
 	namespaced, scoped := res.Namespaced, !res.Custom // of a resource that isn't built in the server knows the scope
 	for _, part := range []string{e.Namespace, e.Name, e.Subresource} {
 		if part == "." || part == ".." || strings.ContainsAny(part, "/%") || len(part) > partMax {
-			return fmt.Errorf("%q can't be part of an address", printable(part))
+			return fmt.Errorf("%q can't be part of an address", printable.Line(part, textMost))
 		}
 	}
 	if scoped && !namespaced && e.Namespace != "" {
-		return fmt.Errorf("the resource has no namespaces, the effect names %q", printable(e.Namespace))
+		return fmt.Errorf("the resource has no namespaces, the effect names %q", printable.Line(e.Namespace, textMost))
 	}
 	if e.Tolerate&^31 != 0 {
 		return fmt.Errorf("unknown tolerance %d", e.Tolerate)

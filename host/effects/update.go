@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -33,7 +34,7 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 	moved := c.touched[k]
 	if (e.Kind == abi.EffectDelete || e.Kind == abi.EffectEvict) && !moved {
 		if version, uid := expected(e, c.find(k), abi.PreconditionUID); version == "" && uid == "" {
-			return fmt.Errorf("it has no precondition, neither a UID nor a version, and %s/%s is in none of the views", printable(e.Namespace), printable(e.Name))
+			return fmt.Errorf("it has no precondition, neither a UID nor a version, and %s/%s is in none of the views", printable.Line(e.Namespace, textMost), printable.Line(e.Name, textMost))
 		}
 	}
 	switch e.Kind {

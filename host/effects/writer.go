@@ -22,7 +22,6 @@ import (
 	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/grant"
-	"github.com/windlass-dev/windlass/host/recent"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -132,7 +131,7 @@ type Writer struct {
 
 // lasting is what a controller has written and published, whichever version of its plugin did it.
 type lasting struct {
-	own   *recent.Set[written]
+	own   *cache.Recent[written]
 	wait  barriers
 	news  freshness
 	facts facts
@@ -171,7 +170,7 @@ func New(o Options) (*Writer, error) {
 	if o.After != nil {
 		w.lasting, w.After = o.After.lasting, nil // else each version would keep all those before it
 	} else {
-		w.lasting = &lasting{own: recent.New[written](recentMax)}
+		w.lasting = &lasting{own: cache.NewRecent[written](recentMax)}
 		w.wait.init(w)
 	}
 	var err error

@@ -12,21 +12,30 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/schema"
 )
+
+// Rule allows verbs on resources, in namespaces and on objects with labels. Its fields are those of config.Rule, which
+// says what each means; a grant is judged without knowing the configuration's form.
+type Rule struct {
+	APIGroups  []string
+	Resources  []string
+	Verbs      []string
+	Namespaces []string
+	Selector   metav1.LabelSelector
+}
 
 // Grant is what an operator allows a plugin. A nil Grant allows everything.
 type Grant struct{ rules []rule }
 
 type rule struct {
-	config.Rule
+	Rule
 	selector labels.Selector
 }
 
-// New compiles the rules of a checked configuration; none at all (nil, not an empty list) gives no Grant.
-func New(rules []config.Rule) (*Grant, error) {
+// New compiles rules; none at all (nil, not an empty list) are no Grant. An error names the rule whose selector is none.
+func New(rules []Rule) (*Grant, error) {
 	if rules == nil {
 		return nil, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -21,7 +20,7 @@ var (
 
 func TestAsk(t *testing.T) {
 	web := metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
-	g, err := New([]config.Rule{
+	g, err := New([]Rule{
 		{APIGroups: []string{""}, Resources: []string{"pods", "*/scale"}, Verbs: []string{"get", "delete"}},
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}, Namespaces: []string{"a"}},
 		{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"list", "watch", "update"}, Selector: web},
@@ -57,7 +56,7 @@ func TestAsk(t *testing.T) {
 	if !none.Ask(Request{}).Allowed || !none.Reads(pods) || none.Narrows(pods) || none.Selects(pods) {
 		t.Error("no grant doesn't allow everything")
 	}
-	empty, err := New([]config.Rule{})
+	empty, err := New([]Rule{})
 	if err != nil || empty.Reads(schema.Any) || empty.Reads(pods) || !empty.Ask(Request{Verb: "get", Resource: pods}).Denied() {
 		t.Error("an empty grant allows something", err)
 	}

@@ -18,7 +18,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/files"
 )
 
 // What the API server is asked at most in the long run and at once, as upstream does in k8s.io/apiserver/pkg/server/options.
@@ -51,7 +50,7 @@ type policy struct {
 	access *access
 	client kubernetes.Interface // of what is published
 	// files of CAs; nil where none is named
-	clientFile, headerFile *files.Set[*authority]
+	clientFile, headerFile *Files[*authority]
 
 	clients *authority
 	proxies *proxies
@@ -107,11 +106,11 @@ func (g *Guard) Configure(c *config.Serving) error {
 	return nil
 }
 
-func openAuthority(path, name string) (*files.Set[*authority], error) {
+func openAuthority(path, name string) (*Files[*authority], error) {
 	if path == "" {
 		return nil, nil
 	}
-	s, err := files.Open(func(b [][]byte) (*authority, error) { return parseAuthority(b[0]) }, path)
+	s, err := OpenFiles(func(b [][]byte) (*authority, error) { return parseAuthority(b[0]) }, path)
 	if err != nil {
 		return nil, fmt.Errorf("serving.authentication.%s: %w", name, err)
 	}
@@ -137,7 +136,7 @@ func (g *Guard) clientOf(kubeconfig, name string) (kubernetes.Interface, error) 
 
 // settle has the guard decide by p, completed with what is known of CAs.
 func (g *Guard) settle(p *policy) {
-	value := func(s *files.Set[*authority]) *authority {
+	value := func(s *Files[*authority]) *authority {
 		if s == nil {
 			return nil
 		}
@@ -153,7 +152,7 @@ func (g *Guard) Refresh() error {
 	defer g.mu.Unlock()
 	p := *g.present.Load()
 	var errs []error
-	refresh := func(s *files.Set[*authority], name string) {
+	refresh := func(s *Files[*authority], name string) {
 		if s == nil {
 			return
 		}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
-	"github.com/windlass-dev/windlass/host/guardian/will"
+	"github.com/windlass-dev/windlass/host/process/guardian/will"
 )
 
 // Client gives a client for writes of the Lease's controllers: what it sends, it sends while the Lease is held, and with timeout=. Its connections are those of the Lease.

@@ -130,14 +130,14 @@ func released(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	a := contend(t, c, "released", "a", nil)
 	work := a.leads(t)
 	b := contend(t, c, "released", "b", nil)
-	cluster.Poll(t, retry/4, patience, "b sees who leads", func(context.Context) (bool, any) {
+	cluster.Poll(t, retry/4, patience, "b sees who leads", func() (bool, any) {
 		holder, _ := b.Holder()
 		return holder == "a", holder
 	})
 	a.stop()
 	<-work.Done()
 	before := lease(t, client, "released").Spec.RenewTime
-	cluster.Poll(t, retry/4, patience, "the Lease outlasts its duration while writes are drained", func(context.Context) (bool, any) {
+	cluster.Poll(t, retry/4, patience, "the Lease outlasts its duration while writes are drained", func() (bool, any) {
 		b.waits(t)
 		if _, err := a.Await(t.Context()); err != nil {
 			t.Fatalf("a write that is drained: %v", err)
@@ -155,7 +155,7 @@ func released(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	if _, err := a.Await(t.Context()); !errors.Is(err, ErrNotLeader) {
 		t.Errorf("a may write: %v", err)
 	}
-	cluster.Poll(t, retry/4, patience, "b renews", func(context.Context) (bool, any) {
+	cluster.Poll(t, retry/4, patience, "b renews", func() (bool, any) {
 		now := lease(t, client, "released").Spec
 		return now.RenewTime.After(now.AcquireTime.Time), now
 	})
@@ -170,7 +170,7 @@ func cutOff(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	a := contend(t, c, "cut", "a", nil)
 	work := a.leads(t)
 	b := contend(t, c, "cut", "b", nil)
-	cluster.Poll(t, retry/4, patience, "b sees who leads", func(context.Context) (bool, any) {
+	cluster.Poll(t, retry/4, patience, "b sees who leads", func() (bool, any) {
 		holder, _ := b.Holder()
 		return holder == "a", holder
 	})
@@ -260,7 +260,7 @@ func shared(t *testing.T, c *cluster.Cluster) {
 		}
 		return each, sum
 	}
-	cluster.Poll(t, retry/4, patience, "all Leases are held", func(context.Context) (bool, any) {
+	cluster.Poll(t, retry/4, patience, "all Leases are held", func() (bool, any) {
 		each, sum := held()
 		return sum == n, each
 	})
@@ -270,7 +270,7 @@ func shared(t *testing.T, c *cluster.Cluster) {
 	for j := range n {
 		all[0][j].stop()
 	}
-	cluster.Poll(t, retry/4, patience, "the others hold all Leases", func(context.Context) (bool, any) {
+	cluster.Poll(t, retry/4, patience, "the others hold all Leases", func() (bool, any) {
 		each, sum := held()
 		return sum == n && each[0] == 0, each
 	})

@@ -23,7 +23,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leader_election_master_status
 	"k8s.io/klog/v2"
 
-	"github.com/windlass-dev/windlass/host/guardian/will"
+	"github.com/windlass-dev/windlass/host/process/guardian/will"
 )
 
 // Options say which Lease is held, and how.

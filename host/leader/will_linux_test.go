@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/windlass-dev/windlass/host/guardian/will"
+	"github.com/windlass-dev/windlass/host/process/guardian/will"
 )
 
 // What becomes of writes is in the will: nothing of those that were answered, the rest while it is under way and as long as it may take.

@@ -14,6 +14,8 @@ import (
 	"k8s.io/component-base/metrics/prometheus/compatversion"
 	"k8s.io/component-base/metrics/prometheus/feature"
 	"k8s.io/component-base/version"
+
+	"github.com/windlass-dev/windlass/host/process"
 )
 
 // component is what this process stands in for: dashboards and alerts choose their series by that name.
@@ -23,8 +25,8 @@ const component = "kube-controller-manager"
 // it is compatible with the release before.
 var tellFeatures = sync.OnceValue(func() error {
 	minor := version.DefaultKubeBinaryVersion
-	_, release := built()
-	compatversion.RecordCompatVersionInfo(context.Background(), "kube", cmp.Or(strings.TrimPrefix(release, "v"), minor), minor, utilversion.MustParse(minor).SubtractMinor(1).String())
+	compatversion.RecordCompatVersionInfo(context.Background(), "kube", cmp.Or(strings.TrimPrefix(release(), "v"), minor), minor,
+		utilversion.MustParse(minor).SubtractMinor(1).String())
 	return clientfeatures.AddFeaturesToExistingFeatureGates(gates{})
 })
 
@@ -41,35 +43,24 @@ func (gates) Add(all map[clientfeatures.Feature]clientfeatures.FeatureSpec) erro
 
 // buildInfo are the labels of kubernetes_build_info.
 var buildInfo = sync.OnceValue(func() []string {
-	info, release := built()
-	commit, state, date := "", "", ""
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			commit = s.Value
-		case "vcs.time":
-			date = s.Value
-		case "vcs.modified":
-			state = map[string]string{"true": "dirty", "false": "clean"}[s.Value]
-		}
-	}
+	release, b := release(), process.Built()
 	major, minor := "", ""
 	if v, err := utilversion.ParseSemantic(release); err == nil {
 		major, minor = strconv.Itoa(int(v.Major())), strconv.Itoa(int(v.Minor()))
 	}
-	return []string{major, minor, cmp.Or(release, "unknown"), commit, state, date, runtime.Version(), runtime.Compiler, runtime.GOOS + "/" + runtime.GOARCH}
+	return []string{major, minor, cmp.Or(release, "unknown"), b.Commit, b.State, b.Date, runtime.Version(), runtime.Compiler, runtime.GOOS + "/" + runtime.GOARCH}
 })
 
-// built is what the binary knows of its build, and the release of Kubernetes whose libraries are in it, empty if it doesn't know.
-func built() (_ *debug.BuildInfo, release string) {
+// release is that of Kubernetes whose libraries are in this program, empty if it doesn't know.
+func release() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return &debug.BuildInfo{}, ""
+		return ""
 	}
 	for _, d := range info.Deps {
 		if d.Path == "k8s.io/client-go" { // v0.37.2 is of Kubernetes v1.37.2
-			release = strings.Replace(d.Version, "v0.", "v1.", 1)
+			return strings.Replace(d.Version, "v0.", "v1.", 1)
 		}
 	}
-	return info, release
+	return ""
 }

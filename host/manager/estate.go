@@ -8,8 +8,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/guardian/will"
 	"github.com/windlass-dev/windlass/host/leader"
+	"github.com/windlass-dev/windlass/host/process/guardian/will"
 )
 
 // testament is what a guardian has to know of this process.

@@ -22,6 +22,7 @@ import (
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/rbac"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
@@ -331,7 +332,7 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 
 // narrow leaves of a plan's reads what the operator grants the plugin.
 func narrow(k *config.Configuration, plugin string, plan *views.Plan) (*grant.Grant, error) {
-	allowed, err := grant.New(k.Plugin(plugin).Grant)
+	allowed, err := rbac.Granted(k.Plugin(plugin).Grant)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/effects"
-	"github.com/windlass-dev/windlass/host/guardian/will"
 	"github.com/windlass-dev/windlass/host/leader"
+	"github.com/windlass-dev/windlass/host/process/guardian/will"
 )
 
 // leaders are the groups of controllers that are run by whichever process holds a group's Lease.

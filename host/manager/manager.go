@@ -14,14 +14,14 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/discovery"
-	"github.com/windlass-dev/windlass/host/guardian/will"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/plugins/oci"
+	"github.com/windlass-dev/windlass/host/process"
+	"github.com/windlass-dev/windlass/host/process/guardian/will"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/server"
 	"github.com/windlass-dev/windlass/host/tracing"
-	"github.com/windlass-dev/windlass/host/trim"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -95,7 +95,7 @@ type manager struct {
 
 // Run runs the configured controllers until ctx ends; syncs in flight end before it returns.
 func Run(ctx context.Context, c *config.Configuration, o Options) error {
-	started := trim.Start()
+	started := process.StartMemory()
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
@@ -179,7 +179,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	}
 	all.Go(func() { m.monitors.run(held) })
 	all.Go(func() {
-		trim.Run(held, func() {
+		process.TrimMemory(held, func() {
 			m.loadLate(held)
 			started()
 		})

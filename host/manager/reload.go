@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/logging"
+	"github.com/windlass-dev/windlass/host/process"
 )
 
 // lookAgain is how often the configuration and the plugins are compared with what runs, whether or not a file's change was noticed: a file system may not tell of all, and settings
@@ -144,7 +144,7 @@ func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
 	}
 	m.leaders.compare(&k.LeaderElection)
 	m.mu.Lock()
-	logging.Follow(&m.config.Logging, &k.Logging)
+	process.FollowLog(&m.config.Logging, &k.Logging)
 	m.config, m.list = k, listOf(k, chosen)
 	m.mu.Unlock()
 	errs := []error{m.serveAs(k)}

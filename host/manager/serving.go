@@ -32,8 +32,10 @@ func (m *manager) newServer(ctx context.Context, c *config.Configuration) (*serv
 
 // componentOf is what this process is to Kubernetes, as /statusz has it.
 func componentOf() server.Component {
-	_, release := built()
-	return server.Component{Name: component, Version: cmp.Or(strings.TrimPrefix(release, "v"), version.DefaultKubeBinaryVersion), Emulated: version.DefaultKubeBinaryVersion}
+	return server.Component{
+		Name: component, Version: cmp.Or(strings.TrimPrefix(release(), "v"), version.DefaultKubeBinaryVersion),
+		Emulated: version.DefaultKubeBinaryVersion,
+	}
 }
 
 // serveAs serves as the configuration says now. An error is of what stays as it was.

@@ -10,13 +10,13 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/helpers"
+	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
 // Helpers are the pure functions that plugins may import beside the ABI's own.
-var Helpers = helpers.All
+var Helpers = module.Helpers
 
 // Loaded is a plugin that is compiled and has its settings.
 type Loaded struct {

@@ -90,9 +90,22 @@ func Make(plugins []Plugin, o Options) []runtime.Object {
 	return slices.Concat(m.before, m.roles, m.bindings)
 }
 
+// Granted compiles what the configuration grants a plugin; no rules at all (nil, not an empty list) are no Grant.
+func Granted(configured []config.Rule) (*grant.Grant, error) {
+	if configured == nil {
+		return nil, nil
+	}
+
+	rules := []grant.Rule{}
+	for _, r := range configured {
+		rules = append(rules, grant.Rule(r))
+	}
+	return grant.New(rules)
+}
+
 // reads adds what the host reads for a controller: its views, and the objects that it writes where a lost answer has to be looked up.
 func reads(r rules, c *abi.Controller, g []config.Rule) {
-	granted, err := grant.New(g)
+	granted, err := Granted(g)
 	for _, v := range c.Views {
 		if err != nil || !granted.Reads(v.Resource) {
 			return // it idles

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
@@ -79,7 +80,7 @@ func checkABI(m *rewrite.Module, o *Options) error {
 	for _, im := range m.Imports {
 		f, ok := o.available(im.Module)[im.Name]
 		if !ok {
-			return fmt.Errorf("imports %s.%s: a plugin may import only windlass.{%s}: build it without what needs this", printable(im.Module, 80), printable(im.Name, 80),
+			return fmt.Errorf("imports %s.%s: a plugin may import only windlass.{%s}: build it without what needs this", printable.Line(im.Module, 80), printable.Line(im.Name, 80),
 				strings.Join(slices.Sorted(maps.Keys(o.available(hostModule))), ", "))
 		}
 		if f.typ != im.Type {

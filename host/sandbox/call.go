@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/windlass-dev/windlass/host/printable"
 )
 
 // Call is one sync. Write and Perform must not keep what they are given: it is guest memory.
@@ -102,7 +104,7 @@ func (m *Module) configureWith(ctx context.Context, settings []byte) error {
 	defer m.configure.Unlock()
 	return m.startup(ctx, exportConfigure, settings, func(i *instance, answer []byte) error {
 		if len(answer) > 0 {
-			return &SettingsError{m.options.Name, printable(string(answer), 1024)}
+			return &SettingsError{m.options.Name, printable.Line(string(answer), 1024)}
 		}
 		m.image.Store(i.takeImage())
 		return nil

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/windlass-dev/windlass/host/printable"
 )
 
 // A program that is started under the child's name checks a module and ends, before its main begins: so every program that has this package can be its own
@@ -122,7 +124,7 @@ func runChild(ctx context.Context, wasm []byte, args ...string) error {
 		return err
 	}
 	status, _ := exit.Sys().(syscall.WaitStatus)
-	text := printable(said.String(), 1024)
+	text := printable.Line(said.String(), 1024)
 	switch {
 	case exit.ExitCode() == childRefuses:
 		return errors.New(text)

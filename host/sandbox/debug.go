@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/windlass-dev/windlass/host/printable"
 )
 
 // The bounds of a debug form: std Go is larger and slower than TinyGo, and interpreted here.
@@ -105,7 +107,7 @@ func (i *instance) say(text []byte) bool {
 // panicText is the first line of a panic, empty where there is none.
 func panicText(said []byte) string {
 	line, _, _ := strings.Cut(string(said), "\n")
-	return printable(line, 1024)
+	return printable.Line(line, 1024)
 }
 
 var (
@@ -133,7 +135,7 @@ func goFrames(said string) (all []Frame) {
 			continue
 		}
 		n, _ := strconv.Atoi(m[2])
-		all = append(all, Frame{printable(function, 120), printable(m[1], 512), n})
+		all = append(all, Frame{printable.Line(function, 120), printable.Line(m[1], 512), n})
 	}
 	return all
 }
@@ -177,5 +179,5 @@ func lineOf(file string, line int) string {
 	if line < 1 || line > len(lines) {
 		return ""
 	}
-	return printable(strings.TrimSpace(lines[line-1]), 200)
+	return printable.Line(strings.TrimSpace(lines[line-1]), 200)
 }

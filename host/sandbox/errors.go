@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
@@ -74,7 +74,7 @@ func (i *instance) failure(err error) error {
 	if errors.As(err, &a) {
 		e.Kind, e.Detail, e.Cause = a.kind, a.detail, a.cause
 	} else {
-		e.Detail = printable(strings.TrimPrefix(text, "wasm error: "), 512)
+		e.Detail = printable.Line(strings.TrimPrefix(text, "wasm error: "), 512)
 	}
 	if e.Kind == ErrTrap || e.Kind == ErrBudget || e.Kind == ErrDeadline {
 		e.Trace = trace(stack)
@@ -108,17 +108,7 @@ func trace(stack string) []string {
 		if len(frames) == most {
 			return append(frames, "...")
 		}
-		frames = append(frames, printable(name, 80))
+		frames = append(frames, printable.Line(name, 80))
 	}
 	return frames
-}
-
-func printable(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s[:min(len(s), most)])
-	return s
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/windlass-dev/windlass/abi/wire"
 )
 
 // jsonDepth is how deep JSON may be nested: as deep as the API server takes it.
@@ -173,7 +175,7 @@ func skipString(b []byte, i int) (int, error) {
 			switch b[i] {
 			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 			case 'u':
-				if _, ok := hex4(b, i+1); !ok {
+				if _, ok := wire.Hex4(b[i+1:]); !ok {
 					return 0, badJSON(b, i, "expected four hexadecimal digits after it")
 				}
 				i += 4
@@ -183,26 +185,6 @@ func skipString(b []byte, i int) (int, error) {
 		}
 	}
 	return 0, badJSON(b, i, "")
-}
-
-func hex4(b []byte, i int) (r rune, ok bool) {
-	if len(b)-i < 4 {
-		return 0, false
-	}
-	for _, c := range b[i : i+4] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
 }
 
 // unquoted gives a string's text: a part of b where nothing is escaped in it. s is what is between the quotes of a string that was skipped before.
@@ -227,12 +209,12 @@ func appendUnquoted(dst, s []byte) []byte {
 			dst, s = append(dst, escapes[s[i+1]]), s[i+2:]
 			continue
 		}
-		r, _ := hex4(s, i+2)
+		r, _ := wire.Hex4(s[i+2:])
 		s = s[i+6:]
 		if utf16.IsSurrogate(r) {
 			pair := rune(utf8.RuneError)
 			if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
-				low, _ := hex4(s, 2)
+				low, _ := wire.Hex4(s[2:])
 				pair = utf16.DecodeRune(r, low)
 			}
 			if r = pair; pair != utf8.RuneError {

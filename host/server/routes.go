@@ -8,12 +8,13 @@ import (
 	"net/http/pprof"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"k8s.io/component-base/logs"
 	"k8s.io/component-base/metrics/prometheus/slis"
+
+	"github.com/windlass-dev/windlass/host/process"
 )
 
 // configName is under which name /configz has the configuration. Upstream's is kubecontrollermanager.config.k8s.io, and another type.
@@ -123,19 +124,11 @@ func (s *Server) flags() string {
 	return "windlass flagz\nThe configuration that comes of these and of the file is in /configz.\n\n" + s.flagLines("=")
 }
 
-// ownVersion is the version of Windlass, as far as the build knows it.
-func ownVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
-}
-
 // status is the text of /windlass/v1/statusz: what upstream's page has no place for, too.
 func (s *Server) status() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "windlass statusz\nWarning: this page is for people; its form isn't promised.\n\nStarted: %s\nUp: %s\nGo version: %s\nBinary version: %s\nProcess: %d\n",
-		s.started.Format(time.RFC3339), time.Since(s.started).Round(time.Second), runtime.Version(), ownVersion(), os.Getpid())
+		s.started.Format(time.RFC3339), time.Since(s.started).Round(time.Second), runtime.Version(), process.Built().Version, os.Getpid())
 	fmt.Fprintf(&text, "Certificate: %s, until %s\n", s.Certificate().Leaf.Subject, s.Certificate().Leaf.NotAfter.Format(time.RFC3339))
 	if err := s.Problems(); err != nil {
 		fmt.Fprintf(&text, "Serving: %s\n", oneLine(err))

@@ -106,10 +106,6 @@ func (p *process) stop() {
 
 func compareKeys(a, b abi.KeyRef) int { return strings.Compare(a.String(), b.String()) }
 
-func cloneKey(k abi.KeyRef) abi.KeyRef {
-	return abi.KeyRef{Resource: strings.Clone(k.Resource), Namespace: strings.Clone(k.Namespace), Name: strings.Clone(k.Name)}
-}
-
 // wake has a key of a sibling synced.
 func (p *process) wake(g guest.Guest, controller int32, key abi.KeyRef) {
 	for _, s := range p.slots {
@@ -121,13 +117,13 @@ func (p *process) wake(g guest.Guest, controller int32, key abi.KeyRef) {
 
 func (s *slot) add(k abi.KeyRef) {
 	if !slices.Contains(s.queue, k) {
-		s.queue = append(s.queue, cloneKey(k))
+		s.queue = append(s.queue, k.Clone())
 	}
 }
 
 func (s *slot) later(k abi.KeyRef, at time.Time) {
 	if t, ok := s.delayed[k]; !ok || at.Before(t) {
-		s.delayed[cloneKey(k)] = at
+		s.delayed[k.Clone()] = at
 	}
 }
 
@@ -331,7 +327,7 @@ func (s *slot) again(key abi.KeyRef, now time.Time, after time.Duration, failed 
 	}
 	delete(s.due, key)
 	if after > 0 {
-		s.due[cloneKey(key)] = due
+		s.due[key.Clone()] = due
 	}
 }
 

@@ -361,7 +361,7 @@ func (r *run) resync() error {
 			continue
 		}
 		var keys []abi.KeyRef
-		s.plan.Keys(r.process.caches, func(k abi.KeyRef) { keys = append(keys, cloneKey(k)) })
+		s.plan.Keys(r.process.caches, func(k abi.KeyRef) { keys = append(keys, k.Clone()) })
 		slices.SortFunc(keys, compareKeys)
 		for _, k := range keys {
 			if s.attempts[k] > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -109,15 +108,4 @@ func (s *Syncer) readAnswer(b []byte) error {
 		return fmt.Errorf("plugin %q: malformed answer of %d bytes: %w: build the plugin with an SDK of ABI v1", s.target.Plugin, len(b), err)
 	}
 	return nil
-}
-
-// Printable keeps a guest's text from forging log lines, and from filling the log.
-func Printable(s string) string {
-	s = s[:min(len(s), abi.LogMax)]
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects"
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/tracing"
 	"github.com/windlass-dev/windlass/host/views"
@@ -259,7 +260,7 @@ func (s *Syncer) call(ctx context.Context) error {
 		err = s.session.Finish(ctx, a.Effects)
 	}
 	if a.Error != "" {
-		err = errors.Join(errors.New(Printable(a.Error)), err)
+		err = errors.Join(errors.New(printable.Line(a.Error, abi.LogMax)), err)
 	}
 	return err
 }

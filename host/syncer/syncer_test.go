@@ -1,7 +1,6 @@
 package syncer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -440,16 +439,6 @@ func TestNamespacesOfMetrics(t *testing.T) {
 	}
 	if want := []string{"shop", "", "own"}; !slices.Equal(namespaces, want) {
 		t.Errorf("namespaces %q, expected %q", namespaces, want)
-	}
-}
-
-// A guest's text is one line of the log, of a bounded length.
-func TestPrintable(t *testing.T) {
-	if got := Printable("a\nb\r\tc\x7f\x1b[1m"); got != "a b \tc  [1m" {
-		t.Errorf("%q", got)
-	}
-	if n := len(Printable(string(bytes.Repeat([]byte("a"), 2*abi.LogMax)))); n != abi.LogMax {
-		t.Errorf("%d bytes, the limit is %d", n, abi.LogMax)
 	}
 }
 

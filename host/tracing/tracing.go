@@ -7,7 +7,6 @@ package tracing
 import (
 	"context"
 	"encoding/hex"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/printable"
 )
 
 // Tracer begins the spans of syncs; nil, or not configured, it is off.
@@ -97,7 +97,7 @@ func start(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 		parent.live.spans.dropped.Add(1)
 		return ctx, nil
 	}
-	_, span := parent.live.tracer.Start(trace.ContextWithSpan(ctx, parent.span), printable(name), trace.WithSpanKind(kind))
+	_, span := parent.live.tracer.Start(trace.ContextWithSpan(ctx, parent.span), printable.Line(name, textMost), trace.WithSpanKind(kind))
 	s := &Span{span: span, live: parent.live, left: parent.left}
 	return context.WithValue(ctx, spanKey{}, s), s
 }
@@ -116,7 +116,7 @@ func Parent(ctx context.Context) string {
 // Text says something of the span. The string isn't kept.
 func (s *Span) Text(name, value string) {
 	if s != nil {
-		s.span.SetAttributes(attribute.String(name, printable(value)))
+		s.span.SetAttributes(attribute.String(name, printable.Line(value, textMost)))
 	}
 }
 
@@ -141,14 +141,14 @@ func (s *Span) Event(what string, at time.Time, name, value string) {
 	case name == "":
 		s.span.AddEvent(what, trace.WithTimestamp(at))
 	default:
-		s.span.AddEvent(what, trace.WithTimestamp(at), trace.WithAttributes(attribute.String(name, printable(value))))
+		s.span.AddEvent(what, trace.WithTimestamp(at), trace.WithAttributes(attribute.String(name, printable.Line(value, textMost))))
 	}
 }
 
 // Fail marks the span as failed for a reason, which must be the host's own words.
 func (s *Span) Fail(reason string) {
 	if s != nil {
-		s.span.SetStatus(codes.Error, printable(reason))
+		s.span.SetStatus(codes.Error, printable.Line(reason, textMost))
 	}
 }
 
@@ -157,9 +157,4 @@ func (s *Span) End() {
 	if s != nil {
 		s.span.End()
 	}
-}
-
-// printable bounds a text, which may point into memory that is used again. One that isn't UTF-8 would have the whole batch refused.
-func printable(s string) string {
-	return strings.Clone(strings.ToValidUTF8(s[:min(len(s), textMost)], "?"))
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -189,7 +189,7 @@ func remove(n any, path string) {
 // brute evaluates a controller over all objects.
 type brute struct {
 	c      *abi.Controller
-	rules  []config.Rule                      // nil: everything is granted
+	rules  []grant.Rule                       // nil: everything is granted
 	things map[abi.Resource]map[string]*thing // by namespace/name
 	sorted map[abi.Resource][]*thing
 	known  map[*abi.Condition][]alternative

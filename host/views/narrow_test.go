@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
@@ -27,10 +27,10 @@ func TestKeysBehindAGrant(t *testing.T) {
 }
 
 // randomGrant gives one to three rules for views.
-func randomGrant(r *rand.Rand) []config.Rule {
-	rules := []config.Rule{}
+func randomGrant(r *rand.Rand) []grant.Rule {
+	rules := []grant.Rule{}
 	for range 1 + r.IntN(3) {
-		rule := config.Rule{
+		rule := grant.Rule{
 			APIGroups: []string{pick(r, []string{"*", "*", "*", "", "apps"})},
 			Resources: []string{pick(r, []string{"*", "*", "*", "pods", "replicasets", "pods/status"})},
 			Verbs:     []string{"watch", "list"},
@@ -48,7 +48,7 @@ func randomGrant(r *rand.Rand) []config.Rule {
 
 // granted judges an object by the rules as they are written.
 func (b *brute) granted(t *thing) bool {
-	return b.rules == nil || slices.ContainsFunc(b.rules, func(r config.Rule) bool {
+	return b.rules == nil || slices.ContainsFunc(b.rules, func(r grant.Rule) bool {
 		in := t.ns
 		if t.resource.Name == "namespaces" {
 			in = t.name

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -156,7 +155,7 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 	if err != nil {
 		return err
 	}
-	var rules []config.Rule
+	var rules []grant.Rule
 	if f.narrowed {
 		rules = randomGrant(rand.New(rand.NewPCG(seed, 7)))
 	}

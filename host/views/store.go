@@ -21,13 +21,6 @@ type World interface {
 	Store(r abi.Resource) Store
 }
 
-// Of makes a world of the cache.
-func Of(c *cache.Cache) World { return caches{c} }
-
-type caches struct{ *cache.Cache }
-
-func (c caches) Store(r abi.Resource) Store { return c.Cache.Store(r) }
-
 // Joint is the stores of all resources as one, for views over all of them.
 type Joint []Store
 

@@ -19,7 +19,7 @@ func TestOnClusterTheEndOfANode(t *testing.T) {
 	windlass.Start(t, c, windlass.Options{Controllers: []string{"serviceaccount-controller", "daemonset-controller"}})
 	ctx, client := t.Context(), c.Client()
 	sets, pods := client.AppsV1().DaemonSets("default"), client.CoreV1().Pods("default")
-	windlass.Eventually(t, cluster.Patience, "service account default", func() (bool, string) {
+	cluster.Eventually(t, cluster.Patience, "service account default", func() (bool, string) {
 		_, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
@@ -36,7 +36,7 @@ func TestOnClusterTheEndOfANode(t *testing.T) {
 	}
 	pending := func(n int32) {
 		t.Helper()
-		windlass.Eventually(t, cluster.Patience, fmt.Sprintf("%d pods that no scheduler can bind", n), func() (bool, string) {
+		cluster.Eventually(t, cluster.Patience, fmt.Sprintf("%d pods that no scheduler can bind", n), func() (bool, string) {
 			ds, err := sets.Get(ctx, "agent", metav1.GetOptions{})
 			if err != nil {
 				return false, err.Error()

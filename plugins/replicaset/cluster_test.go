@@ -22,7 +22,7 @@ func TestOnCluster(t *testing.T) {
 	windlass.Start(t, c, windlass.Options{Controllers: []string{"serviceaccount-controller", "replicaset-controller"}})
 	ctx, client := t.Context(), c.Client()
 	pods, sets, quotas := client.CoreV1().Pods("default"), client.AppsV1().ReplicaSets("default"), client.CoreV1().ResourceQuotas("default")
-	windlass.Eventually(t, time.Minute, "service account default", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "service account default", func() (bool, string) {
 		_, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
@@ -34,7 +34,7 @@ func TestOnCluster(t *testing.T) {
 	}
 	status := func(what string, holds func(*appsv1.ReplicaSet) bool) (rs *appsv1.ReplicaSet) {
 		t.Helper()
-		windlass.Eventually(t, time.Minute, what, func() (bool, string) {
+		cluster.Eventually(t, time.Minute, what, func() (bool, string) {
 			var err error
 			rs, err = sets.Get(ctx, "web", metav1.GetOptions{})
 			return err == nil && rs.Status.ObservedGeneration == rs.Generation && holds(rs), fmt.Sprintf("%v %+v", err, rs.Status)
@@ -68,7 +68,7 @@ func TestOnCluster(t *testing.T) {
 	}
 
 	must(pods.Patch(ctx, "stray", types.MergePatchType, []byte(`{"metadata":{"labels":{"app":"debug"}}}`), metav1.PatchOptions{}))
-	windlass.Eventually(t, time.Minute, "release of the pod that no longer matches", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "release of the pod that no longer matches", func() (bool, string) {
 		p, err := pods.Get(ctx, "stray", metav1.GetOptions{})
 		return err == nil && len(p.OwnerReferences) == 0, fmt.Sprintf("%v %v", err, p.OwnerReferences)
 	})
@@ -85,7 +85,7 @@ func TestOnCluster(t *testing.T) {
 			return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue && c.Reason == "FailedCreate" && !c.LastTransitionTime.IsZero()
 		})
 	})
-	windlass.Eventually(t, time.Minute, "event FailedCreate", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "event FailedCreate", func() (bool, string) {
 		l, err := client.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=FailedCreate,involvedObject.name=web,source=replicaset-controller"})
 		return err == nil && len(l.Items) > 0, fmt.Sprint(err)
 	})

@@ -20,7 +20,7 @@ func TestOnClusterWithoutBundle(t *testing.T) {
 			k.Plugins = []config.Plugin{{Name: "rootca", Settings: map[string]string{"root-ca-file": ""}}}
 		},
 	})
-	windlass.Eventually(t, cluster.Patience, "an empty bundle", func() (bool, string) {
+	cluster.Eventually(t, cluster.Patience, "an empty bundle", func() (bool, string) {
 		m, err := c.Client().CoreV1().ConfigMaps("default").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()

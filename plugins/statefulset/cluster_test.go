@@ -29,7 +29,7 @@ func TestOnClusterEndOfClaims(t *testing.T) {
 	}
 	pod := func(name string, there bool) {
 		t.Helper()
-		windlass.Eventually(t, time.Minute, fmt.Sprintf("%s there: %v", name, there), func() (bool, string) {
+		cluster.Eventually(t, time.Minute, fmt.Sprintf("%s there: %v", name, there), func() (bool, string) {
 			_, err := pods.Get(ctx, name, metav1.GetOptions{})
 			return (err == nil) == there, fmt.Sprint(err)
 		})
@@ -46,7 +46,7 @@ func TestOnClusterEndOfClaims(t *testing.T) {
 		must(nil, claims.Delete(ctx, name, metav1.DeleteOptions{}))
 		return x.UID
 	}
-	windlass.Eventually(t, time.Minute, "service account default", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "service account default", func() (bool, string) {
 		_, err := client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
@@ -62,7 +62,7 @@ func TestOnClusterEndOfClaims(t *testing.T) {
 	pod("web-1", true)
 
 	lost := end("data-web-0")
-	windlass.Eventually(t, time.Minute, "the claim anew", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the claim anew", func() (bool, string) {
 		x, err := claims.Get(ctx, "data-web-0", metav1.GetOptions{})
 		return err == nil && x.UID != lost, fmt.Sprint(err)
 	})
@@ -70,7 +70,7 @@ func TestOnClusterEndOfClaims(t *testing.T) {
 	scale(1)
 	pod("web-1", false)
 	scale(2) // which waits: no collector runs that would delete the former pod's claim
-	windlass.Eventually(t, time.Minute, "the set's sync", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the set's sync", func() (bool, string) {
 		s, err := sets.Get(ctx, "web", metav1.GetOptions{})
 		return err == nil && s.Status.ObservedGeneration == s.Generation, fmt.Sprint(err)
 	})

@@ -131,7 +131,7 @@ func (a *author) unload(name string) {
 // eventually waits until there is no error any more.
 func (a *author) eventually(what string, check func() error) {
 	a.t.Helper()
-	windlass.Eventually(a.t, time.Minute, what, func() (bool, string) {
+	cluster.Eventually(a.t, time.Minute, what, func() (bool, string) {
 		err := check()
 		return err == nil, fmt.Sprint(err)
 	})

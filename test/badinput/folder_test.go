@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/test/cluster"
-	"github.com/windlass-dev/windlass/test/windlass"
 )
 
 // Bad modules in the plugin folder are reported, a line each, and the other plugins run.
@@ -41,11 +40,11 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "good"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	windlass.Eventually(t, time.Minute, "a service account by the plugin that is there twice", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "a service account by the plugin that is there twice", func() (bool, string) {
 		_, err := client.CoreV1().ServiceAccounts("good").Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err, "\n", stderr)
 	})
-	windlass.Eventually(t, time.Minute, "a config map by another plugin", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "a config map by another plugin", func() (bool, string) {
 		_, err := client.CoreV1().ConfigMaps("good").Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err, "\n", stderr)
 	})

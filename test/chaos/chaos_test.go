@@ -86,7 +86,7 @@ func (w *world) undisturbed(namespace string) (last state.State) {
 	w.Helper()
 	const quiet = 2 * time.Second
 	since := time.Now()
-	windlass.EventuallyEvery(w, glance, patience, namespace+" comes to rest", func() (bool, string) {
+	cluster.Poll(w, glance, patience, namespace+" comes to rest", func() (bool, string) {
 		now := w.state(namespace)
 		if !diff.Equal(last, now) {
 			since, last = time.Now(), now
@@ -112,7 +112,7 @@ func (w *world) same(namespace string, want state.State) func() (bool, string) {
 func (w *world) expectSame(namespace string, want state.State) {
 	w.Helper()
 	same, until := w.same(namespace, want), time.Now().Add(patience)
-	windlass.EventuallyEvery(w, glance, 2*patience, namespace+" becomes as it does undisturbed", func() (bool, string) {
+	cluster.Poll(w, glance, 2*patience, namespace+" becomes as it does undisturbed", func() (bool, string) {
 		return w.inTime(until, namespace, want, same)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/ledger"
 	"github.com/windlass-dev/windlass/test/state"
 	"github.com/windlass-dev/windlass/test/windlass"
@@ -38,7 +39,7 @@ func TestRandomMoments(t *testing.T) {
 		s.do(&user{w, calm})
 		var now state.State
 		if s.until != nil {
-			windlass.Eventually(t, patience, s.name, func() (bool, string) { return s.until(w, t.Context(), calm) })
+			cluster.Eventually(t, patience, s.name, func() (bool, string) { return s.until(w, t.Context(), calm) })
 		} else {
 			now = w.undisturbed(calm)
 			l.Rest(t)

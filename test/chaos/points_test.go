@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/ledger"
 	"github.com/windlass-dev/windlass/test/state"
 	"github.com/windlass-dev/windlass/test/windlass"
@@ -128,7 +129,7 @@ func (p *points) each(r rollOut, after bool, stride int, l *ledger.Ledger, begin
 		p.must(r.change(p.world, p.Context(), namespace))
 		write := ""
 		same := p.same(namespace, end)
-		windlass.EventuallyEvery(p, glance, patience, "a kill, or the end", func() (bool, string) {
+		cluster.Poll(p, glance, patience, "a kill, or the end", func() (bool, string) {
 			select {
 			case write = <-t.sprung:
 				return true, ""

@@ -3,7 +3,6 @@ package cluster
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"testing"
@@ -38,8 +37,8 @@ func (c *Cluster) Apply(t testing.TB, text []byte) {
 			continue // only a comment
 		}
 		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
-		Eventually(t, time.Minute, o.GetKind()+" "+o.GetName()+" is applied", func(ctx context.Context) (bool, any) {
-			_, err := client.Resource(resource).Namespace(o.GetNamespace()).Apply(ctx, o.GetName(), &o, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		Eventually(t, time.Minute, o.GetKind()+" "+o.GetName()+" is applied", func() (bool, any) {
+			_, err := client.Resource(resource).Namespace(o.GetNamespace()).Apply(t.Context(), o.GetName(), &o, metav1.ApplyOptions{FieldManager: "test", Force: true})
 			if err != nil && !apierrors.IsNotFound(err) {
 				t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 			}

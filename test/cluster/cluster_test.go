@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -33,16 +32,16 @@ func TestPodLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Admission has seen the account soon after.
-	cluster.Eventually(t, time.Minute, "the pod to be admitted", func(ctx context.Context) (bool, any) {
-		_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+	cluster.Eventually(t, time.Minute, "the pod to be admitted", func() (bool, any) {
+		_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
 		if apierrors.IsForbidden(err) {
 			return false, nil
 		}
 		return err == nil, err
 	})
 
-	cluster.Eventually(t, time.Minute, "the pod to be ready", func(ctx context.Context) (bool, any) {
-		live, err := pods.Get(ctx, "web", metav1.GetOptions{})
+	cluster.Eventually(t, time.Minute, "the pod to be ready", func() (bool, any) {
+		live, err := pods.Get(t.Context(), "web", metav1.GetOptions{})
 		if err != nil || live.Status.Phase != corev1.PodRunning {
 			return false, err
 		}
@@ -62,8 +61,8 @@ func TestPodLives(t *testing.T) {
 	if err := pods.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, time.Minute, "the pod to be gone", func(ctx context.Context) (bool, any) {
-		_, err := pods.Get(ctx, "web", metav1.GetOptions{})
+	cluster.Eventually(t, time.Minute, "the pod to be gone", func() (bool, any) {
+		_, err := pods.Get(t.Context(), "web", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil
 		}
@@ -93,8 +92,8 @@ func TestNoPodIsForgotten(t *testing.T) {
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	for i := range nodes {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("web-", i)}, Spec: corev1.PodSpec{NodeName: fmt.Sprint("node-", i), Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}}
-		cluster.Eventually(t, time.Minute, "the pod to be admitted", func(ctx context.Context) (bool, any) {
-			_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+		cluster.Eventually(t, time.Minute, "the pod to be admitted", func() (bool, any) {
+			_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
 			if apierrors.IsForbidden(err) {
 				return false, nil // the service account isn't seen yet
 			}
@@ -102,8 +101,8 @@ func TestNoPodIsForgotten(t *testing.T) {
 		})
 	}
 	await := func(what, selector string) {
-		cluster.Eventually(t, time.Minute, what, func(ctx context.Context) (bool, any) {
-			left, err := pods.List(ctx, metav1.ListOptions{FieldSelector: selector})
+		cluster.Eventually(t, time.Minute, what, func() (bool, any) {
+			left, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: selector})
 			return err == nil && len(left.Items) == 0, err
 		})
 	}
@@ -135,8 +134,8 @@ func TestNativeManagerAndRestart(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Dir: dir})
 	stop := c.Native(t, []string{"serviceaccount-controller"})
 	accounts := c.Client().CoreV1().ServiceAccounts(metav1.NamespaceDefault)
-	cluster.Eventually(t, time.Minute, "the native manager to create the default service account", func(ctx context.Context) (bool, any) {
-		_, err := accounts.Get(ctx, "default", metav1.GetOptions{})
+	cluster.Eventually(t, time.Minute, "the native manager to create the default service account", func() (bool, any) {
+		_, err := accounts.Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil, ignoreNotFound(err)
 	})
 	stop()

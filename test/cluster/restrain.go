@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -32,8 +31,8 @@ func (c *Cluster) OwnPodsOnly(t testing.TB, namespace string) {
 		t.Fatalf("a pod of namespace %s: %v", namespace, err)
 	}
 	kwok := c.Kwok().CoreV1().Pods(namespace)
-	Eventually(t, time.Minute, "KWOK is kept from deleting", func(ctx context.Context) (bool, any) {
-		err := kwok.Delete(ctx, pods.Items[0].Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	Eventually(t, time.Minute, "KWOK is kept from deleting", func() (bool, any) {
+		err := kwok.Delete(t.Context(), pods.Items[0].Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), err
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // tab is one tab of a headless Chromium.
@@ -75,7 +75,7 @@ func eval[T any](x *tab, js string) T {
 // await waits until the page's text, or that of a part of it, has all of these.
 func (x *tab) await(what, part string, texts ...string) {
 	x.t.Helper()
-	windlass.Eventually(x.t, time.Minute, what, func() (bool, string) {
+	cluster.Eventually(x.t, time.Minute, what, func() (bool, string) {
 		seen := x.text(part)
 		for _, s := range texts {
 			if !strings.Contains(seen, s) {

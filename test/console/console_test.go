@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 var update = flag.Bool("update", false, "write docs/console.png and the outputs in docs/console.md anew")
@@ -71,7 +71,7 @@ func TestConsole(t *testing.T) {
 
 	w.allow(t, shop)
 	w.allow(t, alley)
-	windlass.Eventually(t, time.Minute, "nothing is wrong any more", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "nothing is wrong any more", func() (bool, string) {
 		seen := x.text("#troubles")
 		return !strings.Contains(seen, "Warning"), seen
 	})
@@ -79,7 +79,7 @@ func TestConsole(t *testing.T) {
 	w.put(t, variant(t))
 	x.await("the swap, as it happens", "#swaps", "replicaset", "on trial")
 	w.deploy(t, "default", "more")
-	windlass.Eventually(t, time.Minute, "the new version works", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the new version works", func() (bool, string) {
 		n := w.pods(t, "default", "more")
 		return n == 2, fmt.Sprint(n, " pods")
 	})

@@ -161,7 +161,7 @@ func (w *world) allow(t *testing.T, namespace string) {
 func (w *world) await(t *testing.T, namespace, what string, done func(error) bool) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}
-	windlass.Eventually(t, time.Minute, what, func() (bool, string) {
+	cluster.Eventually(t, time.Minute, what, func() (bool, string) {
 		_, err := w.client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return done(err), fmt.Sprint(err)
 	})

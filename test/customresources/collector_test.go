@@ -122,7 +122,7 @@ func (c *collected) gone(r schema.GroupVersionResource, name string) {
 
 func (c *collected) eventually(what string, condition func() (bool, string)) {
 	c.t.Helper()
-	windlass.Eventually(c.t, cluster.Patience, what, condition)
+	cluster.Eventually(c.t, cluster.Patience, what, condition)
 }
 
 // family makes a ConfigMap that owns a thing, which the collector knows.

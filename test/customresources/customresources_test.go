@@ -106,7 +106,7 @@ func (w *world) define() {
 
 func (w *world) eventually(what string, f func() (bool, string)) {
 	w.t.Helper()
-	windlass.Eventually(w.t, time.Minute, what, f)
+	cluster.Eventually(w.t, time.Minute, what, f)
 }
 
 func (w *world) mirror(name string, spec map[string]any) {

@@ -115,7 +115,7 @@ func recorded(t *testing.T, c *cluster.Cluster) *shell {
 	windlass.Account(t, c.Client(), "default")
 	s.write("web.yaml", deployment)
 	s.run("kubectl apply -f web.yaml")
-	windlass.Eventually(t, time.Minute, "the deployment is available", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the deployment is available", func() (bool, string) {
 		out := s.run("kubectl get deployment web")
 		return strings.Contains(out, "3/3"), out
 	})

@@ -106,7 +106,7 @@ func TestCorpusOnCluster(t *testing.T) {
 	for _, a := range answers {
 		create(a.name+"-0", map[string]string{"hostile": a.name})
 	}
-	windlass.Eventually(t, time.Minute, "the root CA's config map", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the root CA's config map", func() (bool, string) {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
@@ -114,7 +114,7 @@ func TestCorpusOnCluster(t *testing.T) {
 
 	for _, a := range answers {
 		t.Run(a.name, func(t *testing.T) {
-			windlass.Eventually(t, time.Minute, "its first sync", func() (bool, string) {
+			cluster.Eventually(t, time.Minute, "its first sync", func() (bool, string) {
 				n := m.Count(t, "windlass_syncs_total", "controller", a.name+"-controller", "result", a.result)
 				return n > 0, fmt.Sprintf("%v of %v syncs", n, m.Count(t, "windlass_syncs_total", "controller", a.name+"-controller"))
 			})

@@ -86,7 +86,7 @@ func TestHostilePlugins(t *testing.T) {
 			failed := func() float64 {
 				return m.Count(t, "windlass_syncs_total", "controller", h.controller, "result", h.result)
 			}
-			windlass.Eventually(t, 3*time.Minute, "a retry", func() (bool, string) {
+			cluster.Eventually(t, 3*time.Minute, "a retry", func() (bool, string) {
 				n := failed()
 				return n > float64(victims), fmt.Sprintf("%v failed syncs of %d keys", n, victims)
 			})
@@ -113,7 +113,7 @@ func TestHostilePlugins(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, h := range hostiles {
-		windlass.Eventually(t, time.Minute, h.controller+" to recover", func() (bool, string) {
+		cluster.Eventually(t, time.Minute, h.controller+" to recover", func() (bool, string) {
 			n := m.Count(t, "windlass_syncs_total", "controller", h.controller, "result", "ok")
 			return n >= 1, fmt.Sprintf("%v good syncs", n)
 		})

@@ -34,13 +34,13 @@ func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
 	syncs := func() float64 {
 		return m.Count(t, "windlass_syncs_total", "controller", "restless-controller", "result", "ok")
 	}
-	windlass.Eventually(t, time.Minute, "a dozen syncs", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "a dozen syncs", func() (bool, string) {
 		n := syncs()
 		return n >= 12, fmt.Sprint(n)
 	})
 	// By now it is held back for two seconds each time: unbounded it would do hundreds of syncs in five.
 	n, from := syncs(), time.Now()
-	windlass.Eventually(t, time.Minute, "three more", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "three more", func() (bool, string) {
 		now := syncs()
 		return now >= n+3, fmt.Sprint(now - n)
 	})
@@ -52,14 +52,14 @@ func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
 	fastest := time.Hour
 	for n := 0; n < 5 && fastest > time.Second; n++ {
 		before := syncs()
-		windlass.Eventually(t, time.Minute, "the next sync", func() (bool, string) { return syncs() > before, "" })
+		cluster.Eventually(t, time.Minute, "the next sync", func() (bool, string) { return syncs() > before, "" })
 		from = time.Now()
 		before = syncs()
 		patch := fmt.Appendf(nil, `{"data":{"other":"%d"}}`, n)
 		if _, err := client.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "restless-0", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		windlass.Eventually(t, time.Minute, "a sync for somebody else's change", func() (bool, string) { return syncs() > before, "" })
+		cluster.Eventually(t, time.Minute, "a sync for somebody else's change", func() (bool, string) { return syncs() > before, "" })
 		fastest = min(fastest, time.Since(from))
 	}
 	if fastest > time.Second {
@@ -81,7 +81,7 @@ func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
 	}
 	attack(t, client, "hasty", 0, 1)
 	const key = namespace + "/hasty-0"
-	windlass.Eventually(t, time.Minute, "the status tells of it", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the status tells of it", func() (bool, string) {
 		s := m.Status(t)
 		told := slices.ContainsFunc(s.Troubles, func(x manager.Trouble) bool {
 			return x.Level == manager.Warning && x.About == "hasty-controller" && strings.Contains(x.What, key) && strings.Contains(x.What, "1ns")
@@ -90,14 +90,14 @@ func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
 	})
 
 	// In the end it waits for two seconds each time: unbounded it would do thousands of syncs in four.
-	windlass.Eventually(t, time.Minute, "two dozen syncs", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "two dozen syncs", func() (bool, string) {
 		s := m.Status(t)
 		h := s.Controllers[0].Hastiest
 		return h != nil && h.Tries >= 24, fmt.Sprintf("%+v", h)
 	})
 	slowed := func() float64 { return m.Count(t, "windlass_slowed_syncs_total", "controller", "hasty-controller") }
 	n, from := slowed(), time.Now()
-	windlass.Eventually(t, time.Minute, "three more", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "three more", func() (bool, string) {
 		now := slowed()
 		return now >= n+3, fmt.Sprint(now - n)
 	})
@@ -105,7 +105,7 @@ func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
 		t.Errorf("three more syncs took %v: the key isn't slowed down", took)
 	}
 
-	windlass.Eventually(t, time.Minute, "the key is listed", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the key is listed", func() (bool, string) {
 		var k manager.Keys
 		b := m.Get(t, "/windlass/v1/keys?controller=hasty-controller")
 		if err := json.Unmarshal(b, &k); err != nil {

@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 func awaitComplete(t *testing.T, client kubernetes.Interface, name string) *batchv1.Job {
 	t.Helper()
 	var job *batchv1.Job
-	windlass.Eventually(t, cluster.Patience, name+" is complete", func() (bool, string) {
+	cluster.Eventually(t, cluster.Patience, name+" is complete", func() (bool, string) {
 		var err error
 		job, err = client.BatchV1().Jobs(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {

@@ -35,7 +35,7 @@ func TestGatesOfAnOlderVersion(t *testing.T) {
 		awaitHealth(t, run)
 		windlass.Account(t, c.Client(), namespace)
 		theirs := managedByOthers(t, c, m.name)
-		windlass.Eventually(t, time.Minute, m.name+" runs a job that names another controller", func() (bool, string) {
+		cluster.Eventually(t, time.Minute, m.name+" runs a job that names another controller", func() (bool, string) {
 			run.running(t)
 			l, err := c.Client().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + theirs})
 			return err == nil && len(l.Items) == 1, fmt.Sprint(len(l.Items), " pods, ", err)

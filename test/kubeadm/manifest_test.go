@@ -60,7 +60,7 @@ func TestManifest(t *testing.T) {
 	run.stop(t)
 
 	run = start(t, "the native manager", append([]string{cluster.Binary(), "kube-controller-manager", "--"}, args...))
-	windlass.Eventually(t, time.Minute, "the native manager takes the Lease", func() (bool, string) { h := lease(t, c); return h != held && h != "", h })
+	cluster.Eventually(t, time.Minute, "the native manager takes the Lease", func() (bool, string) { h := lease(t, c); return h != held && h != "", h })
 	do(t, web.Image(t.Context(), "web:2"))
 	run.converge(t, web, 3, "web:2")
 }
@@ -174,7 +174,7 @@ func (p *process) each(t *testing.T, pattern string) (all []string) {
 func awaitHealth(t *testing.T, p *process) {
 	t.Helper()
 	probe := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} // as kubelets do
-	windlass.Eventually(t, time.Minute, p.name+" is healthy", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, p.name+" is healthy", func() (bool, string) {
 		p.running(t)
 		r, err := probe.Get("https://" + p.address + "/healthz")
 		if err != nil {
@@ -198,7 +198,7 @@ func lease(t *testing.T, c *cluster.Cluster) string {
 
 func (p *process) converge(t *testing.T, web workload.Web, n int32, image string) {
 	t.Helper()
-	windlass.Eventually(t, 2*time.Minute, fmt.Sprint(p.name, " brings about ", n, " of ", image), func() (bool, string) {
+	cluster.Eventually(t, 2*time.Minute, fmt.Sprint(p.name, " brings about ", n, " of ", image), func() (bool, string) {
 		p.running(t)
 		done, seen, err := web.Converged(t.Context(), n, image)
 		if err != nil {

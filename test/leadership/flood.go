@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // many is how many pods there are at high tide.
@@ -50,7 +50,7 @@ func (w *world) tide(t *testing.T, round, done int) (want int) {
 // rest waits until there are so many pods, and the ReplicaSet says so.
 func (w *world) rest(t *testing.T, n int) {
 	t.Helper()
-	windlass.EventuallyEvery(t, 100*time.Millisecond, patience, fmt.Sprint(n, " pods"), func() (bool, string) {
+	cluster.Poll(t, 100*time.Millisecond, patience, fmt.Sprint(n, " pods"), func() (bool, string) {
 		have, err := w.pods(t.Context())
 		if err != nil {
 			return false, err.Error()

@@ -149,7 +149,7 @@ func forward(l net.Listener, to, source string) {
 func (w *world) holder(t *testing.T, lease string) string {
 	t.Helper()
 	source := ""
-	windlass.EventuallyEvery(t, 100*time.Millisecond, patience, lease+" is held", func() (bool, string) {
+	cluster.Poll(t, 100*time.Millisecond, patience, lease+" is held", func() (bool, string) {
 		l, err := w.client.CoordinationV1().Leases(leaseNamespace).Get(t.Context(), lease, metav1.GetOptions{})
 		if err != nil || l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
 			return false, fmt.Sprint("nobody: ", err)
@@ -195,7 +195,7 @@ func (w *world) writes(t *testing.T, since time.Time) []cluster.Event {
 func (w *world) firstBy(t *testing.T, since time.Time, what string, condition func(cluster.Event) bool) cluster.Event {
 	t.Helper()
 	var first cluster.Event
-	windlass.EventuallyEvery(t, 50*time.Millisecond, patience, what, func() (bool, string) {
+	cluster.Poll(t, 50*time.Millisecond, patience, what, func() (bool, string) {
 		all := w.writes(t, since)
 		i := slices.IndexFunc(all, condition)
 		if i < 0 {
@@ -242,7 +242,7 @@ func (w *world) expectTurns(t *testing.T) map[string]int {
 // eventually waits for something that costs little to look at.
 func eventually(t *testing.T, what string, condition func() (bool, string)) {
 	t.Helper()
-	windlass.Eventually(t, patience, what, condition)
+	cluster.Eventually(t, patience, what, condition)
 }
 
 func do(t *testing.T, err error) {

@@ -20,7 +20,7 @@ import (
 	clientcache "k8s.io/client-go/tools/cache"
 	toolswatch "k8s.io/client-go/tools/watch"
 
-	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // Ledger collects what several watches deliver. It is judged at the end, in the order of the API server's revisions, which is one for all resources.
@@ -155,7 +155,7 @@ func (l *Ledger) Rest(t testing.TB) {
 // End waits until the watches have delivered all that there is, which must have come to rest, and fails the test for all that was wrong.
 func (l *Ledger) End(t testing.TB) Seen {
 	t.Helper()
-	windlass.Eventually(t, time.Minute, "the ledger has all", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the ledger has all", func() (bool, string) {
 		there := map[types.UID]string{}
 		for _, s := range sources(l.client, l.namespace) {
 			now, err := s.list(t.Context(), metav1.ListOptions{})

@@ -86,8 +86,8 @@ func (s *Stage) Namespace(t testing.TB, name string) {
 	if _, err := s.Client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, patience, "service account default in "+name, func(ctx context.Context) (bool, any) {
-		_, err := s.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+	cluster.Eventually(t, patience, "service account default in "+name, func() (bool, any) {
+		_, err := s.Client.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil, err
 	})
 }
@@ -157,13 +157,13 @@ func (p *player) create(object map[string]any, i int) {
 	}
 	status := o.Object["status"]
 	what := p.what + ": " + o.GetKind() + " " + o.GetName() + " is made"
-	cluster.Poll(p, interval, patience, what, func(ctx context.Context) (bool, any) {
+	cluster.Poll(p, interval, patience, what, func() (bool, any) {
 		gvk := o.GroupVersionKind()
 		r, err := p.resource(gvk.Kind+"."+gvk.Version+"."+gvk.Group, in)
 		if err != nil {
 			return false, err
 		}
-		made, err := r.Create(ctx, o, metav1.CreateOptions{FieldManager: "test"})
+		made, err := r.Create(p.Context(), o, metav1.CreateOptions{FieldManager: "test"})
 		if apierrors.IsNotFound(err) || noAccount(err) {
 			return false, err
 		}
@@ -174,7 +174,7 @@ func (p *player) create(object map[string]any, i int) {
 		if status == nil {
 			return true, nil
 		}
-		p.must(p.setStatus(ctx, made, status, in))
+		p.must(p.setStatus(p.Context(), made, status, in))
 		return true, nil
 	})
 }
@@ -206,8 +206,8 @@ func (p *player) some(
 	p.Helper()
 	count = max(count, 1)
 	what := fmt.Sprintf("%s: %d of %s %s%s", p.what, count, w.Kind, w.Name, w.Selector)
-	cluster.Poll(p, interval, patience, what, func(ctx context.Context) (bool, any) {
-		all, err := p.list(ctx, w, p.namespace)
+	cluster.Poll(p, interval, patience, what, func() (bool, any) {
+		all, err := p.list(p.Context(), w, p.namespace)
 		if err != nil {
 			return false, err
 		}

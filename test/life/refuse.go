@@ -1,7 +1,6 @@
 package life
 
 import (
-	"context"
 	"fmt"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -29,8 +28,8 @@ func (p *player) refuse(x *Which) {
 	p.must(err)
 	change := []byte(`{"metadata":{"labels":{"refused":"no"}}}`)
 	dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-	cluster.Poll(p, interval, patience, p.what, func(ctx context.Context) (bool, any) {
-		_, err := r.Patch(ctx, o.GetName(), types.MergePatchType, change, dry)
+	cluster.Poll(p, interval, patience, p.what, func() (bool, any) {
+		_, err := r.Patch(p.Context(), o.GetName(), types.MergePatchType, change, dry)
 		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), err
 	})
 }

@@ -16,9 +16,9 @@ import (
 // await waits until all conditions hold at a time.
 func (p *player) await(conditions []Condition) {
 	p.Helper()
-	cluster.Poll(p, interval, patience, p.what, func(ctx context.Context) (bool, any) {
+	cluster.Poll(p, interval, patience, p.what, func() (bool, any) {
 		for i := range conditions {
-			if why := p.lacks(ctx, &conditions[i]); why != "" {
+			if why := p.lacks(p.Context(), &conditions[i]); why != "" {
 				return false, fmt.Sprintf("[%d]: %s", i, why)
 			}
 		}

@@ -47,7 +47,7 @@ func TestFormats(t *testing.T) {
 			p := windlass.SpawnWith(t, c, fmt.Sprintf("logging: {format: %s, verbosity: 4}\npluginFolder: %s\nplugins: [{name: secretive, impersonate: {user: admin, groups: [\"system:masters\"]}}]\n", format, folder),
 				"*", "secretive-controller")
 			p.AwaitReady(t)
-			windlass.Eventually(t, time.Minute, "the plugin's syncs fail", func() (bool, string) {
+			cluster.Eventually(t, time.Minute, "the plugin's syncs fail", func() (bool, string) {
 				n := p.Count(t, "windlass_syncs_total", "controller", "secretive-controller", "result", "error")
 				return n >= 2, fmt.Sprint(n)
 			})

@@ -25,7 +25,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 const namespace = "default" // of the service that the APIs are behind
@@ -174,7 +174,7 @@ func Serve(t testing.TB, config *rest.Config) *Server {
 			"spec": object{"group": gv[0], "version": gv[1], "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
 				"service": object{"namespace": namespace, "name": "metrics", "port": port}}}}, metav1.CreateOptions{})
 		must(t, err)
-		windlass.Eventually(t, time.Minute, name+" is served", func() (bool, string) {
+		cluster.Eventually(t, time.Minute, name+" is served", func() (bool, string) {
 			b, err := client.Discovery().RESTClient().Get().AbsPath("/apis/" + gv[0] + "/" + gv[1]).DoRaw(ctx)
 			if err != nil {
 				return false, err.Error()

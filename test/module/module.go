@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/helpers"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/sdk"
 )
 
 // Plugins that run natively have the host's pure functions too.
 func init() {
-	sdk.Helpers = helpers.Call
+	sdk.Helpers = module.CallHelper
 }
 
 // Perform answers performed effects.
@@ -40,14 +40,6 @@ func Open(t testing.TB, p *sdk.Plugin) *Module {
 	t.Cleanup(func() { loaded.Close(context.Background()) })
 	p.Manifest() // numbers the views
 	return &Module{loaded}
-}
-
-// Configure gives the module other settings.
-func (m *Module) Configure(t testing.TB, s *sdk.Settings) {
-	t.Helper()
-	if err := m.loaded.Module.Configure(t.Context(), abi.AppendSettings(nil, s)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Run is one sync in the sandbox, as sdk.Run is natively.

@@ -1,7 +1,6 @@
 package parity
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"maps"
@@ -173,10 +172,10 @@ func (s *side) settle(t testing.TB) {
 	pause := max(3*s.pace(t), 1500*time.Millisecond)
 	last, since := -1, time.Now()
 	what := s.name + ": the cluster comes to rest"
-	cluster.Poll(t, 200*time.Millisecond, patience, what, func(ctx context.Context) (bool, any) {
+	cluster.Poll(t, 200*time.Millisecond, patience, what, func() (bool, any) {
 		n := len(s.writes(t, s.manager.since))
 		busy, err := s.busy(t)
-		if known, e := s.names.Know(ctx, s.stage); !known && err == nil {
+		if known, e := s.names.Know(t.Context(), s.stage); !known && err == nil {
 			err = fmt.Errorf("a ReplicaSet isn't noted yet: %v", e)
 		}
 		if n != last || err != nil || len(busy) > 0 {

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/windlass-dev/windlass/test/cluster"
-	"github.com/windlass-dev/windlass/test/windlass"
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
@@ -89,7 +88,7 @@ const interval = 100 * time.Millisecond
 
 func (s *space) eventually(what string, condition func() (bool, string)) {
 	s.Helper()
-	windlass.EventuallyEvery(s, interval, patience, what, condition)
+	cluster.Poll(s, interval, patience, what, condition)
 }
 
 var labels = map[string]string{"app": "web"}

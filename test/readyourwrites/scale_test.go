@@ -66,7 +66,7 @@ func TestStopMidway(t *testing.T) {
 	}}
 	first := windlass.Start(t, c, o)
 	_, status := create(t, c)
-	windlass.Eventually(t, time.Minute, "some pods", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "some pods", func() (bool, string) {
 		n := created(t, c)
 		return n > 25, fmt.Sprint(n)
 	})
@@ -76,7 +76,7 @@ func TestStopMidway(t *testing.T) {
 	}
 	o.Configure = nil
 	windlass.Start(t, c, o)
-	windlass.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
+	cluster.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
 	expect(t, c, "create", replicas, http.StatusCreated)
 }
 
@@ -110,12 +110,12 @@ func create(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterfac
 func scale(t *testing.T, c *cluster.Cluster) {
 	ctx, client := t.Context(), c.Client()
 	sets, status := create(t, c)
-	windlass.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
+	cluster.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
 	if _, err := sets.Patch(ctx, "web", "application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	windlass.Eventually(t, 3*time.Minute, "no replicas", status(0))
-	windlass.Eventually(t, 3*time.Minute, "no pods", func() (bool, string) {
+	cluster.Eventually(t, 3*time.Minute, "no replicas", status(0))
+	cluster.Eventually(t, 3*time.Minute, "no pods", func() (bool, string) {
 		l, err := client.CoreV1().Pods(namespace).List(context.WithoutCancel(ctx), metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return false, err.Error()

@@ -167,7 +167,7 @@ func (w *world) plugin() (p manager.PluginStatus) {
 
 func (w *world) awaitPlugin(from oci.Reference) {
 	w.t.Helper()
-	windlass.Eventually(w.t, time.Minute, "replicaset runs from "+from.String(), func() (bool, string) {
+	cluster.Eventually(w.t, time.Minute, "replicaset runs from "+from.String(), func() (bool, string) {
 		p := w.plugin()
 		return p.Origin == from.String(), fmt.Sprintf("%+v", p)
 	})
@@ -175,7 +175,7 @@ func (w *world) awaitPlugin(from oci.Reference) {
 
 func (w *world) awaitLog(parts ...string) {
 	w.t.Helper()
-	windlass.Eventually(w.t, time.Minute, fmt.Sprint("the log says ", parts), func() (bool, string) {
+	cluster.Eventually(w.t, time.Minute, fmt.Sprint("the log says ", parts), func() (bool, string) {
 		_, ok := w.log.With(parts...)
 		return ok, ""
 	})
@@ -201,7 +201,7 @@ func (w *world) scale(name string, replicas int) {
 
 func (w *world) awaitPods(name string, n int) {
 	w.t.Helper()
-	windlass.Eventually(w.t, time.Minute, fmt.Sprint(name, " has ", n, " pods"), func() (bool, string) {
+	cluster.Eventually(w.t, time.Minute, fmt.Sprint(name, " has ", n, " pods"), func() (bool, string) {
 		l, err := w.client.CoreV1().Pods(namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
 		if err != nil {
 			return false, err.Error()
@@ -282,7 +282,7 @@ func TestRegistryDown(t *testing.T) {
 	windlass.Account(t, w.client, namespace)
 	w.awaitLog("A plugin was left out", "image "+first.String()+": can't get its signatures")
 	w.deploy("web", 3)
-	windlass.Eventually(t, time.Minute, "the deployment controller makes a replica set", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the deployment controller makes a replica set", func() (bool, string) {
 		l, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(l.Items) == 1, fmt.Sprint(err)
 	})
@@ -339,13 +339,13 @@ func TestShadowFromTheRegistry(t *testing.T) {
 	w.awaitPlugin(live)
 	w.awaitLog("plugins[replicaset].shadow: image " + unsigned.String() + ": isn't signed, and must be by a key of " + w.key)
 	w.shade(next)
-	windlass.Eventually(t, time.Minute, "the plugin has its shadow", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the plugin has its shadow", func() (bool, string) {
 		p := w.plugin()
 		return p.Shadow != "" && p.Shadow != p.Digest && p.Origin == live.String(), fmt.Sprintf("%+v", p)
 	})
 	w.deploy("web", 3)
 	w.awaitPods("web", 3)
-	windlass.Eventually(t, time.Minute, "the shadow is called", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the shadow is called", func() (bool, string) {
 		n := w.m.Counted(t, "windlass_shadow_syncs_total", "controller", "replicaset-controller")
 		return n > 0, fmt.Sprint(n)
 	})

@@ -118,14 +118,14 @@ func live(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
 	stage.PlayWorks(t, lives)
 
 	must(nil, client.CoreV1().Namespaces().Delete(t.Context(), ns, metav1.DeleteOptions{}))
-	windlass.Eventually(t, 2*time.Minute, "the namespace is gone", func() (bool, string) {
+	cluster.Eventually(t, 2*time.Minute, "the namespace is gone", func() (bool, string) {
 		_, err := client.CoreV1().Namespaces().Get(t.Context(), ns, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
 	windlass.Account(t, client, "default")
 	other := workload.Web{Client: client, Namespace: "default", Name: "other"}
 	must(nil, other.Create(t.Context(), 2))
-	windlass.Eventually(t, time.Minute, "other", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "other", func() (bool, string) {
 		done, seen, err := other.Converged(t.Context(), 2, "web:1")
 		return done, fmt.Sprint(seen, err)
 	})
@@ -171,7 +171,7 @@ func explained(t *testing.T, m *windlass.Manager) {
 			name = "other"
 		}
 		var e manager.Explanation
-		windlass.Eventually(t, time.Minute, "the syncs that wrote "+kind+" "+name+" have ended", func() (bool, string) { // moments after the write is seen
+		cluster.Eventually(t, time.Minute, "the syncs that wrote "+kind+" "+name+" have ended", func() (bool, string) { // moments after the write is seen
 			e = manager.Explanation{}
 			if err := json.Unmarshal(m.Get(t, "/debug/explain?"+url.Values{"resource": {kind}, "namespace": {"default"}, "name": {name}}.Encode()), &e); err != nil {
 				t.Fatal(err)

@@ -52,12 +52,12 @@ func TestNoSecretInSavedRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var files []string
-	windlass.Eventually(t, time.Minute, "a recording is saved", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "a recording is saved", func() (bool, string) {
 		files, _ = filepath.Glob(filepath.Join(saved, "*"+record.Extension))
 		return len(files) > 0, ""
 	})
 	// Later syncs get the state that the first one kept.
-	windlass.Eventually(t, time.Minute, "it is synced again", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "it is synced again", func() (bool, string) {
 		n := m.Count(t, "windlass_syncs_total", "controller", "secretive-controller", "result", "error")
 		return n >= 3, fmt.Sprint(n)
 	})
@@ -66,7 +66,7 @@ func TestNoSecretInSavedRecordings(t *testing.T) {
 	if err != nil || len(copies.Items) == 0 || copies.Items[len(copies.Items)-1].Data["copy"] != "it is "+password {
 		t.Fatalf("the plugin has spread nothing: %v %v", err, copies)
 	}
-	windlass.Eventually(t, time.Minute, "the shadow differs", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the shadow differs", func() (bool, string) {
 		s := string(m.Get(t, "/windlass/v1/differences"))
 		return strings.Contains(s, "it Is "), s
 	})

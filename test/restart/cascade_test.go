@@ -82,7 +82,7 @@ func TestCascade(t *testing.T) {
 		}
 	}
 	t.Logf("%5.1f s", time.Since(from).Seconds())
-	windlass.Eventually(t, patience, "undisturbed", settled(calm))
+	cluster.Eventually(t, patience, "undisturbed", settled(calm))
 	t.Logf("%5.1f s undisturbed", time.Since(from).Seconds())
 	p.Stop(t)
 
@@ -188,7 +188,7 @@ func behind(t *testing.T, client kubernetes.Interface, namespace, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	windlass.Eventually(t, patience, "the collector comes to the last object", func() (bool, string) {
+	cluster.Eventually(t, patience, "the collector comes to the last object", func() (bool, string) {
 		l, err := all.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name, ResourceVersion: "0"})
 		return err == nil && len(l.Items) == 0, fmt.Sprint(err)
 	})

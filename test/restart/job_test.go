@@ -34,7 +34,7 @@ func TestJob(t *testing.T) {
 	begin(t, client)
 	from := time.Now()
 	createJobs(t, client, calm)
-	windlass.Eventually(t, patience, "undisturbed", complete(t, client, calm))
+	cluster.Eventually(t, patience, "undisturbed", complete(t, client, calm))
 	t.Logf("%5.1f s undisturbed", time.Since(from).Seconds())
 	p.Stop(t)
 

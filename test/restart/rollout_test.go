@@ -31,7 +31,7 @@ func TestRollout(t *testing.T) {
 		}
 	}
 	for _, namespace := range []string{calm, killed} {
-		windlass.Eventually(t, patience, namespace+": all pods", rolled(t, client, namespace, "main:1"))
+		cluster.Eventually(t, patience, namespace+": all pods", rolled(t, client, namespace, "main:1"))
 	}
 	c.OwnPodsOnly(t, calm)
 	var want []string
@@ -51,7 +51,7 @@ func TestRollout(t *testing.T) {
 			t.Errorf("%s: not one after another (-want +got):\n%s", namespace, d)
 		}
 	}
-	rollOut(calm, func(done func() (bool, string)) { windlass.Eventually(t, patience, "undisturbed", done) })
+	rollOut(calm, func(done func() (bool, string)) { cluster.Eventually(t, patience, "undisturbed", done) })
 	p.Stop(t)
 	kills := 0
 	rollOut(killed, func(done func() (bool, string)) { kills = kill(t, c, 1, 5, controllers, done) })

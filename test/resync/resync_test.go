@@ -2,7 +2,6 @@
 package resync
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -60,8 +59,8 @@ func editEndpoints(t *testing.T, client kubernetes.Interface) {
 	}
 
 	all := client.CoreV1().Endpoints(metav1.NamespaceDefault) //nolint:staticcheck // the controller is about them
-	cluster.Eventually(t, time.Minute, "the service has Endpoints", func(ctx context.Context) (bool, any) {
-		_, err := all.Get(ctx, name, metav1.GetOptions{})
+	cluster.Eventually(t, time.Minute, "the service has Endpoints", func() (bool, any) {
+		_, err := all.Get(t.Context(), name, metav1.GetOptions{})
 		return err == nil, err
 	})
 	wrong := []byte(`{"subsets":[{"addresses":[{"ip":"10.1.2.3"}],"ports":[{"port":80}]}]}`)
@@ -69,8 +68,8 @@ func editEndpoints(t *testing.T, client kubernetes.Interface) {
 	if err != nil || len(edited.Subsets) != 1 {
 		t.Fatalf("%v, %v", edited, err)
 	}
-	cluster.Eventually(t, time.Minute, "the wrong address is gone", func(ctx context.Context) (bool, any) {
-		e, err := all.Get(ctx, name, metav1.GetOptions{})
+	cluster.Eventually(t, time.Minute, "the wrong address is gone", func() (bool, any) {
+		e, err := all.Get(t.Context(), name, metav1.GetOptions{})
 		return err == nil && len(e.Subsets) == 0, e
 	})
 }
@@ -81,15 +80,15 @@ func giveUp(t *testing.T, c *cluster.Cluster, m *windlass.Manager) {
 	client := c.Client()
 	rule := admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"serviceaccounts"}}
 	c.Admit(t, name, admissionv1.Create, rule, fmt.Sprintf("request.namespace != %q && object.metadata.name != %[1]q", name))
-	cluster.Eventually(t, time.Minute, "service accounts are refused", func(ctx context.Context) (bool, any) {
+	cluster.Eventually(t, time.Minute, "service accounts are refused", func() (bool, any) {
 		refused := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(ctx, refused, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), refused, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), err
 	})
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	windlass.Eventually(t, time.Minute, "the namespace is given up", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the namespace is given up", func() (bool, string) {
 		var k manager.Keys
 		b := m.Get(t, "/windlass/v1/keys?controller=serviceaccount&key="+name)
 		if err := json.Unmarshal(b, &k); err != nil {
@@ -102,8 +101,8 @@ func giveUp(t *testing.T, c *cluster.Cluster, m *windlass.Manager) {
 	if err := policies.ValidatingAdmissionPolicyBindings().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, time.Minute, "the namespace has its account", func(ctx context.Context) (bool, any) {
-		_, err := client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+	cluster.Eventually(t, time.Minute, "the namespace has its account", func() (bool, any) {
+		_, err := client.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil, err
 	})
 }

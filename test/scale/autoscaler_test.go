@@ -46,7 +46,7 @@ func BenchmarkFiveHundred(b *testing.B) {
 	b.Cleanup(following.Shutdown)
 
 	each(b, n, func(ctx context.Context, i int) error { return target(ctx, client, name(i), replicas(i)) })
-	windlass.Eventually(b, 2*time.Minute, "the pods run", func() (bool, string) {
+	cluster.Eventually(b, 2*time.Minute, "the pods run", func() (bool, string) {
 		running := 0
 		list, err := pods.List(labels.Everything())
 		check(b, err)
@@ -59,7 +59,7 @@ func BenchmarkFiveHundred(b *testing.B) {
 	})
 	// await waits until all autoscalers want their Deployments to have so many times the replicas of their beginning, and they have.
 	await := func(b *testing.B, what string, times int32) {
-		windlass.Eventually(b, 2*time.Minute, what, func() (bool, string) {
+		cluster.Eventually(b, 2*time.Minute, what, func() (bool, string) {
 			done := 0
 			for i := range n {
 				d, err := deployments.Get(name(i))
@@ -75,7 +75,7 @@ func BenchmarkFiveHundred(b *testing.B) {
 	run := func(b *testing.B, cpu func() time.Duration) {
 		_, err := all.Create(b.Context(), autoscaler("probe"), metav1.CreateOptions{}) // there is no such Deployment
 		check(b, err)
-		windlass.Eventually(b, time.Minute, "the manager works", func() (bool, string) {
+		cluster.Eventually(b, time.Minute, "the manager works", func() (bool, string) {
 			h, err := autoscalers.Get("probe")
 			return err == nil && len(h.Status.Conditions) > 0, ""
 		})
@@ -113,7 +113,7 @@ func BenchmarkFiveHundred(b *testing.B) {
 			each(b, n, func(ctx context.Context, i int) error {
 				return all.Delete(ctx, name(i), metav1.DeleteOptions{})
 			})
-			windlass.Eventually(b, time.Minute, "no autoscalers", func() (bool, string) {
+			cluster.Eventually(b, time.Minute, "no autoscalers", func() (bool, string) {
 				list, err := autoscalers.List(labels.Everything())
 				return err == nil && len(list) == 0, fmt.Sprint(len(list), err)
 			})

@@ -36,7 +36,7 @@ func BenchmarkCascade(b *testing.B) {
 					if err := client.CoreV1().ConfigMaps(namespace).Delete(b.Context(), "root", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 						b.Fatal(err)
 					}
-					windlass.Eventually(b, 10*time.Minute, "all are gone", func() (bool, string) {
+					cluster.Eventually(b, 10*time.Minute, "all are gone", func() (bool, string) {
 						n, err := left(b.Context(), client, namespace)
 						return err == nil && n == 0, fmt.Sprint(n, " left ", err)
 					})

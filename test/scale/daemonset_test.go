@@ -23,7 +23,7 @@ func BenchmarkThousandNodes(b *testing.B) {
 	c := cluster.Start(b, cluster.Options{Nodes: nodes, Audit: true})
 	client := c.Client()
 	// KWOK ends no pod of a node that it has no lease on yet; who has the first turn would wait for it.
-	windlass.Eventually(b, 5*time.Minute, "a lease on each node", func() (bool, string) {
+	cluster.Eventually(b, 5*time.Minute, "a lease on each node", func() (bool, string) {
 		l, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(b.Context(), metav1.ListOptions{})
 		if err != nil {
 			return false, err.Error()
@@ -33,7 +33,7 @@ func BenchmarkThousandNodes(b *testing.B) {
 	sets := client.AppsV1().DaemonSets(namespace)
 	all := intstr.FromString("100%")
 	await := func(b *testing.B, name string) {
-		windlass.Eventually(b, 5*time.Minute, name+" on all nodes", func() (bool, string) {
+		cluster.Eventually(b, 5*time.Minute, name+" on all nodes", func() (bool, string) {
 			ds, err := sets.Get(b.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				return false, err.Error()

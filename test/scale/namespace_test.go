@@ -36,7 +36,7 @@ func BenchmarkThousandObjects(b *testing.B) {
 			if err := client.CoreV1().Namespaces().Delete(b.Context(), name, metav1.DeleteOptions{}); err != nil {
 				b.Fatal(err)
 			}
-			windlass.Eventually(b, 5*time.Minute, name+" is gone", func() (bool, string) {
+			cluster.Eventually(b, 5*time.Minute, name+" is gone", func() (bool, string) {
 				_, err := client.CoreV1().Namespaces().Get(b.Context(), name, metav1.GetOptions{})
 				return apierrors.IsNotFound(err), fmt.Sprint(err)
 			})

@@ -35,7 +35,7 @@ func finish(b *testing.B, c *cluster.Cluster, w work) {
 			if err := w.create(name); err != nil {
 				b.Fatal(err)
 			}
-			windlass.Eventually(b, 10*time.Minute, name+" is complete", func() (bool, string) { return w.done(name) })
+			cluster.Eventually(b, 10*time.Minute, name+" is complete", func() (bool, string) { return w.done(name) })
 			b.ReportMetric(time.Since(begun).Seconds(), w.unit)
 			for what, f := range w.writes {
 				f.Users, f.Since = []string{account(w.controller)}, begun

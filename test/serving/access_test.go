@@ -187,7 +187,7 @@ func expect(code int, b string) func(want int) string {
 // eventually waits until there is nothing wrong any more.
 func eventually(t *testing.T, what string, wrong func() string) {
 	t.Helper()
-	windlass.Eventually(t, time.Minute, what, func() (bool, string) {
+	cluster.Eventually(t, time.Minute, what, func() (bool, string) {
 		s := wrong()
 		return s == "", s
 	})

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -79,7 +78,7 @@ func (w *world) publish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	windlass.Eventually(t, time.Minute, "the API server has published its CA, and that of front proxies", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the API server has published its CA, and that of front proxies", func() (bool, string) {
 		m, err := maps.Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()
@@ -221,9 +220,4 @@ func write(t *testing.T, path string, content []byte) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func file(t *testing.T, content []byte) string {
-	t.Helper()
-	return write(t, filepath.Join(t.TempDir(), "file"), content)
 }

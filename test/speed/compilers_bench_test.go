@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/helpers"
+	functions "github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	builtin "github.com/windlass-dev/windlass/plugins"
 	"github.com/windlass-dev/windlass/test/module"
@@ -22,7 +22,7 @@ func BenchmarkCompilers(b *testing.B) {
 		b.Run(x.compiler, func(b *testing.B) {
 			w := crowded[name](b)
 			load := func(t testing.TB) *sandbox.Module {
-				m, err := sandbox.Load(t.Context(), x.wasm, sandbox.Options{Name: name, Helpers: helpers.All})
+				m, err := sandbox.Load(t.Context(), x.wasm, sandbox.Options{Name: name, Helpers: functions.Helpers})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/windlass-dev/windlass/host/helpers"
+	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	builtin "github.com/windlass-dev/windlass/plugins"
 )
@@ -92,7 +92,7 @@ func BenchmarkCompile(b *testing.B) {
 	for _, name := range builtin.Names() {
 		wasm, _ := builtin.Module(name)
 		c := run(b, name, func(t testing.TB) {
-			m, err := sandbox.Load(context.Background(), wasm, sandbox.Options{Name: name, Helpers: helpers.All})
+			m, err := sandbox.Load(context.Background(), wasm, sandbox.Options{Name: name, Helpers: module.Helpers})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,6 @@
 package status
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -147,7 +146,7 @@ func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
 	if said := tell(t, c, p, "status"); !strings.Contains(said, "Nothing is wrong") || !strings.Contains(said, "not running    ") {
 		t.Errorf("status:\n%s", said)
 	}
-	cluster.Eventually(t, cluster.Patience, "cronjobs were asked for and refused", func(context.Context) (bool, any) {
+	cluster.Eventually(t, cluster.Patience, "cronjobs were asked for and refused", func() (bool, any) {
 		all := c.Audit(t, cluster.Filter{Verbs: []string{"list"}, Resources: []string{"cronjobs"}})
 		return slices.ContainsFunc(all, func(e cluster.Event) bool { return e.Denied && e.User == "system:serviceaccount:lean:windlass" }), all
 	})
@@ -181,7 +180,7 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	cluster.Eventually(t, cluster.Patience, "three keys have one cause", func(context.Context) (bool, any) {
+	cluster.Eventually(t, cluster.Patience, "three keys have one cause", func() (bool, any) {
 		said := tell(t, c, p, "status")
 		return strings.Contains(said, "WARNING  replicaset-controller: 3 keys held up, for longest full/") && strings.Count(said, "held up") == 1, said
 	})
@@ -230,7 +229,7 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 		t.Logf("%s\n%s", shown, seen)
 	}
 
-	cluster.Eventually(t, cluster.Patience, "the namespace that is kept waits", func(context.Context) (bool, any) {
+	cluster.Eventually(t, cluster.Patience, "the namespace that is kept waits", func() (bool, any) {
 		keys := tell(t, c, p, "get", "keys", "--controller", "namespace")
 		return strings.Contains(keys, "waiting") && strings.Contains(keys, "kept"), keys
 	})

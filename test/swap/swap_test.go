@@ -164,7 +164,7 @@ func pluginOf(s *manager.Status, name string) (p manager.PluginStatus) {
 
 func (w *world) eventually(what string, f func() (bool, string)) {
 	w.t.Helper()
-	windlass.Eventually(w.t, time.Minute, what, f)
+	cluster.Eventually(w.t, time.Minute, what, f)
 }
 
 func (w *world) deploy(name string, replicas int32) {

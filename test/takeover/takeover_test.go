@@ -222,12 +222,5 @@ func settle(t *testing.T, c *cluster.Cluster) {
 
 func eventually(t *testing.T, what string, condition func() (bool, string)) {
 	t.Helper()
-	windlass.Eventually(t, 2*time.Minute, what, condition)
-}
-
-func do(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster.Eventually(t, 2*time.Minute, what, condition)
 }

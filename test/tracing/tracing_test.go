@@ -81,7 +81,7 @@ func TestSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	var made, failed *tracingtest.Span
-	windlass.Eventually(t, time.Minute, "the spans of both syncs come", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the spans of both syncs come", func() (bool, string) {
 		var seen []string
 		for _, x := range r.Roots() {
 			seen = append(seen, x.Text("windlass.controller")+" "+x.Text("windlass.key")+" "+x.Text("windlass.result"))
@@ -104,7 +104,7 @@ func TestSpans(t *testing.T) {
 			t.Errorf("the spans have the secret %q", value)
 		}
 	}
-	windlass.Eventually(t, time.Minute, "the exported spans are counted", func() (bool, string) { // once the collector has answered
+	cluster.Eventually(t, time.Minute, "the exported spans are counted", func() (bool, string) { // once the collector has answered
 		n := m.Count(t, "windlass_trace_spans_total", "result", "exported")
 		return n > 0, fmt.Sprint(n)
 	})
@@ -122,7 +122,7 @@ func TestSpans(t *testing.T) {
 			t.Errorf("with a collector that is %s, a replica set waits for its pods more than ten times as long in each of %d tries", name, tries)
 		}
 	}
-	windlass.Eventually(t, time.Minute, "the lost spans are counted", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the lost spans are counted", func() (bool, string) {
 		n := m.Count(t, "windlass_trace_spans_total", "result", "failed")
 		return n > 0, fmt.Sprint(n)
 	})
@@ -148,7 +148,7 @@ func run(t *testing.T, client kubernetes.Interface, name string, replicas int32)
 	if _, err := client.AppsV1().ReplicaSets("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	windlass.Eventually(t, time.Minute, "the pods of "+name, func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the pods of "+name, func() (bool, string) {
 		s, err := client.AppsV1().ReplicaSets("default").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return false, err.Error()

@@ -1,7 +1,6 @@
 package windlass
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -12,22 +11,10 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// Eventually waits for a condition, looking every 20 ms; it says what was seen last when it gives up, as cluster.Eventually does.
-func Eventually(t testing.TB, within time.Duration, what string, condition func() (done bool, seen string)) {
-	t.Helper()
-	EventuallyEvery(t, 20*time.Millisecond, within, what, condition)
-}
-
-// EventuallyEvery is Eventually for conditions that cost more to look at.
-func EventuallyEvery(t testing.TB, every, within time.Duration, what string, condition func() (done bool, seen string)) {
-	t.Helper()
-	cluster.Poll(t, every, within, what, func(context.Context) (bool, any) { return condition() })
-}
-
 // Account waits for a namespace's service account, without which admission refuses pods.
 func Account(t testing.TB, client kubernetes.Interface, namespace string) {
 	t.Helper()
-	Eventually(t, time.Minute, "service account default", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "service account default", func() (bool, string) {
 		_, err := client.CoreV1().ServiceAccounts(namespace).Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
@@ -37,7 +24,7 @@ func Account(t testing.TB, client kubernetes.Interface, namespace string) {
 func Settle(t testing.TB, quiet time.Duration, writes func(since time.Time) []cluster.Event) {
 	t.Helper()
 	last := time.Now()
-	EventuallyEvery(t, 200*time.Millisecond, 3*time.Minute+quiet, "the cluster settles", func() (bool, string) {
+	cluster.Poll(t, 200*time.Millisecond, 3*time.Minute+quiet, "the cluster settles", func() (bool, string) {
 		for _, e := range writes(last) {
 			if e.Time.After(last) {
 				last = e.Time

@@ -92,7 +92,7 @@ func (p *Process) AwaitReady(t testing.TB) {
 	t.Helper()
 	const most = 2 * cluster.Patience / 3 // the log is told before EventuallyEvery gives up
 	end := time.Now().Add(most)
-	EventuallyEvery(t, 20*time.Millisecond, cluster.Patience, "windlass is ready", func() (bool, string) {
+	cluster.Poll(t, 20*time.Millisecond, cluster.Patience, "windlass is ready", func() (bool, string) {
 		ready, seen := p.Ready()
 		if !ready && time.Now().After(end) {
 			t.Fatalf("windlass (process %d) is not ready after %v: %s\n%s", p.PID, most, seen, cluster.Tail(p.log))

@@ -122,7 +122,7 @@ func (s *Served) Counted(t testing.TB, metric string, labels ...string) float64 
 // AwaitCount waits until a metric that only grows is as wanted: what a sync counts is served when the sync is over, moments after its last write is seen in the cluster.
 func (s *Served) AwaitCount(t testing.TB, want float64, metric string, labels ...string) {
 	t.Helper()
-	Eventually(t, time.Minute, fmt.Sprintf("%s%v is %v", metric, labels, want), func() (bool, string) {
+	cluster.Eventually(t, time.Minute, fmt.Sprintf("%s%v is %v", metric, labels, want), func() (bool, string) {
 		n := s.Counted(t, metric, labels...)
 		return n == want, fmt.Sprint(n)
 	})

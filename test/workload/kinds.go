@@ -4,7 +4,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -32,14 +31,6 @@ func StatefulSet(name string, replicas int32, change ...func(*appsv1.StatefulSet
 	return s
 }
 
-// Claiming gives each pod of a set a claim.
-func Claiming(s *appsv1.StatefulSetSpec) {
-	s.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-	}}}
-}
-
 // DaemonSet is one of image main:1.
 func DaemonSet(name string, change ...func(*appsv1.DaemonSetSpec)) *appsv1.DaemonSet {
 	s := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DaemonSetSpec{Selector: selector(name), Template: Template(name, "main:1")}}
@@ -64,9 +55,6 @@ func Indexed(s *batchv1.JobSpec) {
 	mode := batchv1.IndexedCompletion
 	s.CompletionMode = &mode
 }
-
-// Stuck keeps a job's pods from finding a node.
-func Stuck(s *batchv1.JobSpec) { s.Template.Spec.NodeSelector = map[string]string{"nowhere": ""} }
 
 // Deployment is one of image main:1.
 func Deployment(name string, replicas int32, change ...func(*appsv1.DeploymentSpec)) *appsv1.Deployment {

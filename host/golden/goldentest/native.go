@@ -8,13 +8,13 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/guest"
-	"github.com/windlass-dev/windlass/host/helpers"
+	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/sdk"
 	"github.com/windlass-dev/windlass/sdk/plugintest/watchdog"
 )
 
 // Plugins that run natively have the host's pure functions too.
-func init() { sdk.Helpers = helpers.Call }
+func init() { sdk.Helpers = module.CallHelper }
 
 // Native is a plugin that runs in this process. That it panics is a sync's error.
 func Native(p *sdk.Plugin) guest.Guest { return &native{plugin: p, manifest: p.Manifest()} }

@@ -12,6 +12,8 @@ import (
 
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/windlass-dev/windlass/host/printable"
 )
 
 // Error is why an image couldn't be had, signed or pushed, with what to do about it.
@@ -44,7 +46,7 @@ func failed(r Reference, doing string, err error) error {
 	if ours := (*Error)(nil); errors.As(err, &ours) {
 		return err
 	}
-	return &Error{Reference: r, What: fmt.Sprintf("%s: %s: %s", doing, printable(err.Error()), hint(r, err)), cause: err}
+	return &Error{Reference: r, What: fmt.Sprintf("%s: %s: %s", doing, veiled(err.Error()), hint(r, err)), cause: err}
 }
 
 func hint(r Reference, err error) string {
@@ -81,19 +83,13 @@ var (
 	localPort = regexp.MustCompile(`\S+:\d+->`) // differs each time
 )
 
-// printable makes others' text fit for a line in a log.
-func printable(text string) string {
+// textMost bounds what is said of others' text, in bytes.
+const textMost = 500
+
+// veiled makes others' text fit for a line in a log, without the secrets of addresses in it.
+func veiled(text string) string {
 	text = query.ReplaceAllString(text, "?...")
 	text = userinfo.ReplaceAllString(text, "//")
 	text = localPort.ReplaceAllString(text, "")
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(text) > 500 {
-		text = text[:500] + "..."
-	}
-	return strings.ToValidUTF8(text, "?")
+	return printable.Line(text, textMost)
 }

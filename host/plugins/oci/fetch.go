@@ -128,9 +128,9 @@ func moduleLayer(r Reference, manifest []byte) (*ocispec.Descriptor, error) {
 	layer := &m.Layers[0]
 	switch {
 	case layer.MediaType != typeWasm && layer.MediaType != typeWasmBefore:
-		return nil, final(r, "its layer is of type %q, must be %s (or %s): push it with windlass plugin push, or oras push REF FILE:%s", printable(layer.MediaType), typeWasm, typeWasmBefore, typeWasm)
+		return nil, final(r, "its layer is of type %q, must be %s (or %s): push it with windlass plugin push, or oras push REF FILE:%s", veiled(layer.MediaType), typeWasm, typeWasmBefore, typeWasm)
 	case !sha256Digest.MatchString(string(layer.Digest)):
-		return nil, final(r, "its layer's digest %q is no SHA-256", printable(string(layer.Digest)))
+		return nil, final(r, "its layer's digest %q is no SHA-256", veiled(string(layer.Digest)))
 	case layer.Size < 1 || layer.Size > moduleMax:
 		return nil, final(r, "its module has %d bytes, must be at most %d MiB: build the module smaller (-opt=z -no-debug, or -ldflags='-s -w')", layer.Size, moduleMax>>20)
 	}
@@ -196,7 +196,7 @@ func Verify(r Reference, all []Signature, keys []signature.Key) error {
 				return nil
 			}
 			if !errors.Is(err, signature.ErrOtherKey) {
-				why = append(why, printable(fmt.Sprintf("the signature by %s doesn't hold here: %v", k, err)))
+				why = append(why, veiled(fmt.Sprintf("the signature by %s doesn't hold here: %v", k, err)))
 			}
 		}
 	}

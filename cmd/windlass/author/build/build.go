@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/windlass-dev/windlass/host/finish"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/views"
 )
@@ -196,7 +196,7 @@ func (b *building) finish(ctx context.Context, built, debugForm []byte) (*Result
 		name = filepath.Base(absolute)
 	}
 	prefix := modulePath(b.Folder)
-	module, err := finish.Module(ctx, name, built, prefix)
+	module, err := module.Finish(ctx, name, built, prefix)
 	if err != nil {
 		return nil, b.trapped(ctx, name, err, debugForm)
 	}

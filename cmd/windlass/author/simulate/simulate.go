@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
 	"github.com/windlass-dev/windlass/host/guest"
-	"github.com/windlass-dev/windlass/host/helpers"
+	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
 )
 
@@ -125,7 +125,7 @@ func help(b []byte) []byte {
 		if c != '\n' {
 			continue
 		}
-		if f := helpers.All[string(b[:i])]; f != nil {
+		if f := module.Helpers[string(b[:i])]; f != nil {
 			return f(b[i+1:])
 		}
 		return []byte("\x01no helper " + string(b[:i]))

@@ -1,0 +1,61 @@
+package process
+
+import (
+	"runtime"
+	"testing"
+)
+
+var sink []byte
+
+func TestTrimsOnceAfterABurst(t *testing.T) {
+	trims := 0
+	x := newTrimmer()
+	x.after = x.last
+	x.free = func() { trims++ }
+	allocate := func(n int) {
+		for range n >> 20 {
+			sink = make([]byte, 1<<20)
+		}
+	}
+	look := func(when string, want int) {
+		t.Helper()
+		x.look()
+		if trims != want {
+			t.Fatalf("%s: trimmed %d times, want %d", when, trims, want)
+		}
+	}
+	look("nothing has happened", 0)
+	allocate(burst + quiet)
+	look("in the midst of a burst", 0)
+	look("when it is over", 1)
+	look("with nothing to do", 1)
+	for range 8 {
+		allocate(quiet / 4)
+		look("with little to do", 1)
+	}
+	allocate(burst)
+	look("in the midst of work", 1)
+	look("when it is over again", 2)
+}
+
+// What a burst leaves is given back.
+func TestGivesMemoryBack(t *testing.T) {
+	x := newTrimmer()
+	large := make([]byte, 256<<20)
+	for i := range large {
+		large[i] = 1
+	}
+	x.look()
+	runtime.KeepAlive(large)
+	large = nil
+	held := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapSys - m.HeapReleased
+	}
+	before := held()
+	x.look()
+	if now := held(); now > before-200<<20 {
+		t.Errorf("%d MB are held after a burst of 256 MB, %d MB in it", now>>20, before>>20)
+	}
+}
