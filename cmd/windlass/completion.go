@@ -4,22 +4,17 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/cmd/windlass/author/build"
+	"github.com/windlass-dev/windlass/cmd/windlass/running"
 	"github.com/windlass-dev/windlass/docs"
-	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
 )
-
-// askMost is how long a shell waits for a windlass to tell its names.
-const askMost = 500 * time.Millisecond
 
 // words are what a shell offers.
 type words func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
@@ -156,7 +151,7 @@ func beginning(all []string, typed string) (out []string) {
 // controllers are those of the windlass that --server names, or if it doesn't answer the built-in ones.
 func controllers(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	if s := running(cmd); s != nil {
+	if s := running.Status(cmd); s != nil {
 		for _, c := range s.Controllers {
 			names = append(names, c.Name+"\t"+c.State+", of plugin "+c.Plugin)
 		}
@@ -164,21 +159,6 @@ func controllers(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.
 		names = builtinControllers()
 	}
 	return beginning(names, typed), cobra.ShellCompDirectiveNoFileComp
-}
-
-// running is what a windlass says of itself, nil if it doesn't within a moment.
-func running(cmd *cobra.Command) *manager.Status {
-	s := serverOf(cmd)
-	if s == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), askMost)
-	defer cancel()
-	status, err := s.status(ctx)
-	if err != nil {
-		return nil
-	}
-	return status
 }
 
 // eachBuiltin calls f for each built-in plugin.
@@ -208,7 +188,7 @@ func builtinPlugins(_ *cobra.Command, _ []string, typed string) (names []string,
 // described is a manifest's description, of which a shell shows one line.
 func described(m *abi.Manifest) string {
 	text, _, _ := strings.Cut(m.Description, "\n")
-	return line(text, lineMax)
+	return answer.Line(text, answer.LineMax)
 }
 
 // modules are the built-in ones as "builtin:NAME", and files: as soon as what was typed can't be the former.
@@ -238,19 +218,4 @@ func enabled(_ *cobra.Command, _ []string, typed string) (out []string, _ cobra.
 		out = append(out, before+w)
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
-// serverOf is the windlass that a command would ask, nil for one that asks none.
-func serverOf(cmd *cobra.Command) *server {
-	if cmd.Flags().Lookup("server") == nil {
-		return nil
-	}
-	like := &cobra.Command{}
-	s := serverFlags(like)
-	like.Flags().VisitAll(func(f *pflag.Flag) {
-		if given := cmd.Flags().Lookup(f.Name); given != nil && given.Changed {
-			_ = f.Value.Set(given.Value.String()) // it was taken once
-		}
-	})
-	return s
 }

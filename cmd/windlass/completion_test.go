@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
+	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 	"github.com/windlass-dev/windlass/host/manager"
 )
 
@@ -45,7 +46,7 @@ const (
 )
 
 func TestCompletion(t *testing.T) {
-	here := known(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	here := runningtest.Known(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/windlass/v1/status" {
 			t.Errorf("asked for %s", r.URL.Path)
 		}

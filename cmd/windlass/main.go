@@ -3,12 +3,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/cmd/windlass/author"
+	"github.com/windlass-dev/windlass/cmd/windlass/running"
 	_ "github.com/windlass-dev/windlass/host/process/begin" // what this process is, before anything else of it begins
 	"github.com/windlass-dev/windlass/host/process/guardian"
 )
@@ -35,18 +34,7 @@ func run(args []string) int {
 		os.Exit(1)
 	})
 	defer stop()
-	root := command()
-	root.SetArgs(args)
-	if err := root.ExecuteContext(ctx); err != nil {
-		if text := oneLine(err); text != "" {
-			fmt.Fprintln(os.Stderr, "windlass: "+text)
-		}
-		if coded := (*answer.ExitError)(nil); errors.As(err, &coded) {
-			return coded.Code
-		}
-		return 1
-	}
-	return 0
+	return answer.Execute(ctx, command(), args)
 }
 
 // oneSignal is how soon after a signal the next one counts as the same, where there is a guardian: what is sent to all processes of a terminal or a unit comes from there once more.
@@ -87,9 +75,6 @@ func tellOfEnd(process int) {
 	}
 }
 
-// oneLine makes a joined error fit for one line of a log.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
-
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "windlass",
@@ -111,8 +96,9 @@ a plugin is called with a key and a snapshot of the cache, in a sandbox, and ans
 	for _, name := range []string{"v", "vmodule"} {
 		root.PersistentFlags().AddGoFlag(all.Lookup(name))
 	}
-	root.AddCommand(runCommand(), author.PluginCommand(), recordCommand(), author.ReplayCommand(), explainCommand(), getCommand(), releaseCommand(), rbacCommand(), versionCommand())
-	root.AddCommand(statusCommand(), topCommand(), consoleCommand(), docsCommand())
+	root.AddCommand(runCommand(), rbacCommand(), versionCommand(), docsCommand())
+	root.AddCommand(author.PluginCommand(), author.ReplayCommand())
+	root.AddCommand(running.Commands()...)
 	helpful(root)
 	complete(root)
 	return root

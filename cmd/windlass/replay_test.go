@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
@@ -129,7 +130,7 @@ func serve(t *testing.T) string {
 		}
 		_ = json.NewEncoder(w).Encode(e)
 	})
-	return known(t, mux)
+	return runningtest.Known(t, mux)
 }
 
 func TestRecordIsReplayed(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 )
 
 // Most of what a large cluster's watches bring concerns nobody: heartbeats, fields that no controller reads. To take each such event as it comes would wake half a dozen goroutines
-// for it. So while much comes, and nothing that anybody is told of, reading pauses, and then takes all that has come meanwhile.
+// for it. So while much comes, and nothing that anybody is told of, reading pauses, and then takes all that has come meanwhile:
+// of an event each millisecond, 0.06 reads an event and not 0.99 (BenchmarkHeartbeats).
 const (
 	few       = 25 * time.Millisecond  // what comes at this distance or a larger one isn't much
 	many      = 8                      // so many reads more than that are

@@ -15,8 +15,6 @@ const (
 	usual = 100
 	// step is by how much the percentage must differ to be worth changing.
 	step = 10
-	// ahead is how much memory a start on an empty cluster takes at the least. Taken page by page, it would be 5,000 page faults, which cost a sixth of the start's processor time where the machine is a virtual one without help from the processor.
-	ahead = 20 << 20
 )
 
 // StartMemory has a small heap grow up to the floor before it is collected, until end is called. Who sets GOGC decides alone.
@@ -27,15 +25,7 @@ func StartMemory() (end func()) {
 	f := &collections{percent: usual}
 	f.adjust(percentage(0))
 	f.follow()
-	takeAhead()
 	return f.end
-}
-
-// takeAhead has the system give the heap the memory ahead at once. Go has no call for it; but memory that was in use and isn't any longer is what it takes for the next objects.
-func takeAhead() {
-	if populate(make([]byte, ahead)) == nil {
-		runtime.GC()
-	}
 }
 
 // collections adjusts the percentage after each collection.

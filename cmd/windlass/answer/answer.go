@@ -2,10 +2,18 @@
 package answer
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"os"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/host/printable"
 )
 
 // Formats are the values of --output, by command. A test has each of them.
@@ -62,3 +70,28 @@ func (e *ExitError) Error() string {
 
 // Unwrap returns Err.
 func (e *ExitError) Unwrap() error { return e.Err }
+
+// Execute runs the command that the arguments name, says on stderr in one line what is wrong, and returns the exit code.
+func Execute(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+
+	if text := strings.ReplaceAll(err.Error(), "\n", "; "); text != "" {
+		fmt.Fprintln(os.Stderr, "windlass: "+text)
+	}
+	if coded := (*ExitError)(nil); errors.As(err, &coded) {
+		return coded.Code
+	}
+	return 1
+}
+
+// LineMax is how long a text may be in a table, in bytes, where it isn't to be wide.
+const LineMax = 100
+
+// Line makes a text from a cluster fit for one line of a terminal, of at most so many bytes.
+func Line(s string, most int) string {
+	return printable.Line(strings.Join(strings.Fields(s), " "), most)
+}

@@ -21,7 +21,8 @@ const variable = "WINDLASS_SLACK"
 //
 // Go's own monitor, a thread that a program has no hold of, sleeps for 20 µs at a time, fifty times and more whenever
 // the process was idle and isn't any more. Of a manager that gets an event each millisecond, that is a tenth of its
-// processor time and more (BenchmarkWakeUps). Nothing that a manager waits for is to be exact to less than a millisecond.
+// processor time and more: the benchmark job takes 0.145 s of it a second so, and 0.153 s without (docs/performance.md).
+// Nothing that a manager waits for is to be exact to less than a millisecond.
 //
 // A thread has its slack from the one that has started it, and only a privileged process can change another thread's. So
 // the process starts itself anew, once, with the slack that all its threads then inherit; its number, its arguments and

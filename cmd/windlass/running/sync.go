@@ -1,4 +1,4 @@
-package main
+package running
 
 import (
 	"bytes"
@@ -99,7 +99,7 @@ func printCase(cmd *cobra.Command, f *record.File, s *record.Sync) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# A sync of %s at %s, which ended %s. Plugin %s %s.\n", f.Controller, s.Start.UTC().Format(time.RFC3339), s.Result, source.Plugin, source.Version)
 	for _, l := range left {
-		fmt.Fprintf(&b, "# Not in the case: %s.\n", line(l, 5*lineMax))
+		fmt.Fprintf(&b, "# Not in the case: %s.\n", answer.Line(l, 5*answer.LineMax))
 	}
 	b.Write(text)
 	_, err = cmd.OutOrStdout().Write(b.Bytes())

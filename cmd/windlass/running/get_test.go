@@ -1,4 +1,4 @@
-package main
+package running
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/manager"
 )
@@ -72,7 +73,7 @@ func host(t *testing.T, s *manager.Status, healthy bool) (address string, asked 
 			_, _ = fmt.Fprint(w, "[+]ping ok\n[-]job-controller failed: quarantined\nhealthz check failed\n")
 		}
 	})
-	return known(t, mux), func() string {
+	return runningtest.Known(t, mux), func() string {
 		if query := last.Load(); query != nil {
 			return *query
 		}

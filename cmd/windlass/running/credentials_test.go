@@ -1,4 +1,4 @@
-package main
+package running
 
 import (
 	"crypto/tls"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -26,33 +27,6 @@ func asked(t *testing.T) (address string, certificate []byte, tokens *[]string) 
 	}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "https://"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), tokens
-}
-
-// known serves as a windlass of this user's on this machine does: commands know it by the certificate that it has left. There is no kubeconfig.
-func known(t *testing.T, h http.Handler) (address string) {
-	t.Helper()
-	s := httptest.NewTLSServer(h)
-	t.Cleanup(s.Close)
-	address = strings.TrimPrefix(s.URL, "https://")
-	_, port, _ := strings.Cut(address, ":")
-	home := t.TempDir()
-	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": home, "KUBECONFIG": "", "KUBERNETES_SERVICE_HOST": ""} {
-		t.Setenv(name, value)
-	}
-	leave(t, home, port, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
-	return address
-}
-
-// leave leaves a server's certificate in the user's cache folder.
-func leave(t *testing.T, cache, port, certificate string) {
-	t.Helper()
-	folder := filepath.Join(cache, "windlass", "serving")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, port+".crt"), []byte(certificate), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func saved(t *testing.T, content string) string {
@@ -118,7 +92,7 @@ func TestCredentials(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.pinned != "" {
-				leave(t, cache, port, c.pinned)
+				runningtest.Leave(t, cache, port, c.pinned)
 			}
 			*tokens = nil
 			client, err := c.client(address)

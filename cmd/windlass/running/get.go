@@ -1,4 +1,4 @@
-package main
+package running
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/manager"
-	"github.com/windlass-dev/windlass/host/printable"
 )
 
 func getCommand() *cobra.Command {
@@ -181,14 +180,6 @@ func aligned(table [][]string) (lines []string) {
 func brief(digest string) string {
 	digest = strings.TrimPrefix(digest, "sha256:")
 	return digest[:min(len(digest), 12)]
-}
-
-// lineMax is how long a text may be in a table, in bytes, where it isn't to be wide.
-const lineMax = 100
-
-// line makes a text from a cluster fit for one line of a terminal.
-func line(s string, most int) string {
-	return printable.Line(strings.Join(strings.Fields(s), " "), most)
 }
 
 func releaseCommand() *cobra.Command {

@@ -1,4 +1,4 @@
-package main
+package running
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/manager"
 )
 
@@ -165,10 +166,10 @@ func (t *top) lines() []string {
 		syncs, writes, share = syncs+all[i].syncs, writes+all[i].writes, share+all[i].time
 	}
 	fmt.Fprintf(&b, "windlass on %s, process %d, up %s: %d controllers, %.1f syncs/s, %.1f writes/s, %.1f%% of a processor in sandboxes\n",
-		line(s.Process.Host, lineMax), s.Process.PID, since(s, s.Process.Started), len(all), syncs, writes, 100*share)
+		answer.Line(s.Process.Host, answer.LineMax), s.Process.PID, since(s, s.Process.Started), len(all), syncs, writes, 100*share)
 	for _, x := range s.Troubles {
 		if x.Level == manager.Bad {
-			fmt.Fprintf(&b, "BROKEN %s: %s\n", line(x.About, lineMax), line(x.What, 2*lineMax))
+			fmt.Fprintf(&b, "BROKEN %s: %s\n", answer.Line(x.About, answer.LineMax), answer.Line(x.What, 2*answer.LineMax))
 		}
 	}
 	b.WriteString("\n")
@@ -253,7 +254,7 @@ func (t *top) live(ctx context.Context, in, out *os.File) error {
 func (t *top) screen(width, height int) string {
 	last := "q quits; sorted by " + orders[t.order].name + ": s syncs, t time, u queue, e errors, n name"
 	if t.err != nil {
-		last = "no answer: " + line(t.err.Error(), 10*lineMax)
+		last = "no answer: " + answer.Line(t.err.Error(), 10*answer.LineMax)
 	}
 	var b strings.Builder
 	b.WriteString(home)

@@ -1,4 +1,4 @@
-package main
+package running
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/printable"
@@ -24,9 +25,9 @@ func row(wide bool, always []string, more ...string) []string {
 }
 
 func controllersTable(s *manager.Status, wide bool) table {
-	most := lineMax
+	most := answer.LineMax
 	if wide {
-		most = 10 * lineMax
+		most = 10 * answer.LineMax
 	}
 	t := table{none: "No controller runs here.", lines: [][]string{row(wide, []string{"NAME", "STATE", "PLUGIN", "VERSION", "QUEUE", "STUCK", "SYNCS", "ERRORS", "P50", "P99"},
 		"DIGEST", "LEADER", "WORKERS", "RESYNC", "SYNCING", "PARKED", "WRITES", "MEMORY", "FUEL", "DIFFERENCES")}}
@@ -37,10 +38,10 @@ func controllersTable(s *manager.Status, wide bool) table {
 	}
 	for i := range s.Controllers {
 		c := &s.Controllers[i]
-		l := row(wide, []string{c.Name, c.State, c.Plugin, line(versions[c.Plugin], 20), fmt.Sprint(c.Queue), fmt.Sprint(c.Failing + c.Parked), fmt.Sprint(c.Syncs.Total), fmt.Sprint(c.Syncs.Failed),
+		l := row(wide, []string{c.Name, c.State, c.Plugin, answer.Line(versions[c.Plugin], 20), fmt.Sprint(c.Queue), fmt.Sprint(c.Failing + c.Parked), fmt.Sprint(c.Syncs.Total), fmt.Sprint(c.Syncs.Failed),
 			took(c.Syncs.P50), took(c.Syncs.P99)},
 			brief(c.Digest), leader(s, c.Name), fmt.Sprint(c.Workers), cmp.Or(c.Resync, "-"), fmt.Sprint(c.Syncing), fmt.Sprint(c.Parked), written(c.Writes.Verbs), size(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel), fmt.Sprint(c.Differences))
-		t.lines = append(t.lines, append(l, line(message(c), most)))
+		t.lines = append(t.lines, append(l, answer.Line(message(c), most)))
 		t.names = append(t.names, c.Name)
 	}
 	if absent := everyController(s)[len(s.Controllers):]; len(absent) > 0 {
@@ -70,7 +71,7 @@ func everyController(s *manager.Status) []manager.ControllerStatus {
 func absentLines(every []manager.ControllerStatus) []string {
 	lines := [][]string{{"NOT RUNNING", "STATE", "WHY"}}
 	for _, c := range every {
-		lines = append(lines, []string{c.Name, c.State, line(c.Message, lineMax)})
+		lines = append(lines, []string{c.Name, c.State, answer.Line(c.Message, answer.LineMax)})
 	}
 	return append([]string{""}, aligned(lines)...)
 }
@@ -85,7 +86,7 @@ func leader(s *manager.Status, controller string) string {
 		case l.Holder == "":
 			return "nobody"
 		default:
-			return line(l.Holder, lineMax)
+			return answer.Line(l.Holder, answer.LineMax)
 		}
 	}
 	return "-"
@@ -109,7 +110,7 @@ func message(c *manager.ControllerStatus) string {
 // refused are notes of what isn't applied.
 func refused(s *manager.Status) (notes []string) {
 	if s.Refused != "" {
-		notes = append(notes, "", "Not applied: "+line(s.Refused, 10*lineMax))
+		notes = append(notes, "", "Not applied: "+answer.Line(s.Refused, 10*answer.LineMax))
 	}
 	return notes
 }
@@ -127,33 +128,33 @@ func pluginsTable(s *manager.Status, wide bool) table {
 			states = append(states, "shadow "+brief(p.Shadow))
 		}
 		if p.Broken != "" {
-			states = append(states, "its file can't be used: "+line(p.Broken, 2*lineMax))
+			states = append(states, "its file can't be used: "+answer.Line(p.Broken, 2*answer.LineMax))
 		}
 		for _, f := range p.Failed {
-			states = append(states, "failed: "+line(f, 2*lineMax))
+			states = append(states, "failed: "+answer.Line(f, 2*answer.LineMax))
 		}
-		l := row(wide, []string{p.Name, line(p.Version, 20), brief(p.Digest), since(s, p.Since), line(p.Origin, 10*lineMax)}, strings.Join(p.Controllers, ","), fmt.Sprint(p.Instances), fmt.Sprint(p.Busy))
+		l := row(wide, []string{p.Name, answer.Line(p.Version, 20), brief(p.Digest), since(s, p.Since), answer.Line(p.Origin, 10*answer.LineMax)}, strings.Join(p.Controllers, ","), fmt.Sprint(p.Instances), fmt.Sprint(p.Busy))
 		t.lines = append(t.lines, append(l, strings.Join(states, "; ")))
 		t.names = append(t.names, p.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
-		t.notes = append(t.notes, "", "No image for "+name+": "+line(s.Missing[name], 10*lineMax))
+		t.notes = append(t.notes, "", "No image for "+name+": "+answer.Line(s.Missing[name], 10*answer.LineMax))
 	}
 	for _, why := range s.LeftOut {
-		t.notes = append(t.notes, "", "Left out: "+line(why, 10*lineMax))
+		t.notes = append(t.notes, "", "Left out: "+answer.Line(why, 10*answer.LineMax))
 	}
 	t.notes = append(t.notes, refused(s)...)
 	return t
 }
 
 func swapsTable(s *manager.Status, wide bool) table {
-	most := lineMax
+	most := answer.LineMax
 	if wide {
-		most = 10 * lineMax
+		most = 10 * answer.LineMax
 	}
 	t := table{none: "No plugin's version was replaced since the process began.", lines: [][]string{{"AGE", "PLUGIN", "FROM", "TO", "RESULT", "WHY"}}}
 	for _, x := range s.Swaps {
-		t.lines = append(t.lines, []string{since(s, x.Time), x.Plugin, version(x.FromVersion, x.From), version(x.ToVersion, x.To), x.Result, line(x.Why, most)})
+		t.lines = append(t.lines, []string{since(s, x.Time), x.Plugin, version(x.FromVersion, x.From), version(x.ToVersion, x.To), x.Result, answer.Line(x.Why, most)})
 	}
 	return t
 }
@@ -162,13 +163,13 @@ func version(v, digest string) string {
 	if digest == "" {
 		return "-"
 	}
-	return strings.TrimSpace(line(v, 20) + " " + brief(digest))
+	return strings.TrimSpace(answer.Line(v, 20) + " " + brief(digest))
 }
 
 func keysTable(k *manager.Keys, wide bool) table {
-	most := lineMax
+	most := answer.LineMax
 	if wide {
-		most = 20 * lineMax
+		most = 20 * answer.LineMax
 	}
 	now := time.Now()
 	t := table{none: "No key is stuck, and none waits for a time.", lines: [][]string{{"CONTROLLER", "KEY", "STATE", "TRIES", "AGE", "NEXT", "WHY"}}}
@@ -189,7 +190,7 @@ func keysTable(k *manager.Keys, wide bool) table {
 		if x.Result != "" && x.Result != "error" && x.Result != x.State {
 			why = x.Result + ": " + why
 		}
-		t.lines = append(t.lines, []string{x.Controller, keyName(x.Key), x.State, tries, duration.HumanDuration(now.Sub(x.Since)), next, line(why, most)})
+		t.lines = append(t.lines, []string{x.Controller, keyName(x.Key), x.State, tries, duration.HumanDuration(now.Sub(x.Since)), next, answer.Line(why, most)})
 	}
 	t.notes = rest(len(k.Keys)+len(k.Waiting), k.All+k.AllWaiting)
 	return t
@@ -207,18 +208,18 @@ func syncsTable(r *manager.Recorded, wide bool) table {
 		did := "nothing"
 		switch {
 		case wide && len(x.Did) > 0:
-			did = line(strings.Join(x.Did, "; "), 20*lineMax)
+			did = answer.Line(strings.Join(x.Did, "; "), 20*answer.LineMax)
 		case len(x.Did) > 1:
-			did = fmt.Sprintf("%s and %d more", line(x.Did[0], lineMax), len(x.Did)-1)
+			did = fmt.Sprintf("%s and %d more", answer.Line(x.Did[0], answer.LineMax), len(x.Did)-1)
 		case len(x.Did) == 1:
-			did = line(x.Did[0], lineMax)
+			did = answer.Line(x.Did[0], answer.LineMax)
 		}
 		l := []string{duration.HumanDuration(now.Sub(x.Time)), x.Controller, keyName(x.Key), x.Result, took(x.Seconds), did}
-		most := lineMax
+		most := answer.LineMax
 		if wide {
-			l, most = append(l, brief(x.Digest)), 20*lineMax
+			l, most = append(l, brief(x.Digest)), 20*answer.LineMax
 		}
-		t.lines = append(t.lines, append(l, line(x.Error, most)))
+		t.lines = append(t.lines, append(l, answer.Line(x.Error, most)))
 	}
 	t.notes = rest(len(r.Syncs), r.All)
 	return t
@@ -229,7 +230,7 @@ func keyName(k string) string {
 	if k == "" {
 		return "-"
 	}
-	return line(k, 3*lineMax)
+	return answer.Line(k, 3*answer.LineMax)
 }
 
 func rest(shown, all int) []string {

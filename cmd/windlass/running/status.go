@@ -1,4 +1,4 @@
-package main
+package running
 
 import (
 	"context"
@@ -91,7 +91,7 @@ func (s *server) health(ctx context.Context) (string, error) {
 		var wrong []string
 		for l := range strings.Lines(failed.text) {
 			if strings.HasPrefix(l, "[-]") {
-				wrong = append(wrong, line(strings.TrimPrefix(l, "[-]"), 2*lineMax))
+				wrong = append(wrong, answer.Line(strings.TrimPrefix(l, "[-]"), 2*answer.LineMax))
 			}
 		}
 		return strings.Join(append(wrong, ""), "\n"), nil
@@ -107,7 +107,7 @@ func statusText(s *manager.Status, health string) string {
 	if p.Guardian != 0 {
 		guardian = fmt.Sprintf(" with guardian %d", p.Guardian)
 	}
-	fmt.Fprintf(&b, "windlass on %s, process %d%s, up %s, for the API server %s\n\n", line(p.Host, lineMax), p.PID, guardian, since(s, p.Started), p.Server)
+	fmt.Fprintf(&b, "windlass on %s, process %d%s, up %s, for the API server %s\n\n", answer.Line(p.Host, answer.LineMax), p.PID, guardian, since(s, p.Started), p.Server)
 	state := "ok"
 	switch {
 	case health != "":
@@ -151,9 +151,9 @@ func statusText(s *manager.Status, health string) string {
 	b.WriteString("\n")
 	for _, t := range s.Troubles {
 		word := map[string]string{manager.Bad: "BROKEN", manager.Warning: "WARNING", manager.Note: "NOTE"}[t.Level]
-		fmt.Fprintf(&b, "%-8s %s: %s\n", word, line(t.About, lineMax), line(t.What, 5*lineMax))
+		fmt.Fprintf(&b, "%-8s %s: %s\n", word, answer.Line(t.About, answer.LineMax), answer.Line(t.What, 5*answer.LineMax))
 		if t.Do != "" {
-			fmt.Fprintf(&b, "         %s\n", line(t.Do, 5*lineMax))
+			fmt.Fprintf(&b, "         %s\n", answer.Line(t.Do, 5*answer.LineMax))
 		}
 	}
 	return b.String()
@@ -178,7 +178,7 @@ func absentStates(all []manager.Absent) string {
 func leadership(s *manager.Status) (all []string) {
 	for i := range s.Leaders {
 		l := &s.Leaders[i]
-		holder, since := line(l.Holder, lineMax), ""
+		holder, since := answer.Line(l.Holder, answer.LineMax), ""
 		switch {
 		case l.Here:
 			holder = "here"

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package process
-
-import "errors"
-
-func populate([]byte) error { return errors.ErrUnsupported }
