@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
-// BenchmarkSync measures syncs of the test guest all told: taking an instance, putting the image back, the call, reading the answer. "empty" is the empty
+// BenchmarkSync measures syncs of the test guest all told: taking an instance, putting the baseline back, the call, reading the answer. "empty" is the empty
 // sync that the performance promise speaks of, "1MiB" writes a message of 1 MiB which the guest answers with.
 func BenchmarkSync(b *testing.B) {
 	for _, name := range guests {
@@ -64,7 +64,7 @@ func workload(n int) []byte {
 	return message
 }
 
-// BenchmarkMetering compares a guest as it runs here with the module as delivered, which nothing meters: only the time in the guest, each time in the image's state.
+// BenchmarkMetering compares a guest as it runs here with the module as delivered, which nothing meters: only the time in the guest, each time in the baseline's state.
 func BenchmarkMetering(b *testing.B) {
 	message := workload(4000)
 	for _, name := range guests {

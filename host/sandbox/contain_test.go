@@ -360,7 +360,7 @@ func TestLogsOfACallAreBounded(t *testing.T) {
 		"long ones":         {20, maxLogMessage, maxLogBytes / maxLogMessage, 20*maxLogMessage - maxLogBytes},
 		"one that is large": {1, maxLogMessage + 7, 1, 7},
 	} {
-		i, err := m.take(t.Context(), m.image.Load())
+		i, err := m.take(t.Context(), m.baseline.Load())
 		if err != nil {
 			t.Fatal(err)
 		}

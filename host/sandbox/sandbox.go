@@ -1,6 +1,6 @@
 // Package sandbox runs plugins' WebAssembly modules.
 //
-// A Module is one plugin's compiled module with its settings; a Sync is one call into it. Every sync starts from the same image of memory and globals, so
+// A Module is one plugin's compiled module with its settings; a Sync is one call into it. Every sync starts from the same baseline of memory and globals, so
 // that it is a function of its message and of what its performs gave, and of nothing else:
 //
 //	module, err := sandbox.Load(ctx, wasm, sandbox.Options{Name: "replicaset"})
@@ -33,7 +33,7 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultMemoryLimit = 64 << 20        // putting the image back costs more the larger it is: 0.8 µs at 16 MiB, 1.2 at 64, 2.3 at 256
+	DefaultMemoryLimit = 64 << 20        // putting the baseline back costs more the larger it is: 0.8 µs at 16 MiB, 1.2 at 64, 2.3 at 256
 	DefaultBudget      = 100_000_000_000 // a backstop: of TinyGo guests a minute or two, of Go guests, which pay 10 times as much, seconds
 	DefaultDeadline    = 10 * time.Second
 	DefaultMaxMessage  = 64 << 20
@@ -137,8 +137,8 @@ type Module struct {
 	precompiled bool
 	late        late
 
-	base      *image                // after _initialize
-	image     atomic.Pointer[image] // what syncs start from
+	base      *baseline                // after _initialize
+	baseline  atomic.Pointer[baseline] // what syncs start from
 	configure sync.Mutex
 
 	pool  pool
@@ -291,7 +291,7 @@ func (m *Module) bring(ctx context.Context, wasm []byte, parsed *rewrite.Module)
 	return m.start(ctx)
 }
 
-// start runs _initialize in a first instance, and keeps its image.
+// start runs _initialize in a first instance, and keeps its baseline.
 func (m *Module) start(ctx context.Context) error {
 	i, err := m.instantiate(ctx)
 	if err != nil {
@@ -308,8 +308,8 @@ func (m *Module) start(ctx context.Context) error {
 			return err
 		}
 	}
-	m.base = i.takeImage()
-	m.image.Store(m.base)
+	m.base = i.takeBaseline()
+	m.baseline.Store(m.base)
 	i.close()
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// shell is a reader's terminal: bash in an empty folder, with windlass, kubectl and TinyGo on the PATH.
+// shell is a reader's terminal: bash in an empty folder, with windlass, devcluster, kubectl and TinyGo on the PATH.
 type shell struct {
 	t       *testing.T
 	dir     string
@@ -36,7 +36,7 @@ func newShell(t *testing.T, kubeconfig, port string, names ...string) *shell {
 	link(t, bin, "windlass", fmt.Sprintf(`#!/bin/sh
 case $1 in
 run) shift; exec %[1]q run --secure-port %[2]s "$@" ;;
-status | get | explain | record | release | top) exec %[1]q "$@" --server 127.0.0.1:%[2]s ;;
+status | get | explain | record | release | top | console) exec %[1]q "$@" --server 127.0.0.1:%[2]s ;;
 esac
 exec %[1]q "$@"
 `, windlass.Program(), port))
@@ -55,8 +55,9 @@ exec %[1]q "$@"
 
 	c := exec.Command("bash", "--norc")
 	c.Dir = s.dir
-	toolchain := filepath.Join(filepath.Dir(windlass.Program()), "toolchain")
-	c.Env = append(os.Environ(), "PATH="+bin+":"+toolchain+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig, "GOFLAGS=", "COLUMNS=200")
+	built := filepath.Dir(windlass.Program())
+	path := strings.Join([]string{bin, built, filepath.Join(built, "toolchain"), os.Getenv("PATH")}, string(filepath.ListSeparator))
+	c.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+kubeconfig, "GOFLAGS=", "COLUMNS=200")
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -45,6 +45,9 @@ func Follow(t *testing.T, path string, r Reader) int {
 			if r.Write == nil {
 				t.Fatalf("%s: the page writes a file, %s, which its test isn't made for", at, s.file)
 			}
+			if !s.named {
+				t.Errorf("%s: the text before the block doesn't have the name of the file, %s: no reader sees comments", at, s.file)
+			}
 			r.Write(s.file, s.content)
 		case s.command != "":
 			run++
@@ -81,6 +84,7 @@ type step struct {
 	output  string // what the command prints
 	printed string // the same as it stands in the page
 	file    string
+	named   bool // the file's name stands in the text above, where a reader sees it
 	content string
 }
 
@@ -88,7 +92,8 @@ var fileMark = regexp.MustCompile(`^<!-- file (\S+) -->$`)
 
 func steps(page string) (all []step) {
 	lines := strings.SplitAfter(page, "\n")
-	name := "" // of the file that the next fenced block is
+	name := ""                // of the file that the next fenced block is
+	var prose strings.Builder // what a reader has seen so far
 	for i := 0; i < len(lines); {
 		s := step{line: i + 1, text: lines[i]}
 		line := strings.TrimRight(lines[i], "\n")
@@ -115,10 +120,13 @@ func steps(page string) (all []step) {
 				}
 				s.content += l
 			}
-			s.file, name = name, ""
+			s.file, s.named = name, strings.Contains(prose.String(), "`"+name+"`")
+			name = ""
 		default:
 			if m := fileMark.FindStringSubmatch(line); m != nil {
 				name = m[1]
+			} else if !strings.HasPrefix(line, "<!--") {
+				prose.WriteString(s.text)
 			}
 		}
 		all = append(all, s)

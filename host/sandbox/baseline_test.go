@@ -58,7 +58,7 @@ func TestSyncEqualsFreshInstance(t *testing.T) {
 				compareState(t, n, m.pool.idle[0], fresh)
 				fresh.close()
 			}
-			t.Logf("image %d pages, %d parts; largest sync %d KiB", m.image.Load().pages, len(m.image.Load().runs), largest>>10)
+			t.Logf("baseline %d pages, %d parts; largest sync %d KiB", m.baseline.Load().pages, len(m.baseline.Load().runs), largest>>10)
 		})
 	}
 }
