@@ -44,6 +44,7 @@ func page() string {
 			code(c.Name), code(c.Alias), c.Plugin.Folder, cell(does), strings.Join(queues, ", "), code(c.ServiceAccount))
 	}
 
+	b.WriteString(allNames(all))
 	b.WriteString("\n## Settings\n\nOf plugins, under `plugins[].settings` of the configuration file; " +
 		"most are flags as well (docs/flags.md).\n\n" +
 		"| plugin | setting | default | what it is |\n|---|---|---|---|\n")
@@ -60,6 +61,19 @@ func page() string {
 	return b.String()
 }
 
+// allNames returns the section with every controller's name, those among them that upstream has only as a part of another.
+func allNames(all []builtin.Controller) string {
+	var b strings.Builder
+	b.WriteString("\n## All names\n\nAs `windlass get controllers`, the log and metrics have them. Some of upstream's controllers " +
+		"are several here, each with views and a queue of its own; what is part of another one is turned on and off with it.\n\n" +
+		"| name | part of | queue | events from |\n|---|---|---|---|\n")
+	for _, c := range all {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n",
+			code(c.Name), code(c.PartOf), code(c.Queue), code(c.Manifest.EventSource))
+	}
+	return b.String()
+}
+
 // summary returns the README's paragraph.
 func summary() string {
 	var names []string
@@ -67,7 +81,7 @@ func summary() string {
 		names = append(names, strings.TrimSuffix(name, "-controller"))
 	}
 	slices.Sort(names)
-	text := fmt.Sprintf("%d of kube-controller-manager's %d controllers are here so far (docs/controllers.md): %s.",
+	text := fmt.Sprintf("%d of kube-controller-manager's %d controllers are here so far ([docs/controllers.md](docs/controllers.md)): %s.",
 		len(names), len(names)+len(missing()), strings.Join(names, ", "))
 	return wrap(text)
 }
