@@ -137,7 +137,7 @@ func TestPlots(t *testing.T) {
 		}
 	}
 	for file, plot := range plots {
-		if strings.Contains(string(plot), "NaN") || strings.Contains(string(plot), "Inf") {
+		if strings.Contains(string(plot), "NaN") || strings.Contains(string(plot), "Inf") || strings.Contains(string(plot), "%!") {
 			t.Errorf("%s has numbers that are none:\n%s", file, plot)
 		}
 	}

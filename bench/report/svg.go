@@ -58,7 +58,7 @@ func ratios(title string, bars []bar) []byte {
 		}
 	}
 	fmt.Fprintf(&b, `<line x1="%[1]d" x2="%[1]d" y1="%[2]d" y2="%[3]d" stroke="black"/>`+"\n", left, top, height-20)
-	fmt.Fprintf(&b, `<line x1="%[1].1f" x2="%[1].1f" y1="%[2]d" y2="%[3]d" stroke="black" stroke-dasharray="4 3"/><text x="%[1].1f" y="%[4]d" text-anchor="middle">1</text>`+"\n</svg>\n", x(1), top, height-20, height-6)
+	fmt.Fprintf(&b, `<line x1="%.1[1]f" x2="%.1[1]f" y1="%[2]d" y2="%[3]d" stroke="black" stroke-dasharray="4 3"/><text x="%.1[1]f" y="%[4]d" text-anchor="middle">1</text>`+"\n</svg>\n", x(1), top, height-20, height-6)
 	return b.Bytes()
 }
 
@@ -83,7 +83,7 @@ func curves(title, name string, lines []line) []byte {
 	fmt.Fprintf(&b, head, left+width+90, top+tall+40, html.EscapeString(title))
 	for e := from; e <= to; e++ {
 		v := math.Pow(10, e)
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%[3].1f" y2="%[3].1f" stroke="%[4]s"/><text x="%[5]d" y="%.1[6]f" text-anchor="end">%[7]s</text>`+"\n", left, left+width, y(v), gridColour, left-6, y(v)+4, value(name, v))
+		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1[3]f" y2="%.1[3]f" stroke="%[4]s"/><text x="%[5]d" y="%.1[6]f" text-anchor="end">%[7]s</text>`+"\n", left, left+width, y(v), gridColour, left-6, y(v)+4, value(name, v))
 	}
 	for i, l := range lines {
 		colour := nativeColour

@@ -23,15 +23,15 @@ var job = &Scenario{
 				return err
 			}
 			return watch(ctx, w, w.Client.BatchV1().RESTClient(), "jobs", "job", &batchv1.Job{}, "the job is complete", func(all []*batchv1.Job) (bool, string) {
-				for _, j := range all {
-					for _, c := range j.Status.Conditions {
-						if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue {
-							return true, ""
-						}
-					}
-					return false, fmt.Sprintf("%+v", j.Status)
+				if len(all) == 0 {
+					return false, "it isn't there"
 				}
-				return false, "it isn't there"
+				for _, c := range all[0].Status.Conditions {
+					if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue {
+						return true, ""
+					}
+				}
+				return false, fmt.Sprintf("%+v", all[0].Status)
 			})
 		})
 	},

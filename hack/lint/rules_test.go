@@ -138,3 +138,31 @@ func TestStaticcheck(t *testing.T) {
 		t.Errorf("found %v, want SA1000 in m.go:5", found)
 	}
 }
+
+func TestParseVet(t *testing.T) {
+	found, err := parseVet("/tree", `{"example.com/m": {"SA1000": [{"posn": "/tree/a/m.go:5:3", "message": "one"}], "SA1001": [{"posn": "/tree/a/m.go:6:3", "message": "two"}]}}
+{}
+{"example.com/n": {"SA1019": [
+  {"posn": "/tree/n.go:7:3", "message": "k8s.io/api/core/v1.Endpoints is deprecated: it is"},
+  {"posn": "/tree/n.go:8:3", "message": "io/ioutil is deprecated: it is"}
+]}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range sortedOnce(found) {
+		got = append(got, f.String())
+	}
+	want := []string{
+		"a/m.go:5: staticcheck: SA1000: one", "a/m.go:6: staticcheck: SA1001: two",
+		"n.go:8: staticcheck: SA1019: io/ioutil is deprecated: it is",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+
+	if _, err := parseVet("/tree", `{"example.com/m": {"SA1000": {"error": "panicked"}}}`); err == nil {
+		t.Error("an error of a check is nothing to be said")
+	}
+}

@@ -14,10 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/dump"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	wholejson "k8s.io/apimachinery/pkg/util/json"
 	k8srand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/dump"
 	"sigs.k8s.io/randfill"
 
 	"github.com/windlass-dev/windlass/abi/wire"

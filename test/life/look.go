@@ -165,7 +165,7 @@ func managers(o *unstructured.Unstructured) (all []string) {
 			name = "kube-controller-manager"
 		}
 		if o.GetKind() == "Pod" && f.Subresource == "status" && f.FieldsV1 != nil && name == "kube-controller-manager" &&
-			!strings.Contains(string(f.FieldsV1.Raw), "DisruptionTarget") {
+			!strings.Contains(f.FieldsV1.GetRawString(), "DisruptionTarget") {
 			continue
 		}
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s", name, f.Operation, f.Subresource)))

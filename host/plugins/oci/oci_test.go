@@ -273,7 +273,7 @@ func TestTampering(t *testing.T) {
 			w.WriteHeader(429)
 		}, ""},
 		"redirects for ever": {func(w http.ResponseWriter, q *http.Request, _ http.Handler) {
-			http.Redirect(w, q, q.URL.Path+"?key=hush", 307)
+			http.Redirect(w, q, q.URL.Path+"?key=hush", http.StatusTemporaryRedirect)
 		}, "can't get its manifest"},
 		"shouts": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			w.WriteHeader(400)
