@@ -45,7 +45,8 @@ func (f *file) findings() []finding {
 	return found
 }
 
-// longLines finds lines that are too long and could be broken. Those that a literal or an address makes long are only counted.
+// longLines finds lines that are too long and could be broken. Those that a literal or an address makes long are only
+// counted.
 func (f *file) longLines() []finding {
 	var found []finding
 	literals, _ := f.literalLines()
@@ -57,11 +58,16 @@ func (f *file) longLines() []finding {
 	return found
 }
 
-// literalLines returns the lines that a string literal reaches beyond the last column, and those inside of a raw one, which
-// are no code but another file's text.
+// literalLines returns the lines that a string literal reaches beyond the last column, and those inside of a raw one,
+// which are no code but another file's text.
 func (f *file) literalLines() (beyond, inside map[int]bool) {
 	beyond, inside = map[int]bool{}, map[int]bool{}
 	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if k, ok := n.(*ast.KeyValueExpr); ok && f.set.Position(k.Value.Pos()).Column > maxColumns {
+			if _, ok := k.Value.(*ast.BasicLit); ok {
+				beyond[f.line(k.Value.Pos())] = true // gofmt keeps it in the column of its neighbours' values
+			}
+		}
 		l, ok := n.(*ast.BasicLit)
 		if !ok || l.Kind != token.STRING {
 			return true
@@ -90,13 +96,20 @@ func isAddress(line string) bool {
 	return ok && !strings.Contains(strings.TrimSpace(text), " ")
 }
 
-// paragraphs finds a long function without a blank line. One statement has no steps: a table, a switch.
+// paragraphs finds a long function without a blank line. One statement has no steps, such as a table or a switch; where
+// it is a loop or a condition, its body may have some.
 func (f *file) paragraphs(fn *ast.FuncDecl) []finding {
-	if fn.Body == nil || len(fn.Body.List) == 1 && !isLoop(fn.Body.List[0]) {
+	body := fn.Body
+	for body != nil && len(body.List) == 1 {
+		body = inner(body.List[0])
+	}
+	if body == nil {
 		return nil
 	}
-	first, last := f.line(fn.Body.Lbrace), f.line(fn.Body.Rbrace)
-	if last-first-1 <= maxSteps {
+
+	first, last := f.line(body.Lbrace), f.line(body.Rbrace)
+	n := last - first - 1
+	if n <= maxSteps {
 		return nil
 	}
 	for _, l := range f.lines[first : last-1] {
@@ -104,15 +117,23 @@ func (f *file) paragraphs(fn *ast.FuncDecl) []finding {
 			return nil
 		}
 	}
-	return []finding{{f.path, f.line(fn.Pos()), "paragraphs", fmt.Sprintf("%s has %d lines and no blank one between its steps", fn.Name.Name, last-first-1)}}
+	text := fmt.Sprintf("%s has %d lines and no blank one between its steps", fn.Name.Name, n)
+	return []finding{{f.path, f.line(fn.Pos()), "paragraphs", text}}
 }
 
-func isLoop(s ast.Stmt) bool {
-	switch s.(type) {
-	case *ast.ForStmt, *ast.RangeStmt, *ast.IfStmt:
-		return true
+// inner returns the body of a loop or of a condition without an else, or nil.
+func inner(s ast.Stmt) *ast.BlockStmt {
+	switch s := s.(type) {
+	case *ast.ForStmt:
+		return s.Body
+	case *ast.RangeStmt:
+		return s.Body
+	case *ast.IfStmt:
+		if s.Else == nil {
+			return s.Body
+		}
 	}
-	return false
+	return nil
 }
 
 // declared finds doc comments of exported types, variables and constants that don't begin with the name.
@@ -175,7 +196,8 @@ func isExported(fn *ast.FuncDecl) bool {
 // foreign are the words that our comments once had for "returns" and "reports whether".
 var foreign = regexp.MustCompile(`^\S+ (?:(?:\S+ ){0,12}?and )?(gives|tells)\b`)
 
-// words finds a doc comment that says "gives" or "tells" of a function with results, where Go says "returns" or "reports whether".
+// words finds a doc comment that says "gives" or "tells" of a function with results, where Go says "returns" or
+// "reports whether".
 func (f *file) words(doc *ast.CommentGroup, t *ast.FuncType) []finding {
 	if t.Results == nil {
 		return nil
@@ -184,5 +206,6 @@ func (f *file) words(doc *ast.CommentGroup, t *ast.FuncType) []finding {
 	if m == nil {
 		return nil
 	}
-	return []finding{{f.path, f.line(doc.Pos()), "words", fmt.Sprintf("%q, where \"returns\" or \"reports whether\" is meant", m[1])}}
+	return []finding{{f.path, f.line(doc.Pos()), "words",
+		fmt.Sprintf("%q, where \"returns\" or \"reports whether\" is meant", m[1])}}
 }

@@ -24,6 +24,7 @@ func TestRules(t *testing.T) {
 		{"an address", "a.go", "// https://" + long, nil},
 		{"a literal that reaches beyond", "a.go", `var a = "` + long + `"`, nil},
 		{"a literal that begins beyond", "a.go", "var a = b" + long + ` + "c"`, []string{"2: columns"}},
+		{"a value that its neighbours push beyond", "a.go", "var a = map[string]string{`" + long + "`: `b`}", nil},
 		{"lines of a raw literal", "a.go", "var a = `\n" + long + "\n`", nil},
 		{"a comment behind a literal", "a.go", `var a = "b" // and ` + long, []string{"2: columns"}},
 
@@ -32,6 +33,9 @@ func TestRules(t *testing.T) {
 		{"26 lines with a blank one", "a.go", "func f() {\n" + steps(10) + "\n" + steps(16) + "}", nil},
 		{"one long switch", "a.go", "func f() {\nswitch {\ncase true:\n" + steps(30) + "}\n}", nil},
 		{"one long loop", "a.go", "func f() {\nfor {\n" + steps(30) + "}\n}", []string{"2: paragraphs"}},
+
+		{"a short loop over a long table", "a.go",
+			"func f() {\nfor range []int{\n" + strings.Repeat("1,\n", 30) + "} {\n" + steps(3) + "}\n}", nil},
 
 		{"a comment without the name", "a.go", "// Does it.\nfunc F() {}", []string{"2: comments"}},
 		{"a comment with another name", "a.go", "// Fine does it.\nfunc F() {}", []string{"2: comments"}},
@@ -44,7 +48,8 @@ func TestRules(t *testing.T) {
 		{"a test", "a_test.go", "// It does it.\nfunc TestF() {}", nil},
 
 		{"gives", "a.go", "// f gives one.\nfunc f() int { return 1 }", []string{"2: words"}},
-		{"tells in the second place", "a.go", "// f asks and tells whether.\nfunc f() bool { return true }", []string{"2: words"}},
+		{"tells in the second place", "a.go", "// f asks and tells whether.\nfunc f() bool { return true }",
+			[]string{"2: words"}},
 		{"gives of what has no results", "a.go", "// f gives memory back.\nfunc f() {}", nil},
 		{"gives further on", "a.go", "// f returns what the host gives it.\nfunc f() int { return 1 }", nil},
 		{"a field", "a.go", "type t struct {\n// F tells whether.\nF func() bool\n}", []string{"3: words"}},
@@ -70,7 +75,8 @@ func TestRules(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	f, err := parse("a.go", "package p\n\nfunc six123() {}\n\nfunc seven12() {}\n\nvar a = `\n"+long+"\n`\n\nvar b = \""+long+"\"\n")
+	f, err := parse("a.go", "package p\n\nfunc six123() {}\n\nfunc seven12() {}\n\nvar a = `\n"+long+"\n`\n\nvar b = \""+
+		long+"\"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +115,8 @@ func TestTodo(t *testing.T) {
 		t.Errorf("written:\n%s\nwant\n%s", b, want)
 	}
 
-	if _, err := parseTodo("todo.txt", "a colums\n"); err == nil || !strings.HasPrefix(err.Error(), `todo.txt:1: there is no rule "colums"`) {
+	if _, err := parseTodo("todo.txt", "a colums\n"); err == nil ||
+		!strings.HasPrefix(err.Error(), `todo.txt:1: there is no rule "colums"`) {
 		t.Errorf("of a rule that isn't: %v", err)
 	}
 }
@@ -140,7 +147,8 @@ func TestStaticcheck(t *testing.T) {
 }
 
 func TestParseVet(t *testing.T) {
-	found, err := parseVet("/tree", `{"example.com/m": {"SA1000": [{"posn": "/tree/a/m.go:5:3", "message": "one"}], "SA1001": [{"posn": "/tree/a/m.go:6:3", "message": "two"}]}}
+	found, err := parseVet("/tree",
+		`{"example.com/m": {"SA1000": [{"posn": "/tree/a/m.go:5:3", "message": "one"}], "SA1001": [{"posn": "/tree/a/m.go:6:3", "message": "two"}]}}
 {}
 {"example.com/n": {"SA1019": [
   {"posn": "/tree/n.go:7:3", "message": "k8s.io/api/core/v1.Endpoints is deprecated: it is"},

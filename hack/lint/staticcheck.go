@@ -104,6 +104,7 @@ func parseVet(root, out string) ([]finding, error) {
 		case err != nil:
 			return nil, fmt.Errorf("reading what go vet printed: %w", err)
 		}
+
 		for _, checks := range packages {
 			for check, raw := range checks {
 				var diagnostics []struct{ Posn, Message string }

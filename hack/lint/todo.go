@@ -45,7 +45,8 @@ func parseTodo(name, text string) (todo, error) {
 
 func (t todo) has(folder, rule string) bool { return slices.Contains(t[folder], rule) }
 
-// stale returns the entries that nothing is found of. Names are a share of the whole: where they are mended, somebody takes them out by hand.
+// stale returns the entries that nothing is found of. Names are a share of the whole: where they are mended, somebody
+// takes them out by hand.
 func (t todo) stale(found []finding) (all []entry) {
 	seen := map[entry]bool{}
 	for _, f := range found {
