@@ -18,7 +18,9 @@ type Flag struct {
 	Value Value  // its type, and its default, both upstream's
 	Usage string // for --help, of one that sets or does something
 
-	Sets string // the path of the configuration's field that it sets: "clientConnection.qps", "plugins[job].workers", "plugins[podgc].settings[terminated-pod-gc-threshold]"
+	// the path of the configuration's field that it sets: "clientConnection.qps", "plugins[job].workers",
+	// "plugins[podgc].settings[terminated-pod-gc-threshold]"
+	Sets string
 	Does string // what it does besides the configuration; the command defines it
 	Why  string // it changes nothing: why
 	// Of is the controller that reads it, empty if others do, too.
