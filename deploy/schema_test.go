@@ -17,7 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/config"
 )
 
-// The chart's schema knows the configuration's fields and their types, so that helm refuses what windlass would: a misspelt field never reaches a pod. What a field may hold is windlass's to check.
+// The chart's schema knows the configuration's fields and their types, so that helm refuses what windlass would: a
+// misspelt field never reaches a pod. What a field may hold is windlass's to check.
 func TestSchemaIsCurrent(t *testing.T) {
 	b, err := json.Marshal(schemaOf(reflect.TypeFor[config.Configuration]()))
 	if err != nil {
@@ -32,7 +33,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	generated(t, path, line.ReplaceAllLiteralString(text, `    "config": `+string(b)+","))
 }
 
-// schemaOf gives the JSON schema of a type of the configuration. Its keys are sorted when it is marshalled.
+// schemaOf returns the JSON schema of a type of the configuration. Its keys are sorted when it is marshalled.
 func schemaOf(typ reflect.Type) map[string]any {
 	switch typ {
 	case reflect.TypeFor[metav1.Duration]():
@@ -75,7 +76,8 @@ func addFields(typ reflect.Type, fields map[string]any) {
 	}
 }
 
-// The pods' annotation read-at-start covers what package config says is read at the start alone, so that a change of it takes new pods.
+// The pods' annotation read-at-start covers what package config says is read at the start alone, so that a change of it
+// takes new pods.
 func TestReadAtStart(t *testing.T) {
 	_, helper, _ := strings.Cut(read(t, chartFolder+"/templates/_helpers.tpl"), `define "windlass.start"`)
 	helper, _, _ = strings.Cut(helper, "sha256sum")
