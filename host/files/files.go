@@ -17,7 +17,8 @@ import (
 // Max bounds the size of a file, in bytes.
 const Max = 1 << 20
 
-// again is after which time content that makes no sense is read once more: a certificate and its key are written one after the other.
+// again is after which time content that makes no sense is read once more: a certificate and its key are written one
+// after the other.
 const again = 100 * time.Millisecond
 
 // Set is what one or several files say together, as of the last [Set.Refresh] that could make sense of them.
@@ -43,7 +44,8 @@ func Open[T any](parse func(contents [][]byte) (T, error), paths ...string) (*Se
 // Value is what the files say.
 func (s *Set[T]) Value() T { return *s.value.Load() }
 
-// Refresh reads the files anew. It tells whether the value is another one now; an error, which stays until the files are mended, is why what they say isn't taken.
+// Refresh reads the files anew. It tells whether the value is another one now; an error, which stays until the files
+// are mended, is why what they say isn't taken.
 func (s *Set[T]) Refresh() (changed bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
