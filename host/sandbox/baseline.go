@@ -49,11 +49,12 @@ func zero(b []byte) bool {
 	return true
 }
 
-// clearAtMost is how much memory beyond the baseline is cleared rather than given back to the system. Clearing costs less than faulting pages in again, but
-// one large sync must not make an instance large for ever.
+// clearAtMost is how much memory beyond the baseline is cleared rather than given back to the system. Clearing costs
+// less than faulting pages in again, but one large sync must not make an instance large for ever.
 const clearAtMost = 4 << 20
 
-// restore puts the instance back to a baseline, whatever its memory holds: a guest can write behind the size it asked for, too.
+// restore puts the instance back to a baseline, whatever its memory holds: a guest can write behind the size it asked
+// for, too.
 func (i *instance) restore(base *baseline) error {
 	memory := i.memory.bytes
 	used := i.size()
