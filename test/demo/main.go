@@ -1,4 +1,5 @@
-// Command demo shows Windlass at work: a control plane, six controllers as WebAssembly modules, and a Deployment from birth to a deleted pod.
+// Command demo shows Windlass at work: a control plane, six controllers as WebAssembly modules, and a Deployment from
+// birth to a deleted pod.
 package main
 
 import (
