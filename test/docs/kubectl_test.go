@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kubectl is as much of it as pages use: apply -f, create namespace, create deployment, get, label, annotate, scale, delete.
+// kubectl is as much of it as pages use: apply -f, create namespace, create deployment, get, label, annotate, scale,
+// delete.
 func kubectl(ctx context.Context, args []string) error {
 	namespace, file, output, image, replicas, overwrite, rest := "default", "", "", "", "", false, []string(nil)
 	for i := 0; i < len(args); i++ {
@@ -57,25 +58,31 @@ func kubectl(ctx context.Context, args []string) error {
 			*into = args[i]
 		}
 	}
+
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
 		return err
 	}
+
 	disco, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return err
 	}
+
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
+
 	cached := memory.NewMemCacheClient(disco)
-	k := tool{client, restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil), disco, namespace}
+	k := tool{client, restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
+		disco, namespace}
 	switch {
 	case len(rest) == 1 && rest[0] == "apply":
 		return k.apply(ctx, file)
 	case len(rest) == 3 && rest[0] == "create" && rest[1] == "namespace":
-		return k.put(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": rest[2]}}, "created")
+		return k.put(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace",
+			"metadata": map[string]any{"name": rest[2]}}, "created")
 	case len(rest) == 3 && rest[0] == "create" && rest[1] == "deployment":
 		return k.createDeployment(ctx, rest[2], image, replicas)
 	case len(rest) >= 2 && rest[0] == "get":
@@ -95,6 +102,7 @@ func kubectl(ctx context.Context, args []string) error {
 		fmt.Printf("%s %q deleted\n", of.called, rest[2])
 		return nil
 	}
+
 	return fmt.Errorf("test/docs has no kubectl %s", strings.Join(args, " "))
 }
 
@@ -219,6 +227,7 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 	if err != nil {
 		return err
 	}
+
 	path := of.path
 	if len(args) > 1 {
 		path += "/" + args[1]
@@ -236,10 +245,13 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 	if output != "" {
 		return fmt.Errorf("test/docs has no kubectl get -o %s", output)
 	}
-	b, err := k.disco.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
+
+	b, err := k.disco.RESTClient().Get().AbsPath(path).SetHeader("Accept",
+		"application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
 	if err != nil {
 		return err
 	}
+
 	var table metav1.Table
 	if err := json.Unmarshal(b, &table); err != nil {
 		return err
@@ -248,6 +260,7 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 		fmt.Printf("No resources found in %s namespace.\n", k.namespace)
 		return nil
 	}
+
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 3, ' ', 0)
 	var heads []string
 	for _, column := range table.ColumnDefinitions {
@@ -255,6 +268,7 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 			heads = append(heads, strings.ToUpper(column.Name))
 		}
 	}
+
 	fmt.Fprintln(w, strings.Join(heads, "\t"))
 	for _, r := range table.Rows {
 		var cells []string
@@ -265,10 +279,12 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
+
 	return w.Flush()
 }
 
-// mark sets a label or annotation, or takes it away where it ends with a hyphen. One that has another value is kept unless it may be overwritten.
+// mark sets a label or annotation, or takes it away where it ends with a hyphen. One that has another value is kept
+// unless it may be overwritten.
 func (k *tool) mark(ctx context.Context, verb, resource, name, mark string, overwrite bool) error {
 	field, did := "labels", "labeled"
 	if verb == "annotate" {
