@@ -145,6 +145,7 @@ func (s *Stage) events(t testing.TB, names *Names, namespace string, script *Scr
 			counts[line] += int(max(e.Count, 1))
 		}
 	}
+
 	all := map[string]string{}
 	for line, n := range counts {
 		all[line] = fmt.Sprint(n, " times")
