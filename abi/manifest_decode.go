@@ -64,7 +64,8 @@ func (m *Manifest) validate() error {
 					m.Name, i, x.Type)
 			}
 		default:
-			return fmt.Errorf("manifest of %s: metrics[%d].type: %q; there are counter, gauge, sum, histogram, stale, codes, codeSeconds", m.Name, i, x.Type)
+			return fmt.Errorf("manifest of %s: metrics[%d].type: %q; there are counter, gauge, sum, histogram, stale, codes, "+
+				"codeSeconds", m.Name, i, x.Type)
 		}
 		if x.Name == "" {
 			return fmt.Errorf("manifest of %s: metrics[%d]: name is empty", m.Name, i)
