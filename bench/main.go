@@ -57,19 +57,23 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	names := f.String("scenarios", "", "names of scenarios, separated by commas; all by default: see -list")
 	list := f.Bool("list", false, "list the scenarios and end")
-	failover := f.Bool("failover", false, "kill leaders, and tell how long it takes until their successors write, instead of scenarios: those of their bases, start-empty and start-pods")
+	failover := f.Bool("failover", false, "kill leaders, and tell how long it takes until their successors write, "+
+		"instead of scenarios: those of their bases, start-empty and start-pods")
 	results := f.String("results", "", "the folder for RESULTS.md and its plots; by default only a table is printed")
 	raw := f.String("raw", "", "the file for all figures of all runs, as JSON")
-	goOn := f.Bool("continue", false, "with -raw: if the last run was interrupted, take what its file has, and measure the rest; not if the machine, the programs or what is measured have changed")
+	goOn := f.Bool("continue", false, "with -raw: if the last run was interrupted, take what its file has, and measure "+
+		"the rest; not if the machine, the programs or what is measured have changed")
 	from := f.String("from", "", "a file that -raw has written: report that, and run nothing")
 	f.StringVar(&o.Dir, "dir", "",
 		"the folder for the clusters' files, which are removed; by default a new one in the system's for temporary files")
 	f.IntVar(&o.Pairs, "pairs", 3, "how often each manager runs each scenario")
-	f.DurationVar(&o.More, "more", 0, "go on beyond -pairs, up to nine, with pairs of what takes so little that they fit into this time; the first pair settles it")
+	f.DurationVar(&o.More, "more", 0, "go on beyond -pairs, up to nine, with pairs of what takes so little that they "+
+		"fit into this time; the first pair settles it")
 	f.BoolVar(&o.Full, "full", false,
 		"the full sizes, with growth up to 100,000 pods, each scenario on clusters of its own: takes hours")
 	f.IntVar(&o.Subject.QPS, "qps", 1000, "the API rate of each client of either manager, and its burst")
-	f.StringVar(&o.Profiles, "profile", "", "a folder for profiles: runs each scenario once, under Windlass alone, and writes of each SCENARIO.cpu and SCENARIO.heap, for go tool pprof, and what took most as text")
+	f.StringVar(&o.Profiles, "profile", "", "a folder for profiles: runs each scenario once, under Windlass alone, and "+
+		"writes of each SCENARIO.cpu and SCENARIO.heap, for go tool pprof, and what took most as text")
 	f.StringVar(&o.Subject.Profiled, "profiled", "_output/profiled",
 		"with -profile: the program of ./bench/profiled, which make profile builds")
 	if err := f.Parse(args); err != nil {

@@ -67,7 +67,8 @@ func Failovers(ctx context.Context, o Options, base *scenario.Base) (map[Standby
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", s, err)
 			}
-			o.Say("%s, %d of %d: %v: %.3f s from the kill: %.3f s until the Lease was taken, %.3f s more until a write; %.3f s from the expiry",
+			o.Say("%s, %d of %d: %v: %.3f s from the kill: %.3f s until the Lease was taken, %.3f s more until a write; %.3f "+
+				"s from the expiry",
 				base.Name, n+1, o.Pairs, s, f.FromKill.Seconds(), f.Taking.Seconds(), f.Working.Seconds(), f.FromExpiry.Seconds())
 			all[s] = append(all[s], f)
 		}

@@ -87,13 +87,17 @@ func (r *Report) markdown(why map[string]string) []byte {
 	if s.Full {
 		form, command = "full", "make bench FULL=1"
 	}
-	fmt.Fprintf(&b, "# Windlass beside the native kube-controller-manager\n\nWritten by `%s`; not to be edited. bench/README.md says how it is measured.\n\n", command)
-	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s%s |\n| machine | %d cores, %s, %.1f GiB of memory, %s; load %.1f before |\n", date(s.Time), continued(s.Continued), s.Cores, s.CPU, float64(s.Memory)/(1<<30), s.System, s.Load)
+	fmt.Fprintf(&b, "# Windlass beside the native kube-controller-manager\n\nWritten by `%s`; not to be edited. "+
+		"bench/README.md says how it is measured.\n\n", command)
+	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s%s |\n| machine | %d cores, %s, %.1f GiB of memory, %s; load %.1f "+
+		"before |\n", date(s.Time), continued(s.Continued), s.Cores, s.CPU, float64(s.Memory)/(1<<30), s.System, s.Load)
 	fmt.Fprintf(&b, "| native | kube-controller-manager %s |\n| Windlass | %s, %s |\n", s.Native, s.Windlass, s.Go)
-	fmt.Fprintf(&b, "| form | %s, %s pairs; medians, with the least and the most in parentheses |\n| API rate | %d a second for each client, workers by default |\n", form, r.pairs(), s.QPS)
+	fmt.Fprintf(&b, "| form | %s, %s pairs; medians, with the least and the most in parentheses |\n| API rate | %d a "+
+		"second for each client, workers by default |\n", form, r.pairs(), s.QPS)
 	fmt.Fprintf(&b, "| controllers | %s |\n\n", strings.Join(s.Controllers, ", "))
 
-	fmt.Fprint(&b, "## What must hold\n\nWindlass's median to the native manager's.\n\n| figure | ratio | at most | |\n|---|---|---|---|\n")
+	fmt.Fprint(&b, "## What must hold\n\nWindlass's median to the native manager's.\n\n| figure | ratio | at most | "+
+		"|\n|---|---|---|---|\n")
 	for _, t := range r.targets() {
 		verdict := t.verdict()
 		if verdict == "missed" {
