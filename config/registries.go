@@ -56,7 +56,8 @@ func (c *Plugin) ShadowImage() string {
 
 func (c *Plugin) validateImage(p *field.Path) (errs field.ErrorList) {
 	if c.Image != "" && !imageReference.MatchString(c.Image) {
-		what := "must be registry/repository@sha256:... with the registry's name, such as registry.example/plugins/replicaset@sha256:..."
+		what := "must be registry/repository@sha256:... with the registry's name, such as " +
+			"registry.example/plugins/replicaset@sha256:..."
 		if before, after, ok := strings.Cut(c.Image, "@"); ok && imageReference.MatchString(before) {
 			what = fmt.Sprintf("the digest %q must be sha256: and 64 digits in lower case", after)
 		}

@@ -128,4 +128,5 @@ func empty(words []string) string {
 // name.
 const Unbuilt = ", which reads it, isn't built yet"
 
-const cloud = "only controllers of cloud providers read it, and there are none here, as there are none in kube-controller-manager since v1.31"
+const cloud = "only controllers of cloud providers read it, and there are none here, as there are none in " +
+	"kube-controller-manager since v1.31"

@@ -10,7 +10,8 @@ import (
 var generic = []Group{
 	{"generic", []Flag{
 		{Name: "controllers", Value: List("*"), Sets: "controllers",
-			Usage: "controllers to run: \"*\" is all that are on by default, \"foo\" turns foo on, \"-foo\" off; the first entry that names a controller decides"},
+			Usage: "controllers to run: \"*\" is all that are on by default, \"foo\" turns foo on, \"-foo\" off; the first " +
+				"entry that names a controller decides"},
 		{Name: "use-service-account-credentials", Value: Bool(false), Sets: "useServiceAccountCredentials",
 			Usage: "write as a service account of each controller's own, in kube-system"},
 		{Name: "kube-api-qps", Value: Float32(20), Sets: "clientConnection.qps",
@@ -18,13 +19,16 @@ var generic = []Group{
 		{Name: "kube-api-burst", Value: Int32(30), Sets: "clientConnection.burst",
 			Usage: "requests that each controller may send at once"},
 		{Name: "kube-api-content-type", Value: Text("application/vnd.kubernetes.protobuf"),
-			Why: "each resource is read and written in the form that the host's decoder takes: protobuf, or JSON where the API server has nothing else"},
-		{Name: "min-resync-period", Value: Duration(12 * time.Hour), Sets: "minResyncPeriod", Usage: "after how long each key is looked at again though nothing has happened to it, from so much to twice that, 0 for never"},
+			Why: "each resource is read and written in the form that the host's decoder takes: protobuf, or JSON where the " +
+				"API server has nothing else"},
+		{Name: "min-resync-period", Value: Duration(12 * time.Hour), Sets: "minResyncPeriod", Usage: "after how long each " +
+			"key is looked at again though nothing has happened to it, from so much to twice that, 0 for never"},
 		{Name: "controller-start-interval", Value: Duration(0),
 			Why: "all controllers start together: they share their caches, and have limits of their own"},
 		{Name: "controller-shutdown-timeout", Value: Duration(10 * time.Second), Sets: "shutdownTimeout",
 			Usage: "how long the writes of syncs in flight may take at the end, 0 for as long as they take"},
-		{Name: "feature-gates", Value: Other(gates), Does: "those that a controller here asks for upstream are settings of its plugin, listed below; the log tells of others that they change nothing; unknown ones are refused",
+		{Name: "feature-gates", Value: Other(gates), Does: "those that a controller here asks for upstream are settings " +
+			"of its plugin, listed below; the log tells of others that they change nothing; unknown ones are refused",
 			Usage: "feature gates of kube-controller-manager, `Name=true|false,...`; unknown ones are refused"},
 		{Name: "emulated-version", Value: List(),
 			Does:  "gates can be set that were not locked yet in that version; all else is as in v1.37",
@@ -63,7 +67,8 @@ var generic = []Group{
 	}},
 	{"leader migration", []Flag{
 		{Name: "enable-leader-migration", Value: Bool(false), Sets: "leaderElection.groups",
-			Usage: "the controllers of --leader-migration-config that are kube-controller-manager's get a Lease of their own, those of other components don't run"},
+			Usage: "the controllers of --leader-migration-config that are kube-controller-manager's get a Lease of their " +
+				"own, those of other components don't run"},
 		{Name: "leader-migration-config", Value: Text(""), Sets: "leaderElection.groups", Usage: "path of a LeaderMigrationConfiguration; without one, upstream's default, which names only controllers of cloud providers"},
 	}},
 }
