@@ -307,7 +307,8 @@ func (w *printer) resources(src *sources, names map[string]bool) error {
 		fmt.Fprintf(w, "// %s is %s of %s.\n", name, k.plural, w.p.dir)
 		fmt.Fprintf(w, "var %s = resource.Of[%s]{Info: %s{%sVersion: %q, Name: %q, Kind: %q%s, Type: &%[2]sTable}}\n\n",
 			name, k.t.Name(), info, group, k.gvk.Version, k.plural, k.gvk.Kind, scope)
-		fmt.Fprintf(w, "// GetResource names the resource that a %s is of.\nfunc (*%[1]s) GetResource() *resource.Info { return &%s.Info }\n\n", k.t.Name(), name)
+		fmt.Fprintf(w, "// GetResource names the resource that a %s is of.\nfunc (*%[1]s) GetResource() *resource.Info { "+
+			"return &%s.Info }\n\n", k.t.Name(), name)
 	}
 
 	return nil

@@ -67,8 +67,10 @@ func page() string {
 // another.
 func allNames(all []builtin.Controller) string {
 	var b strings.Builder
-	b.WriteString("\n## All names\n\nAs `windlass get controllers`, the log and metrics have them. Some of upstream's controllers " +
-		"are several here, each with views and a queue of its own; what is part of another one is turned on and off with it.\n\n" +
+	b.WriteString("\n## All names\n\nAs `windlass get controllers`, the log and metrics have them. Some of upstream's " +
+		"controllers " +
+		"are several here, each with views and a queue of its own; what is part of another one is turned on and off with " +
+		"it.\n\n" +
 		"| name | part of | queue | events from |\n|---|---|---|---|\n")
 	for _, c := range all {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n",
@@ -84,7 +86,8 @@ func summary() string {
 		names = append(names, strings.TrimSuffix(name, "-controller"))
 	}
 	slices.Sort(names)
-	text := fmt.Sprintf("%d of kube-controller-manager's %d controllers are here so far ([docs/controllers.md](docs/controllers.md)): %s.",
+	text := fmt.Sprintf("%d of kube-controller-manager's %d controllers are here so far "+
+		"([docs/controllers.md](docs/controllers.md)): %s.",
 		len(names), len(names)+len(missing()), strings.Join(names, ", "))
 	return wrap(text)
 }

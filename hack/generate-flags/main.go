@@ -46,7 +46,10 @@ func main() {
 		}
 	}
 
-	fmt.Fprintf(&b, "\n## Feature gates\n\nThose that upstream's code of the controllers here asks for and that can be set, in v1.%d or an older version that is emulated. `AllAlpha` and `AllBeta` are the defaults of those that are alpha or beta in that version, and aren't set by their names, here or in the configuration file:\n\n| gate | default | here |\n|---|---|---|\n", kcm.Minor)
+	fmt.Fprintf(&b, "\n## Feature gates\n\nThose that upstream's code of the controllers here asks for and that can be "+
+		"set, in v1.%d or an older version that is emulated. `AllAlpha` and `AllBeta` are the defaults of those that are "+
+		"alpha or beta in that version, and aren't set by their names, here or in the configuration file:\n\n| gate | "+
+		"default | here |\n|---|---|---|\n", kcm.Minor)
 	for _, name := range kcm.GateNames() {
 		g := kcm.Gates()[name]
 		if oldest, there := g.At(kcm.EmulatedLeast); len(g.Controllers) == 0 || g.Locked && (!there || oldest.Locked) {

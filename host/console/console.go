@@ -48,7 +48,8 @@ var built = sync.OnceValue(func() *page {
 	p := &page{plain: []byte(html), etag: `"` + digest(html) + `"`}
 	p.policy = "default-src 'none'; script-src 'sha256-" + digest(script) + "'; style-src 'sha256-" + digest(style) +
 		"'; img-src data:; connect-src 'self'; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types " +
+		"'none'"
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // that level is one
 	_, _ = w.Write(p.plain)

@@ -132,7 +132,8 @@ func (s *search) unambiguous(all []Found) (kept []Found) {
 func clash(taken map[string]Found, f Found) error {
 	for _, name := range controllerNames(f.Manifest) {
 		if by, ok := taken[name]; ok {
-			return fmt.Errorf("%s: plugin %q: controller %q is in plugin %q (%s) already: name the plugin %q to replace it, or the controller differently",
+			return fmt.Errorf("%s: plugin %q: controller %q is in plugin %q (%s) already: name the plugin %q to replace it, "+
+				"or the controller differently",
 				f, f.Name, name, by.Name, by, by.Name)
 		}
 	}

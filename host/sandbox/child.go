@@ -119,7 +119,8 @@ func validate(ctx context.Context, delivered []byte, limit uint32) error {
 	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(true, limit))
 	defer r.Close(ctx)
 	if _, err := r.CompileModule(ctx, delivered); err != nil {
-		return fmt.Errorf("module is invalid: %w: it is damaged, or needs a feature that is not allowed here: build it for generic wasm32", err)
+		return fmt.Errorf("module is invalid: %w: it is damaged, or needs a feature that is not allowed here: build it "+
+			"for generic wasm32", err)
 	}
 	return nil
 }

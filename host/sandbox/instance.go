@@ -234,7 +234,8 @@ func (i *instance) answer() ([]byte, error) {
 		if explain := i.owner.options.TooLarge; ok && explain != nil && i.call.export == exportSync {
 			what = explain(b)
 		}
-		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes, the limit is %d%s: answer with fewer or smaller effects, or perform some in the middle of the sync", length, i.owner.options.MaxMessage, what)}
+		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes, the limit is %d%s: answer with "+
+			"fewer or smaller effects, or perform some in the middle of the sync", length, i.owner.options.MaxMessage, what)}
 	}
 	if !ok {
 		return nil, &abort{kind: ErrMalformed,

@@ -104,7 +104,8 @@ func For(r abi.Resource) (*Resource, error) {
 	}
 	e, ok := builtin()[r]
 	if !ok {
-		return nil, fmt.Errorf("%s is not a built-in resource with a protobuf form%s; name group, version and plural as kubectl api-resources shows them", r, hintFor(r))
+		return nil, fmt.Errorf("%s is not a built-in resource with a protobuf form%s; name group, version and plural as "+
+			"kubectl api-resources shows them", r, hintFor(r))
 	}
 	gvks, _, err := scheme.Scheme.ObjectKinds(reflect.New(e.typ).Interface().(runtime.Object))
 	if err != nil {

@@ -142,7 +142,8 @@ func (s *Server) settle(c *config.Serving) {
 	s.unpin()
 	var err error
 	if s.unpin, err = pin(s.port(), served); err != nil {
-		klog.V(1).InfoS("The server's certificate can't be left for commands on this machine: they need --certificate-authority", "why", err)
+		klog.V(1).InfoS("The server's certificate can't be left for commands on this machine: they need "+
+			"--certificate-authority", "why", err)
 	}
 }
 

@@ -211,7 +211,8 @@ func (p *zpage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *zpage) writeText(w http.ResponseWriter) {
 	separator := separators[rand.IntN(len(separators))]
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	fmt.Fprintf(w, "\n%s %s\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n%s",
+	fmt.Fprintf(w, "\n%s %s\nWarning: This endpoint is not meant to be machine parseable, has no formatting "+
+		"compatibility guarantees and is for debugging purposes only.\n%s",
 		p.component, p.name, p.text(separator))
 }
 

@@ -32,7 +32,8 @@ const (
 type spans struct{ exported, failed, dropped atomic.Int64 }
 
 var ended = prometheus.NewDesc("windlass_trace_spans_total",
-	"Spans of syncs by result: exported, failed (the collector could not be reached, or refused them), dropped (more than can wait, or than one sync may have).", []string{"result"}, nil)
+	"Spans of syncs by result: exported, failed (the collector could not be reached, or refused them), dropped (more "+
+		"than can wait, or than one sync may have).", []string{"result"}, nil)
 
 // Describe is prometheus.Collector's.
 func (t *Tracer) Describe(c chan<- *prometheus.Desc) { c <- ended }
@@ -60,7 +61,8 @@ func (t *Tracer) Configure(c *config.Tracing) error {
 			return fmt.Errorf("tracing: %w", err)
 		}
 		if !c.TLS.Enabled && !c.Loopback() {
-			klog.InfoS("Spans are sent without TLS to another machine, which shows the keys of objects to whoever listens: set tracing.tls.enabled", "endpoint", c.Endpoint)
+			klog.InfoS("Spans are sent without TLS to another machine, which shows the keys of objects to whoever listens: "+
+				"set tracing.tls.enabled", "endpoint", c.Endpoint)
 		}
 		klog.InfoS("Tracing syncs", "endpoint", c.Endpoint, "samplingRatePerMillion", c.SamplingRatePerMillion)
 	}

@@ -35,7 +35,8 @@ func (p *Plan) finish() error {
 			}
 		}
 		if !v.isKey(p) && !v.Lazy && !v.quietAll && !p.key.Single && v.unjoined() {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("controller %s: view %s (%s) isn't joined with the key: each of its events wakes every key; join it, or make it quiet", p.controller, v.Name, v.Resource))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("controller %s: view %s (%s) isn't joined with the key: each of its "+
+				"events wakes every key; join it, or make it quiet", p.controller, v.Name, v.Resource))
 		}
 	}
 
@@ -148,7 +149,8 @@ func subtract(m *schema.Message, path string, quiet []string) ([]string, error) 
 
 	below := p.Message()
 	if p.JSON() {
-		return nil, fmt.Errorf("quiet: a part of %s is quiet, and of JSON no schema is known; declare the members that are read, in place of %s", path, path)
+		return nil, fmt.Errorf("quiet: a part of %s is quiet, and of JSON no schema is known; declare the members that "+
+			"are read, in place of %s", path, path)
 	}
 	if below == nil || p.Map() {
 		return nil, fmt.Errorf("quiet: a part of %s is quiet; declare the keys of the map that are read, in place of the map",

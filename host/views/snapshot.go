@@ -81,7 +81,8 @@ func (s *Snapshot) project(v *view, rows []*cache.Object, dst []abi.ObjectData) 
 		dst = append(dst, data)
 	}
 	if s.bytes += size; s.bytes > abi.MessageMax {
-		return dst, fmt.Errorf("view %s holds %d objects of %d bytes, the snapshot %d bytes, the limit is %d: read fewer fields, select fewer objects, or make the view lazy",
+		return dst, fmt.Errorf("view %s holds %d objects of %d bytes, the snapshot %d bytes, the limit is %d: read fewer "+
+			"fields, select fewer objects, or make the view lazy",
 			v.Name, len(rows), size, s.bytes, abi.MessageMax)
 	}
 	return dst, nil

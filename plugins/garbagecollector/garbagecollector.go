@@ -60,9 +60,10 @@ var (
 // Plugin is the garbagecollector module (pkg/controller/garbagecollector). Where upstream keeps a graph, each object is
 // a key that looks at its own owners.
 var Plugin = &sdk.Plugin{
-	Name:        "garbagecollector",
-	Version:     "1.0.0",
-	Description: "Deletes objects whose owners are gone, in the background or before their owners, or lets them go as orphans.",
+	Name:    "garbagecollector",
+	Version: "1.0.0",
+	Description: "Deletes objects whose owners are gone, in the background or before their owners, or lets them go as " +
+		"orphans.",
 	Controllers: []*sdk.Controller{{
 		Name:           "garbage-collector-controller",
 		Alias:          "garbagecollector",

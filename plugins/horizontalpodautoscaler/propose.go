@@ -169,7 +169,8 @@ func (r *run) computeContainer(m *autoscalingv2.ContainerResourceMetricSource) (
 func (r *run) computeUsage(t *autoscalingv2.MetricTarget, name corev1.ResourceName, container string) (replicas int32,
 	metric string, now autoscalingv2.MetricValueStatus, err error) {
 	if t.AverageValue == nil && t.AverageUtilization == nil {
-		return 0, "", now, &failure{text: "invalid resource metric source: neither an average utilization target nor an average value (usage) target was set"}
+		return 0, "", now, &failure{text: "invalid resource metric source: neither an average utilization target nor an " +
+			"average value (usage) target was set"}
 	}
 	metric = string(name) + " resource"
 	before := "failed to get " + string(name) + " usage: "

@@ -263,7 +263,8 @@ func windlass() (string, error) {
 	if found, err := exec.LookPath("windlass"); err == nil {
 		return found, nil
 	}
-	return "", errors.New("tests of plugins run in a cluster that the windlass program simulates, and there is none: put windlass on the PATH, or set $WINDLASS to it")
+	return "", errors.New("tests of plugins run in a cluster that the windlass program simulates, and there is none: " +
+		"put windlass on the PATH, or set $WINDLASS to it")
 }
 
 func executable(path string) bool {

@@ -29,7 +29,8 @@ func (c *Cluster) ServingCertificate() (cert, key string) {
 func (c *Cluster) ServingFields(address string) string {
 	host, port, _ := net.SplitHostPort(address)
 	cert, key := c.ServingCertificate()
-	return fmt.Sprintf("serving: {bindAddress: %q, port: %s, tls: {certFile: %q, keyFile: %q}, authentication: {clientCAFile: %q}}\n", host, port, cert, key, c.CAFile)
+	return fmt.Sprintf("serving: {bindAddress: %q, port: %s, tls: {certFile: %q, keyFile: %q}, authentication: "+
+		"{clientCAFile: %q}}\n", host, port, cert, key, c.CAFile)
 }
 
 // ClientCertificate makes a client certificate of the cluster's CA, for a user in groups.

@@ -39,7 +39,8 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("\nDone in %.1f s.\n", time.Since(started).Seconds())
 	if term.IsTerminal(int(os.Stdout.Fd())) {
-		fmt.Printf("The cluster stays up until Ctrl-C:\n\n  export KUBECONFIG=%s\n  kubectl get deployments,pods,endpointslices\n\n", p.kubeconfig)
+		fmt.Printf("The cluster stays up until Ctrl-C:\n\n  export KUBECONFIG=%s\n  kubectl get "+
+			"deployments,pods,endpointslices\n\n", p.kubeconfig)
 		<-ctx.Done()
 	}
 	return nil

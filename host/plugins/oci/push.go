@@ -30,7 +30,8 @@ type wasmConfig struct {
 // module with the same annotations has the same digest.
 func (c *Client) Push(ctx context.Context, r Reference, wasm []byte, annotations map[string]string) (Reference, error) {
 	if len(wasm) > moduleMax {
-		return Reference{}, refuse(r, "the module has %d bytes, must be at most %d MiB: build it smaller (-opt=z -no-debug, or -ldflags='-s -w')", len(wasm), moduleMax>>20)
+		return Reference{}, refuse(r, "the module has %d bytes, must be at most %d MiB: build it smaller (-opt=z "+
+			"-no-debug, or -ldflags='-s -w')", len(wasm), moduleMax>>20)
 	}
 	config, err := json.Marshal(wasmConfig{epoch, "wasm", "wasip1", []string{digestOf(wasm)}})
 	if err != nil {

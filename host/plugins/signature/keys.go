@@ -43,7 +43,8 @@ func ReadKeys(files ...string) (all []Key, _ error) {
 }
 
 func publicKey(b []byte) (crypto.PublicKey, error) {
-	const want = "must be a public key in PEM (-----BEGIN PUBLIC KEY-----): openssl pkey -pubout makes it of a private key, cosign public-key of cosign's"
+	const want = "must be a public key in PEM (-----BEGIN PUBLIC KEY-----): openssl pkey -pubout makes it of a private " +
+		"key, cosign public-key of cosign's"
 	block, rest := pem.Decode(b)
 	if block == nil || block.Type != "PUBLIC KEY" {
 		return nil, errors.New(want)
@@ -112,7 +113,8 @@ func ReadSigner(file string, password func() ([]byte, error)) (*Signer, error) {
 }
 
 func privateKey(b []byte, password func() ([]byte, error)) (crypto.Signer, error) {
-	const want = "must be a private key in PEM: cosign.key of cosign generate-key-pair, or PKCS #8 of openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256"
+	const want = "must be a private key in PEM: cosign.key of cosign generate-key-pair, or PKCS #8 of openssl genpkey " +
+		"-algorithm EC -pkeyopt ec_paramgen_curve:P-256"
 	block, _ := pem.Decode(b)
 	if block == nil {
 		return nil, errors.New(want)
@@ -132,7 +134,8 @@ func privateKey(b []byte, password func() ([]byte, error)) (crypto.Signer, error
 		}
 		der, derr := encrypted.Decrypt(block.Bytes, word)
 		if derr != nil {
-			return nil, fmt.Errorf("the key is encrypted and can't be decrypted: %w: give its password in COSIGN_PASSWORD or with --password-file", derr)
+			return nil, fmt.Errorf("the key is encrypted and can't be decrypted: %w: give its password in COSIGN_PASSWORD or "+
+				"with --password-file", derr)
 		}
 		parsed, err = x509.ParsePKCS8PrivateKey(der)
 	default:

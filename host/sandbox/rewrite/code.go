@@ -82,12 +82,14 @@ func next(r *reader) instruction {
 		case in.misc == miscMemoryFill:
 			zero(r)
 		case in.misc <= 17:
-			r.failf("instruction 0xfc %d (memory.init, data.drop, elem.drop or a table instruction) is not allowed: the host could not put its effect back", in.misc)
+			r.failf("instruction 0xfc %d (memory.init, data.drop, elem.drop or a table instruction) is not allowed: the host "+
+				"could not put its effect back", in.misc)
 		default:
 			r.failf("instruction 0xfc %d is unknown", in.misc)
 		}
 	default:
-		r.failf("instruction %#x is not allowed here (SIMD, threads, tail calls, exceptions and garbage collection are off: build for generic wasm32)", op)
+		r.failf("instruction %#x is not allowed here (SIMD, threads, tail calls, exceptions and garbage collection are "+
+			"off: build for generic wasm32)", op)
 	}
 
 	in.to = r.pos

@@ -113,7 +113,8 @@ func Declared(wasm []byte) (*Module, error) { return parse(wasm, false) }
 func parse(wasm []byte, code bool) (*Module, error) {
 	switch {
 	case len(wasm) > MaxModuleBytes:
-		return nil, fmt.Errorf("module has %d bytes, the limit is %d: build it smaller (-opt=2 -no-debug, or -ldflags='-s -w')", len(wasm), MaxModuleBytes)
+		return nil, fmt.Errorf("module has %d bytes, the limit is %d: build it smaller (-opt=2 -no-debug, or -ldflags='-s "+
+			"-w')", len(wasm), MaxModuleBytes)
 	case !bytes.HasPrefix(wasm, []byte("\x00asm")):
 		return nil, fmt.Errorf("not a WebAssembly module: it does not begin with \\0asm")
 	case len(wasm) < 8:
@@ -256,7 +257,8 @@ func (m *Module) functionType(r *reader) {
 
 func valueType(r *reader, t byte) byte {
 	if valueTypes[t] == "" {
-		r.failf("value type %#x is not allowed here (SIMD, exceptions and garbage collection are off: build for generic wasm32)", t)
+		r.failf("value type %#x is not allowed here (SIMD, exceptions and garbage collection are off: build for generic "+
+			"wasm32)", t)
 	}
 	return t
 }
