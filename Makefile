@@ -25,7 +25,7 @@ schemas := cmd/windlass/author/generate/schemas/kubernetes.json.gz
 # Go modules with packages in them: the root and the nested ones.
 go_modules := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod))
 go_modules := $(patsubst go.mod,.,$(go_modules))
-all_modules := $(go_modules) hack/tinygo examples/migrating/controller-runtime
+all_modules := $(go_modules) hack/lint hack/tinygo examples/migrating/controller-runtime
 # These need the SDK and nothing else: go mod tidy would add what the SDK's own tests need.
 examples := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
@@ -142,12 +142,16 @@ fuzz: ## Each fuzz target for FUZZTIME (10s); PACKAGES=./abi/... for some
 mutations: build devcluster ## Mistakes planted in our code, one at a time, each against the tests that are meant to find it (MUTATION=name: one): after changing tests; 13 minutes
 	go run ./hack/mutations $(MUTATION)
 
-verify: ## What check has besides tests: gofmt, go vet, generated files, go.mod files, and that each package is in a ring
+lint: ## What verify says of how the Go looks and of what staticcheck finds in it, by file and line, with the figures of the tree
+	hack/lint.sh
+
+verify: ## What check has besides tests: gofmt, linter, go vet, generated files, go.mod files, and that each package is in a ring
 	hack/rings.sh >/dev/null
 	hack/verify-format.sh
 	hack/verify-generated.sh
+	hack/lint.sh
 	$(foreach m,$(all_modules),(cd $m && go mod tidy -diff) || { echo "verify: run go mod tidy in $m" >&2; exit 1; };)
-	$(foreach m,$(go_modules) $(examples),(cd $m && go vet ./...);)
+	$(foreach m,$(go_modules) hack/lint $(examples),(cd $m && go vet ./...);)
 
 $(tinygo): toolchain
 	@:
@@ -172,5 +176,5 @@ $(finisher): $(finisher_sources)
 
 .SECONDARY: $(modules:plugins/modules/%=$(out)/plugins/%)
 
-.PHONY: authors chaos growth soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean fuzz mutations verify
+.PHONY: authors chaos growth soak chromium help demo site takeover bench-sandbox bench profile build plugins devcluster toolchain generate clean fuzz lint mutations verify
 .PHONY: test budget check race differential parity guarantees surface

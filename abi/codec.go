@@ -8,7 +8,8 @@ import (
 
 // SizeRequest is the number of bytes that AppendRequest will write.
 func SizeRequest(r *SyncRequest) int {
-	n := sizeInt(uint64(uint32(r.Controller))) + sizeNested(sizeKey(&r.Key)) + sizeInt(uint64(r.Now)) + sizeInt(uint64(uint32(r.Attempt))) +
+	n := sizeInt(uint64(uint32(r.Controller))) + sizeNested(sizeKey(&r.Key)) + sizeInt(uint64(r.Now)) +
+		sizeInt(uint64(uint32(r.Attempt))) +
 		sizeText(len(r.Settings)) + sizeText(len(r.State))
 	for i := range r.Views {
 		n += sizeNested(sizeView(&r.Views[i]))
@@ -16,7 +17,8 @@ func SizeRequest(r *SyncRequest) int {
 	return n
 }
 
-// AppendRequest writes a request; it is written by hand, not by table, because the host writes it straight into guest memory and must know its size first.
+// AppendRequest writes a request; it is written by hand, not by table, because the host writes it straight into guest
+// memory and must know its size first.
 func AppendRequest(b []byte, r *SyncRequest) []byte {
 	b = appendInt(b, 1, uint64(uint32(r.Controller)))
 	b = wire.AppendTag(b, 2, wire.WireBytes)
@@ -27,6 +29,7 @@ func AppendRequest(b []byte, r *SyncRequest) []byte {
 	b = appendInt(b, 3, uint64(r.Now))
 	b = appendInt(b, 4, uint64(uint32(r.Attempt)))
 	b = appendText(b, 5, r.Settings)
+
 	b = appendBytes(b, 6, r.State)
 	for i := range r.Views {
 		v := &r.Views[i]
@@ -48,6 +51,7 @@ func AppendRequest(b []byte, r *SyncRequest) []byte {
 			b = appendInt(b, 5, 1)
 		}
 	}
+
 	return b
 }
 

@@ -22,6 +22,7 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 	if r.Intn(4) == 0 {
 		return
 	}
+
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString([]string{"a", "default", "apps/v1/replicasets", "größer <&>\n"}[r.Intn(4)])
@@ -131,7 +132,8 @@ func TestDecodeManifestNamesWhatIsWrong(t *testing.T) {
 		`{"name":"x","controllers":[]}`:                               `manifest of x: no controllers`,
 		`{"name":"x","controllers":[{"views":[{"name":"v"}]}]}`:       `manifest of x: controllers[0]: name is empty`,
 		`{"name":"x","a":` + strings.Repeat("[", 1<<19):               `manifest: a: unknown field: there are name, version, description, stateVersion, memory, settings, metrics, controllers`,
-		`{"name":"x","settings":` + strings.Repeat("[", 1<<19):        `manifest: settings` + strings.Repeat("[0]", 24) + "…: nested deeper than 100",
+		`{"name":"x","settings":` + strings.Repeat("[", 1<<19): `manifest: settings` + strings.Repeat("[0]", 24) +
+			"…: nested deeper than 100",
 		`{"name":"x","metrics":[{"name":"m","type":"codes","labels":[{"name":"l","from":"key.name"}]}],"controllers":[{}]}`:                        `manifest of x: metrics[0].labels: a codes metric has those that the host gives it`,
 		`{"name":"x","metrics":[{"name":"m","type":"histogram","buckets":[1,3,2]}],"controllers":[{}]}`:                                            `manifest of x: metrics[0].buckets[2]: 2 is not more than the one before it, 3`,
 		`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"le","from":"key.name"}]}],"controllers":[{}]}`:                     `manifest of x: metrics[0].labels[0].name: "le" is not allowed`,
@@ -151,6 +153,7 @@ func TestDecodeManifestNamesWhatIsWrong(t *testing.T) {
 // What is wrong with where a label's values come from is said with where it stands.
 func TestDecodeManifestChecksLabels(t *testing.T) {
 	const controllers = `"controllers":[{"name":"c","views":[{"name":"jobs"},{"name":"pods"},{"name":"pods"}]},{"name":"d","views":[{"name":"nodes"}]}]`
+
 	for label, want := range map[string]string{
 		`"view":"jobs","paths":["spec.managedBy"]`:                                "",
 		`"view":"nodes","paths":["metadata.name","metadata.uid"],"separator":":"`: "",
@@ -167,7 +170,8 @@ func TestDecodeManifestChecksLabels(t *testing.T) {
 		`"values":["a"],"paths":["a"]`:                  `: paths and separator go with a view`,
 		`"from":"key"`:                                  `.from: "key"; there are key.namespace, key.name, namespace`,
 	} {
-		_, err := DecodeManifest([]byte(`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"l",` + label + `}]}],` + controllers + `}`))
+		_, err := DecodeManifest([]byte(`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"l",` + label +
+			`}]}],` + controllers + `}`))
 		got := ""
 		if err != nil {
 			got = strings.TrimPrefix(err.Error(), "manifest of x: metrics[0].labels[0]")
@@ -246,6 +250,7 @@ func FuzzOtherMessagesNeverPanic(f *testing.F) {
 		f.Add(AppendPerform(nil, &p))
 		f.Add(AppendPerformed(nil, &o))
 	}
+
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var q, q2 SyncRequest
 		if DecodeRequest(b, &q) == nil {

@@ -2,8 +2,9 @@ package abi
 
 import "github.com/windlass-dev/windlass/abi/wire"
 
-// Largest looks through an encoded SyncResponse that is too large to be read, without taking memory for it. It gives how many effects it has, the place of the largest one among them, its bytes, and of what
-// it says about itself the resource, the namespace and the name. size is 0 where there is none.
+// Largest looks through an encoded SyncResponse that is too large to be read, without taking memory for it. It gives
+// how many effects it has, the place of the largest one among them, its bytes, and of what it says about itself the
+// resource, the namespace and the name. size is 0 where there is none.
 func Largest(response []byte) (effects, place, size int, about Effect) {
 	var largest []byte
 	for f := (wire.Fields{Data: response}); f.Next(); {

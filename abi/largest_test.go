@@ -15,7 +15,8 @@ func TestLargest(t *testing.T) {
 	}}
 	b := abi.AppendResponse(nil, r)
 	effects, place, size, about := abi.Largest(b)
-	if effects != 3 || place != 1 || size < 2000 || size > 2100 || about.Resource != "v1/configmaps" || about.Namespace != "web" || about.Name != "large" {
+	if effects != 3 || place != 1 || size < 2000 || size > 2100 || about.Resource != "v1/configmaps" ||
+		about.Namespace != "web" || about.Name != "large" {
 		t.Errorf("%d effects; the one at %d has %d bytes: %+v", effects, place, size, about)
 	}
 	for n := range b {

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// DecodeManifest reads a manifest strictly: an unknown member is an error that says where it stands. Guests are built without it.
+// DecodeManifest reads a manifest strictly: an unknown member is an error that says where it stands. Guests are built
+// without it.
 func DecodeManifest(b []byte) (*Manifest, error) {
 	if len(b) > ManifestMax {
 		return nil, fmt.Errorf("manifest: %d bytes, the limit is %d", len(b), ManifestMax)
@@ -50,6 +51,7 @@ func (m *Manifest) validate() error {
 	if len(m.Metrics) > metricsMax {
 		return fmt.Errorf("manifest of %s: %d metrics, the limit is %d", m.Name, len(m.Metrics), metricsMax)
 	}
+
 	for i, x := range m.Metrics {
 		if err := x.bounded(); err != nil {
 			return fmt.Errorf("manifest of %s: metrics[%d].%w", m.Name, i, err)
@@ -58,10 +60,12 @@ func (m *Manifest) validate() error {
 		case MetricCounter, MetricGauge, MetricSum, MetricHistogram:
 		case MetricStale, MetricCodes, MetricCodeSeconds:
 			if len(x.Labels) > 0 {
-				return fmt.Errorf("manifest of %s: metrics[%d].labels: a %s metric has those that the host gives it", m.Name, i, x.Type)
+				return fmt.Errorf("manifest of %s: metrics[%d].labels: a %s metric has those that the host gives it",
+					m.Name, i, x.Type)
 			}
 		default:
-			return fmt.Errorf("manifest of %s: metrics[%d].type: %q; there are counter, gauge, sum, histogram, stale, codes, codeSeconds", m.Name, i, x.Type)
+			return fmt.Errorf("manifest of %s: metrics[%d].type: %q; there are counter, gauge, sum, histogram, stale, codes, "+
+				"codeSeconds", m.Name, i, x.Type)
 		}
 		if x.Name == "" {
 			return fmt.Errorf("manifest of %s: metrics[%d]: name is empty", m.Name, i)
@@ -72,18 +76,22 @@ func (m *Manifest) validate() error {
 			}
 		}
 	}
+
 	for i, c := range m.Controllers {
 		if c.Name == "" {
 			return fmt.Errorf("manifest of %s: controllers[%d]: name is empty", m.Name, i)
 		}
 		if c.Workers < 0 || c.Workers > workersMax {
-			return fmt.Errorf("manifest of %s: controller %s: workers: %d, must be from 0 to %d", m.Name, c.Name, c.Workers, workersMax)
+			return fmt.Errorf("manifest of %s: controller %s: workers: %d, must be from 0 to %d",
+				m.Name, c.Name, c.Workers, workersMax)
 		}
 		if c.Rate.QPS < 0 || c.Rate.Burst < 0 {
-			return fmt.Errorf("manifest of %s: controller %s: rate: %d and %d: a factor is at least 1", m.Name, c.Name, c.Rate.QPS, c.Rate.Burst)
+			return fmt.Errorf("manifest of %s: controller %s: rate: %d and %d: a factor is at least 1",
+				m.Name, c.Name, c.Rate.QPS, c.Rate.Burst)
 		}
 		if c.Pace < 0 || c.Pace > paceMax {
-			return fmt.Errorf("manifest of %s: controller %s: pace: %d ns, must be from 0 to %d", m.Name, c.Name, c.Pace, int64(paceMax))
+			return fmt.Errorf("manifest of %s: controller %s: pace: %d ns, must be from 0 to %d",
+				m.Name, c.Name, c.Pace, int64(paceMax))
 		}
 		if len(c.Views) == 0 {
 			return fmt.Errorf("manifest of %s: controller %s: no views: a controller needs at least its key's", m.Name, c.Name)
@@ -94,13 +102,15 @@ func (m *Manifest) validate() error {
 			}
 		}
 	}
+
 	return nil
 }
 
 // writeVerbs are those that a Write may have.
 var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}
 
-// knowsVerbs tells whether a right has verbs, and none but those there are: with another one it would only be refused at its first use.
+// knowsVerbs reports whether a right has verbs, and none but those there are: with another one it would only be refused
+// at its first use.
 func (w *Write) knowsVerbs() error {
 	if len(w.Verbs) == 0 {
 		return fmt.Errorf("none: there are %s", strings.Join(writeVerbs, ", "))
@@ -121,7 +131,8 @@ func (w *Write) what() string {
 	return w.Resource.String() + "/" + w.Subresource
 }
 
-// sourced reports what is wrong with where a label's values come from. Whether paths exist is found out where views are compiled.
+// sourced reports what is wrong with where a label's values come from. Whether paths exist is found out where views are
+// compiled.
 func (m *Manifest) sourced(l *Label) error {
 	sources := 0
 	for _, set := range []bool{len(l.Values) > 0, l.From != "", l.View != ""} {
@@ -165,7 +176,8 @@ func (m *Manifest) hasView(name string) error {
 			}
 		}
 		if n > 1 {
-			return fmt.Errorf(".view: controller %s has %d views named %q: give the one that is meant another name", c.Name, n, name)
+			return fmt.Errorf(".view: controller %s has %d views named %q: give the one that is meant another name",
+				c.Name, n, name)
 		}
 		found = found || n == 1
 	}
@@ -175,7 +187,7 @@ func (m *Manifest) hasView(name string) error {
 	return nil
 }
 
-// bounded tells whether a metric has few enough series, and whether Prometheus's client takes it without panicking.
+// bounded reports whether a metric has few enough series, and whether Prometheus's client takes it without panicking.
 func (x *Metric) bounded() error {
 	series := 1
 	for i, l := range x.Labels {

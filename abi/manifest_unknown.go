@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// unknown finds the first member of a JSON text that the type doesn't have, and says where it stands, which encoding/json doesn't. Names must be spelt as the type has them.
-// What is no JSON, or of another kind than the type, is left to the decoder, whose errors come in the text's order as well.
+// unknown finds the first member of a JSON text that the type doesn't have, and says where it stands, which
+// encoding/json doesn't. Names must be spelt as the type has them. What is no JSON, or of another kind than the type,
+// is left to the decoder, whose errors come in the text's order as well.
 func unknown(b []byte, t reflect.Type) error {
 	w := walker{d: json.NewDecoder(bytes.NewReader(b)), members: map[reflect.Type]map[string]reflect.Type{}}
 	_, err := w.walk(t, manifestDepth)
@@ -27,7 +28,8 @@ type walker struct {
 	members map[reflect.Type]map[string]reflect.Type
 }
 
-// walk reads one value; t is nil where the type has nothing of it. ok is false when there is nothing to be read any more.
+// walk reads one value; t is nil where the type has nothing of it. ok is false when there is nothing to be read any
+// more.
 func (w *walker) walk(t reflect.Type, depth int) (ok bool, _ error) {
 	if depth == 0 {
 		return false, fmt.Errorf("%.80s…: nested deeper than %d", w.at(), manifestDepth)
@@ -36,11 +38,13 @@ func (w *walker) walk(t reflect.Type, depth int) (ok bool, _ error) {
 	if err != nil {
 		return false, nil
 	}
+
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	level := len(w.path)
 	w.path = append(w.path, nil)
+
 	switch token {
 	case json.Delim('['):
 		var element reflect.Type
@@ -74,6 +78,7 @@ func (w *walker) walk(t reflect.Type, depth int) (ok bool, _ error) {
 		w.path = w.path[:level]
 		return true, nil
 	}
+
 	w.path = w.path[:level]
 	_, err = w.d.Token() // the end of the list or object
 	return err == nil, nil

@@ -19,12 +19,14 @@ func failovers(ctx context.Context, o lab.Options, out io.Writer) (err error) {
 	if o.Subject.Controllers, err = subject.Controllers(ctx); err != nil {
 		return err
 	}
+
 	if o.Dir == "" {
 		if o.Dir, err = os.MkdirTemp("", "windlass-bench-"); err != nil {
 			return err
 		}
 		defer os.RemoveAll(o.Dir)
 	}
+
 	fmt.Fprintf(out, "Medians of %d; the spread is that of all.\n", o.Pairs)
 	for _, s := range o.Scenarios {
 		if !s.Start {
@@ -39,13 +41,18 @@ func failovers(ctx context.Context, o lab.Options, out io.Writer) (err error) {
 		fmt.Fprintln(t, "manager, standby\tkill to write\tkill to Lease taken\tLease taken to write\texpiry to write")
 		for _, k := range lab.Standbys {
 			fmt.Fprintf(t, "%v\t%s\t%s\t%s\t%s\n", k,
-				spread(all[k], func(f lab.Failover) time.Duration { return f.FromKill }), spread(all[k], func(f lab.Failover) time.Duration { return f.Taking }),
-				spread(all[k], func(f lab.Failover) time.Duration { return f.Working }), spread(all[k], func(f lab.Failover) time.Duration { return f.FromExpiry }))
+				spread(all[k], func(f lab.Failover) time.Duration {
+					return f.FromKill
+				}), spread(all[k], func(f lab.Failover) time.Duration { return f.Taking }),
+				spread(all[k], func(f lab.Failover) time.Duration {
+					return f.Working
+				}), spread(all[k], func(f lab.Failover) time.Duration { return f.FromExpiry }))
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 

@@ -1,4 +1,5 @@
-// Command bench runs the same work under the native kube-controller-manager and under Windlass, and shows what each took.
+// Command bench runs the same work under the native kube-controller-manager and under Windlass, and shows what each
+// took.
 package main
 
 import (
@@ -56,18 +57,25 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	names := f.String("scenarios", "", "names of scenarios, separated by commas; all by default: see -list")
 	list := f.Bool("list", false, "list the scenarios and end")
-	failover := f.Bool("failover", false, "kill leaders, and tell how long it takes until their successors write, instead of scenarios: those of their bases, start-empty and start-pods")
+	failover := f.Bool("failover", false, "kill leaders, and tell how long it takes until their successors write, "+
+		"instead of scenarios: those of their bases, start-empty and start-pods")
 	results := f.String("results", "", "the folder for RESULTS.md and its plots; by default only a table is printed")
 	raw := f.String("raw", "", "the file for all figures of all runs, as JSON")
-	goOn := f.Bool("continue", false, "with -raw: if the last run was interrupted, take what its file has, and measure the rest; not if the machine, the programs or what is measured have changed")
+	goOn := f.Bool("continue", false, "with -raw: if the last run was interrupted, take what its file has, and measure "+
+		"the rest; not if the machine, the programs or what is measured have changed")
 	from := f.String("from", "", "a file that -raw has written: report that, and run nothing")
-	f.StringVar(&o.Dir, "dir", "", "the folder for the clusters' files, which are removed; by default a new one in the system's for temporary files")
+	f.StringVar(&o.Dir, "dir", "",
+		"the folder for the clusters' files, which are removed; by default a new one in the system's for temporary files")
 	f.IntVar(&o.Pairs, "pairs", 3, "how often each manager runs each scenario")
-	f.DurationVar(&o.More, "more", 0, "go on beyond -pairs, up to nine, with pairs of what takes so little that they fit into this time; the first pair settles it")
-	f.BoolVar(&o.Full, "full", false, "the full sizes, with growth up to 100,000 pods, each scenario on clusters of its own: takes hours")
+	f.DurationVar(&o.More, "more", 0, "go on beyond -pairs, up to nine, with pairs of what takes so little that they "+
+		"fit into this time; the first pair settles it")
+	f.BoolVar(&o.Full, "full", false,
+		"the full sizes, with growth up to 100,000 pods, each scenario on clusters of its own: takes hours")
 	f.IntVar(&o.Subject.QPS, "qps", 1000, "the API rate of each client of either manager, and its burst")
-	f.StringVar(&o.Profiles, "profile", "", "a folder for profiles: runs each scenario once, under Windlass alone, and writes of each SCENARIO.cpu and SCENARIO.heap, for go tool pprof, and what took most as text")
-	f.StringVar(&o.Subject.Profiled, "profiled", "_output/profiled", "with -profile: the program of ./bench/profiled, which make profile builds")
+	f.StringVar(&o.Profiles, "profile", "", "a folder for profiles: runs each scenario once, under Windlass alone, and "+
+		"writes of each SCENARIO.cpu and SCENARIO.heap, for go tool pprof, and what took most as text")
+	f.StringVar(&o.Subject.Profiled, "profiled", "_output/profiled",
+		"with -profile: the program of ./bench/profiled, which make profile builds")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -80,6 +88,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if o.More < 0 {
 		return fmt.Errorf("-more %v: it must not be negative", o.More)
 	}
+
 	var err error
 	if o.Scenarios, err = choose(*names, o.Full); err != nil {
 		return err
@@ -93,11 +102,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *failover {
 		return failovers(ctx, o, out)
 	}
+
 	if o.Kinds = []subject.Kind{subject.Native, subject.Windlass}; o.Profiles == "" {
 		o.Subject.Profiled = ""
 	} else if err := profiles(&o); err != nil {
 		return err
 	}
+
 	var r report.Report
 	if *from != "" {
 		if r, err = report.Read(*from); err != nil {
@@ -111,6 +122,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	} else if r, err = measure(ctx, o, *raw, *goOn); err != nil {
 		return err
 	}
+
 	if *results != "" {
 		if err := r.Write(*results); err != nil {
 			return fmt.Errorf("-results: %w", err)
@@ -120,7 +132,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return r.Print(out)
 }
 
-// choose gives the scenarios of the names, or all of the form.
+// choose returns the scenarios of the names, or all of the form.
 func choose(names string, full bool) ([]*scenario.Scenario, error) {
 	var all []*scenario.Scenario
 	if names == "" {
@@ -163,32 +175,40 @@ func measure(ctx context.Context, o lab.Options, raw string, goOn bool) (r repor
 	if o.Subject.Controllers, err = subject.Controllers(ctx); err != nil {
 		return r, err
 	}
+
 	if o.Dir == "" {
 		if o.Dir, err = os.MkdirTemp("", "windlass-bench-"); err != nil {
 			return r, err
 		}
 		defer os.RemoveAll(o.Dir)
 	}
+
 	if r.Setting, err = report.Here(ctx); err != nil {
 		return r, err
 	}
-	r.Setting.Pairs, r.Setting.More, r.Setting.Full, r.Setting.QPS, r.Setting.Controllers = o.Pairs, o.More, o.Full, o.Subject.QPS, o.Subject.Controllers
+	r.Setting.Pairs, r.Setting.More, r.Setting.Full, r.Setting.QPS, r.Setting.Controllers = o.Pairs, o.More, o.Full,
+		o.Subject.QPS, o.Subject.Controllers
 	wanted := o.Scenarios
 	if goOn {
 		if r, err = interrupted(r, raw, wanted); err != nil {
 			return r, err
 		}
-		o.Scenarios = slices.DeleteFunc(slices.Clone(wanted), func(s *scenario.Scenario) bool { return r.Find(s.Name) != nil })
+		o.Scenarios = slices.DeleteFunc(slices.Clone(wanted), func(s *scenario.Scenario) bool {
+			return r.Find(s.Name) != nil
+		})
 		if n := len(r.Scenarios); n > 0 {
 			o.Say("%d of %d scenarios are measured already: going on with the rest", n, len(wanted))
 		}
 	}
+
 	before := r.Scenarios
 	o.Done = func(results lab.Results) error {
 		r.Scenarios = slices.Clone(before)
 		for _, s := range o.Scenarios {
 			if sets := results[s.Name]; sets != nil {
-				r.Scenarios = append(r.Scenarios, report.Scenario{Name: s.Name, Title: s.Title(o.Full), Native: sets[subject.Native], Windlass: sets[subject.Windlass]})
+				r.Scenarios = append(r.Scenarios,
+					report.Scenario{Name: s.Name, Title: s.Title(o.Full), Native: sets[subject.Native],
+						Windlass: sets[subject.Windlass]})
 			}
 		}
 		place := func(s report.Scenario) int {
@@ -203,6 +223,7 @@ func measure(ctx context.Context, o lab.Options, raw string, goOn bool) (r repor
 		}
 		return nil
 	}
+
 	if _, err := lab.Run(ctx, o); err != nil {
 		return r, err
 	}
@@ -212,7 +233,8 @@ func measure(ctx context.Context, o lab.Options, raw string, goOn bool) (r repor
 	return r, nil
 }
 
-// interrupted is what a run in the same setting has kept of the scenarios wanted, if it was interrupted: without any of them else.
+// interrupted is what a run in the same setting has kept of the scenarios wanted, if it was interrupted: without any of
+// them else.
 func interrupted(now report.Report, raw string, wanted []*scenario.Scenario) (report.Report, error) {
 	if raw == "" {
 		return now, errors.New("-continue: -raw must name the file of the interrupted run")
@@ -228,7 +250,9 @@ func interrupted(now report.Report, raw string, wanted []*scenario.Scenario) (re
 		return now, nil
 	}
 	last.Scenarios = slices.DeleteFunc(last.Scenarios, func(s report.Scenario) bool {
-		return !slices.ContainsFunc(wanted, func(w *scenario.Scenario) bool { return w.Name == s.Name && w.Title(now.Setting.Full) == s.Title })
+		return !slices.ContainsFunc(wanted, func(w *scenario.Scenario) bool {
+			return w.Name == s.Name && w.Title(now.Setting.Full) == s.Title
+		})
 	})
 	if len(last.Scenarios) == 0 || len(last.Scenarios) == len(wanted) {
 		return now, nil

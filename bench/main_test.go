@@ -38,7 +38,8 @@ func TestChoose(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !strings.Contains(full.String(), "growth-100000") || strings.Contains(short.String(), "growth") || !strings.Contains(short.String(), "4 Deployments 0 → 50 → 0") {
+	if !strings.Contains(full.String(), "growth-100000") || strings.Contains(short.String(), "growth") ||
+		!strings.Contains(short.String(), "4 Deployments 0 → 50 → 0") {
 		t.Errorf("short:\n%s\nfull:\n%s", &short, &full)
 	}
 	all, err := choose("scale, idle-empty", false)
@@ -51,7 +52,8 @@ func TestChoose(t *testing.T) {
 func TestFrom(t *testing.T) {
 	dir := t.TempDir()
 	raw := filepath.Join(dir, "raw.json")
-	b, err := json.Marshal(report.Report{Scenarios: []report.Scenario{{Name: "scale", Title: "some work", Native: []figure.Set{{figure.CPU: 2}}, Windlass: []figure.Set{{figure.CPU: 1}}}}})
+	b, err := json.Marshal(report.Report{Scenarios: []report.Scenario{{Name: "scale", Title: "some work",
+		Native: []figure.Set{{figure.CPU: 2}}, Windlass: []figure.Set{{figure.CPU: 1}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,8 @@ func TestFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "scale: some work") || !strings.Contains(string(results), "| scale: CPU | 0.50 | 1.00 | holds |") {
+	if !strings.Contains(out.String(), "scale: some work") ||
+		!strings.Contains(string(results), "| scale: CPU | 0.50 | 1.00 | holds |") {
 		t.Errorf("%s\n%s", &out, results)
 	}
 }
@@ -89,12 +92,14 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// An interrupted run is taken up where the setting is the same: neither a complete one is, nor one of other programs, nor what isn't asked for.
+// An interrupted run is taken up where the setting is the same: neither a complete one is, nor one of other programs,
+// nor what isn't asked for.
 func TestInterrupted(t *testing.T) {
 	all, err := choose("scale,job,hpa", false)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	now := report.Report{Setting: report.Setting{Time: time.Unix(2000, 0).UTC(), Programs: "a", Pairs: 3, Load: 1}}
 	of := func(programs string, names ...string) report.Report {
 		r := report.Report{Setting: now.Setting}
@@ -108,6 +113,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		return r
 	}
+
 	sizes := of("a", "job")
 	sizes.Scenarios[0].Title = "another size"
 	for name, c := range map[string]struct {
@@ -132,10 +138,12 @@ func TestInterrupted(t *testing.T) {
 		if err != nil || strings.Join(names, " ") != c.want {
 			t.Errorf("%s: got %q, %v; want %q", name, names, err, c.want)
 		}
-		if want := (c.want != ""); (len(got.Setting.Continued) == 1) != want || got.Setting.Time.Equal(now.Setting.Time) == want {
+		if want := (c.want != ""); (len(got.Setting.Continued) == 1) != want ||
+			got.Setting.Time.Equal(now.Setting.Time) == want {
 			t.Errorf("%s: got the setting %+v", name, got.Setting)
 		}
 	}
+
 	if got, err := interrupted(now, filepath.Join(t.TempDir(), "none"), all); err != nil || got.Scenarios != nil {
 		t.Errorf("without a file: got %+v, %v", got, err)
 	}

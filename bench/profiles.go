@@ -13,9 +13,11 @@ import (
 	"github.com/windlass-dev/windlass/bench/scenario"
 )
 
-// texts writes of each profile what took most, as text, and of those of the processor a summary in the form that docs/performance.md has.
+// texts writes of each profile what took most, as text, and of those of the processor a summary in the form that
+// docs/performance.md has.
 func texts(ctx context.Context, folder string, scenarios []*scenario.Scenario) error {
-	for pattern, options := range map[string][]string{"*.cpu": {"-nodecount=25"}, "*.heap": {"-nodecount=25", "-sample_index=inuse_space"}} {
+	for pattern, options := range map[string][]string{"*.cpu": {"-nodecount=25"},
+		"*.heap": {"-nodecount=25", "-sample_index=inuse_space"}} {
 		files, err := filepath.Glob(filepath.Join(folder, pattern))
 		if err != nil {
 			return err
@@ -30,6 +32,7 @@ func texts(ctx context.Context, folder string, scenarios []*scenario.Scenario) e
 			}
 		}
 	}
+
 	var all bytes.Buffer
 	for _, s := range scenarios {
 		f := filepath.Join(folder, s.Name+".cpu")
@@ -42,11 +45,13 @@ func texts(ctx context.Context, folder string, scenarios []*scenario.Scenario) e
 		}
 		fmt.Fprintf(&all, "### %s\n\n```\n%s```\n\n", s.Name, summary(out, 9))
 	}
+
 	return os.WriteFile(filepath.Join(folder, "profiles.md"), all.Bytes(), 0o644)
 }
 
 func top(ctx context.Context, file string, options ...string) ([]byte, error) {
-	out, err := exec.CommandContext(ctx, "go", append(append([]string{"tool", "pprof", "-top"}, options...), file)...).Output()
+	out, err := exec.CommandContext(ctx, "go",
+		append(append([]string{"tool", "pprof", "-top"}, options...), file)...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("go tool pprof -top %s: %w", file, err)
 	}
@@ -58,10 +63,13 @@ var (
 	telling = regexp.MustCompile(`windlass/(host|plugins|abi)|tetratelabs/wazero/|runtime\._ExternalCode|runtime\.gcBgMarkWorker$|runtime\.mallocgc$|http2\.\(\*ClientConn\)\.readLoop|crypto/tls\.\(\*Conn\)\.(Read|Write|HandshakeContext)$|rest/watch\.\(\*Decoder\)\.Decode|rest\.\(\*Request\)\.Do$|compress/flate\.\(\*decompressor\)\.Read`)
 	// wrappers do nothing but call what follows them.
 	wrappers = regexp.MustCompile(`\.func\d|controller\.\(\*worker\)\.next|manager\.Run$|manager\.\(\*router\)|views\.\(\*Router\)|wazevo\.\(\*callEngine\)|wazero/api\.`)
-	prefixes = strings.NewReplacer("github.com/windlass-dev/windlass/", "", "github.com/tetratelabs/wazero/internal/engine/", "", "github.com/tetratelabs/", "", "golang.org/x/net/", "", "k8s.io/client-go/", "", "[go.shape.", "[…", " (inline)", "")
+	prefixes = strings.NewReplacer("github.com/windlass-dev/windlass/", "",
+		"github.com/tetratelabs/wazero/internal/engine/", "", "github.com/tetratelabs/", "", "golang.org/x/net/", "",
+		"k8s.io/client-go/", "", "[go.shape.", "[…", " (inline)", "")
 )
 
-// summary is so many lines of those of pprof -top -cum that tell something: the share with all that was called, and the function.
+// summary is so many lines of those of pprof -top -cum that tell something: the share with all that was called, and the
+// function.
 func summary(out []byte, lines int) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(out)) {
@@ -69,7 +77,8 @@ func summary(out []byte, lines int) string {
 		if len(f) < 6 || !strings.HasSuffix(f[4], "%") || lines == 0 {
 			continue
 		}
-		if name := strings.Join(f[5:], " "); telling.MatchString(strings.TrimSuffix(name, " (inline)")) && !wrappers.MatchString(name) {
+		if name := strings.Join(f[5:], " "); telling.MatchString(strings.TrimSuffix(name, " (inline)")) &&
+			!wrappers.MatchString(name) {
 			fmt.Fprintf(&b, "%7s  %s\n", f[4], prefixes.Replace(name))
 			lines--
 		}

@@ -10,8 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/config/kcm"
 )
 
-// Enabled tells whether an enablement list turns a controller on, with the meaning of kube-controller-manager's --controllers (IsControllerEnabled in
-// k8s.io/controller-manager/app/helper.go): the first entry that is name or -name decides. Where none is, "*" turns on what isn't disabled by default.
+// Enabled reports whether an enablement list turns a controller on, with the meaning of kube-controller-manager's
+// --controllers (IsControllerEnabled in k8s.io/controller-manager/app/helper.go): the first entry that is name or -name
+// decides. Where none is, "*" turns on what isn't disabled by default.
 //
 // The list holds canonical names: see [Canonical].
 func Enabled(name string, list []string, disabledByDefault bool) bool {
@@ -26,7 +27,7 @@ func Enabled(name string, list []string, disabledByDefault bool) bool {
 	return slices.Contains(list, "*") && !disabledByDefault
 }
 
-// Canonical gives the list with aliases (by alias) replaced by the names they stand for.
+// Canonical returns the list with aliases (by alias) replaced by the names they stand for.
 func Canonical(list []string, aliases map[string]string) []string {
 	out := make([]string, len(list))
 	for i, entry := range list {
@@ -42,13 +43,15 @@ func Canonical(list []string, aliases map[string]string) []string {
 	return out
 }
 
-// CheckNames gives an error for each entry of an enablement list that is neither "*" nor a controller's name or alias, with or without "-". kube-controller-manager's controllers
-// that aren't among the names are known, too: [Missing] tells of them.
+// CheckNames returns an error for each entry of an enablement list that is neither "*" nor a controller's name or
+// alias, with or without "-". kube-controller-manager's controllers that aren't among the names are known, too:
+// [Missing] tells of them.
 func CheckNames(list, names []string, aliases map[string]string) error {
 	words := slices.Clone(names)
 	for alias := range aliases {
 		words = append(words, alias)
 	}
+
 	var theirs []string
 	for _, c := range kcm.Controllers {
 		theirs = append(theirs, c.Name)
@@ -56,6 +59,7 @@ func CheckNames(list, names []string, aliases map[string]string) error {
 			theirs = append(theirs, c.Alias)
 		}
 	}
+
 	var errs []error
 	for i, entry := range list {
 		name := strings.TrimPrefix(entry, "-")
@@ -63,16 +67,19 @@ func CheckNames(list, names []string, aliases map[string]string) error {
 			continue
 		}
 		if name == "*" {
-			errs = append(errs, fmt.Errorf("controllers[%d]: %q turns nothing off: leave \"*\" out, and name the controllers that shall run", i, entry))
+			errs = append(errs, fmt.Errorf(
+				"controllers[%d]: %q turns nothing off: leave \"*\" out, and name the controllers that shall run", i, entry))
 			continue
 		}
-		errs = append(errs, fmt.Errorf("controllers[%d]: %q is not in the list of known controllers%s", i, name, cmp.Or(Nearest(name, words), Nearest(name, theirs), suggest(name, words))))
+		errs = append(errs, fmt.Errorf("controllers[%d]: %q is not in the list of known controllers%s",
+			i, name, cmp.Or(Nearest(name, words), Nearest(name, theirs), suggest(name, words))))
 	}
+
 	return errors.Join(errs...)
 }
 
-// Missing gives kube-controller-manager's controllers that an enablement list turns on, as it would there, and that aren't among the names of those that are here: those that the list names,
-// and those that "*" stands for.
+// Missing returns kube-controller-manager's controllers that an enablement list turns on, as it would there, and that
+// aren't among the names of those that are here: those that the list names, and those that "*" stands for.
 func Missing(list, names []string) (named, others []string) {
 	list = Canonical(list, kcm.Aliases())
 	for _, c := range kcm.Controllers {
@@ -87,7 +94,8 @@ func Missing(list, names []string) (named, others []string) {
 	return named, others
 }
 
-// suggest gives the words nearest to one that isn't among them, as the end of an error's sentence: at most three near ones, else all of a short list, else where it starts.
+// suggest returns the words nearest to one that isn't among them, as the end of an error's sentence: at most three near
+// ones, else all of a short list, else where it starts.
 func suggest(word string, from []string) string {
 	if len(from) == 0 {
 		return ": there are none"

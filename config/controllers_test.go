@@ -32,6 +32,7 @@ func TestEnabled(t *testing.T) {
 			t.Errorf("Enabled(%s, [%s], disabled by default: %v) = %v", c.name, c.list, c.disabled, got)
 		}
 	}
+
 	if Enabled("a", nil, false) {
 		t.Error("an empty list turns something on")
 	}
@@ -72,6 +73,7 @@ func TestCheckNames(t *testing.T) {
 			t.Errorf("[%s]: got %v, want %s", list, err, want)
 		}
 	}
+
 	err := CheckNames([]string{"x", "job", "y"}, names, aliases)
 	if err == nil || !strings.Contains(err.Error(), "controllers[0]") || !strings.Contains(err.Error(), "controllers[2]") {
 		t.Errorf("doesn't report both: %v", err)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The file is decoded from YAML's tree of nodes, not by way of JSON: encoding/json ignores case in field names and loses the line, and no YAML library of Go names
-// the path of a value of the wrong type.
+// The file is decoded from YAML's tree of nodes, not by way of JSON: encoding/json ignores case in field names and
+// loses the line, and no YAML library of Go names the path of a value of the wrong type.
 
 // document parses the one document of a file.
 func document(data []byte) (*yaml.Node, error) {
@@ -35,7 +35,8 @@ func document(data []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, fmt.Errorf("not YAML: %w", err)
 	default:
-		return nil, fmt.Errorf("line %d: a second document: a file holds exactly one; remove what follows the ---", second.Line)
+		return nil, fmt.Errorf("line %d: a second document: a file holds exactly one; remove what follows the ---",
+			second.Line)
 	}
 	return root.Content[0], nil
 }
@@ -47,7 +48,8 @@ var (
 	quantityType = reflect.TypeFor[resource.Quantity]()
 
 	integer = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	memory  = regexp.MustCompile(`^(0|[0-9]{1,9}(\.[0-9]{1,9})?(k|M|G|Ki|Mi|Gi))$`) // ParseQuantity takes "1e999999999", for minutes
+	// ParseQuantity takes "1e999999999", for minutes
+	memory  = regexp.MustCompile(`^(0|[0-9]{1,9}(\.[0-9]{1,9})?(k|M|G|Ki|Mi|Gi))$`)
 	decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
@@ -100,7 +102,9 @@ func (d *decoder) value(p *field.Path, n *yaml.Node, v reflect.Value) {
 }
 
 func (d *decoder) scalar(p *field.Path, n *yaml.Node, v reflect.Value) {
-	plain := n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+	plain := n.Kind == yaml.ScalarNode &&
+		n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+
 	switch v.Kind() {
 	case reflect.String:
 		if s, ok := d.text(p, n); ok {
@@ -115,7 +119,8 @@ func (d *decoder) scalar(p *field.Path, n *yaml.Node, v reflect.Value) {
 	case reflect.Int32, reflect.Int64:
 		i, err := strconv.ParseInt(n.Value, 10, v.Type().Bits())
 		if !plain || !integer.MatchString(n.Value) || err != nil {
-			d.wrong(p, n, fmt.Sprintf("must be a whole number of at most %d bits, in decimal and without quotes", v.Type().Bits()))
+			d.wrong(p, n, fmt.Sprintf("must be a whole number of at most %d bits, in decimal and without quotes",
+				v.Type().Bits()))
 			return
 		}
 		v.SetInt(i)
@@ -161,7 +166,8 @@ func (d *decoder) quantity(p *field.Path, n *yaml.Node, v reflect.Value) {
 }
 
 // entries calls f for each entry of a map, refusing keys that aren't strings or are there twice.
-func (d *decoder) entries(p *field.Path, n *yaml.Node, at func(string) *field.Path, f func(key string, k, value *yaml.Node)) {
+func (d *decoder) entries(p *field.Path, n *yaml.Node, at func(string) *field.Path,
+	f func(key string, k, value *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, value := n.Content[i], n.Content[i+1]
@@ -169,7 +175,8 @@ func (d *decoder) entries(p *field.Path, n *yaml.Node, at func(string) *field.Pa
 		case k.Kind != yaml.ScalarNode || k.ShortTag() != "!!str":
 			d.errorf(k, field.Invalid(p, k.Value, "a field's name must be a string (YAML's << and other tags aren't supported)"))
 		case twice:
-			d.errorf(k, &field.Error{Type: field.ErrorTypeDuplicate, Field: at(k.Value).String(), BadValue: k.Value, Detail: fmt.Sprintf("it is on line %d already: keep one", line)})
+			d.errorf(k, &field.Error{Type: field.ErrorTypeDuplicate, Field: at(k.Value).String(), BadValue: k.Value,
+				Detail: fmt.Sprintf("it is on line %d already: keep one", line)})
 		default:
 			seen[k.Value] = k.Line
 			f(k.Value, k, value)
@@ -189,14 +196,15 @@ func (d *decoder) fields(p *field.Path, n *yaml.Node, v reflect.Value) {
 	d.entries(p, n, at, func(name string, k, value *yaml.Node) {
 		f, ok := known[name]
 		if !ok {
-			d.errorf(k, &field.Error{Type: field.ErrorTypeNotSupported, Field: at(name).String(), BadValue: name, Detail: "unknown field" + suggest(name, names)})
+			d.errorf(k, &field.Error{Type: field.ErrorTypeNotSupported, Field: at(name).String(), BadValue: name,
+				Detail: "unknown field" + suggest(name, names)})
 			return
 		}
 		d.value(at(name), value, f)
 	})
 }
 
-// fieldsOf gives the settable fields of a struct by their names in a file, inlined ones among them.
+// fieldsOf returns the settable fields of a struct by their names in a file, inlined ones among them.
 func fieldsOf(v reflect.Value) (map[string]reflect.Value, []string) {
 	known, names := map[string]reflect.Value{}, []string(nil)
 	for i := range v.NumField() {

@@ -26,7 +26,8 @@ func Default() *Configuration {
 		}},
 		Registries: Registries{Timeout: metav1.Duration{Duration: time.Minute}},
 		// As host/record's defaults.
-		Recordings:     Recordings{Bytes: resource.MustParse("256Ki"), FolderFiles: 50, FolderBytes: resource.MustParse("64Mi")},
+		Recordings: Recordings{Bytes: resource.MustParse("256Ki"), FolderFiles: 50,
+			FolderBytes: resource.MustParse("64Mi")},
 		LeaderElection: defaultLeaderElection(),
 		Logging:        Logging{Format: LogText},
 		Tracing:        Tracing{SamplingRatePerMillion: samplingMax},

@@ -70,10 +70,14 @@ func TestFromFlagsRefuses(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"environment not a number": {map[string]string{"WINDLASS_KUBE_API_QPS": "many"}, nil, []string{"WINDLASS_KUBE_API_QPS: ", `"many"`, "kube-api-qps"}},
-		"environment bad value":    {map[string]string{"WINDLASS_KUBE_API_BURST": "-1"}, nil, []string{"configuration with WINDLASS_KUBE_API_BURST: clientConnection.burst: Invalid value: -1"}},
-		"flag bad value":           {nil, []string{"--secure-port=70000"}, []string{"configuration with --secure-port: serving.port: Invalid value"}},
-		"no such file":             {nil, []string{"--config=/nowhere.yaml"}, []string{"configuration: open /nowhere.yaml: no such file"}},
+		"environment not a number": {map[string]string{"WINDLASS_KUBE_API_QPS": "many"}, nil,
+			[]string{"WINDLASS_KUBE_API_QPS: ", `"many"`, "kube-api-qps"}},
+		"environment bad value": {map[string]string{"WINDLASS_KUBE_API_BURST": "-1"}, nil,
+			[]string{"configuration with WINDLASS_KUBE_API_BURST: clientConnection.burst: Invalid value: -1"}},
+		"flag bad value": {nil, []string{"--secure-port=70000"},
+			[]string{"configuration with --secure-port: serving.port: Invalid value"}},
+		"no such file": {nil, []string{"--config=/nowhere.yaml"},
+			[]string{"configuration: open /nowhere.yaml: no such file"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range c.env {

@@ -31,8 +31,9 @@ func emulated(fs *pflag.FlagSet) (int, error) {
 	return kcm.Emulated(versions)
 }
 
-// parseGates reads and checks --feature-gates as upstream does (k8s.io/component-base/featuregate): a gate has to be known, and one that is locked keeps its value, both as of the version
-// that is emulated. AllAlpha and AllBeta set the gates of their stage that aren't set by their names.
+// parseGates reads and checks --feature-gates as upstream does (k8s.io/component-base/featuregate): a gate has to be
+// known, and one that is locked keeps its value, both as of the version that is emulated. AllAlpha and AllBeta set the
+// gates of their stage that aren't set by their names.
 func parseGates(fs *pflag.FlagSet) (all []gate, _ error) {
 	given, ok := fs.Lookup(featureGates).Value.(*cliflag.ColonSeparatedMultimapStringString)
 	if !ok {
@@ -57,9 +58,11 @@ func parseGates(fs *pflag.FlagSet) (all []gate, _ error) {
 			then, there := known.At(minor)
 			switch {
 			case !ok:
-				errs = append(errs, fmt.Errorf("feature gate %q isn't one of kube-controller-manager's (Kubernetes v1.%d)%s", name, kcm.Minor, Nearest(name, kcm.GateNames())))
+				errs = append(errs, fmt.Errorf("feature gate %q isn't one of kube-controller-manager's (Kubernetes v1.%d)%s",
+					name, kcm.Minor, Nearest(name, kcm.GateNames())))
 			case !there:
-				errs = append(errs, fmt.Errorf("feature gate %s isn't there yet in Kubernetes v1.%d, which is emulated", name, minor))
+				errs = append(errs, fmt.Errorf("feature gate %s isn't there yet in Kubernetes v1.%d, which is emulated",
+					name, minor))
 			case err != nil:
 				errs = append(errs, fmt.Errorf("feature gate %s must be true or false, not %q", name, text))
 			case then.Locked && on != then.Default:
@@ -95,7 +98,8 @@ func needed(all []gate, minor int) (errs []error) {
 	for _, name := range kcm.GateNames() {
 		off := slices.DeleteFunc(slices.Clone(kcm.Gates()[name].Needs), on)
 		if len(off) > 0 && on(name) {
-			errs = append(errs, fmt.Errorf("feature gate %s is enabled, but depends on features that are disabled: %v", name, off))
+			errs = append(errs, fmt.Errorf("feature gate %s is enabled, but depends on features that are disabled: %v",
+				name, off))
 		}
 	}
 	return errs
@@ -127,7 +131,8 @@ func (g gate) effective(all []gate) bool {
 	})
 }
 
-// Nearest asks whether the nearest of some words were meant by one that isn't among them, as the end of an error's sentence; it is empty where none is near.
+// Nearest asks whether the nearest of some words were meant by one that isn't among them, as the end of an error's
+// sentence; it is empty where none is near.
 func Nearest(word string, from []string) string {
 	if s := suggest(word, from); strings.HasPrefix(s, ": did you mean") {
 		return s

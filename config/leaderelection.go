@@ -12,26 +12,33 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// LeaderElection says which of several processes runs the controllers: the one that holds the Lease. Each group's controllers are run by the one that holds the group's. It is read at the start only.
+// LeaderElection says which of several processes runs the controllers: the one that holds the Lease. Each group's
+// controllers are run by the one that holds the group's. It is read at the start only.
 type LeaderElection struct {
 	// LeaderElect has controllers run only while their Lease is held. Default: true.
 	LeaderElect bool `json:"leaderElect"`
-	// LeaseDuration is how long a Lease that isn't renewed is left alone by others, from the last renewal that they have seen: whole seconds, at least 1s. Default: 15s.
+	// LeaseDuration is how long a Lease that isn't renewed is left alone by others, from the last renewal that they have
+	// seen: whole seconds, at least 1s. Default: 15s.
 	LeaseDuration metav1.Duration `json:"leaseDuration"`
-	// RenewDeadline is for how long the holder tries to renew a Lease before it stops the controllers: less than leaseDuration. Default: 10s.
+	// RenewDeadline is for how long the holder tries to renew a Lease before it stops the controllers: less than
+	// leaseDuration. Default: 10s.
 	RenewDeadline metav1.Duration `json:"renewDeadline"`
-	// RetryPeriod is the time from one renewal, or one try at it, to the next: renewDeadline must be more than 1.2 times as long. Default: 2s.
+	// RetryPeriod is the time from one renewal, or one try at it, to the next: renewDeadline must be more than 1.2 times
+	// as long. Default: 2s.
 	RetryPeriod metav1.Duration `json:"retryPeriod"`
-	// ResourceNamespace is the namespace of all Leases. In another one than the default the manager needs a role for them: get, create and update. Default: kube-system.
+	// ResourceNamespace is the namespace of all Leases. In another one than the default the manager needs a role for them:
+	// get, create and update. Default: kube-system.
 	ResourceNamespace string `json:"resourceNamespace"`
-	// ResourceName is the name of the Lease of all controllers that no group names. Default: kube-controller-manager, so that either manager takes over from the other.
+	// ResourceName is the name of the Lease of all controllers that no group names. Default: kube-controller-manager, so
+	// that either manager takes over from the other.
 	ResourceName string `json:"resourceName"`
 	// Groups have Leases of their own, so that several processes share the controllers. Default: none.
 	Groups []LeaderGroup `json:"groups"`
-	// Standby says what a process does while it waits: "warm" keeps the caches of all controllers filled and their modules loaded, "cold" has nothing but the Lease. Default: cold.
+	// Standby says what a process does while it waits: "warm" keeps the caches of all controllers filled and their modules
+	// loaded, "cold" has nothing but the Lease. Default: cold.
 	Standby string `json:"standby"`
-	// Guardian has a small process stand behind the manager, which gives the Leases up when the manager is killed or crashes, once none of its writes can be under way; else they expire. On Linux
-	// alone. Default: true.
+	// Guardian has a small process stand behind the manager, which gives the Leases up when the manager is killed or
+	// crashes, once none of its writes can be under way; else they expire. On Linux alone. Default: true.
 	Guardian bool `json:"guardian"`
 }
 
@@ -65,7 +72,7 @@ func defaultLeaderElection() LeaderElection {
 	}
 }
 
-// All gives all groups with their Leases' names: first that of the controllers that no other names.
+// All returns all groups with their Leases' names: first that of the controllers that no other names.
 func (l *LeaderElection) All() []LeaderGroup {
 	all := []LeaderGroup{{Name: mainGroup, LeaseName: l.ResourceName}}
 	for _, g := range l.Groups {
@@ -77,7 +84,7 @@ func (l *LeaderElection) All() []LeaderGroup {
 	return all
 }
 
-// Group gives the index in [LeaderElection.All] of a controller's group; aliases are by alias.
+// Group returns the index in [LeaderElection.All] of a controller's group; aliases are by alias.
 func (l *LeaderElection) Group(controller string, aliases map[string]string) int {
 	for i, g := range l.Groups {
 		if slices.Contains(Canonical(g.Controllers, aliases), controller) {
@@ -87,7 +94,8 @@ func (l *LeaderElection) Group(controller string, aliases map[string]string) int
 	return 0
 }
 
-// CheckGroups gives an error for each name in groups that is no controller's, and for each controller that is in two of them by two names.
+// CheckGroups returns an error for each name in groups that is no controller's, and for each controller that is in two
+// of them by two names.
 func (l *LeaderElection) CheckGroups(names []string, aliases map[string]string) error {
 	if !l.LeaderElect {
 		return nil
@@ -124,22 +132,32 @@ func (l *LeaderElection) validate(p *field.Path) (errs field.ErrorList) {
 			errs = append(errs, field.Invalid(p.Child(name), d.Duration.String(), "must be more than 0"))
 		}
 	}
+
 	positive("renewDeadline", l.RenewDeadline)
 	positive("retryPeriod", l.RetryPeriod)
 	switch d := l.LeaseDuration.Duration; {
 	case d < time.Second || d%time.Second != 0:
-		errs = append(errs, field.Invalid(p.Child("leaseDuration"), d.String(), "must be whole seconds, at least 1s: a Lease counts in seconds"))
+		errs = append(errs, field.Invalid(p.Child("leaseDuration"), d.String(),
+			"must be whole seconds, at least 1s: a Lease counts in seconds"))
 	case d <= l.RenewDeadline.Duration:
-		errs = append(errs, field.Invalid(p.Child("leaseDuration"), d.String(), "must be more than renewDeadline, "+l.RenewDeadline.Duration.String()))
+		errs = append(errs, field.Invalid(p.Child("leaseDuration"), d.String(),
+			"must be more than renewDeadline, "+l.RenewDeadline.Duration.String()))
 	}
-	if least := time.Duration(retryJitter * float64(l.RetryPeriod.Duration)); l.RenewDeadline.Duration > 0 && l.RenewDeadline.Duration <= least {
-		errs = append(errs, field.Invalid(p.Child("renewDeadline"), l.RenewDeadline.Duration.String(), fmt.Sprintf("must be more than 1.2 times retryPeriod, %v", least)))
+
+	if least := time.Duration(retryJitter * float64(l.RetryPeriod.Duration)); l.RenewDeadline.Duration > 0 &&
+		l.RenewDeadline.Duration <= least {
+		errs = append(errs, field.Invalid(p.Child("renewDeadline"), l.RenewDeadline.Duration.String(),
+			fmt.Sprintf("must be more than 1.2 times retryPeriod, %v", least)))
 	}
+
 	if why := validation.IsDNS1123Label(l.ResourceNamespace); len(why) > 0 {
-		errs = append(errs, field.Invalid(p.Child("resourceNamespace"), l.ResourceNamespace, "must be a namespace: "+strings.Join(why, "; ")))
+		errs = append(errs, field.Invalid(p.Child("resourceNamespace"), l.ResourceNamespace,
+			"must be a namespace: "+strings.Join(why, "; ")))
 	}
+
 	if why := validation.IsDNS1123Subdomain(l.ResourceName); len(why) > 0 {
-		errs = append(errs, field.Invalid(p.Child("resourceName"), l.ResourceName, "must be a Lease's name: "+strings.Join(why, "; ")))
+		errs = append(errs, field.Invalid(p.Child("resourceName"), l.ResourceName,
+			"must be a Lease's name: "+strings.Join(why, "; ")))
 	}
 	if l.Standby != StandbyCold && l.Standby != StandbyWarm {
 		errs = append(errs, field.NotSupported(p.Child("standby"), l.Standby, []string{StandbyCold, StandbyWarm}))
@@ -148,13 +166,16 @@ func (l *LeaderElection) validate(p *field.Path) (errs field.ErrorList) {
 }
 
 func (l *LeaderElection) validateGroups(p *field.Path) (errs field.ErrorList) {
-	names, leases, controllers := map[string]string{mainGroup: "that of all controllers that no group names"}, map[string]string{l.ResourceName: "leaderElection.resourceName"}, map[string]string{}
+	names, leases, controllers := map[string]string{mainGroup: "that of all controllers that no group names"},
+		map[string]string{l.ResourceName: "leaderElection.resourceName"}, map[string]string{}
 	once := func(in map[string]string, at *field.Path, value string) {
 		if before := in[value]; before != "" {
-			errs = append(errs, &field.Error{Type: field.ErrorTypeDuplicate, Field: at.String(), BadValue: value, Detail: "it is " + before + " already"})
+			errs = append(errs, &field.Error{Type: field.ErrorTypeDuplicate, Field: at.String(), BadValue: value,
+				Detail: "it is " + before + " already"})
 		}
 		in[value] = at.String()
 	}
+
 	for i, g := range l.All()[1:] {
 		at := p.Index(i)
 		if why := validation.IsDNS1123Label(g.Name); len(why) > 0 {
@@ -163,7 +184,8 @@ func (l *LeaderElection) validateGroups(p *field.Path) (errs field.ErrorList) {
 		}
 		once(names, at.Child("name"), g.Name)
 		if why := validation.IsDNS1123Subdomain(g.LeaseName); len(why) > 0 {
-			errs = append(errs, field.Invalid(at.Child("leaseName"), g.LeaseName, "must be a Lease's name: "+strings.Join(why, "; ")))
+			errs = append(errs, field.Invalid(at.Child("leaseName"), g.LeaseName,
+				"must be a Lease's name: "+strings.Join(why, "; ")))
 		}
 		once(leases, at.Child("leaseName"), g.LeaseName)
 		if len(g.Controllers) == 0 {
@@ -173,5 +195,6 @@ func (l *LeaderElection) validateGroups(p *field.Path) (errs field.ErrorList) {
 			once(controllers, at.Child("controllers").Index(j), c)
 		}
 	}
+
 	return errs
 }

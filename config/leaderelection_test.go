@@ -29,6 +29,7 @@ func TestLeaderElection(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	for text, want := range map[string]string{
 		`{leaseDuration: 1500ms, renewDeadline: 1s, retryPeriod: 100ms}`: `leaderElection.leaseDuration: Invalid value: "1.5s": must be whole seconds`,
 		`{leaseDuration: 0s}`:                            `leaderElection.leaseDuration: Invalid value: "0s"`,
@@ -58,23 +59,29 @@ func TestLeaderGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	l := c.LeaderElection
-	if l.LeaseDuration.Duration != 30*time.Second || l.RenewDeadline.Duration != 10*time.Second || !l.LeaderElect || l.Standby != StandbyCold {
+	if l.LeaseDuration.Duration != 30*time.Second || l.RenewDeadline.Duration != 10*time.Second || !l.LeaderElect ||
+		l.Standby != StandbyCold {
 		t.Errorf("%+v", l)
 	}
 	aliases := map[string]string{"deploy": "deployment-controller"}
 	names := []string{"deployment-controller", "replicaset-controller", "job", "ttl"}
+
 	for controller, lease := range map[string]string{
-		"deployment-controller": "kube-controller-manager-workloads", "replicaset-controller": "kube-controller-manager-workloads", "job": "other", "ttl": "kube-controller-manager",
+		"deployment-controller": "kube-controller-manager-workloads",
+		"replicaset-controller": "kube-controller-manager-workloads", "job": "other", "ttl": "kube-controller-manager",
 	} {
 		if got := l.All()[l.Group(controller, aliases)].LeaseName; got != lease {
 			t.Errorf("%s: Lease %s, want %s", controller, got, lease)
 		}
 	}
+
 	if err := l.CheckGroups(names, aliases); err != nil {
 		t.Error(err)
 	}
 	l.Groups[1].Controllers = []string{"jobb", "deployment-controller", "*"}
+
 	err = l.CheckGroups(names, aliases)
 	for _, want := range []string{
 		`leaderElection.groups[1].controllers[0]: "jobb" is not in the list of known controllers: did you mean job`,

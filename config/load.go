@@ -27,16 +27,19 @@ func Load(path string) (*Configuration, error) {
 	return c, nil
 }
 
-// Decode reads one YAML or JSON document over the defaults: a field that it doesn't have, or that is empty, keeps its default. It doesn't validate.
+// Decode reads one YAML or JSON document over the defaults: a field that it doesn't have, or that is empty, keeps its
+// default. It doesn't validate.
 //
-// Field names are taken to the letter. What isn't known, is there twice or has another type is an error that names the field's path; all of them are reported, not just the first.
+// Field names are taken to the letter. What isn't known, is there twice or has another type is an error that names the
+// field's path; all of them are reported, not just the first.
 func Decode(data []byte) (*Configuration, error) {
 	root, err := document(data)
 	if err != nil {
 		return nil, err
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("line %d: the file must be a map of fields that begins with apiVersion: %s and kind: %s", root.Line, APIVersion, Kind)
+		return nil, fmt.Errorf("line %d: the file must be a map of fields that begins with apiVersion: %s and kind: %s",
+			root.Line, APIVersion, Kind)
 	}
 	c := Default()
 	c.APIVersion, c.Kind = "", "" // a file has to say what it is

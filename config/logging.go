@@ -17,11 +17,14 @@ const (
 
 // Logging says what is logged, and how. It has the names of kube-controller-manager's flags.
 type Logging struct {
-	// Format is "text", or "json": an object a line, with kube-controller-manager's fields (ts in milliseconds, caller, msg, v or err, and what the line is about). It is read at the start alone. Default: text.
+	// Format is "text", or "json": an object a line, with kube-controller-manager's fields (ts in milliseconds, caller,
+	// msg, v or err, and what the line is about). It is read at the start alone. Default: text.
 	Format string `json:"format"`
-	// Verbosity is how much is logged: 0 what an operator should know, 2 what happens again and again, 4 each sync; errors always. A change takes effect at once. Default: 0.
+	// Verbosity is how much is logged: 0 what an operator should know, 2 what happens again and again, 4 each sync; errors
+	// always. A change takes effect at once. Default: 0.
 	Verbosity int32 `json:"verbosity"`
-	// VModule has other verbosities for single source files of the host, in text alone. It is read at the start alone. Default: none.
+	// VModule has other verbosities for single source files of the host, in text alone. It is read at the start alone.
+	// Default: none.
 	VModule []VModule `json:"vmodule"`
 }
 
@@ -41,7 +44,8 @@ func (l *Logging) validate(p *field.Path) (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(p.Child("verbosity"), l.Verbosity, "must be at least 0"))
 	}
 	if len(l.VModule) > 0 && l.Format == LogJSON {
-		errs = append(errs, field.Forbidden(p.Child("vmodule"), "goes with the text format alone: raise verbosity, or remove the field"))
+		errs = append(errs, field.Forbidden(p.Child("vmodule"),
+			"goes with the text format alone: raise verbosity, or remove the field"))
 	}
 	for i, m := range l.VModule {
 		p := p.Child("vmodule").Index(i)

@@ -42,11 +42,13 @@ func TestLoggingFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(Logging{Format: LogText, Verbosity: 4, VModule: []VModule{{"worker", 5}, {"cache*", 2}}}, got.Logging); d != "" {
+	if d := cmp.Diff(Logging{Format: LogText, Verbosity: 4, VModule: []VModule{{"worker", 5}, {"cache*", 2}}},
+		got.Logging); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 	t.Setenv("WINDLASS_VMODULE", "worker")
-	if _, err := fromFlags(t); err == nil || !strings.Contains(err.Error(), `WINDLASS_VMODULE: `) || !strings.Contains(err.Error(), `"worker" must be a source file's name and a verbosity, such as worker=4`) {
+	if _, err := fromFlags(t); err == nil || !strings.Contains(err.Error(), `WINDLASS_VMODULE: `) ||
+		!strings.Contains(err.Error(), `"worker" must be a source file's name and a verbosity, such as worker=4`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -15,11 +15,14 @@ const (
 	migrationGroup = "migration"
 )
 
-// cloudControllers are those that leader migration was made for: they have left kube-controller-manager, whose list they aren't in, for cloud providers' own managers.
-var cloudControllers = []string{"route-controller", "service-controller", "cloud-node-lifecycle-controller", "cloud-node-controller"}
+// cloudControllers are those that leader migration was made for: they have left kube-controller-manager, whose list
+// they aren't in, for cloud providers' own managers.
+var cloudControllers = []string{"route-controller", "service-controller", "cloud-node-lifecycle-controller",
+	"cloud-node-controller"}
 
-// migrate does what --enable-leader-migration asks for (k8s.io/controller-manager/pkg/leadermigration): the controllers that the migration's configuration leaves to this component become a
-// group with the migration's Lease, those that it leaves to others don't run.
+// migrate does what --enable-leader-migration asks for (k8s.io/controller-manager/pkg/leadermigration): the controllers
+// that the migration's configuration leaves to this component become a group with the migration's Lease, those that it
+// leaves to others don't run.
 func migrate(c *Configuration, fs *pflag.FlagSet) error {
 	k, err := migrationOf(fs)
 	if err != nil || k == nil {
@@ -32,7 +35,9 @@ func migrate(c *Configuration, fs *pflag.FlagSet) error {
 		case l.Component == component || l.Component == "*":
 			group.Controllers = append(group.Controllers, l.Name)
 		default:
-			c.Controllers = append([]string{"-" + l.Name}, slices.DeleteFunc(slices.Clone(c.Controllers), func(s string) bool { return s == l.Name })...)
+			c.Controllers = append([]string{"-" + l.Name}, slices.DeleteFunc(slices.Clone(c.Controllers), func(s string) bool {
+				return s == l.Name
+			})...)
 		}
 	}
 	if len(group.Controllers) > 0 {
@@ -56,7 +61,8 @@ func migrationOf(fs *pflag.FlagSet) (*internal.LeaderMigrationConfiguration, err
 	}
 	errs := migration.ValidateLeaderMigrationConfiguration(k)
 	if k.ResourceLock == migration.ResourceLockEndpoints {
-		errs = append(errs, field.NotSupported(field.NewPath("resourceLock"), k.ResourceLock, []string{migration.ResourceLockLeases}))
+		errs = append(errs, field.NotSupported(field.NewPath("resourceLock"), k.ResourceLock,
+			[]string{migration.ResourceLockLeases}))
 	}
 	if err := errs.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("--leader-migration-config %s: %w", path, err)
@@ -64,7 +70,7 @@ func migrationOf(fs *pflag.FlagSet) (*internal.LeaderMigrationConfiguration, err
 	return k, nil
 }
 
-// unmigrated tells of the controllers of a migration that there are none of here.
+// unmigrated reports of the controllers of a migration that there are none of here.
 func unmigrated(fs *pflag.FlagSet) (all []Notice) {
 	k, err := migrationOf(fs)
 	if err != nil || k == nil {
@@ -72,7 +78,8 @@ func unmigrated(fs *pflag.FlagSet) (all []Notice) {
 	}
 	for _, l := range k.ControllerLeaders {
 		if slices.Contains(cloudControllers, l.Name) {
-			all = append(all, Notice{"--enable-leader-migration for " + l.Name, "it is a controller of cloud providers, which run in a manager of their own"})
+			all = append(all, Notice{"--enable-leader-migration for " + l.Name,
+				"it is a controller of cloud providers, which run in a manager of their own"})
 		}
 	}
 	return all

@@ -19,21 +19,27 @@ controllerLeaders:
 - {name: node-ipam-controller, component: cloud-controller-manager}
 - {name: route-controller, component: kube-controller-manager}
 `)
+
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
-	if err := fs.Parse([]string{"--enable-leader-migration", "--leader-migration-config=" + file, "--controllers=node-ipam-controller,*"}); err != nil {
+	if err := fs.Parse([]string{"--enable-leader-migration", "--leader-migration-config=" + file,
+		"--controllers=node-ipam-controller,*"}); err != nil {
 		t.Fatal(err)
 	}
+
 	c, err := FromFlags(fs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]LeaderGroup{{Name: "migration", LeaseName: "moving", Controllers: []string{"job-controller", "deployment-controller"}}}, c.LeaderElection.Groups); d != "" {
+
+	if d := cmp.Diff([]LeaderGroup{{Name: "migration", LeaseName: "moving",
+		Controllers: []string{"job-controller", "deployment-controller"}}}, c.LeaderElection.Groups); d != "" {
 		t.Errorf("groups, -want +got:\n%s", d)
 	}
 	if d := cmp.Diff([]string{"-node-ipam-controller", "*"}, c.Controllers); d != "" {
 		t.Errorf("controllers, -want +got:\n%s", d)
 	}
+
 	var told []string
 	for _, n := range Notices(fs) {
 		told = append(told, n.Flag)
@@ -62,10 +68,14 @@ func TestMigrateRefuses(t *testing.T) {
 		"empty":         {"", "leader-migration-config"},
 		"another kind":  {head, "no kind \"ControllerManagerConfiguration\""},
 		"unknown field": {migrationHead + "leaderName: a\nresourceLock: leases\nfoo: 1\n", `unknown field "foo"`},
-		"lock in v1":    {strings.Replace(migrationHead, "v1beta1", "v1", 1) + "leaderName: a\nresourceLock: leases\n", `unknown field "resourceLock"`},
-		"no name":       {migrationHead + "resourceLock: leases\n", "leaderName: Required value"},
-		"another lock":  {migrationHead + "leaderName: a\nresourceLock: endpoints\n", `resourceLock: Unsupported value: "endpoints"`},
-		"no component":  {migrationHead + "leaderName: a\nresourceLock: leases\ncontrollerLeaders: [{name: job-controller}]\n", "controllerLeaders[0].component: Required value"},
+		"lock in v1": {strings.Replace(migrationHead, "v1beta1", "v1", 1) + "leaderName: a\nresourceLock: leases\n",
+			`unknown field "resourceLock"`},
+		"no name": {migrationHead + "resourceLock: leases\n", "leaderName: Required value"},
+		"another lock": {migrationHead + "leaderName: a\nresourceLock: endpoints\n",
+			`resourceLock: Unsupported value: "endpoints"`},
+		"no component": {migrationHead +
+			"leaderName: a\nresourceLock: leases\ncontrollerLeaders: [{name: job-controller}]\n",
+			"controllerLeaders[0].component: Required value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := saved(t, c.text)

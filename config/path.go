@@ -16,7 +16,8 @@ import (
 // pluginPath is the path of what a flag sets of a plugin: its name, then its workers or the name of a setting.
 var pluginPath = regexp.MustCompile(`^plugins\[([^\]]+)\]\.(?:workers|settings\[([^\]]+)\])$`)
 
-// put sets the field at a path to a flag's value. A path that doesn't exist is a mistake in the table of flags, which tests find.
+// put sets the field at a path to a flag's value. A path that doesn't exist is a mistake in the table of flags, which
+// tests find.
 func put(c *Configuration, path string, v pflag.Value) error {
 	if m := pluginPath.FindStringSubmatch(path); m != nil {
 		p := c.configured(m[1])
@@ -41,7 +42,7 @@ func (p *Plugin) set(setting, value string) {
 	p.Settings[setting] = value
 }
 
-// configured gives the entry of a plugin, which it adds where there is none.
+// configured returns the entry of a plugin, which it adds where there is none.
 func (c *Configuration) configured(plugin string) *Plugin {
 	for i := range c.Plugins {
 		if c.Plugins[i].Name == plugin {
@@ -69,7 +70,7 @@ func at(c *Configuration, path string) (reflect.Value, error) {
 	return v, nil
 }
 
-// assign gives a field a flag's value. A flag has checked its text; what the field is too narrow for is an error.
+// assign returns a field a flag's value. A flag has checked its text; what the field is too narrow for is an error.
 func assign(f reflect.Value, v pflag.Value) error {
 	text := v.String()
 	switch {
@@ -88,6 +89,7 @@ func assign(f reflect.Value, v pflag.Value) error {
 		f.Set(reflect.ValueOf(list.GetSlice()))
 		return nil
 	}
+
 	switch f.Kind() {
 	case reflect.String:
 		f.SetString(text)
@@ -112,6 +114,7 @@ func assign(f reflect.Value, v pflag.Value) error {
 	default:
 		return fmt.Errorf("a flag can't set a %s", f.Type())
 	}
+
 	return nil
 }
 

@@ -19,8 +19,10 @@ const (
 var (
 	hostPattern = `([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?`
 	registry    = regexp.MustCompile(`^` + hostPattern + `$`)
-	// The registry refuses what is no repository; that a digest is there is for host/plugins/oci to say, which can tell it.
-	imageReference = regexp.MustCompile(`^` + hostPattern + `/[a-z0-9][a-z0-9._/-]*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+	// The registry refuses what is no repository; that a digest is there is for host/plugins/oci to say, which can tell
+	// it.
+	imageReference = regexp.MustCompile(`^` + hostPattern +
+		`/[a-z0-9][a-z0-9._/-]*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 )
 
 func (r *Registries) validate(p *field.Path) (errs field.ErrorList) {
@@ -29,7 +31,8 @@ func (r *Registries) validate(p *field.Path) (errs field.ErrorList) {
 	}
 	for i, host := range r.PlainHTTP {
 		if !registry.MatchString(host) {
-			errs = append(errs, field.Invalid(p.Child("plainHTTP").Index(i), host, `must be a registry as images name it, such as "127.0.0.1:5000"`))
+			errs = append(errs, field.Invalid(p.Child("plainHTTP").Index(i), host,
+				`must be a registry as images name it, such as "127.0.0.1:5000"`))
 		}
 	}
 	for name, file := range map[string]string{"credentialsFile": r.CredentialsFile, "caFile": r.CAFile} {
@@ -53,7 +56,8 @@ func (c *Plugin) ShadowImage() string {
 
 func (c *Plugin) validateImage(p *field.Path) (errs field.ErrorList) {
 	if c.Image != "" && !imageReference.MatchString(c.Image) {
-		what := "must be registry/repository@sha256:... with the registry's name, such as registry.example/plugins/replicaset@sha256:..."
+		what := "must be registry/repository@sha256:... with the registry's name, such as " +
+			"registry.example/plugins/replicaset@sha256:..."
 		if before, after, ok := strings.Cut(c.Image, "@"); ok && imageReference.MatchString(before) {
 			what = fmt.Sprintf("the digest %q must be sha256: and 64 digits in lower case", after)
 		}
@@ -63,7 +67,8 @@ func (c *Plugin) validateImage(p *field.Path) (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(p.Child("shadow"), c.Shadow, `must be "builtin:NAME", a file's path, or registry/repository@sha256:... with the registry's name and 64 digits in lower case`))
 	}
 	if len(c.VerificationKeys) > 0 && c.Image == "" && c.ShadowImage() == "" {
-		errs = append(errs, field.Invalid(p.Child("verificationKeys"), strings.Join(c.VerificationKeys, ", "), "goes with image: only modules from registries are verified by signatures"))
+		errs = append(errs, field.Invalid(p.Child("verificationKeys"), strings.Join(c.VerificationKeys, ", "),
+			"goes with image: only modules from registries are verified by signatures"))
 	}
 	return append(errs, areFiles(p.Child("verificationKeys"), c.VerificationKeys)...)
 }

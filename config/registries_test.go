@@ -28,7 +28,8 @@ plugins:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Registries{CredentialsFile: file, CAFile: file, PlainHTTP: []string{"127.0.0.1:5000", "[::1]:5000", "localhost"}, Timeout: metav1.Duration{Duration: 5 * time.Second},
+	want := Registries{CredentialsFile: file, CAFile: file,
+		PlainHTTP: []string{"127.0.0.1:5000", "[::1]:5000", "localhost"}, Timeout: metav1.Duration{Duration: 5 * time.Second},
 		CacheFolder: "/nowhere/yet", VerificationKeys: []string{file}}
 	if d := cmp.Diff(want, got.Registries); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -40,20 +41,30 @@ plugins:
 
 func TestLoadRefusesRegistries(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"no time":            {"registries: {timeout: 0s}", `registries.timeout: Invalid value: "0s": must be from 1s to 10m`},
-		"too much time":      {"registries: {timeout: 11m}", `registries.timeout: Invalid value: "11m0s"`},
-		"plain URL":          {`registries: {plainHTTP: ["http://a"]}`, `registries.plainHTTP[0]: Invalid value: "http://a": must be a registry as images name it`},
-		"no credentials":     {"registries: {credentialsFile: /nowhere}", `registries.credentialsFile: Invalid value: "/nowhere": stat /nowhere: no such file or directory: name a file`},
-		"CA a folder":        {"registries: {caFile: /etc}", `registries.caFile: Invalid value: "/etc": is not a file`},
-		"cache a file":       {"registries: {cacheFolder: /etc/hosts}", `registries.cacheFolder: Invalid value: "/etc/hosts": is a file: name a folder`},
-		"no key":             {"registries: {verificationKeys: [/nowhere]}", `registries.verificationKeys[0]: Invalid value: "/nowhere"`},
-		"image of no host":   {"plugins: [{name: a, image: a}]", `plugins[0].image: Invalid value: "a": must be registry/repository@sha256:...`},
-		"image in upper":     {"plugins: [{name: a, image: r.example/A" + digest + "}]", `plugins[0].image: Invalid value`},
-		"image's URL":        {"plugins: [{name: a, image: 'https://r.example/a" + digest + "'}]", `plugins[0].image: Invalid value`},
-		"short digest":       {"plugins: [{name: a, image: 'r.example/a@sha256:0123'}]", `the digest "sha256:0123" must be sha256: and 64 digits in lower case`},
-		"keys without image": {"plugins: [{name: a, verificationKeys: [/etc/hosts]}]", `plugins[0].verificationKeys: Invalid value: "/etc/hosts": goes with image`},
-		"shadow's digest":    {"plugins: [{name: a, shadow: 'r.example/a@sha256:0123'}]", `plugins[0].shadow: Invalid value: "r.example/a@sha256:0123": must be "builtin:NAME", a file's path, or registry/repository@sha256:...`},
-		"no key of a plugin": {"plugins: [{name: a, image: r.example/a" + digest + ", verificationKeys: [/nowhere]}]", `plugins[0].verificationKeys[0]: Invalid value: "/nowhere"`},
+		"no time": {"registries: {timeout: 0s}",
+			`registries.timeout: Invalid value: "0s": must be from 1s to 10m`},
+		"too much time": {"registries: {timeout: 11m}", `registries.timeout: Invalid value: "11m0s"`},
+		"plain URL": {`registries: {plainHTTP: ["http://a"]}`,
+			`registries.plainHTTP[0]: Invalid value: "http://a": must be a registry as images name it`},
+		"no credentials": {"registries: {credentialsFile: /nowhere}",
+			`registries.credentialsFile: Invalid value: "/nowhere": stat /nowhere: no such file or directory: name a file`},
+		"CA a folder": {"registries: {caFile: /etc}", `registries.caFile: Invalid value: "/etc": is not a file`},
+		"cache a file": {"registries: {cacheFolder: /etc/hosts}",
+			`registries.cacheFolder: Invalid value: "/etc/hosts": is a file: name a folder`},
+		"no key": {"registries: {verificationKeys: [/nowhere]}",
+			`registries.verificationKeys[0]: Invalid value: "/nowhere"`},
+		"image of no host": {"plugins: [{name: a, image: a}]",
+			`plugins[0].image: Invalid value: "a": must be registry/repository@sha256:...`},
+		"image in upper": {"plugins: [{name: a, image: r.example/A" + digest + "}]", `plugins[0].image: Invalid value`},
+		"image's URL": {"plugins: [{name: a, image: 'https://r.example/a" + digest + "'}]",
+			`plugins[0].image: Invalid value`},
+		"short digest": {"plugins: [{name: a, image: 'r.example/a@sha256:0123'}]",
+			`the digest "sha256:0123" must be sha256: and 64 digits in lower case`},
+		"keys without image": {"plugins: [{name: a, verificationKeys: [/etc/hosts]}]",
+			`plugins[0].verificationKeys: Invalid value: "/etc/hosts": goes with image`},
+		"shadow's digest": {"plugins: [{name: a, shadow: 'r.example/a@sha256:0123'}]", `plugins[0].shadow: Invalid value: "r.example/a@sha256:0123": must be "builtin:NAME", a file's path, or registry/repository@sha256:...`},
+		"no key of a plugin": {"plugins: [{name: a, image: r.example/a" + digest + ", verificationKeys: [/nowhere]}]",
+			`plugins[0].verificationKeys[0]: Invalid value: "/nowhere"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := load(t, head+c.text)

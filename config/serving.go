@@ -15,11 +15,14 @@ import (
 
 // Serving says how health, metrics and the manager's state are served, and to whom. It is always HTTPS.
 //
-// What has been changed in the files that it names is taken within seconds, and a change of its fields as other changes of the configuration, except for bindAddress and port.
+// What has been changed in the files that it names is taken within seconds, and a change of its fields as other changes
+// of the configuration, except for bindAddress and port.
 type Serving struct {
-	// BindAddress is the IP address on which is served: 0.0.0.0 or :: for all. A change of it holds from the next start on. Default: 127.0.0.1.
+	// BindAddress is the IP address on which is served: 0.0.0.0 or :: for all. A change of it holds from the next start
+	// on. Default: 127.0.0.1.
 	BindAddress string `json:"bindAddress"`
-	// Port is the port on which is served: 1 to 65535, 0 for none at all, -1 for any free one, which the log tells. A change of it holds from the next start on. Default: 10257.
+	// Port is the port on which is served: 1 to 65535, 0 for none at all, -1 for any free one, which the log tells. A
+	// change of it holds from the next start on. Default: 10257.
 	Port int32 `json:"port"`
 	// TLS says with which certificate is served.
 	TLS ServingTLS `json:"tls"`
@@ -35,31 +38,39 @@ type Serving struct {
 
 // ServingTLS says with which certificate is served.
 type ServingTLS struct {
-	// CertFile is the path of the server's certificate in PEM, with those that lead to its CA behind it. Default: none, which serves with a certificate that is signed by itself.
+	// CertFile is the path of the server's certificate in PEM, with those that lead to its CA behind it. Default: none,
+	// which serves with a certificate that is signed by itself.
 	CertFile string `json:"certFile"`
 	// KeyFile is the path of the certificate's private key in PEM. It goes with certFile. Default: none.
 	KeyFile string `json:"keyFile"`
-	// CertDir is a folder where the certificate that is signed by itself is kept with its key, as kube-controller-manager.crt and .key, so that the next start serves with it, too.
-	// It isn't looked at where there is a certFile. Default: none, the key stays in memory and each start makes another one.
+	// CertDir is a folder where the certificate that is signed by itself is kept with its key, as
+	// kube-controller-manager.crt and .key, so that the next start serves with it, too. It isn't looked at where there is
+	// a certFile. Default: none, the key stays in memory and each start makes another one.
 	CertDir string `json:"certDir"`
 	// MinVersion is the lowest version of TLS that is spoken: VersionTLS12 or VersionTLS13. Default: VersionTLS12.
 	MinVersion string `json:"minVersion"`
-	// CipherSuites are the cipher suites of TLS 1.2 that are spoken, by their names in Go's crypto/tls; those of TLS 1.3 can't be chosen. Default: none, which takes Go's.
+	// CipherSuites are the cipher suites of TLS 1.2 that are spoken, by their names in Go's crypto/tls; those of TLS 1.3
+	// can't be chosen. Default: none, which takes Go's.
 	CipherSuites []string `json:"cipherSuites"`
 }
 
-// Authentication says how those who ask are known: by a client certificate, by a front proxy that names them, or by a token about which the API server is asked.
+// Authentication says how those who ask are known: by a client certificate, by a front proxy that names them, or by a
+// token about which the API server is asked.
 type Authentication struct {
-	// Kubeconfig is the path of a kubeconfig file of the API server that is asked. Default: none, which takes clientConnection.
+	// Kubeconfig is the path of a kubeconfig file of the API server that is asked. Default: none, which takes
+	// clientConnection.
 	Kubeconfig string `json:"kubeconfig"`
-	// ClientCAFile is the path of the CAs, in PEM, whose client certificates name a user (common name) and groups (organizations).
-	// Default: none, which takes those that the API server publishes (ConfigMap kube-system/extension-apiserver-authentication) unless skipLookup says otherwise.
+	// ClientCAFile is the path of the CAs, in PEM, whose client certificates name a user (common name) and groups
+	// (organizations). Default: none, which takes those that the API server publishes (ConfigMap
+	// kube-system/extension-apiserver-authentication) unless skipLookup says otherwise.
 	ClientCAFile string `json:"clientCAFile"`
-	// RequestHeader says which proxies may name users in headers. Default: none, those that the API server publishes unless skipLookup says otherwise.
+	// RequestHeader says which proxies may name users in headers. Default: none, those that the API server publishes
+	// unless skipLookup says otherwise.
 	RequestHeader RequestHeader `json:"requestHeader"`
 	// SkipLookup takes nothing of what the API server publishes. Default: false.
 	SkipLookup bool `json:"skipLookup"`
-	// TolerateLookupFailure goes on without client certificates and proxies while that can't be read, and tries again; false ends the manager at its start. Default: true.
+	// TolerateLookupFailure goes on without client certificates and proxies while that can't be read, and tries again;
+	// false ends the manager at its start. Default: true.
 	TolerateLookupFailure bool `json:"tolerateLookupFailure"`
 	// TokenCacheTTL is for how long an answer about a token holds: a duration up to 10m, 0s for not at all. Default: 10s.
 	TokenCacheTTL metav1.Duration `json:"tokenCacheTTL"`
@@ -81,11 +92,14 @@ type RequestHeader struct {
 	ExtraHeaderPrefixes []string `json:"extraHeaderPrefixes"`
 }
 
-// Authorization says what those who ask may: members of system:masters all, others what the API server says (nonResourceURLs of the cluster's roles).
+// Authorization says what those who ask may: members of system:masters all, others what the API server says
+// (nonResourceURLs of the cluster's roles).
 type Authorization struct {
-	// Kubeconfig is the path of a kubeconfig file of the API server that is asked. Default: none, which takes clientConnection.
+	// Kubeconfig is the path of a kubeconfig file of the API server that is asked. Default: none, which takes
+	// clientConnection.
 	Kubeconfig string `json:"kubeconfig"`
-	// AlwaysAllowPaths are the paths that anybody may ask for; one that ends in * stands for all that begin so. Default: /healthz, /readyz, /livez.
+	// AlwaysAllowPaths are the paths that anybody may ask for; one that ends in * stands for all that begin so. Default:
+	// /healthz, /readyz, /livez.
 	AlwaysAllowPaths []string `json:"alwaysAllowPaths"`
 	// AllowCacheTTL is for how long a yes of the API server holds: a duration up to 10m, 0s for not at all. Default: 10s.
 	AllowCacheTTL metav1.Duration `json:"allowCacheTTL"`
@@ -96,7 +110,8 @@ type Authorization struct {
 // cacheTTLMax bounds for how long what the API server said may be believed.
 const cacheTTLMax = 10 * time.Minute
 
-// defaultServing has upstream's values (k8s.io/apiserver/pkg/server/options, cmd/kube-controller-manager/app/options), but for the address and tolerateLookupFailure.
+// defaultServing has upstream's values (k8s.io/apiserver/pkg/server/options, cmd/kube-controller-manager/app/options),
+// but for the address and tolerateLookupFailure.
 func defaultServing() Serving {
 	ttl := metav1.Duration{Duration: 10 * time.Second}
 	return Serving{
@@ -107,20 +122,24 @@ func defaultServing() Serving {
 			TolerateLookupFailure: true,
 			TokenCacheTTL:         ttl,
 			RequestHeader: RequestHeader{
-				UsernameHeaders: []string{"x-remote-user"}, GroupHeaders: []string{"x-remote-group"}, ExtraHeaderPrefixes: []string{"x-remote-extra-"},
+				UsernameHeaders: []string{"x-remote-user"}, GroupHeaders: []string{"x-remote-group"},
+				ExtraHeaderPrefixes: []string{"x-remote-extra-"},
 			},
 		},
-		Authorization: Authorization{AlwaysAllowPaths: []string{"/healthz", "/readyz", "/livez"}, AllowCacheTTL: ttl, DenyCacheTTL: ttl},
-		Profiling:     true,
+		Authorization: Authorization{AlwaysAllowPaths: []string{"/healthz", "/readyz", "/livez"}, AllowCacheTTL: ttl,
+			DenyCacheTTL: ttl},
+		Profiling: true,
 	}
 }
 
 func (s *Serving) validate(p *field.Path) (errs field.ErrorList) {
 	if net.ParseIP(s.BindAddress) == nil {
-		errs = append(errs, field.Invalid(p.Child("bindAddress"), s.BindAddress, "must be an IP address, such as 127.0.0.1, or 0.0.0.0 or :: for all"))
+		errs = append(errs, field.Invalid(p.Child("bindAddress"), s.BindAddress,
+			"must be an IP address, such as 127.0.0.1, or 0.0.0.0 or :: for all"))
 	}
 	if s.Port < -1 || s.Port > 65535 {
-		errs = append(errs, field.Invalid(p.Child("port"), s.Port, "must be from 1 to 65535, 0 for none, -1 for any free one"))
+		errs = append(errs, field.Invalid(p.Child("port"), s.Port,
+			"must be from 1 to 65535, 0 for none, -1 for any free one"))
 	}
 	errs = append(errs, s.TLS.validate(p.Child("tls"))...)
 	errs = append(errs, s.Authentication.validate(p.Child("authentication"))...)
@@ -133,7 +152,8 @@ func (t *ServingTLS) validate(p *field.Path) (errs field.ErrorList) {
 		if t.CertFile == "" {
 			missing = "certFile"
 		}
-		errs = append(errs, field.Required(p.Child(missing), "certFile and keyFile go together: name both, or none for a certificate that is signed by itself"))
+		errs = append(errs, field.Required(p.Child(missing),
+			"certFile and keyFile go together: name both, or none for a certificate that is signed by itself"))
 	}
 	if info, err := os.Stat(t.CertDir); t.CertDir != "" && err == nil && !info.IsDir() {
 		errs = append(errs, field.Invalid(p.Child("certDir"), t.CertDir, "is a file: name a folder"))
@@ -156,7 +176,8 @@ func (t *ServingTLS) validate(p *field.Path) (errs field.ErrorList) {
 func (a *Authentication) validate(p *field.Path) (errs field.ErrorList) {
 	errs = append(errs, ttl(p.Child("tokenCacheTTL"), a.TokenCacheTTL)...)
 	h, p := &a.RequestHeader, p.Child("requestHeader")
-	for name, list := range map[string][]string{"usernameHeaders": h.UsernameHeaders, "uidHeaders": h.UIDHeaders, "groupHeaders": h.GroupHeaders, "extraHeaderPrefixes": h.ExtraHeaderPrefixes, "allowedNames": h.AllowedNames} {
+	for name, list := range map[string][]string{"usernameHeaders": h.UsernameHeaders, "uidHeaders": h.UIDHeaders,
+		"groupHeaders": h.GroupHeaders, "extraHeaderPrefixes": h.ExtraHeaderPrefixes, "allowedNames": h.AllowedNames} {
 		for i, text := range list {
 			if strings.TrimSpace(text) == "" || name != "allowedNames" && strings.ContainsAny(text, " \t:\r\n") {
 				errs = append(errs, field.Invalid(p.Child(name).Index(i), text, "must be a header's name, such as X-Remote-User"))
@@ -172,7 +193,8 @@ func (a *Authentication) validate(p *field.Path) (errs field.ErrorList) {
 func (a *Authorization) validate(p *field.Path) (errs field.ErrorList) {
 	for i, path := range a.AlwaysAllowPaths {
 		if !strings.HasPrefix(path, "/") || strings.Contains(strings.TrimSuffix(path, "*"), "*") {
-			errs = append(errs, field.Invalid(p.Child("alwaysAllowPaths").Index(i), path, "must be a path that begins with /, such as /healthz or, for all paths that begin so, /healthz/*"))
+			errs = append(errs, field.Invalid(p.Child("alwaysAllowPaths").Index(i), path,
+				"must be a path that begins with /, such as /healthz or, for all paths that begin so, /healthz/*"))
 		}
 	}
 	errs = append(errs, ttl(p.Child("allowCacheTTL"), a.AllowCacheTTL)...)

@@ -11,7 +11,8 @@ import (
 // samplingMax is all of a million.
 const samplingMax = 1_000_000
 
-// Tracing says where spans of syncs are sent: to a collector that speaks OpenTelemetry's protocol over gRPC, as the API server's and the kubelet's tracing does.
+// Tracing says where spans of syncs are sent: to a collector that speaks OpenTelemetry's protocol over gRPC, as the API
+// server's and the kubelet's tracing does.
 type Tracing struct {
 	// Endpoint is the collector's host:port; 4317 is its usual port. Default: none, nothing is traced.
 	Endpoint string `json:"endpoint"`
@@ -23,11 +24,13 @@ type Tracing struct {
 
 // TracingTLS secures the connection to a collector.
 type TracingTLS struct {
-	// Enabled speaks TLS, and verifies the collector's certificate. Default: false, as kube-apiserver: the collector is taken to be on the same machine.
+	// Enabled speaks TLS, and verifies the collector's certificate. Default: false, as kube-apiserver: the collector is
+	// taken to be on the same machine.
 	Enabled bool `json:"enabled"`
 	// CAFile is the path of certificates in PEM that are trusted in place of the system's. Default: none.
 	CAFile string `json:"caFile"`
-	// CertFile and KeyFile are the paths of a certificate and its key in PEM, for a collector that asks who is there. Default: none.
+	// CertFile and KeyFile are the paths of a certificate and its key in PEM, for a collector that asks who is there.
+	// Default: none.
 	CertFile string `json:"certFile"`
 	// KeyFile goes with CertFile. Default: none.
 	KeyFile string `json:"keyFile"`
@@ -35,7 +38,7 @@ type TracingTLS struct {
 	ServerName string `json:"serverName"`
 }
 
-// Loopback tells whether the endpoint is on this machine.
+// Loopback reports whether the endpoint is on this machine.
 func (t *Tracing) Loopback() bool {
 	host, _, err := net.SplitHostPort(t.Endpoint)
 	if err != nil {
@@ -53,26 +56,32 @@ func (t *Tracing) validate(p *field.Path) (errs field.ErrorList) {
 		host, port, err := net.SplitHostPort(t.Endpoint)
 		n, bad := strconv.ParseUint(port, 10, 16)
 		if err != nil || bad != nil || n == 0 || host == "" {
-			errs = append(errs, field.Invalid(p.Child("endpoint"), t.Endpoint, "must be host:port, without a scheme, such as localhost:4317"))
+			errs = append(errs, field.Invalid(p.Child("endpoint"), t.Endpoint,
+				"must be host:port, without a scheme, such as localhost:4317"))
 		}
 	}
+
 	tls := p.Child("tls")
-	for _, f := range []struct{ name, file string }{{"caFile", t.TLS.CAFile}, {"certFile", t.TLS.CertFile}, {"keyFile", t.TLS.KeyFile}} {
+	for _, f := range []struct{ name, file string }{{"caFile", t.TLS.CAFile}, {"certFile", t.TLS.CertFile},
+		{"keyFile", t.TLS.KeyFile}} {
 		switch {
 		case f.file == "":
 		case !t.TLS.Enabled:
-			errs = append(errs, field.Invalid(tls.Child(f.name), f.file, "goes with tls.enabled: set it to true, or remove the field"))
+			errs = append(errs, field.Invalid(tls.Child(f.name), f.file,
+				"goes with tls.enabled: set it to true, or remove the field"))
 		default:
 			if e := isFile(tls.Child(f.name), f.file); e != nil {
 				errs = append(errs, e)
 			}
 		}
 	}
+
 	if (t.TLS.CertFile == "") != (t.TLS.KeyFile == "") {
 		errs = append(errs, field.Required(tls.Child("keyFile"), "certFile and keyFile go together: set both or none"))
 	}
 	if t.TLS.ServerName != "" && !t.TLS.Enabled {
-		errs = append(errs, field.Invalid(tls.Child("serverName"), t.TLS.ServerName, "goes with tls.enabled: set it to true, or remove the field"))
+		errs = append(errs, field.Invalid(tls.Child("serverName"), t.TLS.ServerName,
+			"goes with tls.enabled: set it to true, or remove the field"))
 	}
 	return errs
 }

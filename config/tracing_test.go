@@ -18,10 +18,12 @@ func TestLoadTracing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(Tracing{Endpoint: "collector:4317", TLS: TracingTLS{true, pem, pem, pem, "s"}}, got.Tracing); d != "" {
+	if d := cmp.Diff(Tracing{Endpoint: "collector:4317", TLS: TracingTLS{true, pem, pem, pem, "s"}}, got.Tracing); d !=
+		"" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	for endpoint, want := range map[string]bool{"localhost:4317": true, "127.0.0.1:4317": true, "[::1]:4317": true, "collector:4317": false, "10.0.0.1:4317": false, "": false} {
+	for endpoint, want := range map[string]bool{"localhost:4317": true, "127.0.0.1:4317": true, "[::1]:4317": true,
+		"collector:4317": false, "10.0.0.1:4317": false, "": false} {
 		if got := (&Tracing{Endpoint: endpoint}).Loopback(); got != want {
 			t.Errorf("%q is on loopback: %v", endpoint, got)
 		}

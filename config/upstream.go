@@ -32,14 +32,19 @@ var byHand = map[string]func(c *Configuration, fs *pflag.FlagSet) error{
 		return nil
 	},
 	"enable-garbage-collector": func(c *Configuration, fs *pflag.FlagSet) error {
-		if fs.Lookup("enable-garbage-collector").Value.String() == "false" { // the first entry that names a controller decides
-			c.Controllers = append([]string{"-" + collector}, slices.DeleteFunc(slices.Clone(c.Controllers), func(s string) bool { return s == collector || s == "garbagecollector" })...)
+		// the first entry that names a controller decides
+		if fs.Lookup("enable-garbage-collector").Value.String() == "false" {
+			c.Controllers = append([]string{"-" + collector},
+				slices.DeleteFunc(slices.Clone(c.Controllers), func(s string) bool {
+					return s == collector || s == "garbagecollector"
+				})...)
 		}
 		return nil
 	},
 }
 
-// upstream gives kube-controller-manager's flags that are added here: those that stand for a field of the file with the same meaning are among the overrides, one or two are cobra's.
+// upstream returns kube-controller-manager's flags that are added here: those that stand for a field of the file with
+// the same meaning are among the overrides, one or two are cobra's.
 func upstream() (all []kcm.Flag) {
 	for _, g := range kcm.Groups {
 		for _, f := range g.Flags {
@@ -51,7 +56,8 @@ func upstream() (all []kcm.Flag) {
 	return all
 }
 
-// addUpstream adds kube-controller-manager's flags. Where the field that one sets has another default here, that is the flag's.
+// addUpstream adds kube-controller-manager's flags. Where the field that one sets has another default here, that is the
+// flag's.
 func addUpstream(fs *pflag.FlagSet) {
 	fs.SetNormalizeFunc(underscores)
 	c := Default()
@@ -67,7 +73,8 @@ func addUpstream(fs *pflag.FlagSet) {
 	}
 }
 
-// underscores takes --kube_api_qps for --kube-api-qps, as upstream does (WordSepNormalizeFunc in k8s.io/component-base/cli/flag).
+// underscores takes --kube_api_qps for --kube-api-qps, as upstream does (WordSepNormalizeFunc in
+// k8s.io/component-base/cli/flag).
 func underscores(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 }
@@ -100,13 +107,15 @@ func suites(fs *pflag.FlagSet) []string {
 	return slices.Clone(list)
 }
 
-// insecure tells whether a cipher suite is one that Go calls insecure. Lists that were good advice once have such ones: a manifest with one of them is accepted, as upstream does.
+// insecure reports whether a cipher suite is one that Go calls insecure. Lists that were good advice once have such
+// ones: a manifest with one of them is accepted, as upstream does.
 func insecure(suite string) bool { return slices.Contains(cliflag.InsecureTLSCipherNames(), suite) }
 
 // Notice says of a flag that was given and changes nothing why that is.
 type Notice struct{ Flag, Why string }
 
-// Notices tells which of the flags that were given, or whose environment variables were, change nothing here. fs has been through [FromFlags].
+// Notices returns which of the flags that were given, or whose environment variables were, change nothing here. fs has
+// been through [FromFlags].
 func Notices(fs *pflag.FlagSet) (all []Notice) {
 	for _, f := range upstream() {
 		switch given := fs.Lookup(f.Name); {

@@ -22,9 +22,11 @@ const (
 	logBytes = 64 << 10 // a plugin's default, as sandbox.DefaultLogPerSec
 )
 
-// Validate gives all that is wrong as one error; each part of it names the path of a field, as in "plugins[0].workers".
+// Validate returns all that is wrong as one error; each part of it names the path of a field, as in
+// "plugins[0].workers".
 //
-// What can only be known once the plugins are is checked with them: controllers' names by [CheckNames], plugins' names and settings by host/plugins.
+// What can only be known once the plugins are is checked with them: controllers' names by [CheckNames], plugins' names
+// and settings by host/plugins.
 func (c *Configuration) Validate() error {
 	var errs field.ErrorList
 	add := func(e *field.Error) {
@@ -32,6 +34,7 @@ func (c *Configuration) Validate() error {
 			errs = append(errs, e)
 		}
 	}
+
 	add(mustBe(field.NewPath("apiVersion"), c.APIVersion, APIVersion))
 	add(mustBe(field.NewPath("kind"), c.Kind, Kind))
 	client := field.NewPath("clientConnection")
@@ -41,41 +44,52 @@ func (c *Configuration) Validate() error {
 	if c.ClientConnection.Burst <= 0 {
 		add(field.Invalid(client.Child("burst"), c.ClientConnection.Burst, "must be more than 0"))
 	}
+
 	for i, name := range c.Controllers {
 		if strings.TrimPrefix(name, "-") == "" || strings.TrimSpace(name) != name {
-			add(field.Invalid(field.NewPath("controllers").Index(i), name, `must be "*", a controller's name, or a name with "-" before it`))
+			add(field.Invalid(field.NewPath("controllers").Index(i), name,
+				`must be "*", a controller's name, or a name with "-" before it`))
 		}
 	}
+
 	errs = append(errs, c.Serving.validate(field.NewPath("serving"))...)
 	if d := c.ShutdownTimeout.Duration; d < 0 {
-		add(field.Invalid(field.NewPath("shutdownTimeout"), d.String(), "must be more than 0s, or 0s for as long as it takes"))
+		add(field.Invalid(field.NewPath("shutdownTimeout"), d.String(),
+			"must be more than 0s, or 0s for as long as it takes"))
 	}
 	if d := c.MinResyncPeriod.Duration; d < 0 {
 		add(field.Invalid(field.NewPath("minResyncPeriod"), d.String(), "must be more than 0s, or 0s for no resync"))
 	}
+
 	if c.PluginFolder != "" {
 		if info, err := os.Stat(c.PluginFolder); err != nil {
-			add(field.Invalid(field.NewPath("pluginFolder"), c.PluginFolder, err.Error()+": make the folder, or remove the field"))
+			add(field.Invalid(field.NewPath("pluginFolder"), c.PluginFolder,
+				err.Error()+": make the folder, or remove the field"))
 		} else if !info.IsDir() {
-			add(field.Invalid(field.NewPath("pluginFolder"), c.PluginFolder, "is a file: name the folder that holds the *.wasm files"))
+			add(field.Invalid(field.NewPath("pluginFolder"), c.PluginFolder,
+				"is a file: name the folder that holds the *.wasm files"))
 		}
 	}
+
 	errs = append(errs, c.Sandbox.Limits.validate(field.NewPath("sandbox"), false)...)
 	errs = append(errs, c.Registries.validate(field.NewPath("registries"))...)
 	errs = append(errs, c.Recordings.validate(field.NewPath("recordings"))...)
 	errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)
 	errs = append(errs, c.Logging.validate(field.NewPath("logging"))...)
 	errs = append(errs, c.Tracing.validate(field.NewPath("tracing"))...)
+
 	first := map[string]int{}
 	for i := range c.Plugins {
 		p := field.NewPath("plugins").Index(i)
 		errs = append(errs, c.Plugins[i].validate(p)...)
 		name := c.Plugins[i].Name
 		if at, twice := first[name]; twice && name != "" {
-			add(&field.Error{Type: field.ErrorTypeDuplicate, Field: p.Child("name").String(), BadValue: name, Detail: fmt.Sprintf("plugins[%d] configures it already: make them one", at)})
+			add(&field.Error{Type: field.ErrorTypeDuplicate, Field: p.Child("name").String(), BadValue: name,
+				Detail: fmt.Sprintf("plugins[%d] configures it already: make them one", at)})
 		}
 		first[name] = i
 	}
+
 	if err := errs.ToAggregate(); err != nil {
 		return err
 	}
@@ -111,29 +125,43 @@ func (c *Plugin) validate(p *field.Path) field.ErrorList {
 	if c.Name == "" {
 		errs = append(errs, field.Required(p.Child("name"), "name the plugin that this configures"))
 	}
+
 	if c.Workers < 0 || c.Workers > workersMax {
-		errs = append(errs, field.Invalid(p.Child("workers"), c.Workers, fmt.Sprintf("must be from 1 to %d, or 0 for the number in the plugin's manifest", workersMax)))
+		errs = append(errs, field.Invalid(p.Child("workers"), c.Workers,
+			fmt.Sprintf("must be from 1 to %d, or 0 for the number in the plugin's manifest", workersMax)))
 	}
+
 	if c.API.QPS < 0 {
-		errs = append(errs, field.Invalid(p.Child("api", "qps"), c.API.QPS, "must be more than 0, or 0 for that of clientConnection"))
+		errs = append(errs, field.Invalid(p.Child("api", "qps"), c.API.QPS,
+			"must be more than 0, or 0 for that of clientConnection"))
 	}
+
 	if c.API.Burst < 0 {
-		errs = append(errs, field.Invalid(p.Child("api", "burst"), c.API.Burst, "must be more than 0, or 0 for that of clientConnection"))
+		errs = append(errs, field.Invalid(p.Child("api", "burst"), c.API.Burst,
+			"must be more than 0, or 0 for that of clientConnection"))
 	}
+
 	if c.Budget.DeletesPerMinute < 0 || c.Budget.DeletesPerMinute > deletesMax {
-		errs = append(errs, field.Invalid(p.Child("budget", "deletesPerMinute"), c.Budget.DeletesPerMinute, fmt.Sprintf("must be from 1 to %d, or 0 for no bound", deletesMax)))
+		errs = append(errs, field.Invalid(p.Child("budget", "deletesPerMinute"), c.Budget.DeletesPerMinute,
+			fmt.Sprintf("must be from 1 to %d, or 0 for no bound", deletesMax)))
 	}
+
 	if b := c.Budget.LogBytesPerSecond.Value(); b < 0 || b > logBytesMax {
-		errs = append(errs, field.Invalid(p.Child("budget", "logBytesPerSecond"), c.Budget.LogBytesPerSecond.String(), "must be from 1 to 64Mi, or 0 for the default"))
+		errs = append(errs, field.Invalid(p.Child("budget", "logBytesPerSecond"), c.Budget.LogBytesPerSecond.String(),
+			"must be from 1 to 64Mi, or 0 for the default"))
 	}
+
 	if c.ServiceAccount != "" {
 		if why := validation.IsDNS1123Subdomain(c.ServiceAccount); len(why) > 0 {
-			errs = append(errs, field.Invalid(p.Child("serviceAccount"), c.ServiceAccount, "must be a service account's name: "+strings.Join(why, "; ")))
+			errs = append(errs, field.Invalid(p.Child("serviceAccount"), c.ServiceAccount,
+				"must be a service account's name: "+strings.Join(why, "; ")))
 		}
 		if c.Impersonate.Username() != "" {
-			errs = append(errs, field.Invalid(p.Child("serviceAccount"), c.ServiceAccount, "goes without impersonate: that says already as whom the plugin writes"))
+			errs = append(errs, field.Invalid(p.Child("serviceAccount"), c.ServiceAccount,
+				"goes without impersonate: that says already as whom the plugin writes"))
 		}
 	}
+
 	errs = append(errs, c.validateImage(p)...)
 	for i := range c.Grant {
 		errs = append(errs, c.Grant[i].validate(p.Child("grant").Index(i))...)

@@ -40,10 +40,12 @@ type rendered struct {
 	notes   string
 }
 
-// get gives the object of a kind and a name.
+// get returns the object of a kind and a name.
 func (r *rendered) get(t *testing.T, kind, name string) *unstructured.Unstructured {
 	t.Helper()
-	i := slices.IndexFunc(r.objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
+	i := slices.IndexFunc(r.objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == kind && o.GetName() == name
+	})
 	if i < 0 {
 		var have []string
 		for _, o := range r.objects {
@@ -70,21 +72,26 @@ func (r release) render(t *testing.T) (*rendered, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c, caps := loadChart(t), common.DefaultCapabilities.Copy()
 	version, err := common.ParseKubeVersion("v1.37.0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	caps.KubeVersion = *version
 	caps.APIVersions = append(slices.Clone(caps.APIVersions), r.apis...)
-	all, err := chartutil.ToRenderValues(c, values, common.ReleaseOptions{Name: r.name, Namespace: r.namespace, Revision: 1, IsInstall: true}, caps)
+	all, err := chartutil.ToRenderValues(c, values,
+		common.ReleaseOptions{Name: r.name, Namespace: r.namespace, Revision: 1, IsInstall: true}, caps)
 	if err != nil {
 		return nil, err
 	}
+
 	files, err := engine.Render(c, all)
 	if err != nil {
 		return nil, err
 	}
+
 	out := &rendered{}
 	maps.DeleteFunc(files, func(name, text string) bool {
 		if strings.HasSuffix(name, "NOTES.txt") {
@@ -92,10 +99,12 @@ func (r release) render(t *testing.T) (*rendered, error) {
 		}
 		return strings.HasSuffix(name, "NOTES.txt") || strings.HasSuffix(name, ".tpl")
 	})
+
 	hooks, manifests, err := releaseutil.SortManifests(files, caps.APIVersions, releaseutil.InstallOrder)
 	if err != nil {
 		return nil, err
 	}
+
 	if len(hooks) > 0 {
 		t.Errorf("%s is a hook", hooks[0].Path)
 	}
@@ -106,6 +115,7 @@ func (r release) render(t *testing.T) (*rendered, error) {
 		}
 		out.text, out.objects = append(out.text, strings.TrimSpace(m.Content)+"\n"), append(out.objects, o)
 	}
+
 	return out, nil
 }
 

@@ -28,9 +28,11 @@ type mount struct {
 	Writable bool
 }
 
-// container is a process as a container runtime starts one: with mount and process namespaces of its own, a root that holds nothing but what is mounted and can't be written to, and without capabilities.
+// container is a process as a container runtime starts one: with mount and process namespaces of its own, a root that
+// holds nothing but what is mounted and can't be written to, and without capabilities.
 //
-// There is no container runtime here, and none is needed for this: user namespaces, which take no rights. Its network is the machine's.
+// There is no container runtime here, and none is needed for this: user namespaces, which take no rights. Its network
+// is the machine's.
 type container struct {
 	Root   string
 	Mounts []mount
@@ -63,6 +65,7 @@ func (c *container) start(t *testing.T) {
 	if c.Root == "" {
 		c.Root = t.TempDir()
 	}
+
 	// Where things are mounted is there before: the container's root can't be written to.
 	system := []mount{{From: "proc", To: "/proc"}, {To: "/dev/shm"}}
 	for _, device := range []string{"null", "zero", "full", "random", "urandom"} {
@@ -76,29 +79,36 @@ func (c *container) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c.log = filepath.Join(t.TempDir(), "container.log")
 	log, err := os.Create(c.log)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer log.Close() // the process has its own
 	c.cmd = exec.Command("/proc/self/exe")
 	c.cmd.Env = []string{containerVariable + "=" + string(text)}
 	c.cmd.Stdout, c.cmd.Stderr = log, log
+
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC |
+			syscall.CLONE_NEWUTS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getgid(), Size: 1}},
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT},
 	}
+
 	if err := c.cmd.Start(); err != nil {
 		t.Fatalf("%v: this takes user namespaces (sysctl user.max_user_namespaces)", err)
 	}
 	c.ended = make(chan struct{})
+
 	go func() {
 		c.err = c.cmd.Wait()
 		close(c.ended)
 	}()
+
 	t.Cleanup(func() {
 		c.kill()
 		if t.Failed() {
@@ -152,7 +162,8 @@ func (c *container) output() string {
 	return string(b)
 }
 
-// become sets the container up around this process, and has it become the container's. It returns only where that fails.
+// become sets the container up around this process, and has it become the container's. It returns only where that
+// fails.
 func become(text string) error {
 	var c container
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -161,6 +172,7 @@ func become(text string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
+
 	bind := func(from, to string, writable bool) error {
 		if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mounting %s at %s: %w", from, to, err)
@@ -172,16 +184,20 @@ func become(text string) error {
 		if err := unix.Statfs(to, &s); err != nil {
 			return err
 		}
-		locked := uintptr(s.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME)
+		locked := uintptr(s.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME |
+			unix.MS_RELATIME)
 		if err := unix.Mount("", to, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|locked, ""); err != nil {
 			return fmt.Errorf("making %s read-only: %w", to, err)
 		}
 		return nil
 	}
+
 	if err := bind(c.Root, c.Root, false); err != nil {
 		return err
 	}
-	for _, m := range slices.SortedFunc(slices.Values(c.Mounts), func(a, b mount) int { return strings.Compare(a.To, b.To) }) {
+	for _, m := range slices.SortedFunc(slices.Values(c.Mounts), func(a, b mount) int {
+		return strings.Compare(a.To, b.To)
+	}) {
 		to := filepath.Join(c.Root, m.To)
 		var err error
 		switch m.From {
@@ -196,12 +212,14 @@ func become(text string) error {
 			return fmt.Errorf("%s: %w", m.To, err)
 		}
 	}
+
 	if err := unix.Chroot(c.Root); err != nil {
 		return fmt.Errorf("chroot: %w", err)
 	}
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
+
 	// Nothing of its rights outlives the exec: they are ambient ones, and the user isn't root.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
@@ -209,6 +227,7 @@ func become(text string) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("dropping capabilities: %w", err)
 	}
+
 	program := c.Args[0]
 	if !strings.Contains(program, "/") {
 		program = filepath.Join("/usr/local/bin", program) // of the PATH that images have by default

@@ -34,7 +34,7 @@ func stages(t *testing.T) []instructions.Stage {
 	return all
 }
 
-// of gives the instructions of a stage that are of a type.
+// of returns the instructions of a stage that are of a type.
 func of[T instructions.Command](s instructions.Stage) (all []T) {
 	for _, c := range s.Commands {
 		if x, ok := c.(T); ok {
@@ -56,7 +56,8 @@ func files(t *testing.T, root string) (mounts []mount) {
 	t.Helper()
 	all := stages(t)
 	copies := of[*instructions.CopyCommand](all[len(all)-1])
-	if len(copies) != 1 || copies[0].From != "build" || strings.Join(copies[0].SourcePaths, " ") != "/image/" || copies[0].DestPath != "/" {
+	if len(copies) != 1 || copies[0].From != "build" || strings.Join(copies[0].SourcePaths, " ") != "/image/" ||
+		copies[0].DestPath != "/" {
 		t.Fatalf("this test doesn't know what the image has: %v", copies)
 	}
 	const layout = "mkdir -p /image/usr/local/bin && cp _output/windlass /image/windlass && ln -s /windlass /image/usr/local/bin/kube-controller-manager"
@@ -85,6 +86,7 @@ func TestDockerfile(t *testing.T) {
 	if len(all) != 2 {
 		t.Fatalf("%d stages", len(all))
 	}
+
 	build, final := all[0], all[1]
 	if runs := commands(build); !slices.Contains(runs, "make build") {
 		t.Errorf("the image isn't built as everywhere, by make build: %q", runs)
@@ -98,21 +100,25 @@ func TestDockerfile(t *testing.T) {
 	if e := of[*instructions.EntrypointCommand](final); len(e) != 1 || e[0].PrependShell {
 		t.Errorf("entrypoint: %v", e)
 	}
+
 	labels := map[string]string{}
 	for _, l := range of[*instructions.LabelCommand](final) {
 		for _, kv := range l.Labels {
 			labels[strings.Trim(kv.Key, `"`)] = strings.Trim(kv.Value, `"`)
 		}
 	}
+
 	for _, l := range []string{"title", "description", "source", "licenses", "version", "revision"} {
 		if labels["org.opencontainers.image."+l] == "" {
 			t.Errorf("label org.opencontainers.image.%s is missing: %v", l, labels)
 		}
 	}
+
 	f, err := elf.Open(program())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {

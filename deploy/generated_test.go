@@ -15,7 +15,8 @@ const manifestsHeader = `# The chart with its defaults, for kubectl apply -f. Ge
 `
 
 // defaults is the release that the plain manifests are.
-var defaults = release{name: "windlass", namespace: "kube-system", values: "image: {repository: registry.example/windlass}\n"}
+var defaults = release{name: "windlass", namespace: "kube-system",
+	values: "image: {repository: registry.example/windlass}\n"}
 
 func TestManifestsAreCurrent(t *testing.T) {
 	out := defaults.mustRender(t)
@@ -23,7 +24,8 @@ func TestManifestsAreCurrent(t *testing.T) {
 	for _, doc := range out.text {
 		// Nothing here is helm's.
 		lines := slices.DeleteFunc(strings.Split(doc, "\n"), func(l string) bool {
-			return strings.Contains(l, "helm.sh/chart:") || strings.Contains(l, "app.kubernetes.io/managed-by:") || strings.HasPrefix(l, "# Source: ")
+			return strings.Contains(l, "helm.sh/chart:") || strings.Contains(l, "app.kubernetes.io/managed-by:") ||
+				strings.HasPrefix(l, "# Source: ")
 		})
 		text += "---\n" + strings.Join(lines, "\n")
 	}
@@ -84,7 +86,7 @@ func rows(t *testing.T, w *strings.Builder, prefix string, m *yaml.Node) {
 	}
 }
 
-// inline gives a value in one line.
+// inline returns a value in one line.
 func inline(t *testing.T, n *yaml.Node) string {
 	t.Helper()
 	plain(n)

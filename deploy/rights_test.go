@@ -20,7 +20,7 @@ import (
 // program is where make build leaves windlass.
 func program() string { return filepath.Join(filepath.Dir(cluster.Binary()), "windlass") }
 
-// run gives what windlass prints.
+// run returns what windlass prints.
 func run(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program(), args...)
@@ -57,7 +57,7 @@ type printed struct {
 	Subjects          []rbacv1.Subject    `json:"subjects"`
 }
 
-// rbacOf gives what windlass rbac prints, by kind and name.
+// rbacOf returns what windlass rbac prints, by kind and name.
 func rbacOf(t *testing.T, args ...string) map[string]printed {
 	t.Helper()
 	all := map[string]printed{}
@@ -78,6 +78,7 @@ func builtin(t *testing.T) (all []rights) {
 	if err != nil || len(modules) == 0 {
 		t.Fatalf("plugins: %v %v", modules, err)
 	}
+
 	for _, m := range modules {
 		var inspected struct {
 			Manifest struct {
@@ -85,37 +86,50 @@ func builtin(t *testing.T) (all []rights) {
 				Controllers []controller `json:"controllers"`
 			} `json:"manifest"`
 		}
-		if err := json.Unmarshal(run(t, "plugin", "inspect", "builtin:"+filepath.Base(filepath.Dir(filepath.Dir(m))), "-o", "json"), &inspected); err != nil {
+
+		if err := json.Unmarshal(run(t, "plugin", "inspect", "builtin:"+filepath.Base(filepath.Dir(filepath.Dir(m))), "-o",
+			"json"), &inspected); err != nil {
 			t.Fatal(err)
 		}
+
 		// A controller that is a part of another one is on when that is.
-		r := rights{Name: inspected.Manifest.Name, Controllers: slices.DeleteFunc(inspected.Manifest.Controllers, func(c controller) bool { return c.PartOf != "" })}
+		r := rights{Name: inspected.Manifest.Name,
+			Controllers: slices.DeleteFunc(inspected.Manifest.Controllers, func(c controller) bool {
+				return c.PartOf != ""
+			})}
+
 		var on []string
 		for _, c := range r.Controllers {
 			on = append(on, c.Name)
 		}
-		objects := rbacOf(t, r.Name, "--controllers", strings.Join(on, ","), "--use-service-account-credentials", "--bindings")
+		objects := rbacOf(t, r.Name, "--controllers", strings.Join(on, ","), "--use-service-account-credentials",
+			"--bindings")
 		r.Writes = objects["ClusterRole windlass:"+r.Name].Rules
+
 		for _, rule := range objects["ClusterRole windlass"].Rules {
 			if !slices.Contains(rule.Verbs, "list") {
 				continue // what the manager asks whatever its plugins are
 			}
 			for _, resource := range rule.Resources { // one each, so that the chart can put several plugins' together
-				r.Reads = append(r.Reads, rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: []string{resource}, Verbs: rule.Verbs})
+				r.Reads = append(r.Reads, rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: []string{resource},
+					Verbs: rule.Verbs})
 			}
 		}
+
 		for _, s := range objects["ClusterRoleBinding windlass:"+r.Name].Subjects {
 			if s.Kind != "ServiceAccount" || s.Namespace != "kube-system" {
 				t.Errorf("plugin %s writes as %v", r.Name, s)
 			}
 			r.Accounts = append(r.Accounts, s.Name)
 		}
+
 		slices.Sort(r.Accounts)
 		if len(r.Writes) == 0 || len(r.Reads) == 0 || len(r.Accounts) == 0 {
 			t.Errorf("plugin %s has no rights: %+v", r.Name, r)
 		}
 		all = append(all, r)
 	}
+
 	return all
 }
 
@@ -146,8 +160,10 @@ func TestRightsAreCurrent(t *testing.T) {
 		t.Errorf("the chart has roles for %d plugins, there are %d", len(chart.Plugins), len(printed))
 	}
 
-	if counts := rbacOf(t)["ClusterRole windlass:counts"].Rules; len(counts) == 0 || !reflect.DeepEqual(counts, chart.Counts) {
-		t.Errorf("the chart's rights to count aren't those that windlass rbac prints:\nprinted: %+v\nchart: %+v", counts, chart.Counts)
+	if counts := rbacOf(t)["ClusterRole windlass:counts"].Rules; len(counts) == 0 ||
+		!reflect.DeepEqual(counts, chart.Counts) {
+		t.Errorf("the chart's rights to count aren't those that windlass rbac prints:\nprinted: %+v\nchart: %+v",
+			counts, chart.Counts)
 	}
 
 	objects, people := rbacOf(t, "--viewer", "x", "--operator", "x"), map[string][]rbacv1.PolicyRule{}
@@ -158,6 +174,7 @@ func TestRightsAreCurrent(t *testing.T) {
 		}
 	}
 	if !reflect.DeepEqual(people, chart.People) {
-		t.Errorf("the chart's roles of people aren't those that windlass rbac prints:\nprinted: %+v\nchart: %+v", people, chart.People)
+		t.Errorf("the chart's roles of people aren't those that windlass rbac prints:\nprinted: %+v\nchart: %+v",
+			people, chart.People)
 	}
 }

@@ -38,11 +38,12 @@ func documents(t *testing.T, text string) (all []*unstructured.Unstructured) {
 	return all
 }
 
-// serviceAccount makes one and gives a token of it.
+// serviceAccount makes one and returns a token of it.
 func serviceAccount(t *testing.T, c *cluster.Cluster, ns, name string) string {
 	t.Helper()
 	accounts := c.Client().CoreV1().ServiceAccounts(ns)
-	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})

@@ -54,7 +54,8 @@ func runAPIServer(ctx context.Context, o clusterOptions, listener net.Listener, 
 			return err
 		}
 		// Blocking: an event is in the file before its request is answered, so that a test may count without waiting.
-		args = append(args, "--audit-policy-file="+policy, "--audit-log-path="+o.auditLog, "--audit-log-mode=blocking", "--audit-log-maxsize=10000")
+		args = append(args, "--audit-policy-file="+policy, "--audit-log-path="+o.auditLog, "--audit-log-mode=blocking",
+			"--audit-log-maxsize=10000")
 	}
 
 	s := options.NewServerRunOptions()

@@ -47,28 +47,33 @@ type credentials struct {
 	tokens map[string]string
 }
 
-// loadOrCreate makes the keys, certificates and tokens of the cluster in dir unless an earlier run left them, and writes the kubeconfigs.
+// loadOrCreate makes the keys, certificates and tokens of the cluster in dir unless an earlier run left them, and
+// writes the kubeconfigs.
 func loadOrCreate(dir, server string) (*credentials, error) {
 	if _, err := os.Stat(filepath.Join(dir, "tokens.csv")); errors.Is(err, fs.ErrNotExist) {
 		if err := create(dir); err != nil {
 			return nil, err
 		}
 	}
+
 	c := &credentials{server: server, tokens: map[string]string{}}
 	var err error
 	if c.ca, err = os.ReadFile(filepath.Join(dir, "ca.crt")); err != nil {
 		return nil, err
 	}
+
 	csv, err := os.ReadFile(filepath.Join(dir, "tokens.csv"))
 	if err != nil {
 		return nil, err
 	}
+
 	for line := range strings.Lines(string(csv)) {
 		if token, rest, ok := strings.Cut(line, ","); ok {
 			name, _, _ := strings.Cut(rest, ",")
 			c.tokens[name] = token
 		}
 	}
+
 	for _, u := range users {
 		if err := c.writeKubeconfig(u, filepath.Join(dir, u.kubeconfig)); err != nil {
 			return nil, err
@@ -122,8 +127,9 @@ func create(dir string) error {
 		Subject:      pkix.Name{CommonName: "kube-apiserver"},
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:     []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+			"kubernetes.default.svc.cluster.local"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}
 	if err := writeCertificate(filepath.Join(dir, "apiserver.crt"), serving, ca, servingKey, caKey); err != nil {
 		return err

@@ -67,7 +67,8 @@ When the cluster can be used, one line that starts with "ready" is printed.`,
 	f.IntVar(&o.nodes, "nodes", 3, "number of KWOK nodes")
 	f.IntVar(&o.port, "port", 0, "the API server's port on loopback; 0 takes a free one")
 	f.StringVar(&o.auditLog, "audit-log", "", "file for an audit log of every request at metadata level")
-	f.BoolVar(&untilEOF, "until-eof", false, "stop when standard input ends, so that the cluster never outlives who started it")
+	f.BoolVar(&untilEOF, "until-eof", false,
+		"stop when standard input ends, so that the cluster never outlives who started it")
 	if err := cmd.MarkFlagRequired("dir"); err != nil {
 		panic(err) // the flag is defined above
 	}

@@ -31,7 +31,7 @@ type nativeGate struct {
 	Stage   string `json:"stage"` // ALPHA, BETA, DEPRECATED; empty is GA
 }
 
-// controllerManagerFlagsCommand tells the native manager's command line, for tests that compare another one with it.
+// controllerManagerFlagsCommand returns the native manager's command line, for tests that compare another one with it.
 func controllerManagerFlagsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kube-controller-manager-flags",
@@ -46,13 +46,16 @@ func controllerManagerFlagsCommand() *cobra.Command {
 				DisabledByDefault []string          `json:"disabledByDefault"`
 				Aliases           map[string]string `json:"aliases"`
 				FeatureGates      []nativeGate      `json:"featureGates"`
-			}{Controllers: app.KnownControllers(), DisabledByDefault: app.ControllersDisabledByDefault(), Aliases: app.ControllerAliases()}
+			}{Controllers: app.KnownControllers(), DisabledByDefault: app.ControllersDisabledByDefault(),
+				Aliases: app.ControllerAliases()}
 			native.Flags().VisitAll(func(f *pflag.Flag) {
-				out.Flags = append(out.Flags, nativeFlag{Name: f.Name, Shorthand: f.Shorthand, Type: f.Value.Type(), Default: f.DefValue, NoOption: f.NoOptDefVal, Deprecated: f.Deprecated})
+				out.Flags = append(out.Flags, nativeFlag{Name: f.Name, Shorthand: f.Shorthand, Type: f.Value.Type(),
+					Default: f.DefValue, NoOption: f.NoOptDefVal, Deprecated: f.Deprecated})
 			})
 			gates := compatibility.DefaultComponentGlobalsRegistry.FeatureGateFor(basecompatibility.DefaultKubeComponent)
 			for name, spec := range gates.(featuregate.MutableFeatureGate).GetAll() {
-				out.FeatureGates = append(out.FeatureGates, nativeGate{Name: string(name), Default: spec.Default, Locked: spec.LockToDefault, Stage: string(spec.PreRelease)})
+				out.FeatureGates = append(out.FeatureGates,
+					nativeGate{Name: string(name), Default: spec.Default, Locked: spec.LockToDefault, Stage: string(spec.PreRelease)})
 			}
 			e := json.NewEncoder(cmd.OutOrStdout())
 			e.SetIndent("", "  ")

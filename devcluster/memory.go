@@ -7,8 +7,9 @@ import (
 	"runtime/debug"
 )
 
-// boundMemory makes the collector run more often, rather than let garbage take more than about half of the machine: with 100,000 pods the objects here, of which
-// the API server, the scheduler and KWOK have one each, need some 7 GB, and twice that with the garbage that Go allows by default.
+// boundMemory makes the collector run more often, rather than let garbage take more than about half of the machine:
+// with 100,000 pods the objects here, of which the API server, the scheduler and KWOK have one each, need some 7 GB,
+// and twice that with the garbage that Go allows by default.
 func boundMemory() error {
 	total, err := machineMemory()
 	if err != nil {

@@ -50,7 +50,8 @@ func createNode(ctx context.Context, client kubernetes.Interface, i int) error {
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	// Admission taints every new node as not ready. A controller lifts that in a whole cluster, which may never run in this one.
+	// Admission taints every new node as not ready. A controller lifts that in a whole cluster, which may never run in
+	// this one.
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live, err := client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
 		if err != nil {
@@ -74,6 +75,7 @@ func newNode(i int) *corev1.Node {
 		corev1.ResourcePods:             resource.MustParse("4000"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
 	}
+
 	ranges := podRanges(i)
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -102,7 +104,7 @@ func newNode(i int) *corev1.Node {
 	}
 }
 
-// podRanges gives node i a range of 4,096 addresses of IPv4 and a /64 of IPv6.
+// podRanges returns node i a range of 4,096 addresses of IPv4 and a /64 of IPv6.
 func podRanges(i int) []string {
 	v4 := netip.AddrFrom4([4]byte{10, 128 + byte(i>>4), byte(i << 4), 0})
 	return []string{netip.PrefixFrom(v4, 20).String(), fmt.Sprintf("fd00:10:128:%x::/64", i)}
@@ -112,15 +114,18 @@ func podRanges(i int) []string {
 // pods of jobs complete, deleted pods go away, and node leases are renewed.
 func startKwok(ctx context.Context, config *rest.Config) error {
 	// In JSON its list of 100,000 pods would be a gigabyte at once, on both sides.
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+
+		runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
+
 	stages, err := kwokStages()
 	if err != nil {
 		return err
 	}
+
 	kwok, err := controllers.NewController(controllers.Config{
 		Clock:                     clock.RealClock{},
 		TypedClient:               reminding{client},
@@ -142,6 +147,7 @@ func startKwok(ctx context.Context, config *rest.Config) error {
 	if err := awaitNamespace(ctx, client, corev1.NamespaceNodeLease); err != nil {
 		return err
 	}
+
 	// At its usual level KWOK logs a line for each pod.
 	return kwok.Start(log.NewContext(ctx, log.NewLogger(os.Stderr, slog.LevelWarn)))
 }

@@ -5,12 +5,14 @@ import (
 	"testing"
 )
 
-// Every node that may be asked for has ranges of its own, and none overlaps the services' or the spare range of other nodes.
+// Every node that may be asked for has ranges of its own, and none overlaps the services' or the spare range of other
+// nodes.
 func TestPodRangesAreDisjoint(t *testing.T) {
 	var taken []netip.Prefix
 	for _, s := range []string{"10.96.0.0/16", "10.127.0.0/16", "fd00:10:96::/112"} {
 		taken = append(taken, netip.MustParsePrefix(s))
 	}
+
 	owner := map[netip.Prefix]int{}
 	for i := range maxNodes {
 		for _, s := range podRanges(i) {
@@ -29,6 +31,7 @@ func TestPodRangesAreDisjoint(t *testing.T) {
 			}
 		}
 	}
+
 	// Equal sizes on their own boundaries: different means disjoint.
 	if len(owner) != 2*maxNodes {
 		t.Errorf("%d ranges for %d nodes", len(owner), maxNodes)

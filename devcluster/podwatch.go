@@ -14,8 +14,10 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// reminding is KWOK's client. KWOK looks at a pod when it changes, and then passes over it for good if it doesn't hold the node's lease yet (with a thousand nodes that takes seconds), or if its write fails;
-// and a watch that it reads too slowly is cut off by the server. So its watch of pods takes what comes at once, and tells it again of pods that wait for it.
+// reminding is KWOK's client. KWOK looks at a pod when it changes, and then passes over it for good if it doesn't hold
+// the node's lease yet (with a thousand nodes that takes seconds), or if its write fails; and a watch that it reads too
+// slowly is cut off by the server. So its watch of pods takes what comes at once, and tells it again of pods that wait
+// for it.
 type reminding struct{ kubernetes.Interface }
 
 func (c reminding) CoreV1() corev1client.CoreV1Interface {
@@ -38,7 +40,8 @@ func (c remindingPods) Watch(ctx context.Context, o metav1.ListOptions) (watch.I
 	return newPodWatch(w), nil
 }
 
-// Delete lets a pod go that was told to end. KWOK names a pod by its name alone, and may do so once more when the pod has gone and another has its name: that one stays.
+// Delete lets a pod go that was told to end. KWOK names a pod by its name alone, and may do so once more when the pod
+// has gone and another has its name: that one stays.
 func (c remindingPods) Delete(ctx context.Context, name string, o metav1.DeleteOptions) error {
 	p, err := c.PodInterface.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -76,7 +79,9 @@ type openPod struct {
 
 func newPodWatch(inner watch.Interface) *podWatch {
 	stopped := make(chan struct{})
-	w := &podWatch{inner: inner, result: make(chan watch.Event), stop: sync.OnceFunc(func() { close(stopped) }), open: map[types.UID]*openPod{}}
+	w := &podWatch{inner: inner, result: make(chan watch.Event), stop: sync.OnceFunc(func() {
+		close(stopped)
+	}), open: map[types.UID]*openPod{}}
 	go w.run(stopped)
 	return w
 }
@@ -89,6 +94,7 @@ func (w *podWatch) run(stopped <-chan struct{}) {
 	defer w.inner.Stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+
 	in := w.inner.ResultChan()
 	for {
 		var out chan<- watch.Event
@@ -135,7 +141,8 @@ func (w *podWatch) told(e watch.Event) {
 	o.after = min(2*o.after, remindMost)
 }
 
-// remind repeats what the reader was told of pods that have waited long. While it has more to read it has not forgotten anything.
+// remind repeats what the reader was told of pods that have waited long. While it has more to read it has not forgotten
+// anything.
 func (w *podWatch) remind() {
 	if len(w.waiting) > 0 {
 		return
@@ -148,7 +155,8 @@ func (w *podWatch) remind() {
 	}
 }
 
-// waitsForKubelet tells whether one of the stages is about the pod. One that was deleted with no grace has been let go already: finalizers keep it.
+// waitsForKubelet reports whether one of the stages is about the pod. One that was deleted with no grace has been let
+// go already: finalizers keep it.
 func waitsForKubelet(p *corev1.Pod) bool {
 	switch {
 	case p.Spec.NodeName == "":

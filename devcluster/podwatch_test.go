@@ -11,7 +11,8 @@ import (
 )
 
 func boundPod(name string, change func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-of-it"}, Spec: corev1.PodSpec{NodeName: "node-0"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-of-it"}, Spec: corev1.PodSpec{NodeName: "node-0"},
+		Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	if change != nil {
 		change(p)
 	}
@@ -26,6 +27,7 @@ func TestPodWatchReminds(t *testing.T) {
 		defer w.Stop()
 		began := time.Now()
 		inner.Add(boundPod("web", nil))
+
 		var at []time.Duration
 		for range 4 {
 			e := <-w.ResultChan()
@@ -34,6 +36,7 @@ func TestPodWatchReminds(t *testing.T) {
 			}
 			at = append(at, time.Since(began).Truncate(time.Second))
 		}
+
 		if at[0] != 0 || at[1] < 3*time.Second || at[1] > 5*time.Second || at[3]-at[2] <= at[2]-at[1] {
 			t.Errorf("told at %v", at)
 		}
@@ -41,6 +44,7 @@ func TestPodWatchReminds(t *testing.T) {
 		if e := <-w.ResultChan(); e.Object.(*corev1.Pod).Status.Phase != corev1.PodRunning {
 			t.Errorf("told of %+v", e.Object)
 		}
+
 		select {
 		case e := <-w.ResultChan():
 			t.Errorf("told again of a pod that runs: %+v", e)

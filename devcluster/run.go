@@ -30,7 +30,8 @@ const (
 	stopTimeout = 5 * time.Second
 )
 
-// run starts the parts in the order of their dependencies, and stops them in the opposite one when ctx ends or one of them fails.
+// run starts the parts in the order of their dependencies, and stops them in the opposite one when ctx ends or one of
+// them fails.
 func run(ctx context.Context, o clusterOptions) error {
 	started := time.Now()
 	if err := boundMemory(); err != nil {
@@ -87,7 +88,8 @@ func run(ctx context.Context, o clusterOptions) error {
 	if err := startKwok(ctx, unlimited(creds.restConfig(userKwok))); err != nil {
 		return fmt.Errorf("kwok: %w", err)
 	}
-	fmt.Printf("ready after %v: %d nodes, kubeconfig %s\n", time.Since(started).Round(time.Millisecond), o.nodes, filepath.Join(o.dir, "kubeconfig"))
+	fmt.Printf("ready after %v: %d nodes, kubeconfig %s\n",
+		time.Since(started).Round(time.Millisecond), o.nodes, filepath.Join(o.dir, "kubeconfig"))
 
 	<-ctx.Done()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
@@ -102,7 +104,8 @@ type part struct {
 	done   chan struct{}
 }
 
-// start runs f with a context that outlives ctx until stop is called: the order of stopping is run's. When f ends before that, fail is told.
+// start runs f with a context that outlives ctx until stop is called: the order of stopping is run's. When f ends
+// before that, fail is told.
 func start(ctx context.Context, fail context.CancelCauseFunc, name string, f func(context.Context) error) *part {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &part{cancel: cancel, done: make(chan struct{})}
@@ -124,7 +127,8 @@ func (p *part) stop() {
 	}
 }
 
-// awaitReady returns when the API server says that it is ready: its bootstrap roles, priority classes and service ranges are there then.
+// awaitReady returns when the API server says that it is ready: its bootstrap roles, priority classes and service
+// ranges are there then.
 func awaitReady(ctx context.Context, client kubernetes.Interface) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -10,7 +10,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 )
 
-// schedulerConfig lifts the default of 50 requests per second, which would make binding the slowest part of any test of size.
+// schedulerConfig lifts the default of 50 requests per second, which would make binding the slowest part of any test of
+// size.
 const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: %q, qps: 5000, burst: 5000}

@@ -29,7 +29,7 @@ func Names() (all []string) {
 	return all
 }
 
-// Page gives a page in Markdown, by its name or as other pages speak of it: "tutorial", "docs/tutorial.md".
+// Page returns a page in Markdown, by its name or as other pages speak of it: "tutorial", "docs/tutorial.md".
 func Page(name string) (string, error) {
 	short := strings.TrimSuffix(strings.TrimPrefix(name, "docs/"), ".md")
 	if !slices.Contains(Names(), short) {

@@ -65,7 +65,8 @@ func TestPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for l := range strings.Lines(Terminal(text, 80)) {
-			if l = strings.TrimSuffix(l, "\n"); utf8.RuneCountInString(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") && !strings.HasPrefix(l, "    ") && !strings.HasPrefix(l, "#") {
+			if l = strings.TrimSuffix(l, "\n"); utf8.RuneCountInString(l) > 80 && strings.Contains(strings.TrimSpace(l), " ") &&
+				!strings.HasPrefix(l, "    ") && !strings.HasPrefix(l, "#") {
 				t.Errorf("%s: %q", name, l)
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Terminal lays a page out for a terminal of that many columns: paragraphs and lists are broken into lines, wide tables become lists, commands and code stay as they are.
+// Terminal lays a page out for a terminal of that many columns: paragraphs and lists are broken into lines, wide tables
+// become lists, commands and code stay as they are.
 func Terminal(page string, columns int) string {
 	t := terminal{columns: columns}
 	lines := strings.Split(page, "\n")
@@ -46,6 +47,7 @@ func Terminal(page string, columns int) string {
 			i++
 		}
 	}
+
 	t.flush()
 	return strings.TrimRight(t.b.String(), "\n") + "\n"
 }
@@ -100,7 +102,8 @@ func (t *terminal) flush() {
 	t.words, t.first, t.indent = nil, "", ""
 }
 
-// table aligns the columns of a table that is narrow enough; of another one each row becomes an item, the first column its head.
+// table aligns the columns of a table that is narrow enough; of another one each row becomes an item, the first column
+// its head.
 func (t *terminal) table(lines []string) {
 	var rows [][]string
 	for i, l := range lines {
@@ -109,6 +112,7 @@ func (t *terminal) table(lines []string) {
 		}
 		rows = append(rows, cells(l))
 	}
+
 	widths := make([]int, len(rows[0]))
 	total := 0
 	for i := range widths {
@@ -119,6 +123,7 @@ func (t *terminal) table(lines []string) {
 		}
 		total += widths[i] + 3
 	}
+
 	if total-3 <= t.columns {
 		for _, r := range rows {
 			line := ""
@@ -129,6 +134,7 @@ func (t *terminal) table(lines []string) {
 		}
 		return
 	}
+
 	for _, r := range rows[1:] {
 		for i, c := range r[:min(len(r), len(widths))] {
 			if c == "" {

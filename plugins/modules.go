@@ -35,7 +35,8 @@ func Names() []string {
 	return names
 }
 
-// Module returns the module of the built-in plugin of that name, with its manifest as a section. The caller must not change it.
+// Module returns the module of the built-in plugin of that name, with its manifest as a section. The caller must not
+// change it.
 func Module(name string) ([]byte, bool) {
 	b, err := modules.ReadFile(path.Join("modules", name+extension))
 	return b, err == nil

@@ -2,8 +2,8 @@
 
 package sdk
 
-// The heap of a TinyGo guest is an arena that only grows: the host puts the memory image back before each sync, so there is nothing to collect.
-// TinyGo asks for these functions by name when built with -gc=custom.
+// The heap of a TinyGo guest is an arena that only grows: the host puts the baseline of the memory back before each
+// sync, so there is nothing to collect. TinyGo asks for these functions by name when built with -gc=custom.
 
 import (
 	"runtime"

@@ -38,9 +38,11 @@ func (c *Call) State() []byte { return c.request.State }
 // SetState keeps a blob for the key's next sync, at most abi.StateMax bytes; nothing ends it.
 func (c *Call) SetState(b []byte) { c.answer.State, c.answer.KeepState = b, false }
 
-// After has the key synced again after d, whatever happens before. The earliest wish of a sync counts. It returns nil, to be returned.
+// After has the key synced again after d, whatever happens before. The earliest wish of a sync counts. It returns nil,
+// to be returned.
 //
-// Ask for as long as it takes until there is something to do: a key whose syncs write nothing and ask for less than 100 ms, again and again, is slowed down (docs/abi.md, requeue_after).
+// Ask for as long as it takes until there is something to do: a key whose syncs write nothing and ask for less than 100
+// ms, again and again, is slowed down (docs/abi.md, requeue_after).
 func (c *Call) After(d time.Duration) error {
 	if d < time.Nanosecond {
 		d = time.Nanosecond
@@ -51,7 +53,8 @@ func (c *Call) After(d time.Duration) error {
 	return nil
 }
 
-// Add puts effects into the answer: the host does them in order after the sync, stops at the first that fails, and tries the key again.
+// Add puts effects into the answer: the host does them in order after the sync, stops at the first that fails, and
+// tries the key again.
 func (c *Call) Add(effects ...Effect) {
 	for i := range effects {
 		c.answer.Effects = append(c.answer.Effects, effects[i].encode())
@@ -122,7 +125,8 @@ func (c *Call) Event(o Object, eventType, reason, message string) {
 	c.Add(Event(o, eventType, reason, message))
 }
 
-// index is a view's place in the request. That of a view which the controller doesn't declare is -1, and the sync fails.
+// index is a view's place in the request. That of a view which the controller doesn't declare is -1, and the sync
+// fails.
 func (c *Call) index(s *viewSpec) int {
 	i := c.controller.Reads.index(s)
 	if i < 0 {
@@ -158,7 +162,8 @@ func (c *Call) fail(err error) {
 }
 
 // Run runs a controller's sync natively, for tests and twins in benchmarks.
-func Run(p *Plugin, r *abi.SyncRequest, s *Settings, perform func(*abi.PerformRequest) (*abi.PerformResponse, error)) *abi.SyncResponse {
+func Run(p *Plugin, r *abi.SyncRequest, s *Settings,
+	perform func(*abi.PerformRequest) (*abi.PerformResponse, error)) *abi.SyncResponse {
 	k := p.Controllers[r.Controller]
 	c := &Call{request: r, settings: s, perform: perform, controller: k, decoded: make([]any, len(k.Reads))}
 	c.answer.KeepState = true

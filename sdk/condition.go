@@ -75,7 +75,8 @@ func Join(path string, view AnyView, viewPath string) Condition {
 
 // KeyNamespace holds for objects in the key's namespace.
 func KeyNamespace() Condition {
-	return Condition{c: abi.Condition{Op: abi.OpJoin, Path: "metadata.namespace", View: abi.FromKey, ViewPath: "namespace"}}
+	return Condition{c: abi.Condition{Op: abi.OpJoin, Path: "metadata.namespace", View: abi.FromKey,
+		ViewPath: "namespace"}}
 }
 
 // KeyName holds where the path's value is the key's name, whether or not the key's object exists.

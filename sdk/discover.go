@@ -5,12 +5,14 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// ResourceOf asks which resource has the kind; the version may be *, for the one that the API server prefers. An [Error] with the reason NoKindMatch tells that none has, as far as the API server says now.
+// ResourceOf asks which resource has the kind; the version may be *, for the one that the API server prefers. An
+// [Error] with the reason NoKindMatch tells that none has, as far as the API server says now.
 func (c *Call) ResourceOf(apiVersion, kind string) (*abi.APIResource, error) {
 	return c.ResourceOfObject(apiVersion, kind, "")
 }
 
-// ResourceOfObject is [Call.ResourceOf] for an object's kind: the failure is NotFound where the object is known to have been deleted, whether there is still such a kind or not.
+// ResourceOfObject is [Call.ResourceOf] for an object's kind: the failure is NotFound where the object is known to have
+// been deleted, whether there is still such a kind or not.
 func (c *Call) ResourceOfObject(apiVersion, kind string, uid metav1.UID) (*abi.APIResource, error) {
 	d, err := c.discover(&abi.Discover{APIVersion: apiVersion, Kind: kind}, string(uid))
 	if err != nil {
@@ -36,7 +38,8 @@ func (c *Call) discover(d *abi.Discover, uid string) (*abi.Discovery, error) {
 	return o.Discovery, nil
 }
 
-// Read gets a path below a resource of the controller's writes that may be read (get or list), and gives the answer in JSON.
+// Read gets a path below a resource of the controller's writes that may be read (get or list), and gives the answer in
+// JSON.
 func (c *Call) Read(r abi.Resource, path string) ([]byte, error) {
 	o, err := c.one(&abi.Effect{Kind: abi.EffectRead, Resource: r.String(), Path: path})
 	if err != nil {
@@ -45,13 +48,15 @@ func (c *Call) Read(r abi.Resource, path string) ([]byte, error) {
 	return o.Object.Data, nil
 }
 
-// Publish makes the bytes the key's fact at once, for other keys of this controller; none ends it. Those who ask for facts by terms find it under each of its terms, and always if it has none.
+// Publish makes the bytes the key's fact at once, for other keys of this controller; none ends it. Those who ask for
+// facts by terms find it under each of its terms, and always if it has none.
 func (c *Call) Publish(fact []byte, terms ...string) error {
 	_, err := c.one(&abi.Effect{Kind: abi.EffectPublish, Object: fact, Terms: terms})
 	return err
 }
 
-// Facts are what the controller's keys in a namespace have published last under one of the terms or under none; without terms all. A key whose object is gone has no fact.
+// Facts are what the controller's keys in a namespace have published last under one of the terms or under none; without
+// terms all. A key whose object is gone has no fact.
 func (c *Call) Facts(namespace string, terms ...string) ([]abi.Fact, error) {
 	o, err := c.one(&abi.Effect{Kind: abi.EffectFacts, Namespace: namespace, Terms: terms})
 	if err != nil {

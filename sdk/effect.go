@@ -67,8 +67,9 @@ func UpdateSub(subresource string, o Object, options ...Option) Effect {
 	return e
 }
 
-// Apply applies the object's fields as server-side apply does: those that o sets become so and the controller's, even where they were another manager's; those that the controller
-// applied before and o doesn't set are removed; all others stay. The object is made where there is none. The field manager is the host's, one for each controller.
+// Apply applies the object's fields as server-side apply does: those that o sets become so and the controller's, even
+// where they were another manager's; those that the controller applied before and o doesn't set are removed; all others
+// stay. The object is made where there is none. The field manager is the host's, one for each controller.
 //
 // What o holds is what the controller wants to own: make a new object for it, don't clone one of a view.
 func Apply(o Object, options ...Option) Effect { return effect(abi.EffectApply, o, o, options) }
@@ -98,7 +99,7 @@ func Patch(o Object, t abi.PatchType, body []byte, options ...Option) Effect {
 	return e
 }
 
-// Event tells people something about an object; eventType is Normal or Warning.
+// Event reports people something about an object; eventType is Normal or Warning.
 func Event(o Object, eventType, reason, message string) Effect {
 	e := effect(abi.EffectEvent, o, nil, nil)
 	e.Effect.Event = &abi.EventData{Type: eventType, Reason: reason, Message: message}
@@ -108,7 +109,8 @@ func Event(o Object, eventType, reason, message string) Effect {
 // Wake has the object's key synced by another controller of the module, named by its place in Plugin.Controllers.
 func Wake(controller int, o Object) Effect {
 	m := o.GetObjectMeta()
-	return Effect{Effect: &abi.Effect{Kind: abi.EffectWake, Wake: &abi.Wake{Controller: int32(controller), Key: abi.KeyRef{Namespace: m.Namespace, Name: m.Name}}}}
+	return Effect{Effect: &abi.Effect{Kind: abi.EffectWake,
+		Wake: &abi.Wake{Controller: int32(controller), Key: abi.KeyRef{Namespace: m.Namespace, Name: m.Name}}}}
 }
 
 // Sequence does its members one after another up to the first failure.
@@ -153,7 +155,7 @@ func (e *Effect) encode() abi.Effect {
 	return x
 }
 
-// take puts an outcome's answer into the effect's object and gives its failure.
+// take puts an outcome's answer into the effect's object and returns its failure.
 func (e *Effect) take(o *abi.Outcome) error {
 	for i := range e.members {
 		if i < len(o.Members) {

@@ -9,7 +9,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Failed tells whether err is a failed effect with this reason.
+// Failed reports whether err is a failed effect with this reason.
 func Failed(err error, reason string) bool {
 	e, ok := err.(*Error)
 	return ok && e.Reason == reason
@@ -28,7 +28,7 @@ type errorString string
 
 func (e errorString) Error() string { return string(e) }
 
-// Errorf would need fmt; Errors makes an error of its parts.
+// Errors makes an error of its parts. An Errorf would need fmt.
 func Errors(parts ...string) error {
 	s := ""
 	for _, p := range parts {

@@ -66,7 +66,8 @@ func configure() int64 {
 func sync() int64 {
 	var r abi.SyncRequest
 	if err := abi.DecodeRequest(message, &r); err != nil {
-		return give(abi.AppendResponse(nil, &abi.SyncResponse{Error: "the request can't be read: " + err.Error(), KeepState: true}))
+		return give(abi.AppendResponse(nil,
+			&abi.SyncResponse{Error: "the request can't be read: " + err.Error(), KeepState: true}))
 	}
 	return give(abi.AppendResponse(nil, Run(served, &r, &settings, perform)))
 }

@@ -25,7 +25,8 @@ type Plugin struct {
 	Check func(*Settings) error
 }
 
-// StatusPace is the [Controller.Pace] of controllers whose status counts pods: it tells of several at once while many come or go. A write for each would be most of all writes.
+// StatusPace is the [Controller.Pace] of controllers whose status counts pods: it tells of several at once while many
+// come or go. A write for each would be most of all writes.
 const StatusPace = 20 * time.Millisecond
 
 // Controller is one controller: what it reads and writes, and its sync.
@@ -46,16 +47,19 @@ type Controller struct {
 	Backoff abi.Backoff
 	// Rate multiplies the configured request rate, where upstream does.
 	Rate abi.Rate
-	// Pace is how long a key rests after a sync of it that wrote, so that changes which follow each other closely are written together. A key whose writes take long rests longer.
+	// Pace is how long a key rests after a sync of it that wrote, so that changes which follow each other closely are
+	// written together. A key whose writes take long rests longer.
 	Pace time.Duration
 	// State tells that the controller keeps a blob per key.
 	State bool
 	// By makes keys other than the first view's objects.
 	By                KeyedBy
 	DisabledByDefault bool
-	// PartOf names the controller whose second queue this one is: it runs where that one does, and operators don't know its name.
+	// PartOf names the controller whose second queue this one is: it runs where that one does, and operators don't know
+	// its name.
 	PartOf string
-	// Sync brings one key nearer to what it should be. An error has the key tried again later; what was added before it is still done.
+	// Sync brings one key nearer to what it should be. An error has the key tried again later; what was added before it is
+	// still done.
 	Sync func(*Call) error
 }
 
@@ -83,15 +87,18 @@ type Object = resource.Object
 // version is what the build has set, for plugins that have no Version.
 var version string
 
-// Manifest builds what the plugin declares. It panics on a declaration that makes no sense, which a test or the first load shows.
+// Manifest builds what the plugin declares. It panics on a declaration that makes no sense, which a test or the first
+// load shows.
 func (p *Plugin) Manifest() *abi.Manifest {
-	m := &abi.Manifest{Name: p.Name, Version: p.Version, Description: p.Description, StateVersion: int32(p.StateVersion), Memory: p.Memory}
+	m := &abi.Manifest{Name: p.Name, Version: p.Version, Description: p.Description, StateVersion: int32(p.StateVersion),
+		Memory: p.Memory}
 	if m.Version == "" {
 		m.Version = version
 	}
 	for i, s := range p.Settings {
 		s.index = i
-		m.Settings = append(m.Settings, abi.Setting{Name: s.Name, Default: s.Default, Description: s.Description, File: s.File, Required: s.Required})
+		m.Settings = append(m.Settings,
+			abi.Setting{Name: s.Name, Default: s.Default, Description: s.Description, File: s.File, Required: s.Required})
 	}
 	for i, x := range p.Metrics {
 		x.index = i
@@ -104,8 +111,11 @@ func (p *Plugin) Manifest() *abi.Manifest {
 }
 
 func (c *Controller) manifest() abi.Controller {
-	m := abi.Controller{Name: c.Name, Alias: c.Alias, Queue: c.Queue, ServiceAccount: c.ServiceAccount, EventSource: c.EventSource,
-		Writes: c.Writes, Workers: int32(c.Workers), Backoff: c.Backoff, Rate: c.Rate, Pace: int64(c.Pace), State: c.State, DisabledByDefault: c.DisabledByDefault, PartOf: c.PartOf,
+	m := abi.Controller{Name: c.Name, Alias: c.Alias, Queue: c.Queue, ServiceAccount: c.ServiceAccount,
+		EventSource: c.EventSource,
+		Writes:      c.Writes, Workers: int32(c.Workers), Backoff: c.Backoff, Rate: c.Rate, Pace: int64(c.Pace),
+		State:             c.State,
+		DisabledByDefault: c.DisabledByDefault, PartOf: c.PartOf,
 		Key: abi.Key{Path: c.By.Path, Single: c.By.Single, Period: c.By.Every}}
 	for i, v := range c.Reads {
 		v.spec().index = i
@@ -114,7 +124,8 @@ func (c *Controller) manifest() abi.Controller {
 		s := v.spec()
 		for _, x := range append(append([]Condition(nil), s.where...), s.guard...) {
 			if other := x.unread(c.Reads[:i]); other != nil {
-				panic("controller " + c.Name + ": view " + s.view.Name + " names view " + other.view.Name + ", which isn't before it in Reads: put it there")
+				panic("controller " + c.Name + ": view " + s.view.Name + " names view " + other.view.Name +
+					", which isn't before it in Reads: put it there")
 			}
 		}
 		m.Views = append(m.Views, s.manifest())
@@ -135,10 +146,10 @@ type Setting struct {
 	index    int
 }
 
-// Get gives the setting's value.
+// Get returns the setting's value.
 func (s *Setting) Get(c *Call) string { return s.In(c.settings) }
 
-// In gives the setting's value in settings that are being checked.
+// In returns the setting's value in settings that are being checked.
 func (s *Setting) In(v *Settings) string {
 	if v == nil || s.index == undeclared || s.index >= len(v.Values) {
 		return s.Default
@@ -185,7 +196,8 @@ type Metric struct {
 	index int
 }
 
-// Counter declares a counter; each label comes with all the values it can take, or is one whose values the host takes from objects ([View.Label]).
+// Counter declares a counter; each label comes with all the values it can take, or is one whose values the host takes
+// from objects ([View.Label]).
 func Counter(name, help string, labels ...abi.Label) *Metric {
 	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricCounter, Labels: labels}}
 }
@@ -220,20 +232,22 @@ func CodeSeconds(name, help string, buckets []float64) *Metric {
 	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricCodeSeconds, Buckets: buckets}}
 }
 
-// Add adds to a counter, sets a gauge, says the key's share of a sum or observes in a histogram, once the sync's answer is accepted. Labels that come from the key or
-// from objects are not given.
-// A label value that was not declared drops the update.
+// Add adds to a counter, sets a gauge, says the key's share of a sum or observes in a histogram, once the sync's answer
+// is accepted. Labels that come from the key or from objects are not given. A label value that was not declared drops
+// the update.
 func (m *Metric) Add(c *Call, value float64, labels ...string) {
 	m.update(c, abi.MetricUpdate{Value: value}, labels)
 }
 
-// Took adds the seconds that the sync has taken so far by the host's clock, performed effects included: a plugin has no clock.
+// Took adds the seconds that the sync has taken so far by the host's clock, performed effects included: a plugin has no
+// clock.
 func (m *Metric) Took(c *Call, labels ...string) { m.Add(c, math.NaN(), labels...) }
 
 // Moment is a moment of a sync.
 type Moment int32
 
-// Since adds the seconds that all that was performed since then has taken by the host's clock, from the beginning of the first effect to the end of the last; 0 if nothing was.
+// Since adds the seconds that all that was performed since then has taken by the host's clock, from the beginning of
+// the first effect to the end of the last; 0 if nothing was.
 func (m *Metric) Since(c *Call, then Moment, labels ...string) {
 	m.update(c, abi.MetricUpdate{Value: math.NaN(), From: int32(then), To: int32(c.Moment())}, labels)
 }
@@ -265,6 +279,7 @@ func (m *Metric) update(c *Call, u abi.MetricUpdate, labels []string) {
 		}
 		u.Labels[i] = int32(k)
 	}
+
 	if len(labels) == 0 {
 		c.answer.Metrics = append(c.answer.Metrics, u)
 	}

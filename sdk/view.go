@@ -26,7 +26,8 @@ func Key[T any, P resource.Pointer[T]](r resource.Of[T]) *View[T, P] { return Se
 
 // Select declares a view of the objects that satisfy all the conditions.
 func Select[T any, P resource.Pointer[T]](r resource.Of[T], where ...Condition) *View[T, P] {
-	return &View[T, P]{s: viewSpec{view: abi.View{Name: r.Name, Resource: r.ABI(), ClusterScoped: r.JSON != nil && !r.Namespaced}, where: where}}
+	return &View[T, P]{s: viewSpec{view: abi.View{Name: r.Name, Resource: r.ABI(),
+		ClusterScoped: r.JSON != nil && !r.Namespaced}, where: where}}
 }
 
 func (v *View[T, P]) spec() *viewSpec { return &v.s }
@@ -44,7 +45,7 @@ func (l Views) index(s *viewSpec) int {
 	return -1
 }
 
-// Named gives the view a name for errors and logs; by default it is the resource's.
+// Named returns the view a name for errors and logs; by default it is the resource's.
 func (v *View[T, P]) Named(name string) *View[T, P] { v.s.view.Name = name; return v }
 
 // Fields declares the paths that the controller reads; an undeclared field reads as unset.
@@ -59,7 +60,8 @@ func (v *View[T, P]) When(guard ...Condition) *View[T, P] {
 	return v
 }
 
-// ClusterScoped tells that the view's resource is a custom one whose objects are in no namespace. Generated types say it by themselves, [resource.MetadataOf] can't.
+// ClusterScoped reports that the view's resource is a custom one whose objects are in no namespace. Generated types say
+// it by themselves, [resource.MetadataOf] can't.
 func (v *View[T, P]) ClusterScoped() *View[T, P] { v.s.view.ClusterScoped = true; return v }
 
 // Lazy delivers the view only when a sync asks for it; paths are those by whose values it may be asked.
@@ -77,8 +79,8 @@ func (v *View[T, P]) AskBy(paths ...string) *View[T, P] {
 // Counted delivers how many objects there are, up to max, in place of the objects.
 func (v *View[T, P]) Counted(max int) *View[T, P] { v.s.view.Count = int32(max); return v }
 
-// Partial says that nothing is taken for gone because this view lacks it: the plugin asks the API server first. Such a view is delivered while caches are still being filled; a key with
-// any other waits for the caches that it looks into.
+// Partial says that nothing is taken for gone because this view lacks it: the plugin asks the API server first. Such a
+// view is delivered while caches are still being filled; a key with any other waits for the caches that it looks into.
 func (v *View[T, P]) Partial() *View[T, P] { v.s.view.Partial = true; return v }
 
 // Quiet names paths whose changes wake nobody; none names the whole view.
@@ -96,22 +98,24 @@ func (v *View[T, P]) QuietOn(kinds ...string) *View[T, P] {
 	return v
 }
 
-// Batch delays the view's wake-ups, so that many become one. Where more follow closely when the delay is over, it goes on until they pause, but no more than a quarter longer.
+// Batch delays the view's wake-ups, so that many become one. Where more follow closely when the delay is over, it goes
+// on until they pause, but no more than a quarter longer.
 func (v *View[T, P]) Batch(d time.Duration) *View[T, P] { v.s.view.Batch = int64(d); return v }
 
-// Label declares a label of a metric whose value the host takes from the view's first object: what is at the path, which
-// must be one of [View.Fields]. It is empty where there is no object, or nothing at the path. Controllers without this
-// view can't add to the metric.
+// Label declares a label of a metric whose value the host takes from the view's first object: what is at the path,
+// which must be one of [View.Fields]. It is empty where there is no object, or nothing at the path. Controllers without
+// this view can't add to the metric.
 func (v *View[T, P]) Label(name, path string) abi.Label {
 	return abi.Label{Name: name, View: v.s.view.Name, Paths: []string{path}}
 }
 
-// JoinedLabel is [View.Label] of two paths, with the separator between their values; where both are empty, so is the label.
+// JoinedLabel is [View.Label] of two paths, with the separator between their values; where both are empty, so is the
+// label.
 func (v *View[T, P]) JoinedLabel(name, first, separator, second string) abi.Label {
 	return abi.Label{Name: name, View: v.s.view.Name, Paths: []string{first, second}, Separator: separator}
 }
 
-// Get gives the view's first object: the key's own in a key view.
+// Get returns the view's first object: the key's own in a key view.
 func (v *View[T, P]) Get(c *Call) (P, bool) {
 	if l := v.List(c); len(l) > 0 {
 		return l[0], true
@@ -119,7 +123,8 @@ func (v *View[T, P]) Get(c *Call) (P, bool) {
 	return nil, false
 }
 
-// List gives the view's objects in the order of their names. They are shared by the whole sync: [Clone] before changing one.
+// List returns the view's objects in the order of their names. They are shared by the whole sync: [Clone] before
+// changing one.
 func (v *View[T, P]) List(c *Call) []P {
 	i := c.index(&v.s)
 	if i < 0 {
@@ -146,10 +151,10 @@ func (v *View[T, P]) Ask(c *Call, a abi.Ask) []P {
 	return v.decode(c, c.ask(&a))
 }
 
-// Count gives the number of objects of a counted view.
+// Count returns the number of objects of a counted view.
 func (v *View[T, P]) Count(c *Call) int { return int(c.data(&v.s).Count) }
 
-// Guarded tells that the view's guard didn't hold, so that nothing was looked at.
+// Guarded reports that the view's guard didn't hold, so that nothing was looked at.
 func (v *View[T, P]) Guarded(c *Call) bool { return c.data(&v.s).Guarded }
 
 // Version is the resource version up to which the view is known to be current.
@@ -175,14 +180,14 @@ func (v *View[T, P]) decode(c *Call, data *abi.ViewData) []P {
 	return list
 }
 
-// Clone gives a copy to change; the objects of a view are shared.
+// Clone returns a copy to change; the objects of a view are shared.
 func Clone[T any, P resource.Pointer[T]](o P) P {
 	c := new(T)
 	wire.Clone(unsafe.Pointer(c), unsafe.Pointer(o), o.GetResource().Type)
 	return P(c)
 }
 
-// Copy gives a copy whose own fields may be set; what pointers, lists and maps lead to is still shared.
+// Copy returns a copy whose own fields may be set; what pointers, lists and maps lead to is still shared.
 func Copy[T any, P resource.Pointer[T]](o P) P {
 	c := new(T)
 	wire.Copy(unsafe.Pointer(c), unsafe.Pointer(o), o.GetResource().Type)

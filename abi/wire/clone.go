@@ -5,7 +5,8 @@ import "unsafe"
 // Clone makes the struct at dst a deep copy of the one at src. Only strings are shared.
 func Clone(dst, src unsafe.Pointer, t *Type) { cloneInto(dst, src, t, false) }
 
-// Copy makes the struct at dst one like that at src; what pointers, lists and maps lead to is shared. In a module it takes less code than an assignment.
+// Copy makes the struct at dst one like that at src; what pointers, lists and maps lead to is shared. In a module it
+// takes less code than an assignment.
 func Copy(dst, src unsafe.Pointer, t *Type) { cloneInto(dst, src, t, true) }
 
 // Reset makes the struct at p its zero value.
@@ -39,6 +40,7 @@ func cloneInto(dst, src unsafe.Pointer, t *Type, shallow bool) {
 			*(*slice)(d) = from
 		}
 	}
+
 	if u := t.spare(dst); u != nil {
 		*u = *t.spare(src)
 	}

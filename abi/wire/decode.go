@@ -14,13 +14,15 @@ func Unmarshal(b []byte, p unsafe.Pointer, t *Type) error {
 	return nil
 }
 
-// decoder counts the memory that decoding may still take: a two-byte element of a list can stand for a struct of a kilobyte.
+// decoder counts the memory that decoding may still take: a two-byte element of a list can stand for a struct of a
+// kilobyte.
 type decoder struct{ budget int }
 
 // message decodes the n bytes at b into the struct of t at p.
 //
-// Most of a sync's time in the sandbox is spent here, where each call, each access to memory and each value that doesn't fit the registers costs more than natively.
-// Hence pointers in place of slices, checked once against n, and numbers that are read in place.
+// Most of a sync's time in the sandbox is spent here, where each call, each access to memory and each value that
+// doesn't fit the registers costs more than natively. Hence pointers in place of slices, checked once against n, and
+// numbers that are read in place.
 func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, depth int) Error {
 	if depth == 0 {
 		return ErrDepth
@@ -28,6 +30,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 	if t.Form == instant && moment(b, n, (*Time)(p)) {
 		return 0
 	}
+
 	fields, last := unsafe.Pointer(unsafe.SliceData(t.Fields)), len(t.Fields)-1
 	first := 0
 	if last < 0 || (*Field)(fields).Num == 0 {
@@ -35,6 +38,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			fields, first, last = unsafe.Pointer(&noField), 0, 0
 		}
 	}
+
 	k := first
 	spareEnd := 0 // where the unknown fields so far end, while they are one piece
 	unsorted := false
@@ -52,10 +56,12 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			}
 			key, i = uint32(long), next
 		}
+
 		num := key >> 3
 		if num == 0 {
 			return ErrTag
 		}
+
 		var v uint64
 		data, size := b, 0
 		if key&5 == 0 { // a varint, or the length of bytes
@@ -105,7 +111,9 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			}
 			v, i = fixed(unsafe.Slice((*byte)(b), n), i, w), i+w
 		}
-		// Numbers ascend, so that this one lies at most as far from the last field as its number from that one's; and in most tables it does lie there.
+
+		// Numbers ascend, so that this one lies at most as far from the last field as its number from that one's; and in most
+		// tables it does lie there.
 		f := (*Field)(unsafe.Add(fields, uintptr(k)*unsafe.Sizeof(Field{})))
 		if f.Num < num {
 			if by := num - f.Num; by < uint32(last-k) {
@@ -115,6 +123,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			}
 			f = (*Field)(unsafe.Add(fields, uintptr(k)*unsafe.Sizeof(Field{})))
 		}
+
 		if f.Num > num { // a loop is paid for even where it is not entered
 			for k > first {
 				k--
@@ -124,6 +133,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 				}
 			}
 		}
+
 		if f.Num != num {
 			if s := t.spare(p); s != nil {
 				if spareEnd = d.unknown(s, unsafe.Slice((*byte)(b), i), start, spareEnd); spareEnd < 0 {
@@ -132,6 +142,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			}
 			continue
 		}
+
 		q := unsafe.Add(p, f.Offset)
 		if f.Kind.wire() != WireType(key&7) {
 			if f.Kind&^base != Rep || f.Kind.wire() == WireBytes || key&7 != uint32(WireBytes) {
@@ -142,6 +153,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			}
 			continue
 		}
+
 		switch f.Kind {
 		case String:
 			*(*str)(q) = str{data, size}
@@ -219,6 +231,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			repeat(q, f.Kind, v)
 		}
 	}
+
 	if unsorted {
 		sortMaps(p, t)
 	}
@@ -228,7 +241,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 	return 0
 }
 
-// moment reads a Time as everyone writes it, and tells whether this is one.
+// moment reads a Time as everyone writes it, and reports whether this is one.
 func moment(b unsafe.Pointer, n int, t *Time) bool {
 	if n < 2 || *(*byte)(b) != 1<<3|byte(WireVarint) {
 		return false
@@ -252,7 +265,8 @@ func moment(b unsafe.Pointer, n int, t *Time) bool {
 	return true
 }
 
-// entry reads an entry of a StringMap with a short key and a short value, as everyone writes it, and tells whether this is one.
+// entry reads an entry of a StringMap with a short key and a short value, as everyone writes it, and tells whether this
+// is one.
 func entry(b unsafe.Pointer, n int, e *KV) bool {
 	if n < 4 || *(*byte)(b) != 1<<3|byte(WireBytes) {
 		return false
@@ -286,7 +300,8 @@ var (
 	bytesType = Type{Size: unsafe.Sizeof([]byte{}), New: Grow[[]byte]}
 )
 
-// unknown keeps the field at the end of b. It takes where the unknown fields so far end, while they are one piece, and gives where they end now; negative where it takes too much memory.
+// unknown keeps the field at the end of b. It takes where the unknown fields so far end, while they are one piece, and
+// gives where they end now; negative where it takes too much memory.
 func (d *decoder) unknown(s *Unknown, b []byte, start, spareEnd int) int {
 	switch {
 	case *s == "":
@@ -306,7 +321,8 @@ func (d *decoder) unknown(s *Unknown, b []byte, start, spareEnd int) int {
 // wire is the wire type that values of the kind have, out of a table in a number.
 func (k Kind) wire() WireType { return WireType(uint32(wireTypes) >> (k & 7 * 4) & 7) }
 
-const wireTypes = uint32(WireBytes)<<(String*4) | uint32(WireBytes)<<(Bytes*4) | uint32(WireBytes)<<(Message*4) | uint32(WireFixed64)<<(Double*4)
+const wireTypes = uint32(WireBytes)<<(String*4) | uint32(WireBytes)<<(Bytes*4) | uint32(WireBytes)<<(Message*4) |
+	uint32(WireFixed64)<<(Double*4)
 
 // repeat appends a value to a list of numbers.
 func repeat(q unsafe.Pointer, k Kind, v uint64) {

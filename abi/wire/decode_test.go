@@ -14,22 +14,26 @@ type sparse struct {
 	Unknown Unknown
 }
 
-var sparseTable = Type{Size: unsafe.Sizeof(sparse{}), Spare: unsafe.Offsetof(sparse{}.Unknown) + 1, New: Grow[sparse], Fields: []Field{
-	{Kind: Int32, Offset: unsafe.Offsetof(sparse{}.A)}, // of JSON alone: never met here
-	{Kind: Int32, Offset: unsafe.Offsetof(sparse{}.A)},
-	{Num: 2, Kind: String, Offset: unsafe.Offsetof(sparse{}.A)},
-	{Num: 3, Kind: Map | Message, Offset: unsafe.Offsetof(sparse{}.Labels), Elem: &StringEntry},
-	{Num: 7, Kind: String, Offset: unsafe.Offsetof(sparse{}.B)},
-	{Num: 8, Kind: Message, Offset: unsafe.Offsetof(sparse{}.When), Elem: &TimeTable},
-	{Num: 9, Kind: Rep | Bytes, Offset: unsafe.Offsetof(sparse{}.Blobs)},
-	{Num: 15, Kind: Ptr | Message, Offset: unsafe.Offsetof(sparse{}.Self)},
-	{Num: 4000, Kind: String, Offset: unsafe.Offsetof(sparse{}.C)},
-}}
+var sparseTable = Type{Size: unsafe.Sizeof(sparse{}), Spare: unsafe.Offsetof(sparse{}.Unknown) + 1, New: Grow[sparse],
+	Fields: []Field{
+		{Kind: Int32, Offset: unsafe.Offsetof(sparse{}.A)}, // of JSON alone: never met here
+		{Kind: Int32, Offset: unsafe.Offsetof(sparse{}.A)},
+		{Num: 2, Kind: String, Offset: unsafe.Offsetof(sparse{}.A)},
+		{Num: 3, Kind: Map | Message, Offset: unsafe.Offsetof(sparse{}.Labels), Elem: &StringEntry},
+		{Num: 7, Kind: String, Offset: unsafe.Offsetof(sparse{}.B)},
+		{Num: 8, Kind: Message, Offset: unsafe.Offsetof(sparse{}.When), Elem: &TimeTable},
+		{Num: 9, Kind: Rep | Bytes, Offset: unsafe.Offsetof(sparse{}.Blobs)},
+		{Num: 15, Kind: Ptr | Message, Offset: unsafe.Offsetof(sparse{}.Self)},
+		{Num: 4000, Kind: String, Offset: unsafe.Offsetof(sparse{}.C)},
+	}}
 
 // Fields are found in whatever order they come, and those without a place are kept in theirs.
 func TestDecodeFieldsInAnyOrder(t *testing.T) {
 	known := map[uint32]func(*sparse) string{
-		2: func(s *sparse) string { return s.A }, 7: func(s *sparse) string { return s.B }, 4000: func(s *sparse) string { return s.C }}
+		2: func(s *sparse) string {
+			return s.A
+		}, 7: func(s *sparse) string { return s.B }, 4000: func(s *sparse) string { return s.C }}
+
 	numbers := []uint32{1, 2, 4, 7, 14, 100, 4000, 5000, MaxNum}
 	for _, a := range numbers {
 		for _, b := range numbers {
@@ -78,10 +82,12 @@ func TestDecodeUnusualForms(t *testing.T) {
 		"\x0a\x01k\x12\x01v\x18\x01":   {"k", "v"},
 	} {
 		var s sparse
-		if err := Unmarshal(AppendString(nil, 3, in), unsafe.Pointer(&s), &sparseTable); err != nil || len(s.Labels) != 1 || s.Labels[0] != want {
+		if err := Unmarshal(AppendString(nil, 3, in), unsafe.Pointer(&s), &sparseTable); err != nil || len(s.Labels) != 1 ||
+			s.Labels[0] != want {
 			t.Errorf("entry %q: %q, %v", in, s.Labels, err)
 		}
 	}
+
 	for in, want := range map[string]Time{
 		"":                     {},
 		"\x08\x00":             Unix(0, 0),
@@ -100,12 +106,15 @@ func TestDecodeUnusualForms(t *testing.T) {
 			t.Errorf("time %q: %v, want %v, %v", in, s.When, want, err)
 		}
 	}
-	for _, in := range []string{"\x08", "\x08\x80", "\x08\x05\x10", "\x08\x05\x10\x80", "\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02"} {
+
+	for _, in := range []string{"\x08", "\x08\x80", "\x08\x05\x10", "\x08\x05\x10\x80",
+		"\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02"} {
 		var s sparse
 		if Unmarshal(AppendString(nil, 8, in), unsafe.Pointer(&s), &sparseTable) == nil {
 			t.Errorf("time %q is taken", in)
 		}
 	}
+
 	for _, in := range []string{"\x0a", "\x0a\x02k", "\x0a\x01k\x12", "\x0a\x01k\x12\x02v", "\x0a\x7fk\x12"} {
 		var s sparse
 		if Unmarshal(AppendString(nil, 3, in), unsafe.Pointer(&s), &sparseTable) == nil {

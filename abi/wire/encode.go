@@ -15,6 +15,7 @@ func Append(b []byte, p unsafe.Pointer, t *Type) []byte {
 		if f.Num == 0 {
 			continue
 		}
+
 		q := unsafe.Add(p, f.Offset)
 		n := f.Num
 		switch f.Kind {
@@ -75,6 +76,7 @@ func Append(b []byte, p unsafe.Pointer, t *Type) []byte {
 			}
 		}
 	}
+
 	if s := t.spare(p); s != nil && *s != "" && (*s)[0] != 0 {
 		b = append(b, *s...)
 	}

@@ -2,8 +2,8 @@ package wire
 
 import "unsafe"
 
-// Equal tells whether two structs of t mean the same: empty and absent lists are alike, maps have no order, quantities count by value.
-// A nil pointer differs from one to a zero value.
+// Equal reports whether two structs of t mean the same: empty and absent lists are alike, maps have no order,
+// quantities count by value. A nil pointer differs from one to a zero value.
 func Equal(a, b unsafe.Pointer, t *Type) bool {
 	if t.Form == quantity {
 		return (*Quantity)(a).Cmp(*(*Quantity)(b)) == 0

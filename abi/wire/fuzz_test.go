@@ -13,21 +13,25 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-// Whatever the bytes: an error, or a message that is the same after being written and read again, as protobuf and as JSON; and never more memory than was promised.
+// Whatever the bytes: an error, or a message that is the same after being written and read again, as protobuf and as
+// JSON; and never more memory than was promised.
 func FuzzUnmarshalIsStableAndBounded(f *testing.F) {
 	half := 0.5
-	full := &node{Name: "a", Children: []node{{Name: "b"}, {}}, Next: &node{Next: &node{}}, Numbers: []float64{1}, Blobs: [][]byte{{1}}, Longs: []int64{-1}, Flags: []bool{true}, Ratio: &half,
+	full := &node{Name: "a", Children: []node{{Name: "b"}, {}}, Next: &node{Next: &node{}}, Numbers: []float64{1},
+		Blobs: [][]byte{{1}}, Longs: []int64{-1}, Flags: []bool{true}, Ratio: &half,
 		Labels: wire.StringMap{{Key: "a", Value: "1"}}}
 	f.Add(encode(full))
 	f.Add([]byte("\x12\x00\x12\x00\x12\x00\x12\x00\x1a\x02\x1a\x00"))
 	f.Add([]byte("\x22\x08\x00\x00\x00\x00\x00\x00\xf8\x7f\x4a\x00"))
+
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		n := new(node)
 		err := wire.Unmarshal(b, unsafe.Pointer(n), &nodeTable)
 		runtime.ReadMemStats(&after)
-		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(2*(len(b)*wire.Expansion+wire.ExpansionBase)) { // the fuzzer's own goroutines allocate as well
+		// the fuzzer's own goroutines allocate as well
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(2*(len(b)*wire.Expansion+wire.ExpansionBase)) {
 			t.Fatalf("%d bytes took %d", len(b), took)
 		}
 		if err != nil {
@@ -72,7 +76,8 @@ func FuzzUnmarshalJSONPathAgrees(f *testing.F) {
 	f.Add([]byte(`[1,{"a`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n, m := new(node), new(node)
-		plain, with := wire.UnmarshalJSON(b, unsafe.Pointer(n), &nodeTable), wire.UnmarshalJSONPath(b, unsafe.Pointer(m), &nodeTable)
+		plain, with := wire.UnmarshalJSON(b, unsafe.Pointer(n), &nodeTable),
+			wire.UnmarshalJSONPath(b, unsafe.Pointer(m), &nodeTable)
 		if plain == nil && with == nil {
 			return
 		}
@@ -85,7 +90,8 @@ func FuzzUnmarshalJSONPathAgrees(f *testing.F) {
 
 // Times are read as the standard library reads them, where it and we read them at all.
 func FuzzParseTimeAgrees(f *testing.F) {
-	for _, s := range []string{"2026-11-21T18:00:00Z", "2026-02-29T23:59:60+24:00", "0001-01-01T00:00:00.999999999-23:59", ""} {
+	for _, s := range []string{"2026-11-21T18:00:00Z", "2026-02-29T23:59:60+24:00", "0001-01-01T00:00:00.999999999-23:59",
+		""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -6,7 +6,8 @@ import "unsafe"
 
 // Grow is what Type.New of T is: room for size values, the first n of which are copied from old.
 //
-// TinyGo makes a function of it for each T, so that it has to be small: as Go's is, they would be 20 KB of a module with pods and replica sets.
+// TinyGo makes a function of it for each T, so that it has to be small: as Go's is, they would be 20 KB of a module
+// with pods and replica sets.
 func Grow[T any](old unsafe.Pointer, n, size int) unsafe.Pointer {
 	var z T
 	return grow(old, n, size, unsafe.Sizeof(z))

@@ -2,8 +2,8 @@ package wire
 
 import "unsafe"
 
-// UnmarshalJSON decodes the JSON object b into the zero value of t's struct at p. Strings alias b where nothing in them is escaped. Names count
-// by case; members without a field are kept in the struct's Unknown.
+// UnmarshalJSON decodes the JSON object b into the zero value of t's struct at p. Strings alias b where nothing in them
+// is escaped. Names count by case; members without a field are kept in the struct's Unknown.
 func UnmarshalJSON(b []byte, p unsafe.Pointer, t *Type) error {
 	if _, e := unmarshalJSON(b, p, t); e != 0 {
 		return e
@@ -39,6 +39,7 @@ func (r *reader) value(p unsafe.Pointer, t *Type, depth int) Error {
 	if c == 'n' {
 		return r.word("null")
 	}
+
 	switch t.Form {
 	case instant, instants:
 		s, e := r.text()
@@ -70,6 +71,7 @@ func (r *reader) value(p unsafe.Pointer, t *Type, depth int) Error {
 		*x = FromInt(int32(n))
 		return e
 	}
+
 	return r.object(p, t, depth)
 }
 
@@ -97,6 +99,7 @@ func (r *reader) object(p unsafe.Pointer, t *Type, depth int) Error {
 	if e != 0 {
 		return e
 	}
+
 	if unsorted {
 		sortMaps(p, t)
 	}
@@ -136,6 +139,7 @@ func (r *reader) field(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 		}
 		return r.pointer(q, f, t, depth)
 	}
+
 	h := (*slice)(q)
 	*h = slice{}
 	if null {
@@ -147,12 +151,14 @@ func (r *reader) field(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 	if r.space() != '[' {
 		return ErrJSON
 	}
+
 	r.i++
 	if r.space() == ']' {
 		r.i++
 		*h = emptySlice()
 		return 0
 	}
+
 	for {
 		if e := r.element(q, f, t, depth); e != 0 {
 			return e
@@ -199,6 +205,7 @@ func (r *reader) element(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 		*(*[][]byte)(q) = append(*(*[][]byte)(q), s)
 		return e
 	}
+
 	e := r.scalar(unsafe.Pointer(&v), f, t, depth)
 	switch p := unsafe.Pointer(&v); f.Kind & base {
 	case Bool:
@@ -210,6 +217,7 @@ func (r *reader) element(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 	default:
 		*(*[]int64)(q) = append(*(*[]int64)(q), v)
 	}
+
 	return e
 }
 
@@ -263,6 +271,7 @@ func (r *reader) scalar(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 	if c == 'n' {
 		return r.word("null")
 	}
+
 	switch f.Kind & base {
 	case String:
 		s, e := r.text()
@@ -295,6 +304,7 @@ func (r *reader) scalar(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 		*(*float64)(q) = x
 		return e
 	}
+
 	n, e := r.integer(64)
 	*(*int64)(q) = n
 	return e
@@ -309,6 +319,7 @@ func parseBase64(s string) ([]byte, bool) {
 		n--
 	}
 	b := make([]byte, 0, len(s)/4*3)
+
 	var v uint32
 	for i := range n {
 		d := uint32(0)
@@ -326,6 +337,7 @@ func parseBase64(s string) ([]byte, bool) {
 		default:
 			return nil, false
 		}
+
 		v = v<<6 | d
 		switch i % 4 {
 		case 1:
@@ -336,5 +348,6 @@ func parseBase64(s string) ([]byte, bool) {
 			b = append(b, byte(v))
 		}
 	}
+
 	return b, true
 }

@@ -30,6 +30,7 @@ func AppendJSON(b []byte, p unsafe.Pointer, t *Type) []byte {
 		}
 		return append(b, "null"...)
 	}
+
 	b = append(b, '{')
 	start := len(b)
 	b = appendMembers(b, p, t)
@@ -63,13 +64,14 @@ func appendMembers(b []byte, p unsafe.Pointer, t *Type) []byte {
 		}
 		b = append(b, ',')
 	}
+
 	if s := t.spare(p); s != nil && len(*s) > 1 && (*s)[0] == 0 {
 		b = append(append(b, (*s)[1:]...), ',')
 	}
 	return b
 }
 
-// absent tells whether a field's value is one that JSON leaves out.
+// absent reports whether a field's value is one that JSON leaves out.
 func absent(q unsafe.Pointer, f *Field, t *Type) bool {
 	switch f.Kind {
 	case String:
@@ -95,6 +97,7 @@ func absent(q unsafe.Pointer, f *Field, t *Type) bool {
 		}
 		return false
 	}
+
 	if f.Kind&many == 0 && f.Kind != Bytes {
 		return *(*unsafe.Pointer)(q) == nil
 	}
@@ -233,7 +236,8 @@ func appendBase64(b, s []byte) []byte {
 	return b
 }
 
-// appendFloat writes numbers of up to 15 digits exactly, others rounded to 15: what is exact needs tables of 11 KB, and no API field is a float.
+// appendFloat writes numbers of up to 15 digits exactly, others rounded to 15: what is exact needs tables of 11 KB, and
+// no API field is a float.
 func appendFloat(b []byte, x float64) []byte {
 	if x != x || math.IsInf(x, 0) {
 		return append(b, "null"...)

@@ -8,7 +8,7 @@ type PathError struct {
 	Err  Error
 }
 
-// Error gives the path and what is wrong there.
+// Error returns the path and what is wrong there.
 func (e *PathError) Error() string {
 	if e.Path == "" {
 		return e.Err.Error()
@@ -16,10 +16,11 @@ func (e *PathError) Error() string {
 	return e.Path + ": " + e.Err.Error()
 }
 
-// Unwrap gives what is wrong without the place.
+// Unwrap returns what is wrong without the place.
 func (e *PathError) Unwrap() error { return e.Err }
 
-// UnmarshalJSONPath is [UnmarshalJSON] with errors that are a [PathError]. It is apart because the search for the path is code that few modules need.
+// UnmarshalJSONPath is [UnmarshalJSON] with errors that are a [PathError]. It is apart because the search for the path
+// is code that few modules need.
 func UnmarshalJSONPath(b []byte, p unsafe.Pointer, t *Type) error {
 	at, e := unmarshalJSON(b, p, t)
 	if e == 0 {
@@ -44,6 +45,7 @@ func (r *reader) pathTo(path []byte, at, depth int) []byte {
 	if r.i >= at || depth == 0 {
 		return path
 	}
+
 	switch c {
 	case '{':
 		r.members(func(name string, _ int) Error {
@@ -72,10 +74,12 @@ func (r *reader) pathTo(path []byte, at, depth int) []byte {
 			r.i++
 		}
 	}
+
 	return path
 }
 
-// holds tells of the value at hand whether it ends before the byte at, having passed over it then, or else whether it begins there or before.
+// holds reports of the value at hand whether it ends before the byte at, having passed over it then, or else whether it
+// begins there or before.
 func (r *reader) holds(at int) (past, holds bool) {
 	start := r.i
 	if e := r.skip(maxSkip); e == 0 && r.i < at {

@@ -17,13 +17,13 @@ type KV = Entry[string, string]
 // StringMap is a Dict of text, such as labels.
 type StringMap = Dict[string, string]
 
-// Get gives the value of a key, zero where there is none.
+// Get returns the value of a key, zero where there is none.
 func (m Dict[K, V]) Get(k K) V {
 	v, _ := m.Lookup(k)
 	return v
 }
 
-// Lookup gives the value of a key, and whether there is one.
+// Lookup returns the value of a key, and whether there is one.
 func (m Dict[K, V]) Lookup(k K) (v V, ok bool) {
 	if p := m.At(k); p != nil {
 		return *p, true
@@ -31,10 +31,10 @@ func (m Dict[K, V]) Lookup(k K) (v V, ok bool) {
 	return v, false
 }
 
-// Has tells whether there is the key.
+// Has reports whether there is the key.
 func (m Dict[K, V]) Has(k K) bool { return m.At(k) != nil }
 
-// At gives the place of a key's value, nil where there is none. It holds until the next Set or Delete.
+// At returns the place of a key's value, nil where there is none. It holds until the next Set or Delete.
 func (m Dict[K, V]) At(k K) *V {
 	for i := range m {
 		if Same(string(m[i].Key), string(k)) {
@@ -63,10 +63,10 @@ func (m *Dict[K, V]) Delete(k K) {
 	}
 }
 
-// Clone gives a copy with entries of its own; what their values point to is shared.
+// Clone returns a copy with entries of its own; what their values point to is shared.
 func (m Dict[K, V]) Clone() Dict[K, V] { return append(Dict[K, V](nil), m...) }
 
-// EqualMaps tells whether two maps hold the same, in whatever order.
+// EqualMaps reports whether two maps hold the same, in whatever order.
 func EqualMaps[K ~string, V comparable](a, b Dict[K, V]) bool {
 	if len(a) != len(b) {
 		return false
@@ -85,7 +85,7 @@ var StringEntry = Type{Size: unsafe.Sizeof(KV{}), New: Grow[KV], Fields: []Field
 	{Num: 2, Kind: String, Keep: true, Offset: unsafe.Offsetof(KV{}.Value)},
 }}
 
-// mapOrder gives the order of the keys, nil where the entries have it already.
+// mapOrder returns the order of the keys, nil where the entries have it already.
 func mapOrder(h *slice, t *Type) []int32 {
 	key := func(i int32) string { return *(*string)(h.at(int(i), t)) }
 	sorted := true
@@ -95,6 +95,7 @@ func mapOrder(h *slice, t *Type) []int32 {
 			break
 		}
 	}
+
 	if sorted {
 		return nil
 	}
@@ -102,6 +103,7 @@ func mapOrder(h *slice, t *Type) []int32 {
 	for i := range order {
 		order[i] = int32(i)
 	}
+
 	less := func(a, b int32) bool {
 		x, y := key(a), key(b)
 		return x < y || x == y && a < b
@@ -109,6 +111,7 @@ func mapOrder(h *slice, t *Type) []int32 {
 	for root := len(order)/2 - 1; root >= 0; root-- {
 		sift(order, root, less)
 	}
+
 	for end := len(order) - 1; end > 0; end-- {
 		order[0], order[end] = order[end], order[0]
 		sift(order[:end], 0, less)

@@ -57,7 +57,8 @@ func AppendUint(b []byte, num uint32, v uint64) []byte {
 	return AppendVarint(AppendTag(b, num, WireVarint), v)
 }
 
-// Begin starts a field that holds a message, to be appended after it and closed by End with the position that Begin gives.
+// Begin starts a field that holds a message, to be appended after it and closed by End with the position that Begin
+// gives.
 func Begin(b []byte, num uint32) ([]byte, int) {
 	b = append(AppendTag(b, num, WireBytes), 0)
 	return b, len(b)
@@ -79,7 +80,7 @@ func End(b []byte, start int) []byte {
 	return b
 }
 
-// ConsumeVarint reads a varint at b[i] and gives the index behind it, or a negative Error.
+// ConsumeVarint reads a varint at b[i] and returns the index behind it, or a negative Error.
 func ConsumeVarint(b []byte, i int) (uint64, int) {
 	if i < len(b) {
 		if c := b[i]; c < 0x80 {
@@ -128,6 +129,7 @@ func (f *Fields) Next() bool {
 	if i >= len(b) || f.Err != 0 {
 		return false
 	}
+
 	f.Start = i
 	key, i := ConsumeVarint(b, i)
 	if i < 0 {
@@ -136,6 +138,7 @@ func (f *Fields) Next() bool {
 	if key>>3 == 0 || key>>3 > MaxNum {
 		return f.fail(ErrTag)
 	}
+
 	f.Num, f.Type = uint32(key>>3), WireType(key&7)
 	f.Bytes = nil
 	switch f.Type {
@@ -165,6 +168,7 @@ func (f *Fields) Next() bool {
 	default:
 		return f.fail(ErrWireType)
 	}
+
 	f.End = i
 	return true
 }

@@ -9,7 +9,7 @@ func ParseQuantity(s string) (Quantity, bool) {
 	return Quantity{s}, ok
 }
 
-// String gives the quantity as it was written.
+// String returns the quantity as it was written.
 func (q Quantity) String() string {
 	if q.Text == "" {
 		return "0"
@@ -17,7 +17,7 @@ func (q Quantity) String() string {
 	return q.Text
 }
 
-// IsZero tells whether the amount is zero. What is no quantity at all counts as zero.
+// IsZero reports whether the amount is zero. What is no quantity at all counts as zero.
 func (q Quantity) IsZero() bool {
 	n, _ := parseQuantity(q.Text)
 	return len(n.digits) == 0
@@ -36,19 +36,19 @@ func (q Quantity) Cmp(r Quantity) int {
 	return a.cmp(b)
 }
 
-// Value gives the amount in whole units, rounded up, at most what an int64 holds.
+// Value returns the amount in whole units, rounded up, at most what an int64 holds.
 func (q Quantity) Value() int64 {
 	n, _ := parseQuantity(q.Text)
 	return n.scaled(0)
 }
 
-// MilliValue gives the amount in thousandths, rounded up, at most what an int64 holds.
+// MilliValue returns the amount in thousandths, rounded up, at most what an int64 holds.
 func (q Quantity) MilliValue() int64 {
 	n, _ := parseQuantity(q.Text)
 	return n.scaled(3)
 }
 
-// AsApproximateFloat64 gives the amount as a float, exact as far as sixteen digits go.
+// AsApproximateFloat64 returns the amount as a float, exact as far as sixteen digits go.
 func (q Quantity) AsApproximateFloat64() float64 {
 	n, _ := parseQuantity(q.Text)
 	v, exponent := 0.0, n.exponent
@@ -89,6 +89,7 @@ func parseQuantity(s string) (n number, ok bool) {
 	}
 	point, seen := -1, 0
 	start := i
+
 	for ; i < len(s); i++ {
 		if c := s[i]; c == '.' && point < 0 {
 			point = seen
@@ -98,6 +99,7 @@ func parseQuantity(s string) (n number, ok bool) {
 			break
 		}
 	}
+
 	if seen == 0 {
 		return n, false
 	}
@@ -106,11 +108,13 @@ func parseQuantity(s string) (n number, ok bool) {
 	}
 	n.exponent = point
 	n.digits = make([]byte, 0, seen)
+
 	for _, c := range []byte(s[start:i]) {
 		if c != '.' {
 			n.digits = append(n.digits, c-'0')
 		}
 	}
+
 	binary, ok := 0, true
 	switch suffix := s[i:]; suffix {
 	case "":
@@ -150,6 +154,7 @@ func parseQuantity(s string) (n number, ok bool) {
 			n.exponent += e
 		}
 	}
+
 	for ; binary > 0; binary -= 10 {
 		n.times(1024)
 	}
@@ -252,7 +257,7 @@ func (n number) sign() int {
 	return 1
 }
 
-// scaled gives the number times 10^scale, away from zero to an integer.
+// scaled returns the number times 10^scale, away from zero to an integer.
 func (n number) scaled(scale int) int64 {
 	const most = 1<<63 - 1
 	end := n.exponent + scale

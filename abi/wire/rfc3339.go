@@ -1,6 +1,6 @@
 package wire
 
-// String gives t in RFC 3339 in UTC, with a fraction where there is one; empty when unset.
+// String returns t in RFC 3339 in UTC, with a fraction where there is one; empty when unset.
 func (t Time) String() string {
 	if t.IsZero() {
 		return ""
@@ -17,7 +17,8 @@ func Parse(s string) (Time, error) {
 	return t, nil
 }
 
-// append writes t in RFC 3339, with microseconds where told to. time.Format would bring the world's time zones' code along.
+// append writes t in RFC 3339, with microseconds where told to. time.Format would bring the world's time zones' code
+// along.
 func (t Time) append(b []byte, micros bool) []byte {
 	days, second := t.seconds/86400, int(t.seconds%86400)
 	if second < 0 {
@@ -48,7 +49,8 @@ func digits(b []byte, n, width int) []byte {
 	return b
 }
 
-// date turns days since the first of January of the year 1 into a date: whole cycles of 400, 100, 4 and 1 years first, years starting in March.
+// date turns days since the first of January of the year 1 into a date: whole cycles of 400, 100, 4 and 1 years first,
+// years starting in March.
 func date(days int64) (year, month, day int) {
 	d := days + 306 // since the first of March of the year 0
 	cycles := d / 146097
@@ -82,6 +84,7 @@ func parseTime(s string) (t Time, ok bool) {
 	if len(s) < len(layout)+1 {
 		return t, false
 	}
+
 	var n [6]int
 	k := 0
 	for i := range len(layout) {
@@ -98,6 +101,7 @@ func parseTime(s string) (t Time, ok bool) {
 			n[k] = n[k]*10 + int(c-'0')
 		}
 	}
+
 	if n[1] < 1 || n[1] > 12 || n[2] < 1 || n[2] > monthDays(n[0], n[1]) || n[3] > 23 || n[4] > 59 || n[5] > 59 {
 		return t, false
 	}
@@ -115,12 +119,14 @@ func parseTime(s string) (t Time, ok bool) {
 		}
 		s = s[i:]
 	}
+
 	if s == "Z" {
 		return t, true
 	}
 	if len(s) != 6 || s[3] != ':' || (s[0] != '+' && s[0] != '-') {
 		return t, false
 	}
+
 	var z [6]int
 	for _, i := range []int{1, 2, 4, 5} {
 		if s[i] < '0' || s[i] > '9' {
@@ -128,10 +134,12 @@ func parseTime(s string) (t Time, ok bool) {
 		}
 		z[i] = int(s[i] - '0')
 	}
+
 	h, m := z[1]*10+z[2], z[4]*10+z[5]
 	if h > 24 || m > 60 {
 		return t, false
 	}
+
 	zone := int64(h*3600 + m*60)
 	if s[0] == '-' {
 		zone = -zone

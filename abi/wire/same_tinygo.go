@@ -4,7 +4,8 @@ package wire
 
 import "unsafe"
 
-// Same is a == b. It takes eight bytes at once, where TinyGo's own comparison takes one: of the time of a sync over a thousand pods that was a seventh.
+// Same is a == b. It takes eight bytes at once, where TinyGo's own comparison takes one: of the time of a sync over a
+// thousand pods that was a seventh.
 func Same(a, b string) bool {
 	n := len(a)
 	if n != len(b) {

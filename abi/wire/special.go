@@ -24,7 +24,7 @@ func FromInt(n int32) IntOrString { return IntOrString{IntVal: n} }
 // FromString makes an IntOrString of a text.
 func FromString(s string) IntOrString { return IntOrString{Type: Text, StrVal: s} }
 
-// String gives the text, or the number in decimal.
+// String returns the text, or the number in decimal.
 func (x *IntOrString) String() string {
 	if x == nil {
 		return ""

@@ -30,7 +30,7 @@ var (
 	MicroTimeTable = Type{Size: unsafe.Sizeof(MicroTime{}), Form: instants, New: Grow[MicroTime], Fields: timeFields}
 )
 
-// Unix gives the Time that lies so many seconds and nanoseconds behind the beginning of 1970.
+// Unix returns the Time that lies so many seconds and nanoseconds behind the beginning of 1970.
 func Unix(seconds, nanos int64) Time {
 	seconds += nanos / 1e9
 	if nanos %= 1e9; nanos < 0 {
@@ -40,30 +40,30 @@ func Unix(seconds, nanos int64) Time {
 	return Time{seconds + epoch, int32(nanos)}
 }
 
-// UnixNano gives the Time that lies so many nanoseconds behind the beginning of 1970.
+// UnixNano returns the Time that lies so many nanoseconds behind the beginning of 1970.
 func UnixNano(n int64) Time { return Unix(0, n) }
 
-// IsZero tells whether t is unset; a nil pointer is.
+// IsZero reports whether t is unset; a nil pointer is.
 func (t *Time) IsZero() bool { return t == nil || *t == Time{} }
 
-// Unix gives the seconds since 1970.
+// Unix returns the seconds since 1970.
 func (t Time) Unix() int64 { return t.seconds - epoch }
 
-// UnixNano gives the nanoseconds since 1970; it overflows outside the years 1678 to 2262.
+// UnixNano returns the nanoseconds since 1970; it overflows outside the years 1678 to 2262.
 func (t Time) UnixNano() int64 { return t.Unix()*1e9 + int64(t.nanos) }
 
-// Nanosecond gives the nanoseconds within the second.
+// Nanosecond returns the nanoseconds within the second.
 func (t Time) Nanosecond() int { return int(t.nanos) }
 
-// Before tells whether t is earlier than u.
+// Before reports whether t is earlier than u.
 func (t Time) Before(u Time) bool {
 	return t.seconds < u.seconds || t.seconds == u.seconds && t.nanos < u.nanos
 }
 
-// After tells whether t is later than u.
+// After reports whether t is later than u.
 func (t Time) After(u Time) bool { return u.Before(t) }
 
-// Equal tells whether t and u are the same moment.
+// Equal reports whether t and u are the same moment.
 func (t Time) Equal(u Time) bool { return t == u }
 
 // Compare is -1 where t is earlier than u, 1 where it is later, 0 where they are the same.
@@ -77,13 +77,13 @@ func (t Time) Compare(u Time) int {
 	return 0
 }
 
-// Add gives the moment d after t.
+// Add returns the moment d after t.
 func (t Time) Add(d time.Duration) Time {
 	u := Unix(t.Unix()+int64(d/time.Second), int64(t.nanos)+int64(d%time.Second))
 	return u
 }
 
-// Sub gives how long t is after u, at most what a Duration holds.
+// Sub returns how long t is after u, at most what a Duration holds.
 func (t Time) Sub(u Time) time.Duration {
 	const most = 1<<63 - 1
 	s := t.seconds - u.seconds
@@ -96,7 +96,7 @@ func (t Time) Sub(u Time) time.Duration {
 	return time.Duration(s*1e9 + int64(t.nanos) - int64(u.nanos))
 }
 
-// Truncate gives t in whole seconds, as it will be read back.
+// Truncate returns t in whole seconds, as it will be read back.
 func (t Time) Truncate() Time { t.nanos = 0; return t }
 
 // fromWire turns the seconds since 1970 that were decoded into our own, and drops what the form doesn't carry.

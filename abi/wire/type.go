@@ -58,7 +58,8 @@ type Type struct {
 	Fields []Field
 }
 
-// Unknown holds what a decoder met and had no field for, as it came: protobuf fields, or JSON members behind a NUL byte.
+// Unknown holds what a decoder met and had no field for, as it came: protobuf fields, or JSON members behind a NUL
+// byte.
 type Unknown string
 
 // slice is the memory of any slice.

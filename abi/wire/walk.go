@@ -2,7 +2,8 @@ package wire
 
 import "unsafe"
 
-// Walk visits the struct at p, then every struct below it, in the order of their fields. What visit adds to a struct is visited too.
+// Walk visits the struct at p, then every struct below it, in the order of their fields. What visit adds to a struct is
+// visited too.
 func Walk(p unsafe.Pointer, t *Type, visit func(p unsafe.Pointer, t *Type)) {
 	visit(p, t)
 	for i := range t.Fields {

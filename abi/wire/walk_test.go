@@ -9,7 +9,8 @@ import (
 )
 
 func TestWalk(t *testing.T) {
-	n := &node{Name: "a", Children: []node{{Name: "b", Children: []node{{Name: "c"}}}, {Name: "d", Next: &node{Name: "e"}}}, Next: &node{Name: "f"},
+	n := &node{Name: "a", Children: []node{{Name: "b", Children: []node{{Name: "c"}}},
+		{Name: "d", Next: &node{Name: "e"}}}, Next: &node{Name: "f"},
 		Labels: wire.StringMap{{Key: "k", Value: "v"}}}
 	var met []string
 	wire.Walk(unsafe.Pointer(n), &nodeTable, func(p unsafe.Pointer, u *wire.Type) {

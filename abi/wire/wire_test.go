@@ -24,17 +24,19 @@ type node struct {
 	XUnknown wire.Unknown
 }
 
-var nodeTable = wire.Type{Size: unsafe.Sizeof(node{}), Spare: unsafe.Offsetof(node{}.XUnknown) + 1, New: wire.Grow[node], Fields: []wire.Field{
-	{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(node{}.Name), JSON: "name"},
-	{Num: 2, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(node{}.Children), JSON: "children"},
-	{Num: 3, Kind: wire.Ptr | wire.Message, Offset: unsafe.Offsetof(node{}.Next), JSON: "next"},
-	{Num: 4, Kind: wire.Rep | wire.Double, Offset: unsafe.Offsetof(node{}.Numbers), JSON: "numbers"},
-	{Num: 5, Kind: wire.Rep | wire.Bytes, Offset: unsafe.Offsetof(node{}.Blobs), JSON: "blobs"},
-	{Num: 6, Kind: wire.Rep | wire.Int64, Offset: unsafe.Offsetof(node{}.Longs), JSON: "longs"},
-	{Num: 7, Kind: wire.Rep | wire.Bool, Offset: unsafe.Offsetof(node{}.Flags), JSON: "flags"},
-	{Num: 8, Kind: wire.Ptr | wire.Double, Offset: unsafe.Offsetof(node{}.Ratio), JSON: "ratio"},
-	{Num: 9, Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(node{}.Labels), Elem: &wire.StringEntry, JSON: "labels"},
-}}
+var nodeTable = wire.Type{Size: unsafe.Sizeof(node{}), Spare: unsafe.Offsetof(node{}.XUnknown) + 1,
+	New: wire.Grow[node], Fields: []wire.Field{
+		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(node{}.Name), JSON: "name"},
+		{Num: 2, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(node{}.Children), JSON: "children"},
+		{Num: 3, Kind: wire.Ptr | wire.Message, Offset: unsafe.Offsetof(node{}.Next), JSON: "next"},
+		{Num: 4, Kind: wire.Rep | wire.Double, Offset: unsafe.Offsetof(node{}.Numbers), JSON: "numbers"},
+		{Num: 5, Kind: wire.Rep | wire.Bytes, Offset: unsafe.Offsetof(node{}.Blobs), JSON: "blobs"},
+		{Num: 6, Kind: wire.Rep | wire.Int64, Offset: unsafe.Offsetof(node{}.Longs), JSON: "longs"},
+		{Num: 7, Kind: wire.Rep | wire.Bool, Offset: unsafe.Offsetof(node{}.Flags), JSON: "flags"},
+		{Num: 8, Kind: wire.Ptr | wire.Double, Offset: unsafe.Offsetof(node{}.Ratio), JSON: "ratio"},
+		{Num: 9, Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(node{}.Labels), Elem: &wire.StringEntry,
+			JSON: "labels"},
+	}}
 
 func encode(n *node) []byte { return wire.Append(nil, unsafe.Pointer(n), &nodeTable) }
 
@@ -49,8 +51,10 @@ func decode(t *testing.T, b []byte) *node {
 
 func TestRoundTripOfOtherKinds(t *testing.T) {
 	half := 0.5
-	n := &node{Name: "a", Children: []node{{Name: "b"}, {}, {Children: []node{{Name: "c"}}}}, Next: &node{}, Numbers: []float64{0, -1.5, 1e300, math.Inf(1)},
-		Blobs: [][]byte{{}, {1, 2}}, Longs: []int64{-1, 0, math.MaxInt64}, Flags: []bool{true, false}, Ratio: &half, Labels: wire.StringMap{{Key: "b", Value: "2"}, {Key: "a", Value: "1"}}}
+	n := &node{Name: "a", Children: []node{{Name: "b"}, {}, {Children: []node{{Name: "c"}}}}, Next: &node{},
+		Numbers: []float64{0, -1.5, 1e300, math.Inf(1)},
+		Blobs:   [][]byte{{}, {1, 2}}, Longs: []int64{-1, 0, math.MaxInt64}, Flags: []bool{true, false}, Ratio: &half,
+		Labels: wire.StringMap{{Key: "b", Value: "2"}, {Key: "a", Value: "1"}}}
 	m := decode(t, encode(n))
 	if !wire.Equal(unsafe.Pointer(n), unsafe.Pointer(m), &nodeTable) {
 		t.Errorf("differs: %+v", m)
@@ -66,7 +70,8 @@ func TestRoundTripOfOtherKinds(t *testing.T) {
 		t.Errorf("JSON %s\nwant %s", j, want)
 	}
 	back := new(node)
-	if err := wire.UnmarshalJSON(j, unsafe.Pointer(back), &nodeTable); err != nil || !wire.Equal(unsafe.Pointer(n), unsafe.Pointer(back), &nodeTable) {
+	if err := wire.UnmarshalJSON(j, unsafe.Pointer(back), &nodeTable); err != nil ||
+		!wire.Equal(unsafe.Pointer(n), unsafe.Pointer(back), &nodeTable) {
 		t.Errorf("JSON there and back: %v, %+v", err, back)
 	}
 }
@@ -76,6 +81,7 @@ func TestMalformed(t *testing.T) {
 	for range wire.MaxDepth + 1 {
 		deep = wire.AppendBytes(nil, 3, deep)
 	}
+
 	for name, c := range map[string]struct {
 		in   []byte
 		want wire.Error
@@ -98,6 +104,7 @@ func TestMalformed(t *testing.T) {
 			}
 		})
 	}
+
 	for in, want := range map[string]wire.Error{
 		"":                                 wire.ErrJSON,
 		"[]":                               wire.ErrJSON,
@@ -131,7 +138,8 @@ func TestMapWithRepeatedKeys(t *testing.T) {
 		b = wire.AppendBytes(b, 9, wire.AppendString(wire.AppendString(nil, 1, e[:1]), 2, e[1:]))
 	}
 	n := decode(t, b)
-	if want := (wire.StringMap{{Key: "a", Value: "2"}, {Key: "b", Value: "2"}, {Key: "c", Value: "1"}}); !wire.EqualMaps(n.Labels, want) {
+	if want := (wire.StringMap{{Key: "a", Value: "2"}, {Key: "b", Value: "2"}, {Key: "c", Value: "1"}}); !wire.EqualMaps(
+		n.Labels, want) {
 		t.Errorf("%v, want %v", n.Labels, want)
 	}
 }

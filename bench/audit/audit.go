@@ -19,13 +19,14 @@ type Event struct {
 	Received, Answered                    time.Time
 }
 
-// Write tells whether the request was one that changes something.
+// Write reports whether the request was one that changes something.
 func (e Event) Write() bool {
-	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) && !strings.HasPrefix(e.Resource, "subjectaccessreviews") &&
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) &&
+		!strings.HasPrefix(e.Resource, "subjectaccessreviews") &&
 		e.Resource != "serviceaccounts/token" && e.Resource != "leases" // which are renewed for ever
 }
 
-// Manager tells whether a controller manager asked.
+// Manager reports whether a controller manager asked.
 func (e Event) Manager() bool {
 	return e.User == "system:kube-controller-manager" || strings.HasPrefix(e.User, "system:serviceaccount:kube-system:")
 }
@@ -45,20 +46,24 @@ func (l *Log) Skip() error {
 	return err
 }
 
-// Read gives the manager's and the administrator's events since the last Read or Skip. A line that is still being written is left for the next time.
+// Read returns the manager's and the administrator's events since the last Read or Skip. A line that is still being
+// written is left for the next time.
 func (l *Log) Read() ([]Event, error) {
 	f, err := os.Open(l.Path)
 	if err != nil {
 		return nil, err
 	}
+
 	defer f.Close()
 	if _, err := f.Seek(l.offset, io.SeekStart); err != nil {
 		return nil, err
 	}
+
 	b, err := io.ReadAll(f)
 	if err != nil {
 		return nil, err
 	}
+
 	var events []Event
 	for {
 		line, rest, ok := bytes.Cut(b, []byte("\n"))
@@ -82,10 +87,12 @@ const admin = "admin"
 
 func parse(line []byte) (Event, bool, error) {
 	// Most lines are the scheduler's and KWOK's: a look costs less than decoding.
-	if !bytes.Contains(line, []byte(`"username":"system:kube-controller-manager"`)) && !bytes.Contains(line, []byte(`"username":"system:serviceaccount:kube-system:`)) &&
+	if !bytes.Contains(line, []byte(`"username":"system:kube-controller-manager"`)) &&
+		!bytes.Contains(line, []byte(`"username":"system:serviceaccount:kube-system:`)) &&
 		!bytes.Contains(line, []byte(`"username":"`+admin+`"`)) {
 		return Event{}, false, nil
 	}
+
 	var raw struct {
 		Stage, Verb                              string
 		User                                     struct{ Username string }
@@ -93,22 +100,27 @@ func parse(line []byte) (Event, bool, error) {
 		ResponseStatus                           struct{ Code int }
 		RequestReceivedTimestamp, StageTimestamp time.Time
 	}
+
 	if err := json.Unmarshal(line, &raw); err != nil {
 		return Event{}, false, err
 	}
+
 	// A watch is told of twice; its start counts, for its end may be long after.
 	if (raw.Verb == "watch") != (raw.Stage == "ResponseStarted") {
 		return Event{}, false, nil
 	}
-	e := Event{Verb: raw.Verb, User: raw.User.Username, Resource: raw.ObjectRef.Resource, Namespace: raw.ObjectRef.Namespace, Name: raw.ObjectRef.Name,
+	e := Event{Verb: raw.Verb, User: raw.User.Username, Resource: raw.ObjectRef.Resource,
+		Namespace: raw.ObjectRef.Namespace, Name: raw.ObjectRef.Name,
 		Code: raw.ResponseStatus.Code, Received: raw.RequestReceivedTimestamp, Answered: raw.StageTimestamp}
 	if raw.ObjectRef.Subresource != "" {
 		e.Resource += "/" + raw.ObjectRef.Subresource
 	}
+
 	return e, e.Manager() || e.User == admin, nil
 }
 
-// Reactions are the times from the administrator's last write in each namespace before the manager's first one there to that one's arrival.
+// Reactions are the times from the administrator's last write in each namespace before the manager's first one there to
+// that one's arrival.
 func Reactions(events []Event) []time.Duration {
 	slices.SortStableFunc(events, func(a, b Event) int { return a.Answered.Compare(b.Answered) })
 	asked := map[string]time.Time{}

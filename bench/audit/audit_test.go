@@ -31,6 +31,7 @@ func TestReadGoesOnWhereItStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	verbs := func() (all []string) {
 		events, err := l.Read()
 		if err != nil {
@@ -41,10 +42,12 @@ func TestReadGoesOnWhereItStopped(t *testing.T) {
 		}
 		return all
 	}
+
 	write(asked)
 	if err := l.Skip(); err != nil {
 		t.Fatal(err)
 	}
+
 	write(others + watch + first + second[:20])
 	if got, want := verbs(), []string{"watch pods", "update replicasets/scale"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

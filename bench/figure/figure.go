@@ -34,7 +34,7 @@ const (
 	Bytes
 )
 
-// Of gives the unit of a figure.
+// Of returns the unit of a figure.
 func Of(name string) Unit {
 	switch name {
 	case Wall, Made, First, CPU, PerEvent, SyncTime, P50, P99:
@@ -46,4 +46,5 @@ func Of(name string) Unit {
 }
 
 // Ordered are all figures but the calls by verb, as a table has them.
-var Ordered = []string{Wall, Made, First, CPU, PerEvent, Peak, Steady, Anonymous, Heap, Received, Syncs, SyncTime, P50, P99, Writes}
+var Ordered = []string{Wall, Made, First, CPU, PerEvent, Peak, Steady, Anonymous, Heap, Received, Syncs, SyncTime, P50,
+	P99, Writes}

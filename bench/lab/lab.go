@@ -45,6 +45,7 @@ func Run(ctx context.Context, o Options) (Results, error) {
 		if err != nil {
 			return results, fmt.Errorf("cluster %s: %w", g.base.Name, err)
 		}
+
 		pairs, first := o.Pairs, time.Now()
 		for pair := 0; pair < pairs; pair++ {
 			for _, k := range o.Kinds {
@@ -67,11 +68,13 @@ func Run(ctx context.Context, o Options) (Results, error) {
 					results[s.Name][k] = append(results[s.Name][k], sets[i])
 				}
 			}
+
 			if pair == 0 {
 				pairs = o.pairs(time.Since(first))
 				p.more(g, (pairs-o.Pairs)*len(o.Kinds))
 			}
 		}
+
 		if err := os.RemoveAll(template); err != nil {
 			return results, err
 		}
@@ -81,13 +84,15 @@ func Run(ctx context.Context, o Options) (Results, error) {
 			}
 		}
 	}
+
 	return results, nil
 }
 
 // mostPairs is from where on more pairs don't tell more.
 const mostPairs = 9
 
-// pairs is how many pairs a batch has whose first one took so long. It is settled before there is a second: figures don't tell when to stop.
+// pairs is how many pairs a batch has whose first one took so long. It is settled before there is a second: figures
+// don't tell when to stop.
 func (o Options) pairs(first time.Duration) int {
 	return max(o.Pairs, min(int(o.More/max(first, 1)), mostPairs))
 }
@@ -98,7 +103,8 @@ type batch struct {
 	scenarios []*scenario.Scenario
 }
 
-// group puts scenarios of the same base together, unless each is to have clusters of its own. Where a base takes long to prepare, a start goes with whatever follows it then: every run has one.
+// group puts scenarios of the same base together, unless each is to have clusters of its own. Where a base takes long
+// to prepare, a start goes with whatever follows it then: every run has one.
 func group(o Options) (all []batch) {
 	for _, s := range o.Scenarios {
 		i := slices.IndexFunc(all, func(b batch) bool {
@@ -113,30 +119,35 @@ func group(o Options) (all []batch) {
 	return all
 }
 
-// template makes a cluster with what the base has, at rest, and gives the folder of its files.
+// template makes a cluster with what the base has, at rest, and returns the folder of its files.
 func (o Options) template(ctx context.Context, b *scenario.Base) (string, error) {
 	dir := filepath.Join(o.Dir, "template")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
+
 	c, err := cluster.Run(ctx, cluster.Options{Dir: dir, Nodes: b.Nodes(o.Full), Audit: true})
 	if err != nil {
 		return "", err
 	}
+
 	defer c.Stop()
 	w, err := scenario.NewWorld(c, o.Full)
 	if err != nil {
 		return "", err
 	}
+
 	defer w.Close()
 	w.Say = o.Say
 	if err := b.Make(ctx, w); err != nil {
 		return "", err
 	}
+
 	s, err := subject.Start(subject.Native, c, o.Subject)
 	if err != nil {
 		return "", err
 	}
+
 	defer s.Stop()
 	w.Alive = s.Err
 	if err := w.Tended(ctx); err != nil {
@@ -145,6 +156,7 @@ func (o Options) template(ctx context.Context, b *scenario.Base) (string, error)
 	if _, err := settle(ctx, &audit.Log{Path: c.AuditLog}, s); err != nil {
 		return "", err
 	}
+
 	s.Stop()
 	if err := c.Stop(); err != nil {
 		return "", err
@@ -158,21 +170,25 @@ func (o Options) measure(ctx context.Context, g batch, template string, k subjec
 	if out, err := exec.CommandContext(ctx, "cp", "-a", template, dir).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("copying %s: %w: %s", template, err, out)
 	}
+
 	defer os.RemoveAll(dir)
 	c, err := cluster.Run(ctx, cluster.Options{Dir: dir, Nodes: g.base.Nodes(o.Full), Audit: true})
 	if err != nil {
 		return nil, err
 	}
+
 	defer c.Stop()
 	w, err := scenario.NewWorld(c, o.Full)
 	if err != nil {
 		return nil, err
 	}
+
 	defer w.Close()
 	w.Say = o.Say
 	if err := w.Sentinels(ctx); err != nil {
 		return nil, err
 	}
+
 	r := &run{profiles: o.Profiles, log: &audit.Log{Path: c.AuditLog}, world: w}
 	if err := r.log.Skip(); err != nil {
 		return nil, err
@@ -180,16 +196,20 @@ func (o Options) measure(ctx context.Context, g batch, template string, k subjec
 	if r.subject, err = subject.Start(k, c, o.Subject); err != nil {
 		return nil, err
 	}
+
 	defer r.subject.Stop()
 	w.Alive = r.subject.Err
 	started, err := r.start(ctx, g.base.Name)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
+
 	keep := func(s *scenario.Scenario, f figure.Set) {
 		sets = append(sets, f)
-		o.Say("    %-14s %6.2f s  %6.2f CPU s  %4.0f MiB  %5.0f writes", s.Name, f[figure.Wall], f[figure.CPU], f[figure.Steady]/(1<<20), f[figure.Writes])
+		o.Say("    %-14s %6.2f s  %6.2f CPU s  %4.0f MiB  %5.0f writes",
+			s.Name, f[figure.Wall], f[figure.CPU], f[figure.Steady]/(1<<20), f[figure.Writes])
 	}
+
 	for _, s := range g.scenarios {
 		if s.Start {
 			keep(s, started)
@@ -201,6 +221,7 @@ func (o Options) measure(ctx context.Context, g batch, template string, k subjec
 		}
 		keep(s, f)
 	}
+
 	return sets, nil
 }
 

@@ -10,10 +10,12 @@ import (
 	"github.com/windlass-dev/windlass/bench/subject"
 )
 
-// In the short form the scenarios of a base share clusters; in the full form each has its own, but for what follows a start that takes long to prepare.
+// In the short form the scenarios of a base share clusters; in the full form each has its own, but for what follows a
+// start that takes long to prepare.
 func TestGroup(t *testing.T) {
 	a, b := &scenario.Base{Prepare: func(context.Context, *scenario.World) error { return nil }}, &scenario.Base{}
-	o := Options{Scenarios: []*scenario.Scenario{{Name: "start", Base: a, Start: true}, {Name: "one", Base: a}, {Name: "other", Base: b}, {Name: "two", Base: a}}}
+	o := Options{Scenarios: []*scenario.Scenario{{Name: "start", Base: a, Start: true}, {Name: "one", Base: a},
+		{Name: "other", Base: b}, {Name: "two", Base: a}}}
 	names := func() string {
 		var all []string
 		for _, g := range group(o) {
@@ -43,7 +45,8 @@ func TestPairs(t *testing.T) {
 	for _, c := range []struct {
 		more, first time.Duration
 		want        int
-	}{{0, time.Second, 3}, {6 * time.Minute, 3 * time.Minute, 3}, {6 * time.Minute, 70 * time.Second, 5}, {6 * time.Minute, time.Second, 9}, {6 * time.Minute, 0, 9}} {
+	}{{0, time.Second, 3}, {6 * time.Minute, 3 * time.Minute, 3}, {6 * time.Minute, 70 * time.Second, 5},
+		{6 * time.Minute, time.Second, 9}, {6 * time.Minute, 0, 9}} {
 		if got := (Options{Pairs: 3, More: c.more}).pairs(c.first); got != c.want {
 			t.Errorf("%v more, %v for the first: got %d pairs, want %d", c.more, c.first, got, c.want)
 		}
@@ -56,7 +59,8 @@ func TestPairs(t *testing.T) {
 // What is left is guessed in proportion to what has been done.
 func TestPace(t *testing.T) {
 	a, b := &scenario.Base{}, &scenario.Base{}
-	o := Options{Pairs: 3, Kinds: []subject.Kind{subject.Native, subject.Windlass}, Scenarios: []*scenario.Scenario{{Base: a}, {Base: a}, {Base: a}, {Base: b}}}
+	o := Options{Pairs: 3, Kinds: []subject.Kind{subject.Native, subject.Windlass},
+		Scenarios: []*scenario.Scenario{{Base: a}, {Base: a}, {Base: a}, {Base: b}}}
 	groups := group(o)
 	p := newPace(groups, o)
 	if got := p.left(); got != "" {

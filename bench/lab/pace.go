@@ -10,7 +10,8 @@ type pace struct {
 	expected, done, took time.Duration
 }
 
-// expect is about how long a run of a batch takes in the short form on two cores: what it takes beside its scenarios, and a scenario of the common length. It only has to be right in proportion.
+// expect is about how long a run of a batch takes in the short form on two cores: what it takes beside its scenarios,
+// and a scenario of the common length. It only has to be right in proportion.
 func expect(b batch) time.Duration {
 	return time.Duration(5+10*len(b.scenarios)) * time.Second
 }

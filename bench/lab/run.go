@@ -41,13 +41,15 @@ func (r *run) mark() (m mark, err error) {
 	return m, err
 }
 
-// start measures a manager's start: from the process's beginning until its controllers work, and on until it is at rest.
+// start measures a manager's start: from the process's beginning until its controllers work, and on until it is at
+// rest.
 func (r *run) start(ctx context.Context, base string) (figure.Set, error) {
 	f := figure.Set{}
 	stop := func() error { return nil }
 	if r.profiles != "" { // it serves them soon
 		err := errors.New("no profile yet")
-		for until := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(until) && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		for until := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(until) &&
+			ctx.Err() == nil; time.Sleep(time.Millisecond) {
 			stop, err = r.profile("start-" + base)
 		}
 		if err != nil {
@@ -76,6 +78,7 @@ func (r *run) scenario(ctx context.Context, s *scenario.Scenario) (figure.Set, e
 			return nil, err
 		}
 	}
+
 	if err := r.subject.ResetPeak(); err != nil {
 		return nil, err
 	}
@@ -83,6 +86,7 @@ func (r *run) scenario(ctx context.Context, s *scenario.Scenario) (figure.Set, e
 	if err != nil {
 		return nil, err
 	}
+
 	stop, err := r.profile(s.Name)
 	if err != nil {
 		return nil, err
@@ -93,10 +97,12 @@ func (r *run) scenario(ctx context.Context, s *scenario.Scenario) (figure.Set, e
 	if err := stop(); err != nil {
 		return nil, err
 	}
+
 	f := figure.Set{figure.Wall: r.world.Wall.Seconds(), figure.Made: r.world.Made.Seconds()}
 	if err := r.finish(ctx, before, f); err != nil {
 		return nil, err
 	}
+
 	if n := r.world.Events; n > 0 {
 		f[figure.PerEvent] = f[figure.CPU] / float64(n)
 	}
@@ -107,6 +113,7 @@ func (r *run) scenario(ctx context.Context, s *scenario.Scenario) (figure.Set, e
 	if len(reactions) > 0 {
 		f[figure.P50], f[figure.P99] = report.Percentile(reactions, 50).Seconds(), report.Percentile(reactions, 99).Seconds()
 	}
+
 	return f, nil
 }
 
@@ -124,7 +131,8 @@ func (r *run) profile(name string) (stop func() error, err error) {
 	}, nil
 }
 
-// finish waits until the manager is at rest and says what it has used since the mark. What it used to come to rest counts: it is work left over.
+// finish waits until the manager is at rest and says what it has used since the mark. What it used to come to rest
+// counts: it is work left over.
 func (r *run) finish(ctx context.Context, before mark, f figure.Set) (err error) {
 	if r.events, err = settle(ctx, r.log, r.subject); err != nil {
 		return err
@@ -133,16 +141,19 @@ func (r *run) finish(ctx context.Context, before mark, f figure.Set) (err error)
 	if err != nil {
 		return err
 	}
+
 	after, err := r.mark()
 	if err != nil {
 		return err
 	}
+
 	f[figure.CPU] = (cpu - before.cpu).Seconds()
 	f[figure.Received] = float64(after.received - before.received)
 	if f[figure.Syncs] = after.counts.Syncs - before.counts.Syncs; f[figure.Syncs] > 0 {
 		f[figure.SyncTime] = (after.counts.SyncSeconds - before.counts.SyncSeconds) / f[figure.Syncs]
 	}
 	f[figure.Writes] = 0
+
 	for _, e := range r.events {
 		if e.Manager() {
 			f[figure.Calls+e.Verb]++
@@ -151,6 +162,7 @@ func (r *run) finish(ctx context.Context, before mark, f figure.Set) (err error)
 			}
 		}
 	}
+
 	return r.memory(ctx, f)
 }
 
@@ -175,7 +187,8 @@ func (r *run) memory(ctx context.Context, f figure.Set) error {
 	return err
 }
 
-// settle waits until the manager has written nothing for a while, and gives what was asked of the API server since the log was last read.
+// settle waits until the manager has written nothing for a while, and returns what was asked of the API server since
+// the log was last read.
 func settle(ctx context.Context, log *audit.Log, s *subject.Subject) ([]audit.Event, error) {
 	var all []audit.Event
 	last := time.Now()
@@ -184,6 +197,7 @@ func settle(ctx context.Context, log *audit.Log, s *subject.Subject) ([]audit.Ev
 		if err != nil {
 			return nil, err
 		}
+
 		all = append(all, events...)
 		if slices.ContainsFunc(events, func(e audit.Event) bool { return e.Manager() && e.Write() }) {
 			last = time.Now()
@@ -196,8 +210,10 @@ func settle(ctx context.Context, log *audit.Log, s *subject.Subject) ([]audit.Ev
 		}
 		if time.Now().After(deadline) {
 			e := all[len(all)-1]
-			return nil, fmt.Errorf("%s does not come to rest: it still writes after 5 minutes, last %s %s %s/%s", s.Kind, e.Verb, e.Resource, e.Namespace, e.Name)
+			return nil, fmt.Errorf("%s does not come to rest: it still writes after 5 minutes, last %s %s %s/%s",
+				s.Kind, e.Verb, e.Resource, e.Namespace, e.Name)
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

@@ -50,7 +50,8 @@ func run(ctx context.Context, args []string) error {
 	return manager.Run(ctx, c, manager.Options{})
 }
 
-// profiles serves /start and /stop of a profile of the processor, and /heap. Unlike net/http/pprof's it doesn't have to be told beforehand how long it takes.
+// profiles serves /start and /stop of a profile of the processor, and /heap. Unlike net/http/pprof's it doesn't have to
+// be told beforehand how long it takes.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	var file *os.File
@@ -63,12 +64,14 @@ func profiles() http.Handler {
 			http.Error(w, err.Error(), http.StatusConflict)
 		}
 	})
+
 	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) {
 		pprof.StopCPUProfile()
 		if err := file.Close(); err != nil {
 			http.Error(w, err.Error(), http.StatusConflict)
 		}
 	})
+
 	mux.HandleFunc("POST /heap", func(w http.ResponseWriter, r *http.Request) {
 		runtime.GC()
 		f, err := os.Create(r.FormValue("to"))
@@ -80,5 +83,6 @@ func profiles() http.Handler {
 			http.Error(w, err.Error(), http.StatusConflict)
 		}
 	})
+
 	return mux
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/bench/figure"
 )
 
-// reasons is the file in the folder of the results in which people say why a figure is missed: a line "scenario: figure | reason" each.
+// reasons is the file in the folder of the results in which people say why a figure is missed: a line "scenario: figure
+// | reason" each.
 const reasons = "missed.txt"
 
 // Write makes RESULTS.md and its plots in a folder.
@@ -36,7 +37,7 @@ func (r *Report) Write(folder string) error {
 	return nil
 }
 
-// readReasons gives what is said of the missed figures, by their names; nothing where there is no such file.
+// readReasons returns what is said of the missed figures, by their names; nothing where there is no such file.
 func readReasons(path string) (map[string]string, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -59,7 +60,7 @@ func readReasons(path string) (map[string]string, error) {
 	return why, nil
 }
 
-// continued tells when a run that was interrupted went on.
+// continued returns when a run that was interrupted went on.
 func continued(times []time.Time) (text string) {
 	for _, t := range times {
 		text += "; continued " + date(t)
@@ -86,13 +87,17 @@ func (r *Report) markdown(why map[string]string) []byte {
 	if s.Full {
 		form, command = "full", "make bench FULL=1"
 	}
-	fmt.Fprintf(&b, "# Windlass beside the native kube-controller-manager\n\nWritten by `%s`; not to be edited. bench/README.md says how it is measured.\n\n", command)
-	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s%s |\n| machine | %d cores, %s, %.1f GiB of memory, %s; load %.1f before |\n", date(s.Time), continued(s.Continued), s.Cores, s.CPU, float64(s.Memory)/(1<<30), s.System, s.Load)
+	fmt.Fprintf(&b, "# Windlass beside the native kube-controller-manager\n\nWritten by `%s`; not to be edited. "+
+		"bench/README.md says how it is measured.\n\n", command)
+	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s%s |\n| machine | %d cores, %s, %.1f GiB of memory, %s; load %.1f "+
+		"before |\n", date(s.Time), continued(s.Continued), s.Cores, s.CPU, float64(s.Memory)/(1<<30), s.System, s.Load)
 	fmt.Fprintf(&b, "| native | kube-controller-manager %s |\n| Windlass | %s, %s |\n", s.Native, s.Windlass, s.Go)
-	fmt.Fprintf(&b, "| form | %s, %s pairs; medians, with the least and the most in parentheses |\n| API rate | %d a second for each client, workers by default |\n", form, r.pairs(), s.QPS)
+	fmt.Fprintf(&b, "| form | %s, %s pairs; medians, with the least and the most in parentheses |\n| API rate | %d a "+
+		"second for each client, workers by default |\n", form, r.pairs(), s.QPS)
 	fmt.Fprintf(&b, "| controllers | %s |\n\n", strings.Join(s.Controllers, ", "))
 
-	fmt.Fprint(&b, "## What must hold\n\nWindlass's median to the native manager's.\n\n| figure | ratio | at most | |\n|---|---|---|---|\n")
+	fmt.Fprint(&b, "## What must hold\n\nWindlass's median to the native manager's.\n\n| figure | ratio | at most | "+
+		"|\n|---|---|---|---|\n")
 	for _, t := range r.targets() {
 		verdict := t.verdict()
 		if verdict == "missed" {
@@ -112,7 +117,8 @@ func (r *Report) markdown(why map[string]string) []byte {
 		for _, p := range growthPlots {
 			for _, at := range r.growth() {
 				row := at.scenario.row(p.name)
-				fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n", at.pods, p.name, spread(p.name, row.native), spread(p.name, row.windlass), ratio(row.ratio()))
+				fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n",
+					at.pods, p.name, spread(p.name, row.native), spread(p.name, row.windlass), ratio(row.ratio()))
 			}
 		}
 		fmt.Fprint(&b, "\n")
@@ -124,7 +130,8 @@ func (r *Report) markdown(why map[string]string) []byte {
 	for _, s := range r.Scenarios {
 		fmt.Fprintf(&b, "### %s: %s\n\n| figure | native | Windlass | ratio |\n|---|---|---|---|\n", s.Name, s.Title)
 		for _, row := range s.rows() {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.name, spread(row.name, row.native), spread(row.name, row.windlass), ratio(row.ratio()))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n",
+				row.name, spread(row.name, row.native), spread(row.name, row.windlass), ratio(row.ratio()))
 		}
 		fmt.Fprint(&b, "\n")
 	}
@@ -135,8 +142,10 @@ func (r *Report) markdown(why map[string]string) []byte {
 type plot struct{ name, file string }
 
 var (
-	ratioPlots  = []plot{{figure.CPU, "cpu.svg"}, {figure.Wall, "time.svg"}, {figure.Steady, "memory.svg"}, {figure.Writes, "writes.svg"}}
-	growthPlots = []plot{{figure.Steady, "growth-memory.svg"}, {figure.PerEvent, "growth-cpu.svg"}, {figure.SyncTime, "growth-sync.svg"}}
+	ratioPlots = []plot{{figure.CPU, "cpu.svg"}, {figure.Wall, "time.svg"}, {figure.Steady, "memory.svg"},
+		{figure.Writes, "writes.svg"}}
+	growthPlots = []plot{{figure.Steady, "growth-memory.svg"}, {figure.PerEvent, "growth-cpu.svg"},
+		{figure.SyncTime, "growth-sync.svg"}}
 )
 
 // plots draws all that there is to draw.

@@ -53,7 +53,8 @@ type row struct {
 	native, windlass []float64
 }
 
-// ratio is Windlass's median to the native one's; NaN where that says nothing, infinite where only the native one's is 0.
+// ratio is Windlass's median to the native one's; NaN where that says nothing, infinite where only the native one's is
+// 0.
 func (r row) ratio() float64 {
 	n, w := Median(r.native), Median(r.windlass)
 	if n == 0 {
@@ -96,7 +97,7 @@ func (s Scenario) row(name string) row {
 	return r
 }
 
-// Find gives a scenario by its name, or nil.
+// Find returns a scenario by its name, or nil.
 func (r *Report) Find(name string) *Scenario {
 	for i := range r.Scenarios {
 		if r.Scenarios[i].Name == name {
@@ -113,7 +114,8 @@ func (r *Report) Print(out io.Writer) error {
 		fmt.Fprintf(w, "\n%s: %s\n", s.Name, s.Title)
 		fmt.Fprintf(w, "  figure\tnative\twindlass\tratio\n")
 		for _, row := range s.rows() {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", row.name, spread(row.name, row.native), spread(row.name, row.windlass), ratio(row.ratio()))
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n",
+				row.name, spread(row.name, row.native), spread(row.name, row.windlass), ratio(row.ratio()))
 		}
 	}
 	fmt.Fprintf(w, "\n")

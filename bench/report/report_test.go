@@ -47,12 +47,19 @@ func TestPercentile(t *testing.T) {
 func example() Report {
 	sets := func(values ...figure.Set) []figure.Set { return values }
 	return Report{
-		Setting: Setting{Time: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Cores: 2, CPU: "A <fast> one", Memory: 8 << 30, Native: "v1.37.0", Windlass: "v0", Pairs: 3, QPS: 1000, Controllers: []string{"a", "b"}},
+		Setting: Setting{Time: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Cores: 2, CPU: "A <fast> one", Memory: 8 << 30,
+			Native: "v1.37.0", Windlass: "v0", Pairs: 3, QPS: 1000, Controllers: []string{"a", "b"}},
 		Scenarios: []Scenario{
-			{Name: "idle-pods", Title: "idle & full", Native: sets(figure.Set{figure.Steady: 400 << 20, figure.CPU: 1}, figure.Set{figure.Steady: 500 << 20, figure.CPU: 1}, figure.Set{figure.Steady: 600 << 20, figure.CPU: 1}),
-				Windlass: sets(figure.Set{figure.Steady: 100 << 20, figure.CPU: 2, figure.Writes: 3}, figure.Set{figure.Steady: 150 << 20, figure.CPU: 3, figure.Writes: 3}, figure.Set{figure.Steady: 90 << 20, figure.CPU: 2.5, figure.Writes: 3})},
-			{Name: "growth-1000", Native: sets(figure.Set{figure.Steady: 1e8, figure.PerEvent: 1e-3, figure.SyncTime: 1e-4}), Windlass: sets(figure.Set{figure.Steady: 5e7, figure.PerEvent: 1e-4, figure.SyncTime: 2e-4})},
-			{Name: "growth-10000", Native: sets(figure.Set{figure.Steady: 1e9, figure.PerEvent: 2e-3, figure.SyncTime: 1e-4}), Windlass: sets(figure.Set{figure.Steady: 3e8, figure.PerEvent: 1e-4, figure.SyncTime: 2e-4})},
+			{Name: "idle-pods", Title: "idle & full",
+				Native: sets(figure.Set{figure.Steady: 400 << 20, figure.CPU: 1},
+					figure.Set{figure.Steady: 500 << 20, figure.CPU: 1}, figure.Set{figure.Steady: 600 << 20, figure.CPU: 1}),
+				Windlass: sets(figure.Set{figure.Steady: 100 << 20, figure.CPU: 2, figure.Writes: 3},
+					figure.Set{figure.Steady: 150 << 20, figure.CPU: 3, figure.Writes: 3},
+					figure.Set{figure.Steady: 90 << 20, figure.CPU: 2.5, figure.Writes: 3})},
+			{Name: "growth-1000", Native: sets(figure.Set{figure.Steady: 1e8, figure.PerEvent: 1e-3, figure.SyncTime: 1e-4}),
+				Windlass: sets(figure.Set{figure.Steady: 5e7, figure.PerEvent: 1e-4, figure.SyncTime: 2e-4})},
+			{Name: "growth-10000", Native: sets(figure.Set{figure.Steady: 1e9, figure.PerEvent: 2e-3, figure.SyncTime: 1e-4}),
+				Windlass: sets(figure.Set{figure.Steady: 3e8, figure.PerEvent: 1e-4, figure.SyncTime: 2e-4})},
 		},
 	}
 }
@@ -71,16 +78,19 @@ func TestForm(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	r, dir := example(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, reasons), []byte("# why\n\nidle-pods: CPU | it does more\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, reasons), []byte("# why\n\nidle-pods: CPU | it does more\n"), 0o600); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if err := r.Write(dir); err != nil {
 		t.Fatal(err)
 	}
+
 	b, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text := string(b)
 	for _, want := range []string{
 		"2 January 2026", "2 cores, A <fast> one, 8.0 GiB", "kube-controller-manager v1.37.0",
@@ -95,6 +105,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("RESULTS.md has no %q:\n%s", want, text)
 		}
 	}
+
 	// Each picture that it shows is there, and is XML.
 	shown := 0
 	for line := range strings.Lines(text) {
@@ -118,6 +129,7 @@ func TestWrite(t *testing.T) {
 			}
 		}
 	}
+
 	if want := len(ratioPlots) + len(growthPlots); shown != want {
 		t.Errorf("%d pictures are shown, want %d", shown, want)
 	}
@@ -137,7 +149,8 @@ func TestPlots(t *testing.T) {
 		}
 	}
 	for file, plot := range plots {
-		if strings.Contains(string(plot), "NaN") || strings.Contains(string(plot), "Inf") {
+		if strings.Contains(string(plot), "NaN") || strings.Contains(string(plot), "Inf") ||
+			strings.Contains(string(plot), "%!") {
 			t.Errorf("%s has numbers that are none:\n%s", file, plot)
 		}
 	}
@@ -149,7 +162,8 @@ func TestValue(t *testing.T) {
 		v    float64
 		want string
 	}{
-		{figure.Wall, 0, "0"}, {figure.P50, 0.0000123, "12.3 µs"}, {figure.P99, 0.25, "250 ms"}, {figure.CPU, 12.345, "12.35 s"},
+		{figure.Wall, 0, "0"}, {figure.P50, 0.0000123, "12.3 µs"}, {figure.P99, 0.25, "250 ms"},
+		{figure.CPU, 12.345, "12.35 s"},
 		{figure.Received, 2048, "2 KiB"}, {figure.Peak, 3 << 20, "3.0 MiB"}, {figure.Writes, 1234, "1234"},
 	} {
 		if got := value(c.name, c.v); got != c.want {

@@ -42,10 +42,12 @@ func ratios(title string, bars []bar) []byte {
 			most = max(most, b.ratio)
 		}
 	}
+
 	x := func(r float64) float64 { return left + r/most*width }
 	height := top + step*len(bars) + 24
 	var b bytes.Buffer
 	fmt.Fprintf(&b, head, left+width+60, height, html.EscapeString(title))
+
 	for i, v := range bars {
 		y := top + step*i
 		colour := better
@@ -54,11 +56,13 @@ func ratios(title string, bars []bar) []byte {
 		}
 		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", left-8, y+14, html.EscapeString(v.name))
 		if !math.IsInf(v.ratio, 0) && !math.IsNaN(v.ratio) {
-			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/><text x="%.1f" y="%d">%.2f</text>`+"\n", left, y+2, x(v.ratio)-left, step-6, colour, x(v.ratio)+5, y+14, v.ratio)
+			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/><text x="%.1f" y="%d">%.2f</text>`+"\n",
+				left, y+2, x(v.ratio)-left, step-6, colour, x(v.ratio)+5, y+14, v.ratio)
 		}
 	}
+
 	fmt.Fprintf(&b, `<line x1="%[1]d" x2="%[1]d" y1="%[2]d" y2="%[3]d" stroke="black"/>`+"\n", left, top, height-20)
-	fmt.Fprintf(&b, `<line x1="%[1].1f" x2="%[1].1f" y1="%[2]d" y2="%[3]d" stroke="black" stroke-dasharray="4 3"/><text x="%[1].1f" y="%[4]d" text-anchor="middle">1</text>`+"\n</svg>\n", x(1), top, height-20, height-6)
+	fmt.Fprintf(&b, `<line x1="%.1[1]f" x2="%.1[1]f" y1="%[2]d" y2="%[3]d" stroke="black" stroke-dasharray="4 3"/><text x="%.1[1]f" y="%[4]d" text-anchor="middle">1</text>`+"\n</svg>\n", x(1), top, height-20, height-6)
 	return b.Bytes()
 }
 
@@ -72,6 +76,7 @@ func curves(title, name string, lines []line) []byte {
 			high = point{max(high.x, p.x), max(high.y, p.y)}
 		}
 	}
+
 	from, to := math.Floor(math.Log10(low.y)), math.Ceil(math.Log10(high.y))
 	if to <= from {
 		to = from + 1
@@ -81,10 +86,12 @@ func curves(title, name string, lines []line) []byte {
 	y := func(v float64) float64 { return top + (to-math.Log10(v))/(to-from)*tall }
 	var b bytes.Buffer
 	fmt.Fprintf(&b, head, left+width+90, top+tall+40, html.EscapeString(title))
+
 	for e := from; e <= to; e++ {
 		v := math.Pow(10, e)
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%[3].1f" y2="%[3].1f" stroke="%[4]s"/><text x="%[5]d" y="%.1[6]f" text-anchor="end">%[7]s</text>`+"\n", left, left+width, y(v), gridColour, left-6, y(v)+4, value(name, v))
+		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1[3]f" y2="%.1[3]f" stroke="%[4]s"/><text x="%[5]d" y="%.1[6]f" text-anchor="end">%[7]s</text>`+"\n", left, left+width, y(v), gridColour, left-6, y(v)+4, value(name, v))
 	}
+
 	for i, l := range lines {
 		colour := nativeColour
 		if i > 0 {
@@ -96,15 +103,18 @@ func curves(title, name string, lines []line) []byte {
 		}
 		fmt.Fprint(&b, "\"/>\n")
 		for _, p := range l.points {
-			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s</title></circle>`+"\n", x(p.x), y(p.y), colour, value(name, p.y))
+			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s</title></circle>`+"\n", x(p.x), y(p.y),
+				colour, value(name, p.y))
 			if i == 0 {
 				fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%.0f</text>`+"\n", x(p.x), top+tall+18, p.x)
 			}
 		}
 		if n := len(l.points); n > 0 {
-			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" fill="%s">%s</text>`+"\n", x(l.points[n-1].x)+8, y(l.points[n-1].y)+4, colour, html.EscapeString(l.name))
+			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" fill="%s">%s</text>`+"\n", x(l.points[n-1].x)+8, y(l.points[n-1].y)+4,
+				colour, html.EscapeString(l.name))
 		}
 	}
+
 	fmt.Fprint(&b, "</svg>\n")
 	return b.Bytes()
 }

@@ -33,11 +33,13 @@ func (r *Report) targets() (all []target) {
 			all = append(all, target{scenario, what, most, s.row(name).ratio()})
 		}
 	}
+
 	add("idle-pods", figure.Steady, "memory, steady", 0.40)
 	add("idle-empty", figure.Steady, "memory, steady", 1)
 	add("heartbeats", figure.CPU, "CPU", 0.50)
 	add("service", figure.P99, "p99 from pod readiness to slice written", 1)
 	add("start-empty", figure.First, "start to first sync", 1)
+
 	for _, s := range r.Scenarios {
 		if strings.HasPrefix(s.Name, "growth-") {
 			continue
@@ -53,5 +55,6 @@ func (r *Report) targets() (all []target) {
 			add(s.Name, figure.Writes, figure.Writes, 1)
 		}
 	}
+
 	return all
 }

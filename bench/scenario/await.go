@@ -18,7 +18,8 @@ import (
 const patience = 15 * time.Minute
 
 // poll looks every so often until the condition holds.
-func (w *World) poll(ctx context.Context, every time.Duration, what string, condition func() (done bool, seen string, err error)) error {
+func (w *World) poll(ctx context.Context, every time.Duration, what string,
+	condition func() (done bool, seen string, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(every)
@@ -39,8 +40,10 @@ func (w *World) poll(ctx context.Context, every time.Duration, what string, cond
 	}
 }
 
-// watch waits until the condition holds of all objects of a resource in a namespace (or in all). It looks at each change, and so is as quick as the API server.
-func watch[T runtime.Object](ctx context.Context, w *World, client rest.Interface, resource, namespace string, example T, what string, condition func([]T) (done bool, seen string)) error {
+// watch waits until the condition holds of all objects of a resource in a namespace (or in all). It looks at each
+// change, and so is as quick as the API server.
+func watch[T runtime.Object](ctx context.Context, w *World, client rest.Interface, resource, namespace string,
+	example T, what string, condition func([]T) (done bool, seen string)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	changed := make(chan struct{}, 1)
@@ -50,11 +53,15 @@ func watch[T runtime.Object](ctx context.Context, w *World, client rest.Interfac
 		default:
 		}
 	}
+
 	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()),
 		ObjectType:    example,
-		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: func(any) { poke() }, UpdateFunc: func(any, any) { poke() }, DeleteFunc: func(any) { poke() }},
+		Handler: cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			poke()
+		}, UpdateFunc: func(any, any) { poke() }, DeleteFunc: func(any) { poke() }},
 	})
+
 	var running sync.WaitGroup
 	running.Go(func() { informer.RunWithContext(ctx) })
 	defer running.Wait()
@@ -62,6 +69,7 @@ func watch[T runtime.Object](ctx context.Context, w *World, client rest.Interfac
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return fmt.Errorf("%s: %w", what, ctx.Err())
 	}
+
 	alive := time.NewTicker(time.Second)
 	defer alive.Stop()
 	for {
@@ -85,13 +93,14 @@ func watch[T runtime.Object](ctx context.Context, w *World, client rest.Interfac
 	}
 }
 
-// parallel does something n times, so many at once, and gives the first error.
+// parallel does something n times, so many at once, and returns the first error.
 func parallel(ctx context.Context, n, atOnce int, f func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var mu sync.Mutex
 	var errs []error
 	var g sync.WaitGroup
+
 	next := make(chan int)
 	for range min(n, atOnce) {
 		g.Go(func() {
@@ -105,12 +114,14 @@ func parallel(ctx context.Context, n, atOnce int, f func(ctx context.Context, i 
 			}
 		})
 	}
+
 	for i := range n {
 		select {
 		case next <- i:
 		case <-ctx.Done():
 		}
 	}
+
 	close(next)
 	g.Wait()
 	if len(errs) > 0 {
@@ -121,7 +132,8 @@ func parallel(ctx context.Context, n, atOnce int, f func(ctx context.Context, i 
 
 // namespace makes a namespace and waits until pods can be made in it.
 func (w *World) namespace(ctx context.Context, name string) error {
-	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	return w.poll(ctx, 20*time.Millisecond, "the service account of namespace "+name, func() (bool, string, error) {

@@ -33,7 +33,8 @@ var cascade = &Scenario{
 		w.Events = w.Size(10000, 1000)
 		return w.timed(func() error {
 			background := metav1.DeletePropagationBackground
-			if err := w.Client.CoreV1().ConfigMaps("cascade").Delete(ctx, "root", metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+			if err := w.Client.CoreV1().ConfigMaps("cascade").Delete(ctx, "root",
+				metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 				return err
 			}
 			return w.poll(ctx, 50*time.Millisecond, "all objects are gone", func() (bool, string, error) {

@@ -25,7 +25,8 @@ var scale = &Scenario{
 					return err
 				}
 				w.Made += time.Since(from)
-				// Where the machine is busy, how soon pods are made goes by how many are bound meanwhile: what is quick in the one is slow in the other.
+				// Where the machine is busy, how soon pods are made goes by how many are bound meanwhile: what is quick in the one
+				// is slow in the other.
 				return w.settled(ctx, "scale", n, replicas, true)
 			}); err != nil {
 				return err
@@ -47,7 +48,8 @@ var rolling = &Scenario{
 	Act: func(ctx context.Context, w *World) error {
 		n, replicas := w.Size(50, 6), w.Size(20, 10)
 		return w.timed(func() error {
-			if err := w.patch(ctx, "rolling", n, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`); err != nil {
+			if err := w.patch(ctx, "rolling", n,
+				`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`); err != nil {
 				return err
 			}
 			return w.settled(ctx, "rolling", n, replicas, true)
@@ -73,14 +75,16 @@ func (w *World) deployments(ctx context.Context, scenario string, n, replicas in
 		if err := w.namespace(ctx, of(scenario, i)); err != nil {
 			return err
 		}
-		_, err := w.Client.AppsV1().Deployments(of(scenario, i)).Create(ctx, deployment(scenario, replicas), metav1.CreateOptions{})
+		_, err := w.Client.AppsV1().Deployments(of(scenario, i)).Create(ctx, deployment(scenario, replicas),
+			metav1.CreateOptions{})
 		return err
 	})
 }
 
 func (w *World) patch(ctx context.Context, scenario string, n int, body string) error {
 	return parallel(ctx, n, 16, func(ctx context.Context, i int) error {
-		_, err := w.Client.AppsV1().Deployments(of(scenario, i)).Patch(ctx, scenario, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{})
+		_, err := w.Client.AppsV1().Deployments(of(scenario, i)).Patch(ctx, scenario, types.StrategicMergePatchType,
+			[]byte(body), metav1.PatchOptions{})
 		return err
 	})
 }
@@ -88,14 +92,16 @@ func (w *World) patch(ctx context.Context, scenario string, n int, body string) 
 // settled waits until all Deployments of a scenario have what they want; ready asks for available pods too.
 func (w *World) settled(ctx context.Context, scenario string, n, replicas int, ready bool) error {
 	want := int32(replicas)
-	return watch(ctx, w, w.Client.AppsV1().RESTClient(), "deployments", "", &appsv1.Deployment{}, fmt.Sprintf("%d Deployments of %d", n, replicas), func(all []*appsv1.Deployment) (bool, string) {
-		done := 0
-		for _, d := range all {
-			s := d.Status
-			if d.Name == scenario && s.ObservedGeneration == d.Generation && s.Replicas == want && s.UpdatedReplicas == want && (!ready || s.AvailableReplicas == want) {
-				done++
+	return watch(ctx, w, w.Client.AppsV1().RESTClient(), "deployments", "", &appsv1.Deployment{},
+		fmt.Sprintf("%d Deployments of %d", n, replicas), func(all []*appsv1.Deployment) (bool, string) {
+			done := 0
+			for _, d := range all {
+				s := d.Status
+				if d.Name == scenario && s.ObservedGeneration == d.Generation && s.Replicas == want && s.UpdatedReplicas == want &&
+					(!ready || s.AvailableReplicas == want) {
+					done++
+				}
 			}
-		}
-		return done == n, fmt.Sprint(done, " of ", n)
-	})
+			return done == n, fmt.Sprint(done, " of ", n)
+		})
 }

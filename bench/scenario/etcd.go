@@ -13,21 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// etcd gives a client of the cluster's etcd. Objects that are written there as the API server would have them come many times as fast as through it.
+// etcd returns a client of the cluster's etcd. Objects that are written there as the API server would have them come
+// many times as fast as through it.
 func (w *World) etcd() (*clientv3.Client, error) {
 	url, err := os.ReadFile(filepath.Join(w.Cluster.Dir, "etcd.url"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: run make devcluster", err)
 	}
-	c, err := clientv3.New(clientv3.Config{Endpoints: []string{strings.TrimSpace(string(url))}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{strings.TrimSpace(string(url))},
+		DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	return c, nil
 }
 
-// put stores an object in the API server's form; key is without "/registry/". Each has a revision of its own: watches lose objects of which many share one.
-func put(ctx context.Context, c *clientv3.Client, key, apiVersion, kind string, o interface{ Marshal() ([]byte, error) }) error {
+// put stores an object in the API server's form; key is without "/registry/". Each has a revision of its own: watches
+// lose objects of which many share one.
+func put(ctx context.Context, c *clientv3.Client, key, apiVersion, kind string,
+	o interface{ Marshal() ([]byte, error) }) error {
 	raw, err := o.Marshal()
 	if err != nil {
 		return err

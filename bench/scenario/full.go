@@ -14,8 +14,10 @@ var loaded = &Base{
 }
 
 var (
-	startLoaded = &Scenario{Name: "start-pods", Base: loaded, Start: true, Title: title("start with %d pods in the cluster", 50000, 10000)}
-	idleLoaded  = &Scenario{Name: "idle-pods", Base: loaded, Title: title("idle with %d realistic pods in the cache", 50000, 10000), Setup: calm, Act: stay}
+	startLoaded = &Scenario{Name: "start-pods", Base: loaded, Start: true,
+		Title: title("start with %d pods in the cluster", 50000, 10000)}
+	idleLoaded = &Scenario{Name: "idle-pods", Base: loaded,
+		Title: title("idle with %d realistic pods in the cache", 50000, 10000), Setup: calm, Act: stay}
 )
 
 // Grown are the numbers of pods at which growth is measured.
@@ -24,11 +26,16 @@ var Grown = []int{1000, 10000, 100000}
 // GrowthName is the scenario of so many pods.
 func GrowthName(pods int) string { return fmt.Sprint("growth-", pods) }
 
-// growth measures memory, processor time per event and the time of a sync beside so many pods: the readiness of some pods of one replica set of 500 flips.
+// growth measures memory, processor time per event and the time of a sync beside so many pods: the readiness of some
+// pods of one replica set of 500 flips.
 func growth(pods int) *Scenario {
 	return &Scenario{
-		Name: GrowthName(pods), Full: true, Title: func(bool) string { return fmt.Sprintf("1,000 flips of readiness beside %d pods", pods) },
-		Base:  &Base{Name: fmt.Sprint("pods-", pods), Nodes: func(bool) int { return nodesFor(pods) }, Prepare: func(ctx context.Context, w *World) error { return w.fill(ctx, pods) }},
+		Name: GrowthName(pods), Full: true, Title: func(bool) string {
+			return fmt.Sprintf("1,000 flips of readiness beside %d pods", pods)
+		},
+		Base: &Base{Name: fmt.Sprint("pods-", pods), Nodes: func(bool) int {
+			return nodesFor(pods)
+		}, Prepare: func(ctx context.Context, w *World) error { return w.fill(ctx, pods) }},
 		Setup: calm,
 		Act: func(ctx context.Context, w *World) error {
 			names, err := w.names(ctx, of("load", 0))

@@ -23,7 +23,8 @@ func stay(ctx context.Context, w *World) error {
 	}
 }
 
-// calm lets what a start has left over pass: Windlass collects and gives back its garbage some seconds after, once, which is no part of being idle, and memory isn't steady before.
+// calm lets what a start has left over pass: Windlass collects and returns back its garbage some seconds after, once,
+// which is no part of being idle, and memory isn't steady before.
 func calm(ctx context.Context, w *World) error {
 	select {
 	case <-ctx.Done():
@@ -34,6 +35,7 @@ func calm(ctx context.Context, w *World) error {
 }
 
 var (
-	startEmpty = &Scenario{Name: "start-empty", Base: empty, Start: true, Title: title("start to first sync, empty cluster")}
-	idleEmpty  = &Scenario{Name: "idle-empty", Base: empty, Title: title("idle, empty cluster"), Setup: calm, Act: stay}
+	startEmpty = &Scenario{Name: "start-empty", Base: empty, Start: true,
+		Title: title("start to first sync, empty cluster")}
+	idleEmpty = &Scenario{Name: "idle-empty", Base: empty, Title: title("idle, empty cluster"), Setup: calm, Act: stay}
 )

@@ -35,7 +35,9 @@ type object = map[string]any
 func (s *metricsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if !strings.HasSuffix(r.URL.Path, "/pods") {
-		_ = json.NewEncoder(w).Encode(object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "metrics.k8s.io/v1beta1", "resources": []object{}})
+		_ = json.NewEncoder(w).Encode(
+			object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "metrics.k8s.io/v1beta1",
+				"resources": []object{}})
 		return
 	}
 	parts := strings.Split(r.URL.Path, "/")
@@ -44,11 +46,13 @@ func (s *metricsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	items := []object{}
 	s.mu.Lock()
 	for pod := range s.apps[app] {
-		items = append(items, object{"metadata": object{"name": pod, "namespace": parts[len(parts)-2]}, "timestamp": now, "window": "0s", "containers": []object{
-			{"name": "web", "usage": object{"cpu": fmt.Sprint(s.load.Load()/int64(len(s.apps[app])), "m"), "memory": "16Mi"}}}})
+		items = append(items, object{"metadata": object{"name": pod, "namespace": parts[len(parts)-2]}, "timestamp": now,
+			"window": "0s", "containers": []object{
+				{"name": "web", "usage": object{"cpu": fmt.Sprint(s.load.Load()/int64(len(s.apps[app])), "m"), "memory": "16Mi"}}}})
 	}
 	s.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(object{"kind": "PodMetricsList", "apiVersion": "metrics.k8s.io/v1beta1", "metadata": object{}, "items": items})
+	_ = json.NewEncoder(w).Encode(
+		object{"kind": "PodMetricsList", "apiVersion": "metrics.k8s.io/v1beta1", "metadata": object{}, "items": items})
 }
 
 // serveMetrics serves the metrics of a namespace's pods by way of the API server, until the world is closed.
@@ -64,6 +68,7 @@ func (w *World) serveMetrics(ctx context.Context, namespace string) (*metricsSer
 		}
 		s.apps[p.Labels["app"]][p.Name] = true
 	})
+
 	var following sync.WaitGroup
 	following.Go(func() { pods.RunWithContext(follow) })
 	cache.WaitForCacheSync(ctx.Done(), pods.HasSynced)
@@ -73,14 +78,18 @@ func (w *World) serveMetrics(ctx context.Context, namespace string) (*metricsSer
 	if err != nil {
 		return nil, err
 	}
+
 	port, err := strconv.ParseInt(at.Port(), 10, 64)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.Client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "metrics"},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Services(namespace).Create(ctx,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "metrics"},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}},
+		metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
+
 	services := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 	config := *w.Config
 	config.ContentType, config.AcceptContentTypes = "", "" // objects of no type travel as JSON
@@ -88,13 +97,18 @@ func (w *World) serveMetrics(ctx context.Context, namespace string) (*metricsSer
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.Resource(services).Create(ctx, &unstructured.Unstructured{Object: object{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": object{"name": "v1beta1.metrics.k8s.io"},
-		"spec": object{"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
-			"service": object{"namespace": namespace, "name": "metrics", "port": port}}}}, metav1.CreateOptions{}); err != nil {
+	if _, err := d.Resource(services).Create(ctx,
+		&unstructured.Unstructured{Object: object{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+			"metadata": object{"name": "v1beta1.metrics.k8s.io"},
+			"spec": object{"group": "metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100),
+				"versionPriority": int64(100), "insecureSkipTLSVerify": true,
+				"service": object{"namespace": namespace, "name": "metrics", "port": port}}}}, metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
+
 	return s, w.poll(ctx, 50*time.Millisecond, "metrics are served", func() (bool, string, error) {
-		b, err := w.Client.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1").SetHeader("Accept", "application/json").DoRaw(ctx)
+		b, err := w.Client.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1").SetHeader("Accept",
+			"application/json").DoRaw(ctx)
 		return err == nil && strings.Contains(string(b), "APIResourceList"), string(b), err
 	})
 }

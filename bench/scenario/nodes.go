@@ -17,7 +17,8 @@ var nodes = &Base{Name: "nodes", Nodes: func(full bool) int { return size(full, 
 const beatsPerSecond = 2000
 
 var heartbeats = &Scenario{
-	Name: "heartbeats", Base: nodes, Title: title("irrelevant updates: %d node heartbeats at 2,000 a second, or what the server takes", 60000, 4000),
+	Name: "heartbeats", Base: nodes,
+	Title: title("irrelevant updates: %d node heartbeats at 2,000 a second, or what the server takes", 60000, 4000),
 	Act: func(ctx context.Context, w *World) error {
 		n, all := w.Size(60000, 4000), nodes.Nodes(w.Full)
 		began := time.Now()
@@ -27,8 +28,10 @@ var heartbeats = &Scenario{
 				time.Sleep(early)
 			}
 			// Each beat has a time of its own: the server drops an update that changes nothing.
-			body := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","lastHeartbeatTime":%q}]}}`, began.Add(time.Duration(i)*time.Second).UTC().Format(time.RFC3339))
-			_, err := w.Client.CoreV1().Nodes().Patch(ctx, fmt.Sprint("node-", i%all), types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+			body := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Ready","lastHeartbeatTime":%q}]}}`,
+				began.Add(time.Duration(i)*time.Second).UTC().Format(time.RFC3339))
+			_, err := w.Client.CoreV1().Nodes().Patch(ctx, fmt.Sprint("node-", i%all), types.StrategicMergePatchType, body,
+				metav1.PatchOptions{}, "status")
 			return err
 		})
 	},
@@ -41,9 +44,11 @@ var daemons = &Scenario{
 		labels := map[string]string{"app": "daemonset"}
 		want := int32(nodes.Nodes(w.Full))
 		if err := w.timed(func() error {
-			_, err := w.Client.AppsV1().DaemonSets("daemonset").Create(ctx, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "daemonset"}, Spec: appsv1.DaemonSetSpec{
-				Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: tiny()},
-			}}, metav1.CreateOptions{})
+			_, err := w.Client.AppsV1().DaemonSets("daemonset").Create(ctx,
+				&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "daemonset"}, Spec: appsv1.DaemonSetSpec{
+					Selector: &metav1.LabelSelector{MatchLabels: labels},
+					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: tiny()},
+				}}, metav1.CreateOptions{})
 			if err != nil {
 				return err
 			}
@@ -56,11 +61,12 @@ var daemons = &Scenario{
 }
 
 func (w *World) daemons(ctx context.Context, condition func(*appsv1.DaemonSetStatus) bool) error {
-	return watch(ctx, w, w.Client.AppsV1().RESTClient(), "daemonsets", "daemonset", &appsv1.DaemonSet{}, "the DaemonSet is on all nodes", func(all []*appsv1.DaemonSet) (bool, string) {
-		if len(all) == 0 {
-			return false, "it isn't there"
-		}
-		s := &all[0].Status
-		return s.ObservedGeneration == all[0].Generation && condition(s), fmt.Sprintf("%+v", s)
-	})
+	return watch(ctx, w, w.Client.AppsV1().RESTClient(), "daemonsets", "daemonset", &appsv1.DaemonSet{},
+		"the DaemonSet is on all nodes", func(all []*appsv1.DaemonSet) (bool, string) {
+			if len(all) == 0 {
+				return false, "it isn't there"
+			}
+			s := &all[0].Status
+			return s.ObservedGeneration == all[0].Generation && condition(s), fmt.Sprintf("%+v", s)
+		})
 }

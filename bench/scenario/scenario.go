@@ -14,9 +14,10 @@ import (
 
 // Base is what a cluster holds before a manager is measured on it. It is made once; each run gets a copy.
 type Base struct {
-	Name    string
-	Nodes   func(full bool) int
-	Prepare func(context.Context, *World) error // without a manager; the native one brings it to rest then; nil leaves the cluster empty
+	Name  string
+	Nodes func(full bool) int
+	// without a manager; the native one brings it to rest then; nil leaves the cluster empty
+	Prepare func(context.Context, *World) error
 }
 
 // Scenario is some work for a manager.
@@ -56,7 +57,9 @@ func NewWorld(c *cluster.Cluster, full bool) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &World{Cluster: c, Config: config, Client: client, Full: full, Alive: func() error { return nil }, Say: func(string, ...any) {}}, nil
+	return &World{Cluster: c, Config: config, Client: client, Full: full, Alive: func() error {
+		return nil
+	}, Say: func(string, ...any) {}}, nil
 }
 
 // Close ends what scenarios have left running.
@@ -98,7 +101,7 @@ func title(format string, numbers ...int) func(bool) string {
 	}
 }
 
-// Find gives a scenario by its name.
+// Find returns a scenario by its name.
 func Find(name string) (*Scenario, error) {
 	for _, s := range All {
 		if s.Name == name {

@@ -17,13 +17,15 @@ import (
 const flipsPerSecond = 20
 
 var flips = &Scenario{
-	Name: "service", Base: empty, Title: title("Service of %d pods, readiness flips at 20 a second for %d s", 1000, 1000, 60, 8),
+	Name: "service", Base: empty, Title: title("Service of %d pods, readiness flips at 20 a second for %d s",
+		1000, 1000, 60, 8),
 	Setup: func(ctx context.Context, w *World) error {
 		const n = 1000
 		if err := w.namespace(ctx, "service"); err != nil {
 			return err
 		}
-		if _, err := w.Client.CoreV1().Services("service").Create(ctx, service("service"), metav1.CreateOptions{}); err != nil {
+		if _, err := w.Client.CoreV1().Services("service").Create(ctx, service("service"), metav1.CreateOptions{}); err !=
+			nil {
 			return err
 		}
 		prototype, err := w.prototype(ctx, "service", "service", nil)
@@ -33,17 +35,18 @@ var flips = &Scenario{
 		if err := w.clones(ctx, prototype, 0, n, few); err != nil {
 			return err
 		}
-		return watch(ctx, w, w.Client.DiscoveryV1().RESTClient(), "endpointslices", "service", &discoveryv1.EndpointSlice{}, "1000 endpoints", func(all []*discoveryv1.EndpointSlice) (bool, string) {
-			ready := 0
-			for _, s := range all {
-				for _, e := range s.Endpoints {
-					if *e.Conditions.Ready {
-						ready++
+		return watch(ctx, w, w.Client.DiscoveryV1().RESTClient(), "endpointslices", "service", &discoveryv1.EndpointSlice{},
+			"1000 endpoints", func(all []*discoveryv1.EndpointSlice) (bool, string) {
+				ready := 0
+				for _, s := range all {
+					for _, e := range s.Endpoints {
+						if *e.Conditions.Ready {
+							ready++
+						}
 					}
 				}
-			}
-			return ready == n, fmt.Sprint(ready)
-		})
+				return ready == n, fmt.Sprint(ready)
+			})
 	},
 	Act: func(ctx context.Context, w *World) error {
 		list, err := w.Client.CoreV1().Pods("service").List(ctx, metav1.ListOptions{})
@@ -96,7 +99,8 @@ func (w *World) observe(ctx context.Context, namespace string) *observer {
 	o := &observer{pods: map[string]bool{}, since: map[string]time.Time{}}
 	var g sync.WaitGroup
 	o.stop = func() { cancel(); g.Wait() }
-	pods, slices := w.informer(w.Client.CoreV1().RESTClient(), "pods", namespace, &corev1.Pod{}, o.pod), w.informer(w.Client.DiscoveryV1().RESTClient(), "endpointslices", namespace, &discoveryv1.EndpointSlice{}, o.slice)
+	pods, slices := w.informer(w.Client.CoreV1().RESTClient(), "pods", namespace, &corev1.Pod{}, o.pod),
+		w.informer(w.Client.DiscoveryV1().RESTClient(), "endpointslices", namespace, &discoveryv1.EndpointSlice{}, o.slice)
 	g.Go(func() { pods.RunWithContext(ctx) })
 	g.Go(func() { slices.RunWithContext(ctx) })
 	cache.WaitForCacheSync(ctx.Done(), pods.HasSynced, slices.HasSynced)
@@ -143,7 +147,8 @@ func (o *observer) reactions() ([]time.Duration, int) {
 }
 
 // informer calls f with each object that comes or changes.
-func (w *World) informer(client cache.Getter, resource, namespace string, example runtime.Object, f func(any)) cache.Controller {
+func (w *World) informer(client cache.Getter, resource, namespace string, example runtime.Object,
+	f func(any)) cache.Controller {
 	_, c := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()), ObjectType: example,
 		Handler: cache.ResourceEventHandlerFuncs{AddFunc: f, UpdateFunc: func(_, new any) { f(new) }},

@@ -19,10 +19,12 @@ const (
 
 // Sentinels puts what a manager has to do first into the cluster, before it starts.
 func (w *World) Sentinels(ctx context.Context) error {
-	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: untended}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: untended}}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	if _, err := w.Client.AppsV1().Deployments(ready).Create(ctx, deployment("sentinel", 1), metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.AppsV1().Deployments(ready).Create(ctx, deployment("sentinel", 1),
+		metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	_, err := w.Client.CoreV1().Services(ready).Create(ctx, service("sentinel"), metav1.CreateOptions{})
@@ -49,13 +51,15 @@ func (w *World) Started(ctx context.Context, first func()) error {
 			return err
 		},
 		"endpoint slice": func() error {
-			l, err := w.Client.DiscoveryV1().EndpointSlices(ready).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=sentinel"})
+			l, err := w.Client.DiscoveryV1().EndpointSlices(ready).List(ctx,
+				metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=sentinel"})
 			if err == nil && len(l.Items) == 0 {
 				err = fmt.Errorf("none")
 			}
 			return err
 		},
 	}
+
 	return w.poll(ctx, 5*time.Millisecond, "the manager works", func() (bool, string, error) {
 		for what, get := range look {
 			if done[what] || get() != nil {
@@ -89,7 +93,8 @@ func deployment(name string, replicas int) *appsv1.Deployment {
 }
 
 func tiny() corev1.PodSpec {
-	return corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}}
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1",
+		Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}}
 }
 
 // service selects the pods of a deployment of the same name.

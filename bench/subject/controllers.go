@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// Controllers are the names of all built-in controllers of Windlass that are on by default, by upstream's names: what both managers run.
+// Controllers are the names of all built-in controllers of Windlass that are on by default, by upstream's names: what
+// both managers run.
 func Controllers(ctx context.Context) ([]string, error) {
 	modules, err := filepath.Glob(filepath.Join(filepath.Dir(cluster.Binary()), "..", "plugins", "*", "module"))
 	if err != nil {
@@ -43,7 +44,8 @@ func Controllers(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// known are those of the names that the native manager has too. A controller of Windlass's own does a part of what one of the native manager's does.
+// known are those of the names that the native manager has too. A controller of Windlass's own does a part of what one
+// of the native manager's does.
 func known(names []string) ([]string, error) {
 	help, err := exec.Command(cluster.Binary(), "kube-controller-manager", "--", "--help").Output()
 	if err != nil {

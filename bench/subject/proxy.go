@@ -46,16 +46,19 @@ func (p *proxy) pass(client net.Conn, to string) {
 		client.Close()
 		return
 	}
+
 	defer p.forget(server)
 	if !p.keep(client) || !p.keep(server) {
 		return
 	}
+
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
 		_, _ = io.Copy(server, client)
 		server.Close()
 	}()
+
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := server.Read(buffer)
@@ -64,6 +67,7 @@ func (p *proxy) pass(client net.Conn, to string) {
 			break
 		}
 	}
+
 	client.Close()
 	<-sent
 }

@@ -1,4 +1,5 @@
-// Package subject runs a controller manager under measurement: the native one or Windlass, each as a process of its own.
+// Package subject runs a controller manager under measurement: the native one or Windlass, each as a process of its
+// own.
 package subject
 
 import (
@@ -34,8 +35,9 @@ type Options struct {
 	QPS         int           // of each client, and its burst
 	HPAPeriod   time.Duration // of the horizontal pod autoscalers; 0 is upstream's own
 	Profiled    string        // a program to run in place of windlass, which serves profiles; empty for none
-	Standby     string        // with leader election, as a standby that is "cold" (as the native one always is) or "warm"; empty: without
-	Name        string        // what its files are called, by default as the kind
+	// with leader election, as a standby that is "cold" (as the native one always is) or "warm"; empty: without
+	Standby string
+	Name    string // what its files are called, by default as the kind
 }
 
 // Subject is a running manager.
@@ -64,11 +66,13 @@ func Start(k Kind, c *cluster.Cluster, o Options) (*Subject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k, err)
 	}
+
 	port, err := freePort()
 	if err != nil {
 		s.proxy.Close()
 		return nil, fmt.Errorf("%s: %w", k, err)
 	}
+
 	s.Address = fmt.Sprint("127.0.0.1:", port)
 	if k == Native {
 		s.cmd, err = native(c, kubeconfig, port, o)
@@ -78,20 +82,24 @@ func Start(k Kind, c *cluster.Cluster, o Options) (*Subject, error) {
 			err = s.profiled(o.Profiled)
 		}
 	}
+
 	var log *os.File
 	if err == nil {
 		log, err = os.Create(s.log)
 	}
+
 	if err == nil {
 		defer log.Close() // the child has its own
 		s.cmd.Stdout, s.cmd.Stderr = log, log
 		s.Started = time.Now()
 		err = s.cmd.Start()
 	}
+
 	if err != nil {
 		s.proxy.Close()
 		return nil, fmt.Errorf("%s: %w", k, err)
 	}
+
 	s.PID = s.cmd.Process.Pid
 	go func() {
 		s.err = s.cmd.Wait()
@@ -123,8 +131,8 @@ func (s *Subject) detour(c *cluster.Cluster, name string) (string, error) {
 	return path, nil
 }
 
-// native is the command of the native manager, which is a part of the devcluster program. It serves its metrics and profiles with the API server's certificate, so that
-// making one of its own doesn't count.
+// native is the command of the native manager, which is a part of the devcluster program. It serves its metrics and
+// profiles with the API server's certificate, so that making one of its own doesn't count.
 func native(c *cluster.Cluster, kubeconfig string, port int, o Options) (*exec.Cmd, error) {
 	names, err := known(o.Controllers)
 	if err != nil {
@@ -155,6 +163,7 @@ func windlass(c *cluster.Cluster, kubeconfig string, port int, o Options) (*exec
 	if _, err := os.Stat(program); err != nil {
 		return nil, fmt.Errorf("%s is missing: run make build", program)
 	}
+
 	cert, key := c.ServingCertificate() // as the native one
 	text := fmt.Sprintf(`apiVersion: config.windlass.dev/v1alpha1
 kind: ControllerManagerConfiguration
@@ -165,10 +174,14 @@ leaderElection: {leaderElect: %t, standby: %q}
 controllers: [%s]
 plugins:
 - {name: rootca, settings: {root-ca-file: %q}}
-`, kubeconfig, o.QPS, o.QPS, port, cert, key, o.Standby != "", cmp.Or(o.Standby, "cold"), strings.Join(o.Controllers, ", "), c.CAFile)
+`, kubeconfig, o.QPS, o.QPS, port, cert, key, o.Standby != "", cmp.Or(o.Standby, "cold"),
+		strings.Join(o.Controllers, ", "), c.CAFile)
+
 	if o.HPAPeriod > 0 {
-		text += fmt.Sprintf("- {name: horizontalpodautoscaler, settings: {horizontal-pod-autoscaler-sync-period: %q}}\n", o.HPAPeriod)
+		text += fmt.Sprintf("- {name: horizontalpodautoscaler, settings: {horizontal-pod-autoscaler-sync-period: %q}}\n",
+			o.HPAPeriod)
 	}
+
 	// In a folder of its own: windlass watches that, and the cluster's has a log which is written all the time.
 	config := filepath.Join(c.Dir, o.Name, "windlass.yaml")
 	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
@@ -208,7 +221,8 @@ func narrow(text string) string {
 // Stop ends the manager and waits for that.
 func (s *Subject) Stop() { s.end(syscall.SIGTERM) }
 
-// Kill sends the process that runs the controllers SIGKILL, and where that has a guardian and both is true also that. It doesn't wait; Stop does.
+// Kill sends the process that runs the controllers SIGKILL, and where that has a guardian and both is true also that.
+// It doesn't wait; Stop does.
 func (s *Subject) Kill(both bool) error {
 	ward, err := cluster.Ward(s.PID)
 	if err != nil {

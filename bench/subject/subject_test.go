@@ -95,6 +95,7 @@ func TestProxyCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer server.Close()
 	go func() {
 		for {
@@ -111,10 +112,12 @@ func TestProxyCounts(t *testing.T) {
 			}()
 		}
 	}()
+
 	p, err := listen(server.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for range 2 {
 		c, err := net.Dial("tcp", p.Address())
 		if err != nil {
@@ -129,10 +132,12 @@ func TestProxyCounts(t *testing.T) {
 		}
 		c.Close()
 	}
+
 	if got := p.received.Load(); got != 2*(5+1<<20) {
 		t.Errorf("counted %d bytes, want %d", got, 2*(5+1<<20))
 	}
 	p.Close()
+
 	if c, err := net.Dial("tcp", p.Address()); err == nil {
 		c.Close()
 		t.Error("a closed proxy takes connections")

@@ -81,7 +81,9 @@ func parseStatus(b []byte) (m Memory, err error) {
 // The native manager's certificate is the API server's, and this is loopback.
 //
 // Nothing is compressed for it: to look must take of a manager as little as can be.
-var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, DisableCompression: true}}
+var client = &http.Client{Timeout: 10 * time.Second,
+	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+		DisableCompression: true}}
 
 // Get asks the manager's own server.
 func (s *Subject) Get(path string, timeout time.Duration) ([]byte, error) {

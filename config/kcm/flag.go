@@ -18,7 +18,9 @@ type Flag struct {
 	Value Value  // its type, and its default, both upstream's
 	Usage string // for --help, of one that sets or does something
 
-	Sets string // the path of the configuration's field that it sets: "clientConnection.qps", "plugins[job].workers", "plugins[podgc].settings[terminated-pod-gc-threshold]"
+	// the path of the configuration's field that it sets: "clientConnection.qps", "plugins[job].workers",
+	// "plugins[podgc].settings[terminated-pod-gc-threshold]"
+	Sets string
 	Does string // what it does besides the configuration; the command defines it
 	Why  string // it changes nothing: why
 	// Of is the controller that reads it, empty if others do, too.
@@ -126,4 +128,5 @@ func empty(words []string) string {
 // name.
 const Unbuilt = ", which reads it, isn't built yet"
 
-const cloud = "only controllers of cloud providers read it, and there are none here, as there are none in kube-controller-manager since v1.31"
+const cloud = "only controllers of cloud providers read it, and there are none here, as there are none in " +
+	"kube-controller-manager since v1.31"

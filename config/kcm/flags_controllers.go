@@ -29,25 +29,32 @@ var controllers = []Group{
 	}},
 	{"garbage-collector-controller", []Flag{
 		concurrent("concurrent-gc-syncs", "garbage-collector-controller", 20),
-		{Name: "enable-garbage-collector", Value: Bool(true), Sets: "controllers", Usage: "false puts -garbage-collector-controller before the controllers"},
+		{Name: "enable-garbage-collector", Value: Bool(true), Sets: "controllers",
+			Usage: "false puts -garbage-collector-controller before the controllers"},
 	}},
 	{"horizontal-pod-autoscaler-controller", []Flag{
 		concurrent("concurrent-horizontal-pod-autoscaler-syncs", "horizontal-pod-autoscaler-controller", 5),
-		{Name: "horizontal-pod-autoscaler-sync-period", Value: Duration(15 * time.Second), Of: "horizontal-pod-autoscaler-controller"},
-		{Name: "horizontal-pod-autoscaler-downscale-stabilization", Value: Duration(5 * time.Minute), Of: "horizontal-pod-autoscaler-controller"},
+		{Name: "horizontal-pod-autoscaler-sync-period", Value: Duration(15 * time.Second),
+			Of: "horizontal-pod-autoscaler-controller"},
+		{Name: "horizontal-pod-autoscaler-downscale-stabilization", Value: Duration(5 * time.Minute),
+			Of: "horizontal-pod-autoscaler-controller"},
 		{Name: "horizontal-pod-autoscaler-tolerance", Value: Float64(0.1), Of: "horizontal-pod-autoscaler-controller"},
-		{Name: "horizontal-pod-autoscaler-cpu-initialization-period", Value: Duration(5 * time.Minute), Of: "horizontal-pod-autoscaler-controller"},
-		{Name: "horizontal-pod-autoscaler-initial-readiness-delay", Value: Duration(30 * time.Second), Of: "horizontal-pod-autoscaler-controller"},
+		{Name: "horizontal-pod-autoscaler-cpu-initialization-period", Value: Duration(5 * time.Minute),
+			Of: "horizontal-pod-autoscaler-controller"},
+		{Name: "horizontal-pod-autoscaler-initial-readiness-delay", Value: Duration(30 * time.Second),
+			Of: "horizontal-pod-autoscaler-controller"},
 	}},
 	{"namespace-controller", []Flag{
 		concurrent("concurrent-namespace-syncs", "namespace-controller", 10),
-		{Name: "namespace-sync-period", Value: Duration(5 * time.Minute), Why: "a namespace whose content isn't gone yet has a timer of its own"},
+		{Name: "namespace-sync-period", Value: Duration(5 * time.Minute),
+			Why: "a namespace whose content isn't gone yet has a timer of its own"},
 	}},
 	{"pod-garbage-collector-controller", []Flag{
 		{Name: "terminated-pod-gc-threshold", Value: Int32(12500), Of: "pod-garbage-collector-controller"},
 	}},
 	{"serviceaccount-controller", []Flag{
-		{Name: "root-ca-file", Value: Text(""), Of: "root-ca-certificate-publisher-controller", Usage: "certificates that root-ca-certificate-publisher-controller puts into every namespace"},
+		{Name: "root-ca-file", Value: Text(""), Of: "root-ca-certificate-publisher-controller",
+			Usage: "certificates that root-ca-certificate-publisher-controller puts into every namespace"},
 		{Name: "service-account-private-key-file", Value: Text(""), Of: "serviceaccount-token-controller"},
 		{Name: "concurrent-serviceaccount-token-syncs", Value: Int32(5), Of: "serviceaccount-token-controller"},
 	}},
@@ -75,7 +82,8 @@ var controllers = []Group{
 	}},
 	{"persistentvolume-attach-detach-controller", []Flag{
 		{Name: "disable-attach-detach-reconcile-sync", Value: Bool(false), Of: "persistentvolume-attach-detach-controller"},
-		{Name: "attach-detach-reconcile-sync-period", Value: Duration(time.Minute), Check: aSecond, Of: "persistentvolume-attach-detach-controller"},
+		{Name: "attach-detach-reconcile-sync-period", Value: Duration(time.Minute), Check: aSecond,
+			Of: "persistentvolume-attach-detach-controller"},
 		{Name: "disable-force-detach-on-timeout", Value: Bool(false), Of: "persistentvolume-attach-detach-controller"},
 	}},
 	{"persistentvolume-binder-controller", []Flag{
@@ -88,7 +96,8 @@ var controllers = []Group{
 		{Name: "pv-recycler-timeout-increment-hostpath", Value: Int32(30), Of: "persistentvolume-binder-controller"},
 		{Name: "enable-hostpath-provisioner", Value: Bool(false), Of: "persistentvolume-binder-controller"},
 		{Name: "enable-dynamic-provisioning", Value: Bool(true), Of: "persistentvolume-binder-controller"},
-		{Name: "flex-volume-plugin-dir", Value: Text("/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"), Of: "persistentvolume-binder-controller"},
+		{Name: "flex-volume-plugin-dir", Value: Text("/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"),
+			Of: "persistentvolume-binder-controller"},
 	}},
 	{"other controllers", []Flag{
 		concurrent("concurrent-cron-job-syncs", "cronjob-controller", 5),
@@ -102,9 +111,11 @@ var controllers = []Group{
 		concurrent("concurrent-device-taint-eviction-syncs", "device-taint-eviction-controller", 8),
 		concurrent("concurrent-validating-admission-policy-status-syncs", "validatingadmissionpolicy-status-controller", 5),
 		concurrent("mirroring-concurrent-service-endpoint-syncs", "endpointslice-mirroring-controller", 5),
-		{Name: "mirroring-max-endpoints-per-subset", Value: Int32(1000), Check: workers, Of: "endpointslice-mirroring-controller"},
+		{Name: "mirroring-max-endpoints-per-subset", Value: Int32(1000), Check: workers,
+			Of: "endpointslice-mirroring-controller"},
 		{Name: "mirroring-endpointslice-updates-batch-period", Value: Duration(0), Of: "endpointslice-mirroring-controller"},
-		{Name: "legacy-service-account-token-clean-up-period", Value: Duration(365 * 24 * time.Hour), Of: "legacy-serviceaccount-token-cleaner-controller"},
+		{Name: "legacy-service-account-token-clean-up-period", Value: Duration(365 * 24 * time.Hour),
+			Of: "legacy-serviceaccount-token-cleaner-controller"},
 	}},
 }
 
@@ -112,7 +123,8 @@ func signing(files ...string) (all []Flag) {
 	for _, f := range files {
 		all = append(all, Flag{Name: f, Value: Text(""), Of: "certificatesigningrequest-signing-controller"})
 	}
-	return append(all, Flag{Name: "cluster-signing-duration", Value: Duration(365 * 24 * time.Hour), Of: "certificatesigningrequest-signing-controller"})
+	return append(all, Flag{Name: "cluster-signing-duration", Value: Duration(365 * 24 * time.Hour),
+		Of: "certificatesigningrequest-signing-controller"})
 }
 
 func aSecond(text string) error {

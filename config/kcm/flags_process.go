@@ -18,7 +18,9 @@ var process = []Group{
 	{"metrics", []Flag{
 		{Name: "show-hidden-metrics-for-version", Value: Text(""), Why: noMetrics},
 		{Name: "disabled-metrics", Value: List(), Why: noMetrics},
-		{Name: "allow-metric-labels", Value: func(fs *pflag.FlagSet, n, u string) { fs.StringToString(n, nil, u) }, Why: noMetrics},
+		{Name: "allow-metric-labels", Value: func(fs *pflag.FlagSet, n, u string) {
+			fs.StringToString(n, nil, u)
+		}, Why: noMetrics},
 		{Name: "allow-metric-labels-manifest", Value: Text(""), Why: noMetrics},
 	}},
 	{"logs", []Flag{
@@ -32,8 +34,10 @@ var process = []Group{
 		{Name: "log-json-info-buffer-size", Value: Other(quantity), Why: noSplit},
 	}},
 	{"misc", []Flag{
-		{Name: "kubeconfig", Value: Text(""), Sets: "clientConnection.kubeconfig", Usage: "path of a kubeconfig file; without one, the service account of the pod"},
-		{Name: "master", Value: Text(""), Sets: "clientConnection.server", Usage: "address of the API server, in place of the kubeconfig's"},
+		{Name: "kubeconfig", Value: Text(""), Sets: "clientConnection.kubeconfig",
+			Usage: "path of a kubeconfig file; without one, the service account of the pod"},
+		{Name: "master", Value: Text(""), Sets: "clientConnection.server",
+			Usage: "address of the API server, in place of the kubeconfig's"},
 		{Name: "version", Does: "prints the versions and ends"},
 		{Name: "help", Does: "prints the flags and ends"},
 	}},

@@ -97,8 +97,8 @@ func (g Gate) Idle(name string) string {
 // stages are the gates that stand for all of a stage.
 var stages = map[string]string{"AllAlpha": Alpha, "AllBeta": Beta}
 
-// Implied returns the gates that AllAlpha or AllBeta is the default of where version 1.minor is emulated: all of its stage
-// then that can be set (k8s.io/component-base/featuregate). Any other gate has none.
+// Implied returns the gates that AllAlpha or AllBeta is the default of where version 1.minor is emulated: all of its
+// stage then that can be set (k8s.io/component-base/featuregate). Any other gate has none.
 func Implied(name string, minor int) (names []string) {
 	stage := stages[name]
 	if stage == "" {
@@ -113,8 +113,9 @@ func Implied(name string, minor int) (names []string) {
 	return names
 }
 
-// gatesText has a gate a line: its name, what it is by default from which version on, whether it is locked, alpha or beta
-// then, the gates that it needs, and the controllers that ask for it. `cd differential && go test ./gates -update` writes it of upstream's packages.
+// gatesText has a gate a line: its name, what it is by default from which version on, whether it is locked, alpha or
+// beta then, the gates that it needs, and the controllers that ask for it. `cd differential && go test ./gates -update`
+// writes it of upstream's packages.
 //
 //go:embed gates.txt
 var gatesText string

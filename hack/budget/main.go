@@ -1,5 +1,5 @@
-// Command budget writes into CONTRIBUTING.md what the rings of the tests take, and which packages and controllers take it, from what
-// go test -json said of each:
+// Command budget writes into CONTRIBUTING.md what the rings of the tests take, and which packages and controllers take
+// it, from what go test -json said of each:
 //
 //	budget [-note TEXT] [-into CONTRIBUTING.md] RING.json...
 //
@@ -156,7 +156,8 @@ func (m *measured) read(ring string, said []byte, plugins []string) error {
 	return lines.Err()
 }
 
-// about returns the plugin whose package this is the end of, or, of a package that is about several, whose outermost test.
+// about returns the plugin whose package this is the end of, or, of a package that is about several, whose outermost
+// test.
 func about(e event, plugins []string) string {
 	of := func(path string) int {
 		return slices.IndexFunc(strings.Split(path, "/"), func(s string) bool {

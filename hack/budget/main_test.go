@@ -25,7 +25,8 @@ func TestTables(t *testing.T) {
 	}
 
 	rest := string(page)
-	for _, want := range []string{"before\n", "\n| check | 1 min 15 s |\n", "\n| parity | to be measured |\n", "\n| test/all | check | 1 min 10 s |\n", "\n| job | 9 s |\n", "\nafter\n"} {
+	for _, want := range []string{"before\n", "\n| check | 1 min 15 s |\n", "\n| parity | to be measured |\n",
+		"\n| test/all | check | 1 min 10 s |\n", "\n| job | 9 s |\n", "\nafter\n"} {
 		_, after, found := strings.Cut(rest, want)
 		if !found {
 			t.Errorf("no %q where it belongs in\n%s", want, page)

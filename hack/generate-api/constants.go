@@ -56,11 +56,13 @@ func (s *sources) load(path string) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go list %s: %w", path, err)
 	}
+
 	dir := strings.TrimSpace(string(out))
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
+
 	p := &source{path: path, consts: map[string]*constSpec{}, types: map[string]typeSpec{}}
 	s.pkgs[path] = p
 	for _, n := range names {
@@ -76,6 +78,7 @@ func (s *sources) load(path string) (*source, error) {
 		}
 		p.file(f)
 	}
+
 	sort.Strings(p.order)
 	return p, nil
 }
@@ -90,11 +93,13 @@ func (p *source) file(f *ast.File) {
 		}
 		imports[name] = path
 	}
+
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok {
 			continue
 		}
+
 		var typ ast.Expr
 		var values []ast.Expr
 		for i, x := range g.Specs {
@@ -256,6 +261,7 @@ func (s *sources) expr(p *source, spec *constSpec, e ast.Expr) (c constant, v go
 		c, err = typeOf(p, spec, e.Fun)
 		return c, v, err
 	}
+
 	return c, nil, fmt.Errorf("expression %T", e)
 }
 

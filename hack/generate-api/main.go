@@ -1,4 +1,5 @@
-// Command generate-api writes sdk/api: Kubernetes' types as structs with wire tables, read off k8s.io/api by reflection, with its constants.
+// Command generate-api writes sdk/api: Kubernetes' types as structs with wire tables, read off k8s.io/api by
+// reflection, with its constants.
 //
 //	go run ./hack/generate-api           write
 //	go run ./hack/generate-api -verify   fail where what is there differs from what would be written
@@ -45,7 +46,8 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("generate-api: ")
 	verify := flag.Bool("verify", false, "fail where sdk/api is stale, and write nothing")
-	schemas := flag.String("schemas", "", "write the schemas of the types, as controller-gen makes them, to this file, and nothing else")
+	schemas := flag.String("schemas", "",
+		"write the schemas of the types, as controller-gen makes them, to this file, and nothing else")
 	flag.Parse()
 	if *schemas != "" {
 		if err := writeSchemas(*schemas); err != nil {
@@ -53,14 +55,17 @@ func main() {
 		}
 		return
 	}
+
 	root, err := moduleRoot()
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	files, err := generate()
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	stale, err := compare(filepath.Join(root, "sdk", "api"), files)
 	if err != nil {
 		log.Fatal(err)
@@ -74,6 +79,7 @@ func main() {
 		}
 		return
 	}
+
 	for _, f := range stale {
 		path := filepath.Join(root, "sdk", "api", f)
 		content, ok := files[f]

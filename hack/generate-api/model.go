@@ -29,7 +29,8 @@ const (
 )
 
 // metaRoots are the types of meta/v1 that no object refers to, but plugins use.
-var metaRoots = []any{metav1.Status{}, metav1.DeleteOptions{}, metav1.PartialObjectMetadata{}, metav1.PartialObjectMetadataList{}, metav1.Condition{},
+var metaRoots = []any{metav1.Status{}, metav1.DeleteOptions{}, metav1.PartialObjectMetadata{},
+	metav1.PartialObjectMetadataList{}, metav1.Condition{},
 	metav1.LabelSelector{}, metav1.APIGroup{}, metav1.APIResourceList{}, types.UID(""), types.NodeName("")}
 
 // special are the types that wire has by hand.

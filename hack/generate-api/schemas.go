@@ -34,10 +34,12 @@ var copies = []struct{ from, fromName, to, toName string }{
 	{table.WirePath, "RawExtension", sdkPath + "api/meta/v1", "RawExtension"},
 }
 
-// writeSchemas writes the schemas that controller-gen makes of the types, by the SDK's package and the type, for windlass plugin generate.
+// writeSchemas writes the schemas that controller-gen makes of the types, by the SDK's package and the type, for
+// windlass plugin generate.
 func writeSchemas(name string) error {
 	homes[metaPath] = sdkPath + "api/meta/v1"
-	paths := []string{"k8s.io/apimachinery/pkg/types", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/util/intstr", "k8s.io/apimachinery/pkg/runtime"}
+	paths := []string{"k8s.io/apimachinery/pkg/types", "k8s.io/apimachinery/pkg/api/resource",
+		"k8s.io/apimachinery/pkg/util/intstr", "k8s.io/apimachinery/pkg/runtime"}
 	for _, g := range groups {
 		paths = append(paths, sourcePath(g))
 		homes[sourcePath(g)] = sdkPath + "api/" + g
@@ -46,16 +48,20 @@ func writeSchemas(name string) error {
 	if err != nil {
 		return err
 	}
+
 	registry := &crdmarkers.Registry{}
 	if err := (crd.Generator{}).RegisterMarkers(registry); err != nil {
 		return err
 	}
-	parser := &crd.Parser{Collector: &crdmarkers.Collector{Registry: registry}, Checker: &loader.TypeChecker{NodeFilters: []loader.NodeFilter{crd.Generator{}.CheckFilter()}}}
+
+	parser := &crd.Parser{Collector: &crdmarkers.Collector{Registry: registry},
+		Checker: &loader.TypeChecker{NodeFilters: []loader.NodeFilter{crd.Generator{}.CheckFilter()}}}
 	crd.AddKnownTypes(parser)
 	pkgs, err := model()
 	if err != nil {
 		return err
 	}
+
 	all := map[string]map[string]apiextensionsv1.JSONSchemaProps{}
 	for _, r := range roots {
 		parser.NeedPackage(r)
@@ -67,6 +73,7 @@ func writeSchemas(name string) error {
 			}
 		}
 	}
+
 	for _, p := range homes {
 		all[p] = map[string]apiextensionsv1.JSONSchemaProps{}
 	}
@@ -80,6 +87,7 @@ func writeSchemas(name string) error {
 		}
 		all[home][ident.Name] = schema
 	}
+
 	all[sdkPath+"resource"] = map[string]apiextensionsv1.JSONSchemaProps{}
 	for _, c := range copies {
 		schema, ok := all[c.from][c.fromName]
@@ -88,12 +96,15 @@ func writeSchemas(name string) error {
 		}
 		all[c.to][c.toName] = schema
 	}
+
 	yes := true
-	all[sdkPath+"api/apiextensions/v1"] = map[string]apiextensionsv1.JSONSchemaProps{"JSON": {XPreserveUnknownFields: &yes}}
+	all[sdkPath+"api/apiextensions/v1"] = map[string]apiextensionsv1.JSONSchemaProps{
+		"JSON": {XPreserveUnknownFields: &yes}}
 	j, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
+
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
@@ -108,6 +119,7 @@ func writeSchemas(name string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
+
 	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 

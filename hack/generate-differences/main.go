@@ -1,4 +1,5 @@
-// Command generate-differences writes docs/differences.md from the files that tell them: one beside each plugin that has some, and one of the host's.
+// Command generate-differences writes docs/differences.md from the files that tell them: one beside each plugin that
+// has some, and one of the host's.
 package main
 
 import (

@@ -39,7 +39,8 @@ func TestPage(t *testing.T) {
 
 	rest := string(got)
 	for _, want := range []string{
-		"\n## All controllers, and the manager itself\n", "\n| deletes |  | carry the UID | a lost answer can be repeated |\n",
+		"\n## All controllers, and the manager itself\n",
+		"\n| deletes |  | carry the UID | a lost answer can be repeated |\n",
 		"\n## job\n", "\n| Job: a\\|b | x | other | z |\n",
 	} {
 		_, after, found := strings.Cut(rest, want)

@@ -102,7 +102,7 @@ func (m *Mutation) runs() string {
 	return ""
 }
 
-// command tells apart what has to pass without mutations.
+// command reports apart what has to pass without mutations.
 func (m *Mutation) command() string {
 	return fmt.Sprint(m.Module, " ", m.Test, " ", m.Env) // maps are printed in the order of their keys
 }

@@ -72,10 +72,12 @@ func build(root, out string) error {
 	if err != nil {
 		return err
 	}
+
 	t, err := template.New("page").Parse(layout)
 	if err != nil {
 		return err
 	}
+
 	for name, d := range s.pages {
 		s.link(d)
 		var body, whole bytes.Buffer
@@ -95,6 +97,7 @@ func build(root, out string) error {
 			return err
 		}
 	}
+
 	for name, b := range s.files {
 		if err := write(out, name, b); err != nil {
 			return err
@@ -111,12 +114,14 @@ func write(out, name string, b []byte) error {
 	return os.WriteFile(file, b, 0o644)
 }
 
-var markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()), goldmark.WithRendererOptions(html.WithXHTML()))
+var markdown = goldmark.New(goldmark.WithExtensions(extension.Table),
+	goldmark.WithParserOptions(parser.WithAutoHeadingID()), goldmark.WithRendererOptions(html.WithXHTML()))
 
 // read parses the pages of docs/ and those that stand in folders which they speak of.
 func read(root string) (*site, error) {
 	s := &site{root: root, pages: map[string]*document{}, files: map[string][]byte{}}
-	for _, pattern := range []string{"*.md", "docs/*.md", "bench/*.md", "deploy/*.md", "deploy/*/*.md", "examples/*/*.md", "examples/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "bench/*.md", "deploy/*.md", "deploy/*/*.md", "examples/*/*.md",
+		"examples/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
 		if err != nil {
 			return nil, err
@@ -167,7 +172,8 @@ func plain(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// findNavigation takes the navigation from the index: its second-level headings, with the first link of each item below them.
+// findNavigation takes the navigation from the index: its second-level headings, with the first link of each item below
+// them.
 func (s *site) findNavigation() error {
 	d := s.pages[index]
 	if d == nil {
@@ -278,8 +284,10 @@ func (s *site) link(d *document) {
 		case *ast.Text:
 			texts = append(texts, n)
 		}
+
 		return ast.WalkContinue, nil
 	})
+
 	for _, t := range texts {
 		s.linkMentions(d, t)
 	}

@@ -23,12 +23,14 @@ type file struct {
 	loads   []string // of browsers
 }
 
-// Every page is in the navigation and well-formed, all links and anchors lead somewhere, and nothing is loaded from elsewhere.
+// Every page is in the navigation and well-formed, all links and anchors lead somewhere, and nothing is loaded from
+// elsewhere.
 func TestSite(t *testing.T) {
 	out := t.TempDir()
 	if err := build(root, out); err != nil {
 		t.Fatal(err)
 	}
+
 	all := map[string]*file{}
 	err := filepath.WalkDir(out, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -51,6 +53,7 @@ func TestSite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if len(all) < 20 {
 		t.Errorf("the site has %d files", len(all))
 	}
@@ -76,6 +79,7 @@ func TestSite(t *testing.T) {
 			}
 		}
 	}
+
 	if css := string(style); strings.Contains(css, "url(") || strings.Contains(css, "@import") {
 		t.Error("the style sheet loads something")
 	}
@@ -94,10 +98,12 @@ func wellFormed(t *testing.T, name string, b []byte, f *file) {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
+
 		e, ok := token.(xml.StartElement)
 		if !ok {
 			continue
 		}
+
 		for _, a := range e.Attr {
 			switch {
 			case a.Name.Local == "id":
@@ -113,6 +119,7 @@ func wellFormed(t *testing.T, name string, b []byte, f *file) {
 				t.Errorf("%s: a script in %s", name, a.Name.Local)
 			}
 		}
+
 		if e.Name.Local == "script" {
 			t.Errorf("%s: a script", name)
 		}
@@ -125,6 +132,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	listed := map[string]bool{index: true}
 	for _, g := range s.nav {
 		for _, e := range g.Pages {
@@ -134,6 +142,7 @@ func TestPages(t *testing.T) {
 			listed[e.path] = true
 		}
 	}
+
 	spoken := regexp.MustCompile(`\b(docs|bench|deploy|examples)/[A-Za-z0-9_/-]+\.md\b`)
 	for name, d := range s.pages {
 		if path.Dir(name) == "docs" && !listed[name] {

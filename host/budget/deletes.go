@@ -15,8 +15,9 @@ type Taker struct {
 	Key        abi.KeyRef
 }
 
-// Deletes is how many deletes a plugin may send in any minute. Who finds none left is given a turn, in order of asking: it comes back after the wait that it is told, and finds its
-// deletes kept for it. A nil Deletes, or a bound of 0, has no end.
+// Deletes is how many deletes a plugin may send in any minute. Who finds none left is given a turn, in order of asking:
+// it comes back after the wait that it is told, and finds its deletes kept for it. A nil Deletes, or a bound of 0, has
+// no end.
 type Deletes struct {
 	mu    sync.Mutex
 	now   func() time.Time
@@ -43,7 +44,8 @@ func NewDeletes(perMinute int) *Deletes {
 	return d
 }
 
-// Set changes the bound. What was sent in the last minute counts. It tells whether the bound is another one: then who waits should ask again.
+// Set changes the bound. What was sent in the last minute counts. It tells whether the bound is another one: then who
+// waits should ask again.
 func (d *Deletes) Set(perMinute int) (changed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +64,8 @@ func (d *Deletes) Set(perMinute int) (changed bool) {
 	return true
 }
 
-// Take asks for n deletes. It gives how many may be sent now, n or as many as a minute has, or how long to wait before asking again.
+// Take asks for n deletes. It gives how many may be sent now, n or as many as a minute has, or how long to wait before
+// asking again.
 func (d *Deletes) Take(who Taker, n int) (allowed int, wait time.Duration) {
 	if d == nil || n == 0 {
 		return n, 0
@@ -72,12 +75,14 @@ func (d *Deletes) Take(who Taker, n int) (allowed int, wait time.Duration) {
 	if len(d.spent) == 0 {
 		return n, 0
 	}
+
 	n = min(n, len(d.spent))
 	now := d.now()
 	t, waited := d.turns[who]
 	if waited && t.deletes < n && !now.Before(t.at) {
 		waited = false // it wants more than it waited for: what it has is lost, or it would pass the others
 	}
+
 	if !waited {
 		t = turn{n, now}
 		for i := range n {
@@ -90,6 +95,7 @@ func (d *Deletes) Take(who Taker, n int) (allowed int, wait time.Duration) {
 			d.next = (d.next + 1) % len(d.spent)
 		}
 	}
+
 	if wait := t.at.Sub(now); wait > 0 {
 		d.turns[who] = t
 		for k, old := range d.turns {
@@ -99,6 +105,7 @@ func (d *Deletes) Take(who Taker, n int) (allowed int, wait time.Duration) {
 		}
 		return 0, wait
 	}
+
 	delete(d.turns, who)
 	return min(n, t.deletes), 0
 }

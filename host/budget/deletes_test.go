@@ -18,10 +18,12 @@ func TestNoMinuteHasMoreThanTheBound(t *testing.T) {
 		d := NewDeletes(bound)
 		now := time.Unix(1000, 0)
 		d.now = func() time.Time { return now }
+
 		want, back := map[string]int{}, map[string]time.Time{}
 		for _, name := range []string{"a", "b", "c", "d"} {
 			want[name] = r.IntN(3 * bound)
 		}
+
 		var sent []time.Time
 		for steps := 0; ; steps++ {
 			if steps > 10_000 {
@@ -46,11 +48,13 @@ func TestNoMinuteHasMoreThanTheBound(t *testing.T) {
 					sent = append(sent, now)
 				}
 			}
+
 			if idle {
 				break
 			}
 			now = now.Add(time.Duration(r.IntN(1000)) * time.Millisecond)
 		}
+
 		for i := bound; i < len(sent); i++ {
 			// Who comes later than its turn may find the next minute begun by that much.
 			if in := sent[i].Sub(sent[i-bound]); in < window-time.Second {

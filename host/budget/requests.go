@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Requests bounds how many requests are sent: so many at once, and a number a second in the long run. It is a flowcontrol.RateLimiter of client-go whose bounds can be changed while
-// requests wait: they wait by the new ones at once.
+// Requests bounds how many requests are sent: so many at once, and a number a second in the long run. It is a
+// flowcontrol.RateLimiter of client-go whose bounds can be changed while requests wait: they wait by the new ones at
+// once.
 type Requests struct {
 	now func() time.Time
 
@@ -53,7 +54,7 @@ func (r *Requests) refill() {
 	r.last = now
 }
 
-// take takes a request's token, and tells how long it has to wait for it.
+// take takes a request's token, and returns how long it has to wait for it.
 func (r *Requests) take() (wait time.Duration, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +67,8 @@ func (r *Requests) take() (wait time.Duration, changed <-chan struct{}) {
 	return wait, r.changed
 }
 
-// waited ends a request's waiting: its token is used, or given back. False: the bounds were changed meanwhile, and it has none.
+// waited ends a request's waiting: its token is used, or given back. False: the bounds were changed meanwhile, and it
+// has none.
 func (r *Requests) waited(changed <-chan struct{}, use bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +92,8 @@ func (r *Requests) Wait(ctx context.Context) error {
 		}
 		if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
 			r.waited(changed, false)
-			return fmt.Errorf("the next request may be sent in %v, which is after the deadline: %w", wait.Round(time.Millisecond), context.DeadlineExceeded)
+			return fmt.Errorf("the next request may be sent in %v, which is after the deadline: %w",
+				wait.Round(time.Millisecond), context.DeadlineExceeded)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -108,7 +111,7 @@ func (r *Requests) Wait(ctx context.Context) error {
 	}
 }
 
-// TryAccept tells whether a request may be sent now; then it counts.
+// TryAccept reports whether a request may be sent now; then it counts.
 func (r *Requests) TryAccept() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 
 var _ flowcontrol.RateLimiter = (*Requests)(nil)
 
-// In no time are there more requests than the burst and what the rate gives, and those that wait are served as fast as the rate allows.
+// In no time are there more requests than the burst and what the rate gives, and those that wait are served as fast as
+// the rate allows.
 func TestRequestsKeepTheirRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRequests(10, 5)
@@ -50,7 +51,8 @@ func TestRatesChangeAtOnce(t *testing.T) {
 			t.Error("the higher burst was there at once")
 		}
 		for n := range 3 {
-			if took, most := <-done, time.Duration(n+1)*100*time.Millisecond; took > most+time.Millisecond || took < most-time.Millisecond {
+			if took, most := <-done, time.Duration(n+1)*100*time.Millisecond; took > most+time.Millisecond ||
+				took < most-time.Millisecond {
 				t.Errorf("waited %v, expected %v", took, most)
 			}
 		}

@@ -13,7 +13,8 @@ import (
 
 // endpointPaths are what endpoint slices need of a pod.
 var endpointPaths = []string{
-	"metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences", "spec.nodeName", "spec.hostname", "spec.subdomain", "spec.containers.name", "spec.containers.ports",
+	"metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences", "spec.nodeName", "spec.hostname",
+	"spec.subdomain", "spec.containers.name", "spec.containers.ports",
 	"status.phase", "status.podIP", "status.podIPs", "status.conditions.type", "status.conditions.status",
 }
 
@@ -38,12 +39,14 @@ func byNode(b *testing.B) func(o *Object) []string {
 }
 
 func benchIndexers(b *testing.B) *indexers {
-	return indexed(b, nil, map[string]Indexer{"node": {Reads: []string{"spec.nodeName"}, Values: byNode(b)}, "uid": {Reads: []string{"metadata.uid"}, Values: byUID}})
+	return indexed(b, nil, map[string]Indexer{"node": {Reads: []string{"spec.nodeName"}, Values: byNode(b)},
+		"uid": {Reads: []string{"metadata.uid"}, Values: byUID}})
 }
 
 func byUID(o *Object) []string { return []string{string(o.UID)} }
 
-// BenchmarkMemory reports the heap that one realistic pod takes in a store with two indexes: by node, and one of a value for each object.
+// BenchmarkMemory reports the heap that one realistic pod takes in a store with two indexes: by node, and one of a
+// value for each object.
 func BenchmarkMemory(b *testing.B) {
 	const n = 50_000
 	report := func(b *testing.B, fill func() any) {
@@ -54,6 +57,7 @@ func BenchmarkMemory(b *testing.B) {
 			runtime.KeepAlive(store)
 		}
 	}
+
 	b.Run("typed", func(b *testing.B) {
 		report(b, func() any {
 			store := clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, clientcache.Indexers{
@@ -75,6 +79,7 @@ func BenchmarkMemory(b *testing.B) {
 			return store
 		})
 	})
+
 	ours := func(b *testing.B, d *decoder) {
 		report(b, func() any {
 			c := newContents(benchIndexers(b))
@@ -93,6 +98,7 @@ func BenchmarkMemory(b *testing.B) {
 			return c
 		})
 	}
+
 	b.Run("projected", func(b *testing.B) { ours(b, podDecoder(b, endpointPaths...)) })
 	b.Run("whole", func(b *testing.B) {
 		d := podDecoder(b)
@@ -128,11 +134,15 @@ func BenchmarkEvent(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			r := newResource(d.resource, func(*decoder) (clientcache.ListerWatcher, error) { return &clientcache.ListWatch{}, nil })
+
+			r := newResource(d.resource, func(*decoder) (clientcache.ListerWatcher, error) {
+				return &clientcache.ListWatch{}, nil
+			})
 			f, err := newFeed(r, &d.selection, r.store.contents.Load())
 			if err != nil {
 				b.Fatal(err)
 			}
+
 			r.feed, f.synced = f, true
 			f.contents.addIndexers(benchIndexers(b))
 			var messages [2][]byte
@@ -154,6 +164,7 @@ func BenchmarkEvent(b *testing.B) {
 				}
 				messages[1] = encode(b, pod)
 			}
+
 			// The handler hears of the objects that are there, too.
 			want := 10_000
 			if kind == "changed" {
@@ -163,6 +174,7 @@ func BenchmarkEvent(b *testing.B) {
 			defer r.handle(c)()
 			b.ReportAllocs()
 			b.ResetTimer()
+
 			for i := range b.N {
 				o, _, err := f.decoder.Decode(messages[(i+1)%2], nil, nil)
 				if err != nil {
@@ -172,6 +184,7 @@ func BenchmarkEvent(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+
 			<-c.done
 		})
 	}

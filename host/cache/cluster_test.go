@@ -48,7 +48,7 @@ func (r *recorder) OnEvent(e Event) {
 	r.events = append(r.events, e)
 }
 
-// about gives the events on objects whose name has the prefix, in words; a question mark is for Moved.
+// about returns the events on objects whose name has the prefix, in words; a question mark is for Moved.
 func (r *recorder) about(prefix string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,8 @@ type configMapWriter struct {
 
 func (w configMapWriter) create(name string, labels, data map[string]string) *corev1.ConfigMap {
 	w.t.Helper()
-	m, err := w.CoreV1().ConfigMaps("default").Create(w.t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: data}, metav1.CreateOptions{})
+	m, err := w.CoreV1().ConfigMaps("default").Create(w.t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: data}, metav1.CreateOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func (w configMapWriter) delete(name string) {
 	}
 }
 
-// atVersion tells that the store shows the object as it was written.
+// atVersion reports that the store shows the object as it was written.
 func atVersion(s *Store, m *corev1.ConfigMap) func() bool {
 	return func() bool {
 		o := s.Get("default", m.Name)
@@ -216,7 +217,8 @@ func listAndWatch(t *testing.T, config *rest.Config, w configMapWriter) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	status := c.Status()
-	if len(status) != 1 || !status[0].Synced || status[0].Objects != store.Len() || status[0].Bytes == 0 || status[0].Err != nil {
+	if len(status) != 1 || !status[0].Synced || status[0].Objects != store.Len() || status[0].Bytes == 0 ||
+		status[0].Err != nil {
 		t.Errorf("%+v", status)
 	}
 }
@@ -234,20 +236,29 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 		}
 		return all
 	}}}
+
 	// One that is covered shares what is there.
 	reader, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "metadata.labels[a]"), Indexers: byLabel})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	synced(t, c, configMaps)
-	if got := c.Store(configMaps).ByIndex("a", "1"); !slices.ContainsFunc(got, func(o *Object) bool { return o.Name == "new-a" }) {
+	if got := c.Store(configMaps).ByIndex("a", "1"); !slices.ContainsFunc(got, func(o *Object) bool {
+		return o.Name == "new-a"
+	}) {
 		t.Errorf("%d objects", len(got))
 	}
+
 	second := newRecorder()
 	if _, err := c.Handle(configMaps, second); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the newcomer hears of all objects", func() bool { return slices.Equal(second.about("new-"), []string{"initial new-a"}) })
+
+	eventually(t, "the newcomer hears of all objects", func() bool {
+		return slices.Equal(second.about("new-"), []string{"initial new-a"})
+	})
+
 	// One that isn't gets a wider store; only it hears of what was there.
 	if _, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "data")}); err != nil {
 		t.Fatal(err)
@@ -256,17 +267,23 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 	if _, err := c.Handle(configMaps, third); err != nil {
 		t.Fatal(err)
 	}
+
 	synced(t, c, configMaps)
 	o := c.Store(configMaps).Get("default", "new-a")
 	if o == nil || !strings.Contains(string(o.Raw), "\x12\x01v") {
 		t.Fatalf("%+v", o)
 	}
+
 	if len(c.Store(configMaps).ByIndex("a", "1")) == 0 {
 		t.Error("the wider store has lost an index")
 	}
-	eventually(t, "the third hears of all objects", func() bool { return slices.Equal(third.about("new-"), []string{"initial new-a"}) })
+	eventually(t, "the third hears of all objects", func() bool {
+		return slices.Equal(third.about("new-"), []string{"initial new-a"})
+	})
 	m := w.create("new-b", nil, nil)
-	eventually(t, "the next event", func() bool { return len(first.about("new-b")) == 1 && len(third.about("new-b")) == 1 })
+	eventually(t, "the next event", func() bool {
+		return len(first.about("new-b")) == 1 && len(third.about("new-b")) == 1
+	})
 	if got := first.about("new-"); !slices.Equal(got, []string{"initial new-a", "add new-b"}) {
 		t.Errorf("the first heard %v", got)
 	}
@@ -286,13 +303,15 @@ func widening(t *testing.T, config *rest.Config, w configMapWriter) {
 	if _, err := c.Handle(configMaps, events); err != nil {
 		t.Fatal(err)
 	}
+
 	synced(t, c, configMaps)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		maps := w.CoreV1().ConfigMaps("default")
 		for i := range 150 {
-			m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("wide-%d", i), Labels: map[string]string{"a": "1"}}, Data: map[string]string{"k": "v"}}
+			m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("wide-%d", i),
+				Labels: map[string]string{"a": "1"}}, Data: map[string]string{"k": "v"}}
 			m, err := maps.Create(t.Context(), m, metav1.CreateOptions{})
 			if err == nil && i%2 == 0 {
 				m.Labels["a"] = "2"
@@ -307,12 +326,14 @@ func widening(t *testing.T, config *rest.Config, w configMapWriter) {
 			}
 		}
 	}()
+
 	for _, path := range []string{"data", "metadata.annotations", "immutable", "metadata.creationTimestamp"} {
 		if _, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, path)}); err != nil {
 			t.Fatal(err)
 		}
 		synced(t, c, configMaps)
 	}
+
 	<-done
 	last := w.create("wide-last", nil, nil)
 	eventually(t, "all is there", atVersion(c.Store(configMaps), last))
@@ -320,6 +341,7 @@ func widening(t *testing.T, config *rest.Config, w configMapWriter) {
 	labels := mask(t, configMaps, "metadata.labels")
 	seen := map[string]string{}
 	events.mu.Lock()
+
 	for _, e := range events.events {
 		if e.New == nil {
 			delete(seen, e.Old.Namespace+"/"+e.Old.Name)
@@ -328,11 +350,13 @@ func widening(t *testing.T, config *rest.Config, w configMapWriter) {
 		kept, _ := labels.Project(nil, e.New.Raw)
 		seen[e.New.Namespace+"/"+e.New.Name] = string(kept)
 	}
+
 	events.mu.Unlock()
 	all := c.Store(configMaps).List()
 	if len(all) != len(seen) {
 		t.Errorf("the events make %d objects, the store has %d", len(seen), len(all))
 	}
+
 	for _, o := range all {
 		if kept, _ := labels.Project(nil, o.Raw); seen[o.Namespace+"/"+o.Name] != string(kept) {
 			t.Errorf("%s: events say %q, the store %q", o.Name, seen[o.Namespace+"/"+o.Name], kept)
@@ -355,10 +379,12 @@ func newProxy(t *testing.T, config *rest.Config) (*proxy, *rest.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p := &proxy{}
 	reverse := httputil.NewSingleHostReverseProxy(target)
 	reverse.Transport, reverse.FlushInterval, reverse.ErrorLog = transport, -1, log.New(io.Discard, "", 0)
@@ -374,6 +400,7 @@ func newProxy(t *testing.T, config *rest.Config) (*proxy, *rest.Config) {
 		}
 		return nil
 	}
+
 	p.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.queries = append(p.queries, r.URL.Query())
@@ -384,6 +411,7 @@ func newProxy(t *testing.T, config *rest.Config) (*proxy, *rest.Config) {
 			reverse.ServeHTTP(rw, r)
 		}
 	}))
+
 	t.Cleanup(func() {
 		p.mu.Lock()
 		for _, s := range p.streams {
@@ -392,6 +420,7 @@ func newProxy(t *testing.T, config *rest.Config) (*proxy, *rest.Config) {
 		p.mu.Unlock()
 		p.Close()
 	})
+
 	return p, &rest.Config{Host: p.URL}
 }
 
@@ -454,6 +483,7 @@ func expired(t *testing.T, config *rest.Config, w configMapWriter) {
 	p.mu.Lock()
 	old := p.streams[0]
 	p.mu.Unlock()
+
 	// The stream stalls; meanwhile the world goes on, and the server forgets the version.
 	old.mu.Lock()
 	changes.Labels = map[string]string{"a": "b"}
@@ -473,7 +503,8 @@ func expired(t *testing.T, config *rest.Config, w configMapWriter) {
 	}
 }
 
-// fallback is a server that refuses WatchList, and later everything, with bodies in JSON although protobuf was asked for.
+// fallback is a server that refuses WatchList, and later everything, with bodies in JSON although protobuf was asked
+// for.
 func fallback(t *testing.T, config *rest.Config, w configMapWriter) {
 	p, through := newProxy(t, config)
 	var broken atomic.Bool
@@ -484,6 +515,7 @@ func fallback(t *testing.T, config *rest.Config, w configMapWriter) {
 		json.NewEncoder(rw).Encode(status)
 		return true
 	}
+
 	p.answer = func(rw http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case broken.Load():
@@ -493,6 +525,7 @@ func fallback(t *testing.T, config *rest.Config, w configMapWriter) {
 		}
 		return false
 	}
+
 	broken.Store(true)
 	w.create("list-a", nil, nil)
 	c, events := start(t, through, "metadata.labels")
@@ -510,6 +543,7 @@ func fallback(t *testing.T, config *rest.Config, w configMapWriter) {
 	eventually(t, "the watch", atVersion(c.Store(configMaps), last))
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	lists := 0
 	for _, q := range p.queries {
 		if q.Get("watch") == "" {
@@ -519,6 +553,7 @@ func fallback(t *testing.T, config *rest.Config, w configMapWriter) {
 			}
 		}
 	}
+
 	if lists == 0 {
 		t.Error("there was no list")
 	}
@@ -531,12 +566,14 @@ func forbidden(t *testing.T, config *rest.Config, w configMapWriter) {
 	eventually(t, "the refusal is reported", func() bool { return apierrors.IsForbidden(c.Status()[0].Err) })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := c.Wait(ctx, configMaps); err == nil || !strings.Contains(err.Error(), "waiting for v1/configmaps") || !apierrors.IsForbidden(err) {
+	if err := c.Wait(ctx, configMaps); err == nil || !strings.Contains(err.Error(), "waiting for v1/configmaps") ||
+		!apierrors.IsForbidden(err) {
 		t.Errorf("%v", err)
 	}
 	if _, err := w.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "nobody"}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "nobody"}},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		ObjectMeta: metav1.ObjectMeta{Name: "nobody"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "nobody"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -554,7 +591,9 @@ func notServed(t *testing.T, config *rest.Config) {
 		t.Fatal(err)
 	}
 	eventually(t, "the absence is reported", func() bool {
-		return slices.ContainsFunc(c.Status(), func(s ResourceStatus) bool { return s.Resource == alpha && apierrors.IsNotFound(s.Err) })
+		return slices.ContainsFunc(c.Status(), func(s ResourceStatus) bool {
+			return s.Resource == alpha && apierrors.IsNotFound(s.Err)
+		})
 	})
 	synced(t, c, configMaps) // the others aren't held up
 }

@@ -51,7 +51,8 @@ type decoder struct {
 
 	// partial tells that nothing but metadata is asked for, so that the server needn't send more.
 	partial bool
-	// json tells that the server sends JSON, for the resource isn't built in; entire is all that is wanted of any object, and of a bookmark.
+	// json tells that the server sends JSON, for the resource isn't built in; entire is all that is wanted of any object,
+	// and of a bookmark.
 	json           bool
 	entire         *schema.Mask
 	apiVersion     string
@@ -92,7 +93,7 @@ func newDecoder(r *schema.Resource, s *selection) (*decoder, error) {
 	return d, err
 }
 
-// wire gives the mask with what makes an object, which may be nothing.
+// wire returns the mask with what makes an object, which may be nothing.
 func (d *decoder) wire(m *schema.Mask) (*schema.Mask, error) {
 	if m == nil {
 		return nil, nil
@@ -100,7 +101,7 @@ func (d *decoder) wire(m *schema.Mask) (*schema.Mask, error) {
 	return m.Union(d.identity).Without("metadata.resourceVersion")
 }
 
-// choose gives what is kept of the object, whose bytes may be wider than that: nil if it isn't kept.
+// choose returns what is kept of the object, whose bytes may be wider than that: nil if it isn't kept.
 func (d *decoder) choose(o *Object, chosen []byte) (*schema.Mask, error) {
 	if d.only != nil {
 		return d.only, nil
@@ -147,8 +148,9 @@ func (d *decoder) mediaType() string {
 	return protobufType
 }
 
-// Decode gives a *List, if into is one, an *Object, or a *metav1.Status.
-func (d *decoder) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Object) (runtime.Object, *kschema.GroupVersionKind, error) {
+// Decode returns a *List, if into is one, an *Object, or a *metav1.Status.
+func (d *decoder) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Object) (runtime.Object,
+	*kschema.GroupVersionKind, error) {
 	if d.begin != nil {
 		d.begin()
 	}
@@ -180,6 +182,7 @@ func (d *decoder) decode(data []byte, into runtime.Object) (runtime.Object, *ksc
 	if err != nil {
 		return nil, nil, err
 	}
+
 	var apiVersion, kind []byte
 	err = schema.Each(typeMeta, func(number int32, content []byte) error {
 		switch number {
@@ -193,6 +196,7 @@ func (d *decoder) decode(data []byte, into runtime.Object) (runtime.Object, *ksc
 	if err != nil {
 		return nil, nil, err
 	}
+
 	list, isList := into.(*List)
 	gvk := &d.kind
 	if isList {
@@ -209,6 +213,7 @@ func (d *decoder) decode(data []byte, into runtime.Object) (runtime.Object, *ksc
 	if isList {
 		return list, gvk, d.list(list, raw)
 	}
+
 	o, err := d.object(raw)
 	if err != nil {
 		return nil, gvk, err
@@ -241,8 +246,8 @@ func (d *decoder) list(l *List, raw []byte) error {
 
 var errNoName = errors.New("object without a name")
 
-// object makes an Object of a message: one allocation for it, one for its bytes with the resource version behind them. If the bytes are those of the stored object, they are shared.
-// Of an object that nobody keeps only the names are left.
+// object makes an Object of a message: one allocation for it, one for its bytes with the resource version behind them.
+// If the bytes are those of the stored object, they are shared. Of an object that nobody keeps only the names are left.
 func (d *decoder) object(raw []byte) (*Object, error) {
 	var metadata, version, name, namespace, uid []byte
 	err := schema.Each(raw, func(number int32, content []byte) error {
@@ -254,6 +259,7 @@ func (d *decoder) object(raw []byte) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	err = schema.Each(metadata, func(number int32, content []byte) error {
 		switch number {
 		case metaName:
@@ -273,9 +279,11 @@ func (d *decoder) object(raw []byte) (*Object, error) {
 	if len(name) == 0 {
 		return d.bookmark(metadata, version)
 	}
+
 	s := d.scratch.Get().(*scratch)
 	defer d.scratch.Put(s)
-	s.probe = Object{Resource: d.resource, Namespace: text(namespace), Name: text(name), UID: types.UID(text(uid)), ResourceVersion: text(version), Raw: raw}
+	s.probe = Object{Resource: d.resource, Namespace: text(namespace), Name: text(name), UID: types.UID(text(uid)),
+		ResourceVersion: text(version), Raw: raw}
 	mask, err := d.choose(&s.probe, s.chosen)
 	s.probe = Object{}
 	if err != nil {
@@ -283,14 +291,17 @@ func (d *decoder) object(raw []byte) (*Object, error) {
 	}
 	if mask == nil {
 		return &Object{
-			Resource: d.resource, Namespace: string(namespace), Name: string(name), UID: types.UID(uid), ResourceVersion: string(version),
+			Resource: d.resource, Namespace: string(namespace), Name: string(name), UID: types.UID(uid),
+			ResourceVersion: string(version),
 		}, nil
 	}
+
 	kept, err := mask.Project(s.bytes[:0], raw)
 	s.bytes = kept[:0]
 	if err != nil {
 		return nil, err
 	}
+
 	if d.known != nil {
 		if old := d.known(text(namespace), text(name)); old != nil && string(old.Raw) == string(kept) {
 			same := *old
@@ -298,6 +309,7 @@ func (d *decoder) object(raw []byte) (*Object, error) {
 			return &same, nil
 		}
 	}
+
 	memory := make([]byte, len(kept)+len(version))
 	copy(memory, kept)
 	copy(memory[len(kept):], version)
@@ -360,7 +372,8 @@ func (d *decoder) Encode(runtime.Object, io.Writer) error {
 // Identifier is for client-go.
 func (d *decoder) Identifier() runtime.Identifier { return "windlass" }
 
-// negotiator offers the decoder for what it asks for, and beside protobuf JSON, because the bodies of errors may be JSON whatever was asked for.
+// negotiator offers the decoder for what it asks for, and beside protobuf JSON, because the bodies of errors may be
+// JSON whatever was asked for.
 type negotiator struct{ decoder *decoder }
 
 func (n negotiator) SupportedMediaTypes() []runtime.SerializerInfo {

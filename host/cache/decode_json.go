@@ -10,7 +10,8 @@ import (
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// decodeJSON is decode of what a resource that isn't built in comes in: JSON, of which each object is brought into its form on the wire.
+// decodeJSON is decode of what a resource that isn't built in comes in: JSON, of which each object is brought into its
+// form on the wire.
 func (d *decoder) decodeJSON(data []byte, into runtime.Object) (runtime.Object, *kschema.GroupVersionKind, error) {
 	list, isList := into.(*List)
 	if isList {
@@ -59,8 +60,10 @@ func (d *decoder) listJSON(l *List, data []byte) (runtime.Object, *kschema.Group
 				return nil
 			})
 		}
+
 		return nil
 	})
+
 	got := kschema.FromAPIVersionAndKind(apiVersion, kind)
 	switch {
 	case err != nil:
@@ -71,10 +74,12 @@ func (d *decoder) listJSON(l *List, data []byte) (runtime.Object, *kschema.Group
 	case !items:
 		return nil, &got, fmt.Errorf("the answer is a %s %s, not a list", apiVersion, kind)
 	}
+
 	return l, &got, nil
 }
 
-// objectJSON is object of JSON. Of an object of another kind it gives that, and an error; items of lists needn't say theirs.
+// objectJSON is object of JSON. Of an object of another kind it gives that, and an error; items of lists needn't say
+// theirs.
 func (d *decoder) objectJSON(data []byte) (*Object, *kschema.GroupVersionKind, error) {
 	s := d.scratch.Get().(*scratch)
 	defer d.scratch.Put(s)

@@ -49,21 +49,28 @@ func TestCustomResourcesAreReadAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	a := o.(*Object)
-	if a.Namespace != "ns" || a.Name != "a" || a.UID != "u-a" || a.ResourceVersion != "5" || !strings.HasSuffix(string(a.Raw), `{"spec":{"replicas":3}}`) || strings.Contains(string(a.Raw), "labels") {
+	if a.Namespace != "ns" || a.Name != "a" || a.UID != "u-a" || a.ResourceVersion != "5" ||
+		!strings.HasSuffix(string(a.Raw), `{"spec":{"replicas":3}}`) || strings.Contains(string(a.Raw), "labels") {
 		t.Errorf("%+v, %q", a, a.Raw)
 	}
 	l := &List{}
-	if _, _, err := d.Decode([]byte(`{"kind":"AppsOfTheWeb","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9","continue":"more"},"items":[`+webApp("a", "5", 3)+","+webApp("b", "6", 1)+`]}`), nil, l); err != nil {
+	if _, _, err := d.Decode([]byte(
+		`{"kind":"AppsOfTheWeb","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9","continue":"more"},"items":[`+
+			webApp("a", "5", 3)+","+webApp("b", "6", 1)+`]}`), nil, l); err != nil {
 		t.Fatal(err)
 	}
+
 	if l.ResourceVersion != "9" || l.Continue != "more" || len(l.Items) != 2 || l.Items[1].Name != "b" {
 		t.Errorf("%+v", l)
 	}
 	b, _, err := d.Decode([]byte(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"creationTimestamp":null,"resourceVersion":"12"},"spec":{}}`), nil, nil)
-	if err != nil || b.(*Object).ResourceVersion != "12" || b.(*Object).GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+	if err != nil || b.(*Object).ResourceVersion != "12" ||
+		b.(*Object).GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
 		t.Errorf("a bookmark: %+v %v", b, err)
 	}
+
 	const gone = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
 	for _, into := range []*List{nil, {}} {
 		var s any
@@ -76,6 +83,7 @@ func TestCustomResourcesAreReadAsJSON(t *testing.T) {
 			t.Errorf("a status: %+v %v", s, err)
 		}
 	}
+
 	if _, _, err := jsonDecoder(t, "", "spec").Decode([]byte(webApp("a", "5", 3)), nil, nil); err != nil {
 		t.Errorf("of a kind that isn't known: %v", err)
 	}
@@ -83,7 +91,9 @@ func TestCustomResourcesAreReadAsJSON(t *testing.T) {
 
 func TestJSONThatIsSomethingElseIsRefused(t *testing.T) {
 	d := jsonDecoder(t, "WebApp", "spec.replicas")
-	for _, text := range []string{``, `no json`, `{}`, `[]`, `{"kind":"WebApp"`, `{"apiVersion":"example.com/v2","kind":"WebApp","metadata":{"name":"a"}}`, `{"apiVersion":"example.com/v1","kind":"Other","metadata":{"name":"a"}}`} {
+	for _, text := range []string{``, `no json`, `{}`, `[]`, `{"kind":"WebApp"`,
+		`{"apiVersion":"example.com/v2","kind":"WebApp","metadata":{"name":"a"}}`,
+		`{"apiVersion":"example.com/v1","kind":"Other","metadata":{"name":"a"}}`} {
 		if o, _, err := d.Decode([]byte(text), nil, nil); err == nil && o.(*Object).Name != "" {
 			t.Errorf("%q became %+v", text, o)
 		}
@@ -100,7 +110,8 @@ func TestJSONThatIsSomethingElseIsRefused(t *testing.T) {
 
 func TestJSONEvents(t *testing.T) {
 	var e metav1.WatchEvent
-	if _, _, err := (jsonEvents{}).Decode([]byte(`{"type":"MODIFIED","object":{"a":[1]}}`+"\n"), nil, &e); err != nil || e.Type != "MODIFIED" || string(e.Object.Raw) != `{"a":[1]}` {
+	if _, _, err := (jsonEvents{}).Decode([]byte(`{"type":"MODIFIED","object":{"a":[1]}}`+"\n"), nil, &e); err != nil ||
+		e.Type != "MODIFIED" || string(e.Object.Raw) != `{"a":[1]}` {
 		t.Errorf("%+v %v", e, err)
 	}
 	if _, _, err := (jsonEvents{}).Decode([]byte(`{"type":`), nil, &e); err == nil {
@@ -108,13 +119,15 @@ func TestJSONEvents(t *testing.T) {
 	}
 }
 
-// An update that changes nothing that anybody reads costs the event and a copy of the object's names: the bytes are shared with what is stored.
+// An update that changes nothing that anybody reads costs the event and a copy of the object's names: the bytes are
+// shared with what is stored.
 func TestIrrelevantUpdatesOfCustomResourcesAllocateLittle(t *testing.T) {
 	d := jsonDecoder(t, "WebApp", "spec.replicas")
 	first, _, err := d.Decode([]byte(webApp("a", "5", 3)), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	d.known = func(namespace, name string) *Object { return first.(*Object) }
 	event := []byte(`{"type":"MODIFIED","object":` + webApp("a", "6", 3) + "}\n")
 	var e metav1.WatchEvent
@@ -129,7 +142,9 @@ func TestIrrelevantUpdatesOfCustomResourcesAllocateLittle(t *testing.T) {
 		}
 		last = o.(*Object)
 	})
-	if !slices.Equal(last.Raw, first.(*Object).Raw) || &last.Raw[0] != &first.(*Object).Raw[0] || last.ResourceVersion != "6" {
+
+	if !slices.Equal(last.Raw, first.(*Object).Raw) || &last.Raw[0] != &first.(*Object).Raw[0] ||
+		last.ResourceVersion != "6" {
 		t.Error("the bytes aren't shared")
 	}
 	if n > 3 {
@@ -145,7 +160,8 @@ func full(name, version string) string {
 		`"spec":{"image":"registry.example.com/shop/web:1.2.3","replicas":3,"env":[%s],"selector":{"matchLabels":{"app":"web"}},"tiers":[{"name":"front","ports":[80,443]},{"name":"back","ports":[8080]}]},`+
 		`"status":{"conditions":[{"lastTransitionTime":"2026-01-02T03:04:05Z","message":"all there","reason":"Available","status":"True","type":"Ready"}],"observedGeneration":4,"readyReplicas":3}}`,
 		strings.Repeat(`{"apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:image":{},"f:replicas":{},"f:env":{}}},"manager":"kubectl","operation":"Update","time":"2026-01-02T03:04:05Z"},`, 2)+`{"manager":"x"}`,
-		name, version, name, strings.Repeat(`{"name":"SOME_VARIABLE","value":"with a value of its own"},`, 6)+`{"name":"LAST"}`)
+		name, version, name, strings.Repeat(`{"name":"SOME_VARIABLE","value":"with a value of its own"},`, 6)+
+			`{"name":"LAST"}`)
 }
 
 // BenchmarkIrrelevantJSONUpdate is an event that changes nothing that anybody reads.
@@ -183,31 +199,36 @@ func (s jsonStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// BenchmarkWebApps is the heap that each of 20,000 custom resources takes that came from a server, of which a controller reads labels, two fields of the spec and the conditions, and of which it
-// reads everything.
+// BenchmarkWebApps is the heap that each of 20,000 custom resources takes that came from a server, of which a
+// controller reads labels, two fields of the spec and the conditions, and of which it reads everything.
 func BenchmarkWebApps(b *testing.B) {
 	const n = 20_000
 	server := httptest.NewServer(jsonStream{n})
 	defer server.Close()
 	ctx, end := context.WithCancel(b.Context())
 	defer end() // before the server waits for its clients
-	for name, paths := range map[string][]string{"parts": {"metadata.labels", "spec.replicas", "spec.selector", "status.conditions"}, "whole": nil} {
+
+	for name, paths := range map[string][]string{"parts": {"metadata.labels", "spec.replicas", "spec.selector",
+		"status.conditions"}, "whole": nil} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				c, err := New(Options{Config: &rest.Config{Host: server.URL}})
 				if err != nil {
 					b.Fatal(err)
 				}
+
 				res := schema.Custom(webApps, "WebApp", true)
 				if err := c.Learn(res); err != nil {
 					b.Fatal(err)
 				}
+
 				var want Want
 				if paths != nil {
 					if want.Mask, err = res.Message.Mask(paths...); err != nil {
 						b.Fatal(err)
 					}
 				}
+
 				if _, err := c.Declare(webApps, want); err != nil {
 					b.Fatal(err)
 				}
@@ -221,6 +242,7 @@ func BenchmarkWebApps(b *testing.B) {
 				if c.Store(webApps).Len() != n {
 					b.Fatal(c.Store(webApps).Len(), "objects")
 				}
+
 				b.ReportMetric(float64(heap()-before)/n, "B/object")
 				b.ReportMetric(float64(c.Status()[0].Bytes)/n, "raw-B/object")
 				b.ReportMetric(float64(len(full("1", "1"))), "json-B/object")

@@ -45,7 +45,7 @@ func podDecoder(t testing.TB, paths ...string) *decoder {
 	return d
 }
 
-// encode gives what an API server sends.
+// encode returns what an API server sends.
 func encode(t testing.TB, o runtime.Object) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -70,7 +70,8 @@ func TestDecodeAnObject(t *testing.T) {
 	if err := kept.Unmarshal(o.Raw); err != nil {
 		t.Fatal(err)
 	}
-	if kept.ResourceVersion != "" || kept.ManagedFields != nil || kept.Spec.NodeName != pod.Spec.NodeName || kept.Labels["team"] == "" || kept.Spec.Containers != nil {
+	if kept.ResourceVersion != "" || kept.ManagedFields != nil || kept.Spec.NodeName != pod.Spec.NodeName ||
+		kept.Labels["team"] == "" || kept.Spec.Containers != nil {
 		t.Errorf("%+v", kept)
 	}
 }
@@ -84,7 +85,8 @@ func TestDecodeAList(t *testing.T) {
 	if _, _, err := podDecoder(t, "spec.nodeName").Decode(encode(t, list), nil, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.ResourceVersion != "77" || got.Continue != "next" || len(got.Items) != 3 || got.Items[2].Name != list.Items[2].Name {
+	if got.ResourceVersion != "77" || got.Continue != "next" || len(got.Items) != 3 ||
+		got.Items[2].Name != list.Items[2].Name {
 		t.Errorf("%+v", got)
 	}
 }
@@ -103,7 +105,8 @@ func TestDecodeAnErrorIsAStatus(t *testing.T) {
 }
 
 func TestDecodeABookmarkKeepsTheEndOfInitialEvents(t *testing.T) {
-	b := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: map[string]string{"a": "b", metav1.InitialEventsAnnotationKey: "true"}}}
+	b := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9",
+		Annotations: map[string]string{"a": "b", metav1.InitialEventsAnnotationKey: "true"}}}
 	got, _, err := podDecoder(t, "spec.nodeName").Decode(encode(t, b), nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +126,8 @@ func TestDecodeRefusesWhatItWasNotAskedFor(t *testing.T) {
 		"the message is cut short": pod[:len(pod)-10],
 		"is a  ":                   magic,
 	} {
-		if _, _, err := d.Decode(data, nil, nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "v1/pods") {
+		if _, _, err := d.Decode(data, nil, nil); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "v1/pods") {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -167,6 +171,7 @@ func FuzzDecodingGivesWhatItsOwnBytesSayOrAnError(f *testing.F) {
 	f.Add(encode(f, &corev1.PodList{ListMeta: metav1.ListMeta{Continue: "x"}, Items: []corev1.Pod{*testpod.New(1)}}))
 	gone := apierrors.NewResourceExpired("too old").ErrStatus
 	f.Add(encode(f, &gone))
+
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, into := range []runtime.Object{nil, &List{}} {
 			got, _, err := d.Decode(data, nil, into)

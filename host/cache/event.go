@@ -7,18 +7,21 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// Event is one change: Old is nil for an object that appeared, New for one that is gone. An object that was deleted and made anew is two events.
+// Event is one change: Old is nil for an object that appeared, New for one that is gone. An object that was deleted and
+// made anew is two events.
 type Event struct {
 	Resource *schema.Resource
 	Old, New *Object
 	// Initial tells of an object that was found when the informer started, or when the handler was added.
 	Initial bool
-	// Moved tells of an object without Old that it may have been there, and of one without New that it may still be there: by an update it has become, or ceased to be, one that
-	// some reader keeps. Who tells additions and deletions from updates has to take it for either.
+	// Moved tells of an object without Old that it may have been there, and of one without New that it may still be there:
+	// by an update it has become, or ceased to be, one that some reader keeps. Who tells additions and deletions from
+	// updates has to take it for either.
 	Moved bool
 }
 
-// Handler is told of events, one after the other, after the store has changed. It may take its time: events wait in an unbounded queue.
+// Handler is told of events, one after the other, after the store has changed. It may take its time: events wait in an
+// unbounded queue.
 type Handler interface {
 	OnEvent(e Event)
 }

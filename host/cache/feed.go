@@ -39,6 +39,7 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	d.known = contents.get
 	f := &feed{resource: r, selection: s, decoder: d, contents: contents, cancel: func() {}}
 	d.begin = f.begin
@@ -46,11 +47,13 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	f.source = &clientcache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			f.live.Store(false)
 			if o.ResourceVersion == "0" {
-				o.ResourceVersion = "" // any version would do for client-go, but the first list must not be older than what was written before
+				// any version would do for client-go, but the first list must not be older than what was written before
+				o.ResourceVersion = ""
 			}
 			l, err := clientcache.ToListerWatcherWithContext(source).ListWithContext(ctx, o)
 			f.heard(ctx, err)
@@ -65,6 +68,7 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 			return w, err
 		},
 	}
+
 	return f, nil
 }
 
@@ -99,13 +103,15 @@ func (f *feed) stop() {
 // healthy is how long a stream has to last to forget earlier failures.
 const healthy = 2 * time.Minute
 
-// soon is after how long a resource is asked for again at the latest that isn't served: who has made its definition waits for its controller.
+// soon is after how long a resource is asked for again at the latest that isn't served: who has made its definition
+// waits for its controller.
 const soon = 2 * time.Second
 
 // run lists and watches until the context ends, with the pauses of client-go's informers after a failure.
 func (f *feed) run(ctx context.Context) {
 	name := f.resource.name.String()
-	reflector := clientcache.NewReflectorWithOptions(f.source, &Object{}, f, clientcache.ReflectorOptions{Name: name, TypeDescription: name})
+	reflector := clientcache.NewReflectorWithOptions(f.source, &Object{}, f,
+		clientcache.ReflectorOptions{Name: name, TypeDescription: name})
 	fresh := wait.Backoff{Duration: 800 * time.Millisecond, Factor: 2, Jitter: 1, Cap: 30 * time.Second, Steps: 100}
 	backoff := fresh
 	for {
@@ -203,6 +209,7 @@ func (f *feed) Replace(list []any, version string) error {
 			others[keyOf(o)] = o
 		}
 	}
+
 	f.change(func(own bool) {
 		initial := !f.synced
 		f.synced = true
@@ -225,6 +232,7 @@ func (f *feed) Replace(list []any, version string) error {
 		f.resource.judge()
 		f.resource.wake()
 	})
+
 	f.live.Store(true)
 	return nil
 }
@@ -265,13 +273,16 @@ func (c *Cache) source(d *decoder) (clientcache.ListerWatcher, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	get := func(o *metav1.ListOptions, partial string) *rest.Request {
-		q := client.Get().Resource(r.Name).SpecificallyVersionedParams(o, scheme.ParameterCodec, kschema.GroupVersion{Version: "v1"})
+		q := client.Get().Resource(r.Name).SpecificallyVersionedParams(o, scheme.ParameterCodec,
+			kschema.GroupVersion{Version: "v1"})
 		if d.partial {
 			q.SetHeader("Accept", protobufType+";as="+partial+";g=meta.k8s.io;v=v1,"+jsonType)
 		}
 		return q
 	}
+
 	return &clientcache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			l := &List{}
@@ -284,7 +295,7 @@ func (c *Cache) source(d *decoder) (clientcache.ListerWatcher, error) {
 	}, nil
 }
 
-// back tells that a collection's version has become an older one: etcd was restored from a backup.
+// back reports that a collection's version has become an older one: etcd was restored from a backup.
 func back(before, now string) bool {
 	c, err := resourceversion.CompareResourceVersion(now, before)
 	return err == nil && c < 0

@@ -15,7 +15,8 @@ type Want struct {
 	Filter *Filter
 	// Indexers tell by what to find objects. Of an object that this reader doesn't keep, they may see less than the mask.
 	Indexers map[string]Indexer
-	// Current is called whenever the store has become current for the reader, see [Reader.Current]; nil: nobody has to know.
+	// Current is called whenever the store has become current for the reader, see [Reader.Current]; nil: nobody has to
+	// know.
 	Current func()
 }
 
@@ -23,7 +24,8 @@ type Want struct {
 type Filter struct {
 	// Name tells filters apart: two have the same exactly if they keep the same objects.
 	Name string
-	// Reads is what Keep reads of an object. It is kept of all objects, other readers' too, so that a reader can tell from any stored object whether it is one of its own.
+	// Reads is what Keep reads of an object. It is kept of all objects, other readers' too, so that a reader can tell from
+	// any stored object whether it is one of its own.
 	Reads *schema.Mask
 	// Keep is called with an object's names and bytes, which it must not hold on to.
 	Keep func(*Object) bool
@@ -43,10 +45,12 @@ type group struct {
 }
 
 func (s *selection) find(f *Filter) (int, bool) {
-	return slices.BinarySearchFunc(s.groups, f, func(g group, f *Filter) int { return strings.Compare(g.filter.Name, f.Name) })
+	return slices.BinarySearchFunc(s.groups, f, func(g group, f *Filter) int {
+		return strings.Compare(g.filter.Name, f.Name)
+	})
 }
 
-// with gives the selection with one more reader; a nil selection has none.
+// with returns the selection with one more reader; a nil selection has none.
 func (s *selection) with(mask *schema.Mask, f *Filter) *selection {
 	var next selection
 	if s != nil {
@@ -55,7 +59,8 @@ func (s *selection) with(mask *schema.Mask, f *Filter) *selection {
 	if f == nil {
 		next.every = mask.Union(next.every)
 		all := next.every.Union(next.reads)
-		next.groups = slices.DeleteFunc(slices.Clone(next.groups), func(g group) bool { return all.Covers(g.mask) }) // no need to ask them any more
+		// no need to ask them any more
+		next.groups = slices.DeleteFunc(slices.Clone(next.groups), func(g group) bool { return all.Covers(g.mask) })
 		return &next
 	}
 	next.reads = f.Reads.Union(next.reads)
@@ -68,7 +73,7 @@ func (s *selection) with(mask *schema.Mask, f *Filter) *selection {
 	return &next
 }
 
-// covers tells whether a reader finds everything it wants already.
+// covers reports whether a reader finds everything it wants already.
 func (s *selection) covers(mask *schema.Mask, f *Filter) bool {
 	if s == nil {
 		return false
@@ -86,10 +91,10 @@ func (s *selection) covers(mask *schema.Mask, f *Filter) bool {
 	return always != nil && always.Covers(mask)
 }
 
-// drops tells whether there are objects that nobody keeps.
+// drops reports whether there are objects that nobody keeps.
 func (s *selection) drops() bool { return s.every == nil }
 
-// mask gives what to keep of the objects that the groups marked in chosen keep, nil if that is nothing.
+// mask returns what to keep of the objects that the groups marked in chosen keep, nil if that is nothing.
 func (s *selection) mask(chosen []byte) *schema.Mask {
 	m := s.every
 	for i, g := range s.groups {
@@ -115,7 +120,7 @@ func (s *selection) all() *schema.Mask {
 	return all
 }
 
-// metadataOnly tells that nothing but metadata is wanted of any object.
+// metadataOnly reports that nothing but metadata is wanted of any object.
 func (s *selection) metadataOnly() bool {
 	all := s.all()
 	metadata, err := all.Message().Mask("metadata", "metadata.managedFields")

@@ -19,7 +19,8 @@ func filtered(t *testing.T, config *rest.Config, w configMapWriter) {
 	for g := range 8 {
 		all.Go(func() {
 			for i := g; i < 200; i += 8 {
-				m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("keep-%03d", i)}, Data: map[string]string{"k": "data-of-many"}}
+				m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("keep-%03d", i)},
+					Data: map[string]string{"k": "data-of-many"}}
 				if i%20 == 0 {
 					m.Labels = map[string]string{"mine": "yes"}
 				}
@@ -70,7 +71,9 @@ func filtered(t *testing.T, config *rest.Config, w configMapWriter) {
 		t.Errorf("the store is at %s, not %s", store.Version(), m.ResourceVersion)
 	}
 	m = w.update(relabel("keep-002", "no")) // whoever wrote it has to see that the cache has got there
-	eventually(t, "the version of a write to an object that isn't kept", func() bool { return store.Version() == m.ResourceVersion })
+	eventually(t, "the version of a write to an object that isn't kept", func() bool {
+		return store.Version() == m.ResourceVersion
+	})
 	w.delete("keep-000")
 	w.delete("keep-001")
 	want := []string{"add? keep-001", "delete? keep-000", "delete keep-001"}

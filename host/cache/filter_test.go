@@ -40,8 +40,9 @@ func labelled(t testing.TB, r abi.Resource, label, value string) *Filter {
 
 func secret(name, version string, labels map[string]string) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid-1", ResourceVersion: version, Labels: labels, Annotations: map[string]string{"note": "x"}},
-		Data:       map[string][]byte{"password": []byte("hunter2")}, Type: "Opaque",
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid-1", ResourceVersion: version, Labels: labels,
+			Annotations: map[string]string{"note": "x"}},
+		Data: map[string][]byte{"password": []byte("hunter2")}, Type: "Opaque",
 	}
 }
 
@@ -96,7 +97,7 @@ func decoded(t testing.TB, d *decoder, s *corev1.Secret) *Object {
 	return o
 }
 
-// told gives the events, of which there are to be n, in words.
+// told returns the events, of which there are to be n, in words.
 func (x *fixture) told(n int) []string {
 	x.t.Helper()
 	eventually(x.t, fmt.Sprint(n, " events"), func() bool { return len(x.h.about("")) >= n })
@@ -119,6 +120,7 @@ func TestOnlyWhatSomeReaderKeepsIsStored(t *testing.T) {
 	if x.store.Len() != 1 || x.store.Version() != "6" {
 		t.Fatalf("%d objects at version %s", x.store.Len(), x.store.Version())
 	}
+
 	f.Add(x.object(secret("four", "7", a)))
 	f.Update(x.object(secret("three", "8", a))) // comes
 	f.Update(x.object(secret("one", "9", b)))   // goes
@@ -131,6 +133,7 @@ func TestOnlyWhatSomeReaderKeepsIsStored(t *testing.T) {
 	if x.store.Version() != "12" {
 		t.Errorf("version %s", x.store.Version())
 	}
+
 	// After a gap: four has ceased to match, two is gone unseen, five came in between or had not matched.
 	f.Replace([]any{x.object(secret("four", "13", b)), x.object(secret("five", "14", a))}, "20")
 	x.expect("initial one", "add four", "add? three", "delete? one", "delete three", "delete? four", "add? five")
@@ -148,7 +151,8 @@ func TestANamesakeThatIsNotKeptIsADelete(t *testing.T) {
 	x.expect("initial one", "delete one")
 }
 
-// Of an object the data of which one reader wants, and the metadata all, only the metadata is kept where the first has no use for it.
+// Of an object the data of which one reader wants, and the metadata all, only the metadata is kept where the first has
+// no use for it.
 func TestAnObjectIsKeptAsItsOwnReadersWant(t *testing.T) {
 	x := newFixture(t,
 		Want{Mask: mask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")},
@@ -157,6 +161,7 @@ func TestAnObjectIsKeptAsItsOwnReadersWant(t *testing.T) {
 	if x.d.drops() {
 		t.Error("a reader wants all objects")
 	}
+
 	for _, c := range []struct {
 		labels     map[string]string
 		data, kind bool
@@ -171,9 +176,11 @@ func TestAnObjectIsKeptAsItsOwnReadersWant(t *testing.T) {
 		if err := s.Unmarshal(o.Raw); err != nil {
 			t.Fatal(err)
 		}
+
 		if s.Annotations["note"] != "x" || (len(s.Data) > 0) != c.data || (s.Type != "") != c.kind {
 			t.Errorf("%v: %+v", c.labels, s)
 		}
+
 		// What filters read is always there: any reader can tell whether an object is its own.
 		if s.Labels["app"] != c.labels["app"] || s.Labels["tier"] != c.labels["tier"] {
 			t.Errorf("%v: labels are %v", c.labels, s.Labels)
@@ -190,23 +197,27 @@ func TestWhatIsCovered(t *testing.T) {
 	tier := labelled(t, secrets, "tier", "q")
 	data, meta := mask(t, secrets, "data"), mask(t, secrets, "metadata")
 	annotations := mask(t, secrets, "metadata.annotations")
+
 	for name, c := range map[string]struct {
 		have []Want
 		want Want
 		is   bool
 	}{
-		"nothing":                          {nil, Want{Mask: annotations}, false},
-		"the same filter":                  {[]Want{{Mask: data, Filter: a}}, Want{Mask: data, Filter: a}, true},
-		"the same filter, made anew":       {[]Want{{Mask: data, Filter: a}}, Want{Mask: data, Filter: labelled(t, secrets, "app", "a")}, true},
-		"another filter":                   {[]Want{{Mask: data, Filter: a}}, Want{Mask: data, Filter: b}, false},
-		"the same filter, wider":           {[]Want{{Mask: data, Filter: a}}, Want{Mask: meta, Filter: a}, false},
-		"all":                              {[]Want{{Mask: data, Filter: a}}, Want{Mask: data}, false},
-		"a filter among all":               {[]Want{{Mask: meta}}, Want{Mask: annotations, Filter: a}, true},
-		"a filter among all, wider":        {[]Want{{Mask: meta}}, Want{Mask: data, Filter: a}, false},
-		"a filter that reads more":         {[]Want{{Mask: annotations}}, Want{Mask: annotations, Filter: tier}, false},
-		"a filter and all together":        {[]Want{{Mask: meta}, {Mask: data, Filter: a}}, Want{Mask: data.Union(annotations), Filter: a}, true},
-		"all, after a filter that had it":  {[]Want{{Mask: data, Filter: a}, {Mask: data}}, Want{Mask: data}, true},
-		"a filter that all have swallowed": {[]Want{{Mask: data, Filter: a}, {Mask: data}}, Want{Mask: data, Filter: a}, true},
+		"nothing":         {nil, Want{Mask: annotations}, false},
+		"the same filter": {[]Want{{Mask: data, Filter: a}}, Want{Mask: data, Filter: a}, true},
+		"the same filter, made anew": {[]Want{{Mask: data, Filter: a}},
+			Want{Mask: data, Filter: labelled(t, secrets, "app", "a")}, true},
+		"another filter":            {[]Want{{Mask: data, Filter: a}}, Want{Mask: data, Filter: b}, false},
+		"the same filter, wider":    {[]Want{{Mask: data, Filter: a}}, Want{Mask: meta, Filter: a}, false},
+		"all":                       {[]Want{{Mask: data, Filter: a}}, Want{Mask: data}, false},
+		"a filter among all":        {[]Want{{Mask: meta}}, Want{Mask: annotations, Filter: a}, true},
+		"a filter among all, wider": {[]Want{{Mask: meta}}, Want{Mask: data, Filter: a}, false},
+		"a filter that reads more":  {[]Want{{Mask: annotations}}, Want{Mask: annotations, Filter: tier}, false},
+		"a filter and all together": {[]Want{{Mask: meta}, {Mask: data, Filter: a}},
+			Want{Mask: data.Union(annotations), Filter: a}, true},
+		"all, after a filter that had it": {[]Want{{Mask: data, Filter: a}, {Mask: data}}, Want{Mask: data}, true},
+		"a filter that all have swallowed": {[]Want{{Mask: data, Filter: a}, {Mask: data}}, Want{Mask: data, Filter: a},
+			true},
 	} {
 		var s *selection
 		for _, w := range c.have {
@@ -221,11 +232,13 @@ func TestWhatIsCovered(t *testing.T) {
 	}
 }
 
-// BenchmarkSecrets reports the heap of 10,000 secrets of 1 KB where a reader of their data keeps ten, where another one reads the labels of all, and without filters.
+// BenchmarkSecrets reports the heap of 10,000 secrets of 1 KB where a reader of their data keeps ten, where another one
+// reads the labels of all, and without filters.
 func BenchmarkSecrets(b *testing.B) {
 	const n = 10_000
 	data, labels := mask(b, secrets, "data", "type"), mask(b, secrets, "metadata.labels")
 	tokens := labelled(b, secrets, "app", "token")
+
 	for _, c := range []struct {
 		name  string
 		wants []Want
@@ -248,6 +261,7 @@ func BenchmarkSecrets(b *testing.B) {
 					s.Data["password"] = []byte(strings.Repeat("x", 1000))
 					list[i] = x.object(s)
 				}
+
 				x.feed.Replace(list, "10000")
 				x.told(c.kept)
 				x.h.events = nil
@@ -265,29 +279,37 @@ func BenchmarkSecrets(b *testing.B) {
 func TestTakingOverWithMoreObjects(t *testing.T) {
 	a, b := map[string]string{"app": "a"}, map[string]string{"app": "b"}
 	x := newFixture(t, Want{Mask: mask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")})
-	x.feed.Replace([]any{x.object(secret("same", "1", a)), x.object(secret("moves", "2", a)), x.object(secret("drops", "3", a)), x.object(secret("not", "4", b))}, "5")
+	x.feed.Replace([]any{x.object(secret("same", "1", a)), x.object(secret("moves", "2", a)),
+		x.object(secret("drops", "3", a)), x.object(secret("not", "4", b))}, "5")
 	next := x.wanted.with(mask(t, secrets, "metadata.annotations"), labelled(t, secrets, "app", "b"))
 	wider, err := newFeed(x.resource, next, newContents(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	x.wider = wider
 	second := newRecorder()
 	t.Cleanup(x.handle(second))
 	d := wider.decoder
 	wider.Replace([]any{
-		decoded(t, d, secret("same", "1", a)), decoded(t, d, secret("moves", "6", b)), decoded(t, d, secret("drops", "7", nil)),
+		decoded(t, d, secret("same", "1", a)), decoded(t, d, secret("moves", "6", b)),
+		decoded(t, d, secret("drops", "7", nil)),
 		decoded(t, d, secret("not", "4", b)), decoded(t, d, secret("new", "8", a)),
 	}, "9")
+
 	got := x.told(6)
 	if len(got) == 6 {
 		slices.Sort(got[4:]) // in any order
 	}
-	if want := []string{"initial same", "initial moves", "initial drops", "delete? drops", "add? new", "update moves"}; !slices.Equal(got, want) {
+
+	if want := []string{"initial same", "initial moves", "initial drops", "delete? drops", "add? new",
+		"update moves"}; !slices.Equal(got, want) {
 		t.Errorf("heard %v, want %v", got, want)
 	}
 	y := &fixture{resource: x.resource, t: t, h: second}
-	if got := y.told(4); len(got) != 4 || slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "initial ") }) {
+	if got := y.told(4); len(got) != 4 || slices.ContainsFunc(got, func(s string) bool {
+		return !strings.HasPrefix(s, "initial ")
+	}) {
 		t.Errorf("the newcomer heard %v", got)
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// digest stands for text in a map, which so takes less memory and holds on to none that belongs to an object. Its 128 bits depend on seeds that nobody knows: no two texts
-// have the same one.
+// digest stands for text in a map, which so takes less memory and holds on to none that belongs to an object. Its 128
+// bits depend on seeds that nobody knows: no two texts have the same one.
 type digest [16]byte
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-// digestOf gives the digest of a name in a namespace, or of an index's value.
+// digestOf returns the digest of a name in a namespace, or of an index's value.
 func digestOf(namespace, name string) (d digest) {
 	var h maphash.Hash
 	for i, seed := range seeds {
@@ -38,7 +38,8 @@ func keyOf(o *Object) digest { return digestOf(o.Namespace, o.Name) }
 
 // Indexer gives the values by which an index finds an object.
 type Indexer struct {
-	// Reads are the paths that Values reads, beside the object's name and namespace: an update that changes nothing there leaves the index alone. Nil is the whole object.
+	// Reads are the paths that Values reads, beside the object's name and namespace: an update that changes nothing there
+	// leaves the index alone. Nil is the whole object.
 	Reads []string
 	// Values must give the same for the same bytes.
 	Values func(*Object) []string

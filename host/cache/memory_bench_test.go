@@ -38,7 +38,8 @@ import (
 var pods = abi.Resource{Version: "v1", Name: "pods"}
 
 // podReaders are the built-in plugins that read pods.
-var podReaders = []*sdk.Plugin{daemonset.Plugin, deployment.Plugin, endpoints.Plugin, endpointslice.Plugin, garbagecollector.Plugin, horizontalpodautoscaler.Plugin, job.Plugin,
+var podReaders = []*sdk.Plugin{daemonset.Plugin, deployment.Plugin, endpoints.Plugin, endpointslice.Plugin,
+	garbagecollector.Plugin, horizontalpodautoscaler.Plugin, job.Plugin,
 	namespace.Plugin, podgc.Plugin, replicaset.Plugin, statefulset.Plugin}
 
 // declare has the cache keep of pods what the built-in controllers want of them, as the manager does.
@@ -93,23 +94,27 @@ func (s stream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for i := range s.n {
 		send("ADDED", testpod.New(i))
 	}
-	send("BOOKMARK", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9000000", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
+	send("BOOKMARK", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9000000",
+		Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
 	w.(http.Flusher).Flush()
 	<-r.Context().Done()
 }
 
-// BenchmarkPods is the heap that each of 20,000 pods takes that came from a server, with the fields and indexes that the built-in controllers declare.
+// BenchmarkPods is the heap that each of 20,000 pods takes that came from a server, with the fields and indexes that
+// the built-in controllers declare.
 func BenchmarkPods(b *testing.B) {
 	const n = 20_000
 	server := httptest.NewServer(stream{n})
 	defer server.Close()
 	ctx, end := context.WithCancel(b.Context())
 	defer end() // before the server waits for its clients
+
 	for b.Loop() {
 		c, err := cache.New(cache.Options{Config: &rest.Config{Host: server.URL}})
 		if err != nil {
 			b.Fatal(err)
 		}
+
 		declare(b, c)
 		before := live()
 		if err := c.Start(ctx); err != nil {
@@ -121,10 +126,12 @@ func BenchmarkPods(b *testing.B) {
 		if c.Store(pods).Len() != n {
 			b.Fatal(c.Store(pods).Len(), "pods")
 		}
+
 		after := live()
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/object")
 		b.ReportMetric(float64(after.HeapObjects-before.HeapObjects)/n, "objects/object")
 		b.ReportMetric(float64(c.Status()[0].Bytes)/n, "raw-B/object")
+
 		if to := os.Getenv("HEAP"); to != "" {
 			f, _ := os.Create(to)
 			pprof.WriteHeapProfile(f)

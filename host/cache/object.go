@@ -19,10 +19,11 @@ type Object struct {
 	Raw []byte
 }
 
-// kept tells that the object is to be stored; else it has nothing but its names.
+// kept reports that the object is to be stored; else it has nothing but its names.
 func (o *Object) kept() bool { return len(o.Raw) > 0 }
 
-// Of metav1.Object, client-go's reflector asks for the resource version, for a bookmark's annotation, and for what makes a store's key. The rest is unset.
+// Of metav1.Object, client-go's reflector asks for the resource version, for a bookmark's annotation, and for what
+// makes a store's key. The rest is unset.
 
 // GetNamespace is for client-go.
 func (o *Object) GetNamespace() string { return o.Namespace }
@@ -36,7 +37,7 @@ func (o *Object) GetUID() types.UID { return o.UID }
 // GetResourceVersion is for client-go.
 func (o *Object) GetResourceVersion() string { return o.ResourceVersion }
 
-// GetAnnotations gives a bookmark's annotations. A bookmark is an object without a name.
+// GetAnnotations returns a bookmark's annotations. A bookmark is an object without a name.
 func (o *Object) GetAnnotations() map[string]string {
 	if o.Name != "" || len(o.Raw) == 0 {
 		return nil

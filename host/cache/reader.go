@@ -26,8 +26,9 @@ func newReader(r *resource, mask *schema.Mask, w Want) *Reader {
 	return x
 }
 
-// Current tells that the store has all objects, with all that the reader has declared of them, and that nobody doubts it: what isn't in the store isn't in the cluster. A store that is
-// young, that is about to be replaced by a wider one, or that may be from before a Lease was taken isn't current.
+// Current reports that the store has all objects, with all that the reader has declared of them, and that nobody doubts
+// it: what isn't in the store isn't in the cluster. A store that is young, that is about to be replaced by a wider one,
+// or that may be from before a Lease was taken isn't current.
 func (x *Reader) Current() bool { return x.current.Load() }
 
 // Doubt has the reader not be current until Trust: somebody may know of later versions than the store does.
@@ -46,13 +47,15 @@ func (x *Reader) set(flag *bool, to bool) {
 	x.resource.judge()
 }
 
-// Wait waits until the reader is current. It needs the context to end for a resource that can't be read; the error says why it can't.
+// Wait waits until the reader is current. It needs the context to end for a resource that can't be read; the error says
+// why it can't.
 func (x *Reader) Wait(ctx context.Context) error { return x.resource.await(ctx, x.Current) }
 
 // Release says that the reader has stopped reading; the last one stops the informer.
 func (x *Reader) Release() { x.release() }
 
-// judge finds out for which readers the store is current, and tells those for which it has become so. The caller holds mu.
+// judge finds out for which readers the store is current, and tells those for which it has become so. The caller holds
+// mu.
 func (r *resource) judge() {
 	for x := range r.readers {
 		now := r.feed != nil && r.feed.synced && !x.doubted && !x.expired && r.feed.selection.covers(x.mask, x.filter)

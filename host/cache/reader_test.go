@@ -16,8 +16,9 @@ import (
 	clientcache "k8s.io/client-go/tools/cache"
 )
 
-// Whatever happens to a store, a reader for which it is current finds in it all objects that there were when it was listed last, and nothing that wasn't declared is missing of them.
-// Stores are dropped, widened, doubted, expire, and lists come late, of the first informer or the second.
+// Whatever happens to a store, a reader for which it is current finds in it all objects that there were when it was
+// listed last, and nothing that wasn't declared is missing of them. Stores are dropped, widened, doubted, expire, and
+// lists come late, of the first informer or the second.
 func TestWhatIsCurrentIsComplete(t *testing.T) {
 	held := 0
 	for seed := range uint64(worlds.Number(400)) {
@@ -44,6 +45,7 @@ func history(t *testing.T, seed uint64) (held int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	// What lists and watches waits until it is stopped: the test says what comes.
 	idle := &clientcache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
@@ -55,6 +57,7 @@ func history(t *testing.T, seed uint64) (held int) {
 			return nil, ctx.Err()
 		},
 	}
+
 	x := newResource(s, func(*decoder) (clientcache.ListerWatcher, error) { return idle, nil })
 	var readers []*told
 	truth, version := map[string]*corev1.Secret{}, 1
@@ -70,6 +73,7 @@ func history(t *testing.T, seed uint64) (held int) {
 			t.Fatal(err)
 		}
 	}
+
 	for range 40 {
 		x.mu.Lock()
 		first, second := x.feed, x.wider
@@ -127,13 +131,15 @@ func history(t *testing.T, seed uint64) (held int) {
 				}
 			}
 		}
+
 		for _, one := range readers {
 			if !one.Current() {
 				continue
 			}
 			held++
 			if one.doubted || one.expired {
-				t.Fatalf("a reader of %s is current though it is doubted (%v) or expired (%v)", one.aspect, one.doubted, one.expired)
+				t.Fatalf("a reader of %s is current though it is doubted (%v) or expired (%v)",
+					one.aspect, one.doubted, one.expired)
 			}
 			for name := range truth {
 				o := x.store.Get("ns", name)
@@ -146,13 +152,14 @@ func history(t *testing.T, seed uint64) (held int) {
 			}
 		}
 	}
+
 	for _, one := range readers {
 		one.Release()
 	}
 	return held
 }
 
-// has tells whether something of an aspect was kept of an object.
+// has reports whether something of an aspect was kept of an object.
 func has(t *testing.T, o *Object, aspect string) bool {
 	t.Helper()
 	var s corev1.Secret

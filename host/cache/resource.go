@@ -16,7 +16,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// resource is one resource with its readers. All that changes its store does so under mu, so that handlers hear of changes in the order of the store.
+// resource is one resource with its readers. All that changes its store does so under mu, so that handlers hear of
+// changes in the order of the store.
 type resource struct {
 	name    abi.Resource
 	message *schema.Message
@@ -40,7 +41,8 @@ type resource struct {
 }
 
 func newResource(s *schema.Resource, source func(*decoder) (clientcache.ListerWatcher, error)) *resource {
-	r := &resource{name: s.Resource, message: s.Message, schema: s, source: source, told: new(atomic.Int64), changed: make(chan struct{}), readers: map[*Reader]struct{}{}}
+	r := &resource{name: s.Resource, message: s.Message, schema: s, source: source, told: new(atomic.Int64),
+		changed: make(chan struct{}), readers: map[*Reader]struct{}{}}
 	r.store = &Store{resource: r}
 	r.store.contents.Store(newContents(nil))
 	return r
@@ -63,7 +65,8 @@ func (r *resource) declare(x *Reader, started context.Context) error {
 	return nil
 }
 
-// learn takes in a kind and a scope that weren't known, or have become others: each object says them, so the informer begins anew.
+// learn takes in a kind and a scope that weren't known, or have become others: each object says them, so the informer
+// begins anew.
 func (r *resource) learn(s *schema.Resource, started context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +127,8 @@ func (r *resource) release(x *Reader) {
 
 func (r *resource) wait(ctx context.Context) error { return r.await(ctx, r.complete) }
 
-// await waits until something is so, which is asked under mu; what it hangs on calls wake. The error says why the resource can't be read, where that is why.
+// await waits until something is so, which is asked under mu; what it hangs on calls wake. The error says why the
+// resource can't be read, where that is why.
 func (r *resource) await(ctx context.Context, so func() bool) error {
 	for {
 		r.mu.Lock()
@@ -144,7 +148,7 @@ func (r *resource) await(ctx context.Context, so func() bool) error {
 	}
 }
 
-// complete tells that the store has all objects, with all that was declared of them.
+// complete reports that the store has all objects, with all that was declared of them.
 func (r *resource) complete() bool { return r.feed != nil && r.feed.synced && r.wider == nil }
 
 func (r *resource) wake() {
@@ -202,11 +206,13 @@ func (r *resource) status() (ResourceStatus, bool) {
 		waiting += s.queued.Load()
 	}
 	return ResourceStatus{
-		Resource: r.name, Synced: r.complete(), Objects: len(c.places), Bytes: c.bytes, Waiting: waiting, Version: c.version, Err: r.err,
+		Resource: r.name, Synced: r.complete(), Objects: len(c.places), Bytes: c.bytes, Waiting: waiting, Version: c.version,
+		Err: r.err,
 	}, len(r.readers) > 0
 }
 
-// report takes note of why the resource can't be read, or that it can (nil). It logs changes only: a resource that isn't served is asked for again and again.
+// report takes note of why the resource can't be read, or that it can (nil). It logs changes only: a resource that
+// isn't served is asked for again and again.
 func (r *resource) report(f *feed, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -222,8 +228,8 @@ func (r *resource) report(f *feed, err error) {
 	}
 }
 
-// replaced tells the handlers of one object's change. A name that passed to another object is a delete and an add; an object that isn't kept any longer is gone.
-// moved says, of an object without old or without new, what [Event] says.
+// replaced tells the handlers of one object's change. A name that passed to another object is a delete and an add; an
+// object that isn't kept any longer is gone. moved says, of an object without old or without new, what [Event] says.
 func (r *resource) replaced(old, new *Object, initial, moved bool) {
 	if new != nil && !new.kept() {
 		moved = old != nil && old.UID == new.UID
@@ -239,7 +245,8 @@ func (r *resource) replaced(old, new *Object, initial, moved bool) {
 		r.emit(Event{Resource: r.schema, New: new})
 	case old != nil && new != nil && bytes.Equal(old.Raw, new.Raw):
 	default:
-		r.emit(Event{Resource: r.schema, Old: old, New: new, Initial: initial, Moved: moved && !initial && (old == nil || new == nil)})
+		r.emit(Event{Resource: r.schema, Old: old, New: new, Initial: initial,
+			Moved: moved && !initial && (old == nil || new == nil)})
 	}
 }
 
@@ -252,16 +259,20 @@ func (r *resource) emit(e Event) {
 	}
 }
 
-// takeOver makes the second informer the resource's own once it is as current as the first, which stops before, so that it can't get ahead again.
+// takeOver makes the second informer the resource's own once it is as current as the first, which stops before, so that
+// it can't get ahead again.
 func (r *resource) takeOver() {
 	first, second := r.feed, r.wider
 	if !second.synced {
 		return
 	}
+
 	first.stop()
-	if order, err := resourceversion.CompareResourceVersion(second.contents.version, first.contents.version); err == nil && order < 0 {
+	if order, err := resourceversion.CompareResourceVersion(second.contents.version, first.contents.version); err == nil &&
+		order < 0 {
 		return // it will hear of what the first has heard of
 	}
+
 	r.feed, r.wider = second, nil
 	r.store.contents.Store(second.contents)
 	for _, o := range first.contents.list() {
@@ -269,6 +280,7 @@ func (r *resource) takeOver() {
 			r.replaced(o, nil, false, second.decoder.drops())
 		}
 	}
+
 	var narrow []byte
 	for _, o := range second.contents.list() {
 		old := first.contents.get(o.Namespace, o.Name)
@@ -280,12 +292,14 @@ func (r *resource) takeOver() {
 		}
 		r.replaced(old, o, false, first.decoder.drops())
 	}
+
 	for _, s := range r.handlers {
 		if s.deferred {
 			s.deferred = false
 			r.introduce(s)
 		}
 	}
+
 	r.judge()
 	r.wake()
 }

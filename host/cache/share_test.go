@@ -13,12 +13,13 @@ import (
 	clientcache "k8s.io/client-go/tools/cache"
 )
 
-// fed gives a feed of pods that holds the first n test pods.
+// fed returns a feed of pods that holds the first n test pods.
 func fed(t testing.TB, n int, paths ...string) *feed {
 	t.Helper()
 	d := podDecoder(t, paths...)
 	r := newResource(d.resource, func(*decoder) (clientcache.ListerWatcher, error) {
-		return &clientcache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+		return &clientcache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface,
+			error) {
 			return nil, errors.New("there is nothing to watch")
 		}}, nil
 	})
@@ -53,14 +54,18 @@ func TestIrrelevantUpdatesShareMemory(t *testing.T) {
 	if after == before || after.ResourceVersion != "2000000" || before.ResourceVersion == "2000000" {
 		t.Fatalf("%+v after %+v", after, before)
 	}
-	if unsafe.SliceData(after.Raw) != unsafe.SliceData(before.Raw) || unsafe.StringData(after.Name) != unsafe.StringData(before.Name) {
+
+	if unsafe.SliceData(after.Raw) != unsafe.SliceData(before.Raw) ||
+		unsafe.StringData(after.Name) != unsafe.StringData(before.Name) {
 		t.Error("the bytes are held twice")
 	}
 	if err := f.Update(after); err != nil || f.contents.get(pod.Namespace, pod.Name) != after {
 		t.Fatalf("not stored: %v", err)
 	}
+
 	pod.Status.Phase = corev1.PodFailed
-	if changed := received(t, f, pod); string(changed.Raw) == string(after.Raw) || unsafe.SliceData(changed.Raw) == unsafe.SliceData(after.Raw) {
+	if changed := received(t, f, pod); string(changed.Raw) == string(after.Raw) ||
+		unsafe.SliceData(changed.Raw) == unsafe.SliceData(after.Raw) {
 		t.Error("what is kept has changed, the bytes haven't")
 	}
 	pod = testpod.New(1)
@@ -95,7 +100,8 @@ func TestIrrelevantUpdatesAllocateLittle(t *testing.T) {
 	}
 }
 
-// What comes before the store has all objects counts as told, so that reading doesn't pause: it is waited for. What comes after that doesn't.
+// What comes before the store has all objects counts as told, so that reading doesn't pause: it is waited for. What
+// comes after that doesn't.
 func TestInitialObjectsAreNotHeldUp(t *testing.T) {
 	f := fed(t, 1, endpointPaths...)
 	told := func() bool {
@@ -113,7 +119,8 @@ func TestInitialObjectsAreNotHeldUp(t *testing.T) {
 		t.Error("an object that changes nothing holds pauses off")
 	}
 	sendInitial := true
-	if _, err := clientcache.ToListerWatcherWithContext(f.source).WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &sendInitial}); err == nil {
+	if _, err := clientcache.ToListerWatcherWithContext(f.source).WatchWithContext(t.Context(),
+		metav1.ListOptions{SendInitialEvents: &sendInitial}); err == nil {
 		t.Fatal("this feed has nothing to watch")
 	}
 	if !told() {

@@ -15,10 +15,10 @@ type Store struct {
 	contents atomic.Pointer[contents]
 }
 
-// Get gives the object, nil if there is none. The namespace is empty for cluster-scoped resources.
+// Get returns the object, nil if there is none. The namespace is empty for cluster-scoped resources.
 func (s *Store) Get(namespace, name string) *Object { return s.contents.Load().get(namespace, name) }
 
-// ByIndex gives the objects that have the value in the index, in any order; none if there is no such index.
+// ByIndex returns the objects that have the value in the index, in any order; none if there is no such index.
 func (s *Store) ByIndex(index, value string) []*Object {
 	return s.contents.Load().byIndex(index, ValueOf(value))
 }
@@ -28,7 +28,7 @@ func (s *Store) ByValue(index string, v Value) []*Object {
 	return s.contents.Load().byIndex(index, v)
 }
 
-// List gives all objects, in any order.
+// List returns all objects, in any order.
 func (s *Store) List() []*Object { return s.contents.Load().list() }
 
 // Len is the number of objects.
@@ -47,10 +47,11 @@ func (s *Store) Version() string {
 	return c.version
 }
 
-// Synced tells that the store has held all objects once.
+// Synced reports that the store has held all objects once.
 func (s *Store) Synced() bool { return s.Version() != "" }
 
-// AddIndexers adds indexes; objects that are there already are indexed at once. A name that exists is left as it is: it must stand for the same function.
+// AddIndexers adds indexes; objects that are there already are indexed at once. A name that exists is left as it is: it
+// must stand for the same function.
 func (s *Store) AddIndexers(indexers map[string]Indexer) error {
 	for name, x := range indexers {
 		if x.Values == nil {
@@ -72,7 +73,8 @@ func (s *Store) AddIndexers(indexers map[string]Indexer) error {
 	return nil
 }
 
-// contents is what a store holds. An object has a place while it is there: what names objects in here are their places, which are small and which no collector has to follow.
+// contents is what a store holds. An object has a place while it is there: what names objects in here are their places,
+// which are small and which no collector has to follow.
 type contents struct {
 	mu      sync.RWMutex
 	objects []*Object // by place, nil where there is none
@@ -165,7 +167,7 @@ func (c *contents) list() []*Object {
 	return all
 }
 
-// set stores the object, if it is to be kept, and gives the one it replaces. The version moves along.
+// set stores the object, if it is to be kept, and returns the one it replaces. The version moves along.
 func (c *contents) set(o *Object) *Object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +199,8 @@ func (c *contents) put(o *Object) *Object {
 	return old
 }
 
-// reindex puts an object in place of another one in the indexes that read what has changed: few updates change anything that any of them reads.
+// reindex puts an object in place of another one in the indexes that read what has changed: few updates change anything
+// that any of them reads.
 func (c *contents) reindex(old, o *Object, place uint32) {
 	if c.leaves == nil {
 		return
@@ -222,7 +225,7 @@ func (c *contents) settle(o *Object) uint32 {
 	return uint32(len(c.objects) - 1)
 }
 
-// remove deletes the object and gives what was stored.
+// remove deletes the object and returns what was stored.
 func (c *contents) remove(o *Object) *Object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,7 +249,7 @@ func (c *contents) drop(key digest) *Object {
 	return o
 }
 
-// replace makes the objects the only ones, and gives those that are gone, and for each object the one it replaces.
+// replace makes the objects the only ones, and returns those that are gone, and for each object the one it replaces.
 func (c *contents) replace(objects []*Object, version string) (gone, before []*Object) {
 	keys := make(map[digest]struct{}, len(objects))
 	for _, o := range objects {

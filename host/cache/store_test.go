@@ -33,7 +33,7 @@ func byPath(t testing.TB, path string) Indexer {
 	}}
 }
 
-// indexed gives indexes of pods, beside those that were there.
+// indexed returns indexes of pods, beside those that were there.
 func indexed(t testing.TB, before *indexers, more map[string]Indexer) *indexers {
 	all, err := before.with(podDecoder(t).resource.Message, more)
 	if err != nil {
@@ -52,25 +52,34 @@ func TestIndexesFollowTheObjects(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	some := func() string { return []string{"", "a", "b", "c"}[r.IntN(4)] }
 	object := func(version int) *Object {
-		o := &Object{Namespace: fmt.Sprint(r.IntN(3)), Name: fmt.Sprint(r.IntN(8)), UID: types.UID(fmt.Sprint(r.IntN(10) / 9)), ResourceVersion: fmt.Sprint(version)}
+		o := &Object{Namespace: fmt.Sprint(r.IntN(3)), Name: fmt.Sprint(r.IntN(8)),
+			UID: types.UID(fmt.Sprint(r.IntN(10) / 9)), ResourceVersion: fmt.Sprint(version)}
 		if r.IntN(4) == 0 {
 			return o
 		}
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: o.UID, Labels: map[string]string{"k": some(), "l": some()}}, Spec: corev1.PodSpec{NodeName: some()}, Status: corev1.PodStatus{Phase: corev1.PodPhase(some())}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: o.UID, Labels: map[string]string{"k": some(), "l": some()}},
+			Spec: corev1.PodSpec{NodeName: some()}, Status: corev1.PodStatus{Phase: corev1.PodPhase(some())}}
 		var err error
 		if o.Raw, err = pod.Marshal(); err != nil {
 			t.Fatal(err)
 		}
 		return o
 	}
+
 	labels, whole := byPath(t, "metadata.labels"), byPath(t, "status.phase")
 	whole.Reads = nil // nobody said
-	early := map[string]Indexer{"node": byPath(t, "spec.nodeName"), "labels": labels, "phase": whole, "uid": {Reads: []string{"metadata.uid"}, Values: func(o *Object) []string { return []string{string(o.UID)} }}}
-	late := map[string]Indexer{"label": byPath(t, "metadata.labels[k]"), "both": {Reads: []string{"metadata.labels", "spec.nodeName"}, Values: func(o *Object) []string {
-		return []string{fmt.Sprint(labels.Values(o), early["node"].Values(o))}
-	}}}
+	early := map[string]Indexer{"node": byPath(t, "spec.nodeName"), "labels": labels, "phase": whole,
+		"uid": {Reads: []string{"metadata.uid"}, Values: func(o *Object) []string {
+			return []string{string(o.UID)}
+		}}}
+
+	late := map[string]Indexer{"label": byPath(t, "metadata.labels[k]"),
+		"both": {Reads: []string{"metadata.labels", "spec.nodeName"}, Values: func(o *Object) []string {
+			return []string{fmt.Sprint(labels.Values(o), early["node"].Values(o))}
+		}}}
 	first := indexed(t, nil, early)
 	c := newContents(first)
+
 	model := map[names]*Object{}
 	for step := 1; step < 5000; step++ {
 		switch o := object(step); r.IntN(20) {
@@ -108,12 +117,14 @@ func TestIndexesFollowTheObjects(t *testing.T) {
 				delete(model, namesOf(o))
 			}
 		}
+
 		if step == 2500 {
 			c.addIndexers(indexed(t, first, late))
 		}
 		if c.version != fmt.Sprint(step) {
 			t.Fatalf("version %s at step %d", c.version, step)
 		}
+
 		size := int64(0)
 		for key, o := range model {
 			size += int64(len(o.Raw))
@@ -121,6 +132,7 @@ func TestIndexesFollowTheObjects(t *testing.T) {
 				t.Fatalf("step %d: %v is %+v", step, key, c.get(key.namespace, key.name))
 			}
 		}
+
 		if len(c.list()) != len(model) || c.bytes != size {
 			t.Fatalf("step %d: %d objects of %d bytes, want %d of %d", step, len(c.list()), c.bytes, len(model), size)
 		}
@@ -156,8 +168,12 @@ func TestAnIndexIsAskedForWhatItReads(t *testing.T) {
 	counted := func(name string, reads []string) Indexer {
 		return Indexer{Reads: reads, Values: func(*Object) []string { asked[name]++; return []string{"same"} }}
 	}
-	c := newContents(indexed(t, nil, map[string]Indexer{"node": counted("node", []string{"spec.nodeName"}), "labels": counted("labels", []string{"metadata.labels[app]", "metadata.uid"}),
-		"name": counted("name", []string{}), "whole": counted("whole", nil)}))
+
+	c := newContents(indexed(t, nil,
+		map[string]Indexer{"node": counted("node", []string{"spec.nodeName"}),
+			"labels": counted("labels", []string{"metadata.labels[app]", "metadata.uid"}),
+			"name":   counted("name", []string{}), "whole": counted("whole", nil)}))
+
 	set := func(change func(*corev1.Pod)) {
 		pod := testpod.New(1)
 		change(pod)
@@ -167,6 +183,7 @@ func TestAnIndexIsAskedForWhatItReads(t *testing.T) {
 		}
 		c.set(&Object{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Raw: raw})
 	}
+
 	for _, x := range []struct {
 		change func(*corev1.Pod)
 		asked  map[string]int

@@ -19,10 +19,12 @@ const (
 	extensionRaw           = 1
 )
 
-// events reads a stream's events without a copy: the object's bytes are the stream's own, which the decoder of the object has read before the next event comes.
+// events reads a stream's events without a copy: the object's bytes are the stream's own, which the decoder of the
+// object has read before the next event comes.
 type events struct{}
 
-func (events) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Object) (runtime.Object, *kschema.GroupVersionKind, error) {
+func (events) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Object) (runtime.Object,
+	*kschema.GroupVersionKind, error) {
 	e, ok := into.(*metav1.WatchEvent)
 	if !ok {
 		return nil, nil, fmt.Errorf("a stream has events, not a %T", into)
@@ -58,7 +60,8 @@ func kind(b []byte) string {
 // jsonEvents reads events in JSON in the same way.
 type jsonEvents struct{ events }
 
-func (jsonEvents) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Object) (runtime.Object, *kschema.GroupVersionKind, error) {
+func (jsonEvents) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Object) (runtime.Object,
+	*kschema.GroupVersionKind, error) {
 	e, ok := into.(*metav1.WatchEvent)
 	if !ok {
 		return nil, nil, fmt.Errorf("a stream has events, not a %T", into)

@@ -12,13 +12,17 @@ import (
 	"sync/atomic"
 )
 
-// each is how many requests a new connection is trusted with at once. The API server allows 100, and HTTP/2's client learns that one is over a moment after its caller.
+// each is how many requests a new connection is trusted with at once. The API server allows 100, and HTTP/2's client
+// learns that one is over a moment after its caller.
 const each = 64
 
-// Share makes a wrapper of transports whose requests wait for one another's connections. All that it wraps must lead to the same server.
+// Share makes a wrapper of transports whose requests wait for one another's connections. All that it wraps must lead to
+// the same server.
 //
-// With net/http a request that finds no connection with room for one more opens one, and so does each that comes before that is done: two hundred at once have the one connection that there was, and a hundred others, each with
-// a handshake, of which two are needed. Here one request opens a connection while the others wait, for that one or for those before them.
+// With net/http a request that finds no connection with room for one more opens one, and so does each that comes before
+// that is done: two hundred at once have the one connection that there was, and a hundred others, each with a
+// handshake, of which two are needed. Here one request opens a connection while the others wait, for that one or for
+// those before them.
 func Share() func(http.RoundTripper) http.RoundTripper {
 	s := &shared{}
 	return func(next http.RoundTripper) http.RoundTripper { return &sharing{next, s} }
@@ -80,7 +84,8 @@ func (s *shared) leave() {
 	s.next()
 }
 
-// may tells whether one more request may be sent. One without room waits until all have what they were promised, or it would take it from them, and each of them would open a connection.
+// may reports whether one more request may be sent. One without room waits until all have what they were promised, or
+// it would take it from them, and each of them would open a connection.
 func (s *shared) may() bool { return s.underWay < s.room || !s.opening && s.promised == 0 }
 
 // take sends one more request.
@@ -119,24 +124,28 @@ func (s *sharing) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
+
 	var once sync.Once
 	got := func(more int) { once.Do(func() { s.got(opens, more) }) }
 	defer got(0) // if it got none
-	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
-		switch {
-		case !i.Reused:
-			got(each)
-		case opens:
-			got(1) // there was room for this one, and perhaps for the next
-		default:
-			got(0)
-		}
-	}}))
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(),
+		&httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+			switch {
+			case !i.Reused:
+				got(each)
+			case opens:
+				got(1) // there was room for this one, and perhaps for the next
+			default:
+				got(0)
+			}
+		}}))
+
 	a, err := s.next.RoundTrip(r)
 	if err != nil {
 		s.leave()
 		return nil, err
 	}
+
 	a.Body = &body{ReadCloser: a.Body, leave: s.leave}
 	return a, nil
 }

@@ -103,13 +103,15 @@ func TestHTTP1(t *testing.T) {
 	sent.Wait()
 }
 
-// Who waits for another one's connection stops waiting when its context ends, and when the other one fails opens one itself.
+// Who waits for another one's connection stops waiting when its context ends, and when the other one fails opens one
+// itself.
 func TestWaiting(t *testing.T) {
 	begun, fail := make(chan struct{}, 2), make(chan error)
 	c := &http.Client{Transport: connections.Share()(trip(func(*http.Request) (*http.Response, error) {
 		begun <- struct{}{}
 		return nil, <-fail
 	}))}
+
 	get := func(ctx context.Context) chan error {
 		done := make(chan error, 1)
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://example.com", http.NoBody)
@@ -122,6 +124,7 @@ func TestWaiting(t *testing.T) {
 		}()
 		return done
 	}
+
 	first := get(t.Context())
 	<-begun
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -133,10 +136,12 @@ func TestWaiting(t *testing.T) {
 	}
 	third := get(t.Context())
 	fourth := get(t.Context())
+
 	broken := errors.New("no route")
 	for range 3 {
 		fail <- broken
 	}
+
 	for _, x := range []chan error{first, third, fourth} {
 		if err := <-x; !errors.Is(err, broken) {
 			t.Errorf("a request whose connection couldn't be opened: %v", err)

@@ -1,8 +1,10 @@
 // Package console is a page that shows what a running Windlass does, to people who would rather look than read.
 //
-// The page is one file: markup, style and script, put together from the folder page. It asks the host for /windlass/v1/status once a second, and for what belongs to the controller or key that is
-// open. It holds no data itself, so anybody may have it; the data needs whatever credentials the host demands. What comes from a cluster only ever becomes text in it, and its
-// Content-Security-Policy allows the one script and the one style by their digests, trusted types forbid any other way into the markup.
+// The page is one file: markup, style and script, put together from the folder page. It asks the host for
+// /windlass/v1/status once a second, and for what belongs to the controller or key that is open. It holds no data
+// itself, so anybody may have it; the data needs whatever credentials the host demands. What comes from a cluster only
+// ever becomes text in it, and its Content-Security-Policy allows the one script and the one style by their digests,
+// trusted types forbid any other way into the markup.
 package console
 
 import (
@@ -44,8 +46,10 @@ var built = sync.OnceValue(func() *page {
 	style := read("style.css")
 	html := strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(read("index.html"))
 	p := &page{plain: []byte(html), etag: `"` + digest(html) + `"`}
-	p.policy = "default-src 'none'; script-src 'sha256-" + digest(script) + "'; style-src 'sha256-" + digest(style) + "'; img-src data:; connect-src 'self'; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	p.policy = "default-src 'none'; script-src 'sha256-" + digest(script) + "'; style-src 'sha256-" + digest(style) +
+		"'; img-src data:; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types " +
+		"'none'"
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // that level is one
 	_, _ = w.Write(p.plain)

@@ -17,11 +17,13 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer answer.Body.Close()
 	b, err := io.ReadAll(answer.Body) // the client unpacks it
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	page, policy := string(b), answer.Header.Get("Content-Security-Policy")
 	inner := func(tag string) string {
 		_, rest, _ := strings.Cut(page, "<"+tag+">")
@@ -31,10 +33,14 @@ func TestPage(t *testing.T) {
 		}
 		return text
 	}
-	if !strings.Contains(policy, "script-src 'sha256-"+digest(inner("script"))+"';") || !strings.Contains(policy, "style-src 'sha256-"+digest(inner("style"))+"';") || !strings.HasPrefix(policy, "default-src 'none';") {
+	if !strings.Contains(policy, "script-src 'sha256-"+digest(inner("script"))+"';") ||
+		!strings.Contains(policy, "style-src 'sha256-"+digest(inner("style"))+"';") ||
+		!strings.HasPrefix(policy, "default-src 'none';") {
 		t.Errorf("the policy doesn't allow the page's own script and style: %s", policy)
 	}
-	if at := regexp.MustCompile(`{{|innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(| style=|https?://[^w]`).FindString(page); at != "" {
+
+	unsafe := regexp.MustCompile(`{{|innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(| style=|https?://[^w]`)
+	if at := unsafe.FindString(page); at != "" {
 		t.Errorf("the page has %q in it", at)
 	}
 	r := httptest.NewRequest("GET", "/console", nil)
@@ -53,6 +59,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if b, err := io.ReadAll(z); err != nil || string(b) != page {
 		t.Errorf("packed, it is another page: %v", err)
 	}

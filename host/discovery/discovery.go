@@ -17,8 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// patience is how old a listing may be that knows of no match before the server is asked again. References to kinds that nobody serves are
-// looked up again and again; they must not make a request each.
+// patience is how old a listing may be that knows of no match before the server is asked again. References to kinds
+// that nobody serves are looked up again and again; they must not make a request each.
 const patience = 5 * time.Second
 
 // Client remembers what the API server served last. It is safe for concurrent use.
@@ -55,7 +55,8 @@ func (e *NoMatchError) Error() string { return "the API server serves no resourc
 // Reason is that of the outcome of an effect that failed for it.
 func (e *NoMatchError) Reason() string { return "NoKindMatch" }
 
-// All lists, from the server, all resources in their preferred versions. Of a group version that can't be listed there is a failure.
+// All lists, from the server, all resources in their preferred versions. Of a group version that can't be listed there
+// is a failure.
 func (c *Client) All(ctx context.Context) (*abi.Discovery, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
@@ -66,8 +67,9 @@ func (c *Client) All(ctx context.Context) (*abi.Discovery, error) {
 	return l.all(), nil
 }
 
-// Kind gives the resource whose objects have the kind, in any served version, or in the preferred one for a version "*". The error is a
-// [NoMatchError] when there is none; when it can't be told, because the group version can't be listed, it is another one.
+// Kind returns the resource whose objects have the kind, in any served version, or in the preferred one for a version
+// "*". The error is a [NoMatchError] when there is none; when it can't be told, because the group version can't be
+// listed, it is another one.
 func (c *Client) Kind(ctx context.Context, apiVersion, kind string) (abi.APIResource, error) {
 	return c.find(ctx, apiVersion, "kind "+apiVersion+" "+kind, func(l *listing) (abi.APIResource, bool) {
 		r, ok := l.kinds[gvk{apiVersion, kind}]
@@ -75,7 +77,7 @@ func (c *Client) Kind(ctx context.Context, apiVersion, kind string) (abi.APIReso
 	})
 }
 
-// Resource gives a resource that objects can be read and written of, a built-in one without a request.
+// Resource returns a resource that objects can be read and written of, a built-in one without a request.
 func (c *Client) Resource(ctx context.Context, r abi.Resource) (*schema.Resource, error) {
 	if res, err := schema.For(r); err == nil {
 		return res, nil
@@ -92,7 +94,8 @@ func (c *Client) Resource(ctx context.Context, r abi.Resource) (*schema.Resource
 }
 
 // find looks something up in what is known, and at a miss in a new listing, unless the last one is too young.
-func (c *Client) find(ctx context.Context, groupVersion, what string, look func(*listing) (abi.APIResource, bool)) (abi.APIResource, error) {
+func (c *Client) find(ctx context.Context, groupVersion, what string,
+	look func(*listing) (abi.APIResource, bool)) (abi.APIResource, error) {
 	l := c.last()
 	if l != nil {
 		if r, ok := look(l); ok {
@@ -109,7 +112,8 @@ func (c *Client) find(ctx context.Context, groupVersion, what string, look func(
 		}
 	}
 	if message, failed := l.failure(groupVersion); failed {
-		return abi.APIResource{}, fmt.Errorf("whether the API server serves the %s can't be told: %s can't be listed: %s", what, groupVersion, message)
+		return abi.APIResource{}, fmt.Errorf("whether the API server serves the %s can't be told: %s can't be listed: %s",
+			what, groupVersion, message)
 	}
 	return abi.APIResource{}, &NoMatchError{what}
 }
@@ -120,7 +124,7 @@ func (c *Client) last() *listing {
 	return c.known
 }
 
-// newer gives a listing other than the one that had no match.
+// newer returns a listing other than the one that had no match.
 func (c *Client) newer(ctx context.Context, old *listing) (*listing, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()

@@ -26,13 +26,16 @@ const anyVersion = "/*"
 
 type gvk struct{ apiVersion, kind string }
 
-func newListing(at time.Time, groups []*metav1.APIGroup, lists []*metav1.APIResourceList, partly *discovery.ErrGroupDiscoveryFailed) *listing {
-	l := &listing{at: at, kinds: map[gvk]abi.APIResource{}, resources: map[abi.Resource]abi.APIResource{}, failures: map[string]string{}}
+func newListing(at time.Time, groups []*metav1.APIGroup, lists []*metav1.APIResourceList,
+	partly *discovery.ErrGroupDiscoveryFailed) *listing {
+	l := &listing{at: at, kinds: map[gvk]abi.APIResource{}, resources: map[abi.Resource]abi.APIResource{},
+		failures: map[string]string{}}
 	if partly != nil {
 		for gv, err := range partly.Groups {
 			l.failures[gv.String()] = err.Error()
 		}
 	}
+
 	versions := map[string][]abi.Resource{} // what each group version serves, in the server's order
 	for _, list := range lists {
 		gv, err := apischema.ParseGroupVersion(list.GroupVersion)
@@ -46,10 +49,12 @@ func newListing(at time.Time, groups []*metav1.APIGroup, lists []*metav1.APIReso
 				continue // a subresource
 			}
 			r := abi.Resource{Group: gv.Group, Version: gv.Version, Name: a.Name}
-			l.add(list.GroupVersion, r, abi.APIResource{Resource: r.String(), Kind: a.Kind, Namespaced: a.Namespaced, Verbs: a.Verbs})
+			l.add(list.GroupVersion, r, abi.APIResource{Resource: r.String(), Kind: a.Kind, Namespaced: a.Namespaced,
+				Verbs: a.Verbs})
 			versions[list.GroupVersion] = append(versions[list.GroupVersion], r)
 		}
 	}
+
 	for _, g := range groups {
 		l.prefer(g, versions)
 	}
@@ -63,7 +68,8 @@ func (l *listing) add(groupVersion string, r abi.Resource, a abi.APIResource) {
 	}
 }
 
-// prefer takes each of the group's resources in the preferred version, or where that doesn't serve it, in the first that does.
+// prefer takes each of the group's resources in the preferred version, or where that doesn't serve it, in the first
+// that does.
 func (l *listing) prefer(g *metav1.APIGroup, versions map[string][]abi.Resource) {
 	order := slices.Clone(g.Versions)
 	slices.SortStableFunc(order, func(a, b metav1.GroupVersionForDiscovery) int {
@@ -92,7 +98,8 @@ func (l *listing) prefer(g *metav1.APIGroup, versions map[string][]abi.Resource)
 	}
 }
 
-// keep takes over from an older listing what the group versions served that can't be listed now: their objects are there still.
+// keep takes over from an older listing what the group versions served that can't be listed now: their objects are
+// there still.
 func (l *listing) keep(old *listing) {
 	if old == nil {
 		return
@@ -113,7 +120,7 @@ func (l *listing) keep(old *listing) {
 	}
 }
 
-// failure tells why a group version, or any version of a group, can't be listed.
+// failure returns why a group version, or any version of a group, can't be listed.
 func (l *listing) failure(groupVersion string) (message string, failed bool) {
 	group, any := strings.CutSuffix(groupVersion, anyVersion)
 	if !any {
@@ -128,12 +135,14 @@ func (l *listing) failure(groupVersion string) (message string, failed bool) {
 	return "", false
 }
 
-// all gives the listing as plugins get it.
+// all returns the listing as plugins get it.
 func (l *listing) all() *abi.Discovery {
 	d := &abi.Discovery{Resources: l.preferred}
 	for gv, message := range l.failures {
 		d.Failures = append(d.Failures, abi.DiscoveryFailure{GroupVersion: gv, Message: message})
 	}
-	slices.SortFunc(d.Failures, func(a, b abi.DiscoveryFailure) int { return strings.Compare(a.GroupVersion, b.GroupVersion) })
+	slices.SortFunc(d.Failures, func(a, b abi.DiscoveryFailure) int {
+		return strings.Compare(a.GroupVersion, b.GroupVersion)
+	})
 	return d
 }

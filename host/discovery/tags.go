@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// tags remember by what names the server knows what it has told last, so that it can be asked whether that has changed: an answer of a few bytes where a listing is tens of
-// kilobytes to send, read and take apart, twice a minute.
+// tags remember by what names the server knows what it has told last, so that it can be asked whether that has changed:
+// an answer of a few bytes where a listing is tens of kilobytes to send, read and take apart, twice a minute.
 type tags struct {
 	mu    sync.Mutex
 	pages map[string]page // by path
@@ -39,7 +39,7 @@ func (t tagged) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a, err
 }
 
-// same tells that the server knows for sure of no change since it was listed.
+// same reports that the server knows for sure of no change since it was listed.
 func (t *tags) same(ctx context.Context, client rest.Interface) bool {
 	for _, path := range []string{"/api", "/apis"} {
 		t.mu.Lock()

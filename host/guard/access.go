@@ -41,15 +41,17 @@ type verdict struct {
 }
 
 func newAccess(c authorizationclient.SubjectAccessReviewsGetter, a *config.Authorization) *access {
-	return &access{client: c.SubjectAccessReviews(), answers: newAnswers[verdict](a.AllowCacheTTL.Duration, a.DenyCacheTTL.Duration)}
+	return &access{client: c.SubjectAccessReviews(),
+		answers: newAnswers[verdict](a.AllowCacheTTL.Duration, a.DenyCacheTTL.Duration)}
 }
 
-// of gives whether the user may do what the verb says with the path.
+// of returns whether the user may do what the verb says with the path.
 func (a *access) of(ctx context.Context, u *User, verb, path string) (verdict, error) {
 	if slices.Contains(u.Groups, user.SystemPrivilegedGroup) {
 		return verdict{allowed: true}, nil
 	}
-	spec := authorizationv1.SubjectAccessReviewSpec{User: u.Name, UID: u.UID, Groups: u.Groups, Extra: map[string]authorizationv1.ExtraValue{},
+	spec := authorizationv1.SubjectAccessReviewSpec{User: u.Name, UID: u.UID, Groups: u.Groups,
+		Extra:                 map[string]authorizationv1.ExtraValue{},
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: verb}}
 	for k, v := range u.Extra {
 		spec.Extra[k] = v

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// What bounds questions to the API server: how many answers are kept, and how long one is waited for. How many are asked in a time is the client's limit.
+// What bounds questions to the API server: how many answers are kept, and how long one is waited for. How many are
+// asked in a time is the client's limit.
 const (
 	answersMax  = 1024
 	questionMax = 10 * time.Second
@@ -25,10 +26,12 @@ func newAnswers[T any](yes, no time.Duration) *answers[T] {
 	return &answers[T]{yes: yes, no: no, kept: cache.NewLRUExpireCache(answersMax)}
 }
 
-func (a *answers[T]) get(ctx context.Context, question string, ask func(context.Context) (answer T, yes bool, _ error)) (T, error) {
+func (a *answers[T]) get(ctx context.Context, question string,
+	ask func(context.Context) (answer T, yes bool, _ error)) (T, error) {
 	if v, ok := a.kept.Get(question); ok {
 		return v.(T), nil
 	}
+
 	// The question outlives who asked it first: others wait for its answer.
 	asked := a.asking.DoChan(question, func() (any, error) {
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), questionMax)
@@ -43,6 +46,7 @@ func (a *answers[T]) get(ctx context.Context, question string, ask func(context.
 		}
 		return v, err
 	})
+
 	select {
 	case r := <-asked:
 		if r.Err != nil {

@@ -51,10 +51,12 @@ func (a *authority) equal(b *authority) bool {
 	return a != nil && b != nil && bytes.Equal(a.pem, b.pem)
 }
 
-// shown gives the certificate that a request's client has shown in its handshake, if one of the authority's CAs has signed it for clients.
+// shown returns the certificate that a request's client has shown in its handshake, if one of the authority's CAs has
+// signed it for clients.
 func (a *authority) shown(r *http.Request) (*x509.Certificate, error) {
 	all := r.TLS.PeerCertificates
-	o := x509.VerifyOptions{Roots: a.pool, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	o := x509.VerifyOptions{Roots: a.pool, Intermediates: x509.NewCertPool(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	for _, c := range all[1:] {
 		o.Intermediates.AddCert(c)
 	}
@@ -70,7 +72,9 @@ func named(c *x509.Certificate) *User {
 		return nil
 	}
 	print := sha256.Sum256(c.Raw)
-	return &User{Name: c.Subject.CommonName, Groups: c.Subject.Organization, Extra: map[string][]string{"authentication.kubernetes.io/credential-id": {"X509SHA256=" + hex.EncodeToString(print[:])}}}
+	return &User{Name: c.Subject.CommonName, Groups: c.Subject.Organization,
+		Extra: map[string][]string{"authentication.kubernetes.io/credential-id": {"X509SHA256=" +
+			hex.EncodeToString(print[:])}}}
 }
 
 // proxies are those who may name users in headers (k8s.io/apiserver/pkg/authentication/request/headerrequest).
@@ -79,12 +83,13 @@ type proxies struct {
 	config.RequestHeader
 }
 
-// user gives whom the proxy names; nil if the request has no such headers.
+// user returns whom the proxy names; nil if the request has no such headers.
 func (p *proxies) user(r *http.Request) (*User, error) {
 	name := first(r.Header, p.UsernameHeaders)
 	if name == "" {
 		return nil, nil
 	}
+
 	c, err := p.authority.shown(r)
 	if err != nil {
 		return nil, fmt.Errorf("headers name a user, but the certificate isn't that of a front proxy: %w", err)
@@ -92,6 +97,7 @@ func (p *proxies) user(r *http.Request) (*User, error) {
 	if len(p.AllowedNames) > 0 && !slices.Contains(p.AllowedNames, c.Subject.CommonName) {
 		return nil, fmt.Errorf("headers name a user, but %q isn't among the names of front proxies", c.Subject.CommonName)
 	}
+
 	u := &User{Name: name, UID: first(r.Header, p.UIDHeaders), Extra: map[string][]string{}}
 	for _, h := range p.GroupHeaders {
 		for _, g := range r.Header.Values(h) {
@@ -100,6 +106,7 @@ func (p *proxies) user(r *http.Request) (*User, error) {
 			}
 		}
 	}
+
 	for _, prefix := range p.ExtraHeaderPrefixes {
 		for h, values := range r.Header {
 			if len(h) > len(prefix) && strings.EqualFold(h[:len(prefix)], prefix) {
@@ -111,6 +118,7 @@ func (p *proxies) user(r *http.Request) (*User, error) {
 			}
 		}
 	}
+
 	return u, nil
 }
 

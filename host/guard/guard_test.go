@@ -40,7 +40,8 @@ func ca(t *testing.T) string {
 func TestAlwaysAllowed(t *testing.T) {
 	all := always{"/healthz", "/metrics/*", "/open*"}
 	for path, want := range map[string]bool{
-		"/healthz": true, "/healthz/": false, "/healthz/ping": false, "/healthzz": false, "/metrics": false, "/metrics/": true, "/metrics/slis": true, "/open": true, "/opener/x": true, "/": false, "": false,
+		"/healthz": true, "/healthz/": false, "/healthz/ping": false, "/healthzz": false, "/metrics": false,
+		"/metrics/": true, "/metrics/slis": true, "/open": true, "/opener/x": true, "/": false, "": false,
 	} {
 		if got := all.has(path); got != want {
 			t.Errorf("%s: %v", path, got)
@@ -53,7 +54,8 @@ func TestAlwaysAllowed(t *testing.T) {
 
 func TestUncleanPathsAreNone(t *testing.T) {
 	for path, want := range map[string]bool{
-		"/": true, "/a": true, "/a/": true, "/a/b": true, "": false, "a": false, "//a": false, "/a//": false, "/a/../b": false, "/./a": false, "/a/..": false, "*": false,
+		"/": true, "/a": true, "/a/": true, "/a/b": true, "": false, "a": false, "//a": false, "/a//": false,
+		"/a/../b": false, "/./a": false, "/a/..": false, "*": false,
 	} {
 		if got := clean(path); got != want {
 			t.Errorf("%q: %v", path, got)
@@ -61,33 +63,41 @@ func TestUncleanPathsAreNone(t *testing.T) {
 	}
 }
 
-// What the API server publishes is taken as a whole or not at all, and who may name others is never the same as who may only name himself.
+// What the API server publishes is taken as a whole or not at all, and who may name others is never the same as who may
+// only name himself.
 func TestPublished(t *testing.T) {
 	clients, front := ca(t), ca(t)
 	data := func(kv ...string) *corev1.ConfigMap {
-		m := &corev1.ConfigMap{Data: map[string]string{"client-ca-file": clients, "requestheader-client-ca-file": front, "requestheader-allowed-names": `["a"]`, "requestheader-username-headers": `["X-Remote-User"]`}}
+		m := &corev1.ConfigMap{Data: map[string]string{"client-ca-file": clients, "requestheader-client-ca-file": front,
+			"requestheader-allowed-names": `["a"]`, "requestheader-username-headers": `["X-Remote-User"]`}}
 		for i := 0; i < len(kv); i += 2 {
 			m.Data[kv[i]] = kv[i+1]
 		}
 		return m
 	}
+
 	for name, c := range map[string]struct {
 		m    *corev1.ConfigMap
 		want string
 	}{
-		"no CA":        {data("client-ca-file", "junk"), "client-ca-file: has no certificate in PEM"},
-		"a key":        {data("client-ca-file", clients+"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"), `client-ca-file: has a block "PRIVATE KEY"`},
-		"broken":       {data("requestheader-client-ca-file", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "requestheader-client-ca-file: has a certificate that can't be read"},
+		"no CA": {data("client-ca-file", "junk"), "client-ca-file: has no certificate in PEM"},
+		"a key": {data("client-ca-file", clients+"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"),
+			`client-ca-file: has a block "PRIVATE KEY"`},
+		"broken": {data("requestheader-client-ca-file",
+			"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
+			"requestheader-client-ca-file: has a certificate that can't be read"},
 		"names a text": {data("requestheader-allowed-names", "a"), "requestheader-allowed-names: "},
 	} {
 		if _, err := parsePublished(c.m); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
+
 	p, err := parsePublished(data())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	k := &config.Default().Serving.Authentication
 	a, h, err := trusts(k, nil, nil, p)
 	if err != nil || !a.equal(p.clients) || h == nil || h.AllowedNames[0] != "a" {
@@ -100,6 +110,7 @@ func TestPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if a, h, err = trusts(k, own, nil, p); err != nil || !a.equal(own) || h == nil {
 		t.Errorf("a file goes first: %v %v %v", a, h, err)
 	}
@@ -108,15 +119,18 @@ func TestPublished(t *testing.T) {
 	if a, h, err = trusts(&skip, own, nil, p); err != nil || !a.equal(own) || h != nil {
 		t.Errorf("without what is published: %v %v %v", a, h, err)
 	}
+
 	for name, c := range map[string]struct {
 		m    *corev1.ConfigMap
 		want error
 	}{
-		"one CA, no names":   {data("requestheader-client-ca-file", clients, "requestheader-allowed-names", "[]"), errSameAuthority},
-		"one CA with names":  {data("requestheader-client-ca-file", clients), nil},
-		"two CAs, no names":  {data("requestheader-allowed-names", "[]"), nil},
-		"no front proxies":   {data("requestheader-client-ca-file", ""), nil},
-		"one CA, names none": {data("requestheader-client-ca-file", clients, "requestheader-allowed-names", ""), errSameAuthority},
+		"one CA, no names": {data("requestheader-client-ca-file", clients, "requestheader-allowed-names", "[]"),
+			errSameAuthority},
+		"one CA with names": {data("requestheader-client-ca-file", clients), nil},
+		"two CAs, no names": {data("requestheader-allowed-names", "[]"), nil},
+		"no front proxies":  {data("requestheader-client-ca-file", ""), nil},
+		"one CA, names none": {data("requestheader-client-ca-file", clients, "requestheader-allowed-names", ""),
+			errSameAuthority},
 	} {
 		p, err := parsePublished(c.m)
 		if err != nil {
@@ -134,7 +148,10 @@ func TestAnswers(t *testing.T) {
 	a := newAnswers[string](time.Hour, 0)
 	asked := 0
 	ask := func(answer string, yes bool, err error) string {
-		got, failed := a.get(t.Context(), "q", func(context.Context) (string, bool, error) { asked++; return answer, yes, err })
+		got, failed := a.get(t.Context(), "q", func(context.Context) (string, bool, error) {
+			asked++
+			return answer, yes, err
+		})
 		return got + fmt.Sprint(failed)
 	}
 	for i, c := range []struct {
@@ -144,7 +161,8 @@ func TestAnswers(t *testing.T) {
 		want   string
 		asked  int
 	}{
-		{"", false, errors.New("down"), "down", 1}, {"no", false, nil, "no<nil>", 2}, {"no", false, nil, "no<nil>", 3}, {"yes", true, nil, "yes<nil>", 4}, {"other", true, nil, "yes<nil>", 4},
+		{"", false, errors.New("down"), "down", 1}, {"no", false, nil, "no<nil>", 2}, {"no", false, nil, "no<nil>", 3},
+		{"yes", true, nil, "yes<nil>", 4}, {"other", true, nil, "yes<nil>", 4},
 	} {
 		if got := ask(c.answer, c.yes, c.err); got != c.want || asked != c.asked {
 			t.Errorf("%d: %s, asked %d times; want %s, %d", i, got, asked, c.want, c.asked)
@@ -195,7 +213,8 @@ func TestDeniedIsNotAllowed(t *testing.T) {
 func FuzzPublishedNeverPanics(f *testing.F) {
 	f.Add("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", `["a"]`)
 	f.Fuzz(func(t *testing.T, pem, names string) {
-		p, err := parsePublished(&corev1.ConfigMap{Data: map[string]string{"client-ca-file": pem, "requestheader-client-ca-file": pem, "requestheader-allowed-names": names}})
+		p, err := parsePublished(&corev1.ConfigMap{Data: map[string]string{"client-ca-file": pem,
+			"requestheader-client-ca-file": pem, "requestheader-allowed-names": names}})
 		if err == nil && p.proxies != nil && names != "" && !json.Valid([]byte(names)) {
 			t.Errorf("took %q", names)
 		}

@@ -39,7 +39,8 @@ func lookup(ctx context.Context, c corev1client.ConfigMapsGetter) (*published, e
 	defer cancel()
 	m, err := c.ConfigMaps(publishedNamespace).Get(ctx, publishedName, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("reading whose client certificates the API server trusts: %w: bind the Role %s of namespace %s to the manager's user, or name serving.authentication.clientCAFile and set skipLookup",
+		return nil, fmt.Errorf("reading whose client certificates the API server trusts: %w: bind the Role %s of "+
+			"namespace %s to the manager's user, or name serving.authentication.clientCAFile and set skipLookup",
 			err, publishedName+"-reader", publishedNamespace)
 	}
 	p, err := parsePublished(m)
@@ -57,17 +58,21 @@ func parsePublished(m *corev1.ConfigMap) (*published, error) {
 			return nil, fmt.Errorf("client-ca-file: %w", err)
 		}
 	}
+
 	text := m.Data["requestheader-client-ca-file"]
 	if text == "" {
 		return p, nil
 	}
+
 	p.proxies = &proxies{}
 	if p.proxies.authority, err = parseAuthority([]byte(text)); err != nil {
 		return nil, fmt.Errorf("requestheader-client-ca-file: %w", err)
 	}
+
 	h := &p.proxies.RequestHeader
 	for key, list := range map[string]*[]string{
-		"requestheader-allowed-names": &h.AllowedNames, "requestheader-username-headers": &h.UsernameHeaders, "requestheader-uid-headers": &h.UIDHeaders,
+		"requestheader-allowed-names": &h.AllowedNames, "requestheader-username-headers": &h.UsernameHeaders,
+		"requestheader-uid-headers":   &h.UIDHeaders,
 		"requestheader-group-headers": &h.GroupHeaders, "requestheader-extra-headers-prefix": &h.ExtraHeaderPrefixes,
 	} {
 		if text := m.Data[key]; text != "" {
@@ -76,13 +81,16 @@ func parsePublished(m *corev1.ConfigMap) (*published, error) {
 			}
 		}
 	}
+
 	return p, nil
 }
 
 // errSameAuthority is of a configuration by which every client could say that it is somebody else.
-var errSameAuthority = errors.New("the CA of front proxies is that of all clients, and no names of front proxies are given: no headers are taken, as any client could name any user")
+var errSameAuthority = errors.New("the CA of front proxies is that of all clients, and no names of front proxies " +
+	"are given: no headers are taken, as any client could name any user")
 
-// trusts joins what the configuration's files say with what the API server publishes: a file takes the place of what is published of its kind.
+// trusts joins what the configuration's files say with what the API server publishes: a file takes the place of what is
+// published of its kind.
 func trusts(c *config.Authentication, clients, headers *authority, p *published) (*authority, *proxies, error) {
 	var from *proxies
 	if p != nil && !c.SkipLookup {

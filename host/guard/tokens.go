@@ -30,19 +30,21 @@ func newTokens(c authenticationclient.TokenReviewsGetter, ttl time.Duration) *to
 	return t
 }
 
-// user gives whose token it is; errToken if it is nobody's.
+// user returns whose token it is; errToken if it is nobody's.
 func (t *tokens) user(ctx context.Context, token string) (*User, error) {
 	h := hmac.New(sha256.New, t.secret[:])
 	h.Write([]byte(token))
 	u, err := t.answers.get(ctx, string(h.Sum(nil)), func(ctx context.Context) (*User, bool, error) {
-		r, err := t.client.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+		r, err := t.client.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}},
+			metav1.CreateOptions{})
 		if err != nil {
 			return nil, false, &unavailableError{fmt.Errorf("asking the API server whose token it is: %w", err)}
 		}
 		if !r.Status.Authenticated || r.Status.User.Username == "" {
 			return nil, false, nil
 		}
-		u := &User{Name: r.Status.User.Username, UID: r.Status.User.UID, Groups: r.Status.User.Groups, Extra: map[string][]string{}}
+		u := &User{Name: r.Status.User.Username, UID: r.Status.User.UID, Groups: r.Status.User.Groups,
+			Extra: map[string][]string{}}
 		for k, v := range r.Status.User.Extra {
 			u.Extra[k] = v
 		}

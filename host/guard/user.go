@@ -14,7 +14,8 @@ type User struct {
 	Extra     map[string][]string
 }
 
-// anonymous is whom a request is from that shows nothing to be known by (k8s.io/apiserver/pkg/authentication/request/anonymous).
+// anonymous is whom a request is from that shows nothing to be known by
+// (k8s.io/apiserver/pkg/authentication/request/anonymous).
 var anonymous = &User{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}
 
 // known adds the group of all who are known, as upstream's authentication/group does.
@@ -27,7 +28,8 @@ func (u *User) known() *User {
 
 type userKey struct{}
 
-// UserOf is whom a request is from that the guard has let through; nil for an anonymous one, and for one of an always allowed path.
+// UserOf is whom a request is from that the guard has let through; nil for an anonymous one, and for one of an always
+// allowed path.
 func UserOf(ctx context.Context) *User {
 	u, _ := ctx.Value(userKey{}).(*User)
 	return u

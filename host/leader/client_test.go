@@ -49,7 +49,8 @@ func (s *server) requests() []string {
 func held(t *testing.T, s *server) (*Lease, *clocks, *http.Client) {
 	t.Helper()
 	config := &rest.Config{Host: s.URL}
-	l, err := New(Options{Config: config, Namespace: "kube-system", Name: "x", Identity: "me", Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second})
+	l, err := New(Options{Config: config, Namespace: "kube-system", Name: "x", Identity: "me", Duration: 15 * time.Second,
+		RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,12 +147,15 @@ func TestConnection(t *testing.T) {
 	if _, err := to.Write([]byte("POST /first HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
+
 	buffer := make([]byte, 1000)
 	if _, err := to.Read(buffer); err != nil {
 		t.Fatal(err)
 	}
+
 	c.pass(time.Minute)
-	if _, err := to.Write([]byte("POST /second HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")); !errors.Is(err, errStale) {
+	if _, err := to.Write([]byte("POST /second HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")); !errors.Is(err,
+		errStale) {
 		t.Errorf("wrote: %v", err)
 	}
 	if _, err := to.Read(buffer); !errors.Is(err, net.ErrClosed) {
@@ -172,6 +176,7 @@ func TestPending(t *testing.T) {
 	if err := ask(t, client, "POST", s.URL); err != nil || l.pending.count() != 0 {
 		t.Fatalf("answered: %v, %d pending", err, l.pending.count())
 	}
+
 	s.mu.Lock()
 	s.hold = make(chan struct{})
 	s.mu.Unlock()
@@ -181,20 +186,24 @@ func TestPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ended := make(chan error, 1)
 	go func() {
 		_, err := client.Do(r)
 		ended <- err
 	}()
+
 	for len(s.requests()) == 0 {
 		if t.Context().Err() != nil {
 			t.Fatal("the server sees nothing")
 		}
 	}
+
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) || l.pending.count() != 1 {
 		t.Errorf("given up: %v, %d pending", err, l.pending.count())
 	}
+
 	// What takes no longer than this is over by then.
 	over, _ := l.pending.begin(time.Millisecond)
 	over(false)
@@ -203,6 +212,7 @@ func TestPending(t *testing.T) {
 			t.Fatal("it is pending for ever")
 		}
 	}
+
 	l.pending.close(time.Millisecond)
 	if err := ask(t, client, "POST", s.URL); !errors.Is(err, ErrNotLeader) || l.pending.count() != 1 {
 		t.Errorf("closed: %v, %d pending", err, l.pending.count())

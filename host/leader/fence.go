@@ -32,7 +32,8 @@ func newFence(duration, deadline time.Duration, read func() reading) *fence {
 // margin is how long before the Lease can be taken writes are over.
 func margin(duration time.Duration) time.Duration { return duration / 5 }
 
-// Late is how long what was sent in time may come to the server too late, and how long the server may take to end a request whose time is over: one half of the margin each.
+// Late is how long what was sent in time may come to the server too late, and how long the server may take to end a
+// request whose time is over: one half of the margin each.
 func Late(duration time.Duration) time.Duration { return margin(duration) / 2 }
 
 // renew takes note of a renewal that has succeeded.

@@ -26,6 +26,7 @@ func TestFence(t *testing.T) {
 		do   func(*clocks)
 		left time.Duration // 0: nothing is sent
 	}
+
 	for name, steps := range map[string][]step{
 		"time passes": {
 			{"at once", func(c *clocks) {}, 12 * time.Second},
@@ -133,6 +134,7 @@ func TestAwait(t *testing.T) {
 			_, err := f.await(ctx)
 			got <- err
 		}
+
 		pending := func(what string) {
 			t.Helper()
 			synctest.Wait()
@@ -142,6 +144,7 @@ func TestAwait(t *testing.T) {
 			default:
 			}
 		}
+
 		go wait(t.Context())
 		pending("stale")
 		f.renew(c.read())

@@ -19,8 +19,9 @@ type entry = resourcelock.LeaderElectionRecord
 
 // lock is the Lease as client-go's elector gets to see it.
 //
-// While this process waits, Get returns only once the Lease may be taken, as nobody's: it is this package that follows the holder's renewals, not the elector, which would look every few
-// seconds. While this process leads, Get has the term end at once if the Lease isn't what this term has made it.
+// While this process waits, Get returns only once the Lease may be taken, as nobody's: it is this package that follows
+// the holder's renewals, not the elector, which would look every few seconds. While this process leads, Get has the
+// term end at once if the Lease isn't what this term has made it.
 type lock struct {
 	*resourcelock.LeaseLock
 	lease *Lease
@@ -47,7 +48,9 @@ func (k *lock) Create(ctx context.Context, r entry) error {
 		if err := k.LeaseLock.Create(ctx, r); err != nil {
 			return err
 		}
-		return k.LeaseLock.Update(ctx, r) // upstream's role allows to create Leases anywhere, and to update them in kube-system: whoever can't renew one must not begin
+		// upstream's role allows to create Leases anywhere, and to update them in kube-system: whoever can't renew one must
+		// not begin
+		return k.LeaseLock.Update(ctx, r)
 	})
 }
 
@@ -130,7 +133,7 @@ func (l *Lease) saw(r *entry) (now observation, changed bool) {
 	return l.seen, changed
 }
 
-// await waits until this process may take the Lease, and gives it as nobody's, for the elector to take.
+// await waits until this process may take the Lease, and returns it as nobody's, for the elector to take.
 func (l *Lease) await(ctx context.Context) (*entry, []byte, error) {
 	for {
 		r, raw, err := l.lock.Get(ctx)
@@ -140,6 +143,7 @@ func (l *Lease) await(ctx context.Context) (*entry, []byte, error) {
 		case err != nil:
 			return nil, nil, l.explain(err)
 		}
+
 		seen, _ := l.saw(r)
 		if l.pending.count() > 0 {
 			// Of an earlier term: the next one's caches must show all that it has written.
@@ -150,6 +154,7 @@ func (l *Lease) await(ctx context.Context) (*entry, []byte, error) {
 			}
 			continue
 		}
+
 		own := r != nil && r.HolderIdentity == l.Identity // an earlier term's, or taken by a request whose answer was lost
 		if free := time.Since(seen.free()); free >= 0 || own {
 			wait, changed := l.reserve(max(free, 0))
@@ -169,6 +174,7 @@ func (l *Lease) await(ctx context.Context) (*entry, []byte, error) {
 		} else {
 			l.follow(ctx, -free)
 		}
+
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}
@@ -187,25 +193,29 @@ func (l *Lease) reserve(free time.Duration) (wait time.Duration, changed <-chan 
 	return 0, nil
 }
 
-// follow watches the Lease until it seems to be free, which may be so after a while that each renewal begins anew, or until the watch ends.
+// follow watches the Lease until it seems to be free, which may be so after a while that each renewal begins anew, or
+// until the watch ends.
 func (l *Lease) follow(ctx context.Context, left time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := time.NewTimer(left)
 	defer over.Stop()
 	var events <-chan watch.Event
-	w, err := l.watch.CoordinationV1().Leases(l.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + l.Name})
+	w, err := l.watch.CoordinationV1().Leases(l.Namespace).Watch(ctx,
+		metav1.ListOptions{FieldSelector: "metadata.name=" + l.Name})
 	if err != nil {
 		klog.V(2).InfoS("Can't watch the lease, looking at it now and then", "lease", l.lock.Describe(), "err", err)
 	} else {
 		defer w.Stop()
 		events = w.ResultChan()
 	}
+
 	again := time.NewTimer(l.RetryPeriod + rand.N(l.RetryPeriod))
 	defer again.Stop()
 	if err == nil {
 		again.Stop()
 	}
+
 	for {
 		select {
 		case <-ctx.Done():

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Share spreads several Leases over processes: one that holds some leaves those who hold fewer the time to take another one first. Nothing is taken from who holds it.
+// Share spreads several Leases over processes: one that holds some leaves those who hold fewer the time to take another
+// one first. Nothing is taken from who holds it.
 type Share struct {
 	step time.Duration
 
@@ -17,7 +18,8 @@ type Share struct {
 // NewShare makes what the Leases of one process share; for each one that it holds it waits a step longer.
 func NewShare(step time.Duration) *Share { return &Share{step: step, changed: make(chan struct{})} }
 
-// take tells how much longer to leave a Lease alone that has been free for so long, and what ends the waiting before; 0: it may be taken, and counts as held until give.
+// take returns how much longer to leave a Lease alone that has been free for so long, and what ends the waiting before;
+// 0: it may be taken, and counts as held until give.
 func (s *Share) take(free time.Duration) (wait time.Duration, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

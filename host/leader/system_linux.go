@@ -17,7 +17,8 @@ func sinceBoot() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// dropLate has the kernel give a connection up once what was written to it isn't acknowledged for so long, and what it holds of it.
+// dropLate has the kernel give a connection up once what was written to it isn't acknowledged for so long, and what it
+// holds of it.
 func dropLate(c net.Conn, after time.Duration) {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
@@ -32,7 +33,8 @@ func dropLate(c net.Conn, after time.Duration) {
 	})
 }
 
-// disconnect ends a connection and has the kernel drop what it holds of it, whoever has it open besides this process: see connect(2) of AF_UNSPEC.
+// disconnect ends a connection and has the kernel drop what it holds of it, whoever has it open besides this process:
+// see connect(2) of AF_UNSPEC.
 func disconnect(c *net.TCPConn) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// debugSuffix ends the names of debug forms, which lie beside the modules that they are of: NAME.debug.wasm beside NAME.wasm.
+// debugSuffix ends the names of debug forms, which lie beside the modules that they are of: NAME.debug.wasm beside
+// NAME.wasm.
 const debugSuffix = ".debug.wasm"
 
 // DebugFile is where a module's debug form lies.

@@ -20,14 +20,17 @@ import (
 type Found struct {
 	*Plugin
 	Manifest *abi.Manifest
-	// Broken says why what its file holds now can't be used: the module is the one that was taken from there before. Nil: the module is what the file holds.
+	// Broken says why what its file holds now can't be used: the module is the one that was taken from there before. Nil:
+	// the module is what the file holds.
 	Broken error
 }
 
-// Find gives the plugins of all sources, in their order, with what is wrong with the modules that are left out. A source's plugin replaces one of the same name from an
-// earlier source. Within a source a name is taken by the first; no two plugins may have a controller of the same name or alias.
+// Find returns the plugins of all sources, in their order, with what is wrong with the modules that are left out. A
+// source's plugin replaces one of the same name from an earlier source. Within a source a name is taken by the first;
+// no two plugins may have a controller of the same name or alias.
 //
-// A module whose manifest isn't in a section of its own runs here for it, interpreted: what isn't enabled is never compiled.
+// A module whose manifest isn't in a section of its own runs here for it, interpreted: what isn't enabled is never
+// compiled.
 func Find(ctx context.Context, sources ...Source) (all []Found, problems []error) {
 	return (&search{read: read, before: func(string) []Found { return nil }}).find(ctx, sources)
 }
@@ -35,7 +38,8 @@ func Find(ctx context.Context, sources ...Source) (all []Found, problems []error
 // search is one look at the sources.
 type search struct {
 	read func(context.Context, *Plugin) (Found, error)
-	// before returns what was taken before from a file, or from all files of a folder; it stands in for what is rejected there.
+	// before returns what was taken before from a file, or from all files of a folder; it stands in for what is rejected
+	// there.
 	before   func(origin string) []Found
 	problems []error
 }
@@ -71,7 +75,8 @@ func (s *search) find(ctx context.Context, sources []Source) (all []Found, probl
 	return s.unambiguous(all), s.problems
 }
 
-// reject returns what stands in for a file that can't be used. Where nothing does, the file is left out, and err is one of the problems.
+// reject returns what stands in for a file that can't be used. Where nothing does, the file is left out, and err is one
+// of the problems.
 func (s *search) reject(origin string, err error) []Found {
 	standIns := s.before(origin)
 	if len(standIns) == 0 {
@@ -127,7 +132,8 @@ func (s *search) unambiguous(all []Found) (kept []Found) {
 func clash(taken map[string]Found, f Found) error {
 	for _, name := range controllerNames(f.Manifest) {
 		if by, ok := taken[name]; ok {
-			return fmt.Errorf("%s: plugin %q: controller %q is in plugin %q (%s) already: name the plugin %q to replace it, or the controller differently",
+			return fmt.Errorf("%s: plugin %q: controller %q is in plugin %q (%s) already: name the plugin %q to replace it, "+
+				"or the controller differently",
 				f, f.Name, name, by.Name, by, by.Name)
 		}
 	}
@@ -153,7 +159,8 @@ func read(ctx context.Context, p *Plugin) (Found, error) {
 	return found(p, m), nil
 }
 
-// manifestOf reads a module's manifest, or runs the module for it. What a section says is compared with what the module says when that is opened.
+// manifestOf reads a module's manifest, or runs the module for it. What a section says is compared with what the module
+// says when that is opened.
 func manifestOf(ctx context.Context, p *Plugin) (*abi.Manifest, error) {
 	m, err := p.declares()
 	if err != nil {
@@ -184,12 +191,13 @@ func readManifest(ctx context.Context, p *Plugin, module *sandbox.Module) (*abi.
 	if section := module.ManifestSection(); section == nil {
 		return decodeManifest(p, text)
 	} else if !bytes.Equal(section, text) {
-		return nil, fmt.Errorf("%s: section %s is not the manifest that the module gives: build it again", p, rewrite.ManifestSection)
+		return nil, fmt.Errorf("%s: section %s is not the manifest that the module gives: build it again",
+			p, rewrite.ManifestSection)
 	}
 	return p.declares()
 }
 
-// declares gives the manifest of the module's section, nil where it has none.
+// declares returns the manifest of the module's section, nil where it has none.
 func (p *Plugin) declares() (*abi.Manifest, error) {
 	if p.declared != nil {
 		return p.declared()
@@ -237,7 +245,8 @@ func check(m *abi.Manifest) error {
 	for _, x := range m.Metrics {
 		metrics = append(metrics, x.Name)
 	}
-	for what, names := range map[string][]string{"settings": settings, "metrics": metrics, "controllers": controllerNames(m)} {
+	for what, names := range map[string][]string{"settings": settings, "metrics": metrics,
+		"controllers": controllerNames(m)} {
 		seen := map[string]bool{}
 		for _, name := range names {
 			if name == "" || seen[name] {
@@ -252,7 +261,8 @@ func check(m *abi.Manifest) error {
 	return nil
 }
 
-// Controllers gives the names of all controllers of the plugins, and the names that their aliases stand for: what config.CheckNames and config.Canonical ask for.
+// Controllers returns the names of all controllers of the plugins, and the names that their aliases stand for: what
+// config.CheckNames and config.Canonical ask for.
 func Controllers(found []Found) (names []string, aliases map[string]string) {
 	aliases = map[string]string{}
 	for _, f := range found {
@@ -269,7 +279,7 @@ func Controllers(found []Found) (names []string, aliases map[string]string) {
 	return names, aliases
 }
 
-// CheckConfigured gives an error for each configured plugin that wasn't found.
+// CheckConfigured returns an error for each configured plugin that wasn't found.
 func CheckConfigured(c *config.Configuration, found []Found) error {
 	var names []string
 	for _, f := range found {
@@ -278,7 +288,8 @@ func CheckConfigured(c *config.Configuration, found []Found) error {
 	var errs []error
 	for i, p := range c.Plugins {
 		if !slices.Contains(names, p.Name) {
-			errs = append(errs, fmt.Errorf("plugins[%d].name: no plugin %q was found: there are %s", i, p.Name, strings.Join(names, ", ")))
+			errs = append(errs, fmt.Errorf("plugins[%d].name: no plugin %q was found: there are %s",
+				i, p.Name, strings.Join(names, ", ")))
 		}
 	}
 	return errors.Join(errs...)

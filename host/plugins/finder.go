@@ -10,16 +10,17 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// Finder is [Find] for those who look again and again. It remembers what manifests modules have, so that looking costs little, and what it has taken from each file: as long as what
-// a file holds is rejected, that stands in for it, and Found.Broken says why. Who runs a module goes on running it while another one is being copied in its place. A file that is
-// removed leaves nothing behind. Its zero value is ready for use.
+// Finder is [Find] for those who look again and again. It remembers what manifests modules have, so that looking costs
+// little, and what it has taken from each file: as long as what a file holds is rejected, that stands in for it, and
+// Found.Broken says why. Who runs a module goes on running it while another one is being copied in its place. A file
+// that is removed leaves nothing behind. Its zero value is ready for use.
 type Finder struct {
 	mu    sync.Mutex
 	known map[string]*abi.Manifest // by digest
 	taken map[string]Found         // by origin; none of the built-in ones
 }
 
-// Find gives the plugins of all sources, as [Find] does, with those that stand in for files that can't be used.
+// Find returns the plugins of all sources, as [Find] does, with those that stand in for files that can't be used.
 func (f *Finder) Find(ctx context.Context, sources ...Source) ([]Found, []error) {
 	seen := map[string]*abi.Manifest{}
 	s := &search{before: f.before, read: func(ctx context.Context, p *Plugin) (Found, error) {
@@ -57,7 +58,7 @@ func (f *Finder) before(origin string) (all []Found) {
 	return all
 }
 
-// Read gives one module's manifest.
+// Read returns one module's manifest.
 func (f *Finder) Read(ctx context.Context, p *Plugin) (Found, error) {
 	f.mu.Lock()
 	m, before := f.known[p.Digest], f.taken[p.Origin]

@@ -28,7 +28,8 @@ func (l *looks) module(file, name, version string, change ...func(*abi.Manifest)
 	return wasm
 }
 
-// finds looks, and expects plugins as "name version", with an ! where what was there before stands in for a broken file, and problems with these texts.
+// finds looks, and expects plugins as "name version", with an ! where what was there before stands in for a broken
+// file, and problems with these texts.
 func (l *looks) finds(want string, problems ...string) []Found {
 	l.Helper()
 	all, errs := l.Find(l.Context(), Folder(l.dir))
@@ -68,7 +69,9 @@ func TestFinderStandsIn(t *testing.T) {
 		spoil func()
 		finds string
 	}{
-		"an unknown member": {func() { write(t, l.at("a.wasm"), guest{manifest: `{"name":"a","verion":"3"}`}.wasm()) }, "b 1, a 2!"},
+		"an unknown member": {func() {
+			write(t, l.at("a.wasm"), guest{manifest: `{"name":"a","verion":"3"}`}.wasm())
+		}, "b 1, a 2!"},
 		"a view that can't be compiled": {func() {
 			l.module("a.wasm", "a", "3", func(m *abi.Manifest) { m.Controllers[0].Views[0].Resource.Name = "pod" })
 		}, "b 1, a 2!"},
@@ -79,7 +82,8 @@ func TestFinderStandsIn(t *testing.T) {
 		}, "b 1, a 2!"},
 		"a right to a resource that there isn't": {func() {
 			l.module("a.wasm", "a", "3", func(m *abi.Manifest) {
-				m.Controllers[0].Writes = []abi.Write{{Resource: abi.Resource{Version: "v1", Name: "configmap"}, Verbs: []string{"create"}}}
+				m.Controllers[0].Writes = []abi.Write{{Resource: abi.Resource{Version: "v1", Name: "configmap"},
+					Verbs: []string{"create"}}}
 			})
 		}, "b 1, a 2!"},
 		"another plugin's name, though its own file is earlier": {func() { l.module("b.wasm", "a", "3") }, "a 2, b 1!"},

@@ -36,10 +36,12 @@ func Inspect(ctx context.Context, p *Plugin) (*Inspection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
+
 	m, err := manifestOf(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+
 	const page = 64 << 10
 	i := &Inspection{
 		Origin: p.String(), Digest: p.Digest, Size: len(p.Wasm), Manifest: m, ManifestFrom: "module", Imports: []string{},
@@ -51,6 +53,7 @@ func Inspect(ctx context.Context, p *Plugin) (*Inspection, error) {
 	if i.Sections, err = rewrite.Sections(p.Wasm); err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
+
 	for _, im := range parsed.Imports {
 		i.Imports = append(i.Imports, im.Module+"."+im.Name+im.Type.String())
 	}
@@ -61,5 +64,6 @@ func Inspect(ctx context.Context, p *Plugin) (*Inspection, error) {
 		}
 		i.Exports = append(i.Exports, text)
 	}
+
 	return i, nil
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// guest is a small plugin, assembled by hand: it has a manifest, and where it echoes, refuses its settings with their own bytes.
+// guest is a small plugin, assembled by hand: it has a manifest, and where it echoes, refuses its settings with their
+// own bytes.
 type guest struct {
 	manifest string
 	echo     bool
@@ -57,34 +58,40 @@ func (g guest) wasm() []byte {
 	if g.echo {
 		configure = body(i64const(buffer<<32), []byte{0x23, 0, 0xad, 0x84}) // global.get 0, i64.extend_i32_u, i64.or
 	}
+
 	var imports [][]byte
 	for _, i := range g.imports {
 		imports = append(imports, cat(sized([]byte(i[0])), sized([]byte(i[1])), []byte{0, 2}))
 	}
+
 	export := func(name string, kind byte, index int) []byte {
 		if kind == 0 {
 			index += len(imports)
 		}
 		return cat(sized([]byte(name)), []byte{kind}, leb(uint64(index)))
 	}
+
 	return cat([]byte("\x00asm\x01\x00\x00\x00"),
 		section(1, []byte{0x60, 1, 0x7f, 1, 0x7f}, []byte{0x60, 0, 1, 0x7e}, []byte{0x60, 0, 0}),
 		section(2, imports...),
 		section(3, []byte{0}, []byte{1}, []byte{1}, []byte{1}, []byte{2}),
 		section(5, cat([]byte{0}, leb(uint64(g.pages)))),
 		section(6, []byte{0x7f, 1, 0x41, 0, 0x0b}),
-		section(7, export("memory", 2, 0), export("windlass_alloc", 0, 0), export("windlass_manifest", 0, 1), export("windlass_configure", 0, 2),
+		section(7, export("memory", 2, 0), export("windlass_alloc", 0, 0), export("windlass_manifest", 0, 1),
+			export("windlass_configure", 0, 2),
 			export("windlass_sync", 0, 3), export("windlass_abi_v1", 0, 4)),
-		section(10, body([]byte{0x20, 0, 0x24, 0, 0x41}, sleb(buffer)), body(i64const(text<<32|int64(len(g.manifest)))), configure, body(i64const(0)), body()),
+		section(10, body([]byte{0x20, 0, 0x24, 0, 0x41}, sleb(buffer)), body(i64const(text<<32|int64(len(g.manifest)))),
+			configure, body(i64const(0)), body()),
 		section(11, cat([]byte{0, 0x41}, sleb(text), []byte{0x0b}, sized([]byte(g.manifest)))))
 }
 
-// manifest gives the JSON of a plugin with one controller of the same name.
+// manifest returns the JSON of a plugin with one controller of the same name.
 func manifest(t *testing.T, name string, change ...func(*abi.Manifest)) string {
 	t.Helper()
 	m := &abi.Manifest{Name: name, Version: "1", Controllers: []abi.Controller{{
 		Name: name + "-controller", Alias: name,
-		Views: []abi.View{{Name: "pods", Resource: abi.Resource{Version: "v1", Name: "pods"}, Fields: []string{"metadata.name"}}},
+		Views: []abi.View{{Name: "pods", Resource: abi.Resource{Version: "v1", Name: "pods"},
+			Fields: []string{"metadata.name"}}},
 	}}}
 	for _, f := range change {
 		f(m)

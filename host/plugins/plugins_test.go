@@ -45,8 +45,12 @@ func TestFindLeavesOutWhatIsBad(t *testing.T) {
 	write(t, at("c-manifest.wasm"), guest{manifest: `{"name":"x","verion":"1"}`}.wasm())
 	write(t, at("d-good.wasm"), good)
 	write(t, at("e-again.wasm"), good)
-	write(t, at("f-twice.wasm"), guest{manifest: manifest(t, "twice", func(m *abi.Manifest) { m.Settings = []abi.Setting{{Name: "a"}, {Name: "a"}} })}.wasm())
-	write(t, at("g-stolen.wasm"), guest{manifest: manifest(t, "stolen", func(m *abi.Manifest) { m.Controllers[0].Name = "good" })}.wasm())
+	write(t, at("f-twice.wasm"), guest{manifest: manifest(t, "twice", func(m *abi.Manifest) {
+		m.Settings = []abi.Setting{{Name: "a"}, {Name: "a"}}
+	})}.wasm())
+	write(t, at("g-stolen.wasm"), guest{manifest: manifest(t, "stolen", func(m *abi.Manifest) {
+		m.Controllers[0].Name = "good"
+	})}.wasm())
 	write(t, at("h-large.wasm"), append(good, make([]byte, rewrite.MaxModuleBytes)...))
 	write(t, at("i-cut.wasm"), good[:len(good)-10])
 	write(t, at(".hidden.wasm"), []byte("hello"))
@@ -62,7 +66,8 @@ func TestFindLeavesOutWhatIsBad(t *testing.T) {
 	}
 
 	found, problems := Find(t.Context(), Folder(dir))
-	if len(found) != 1 || found[0].Name != "good" || found[0].Origin != at("d-good.wasm") || found[0].Digest != fmt.Sprintf("sha256:%x", sha256.Sum256(good)) {
+	if len(found) != 1 || found[0].Name != "good" || found[0].Origin != at("d-good.wasm") ||
+		found[0].Digest != fmt.Sprintf("sha256:%x", sha256.Sum256(good)) {
 		t.Fatalf("found %v", found)
 	}
 	expect(t, problems,
@@ -92,7 +97,9 @@ func TestFindLaterSourceReplaces(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(first, "a.wasm"), guest{manifest: manifest(t, "a")}.wasm())
 	write(t, filepath.Join(first, "b.wasm"), guest{manifest: manifest(t, "b")}.wasm())
-	write(t, filepath.Join(second, "other-name.wasm"), guest{manifest: manifest(t, "a", func(m *abi.Manifest) { m.Version = "2" })}.wasm())
+	write(t, filepath.Join(second, "other-name.wasm"), guest{manifest: manifest(t, "a", func(m *abi.Manifest) {
+		m.Version = "2"
+	})}.wasm())
 	found, problems := Find(t.Context(), Folder(first), Folder(second))
 	expect(t, problems)
 	if len(found) != 2 || found[0].Name != "b" || found[1].Name != "a" || found[1].Manifest.Version != "2" {
@@ -120,11 +127,13 @@ func TestBuiltin(t *testing.T) {
 	if len(found) != len(modules) {
 		t.Errorf("found %d of %d", len(found), len(modules))
 	}
+
 	for i, f := range found {
 		if f.Name != modules[i].Name {
 			t.Errorf("modules/%s.wasm has the manifest of %s", modules[i].Name, f.Name)
 		}
 	}
+
 	for _, f := range found {
 		l, err := Open(t.Context(), f.Plugin, sandbox.Options{}, nil)
 		if err != nil {
@@ -137,6 +146,7 @@ func TestBuiltin(t *testing.T) {
 			t.Error(err)
 		}
 	}
+
 	for _, f := range found {
 		if f.Name != "podgc" {
 			continue
@@ -153,13 +163,15 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("late %+v, eager %+v", late, eager)
 		}
 		// What the operator sets is put to the module at once.
-		if _, err := Open(t.Context(), f.Plugin, sandbox.Options{Late: true}, map[string]string{"node-quarantine": "-1h"}); err == nil {
+		if _, err := Open(t.Context(), f.Plugin, sandbox.Options{Late: true},
+			map[string]string{"node-quarantine": "-1h"}); err == nil {
 			t.Error("settings that the module refuses are taken")
 		}
 		if err := errors.Join(late.Close(t.Context()), eager.Close(t.Context())); err != nil {
 			t.Error(err)
 		}
 	}
+
 	_, err := Named("builtin:nothing")
 	if err == nil || !strings.Contains(err.Error(), `no built-in plugin "nothing"`) {
 		t.Errorf("got %v", err)
@@ -197,6 +209,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if len(l.Missing) != 1 || l.Missing[0] != "ca" || len(l.Settings) != 16 || l.Manifest.Name != "good" {
 		t.Errorf("%+v", l)
 	}
@@ -206,13 +219,16 @@ func TestOpen(t *testing.T) {
 	if err := l.Configure(t.Context(), map[string]string{"ca": ca}); err != nil {
 		t.Fatal(err)
 	}
+
 	one := l.Settings
 	write(t, ca, []byte("two"))
 	if err := l.Configure(t.Context(), map[string]string{"ca": ca}); err != nil {
 		t.Fatal(err)
 	}
+
 	if l.Settings == one || one == before || len(l.Missing) != 0 {
-		t.Errorf("the digest of the settings doesn't follow the file: %s %s %s, missing %v", before, one, l.Settings, l.Missing)
+		t.Errorf("the digest of the settings doesn't follow the file: %s %s %s, missing %v",
+			before, one, l.Settings, l.Missing)
 	}
 	two := l.Settings
 	if err := l.Configure(t.Context(), map[string]string{"ca": "/nowhere"}); err == nil || l.Settings != two {
@@ -227,25 +243,36 @@ func TestOpenRefuses(t *testing.T) {
 	large := filepath.Join(t.TempDir(), "large")
 	write(t, large, make([]byte, fileMax+1))
 	wants := manifest(t, "good", settingsOf(t), func(m *abi.Manifest) { m.Memory = 64 << 20 })
+
 	for name, c := range map[string]struct {
 		guest  guest
 		limit  int64
 		values map[string]string
 		want   []string
 	}{
-		"unknown setting":    {guest{manifest: wants}, 0, map[string]string{"Surge": "1", "x": ""}, []string{`builtin:good: plugin "good": settings[Surge]: the plugin has no such setting: it has surge, ca, plain`, "settings[x]"}},
-		"no settings":        {guest{manifest: manifest(t, "good")}, 0, map[string]string{"x": ""}, []string{"settings[x]: the plugin has no such setting: it has none"}},
-		"file missing":       {guest{manifest: wants}, 0, map[string]string{"ca": "/nowhere"}, []string{`plugin "good": settings[ca]: stat /nowhere: no such file or directory: name a file`}},
-		"file a folder":      {guest{manifest: wants}, 0, map[string]string{"ca": "/etc"}, []string{"settings[ca]: /etc: is not a regular file"}},
-		"file endless":       {guest{manifest: wants}, 0, map[string]string{"ca": "/dev/zero"}, []string{"settings[ca]: /dev/zero: is not a regular file"}},
-		"file large":         {guest{manifest: wants}, 0, map[string]string{"ca": large}, []string{"settings[ca]: " + large + ": more than 1048576 bytes"}},
-		"wants more memory":  {guest{manifest: wants}, 32 << 20, nil, []string{`plugin "good" wants 67108864 bytes of memory, its limit is 33554432: raise`}},
-		"needs more memory":  {guest{manifest: wants, pages: 800}, 32 << 20, nil, []string{`declares 800 pages of memory`, "limits.memory"}},
+		"unknown setting": {guest{manifest: wants}, 0, map[string]string{"Surge": "1", "x": ""},
+			[]string{`builtin:good: plugin "good": settings[Surge]: the plugin has no such setting: it has surge, ca, plain`,
+				"settings[x]"}},
+		"no settings": {guest{manifest: manifest(t, "good")}, 0, map[string]string{"x": ""},
+			[]string{"settings[x]: the plugin has no such setting: it has none"}},
+		"file missing": {guest{manifest: wants}, 0, map[string]string{"ca": "/nowhere"},
+			[]string{`plugin "good": settings[ca]: stat /nowhere: no such file or directory: name a file`}},
+		"file a folder": {guest{manifest: wants}, 0, map[string]string{"ca": "/etc"},
+			[]string{"settings[ca]: /etc: is not a regular file"}},
+		"file endless": {guest{manifest: wants}, 0, map[string]string{"ca": "/dev/zero"},
+			[]string{"settings[ca]: /dev/zero: is not a regular file"}},
+		"file large": {guest{manifest: wants}, 0, map[string]string{"ca": large},
+			[]string{"settings[ca]: " + large + ": more than 1048576 bytes"}},
+		"wants more memory": {guest{manifest: wants}, 32 << 20, nil,
+			[]string{`plugin "good" wants 67108864 bytes of memory, its limit is 33554432: raise`}},
+		"needs more memory": {guest{manifest: wants, pages: 800}, 32 << 20, nil,
+			[]string{`declares 800 pages of memory`, "limits.memory"}},
 		"manifest not JSON":  {guest{manifest: "name: good"}, 0, nil, []string{"builtin:good: manifest: "}},
 		"manifest out there": {guest{manifest: strings.Repeat(" ", abi.ManifestMax+1), pages: 20}, 0, nil, []string{"good"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Open(t.Context(), newPlugin("good", OriginBuiltin, c.guest.wasm()), sandbox.Options{MemoryLimit: c.limit}, c.values)
+			_, err := Open(t.Context(), newPlugin("good", OriginBuiltin, c.guest.wasm()), sandbox.Options{MemoryLimit: c.limit},
+				c.values)
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("got  %v\nwant %s", err, want)
@@ -262,8 +289,9 @@ func TestManifestSection(t *testing.T) {
 		section   string
 		find, run string // errors
 	}{
-		"the same":  {said, "", ""},
-		"another":   {manifest(t, "better"), "", "section windlass.manifest is not the manifest that the module gives: build it again"},
+		"the same": {said, "", ""},
+		"another": {manifest(t, "better"), "",
+			"section windlass.manifest is not the manifest that the module gives: build it again"},
 		"not JSON":  {"good", "builtin:good: manifest: ", "section windlass.manifest is not the manifest"},
 		"no longer": {"", "", ""},
 	} {
@@ -279,16 +307,19 @@ func TestManifestSection(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			if n := strings.Count(string(wasm), rewrite.ManifestSection); n > 1 {
 				t.Errorf("%d sections", n)
 			}
 			p := newPlugin("good", OriginBuiltin, wasm)
+
 			expectError := func(err error, want string) {
 				t.Helper()
 				if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 					t.Errorf("got  %v\nwant %s", err, want)
 				}
 			}
+
 			_, err := new(Finder).Read(t.Context(), p)
 			expectError(err, c.find)
 			l, err := Open(t.Context(), p, sandbox.Options{}, nil)
@@ -309,12 +340,15 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	// The configuration's defaults are written down apart from the sandbox's, so that package config needs no host.
-	if o := Options(c, "b"); o.Budget != sandbox.DefaultBudget || o.MemoryLimit != sandbox.DefaultMemoryLimit || o.Deadline != sandbox.DefaultDeadline {
+	if o := Options(c, "b"); o.Budget != sandbox.DefaultBudget || o.MemoryLimit != sandbox.DefaultMemoryLimit ||
+		o.Deadline != sandbox.DefaultDeadline {
 		t.Errorf("the configuration's defaults aren't the sandbox's: fuel %d, %d; memory %d, %d; deadline %v, %v",
-			o.Budget, int64(sandbox.DefaultBudget), o.MemoryLimit, int64(sandbox.DefaultMemoryLimit), o.Deadline, sandbox.DefaultDeadline)
+			o.Budget, int64(sandbox.DefaultBudget), o.MemoryLimit, int64(sandbox.DefaultMemoryLimit), o.Deadline,
+			sandbox.DefaultDeadline)
 	}
 	if b := c.Plugin("b").Budget; b.LogBytesPerSecond.Value() != sandbox.DefaultLogPerSec {
-		t.Errorf("the configuration's default of logBytesPerSecond is %v, the sandbox's %d", &b.LogBytesPerSecond, sandbox.DefaultLogPerSec)
+		t.Errorf("the configuration's default of logBytesPerSecond is %v, the sandbox's %d",
+			&b.LogBytesPerSecond, sandbox.DefaultLogPerSec)
 	}
 }
 
@@ -329,7 +363,8 @@ func TestInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i.Origin != path || i.Size != len(p.Wasm) || i.Memory != (Memory{3 << 16, 4 << 30}) || len(i.Imports) != 0 || i.Manifest.Name != "a" ||
+	if i.Origin != path || i.Size != len(p.Wasm) || i.Memory != (Memory{3 << 16, 4 << 30}) || len(i.Imports) != 0 ||
+		i.Manifest.Name != "a" ||
 		!strings.Contains(strings.Join(i.Exports, " "), "windlass_alloc(i32)->i32") {
 		t.Errorf("%+v", i)
 	}

@@ -13,13 +13,14 @@ import (
 // fileMax is the most bytes of a file setting: a bundle of certificates is a few hundred KiB at most.
 const fileMax = 1 << 20
 
-// Settings gives the values of a plugin's settings in the manifest's order: what values says, or else the default. Of a file setting values has the path, and the
-// plugin gets the content. missing names the required ones that are empty.
+// Settings returns the values of a plugin's settings in the manifest's order: what values says, or else the default. Of
+// a file setting values has the path, and the plugin gets the content. missing names the required ones that are empty.
 func Settings(m *abi.Manifest, values map[string]string) (_ *abi.Settings, missing []string, _ error) {
 	var names []string
 	for _, s := range m.Settings {
 		names = append(names, s.Name)
 	}
+
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, name) {
@@ -30,6 +31,7 @@ func Settings(m *abi.Manifest, values map[string]string) (_ *abi.Settings, missi
 			errs = append(errs, fmt.Errorf("plugin %q: settings[%s]: the plugin has no such setting: %s", m.Name, name, hint))
 		}
 	}
+
 	out := &abi.Settings{}
 	for _, s := range m.Settings {
 		value, given := values[s.Name]
@@ -42,7 +44,8 @@ func Settings(m *abi.Manifest, values map[string]string) (_ *abi.Settings, missi
 				err = fmt.Errorf("%s: more than %d bytes", value, fileMax)
 			}
 			if err != nil {
-				errs = append(errs, fmt.Errorf("plugin %q: settings[%s]: %w: name a file that windlass can read", m.Name, s.Name, err))
+				errs = append(errs, fmt.Errorf("plugin %q: settings[%s]: %w: name a file that windlass can read",
+					m.Name, s.Name, err))
 			}
 			value = string(b)
 		}
@@ -51,6 +54,7 @@ func Settings(m *abi.Manifest, values map[string]string) (_ *abi.Settings, missi
 		}
 		out.Values = append(out.Values, value)
 	}
+
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}

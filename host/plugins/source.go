@@ -52,14 +52,15 @@ func newPlugin(name, origin string, wasm []byte) *Plugin {
 
 // Source is where modules come from.
 type Source interface {
-	// Modules gives the modules, in an order that doesn't change, and what is wrong beside them. One that can't be read is among the modules: [Find] says why.
+	// Modules returns the modules, in an order that doesn't change, and what is wrong beside them. One that can't be read
+	// is among the modules: [Find] says why.
 	Modules() ([]*Plugin, []error)
 }
 
 // Builtin is the source of the modules that are built into the host.
 type Builtin struct{}
 
-// Modules gives the built-in modules.
+// Modules returns the built-in modules.
 func (Builtin) Modules() (all []*Plugin, errs []error) {
 	for _, name := range builtin.Names() {
 		if p, ok := builtIn(name); ok {
@@ -86,7 +87,8 @@ var builtIns = sync.OnceValue(func() map[string]*Plugin {
 	return all
 })
 
-// Folder is the source of the *.wasm files of a folder, hidden ones and debug forms aside. Links are followed: a mounted ConfigMap consists of them.
+// Folder is the source of the *.wasm files of a folder, hidden ones and debug forms aside. Links are followed: a
+// mounted ConfigMap consists of them.
 type Folder string
 
 // Modules reads the folder's modules.
@@ -96,7 +98,8 @@ func (f Folder) Modules() (all []*Plugin, errs []error) {
 		return []*Plugin{unreadable(string(f), fmt.Errorf("plugin folder: %w", err))}, nil
 	}
 	for _, e := range entries {
-		if name := e.Name(); strings.HasPrefix(name, ".") || filepath.Ext(name) != ".wasm" || strings.HasSuffix(name, debugSuffix) {
+		if name := e.Name(); strings.HasPrefix(name, ".") || filepath.Ext(name) != ".wasm" ||
+			strings.HasSuffix(name, debugSuffix) {
 			continue
 		}
 		path := filepath.Join(string(f), e.Name())
@@ -121,7 +124,8 @@ func unreadable(path string, err error) *Plugin {
 func File(path string) (*Plugin, error) {
 	wasm, err := readAtMost(path, rewrite.MaxModuleBytes)
 	if errors.Is(err, errTooLarge) {
-		return nil, fmt.Errorf("%s: more than %d MiB: build the module smaller (-opt=z -no-debug, or -ldflags='-s -w')", path, rewrite.MaxModuleBytes>>20)
+		return nil, fmt.Errorf("%s: more than %d MiB: build the module smaller (-opt=z -no-debug, or -ldflags='-s -w')",
+			path, rewrite.MaxModuleBytes>>20)
 	}
 	if err != nil {
 		return nil, err
@@ -129,7 +133,7 @@ func File(path string) (*Plugin, error) {
 	return newPlugin(path, path, wasm), nil
 }
 
-// Named gives the module that "builtin:NAME" or a path names.
+// Named returns the module that "builtin:NAME" or a path names.
 func Named(name string) (*Plugin, error) {
 	short, ok := strings.CutPrefix(name, OriginBuiltin+":")
 	if !ok {

@@ -13,8 +13,10 @@ func (m *maker) leases(manager rbacv1.Subject) {
 		names = append(names, g.LeaseName)
 	}
 	m.extra(ManagerRole+":leases", l.ResourceNamespace, []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}}, // which has no name yet
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: names, Verbs: []string{"get", "list", "update", "watch"}},
+		// which has no name yet
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: names,
+			Verbs: []string{"get", "list", "update", "watch"}},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}, manager)
 }

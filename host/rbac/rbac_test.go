@@ -21,7 +21,7 @@ var (
 	every = abi.Resource{Name: "*"}
 )
 
-// rolesOf gives the rules of the printed roles, by "NAMESPACE/NAME", as "groups resources verbs".
+// rolesOf returns the rules of the printed roles, by "NAMESPACE/NAME", as "groups resources verbs".
 func rolesOf(t *testing.T, c abi.Controller, p config.Plugin) map[string][]string {
 	t.Helper()
 	k := config.Default()
@@ -39,7 +39,9 @@ func rolesOf(t *testing.T, c abi.Controller, p config.Plugin) map[string][]strin
 			t.Fatal(err)
 		}
 		for _, x := range r.Rules {
-			all[r.Namespace+"/"+r.Name] = append(all[r.Namespace+"/"+r.Name], strings.Join([]string{strings.Join(x.APIGroups, ","), strings.Join(x.Resources, ","), strings.Join(x.Verbs, ",")}, " "))
+			all[r.Namespace+"/"+r.Name] = append(all[r.Namespace+"/"+r.Name],
+				strings.Join([]string{strings.Join(x.APIGroups, ","), strings.Join(x.Resources, ","), strings.Join(x.Verbs, ",")},
+					" "))
 		}
 	}
 	return all
@@ -50,10 +52,12 @@ func TestRoles(t *testing.T) {
 	all := []string{"*"}
 	c := abi.Controller{
 		Views: []abi.View{{Name: "pods", Resource: pods}},
-		Writes: []abi.Write{{Resource: pods, Verbs: []string{"create", "delete"}}, {Resource: pods, Subresource: "status", Verbs: []string{"patch"}}, {Resource: nodes, Verbs: []string{"update"}},
+		Writes: []abi.Write{{Resource: pods, Verbs: []string{"create", "delete"}},
+			{Resource: pods, Subresource: "status", Verbs: []string{"patch"}}, {Resource: nodes, Verbs: []string{"update"}},
 			{Resource: every, Subresource: "scale", Verbs: []string{"get", "update"}}},
 		EventSource: "c",
 	}
+
 	reads := config.Rule{APIGroups: all, Resources: all, Verbs: []string{"list", "watch"}}
 	manager := []string{" nodes list", " pods list,watch"}
 	for _, x := range []struct {
@@ -61,23 +65,36 @@ func TestRoles(t *testing.T) {
 		p    config.Plugin
 		want map[string][]string
 	}{
-		{"no grant", config.Plugin{}, map[string][]string{"/windlass": manager, "/windlass:p": {" events create,patch", " nodes update", " pods create,delete", " pods/status patch", "* */scale get,update"}}},
+		{"no grant", config.Plugin{}, map[string][]string{"/windlass": manager,
+			"/windlass:p": {" events create,patch", " nodes update", " pods create,delete", " pods/status patch",
+				"* */scale get,update"}}},
 		{"an empty grant", config.Plugin{Grant: []config.Rule{}}, map[string][]string{}},
-		{"verbs", config.Plugin{Grant: []config.Rule{reads, {APIGroups: []string{""}, Resources: []string{"pods", "replicationcontrollers/scale"}, Verbs: []string{"delete", "get"}}}},
-			map[string][]string{"/windlass": {" pods list,watch"}, "/windlass:p": {" events create,patch", " pods delete", " replicationcontrollers/scale get"}}},
-		{"namespaces", config.Plugin{Grant: []config.Rule{{APIGroups: all, Resources: all, Verbs: all, Namespaces: []string{"a"}}}},
-			map[string][]string{"/windlass": {" pods list,watch"}, "a/windlass:p": {" events create,patch", " pods create,delete", " pods/status patch", "* */scale get,update"}}},
-		{"here and everywhere", config.Plugin{Grant: []config.Rule{reads, {APIGroups: all, Resources: []string{"pods"}, Verbs: []string{"create"}}, {APIGroups: all, Resources: []string{"pods"}, Verbs: all, Namespaces: []string{"a"}}}},
-			map[string][]string{"/windlass": {" pods list,watch"}, "/windlass:p": {" events create,patch", " pods create"}, "a/windlass:p": {" pods create,delete"}}},
+		{"verbs", config.Plugin{Grant: []config.Rule{reads,
+			{APIGroups: []string{""}, Resources: []string{"pods", "replicationcontrollers/scale"},
+				Verbs: []string{"delete", "get"}}}},
+			map[string][]string{"/windlass": {" pods list,watch"},
+				"/windlass:p": {" events create,patch", " pods delete", " replicationcontrollers/scale get"}}},
+		{"namespaces", config.Plugin{Grant: []config.Rule{{APIGroups: all, Resources: all, Verbs: all,
+			Namespaces: []string{"a"}}}},
+			map[string][]string{"/windlass": {" pods list,watch"},
+				"a/windlass:p": {" events create,patch", " pods create,delete", " pods/status patch", "* */scale get,update"}}},
+		{"here and everywhere", config.Plugin{Grant: []config.Rule{reads,
+			{APIGroups: all, Resources: []string{"pods"}, Verbs: []string{"create"}},
+			{APIGroups: all, Resources: []string{"pods"}, Verbs: all, Namespaces: []string{"a"}}}},
+			map[string][]string{"/windlass": {" pods list,watch"}, "/windlass:p": {" events create,patch", " pods create"},
+				"a/windlass:p": {" pods create,delete"}}},
 		{"somebody else", config.Plugin{Impersonate: config.Impersonate{ServiceAccount: "n/s"}, Grant: []config.Rule{reads}},
-			map[string][]string{"/windlass": {" pods list,watch"}, "/windlass:p": {" events create,patch"}, "n/windlass:impersonate": {" serviceaccounts impersonate"}}},
+			map[string][]string{"/windlass": {" pods list,watch"}, "/windlass:p": {" events create,patch"},
+				"n/windlass:impersonate": {" serviceaccounts impersonate"}}},
 	} {
 		if d := cmp.Diff(x.want, rolesOf(t, c, x.p)); d != "" {
 			t.Errorf("%s: -want +got:\n%s", x.name, d)
 		}
 	}
+
 	c = abi.Controller{Views: []abi.View{{Name: "all", Resource: schema.Any}}}
-	got := rolesOf(t, c, config.Plugin{Grant: []config.Rule{{APIGroups: []string{"apps"}, Resources: []string{"replicasets", "*/scale"}, Verbs: all, Namespaces: []string{"a"}}}})
+	got := rolesOf(t, c, config.Plugin{Grant: []config.Rule{{APIGroups: []string{"apps"},
+		Resources: []string{"replicasets", "*/scale"}, Verbs: all, Namespaces: []string{"a"}}}})
 	if d := cmp.Diff(map[string][]string{"/windlass": {"apps replicasets list,watch"}}, got); d != "" {
 		t.Errorf("views over all resources: -want +got:\n%s", d)
 	}
@@ -85,7 +102,8 @@ func TestRoles(t *testing.T) {
 
 // A built-in module's manifest says as whom its controllers write; anybody else's doesn't.
 func TestAccounts(t *testing.T) {
-	c := abi.Controller{Views: []abi.View{{Name: "pods", Resource: pods}}, Writes: []abi.Write{{Resource: pods, Verbs: []string{"create"}}}, ServiceAccount: "generic-garbage-collector"}
+	c := abi.Controller{Views: []abi.View{{Name: "pods", Resource: pods}},
+		Writes: []abi.Write{{Resource: pods, Verbs: []string{"create"}}}, ServiceAccount: "generic-garbage-collector"}
 	for _, x := range []struct {
 		name    string
 		own     bool // credentials
@@ -97,7 +115,8 @@ func TestAccounts(t *testing.T) {
 		{"somebody's", true, false, config.Plugin{}, "ServiceAccount kube-system/windlass-plugin-p"},
 		{"somebody's, configured", true, false, config.Plugin{ServiceAccount: "a"}, "ServiceAccount kube-system/a"},
 		{"built in, configured", true, true, config.Plugin{ServiceAccount: "a"}, "ServiceAccount kube-system/a"},
-		{"impersonated", true, false, config.Plugin{Impersonate: config.Impersonate{ServiceAccount: "n/s"}}, "ServiceAccount n/s"},
+		{"impersonated", true, false, config.Plugin{Impersonate: config.Impersonate{ServiceAccount: "n/s"}},
+			"ServiceAccount n/s"},
 		{"all as one", false, false, config.Plugin{}, "User /u"},
 	} {
 		k := config.Default()
@@ -105,14 +124,17 @@ func TestAccounts(t *testing.T) {
 		k.UseServiceAccountCredentials = x.own
 		x.p.Name = "p"
 		k.Plugins = []config.Plugin{x.p}
+
 		got := ""
-		for _, o := range Make([]Plugin{{Name: "p", Builtin: x.builtin, Controllers: []abi.Controller{c}}}, Options{Config: k, User: "u", Bindings: true}) {
+		for _, o := range Make([]Plugin{{Name: "p", Builtin: x.builtin, Controllers: []abi.Controller{c}}},
+			Options{Config: k, User: "u", Bindings: true}) {
 			if b, ok := o.(*rbacv1.ClusterRoleBinding); ok && b.Name == "windlass:p" {
 				for _, s := range b.Subjects {
 					got += s.Kind + " " + s.Namespace + "/" + s.Name
 				}
 			}
 		}
+
 		if got != x.want {
 			t.Errorf("%s: it is bound to %q, expected %q", x.name, got, x.want)
 		}
@@ -126,7 +148,8 @@ func TestCounts(t *testing.T) {
 		t.Error("nothing may be counted")
 	}
 	for _, r := range all {
-		if !slices.Equal(r.Verbs, []string{"list"}) || slices.Contains(r.Resources, "secrets") || slices.Contains(r.Resources, "*") {
+		if !slices.Equal(r.Verbs, []string{"list"}) || slices.Contains(r.Resources, "secrets") ||
+			slices.Contains(r.Resources, "*") {
 			t.Errorf("allows more than to count: %+v", r)
 		}
 	}

@@ -36,7 +36,7 @@ func (r rules) namespaces() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// policy gives the rules of one namespace, resources with the same verbs in one.
+// policy returns the rules of one namespace, resources with the same verbs in one.
 func (r rules) policy(namespace string) (all []rbacv1.PolicyRule) {
 	type alike struct{ group, verbs string }
 	resources := map[alike][]string{}
@@ -52,12 +52,13 @@ func (r rules) policy(namespace string) (all []rbacv1.PolicyRule) {
 		all = append(all, rbacv1.PolicyRule{APIGroups: []string{k.group}, Resources: names, Verbs: strings.Fields(k.verbs)})
 	}
 	slices.SortFunc(all, func(a, b rbacv1.PolicyRule) int {
-		return strings.Compare(a.APIGroups[0]+" "+a.Resources[0]+" "+a.Verbs[0], b.APIGroups[0]+" "+b.Resources[0]+" "+b.Verbs[0])
+		return strings.Compare(a.APIGroups[0]+" "+a.Resources[0]+" "+a.Verbs[0],
+			b.APIGroups[0]+" "+b.Resources[0]+" "+b.Verbs[0])
 	})
 	return all
 }
 
-// everywhere tells that the verbs are given in all namespaces already.
+// everywhere reports that the verbs are given in all namespaces already.
 func (r rules) everywhere(t target, verbs map[string]bool) bool {
 	t.namespace = ""
 	for v := range verbs {
@@ -86,6 +87,7 @@ func (r rules) allow(grant []config.Rule, want abi.Resource, subresource string,
 		r.add(target{"", group, name(want.Name, subresource)}, verbs...)
 		return
 	}
+
 	for i := range grant {
 		g := &grant[i]
 		granted := intersection(verbs, g.Verbs)
@@ -112,7 +114,7 @@ func (r rules) allow(grant []config.Rule, want abi.Resource, subresource string,
 	}
 }
 
-// clusterScoped tells of built-in resources that are in no namespace; a Namespace is in itself.
+// clusterScoped reports of built-in resources that are in no namespace; a Namespace is in itself.
 func clusterScoped(r abi.Resource) bool {
 	if r.Group == "" && r.Name == "namespaces" {
 		return false
@@ -121,7 +123,7 @@ func clusterScoped(r abi.Resource) bool {
 	return err == nil && !s.Namespaced
 }
 
-// intersection gives what both lists have, where "*" is everything.
+// intersection returns what both lists have, where "*" is everything.
 func intersection(want, granted []string) (both []string) {
 	switch {
 	case slices.Contains(granted, "*"):
@@ -137,7 +139,7 @@ func intersection(want, granted []string) (both []string) {
 	return both
 }
 
-// overlap gives what a manifest's resource, which may be "*", and a grant's pattern both cover.
+// overlap returns what a manifest's resource, which may be "*", and a grant's pattern both cover.
 func overlap(resource, subresource, pattern string) (string, bool) {
 	want := name(resource, subresource)
 	if pattern == "*" {

@@ -29,7 +29,8 @@ func TestServingNeeds(t *testing.T) {
 		k := config.Default()
 		change(&k.Serving)
 		text := printedAs(t, k)
-		return [3]bool{strings.Contains(text, "- tokenreviews\n"), strings.Contains(text, "- subjectaccessreviews\n"), strings.Contains(text, "- extension-apiserver-authentication\n")}
+		return [3]bool{strings.Contains(text, "- tokenreviews\n"), strings.Contains(text, "- subjectaccessreviews\n"),
+			strings.Contains(text, "- extension-apiserver-authentication\n")}
 	}
 	for name, c := range map[string]struct {
 		change func(*config.Serving)
@@ -50,9 +51,11 @@ func TestServingNeeds(t *testing.T) {
 // Each group's Lease is the manager's to hold, by name.
 func TestLeases(t *testing.T) {
 	k := config.Default()
-	k.LeaderElection.ResourceNamespace, k.LeaderElection.Groups = "windlass-system", []config.LeaderGroup{{Name: "apps"}, {Name: "batch", LeaseName: "jobs"}}
+	k.LeaderElection.ResourceNamespace, k.LeaderElection.Groups = "windlass-system",
+		[]config.LeaderGroup{{Name: "apps"}, {Name: "batch", LeaseName: "jobs"}}
 	text := printedAs(t, k)
-	for _, want := range []string{"name: windlass:leases\n  namespace: windlass-system\n", "- kube-controller-manager\n  - kube-controller-manager-apps\n  - jobs\n"} {
+	for _, want := range []string{"name: windlass:leases\n  namespace: windlass-system\n",
+		"- kube-controller-manager\n  - kube-controller-manager-apps\n  - jobs\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -76,7 +79,8 @@ func TestPeople(t *testing.T) {
 	if len(all) != 4 || strings.Count(text.String(), "- /windlass/v1/*\n") != 3 {
 		t.Errorf("%d objects:\n%s", len(all), &text)
 	}
-	for _, want := range []string{"name: jane\n", "name: debugger\n  namespace: ops\n", "kind: ServiceAccount\n", "name: windlass:viewer\n"} {
+	for _, want := range []string{"name: jane\n", "name: debugger\n  namespace: ops\n", "kind: ServiceAccount\n",
+		"name: windlass:viewer\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}

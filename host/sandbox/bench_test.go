@@ -12,14 +12,16 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
-// BenchmarkSync measures syncs of the test guest all told: taking an instance, putting the image back, the call, reading the answer. "empty" is the empty
-// sync that the performance promise speaks of, "1MiB" writes a message of 1 MiB which the guest answers with.
+// BenchmarkSync measures syncs of the test guest all told: taking an instance, putting the baseline back, the call,
+// reading the answer. "empty" is the empty sync that the performance promise speaks of, "1MiB" writes a message of 1
+// MiB which the guest answers with.
 func BenchmarkSync(b *testing.B) {
 	for _, name := range guests {
 		m := loadGuest(b, name, Options{})
 		if err := m.Configure(context.Background(), []byte("settings")); err != nil {
 			b.Fatal(err)
 		}
+
 		for _, bench := range []struct {
 			name    string
 			message []byte
@@ -64,37 +66,45 @@ func workload(n int) []byte {
 	return message
 }
 
-// BenchmarkMetering compares a guest as it runs here with the module as delivered, which nothing meters: only the time in the guest, each time in the image's state.
+// BenchmarkMetering compares a guest as it runs here with the module as delivered, which nothing meters: only the time
+// in the guest, each time in the baseline's state.
 func BenchmarkMetering(b *testing.B) {
 	message := workload(4000)
 	for _, name := range guests {
 		wasm := guest(b, name)
 		b.Run(name+"/plain", func(b *testing.B) {
 			ctx := b.Context()
-			r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCoreFeatures(features).WithMemoryLimitPages(1024))
+			r := wazero.NewRuntimeWithConfig(ctx,
+				wazero.NewRuntimeConfig().WithCoreFeatures(features).WithMemoryLimitPages(1024))
 			defer r.Close(ctx)
 			parsed, err := rewrite.Parse(wasm)
 			if err != nil {
 				b.Fatal(err)
 			}
+
 			m := &Module{options: Options{Helpers: helpers}, runtime: r}
 			if err := m.defineImports(ctx, parsed); err != nil {
 				b.Fatal(err)
 			}
+
 			compiled, err := r.CompileModule(ctx, wasm)
 			if err != nil {
 				b.Fatal(err)
 			}
+
 			fastest := time.Hour
 			for b.Loop() {
 				memory, err := mapMemory(1024 * pageSize)
 				if err != nil {
 					b.Fatal(err)
 				}
-				mod, err := r.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory.allocator()), compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+
+				mod, err := r.InstantiateModule(experimental.WithMemoryAllocator(ctx, memory.allocator()), compiled,
+					wazero.NewModuleConfig().WithName("").WithStartFunctions())
 				if err != nil {
 					b.Fatal(err)
 				}
+
 				i := &instance{owner: m, module: mod, memory: memory, fuel: new(counter), pages: new(counter)}
 				if f := mod.ExportedFunction(exportInitialize); f != nil {
 					i.stack[0] = 0
@@ -102,20 +112,25 @@ func BenchmarkMetering(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
+
 				from := time.Now()
 				i.stack[0] = uint64(len(message))
 				if err := mod.ExportedFunction(exportAlloc).CallWithStack(i, i.stack[:]); err != nil {
 					b.Fatal(err)
 				}
+
 				mod.Memory().Write(uint32(i.stack[0]), message)
 				if err := mod.ExportedFunction(exportSync).CallWithStack(i, i.stack[:]); err != nil {
 					b.Fatal(err)
 				}
+
 				fastest = min(fastest, time.Since(from))
 				mod.Close(ctx)
 			}
+
 			b.ReportMetric(float64(fastest.Nanoseconds()), "fastest-guest-ns")
 		})
+
 		b.Run(name+"/metered", func(b *testing.B) {
 			m := loadGuest(b, name, Options{})
 			fastest := time.Hour

@@ -28,7 +28,7 @@ type Stats struct {
 	Fuel     int64         // units
 	Memory   int64         // bytes of linear memory that the guest had asked for at the end
 	Duration time.Duration // of running in the guest, writing the message included
-	Restore  time.Duration // of putting back the image, or of making an instance
+	Restore  time.Duration // of putting back the baseline, or of making an instance
 	Wait     time.Duration // for a place among the running guests
 	Perform  time.Duration // inside Perform
 	Performs int
@@ -36,14 +36,14 @@ type Stats struct {
 	LogDropped int64
 }
 
-// Sync puts an instance back to the image, hands it a message and gives its answer to read, as a view on guest memory. Any error but that of read is a
+// Sync puts an instance back to the baseline, hands it a message and gives its answer to read, as a view on guest memory. Any error but that of read is a
 // CallError, ErrClosed, or says that the message is too large. After an error the instance is thrown away; what was performed stands.
 func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) error) (stats Stats, err error) {
 	from := time.Now()
 	if err := m.Ready(ctx); err != nil {
 		return stats, err
 	}
-	i, err := m.take(ctx, m.image.Load())
+	i, err := m.take(ctx, m.baseline.Load())
 	if err != nil {
 		return stats, err
 	}
@@ -106,7 +106,7 @@ func (m *Module) configureWith(ctx context.Context, settings []byte) error {
 		if len(answer) > 0 {
 			return &SettingsError{m.options.Name, printable.Line(string(answer), 1024)}
 		}
-		m.image.Store(i.takeImage())
+		m.baseline.Store(i.takeBaseline())
 		return nil
 	})
 }
@@ -135,8 +135,8 @@ func (m *Module) outsideSync(export string) invocation {
 	return invocation{export: export, budget: m.options.StartupBudget, log: m.options.Log}
 }
 
-// take gives an instance in the state of an image.
-func (m *Module) take(ctx context.Context, img *image) (*instance, error) {
+// take gives an instance in the state of a baseline.
+func (m *Module) take(ctx context.Context, base *baseline) (*instance, error) {
 	i, err := m.pool.enter()
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", m.options.Name, err)
@@ -145,7 +145,7 @@ func (m *Module) take(ctx context.Context, img *image) (*instance, error) {
 		i, err = m.instantiate(ctx)
 	}
 	if err == nil {
-		err = i.restore(img)
+		err = i.restore(base)
 	}
 	if err != nil {
 		m.release(i, false)

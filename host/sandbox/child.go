@@ -17,8 +17,9 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
-// What compiling an untrusted module may take, at most. wazero's compiler cannot be cancelled, and modules within all limits of package rewrite can
-// still keep it busy for many minutes; so a child process compiles them, and the host takes the code that the child leaves.
+// What compiling an untrusted module may take, at most. wazero's compiler cannot be cancelled, and modules within all
+// limits of package rewrite can still keep it busy for many minutes; so a child process compiles them, and the host
+// takes the code that the child leaves.
 const childMemory = 1 << 30
 
 // Tests have less patience, or more.
@@ -27,21 +28,24 @@ var (
 	childSeconds = 10 // of processor time
 )
 
-// What a child's share of the processors is. At first it has what nobody else wants: most modules are compiled in a tenth of a second, and syncs don't notice. A machine without idle time would never
-// come to it, so what isn't done after idleTime is begun anew, for a share.
+// What a child's share of the processors is. At first it has what nobody else wants: most modules are compiled in a
+// tenth of a second, and syncs don't notice. A machine without idle time would never come to it, so what isn't done
+// after idleTime is begun anew, for a share.
 const (
 	priorityIdle  = "idle"
 	priorityShare = "share"
 	idleTime      = 3 * time.Second
 )
 
-// childName is the name under which a process is started as such a child: the running program itself, whatever program it is.
+// childName is the name under which a process is started as such a child: the running program itself, whatever program
+// it is.
 const childName = "windlass-compile-check"
 
 // oneChild keeps many modules at once from taking the memory of as many children.
 var oneChild sync.Mutex
 
-// compileInChild compiles the module in a child process that has the limits above, and gives the reason where that fails. The child leaves the native code in the module's folder, if it has one.
+// compileInChild compiles the module in a child process that has the limits above, and returns the reason where that
+// fails. The child leaves the native code in the module's folder, if it has one.
 func (m *Module) compileInChild(ctx context.Context, wasm []byte) error {
 	oneChild.Lock()
 	defer oneChild.Unlock()
@@ -85,14 +89,17 @@ func childMain(args []string, in io.Reader) error {
 	if err != nil {
 		return err
 	}
+
 	wasm, err := io.ReadAll(io.LimitReader(in, rewrite.MaxModuleBytes+1))
 	if err != nil {
 		return err
 	}
+
 	parsed, err := rewrite.Parse(wasm)
 	if err != nil {
 		return err
 	}
+
 	config := runtimeConfig(folder == "", uint32(pages))
 	if folder != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(folder)
@@ -101,16 +108,19 @@ func childMain(args []string, in io.Reader) error {
 		}
 		config = config.WithCompilationCache(cache)
 	}
+
 	_, err = compileChecked(context.Background(), parsed, uint32(pages), config)
 	return err
 }
 
-// validate has wazero check a module as delivered. Checking only the rewritten one would let a module name the counter that rewriting adds.
+// validate has wazero check a module as delivered. Checking only the rewritten one would let a module name the counter
+// that rewriting adds.
 func validate(ctx context.Context, delivered []byte, limit uint32) error {
 	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig(true, limit))
 	defer r.Close(ctx)
 	if _, err := r.CompileModule(ctx, delivered); err != nil {
-		return fmt.Errorf("module is invalid: %w: it is damaged, or needs a feature that is not allowed here: build it for generic wasm32", err)
+		return fmt.Errorf("module is invalid: %w: it is damaged, or needs a feature that is not allowed here: build it "+
+			"for generic wasm32", err)
 	}
 	return nil
 }
@@ -124,7 +134,8 @@ func compile(ctx context.Context, r wazero.Runtime, rewritten []byte) (wazero.Co
 }
 
 // features are those that the rewriter decodes fully, and no others.
-const features = api.CoreFeatureMutableGlobal | api.CoreFeatureSignExtensionOps | api.CoreFeatureNonTrappingFloatToIntConversion |
+const features = api.CoreFeatureMutableGlobal | api.CoreFeatureSignExtensionOps |
+	api.CoreFeatureNonTrappingFloatToIntConversion |
 	api.CoreFeatureMultiValue | api.CoreFeatureBulkMemoryOperations | api.CoreFeatureReferenceTypes
 
 func runtimeConfig(interpreter bool, limit uint32) wazero.RuntimeConfig {

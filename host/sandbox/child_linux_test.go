@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCompilingGivesWay: every thread of the child, those too that the runtime had started before, runs only while nothing else does, and after a while with the lower priority.
+// TestCompilingGivesWay: every thread of the child, those too that the runtime had started before, runs only while
+// nothing else does, and after a while with the lower priority.
 func TestCompilingGivesWay(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-// compilerBomb is within every limit of package rewrite, and would keep wazero's compiler busy for minutes: each function has 32 loops in each other seven times, and sets
-// a thousand locals in the innermost.
+// compilerBomb is within every limit of package rewrite, and would keep wazero's compiler busy for minutes: each
+// function has 32 loops in each other seven times, and sets a thousand locals in the innermost.
 func compilerBomb() []byte {
 	times := func(n int, code ...byte) []byte { return bytes.Repeat(code, n) }
 	var sets []byte
@@ -29,7 +29,8 @@ func compilerBomb() []byte {
 	})
 }
 
-// TestCompilingIsBounded: what would keep the compiler busy for minutes is given up in a child, and costs the host itself nothing.
+// TestCompilingIsBounded: what would keep the compiler busy for minutes is given up in a child, and costs the host
+// itself nothing.
 func TestCompilingIsBounded(t *testing.T) {
 	defer func(s int, d time.Duration) { childSeconds, childTime = s, d }(childSeconds, childTime)
 	childSeconds, childTime = 2, 10*time.Minute // a busy machine gives a child these seconds, but slowly
@@ -64,7 +65,8 @@ func TestCompilingEndsInTime(t *testing.T) {
 func TestCompilingInAChildEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := Load(ctx, compilerBomb(), Options{Name: "bomb", Untrusted: true}); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
+	if _, err := Load(ctx, compilerBomb(), Options{Name: "bomb", Untrusted: true}); err == nil ||
+		!strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
 		t.Fatalf("got %v", err)
 	}
 	end, _ := ctx.Deadline()
@@ -91,7 +93,8 @@ func TestUntrusted(t *testing.T) {
 		}
 	}
 	invalid := plugin(func(m *asm.Module) { m.Func("", "", "", "", asm.Join(asm.Const64(1), []byte{0x45, 0x1a})...) })
-	if _, err := Load(t.Context(), invalid, Options{Name: "bad", Untrusted: true}); err == nil || !strings.HasPrefix(err.Error(), `plugin "bad": compiling it in a child process: module is invalid: `) {
+	if _, err := Load(t.Context(), invalid, Options{Name: "bad", Untrusted: true}); err == nil ||
+		!strings.HasPrefix(err.Error(), `plugin "bad": compiling it in a child process: module is invalid: `) {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
-// code is a module's native code from elsewhere: from the build, or from the child that compiled it. wazero takes such code from a folder only, so it passes through
-// one, which nobody else may enter and which is there while the module is loaded, no longer: what lies on a disk for long would have to be trusted.
+// code is a module's native code from elsewhere: from the build, or from the child that compiled it. wazero takes such
+// code from a folder only, so it passes through one, which nobody else may enter and which is there while the module is
+// loaded, no longer: what lies on a disk for long would have to be trusted.
 type code struct {
 	wazero.CompilationCache
 	folder string
@@ -28,7 +29,8 @@ const (
 	inMemory     = "/dev/shm"
 )
 
-// memoryFolder is where files are in memory, empty where there is no such place: a disk's file system takes milliseconds for each module.
+// memoryFolder is where files are in memory, empty where there is no such place: a disk's file system takes
+// milliseconds for each module.
 func memoryFolder() string {
 	if i, err := os.Stat(inMemory); err != nil || !i.IsDir() || os.Getenv("TMPDIR") != "" {
 		return ""
@@ -63,16 +65,19 @@ func newCode(given fs.FS) (_ *code, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder for native code: %w", err)
 	}
+
 	defer func() {
 		if err != nil {
 			c.removeFolder()
 		}
 	}()
+
 	if given != nil {
 		if err := c.take(given); err != nil {
 			return nil, fmt.Errorf("native code: %w", err)
 		}
 	}
+
 	if c.CompilationCache, err = wazero.NewCompilationCacheWithDir(c.folder); err != nil {
 		return nil, fmt.Errorf("native code: %w", err)
 	}
@@ -114,7 +119,7 @@ func rewrittenName(wasm []byte, pages uint32) string {
 	return fmt.Sprintf("rewritten-%d-%x.wasm", pages, sha256.Sum256(wasm))
 }
 
-// rewritten gives the module as it will run: from what Compile left, if that is of this module and this limit.
+// rewritten returns the module as it will run: from what Compile left, if that is of this module and this limit.
 func rewritten(wasm []byte, parsed *rewrite.Module, pages uint32, given fs.FS) ([]byte, error) {
 	if given != nil {
 		if b, err := fs.ReadFile(given, rewrittenName(wasm, pages)); err == nil {
@@ -130,8 +135,9 @@ func rewritten(wasm []byte, parsed *rewrite.Module, pages uint32, given fs.FS) (
 	return parsed.Rewrite(pages)
 }
 
-// Compile leaves in a folder what Options.Code takes: a module's native code for this processor, and the rewritten module that it is of. limit is the memory limit that the module will be loaded
-// with. The module is checked as Load does.
+// Compile leaves in a folder what Options.Code takes: a module's native code for this processor, and the rewritten
+// module that it is of. limit is the memory limit that the module will be loaded with. The module is checked as Load
+// does.
 func Compile(ctx context.Context, wasm []byte, limit int64, folder string) error {
 	parsed, err := rewrite.Parse(wasm)
 	if err != nil {
@@ -152,8 +158,9 @@ func Compile(ctx context.Context, wasm []byte, limit int64, folder string) error
 
 func pagesOf(limit int64, m *rewrite.Module) uint32 { return min(uint32(limit/pageSize), m.MemoryMax) }
 
-// compileChecked does all that Load does with a module's code before it runs, and gives the rewritten module.
-func compileChecked(ctx context.Context, parsed *rewrite.Module, pages uint32, config wazero.RuntimeConfig) ([]byte, error) {
+// compileChecked does all that Load does with a module's code before it runs, and returns the rewritten module.
+func compileChecked(ctx context.Context, parsed *rewrite.Module, pages uint32, config wazero.RuntimeConfig) ([]byte,
+	error) {
 	if err := validate(ctx, parsed.Delivered(), pages); err != nil {
 		return nil, err
 	}

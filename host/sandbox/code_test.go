@@ -10,7 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
-// TestCode: a module runs on the code that Compile left of it or the child, and on code of its own where that doesn't fit; no folder stays behind.
+// TestCode: a module runs on the code that Compile left of it or the child, and on code of its own where that doesn't
+// fit; no folder stays behind.
 func TestCode(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	old := filepath.Join(os.TempDir(), folderPrefix+"1") // of a process that was killed
@@ -20,16 +21,19 @@ func TestCode(t *testing.T) {
 	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-2*folderAge)); err != nil {
 		t.Fatal(err)
 	}
+
 	sweepFolders()
 	folder := t.TempDir()
 	module := guest(t, guests[0])
 	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
 		t.Fatal(err)
 	}
+
 	other, err := rewrite.WithShortNames(module, "main.")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, test := range []struct {
 		name    string
 		module  []byte
@@ -63,12 +67,14 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestRewritten: the rewritten module comes from the build where it is of this very module and limit, and is made anew otherwise.
+// TestRewritten: the rewritten module comes from the build where it is of this very module and limit, and is made anew
+// otherwise.
 func TestRewritten(t *testing.T) {
 	folder, module := t.TempDir(), guest(t, guests[0])
 	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
 		t.Fatal(err)
 	}
+
 	files, err := filepath.Glob(filepath.Join(folder, "rewritten-*.wasm"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("left: %v, %v", files, err)
@@ -76,10 +82,12 @@ func TestRewritten(t *testing.T) {
 	if err := os.WriteFile(files[0], []byte("no module"), 0o600); err != nil { // so that its use shows
 		t.Fatal(err)
 	}
+
 	other, err := rewrite.WithShortNames(module, "main.")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, test := range []struct {
 		name   string
 		module []byte
@@ -91,7 +99,8 @@ func TestRewritten(t *testing.T) {
 		{"another module", other, DefaultMemoryLimit, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m, err := Load(t.Context(), test.module, Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder), MemoryLimit: test.limit})
+			m, err := Load(t.Context(), test.module,
+				Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder), MemoryLimit: test.limit})
 			if used := err != nil; used != test.used {
 				t.Errorf("used: %v, %v", used, err)
 			}

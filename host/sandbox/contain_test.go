@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/test/runqueue"
 )
 
-// TestHostileSyncsAreContained: each way for a guest to misbehave ends its call with the right error, and the next sync knows nothing of it.
+// TestHostileSyncsAreContained: each way for a guest to misbehave ends its call with the right error, and the next sync
+// knows nothing of it.
 func TestHostileSyncsAreContained(t *testing.T) {
 	refused := errors.New("no such right")
 	for _, name := range guests {
@@ -22,6 +23,7 @@ func TestHostileSyncsAreContained(t *testing.T) {
 		if name == "tinygo arena" { // the others need more before they run into what is tested
 			budget = 300_000_000
 		}
+
 		m := loadGuest(t, name, Options{MemoryLimit: 32 << 20, Budget: budget, Deadline: time.Minute})
 		for _, test := range []struct {
 			name, message string
@@ -45,9 +47,11 @@ func TestHostileSyncsAreContained(t *testing.T) {
 					}
 					return []byte("done"), nil
 				}
+
 				stats, err := m.Sync(context.Background(), call, func([]byte) error { t.Error("there is an answer"); return nil })
 				var e *CallError
-				if !errors.As(err, &e) || !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.text) || e.Export != exportSync || e.Plugin != "guest" {
+				if !errors.As(err, &e) || !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.text) ||
+					e.Export != exportSync || e.Plugin != "guest" {
 					t.Fatalf("got %v, want %v with %q", err, test.kind, test.text)
 				}
 				if test.message == "p!" && !errors.Is(err, refused) {
@@ -62,6 +66,7 @@ func TestHostileSyncsAreContained(t *testing.T) {
 				if got, _, err := syncOnce(m, []byte("s")); err != nil || got[0] != 1 || got[1] != 1 {
 					t.Fatalf("the next sync gives %q, %v", got, err)
 				}
+
 				m.FreeIdle()
 			})
 		}
@@ -98,6 +103,7 @@ func TestHeartbeat(t *testing.T) {
 				}
 			}
 		})
+
 		var guests sync.WaitGroup
 		var wrong atomic.Value
 		for range 4 {
@@ -107,6 +113,7 @@ func TestHeartbeat(t *testing.T) {
 				}
 			})
 		}
+
 		var collecting sync.WaitGroup
 		collecting.Go(func() {
 			for {
@@ -119,6 +126,7 @@ func TestHeartbeat(t *testing.T) {
 				}
 			}
 		})
+
 		guests.Wait()
 		close(stop)
 		beating.Wait()
@@ -126,6 +134,7 @@ func TestHeartbeat(t *testing.T) {
 		if err := wrong.Load(); err != nil {
 			t.Fatalf("got %v, want a deadline", err)
 		}
+
 		longest = pauses.Longest
 		beats := pauses.Beats
 		t.Logf("longest gap %v of %d beats, %d collections", longest, beats, collections)
@@ -133,6 +142,7 @@ func TestHeartbeat(t *testing.T) {
 			return
 		}
 	}
+
 	t.Fatalf("goroutines were held up for %v", longest)
 }
 
@@ -148,6 +158,7 @@ func TestCancel(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	})
+
 	t.Run("performing", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		call := request([]byte("p1"))
@@ -159,6 +170,7 @@ func TestCancel(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	})
+
 	t.Run("waiting", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		call := request([]byte("e"))
@@ -176,7 +188,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestPerformGivesItsPlaceUp: with one place, a second guest runs while the first performs; the time that it takes does not count against the first's deadline.
+// TestPerformGivesItsPlaceUp: with one place, a second guest runs while the first performs; the time that it takes does
+// not count against the first's deadline.
 func TestPerformGivesItsPlaceUp(t *testing.T) {
 	const deadline = time.Second // far more than the guests take
 	m := loadGuest(t, "tinygo arena", Options{Gate: NewGate(1), Deadline: deadline})
@@ -202,7 +215,8 @@ func TestPerformGivesItsPlaceUp(t *testing.T) {
 	}
 }
 
-// TestLoopingGuestPassesItsPlaceOn: with one place and guests that loop, another module's guest waits for a slice, not for their deadline, however many they are.
+// TestLoopingGuestPassesItsPlaceOn: with one place and guests that loop, another module's guest waits for a slice, not
+// for their deadline, however many they are.
 func TestLoopingGuestPassesItsPlaceOn(t *testing.T) {
 	const deadline = 5 * time.Minute // of the looping guests
 	gate := NewGate(1)
@@ -210,6 +224,7 @@ func TestLoopingGuestPassesItsPlaceOn(t *testing.T) {
 	other := loadGuest(t, "tinygo arena", Options{Gate: gate})
 	ctx, cancel := context.WithCancel(t.Context())
 	var guests sync.WaitGroup
+
 	running := make(chan struct{}, 10)
 	for range cap(running) {
 		guests.Go(func() {
@@ -221,6 +236,7 @@ func TestLoopingGuestPassesItsPlaceOn(t *testing.T) {
 			}
 		})
 	}
+
 	for range cap(running) {
 		<-running // each of them has been let in
 	}
@@ -232,13 +248,15 @@ func TestLoopingGuestPassesItsPlaceOn(t *testing.T) {
 			t.Errorf("%d guests of one module wait before a guest of another", n)
 		}
 	}
+
 	cancel()
 	guests.Wait()
 }
 
 func TestPerformOutsideSync(t *testing.T) {
 	m := loadGuest(t, "tinygo arena", Options{})
-	if err := m.Configure(context.Background(), []byte("p")); !errors.Is(err, ErrTrap) || !strings.Contains(err.Error(), "only inside windlass_sync") {
+	if err := m.Configure(context.Background(), []byte("p")); !errors.Is(err, ErrTrap) ||
+		!strings.Contains(err.Error(), "only inside windlass_sync") {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -271,6 +289,7 @@ func TestCloseWaits(t *testing.T) {
 		<-end
 		return request, nil
 	}
+
 	done := make(chan error, 1)
 	go func() {
 		_, err := m.Sync(context.Background(), call, func([]byte) error { return nil })
@@ -278,16 +297,19 @@ func TestCloseWaits(t *testing.T) {
 	}()
 	<-started
 	go func() { closed <- m.Close(context.Background()) }()
+
 	for { // until Close has begun
 		if _, _, err := syncOnce(m, []byte("e")); errors.Is(err, ErrClosed) {
 			break
 		}
 	}
+
 	select {
 	case err := <-closed:
 		t.Fatalf("closed under a running call: %v", err)
 	default:
 	}
+
 	close(end)
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -360,7 +382,7 @@ func TestLogsOfACallAreBounded(t *testing.T) {
 		"long ones":         {20, maxLogMessage, maxLogBytes / maxLogMessage, 20*maxLogMessage - maxLogBytes},
 		"one that is large": {1, maxLogMessage + 7, 1, 7},
 	} {
-		i, err := m.take(t.Context(), m.image.Load())
+		i, err := m.take(t.Context(), m.baseline.Load())
 		if err != nil {
 			t.Fatal(err)
 		}

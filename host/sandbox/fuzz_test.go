@@ -10,18 +10,23 @@ import (
 	asm "github.com/windlass-dev/windlass/host/sandbox/internal/assemble"
 )
 
-// sound are small plugins whose damaged copies still do something: each loops, calls, jumps, grows, copies, fills, performs or answers.
+// sound are small plugins whose damaged copies still do something: each loops, calls, jumps, grows, copies, fills,
+// performs or answers.
 func sound() [][]byte {
-	memory := asm.Join(asm.Const(3), []byte{0x40, 0, 0x1a}, asm.Const(16), asm.Const(7), asm.Const(9000), []byte{0xfc, 11, 0},
+	memory := asm.Join(asm.Const(3), []byte{0x40, 0, 0x1a}, asm.Const(16), asm.Const(7), asm.Const(9000),
+		[]byte{0xfc, 11, 0},
 		asm.Const(5000), asm.Const(17), asm.Const(300), []byte{0xfc, 10, 0, 0}, asm.Const64(16<<32|64))
-	loop := asm.Join(asm.Const(20), []byte{0x21, 0, 0x03, 0x40, 0x20, 0}, asm.Const(1), []byte{0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x20, 0, 0xac},
+	loop := asm.Join(asm.Const(20), []byte{0x21, 0, 0x03, 0x40, 0x20, 0}, asm.Const(1),
+		[]byte{0x6b, 0x22, 0, 0x0d, 0, 0x0b, 0x20, 0, 0xac},
 		asm.Const(1024), []byte{0x29, 3, 0, 0x7c})
+
 	table := func(m *asm.Module) {
 		f := m.Func("", "", asm.I64, "", asm.Const64(1024<<32|8)...)
 		m.Add(4, 0x70, 0, 2)
 		m.Add(9, asm.Join([]byte{0}, asm.Const(0), []byte{0x0b, 1}, asm.U(f))...)
 		m.Data(1024, "sometext")
 	}
+
 	var all [][]byte
 	for _, sync := range []struct {
 		change func(*asm.Module)
@@ -30,13 +35,17 @@ func sound() [][]byte {
 		{func(*asm.Module) {}, asm.Const64(1024<<32 | 8)},
 		{func(m *asm.Module) { m.Data(1024, "what it answers") }, memory},
 		{table, asm.Join(asm.Const(0), []byte{0x11, 0, 0})},
-		{func(m *asm.Module) { m.Import("windlass", "perform", asm.I32+asm.I32, asm.I32); m.Data(1024, "ask") }, asm.Join(asm.Const(1024), asm.Const(3), asm.Call(0), []byte{0xac})},
+		{func(m *asm.Module) {
+			m.Import("windlass", "perform", asm.I32+asm.I32, asm.I32)
+			m.Data(1024, "ask")
+		}, asm.Join(asm.Const(1024), asm.Const(3), asm.Call(0), []byte{0xac})},
 	} {
 		m := new(asm.Module)
 		sync.change(m)
 		abi(m, sync.code)
 		all = append(all, m.Bytes())
 	}
+
 	m := new(asm.Module)
 	m.Memory(1)
 	m.Func("windlass_abi_v1", "", "", "")
@@ -56,7 +65,8 @@ type outcome struct {
 	memory int64
 }
 
-// FuzzModulesAreContained: whatever the module, loading and syncing it ends soon, in an error or an answer, twice the same, and the same compiled and interpreted.
+// FuzzModulesAreContained: whatever the module, loading and syncing it ends soon, in an error or an answer, twice the
+// same, and the same compiled and interpreted.
 func FuzzModulesAreContained(f *testing.F) {
 	for _, wasm := range sound() {
 		f.Add(wasm, []byte("a message"))
@@ -81,10 +91,13 @@ func FuzzModulesAreContained(f *testing.F) {
 }
 
 func attempt(t *testing.T, wasm, message []byte, interpreter bool) (o outcome) {
-	m, err := Load(context.Background(), wasm, Options{Name: "fuzzed", MemoryLimit: 1 << 20, Budget: 3_000_000, StartupBudget: 3_000_000, Deadline: time.Minute, Interpreter: interpreter})
+	m, err := Load(context.Background(), wasm,
+		Options{Name: "fuzzed", MemoryLimit: 1 << 20, Budget: 3_000_000, StartupBudget: 3_000_000, Deadline: time.Minute,
+			Interpreter: interpreter})
 	if err != nil {
 		return o
 	}
+
 	defer m.Close(context.Background())
 	o.loads = true
 	var before outcome
@@ -109,10 +122,12 @@ func attempt(t *testing.T, wasm, message []byte, interpreter bool) (o outcome) {
 		}
 		before = now
 	}
+
 	return before
 }
 
-// floats tells whether a module may compute with floating point: its bytes hold one of the types, or a constant of one.
+// floats reports whether a module may compute with floating point: its bytes hold one of the types, or a constant of
+// one.
 func floats(wasm []byte) bool { return bytes.ContainsAny(wasm, "\x7c\x7d\x43\x44") }
 
 // TestSoundModulesRun: the fuzzer starts from modules that do something.

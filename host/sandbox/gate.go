@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Gate bounds how many guests run at once. A guest inside a perform has given its place up; one that runs on passes it on after each slice, where others wait.
+// Gate bounds how many guests run at once. A guest inside a perform has given its place up; one that runs on passes it
+// on after each slice, where others wait.
 type Gate struct {
 	places  chan struct{}
 	waiting atomic.Int32
@@ -41,5 +42,5 @@ func (g *Gate) enter(ctx context.Context) error {
 
 func (g *Gate) leave() { <-g.places }
 
-// wanted tells whether somebody waits for a place.
+// wanted reports whether somebody waits for a place.
 func (g *Gate) wanted() bool { return g.waiting.Load() > 0 }

@@ -32,6 +32,7 @@ func buildGuest(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "guest.wasm")
 	var cmd *exec.Cmd
@@ -48,8 +49,10 @@ func buildGuest(name string) ([]byte, error) {
 			return nil, fmt.Errorf("no TinyGo: run make toolchain (%w)", err)
 		}
 		gc := map[string]string{"tinygo arena": "custom", "tinygo precise": "precise"}[name]
-		cmd = exec.Command(filepath.Join(toolchain, "tinygo"), "build", "-target="+filepath.Join(toolchain, "target.json"), "-opt=2", "-no-debug", "-gc="+gc, "-o", out, "./testdata/guest")
+		cmd = exec.Command(filepath.Join(toolchain, "tinygo"), "build", "-target="+filepath.Join(toolchain, "target.json"),
+			"-opt=2", "-no-debug", "-gc="+gc, "-o", out, "./testdata/guest")
 	}
+
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building guest %s: %w\n%s", name, err, text)
 	}

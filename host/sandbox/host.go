@@ -23,7 +23,8 @@ const (
 func (i *instance) argument(function string, at, length uint64) []byte {
 	b, ok := i.view(uint32(at), int(uint32(length)))
 	if !ok {
-		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("%s: %d bytes at %d are not inside the guest's memory of %d bytes", function, uint32(length), uint32(at), i.size())})
+		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("%s: %d bytes at %d are not inside the guest's memory of %d bytes",
+			function, uint32(length), uint32(at), i.size())})
 	}
 	return b
 }
@@ -77,7 +78,8 @@ func (i *instance) checkPerforms(size int, what string) {
 	i.performBytes += size
 	switch {
 	case size > i.owner.options.MaxMessage:
-		panic(&abort{kind: ErrPerform, detail: fmt.Sprintf("%s of %d bytes, the limit is %d", what, size, i.owner.options.MaxMessage)})
+		panic(&abort{kind: ErrPerform,
+			detail: fmt.Sprintf("%s of %d bytes, the limit is %d", what, size, i.owner.options.MaxMessage)})
 	case i.performs > maxPerforms:
 		panic(&abort{kind: ErrPerform, detail: fmt.Sprintf("more than %d in one sync", maxPerforms)})
 	case i.performBytes > maxPerformBytes:
@@ -108,7 +110,8 @@ func hostHelper(i *instance, name string, helper Helper, stack []uint64) {
 	i.charge(performFee + len(argument))
 	result := helper(argument)
 	if len(result) > i.owner.options.MaxMessage {
-		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("windlass.%s gave %d bytes, the limit is %d", name, len(result), i.owner.options.MaxMessage)})
+		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("windlass.%s gave %d bytes, the limit is %d",
+			name, len(result), i.owner.options.MaxMessage)})
 	}
 	i.charge(len(result))
 	i.keep(result, stack)

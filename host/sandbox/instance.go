@@ -17,7 +17,8 @@ const (
 	maxDepth = 1000    // calls that may nest: tens of kilobytes of native stack, and less than the interpreter's own limit
 )
 
-// instance is a module's memory and globals, used by one call at a time. Only who holds it may close it: its memory is unmapped at once.
+// instance is a module's memory and globals, used by one call at a time. Only who holds it may close it: its memory is
+// unmapped at once.
 //
 // It is also the context that its guest's calls run under, by which host functions find it without allocating.
 type instance struct {
@@ -89,7 +90,8 @@ func (m *Module) instantiate(ctx context.Context) (*instance, error) {
 		memory.Free()
 		return nil, fmt.Errorf("instantiating: %w: its tables or data do not fit", err)
 	}
-	i := &instance{owner: m, module: module, memory: memory, alloc: module.ExportedFunction(exportAlloc), sync: module.ExportedFunction(exportSync)}
+	i := &instance{owner: m, module: module, memory: memory, alloc: module.ExportedFunction(exportAlloc),
+		sync: module.ExportedFunction(exportSync)}
 	global := func(name string) api.MutableGlobal { return module.ExportedGlobal(name).(api.MutableGlobal) }
 	i.fuel, i.depth, i.pages = global(rewrite.FuelGlobal), global(rewrite.DepthGlobal), global(rewrite.PagesGlobal)
 	for _, name := range m.globals {
@@ -109,7 +111,7 @@ func (i *instance) begin(ctx context.Context) error {
 	return i.resume()
 }
 
-// end gives the place back and makes an error of the call readable.
+// end returns the place back and makes an error of the call readable.
 func (i *instance) end(err error) error {
 	i.pause()
 	if err == nil && i.used() > i.call.budget { // the last function to pay need not have looked
@@ -189,9 +191,11 @@ func (i *instance) grant() {
 		panic(&abort{kind: ErrCancelled, cause: context.Cause(i.ctx)})
 	}
 	if i.ran+time.Since(i.since) > i.owner.options.Deadline {
-		panic(&abort{kind: ErrDeadline, detail: fmt.Sprintf("ran longer than %v: an endless loop, or raise limits.deadline", i.owner.options.Deadline)})
+		panic(&abort{kind: ErrDeadline,
+			detail: fmt.Sprintf("ran longer than %v: an endless loop, or raise limits.deadline", i.owner.options.Deadline)})
 	}
-	if i.owner.options.Gate.wanted() || i.owner.turns.wanted() { // else an endless loop would hold up all other plugins until its deadline
+	// else an endless loop would hold up all other plugins until its deadline
+	if i.owner.options.Gate.wanted() || i.owner.turns.wanted() {
 		i.pause()
 		if err := i.resume(); err != nil {
 			panic(err)
@@ -211,7 +215,9 @@ func (i *instance) message(size int, write func([]byte)) error {
 	}
 	buffer, ok := i.view(uint32(i.stack[0]), size)
 	if !ok {
-		return &abort{kind: ErrMalformed, detail: fmt.Sprintf("%s(%d) gave %d, which is not inside its memory of %d bytes", exportAlloc, size, uint32(i.stack[0]), i.size())}
+		return &abort{kind: ErrMalformed,
+			detail: fmt.Sprintf("%s(%d) gave %d, which is not inside its memory of %d bytes",
+				exportAlloc, size, uint32(i.stack[0]), i.size())}
 	}
 	if size > 0 {
 		write(buffer)
@@ -228,10 +234,12 @@ func (i *instance) answer() ([]byte, error) {
 		if explain := i.owner.options.TooLarge; ok && explain != nil && i.call.export == exportSync {
 			what = explain(b)
 		}
-		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes, the limit is %d%s: answer with fewer or smaller effects, or perform some in the middle of the sync", length, i.owner.options.MaxMessage, what)}
+		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes, the limit is %d%s: answer with "+
+			"fewer or smaller effects, or perform some in the middle of the sync", length, i.owner.options.MaxMessage, what)}
 	}
 	if !ok {
-		return nil, &abort{kind: ErrMalformed, detail: fmt.Sprintf("answer of %d bytes at %d is not inside its memory of %d bytes", length, at, i.size())}
+		return nil, &abort{kind: ErrMalformed,
+			detail: fmt.Sprintf("answer of %d bytes at %d is not inside its memory of %d bytes", length, at, i.size())}
 	}
 	return b, nil
 }

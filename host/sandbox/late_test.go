@@ -13,7 +13,8 @@ import (
 // lateGuest loads a guest whose native code is there late, with settings.
 func lateGuest(t *testing.T, folder, settings string) *Module {
 	t.Helper()
-	m, err := Load(t.Context(), guest(t, guests[0]), Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder), Late: true, Settings: []byte(settings)})
+	m, err := Load(t.Context(), guest(t, guests[0]),
+		Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder), Late: true, Settings: []byte(settings)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func TestLate(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 
-	if manifest, err := lateGuest(t, folder, "").Manifest(t.Context()); err != nil || string(manifest) != `{"name":"guest"}` {
+	if manifest, err := lateGuest(t, folder, "").Manifest(t.Context()); err != nil ||
+		string(manifest) != `{"name":"guest"}` {
 		t.Errorf("manifest %q, %v", manifest, err)
 	}
 	first := lateGuest(t, folder, "settings")
@@ -93,26 +95,32 @@ func TestLateTriesAgain(t *testing.T) {
 	if err := Compile(t.Context(), guest(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
 		t.Fatal(err)
 	}
+
 	files, err := filepath.Glob(filepath.Join(folder, "rewritten-*.wasm"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("left: %v, %v", files, err)
 	}
+
 	good, err := os.ReadFile(files[0])
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	put := func(b []byte) {
 		if err := os.WriteFile(files[0], b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	put([]byte("no module"))
 	m := lateGuest(t, folder, "settings")
 	for range 2 {
-		if _, _, err := syncOnce(m, []byte("s")); err == nil || !strings.HasPrefix(err.Error(), `plugin "guest": compiling the rewritten module`) {
+		if _, _, err := syncOnce(m, []byte("s")); err == nil ||
+			!strings.HasPrefix(err.Error(), `plugin "guest": compiling the rewritten module`) {
 			t.Errorf("damaged: %v", err)
 		}
 	}
+
 	put(good)
 	if got, _, err := syncOnce(m, []byte("s")); err != nil || string(got) != "\x01\x02\x00settings" {
 		t.Errorf("mended: %q, %v", got, err)

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What a guest may log. A call's messages come in a burst; a plugin's bytes are bounded over time as well, for it can have thousands of calls a second.
+// What a guest may log. A call's messages come in a burst; a plugin's bytes are bounded over time as well, for it can
+// have thousands of calls a second.
 const (
 	maxLogs       = 1000 // in a call
 	maxLogBytes   = 64 << 10
@@ -46,7 +47,8 @@ func (i *instance) log(level int32, message []byte) {
 	i.charge(fee + len(message))
 	i.logs++
 	i.logBytes += len(message)
-	if i.call.log == nil || i.logs > maxLogs || i.logBytes > maxLogBytes || !i.owner.options.Logs.limiter.AllowN(time.Now(), len(message)+logFee) {
+	if i.call.log == nil || i.logs > maxLogs || i.logBytes > maxLogBytes ||
+		!i.owner.options.Logs.limiter.AllowN(time.Now(), len(message)+logFee) {
 		message = nil
 	} else {
 		i.call.log(level, strings.ToValidUTF8(string(message), "?"))

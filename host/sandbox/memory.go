@@ -2,7 +2,8 @@ package sandbox
 
 import "github.com/tetratelabs/wazero/experimental"
 
-// linearMemory is an instance's memory, mapped outside the Go heap at its limit: untouched pages cost nothing, it never moves, and freeing it gives it back at once.
+// linearMemory is an instance's memory, mapped outside the Go heap at its limit: untouched pages cost nothing, it never
+// moves, and freeing it gives it back at once.
 type linearMemory struct{ bytes []byte }
 
 // allocator hands the mapped memory to wazero.
@@ -10,7 +11,7 @@ func (l *linearMemory) allocator() experimental.MemoryAllocator {
 	return experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return l })
 }
 
-// Reallocate gives the memory in the one size that it has.
+// Reallocate returns the memory in the one size that it has.
 func (l *linearMemory) Reallocate(size uint64) []byte {
 	if size > uint64(len(l.bytes)) {
 		return nil

@@ -14,7 +14,8 @@ func mapMemory(size int) (*linearMemory, error) {
 	return &linearMemory{b}, nil
 }
 
-// drop gives pages back to the system; they read as zero from now on. The slice must begin and end at page boundaries.
+// drop returns pages back to the system; they read as zero from now on. The slice must begin and end at page
+// boundaries.
 func drop(b []byte) error {
 	if len(b) == 0 {
 		return nil

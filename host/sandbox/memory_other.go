@@ -2,7 +2,8 @@
 
 package sandbox
 
-// Only Linux promises that dropped pages read as zero; elsewhere, which is for trying things out, memory is on the Go heap and is cleared.
+// Only Linux promises that dropped pages read as zero; elsewhere, which is for trying things out, memory is on the Go
+// heap and is cleared.
 
 func mapMemory(size int) (*linearMemory, error) { return &linearMemory{make([]byte, size)}, nil }
 

@@ -21,7 +21,7 @@ func (p *pool) init(after time.Duration) {
 	p.done.L = &p.mu
 }
 
-// enter counts a call and gives it an idle instance, or nil where it must make one.
+// enter counts a call and returns it an idle instance, or nil where it must make one.
 func (p *pool) enter() (*instance, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,20 +1,23 @@
 // Package sandbox runs plugins' WebAssembly modules.
 //
-// A Module is one plugin's compiled module with its settings; a Sync is one call into it. Every sync starts from the same image of memory and globals, so
-// that it is a function of its message and of what its performs gave, and of nothing else:
+// A Module is one plugin's compiled module with its settings; a Sync is one call into it. Every sync starts from the
+// same baseline of memory and globals, so that it is a function of its message and of what its performs gave, and of
+// nothing else:
 //
 //	module, err := sandbox.Load(ctx, wasm, sandbox.Options{Name: "replicaset"})
 //	manifest, err := module.Manifest(ctx)
 //	err = module.Configure(ctx, settings)
 //	stats, err := module.Sync(ctx, &sandbox.Call{Size: n, Write: write, Perform: perform}, read)
 //
-// What a guest can do is bounded: its memory, its running in units that the rewritten code counts (package rewrite), its time, the nesting of its calls, and the number
-// and bytes of its calls to the host. What goes beyond is an error of that call, and its instance is thrown away.
+// What a guest can do is bounded: its memory, its running in units that the rewritten code counts (package rewrite),
+// its time, the nesting of its calls, and the number and bytes of its calls to the host. What goes beyond is an error
+// of that call, and its instance is thrown away.
 //
 // # How long a guest may hold up the process
 //
-// Go cannot preempt compiled WebAssembly: while a guest runs, the garbage collector waits for it, and everyone for the collector. So the module calls the
-// host at least once per slice of 2^20 units, well under a millisecond, and a Gate leaves one processor free of guests.
+// Go cannot preempt compiled WebAssembly: while a guest runs, the garbage collector waits for it, and everyone for the
+// collector. So the module calls the host at least once per slice of 2^20 units, well under a millisecond, and a Gate
+// leaves one processor free of guests.
 package sandbox
 
 import (
@@ -33,13 +36,16 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultMemoryLimit = 64 << 20        // putting the image back costs more the larger it is: 0.8 µs at 16 MiB, 1.2 at 64, 2.3 at 256
-	DefaultBudget      = 100_000_000_000 // a backstop: of TinyGo guests a minute or two, of Go guests, which pay 10 times as much, seconds
-	DefaultDeadline    = 10 * time.Second
-	DefaultMaxMessage  = 64 << 20
-	DefaultIdle        = 30 * time.Second
+	// putting the baseline back costs more the larger it is: 0.8 µs at 16 MiB, 1.2 at 64, 2.3 at 256
+	DefaultMemoryLimit = 64 << 20
+	// a backstop: of TinyGo guests a minute or two, of Go guests, which pay 10 times as much, seconds
+	DefaultBudget     = 100_000_000_000
+	DefaultDeadline   = 10 * time.Second
+	DefaultMaxMessage = 64 << 20
+	DefaultIdle       = 30 * time.Second
 
-	// DefaultPerformDeadline is long because requests wait for their turn: the deletes of a large namespace's objects take many minutes.
+	// DefaultPerformDeadline is long because requests wait for their turn: the deletes of a large namespace's objects take
+	// many minutes.
 	DefaultPerformDeadline = 30 * time.Minute
 
 	// MaxMemoryLimit bounds the longest thing that a guest can do in one piece: filling all its memory.
@@ -54,7 +60,8 @@ type Options struct {
 	Name string
 	// MemoryLimit is the most linear memory of an instance, in bytes, rounded down to pages of 64 KiB.
 	MemoryLimit int64
-	// Budget is how many units a sync may use. A unit is about an instruction, but loops and functions pay for all that is in them: expect 5 to 20 times the executed instructions.
+	// Budget is how many units a sync may use. A unit is about an instruction, but loops and functions pay for all that is
+	// in them: expect 5 to 20 times the executed instructions.
 	Budget int64
 	// StartupBudget is the same for _initialize, the manifest and configuring.
 	StartupBudget int64
@@ -72,7 +79,8 @@ type Options struct {
 	Untrusted bool
 	// Code is what Compile left of the module. What doesn't fit it, the limit or this processor is compiled anew.
 	Code fs.FS
-	// Late has a module with Code compiled and run when it is first needed, or by Ready: Load reads what it declares, and trusts that the build has tried the rest. Settings are what it is configured with then.
+	// Late has a module with Code compiled and run when it is first needed, or by Ready: Load reads what it declares, and
+	// trusts that the build has tried the rest. Settings are what it is configured with then.
 	Late     bool
 	Settings []byte
 	// Interpreter runs the module without compiling it: slower, the same answers.
@@ -81,13 +89,15 @@ type Options struct {
 	Idle time.Duration
 	// Helpers are pure functions that the plugin may import from module "windlass" beside the ABI's own.
 	Helpers map[string]Helper
-	// TooLarge says more of a sync's answer that has more than MaxMessage bytes, for the error; it is a view on guest memory.
+	// TooLarge says more of a sync's answer that has more than MaxMessage bytes, for the error; it is a view on guest
+	// memory.
 	TooLarge func(answer []byte) string
 	// Log gets what the guest logs outside syncs, and in syncs without a Log of their own.
 	Log func(level int32, message string)
 }
 
-// Helper is a function of bytes without effect, deterministic, that a guest can't carry itself. Its result must not alias its argument.
+// Helper is a function of bytes without effect, deterministic, that a guest can't carry itself. Its result must not
+// alias its argument.
 type Helper func([]byte) []byte
 
 func (o *Options) setDefaults() {
@@ -106,6 +116,7 @@ func (o *Options) setDefaults() {
 	if o.MaxMessage == 0 {
 		o.MaxMessage = DefaultMaxMessage
 	}
+
 	if o.Gate == nil {
 		o.Gate = processGate
 	}
@@ -137,8 +148,8 @@ type Module struct {
 	precompiled bool
 	late        late
 
-	base      *image                // after _initialize
-	image     atomic.Pointer[image] // what syncs start from
+	base      *baseline                // after _initialize
+	baseline  atomic.Pointer[baseline] // what syncs start from
 	configure sync.Mutex
 
 	pool  pool
@@ -148,7 +159,7 @@ type Module struct {
 // MemoryLimit is the most memory of an instance, in bytes.
 func (m *Module) MemoryLimit() int64 { return int64(m.limit) * pageSize }
 
-// Check tells what is wrong with a module, as far as that can be told without compiling it.
+// Check returns what is wrong with a module, as far as that can be told without compiling it.
 func Check(wasm []byte, options Options) error {
 	options.setDefaults()
 	parsed, err := rewrite.Parse(wasm)
@@ -161,7 +172,8 @@ func Check(wasm []byte, options Options) error {
 	return nil
 }
 
-// Load checks, rewrites and compiles a module, and starts its first instance. Its errors say what is wrong with the module and what to do.
+// Load checks, rewrites and compiles a module, and starts its first instance. Its errors say what is wrong with the
+// module and what to do.
 func Load(ctx context.Context, wasm []byte, options Options) (*Module, error) {
 	options.setDefaults()
 	m, err := load(ctx, wasm, options)
@@ -173,8 +185,10 @@ func Load(ctx context.Context, wasm []byte, options Options) (*Module, error) {
 
 func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err error) {
 	if options.MemoryLimit < pageSize || options.MemoryLimit > MaxMemoryLimit {
-		return nil, fmt.Errorf("memory limit of %d bytes: must be between %s and %s", options.MemoryLimit, sizeText(pageSize), sizeText(MaxMemoryLimit))
+		return nil, fmt.Errorf("memory limit of %d bytes: must be between %s and %s",
+			options.MemoryLimit, sizeText(pageSize), sizeText(MaxMemoryLimit))
 	}
+
 	parse := rewrite.Parse
 	if options.Untrusted {
 		options.Code = nil
@@ -189,6 +203,7 @@ func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err err
 	if err := checkABI(parsed, &options); err != nil {
 		return nil, err
 	}
+
 	m := &Module{
 		options: options,
 		limit:   pagesOf(options.MemoryLimit, parsed),
@@ -196,6 +211,7 @@ func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err err
 		globals: parsed.MutableGlobals, manifest: parsed.Manifest,
 		turns: NewGate(cap(options.Gate.places)),
 	}
+
 	m.pool.init(options.Idle)
 	if options.Late && options.Code != nil {
 		m.late.bring = func(ctx context.Context) error {
@@ -211,6 +227,7 @@ func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err err
 		m.late.put.Store(true)
 		return m, nil
 	}
+
 	return m, m.bring(ctx, wasm, parsed)
 }
 
@@ -244,7 +261,7 @@ func (m *Module) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Late tells whether something is put off still.
+// Late reports whether something is put off still.
 func (m *Module) Late() bool { return m.late.put.Load() }
 
 // bring compiles the module and starts its first instance.
@@ -258,17 +275,20 @@ func (m *Module) bring(ctx context.Context, wasm []byte, parsed *rewrite.Module)
 		defer m.code.removeFolder()
 		config = config.WithCompilationCache(m.code.CompilationCache)
 	}
+
 	defer func() {
 		if err != nil {
 			_ = m.free(context.WithoutCancel(ctx))
 		}
 	}()
+
 	switch {
 	case options.Untrusted:
 		err = m.compileInChild(ctx, wasm)
 	case options.Code == nil:
 		err = validate(ctx, parsed.Delivered(), m.limit)
 	}
+
 	if err != nil {
 		return err
 	}
@@ -276,10 +296,12 @@ func (m *Module) bring(ctx context.Context, wasm []byte, parsed *rewrite.Module)
 	if err != nil {
 		return err
 	}
+
 	m.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := m.defineImports(ctx, parsed); err != nil {
 		return err
 	}
+
 	given := 0
 	if m.code != nil {
 		given = m.code.entries()
@@ -287,11 +309,12 @@ func (m *Module) bring(ctx context.Context, wasm []byte, parsed *rewrite.Module)
 	if m.compiled, err = compile(ctx, m.runtime, made); err != nil {
 		return err
 	}
+
 	m.precompiled = given > 0 && m.code.entries() == given // wazero adds what it compiles itself
 	return m.start(ctx)
 }
 
-// start runs _initialize in a first instance, and keeps its image.
+// start runs _initialize in a first instance, and keeps its baseline.
 func (m *Module) start(ctx context.Context) error {
 	i, err := m.instantiate(ctx)
 	if err != nil {
@@ -308,13 +331,14 @@ func (m *Module) start(ctx context.Context) error {
 			return err
 		}
 	}
-	m.base = i.takeImage()
-	m.image.Store(m.base)
+	m.base = i.takeBaseline()
+	m.baseline.Store(m.base)
 	i.close()
 	return nil
 }
 
-// Precompiled tells whether this process took native code that was there, and didn't compile the module itself. A late module hasn't before its first call.
+// Precompiled reports whether this process took native code that was there, and didn't compile the module itself. A
+// late module hasn't before its first call.
 func (m *Module) Precompiled() bool { return m.precompiled }
 
 // Close waits for the calls in flight and frees everything.

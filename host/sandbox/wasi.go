@@ -7,7 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
-// wasiModule is what std Go guests import. There is nothing behind it: the clock stands still, random numbers are constant, there are no files, arguments or variables; what is written to stdout and stderr is logged.
+// wasiModule is what std Go guests import. There is nothing behind it: the clock stands still, random numbers are
+// constant, there are no files, arguments or variables; what is written to stdout and stderr is logged.
 const wasiModule = "wasi_snapshot_preview1"
 
 // Errors of WASI.
@@ -100,7 +101,7 @@ func wasiClock(i *instance, stack []uint64) uint64 {
 	return wasiOK
 }
 
-// wasiRandom gives the same bytes each time.
+// wasiRandom returns the same bytes each time.
 func wasiRandom(i *instance, stack []uint64) uint64 {
 	b := i.argument("wasi random", stack[0], stack[1])
 	i.charge(len(b))
@@ -114,13 +115,15 @@ func wasiRandom(i *instance, stack []uint64) uint64 {
 	return wasiOK
 }
 
-// napsMost is how often a call may wait for a moment, which ends at once. Go's runtime does, a few dozen times, before it prints what a panic says.
+// napsMost is how often a call may wait for a moment, which ends at once. Go's runtime does, a few dozen times, before
+// it prints what a panic says.
 const (
 	napsMost = 100
 	napMost  = 1_000_000 // nanoseconds
 )
 
-// wasiPoll ends short waits for a time at once. It refuses all others: nothing ever happens and no time passes, so who waits would wait for ever.
+// wasiPoll ends short waits for a time at once. It refuses all others: nothing ever happens and no time passes, so who
+// waits would wait for ever.
 func wasiPoll(i *instance, stack []uint64) uint64 {
 	if uint32(stack[2]) != 1 {
 		return wasiNotSupported
@@ -142,24 +145,29 @@ func wasiWrite(i *instance, stack []uint64) uint64 {
 	if !ok {
 		return wasiBadFile
 	}
+
 	count := stack[2] & (1<<32 - 1)
 	if count > 1024 {
 		return wasiInvalid
 	}
+
 	vectors := i.argument("wasi write", stack[1], 8*count)
 	var text []byte
 	var written uint32
 	for ; len(vectors) > 0; vectors = vectors[8:] {
-		part := i.argument("wasi write", uint64(binary.LittleEndian.Uint32(vectors)), uint64(binary.LittleEndian.Uint32(vectors[4:])))
+		part := i.argument("wasi write", uint64(binary.LittleEndian.Uint32(vectors)),
+			uint64(binary.LittleEndian.Uint32(vectors[4:])))
 		written += uint32(len(part))
 		text = append(text, part[:min(len(part), maxLogMessage-len(text))]...)
 	}
+
 	dropped := int(written) - len(text)
 	if level == levelError && i.say(text) {
 		i.charge(len(text)) // the error will tell it; Go writes it in many small pieces
 	} else {
 		i.log(level, text)
 	}
+
 	i.dropLog(dropped)
 	binary.LittleEndian.PutUint32(i.argument("wasi write", stack[3], 4), written)
 	return wasiOK

@@ -15,19 +15,23 @@ func TestAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	leaves, err := message.Leaves(endpointPaths)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	node, err := message.Path("spec.nodeName")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	pod := testpod.New(1)
 	before := marshal(t, pod)
 	pod.Status.Phase = corev1.PodFailed
 	after := marshal(t, pod)
 	dst, values := make([]byte, 0, len(before)), make([][]byte, 0, 1)
+
 	var bits Bits
 	for what, do := range map[string]func() error{
 		"projecting":      func() error { _, err := mask.Project(dst[:0], before); return err },

@@ -24,10 +24,10 @@ func (b *Bits) Set(i int) {
 	(*b)[i/64] |= 1 << (i % 64)
 }
 
-// Has tells whether i is in the set.
+// Has reports whether i is in the set.
 func (b Bits) Has(i int) bool { return i/64 < len(b) && b[i/64]&(1<<(i%64)) != 0 }
 
-// Any tells whether the set has a number.
+// Any reports whether the set has a number.
 func (b Bits) Any() bool {
 	for _, w := range b {
 		if w != 0 {
@@ -37,7 +37,7 @@ func (b Bits) Any() bool {
 	return false
 }
 
-// Intersects tells whether the sets have a number in common.
+// Intersects reports whether the sets have a number in common.
 func (b Bits) Intersects(c Bits) bool {
 	for i := range min(len(b), len(c)) {
 		if b[i]&c[i] != 0 {
@@ -47,7 +47,7 @@ func (b Bits) Intersects(c Bits) bool {
 	return false
 }
 
-// Count gives how many numbers are in the set.
+// Count returns how many numbers are in the set.
 func (b Bits) Count() int {
 	n := 0
 	for _, w := range b {

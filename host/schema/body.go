@@ -15,9 +15,11 @@ var body = &Field{Number: bodyNumber, JSON: "*", Kind: JSON, Message: anyJSON}
 // rawField is the JSON in a RawExtension.
 var rawField = &Field{Number: 1, Kind: JSON, Message: anyJSON}
 
-// collectJSON appends what the members lead to below the value at b[i:], through lists to what is below each element, and gives where the value ends. As text they are scalars
-// without null, else values of any kind without null, those of a list one by one.
-func collectJSON(dst [][]byte, b []byte, i int, members []string, text bool, depth int) (_ [][]byte, end int, err error) {
+// collectJSON appends what the members lead to below the value at b[i:], through lists to what is below each element,
+// and gives where the value ends. As text they are scalars without null, else values of any kind without null, those of
+// a list one by one.
+func collectJSON(dst [][]byte, b []byte, i int, members []string, text bool, depth int) (_ [][]byte, end int,
+	err error) {
 	if i >= len(b) || b[i] != '[' && (b[i] != '{' || len(members) == 0) {
 		if end, err = skip(b, i, depth); err != nil || len(members) > 0 {
 			return dst, end, err
@@ -31,6 +33,7 @@ func collectJSON(dst [][]byte, b []byte, i int, members []string, text bool, dep
 		}
 		return dst, end, nil
 	}
+
 	for w := walkAt(b, i, depth); ; {
 		more, err := w.next()
 		if err != nil || !more {
@@ -78,7 +81,9 @@ func (n *node) member(name []byte) *node {
 func unionMembers(a, b *node) *node {
 	u := &node{members: slices.Clone(a.members)}
 	for _, m := range b.members {
-		i, found := slices.BinarySearchFunc(u.members, m.name, func(x member, name string) int { return strings.Compare(x.name, name) })
+		i, found := slices.BinarySearchFunc(u.members, m.name, func(x member, name string) int {
+			return strings.Compare(x.name, name)
+		})
 		if found {
 			u.members[i].node = union(u.members[i].node, m.node)
 		} else {
@@ -106,8 +111,8 @@ func (n *node) projectBody(dst, b []byte) ([]byte, error) {
 	return dst, err
 }
 
-// projectJSON appends what is kept of the value at b[i:], and gives where that ends. Objects and lists stay, though nothing may be left in them, and lists as long as they are; so do scalars,
-// which have nothing below them.
+// projectJSON appends what is kept of the value at b[i:], and returns where that ends. Objects and lists stay, though
+// nothing may be left in them, and lists as long as they are; so do scalars, which have nothing below them.
 func (n *node) projectJSON(dst, b []byte, i, depth int) (_ []byte, end int, err error) {
 	if n == keep || !container(b, i) {
 		if end, err = skip(b, i, depth); err == nil {
@@ -115,6 +120,7 @@ func (n *node) projectJSON(dst, b []byte, i, depth int) (_ []byte, end int, err 
 		}
 		return dst, end, err
 	}
+
 	dst = append(dst, b[i])
 	first := len(dst)
 	for w := walkAt(b, i, depth); ; {
@@ -125,6 +131,7 @@ func (n *node) projectJSON(dst, b []byte, i, depth int) (_ []byte, end int, err 
 		if !more {
 			return append(dst, w.end), w.at, nil
 		}
+
 		sub := n
 		if w.end == '}' {
 			// A scalar has nothing below it that could be kept.
@@ -135,6 +142,7 @@ func (n *node) projectJSON(dst, b []byte, i, depth int) (_ []byte, end int, err 
 				continue
 			}
 		}
+
 		if len(dst) > first {
 			dst = append(dst, ',')
 		}
@@ -153,7 +161,7 @@ type below struct {
 	leaf *leaf
 }
 
-// member gives the leaf of a member, which is made where there is none.
+// member returns the leaf of a member, which is made where there is none.
 func (l *leaf) member(name string) *leaf {
 	for i := range l.members {
 		if l.members[i].name == name {
@@ -174,6 +182,7 @@ func (l *leaf) changedJSON(a, b []byte, bits Bits) error {
 	if len(l.members) == 0 {
 		return nil
 	}
+
 	i, j := space(a, 0), space(b, 0)
 	if !container(a, i) || !container(b, j) || a[i] != b[j] {
 		bits.or(l.all)
@@ -182,6 +191,7 @@ func (l *leaf) changedJSON(a, b []byte, bits Bits) error {
 	if a[i] == '[' {
 		return l.changedElements(walkAt(a, i, 0), walkAt(b, j, 0), bits)
 	}
+
 	for _, m := range l.members {
 		x, err := memberOf(a, i, m.name)
 		if err != nil {
@@ -201,6 +211,7 @@ func (l *leaf) changedJSON(a, b []byte, bits Bits) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -233,7 +244,7 @@ func (l *leaf) changedElements(a, b walk, bits Bits) error {
 	}
 }
 
-// memberOf gives the value of a member of the object at b[i:], nil without one. What comes after it isn't looked at.
+// memberOf returns the value of a member of the object at b[i:], nil without one. What comes after it isn't looked at.
 func memberOf(b []byte, i int, name string) ([]byte, error) {
 	for w := walkAt(b, i, 0); ; {
 		more, err := w.next()

@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-// The fields of an object that isn't built in: its metadata as in any other object, and the JSON of all else it has, without apiVersion and kind.
+// The fields of an object that isn't built in: its metadata as in any other object, and the JSON of all else it has,
+// without apiVersion and kind.
 const (
 	metadataNumber = 1
 	bodyNumber     = 2
@@ -22,13 +23,15 @@ const (
 
 // custom is the message of the objects that aren't built in.
 var custom = sync.OnceValue(func() *Message {
-	return &Message{Name: "a resource that isn't built in", object: true, fields: []*Field{metadata().Field(metadataNumber), body}}
+	return &Message{Name: "a resource that isn't built in", object: true,
+		fields: []*Field{metadata().Field(metadataNumber), body}}
 })
 
 func (m *Message) hasBody() bool { return m.Field(bodyNumber) == body }
 
-// FromJSON appends the wire form of an object that isn't built in, as the API server gives it in JSON: its metadata in the bytes that Kubernetes itself would write in protobuf. Of the
-// metadata only those fields are taken of which the mask keeps anything; nil takes all. apiVersion and kind alias object, and are escaped as there.
+// FromJSON appends the wire form of an object that isn't built in, as the API server gives it in JSON: its metadata in
+// the bytes that Kubernetes itself would write in protobuf. Of the metadata only those fields are taken of which the
+// mask keeps anything; nil takes all. apiVersion and kind alias object, and are escaped as there.
 func FromJSON(dst, object []byte, mask *Mask) (raw, apiVersion, kind []byte, err error) {
 	kept := keep
 	if mask != nil {
@@ -38,11 +41,13 @@ func FromJSON(dst, object []byte, mask *Mask) (raw, apiVersion, kind []byte, err
 	if start >= len(object) || object[start] != '{' {
 		return dst, nil, nil, badJSON(object, start, "expected an object")
 	}
+
 	// The metadata comes first on the wire and may come last in JSON.
 	meta, err := memberOf(object, start, "metadata")
 	if err != nil {
 		return dst, nil, nil, err
 	}
+
 	if meta != nil && kept != nil {
 		var at int
 		dst, at = wire.Begin(dst, metadataNumber)
@@ -51,6 +56,7 @@ func FromJSON(dst, object []byte, mask *Mask) (raw, apiVersion, kind []byte, err
 		}
 		dst = wire.End(dst, at)
 	}
+
 	dst, at := wire.Begin(dst, bodyNumber)
 	dst = append(dst, '{')
 	empty := true
@@ -82,6 +88,7 @@ func FromJSON(dst, object []byte, mask *Mask) (raw, apiVersion, kind []byte, err
 			dst = append(dst, object[value:w.at]...)
 		}
 	}
+
 	return wire.End(append(dst, '}'), at), apiVersion, kind, ends(object, w.at)
 }
 
@@ -92,7 +99,7 @@ func inQuotes(v []byte) []byte {
 	return v[1 : len(v)-1]
 }
 
-// JSON gives an object on the wire, of a resource that isn't built in, as the API server takes it.
+// JSON returns an object on the wire, of a resource that isn't built in, as the API server takes it.
 func (r *Resource) JSON(raw []byte) ([]byte, error) {
 	var meta, rest []byte
 	err := Each(raw, func(number int32, content []byte) error {
@@ -107,10 +114,12 @@ func (r *Resource) JSON(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var m metav1.ObjectMeta
 	if err := m.Unmarshal(meta); err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
+
 	out := append(make([]byte, 0, len(raw)+len(raw)/2+100), `{"apiVersion":`...)
 	for _, x := range []struct {
 		value any
@@ -122,6 +131,7 @@ func (r *Resource) JSON(raw []byte) ([]byte, error) {
 		}
 		out = append(append(out, b...), x.after...)
 	}
+
 	if len(bytes.TrimSpace(rest)) == 0 {
 		return append(out, '}'), nil
 	}
@@ -140,19 +150,22 @@ func (r *Resource) JSON(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the body (field %d): %w", bodyNumber, err)
 	}
+
 	return append(out, '}'), nil
 }
 
 // fieldsMost is the most fields that a message has which is read from JSON.
 const fieldsMost = 24
 
-// appendJSON appends the message that the object at b[i:], which was skipped before, is in JSON: fields by number, and those that aren't optional though they are zero, as Kubernetes writes
-// them. It knows the kinds that metadata has. Members that are no fields are left out. Errors go on a path.
+// appendJSON appends the message that the object at b[i:], which was skipped before, is in JSON: fields by number, and
+// those that aren't optional though they are zero, as Kubernetes writes them. It knows the kinds that metadata has.
+// Members that are no fields are left out. Errors go on a path.
 func (m *Message) appendJSON(dst, b []byte, i int, kept *node) ([]byte, error) {
 	var values [fieldsMost]int // where they start; 0 for none
 	if len(m.fields) > len(values) {
 		return dst, fmt.Errorf(": %s has %d fields", m.Name, len(m.fields))
 	}
+
 	switch {
 	case b[i] == 'n': // null
 	case b[i] != '{':
@@ -180,6 +193,7 @@ func (m *Message) appendJSON(dst, b []byte, i int, kept *node) ([]byte, error) {
 			}
 		}
 	}
+
 	for at, f := range m.fields {
 		sub := kept.at(f.Number)
 		if sub == nil {
@@ -202,6 +216,7 @@ func (m *Message) appendJSON(dst, b []byte, i int, kept *node) ([]byte, error) {
 			return dst, fmt.Errorf(".%s%w", f.JSON, err)
 		}
 	}
+
 	return dst, nil
 }
 
@@ -276,6 +291,7 @@ func (f *Field) appendValue(dst, b []byte, i int) ([]byte, error) {
 	if err != nil {
 		return dst, fmt.Errorf(": %w", err)
 	}
+
 	v := b[i:end]
 	switch f.Kind {
 	case String:
@@ -318,10 +334,12 @@ func (f *Field) appendValue(dst, b []byte, i int) ([]byte, error) {
 		}
 		return wire.End(dst, at), nil
 	}
+
 	return dst, fmt.Errorf(": its kind isn't read from JSON")
 }
 
-// SelectorFromJSON appends, on the wire, the LabelSelector that a value in JSON is: one by its members, an empty one included, else a map of labels that must all be there.
+// SelectorFromJSON appends, on the wire, the LabelSelector that a value in JSON is: one by its members, an empty one
+// included, else a map of labels that must all be there.
 func SelectorFromJSON(dst, value []byte) ([]byte, error) {
 	plain := false
 	err := EachMember(value, func(name, _ []byte) error {

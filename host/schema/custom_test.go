@@ -92,19 +92,20 @@ func TestMetadataFromJSONIsKubernetesOwn(t *testing.T) {
 func TestPathsBelowABody(t *testing.T) {
 	raw := wireOf(t, webApp)
 	for path, want := range map[string]struct{ values, raw []string }{
-		"metadata.name":                {[]string{"web"}, []string{"web"}},
-		"metadata.labels[app]":         {[]string{"web"}, []string{"web"}},
-		"controller.uid":               {[]string{"u-1"}, []string{"u-1"}},
-		"spec.replicas":                {[]string{"3"}, []string{"3"}},
-		"spec.ratio":                   {[]string{"1.50"}, []string{"1.50"}},
-		"spec.on":                      {[]string{"true"}, []string{"true"}},
-		"spec.off":                     {nil, nil},
-		"spec.none.at.all":             {nil, nil},
-		"spec.image":                   {[]string{"a/b:1"}, []string{`"a\/b:\u0031"`}},
-		"spec.image.below":             {nil, nil},
-		"spec.tiers.name":              {[]string{"front", "back"}, []string{`"front"`, `"back"`}},
-		"spec.tiers.ports":             {[]string{"80", "443"}, []string{"80", "443"}},
-		"spec.tiers":                   {[]string{"7"}, []string{`{"name":"front","ports":[80,443],"extra":1}`, `{"name":"back","ports":[]}`, "7"}},
+		"metadata.name":        {[]string{"web"}, []string{"web"}},
+		"metadata.labels[app]": {[]string{"web"}, []string{"web"}},
+		"controller.uid":       {[]string{"u-1"}, []string{"u-1"}},
+		"spec.replicas":        {[]string{"3"}, []string{"3"}},
+		"spec.ratio":           {[]string{"1.50"}, []string{"1.50"}},
+		"spec.on":              {[]string{"true"}, []string{"true"}},
+		"spec.off":             {nil, nil},
+		"spec.none.at.all":     {nil, nil},
+		"spec.image":           {[]string{"a/b:1"}, []string{`"a\/b:\u0031"`}},
+		"spec.image.below":     {nil, nil},
+		"spec.tiers.name":      {[]string{"front", "back"}, []string{`"front"`, `"back"`}},
+		"spec.tiers.ports":     {[]string{"80", "443"}, []string{"80", "443"}},
+		"spec.tiers": {[]string{"7"},
+			[]string{`{"name":"front","ports":[80,443],"extra":1}`, `{"name":"back","ports":[]}`, "7"}},
 		"spec.selector":                {nil, []string{`{"matchLabels":{"app":"web"}}`}},
 		"spec.nodes[a.b]":              {[]string{""}, []string{`""`}},
 		"spec.nodes.n":                 {[]string{"5"}, []string{"5"}},
@@ -115,14 +116,17 @@ func TestPathsBelowABody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		values, err := p.Values(nil, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		found, err := p.Raw(nil, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if d := cmp.Diff(want.values, texts(values)); d != "" {
 			t.Errorf("values of %s: %s", path, d)
 		}
@@ -130,6 +134,7 @@ func TestPathsBelowABody(t *testing.T) {
 			t.Errorf("%s: %s", path, d)
 		}
 	}
+
 	for _, path := range []string{"apiVersion", "kind", "", "spec..a", "spec[a", "metadata.labels.app", "metadata.nmae"} {
 		if _, err := webApps.Message.Path(path); err == nil || !strings.Contains(err.Error(), "path ") {
 			t.Errorf("%q: %v", path, err)
@@ -147,7 +152,8 @@ func texts(l [][]byte) (s []string) {
 // Paths go on below a RawExtension of a built-in type.
 func TestPathsBelowARawExtension(t *testing.T) {
 	r := mustFor(t, "apps", "v1", "controllerrevisions")
-	raw := marshal(t, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Data: runtime.RawExtension{Raw: []byte(`{"spec":{"a":[1,22]}}`)}})
+	raw := marshal(t, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "r"},
+		Data: runtime.RawExtension{Raw: []byte(`{"spec":{"a":[1,22]}}`)}})
 	p, err := r.Message.Path("data.spec.a")
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +178,8 @@ func TestMasksKeepPartsOfABody(t *testing.T) {
 		{[]string{"metadata"}, ""},
 		{[]string{"status.conditions.type", "*"}, bodyOf(t, wireOf(t, webApp))},
 		{[]string{"spec.replicas"}, `{"spec":{"replicas":3}}`},
-		{[]string{"spec.replicas", "status.conditions.type"}, `{"spec":{"replicas":3},"status":{"conditions":[{"type":"Ready"},{"type":"Stale"}]}}`},
+		{[]string{"spec.replicas", "status.conditions.type"},
+			`{"spec":{"replicas":3},"status":{"conditions":[{"type":"Ready"},{"type":"Stale"}]}}`},
 		{[]string{"spec.tiers.ports"}, `{"spec":{"tiers":[{"ports":[80,443]},{"ports":[]},7]}}`},
 		{[]string{"spec.tiers.none"}, `{"spec":{"tiers":[{},{},7]}}`},
 		{[]string{"spec.nodes[a.b]", "spec.nodes[n]"}, `{"spec":{"nodes":{"a.b":"","n":5}}}`},
@@ -183,11 +190,13 @@ func TestMasksKeepPartsOfABody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		raw := wireOf(t, webApp)
 		kept, err := mask.Project(nil, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if got := bodyOf(t, kept); got != test.want {
 			t.Errorf("%v: %s, want %s", test.paths, got, test.want)
 		}
@@ -196,7 +205,9 @@ func TestMasksKeepPartsOfABody(t *testing.T) {
 				t.Errorf("%v doesn't keep %s", test.paths, p)
 			}
 		}
-		if slices.Contains(test.paths, "*") != mask.Keeps("spec") || !mask.Covers(mask) || !webApps.Message.Whole().Covers(mask) || mask.Covers(webApps.Message.Whole()) {
+
+		if slices.Contains(test.paths, "*") != mask.Keeps("spec") || !mask.Covers(mask) ||
+			!webApps.Message.Whole().Covers(mask) || mask.Covers(webApps.Message.Whole()) {
 			t.Errorf("%v: covers", test.paths)
 		}
 	}
@@ -216,11 +227,13 @@ func bodyOf(t *testing.T, raw []byte) (text string) {
 }
 
 func TestLeavesOfABody(t *testing.T) {
-	paths := []string{"metadata.labels", "spec", "spec.replicas", "spec.tiers.name", "spec.tiers.ports", "status.conditions.type", "status.conditions"}
+	paths := []string{"metadata.labels", "spec", "spec.replicas", "spec.tiers.name", "spec.tiers.ports",
+		"status.conditions.type", "status.conditions"}
 	leaves, err := webApps.Message.Leaves(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for change, want := range map[[2]string][]string{
 		{`"replicas":3`, `"replicas":4`}:         {"spec", "spec.replicas"},
 		{`"ratio":1.50`, `"ratio":2`}:            {"spec"},
@@ -234,15 +247,18 @@ func TestLeavesOfABody(t *testing.T) {
 		{`"status":{`, `"was":{`}:                {"status.conditions.type", "status.conditions"},
 	} {
 		var bits Bits
-		if err := leaves.Changed(wireOf(t, webApp), wireOf(t, strings.Replace(webApp, change[0], change[1], 1)), &bits); err != nil {
+		if err := leaves.Changed(wireOf(t, webApp), wireOf(t, strings.Replace(webApp, change[0], change[1], 1)),
+			&bits); err != nil {
 			t.Fatal(err)
 		}
+
 		var got []string
 		for i, p := range paths {
 			if bits.Has(i) {
 				got = append(got, p)
 			}
 		}
+
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s to %s: %s", change[0], change[1], d)
 		}
@@ -251,9 +267,12 @@ func TestLeavesOfABody(t *testing.T) {
 
 func TestWhatIsNoObjectIsAnError(t *testing.T) {
 	for _, text := range []string{
-		``, ` `, `null`, `[]`, `"x"`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":[1,]}`, `{"a":01}`, `{"a":1.}`, `{"a":1e}`, `{"a":-}`, `{"a":tru}`, `{"a":"\x"}`, `{"a":"\u12"}`,
-		"{\"a\":\"\n\"}", "{\"a\":\"\xff\"}", `{"a":1}x`, `{"a":1}{}`, `{a:1}`, `{"metadata":[]}`, `{"metadata":{"name":1}}`, `{"metadata":{"labels":{"a":1}}}`, `{"metadata":{"generation":1.5}}`,
-		`{"metadata":{"generation":99999999999999999999}}`, `{"metadata":{"creationTimestamp":"now"}}`, `{"metadata":{"finalizers":{}}}`, `{"metadata":{"ownerReferences":[1]}}`,
+		``, ` `, `null`, `[]`, `"x"`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":[1,]}`, `{"a":01}`,
+		`{"a":1.}`, `{"a":1e}`, `{"a":-}`, `{"a":tru}`, `{"a":"\x"}`, `{"a":"\u12"}`,
+		"{\"a\":\"\n\"}", "{\"a\":\"\xff\"}", `{"a":1}x`, `{"a":1}{}`, `{a:1}`, `{"metadata":[]}`, `{"metadata":{"name":1}}`,
+		`{"metadata":{"labels":{"a":1}}}`, `{"metadata":{"generation":1.5}}`,
+		`{"metadata":{"generation":99999999999999999999}}`, `{"metadata":{"creationTimestamp":"now"}}`,
+		`{"metadata":{"finalizers":{}}}`, `{"metadata":{"ownerReferences":[1]}}`,
 		`{"metadata":{"deletionTimestamp":5}}`,
 		strings.Repeat(`{"a":`, jsonDepth+1) + "1" + strings.Repeat("}", jsonDepth+1),
 	} {
@@ -261,10 +280,12 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 			t.Errorf("%.60q became %q", text, raw)
 		}
 	}
-	if _, _, _, err := FromJSON(nil, []byte(strings.Repeat(`{"a":`, jsonDepth)+"1"+strings.Repeat("}", jsonDepth)), nil); err != nil {
+	if _, _, _, err := FromJSON(nil, []byte(strings.Repeat(`{"a":`, jsonDepth)+"1"+strings.Repeat("}", jsonDepth)),
+		nil); err != nil {
 		t.Error(err)
 	}
-	for _, raw := range [][]byte{{0x12, 1, '['}, {0x12, 2, '{', '{'}, append([]byte{0x12, 12}, `{"kind":"a"}`...), {0x0a, 5}} {
+	for _, raw := range [][]byte{{0x12, 1, '['}, {0x12, 2, '{', '{'}, append([]byte{0x12, 12}, `{"kind":"a"}`...),
+		{0x0a, 5}} {
 		if b, err := webApps.JSON(raw); err == nil {
 			t.Errorf("%q became %s", raw, b)
 		}
@@ -273,13 +294,16 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 
 func TestNamedResources(t *testing.T) {
 	for r, custom := range map[abi.Resource]bool{
-		{Version: "v1", Name: "pods"}: false, {Group: "example.com", Version: "v1", Name: "webapps"}: true, {Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}: true,
+		{Version: "v1", Name: "pods"}: false, {Group: "example.com", Version: "v1", Name: "webapps"}: true,
+		{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}: true,
 	} {
 		if s, err := Named(r); err != nil || s.Custom != custom {
 			t.Errorf("%s: %v", r, err)
 		}
 	}
-	for _, r := range []abi.Resource{{Group: "apps", Version: "v1", Name: "deployment"}, {Group: "networking.k8s.io", Version: "v1", Name: "ingres"}, {Group: "shop", Version: "v1", Name: "webapps"}, {Group: "example.com", Version: "v1"}} {
+	for _, r := range []abi.Resource{{Group: "apps", Version: "v1", Name: "deployment"},
+		{Group: "networking.k8s.io", Version: "v1", Name: "ingres"}, {Group: "shop", Version: "v1", Name: "webapps"},
+		{Group: "example.com", Version: "v1"}} {
 		if s, err := Named(r); err == nil {
 			t.Errorf("%s is %v", r, s.Kind)
 		}
@@ -308,11 +332,13 @@ func randomJSON(r *rand.Rand, depth int) any {
 	return []any{nil, true, false, 0, 1.5, -7, "", "x", "q\"\\<\u2028é"}[r.IntN(9)]
 }
 
-// What is projected is what is kept of encoding/json's view of the object, whatever differs is found, and values are those of that view.
+// What is projected is what is kept of encoding/json's view of the object, whatever differs is found, and values are
+// those of that view.
 func TestBodiesAgreeWithEncodingJSON(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	object := func() []byte {
-		m := map[string]any{"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": map[string]any{"name": "x", "labels": map[string]string{"l": string(rune('a' + r.IntN(2)))}}}
+		m := map[string]any{"apiVersion": "example.com/v1", "kind": "WebApp",
+			"metadata": map[string]any{"name": "x", "labels": map[string]string{"l": string(rune('a' + r.IntN(2)))}}}
 		for _, name := range []string{"a", "b", "c"} {
 			if r.IntN(4) > 0 {
 				m[name] = randomJSON(r, 4)
@@ -338,10 +364,12 @@ func checkBodies(t *testing.T, one, two []byte, some []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	leaves, err := m.Leaves(some)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var projected [2][]byte
 	for i, text := range [][]byte{one, two} {
 		raw := wireOf(t, string(text))
@@ -351,14 +379,17 @@ func checkBodies(t *testing.T, one, two []byte, some []string) {
 		if len(projected[i]) > len(raw) {
 			t.Fatalf("%q became longer: %q", raw, projected[i])
 		}
+
 		again, err := mask.Project(nil, projected[i])
 		if err != nil || !bytes.Equal(again, projected[i]) {
 			t.Fatalf("%q, then %q (%v)", projected[i], again, err)
 		}
+
 		back, err := webApps.JSON(projected[i])
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		got := decoded(t, back).(map[string]any)
 		want := decoded(t, text).(map[string]any)
 		for _, v := range []map[string]any{got, want} {
@@ -366,6 +397,7 @@ func checkBodies(t *testing.T, one, two []byte, some []string) {
 			delete(v, "apiVersion")
 			delete(v, "kind")
 		}
+
 		if d := cmp.Diff(keptOf(want, some), got); d != "" {
 			t.Fatalf("%s by %v: %s", text, some, d)
 		}
@@ -386,10 +418,12 @@ func checkBodies(t *testing.T, one, two []byte, some []string) {
 			}
 		}
 	}
+
 	var bits Bits
 	if err := leaves.Changed(wireOf(t, string(one)), wireOf(t, string(two)), &bits); err != nil {
 		t.Fatal(err)
 	}
+
 	for i, p := range some {
 		k, err := m.Mask(p)
 		if err != nil {
@@ -454,10 +488,12 @@ func keptBelow(v any, paths [][]string) any {
 		}
 		return out
 	}
+
 	return v
 }
 
-// scalarsAt is the model of a path's values; of an object encoding/json has lost the order, so there is one name per step.
+// scalarsAt is the model of a path's values; of an object encoding/json has lost the order, so there is one name per
+// step.
 func scalarsAt(v any, members []string) (all []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -484,9 +520,11 @@ func scalarsAt(v any, members []string) (all []string) {
 	return all
 }
 
-// The scanner takes what encoding/json takes, but for strings that aren't UTF-8, and what it takes is worked on without a panic.
+// The scanner takes what encoding/json takes, but for strings that aren't UTF-8, and what it takes is worked on without
+// a panic.
 func FuzzBodiesAgreeWithEncodingJSON(f *testing.F) {
-	for _, s := range []string{webApp, `{"a":{"b":[1,{"c":"\ud800\u0041"}]},"b":{"a.b":1e5}}`, `{"\u0061":1}`, `{"a":1,"a":{"b":2}}`, `[`, `{"metadata":{"labels":null}}`} {
+	for _, s := range []string{webApp, `{"a":{"b":[1,{"c":"\ud800\u0041"}]},"b":{"a.b":1e5}}`, `{"\u0061":1}`,
+		`{"a":1,"a":{"b":2}}`, `[`, `{"metadata":{"labels":null}}`} {
 		f.Add([]byte(s))
 	}
 	m := webApps.Message
@@ -494,10 +532,12 @@ func FuzzBodiesAgreeWithEncodingJSON(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	leaves, err := m.Leaves(bodyPaths)
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, err := skip(b, space(b, 0), 0)
 		if valid := json.Valid(b) && utf8.Valid(b); valid && err != nil {
@@ -506,18 +546,22 @@ func FuzzBodiesAgreeWithEncodingJSON(f *testing.F) {
 		if end, err := skip(b, space(b, 0), 0); err == nil && !json.Valid(b[:end]) {
 			t.Fatalf("%q is no JSON", b[:end])
 		}
+
 		raw, _, _, err := FromJSON(nil, b, nil)
 		if err != nil {
 			return
 		}
+
 		kept, err := mask.Project(nil, raw)
 		if err != nil || len(kept) > len(raw) {
 			t.Fatalf("%q: %v", raw, err)
 		}
+
 		var bits Bits
 		if err := leaves.Changed(kept, raw, &bits); err != nil {
 			t.Fatal(err)
 		}
+
 		for _, p := range bodyPaths {
 			path, err := m.Path(p)
 			if err != nil {
@@ -532,6 +576,7 @@ func FuzzBodiesAgreeWithEncodingJSON(f *testing.F) {
 				t.Fatalf("%s of %q: %q, projected %q (%v)", p, b, x, y, err)
 			}
 		}
+
 		back, err := webApps.JSON(raw)
 		if err == nil && !json.Valid(back) {
 			t.Fatalf("%s", back)
@@ -547,14 +592,17 @@ func TestBodiesAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	leaves, err := m.Leaves(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	path, err := m.Path("spec.tiers.name")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text := []byte(webApp)
 	before, after := wireOf(t, webApp), wireOf(t, strings.Replace(webApp, `"front"`, `"fore"`, 1))
 	dst, values := make([]byte, 0, 2*len(before)), make([][]byte, 0, 4)

@@ -9,8 +9,10 @@ import (
 
 // fuzzed is what the fuzz targets run on arbitrary bytes: masks, paths and leaves of every shape.
 var fuzzed = []string{
-	"metadata", "metadata.labels[team]", "metadata.annotations", "spec.containers.resources.limits", "spec.containers.resources.limits[cpu]", "spec.containers.name",
-	"spec.containers.livenessProbe.httpGet.port", "spec.volumes.configMap.items.key", "status.conditions.type", "status.conditions.lastTransitionTime", "status.podIPs",
+	"metadata", "metadata.labels[team]", "metadata.annotations", "spec.containers.resources.limits",
+	"spec.containers.resources.limits[cpu]", "spec.containers.name",
+	"spec.containers.livenessProbe.httpGet.port", "spec.volumes.configMap.items.key", "status.conditions.type",
+	"status.conditions.lastTransitionTime", "status.podIPs",
 	"spec.securityContext.supplementalGroups", "spec.hostNetwork", "controller.uid", "owners.name",
 }
 
@@ -58,6 +60,7 @@ func FuzzWhatDiffersIsFoundOrAnError(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	var masks []*Mask
 	var paths []*Path
 	for _, p := range fuzzed {
@@ -74,6 +77,7 @@ func FuzzWhatDiffersIsFoundOrAnError(f *testing.F) {
 		}
 		masks, paths = append(masks, k), append(paths, path)
 	}
+
 	f.Fuzz(func(t *testing.T, old, now []byte) {
 		var bits Bits
 		err := leaves.Changed(old, now, &bits)

@@ -31,7 +31,8 @@ type keyed struct {
 	bits Bits
 }
 
-// Leaves compiles the paths; bit i is paths[i]. Of "metadata" neither the resource version nor managedFields count. Derived paths are owner references.
+// Leaves compiles the paths; bit i is paths[i]. Of "metadata" neither the resource version nor managedFields count.
+// Derived paths are owner references.
 func (m *Message) Leaves(paths []string) (*Leaves, error) {
 	l := &Leaves{message: m, paths: paths, root: &leaf{}}
 	for i, text := range paths {
@@ -49,6 +50,7 @@ func (l *leaf) add(p *Path, bit int) {
 	if p.derived {
 		steps = steps[:2]
 	}
+
 	for depth, s := range steps {
 		l.all.Set(bit)
 		for int(s.number) >= len(l.subs) {
@@ -77,6 +79,7 @@ func (l *leaf) add(p *Path, bit int) {
 			return // a difference in any entry
 		}
 	}
+
 	for _, name := range p.members {
 		l.all.Set(bit)
 		l = l.member(name)
@@ -85,11 +88,12 @@ func (l *leaf) add(p *Path, bit int) {
 	l.own.Set(bit)
 }
 
-// Paths gives the paths by bit.
+// Paths returns the paths by bit.
 func (l *Leaves) Paths() []string { return l.paths }
 
-// Changed sets bits to the paths whose bytes differ. Where an object has its fields in another order than Kubernetes writes them, or elements were added to or removed from a
-// list, more may be set than differ. An absent object is one without bytes.
+// Changed sets bits to the paths whose bytes differ. Where an object has its fields in another order than Kubernetes
+// writes them, or elements were added to or removed from a list, more may be set than differ. An absent object is one
+// without bytes.
 func (l *Leaves) Changed(old, new []byte, bits *Bits) error {
 	bits.Reset(len(l.paths))
 	if bytes.Equal(old, new) {
@@ -143,11 +147,13 @@ func (l *leaf) changed(old, new []byte, bits Bits) error {
 	if err := b.next(); err != nil {
 		return err
 	}
+
 	for a.number != 0 || b.number != 0 {
 		if a.disorder || b.disorder {
 			bits.or(l.all)
 			return nil
 		}
+
 		switch {
 		case b.number == 0 || a.number != 0 && a.number < b.number:
 			l.absent(a.number, bits)
@@ -171,6 +177,7 @@ func (l *leaf) changed(old, new []byte, bits Bits) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -254,13 +261,14 @@ func (l *leaf) elements(a, b []byte, bits Bits) error {
 		}
 		i, j = f.end, g.end
 	}
+
 	if i < len(a) || j < len(b) {
 		bits.or(l.all)
 	}
 	return nil
 }
 
-// same tells whether the entry with the key is the same in both runs of entries.
+// same reports whether the entry with the key is the same in both runs of entries.
 func (k *keyed) same(a, b []byte) (bool, error) {
 	x, err := k.find(a)
 	if err != nil {

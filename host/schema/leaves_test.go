@@ -11,13 +11,16 @@ import (
 
 func TestChangedNamesThePathsThatDiffer(t *testing.T) {
 	paths := []string{
-		"metadata", "metadata.labels", "metadata.labels[team]", "metadata.deletionTimestamp", "spec", "spec.nodeName", "spec.containers.image", "spec.containers.name",
+		"metadata", "metadata.labels", "metadata.labels[team]", "metadata.deletionTimestamp", "spec", "spec.nodeName",
+		"spec.containers.image", "spec.containers.name",
 		"status.conditions.status", "status.conditions.type", "status.phase", "controller.uid",
 	}
+
 	leaves, err := mustFor(t, "", "v1", "pods").Message.Leaves(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	now := metav1.Now()
 	for _, c := range []struct {
 		name   string
@@ -26,15 +29,23 @@ func TestChangedNamesThePathsThatDiffer(t *testing.T) {
 	}{
 		{"nothing", func(p *corev1.Pod) {}, nil},
 		{"resource version and managed fields", func(p *corev1.Pod) { p.ResourceVersion, p.ManagedFields = "9", nil }, nil},
-		{"one label", func(p *corev1.Pod) { p.Labels["team"] = "x" }, []string{"metadata", "metadata.labels", "metadata.labels[team]"}},
+		{"one label", func(p *corev1.Pod) {
+			p.Labels["team"] = "x"
+		}, []string{"metadata", "metadata.labels", "metadata.labels[team]"}},
 		{"another label", func(p *corev1.Pod) { p.Labels["a"] = "x" }, []string{"metadata", "metadata.labels"}},
-		{"label gone", func(p *corev1.Pod) { delete(p.Labels, "team") }, []string{"metadata", "metadata.labels", "metadata.labels[team]"}},
-		{"labels gone", func(p *corev1.Pod) { p.Labels = nil }, []string{"metadata", "metadata.labels", "metadata.labels[team]"}},
+		{"label gone", func(p *corev1.Pod) {
+			delete(p.Labels, "team")
+		}, []string{"metadata", "metadata.labels", "metadata.labels[team]"}},
+		{"labels gone", func(p *corev1.Pod) {
+			p.Labels = nil
+		}, []string{"metadata", "metadata.labels", "metadata.labels[team]"}},
 		{"annotation", func(p *corev1.Pod) { p.Annotations["a"] = "b" }, []string{"metadata"}},
 		{"deleted", func(p *corev1.Pod) { p.DeletionTimestamp = &now }, []string{"metadata", "metadata.deletionTimestamp"}},
 		{"bound", func(p *corev1.Pod) { p.Spec.NodeName = "other" }, []string{"spec", "spec.nodeName"}},
 		{"image", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "other" }, []string{"spec", "spec.containers.image"}},
-		{"another container", func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, p.Spec.Containers[0]) }, []string{"spec", "spec.containers.image", "spec.containers.name"}},
+		{"another container", func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, p.Spec.Containers[0])
+		}, []string{"spec", "spec.containers.image", "spec.containers.name"}},
 		{"not ready", func(p *corev1.Pod) { p.Status.Conditions[2].Status = "False" }, []string{"status.conditions.status"}},
 		{"transition", func(p *corev1.Pod) { p.Status.Conditions[2].LastTransitionTime = now }, nil},
 		{"pod IP", func(p *corev1.Pod) { p.Status.PodIP = "1.2.3.4" }, nil},
@@ -62,7 +73,8 @@ func TestChangedNamesThePathsThatDiffer(t *testing.T) {
 }
 
 func TestAnObjectThatAppearsChangesAllItHas(t *testing.T) {
-	leaves, err := mustFor(t, "", "v1", "pods").Message.Leaves([]string{"spec.nodeName", "metadata.labels[team]", "metadata.deletionTimestamp"})
+	leaves, err := mustFor(t, "", "v1",
+		"pods").Message.Leaves([]string{"spec.nodeName", "metadata.labels[team]", "metadata.deletionTimestamp"})
 	if err != nil {
 		t.Fatal(err)
 	}

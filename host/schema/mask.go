@@ -56,8 +56,9 @@ func wholeMetadata() *node {
 	return n
 }
 
-// Mask compiles the paths. A path keeps all below it; "metadata" doesn't keep metadata.managedFields, which must be named where it is wanted. A map's key keeps that entry alone,
-// a path through a list keeps all elements, each with what is named.
+// Mask compiles the paths. A path keeps all below it; "metadata" doesn't keep metadata.managedFields, which must be
+// named where it is wanted. A map's key keeps that entry alone, a path through a list keeps all elements, each with
+// what is named.
 func (m *Message) Mask(paths ...string) (*Mask, error) {
 	k := &Mask{message: m, root: &node{}}
 	for _, text := range paths {
@@ -79,19 +80,21 @@ func (m *Message) Whole() *Mask {
 	return k
 }
 
-// node gives the mask's tree for one path.
+// node returns the mask's tree for one path.
 func (p *Path) node() *node {
 	end := keep
 	steps := p.steps
 	for i := len(p.members) - 1; i >= 0; i-- {
 		end = &node{members: []member{{p.members[i], end}}}
 	}
+
 	switch {
 	case p.derived:
 		steps = steps[:2] // owner references are kept whole
 	case p.message.object && len(steps) == 1 && steps[0].number == metadataNumber:
 		end = wholeMetadata()
 	}
+
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := &steps[i]
 		switch {
@@ -107,6 +110,7 @@ func (p *Path) node() *node {
 		outer.set(s.number, end)
 		end = outer
 	}
+
 	return end
 }
 
@@ -132,7 +136,7 @@ func union(a, b *node) *node {
 	return u
 }
 
-// Union gives the mask that keeps what either keeps. Both must be masks of the same message.
+// Union returns the mask that keeps what either keeps. Both must be masks of the same message.
 func (k *Mask) Union(other *Mask) *Mask {
 	if other == nil {
 		return k
@@ -140,7 +144,7 @@ func (k *Mask) Union(other *Mask) *Mask {
 	return &Mask{message: k.message, root: union(k.root, other.root)}
 }
 
-// Without gives the mask without what is at and below the path.
+// Without returns the mask without what is at and below the path.
 func (k *Mask) Without(path string) (*Mask, error) {
 	p, err := k.message.Path(path)
 	if err != nil {
@@ -163,7 +167,7 @@ func without(n *node, steps []step) *node {
 	return c
 }
 
-// Covers tells whether everything that the other mask keeps is kept.
+// Covers reports whether everything that the other mask keeps is kept.
 func (k *Mask) Covers(other *Mask) bool { return covers(k.root, other.root) }
 
 func covers(a, b *node) bool {
@@ -194,7 +198,8 @@ func covers(a, b *node) bool {
 	return true
 }
 
-// Keeps tells whether all that is at and below the path is kept; of "metadata", managedFields aside. A path that doesn't exist isn't kept.
+// Keeps reports whether all that is at and below the path is kept; of "metadata", managedFields aside. A path that
+// doesn't exist isn't kept.
 func (k *Mask) Keeps(path string) bool {
 	p, err := k.message.Path(path)
 	return err == nil && covers(k.root, p.node())

@@ -16,10 +16,12 @@ func TestMask(t *testing.T) {
 		}
 		return m
 	}
+
 	without, err := pod.Whole().Without("metadata.resourceVersion")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, c := range []struct {
 		name  string
 		mask  *Mask
@@ -50,6 +52,7 @@ func TestMask(t *testing.T) {
 			t.Errorf("%s: keeps %s: %v", c.name, c.path, got)
 		}
 	}
+
 	if !pod.Whole().Covers(mask("metadata", "spec", "status")) {
 		t.Error("the whole object doesn't cover its parts")
 	}
@@ -72,7 +75,8 @@ func TestProjectionKeepsNamedKeysAlone(t *testing.T) {
 	if err := got.Unmarshal(b); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Labels) != 1 || got.Labels["team"] != "storefront" || len(got.Annotations) != 1 || got.Name == "" || got.Spec.NodeName != "" {
+	if len(got.Labels) != 1 || got.Labels["team"] != "storefront" || len(got.Annotations) != 1 || got.Name == "" ||
+		got.Spec.NodeName != "" {
 		t.Errorf("%+v", got.ObjectMeta)
 	}
 }
@@ -94,7 +98,8 @@ func TestWholeKeepsFieldsThatNobodyKnowsYet(t *testing.T) {
 }
 
 var endpointPaths = []string{
-	"metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences",
+	"metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels", "metadata.deletionTimestamp",
+	"metadata.ownerReferences",
 	"spec.nodeName", "spec.hostname", "spec.subdomain", "spec.containers.name", "spec.containers.ports",
 	"status.phase", "status.podIP", "status.podIPs", "status.conditions.type", "status.conditions.status",
 }
@@ -133,20 +138,24 @@ func BenchmarkChanged(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	l, err := pod.Leaves(endpointPaths)
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	p := testpod.New(1)
 	old, err := m.Project(nil, marshal(b, p))
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	p.Status.Conditions[2].Status = corev1.ConditionFalse
 	now, err := m.Project(nil, marshal(b, p))
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	var bits Bits
 	b.ReportAllocs()
 	for b.Loop() {
@@ -154,6 +163,7 @@ func BenchmarkChanged(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+
 	if bits.Count() != 1 {
 		b.Fatalf("%d paths changed", bits.Count())
 	}

@@ -35,7 +35,8 @@ const (
 	JSON         // any JSON: bytes on the wire, the text itself
 )
 
-// Message describes a message: a struct of k8s.io/api, an object that isn't built in, or JSON of which no schema is known.
+// Message describes a message: a struct of k8s.io/api, an object that isn't built in, or JSON of which no schema is
+// known.
 type Message struct {
 	// Name is the Go type's, such as k8s.io/api/core/v1.Pod.
 	Name string
@@ -58,7 +59,8 @@ type Field struct {
 	Message *Message
 	// Repeated fields are lists.
 	Repeated bool
-	// Map fields have strings as keys; Kind and Message are the values'. On the wire they are entries with the key in field 1, the value in field 2.
+	// Map fields have strings as keys; Kind and Message are the values'. On the wire they are entries with the key in
+	// field 1, the value in field 2.
 	Map bool
 	// Optional fields are pointers in Go: absent isn't zero.
 	Optional bool
@@ -66,10 +68,10 @@ type Field struct {
 	Inline bool
 }
 
-// Fields gives the fields, sorted by number. They must not be changed.
+// Fields returns the fields, sorted by number. They must not be changed.
 func (m *Message) Fields() []*Field { return m.fields }
 
-// Field gives the field with the number, nil if there is none.
+// Field returns the field with the number, nil if there is none.
 func (m *Message) Field(number int32) *Field {
 	i, ok := slices.BinarySearchFunc(m.fields, number, func(f *Field, n int32) int { return int(f.Number - n) })
 	if !ok {
@@ -78,7 +80,7 @@ func (m *Message) Field(number int32) *Field {
 	return m.fields[i]
 }
 
-// Lookup gives the field with the JSON name, with the inline fields that lead to it before it; nil if there is none.
+// Lookup returns the field with the JSON name, with the inline fields that lead to it before it; nil if there is none.
 func (m *Message) Lookup(json string) []*Field {
 	for _, f := range m.fields {
 		if f.JSON == json && !f.Inline {
@@ -95,7 +97,7 @@ func (m *Message) Lookup(json string) []*Field {
 	return nil
 }
 
-// names gives the JSON names of all fields.
+// names returns the JSON names of all fields.
 func (m *Message) names() []string {
 	var all []string
 	for _, f := range m.fields {
@@ -141,7 +143,8 @@ func MessageOf(t reflect.Type) (*Message, error) {
 	return m, nil
 }
 
-// builder holds the messages that are being described, so that types may be recursive, and a failure leaves none of them behind.
+// builder holds the messages that are being described, so that types may be recursive, and a failure leaves none of
+// them behind.
 type builder map[reflect.Type]*Message
 
 func (b builder) message(t reflect.Type) (*Message, error) {
@@ -151,6 +154,7 @@ func (b builder) message(t reflect.Type) (*Message, error) {
 	if m := b[t]; m != nil {
 		return m, nil
 	}
+
 	m := &Message{Name: t.PkgPath() + "." + t.Name(), typ: t}
 	b[t] = m
 	if t.Kind() == reflect.Slice {
@@ -162,6 +166,7 @@ func (b builder) message(t reflect.Type) (*Message, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is no struct", t)
 	}
+
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		tag, ok := sf.Tag.Lookup("protobuf")
@@ -178,6 +183,7 @@ func (b builder) message(t reflect.Type) (*Message, error) {
 		m.fields = append(m.fields, f)
 		m.object = m.object || f.Number == 1 && sf.Type == reflect.TypeFor[metav1.ObjectMeta]() && f.JSON == "metadata"
 	}
+
 	slices.SortFunc(m.fields, func(x, y *Field) int { return int(x.Number - y.Number) })
 	return m, nil
 }
@@ -187,10 +193,12 @@ func (b builder) field(sf reflect.StructField, tag string) (*Field, error) {
 	if len(parts) < 2 {
 		return nil, fmt.Errorf("protobuf tag %q", tag)
 	}
+
 	n, err := strconv.ParseInt(parts[1], 10, 29)
 	if err != nil || n < 1 {
 		return nil, fmt.Errorf("protobuf tag %q: field number", tag)
 	}
+
 	f := &Field{Number: int32(n)}
 	json := strings.Split(sf.Tag.Get("json"), ",")
 	f.JSON = json[0]
@@ -208,13 +216,15 @@ func (b builder) field(sf reflect.StructField, tag string) (*Field, error) {
 		}
 		f.Map = true
 		t = t.Elem()
-	case t.Kind() == reflect.Slice && (repeated || t.Name() == "" && t.Elem().Kind() != reflect.Uint8): // NodeSpec.taints is a list whose tag says opt
+	case t.Kind() == reflect.Slice &&
+		(repeated || t.Name() == "" && t.Elem().Kind() != reflect.Uint8): // NodeSpec.taints is a list whose tag says opt
 		f.Repeated = true
 		t = t.Elem()
 		if t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
 	}
+
 	if err := b.kind(f, t); err != nil {
 		return nil, err
 	}
@@ -229,6 +239,7 @@ func (b builder) kind(f *Field, t reflect.Type) (err error) {
 		f.Kind = k
 		return nil
 	}
+
 	switch t.Kind() {
 	case reflect.String:
 		f.Kind = String
@@ -251,5 +262,6 @@ func (b builder) kind(f *Field, t reflect.Type) (err error) {
 	default:
 		err = fmt.Errorf("type %s is not supported", t)
 	}
+
 	return err
 }

@@ -7,7 +7,8 @@ import (
 
 // A manifest's paths are a stranger's: whatever the text, an error, or a path and a mask that work on any bytes.
 func FuzzPathsAreErrorsOrWork(f *testing.F) {
-	for _, p := range append(slices.Clone(fuzzed), "metadata.labels[a.b/c]", "spec..nodeName", "metadata.labels[", "metadata.labels]x[", "", ".", "spec.containers[0]", "status.\x00") {
+	for _, p := range append(slices.Clone(fuzzed), "metadata.labels[a.b/c]", "spec..nodeName", "metadata.labels[",
+		"metadata.labels]x[", "", ".", "spec.containers[0]", "status.\x00") {
 		f.Add(p, []byte{0x0a, 0x02, 0x0a, 0x00})
 	}
 	m := mustFor(f, "", "v1", "pods").Message

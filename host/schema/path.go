@@ -27,11 +27,13 @@ type step struct {
 	controlling bool
 }
 
-// Path compiles a dotted JSON path such as "spec.nodeName". It runs through lists (status.conditions.type); a map's key is in brackets (metadata.labels[a.b/c]). Objects have the
-// derived paths controller.uid (the controlling owner's UID) and owners.uid too; name, kind and apiVersion go as well.
+// Path compiles a dotted JSON path such as "spec.nodeName". It runs through lists (status.conditions.type); a map's key
+// is in brackets (metadata.labels[a.b/c]). Objects have the derived paths controller.uid (the controlling owner's UID)
+// and owners.uid too; name, kind and apiVersion go as well.
 //
-// In JSON of which no schema is known (what a custom resource has beside its metadata, what is below a RawExtension) every path leads somewhere, and brackets name a member whose name
-// has dots; * is all that a custom resource has beside its metadata.
+// In JSON of which no schema is known (what a custom resource has beside its metadata, what is below a RawExtension)
+// every path leads somewhere, and brackets name a member whose name has dots; * is all that a custom resource has
+// beside its metadata.
 func (m *Message) Path(path string) (*Path, error) {
 	p := &Path{text: path, message: m}
 	fail := func(format string, args ...any) (*Path, error) {
@@ -41,25 +43,31 @@ func (m *Message) Path(path string) (*Path, error) {
 	if err != nil {
 		return fail("%v", err)
 	}
+
 	at := m
 	if m.json {
 		p.last = body
 	}
+
 	for i, s := range segments {
 		if at != nil && at.json {
 			p.members = append(p.members, s.members()...)
 			continue
 		}
 		if at == nil {
-			return fail("%s ends at %q, there is nothing below it%s", m.Name, segments[i-1].name, mapHint(p.last, segments[i-1], s))
+			return fail("%s ends at %q, there is nothing below it%s",
+				m.Name, segments[i-1].name, mapHint(p.last, segments[i-1], s))
 		}
+
 		chain := at.Lookup(s.name)
 		controlling := false
-		if chain == nil && i == 0 && m.object && (s.name == "controller" || s.name == "owners") && !s.keyed && len(segments) == 2 {
+		if chain == nil && i == 0 && m.object && (s.name == "controller" || s.name == "owners") && !s.keyed &&
+			len(segments) == 2 {
 			metadata := m.Field(1)
 			chain = []*Field{metadata, metadata.Message.Lookup("ownerReferences")[0]}
 			controlling, p.derived = s.name == "controller", true
 		}
+
 		if chain == nil && at.hasBody() && s.name != "apiVersion" && s.name != "kind" {
 			p.steps, p.members, p.last = append(p.steps, step{number: bodyNumber, field: body}), s.members(), body
 			at = anyJSON
@@ -68,24 +76,28 @@ func (m *Message) Path(path string) (*Path, error) {
 		if chain == nil {
 			return fail("%s has no field %q%s", at.Name, s.name, near(s.name, at.names()))
 		}
+
 		for _, f := range chain {
 			p.steps = append(p.steps, step{number: f.Number, field: f})
 		}
 		p.last = chain[len(chain)-1]
 		end := &p.steps[len(p.steps)-1]
 		end.controlling = controlling
+
 		if s.keyed {
 			if !p.last.Map {
 				return fail("%q is no map, so it has no [%s]", s.name, s.key)
 			}
 			end.keyed, end.key = true, s.key
 		}
+
 		end.entry = p.last.Map && (s.keyed || i < len(segments)-1)
 		at = p.last.Message
 		if p.last.Kind == RawExtension && i < len(segments)-1 {
 			p.steps, p.last, at = append(p.steps, step{number: rawField.Number, field: rawField}), rawField, anyJSON
 		}
 	}
+
 	return p, nil
 }
 
@@ -116,6 +128,7 @@ func split(path string) ([]segment, error) {
 		if s.name == "" {
 			return nil, fmt.Errorf("has an empty segment")
 		}
+
 		path = path[end:]
 		if strings.HasPrefix(path, "[") {
 			end := strings.IndexByte(path, ']')
@@ -125,6 +138,7 @@ func split(path string) ([]segment, error) {
 			s.keyed, s.key = true, path[1:end]
 			path = path[end+1:]
 		}
+
 		all = append(all, s)
 		if path == "" {
 			return all, nil
@@ -184,17 +198,17 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// String gives the path as it was written.
+// String returns the path as it was written.
 func (p *Path) String() string { return p.text }
 
 // Field is the field at the end of the path.
 func (p *Path) Field() *Field { return p.last }
 
-// JSON tells that the path ends in JSON of which no schema is known: there may be scalars, objects and lists.
+// JSON reports that the path ends in JSON of which no schema is known: there may be scalars, objects and lists.
 func (p *Path) JSON() bool { return p.last.Kind == JSON }
 
 // Message is the type of the messages at the end of the path, of a map's values too; nil if there are scalars.
 func (p *Path) Message() *Message { return p.last.Message }
 
-// Map tells that the path ends at a whole map, so that Raw gives its entries.
+// Map reports that the path ends at a whole map, so that Raw gives its entries.
 func (p *Path) Map() bool { return p.last.Map && !p.steps[len(p.steps)-1].keyed }

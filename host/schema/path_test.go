@@ -32,9 +32,12 @@ func TestValues(t *testing.T) {
 	pod.Spec.SecurityContext.SupplementalGroups = []int64{3, 1000000, -1}
 	pod.Status.Resize = ""
 	seconds, cpu := int32(30), int32(70)
-	lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: &seconds, RenewTime: &metav1.MicroTime{Time: time.Date(2026, 2, 3, 4, 5, 6, 7000, time.UTC)}}}
-	hpa := &autoscalingv2.HorizontalPodAutoscaler{Spec: autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{{
-		Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu", Target: autoscalingv2.MetricTarget{AverageUtilization: &cpu}}}}}}
+	lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: &seconds,
+		RenewTime: &metav1.MicroTime{Time: time.Date(2026, 2, 3, 4, 5, 6, 7000, time.UTC)}}}
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{Metrics: []autoscalingv2.MetricSpec{{
+			Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{Name: "cpu",
+				Target: autoscalingv2.MetricTarget{AverageUtilization: &cpu}}}}}}
 	csr := &certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
 		Request: []byte("\x00pem"), Extra: map[string]certificatesv1.ExtraValue{"a.b/c": {"x", "y"}, "d": {"z"}}}}
 
@@ -63,12 +66,15 @@ func TestValues(t *testing.T) {
 		{"", "v1", "pods", pod, "spec.containers.resources.requests", []string{"250m", "256Mi"}},
 		{"", "v1", "pods", pod, "spec.containers.livenessProbe.httpGet.port", []string{"http"}},
 		{"", "v1", "pods", pod, "spec.containers.ports.containerPort", []string{"8080", "9090"}},
-		{"", "v1", "pods", pod, "status.conditions.type", []string{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"}},
+		{"", "v1", "pods", pod, "status.conditions.type",
+			[]string{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"}},
 		{"", "v1", "pods", pod, "spec.containers", nil},
-		{"", "v1", "services", &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, "spec.ports.targetPort", []string{"0"}},
+		{"", "v1", "services", &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+			"spec.ports.targetPort", []string{"0"}},
 		{"coordination.k8s.io", "v1", "leases", lease, "spec.renewTime", []string{"2026-02-03T04:05:06.000007Z"}},
 		{"coordination.k8s.io", "v1", "leases", lease, "spec.leaseDurationSeconds", []string{"30"}},
-		{"autoscaling", "v2", "horizontalpodautoscalers", hpa, "spec.metrics.resource.target.averageUtilization", []string{"70"}},
+		{"autoscaling", "v2", "horizontalpodautoscalers", hpa, "spec.metrics.resource.target.averageUtilization",
+			[]string{"70"}},
 		{"certificates.k8s.io", "v1", "certificatesigningrequests", csr, "spec.request", []string{"\x00pem"}},
 		{"certificates.k8s.io", "v1", "certificatesigningrequests", csr, "spec.extra[a.b/c]", []string{"x", "y"}},
 		{"certificates.k8s.io", "v1", "certificatesigningrequests", csr, "spec.extra", []string{"x", "y", "z"}},

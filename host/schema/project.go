@@ -7,8 +7,9 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-// Project appends what the mask keeps of raw. The order of fields stays, as do messages of which nothing is left, so that an element's place in its list says which one it is.
-// dst and raw must not overlap. Nothing is allocated if dst has room; it never takes more than raw.
+// Project appends what the mask keeps of raw. The order of fields stays, as do messages of which nothing is left, so
+// that an element's place in its list says which one it is. dst and raw must not overlap. Nothing is allocated if dst
+// has room; it never takes more than raw.
 func (k *Mask) Project(dst, raw []byte) ([]byte, error) {
 	out, err := k.root.project(dst, raw)
 	if err != nil {
@@ -28,6 +29,7 @@ func (n *node) project(dst, b []byte) ([]byte, error) {
 		if sub == keep {
 			continue
 		}
+
 		if run < i {
 			dst = append(dst, b[run:i]...)
 		}
@@ -48,15 +50,18 @@ func (n *node) project(dst, b []byte) ([]byte, error) {
 			}
 			continue
 		}
+
 		var err error
 		if dst, err = sub.projectField(dst, b, &f); err != nil {
 			return dst, err
 		}
 	}
+
 	return append(dst, b[run:]...), nil
 }
 
-// projectField appends one message, or one text in JSON, with its key and length. What is left is never longer, so its length gets the room of the old one, and what it doesn't need is closed up.
+// projectField appends one message, or one text in JSON, with its key and length. What is left is never longer, so its
+// length gets the room of the old one, and what it doesn't need is closed up.
 func (n *node) projectField(dst, b []byte, f *field) ([]byte, error) {
 	var err error
 	dst = append(dst, b[f.start:f.payload]...)
@@ -66,6 +71,7 @@ func (n *node) projectField(dst, b []byte, f *field) ([]byte, error) {
 	} else {
 		dst, err = n.project(dst, b[f.payload:f.end])
 	}
+
 	if err != nil {
 		return dst, err
 	}
@@ -78,6 +84,7 @@ func (n *node) projectField(dst, b []byte, f *field) ([]byte, error) {
 	if size == f.end-f.payload && content-at == wire.SizeVarint(uint64(size)) {
 		return dst, nil
 	}
+
 	moved := at + wire.SizeVarint(uint64(size))
 	binary.PutUvarint(dst[at:content], uint64(size))
 	if moved < content {
@@ -87,7 +94,7 @@ func (n *node) projectField(dst, b []byte, f *field) ([]byte, error) {
 	return dst, nil
 }
 
-// hasKey tells whether a map's entry has one of the keys.
+// hasKey reports whether a map's entry has one of the keys.
 func (n *node) hasKey(entry []byte) (bool, error) {
 	var f field
 	var key []byte

@@ -24,9 +24,12 @@ type message interface {
 }
 
 var several = []struct{ group, version, name string }{
-	{"", "v1", "pods"}, {"", "v1", "nodes"}, {"", "v1", "services"}, {"", "v1", "secrets"}, {"", "v1", "events"}, {"", "v1", "persistentvolumes"}, {"", "v1", "replicationcontrollers"},
-	{"apps", "v1", "deployments"}, {"apps", "v1", "statefulsets"}, {"batch", "v1", "cronjobs"}, {"discovery.k8s.io", "v1", "endpointslices"},
-	{"autoscaling", "v2", "horizontalpodautoscalers"}, {"certificates.k8s.io", "v1", "certificatesigningrequests"}, {"networking.k8s.io", "v1", "ingresses"}, {"resource.k8s.io", "v1", "resourceslices"},
+	{"", "v1", "pods"}, {"", "v1", "nodes"}, {"", "v1", "services"}, {"", "v1", "secrets"}, {"", "v1", "events"},
+	{"", "v1", "persistentvolumes"}, {"", "v1", "replicationcontrollers"},
+	{"apps", "v1", "deployments"}, {"apps", "v1", "statefulsets"}, {"batch", "v1", "cronjobs"},
+	{"discovery.k8s.io", "v1", "endpointslices"},
+	{"autoscaling", "v2", "horizontalpodautoscalers"}, {"certificates.k8s.io", "v1", "certificatesigningrequests"},
+	{"networking.k8s.io", "v1", "ingresses"}, {"resource.k8s.io", "v1", "resourceslices"},
 }
 
 // filler fills objects as the API's own round trip tests do.
@@ -35,7 +38,7 @@ func filler(seed int64) func(any) {
 	return func(o any) { f.Fill(o) }
 }
 
-// paths gives all paths of a message down to the depth.
+// paths returns all paths of a message down to the depth.
 func paths(m *Message, prefix string, depth int) []string {
 	var all []string
 	for _, f := range m.Fields() {
@@ -91,6 +94,7 @@ func prune(v reflect.Value, t tree) {
 	if t == nil {
 		return
 	}
+
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
@@ -142,15 +146,18 @@ func TestProjectionIsTheObjectWithTheOtherFieldsRemoved(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				some := pick(r, all, 6)
 				mask, err := res.Message.Mask(some...)
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				projected, err := mask.Project(nil, raw)
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				got, want := res.New(), res.New()
 				if err := got.(message).Unmarshal(projected); err != nil {
 					t.Fatalf("%v: %v", some, err)
@@ -158,19 +165,23 @@ func TestProjectionIsTheObjectWithTheOtherFieldsRemoved(t *testing.T) {
 				if err := want.(message).Unmarshal(raw); err != nil {
 					t.Fatal(err)
 				}
+
 				prune(reflect.ValueOf(want), treeOf(some))
 				if !apiequality.Semantic.DeepEqual(got, want) {
 					t.Fatalf("%v: %s", some, cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })))
 				}
+
 				again, err := mask.Project(nil, projected)
 				if err != nil || !bytes.Equal(again, projected) {
 					t.Fatalf("%v: projecting twice isn't projecting once (%v)", some, err)
 				}
+
 				for _, p := range some {
 					if !mask.Keeps(p) {
 						t.Fatalf("%v doesn't keep %s", some, p)
 					}
 				}
+
 				if !res.Message.Whole().Union(mask).Covers(mask) || !mask.Union(mask).Covers(mask) {
 					t.Fatalf("%v: a union doesn't cover its part", some)
 				}
@@ -184,6 +195,7 @@ func TestCoversTellsWhatAProjectionOfAProjectionHolds(t *testing.T) {
 	all := paths(res.Message, "", 3)
 	fill := filler(3)
 	r := rand.New(rand.NewPCG(3, 4))
+
 	covered := 0
 	for range 600 {
 		a, _ := res.Message.Mask(pick(r, all, 4)...)
@@ -194,6 +206,7 @@ func TestCoversTellsWhatAProjectionOfAProjectionHolds(t *testing.T) {
 		if !a.Covers(b) {
 			continue
 		}
+
 		covered++
 		filled := res.New()
 		fill(filled)
@@ -202,10 +215,12 @@ func TestCoversTellsWhatAProjectionOfAProjectionHolds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		twice, err := b.Project(nil, wide)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		once, err := b.Project(nil, raw)
 		if err != nil {
 			t.Fatal(err)
@@ -214,6 +229,7 @@ func TestCoversTellsWhatAProjectionOfAProjectionHolds(t *testing.T) {
 			t.Fatal("a mask that covers another lost something of it")
 		}
 	}
+
 	if covered < 100 {
 		t.Fatalf("only %d of 600 pairs cover", covered)
 	}
@@ -227,6 +243,7 @@ func TestEveryDifferenceUnderAPathIsFound(t *testing.T) {
 			fill := filler(2)
 			r := rand.New(rand.NewPCG(5, 6))
 			var bits Bits
+
 			changed, same := 0, 0
 			for range 40 {
 				a, b := res.New(), res.New()
@@ -235,6 +252,7 @@ func TestEveryDifferenceUnderAPathIsFound(t *testing.T) {
 				if err := b.(message).Unmarshal(old); err != nil {
 					t.Fatal(err)
 				}
+
 				// Put another object's value at a few paths.
 				other := res.New()
 				fill(other)
@@ -247,6 +265,7 @@ func TestEveryDifferenceUnderAPathIsFound(t *testing.T) {
 				if err := b.(message).Unmarshal(part); err != nil {
 					t.Fatal(err)
 				}
+
 				now, _ := b.(message).Marshal()
 				some := pick(r, all, 20)
 				leaves, err := res.Message.Leaves(some)
@@ -256,6 +275,7 @@ func TestEveryDifferenceUnderAPathIsFound(t *testing.T) {
 				if err := leaves.Changed(old, now, &bits); err != nil {
 					t.Fatal(err)
 				}
+
 				for i, p := range some {
 					mask, err := res.Message.Mask(p)
 					if err != nil {
@@ -272,10 +292,12 @@ func TestEveryDifferenceUnderAPathIsFound(t *testing.T) {
 						t.Fatalf("%s differs and wasn't found", p)
 					}
 				}
+
 				if err := leaves.Changed(now, now, &bits); err != nil || bits.Any() {
 					t.Fatal("an object differs from itself")
 				}
 			}
+
 			if changed == 0 || same == 0 {
 				t.Fatalf("%d paths changed, %d stayed", changed, same)
 			}

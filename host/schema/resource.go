@@ -25,7 +25,8 @@ type Resource struct {
 	New func() runtime.Object
 	// Partial tells that of its objects nothing but the metadata is asked for.
 	Partial bool
-	// Custom tells that the resource isn't built in. The API server has its objects in JSON; between host and guest they are metadata and a body, see [FromJSON]. Its kind, "", may be unknown.
+	// Custom tells that the resource isn't built in. The API server has its objects in JSON; between host and guest they
+	// are metadata and a body, see [FromJSON]. Its kind, "", may be unknown.
 	Custom bool
 
 	once sync.Once
@@ -35,14 +36,16 @@ type Resource struct {
 // Any stands for all resources, in views and rights.
 var Any = abi.Resource{Name: "*"}
 
-// Partial makes a resource of whose objects nothing but the metadata is asked for; or the one that stands for any, whose objects are of all kinds.
+// Partial makes a resource of whose objects nothing but the metadata is asked for; or the one that stands for any,
+// whose objects are of all kinds.
 func Partial(r abi.Resource, kind string, namespaced bool) *Resource {
 	custom := false
 	if r != Any {
 		_, known := builtin()[r]
 		custom = !known
 	}
-	return &Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: metadata(), New: newPartial, Partial: true, Custom: custom}
+	return &Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: metadata(), New: newPartial, Partial: true,
+		Custom: custom}
 }
 
 // Custom makes a resource that isn't built in, such as one that a CustomResourceDefinition defines.
@@ -52,14 +55,18 @@ func Custom(r abi.Resource, kind string, namespaced bool) *Resource {
 
 func newPartial() runtime.Object { return &metav1.PartialObjectMetadata{} }
 
-// Named gives the resource that a manifest names: a built-in one, or one that isn't, whose kind and scope the API server knows. Nothing is asked of a cluster. A name in one of the built-in
-// groups, or in a group without a dot, as no custom resource has it, is a mistake.
+// Named returns the resource that a manifest names: a built-in one, or one that isn't, whose kind and scope the API
+// server knows. Nothing is asked of a cluster. A name in one of the built-in groups, or in a group without a dot, as no
+// custom resource has it, is a mistake.
 func Named(r abi.Resource) (*Resource, error) {
 	res, err := For(r)
 	if err == nil {
 		return res, nil
 	}
-	if !strings.Contains(r.Group, ".") || r.Version == "" || r.Name == "" || slices.ContainsFunc(All(), func(x abi.Resource) bool { return x.Group == r.Group }) {
+	if !strings.Contains(r.Group, ".") || r.Version == "" || r.Name == "" ||
+		slices.ContainsFunc(All(), func(x abi.Resource) bool {
+			return x.Group == r.Group
+		}) {
 		return nil, err
 	}
 	return Custom(r, "", true), nil
@@ -90,14 +97,15 @@ func (r *Resource) APIVersion() string {
 
 var resources sync.Map // abi.Resource → *Resource
 
-// For gives a built-in resource. Nothing is asked of a cluster.
+// For returns a built-in resource. Nothing is asked of a cluster.
 func For(r abi.Resource) (*Resource, error) {
 	if s, ok := resources.Load(r); ok {
 		return s.(*Resource), nil
 	}
 	e, ok := builtin()[r]
 	if !ok {
-		return nil, fmt.Errorf("%s is not a built-in resource with a protobuf form%s; name group, version and plural as kubectl api-resources shows them", r, hintFor(r))
+		return nil, fmt.Errorf("%s is not a built-in resource with a protobuf form%s; name group, version and plural as "+
+			"kubectl api-resources shows them", r, hintFor(r))
 	}
 	gvks, _, err := scheme.Scheme.ObjectKinds(reflect.New(e.typ).Interface().(runtime.Object))
 	if err != nil {
@@ -117,7 +125,7 @@ func For(r abi.Resource) (*Resource, error) {
 	return s.(*Resource), nil
 }
 
-// All gives all built-in resources, sorted.
+// All returns all built-in resources, sorted.
 func All() []abi.Resource {
 	var all []abi.Resource
 	for r := range builtin() {
@@ -132,8 +140,8 @@ type builtinType struct {
 	namespaced bool
 }
 
-// builtin reads the resources off client-go's clientset: a getter is named by the plural, takes a namespace where the resource has one, and
-// gives an interface whose Get names the Go type. So neither plurals nor scopes are guessed.
+// builtin reads the resources off client-go's clientset: a getter is named by the plural, takes a namespace where the
+// resource has one, and gives an interface whose Get names the Go type. So neither plurals nor scopes are guessed.
 var builtin = sync.OnceValue(func() map[abi.Resource]builtinType {
 	all := map[abi.Resource]builtinType{}
 	clientset := reflect.TypeFor[kubernetes.Interface]()

@@ -52,6 +52,7 @@ func TestFor(t *testing.T) {
 			t.Errorf("%s: %s, namespaced %v", r.Resource, r.Kind, r.Namespaced)
 		}
 	}
+
 	_, err := For(abi.Resource{Group: "apps", Version: "v1", Name: "pods"})
 	if err == nil || !strings.Contains(err.Error(), "there is v1/pods") {
 		t.Error(err)

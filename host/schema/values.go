@@ -12,8 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-// Raw appends what is at the path, undecoded: the content of messages, strings and bytes; the encoded numbers; the entries of a map without a key; values in JSON as they are written, but
-// no null. It aliases raw.
+// Raw appends what is at the path, undecoded: the content of messages, strings and bytes; the encoded numbers; the
+// entries of a map without a key; values in JSON as they are written, but no null. It aliases raw.
 func (p *Path) Raw(dst [][]byte, raw []byte) ([][]byte, error) {
 	dst, err := p.find(dst, raw, false)
 	if err != nil {
@@ -22,8 +22,9 @@ func (p *Path) Raw(dst [][]byte, raw []byte) ([][]byte, error) {
 	return dst, nil
 }
 
-// Values appends the scalars at the path as text: strings as they are, numbers in decimal, true and false, times as in JSON, IntOrString and quantities as text. Of a map without
-// a key they are the values. A path that ends at messages, or at objects in JSON, has none. Strings alias raw, unless something in them is escaped.
+// Values appends the scalars at the path as text: strings as they are, numbers in decimal, true and false, times as in
+// JSON, IntOrString and quantities as text. Of a map without a key they are the values. A path that ends at messages,
+// or at objects in JSON, has none. Strings alias raw, unless something in them is escaped.
 func (p *Path) Values(dst [][]byte, raw []byte) ([][]byte, error) {
 	dst, err := p.find(dst, raw, true)
 	if err != nil {
@@ -49,6 +50,7 @@ func (p *Path) collect(dst [][]byte, b []byte, steps []step, text bool) ([][]byt
 		if f.number != s.number {
 			continue
 		}
+
 		kind, v := f.wire, b[f.payload:f.end]
 		value := f.value
 		if s.entry || text && s.field.Map {
@@ -64,6 +66,7 @@ func (p *Path) collect(dst [][]byte, b []byte, steps []step, text bool) ([][]byt
 			}
 			kind, value, v = e.wire, e.value, v[e.payload:e.end]
 		}
+
 		if s.controlling {
 			ok, err := controls(v)
 			if err != nil {
@@ -73,6 +76,7 @@ func (p *Path) collect(dst [][]byte, b []byte, steps []step, text bool) ([][]byt
 				continue
 			}
 		}
+
 		var err error
 		if len(steps) > 1 {
 			if kind != wire.WireBytes {
@@ -89,10 +93,12 @@ func (p *Path) collect(dst [][]byte, b []byte, steps []step, text bool) ([][]byt
 		} else {
 			dst = append(dst, v)
 		}
+
 		if err != nil {
 			return dst, err
 		}
 	}
+
 	return dst, nil
 }
 
@@ -114,7 +120,7 @@ func (s *step) value(entry []byte) (field, bool, error) {
 	return value, found && match, nil
 }
 
-// controls tells whether an owner reference is the controlling one.
+// controls reports whether an owner reference is the controlling one.
 func controls(ref []byte) (bool, error) {
 	const controller = 6 // metav1.OwnerReference
 	var f field
@@ -143,8 +149,8 @@ func decimal(v int64) []byte {
 	return strconv.AppendInt(nil, v, 10)
 }
 
-// appendText appends the value of a field as text. It calls itself for a list in a list, and not collect: where two call each other, the compiler puts the room that every caller
-// brings along on the heap.
+// appendText appends the value of a field as text. It calls itself for a list in a list, and not collect: where two
+// call each other, the compiler puts the room that every caller brings along on the heap.
 func appendText(dst [][]byte, d *Field, kind wire.WireType, value uint64, v []byte) ([][]byte, error) {
 	switch d.Kind {
 	case Bool, Int:
@@ -173,10 +179,12 @@ func appendText(dst [][]byte, d *Field, kind wire.WireType, value uint64, v []by
 		case kind == wire.WireFixed64:
 			return append(dst, strconv.AppendFloat(nil, math.Float64frombits(binary.LittleEndian.Uint64(v)), 'g', -1, 64)), nil
 		case kind == wire.WireFixed32:
-			return append(dst, strconv.AppendFloat(nil, float64(math.Float32frombits(binary.LittleEndian.Uint32(v))), 'g', -1, 32)), nil
+			return append(dst, strconv.AppendFloat(nil, float64(math.Float32frombits(binary.LittleEndian.Uint32(v))), 'g', -1,
+				32)), nil
 		}
 		return dst, errType
 	}
+
 	if kind != wire.WireBytes {
 		return dst, errType
 	}
@@ -202,6 +210,7 @@ func appendText(dst [][]byte, d *Field, kind wire.WireType, value uint64, v []by
 		}
 		return dst, nil
 	}
+
 	// The special types: at most three scalars each.
 	var n1, n2 int64
 	var s1, s3 []byte
@@ -221,6 +230,7 @@ func appendText(dst [][]byte, d *Field, kind wire.WireType, value uint64, v []by
 			s3 = v[f.payload:f.end]
 		}
 	}
+
 	switch d.Kind {
 	case Time, MicroTime:
 		if len(v) == 0 {
@@ -239,5 +249,6 @@ func appendText(dst [][]byte, d *Field, kind wire.WireType, value uint64, v []by
 		}
 		return append(dst, decimal(int64(int32(n2)))), nil
 	}
+
 	return append(dst, s1), nil // Quantity, RawExtension, FieldsV1
 }

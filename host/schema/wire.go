@@ -13,7 +13,7 @@ type field struct {
 	value               uint64 // of a varint
 }
 
-// varint reads a number at b[i:], and gives where the next thing starts.
+// varint reads a number at b[i:], and returns where the next thing starts.
 func varint(b []byte, i int) (uint64, int, error) {
 	v, i := wire.ConsumeVarint(b, i)
 	if i < 0 {
@@ -22,7 +22,7 @@ func varint(b []byte, i int) (uint64, int, error) {
 	return v, i, nil
 }
 
-// short tells whether the number at b[i:] is one byte, as most keys and lengths are: for these, next makes no call.
+// short reports whether the number at b[i:] is one byte, as most keys and lengths are: for these, next makes no call.
 func short(b []byte, i int) bool { return i < len(b) && b[i] < 0x80 }
 
 // next reads the field that starts at b[i:].
@@ -34,10 +34,12 @@ func (f *field) next(b []byte, i int) (err error) {
 	} else if key, i, err = varint(b, i); err != nil {
 		return err
 	}
+
 	if key>>3 == 0 || key>>3 > wire.MaxNum {
 		return wire.ErrTag
 	}
 	f.number, f.wire = int32(key>>3), wire.WireType(key&7)
+
 	switch f.wire {
 	case wire.WireBytes:
 		if short(b, i) {
@@ -61,6 +63,7 @@ func (f *field) next(b []byte, i int) (err error) {
 	default:
 		return wire.ErrWireType
 	}
+
 	if f.end > len(b) {
 		return wire.ErrTruncated
 	}

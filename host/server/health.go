@@ -16,7 +16,7 @@ import (
 type Check struct {
 	// Name is the last part of the check's path, as in /healthz/replicaset-controller.
 	Name string
-	// Check gives what is wrong. It is called by many requests at once and must not wait.
+	// Check returns what is wrong. It is called by many requests at once and must not wait.
 	Check func() error
 }
 
@@ -36,8 +36,8 @@ func checksOf(lists ...func() []Check) func() []Check {
 	}
 }
 
-// probe serves path, and path/<check> for each check, in the form of upstream's health endpoints: "ok", or 500 with a line for each check. ?verbose gives the lines
-// in any case, ?exclude=<check> leaves one out.
+// probe serves path, and path/<check> for each check, in the form of upstream's health endpoints: "ok", or 500 with a
+// line for each check. ?verbose gives the lines in any case, ?exclude=<check> leaves one out.
 func probe(mux *recorder, path string, checks func() []Check) {
 	name := strings.TrimPrefix(path, "/")
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -63,6 +63,7 @@ func probe(mux *recorder, path string, checks func() []Check) {
 			answer(w, http.StatusOK, "ok")
 		}
 	})
+
 	mux.HandleFunc("GET "+path+"/{check}", func(w http.ResponseWriter, r *http.Request) {
 		all := checks()
 		i := slices.IndexFunc(all, func(c Check) bool { return c.Name == r.PathValue("check") })
@@ -76,7 +77,8 @@ func probe(mux *recorder, path string, checks func() []Check) {
 	})
 }
 
-// observed runs a check and keeps upstream's metrics of it, kubernetes_healthcheck and kubernetes_healthchecks_total, as upstream does: where all of a path are run.
+// observed runs a check and keeps upstream's metrics of it, kubernetes_healthcheck and kubernetes_healthchecks_total,
+// as upstream does: where all of a path are run.
 func observed(ctx context.Context, path string, c Check) error {
 	err, status := c.Check(), slis.Success
 	if err != nil {
@@ -86,7 +88,8 @@ func observed(ctx context.Context, path string, c Check) error {
 	return err
 }
 
-// why is what is wrong, for those who are known: errors may name objects. Others are told that something is, as by upstream.
+// why is what is wrong, for those who are known: errors may name objects. Others are told that something is, as by
+// upstream.
 func why(r *http.Request, err error) string {
 	if guard.UserOf(r.Context()) == nil {
 		return "reason withheld"

@@ -12,8 +12,9 @@ import (
 	"strconv"
 )
 
-// A server leaves its certificate, without the key, in a folder of its user's, so that the same user's commands on the same machine can tell that it is the one: they take no other one, whoever has
-// signed it, and send credentials to nobody else.
+// A server leaves its certificate, without the key, in a folder of its user's, so that the same user's commands on the
+// same machine can tell that it is the one: they take no other one, whoever has signed it, and send credentials to
+// nobody else.
 
 // pinnedMost bounds the number of certificates in the folder: processes that are killed leave theirs.
 const pinnedMost = 16
@@ -27,7 +28,8 @@ func pinnedFile(port int) (string, error) {
 	return filepath.Join(cache, "windlass", "serving", strconv.Itoa(port)+".crt"), nil
 }
 
-// Pinned gives the certificate, in PEM, of the server of this user's on a port of this machine; the path tells where it was looked for.
+// Pinned returns the certificate, in PEM, of the server of this user's on a port of this machine; the path tells where
+// it was looked for.
 func Pinned(port int) (certificate []byte, path string, _ error) {
 	path, err := pinnedFile(port)
 	if err != nil {

@@ -43,17 +43,18 @@ type Options struct {
 	Config *config.Serving
 	// Client is how the API server is reached where Config doesn't say otherwise.
 	Client *rest.Config
-	// Registry has Windlass's metrics. /metrics gives client-go's, Go's and the process's beside them: the registry must not have those too.
+	// Registry has Windlass's metrics. /metrics gives client-go's, Go's and the process's beside them: the registry must
+	// not have those too.
 	Registry *prometheus.Registry
-	// Checks gives what /healthz and /readyz test, as of now: one for each controller.
+	// Checks returns what /healthz and /readyz test, as of now: one for each controller.
 	Checks func() []Check
 	// Handle serves further paths, by patterns of http.ServeMux, to those whom the guard lets through.
 	Handle map[string]http.Handler
 	// Open serves GETs of these very paths to anybody: what is the same everywhere, and tells nothing of this process.
 	Open map[string]http.Handler
-	// Ready gives what only /readyz tests: the caches, say.
+	// Ready returns what only /readyz tests: the caches, say.
 	Ready func() []Check
-	// Configuration gives the configuration that is applied, for /configz; nil for none.
+	// Configuration returns the configuration that is applied, for /configz; nil for none.
 	Configuration func() any
 	// Component is what /statusz and /flagz call the process.
 	Component Component
@@ -90,11 +91,13 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.guard, err = guard.New(ctx, c, o.Client); err != nil {
 		return nil, err
 	}
+
 	address := net.JoinHostPort(c.BindAddress, strconv.Itoa(int(max(c.Port, 0))))
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("serving.bindAddress and port: %w: choose another address, or port 0 for none", err)
 	}
+
 	s.listener = l
 	s.settle(c)
 	s.mux = s.routes()
@@ -112,10 +115,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 			NextProtos:         []string{"h2", "http/1.1"},
 		},
 	}
+
 	return s, nil
 }
 
-// settle serves as the configuration says, with the certificate as it is now. The lock is held, or nobody else has the server yet.
+// settle serves as the configuration says, with the certificate as it is now. The lock is held, or nobody else has the
+// server yet.
 func (s *Server) settle(c *config.Serving) {
 	was, own := s.now.Load(), *c
 	s.now.Store(&own)
@@ -137,20 +142,23 @@ func (s *Server) settle(c *config.Serving) {
 	s.unpin()
 	var err error
 	if s.unpin, err = pin(s.port(), served); err != nil {
-		klog.V(1).InfoS("The server's certificate can't be left for commands on this machine: they need --certificate-authority", "why", err)
+		klog.V(1).InfoS("The server's certificate can't be left for commands on this machine: they need "+
+			"--certificate-authority", "why", err)
 	}
 }
 
 func (s *Server) port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
-// Configure serves as the configuration says now. After an error, which names the field, what that is about is as it was; the rest holds.
+// Configure serves as the configuration says now. After an error, which names the field, what that is about is as it
+// was; the rest holds.
 func (s *Server) Configure(c *config.Serving) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
 	next, now := *c, s.now.Load()
 	if c.BindAddress != now.BindAddress || c.Port != now.Port {
-		errs = append(errs, fmt.Errorf("serving.bindAddress and port: stay as they were, %s, until windlass is started again", s.Address()))
+		errs = append(errs, fmt.Errorf("serving.bindAddress and port: stay as they were, %s, until windlass is started again",
+			s.Address()))
 	}
 	next.BindAddress, next.Port = now.BindAddress, now.Port
 	if !sameFiles(&next.TLS, &s.pair.given) {
@@ -172,7 +180,8 @@ func sameFiles(a, b *config.ServingTLS) bool {
 	return a.CertFile == b.CertFile && a.KeyFile == b.KeyFile && a.CertDir == b.CertDir
 }
 
-// Refresh takes what has changed in the files that the configuration names. What can't be taken is said once, counted, and told by [Server.Problems] until it is mended.
+// Refresh takes what has changed in the files that the configuration names. What can't be taken is said once, counted,
+// and told by [Server.Problems] until it is mended.
 func (s *Server) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,12 +230,14 @@ func (s *Server) Run(ctx context.Context) error {
 		defer s.mu.Unlock()
 		s.unpin()
 	}()
+
 	klog.InfoS("Serving health, metrics and state", "address", "https://"+s.Address())
 	own, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
 	all.Go(func() { s.guard.Run(own) })
+
 	all.Go(func() {
 		for tick := time.Tick(lookAgain); ; {
 			select {
@@ -237,6 +248,7 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		}
 	})
+
 	done := make(chan error, 1)
 	go func() { done <- s.http.ServeTLS(netutil.LimitListener(s.listener, connectionsMax), "", "") }()
 	select {
@@ -244,6 +256,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serving on %s: %w", s.Address(), err)
 	case <-ctx.Done():
 	}
+
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownMax)
 	defer cancel()
 	if err := s.http.Shutdown(bounded); err != nil {
@@ -253,6 +266,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		klog.InfoS("Cut off requests that did not end", "after", shutdownMax)
 	}
+
 	return nil
 }
 

@@ -45,17 +45,20 @@ func start(t *testing.T, o Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if o.Config == nil {
 		o.Config = &config.Default().Serving
 	}
 	o.Config.Port = -1
 	o.Config.Authentication.SkipLookup = true
-	o.Config.Authentication.ClientCAFile = put(t, filepath.Join(t.TempDir(), "ca.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Certificate[0]}))
+	o.Config.Authentication.ClientCAFile = put(t, filepath.Join(t.TempDir(), "ca.crt"),
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Certificate[0]}))
 	o.Client = &rest.Config{Host: "https://127.0.0.1:1"}
 	s, err := New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	w := &world{Server: s, url: "https://" + s.Address(), ca: ca}
@@ -66,7 +69,7 @@ func start(t *testing.T, o Options) *world {
 	return w
 }
 
-// as gives a client with a certificate of the CA that the server trusts.
+// as returns a client with a certificate of the CA that the server trusts.
 func (w *world) as(t *testing.T, user string, groups ...string) *http.Client {
 	t.Helper()
 	c, err := cluster.Sign(w.ca, pkix.Name{CommonName: user, Organization: groups})
@@ -75,7 +78,8 @@ func (w *world) as(t *testing.T, user string, groups ...string) *http.Client {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(w.Certificate().Leaf)
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{c}}, ForceAttemptHTTP2: true}}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots,
+		Certificates: []tls.Certificate{c}}, ForceAttemptHTTP2: true}}
 }
 
 func put(t *testing.T, path string, content []byte) string {
@@ -135,7 +139,8 @@ func TestHealth(t *testing.T) {
 	expect("/readyz?exclude=caches", 200, "ok")
 	synced.Store(true)
 	expect("/readyz", 200, "ok")
-	expect("/healthz?verbose", 200, "[+]ping ok\n[+]replicaset-controller ok\n[+]job-controller ok\nhealthz check passed\n")
+	expect("/healthz?verbose", 200,
+		"[+]ping ok\n[+]replicaset-controller ok\n[+]job-controller ok\nhealthz check passed\n")
 	expect("/healthz/job-controller", 200, "ok")
 	expect("/healthz/nothing", 404, "no check of that name: see /healthz?verbose\n")
 
@@ -153,7 +158,8 @@ func TestHealth(t *testing.T) {
 
 	// Whoever isn't known is told that something is wrong, not what: errors may name objects.
 	anybody := w.as(t, "")
-	if c, b := get(t, anybody, w.url+"/healthz"); c != 500 || b != "[+]ping ok\n[-]replicaset-controller failed: reason withheld\n[+]job-controller ok\nhealthz check failed\n" {
+	if c, b := get(t, anybody, w.url+"/healthz"); c != 500 ||
+		b != "[+]ping ok\n[-]replicaset-controller failed: reason withheld\n[+]job-controller ok\nhealthz check failed\n" {
 		t.Errorf("%d %q", c, b)
 	}
 }
@@ -164,7 +170,8 @@ func TestMetrics(t *testing.T) {
 	ours := prometheus.NewCounter(prometheus.CounterOpts{Name: "windlass_syncs_total", Help: "."})
 	registry.MustRegister(ours)
 	ours.Add(3)
-	queue := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.TypedRateLimitingQueueConfig[string]{Name: "replicaset"})
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: "replicaset"})
 	defer queue.ShutDown()
 	queue.Add("default/a")
 
@@ -173,7 +180,8 @@ func TestMetrics(t *testing.T) {
 	if code != 200 {
 		t.Fatalf("%d %s", code, page)
 	}
-	for _, want := range []string{"windlass_syncs_total 3\n", "workqueue_depth{name=\"replicaset\"} 1\n", "workqueue_adds_total{name=\"replicaset\"} 1\n", "go_goroutines ", "process_open_fds ",
+	for _, want := range []string{"windlass_syncs_total 3\n", "workqueue_depth{name=\"replicaset\"} 1\n",
+		"workqueue_adds_total{name=\"replicaset\"} 1\n", "go_goroutines ", "process_open_fds ",
 		"windlass_serving_certificate_expiration_timestamp_seconds "} {
 		if strings.Count(page, "\n"+want) != 1 {
 			t.Errorf("%d of %q", strings.Count(page, "\n"+want), want)
@@ -237,31 +245,39 @@ func TestConfigure(t *testing.T) {
 	if err := w.Configure(&c); err != nil {
 		t.Fatal(err)
 	}
-	if code, body := get(t, w.client, w.url+"/debug/pprof/heap"); code != 404 || !strings.Contains(body, "serving.profiling") {
+
+	if code, body := get(t, w.client, w.url+"/debug/pprof/heap"); code != 404 ||
+		!strings.Contains(body, "serving.profiling") {
 		t.Errorf("profiles: %d %s", code, body)
 	}
+
 	anybody := w.as(t, "")
 	for path, want := range map[string]int{"/metrics": 200, "/healthz": 401} {
 		if code, _ := get(t, anybody, w.url+path); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}
 	}
+
 	c.Profiling, c.ContentionProfiling, c.Port, c.BindAddress = true, true, 1, "::1"
 	c.TLS.CertFile, c.TLS.KeyFile = "/nowhere.crt", "/nowhere.key"
 	c.Authentication.RequestHeader.ClientCAFile = "/nowhere.ca"
 	err := w.Configure(&c)
-	for _, want := range []string{"serving.bindAddress and port: stay as they were, " + w.Address(), "serving.tls.certFile and keyFile: stat /nowhere.crt: no such file", "serving.authentication.requestHeader.clientCAFile: stat /nowhere.ca: no such file"} {
+	for _, want := range []string{"serving.bindAddress and port: stay as they were, " + w.Address(),
+		"serving.tls.certFile and keyFile: stat /nowhere.crt: no such file",
+		"serving.authentication.requestHeader.clientCAFile: stat /nowhere.ca: no such file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}
 	}
+
 	if code, _ := get(t, w.client, w.url+"/debug/pprof/heap"); code != 200 {
 		t.Errorf("what can be changed wasn't: %d", code)
 	}
 	runtime.SetBlockProfileRate(0)
 }
 
-// Connections go on while the certificate changes, new ones get the new one; a bad one is refused, told of, and the old one is served until it is mended.
+// Connections go on while the certificate changes, new ones get the new one; a bad one is refused, told of, and the old
+// one is served until it is mended.
 func TestCertificateIsReplaced(t *testing.T) {
 	folder := t.TempDir()
 	certFile, keyFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
@@ -283,6 +299,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 		put(t, keyFile, key)
 		return c.Leaf
 	}
+
 	first := sign("first", time.Hour)
 	o := Options{Config: &config.Default().Serving, Registry: prometheus.NewRegistry()}
 	o.Config.TLS.CertFile, o.Config.TLS.KeyFile = certFile, keyFile
@@ -296,6 +313,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0]
 	}
+
 	expect := func(want *x509.Certificate, problem string) {
 		t.Helper()
 		w.Refresh()
@@ -309,16 +327,20 @@ func TestCertificateIsReplaced(t *testing.T) {
 			t.Errorf("code %d", code)
 		}
 	}
+
 	expect(first, "")
 	second := sign("second", time.Hour)
 	expect(second, "")
 	put(t, keyFile, []byte("no key"))
 	expect(second, certFile+" with "+keyFile+": tls: ")
 	_, page := get(t, w.client, w.url+"/metrics")
-	if !strings.Contains(page, `windlass_serving_reloads_total{result="failed"} 1`) || !strings.Contains(page, `windlass_serving_reloads_total{result="ok"} 1`) {
+	if !strings.Contains(page, `windlass_serving_reloads_total{result="failed"} 1`) ||
+		!strings.Contains(page, `windlass_serving_reloads_total{result="ok"} 1`) {
 		t.Error("the metrics don't tell of one certificate that was taken, and one that wasn't")
 	}
-	if _, page := get(t, w.client, w.url+"/windlass/v1/statusz"); !strings.Contains(page, "Serving: serving.tls.certFile and keyFile: ") {
+
+	if _, page := get(t, w.client, w.url+"/windlass/v1/statusz"); !strings.Contains(page,
+		"Serving: serving.tls.certFile and keyFile: ") {
 		t.Errorf("no problem in %s", page)
 	}
 	sign("third", -time.Minute)
@@ -327,13 +349,15 @@ func TestCertificateIsReplaced(t *testing.T) {
 	expect(fourth, "")
 }
 
-// A certificate that is signed by itself is for loopback, can't sign others, is left for this user's commands without its key, and taken away at the end. In certDir it outlives the process.
+// A certificate that is signed by itself is for loopback, can't sign others, is left for this user's commands without
+// its key, and taken away at the end. In certDir it outlives the process.
 func TestOwnCertificate(t *testing.T) {
 	o := Options{Config: &config.Default().Serving}
 	o.Config.TLS.CertDir = filepath.Join(t.TempDir(), "certs")
 	w := start(t, o)
 	_, port, _ := net.SplitHostPort(w.Address())
 	number, _ := strconv.Atoi(port)
+
 	left, path, err := Pinned(number)
 	leaf := w.Certificate().Leaf
 	if err != nil || !bytes.Equal(left, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})) {
@@ -345,12 +369,14 @@ func TestOwnCertificate(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(o.Config.TLS.CertDir, ownKeyFile)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key: %v %v", info, err)
 	}
+
 	if err := w.stop(); err != nil {
 		t.Error(err)
 	}
 	if _, _, err := Pinned(number); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("after the end: %v", err)
 	}
+
 	again, err := ownPair(o.Config.TLS.CertDir, "127.0.0.1")
 	if err != nil || !again.Leaf.Equal(leaf) {
 		t.Errorf("another certificate, %v", err)
@@ -393,17 +419,32 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer taken.Close()
 	empty := put(t, filepath.Join(t.TempDir(), "empty"), nil)
 	junk := put(t, filepath.Join(t.TempDir(), "junk"), []byte("junk"))
 	for want, change := range map[string]func(*config.Serving){
-		"serving.bindAddress and port: listen tcp " + taken.Addr().String():            func(c *config.Serving) { c.Port = int32(taken.Addr().(*net.TCPAddr).Port) },
-		"serving.tls.certFile and keyFile: " + empty + ": is empty":                    func(c *config.Serving) { c.TLS.CertFile, c.TLS.KeyFile = empty, junk },
-		"serving.tls.certFile and keyFile: " + junk + " with " + junk:                  func(c *config.Serving) { c.TLS.CertFile, c.TLS.KeyFile = junk, junk },
-		"serving.authentication.clientCAFile: " + junk + ": has no certificate in PEM": func(c *config.Serving) { c.Authentication.ClientCAFile = junk },
-		"serving.authentication.requestHeader.clientCAFile: stat /nowhere":             func(c *config.Serving) { c.Authentication.RequestHeader.ClientCAFile = "/nowhere" },
-		"serving.authentication.kubeconfig: stat /nowhere":                             func(c *config.Serving) { c.Authentication.Kubeconfig = "/nowhere" },
-		"serving.authorization.kubeconfig: stat /nowhere":                              func(c *config.Serving) { c.Authorization.Kubeconfig = "/nowhere" },
+		"serving.bindAddress and port: listen tcp " + taken.Addr().String(): func(c *config.Serving) {
+			c.Port = int32(taken.Addr().(*net.TCPAddr).Port)
+		},
+		"serving.tls.certFile and keyFile: " + empty + ": is empty": func(c *config.Serving) {
+			c.TLS.CertFile, c.TLS.KeyFile = empty, junk
+		},
+		"serving.tls.certFile and keyFile: " + junk + " with " + junk: func(c *config.Serving) {
+			c.TLS.CertFile, c.TLS.KeyFile = junk, junk
+		},
+		"serving.authentication.clientCAFile: " + junk + ": has no certificate in PEM": func(c *config.Serving) {
+			c.Authentication.ClientCAFile = junk
+		},
+		"serving.authentication.requestHeader.clientCAFile: stat /nowhere": func(c *config.Serving) {
+			c.Authentication.RequestHeader.ClientCAFile = "/nowhere"
+		},
+		"serving.authentication.kubeconfig: stat /nowhere": func(c *config.Serving) {
+			c.Authentication.Kubeconfig = "/nowhere"
+		},
+		"serving.authorization.kubeconfig: stat /nowhere": func(c *config.Serving) {
+			c.Authorization.Kubeconfig = "/nowhere"
+		},
 		"Role extension-apiserver-authentication-reader": func(c *config.Serving) {
 			c.Authentication.SkipLookup, c.Authentication.TolerateLookupFailure = false, false
 		},
@@ -412,7 +453,9 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		c.Port = -1
 		c.Authentication.SkipLookup = true
 		change(&c)
-		if _, err := New(t.Context(), Options{Config: &c, Client: &rest.Config{Host: "https://127.0.0.1:1"}}); err == nil || !strings.Contains(err.Error(), want) {
+
+		if _, err := New(t.Context(), Options{Config: &c, Client: &rest.Config{Host: "https://127.0.0.1:1"}}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got:  %v\nwant: %s", err, want)
 		}
 	}
@@ -435,6 +478,7 @@ func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		answered <- string(b)
 	}()
+
 	<-entered
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
@@ -445,6 +489,7 @@ func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 		}
 		c.Close()
 	}
+
 	close(release)
 	if got := <-answered; got != "ok" {
 		t.Errorf("got %q", got)

@@ -72,9 +72,11 @@ func newZpageCodecs(add ...func(*apiruntime.Scheme) error) zpageCodecs {
 	}
 
 	text := func(apiruntime.ObjectCreater, apiruntime.ObjectTyper) apiruntime.SerializerInfo {
-		return apiruntime.SerializerInfo{MediaType: "text/plain", MediaTypeType: "text", MediaTypeSubType: "plain", EncodesAsText: true}
+		return apiruntime.SerializerInfo{MediaType: "text/plain", MediaTypeType: "text", MediaTypeSubType: "plain",
+			EncodesAsText: true}
 	}
-	c := zpageCodecs{CodecFactory: serializer.NewCodecFactory(scheme, serializer.WithSerializer(text), serializer.WithSerializer(cbor.NewSerializerInfo))}
+	c := zpageCodecs{CodecFactory: serializer.NewCodecFactory(scheme, serializer.WithSerializer(text),
+		serializer.WithSerializer(cbor.NewSerializerInfo))}
 	for _, m := range c.CodecFactory.SupportedMediaTypes() {
 		if m.MediaType != apiruntime.ContentTypeProtobuf { // the types have no such form
 			c.media = append(c.media, m)
@@ -85,7 +87,8 @@ func newZpageCodecs(add ...func(*apiruntime.Scheme) error) zpageCodecs {
 
 // statusz is upstream's page of the process: since when it runs, of which version it is, what it serves.
 func (s *Server) statusz() *zpage {
-	old, present := statuszv1alpha1.SchemeGroupVersion.WithKind("Statusz"), statuszv1beta1.SchemeGroupVersion.WithKind("Statusz")
+	old, present := statuszv1alpha1.SchemeGroupVersion.WithKind("Statusz"),
+		statuszv1beta1.SchemeGroupVersion.WithKind("Statusz")
 	object := func() *statuszv1beta1.Statusz {
 		return &statuszv1beta1.Statusz{
 			TypeMeta:         typeOf(present),
@@ -100,10 +103,11 @@ func (s *Server) statusz() *zpage {
 	}
 
 	return &zpage{
-		component:    s.options.Component.Name,
-		name:         "statusz",
-		codecs:       newZpageCodecs(statuszv1alpha1.AddToScheme, statuszv1beta1.AddToScheme),
-		restrictions: statusznegotiate.StatuszEndpointRestrictions{RecognizedStructuredKinds: map[schema.GroupVersionKind]bool{old: true, present: true}},
+		component: s.options.Component.Name,
+		name:      "statusz",
+		codecs:    newZpageCodecs(statuszv1alpha1.AddToScheme, statuszv1beta1.AddToScheme),
+		restrictions: statusznegotiate.StatuszEndpointRestrictions{
+			RecognizedStructuredKinds: map[schema.GroupVersionKind]bool{old: true, present: true}},
 		text: func(separator string) string {
 			o := object()
 			up := time.Duration(o.UptimeSeconds) * time.Second
@@ -137,11 +141,12 @@ func (s *Server) flagz() *zpage {
 	metadata := metav1.ObjectMeta{Name: s.options.Component.Name}
 
 	return &zpage{
-		component:    s.options.Component.Name,
-		name:         "flagz",
-		codecs:       newZpageCodecs(flagzv1alpha1.AddToScheme, flagzv1beta1.AddToScheme),
-		restrictions: flagznegotiate.FlagzEndpointRestrictions{RecognizedStructuredKinds: map[schema.GroupVersionKind]bool{old: true, present: true}},
-		text:         s.flagLines,
+		component: s.options.Component.Name,
+		name:      "flagz",
+		codecs:    newZpageCodecs(flagzv1alpha1.AddToScheme, flagzv1beta1.AddToScheme),
+		restrictions: flagznegotiate.FlagzEndpointRestrictions{
+			RecognizedStructuredKinds: map[schema.GroupVersionKind]bool{old: true, present: true}},
+		text: s.flagLines,
 		objects: map[schema.GroupVersionKind]func() apiruntime.Object{
 			present: func() apiruntime.Object {
 				return &flagzv1beta1.Flagz{TypeMeta: typeOf(present), ObjectMeta: metadata, Flags: s.options.Flags}
@@ -195,7 +200,8 @@ func (p *zpage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		kind := *media.Convert // the restrictions let nothing without it through
 		if kind.Version == "v1alpha1" {
-			w.Header().Set("Warning", fmt.Sprintf(`299 - "This version of the %s endpoint is deprecated. Please use a newer version."`, p.name))
+			w.Header().Set("Warning", fmt.Sprintf(
+				`299 - "This version of the %s endpoint is deprecated. Please use a newer version."`, p.name))
 		}
 		contentType := fmt.Sprintf("%s;g=%s;v=%s;as=%s", form.MediaType, kind.Group, kind.Version, kind.Kind)
 		p.writeObject(w, http.StatusOK, contentType, form.Serializer, kind.GroupVersion(), p.objects[kind]())
@@ -205,13 +211,15 @@ func (p *zpage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *zpage) writeText(w http.ResponseWriter) {
 	separator := separators[rand.IntN(len(separators))]
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	fmt.Fprintf(w, "\n%s %s\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n%s",
+	fmt.Fprintf(w, "\n%s %s\nWarning: This endpoint is not meant to be machine parseable, has no formatting "+
+		"compatibility guarantees and is for debugging purposes only.\n%s",
 		p.component, p.name, p.text(separator))
 }
 
 // refuse answers with a Status in a form that the request accepts, or in JSON.
 func (p *zpage) refuse(w http.ResponseWriter, r *http.Request, why error) {
-	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonUnknown, Message: why.Error()}
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Reason: metav1.StatusReasonUnknown, Message: why.Error()}
 	if known := interface{ Status() metav1.Status }(nil); errors.As(why, &known) {
 		status = known.Status()
 	}
@@ -228,7 +236,8 @@ func (p *zpage) refuse(w http.ResponseWriter, r *http.Request, why error) {
 	p.writeObject(w, int(status.Code), form.MediaType, form.Serializer, schema.GroupVersion{Version: "v1"}, &status)
 }
 
-func (p *zpage) writeObject(w http.ResponseWriter, code int, contentType string, form apiruntime.Serializer, version schema.GroupVersion, o apiruntime.Object) {
+func (p *zpage) writeObject(w http.ResponseWriter, code int, contentType string, form apiruntime.Serializer,
+	version schema.GroupVersion, o apiruntime.Object) {
 	var b bytes.Buffer
 	if err := p.codecs.EncoderForVersion(form, version).Encode(o, &b); err != nil {
 		klog.ErrorS(err, "Can't encode a page", "page", p.name, "as", contentType)

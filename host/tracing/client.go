@@ -23,7 +23,8 @@ import (
 	"github.com/windlass-dev/windlass/config"
 )
 
-// client calls the one method of OTLP over gRPC that there is, on net/http: RATIONALE.md has the figures of the gRPC library.
+// client calls the one method of OTLP over gRPC that there is, on net/http: RATIONALE.md has the figures of the gRPC
+// library.
 type client struct {
 	http *http.Client
 	url  string
@@ -31,7 +32,8 @@ type client struct {
 
 var _ otlptrace.Client = (*client)(nil)
 
-// export is the method (opentelemetry/proto/collector/trace/v1/trace_service.proto). Its request is a TracesData by its bytes: a list of ResourceSpans in field 1.
+// export is the method (opentelemetry/proto/collector/trace/v1/trace_service.proto). Its request is a TracesData by its
+// bytes: a list of ResourceSpans in field 1.
 const export = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 const (
@@ -42,11 +44,13 @@ const (
 
 func newClient(c *config.Tracing) (*client, error) {
 	u := url.URL{Scheme: "http", Host: c.Endpoint, Path: export}
-	t := &http.Transport{DialContext: (&net.Dialer{Timeout: dialMost}).DialContext, Protocols: new(http.Protocols), MaxIdleConns: 1, IdleConnTimeout: 5 * time.Minute}
+	t := &http.Transport{DialContext: (&net.Dialer{Timeout: dialMost}).DialContext, Protocols: new(http.Protocols),
+		MaxIdleConns: 1, IdleConnTimeout: 5 * time.Minute}
 	if !c.TLS.Enabled {
 		t.Protocols.SetUnencryptedHTTP2(true)
 		return &client{&http.Client{Transport: t}, u.String()}, nil
 	}
+
 	u.Scheme = "https"
 	t.Protocols.SetHTTP2(true)
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.TLS.ServerName}
@@ -60,6 +64,7 @@ func newClient(c *config.Tracing) (*client, error) {
 			return nil, fmt.Errorf("tls.caFile: %s has no certificate in PEM", c.TLS.CAFile)
 		}
 	}
+
 	if c.TLS.CertFile != "" {
 		pair := func() (*tls.Certificate, error) {
 			p, err := tls.LoadX509KeyPair(c.TLS.CertFile, c.TLS.KeyFile)
@@ -74,6 +79,7 @@ func newClient(c *config.Tracing) (*client, error) {
 		// Read at each handshake: certificates are renewed.
 		t.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair() }
 	}
+
 	return &client{&http.Client{Transport: t}, u.String()}, nil
 }
 
@@ -86,7 +92,8 @@ func (c *client) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces sends a batch. One whose answer didn't come, or says that the collector is not to be had, is sent once more.
+// UploadTraces sends a batch. One whose answer didn't come, or says that the collector is not to be had, is sent once
+// more.
 func (c *client) UploadTraces(ctx context.Context, all []*tracepb.ResourceSpans) error {
 	body, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, 5), &tracepb.TracesData{ResourceSpans: all})
 	if err != nil {
@@ -114,19 +121,23 @@ func (c *client) call(ctx context.Context, body []byte) (again bool, err error) 
 	if err != nil {
 		return false, err
 	}
+
 	r.Header.Set("Content-Type", "application/grpc")
 	r.Header.Set("TE", "trailers")
 	answer, err := c.http.Do(r)
 	if err != nil {
 		return ctx.Err() == nil, err
 	}
+
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return answer.StatusCode >= http.StatusInternalServerError, fmt.Errorf("the collector answered %s: is it OTLP's gRPC port (4317 as a rule, not 4318)?", answer.Status)
+		return answer.StatusCode >= http.StatusInternalServerError,
+			fmt.Errorf("the collector answered %s: is it OTLP's gRPC port (4317 as a rule, not 4318)?", answer.Status)
 	}
 	if n, err := io.Copy(io.Discard, io.LimitReader(answer.Body, answerMost)); err != nil || n == answerMost {
 		return false, errors.Join(fmt.Errorf("the collector's answer can't be read (%d bytes)", n), err)
 	}
+
 	status, message := answer.Trailer.Get("Grpc-Status"), answer.Trailer.Get("Grpc-Message")
 	if status == "" {
 		status, message = answer.Header.Get("Grpc-Status"), answer.Header.Get("Grpc-Message")
@@ -134,10 +145,12 @@ func (c *client) call(ctx context.Context, body []byte) (again bool, err error) 
 	if status == "0" {
 		return false, nil
 	}
+
 	if text, err := url.PathUnescape(message); err == nil {
 		message = text
 	}
-	return status == unavailable, fmt.Errorf("the collector refuses spans: gRPC status %s: %s", strconv.Quote(status), strconv.Quote(message[:min(len(message), textMost)]))
+	return status == unavailable, fmt.Errorf("the collector refuses spans: gRPC status %s: %s",
+		strconv.Quote(status), strconv.Quote(message[:min(len(message), textMost)]))
 }
 
 // unavailable is gRPC's status of a server that may be there later.

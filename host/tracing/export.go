@@ -32,19 +32,22 @@ const (
 type spans struct{ exported, failed, dropped atomic.Int64 }
 
 var ended = prometheus.NewDesc("windlass_trace_spans_total",
-	"Spans of syncs by result: exported, failed (the collector could not be reached, or refused them), dropped (more than can wait, or than one sync may have).", []string{"result"}, nil)
+	"Spans of syncs by result: exported, failed (the collector could not be reached, or refused them), dropped (more "+
+		"than can wait, or than one sync may have).", []string{"result"}, nil)
 
 // Describe is prometheus.Collector's.
 func (t *Tracer) Describe(c chan<- *prometheus.Desc) { c <- ended }
 
 // Collect is prometheus.Collector's.
 func (t *Tracer) Collect(c chan<- prometheus.Metric) {
-	for result, n := range map[string]*atomic.Int64{"exported": &t.spans.exported, "failed": &t.spans.failed, "dropped": &t.spans.dropped} {
+	for result, n := range map[string]*atomic.Int64{"exported": &t.spans.exported, "failed": &t.spans.failed,
+		"dropped": &t.spans.dropped} {
 		c <- prometheus.MustNewConstMetric(ended, prometheus.CounterValue, float64(n.Load()), result)
 	}
 }
 
-// Configure traces as the configuration says from now on. What was traced before is sent to where it was meant to go, in the background. After an error all stays as it was.
+// Configure traces as the configuration says from now on. What was traced before is sent to where it was meant to go,
+// in the background. After an error all stays as it was.
 func (t *Tracer) Configure(c *config.Tracing) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +61,8 @@ func (t *Tracer) Configure(c *config.Tracing) error {
 			return fmt.Errorf("tracing: %w", err)
 		}
 		if !c.TLS.Enabled && !c.Loopback() {
-			klog.InfoS("Spans are sent without TLS to another machine, which shows the keys of objects to whoever listens: set tracing.tls.enabled", "endpoint", c.Endpoint)
+			klog.InfoS("Spans are sent without TLS to another machine, which shows the keys of objects to whoever listens: "+
+				"set tracing.tls.enabled", "endpoint", c.Endpoint)
 		}
 		klog.InfoS("Tracing syncs", "endpoint", c.Endpoint, "samplingRatePerMillion", c.SamplingRatePerMillion)
 	}
@@ -84,6 +88,7 @@ func newLive(c *config.Tracing, counts *spans) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	host, _ := os.Hostname()
 	about, err := resource.New(context.Background(), resource.WithAttributes(
 		attribute.String("service.name", "windlass"),
@@ -92,16 +97,22 @@ func newLive(c *config.Tracing, counts *spans) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	sent, err := otlptrace.New(context.Background(), out)
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{SpanExporter: sent, spans: counts, complains: rate.Sometimes{Interval: time.Minute}, endpoint: c.Endpoint}
-	batches := sdktrace.NewBatchSpanProcessor(e, sdktrace.WithMaxQueueSize(queueMost), sdktrace.WithMaxExportBatchSize(batchMost),
+
+	e := &exporter{SpanExporter: sent, spans: counts, complains: rate.Sometimes{Interval: time.Minute},
+		endpoint: c.Endpoint}
+	batches := sdktrace.NewBatchSpanProcessor(e, sdktrace.WithMaxQueueSize(queueMost),
+		sdktrace.WithMaxExportBatchSize(batchMost),
 		sdktrace.WithBatchTimeout(batchPeriod), sdktrace.WithExportTimeout(exportMost))
+
 	p := sdktrace.NewTracerProvider(
 		sdktrace.WithSampler(sdktrace.TraceIDRatioBased(float64(c.SamplingRatePerMillion)/1_000_000)),
-		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{AttributeValueLengthLimit: textMost, AttributeCountLimit: 32, EventCountLimit: 32, AttributePerEventCountLimit: 8}),
+		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{AttributeValueLengthLimit: textMost, AttributeCountLimit: 32,
+			EventCountLimit: 32, AttributePerEventCountLimit: 8}),
 		sdktrace.WithResource(about),
 		sdktrace.WithSpanProcessor(&gate{batches, e}))
 	return &live{provider: p, tracer: p.Tracer("github.com/windlass-dev/windlass"), spans: counts}, nil
@@ -115,7 +126,8 @@ func (l *live) end() {
 	}
 }
 
-// gate counts the spans that wait, and drops those that are too many: the batch processor, which would do so too, doesn't say how many.
+// gate counts the spans that wait, and drops those that are too many: the batch processor, which would do so too,
+// doesn't say how many.
 type gate struct {
 	sdktrace.SpanProcessor
 	*exporter
@@ -146,7 +158,8 @@ func (e *exporter) ExportSpans(ctx context.Context, all []sdktrace.ReadOnlySpan)
 	if err := e.SpanExporter.ExportSpans(ctx, all); err != nil {
 		e.spans.failed.Add(int64(len(all)))
 		e.complains.Do(func() {
-			klog.ErrorS(err, "Spans of syncs can't be sent", "endpoint", e.endpoint, "lost", e.spans.failed.Load(), "dropped", e.spans.dropped.Load())
+			klog.ErrorS(err, "Spans of syncs can't be sent", "endpoint", e.endpoint, "lost", e.spans.failed.Load(), "dropped",
+				e.spans.dropped.Load())
 		})
 		return nil // it is said
 	}

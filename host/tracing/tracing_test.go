@@ -76,7 +76,8 @@ func configured(endpoint string) *config.Tracing {
 	return &config.Tracing{Endpoint: endpoint, SamplingRatePerMillion: 1_000_000}
 }
 
-// What is said of a sync comes to the collector as it was said, and the requests' header names the span that they were sent in.
+// What is said of a sync comes to the collector as it was said, and the requests' header names the span that they were
+// sent in.
 func TestTree(t *testing.T) {
 	r, tracer := tracingtest.Start(t), &Tracer{}
 	if err := tracer.Configure(configured(r.Address)); err != nil {
@@ -102,17 +103,21 @@ func TestTree(t *testing.T) {
 		t.Fatalf("received %v", roots)
 	}
 	x := roots[0]
-	if key := x.Text("windlass.key"); !strings.HasPrefix(key, "bad ? and long") || len(key) > textMost || x.Int("windlass.attempt") != 3 {
+	if key := x.Text("windlass.key"); !strings.HasPrefix(key, "bad ? and long") || len(key) > textMost ||
+		x.Int("windlass.attempt") != 3 {
 		t.Errorf("received %v", x)
 	}
-	if len(x.Events) != 1 || x.Events[0].Name != "parked" || x.Events[0].TimeUnixNano != uint64(parked.UnixNano()) || x.Events[0].Attributes[0].Value.GetStringValue() != "v1/pods" {
+	if len(x.Events) != 1 || x.Events[0].Name != "parked" || x.Events[0].TimeUnixNano != uint64(parked.UnixNano()) ||
+		x.Events[0].Attributes[0].Value.GetStringValue() != "v1/pods" {
 		t.Errorf("its events are %v", x.Events)
 	}
 	child := x.Within[0]
-	if child.Kind != tracepb.Span_SPAN_KIND_CLIENT || child.Status.Code != tracepb.Status_STATUS_CODE_ERROR || child.Status.Message != "Conflict" {
+	if child.Kind != tracepb.Span_SPAN_KIND_CLIENT || child.Status.Code != tracepb.Status_STATUS_CODE_ERROR ||
+		child.Status.Message != "Conflict" {
 		t.Errorf("within it is %v", child)
 	}
-	if want := fmt.Sprintf("00-%s-%s-01", hex.EncodeToString(child.TraceId), hex.EncodeToString(child.SpanId)); header != want {
+	if want := fmt.Sprintf("00-%s-%s-01", hex.EncodeToString(child.TraceId), hex.EncodeToString(child.SpanId)); header !=
+		want {
 		t.Errorf("the header is %s, want %s", header, want)
 	}
 	if s := r.Resource("service.name"); s != "windlass" {
@@ -129,6 +134,7 @@ func TestBounds(t *testing.T) {
 	if err := tracer.Configure(configured(r.Address)); err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, root := tracer.Root(t.Context(), "sync")
 	for range spansMost + 10 {
 		_, s := Start(ctx, "effect")
@@ -140,11 +146,13 @@ func TestBounds(t *testing.T) {
 	if err := tracer.Configure(none); err != nil { // ends the tracer before
 		t.Fatal(err)
 	}
+
 	within, sampled := tracer.Root(t.Context(), "sync")
 	if _, s := Start(within, "effect"); sampled != nil || s != nil {
 		t.Error("a sync is traced that is sampled by 0 of a million")
 	}
 	tracer.Close()
+
 	eventually(t, "the spans come", func() (bool, string) {
 		n := tracer.spans.exported.Load()
 		return n == spansMost, fmt.Sprint(n)
@@ -181,7 +189,8 @@ func TestBadCollectors(t *testing.T) {
 	defer mute.Close()
 	refusing := tracingtest.Start(t)
 	refusing.Refuse = func() error { return status.Error(codes.PermissionDenied, "not you") }
-	for name, address := range map[string]string{"nobody there": closed.Addr().String(), "mute": mute.Addr().String(), "refusing": refusing.Address} {
+	for name, address := range map[string]string{"nobody there": closed.Addr().String(), "mute": mute.Addr().String(),
+		"refusing": refusing.Address} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tracer := &Tracer{}
@@ -202,7 +211,8 @@ func TestBadCollectors(t *testing.T) {
 				}
 				return time.Since(begin)
 			}
-			if took, usual := trace(tracer), trace(well); took > 10*usual+exportMost { // a hundred batches would wait for that each
+			// a hundred batches would wait for that each
+			if took, usual := trace(tracer), trace(well); took > 10*usual+exportMost {
 				t.Errorf("%d syncs took %v, and %v where the collector is well", syncs, took, usual)
 			}
 
@@ -212,7 +222,8 @@ func TestBadCollectors(t *testing.T) {
 				t.Errorf("the end took %v", took)
 			}
 			s := &tracer.spans
-			if s.exported.Load() != 0 || s.dropped.Load() == 0 || s.failed.Load()+s.dropped.Load() > 3*syncs || s.failed.Load()+s.dropped.Load() < 3*syncs-queueMost {
+			if s.exported.Load() != 0 || s.dropped.Load() == 0 || s.failed.Load()+s.dropped.Load() > 3*syncs ||
+				s.failed.Load()+s.dropped.Load() < 3*syncs-queueMost {
 				t.Errorf("exported %d, failed %d, dropped %d of %d", s.exported.Load(), s.failed.Load(), s.dropped.Load(), 3*syncs)
 			}
 		})
@@ -249,11 +260,16 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.cert)
-	r := tracingtest.Start(t, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})))
+	r := tracingtest.Start(t, grpc.Creds(
+		credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool,
+			ClientAuth: tls.RequireAndVerifyClientCert})))
 	file := func(name string) string { return filepath.Join(folder, name) }
-	good := config.TracingTLS{Enabled: true, CAFile: file("ca.crt"), CertFile: file("windlass.crt"), KeyFile: file("windlass.key"), ServerName: "collector"}
+	good := config.TracingTLS{Enabled: true, CAFile: file("ca.crt"), CertFile: file("windlass.crt"),
+		KeyFile: file("windlass.key"), ServerName: "collector"}
+
 	for name, x := range map[string]struct {
 		change func(*config.TracingTLS)
 		spans  int64
@@ -322,7 +338,7 @@ func authority(t *testing.T, folder, name string) *ca {
 	return a
 }
 
-// certificate gives the path of a certificate and its key without .crt and .key.
+// certificate returns the path of a certificate and its key without .crt and .key.
 func (a *ca) certificate(t *testing.T, folder, name string) string {
 	t.Helper()
 	issue(t, folder, name, a)
@@ -335,8 +351,11 @@ func issue(t *testing.T, folder, name string, by *ca) (*x509.Certificate, *ecdsa
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: by == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: by == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature |
+			x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	parent, signer := c, key
 	if by != nil {
 		parent, signer = by.cert, by.key
@@ -345,15 +364,19 @@ func issue(t *testing.T, folder, name string, by *ca) (*x509.Certificate, *ecdsa
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, b := range map[string]*pem.Block{name + ".crt": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "PRIVATE KEY", Bytes: private}} {
+
+	for file, b := range map[string]*pem.Block{name + ".crt": {Type: "CERTIFICATE", Bytes: der},
+		name + ".key": {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(filepath.Join(folder, file), pem.EncodeToMemory(b), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 )
 
-// A snapshot points at what the cache holds: what it allocates doesn't grow with the objects in it. An event that changes nothing that is read allocates nothing; one that wakes keys, some for each controller.
+// A snapshot points at what the cache holds: what it allocates doesn't grow with the objects in it. An event that
+// changes nothing that is read allocates nothing; one that wakes keys, some for each controller.
 func TestAllocations(t *testing.T) {
 	small, large := 0.0, 0.0
 	for n, allocations := range map[int]*float64{10: &small, 1000: &large} {
@@ -45,7 +46,8 @@ func TestAllocations(t *testing.T) {
 		most  float64
 		wakes bool
 	}{
-		"status":               {cache.Event{Resource: w.schemas[pods], Old: running.New, New: failed.New}, float64(6 * len(controllers)), true},
+		"status": {cache.Event{Resource: w.schemas[pods], Old: running.New, New: failed.New},
+			float64(6 * len(controllers)), true},
 		"nothing that is read": {cache.Event{Resource: w.schemas[pods], Old: failed.New, New: &unread}, 0, false},
 	} {
 		woken = 0

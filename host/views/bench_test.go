@@ -25,22 +25,27 @@ func crowd(b testing.TB, sets, podsEach int, controllers ...abi.Controller) (*wo
 		}
 		plans = append(plans, p)
 	}
+
 	w, err := newWorld(plans...)
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	for i := range sets {
 		name := fmt.Sprint("set-", i)
 		labels := map[string]string{"app": "web", "pod-template-hash": name}
-		w.apply(replicasets, "x", name, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x", UID: types.UID(name)},
-			Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}})
+		w.apply(replicasets, "x", name,
+			&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x", UID: types.UID(name)},
+				Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}})
 		if w.stores[services] != nil {
-			w.apply(services, "x", name, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x", UID: types.UID("svc-" + name)}, Spec: corev1.ServiceSpec{Selector: labels}})
+			w.apply(services, "x", name, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x",
+				UID: types.UID("svc-" + name)}, Spec: corev1.ServiceSpec{Selector: labels}})
 		}
 		for j := range podsEach {
 			w.apply(pods, "x", fmt.Sprintf("%s-%d", name, j), benchPod(name, j, "Running"))
 		}
 	}
+
 	return w, plans
 }
 
@@ -48,23 +53,31 @@ func benchPod(set string, i int, phase corev1.PodPhase) *corev1.Pod {
 	yes := true
 	name := fmt.Sprintf("%s-%d", set, i)
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x", UID: types.UID(name), Labels: map[string]string{"app": "web", "pod-template-hash": set, "note": "n"},
-			Annotations:     map[string]string{"a": "some annotation that only one controller wants to read, of some length"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set, UID: types.UID(set), Controller: &yes, BlockOwnerDeletion: &yes}}},
-		Spec: corev1.PodSpec{NodeName: fmt.Sprint("node-", i%50), ServiceAccountName: "default", Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x", UID: types.UID(name),
+			Labels:      map[string]string{"app": "web", "pod-template-hash": set, "note": "n"},
+			Annotations: map[string]string{"a": "some annotation that only one controller wants to read, of some length"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set, UID: types.UID(set),
+				Controller: &yes, BlockOwnerDeletion: &yes}}},
+		Spec: corev1.PodSpec{NodeName: fmt.Sprint("node-", i%50), ServiceAccountName: "default",
+			Volumes: []corev1.Volume{{Name: "v",
+				VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}},
 		Status: corev1.PodStatus{Phase: phase, PodIP: "10.0.0.1", HostIP: "10.1.0.1", Conditions: []corev1.PodCondition{
-			{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.ContainersReady, Status: corev1.ConditionTrue}}},
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			{Type: corev1.ContainersReady, Status: corev1.ConditionTrue}}},
 	}
 }
 
 // annotated reads what no other shape does, so that the cache keeps more than they want.
-var annotated = abi.Controller{Name: "annotated", Views: []abi.View{{Name: "pods", Resource: pods, Fields: []string{"metadata", "spec", "status"}}}}
+var annotated = abi.Controller{Name: "annotated",
+	Views: []abi.View{{Name: "pods", Resource: pods, Fields: []string{"metadata", "spec", "status"}}}}
 
 func BenchmarkSnapshotOf1000Pods(b *testing.B) {
 	for _, x := range []struct {
 		name        string
 		controllers []abi.Controller
-	}{{"the cache keeps what the plan reads", shapes[:1]}, {"the cache keeps more", []abi.Controller{shapes[0], annotated}}} {
+	}{{"the cache keeps what the plan reads", shapes[:1]},
+		{"the cache keeps more", []abi.Controller{shapes[0], annotated}}} {
 		b.Run(x.name, func(b *testing.B) {
 			w, plans := crowd(b, 10, 1000, x.controllers...)
 			var s Snapshot
@@ -90,18 +103,21 @@ func BenchmarkPodEventAmong50Controllers(b *testing.B) {
 	}
 	w, plans := crowd(b, 100, 20, fifty...)
 	router := NewRouter(w, pods)
+
 	woken := 0
 	for _, p := range plans {
 		if _, err := router.Add(p, pods, nil, func(abi.KeyRef, time.Duration) { woken++ }); err != nil {
 			b.Fatal(err)
 		}
 	}
+
 	object := func(change func(*corev1.Pod)) *cache.Object {
 		pod := benchPod("set-3", 7, "Running")
 		change(pod)
 		e, _ := w.apply(pods, "x", pod.Name, pod)
 		return e.New
 	}
+
 	running := object(func(*corev1.Pod) {})
 	for _, x := range []struct {
 		name   string
@@ -133,8 +149,10 @@ func BenchmarkPodEventAmong50Controllers(b *testing.B) {
 func BenchmarkAskFor2Of1000Pods(b *testing.B) {
 	w, plans := crowd(b, 500, 2, abi.Controller{Name: "autoscaler", Views: []abi.View{
 		{Name: "sets", Resource: replicasets},
-		{Name: "pods", Resource: pods, Fields: []string{"metadata.labels", "spec.nodeName", "status"}, Where: all(inKeyNamespace()), Lazy: true, Quiet: []string{"*"}}}})
-	selector, err := (&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "pod-template-hash", Operator: "In", Values: []string{"set-3"}}}}).Marshal()
+		{Name: "pods", Resource: pods, Fields: []string{"metadata.labels", "spec.nodeName", "status"},
+			Where: all(inKeyNamespace()), Lazy: true, Quiet: []string{"*"}}}})
+	selector, err := (&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "pod-template-hash",
+		Operator: "In", Values: []string{"set-3"}}}}).Marshal()
 	if err != nil {
 		b.Fatal(err)
 	}

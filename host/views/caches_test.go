@@ -88,8 +88,10 @@ func (w *world) Store(r abi.Resource) Store {
 var anyPool = []abi.Resource{pods, replicasets, deployments, nodesR}
 
 func newWorld(plans ...*Plan) (*world, error) {
-	w := &world{stores: map[abi.Resource]*indexStore{}, masks: map[abi.Resource]*schema.Mask{}, schemas: map[abi.Resource]*schema.Resource{},
-		typed: map[abi.Resource]map[string]runtime.Object{}, things: map[abi.Resource]map[string]*thing{}, wants: map[abi.Resource][]Need{}}
+	w := &world{stores: map[abi.Resource]*indexStore{}, masks: map[abi.Resource]*schema.Mask{},
+		schemas: map[abi.Resource]*schema.Resource{},
+		typed:   map[abi.Resource]map[string]runtime.Object{}, things: map[abi.Resource]map[string]*thing{},
+		wants: map[abi.Resource][]Need{}}
 	for _, p := range plans {
 		for _, n := range p.Needs() {
 			if err := w.need(n); err != nil {
@@ -110,33 +112,41 @@ func (w *world) need(n Need) error {
 		}
 		return nil
 	}
+
 	s, err := schema.Named(n.Resource)
 	if err != nil {
 		return err
 	}
+
 	mask, err := s.Message.Mask(n.Fields...)
 	if err != nil {
 		return err
 	}
+
 	if w.stores[n.Resource] == nil {
 		w.stores[n.Resource] = &indexStore{Indexer: clientgo.NewIndexer(objectKey, clientgo.Indexers{})}
 		w.schemas[n.Resource], w.masks[n.Resource] = s, mask
 		w.typed[n.Resource], w.things[n.Resource] = map[string]runtime.Object{}, map[string]*thing{}
 	}
+
 	w.masks[n.Resource] = w.masks[n.Resource].Union(mask)
 	w.wants[n.Resource] = append(w.wants[n.Resource], n)
 	have := w.stores[n.Resource].GetIndexers()
 	for name, x := range n.Indexers {
 		if have[name] == nil {
-			if err := w.stores[n.Resource].AddIndexers(clientgo.Indexers{name: func(o any) ([]string, error) { return x.Values(o.(*cache.Object)), nil }}); err != nil {
+			if err := w.stores[n.Resource].AddIndexers(clientgo.Indexers{name: func(o any) ([]string, error) {
+				return x.Values(o.(*cache.Object)), nil
+			}}); err != nil {
 				return err
 			}
 		}
 	}
+
 	return nil
 }
 
-// mask gives what the cache keeps of an object, nil for nothing: what those want that keep it, and what all filters read.
+// mask returns what the cache keeps of an object, nil for nothing: what those want that keep it, and what all filters
+// read.
 func (w *world) mask(o *cache.Object) *schema.Mask {
 	r := o.Resource.Resource
 	if w.whole {
@@ -161,7 +171,7 @@ func (w *world) mask(o *cache.Object) *schema.Mask {
 	return mask.Union(reads)
 }
 
-// sameReaders tells whether the same is kept of both.
+// sameReaders reports whether the same is kept of both.
 func (w *world) sameReaders(a, b *cache.Object) bool {
 	if a == nil || b == nil {
 		return true
@@ -179,6 +189,7 @@ func (w *world) apply(r abi.Resource, ns, name string, o runtime.Object) (cache.
 	id, store := ns+"/"+name, w.stores[r]
 	e := cache.Event{Resource: w.schemas[r], Old: store.Get(ns, name)}
 	store.version = strconv.Itoa(w.version)
+
 	gone := func() (cache.Event, bool) {
 		if e.Old == nil {
 			return e, false
@@ -188,20 +199,24 @@ func (w *world) apply(r abi.Resource, ns, name string, o runtime.Object) (cache.
 		}
 		return e, true
 	}
+
 	if o == nil {
 		delete(w.typed[r], id)
 		delete(w.things[r], id)
 		return gone()
 	}
+
 	was := w.typed[r][id]
 	w.typed[r][id], w.things[r][id] = o, newThing(r, o)
 	raw := onWire(w.schemas[r], o)
-	full := &cache.Object{Resource: w.schemas[r], Namespace: ns, Name: name, UID: o.(metav1.Object).GetUID(), ResourceVersion: store.version, Raw: raw}
+	full := &cache.Object{Resource: w.schemas[r], Namespace: ns, Name: name, UID: o.(metav1.Object).GetUID(),
+		ResourceVersion: store.version, Raw: raw}
 	mask := w.mask(full)
 	if mask == nil {
 		e.Moved = e.Old != nil && e.Old.UID == full.UID
 		return gone()
 	}
+
 	e.Moved = e.Old == nil && was != nil
 	raw, err := mask.Project(nil, raw)
 	if err != nil {
@@ -212,6 +227,7 @@ func (w *world) apply(r abi.Resource, ns, name string, o runtime.Object) (cache.
 	if err := store.Add(e.New); err != nil {
 		panic(err)
 	}
+
 	return e, e.Old == nil || !bytes.Equal(e.Old.Raw, raw)
 }
 
@@ -237,6 +253,7 @@ func (w *world) step(r *rand.Rand, all []abi.Resource) (cache.Event, bool) {
 	if old != nil && chance(r, 18) {
 		return w.apply(res, ns, name, nil)
 	}
+
 	o := blank(res)
 	if old != nil {
 		o = old.DeepCopyObject()
@@ -247,12 +264,14 @@ func (w *world) step(r *rand.Rand, all []abi.Resource) (cache.Event, bool) {
 		m.SetName(name)
 		m.SetUID(types.UID(fmt.Sprintf("%s-%s-%s-%d", res.Name, ns, name, r.IntN(2))))
 	}
+
 	var uids []types.UID
 	for _, res := range all {
 		for _, id := range sortedKeys(w.typed[res]) {
 			uids = append(uids, w.typed[res][id].(metav1.Object).GetUID())
 		}
 	}
+
 	n := 1
 	if old == nil {
 		n = 5

@@ -47,6 +47,7 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 			c.selectors = append(c.selectors, j)
 		}
 	}
+
 	c.list = c.index == ""
 	c.byName = !v.plan.any() && byName(d, c.joins, v.plan.resource.Namespaced)
 	var fields []string
@@ -59,14 +60,17 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 		}
 		fields = append(fields, j.viewPath.text)
 	}
+
 	slices.Sort(c.refs)
 	if v.isKey(p) && p.ObjectKeys() {
 		return c // the walk back ends here
 	}
+
 	links := slices.Clone(c.refs)
 	fold := false
 	if len(fields) > 0 {
-		named := !p.ObjectKeys() || slices.Contains(fields, "name") && (slices.Contains(fields, "namespace") || !p.keyView().plan.resource.Namespaced)
+		named := !p.ObjectKeys() || slices.Contains(fields, "name") &&
+			(slices.Contains(fields, "namespace") || !p.keyView().plan.resource.Namespaced)
 		usesKey := p.ObjectKeys() && slices.Contains(c.refs, int(p.key.View))
 		if fold = !named || usesKey; !fold {
 			c.direct = d.joined(func(j *join) bool { return j.view == abi.FromKey })
@@ -80,6 +84,7 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 			links = append(links, int(p.key.View))
 		}
 	}
+
 	for _, e := range links {
 		ours := func(j *join) bool {
 			return j.view == e || fold && j.view == abi.FromKey && e == int(p.key.View)
@@ -102,14 +107,16 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 		if l.selector != nil {
 			l.index += " ~ " + l.selector.viewPath.text
 		}
-		l.byName = l.selector == nil && !p.views[e].plan.any() && byName(l.far, l.far.joins, p.views[e].plan.resource.Namespaced)
+		l.byName = l.selector == nil && !p.views[e].plan.any() &&
+			byName(l.far, l.far.joins, p.views[e].plan.resource.Namespaced)
 		l.number = linkNumbers.of(l.String(p.views[e].Resource))
 		c.links = append(c.links, l)
 	}
+
 	return c
 }
 
-// String gives what the link depends on.
+// String returns what the link depends on.
 func (l *link) String(to abi.Resource) string {
 	s := fmt.Sprintf("%s, by name: %v, %s → %s", to, l.byName, l.near, l.index)
 	if l.selector != nil {
@@ -133,7 +140,7 @@ func (p *Plan) farSource(e int, j *join) source {
 	return s
 }
 
-// byName tells that the composite is an object's own namespace and name, for which the store itself is the index.
+// byName reports that the composite is an object's own namespace and name, for which the store itself is the index.
 func byName(c *conj, joins []*join, namespaced bool) bool {
 	if len(c.some) > 0 {
 		return false
@@ -149,7 +156,9 @@ func byName(c *conj, joins []*join, namespaced bool) bool {
 }
 
 func (c *conj) indexer() cache.Indexer {
-	return cache.Indexer{Reads: c.paths([]string{}), Values: func(o *cache.Object) []string { return c.tuples(whole(o), []string{""}) }}
+	return cache.Indexer{Reads: c.paths([]string{}), Values: func(o *cache.Object) []string {
+		return c.tuples(whole(o), []string{""})
+	}}
 }
 
 func (l *link) indexer() cache.Indexer {

@@ -59,7 +59,8 @@ type subject struct {
 
 func whole(o *cache.Object) subject { return subject{o: o, raw: o.Raw} }
 
-// values appends the values at the source, without empty ones. Bytes that can't be read have none: the cache has refused them before.
+// values appends the values at the source, without empty ones. Bytes that can't be read have none: the cache has
+// refused them before.
 func (s *source) values(dst [][]byte, v subject) [][]byte {
 	if v.o != nil && s.meta != 0 {
 		text := v.o.Name
@@ -133,10 +134,13 @@ func (t *test) holds(v subject) bool {
 	return t.not
 }
 
-// exists tells whether there is something at the source: a message, an object in JSON, an entry of a map (whose value may be empty), a value.
+// exists reports whether there is something at the source: a message, an object in JSON, an entry of a map (whose value
+// may be empty), a value.
 func (s *source) exists(room [][]byte, v subject) bool {
 	if s.path.JSON() {
-		return slices.ContainsFunc(s.undecoded(room, v), func(x []byte) bool { return string(x) != `""` || strings.HasSuffix(s.text, "]") })
+		return slices.ContainsFunc(s.undecoded(room, v), func(x []byte) bool {
+			return string(x) != `""` || strings.HasSuffix(s.text, "]")
+		})
 	}
 	if s.path.Message() == nil && !s.path.Map() && !strings.HasSuffix(s.text, "]") {
 		return len(s.values(room, v)) > 0
@@ -144,7 +148,7 @@ func (s *source) exists(room [][]byte, v subject) bool {
 	return len(s.undecoded(room, v)) > 0
 }
 
-// holds tells whether the constants hold; joins are left to the indexes.
+// holds reports whether the constants hold; joins are left to the indexes.
 func (c *conj) holds(v subject) bool {
 	for i := range c.tests {
 		if !c.tests[i].holds(v) {
@@ -164,7 +168,7 @@ func (c *conj) holds(v subject) bool {
 	return true
 }
 
-// any tells whether an element satisfies the constants.
+// any reports whether an element satisfies the constants.
 func (c *conj) any(v subject) bool {
 	var room [8][]byte
 	for _, e := range c.elements(room[:0], v) {
@@ -179,18 +183,21 @@ func (c *conj) elements(dst [][]byte, v subject) [][]byte {
 	return c.list.undecoded(dst, v)
 }
 
-// tuples gives, for each way in which the subject satisfies the constants, the composite of its values at the joins: each prefix with what follows it.
+// tuples returns, for each way in which the subject satisfies the constants, the composite of its values at the joins:
+// each prefix with what follows it.
 func (c *conj) tuples(v subject, prefixes []string) []string {
 	for i := range c.tests {
 		if !c.tests[i].holds(v) {
 			return nil
 		}
 	}
+
 	for _, n := range c.none {
 		if n.any(v) {
 			return nil
 		}
 	}
+
 	var room [8][]byte
 	for _, j := range c.joins {
 		if j.selected {
@@ -200,6 +207,7 @@ func (c *conj) tuples(v subject, prefixes []string) []string {
 			return nil
 		}
 	}
+
 	for _, s := range c.some {
 		var next []string
 		for _, e := range s.elements(room[:0], v) {
@@ -210,6 +218,7 @@ func (c *conj) tuples(v subject, prefixes []string) []string {
 		}
 		prefixes = next
 	}
+
 	return prefixes
 }
 
@@ -244,7 +253,7 @@ func distinct(s []string) []string {
 	return slices.Compact(s)
 }
 
-// flat gives the joins in the order in which tuples has their values; selectors aren't part of it.
+// flat returns the joins in the order in which tuples has their values; selectors aren't part of it.
 func (c *conj) flat() []*join {
 	var all []*join
 	for _, j := range c.joins {
@@ -258,7 +267,7 @@ func (c *conj) flat() []*join {
 	return all
 }
 
-// mixes tells that one element is compared with several earlier views; the walk back takes each of them by itself.
+// mixes reports that one element is compared with several earlier views; the walk back takes each of them by itself.
 func (c *conj) mixes() bool {
 	return slices.ContainsFunc(c.some, func(s *conj) bool {
 		flat := s.flat()
@@ -301,7 +310,7 @@ func (c *conj) constants() *conj {
 	return r
 }
 
-// and gives the conjunction of both.
+// and returns the conjunction of both.
 func (c *conj) and(d *conj) *conj {
 	return &conj{
 		list:  c.list,
@@ -340,7 +349,8 @@ func (t *test) String() string {
 	return s
 }
 
-// String gives what an index of the conjunction depends on, and is its name: the constants and the paths whose values are its composite.
+// String returns what an index of the conjunction depends on, and is its name: the constants and the paths whose values
+// are its composite.
 func (c *conj) String() string {
 	var parts []string
 	if c.list != nil {
@@ -380,7 +390,8 @@ func (c *conj) paths(dst []string) []string {
 	return dst
 }
 
-// anyElement tells that an element without any of the paths that are read could satisfy the conjunction, so that it matters how many elements there are.
+// anyElement reports that an element without any of the paths that are read could satisfy the conjunction, so that it
+// matters how many elements there are.
 func (c *conj) anyElement() bool {
 	if len(c.joins) > 0 || len(c.some) > 0 {
 		return false
@@ -397,7 +408,8 @@ func newSource(m *schema.Message, prefix, text string) (source, error) {
 	return s, err
 }
 
-// sourceAt makes a source of any path, without a number: nothing is to be remembered of it, and of declared paths alone there is an end.
+// sourceAt makes a source of any path, without a number: nothing is to be remembered of it, and of declared paths alone
+// there is an end.
 func sourceAt(m *schema.Message, prefix, text string) (source, error) {
 	p, err := m.Path(text)
 	if err != nil {
@@ -415,7 +427,7 @@ func sourceAt(m *schema.Message, prefix, text string) (source, error) {
 	return s, nil
 }
 
-// fromKey tells the key's value that a join compares with.
+// fromKey returns the key's value that a join compares with.
 func fromKey(key abi.KeyRef, field string) string {
 	switch field {
 	case "namespace":

@@ -7,18 +7,21 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 )
 
-// Currency tells which of the stores that a plan's views look into are current, so that what isn't in them isn't in the cluster.
+// Currency tells which of the stores that a plan's views look into are current, so that what isn't in them isn't in the
+// cluster.
 type Currency interface {
-	// Current tells whether a resource's store is; of [schema.Any], whether those of all resources are, and one that isn't.
+	// Current reports whether a resource's store is; of [schema.Any], whether those of all resources are, and one that
+	// isn't.
 	Current(r abi.Resource) (young abi.Resource, ok bool)
-	// Lost tells whether the API server doesn't serve a resource whose objects are kept: whether they are still there can't be told.
+	// Lost reports whether the API server doesn't serve a resource whose objects are kept: whether they are still there
+	// can't be told.
 	Lost(r abi.Resource) bool
 }
 
 // SetCurrency has snapshots look only into stores that are current. Without it all are taken for that.
 func (p *Plan) SetCurrency(c Currency) { p.currency.Store(&c) }
 
-// Current tells whether a resource's store is current for the plan.
+// Current reports whether a resource's store is current for the plan.
 func (p *Plan) Current(r abi.Resource) bool {
 	c := p.currency.Load()
 	if c == nil {

@@ -74,6 +74,7 @@ func TestSnapshotsAreOfCurrentStores(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 18))
 		p, w := planned(t, &c)
 		resources, known := resourcesOf(&c), map[abi.KeyRef]bool{}
+
 		var snapshot Snapshot
 		for range 40 {
 			w.step(r, resources)
@@ -83,6 +84,7 @@ func TestSnapshotsAreOfCurrentStores(t *testing.T) {
 					y[res] = true
 				}
 			}
+
 			p.SetCurrency(y)
 			for _, k := range universe(&c, w, known) {
 				seen := watched{w, map[abi.Resource]bool{}}
@@ -107,6 +109,7 @@ func TestSnapshotsAreOfCurrentStores(t *testing.T) {
 			}
 		}
 	}
+
 	if taken == 0 || refused == 0 {
 		t.Errorf("%d snapshots, %d refused: the worlds are too simple", taken, refused)
 	}
@@ -115,7 +118,8 @@ func TestSnapshotsAreOfCurrentStores(t *testing.T) {
 
 // What a plugin asks of a lazy view is refused, too, while it would be answered from a store that isn't current.
 func TestLazyViewsAreOfCurrentStores(t *testing.T) {
-	c := &abi.Controller{Name: "c", Views: []abi.View{{Name: "pods", Resource: onPods}, {Name: "nodes", Resource: onNodes, Lazy: true}}}
+	c := &abi.Controller{Name: "c",
+		Views: []abi.View{{Name: "pods", Resource: onPods}, {Name: "nodes", Resource: onNodes, Lazy: true}}}
 	p, w := planned(t, c)
 	var snapshot Snapshot
 	y := young{onNodes: true}
@@ -137,7 +141,8 @@ func TestLazyViewsAreOfCurrentStores(t *testing.T) {
 func TestPartialViews(t *testing.T) {
 	c := &abi.Controller{Name: "c", Views: []abi.View{
 		{Name: "pods", Resource: onPods},
-		{Name: "nodes", Resource: onNodes, Partial: true, Where: &abi.Condition{Op: abi.OpJoin, Path: "metadata.name", View: 0, ViewPath: "spec.nodeName"}},
+		{Name: "nodes", Resource: onNodes, Partial: true,
+			Where: &abi.Condition{Op: abi.OpJoin, Path: "metadata.name", View: 0, ViewPath: "spec.nodeName"}},
 	}}
 	p, w := planned(t, c)
 	var snapshot Snapshot
@@ -147,7 +152,8 @@ func TestPartialViews(t *testing.T) {
 	}
 	p.SetCurrency(young{onPods: true})
 	var why *Young
-	if err := p.Snapshot(w, abi.KeyRef{Namespace: "a", Name: "a"}, &snapshot); !errors.As(err, &why) || why.Resource != onPods || why.View != "pods" {
+	if err := p.Snapshot(w, abi.KeyRef{Namespace: "a", Name: "a"}, &snapshot); !errors.As(err, &why) ||
+		why.Resource != onPods || why.View != "pods" {
 		t.Errorf("with a store that isn't current: %v", err)
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 func app(t *testing.T, body string) *cache.Object {
 	t.Helper()
-	raw, _, _, err := schema.FromJSON(nil, []byte(`{"metadata":{"name":"a","namespace":"x","uid":"u","labels":{"app":"web"}},`+body[1:]), nil)
+	raw, _, _, err := schema.FromJSON(nil,
+		[]byte(`{"metadata":{"name":"a","namespace":"x","uid":"u","labels":{"app":"web"}},`+body[1:]), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +29,7 @@ func TestSelectorsInABody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := selectable(p); err != nil {
 		t.Error(err)
 	}
@@ -35,6 +37,7 @@ func TestSelectorsInABody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for selector, want := range map[string]bool{
 		`{}`:                            true,
 		`{"matchLabels":{"app":"web"}}`: true,
@@ -59,6 +62,7 @@ func TestSelectorsInABody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if got := selects(p, o.Raw, all); got != want {
 			t.Errorf("%s: %v", selector, got)
 		}
@@ -74,19 +78,25 @@ func TestConditionsOnABody(t *testing.T) {
 		return &abi.Condition{Op: abi.OpIn, Path: path, Values: values}
 	}
 	exists := func(path string) *abi.Condition { return &abi.Condition{Op: abi.OpExists, Path: path} }
+
 	tier := func(name, size string) *abi.Condition {
-		return &abi.Condition{Each: true, Path: "spec.tiers", Where: &abi.Condition{All: []abi.Condition{*is("name", name), *is("size", size)}}}
+		return &abi.Condition{Each: true, Path: "spec.tiers",
+			Where: &abi.Condition{All: []abi.Condition{*is("name", name), *is("size", size)}}}
 	}
+
 	for _, c := range []struct {
 		condition *abi.Condition
 		holds     bool
 	}{
-		{is("spec.on", "true"), true}, {is("spec.n", "3"), true}, {is("spec.n", "4"), false}, {is("spec.tiers.name", "back"), true},
-		{exists("spec.on"), true}, {exists("spec.none"), false}, {exists("spec.null"), false}, {exists("spec.empty"), true}, {exists("spec.tiers"), true}, {exists("spec.tiers.size"), true},
+		{is("spec.on", "true"), true}, {is("spec.n", "3"), true}, {is("spec.n", "4"), false},
+		{is("spec.tiers.name", "back"), true},
+		{exists("spec.on"), true}, {exists("spec.none"), false}, {exists("spec.null"), false}, {exists("spec.empty"), true},
+		{exists("spec.tiers"), true}, {exists("spec.tiers.size"), true},
 		{exists("spec.map[k.x]"), true}, {exists("spec.nothing.here"), false},
 		{tier("back", "2"), true}, {tier("back", "1"), false},
 	} {
-		plan, err := Compile(&abi.Controller{Name: "c", Views: []abi.View{{Name: "apps", Resource: webApps, Where: c.condition}}})
+		plan, err := Compile(&abi.Controller{Name: "c",
+			Views: []abi.View{{Name: "apps", Resource: webApps, Where: c.condition}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,11 +114,14 @@ func TestWhatCantBeSaidOfABody(t *testing.T) {
 		"there is v1/pods":    {Resource: abi.Resource{Version: "v1", Name: "pod"}},
 	} {
 		v.Name = "apps"
-		if _, err := Compile(&abi.Controller{Name: "c", Views: []abi.View{v}}); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "apps") {
+		if _, err := Compile(&abi.Controller{Name: "c", Views: []abi.View{v}}); err == nil ||
+			!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "apps") {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	if _, err := Compile(&abi.Controller{Name: "c", Views: []abi.View{{Name: "apps", Resource: webApps, Fields: []string{"spec.a", "spec.b"}, Quiet: []string{"spec.b"}}}}); err != nil {
+	if _, err := Compile(&abi.Controller{Name: "c",
+		Views: []abi.View{{Name: "apps", Resource: webApps, Fields: []string{"spec.a", "spec.b"},
+			Quiet: []string{"spec.b"}}}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -119,7 +132,8 @@ func TestClusterScoped(t *testing.T) {
 	for _, cluster := range []bool{true, false} {
 		c := abi.Controller{Name: "fleets", Views: []abi.View{
 			{Name: "fleets", Resource: fleets, ClusterScoped: cluster, Fields: []string{"spec"}},
-			{Name: "nodes", Resource: nodesR, Fields: []string{"metadata.name"}, Where: &abi.Condition{Path: "metadata.labels[fleet]", Op: abi.OpJoin, View: abi.FromKey, ViewPath: "name"}},
+			{Name: "nodes", Resource: nodesR, Fields: []string{"metadata.name"},
+				Where: &abi.Condition{Path: "metadata.labels[fleet]", Op: abi.OpJoin, View: abi.FromKey, ViewPath: "name"}},
 		}}
 		p, err := Compile(&c)
 		if err != nil {
@@ -132,16 +146,20 @@ func TestClusterScoped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, _ := w.apply(nodesR, "", "n", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Labels: map[string]string{"fleet": "a"}}})
+		e, _ := w.apply(nodesR, "", "n",
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Labels: map[string]string{"fleet": "a"}}})
 		var woken []abi.KeyRef
 		p.Wakes(w, e, nil, func(k abi.KeyRef, _ time.Duration) { woken = append(woken, k) })
 		if cluster != (len(woken) == 1 && woken[0] == abi.KeyRef{Name: "a"}) {
 			t.Errorf("clusterScoped %v: a node of fleet a wakes %v", cluster, woken)
 		}
 	}
+
 	c := abi.Controller{Name: "fleets", Views: []abi.View{
-		{Name: "fleets", Resource: fleets, ClusterScoped: true, Fields: []string{"spec"}}, {Name: "others", Resource: fleets, Fields: []string{"spec"}}}}
-	if _, err := Compile(&c); err == nil || !strings.Contains(err.Error(), "1 (others, example.com/v1/fleets)") || !strings.Contains(err.Error(), "clusterScoped") {
+		{Name: "fleets", Resource: fleets, ClusterScoped: true, Fields: []string{"spec"}},
+		{Name: "others", Resource: fleets, Fields: []string{"spec"}}}}
+	if _, err := Compile(&c); err == nil || !strings.Contains(err.Error(), "1 (others, example.com/v1/fleets)") ||
+		!strings.Contains(err.Error(), "clusterScoped") {
 		t.Errorf("two views that contradict each other: %v", err)
 	}
 }

@@ -46,7 +46,7 @@ func (x *evaluation) begin(p *Plan, w World, key abi.KeyRef) {
 	}
 }
 
-// rows gives a view's objects in the order of their names.
+// rows returns a view's objects in the order of their names.
 func (x *evaluation) rows(i int) []*cache.Object {
 	e := &x.views[i]
 	if e.done {
@@ -78,7 +78,9 @@ func (x *evaluation) select_(v *view, dst []*cache.Object) []*cache.Object {
 		if store == nil {
 			return dst // it isn't served any more
 		}
-		if o := store.Get(x.key.Namespace, x.key.Name); o != nil && slices.ContainsFunc(v.clauses, func(c *clause) bool { return c.conj.holds(whole(o)) }) {
+		if o := store.Get(x.key.Namespace, x.key.Name); o != nil && slices.ContainsFunc(v.clauses, func(c *clause) bool {
+			return c.conj.holds(whole(o))
+		}) {
 			dst = append(dst, o)
 		}
 		return dst
@@ -86,7 +88,8 @@ func (x *evaluation) select_(v *view, dst []*cache.Object) []*cache.Object {
 	return sorted(x.matching(v, dst))
 }
 
-// matching appends the objects that satisfy the conditions of a view that isn't the key's, in any order, some perhaps twice.
+// matching appends the objects that satisfy the conditions of a view that isn't the key's, in any order, some perhaps
+// twice.
 func (x *evaluation) matching(v *view, dst []*cache.Object) []*cache.Object {
 	if !v.Partial { // else the plugin asks the API server for what it doesn't find
 		x.check(v, v.Resource)
@@ -163,7 +166,7 @@ func (x *evaluation) combine(store Store, c *clause, n int, dst []*cache.Object)
 	return dst
 }
 
-// wanted gives the values that the join's own side must have one of.
+// wanted returns the values that the join's own side must have one of.
 func (x *evaluation) wanted(dst [][]byte, j *join) [][]byte {
 	if j.view == abi.FromKey {
 		if s := fromKey(x.key, j.viewPath.text); s != "" {
@@ -201,6 +204,7 @@ func (x *evaluation) keep(c *clause, found, dst []*cache.Object) []*cache.Object
 	if len(found) == 0 {
 		return dst
 	}
+
 	var room [2]selectors
 	var texts [2][]byte
 	wanted, needed := room[:0], texts[:0]
@@ -208,6 +212,7 @@ func (x *evaluation) keep(c *clause, found, dst []*cache.Object) []*cache.Object
 		wanted = append(wanted, selectorsAt(j.viewPath.path, x.picks[j.view].Raw))
 		needed = append(needed, wanted[i].needed())
 	}
+
 next:
 	for _, o := range found {
 		for i, j := range c.selectors {
@@ -222,5 +227,6 @@ next:
 		}
 		dst = append(dst, o)
 	}
+
 	return dst
 }

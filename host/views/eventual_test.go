@@ -12,8 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 )
 
-// runLate checks the promise where the caches run ahead of the events: at any time an object changes in its store, or the oldest event of some resource is handled, or a woken
-// key is synced. Once all events are handled, each key that isn't waiting for a sync has last seen what it would see now, lazy views that it asked for included.
+// runLate checks the promise where the caches run ahead of the events: at any time an object changes in its store, or
+// the oldest event of some resource is handled, or a woken key is synced. Once all events are handled, each key that
+// isn't waiting for a sync has last seen what it would see now, lazy views that it asked for included.
 func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 	r := rand.New(rand.NewPCG(seed, 2))
 	for i := range c.Views {
@@ -27,24 +28,29 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 	if err != nil {
 		return err
 	}
+
 	stranger := randomController(rand.New(rand.NewPCG(seed, 3)))
 	other, err := Compile(&stranger)
 	if err != nil {
 		return err
 	}
+
 	w, err := newWorld(p, other)
 	if err != nil {
 		return err
 	}
+
 	f.worlds++
 	b := &brute{c: c, things: w.things, sorted: map[abi.Resource][]*thing{}}
 	whole, resources := namedWhole(c), resourcesOf(c)
 	dirty := map[abi.KeyRef]bool{}
+
 	type sight struct {
 		seen
 		asks    []abi.Ask
 		answers [][]loudRow
 	}
+
 	last, known := map[abi.KeyRef]sight{}, map[abi.KeyRef]bool{}
 	queues := make([][]cache.Event, len(resources))
 	routers := make([]*Router, len(resources))
@@ -54,6 +60,7 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 			return err
 		}
 	}
+
 	handle := func(i int) {
 		if len(queues[i]) > 0 {
 			routers[i].OnEvent(queues[i][0])
@@ -61,6 +68,7 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 			f.events++
 		}
 	}
+
 	var s Snapshot
 	sync := func(k abi.KeyRef) error {
 		clear(b.sorted)
@@ -91,6 +99,7 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 		last[k] = now
 		return nil
 	}
+
 	for range steps {
 		switch x := r.IntN(10); {
 		case x < 4:
@@ -108,11 +117,13 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 			}
 		}
 	}
+
 	for i := range queues {
 		for len(queues[i]) > 0 {
 			handle(i)
 		}
 	}
+
 	clear(b.sorted)
 	for _, k := range universe(c, w, known) {
 		was, ok := last[k]
@@ -129,10 +140,12 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 				continue
 			}
 			if rows := answer(c, now, &was.asks[i]); !slices.Equal(rows, was.answers[i]) {
-				return fmt.Errorf("key %+v asked %+v and saw %v, now it would see %v, and isn't woken", k, was.asks[i], was.answers[i], rows)
+				return fmt.Errorf("key %+v asked %+v and saw %v, now it would see %v, and isn't woken",
+					k, was.asks[i], was.answers[i], rows)
 			}
 		}
 	}
+
 	return nil
 }
 

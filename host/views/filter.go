@@ -8,12 +8,13 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// mayHold tells whether the object satisfies the constants of one of the view's disjuncts. No object doesn't.
+// mayHold reports whether the object satisfies the constants of one of the view's disjuncts. No object doesn't.
 func (v *view) mayHold(o *cache.Object) bool {
 	return o != nil && slices.ContainsFunc(v.clauses, func(c *clause) bool { return c.conj.holds(whole(o)) })
 }
 
-// filter tells what can be in one of the views by their constants alone, nil if that is every object. Its name is those constants, in an order of their own.
+// filter returns what can be in one of the views by their constants alone, nil if that is every object. Its name is
+// those constants, in an order of their own.
 func filter(m *schema.Message, views []*view) (*cache.Filter, error) {
 	byName := map[string]*conj{}
 	var names, reads []string
@@ -32,6 +33,7 @@ func filter(m *schema.Message, views []*view) (*cache.Filter, error) {
 			reads = k.paths(reads)
 		}
 	}
+
 	slices.Sort(names)
 	any := make([]*conj, len(names))
 	for i, name := range names {
@@ -44,6 +46,7 @@ func filter(m *schema.Message, views []*view) (*cache.Filter, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return &cache.Filter{Name: strings.Join(names, "; or "), Reads: mask, Keep: func(o *cache.Object) bool {
 		return slices.ContainsFunc(any, func(k *conj) bool { return k.holds(whole(o)) })
 	}}, nil

@@ -20,7 +20,7 @@ func negated(c *abi.Condition) *abi.Condition {
 	return &n
 }
 
-// filterOf gives what the views on pods, after a key view on replica sets, keep.
+// filterOf returns what the views on pods, after a key view on replica sets, keep.
 func filterOf(t *testing.T, where ...*abi.Condition) *cache.Filter {
 	t.Helper()
 	c := abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets}}}
@@ -40,28 +40,38 @@ func filterOf(t *testing.T, where ...*abi.Condition) *cache.Filter {
 
 func TestConstantsDecideWhatIsKept(t *testing.T) {
 	same := abi.Condition{Path: "metadata.namespace", Op: abi.OpJoin, View: abi.FromKey, ViewPath: "namespace"}
-	running, node, app := in("status.phase", "Running"), &abi.Condition{Path: "spec.nodeName", Op: abi.OpExists}, in("metadata.labels[app]", "p", "q")
-	ready := &abi.Condition{Each: true, Path: "status.conditions", Where: &abi.Condition{All: []abi.Condition{*in("type", "Ready"), *in("status", "True")}}}
+	running, node, app := in("status.phase", "Running"), &abi.Condition{Path: "spec.nodeName", Op: abi.OpExists},
+		in("metadata.labels[app]", "p", "q")
+	ready := &abi.Condition{Each: true, Path: "status.conditions",
+		Where: &abi.Condition{All: []abi.Condition{*in("type", "Ready"), *in("status", "True")}}}
 	owned := &abi.Condition{Each: true, Path: "metadata.ownerReferences", Where: &abi.Condition{All: []abi.Condition{
 		*in("controller", "true"), {Path: "uid", Op: abi.OpJoin, View: 0, ViewPath: "metadata.uid"}}}}
+
 	either := func(c ...abi.Condition) *abi.Condition { return &abi.Condition{Any: c} }
 	for name, c := range map[string]struct {
 		where []*abi.Condition
 		want  string
 	}{
-		"nothing":                 {[]*abi.Condition{nil}, ""},
-		"a join alone":            {[]*abi.Condition{&same}, ""},
-		"a constant and a join":   {[]*abi.Condition{all(*running, same)}, `status.phase in "Running"`},
-		"in another order":        {[]*abi.Condition{all(*app, same, *running)}, `metadata.labels[app] in "p"|"q", status.phase in "Running"`},
-		"values in another order": {[]*abi.Condition{all(*running, *in("metadata.labels[app]", "q", "p"))}, `metadata.labels[app] in "p"|"q", status.phase in "Running"`},
-		"either":                  {[]*abi.Condition{either(*running, *node)}, `spec.nodeName?; or status.phase in "Running"`},
-		"either or none":          {[]*abi.Condition{either(*running, same)}, ""},
-		"two views":               {[]*abi.Condition{running, negated(node)}, `not spec.nodeName?; or status.phase in "Running"`},
-		"two views, one of all":   {[]*abi.Condition{running, &same}, ""},
-		"two views alike":         {[]*abi.Condition{running, all(same, *running)}, `status.phase in "Running"`},
-		"an element":              {[]*abi.Condition{ready}, `(each status.conditions, status.conditions.status in "True", status.conditions.type in "Ready")`},
-		"an element with a join":  {[]*abi.Condition{owned}, `(each metadata.ownerReferences, metadata.ownerReferences.controller in "true")`},
-		"no element":              {[]*abi.Condition{negated(ready)}, `no(each status.conditions, status.conditions.status in "True", status.conditions.type in "Ready")`},
+		"nothing":               {[]*abi.Condition{nil}, ""},
+		"a join alone":          {[]*abi.Condition{&same}, ""},
+		"a constant and a join": {[]*abi.Condition{all(*running, same)}, `status.phase in "Running"`},
+		"in another order": {[]*abi.Condition{all(*app, same, *running)},
+			`metadata.labels[app] in "p"|"q", status.phase in "Running"`},
+		"values in another order": {[]*abi.Condition{all(*running, *in("metadata.labels[app]", "q", "p"))},
+			`metadata.labels[app] in "p"|"q", status.phase in "Running"`},
+		"either": {[]*abi.Condition{either(*running, *node)},
+			`spec.nodeName?; or status.phase in "Running"`},
+		"either or none": {[]*abi.Condition{either(*running, same)}, ""},
+		"two views": {[]*abi.Condition{running, negated(node)},
+			`not spec.nodeName?; or status.phase in "Running"`},
+		"two views, one of all": {[]*abi.Condition{running, &same}, ""},
+		"two views alike":       {[]*abi.Condition{running, all(same, *running)}, `status.phase in "Running"`},
+		"an element": {[]*abi.Condition{ready},
+			`(each status.conditions, status.conditions.status in "True", status.conditions.type in "Ready")`},
+		"an element with a join": {[]*abi.Condition{owned},
+			`(each metadata.ownerReferences, metadata.ownerReferences.controller in "true")`},
+		"no element": {[]*abi.Condition{negated(ready)},
+			`no(each status.conditions, status.conditions.status in "True", status.conditions.type in "Ready")`},
 	} {
 		f, got := filterOf(t, c.where...), ""
 		if f != nil {
@@ -82,7 +92,8 @@ func TestAFilterReadsTheBytesOfAnObject(t *testing.T) {
 		name   string
 		labels map[string]string
 		want   bool
-	}{{"a", map[string]string{"app": "p"}, true}, {"b", map[string]string{"app": "p"}, false}, {"a", map[string]string{"app": "q"}, false}, {"a", nil, false}} {
+	}{{"a", map[string]string{"app": "p"}, true}, {"b", map[string]string{"app": "p"}, false},
+		{"a", map[string]string{"app": "q"}, false}, {"a", nil, false}} {
 		raw, err := (&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: c.name, Labels: c.labels}}).Marshal()
 		if err != nil {
 			t.Fatal(err)
@@ -93,9 +104,12 @@ func TestAFilterReadsTheBytesOfAnObject(t *testing.T) {
 	}
 }
 
-// Who is quiet on deletions has to hear of an object that leaves by an update, and who is quiet on additions of one that comes by it.
+// Who is quiet on deletions has to hear of an object that leaves by an update, and who is quiet on additions of one
+// that comes by it.
 func TestAnObjectThatMovesIsLoudAsAnUpdate(t *testing.T) {
-	c := abi.Controller{Name: "c", Views: []abi.View{{Name: "pods", Resource: pods, Where: in("metadata.labels[app]", "p"), QuietOn: []string{abi.QuietAdd, abi.QuietDelete}}}}
+	c := abi.Controller{Name: "c",
+		Views: []abi.View{{Name: "pods", Resource: pods, Where: in("metadata.labels[app]", "p"),
+			QuietOn: []string{abi.QuietAdd, abi.QuietDelete}}}}
 	p, w := setup(t, c)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "1"}}
 	if _, is := w.apply(pods, "x", "a", pod); is {

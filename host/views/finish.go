@@ -35,9 +35,11 @@ func (p *Plan) finish() error {
 			}
 		}
 		if !v.isKey(p) && !v.Lazy && !v.quietAll && !p.key.Single && v.unjoined() {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("controller %s: view %s (%s) isn't joined with the key: each of its events wakes every key; join it, or make it quiet", p.controller, v.Name, v.Resource))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("controller %s: view %s (%s) isn't joined with the key: each of its "+
+				"events wakes every key; join it, or make it quiet", p.controller, v.Name, v.Resource))
 		}
 	}
+
 	for _, r := range p.resources {
 		m := r.resource.Message
 		fields := slices.Clone(always)
@@ -72,14 +74,16 @@ func (p *Plan) finish() error {
 		r.all = bits(r.paths, r.paths)
 		r.tests = r.testsOver(r.paths)
 	}
+
 	return nil
 }
 
-// testsOver gives each view's paths as bits of sorted paths that contain them.
+// testsOver returns each view's paths as bits of sorted paths that contain them.
 func (r *resourcePlan) testsOver(paths []string) []tests {
 	var all []tests
 	for _, v := range r.views {
-		all = append(all, tests{loud: bits(paths, v.loud), fed: bits(paths, v.fed), gated: bits(paths, v.gated), read: bits(paths, v.read)})
+		all = append(all, tests{loud: bits(paths, v.loud), fed: bits(paths, v.fed), gated: bits(paths, v.gated),
+			read: bits(paths, v.read)})
 	}
 	return all
 }
@@ -94,19 +98,19 @@ func bits(all, paths []string) schema.Bits {
 	return b
 }
 
-// covered tells whether a path is within what the controller reads of the resource.
+// covered reports whether a path is within what the controller reads of the resource.
 func covered(r *resourcePlan, path string) bool {
 	return slices.ContainsFunc(r.views, func(v *view) bool {
 		return slices.ContainsFunc(v.Fields, func(f string) bool { return within(kept(path), kept(f)) })
 	})
 }
 
-// within tells whether a path is the other one or below it.
+// within reports whether a path is the other one or below it.
 func within(path, top string) bool {
 	return path == top || strings.HasPrefix(path, top) && (path[len(top)] == '.' || path[len(top)] == '[')
 }
 
-// loudPaths gives the declared fields without what is quiet.
+// loudPaths returns the declared fields without what is quiet.
 func loudPaths(m *schema.Message, v *view) ([]string, error) {
 	if v.quietAll {
 		return nil, nil
@@ -134,6 +138,7 @@ func subtract(m *schema.Message, path string, quiet []string) ([]string, error) 
 		}
 		split = split || within(kept(q), path)
 	}
+
 	if !split {
 		return []string{path}, nil
 	}
@@ -141,13 +146,17 @@ func subtract(m *schema.Message, path string, quiet []string) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	below := p.Message()
 	if p.JSON() {
-		return nil, fmt.Errorf("quiet: a part of %s is quiet, and of JSON no schema is known; declare the members that are read, in place of %s", path, path)
+		return nil, fmt.Errorf("quiet: a part of %s is quiet, and of JSON no schema is known; declare the members that "+
+			"are read, in place of %s", path, path)
 	}
 	if below == nil || p.Map() {
-		return nil, fmt.Errorf("quiet: a part of %s is quiet; declare the keys of the map that are read, in place of the map", path)
+		return nil, fmt.Errorf("quiet: a part of %s is quiet; declare the keys of the map that are read, in place of the map",
+			path)
 	}
+
 	var all []string
 	for _, f := range children(below) {
 		paths, err := subtract(m, path+"."+f.JSON, quiet)
@@ -156,10 +165,11 @@ func subtract(m *schema.Message, path string, quiet []string) ([]string, error) 
 		}
 		all = append(all, paths...)
 	}
+
 	return all, nil
 }
 
-// children gives the fields of a message as JSON has them.
+// children returns the fields of a message as JSON has them.
 func children(m *schema.Message) []*schema.Field {
 	var all []*schema.Field
 	for _, f := range m.Fields() {

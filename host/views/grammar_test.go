@@ -23,27 +23,41 @@ type known struct {
 var owners = []path{{"controller.uid", "uid"}, {"owners.uid", "uid"}, {"metadata.uid", "uid"}}
 
 var knowledge = []known{
-	{pods, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}, {"spec.nodeName", "node"}, {"metadata.labels[app]", "label"},
+	{pods, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}, {"spec.nodeName", "node"},
+		{"metadata.labels[app]", "label"},
 		{"spec.volumes.persistentVolumeClaim.claimName", "name"}}, owners...),
-		map[string][]string{"status.phase": {"Running", "Pending", "Failed"}, "spec.nodeName": nodePool, "metadata.labels[tier]": labelPool, "status.conditions.type": {"Ready", "Disk"}},
-		nil, []string{"metadata.labels", "spec.nodeName", "status.phase", "status.conditions", "metadata.annotations", "metadata.ownerReferences", "status.conditions.type", "status"}},
+		map[string][]string{"status.phase": {"Running", "Pending", "Failed"}, "spec.nodeName": nodePool,
+			"metadata.labels[tier]": labelPool, "status.conditions.type": {"Ready", "Disk"}},
+		nil, []string{"metadata.labels", "spec.nodeName", "status.phase", "status.conditions", "metadata.annotations",
+			"metadata.ownerReferences", "status.conditions.type", "status"}},
 	{services, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}}, owners...),
-		map[string][]string{"spec.clusterIP": {"None"}}, []string{"spec.selector"}, []string{"metadata", "spec", "spec.clusterIP"}},
-	{endpoints, true, []path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}}, map[string][]string{"metadata.labels[app]": labelPool}, nil, []string{"subsets", "metadata.labels"}},
+		map[string][]string{"spec.clusterIP": {"None"}}, []string{"spec.selector"},
+		[]string{"metadata", "spec", "spec.clusterIP"}},
+	{endpoints, true, []path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}},
+		map[string][]string{"metadata.labels[app]": labelPool}, nil, []string{"subsets", "metadata.labels"}},
 	{nodesR, false, []path{{"metadata.name", "node"}, {"metadata.labels[app]", "label"}},
-		map[string][]string{"spec.providerID": {"p1"}, "spec.taints.effect": {"NoExecute"}}, nil, []string{"metadata.labels", "spec.providerID", "spec", "spec.taints.key"}},
-	{namespaces, false, []path{{"metadata.name", "ns"}}, map[string][]string{"status.phase": {"Terminating"}}, nil, []string{"status.phase", "metadata.labels"}},
-	{claims, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}, {"spec.volumeName", "name"}, {"spec.storageClassName", "class"}}, owners...),
-		map[string][]string{"spec.storageClassName": classPool}, nil, []string{"spec.volumeName", "metadata.annotations", "spec"}},
-	{volumes, false, []path{{"metadata.name", "name"}, {"spec.storageClassName", "class"}, {"spec.claimRef.name", "name"}, {"spec.claimRef.namespace", "ns"}},
+		map[string][]string{"spec.providerID": {"p1"}, "spec.taints.effect": {"NoExecute"}}, nil,
+		[]string{"metadata.labels", "spec.providerID", "spec", "spec.taints.key"}},
+	{namespaces, false, []path{{"metadata.name", "ns"}}, map[string][]string{"status.phase": {"Terminating"}}, nil,
+		[]string{"status.phase", "metadata.labels"}},
+	{claims, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}, {"spec.volumeName", "name"},
+		{"spec.storageClassName", "class"}}, owners...),
+		map[string][]string{"spec.storageClassName": classPool}, nil,
+		[]string{"spec.volumeName", "metadata.annotations", "spec"}},
+	{volumes, false, []path{{"metadata.name", "name"}, {"spec.storageClassName", "class"}, {"spec.claimRef.name", "name"},
+		{"spec.claimRef.namespace", "ns"}},
 		map[string][]string{"spec.storageClassName": classPool}, nil, []string{"spec.claimRef", "metadata.labels", "spec"}},
 	{replicasets, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}}, owners...),
-		map[string][]string{"metadata.labels[app]": labelPool}, []string{"spec.selector"}, []string{"spec.selector", "status.replicas", "metadata.annotations", "metadata.ownerReferences", "status"}},
+		map[string][]string{"metadata.labels[app]": labelPool}, []string{"spec.selector"},
+		[]string{"spec.selector", "status.replicas", "metadata.annotations", "metadata.ownerReferences", "status"}},
 	{deployments, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}}, owners...),
-		map[string][]string{"spec.strategy.type": {"Recreate"}}, []string{"spec.selector"}, []string{"spec", "spec.strategy.type", "metadata.labels", "metadata.ownerReferences"}},
+		map[string][]string{"spec.strategy.type": {"Recreate"}}, []string{"spec.selector"},
+		[]string{"spec", "spec.strategy.type", "metadata.labels", "metadata.ownerReferences"}},
 	{webApps, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.name", "name"}}, owners...),
-		map[string][]string{"spec.strategy.type": {"Recreate"}}, []string{"spec.selector"}, []string{"spec.selector", "spec.strategy.type", "metadata.labels", "metadata.ownerReferences"}},
-	{slicesR, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.labels[kubernetes.io/service-name]", "name"}, {"metadata.name", "name"}}, owners...),
+		map[string][]string{"spec.strategy.type": {"Recreate"}}, []string{"spec.selector"},
+		[]string{"spec.selector", "spec.strategy.type", "metadata.labels", "metadata.ownerReferences"}},
+	{slicesR, true, append([]path{{"metadata.namespace", "ns"}, {"metadata.labels[kubernetes.io/service-name]", "name"},
+		{"metadata.name", "name"}}, owners...),
 		map[string][]string{"metadata.labels[app]": labelPool}, nil, []string{"addressType", "metadata.labels"}},
 }
 
@@ -101,20 +115,24 @@ func joined(r *rand.Rand, c *abi.Controller, k *known) (abi.Condition, bool) {
 		}
 		return abi.Condition{}, false
 	}
+
 	var earlier []int
 	for i, v := range c.Views {
 		if !v.Lazy {
 			earlier = append(earlier, i)
 		}
 	}
+
 	if len(earlier) == 0 {
 		return abi.Condition{}, false
 	}
 	e := pick(r, earlier)
 	far := knownOf(c.Views[e].Resource)
 	if len(far.selectors) > 0 && chance(r, 40) {
-		return abi.Condition{Op: abi.OpSelected, Path: "metadata.labels", View: int32(e), ViewPath: pick(r, far.selectors)}, true
+		return abi.Condition{Op: abi.OpSelected, Path: "metadata.labels", View: int32(e), ViewPath: pick(r, far.selectors)},
+			true
 	}
+
 	fp := pick(r, far.paths)
 	p, ok := ofKind(r, k, fp.kind)
 	if !ok {
@@ -122,8 +140,10 @@ func joined(r *rand.Rand, c *abi.Controller, k *known) (abi.Condition, bool) {
 	}
 	if p == "owners.uid" && chance(r, 60) {
 		return abi.Condition{Each: true, Path: "metadata.ownerReferences", Where: &abi.Condition{All: []abi.Condition{
-			{Op: abi.OpJoin, Path: "uid", View: int32(e), ViewPath: fp.text}, {Op: abi.OpIn, Path: "blockOwnerDeletion", Values: []string{"true"}}}}}, true
+			{Op: abi.OpJoin, Path: "uid", View: int32(e), ViewPath: fp.text},
+			{Op: abi.OpIn, Path: "blockOwnerDeletion", Values: []string{"true"}}}}}, true
 	}
+
 	return abi.Condition{Op: abi.OpJoin, Path: p, View: int32(e), ViewPath: fp.text}, true
 }
 
@@ -166,12 +186,14 @@ func randomController(r *rand.Rand) abi.Controller {
 		w := constant(r, k)
 		key.Where = &w
 	}
+
 	switch x := r.IntN(10); {
 	case x == 0:
 		c.Key.Single = true
 	case x < 3:
 		c.Key.Path = pick(r, k.paths).text
 	}
+
 	c.Views = append(c.Views, key)
 	for range 1 + r.IntN(4) {
 		k := &knowledge[r.IntN(len(knowledge))]
@@ -197,6 +219,7 @@ func randomController(r *rand.Rand) abi.Controller {
 		decorate(r, &v)
 		c.Views = append(c.Views, v)
 	}
+
 	decorate(r, &c.Views[0])
 	return c
 }
@@ -208,6 +231,7 @@ func randomGuard(r *rand.Rand, c *abi.Controller) *abi.Condition {
 			earlier = append(earlier, i)
 		}
 	}
+
 	if len(earlier) == 0 {
 		return nil
 	}
@@ -220,6 +244,7 @@ func randomGuard(r *rand.Rand, c *abi.Controller) *abi.Condition {
 		l.View = int32(e)
 		return l
 	}
+
 	g := abi.Condition{All: []abi.Condition{leaf()}}
 	if chance(r, 40) {
 		g.All = append(g.All, leaf())

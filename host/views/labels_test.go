@@ -17,11 +17,13 @@ import (
 // labelled is a controller of ReplicaSets that reads their pods' nodes, with a metric of these labels.
 func labelled(labels ...abi.Label) (abi.Controller, []abi.Metric) {
 	views := []abi.View{
-		{Name: "sets", Resource: replicasets, Fields: []string{"metadata.labels[zone]", "metadata.labels[region]", "spec.replicas"}},
+		{Name: "sets", Resource: replicasets,
+			Fields: []string{"metadata.labels[zone]", "metadata.labels[region]", "spec.replicas"}},
 		{Name: "pods", Resource: pods, Fields: []string{"spec", "metadata.ownerReferences"}, Where: all(inKeyNamespace())},
 		{Name: "asked", Resource: pods, Lazy: true},
 		{Name: "counted", Resource: pods, Count: 1, Where: all(inKeyNamespace())},
-		{Name: "hidden", Resource: abi.Resource{Version: "v1", Name: "secrets"}, Fields: []string{"metadata", "data"}, Where: all(inKeyNamespace())},
+		{Name: "hidden", Resource: abi.Resource{Version: "v1", Name: "secrets"}, Fields: []string{"metadata", "data"},
+			Where: all(inKeyNamespace())},
 	}
 	return abi.Controller{Name: "c", Views: views}, []abi.Metric{{Name: "plain"}, {Name: "m", Labels: labels}}
 }
@@ -32,7 +34,8 @@ func TestLabelsOfObjects(t *testing.T) {
 		abi.Label{Name: "zone", View: "sets", Paths: []string{"metadata.labels[zone]"}},
 		abi.Label{Name: "closed", Values: []string{"a"}},
 		abi.Label{Name: "replicas", View: "sets", Paths: []string{"spec.replicas"}},
-		abi.Label{Name: "place", View: "sets", Paths: []string{"metadata.labels[region]", "metadata.labels[zone]"}, Separator: ":\x00:"},
+		abi.Label{Name: "place", View: "sets", Paths: []string{"metadata.labels[region]", "metadata.labels[zone]"},
+			Separator: ":\x00:"},
 		abi.Label{Name: "node", View: "pods", Paths: []string{"spec.nodeName"}},
 		abi.Label{Name: "image", View: "pods", Paths: []string{"spec.containers.image"}},
 	)
@@ -43,7 +46,8 @@ func TestLabelsOfObjects(t *testing.T) {
 	}
 
 	three := int32(3)
-	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "a", Labels: map[string]string{"zone": "z"}}, Spec: appsv1.ReplicaSetSpec{Replicas: &three}}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "a",
+		Labels: map[string]string{"zone": "z"}}, Spec: appsv1.ReplicaSetSpec{Replicas: &three}}
 	bare := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "y", Name: "a", UID: "b"}}
 	w.apply(replicasets, "x", "a", set)
 	w.apply(replicasets, "y", "a", bare)
@@ -70,7 +74,8 @@ func TestLabelsOfObjects(t *testing.T) {
 		}
 	}
 
-	none, err := p.Labels([]abi.Metric{{Name: "m", Labels: []abi.Label{{Name: "l", View: "somebody else's", Paths: []string{"spec"}}}}})
+	none, err := p.Labels([]abi.Metric{{Name: "m",
+		Labels: []abi.Label{{Name: "l", View: "somebody else's", Paths: []string{"spec"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,15 +84,16 @@ func TestLabelsOfObjects(t *testing.T) {
 	}
 }
 
-// What a custom resource has at a path is a label where it is a text, a number or a truth value; of anything else, and of
-// what is written badly, there is none.
+// What a custom resource has at a path is a label where it is a text, a number or a truth value; of anything else, and
+// of what is written badly, there is none.
 func TestLabelsOfCustomResources(t *testing.T) {
 	c := abi.Controller{Name: "c", Views: []abi.View{{Name: "apps", Resource: webApps, Fields: []string{"spec.color"}}}}
 	p, err := Compile(&c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	labels, err := p.Labels([]abi.Metric{{Name: "m", Labels: []abi.Label{{Name: "color", View: "apps", Paths: []string{"spec.color"}}}}})
+	labels, err := p.Labels([]abi.Metric{{Name: "m",
+		Labels: []abi.Label{{Name: "color", View: "apps", Paths: []string{"spec.color"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +136,7 @@ func TestLabelsThatCannotBe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		_, err = p.Labels(metrics)
 		got := ""
 		if err != nil {

@@ -36,7 +36,8 @@ type ask struct {
 	labels    *schema.Path
 }
 
-// Ask delivers a lazy view, narrowed as asked, and subscribes the key to it until its next snapshot: a change of what was asked for wakes it, unless the view is quiet.
+// Ask delivers a lazy view, narrowed as asked, and subscribes the key to it until its next snapshot: a change of what
+// was asked for wakes it, unless the view is quiet.
 func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 	p := s.x.plan
 	data := abi.ViewData{View: a.View}
@@ -45,8 +46,10 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 		return data, fmt.Errorf("controller %s: ask: %w", p.controller, err)
 	}
 	if s.asks++; s.asks > asksMax {
-		return data, fmt.Errorf("controller %s: more than %d asks in one sync; ask for many names at once", p.controller, asksMax)
+		return data, fmt.Errorf("controller %s: more than %d asks in one sync; ask for many names at once",
+			p.controller, asksMax)
 	}
+
 	v := p.views[a.View]
 	if !v.quietAll || v.feeds {
 		p.subs.add(s.x.key, q) // before the caches are read: no change falls in between
@@ -56,6 +59,7 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 		data.Guarded = true
 		return data, nil
 	}
+
 	if !v.Partial {
 		s.x.check(v, v.Resource)
 	}
@@ -72,6 +76,7 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 	if data.Objects, err = s.project(v, rows, nil); err != nil {
 		return abi.ViewData{View: a.View}, err
 	}
+
 	s.asked = append(s.asked, rows...)
 	return data, nil
 }
@@ -88,6 +93,7 @@ func (p *Plan) ask(a *abi.Ask) (*ask, error) {
 	if n := len(a.Names) + len(a.Values); n > namesMax {
 		return nil, fmt.Errorf("view %s: %d names and values, the limit is %d", v.Name, n, namesMax)
 	}
+
 	// The question's strings may point into a buffer that the next call reuses; the subscription outlives it.
 	q := &ask{view: int(a.View), namespace: strings.Clone(a.Namespace), names: clones(a.Names), values: clones(a.Values)}
 	m := v.plan.resource.Message
@@ -107,6 +113,7 @@ func (p *Plan) ask(a *abi.Ask) (*ask, error) {
 	} else if len(a.Values) > 0 {
 		return nil, fmt.Errorf("view %s: values without a path", v.Name)
 	}
+
 	if a.Selector != nil {
 		if !covered(v.plan, "metadata.labels") {
 			return nil, fmt.Errorf("view %s: asked by selector, but metadata.labels is not in its fields", v.Name)
@@ -118,6 +125,7 @@ func (p *Plan) ask(a *abi.Ask) (*ask, error) {
 		q.selects, q.selector = true, slices.Clone(a.Selector)
 		q.needed = needed(q.selector)
 	}
+
 	return q, nil
 }
 
@@ -153,6 +161,7 @@ func (x *evaluation) answer(v *view, q *ask) []*cache.Object {
 	default:
 		found = x.matching(v, nil)
 	}
+
 	kept := found[:0]
 	for _, o := range found {
 		if q.wants(o) {
@@ -162,14 +171,16 @@ func (x *evaluation) answer(v *view, q *ask) []*cache.Object {
 	return sorted(kept)
 }
 
-// wants tells whether the question, the view's own conditions aside, covers the object.
+// wants reports whether the question, the view's own conditions aside, covers the object.
 func (q *ask) wants(o *cache.Object) bool {
 	if q.namespace != "" && o.Namespace != q.namespace || len(q.names) > 0 && !slices.Contains(q.names, o.Name) {
 		return false
 	}
 	if q.path != nil {
 		var room [8][]byte
-		if !slices.ContainsFunc(q.path.values(room[:0], whole(o)), func(b []byte) bool { return slices.Contains(q.values, string(b)) }) {
+		if !slices.ContainsFunc(q.path.values(room[:0], whole(o)), func(b []byte) bool {
+			return slices.Contains(q.values, string(b))
+		}) {
 			return false
 		}
 	}
@@ -183,7 +194,7 @@ func (q *ask) wants(o *cache.Object) bool {
 	return true
 }
 
-// belongs tells whether the object satisfies the view's conditions for the key.
+// belongs reports whether the object satisfies the view's conditions for the key.
 func (x *evaluation) belongs(v *view, o *cache.Object) bool {
 	return slices.ContainsFunc(v.clauses, func(c *clause) bool { return x.fits(c, o, 0) })
 }
@@ -242,7 +253,7 @@ func (s *subscriptions) drop(key abi.KeyRef) {
 	delete(s.keys, key)
 }
 
-// none tells that no key has asked the view.
+// none reports that no key has asked the view.
 func (s *subscriptions) none(v *view) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +271,7 @@ func (s *subscriptions) find(v *view, e cache.Event, f func(abi.KeyRef)) {
 	}
 }
 
-// wants tells whether the key asked the view for the event's old or new object.
+// wants reports whether the key asked the view for the event's old or new object.
 func (s *subscriptions) wants(k abi.KeyRef, v *view, e cache.Event) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,8 @@ func look(b *brute, key abi.KeyRef) seen {
 
 // differs names the loud view in which two looks at a key differ; excepted rows don't count.
 // Nor does a count that is what the key was delivered last: a quiet event had changed it, and this one changes it back.
-func differs(b *brute, whole []bool, before, after seen, delivered []int64, except func(view int, t *thing) bool) (string, bool) {
+func differs(b *brute, whole []bool, before, after seen, delivered []int64,
+	except func(view int, t *thing) bool) (string, bool) {
 	for i := range b.c.Views {
 		v := &b.c.Views[i]
 		if slices.Contains(v.Quiet, "*") || v.Lazy || after.absent && !whole[i] {
@@ -79,6 +80,7 @@ func equal(c *abi.Controller, s *Snapshot, want seen) error {
 		if d.Guarded != want.views[i].guarded {
 			return fmt.Errorf("view %d: guarded is %v", i, d.Guarded)
 		}
+
 		var names []string
 		for _, t := range want.views[i].rows {
 			names = append(names, t.ns+"/"+t.name)
@@ -89,6 +91,7 @@ func equal(c *abi.Controller, s *Snapshot, want seen) error {
 			}
 			continue
 		}
+
 		var got []string
 		for _, o := range s.Rows(i) {
 			got = append(got, o.Namespace+"/"+o.Name)
@@ -97,6 +100,7 @@ func equal(c *abi.Controller, s *Snapshot, want seen) error {
 			return fmt.Errorf("view %d: holds %v, want %v", i, got, names)
 		}
 	}
+
 	return nil
 }
 
@@ -104,7 +108,10 @@ func equal(c *abi.Controller, s *Snapshot, want seen) error {
 func sameData(s, want *Snapshot) error {
 	for i, d := range s.Views() {
 		x := want.Views()[i]
-		if d.Count != x.Count || d.Guarded != x.Guarded || !slices.EqualFunc(d.Objects, x.Objects, func(a, b abi.ObjectData) bool { return bytes.Equal(a.Data, b.Data) }) {
+		if d.Count != x.Count || d.Guarded != x.Guarded ||
+			!slices.EqualFunc(d.Objects, x.Objects, func(a, b abi.ObjectData) bool {
+				return bytes.Equal(a.Data, b.Data)
+			}) {
 			return fmt.Errorf("view %d: delivers %d objects, unfiltered %d, or other bytes", i, len(d.Objects), len(x.Objects))
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// memo remembers, while an event goes through all plans, what was read of its objects and what they lead to: plans ask the same of them, each for itself.
+// memo remembers, while an event goes through all plans, what was read of its objects and what they lead to: plans ask
+// the same of them, each for itself.
 type memo struct {
 	old, new version
 	changed  schema.Bits
@@ -51,7 +52,7 @@ func forget[T any](all []remembered[T]) {
 	}
 }
 
-// at gives the place for what has the number.
+// at returns the place for what has the number.
 func at[T any](all *[]remembered[T], number int) *remembered[T] {
 	for number >= len(*all) {
 		*all = append(*all, remembered[T]{})
@@ -72,7 +73,8 @@ func (m *memo) of(o *cache.Object) subject {
 	return s
 }
 
-// numbersMax is how many texts have numbers: several times those of all built-in plugins. What has none isn't remembered, so that plugins that come and go don't make memos grow.
+// numbersMax is how many texts have numbers: several times those of all built-in plugins. What has none isn't
+// remembered, so that plugins that come and go don't make memos grow.
 const numbersMax = 4096
 
 // unnumbered is the number of what has none.

@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-// Plans that an event goes through together, remembering what one of them has read and looked up, wake the keys that each of them wakes by itself.
+// Plans that an event goes through together, remembering what one of them has read and looked up, wake the keys that
+// each of them wakes by itself.
 func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 	woken := 0
 	for seed := range uint64(worlds.Number(60)) {
@@ -22,6 +23,7 @@ func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 		for range 8 {
 			controllers = append(controllers, randomController(r))
 		}
+
 		var plans []*Plan
 		for i := range controllers {
 			p, err := Compile(&controllers[i])
@@ -30,20 +32,25 @@ func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 			}
 			plans = append(plans, p)
 		}
+
 		w, err := newWorld(plans...)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		together := make([]map[abi.KeyRef]time.Duration, len(plans))
 		routers := map[abi.Resource]*Router{}
 		for res := range w.stores {
 			routers[res] = NewRouter(w, res)
 			for i, p := range plans {
-				if err := route(routers[res], p, res, func(k abi.KeyRef, delay time.Duration) { together[i][k] = delay }); err != nil {
+				if err := route(routers[res], p, res, func(k abi.KeyRef, delay time.Duration) {
+					together[i][k] = delay
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
+
 		all := slices.Collect(maps.Keys(w.stores))
 		slices.SortFunc(all, func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
 		for range 150 {
@@ -62,12 +69,14 @@ func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 				alone := map[abi.KeyRef]time.Duration{}
 				p.Wakes(w, e, nil, func(k abi.KeyRef, delay time.Duration) { alone[k] = delay })
 				if !maps.Equal(alone, together[i]) {
-					report(t, seed, &controllers[i], fmt.Errorf("an event of %s wakes %v with the others, %v alone", e.Resource.Resource, together[i], alone))
+					report(t, seed, &controllers[i],
+						fmt.Errorf("an event of %s wakes %v with the others, %v alone", e.Resource.Resource, together[i], alone))
 				}
 				woken += len(alone)
 			}
 		}
 	}
+
 	if woken == 0 {
 		t.Error("no event woke anything")
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/host/grant"
 )
 
-// Narrow leaves out of the plan's views what the grant doesn't cover: for snapshots, wakings and lazy views such objects don't exist, and the cache needn't keep them.
-// It is called before the plan is used.
+// Narrow leaves out of the plan's views what the grant doesn't cover: for snapshots, wakings and lazy views such
+// objects don't exist, and the cache needn't keep them. It is called before the plan is used.
 func (p *Plan) Narrow(g *grant.Grant) error {
 	p.grant = g
 	for _, r := range p.resources {
@@ -35,7 +35,7 @@ func (p *Plan) Narrow(g *grant.Grant) error {
 	return nil
 }
 
-// Reads tells whether any of the plan's views can hold objects of a resource.
+// Reads reports whether any of the plan's views can hold objects of a resource.
 func (p *Plan) Reads(r abi.Resource) bool {
 	return slices.ContainsFunc(p.resources, func(x *resourcePlan) bool { return x.reads(r) }) && p.grant.Reads(r)
 }
@@ -50,7 +50,8 @@ func (p *Plan) Denied() (all []abi.Resource) {
 	return all
 }
 
-// granted gives the event as it concerns those who see only what is covered: what begins to be covered comes, what ceases to be goes. Not ok: it is none of their business.
+// granted returns the event as it concerns those who see only what is covered: what begins to be covered comes, what
+// ceases to be goes. Not ok: it is none of their business.
 func (r *resourcePlan) granted(g *grant.Grant, e cache.Event) (granted cache.Event, ok bool) {
 	if !r.narrow {
 		return e, true
@@ -66,7 +67,7 @@ func (r *resourcePlan) granted(g *grant.Grant, e cache.Event) (granted cache.Eve
 	return e, e.Old != nil || e.New != nil
 }
 
-// world gives the caches with nothing in them but what is covered.
+// world returns the caches with nothing in them but what is covered.
 func (p *Plan) world(w World) World {
 	if p.grant == nil {
 		return w

@@ -23,7 +23,7 @@ type Need struct {
 // Mask is what the cache has to keep of the resource's objects for the need.
 func (n *Need) Mask(r *schema.Resource) (*schema.Mask, error) { return r.Message.Mask(n.Fields...) }
 
-// Needs tells what the plan wants of each resource's cache.
+// Needs returns what the plan wants of each resource's cache.
 func (p *Plan) Needs() []Need {
 	var all []Need
 	for _, r := range p.resources {
@@ -43,6 +43,7 @@ func (p *Plan) Needs() []Need {
 		n.Fields = distinct(n.Fields)
 		all = append(all, n)
 	}
+
 	indexers := func(v int) map[string]cache.Indexer {
 		return all[slices.Index(p.resources, p.views[v].plan)].Indexers
 	}
@@ -64,6 +65,7 @@ func (p *Plan) Needs() []Need {
 			indexers(v.index)[namespaceIndex] = byNamespace.indexer()
 		}
 	}
+
 	return all
 }
 

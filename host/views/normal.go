@@ -17,7 +17,8 @@ type normaliser struct {
 	link func(c *abi.Condition, s source) (*join, error)
 }
 
-// dnf gives the disjuncts of the condition, or of its negation, on messages of the type. A nil condition always holds.
+// dnf returns the disjuncts of the condition, or of its negation, on messages of the type. A nil condition always
+// holds.
 func (n *normaliser) dnf(c *abi.Condition, m *schema.Message, prefix string, not bool) ([]*conj, error) {
 	if c == nil {
 		return []*conj{{}}, nil
@@ -25,6 +26,7 @@ func (n *normaliser) dnf(c *abi.Condition, m *schema.Message, prefix string, not
 	if err := wellFormed(c); err != nil {
 		return nil, err
 	}
+
 	not = not != c.Not
 	switch {
 	case len(c.All) > 0 || len(c.Any) > 0:
@@ -72,6 +74,7 @@ func (n *normaliser) dnf(c *abi.Condition, m *schema.Message, prefix string, not
 		}
 		return all, nil
 	}
+
 	path := c.Path
 	if c.Op == abi.OpSelected && path == "" {
 		path = "metadata.labels"
@@ -80,6 +83,7 @@ func (n *normaliser) dnf(c *abi.Condition, m *schema.Message, prefix string, not
 	if err != nil {
 		return nil, err
 	}
+
 	switch c.Op {
 	case abi.OpExists:
 		return []*conj{{tests: []test{{source: s, exists: true, not: not}}}}, nil
@@ -108,7 +112,9 @@ func (n *normaliser) dnf(c *abi.Condition, m *schema.Message, prefix string, not
 		}
 		return []*conj{{joins: []*join{j}}}, nil
 	}
-	return nil, fmt.Errorf("%s: unknown op %q; there are %s, %s, %s, %s", path, c.Op, abi.OpIn, abi.OpExists, abi.OpJoin, abi.OpSelected)
+
+	return nil, fmt.Errorf("%s: unknown op %q; there are %s, %s, %s, %s",
+		path, c.Op, abi.OpIn, abi.OpExists, abi.OpJoin, abi.OpSelected)
 }
 
 // combine joins lists of disjuncts with or, or multiplies them out with and.
@@ -152,7 +158,8 @@ func wellFormed(c *abi.Condition) error {
 	return nil
 }
 
-// term is what a guard says of one earlier view: it holds an object that satisfies the conjunction, or, negated, it holds no object.
+// term is what a guard says of one earlier view: it holds an object that satisfies the conjunction, or, negated, it
+// holds no object.
 type term struct {
 	view  int
 	conj  *conj
@@ -161,7 +168,8 @@ type term struct {
 
 type guard [][]term
 
-// guardDNF brings a guard into disjunctive normal form; tests on the same view end up in one term, so that they hold for the same object.
+// guardDNF brings a guard into disjunctive normal form; tests on the same view end up in one term, so that they hold
+// for the same object.
 func guardDNF(c *abi.Condition, types func(view int32) (*schema.Message, error), not bool) (guard, error) {
 	if c == nil {
 		return nil, nil
@@ -185,14 +193,17 @@ func guardDNF(c *abi.Condition, types func(view int32) (*schema.Message, error),
 		}
 		return combine(each, or != not, andTerms)
 	}
+
 	m, err := types(c.View)
 	if err != nil {
 		return nil, err
 	}
+
 	view := int(c.View)
 	if c.Op == abi.OpExists && c.Path == "" {
 		return guard{{{view: view, conj: &conj{}, empty: not}}}, nil
 	}
+
 	n := normaliser{link: func(c *abi.Condition, s source) (*join, error) {
 		return nil, fmt.Errorf("%s %s: a guard compares with constants only", s.text, c.Op)
 	}}
@@ -202,6 +213,7 @@ func guardDNF(c *abi.Condition, types func(view int32) (*schema.Message, error),
 	if err != nil {
 		return nil, err
 	}
+
 	var g guard
 	for _, d := range disjuncts {
 		g = append(g, []term{{view: view, conj: d}})

@@ -52,22 +52,24 @@ type view struct {
 	clauses  []*clause
 	quietAll bool
 	quietOn  kinds
-	loose    bool     // the walk back may find too many keys
-	open     bool     // it may hold objects for keys that nothing names, absent ones among them, which no walk back ends at
-	feeds    bool     // a view that matters depends on this one
-	loud     []string // paths whose change is loud
-	used     []string // paths that later views or guards read
-	fed      []string // those of them whose change is loud, because such a view is joined with them
-	gates    []*conj  // what guards of such views ask of this view's objects
-	gated    []string // the paths of gates
-	read     []string // paths that this view's own conditions read
-	asks     []source // by which a lazy view may be asked with an index
+	loose    bool // the walk back may find too many keys
+	// it may hold objects for keys that nothing names, absent ones among them, which no walk back ends at
+	open  bool
+	feeds bool     // a view that matters depends on this one
+	loud  []string // paths whose change is loud
+	used  []string // paths that later views or guards read
+	fed   []string // those of them whose change is loud, because such a view is joined with them
+	gates []*conj  // what guards of such views ask of this view's objects
+	gated []string // the paths of gates
+	read  []string // paths that this view's own conditions read
+	asks  []source // by which a lazy view may be asked with an index
 }
 
 // tests are a view's paths as bits of leaves.
 type tests struct{ loud, fed, gated, read schema.Bits }
 
-// Compile checks the views of a controller, and that there are the resources that it writes; its errors name controller, view, path.
+// Compile checks the views of a controller, and that there are the resources that it writes; its errors name
+// controller, view, path.
 func Compile(c *abi.Controller) (*Plan, error) {
 	p := &Plan{controller: c.Name, key: c.Key}
 	p.scratch.New = func() any { return new(scratch) }
@@ -77,6 +79,7 @@ func Compile(c *abi.Controller) (*Plan, error) {
 	if !c.Key.Single && (c.Key.View < 0 || int(c.Key.View) >= len(c.Views)) {
 		return nil, fmt.Errorf("controller %s: key: there is no view %d, there are %d", c.Name, c.Key.View, len(c.Views))
 	}
+
 	for i := range c.Views {
 		v := &view{View: &c.Views[i], index: i}
 		var err error
@@ -89,11 +92,13 @@ func Compile(c *abi.Controller) (*Plan, error) {
 			p.counts++
 		}
 	}
+
 	if !c.Key.Single {
 		if k := p.views[c.Key.View]; k.Lazy || k.Count > 0 || k.Guard != nil {
 			return nil, fail(int(c.Key.View), fmt.Errorf("the key view can't be lazy, counted or guarded"))
 		}
 	}
+
 	for i, w := range c.Writes {
 		if w.Resource == schema.Any {
 			continue
@@ -102,11 +107,13 @@ func Compile(c *abi.Controller) (*Plan, error) {
 			return nil, fmt.Errorf("controller %s: writes[%d]: %w", c.Name, i, err)
 		}
 	}
+
 	for i, v := range p.views {
 		if err := p.compileView(v); err != nil {
 			return nil, fail(i, err)
 		}
 	}
+
 	if err := p.finish(); err != nil {
 		return nil, fmt.Errorf("controller %s: %w", c.Name, err)
 	}
@@ -145,7 +152,7 @@ func (p *Plan) resource(r abi.Resource, clusterScoped bool) (*resourcePlan, erro
 	return x, nil
 }
 
-// Namespaced tells what the plan takes for granted of a resource that it reads: that its objects are in namespaces.
+// Namespaced returns what the plan takes for granted of a resource that it reads: that its objects are in namespaces.
 func (p *Plan) Namespaced(r abi.Resource) bool {
 	i := slices.IndexFunc(p.resources, func(x *resourcePlan) bool { return x.resource.Resource == r })
 	return i >= 0 && p.resources[i].resource.Namespaced
@@ -154,10 +161,10 @@ func (p *Plan) Namespaced(r abi.Resource) bool {
 // anyResource is what views over all resources see of each.
 var anyResource = schema.Partial(schema.Any, "", true)
 
-// any tells that the views are over all resources.
+// any reports that the views are over all resources.
 func (r *resourcePlan) any() bool { return r.resource.Resource == schema.Any }
 
-// reads tells whether events of the resource concern the views.
+// reads reports whether events of the resource concern the views.
 func (r *resourcePlan) reads(x abi.Resource) bool { return r.resource.Resource == x || r.any() }
 
 // ref is the key of an object of the key view.
@@ -169,7 +176,7 @@ func (p *Plan) ref(o *cache.Object) abi.KeyRef {
 	return k
 }
 
-// ObjectKeys tells that keys are objects of the key view.
+// ObjectKeys reports that keys are objects of the key view.
 func (p *Plan) ObjectKeys() bool { return !p.key.Single && p.key.Path == "" }
 
 func (p *Plan) keyView() *view {
@@ -192,11 +199,13 @@ func (p *Plan) compileView(v *view) error {
 	if v.Count > 0 && v.Lazy {
 		return fmt.Errorf("a lazy view is counted by what asks for it, not by itself")
 	}
+
 	for _, f := range v.Fields {
 		if _, err := m.Path(f); err != nil {
 			return fmt.Errorf("field: %w", err)
 		}
 	}
+
 	for _, q := range v.Quiet {
 		if q == "*" {
 			v.quietAll = true
@@ -204,6 +213,7 @@ func (p *Plan) compileView(v *view) error {
 			return fmt.Errorf("quiet: %w", err)
 		}
 	}
+
 	for _, k := range v.QuietOn {
 		bit, ok := kindNames[k]
 		if !ok {
@@ -211,6 +221,7 @@ func (p *Plan) compileView(v *view) error {
 		}
 		v.quietOn |= bit
 	}
+
 	for _, a := range v.AskBy {
 		if !v.Lazy {
 			return fmt.Errorf("askBy is for lazy views")
@@ -221,6 +232,7 @@ func (p *Plan) compileView(v *view) error {
 		}
 		v.asks = append(v.asks, s)
 	}
+
 	var err error
 	v.guard, err = guardDNF(v.Guard, func(i int32) (*schema.Message, error) {
 		if err := p.earlier(v, i); err != nil {
@@ -231,11 +243,13 @@ func (p *Plan) compileView(v *view) error {
 	if err != nil {
 		return err
 	}
+
 	n := normaliser{link: func(c *abi.Condition, s source) (*join, error) { return p.link(v, c, s) }}
 	disjuncts, err := n.dnf(v.Where, m, "", false)
 	if err != nil {
 		return err
 	}
+
 	for _, d := range disjuncts {
 		if v.isKey(p) {
 			if err := p.keyConj(v, d); err != nil {
@@ -247,10 +261,12 @@ func (p *Plan) compileView(v *view) error {
 		v.loose = v.loose || d.mixes()
 		v.read = d.paths(v.read)
 	}
+
 	for _, s := range v.asks {
 		v.read = append(v.read, s.text)
 	}
 	v.read = distinct(v.read)
+
 	for _, c := range v.clauses {
 		for _, e := range c.refs {
 			v.loose = v.loose || p.views[e].loose
@@ -263,6 +279,7 @@ func (p *Plan) compileView(v *view) error {
 		}
 		v.open = v.open || open
 	}
+
 	return nil
 }
 
@@ -293,7 +310,7 @@ func (p *Plan) keyConj(v *view, d *conj) error {
 	return nil
 }
 
-// earlier tells whether a view may name another one.
+// earlier reports whether a view may name another one.
 func (p *Plan) earlier(v *view, i int32) error {
 	if i < 0 || int(i) >= v.index {
 		return fmt.Errorf("view %d is not an earlier one", i)
@@ -317,6 +334,7 @@ func (p *Plan) link(v *view, c *abi.Condition, s source) (*join, error) {
 	if err := p.earlier(v, c.View); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", s.text, c.Op, err)
 	}
+
 	e := p.views[c.View]
 	var err error
 	if j.viewPath, err = newSource(e.plan.resource.Message, "", c.ViewPath); err != nil {
@@ -328,6 +346,7 @@ func (p *Plan) link(v *view, c *abi.Condition, s source) (*join, error) {
 		}
 		return j, nil
 	}
+
 	if p.ObjectKeys() && e.isKey(p) && !e.plan.any() && (j.viewPath.meta == 'n' || j.viewPath.meta == 's') {
 		field := "name"
 		if j.viewPath.meta == 's' {
@@ -338,10 +357,11 @@ func (p *Plan) link(v *view, c *abi.Condition, s source) (*join, error) {
 		}
 		j.view, j.viewPath = abi.FromKey, source{text: field}
 	}
+
 	return j, nil
 }
 
-// keyField tells whether the key has the field.
+// keyField reports whether the key has the field.
 func (p *Plan) keyField(field string) error {
 	switch {
 	case p.key.Single:

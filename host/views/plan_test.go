@@ -22,30 +22,45 @@ func TestCompileRefuses(t *testing.T) {
 		v.Name, v.Resource = "pods", pods
 		return abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets}, v}}
 	}
+
 	where := func(c abi.Condition) abi.Controller { return view(abi.View{Where: &c}) }
 	for _, x := range []struct {
 		name string
 		c    abi.Controller
 		want string
 	}{
-		{"an unknown resource", abi.Controller{Name: "c", Views: []abi.View{{Name: "v", Resource: abi.Resource{Version: "v1", Name: "pod"}}}}, "v1/pod"},
-		{"an unknown resource that is written", abi.Controller{Name: "c", Views: []abi.View{{Name: "v", Resource: pods}}, Writes: []abi.Write{{Resource: abi.Resource{Version: "v1", Name: "configmap"}}}}, "there is v1/configmaps"},
+		{"an unknown resource", abi.Controller{Name: "c",
+			Views: []abi.View{{Name: "v", Resource: abi.Resource{Version: "v1", Name: "pod"}}}}, "v1/pod"},
+		{"an unknown resource that is written",
+			abi.Controller{Name: "c", Views: []abi.View{{Name: "v", Resource: pods}},
+				Writes: []abi.Write{{Resource: abi.Resource{Version: "v1", Name: "configmap"}}}}, "there is v1/configmaps"},
 		{"an unknown field", view(abi.View{Fields: []string{"spec.nodename"}}), "nodeName"},
 		{"an unknown quiet path", view(abi.View{Quiet: []string{"status.fase"}}), "phase"},
 		{"an unknown kind of event", view(abi.View{QuietOn: []string{"deletion"}}), `"deletion"`},
 		{"a later view", where(joins("controller.uid", 1, "metadata.uid")), "not an earlier one"},
 		{"a wrong path in the earlier view", where(joins("controller.uid", 0, "metadata.uuid")), "view sets"},
-		{"no selector at the path", where(abi.Condition{Op: abi.OpSelected, View: 0, ViewPath: "spec.replicas"}), "neither a label selector"},
-		{"a negated join", where(abi.Condition{Op: abi.OpJoin, Not: true, Path: "metadata.name", ViewPath: "metadata.name"}), "negated"},
+		{"no selector at the path", where(abi.Condition{Op: abi.OpSelected, View: 0, ViewPath: "spec.replicas"}),
+			"neither a label selector"},
+		{"a negated join", where(abi.Condition{Op: abi.OpJoin, Not: true, Path: "metadata.name", ViewPath: "metadata.name"}),
+			"negated"},
 		{"an empty constant", where(abi.Condition{Op: abi.OpIn, Path: "spec.nodeName", Values: []string{""}}), "not exists"},
 		{"an unknown op", where(abi.Condition{Op: "like", Path: "spec.nodeName"}), `"like"`},
-		{"two tests in one", where(abi.Condition{Op: abi.OpExists, Path: "spec.nodeName", Any: []abi.Condition{{}}}), "exactly one"},
+		{"two tests in one", where(abi.Condition{Op: abi.OpExists, Path: "spec.nodeName", Any: []abi.Condition{{}}}),
+			"exactly one"},
 		{"a value of a key that is an object", where(joins("metadata.name", abi.FromKey, "value")), "the key is an object"},
-		{"a guard that joins", view(abi.View{Guard: &abi.Condition{Op: abi.OpJoin, Path: "metadata.name", ViewPath: "metadata.name"}}), "constants only"},
-		{"elements of a scalar", where(abi.Condition{Each: true, Path: "metadata.finalizers", Where: &abi.Condition{Op: abi.OpExists, Path: "x"}}), "no fields of its own"},
-		{"a part of a map that is quiet", view(abi.View{Fields: []string{"metadata.annotations"}, Quiet: []string{"metadata.annotations[x]"}}), "in place of the map"},
-		{"a key view that isn't there", abi.Controller{Name: "c", Key: abi.Key{View: 3}, Views: []abi.View{{Name: "sets", Resource: replicasets}}}, "no view 3"},
-		{"a lazy key view", abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets, Lazy: true}}}, "can't be lazy"},
+		{"a guard that joins", view(abi.View{Guard: &abi.Condition{Op: abi.OpJoin, Path: "metadata.name",
+			ViewPath: "metadata.name"}}), "constants only"},
+		{"elements of a scalar", where(
+			abi.Condition{Each: true, Path: "metadata.finalizers", Where: &abi.Condition{Op: abi.OpExists, Path: "x"}}),
+			"no fields of its own"},
+		{"a part of a map that is quiet",
+			view(abi.View{Fields: []string{"metadata.annotations"}, Quiet: []string{"metadata.annotations[x]"}}),
+			"in place of the map"},
+		{"a key view that isn't there",
+			abi.Controller{Name: "c", Key: abi.Key{View: 3}, Views: []abi.View{{Name: "sets", Resource: replicasets}}},
+			"no view 3"},
+		{"a lazy key view", abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets, Lazy: true}}},
+			"can't be lazy"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			_, err := Compile(&x.c)
@@ -81,7 +96,8 @@ func TestPlansShareIndexes(t *testing.T) {
 }
 
 func TestUnjoinedViewsAreWarnedOf(t *testing.T) {
-	c := abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets}, {Name: "nodes", Resource: nodesR}}}
+	c := abi.Controller{Name: "c",
+		Views: []abi.View{{Name: "sets", Resource: replicasets}, {Name: "nodes", Resource: nodesR}}}
 	p, err := Compile(&c)
 	if err != nil {
 		t.Fatal(err)
@@ -116,13 +132,15 @@ func wakes(p *Plan, w *world, e cache.Event, own func(*cache.Object) bool) map[a
 }
 
 func service(name string, selector map[string]string) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: types.UID(name)}, Spec: corev1.ServiceSpec{Selector: selector}}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: types.UID(name)},
+		Spec: corev1.ServiceSpec{Selector: selector}}
 }
 
 func TestKindsOfEventsThatAreQuiet(t *testing.T) {
 	p, w := setup(t, shapes[2]) // endpoints: only the deletion of one wakes, and those found at start
 	key := abi.KeyRef{Namespace: "x", Name: "a"}
 	old := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "1"}}
+
 	add, _ := w.apply(endpoints, "x", "a", old)
 	if got := wakes(p, w, add, nil); len(got) != 0 {
 		t.Errorf("an add wakes %v", got)
@@ -131,11 +149,13 @@ func TestKindsOfEventsThatAreQuiet(t *testing.T) {
 	if got := wakes(p, w, add, nil); len(got) != 1 {
 		t.Errorf("one found at start, whose service is absent, wakes %v, want its key", got)
 	}
+
 	var keys []abi.KeyRef
 	p.Keys(w, func(k abi.KeyRef) { keys = append(keys, k) })
 	if !slices.Equal(keys, []abi.KeyRef{key}) {
 		t.Errorf("keys at start are %v", keys)
 	}
+
 	changed := old.DeepCopy()
 	changed.Subsets = []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "1.1.1.1"}}}}
 	update, _ := w.apply(endpoints, "x", "a", changed)
@@ -175,7 +195,9 @@ func TestOwnWritesAreQuietButTheirDeletion(t *testing.T) {
 	if got := len(wakes(p, w, moved, func(*cache.Object) bool { return true })) > 0; p.Echoes(moved) != got {
 		t.Errorf("an echo that takes a slice to another service wakes: %v, but it is said to: %v", got, !got)
 	}
-	if pod, _ := w.apply(pods, "x", "p", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"}}); !p.Echoes(pod) {
+
+	if pod, _ := w.apply(pods, "x", "p",
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"}}); !p.Echoes(pod) {
 		t.Error("a pod is loud whoever has written it")
 	}
 }
@@ -187,7 +209,9 @@ func TestBatchesDelayTheirViewAlone(t *testing.T) {
 	if d, ok := wakes(p, w, added, nil)[key]; !ok || d != 0 {
 		t.Errorf("the service wakes after %v (%v)", d, ok)
 	}
-	pod, _ := w.apply(pods, "x", "p", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p", Labels: map[string]string{"app": "p"}}})
+	pod, _ := w.apply(pods, "x", "p",
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p",
+			Labels: map[string]string{"app": "p"}}})
 	if d, ok := wakes(p, w, pod, nil)[key]; !ok || d != time.Second {
 		t.Errorf("the pod wakes after %v (%v)", d, ok)
 	}
@@ -219,7 +243,8 @@ func TestSnapshotOverTheLimitNamesItsView(t *testing.T) {
 	big := map[string]string{"note": strings.Repeat("x", 1<<20)}
 	for _, n := range []string{"a", "b", "c", "d"} {
 		for _, m := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"} {
-			w.apply(pods, "x", n+m, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: n + m, UID: types.UID(n + m), Annotations: big}})
+			w.apply(pods, "x", n+m, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: n + m, UID: types.UID(n + m),
+				Annotations: big}})
 		}
 	}
 	var s Snapshot
@@ -233,5 +258,6 @@ func TestSnapshotOverTheLimitNamesItsView(t *testing.T) {
 }
 
 func sliceOf(name, of string) *discoveryv1.EndpointSlice {
-	return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: types.UID(name), Labels: map[string]string{"kubernetes.io/service-name": of}}}
+	return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: types.UID(name),
+		Labels: map[string]string{"kubernetes.io/service-name": of}}}
 }

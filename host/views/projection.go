@@ -8,13 +8,15 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 )
 
-// What one controller keeps of its own projections of one resource is bounded, and is let go when nobody has asked for it for that long, or for twice as long.
+// What one controller keeps of its own projections of one resource is bounded, and is let go when nobody has asked for
+// it for that long, or for twice as long.
 const (
 	hotBytes = 8 << 20
 	hotFor   = 5 * time.Second
 )
 
-// projections keeps the projections that were used lately, in two generations: when the young one is full or has had its time, what the old one has and nobody asked for again is let go.
+// projections keeps the projections that were used lately, in two generations: when the young one is full or has had
+// its time, what the old one has and nobody asked for again is let go.
 type projections struct {
 	mu         sync.Mutex
 	young, old map[*cache.Object][]byte
@@ -23,7 +25,7 @@ type projections struct {
 	room       []byte
 }
 
-// project gives the object's bytes as the controller sees them.
+// project returns the object's bytes as the controller sees them.
 func (h *projections) project(r *resourcePlan, o *cache.Object) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

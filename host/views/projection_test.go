@@ -21,10 +21,12 @@ func TestProjectionsAreKeptWhileHot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		w, err := newWorld(p)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		e, _ := w.apply(pods, "x", "a", benchPod("set", 1, "Running"))
 		o := *e.New
 		o.Raw = append(o.Raw[:len(o.Raw):len(o.Raw)], 0xf8, 0x07, 1) // a field that the plan doesn't read
@@ -32,6 +34,7 @@ func TestProjectionsAreKeptWhileHot(t *testing.T) {
 		if r.resource.Resource != pods {
 			t.Fatalf("the plan reads %s", r.resource.ID())
 		}
+
 		project := func() *byte {
 			t.Helper()
 			raw, err := r.hot.project(r, &o)
@@ -43,6 +46,7 @@ func TestProjectionsAreKeptWhileHot(t *testing.T) {
 			}
 			return &raw[0]
 		}
+
 		first := project()
 		for range 5 {
 			time.Sleep(hotFor - time.Second)
@@ -50,6 +54,7 @@ func TestProjectionsAreKeptWhileHot(t *testing.T) {
 				t.Fatal("projected anew while it was in use")
 			}
 		}
+
 		time.Sleep(2 * hotFor)
 		synctest.Wait()
 		if r.hot.young != nil || r.hot.old != nil || r.hot.room != nil || r.hot.cooling {
@@ -58,6 +63,7 @@ func TestProjectionsAreKeptWhileHot(t *testing.T) {
 		if project() == first {
 			t.Fatal("the old one came back")
 		}
+
 		time.Sleep(3 * hotFor)
 	})
 }
@@ -65,10 +71,13 @@ func TestProjectionsAreKeptWhileHot(t *testing.T) {
 // What is remembered of a key's counts must not hold on to the bytes of an object, which a key's name may be part of.
 func TestTalliesHaveNamesOfTheirOwn(t *testing.T) {
 	i := slices.IndexFunc(shapes, func(c abi.Controller) bool {
-		return slices.ContainsFunc(c.Views, func(v abi.View) bool { return v.Count == 1 && v.Guard == nil && c.Views[0].Resource == claims })
+		return slices.ContainsFunc(c.Views, func(v abi.View) bool {
+			return v.Count == 1 && v.Guard == nil && c.Views[0].Resource == claims
+		})
 	})
 	p, w := setup(t, shapes[i])
-	w.apply(claims, "x", "claim-of-a-name", &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "claim-of-a-name", UID: "1"}})
+	w.apply(claims, "x", "claim-of-a-name",
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "claim-of-a-name", UID: "1"}})
 	var s Snapshot
 	for range 2 {
 		key := abi.KeyRef{Namespace: strings.Clone("x"), Name: strings.Clone("claim-of-a-name")}

@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// Router takes the events of one resource to the plans that read it. One pass over old and new finds the changed leaves for all of them; each plan is then a test of bits.
+// Router takes the events of one resource to the plans that read it. One pass over old and new finds the changed leaves
+// for all of them; each plan is then a test of bits.
 type Router struct {
 	world    World
 	resource abi.Resource
@@ -50,10 +51,13 @@ func NewRouter(w World, r abi.Resource) *Router {
 	return x
 }
 
-// Add routes events to the plan's views on the resource, or to those over all resources (need is [schema.Any] then), from now on, and gives what takes it away again.
-// own and wake are as for [Plan.Wakes].
-func (x *Router) Add(p *Plan, need abi.Resource, own func(*cache.Object) bool, wake func(abi.KeyRef, time.Duration)) (*Route, error) {
-	i := slices.IndexFunc(p.resources, func(r *resourcePlan) bool { return r.resource.Resource == need && r.reads(x.resource) })
+// Add routes events to the plan's views on the resource, or to those over all resources (need is [schema.Any] then),
+// from now on, and gives what takes it away again. own and wake are as for [Plan.Wakes].
+func (x *Router) Add(p *Plan, need abi.Resource, own func(*cache.Object) bool,
+	wake func(abi.KeyRef, time.Duration)) (*Route, error) {
+	i := slices.IndexFunc(p.resources, func(r *resourcePlan) bool {
+		return r.resource.Resource == need && r.reads(x.resource)
+	})
 	if i < 0 {
 		return nil, fmt.Errorf("controller %s has no view on %s", p.controller, x.resource)
 	}
@@ -67,7 +71,9 @@ func (x *Router) Add(p *Plan, need abi.Resource, own func(*cache.Object) bool, w
 func (x *Router) Remove(route *Route) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.change(slices.DeleteFunc(slices.Clone(x.state.Load().routes), func(c compiled) bool { return c.Route == route }))
+	return x.change(slices.DeleteFunc(slices.Clone(x.state.Load().routes), func(c compiled) bool {
+		return c.Route == route
+	}))
 }
 
 // change puts new routes in place of the old.
@@ -104,6 +110,7 @@ func (x *Router) OnEvent(e cache.Event) {
 	if len(now.routes) == 0 {
 		return
 	}
+
 	m := x.memos.Get().(*memo)
 	m.begin(e)
 	defer func() {
@@ -111,9 +118,11 @@ func (x *Router) OnEvent(e cache.Event) {
 		x.memos.Put(m)
 	}()
 	changed := now.all
-	if e.Old != nil && e.New != nil && e.Old.UID == e.New.UID && now.leaves.Changed(e.Old.Raw, e.New.Raw, &m.changed) == nil {
+	if e.Old != nil && e.New != nil && e.Old.UID == e.New.UID &&
+		now.leaves.Changed(e.Old.Raw, e.New.Raw, &m.changed) == nil {
 		changed = m.changed
 	}
+
 	for _, r := range now.routes {
 		if e.Old != nil {
 			r.r.hot.forget(e.Old)

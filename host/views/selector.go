@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// selectable tells whether a path leads to what can select labels.
+// selectable reports whether a path leads to what can select labels.
 func selectable(p *schema.Path) error {
 	if p.Map() || p.JSON() || p.Message() != nil && strings.HasSuffix(p.Message().Name, "/v1.LabelSelector") {
 		return nil
@@ -33,7 +33,7 @@ func selectorsAt(p *schema.Path, raw []byte) selectors {
 	return selectors{found, p.Map()}
 }
 
-// rawSelectors gives the selectors at a path on the wire. One in JSON that can't be read selects nothing.
+// rawSelectors returns the selectors at a path on the wire. One in JSON that can't be read selects nothing.
 func rawSelectors(p *schema.Path, raw []byte) ([][]byte, error) {
 	found, err := p.Raw(nil, raw)
 	if err != nil || !p.JSON() {
@@ -62,7 +62,7 @@ func labelsAt(dst [][]byte, p *schema.Path, raw []byte) ([][]byte, error) {
 	return dst, err
 }
 
-// match tells whether one of the selectors matches the labels, which are map entries on the wire.
+// match reports whether one of the selectors matches the labels, which are map entries on the wire.
 func (s selectors) match(labels [][]byte) bool {
 	if s.plain {
 		return len(s.found) > 0 && !slices.ContainsFunc(s.found, func(entry []byte) bool { return !hasEntry(labels, entry) })
@@ -70,7 +70,7 @@ func (s selectors) match(labels [][]byte) bool {
 	return slices.ContainsFunc(s.found, func(s []byte) bool { return matches(s, labels) })
 }
 
-// needed gives a text that an object has if the one selector matches its labels.
+// needed returns a text that an object has if the one selector matches its labels.
 func (s selectors) needed() []byte {
 	switch {
 	case s.plain:
@@ -86,8 +86,9 @@ func (s selectors) needed() []byte {
 	return nil
 }
 
-// needed gives a text that the bytes of each object have whose labels a LabelSelector on the wire matches: the longest value that a label must have, or nil. On the wire a
-// text is in one piece, so that an object without it needs no closer look: most of a namespace's objects are somebody else's.
+// needed returns a text that the bytes of each object have whose labels a LabelSelector on the wire matches: the
+// longest value that a label must have, or nil. On the wire a text is in one piece, so that an object without it needs
+// no closer look: most of a namespace's objects are somebody else's.
 func needed(selector []byte) (text []byte) {
 	for len(selector) > 0 {
 		number, value, rest, ok := field(selector)
@@ -135,12 +136,12 @@ func longer(a, b []byte) []byte {
 	return a
 }
 
-// selects tells whether one of the selectors at the path in the earlier object matches the labels.
+// selects reports whether one of the selectors at the path in the earlier object matches the labels.
 func selects(p *schema.Path, raw []byte, labels [][]byte) bool {
 	return selectorsAt(p, raw).match(labels)
 }
 
-// matches tells whether a LabelSelector on the wire matches the labels. One that can't be read matches nothing.
+// matches reports whether a LabelSelector on the wire matches the labels. One that can't be read matches nothing.
 func matches(selector []byte, labels [][]byte) bool {
 	for len(selector) > 0 {
 		number, value, rest, ok := field(selector)
@@ -177,6 +178,7 @@ func expressionHolds(e []byte, labels [][]byte) bool {
 		}
 		b = rest
 	}
+
 	value, exists := label(labels, key)
 	switch string(op) {
 	case "In":
@@ -188,10 +190,11 @@ func expressionHolds(e []byte, labels [][]byte) bool {
 	case "DoesNotExist":
 		return !exists
 	}
+
 	return false
 }
 
-// hasValue tells whether the expression lists the value.
+// hasValue reports whether the expression lists the value.
 func hasValue(e, value []byte) bool {
 	for len(e) > 0 {
 		number, v, rest, ok := field(e)
@@ -221,7 +224,7 @@ func hasEntry(labels [][]byte, want []byte) bool {
 	return ok && bytes.Equal(got, v)
 }
 
-// entry gives key and value of a map entry.
+// entry returns key and value of a map entry.
 func entry(b []byte) (key, value []byte) {
 	for len(b) > 0 {
 		number, v, rest, ok := field(b)
@@ -239,8 +242,9 @@ func entry(b []byte) (key, value []byte) {
 	return key, value
 }
 
-// selectorTokens gives, for each selector at the path, one key=value that labels must have to match, or the empty token where there is no such thing.
-// The walk back from labels then tries only the selectors that have one of the labels' tokens, or the empty one.
+// selectorTokens returns, for each selector at the path, one key=value that labels must have to match, or the empty
+// token where there is no such thing. The walk back from labels then tries only the selectors that have one of the
+// labels' tokens, or the empty one.
 func selectorTokens(p *schema.Path, raw []byte) [][]byte {
 	found, err := rawSelectors(p, raw)
 	if err != nil || len(found) == 0 {
@@ -283,7 +287,8 @@ func labelToken(e []byte) []byte {
 	return append(append(slices.Clone(k), '='), v...)
 }
 
-// appendTokens appends to dst the composites that selectors of the labels can have in an index: the prefix with each label's token, and with the empty one.
+// appendTokens appends to dst the composites that selectors of the labels can have in an index: the prefix with each
+// label's token, and with the empty one.
 func appendTokens(dst []string, prefix string, labels [][]byte) []string {
 	var room [256]byte
 	dst = append(dst, string(part(append(room[:0], prefix...), nil)))
@@ -301,6 +306,7 @@ func field(b []byte) (number int, value, rest []byte, ok bool) {
 	if n <= 0 {
 		return 0, nil, nil, false
 	}
+
 	b = b[n:]
 	switch tag & 7 {
 	case 0:
@@ -320,6 +326,7 @@ func field(b []byte) (number int, value, rest []byte, ok bool) {
 	default:
 		return 0, nil, nil, false
 	}
+
 	if n > len(b) {
 		return 0, nil, nil, false
 	}

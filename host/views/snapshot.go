@@ -18,7 +18,8 @@ type Snapshot struct {
 	asked   []*cache.Object
 }
 
-// Snapshot evaluates the plan's views for the key into the snapshot, whose buffers it reuses. What the key asked of lazy views before is forgotten.
+// Snapshot evaluates the plan's views for the key into the snapshot, whose buffers it reuses. What the key asked of
+// lazy views before is forgotten.
 func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 	s := into
 	w = p.world(w)
@@ -28,10 +29,12 @@ func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 	s.bytes, s.asks = 0, 0
 	clear(s.asked)
 	s.asked = s.asked[:0]
+
 	if len(s.data) != len(p.views) {
 		s.data = make([]abi.ViewData, len(p.views))
 		s.objects = make([][]abi.ObjectData, len(p.views))
 	}
+
 	for i, v := range p.views {
 		d := &s.data[i]
 		*d = abi.ViewData{View: int32(i)}
@@ -55,6 +58,7 @@ func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 		}
 		d.Objects = s.objects[i]
 	}
+
 	if !s.exists() {
 		p.tallies.drop(key)
 	}
@@ -77,7 +81,8 @@ func (s *Snapshot) project(v *view, rows []*cache.Object, dst []abi.ObjectData) 
 		dst = append(dst, data)
 	}
 	if s.bytes += size; s.bytes > abi.MessageMax {
-		return dst, fmt.Errorf("view %s holds %d objects of %d bytes, the snapshot %d bytes, the limit is %d: read fewer fields, select fewer objects, or make the view lazy",
+		return dst, fmt.Errorf("view %s holds %d objects of %d bytes, the snapshot %d bytes, the limit is %d: read fewer "+
+			"fields, select fewer objects, or make the view lazy",
 			v.Name, len(rows), size, s.bytes, abi.MessageMax)
 	}
 	return dst, nil
@@ -86,16 +91,17 @@ func (s *Snapshot) project(v *view, rows []*cache.Object, dst []abi.ObjectData) 
 // Key is the key that the snapshot is of.
 func (s *Snapshot) Key() abi.KeyRef { return s.x.key }
 
-// Views gives what each view holds, in the manifest's order. The slices are valid until the snapshot's next use.
+// Views returns what each view holds, in the manifest's order. The slices are valid until the snapshot's next use.
 func (s *Snapshot) Views() []abi.ViewData { return s.data }
 
 // Request fills the request's views.
 func (s *Snapshot) Request(dst *abi.SyncRequest) { dst.Views = append(dst.Views[:0], s.data...) }
 
-// Rows gives the objects of a view in the order of their names: the cache's, with its wider fields.
+// Rows returns the objects of a view in the order of their names: the cache's, with its wider fields.
 func (s *Snapshot) Rows(view int) []*cache.Object { return s.x.views[view].rows }
 
-// KeyObject gives the UID of the key's object, and whether it is in the key view. A key that isn't an object has neither.
+// KeyObject returns the UID of the key's object, and whether it is in the key view. A key that isn't an object has
+// neither.
 func (s *Snapshot) KeyObject() (uid string, exists bool) {
 	p := s.x.plan
 	if p == nil || !p.ObjectKeys() {
@@ -108,13 +114,13 @@ func (s *Snapshot) KeyObject() (uid string, exists bool) {
 	return string(rows[0].UID), true
 }
 
-// exists tells whether the key's object does, taking keys that aren't objects as existing.
+// exists reports whether the key's object does, taking keys that aren't objects as existing.
 func (s *Snapshot) exists() bool {
 	_, ok := s.KeyObject()
 	return ok || !s.x.plan.ObjectKeys()
 }
 
-// Find gives the object as the snapshot has it, what lazy views delivered included; nil if no view holds it.
+// Find returns the object as the snapshot has it, what lazy views delivered included; nil if no view holds it.
 func (s *Snapshot) Find(r abi.Resource, namespace, name string) *cache.Object {
 	for i, v := range s.x.plan.views {
 		if !v.plan.reads(r) || v.Lazy || v.Count > 0 {
@@ -141,7 +147,7 @@ func (s *Snapshot) Find(r abi.Resource, namespace, name string) *cache.Object {
 	return nil
 }
 
-// In tells whether any object delivered is in the namespace.
+// In reports whether any object delivered is in the namespace.
 func (s *Snapshot) In(namespace string) bool {
 	in := func(o *cache.Object) bool { return o.Namespace == namespace }
 	for i := range s.x.views {

@@ -9,9 +9,11 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// tallies remembers which counts were delivered, so that an event wakes a key only when its capped count is no longer that.
+// tallies remembers which counts were delivered, so that an event wakes a key only when its capped count is no longer
+// that.
 //
-// Comparing with what was delivered, not with the count before the event, is what makes it right when the caches are ahead of the events.
+// Comparing with what was delivered, not with the count before the event, is what makes it right when the caches are
+// ahead of the events.
 type tallies struct {
 	mu   sync.Mutex
 	keys map[abi.KeyRef][]tally // few for each key, and keys may be many
@@ -34,7 +36,8 @@ func (t *tallies) find(key abi.KeyRef, v *view) *tally {
 	return nil
 }
 
-// begin forgets what the key was delivered before anything is counted anew: an event in between finds nothing to compare with, and wakes.
+// begin forgets what the key was delivered before anything is counted anew: an event in between finds nothing to
+// compare with, and wakes.
 func (t *tallies) begin(p *Plan, key abi.KeyRef) { t.drop(key) }
 
 func (t *tallies) drop(key abi.KeyRef) {
@@ -54,19 +57,22 @@ func (t *tallies) delivered(p *Plan, v *view, key abi.KeyRef, n int) {
 	}
 	all, ok := t.keys[key]
 	if !ok {
-		key.Namespace, key.Name = strings.Clone(key.Namespace), strings.Clone(key.Name) // the map must hold on to no object's bytes
+		// the map must hold on to no object's bytes
+		key.Namespace, key.Name = strings.Clone(key.Namespace), strings.Clone(key.Name)
 		all = make([]tally, p.counts)
 		t.keys[key] = all
 	}
 	i := slices.IndexFunc(all, func(x tally) bool { return !x.counted || int(x.view) == v.index })
-	all[i] = tally{counted: true, view: int32(v.index), delivered: int32(min(n, int(v.Count))), least: int32(min(n, math.MaxInt32))}
+	all[i] = tally{counted: true, view: int32(v.index), delivered: int32(min(n, int(v.Count))),
+		least: int32(min(n, math.MaxInt32))}
 }
 
 // uncapped is the least cap that is as good as none.
 const uncapped = 1 << 20
 
-// flips tells whether an event that added (1) or removed (-1) an object of the view, or may have done either (0), makes the key's capped count differ from what it was delivered.
-// It counts anew only when the removals since the last time could have mattered: all in all as often as there are objects, not their square.
+// flips reports whether an event that added (1) or removed (-1) an object of the view, or may have done either (0),
+// makes the key's capped count differ from what it was delivered. It counts anew only when the removals since the last
+// time could have mattered: all in all as often as there are objects, not their square.
 func (t *tallies) flips(p *Plan, s *scratch, w World, v *view, key abi.KeyRef, by int) bool {
 	t.mu.Lock()
 	last := t.find(key, v)

@@ -27,7 +27,8 @@ var (
 	replicasets = abi.Resource{Group: "apps", Version: "v1", Name: "replicasets"}
 	deployments = abi.Resource{Group: "apps", Version: "v1", Name: "deployments"}
 	slicesR     = abi.Resource{Group: "discovery.k8s.io", Version: "v1", Name: "endpointslices"}
-	webApps     = abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"} // a custom resource, with the content of deployments
+	// a custom resource, with the content of deployments
+	webApps = abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"}
 )
 
 // Names come from small pools so that joins hit, miss and change sides often.
@@ -43,7 +44,7 @@ func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
 func chance(r *rand.Rand, percent int) bool { return r.IntN(100) < percent }
 
-// optional gives one of the pool or nothing.
+// optional returns one of the pool or nothing.
 func optional(r *rand.Rand, from []string) string {
 	if chance(r, 25) {
 		return ""
@@ -83,7 +84,8 @@ func randomSelector(r *rand.Rand) *metav1.LabelSelector {
 	}
 	if chance(r, 30) {
 		e := metav1.LabelSelectorRequirement{Key: pick(r, []string{"app", "tier"})}
-		e.Operator = pick(r, []metav1.LabelSelectorOperator{metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist})
+		e.Operator = pick(r, []metav1.LabelSelectorOperator{metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn,
+			metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist})
 		if e.Operator == metav1.LabelSelectorOpIn || e.Operator == metav1.LabelSelectorOpNotIn {
 			e.Values = []string{pick(r, labelPool)}
 		}
@@ -92,7 +94,7 @@ func randomSelector(r *rand.Rand) *metav1.LabelSelector {
 	return s
 }
 
-// blank gives an object of the resource without content.
+// blank returns an object of the resource without content.
 func blank(res abi.Resource) runtime.Object {
 	switch res {
 	case pods:
@@ -121,7 +123,7 @@ func blank(res abi.Resource) runtime.Object {
 	panic(res)
 }
 
-// identify gives the object a name, of the pool that its resource has.
+// identify returns the object a name, of the pool that its resource has.
 func identify(r *rand.Rand, res abi.Resource) (ns, name string) {
 	switch res {
 	case nodesR:
@@ -201,7 +203,9 @@ func mutateSpec(r *rand.Rand, o runtime.Object) {
 		case 3:
 			o.Status.Conditions = nil
 			for range r.IntN(3) {
-				o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(pick(r, []string{"Ready", "Disk"})), Status: corev1.ConditionStatus(pick(r, []string{"True", "False"}))})
+				o.Status.Conditions = append(o.Status.Conditions,
+					corev1.PodCondition{Type: corev1.PodConditionType(pick(r, []string{"Ready", "Disk"})),
+						Status: corev1.ConditionStatus(pick(r, []string{"True", "False"}))})
 			}
 		}
 	case *corev1.Service:
@@ -215,7 +219,8 @@ func mutateSpec(r *rand.Rand, o runtime.Object) {
 	case *corev1.Endpoints:
 		o.Subsets = nil
 		for range r.IntN(3) {
-			o.Subsets = append(o.Subsets, corev1.EndpointSubset{Addresses: []corev1.EndpointAddress{{IP: pick(r, []string{"1.1.1.1", "2.2.2.2"})}}})
+			o.Subsets = append(o.Subsets, corev1.EndpointSubset{Addresses: []corev1.EndpointAddress{{IP: pick(r,
+				[]string{"1.1.1.1", "2.2.2.2"})}}})
 		}
 	case *corev1.Node:
 		if chance(r, 50) {
@@ -223,7 +228,9 @@ func mutateSpec(r *rand.Rand, o runtime.Object) {
 		} else {
 			o.Spec.Taints = nil
 			for range r.IntN(3) {
-				o.Spec.Taints = append(o.Spec.Taints, corev1.Taint{Key: pick(r, []string{"k1", "k2"}), Effect: corev1.TaintEffect(pick(r, []string{"NoExecute", "NoSchedule"}))})
+				o.Spec.Taints = append(o.Spec.Taints,
+					corev1.Taint{Key: pick(r, []string{"k1", "k2"}),
+						Effect: corev1.TaintEffect(pick(r, []string{"NoExecute", "NoSchedule"}))})
 			}
 		}
 	case *corev1.Namespace:

@@ -23,13 +23,16 @@ const (
 // A controller is a folder: put into a copy of the tree, it is in the table, conformance runs it, and pages and the
 // chart tell of it, once the generated files are written anew. Nothing else is to be edited.
 func TestAnotherController(t *testing.T) {
-	if slices.ContainsFunc(builtin.Controllers(), func(c builtin.Controller) bool { return c.Name == controller || c.Plugin.Folder == another }) {
+	if slices.ContainsFunc(builtin.Controllers(), func(c builtin.Controller) bool {
+		return c.Name == controller || c.Plugin.Folder == another
+	}) {
 		t.Fatalf("%s is here: give testdata/%s the name of a controller that isn't", controller, another)
 	}
 	c := copyTree(t)
 	before := c.texts()
 
-	if err := os.CopyFS(filepath.Join(c.root, "plugins", another), os.DirFS(filepath.Join("testdata", another))); err != nil {
+	if err := os.CopyFS(filepath.Join(c.root, "plugins", another), os.DirFS(filepath.Join("testdata", another))); err !=
+		nil {
 		t.Fatal(err)
 	}
 	c.run("make", "--no-print-directory", "generate", "plugins/modules/"+another+".wasm")
@@ -56,7 +59,8 @@ func TestAnotherController(t *testing.T) {
 		}
 	}
 
-	said := c.run("go", "test", "-vet=off", "-v", "-run", "^TestPlugins$/^"+another+"$|^TestNamesAreTheirOwn$", "./plugins/conformance")
+	said := c.run("go", "test", "-vet=off", "-v", "-run", "^TestPlugins$/^"+another+"$|^TestNamesAreTheirOwn$",
+		"./plugins/conformance")
 	for _, check := range []string{"manifest", "rights", "size", "golden", "wakes", "module", "simulation"} {
 		if !strings.Contains(said, "--- PASS: TestPlugins/"+another+"/"+check+" ") {
 			t.Errorf("conformance hasn't made the check %s:\n%s", check, said)
@@ -99,14 +103,16 @@ func copyTree(t *testing.T) *tree {
 		t.Fatal(err)
 	}
 
-	listed, err := exec.CommandContext(t.Context(), "git", "-C", here, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	listed, err := exec.CommandContext(t.Context(), "git", "-C", here, "ls-files", "-z", "--cached", "--others",
+		"--exclude-standard").Output()
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
 		c.copy(here, name)
 	}
-	for _, built := range []string{"plugins/modules", "plugins/code", "cmd/windlass/author/generate/schemas", "_output/plugins", "_output/module"} {
+	for _, built := range []string{"plugins/modules", "plugins/code", "cmd/windlass/author/generate/schemas",
+		"_output/plugins", "_output/module"} {
 		err := filepath.WalkDir(filepath.Join(here, built), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return err
@@ -122,7 +128,8 @@ func copyTree(t *testing.T) *tree {
 			t.Fatalf("%v: run make build", err)
 		}
 	}
-	if err := os.Symlink(filepath.Join(here, "_output", "toolchain"), filepath.Join(c.root, "_output", "toolchain")); err != nil {
+	if err := os.Symlink(filepath.Join(here, "_output", "toolchain"),
+		filepath.Join(c.root, "_output", "toolchain")); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -45,7 +45,8 @@ func Controllers() (all []Controller) {
 func (p Plugin) Controllers() (all []Controller) {
 	for _, c := range p.Native.Manifest().Controllers {
 		all = append(all, Controller{
-			Name: c.Name, Alias: c.Alias, Queue: c.Queue, ServiceAccount: c.ServiceAccount, PartOf: c.PartOf, Plugin: p, Manifest: c,
+			Name: c.Name, Alias: c.Alias, Queue: c.Queue, ServiceAccount: c.ServiceAccount, PartOf: c.PartOf, Plugin: p,
+			Manifest: c,
 		})
 	}
 	return all

@@ -53,8 +53,8 @@ func wakes(t *testing.T, p builtin.Plugin) {
 	}
 }
 
-// The size limit keeps compiling a module at start within about 0.1 s, where one is given as a file: of the built-in ones the native code
-// comes with the build.
+// The size limit keeps compiling a module at start within about 0.1 s, where one is given as a file: of the built-in
+// ones the native code comes with the build.
 func size(t *testing.T, p builtin.Plugin) {
 	const limit = 156 << 10
 	info, err := os.Stat(filepath.Join("..", "modules", p.Folder+".wasm"))

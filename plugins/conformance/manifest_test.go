@@ -82,6 +82,7 @@ func checkNames(t *testing.T, c builtin.Controller) {
 	}
 	want := kcm.Controllers[i]
 	if c.Alias != want.Alias || c.Manifest.DisabledByDefault != want.DisabledByDefault {
-		t.Errorf("%s: alias %q, disabled by default: %v; upstream's are %q, %v", c.Name, c.Alias, c.Manifest.DisabledByDefault, want.Alias, want.DisabledByDefault)
+		t.Errorf("%s: alias %q, disabled by default: %v; upstream's are %q, %v",
+			c.Name, c.Alias, c.Manifest.DisabledByDefault, want.Alias, want.DisabledByDefault)
 	}
 }

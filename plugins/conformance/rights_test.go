@@ -22,10 +22,12 @@ func rights(t *testing.T, p builtin.Plugin) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var roles map[string][]rbacv1.PolicyRule
 	if err := yaml.UnmarshalStrict(text, &roles); err != nil {
 		t.Fatal(err)
 	}
+
 	any := false
 	for _, c := range p.Controllers() {
 		role, ok := roles[c.ServiceAccount]
@@ -44,6 +46,7 @@ func rights(t *testing.T, p builtin.Plugin) {
 			}
 		}
 	}
+
 	if !any {
 		t.Error("no controller of it writes anything")
 	}
@@ -60,9 +63,12 @@ func checkFinalizers(t *testing.T, c builtin.Controller, r rbacv1.PolicyRule, wr
 		if !strings.HasSuffix(resource, "/finalizers") {
 			continue
 		}
-		may := slices.ContainsFunc(r.APIGroups, func(group string) bool { return slices.Contains(written, need{group, resource, "update"}) })
+		may := slices.ContainsFunc(r.APIGroups, func(group string) bool {
+			return slices.Contains(written, need{group, resource, "update"})
+		})
 		if !may {
-			t.Errorf("%s may not update %s, as upstream's may: its children couldn't block their owner's deletion", c.Name, resource)
+			t.Errorf("%s may not update %s, as upstream's may: its children couldn't block their owner's deletion",
+				c.Name, resource)
 		}
 	}
 }

@@ -17,11 +17,14 @@ func condition(d *appsv1.Deployment, t appsv1.DeploymentConditionType) *appsv1.D
 }
 
 // setCondition sets a condition as of now.
-func (r *rollout) setCondition(t appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
-	r.addCondition(&appsv1.DeploymentCondition{Type: t, Status: status, Reason: reason, Message: message, LastUpdateTime: r.now(), LastTransitionTime: r.now()})
+func (r *rollout) setCondition(t appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason,
+	message string) {
+	r.addCondition(&appsv1.DeploymentCondition{Type: t, Status: status, Reason: reason, Message: message,
+		LastUpdateTime: r.now(), LastTransitionTime: r.now()})
 }
 
-// addCondition puts a condition behind the others, unless it is there with the same status and reason. While the status stays, so does the time of its transition.
+// addCondition puts a condition behind the others, unless it is there with the same status and reason. While the status
+// stays, so does the time of its transition.
 func (r *rollout) addCondition(x *appsv1.DeploymentCondition) {
 	if was := condition(r.d, x.Type); was != nil && was.Status == x.Status {
 		if was.Reason == x.Reason {

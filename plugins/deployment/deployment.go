@@ -20,18 +20,24 @@ var (
 	deployments = sdk.Key(appsv1.Deployments).
 			Fields("metadata.annotations", "metadata.generation", "metadata.deletionTimestamp", "spec", "status").
 			QuietOn(abi.QuietOwn) // a status that says what it should
-	sets = sdk.Select(appsv1.ReplicaSets, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(deployments), sdk.All(sdk.Orphan(), sdk.SelectedBy(deployments, "spec.selector")))).
-		Fields("metadata.labels", "metadata.annotations", "metadata.generation", "metadata.creationTimestamp", "metadata.deletionTimestamp",
+	sets = sdk.Select(appsv1.ReplicaSets, sdk.KeyNamespace(),
+		sdk.Any(sdk.ControlledBy(deployments), sdk.All(sdk.Orphan(), sdk.SelectedBy(deployments, "spec.selector")))).
+		Fields("metadata.labels", "metadata.annotations", "metadata.generation", "metadata.creationTimestamp",
+			"metadata.deletionTimestamp",
 			"metadata.ownerReferences", "spec.replicas", "spec.minReadySeconds", "spec.template",
-			"status.replicas", "status.readyReplicas", "status.availableReplicas", "status.terminatingReplicas", "status.observedGeneration", "status.conditions")
+			"status.replicas", "status.readyReplicas", "status.availableReplicas", "status.terminatingReplicas",
+			"status.observedGeneration", "status.conditions")
 
-	// running are the pods that have not ended. The strategy Recreate asks for those of old sets, and is woken when one of them ends.
-	running = sdk.Select(resource.MetadataOf("", "v1", "pods"), sdk.KeyNamespace(), sdk.Not(sdk.In("status.phase", string(corev1.PodSucceeded), string(corev1.PodFailed)))).
+	// running are the pods that have not ended. The strategy Recreate asks for those of old sets, and is woken when one of
+	// them ends.
+	running = sdk.Select(resource.MetadataOf("", "v1", "pods"), sdk.KeyNamespace(),
+		sdk.Not(sdk.In("status.phase", string(corev1.PodSucceeded), string(corev1.PodFailed)))).
 		Named("running pods").Fields("metadata.name").Lazy().AskBy("controller.uid")
 )
 
 // tellTerminating decides whether the pods on their way out are counted in the status.
-var tellTerminating = sdk.Gate("DeploymentReplicaSetTerminatingReplicas", true, "Whether terminatingReplicas is told in the status.")
+var tellTerminating = sdk.Gate("DeploymentReplicaSetTerminatingReplicas", true,
+	"Whether terminatingReplicas is told in the status.")
 
 // Plugin is the deployment module (pkg/controller/deployment).
 var Plugin = &sdk.Plugin{
@@ -46,7 +52,8 @@ var Plugin = &sdk.Plugin{
 		ServiceAccount: "deployment-controller",
 		EventSource:    "deployment-controller",
 		Reads:          sdk.Views{deployments, sets, running},
-		Writes: sdk.Writes{appsv1.Deployments.Verbs("get", "update"), appsv1.Deployments.Sub("status", "update"), appsv1.Deployments.Sub("finalizers", "update"),
+		Writes: sdk.Writes{appsv1.Deployments.Verbs("get", "update"), appsv1.Deployments.Sub("status", "update"),
+			appsv1.Deployments.Sub("finalizers", "update"),
 			appsv1.ReplicaSets.Verbs("get", "create", "update", "patch", "delete")},
 		Workers: 5,
 		Backoff: abi.Backoff{Retries: 15},
@@ -78,15 +85,20 @@ func sync(c *sdk.Call) error {
 	if err := labels.Check(d.Spec.Selector); err != nil {
 		return sdk.Errors("deployment ", d.Namespace, "/", d.Name, " has invalid label selector: ", err.Error())
 	}
-	owned, err := owner.Claim(c, d, sets.List(c), func(rs *appsv1.ReplicaSet) bool { return labels.Selects(d.Spec.Selector, rs.Labels) })
+
+	owned, err := owner.Claim(c, d, sets.List(c), func(rs *appsv1.ReplicaSet) bool {
+		return labels.Selects(d.Spec.Selector, rs.Labels)
+	})
 	if err != nil {
 		return err
 	}
+
 	for _, rs := range owned {
 		if !metav1.IsControlledBy(&rs.ObjectMeta, &d.ObjectMeta) {
 			return nil // adopted just now: it comes back as the server has it
 		}
 	}
+
 	err = begin(c, d, owned).proceed()
 	if sdk.Failed(err, sdk.NamespaceTerminating) {
 		return nil // no set can come to be here any more
@@ -96,7 +108,8 @@ func sync(c *sdk.Call) error {
 
 // refuse says that a Deployment must not select everything.
 func refuse(c *sdk.Call, seen *appsv1.Deployment) error {
-	c.Event(seen, corev1.EventTypeWarning, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
+	c.Event(seen, corev1.EventTypeWarning, "SelectingAll",
+		"This deployment is selecting all pods. A non-empty selector is required.")
 	if seen.Status.ObservedGeneration < seen.Generation {
 		d := own(seen)
 		d.Status.ObservedGeneration = d.Generation
@@ -105,7 +118,7 @@ func refuse(c *sdk.Call, seen *appsv1.Deployment) error {
 	return nil
 }
 
-// begin tells the new set, the oldest with the Deployment's template, from the old ones.
+// begin returns the new set, the oldest with the Deployment's template, from the old ones.
 func begin(c *sdk.Call, seen *appsv1.Deployment, owned []*appsv1.ReplicaSet) *rollout {
 	d := own(seen)
 	r := &rollout{c: c, seen: seen, d: d, want: or1(d.Spec.Replicas)}
@@ -129,6 +142,7 @@ func (r *rollout) proceed() error {
 	if err := r.syncRevision(); err != nil {
 		return err
 	}
+
 	to, rollback := rollbackTo(d)
 	switch {
 	case d.Deleting():
@@ -153,6 +167,7 @@ func (r *rollout) proceed() error {
 	default:
 		return sdk.Errors("unexpected deployment strategy type: ", string(d.Spec.Strategy.Type))
 	}
+
 	return nil
 }
 

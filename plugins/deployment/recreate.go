@@ -25,7 +25,7 @@ func (r *rollout) recreate() error {
 	return nil
 }
 
-// oldPods tells whether pods of old sets still run.
+// oldPods reports whether pods of old sets still run.
 func (r *rollout) oldPods() bool {
 	uids := make([]string, len(r.old))
 	for i, rs := range r.old {
@@ -34,5 +34,6 @@ func (r *rollout) oldPods() bool {
 		}
 		uids[i] = string(rs.UID)
 	}
-	return len(uids) > 0 && len(running.Ask(r.c, abi.Ask{Namespace: r.d.Namespace, Path: "controller.uid", Values: uids})) > 0
+	return len(uids) > 0 && len(running.Ask(r.c,
+		abi.Ask{Namespace: r.d.Namespace, Path: "controller.uid", Values: uids})) > 0
 }

@@ -28,10 +28,11 @@ const (
 // historyMax is how long the list of a set's former revisions may become.
 const historyMax = 2000
 
-// reserved tells the annotations that a Deployment and its sets each have for themselves.
+// reserved returns the annotations that a Deployment and its sets each have for themselves.
 func reserved(annotation string) bool {
 	switch annotation {
-	case revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, corev1.LastAppliedConfigAnnotation, appsv1.DeprecatedRollbackTo:
+	case revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, corev1.LastAppliedConfigAnnotation,
+		appsv1.DeprecatedRollbackTo:
 		return true
 	}
 	return false
@@ -57,7 +58,8 @@ func (r *rollout) next() int64 {
 	return last + 1
 }
 
-// syncRevision gives the new set, where there is one, its revision and what else it takes over from the Deployment, and the Deployment the new set's revision.
+// syncRevision returns the new set, where there is one, its revision and what else it takes over from the Deployment,
+// and the Deployment the new set's revision.
 func (r *rollout) syncRevision() error {
 	if r.new == nil {
 		return nil
@@ -79,7 +81,8 @@ func (r *rollout) syncRevision() error {
 	return nil
 }
 
-// annotate gives a set the Deployment's annotations and the next revision, if that is higher than what it has; it tells whether anything has changed.
+// annotate returns a set the Deployment's annotations and the next revision, if that is higher than what it has; it
+// tells whether anything has changed.
 func (r *rollout) annotate(rs *appsv1.ReplicaSet) bool {
 	changed := false
 	for _, a := range r.d.Annotations {
@@ -131,14 +134,16 @@ func (r *rollout) create() error {
 			r.event(corev1.EventTypeNormal, scaling, "Scaled up replica set "+rs.Name+" from 0 to "+itoa(n))
 		}
 		if r.hasDeadline() {
-			r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, createdSet, "Created new replica set "+quote(rs.Name))
+			r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, createdSet,
+				"Created new replica set "+quote(rs.Name))
 		}
 	case sdk.Failed(err, sdk.AlreadyExists):
 		live, getErr := sdk.Get(r.c, appsv1.ReplicaSets, rs.Namespace, rs.Name)
 		if getErr != nil {
 			return getErr
 		}
-		if !metav1.IsControlledBy(&live.ObjectMeta, &r.d.ObjectMeta) || !podtemplate.Equal(&live.Spec.Template, &r.d.Spec.Template) {
+		if !metav1.IsControlledBy(&live.ObjectMeta, &r.d.ObjectMeta) ||
+			!podtemplate.Equal(&live.Spec.Template, &r.d.Spec.Template) {
 			count := int32(1) // of collisions: the next attempt takes another hash
 			if r.d.Status.CollisionCount != nil {
 				count += *r.d.Status.CollisionCount
@@ -160,6 +165,7 @@ func (r *rollout) create() error {
 		}
 		return err
 	}
+
 	r.setRevision(strconv.FormatInt(r.next(), 10))
 	return nil
 }
@@ -196,7 +202,8 @@ func with(m wire.StringMap, key, value string) wire.StringMap {
 	return m
 }
 
-// cleanUp deletes the oldest of the old sets, as far as they have no pods, until as many are left as the Deployment wants to remember.
+// cleanUp deletes the oldest of the old sets, as far as they have no pods, until as many are left as the Deployment
+// wants to remember.
 func (r *rollout) cleanUp() {
 	limit := r.d.Spec.RevisionHistoryLimit
 	if limit == nil || *limit == math.MaxInt32 || r.sized {

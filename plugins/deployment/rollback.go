@@ -18,12 +18,14 @@ const (
 	templateSame     = "DeploymentRollbackTemplateUnchanged"
 )
 
-// rollbackTo is the revision that the Deployment is asked to go back to, 0 for the last one (extensions/v1beta1's rollbackTo, which lives on as an annotation).
+// rollbackTo is the revision that the Deployment is asked to go back to, 0 for the last one (extensions/v1beta1's
+// rollbackTo, which lives on as an annotation).
 func rollbackTo(d *appsv1.Deployment) (int64, bool) {
 	return decimal.Parse(d.Annotations.Get(appsv1.DeprecatedRollbackTo))
 }
 
-// rollBack gives the Deployment the template and the annotations of the set with the revision. Whatever comes of it, the wish is taken off the Deployment.
+// rollBack returns the Deployment the template and the annotations of the set with the revision. Whatever comes of it,
+// the wish is taken off the Deployment.
 func (r *rollout) rollBack(to int64) error {
 	if r.new == nil {
 		if err := r.create(); err != nil {
@@ -40,12 +42,13 @@ func (r *rollout) rollBack(to int64) error {
 	x.Annotations.Delete(appsv1.DeprecatedRollbackTo)
 	r.c.Update(x)
 	if done {
-		r.event(corev1.EventTypeNormal, rolledBack, "Rolled back deployment "+quote(x.Name)+" to revision "+strconv.FormatInt(to, 10))
+		r.event(corev1.EventTypeNormal, rolledBack,
+			"Rolled back deployment "+quote(x.Name)+" to revision "+strconv.FormatInt(to, 10))
 	}
 	return r.c.After(1) // its own update wakes nobody
 }
 
-// takeTemplate gives the revision that was gone back to. Where it leaves the Deployment as it is, an event tells why.
+// takeTemplate returns the revision that was gone back to. Where it leaves the Deployment as it is, an event tells why.
 func (r *rollout) takeTemplate(d *appsv1.Deployment, to int64) (int64, bool) {
 	if to == 0 {
 		if to = last(r.all()); to == 0 {
@@ -58,7 +61,8 @@ func (r *rollout) takeTemplate(d *appsv1.Deployment, to int64) (int64, bool) {
 			continue
 		}
 		if podtemplate.Equal(&d.Spec.Template, &rs.Spec.Template) {
-			r.event(corev1.EventTypeWarning, templateSame, "The rollback revision contains the same template as current deployment "+quote(d.Name))
+			r.event(corev1.EventTypeWarning, templateSame,
+				"The rollback revision contains the same template as current deployment "+quote(d.Name))
 			return 0, false
 		}
 		labels := rs.Spec.Template.Labels
@@ -71,7 +75,8 @@ func (r *rollout) takeTemplate(d *appsv1.Deployment, to int64) (int64, bool) {
 	return 0, false
 }
 
-// exchange gives the Deployment the set's annotations for its own, which the rollout hands to the set: so each set keeps what it was annotated with in its time.
+// exchange gives the Deployment the set's annotations for its own, which the rollout hands to the set: so each set
+// keeps what it was annotated with in its time.
 func exchange(d *appsv1.Deployment, rs *appsv1.ReplicaSet) {
 	keep := d.Annotations[:0:0]
 	for _, a := range d.Annotations {

@@ -6,7 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/intstr"
 )
 
-// roll grows the new set as far as the surge allows; when there is nothing to grow it shrinks old ones as far as enough pods stay available.
+// roll grows the new set as far as the surge allows; when there is nothing to grow it shrinks old ones as far as enough
+// pods stay available.
 func (r *rollout) roll() error {
 	if r.new == nil {
 		if err := r.create(); err != nil {
@@ -38,19 +39,23 @@ func (r *rollout) room(all []*appsv1.ReplicaSet, rs *appsv1.ReplicaSet) int32 {
 	return size(rs) + max(0, min(free, r.want-size(rs)))
 }
 
-// shrink takes pods from the old sets, oldest first: those that are not available anyway, then as many as are available beyond what is needed.
+// shrink takes pods from the old sets, oldest first: those that are not available anyway, then as many as are available
+// beyond what is needed.
 func (r *rollout) shrink() {
 	old := active(r.old)
 	needed := r.want - r.maxUnavailable()
+
 	// Pods of the new set that aren't available yet count as if they weren't there.
 	spare := total(old) + spared(r.new) - needed
 	if len(old) == 0 || spare <= 0 {
 		return
 	}
+
 	sizes := make([]int32, len(old))
 	for i, rs := range old {
 		sizes[i] = size(rs)
 	}
+
 	has := spared(r.new)
 	for i, rs := range old {
 		has += spared(rs)
@@ -58,18 +63,20 @@ func (r *rollout) shrink() {
 		sizes[i] -= k
 		spare -= k
 	}
+
 	for i := range old {
 		k := max(0, min(has-needed, sizes[i]))
 		sizes[i] -= k
 		has -= k
 	}
+
 	for i, rs := range old {
 		r.resize(rs, sizes[i], false)
 	}
 }
 
-// spared is how many available pods the set keeps. One that has more of them than it should have pods is about to lose some; upstream counts those too
-// (pkg/controller/deployment/rolling.go), and may end up with fewer than needed.
+// spared is how many available pods the set keeps. One that has more of them than it should have pods is about to lose
+// some; upstream counts those too (pkg/controller/deployment/rolling.go), and may end up with fewer than needed.
 func spared(rs *appsv1.ReplicaSet) int32 { return min(size(rs), rs.Status.AvailableReplicas) }
 
 func available(sets []*appsv1.ReplicaSet) (n int32) {

@@ -27,8 +27,9 @@ type model struct {
 	log  []string
 }
 
-// Whatever users and pods do in whatever order: no sync of a rolling update makes more pods than wanted and surge, or takes available ones that are needed; a sync that
-// has written nothing but the Deployment leaves nothing to be written; and when users rest and pods come up, the rollout becomes complete.
+// Whatever users and pods do in whatever order: no sync of a rolling update makes more pods than wanted and surge, or
+// takes available ones that are needed; a sync that has written nothing but the Deployment leaves nothing to be
+// written; and when users rest and pods come up, the rollout becomes complete.
 func TestRollout(t *testing.T) {
 	Plugin.Manifest() // numbers the views
 	for seed := range uint64(worlds.Number(150)) {
@@ -78,7 +79,8 @@ func (m *model) strategy() {
 		if surge.String() == "0" && unavailable.String() == "0" {
 			surge = metav1.IntOrString{IntVal: 1}
 		}
-		*s = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable}}
+		*s = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+			RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable}}
 	}
 }
 
@@ -106,7 +108,8 @@ func (m *model) user() {
 		m.d.Annotations.Set(appsv1.DeprecatedRollbackTo, strconv.Itoa(m.rand.IntN(3)))
 	}
 	m.d.Generation++
-	m.note("user: %s of %s, %v, paused %v", itoa(*s.Replicas), s.Template.Spec.Containers[0].Image, s.Strategy.Type, s.Paused)
+	m.note("user: %s of %s, %v, paused %v",
+		itoa(*s.Replicas), s.Template.Spec.Containers[0].Image, s.Strategy.Type, s.Paused)
 }
 
 // pods lets the sets' controller do part of its work: it takes pods that aren't available first.
@@ -191,12 +194,14 @@ func (m *model) bounds() (most, needed int32) {
 // run runs one sync and does what it says. It tells whether that wrote sets, and whether it wrote the Deployment.
 func (m *model) run() (sets, deployment bool) {
 	m.now++
-	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: m.now * 1e9, Views: make([]abi.ViewData, 3)}
+	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: m.now * 1e9,
+		Views: make([]abi.ViewData, 3)}
 	r.Views[0].Objects = []abi.ObjectData{{Data: resource.Append(nil, m.d), ResourceVersion: "1"}}
 	slices.SortFunc(m.sets, byName)
 	for _, rs := range m.sets {
 		r.Views[1].Objects = append(r.Views[1].Objects, abi.ObjectData{Data: resource.Append(nil, rs), ResourceVersion: "1"})
 	}
+
 	do := func(e *abi.Effect) abi.Outcome {
 		switch e.Kind {
 		case abi.EffectView:
@@ -209,6 +214,7 @@ func (m *model) run() (sets, deployment bool) {
 		sets, deployment = sets || s, deployment || !s
 		return m.write(e)
 	}
+
 	a := sdk.Run(Plugin, r, nil, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
 		a := &abi.PerformResponse{}
 		for i := range p.Effects {
@@ -225,6 +231,7 @@ func (m *model) run() (sets, deployment bool) {
 	if m.d.Status.ObservedGeneration < m.d.Generation && a.RequeueAfter == 0 && !sets {
 		m.t.Errorf("the status lags and nothing is going to change that")
 	}
+
 	// A rollback wakes its key itself.
 	return sets || a.RequeueAfter == 1, deployment && a.RequeueAfter != 1
 }
@@ -244,6 +251,7 @@ func (m *model) write(e *abi.Effect) abi.Outcome {
 		m.d = d
 		return abi.Outcome{Object: abi.ObjectData{Data: e.Object, ResourceVersion: "2"}}
 	}
+
 	i := slices.IndexFunc(m.sets, func(rs *appsv1.ReplicaSet) bool { return rs.Name == e.Name })
 	if e.Kind == abi.EffectDelete {
 		if rs := m.sets[i]; size(rs) != 0 || rs.Status.Replicas != 0 {
@@ -252,10 +260,12 @@ func (m *model) write(e *abi.Effect) abi.Outcome {
 		m.sets = slices.Delete(m.sets, i, i+1)
 		return abi.Outcome{}
 	}
+
 	rs := &appsv1.ReplicaSet{}
 	if err := resource.Decode(e.Object, rs); err != nil {
 		m.t.Fatal(err)
 	}
+
 	if e.Kind == abi.EffectCreate {
 		if i >= 0 {
 			m.t.Fatalf("%s is there already", rs.Name)
@@ -266,6 +276,7 @@ func (m *model) write(e *abi.Effect) abi.Outcome {
 		rs.Status = m.sets[i].Status
 		m.sets[i] = rs
 	}
+
 	rs.Generation++
 	return abi.Outcome{Object: abi.ObjectData{Data: resource.Append(nil, rs), ResourceVersion: "2"}}
 }
@@ -282,7 +293,8 @@ func (m *model) String() string {
 		text += l + "\n"
 	}
 	for _, rs := range m.sets {
-		text += fmt.Sprintf("%s: %d, status %d, available %d, %v\n", rs.Name, size(rs), rs.Status.Replicas, rs.Status.AvailableReplicas, rs.Annotations)
+		text += fmt.Sprintf("%s: %d, status %d, available %d, %v\n",
+			rs.Name, size(rs), rs.Status.Replicas, rs.Status.AvailableReplicas, rs.Annotations)
 	}
 	return text + fmt.Sprintf("%+v", m.d.Status)
 }

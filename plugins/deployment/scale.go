@@ -13,8 +13,9 @@ import (
 // scaling is the reason of the events about sizes.
 const scaling = "ScalingReplicaSet"
 
-// rescale scales if the Deployment has got another size since its active sets were sized, and tells whether there was anything to do. If there was not, for one set has
-// the right size already or the strategy is Recreate, the rollout goes on; upstream's stands still until somebody changes a set.
+// rescale scales if the Deployment has got another size since its active sets were sized, and tells whether there was
+// anything to do. If there was not, for one set has the right size already or the strategy is Recreate, the rollout
+// goes on; upstream's stands still until somebody changes a set.
 func (r *rollout) rescale() bool {
 	for _, rs := range active(r.all()) {
 		if n, ok := annotated(rs, desiredAnnotation); ok && n != r.want {
@@ -25,7 +26,8 @@ func (r *rollout) rescale() bool {
 	return r.sized
 }
 
-// scale gives the sets their shares of the Deployment's size. That it happens to all alike, old and new, keeps the risk of an unfinished rollout what it was.
+// scale gives the sets their shares of the Deployment's size. That it happens to all alike, old and new, keeps the risk
+// of an unfinished rollout what it was.
 func (r *rollout) scale() {
 	old := slices.Clone(r.old)
 	slices.Reverse(old) // newest first
@@ -51,7 +53,7 @@ func (r *rollout) scale() {
 	}
 }
 
-// saturated tells whether the new set can do without the old ones.
+// saturated reports whether the new set can do without the old ones.
 func (r *rollout) saturated() bool {
 	if r.new == nil {
 		return false
@@ -60,8 +62,8 @@ func (r *rollout) saturated() bool {
 	return ok && n == r.want && size(r.new) == r.want && r.new.Status.AvailableReplicas == r.want
 }
 
-// distribute divides what there is to add or to take among the sets, in proportion to their sizes: the largest first, of equals the newest when growing, the oldest
-// when shrinking. The largest gets what rounding leaves.
+// distribute divides what there is to add or to take among the sets, in proportion to their sizes: the largest first,
+// of equals the newest when growing, the oldest when shrinking. The largest gets what rounding leaves.
 func (r *rollout) distribute(sets []*appsv1.ReplicaSet) {
 	allowed := int32(0)
 	if r.want > 0 {
@@ -77,6 +79,7 @@ func (r *rollout) distribute(sets []*appsv1.ReplicaSet) {
 		}
 		return byAge(a, b)
 	})
+
 	sizes := make([]int32, len(sets))
 	add := left
 	for i, rs := range sets {
@@ -92,6 +95,7 @@ func (r *rollout) distribute(sets []*appsv1.ReplicaSet) {
 			left -= share
 		}
 	}
+
 	sizes[0] = max(0, sizes[0]+left)
 	for i, rs := range sets {
 		r.resize(rs, sizes[i], true)
@@ -114,7 +118,8 @@ func (r *rollout) share(rs *appsv1.ReplicaSet) int32 {
 	return int32(part/(2*int64(before))) - size(rs)
 }
 
-// resize updates the set's size, noting for what size of the Deployment. Without force it leaves a set of the right size alone. It tells whether the size changes.
+// resize updates the set's size, noting for what size of the Deployment. Without force it leaves a set of the right
+// size alone. It tells whether the size changes.
 func (r *rollout) resize(rs *appsv1.ReplicaSet, n int32, force bool) bool {
 	from := size(rs)
 	if from == n && !force {
@@ -138,7 +143,8 @@ func (r *rollout) resize(rs *appsv1.ReplicaSet, n int32, force bool) bool {
 	return true
 }
 
-// noteSize notes in a set's annotations the Deployment's size, and that with its surge; it tells whether they said otherwise.
+// noteSize notes in a set's annotations the Deployment's size, and that with its surge; it tells whether they said
+// otherwise.
 func (r *rollout) noteSize(rs *appsv1.ReplicaSet) bool {
 	desired, most := itoa(r.want), itoa(r.want+r.surge())
 	if rs.Annotations.Get(desiredAnnotation) == desired && rs.Annotations.Get(maxAnnotation) == most {

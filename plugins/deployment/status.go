@@ -44,11 +44,13 @@ func (r *rollout) observe() {
 	if s.AvailableReplicas >= r.want-r.maxUnavailable() {
 		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, enough, "Deployment has minimum availability.")
 	} else {
-		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, tooFew, "Deployment does not have minimum availability.")
+		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, tooFew,
+			"Deployment does not have minimum availability.")
 	}
 }
 
-// terminating is how many pods are on their way out; nil where a set doesn't tell, though its controller has looked at it.
+// terminating is how many pods are on their way out; nil where a set doesn't tell, though its controller has looked at
+// it.
 func terminating(all []*appsv1.ReplicaSet) *int32 {
 	n := int32(0)
 	for _, rs := range all {
@@ -62,7 +64,8 @@ func terminating(all []*appsv1.ReplicaSet) *int32 {
 	return &n
 }
 
-// progress writes the status of a rollout: how far it is, whether it gets on, what hinders it. It tells whether the rollout is complete.
+// progress writes the status of a rollout: how far it is, whether it gets on, what hinders it. It tells whether the
+// rollout is complete.
 func (r *rollout) progress(options ...sdk.Option) (complete bool) {
 	before := r.d.Status
 	r.observe()
@@ -83,18 +86,22 @@ func (r *rollout) setProgressing(before *appsv1.DeploymentStatus, complete bool)
 		r.dropCondition(appsv1.DeploymentProgressing)
 		return
 	}
+
 	s, p := &r.d.Status, condition(r.d, appsv1.DeploymentProgressing)
 	if s.Replicas == s.UpdatedReplicas && p != nil && p.Reason == progressed {
 		return // no rollout: pods come and go
 	}
+
 	what := "Deployment " + quote(r.d.Name)
 	if r.new != nil {
 		what = "ReplicaSet " + quote(r.new.Name)
 	}
+
 	switch {
 	case complete:
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, progressed, what+" has successfully progressed.")
-	case s.UpdatedReplicas > before.UpdatedReplicas || s.Replicas-s.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
+	case s.UpdatedReplicas > before.UpdatedReplicas ||
+		s.Replicas-s.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
 		s.ReadyReplicas > before.ReadyReplicas || s.AvailableReplicas > before.AvailableReplicas:
 		// The time of the last progress is told even where the condition stays what it was.
 		r.dropCondition(appsv1.DeploymentProgressing)
@@ -102,7 +109,8 @@ func (r *rollout) setProgressing(before *appsv1.DeploymentStatus, complete bool)
 		if p != nil && p.Status == corev1.ConditionTrue {
 			condition(r.d, appsv1.DeploymentProgressing).LastTransitionTime = p.LastTransitionTime
 		}
-	case p != nil && p.Reason != progressed && (p.Reason == timedOut || p.LastUpdateTime.Add(r.deadline()).Before(r.c.Now())):
+	case p != nil && p.Reason != progressed &&
+		(p.Reason == timedOut || p.LastUpdateTime.Add(r.deadline()).Before(r.c.Now())):
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, timedOut, what+" has timed out progressing.")
 	}
 }
@@ -116,7 +124,8 @@ func (r *rollout) setFailure() {
 	for _, rs := range sets {
 		for i := range rs.Status.Conditions {
 			if f := &rs.Status.Conditions[i]; f.Type == appsv1.ReplicaSetReplicaFailure {
-				r.addCondition(&appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: f.Status, Reason: f.Reason, Message: f.Message,
+				r.addCondition(&appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: f.Status,
+					Reason: f.Reason, Message: f.Message,
 					LastUpdateTime: f.LastTransitionTime, LastTransitionTime: f.LastTransitionTime})
 				return
 			}
@@ -125,7 +134,8 @@ func (r *rollout) setFailure() {
 	r.dropCondition(appsv1.DeploymentReplicaFailure)
 }
 
-// notePause tells that the Deployment has been paused or resumed, so that the time between doesn't count against its deadline.
+// notePause tells that the Deployment has been paused or resumed, so that the time between doesn't count against its
+// deadline.
 func (r *rollout) notePause() {
 	p := condition(r.d, appsv1.DeploymentProgressing)
 	was := p != nil && p.Reason == paused

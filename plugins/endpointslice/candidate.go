@@ -50,7 +50,8 @@ func slicePorts(groups *endpoint.PortGroups, s *corev1.Service) [][]discoveryv1.
 	for g, numbers := range groups.Numbers {
 		for i := range numbers {
 			if q := &s.Spec.Ports[i]; numbers[i] != endpoint.Unresolved {
-				all[g] = append(all[g], discoveryv1.EndpointPort{Name: &q.Name, Protocol: &q.Protocol, Port: &numbers[i], AppProtocol: q.AppProtocol})
+				all[g] = append(all[g], discoveryv1.EndpointPort{Name: &q.Name, Protocol: &q.Protocol, Port: &numbers[i],
+					AppProtocol: q.AppProtocol})
 			}
 		}
 	}
@@ -73,7 +74,7 @@ func address(all []candidate, t discoveryv1.AddressType) {
 	}
 }
 
-// is tells whether the endpoint is the candidate's; whatever else of it may have changed is no more than that.
+// is reports whether the endpoint is the candidate's; whatever else of it may have changed is no more than that.
 func (x *candidate) is(e *discoveryv1.Endpoint) bool {
 	hostname := ""
 	if e.Hostname != nil {
@@ -94,7 +95,7 @@ next:
 	return true
 }
 
-// equals tells whether the endpoint is the candidate's as it is now.
+// equals reports whether the endpoint is the candidate's as it is now.
 func (x *candidate) equals(e *discoveryv1.Endpoint) bool {
 	return equal(e.NodeName, x.pod.Spec.NodeName) && equal(e.Zone, x.zone) && x.pod.IsAt(e.TargetRef) &&
 		is(e.Conditions.Ready, x.ready) && is(e.Conditions.Serving, x.serving) && is(e.Conditions.Terminating, x.terminating)
@@ -119,7 +120,7 @@ func (x *candidate) endpoint() discoveryv1.Endpoint {
 	return e
 }
 
-// equal tells whether a field says s, where an absent one says nothing.
+// equal reports whether a field says s, where an absent one says nothing.
 func equal(field *string, s string) bool {
 	if field == nil {
 		return s == ""

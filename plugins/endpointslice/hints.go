@@ -14,7 +14,8 @@ func (n *notice) tell(r *reconciler) {
 	}
 }
 
-// hint puts hints into the endpoints of a plan: for which zones or nodes each is. That may make slices of the plan change that else wouldn't.
+// hint puts hints into the endpoints of a plan: for which zones or nodes each is. That may make slices of the plan
+// change that else wouldn't.
 func (r *reconciler) hint(p *plan, t discoveryv1.AddressType) *notice {
 	if r.mode() == "Auto" {
 		return r.shareOut(p, t)
@@ -53,7 +54,8 @@ func (r *reconciler) distribution() string {
 		return ""
 	}
 	switch *d {
-	case corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode:
+	case corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone,
+		corev1.ServiceTrafficDistributionPreferSameNode:
 		return *d
 	}
 	return ""
@@ -98,7 +100,8 @@ func hasHints(e *discoveryv1.Endpoint) bool { return e.Hints != nil }
 
 func noHint(e *discoveryv1.Endpoint) { e.Hints = nil }
 
-// closest hints each ready endpoint for its own zone, and for its own node where told to (k8s.io/endpointslice/trafficdist). Others keep the hints they have.
+// closest hints each ready endpoint for its own zone, and for its own node where told to
+// (k8s.io/endpointslice/trafficdist). Others keep the hints they have.
 type closest struct{ nodes bool }
 
 func (c closest) missing(e *discoveryv1.Endpoint) bool {
@@ -109,7 +112,8 @@ func (c closest) missing(e *discoveryv1.Endpoint) bool {
 	if h == nil {
 		h = &discoveryv1.EndpointHints{}
 	}
-	if zone := e.Zone; zone == nil && len(h.ForZones) > 0 || zone != nil && (len(h.ForZones) != 1 || h.ForZones[0].Name != *zone) {
+	if zone := e.Zone; zone == nil && len(h.ForZones) > 0 ||
+		zone != nil && (len(h.ForZones) != 1 || h.ForZones[0].Name != *zone) {
 		return true
 	}
 	node := c.node(e)

@@ -32,12 +32,14 @@ var (
 	}}
 	nodeStatusTable = wire.Type{Size: unsafe.Sizeof(nodeStatus{}), New: wire.Grow[nodeStatus], Fields: []wire.Field{
 		{Num: 2, Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(nodeStatus{}.Allocatable), Elem: &resourceEntryTable},
-		{Num: 4, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(nodeStatus{}.Conditions), Elem: &endpoint.ConditionTable},
+		{Num: 4, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(nodeStatus{}.Conditions),
+			Elem: &endpoint.ConditionTable},
 	}}
-	resourceEntryTable = wire.Type{Size: unsafe.Sizeof(resourceEntry{}), New: wire.Grow[resourceEntry], Fields: []wire.Field{
-		{Num: 1, Kind: wire.String},
-		{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(resourceEntry{}.Value), Elem: &wire.QuantityTable},
-	}}
+	resourceEntryTable = wire.Type{Size: unsafe.Sizeof(resourceEntry{}), New: wire.Grow[resourceEntry],
+		Fields: []wire.Field{
+			{Num: 1, Kind: wire.String},
+			{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(resourceEntry{}.Value), Elem: &wire.QuantityTable},
+		}}
 	nodeInfo = resource.Info{Version: "v1", Name: "nodes", Kind: "Node", Type: &nodeTable}
 )
 

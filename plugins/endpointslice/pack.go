@@ -6,9 +6,11 @@ import (
 	"github.com/windlass-dev/windlass/sdk/endpoint"
 )
 
-// pack puts the group's endpoints into its slices with as few writes as it can: it keeps in place what is there, then fills the slices that have to be written anyway, the
-// fullest first, then one other that takes in all the rest, or new ones. It gives the number of endpoints added, removed, and there then.
-func (r *reconciler) pack(p *plan, t discoveryv1.AddressType, group int, existing []*discoveryv1.EndpointSlice) (plus, minus, all int) {
+// pack puts the group's endpoints into its slices with as few writes as it can: it keeps in place what is there, then
+// fills the slices that have to be written anyway, the fullest first, then one other that takes in all the rest, or new
+// ones. It gives the number of endpoints added, removed, and there then.
+func (r *reconciler) pack(p *plan, t discoveryv1.AddressType, group int, existing []*discoveryv1.EndpointSlice) (plus,
+	minus, all int) {
 	first := len(p.update)
 	var unchanged []*discoveryv1.EndpointSlice
 	kept := make([]*candidate, 0, r.max)
@@ -41,6 +43,7 @@ func (r *reconciler) pack(p *plan, t discoveryv1.AddressType, group int, existin
 			p.update = append(p.update, u)
 		}
 	}
+
 	rest := r.wanted(group)
 	plus = len(rest)
 	all += plus
@@ -58,11 +61,12 @@ func (r *reconciler) pack(p *plan, t discoveryv1.AddressType, group int, existin
 		rest = r.top(u, rest)
 		p.create = append(p.create, u)
 	}
+
 	p.unchanged = append(p.unchanged, unchanged...)
 	return plus, minus, all
 }
 
-// find gives the candidate that the endpoint is of, if it is to be in a slice of the group and isn't yet.
+// find returns the candidate that the endpoint is of, if it is to be in a slice of the group and isn't yet.
 func (r *reconciler) find(e *discoveryv1.Endpoint, group int) *candidate {
 	if e.TargetRef == nil || len(r.candidates) == 0 {
 		return nil
@@ -94,7 +98,7 @@ func (r *reconciler) wanted(group int) (rest []*candidate) {
 	return rest
 }
 
-// fill puts endpoints into the slices, the fullest first, and gives those that found no room.
+// fill puts endpoints into the slices, the fullest first, and returns those that found no room.
 func (r *reconciler) fill(slices []*discoveryv1.EndpointSlice, rest []*candidate) []*candidate {
 	if len(rest) == 0 {
 		return nil

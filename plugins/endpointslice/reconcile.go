@@ -39,9 +39,11 @@ func (r *reconciler) reconcile(t discoveryv1.AddressType, existing []*discoveryv
 		if x := &r.candidates[i]; x.nodeless && !r.service.Spec.PublishNotReadyAddresses {
 			// The sync fails, once the rest is done, so that it is tried again when the node may be known.
 			x.wanted = false
-			r.errors.add("skipping Pod " + x.pod.Name + " for Service " + r.service.Namespace + "/" + r.service.Name + ": Node " + x.pod.Spec.NodeName + " Not Found")
+			r.errors.add("skipping Pod " + x.pod.Name + " for Service " + r.service.Namespace + "/" + r.service.Name +
+				": Node " + x.pod.Spec.NodeName + " Not Found")
 		}
 	}
+
 	var p plan
 	ours := make([][]*discoveryv1.EndpointSlice, len(r.ports))
 	for _, s := range existing {
@@ -51,12 +53,14 @@ func (r *reconciler) reconcile(t discoveryv1.AddressType, existing []*discoveryv
 			p.delete = append(p.delete, s)
 		}
 	}
+
 	plus, minus, ideal := 0, 0, 0
 	for g := range r.ports {
 		a, b, n := r.pack(&p, t, g, ours[g])
 		plus, minus, ideal = plus+a, minus+b, ideal+(n+r.max-1)/r.max
 		r.totals.endpoints += n
 	}
+
 	if len(p.create) == 0 && len(p.delete) == len(existing) {
 		// There is always a slice. The one that is there stays where it says the same.
 		if len(p.delete) == 1 && r.isPlaceholder(p.delete[0]) {
@@ -65,6 +69,7 @@ func (r *reconciler) reconcile(t discoveryv1.AddressType, existing []*discoveryv
 			p.create = append(p.create, r.new(t, nil))
 		}
 	}
+
 	r.totals.slices += len(p.unchanged) + len(p.create) + len(p.update)
 	r.totals.ideal += max(ideal, 1) // there is always a slice
 	added.Add(r.call, float64(plus))
@@ -74,7 +79,8 @@ func (r *reconciler) reconcile(t discoveryv1.AddressType, existing []*discoveryv
 	notice.tell(r)
 }
 
-// groupOf gives the ports' group that the slice belongs to, -1 for a slice of another service of that name or of ports that no pod has.
+// groupOf returns the ports' group that the slice belongs to, -1 for a slice of another service of that name or of
+// ports that no pod has.
 func (r *reconciler) groupOf(s *discoveryv1.EndpointSlice) int {
 	if !r.owns(s) {
 		return -1
@@ -98,8 +104,10 @@ next:
 func hasPort(ports []discoveryv1.EndpointPort, want *discoveryv1.EndpointPort) bool {
 	for i := range ports {
 		p := &ports[i]
-		if p.Name != nil && *p.Name == *want.Name && p.Port != nil && *p.Port == *want.Port && p.Protocol != nil && *p.Protocol == *want.Protocol &&
-			(p.AppProtocol == nil) == (want.AppProtocol == nil) && (p.AppProtocol == nil || *p.AppProtocol == *want.AppProtocol) {
+		if p.Name != nil && *p.Name == *want.Name && p.Port != nil && *p.Port == *want.Port && p.Protocol != nil &&
+			*p.Protocol == *want.Protocol &&
+			(p.AppProtocol == nil) == (want.AppProtocol == nil) &&
+			(p.AppProtocol == nil || *p.AppProtocol == *want.AppProtocol) {
 			return true
 		}
 	}
@@ -108,19 +116,20 @@ func hasPort(ports []discoveryv1.EndpointPort, want *discoveryv1.EndpointPort) b
 
 func (r *reconciler) owns(s *discoveryv1.EndpointSlice) bool {
 	for i := range s.OwnerReferences {
-		if o := &s.OwnerReferences[i]; o.UID == r.service.UID && o.Kind == corev1.Services.Kind && o.APIVersion == corev1.Services.APIVersion() {
+		if o := &s.OwnerReferences[i]; o.UID == r.service.UID && o.Kind == corev1.Services.Kind &&
+			o.APIVersion == corev1.Services.APIVersion() {
 			return true
 		}
 	}
 	return false
 }
 
-// isPlaceholder tells whether the slice is empty as the one is that a service without endpoints has.
+// isPlaceholder reports whether the slice is empty as the one is that a service without endpoints has.
 func (r *reconciler) isPlaceholder(s *discoveryv1.EndpointSlice) bool {
 	return len(s.Ports) == 0 && len(s.Endpoints) == 0 && covers(s.Labels, r.labels) && covers(r.labels, s.Labels)
 }
 
-// covers tells whether a says all that b does; an empty label says as much as none.
+// covers reports whether a says all that b does; an empty label says as much as none.
 func covers(a, b metav1.StringMap) bool {
 	for i := range b {
 		if a.Get(b[i].Key) != b[i].Value {
@@ -162,7 +171,7 @@ func sliceLabels(s *corev1.Service) metav1.StringMap {
 	return l
 }
 
-// labelled tells whether the slice has the labels that it takes over from the service.
+// labelled reports whether the slice has the labels that it takes over from the service.
 func (r *reconciler) labelled(s *discoveryv1.EndpointSlice) bool {
 	n := 0
 	for i := range s.Labels {
@@ -184,5 +193,6 @@ func (r *reconciler) labelled(s *discoveryv1.EndpointSlice) bool {
 }
 
 func reserved(label string) bool {
-	return label == discoveryv1.LabelServiceName || label == discoveryv1.LabelManagedBy || label == corev1.IsHeadlessService
+	return label == discoveryv1.LabelServiceName || label == discoveryv1.LabelManagedBy ||
+		label == corev1.IsHeadlessService
 }

@@ -1,6 +1,7 @@
 package endpointslice
 
-// memory is what the syncs of a service keep: whether it has hints of the topology mode, and what the trigger time is found by.
+// memory is what the syncs of a service keep: whether it has hints of the topology mode, and what the trigger time is
+// found by.
 type memory struct {
 	hinted bool
 	pods   []byte
@@ -14,7 +15,7 @@ func remember(state []byte) memory {
 	return memory{hinted: state[last] == 'h', pods: state[:last]}
 }
 
-// differs tells whether there is something new to be kept.
+// differs reports whether there is something new to be kept.
 func (m *memory) differs(hinted bool, pods []byte) bool {
 	return hinted != m.hinted || len(m.pods) == 0 || &pods[0] != &m.pods[0]
 }

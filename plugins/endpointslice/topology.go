@@ -31,7 +31,8 @@ type zone struct {
 	moves     int     // so many more hints to give away, negative where to get
 }
 
-// shareOut hints ready endpoints for zones in proportion to the zones' processors (k8s.io/endpointslice/topologycache). Most are for their own zone; as few as can be are for another one.
+// shareOut hints ready endpoints for zones in proportion to the zones' processors (k8s.io/endpointslice/topologycache).
+// Most are for their own zone; as few as can be are for another one.
 func (r *reconciler) shareOut(p *plan, t discoveryv1.AddressType) *notice {
 	zones, total := capacities(cluster.List(r.call))
 	endpoints := p.ready()
@@ -53,14 +54,16 @@ func (r *reconciler) shareOut(p *plan, t discoveryv1.AddressType) *notice {
 		return nil
 	}
 	r.hinted = true
-	return &notice{corev1.EventTypeNormal, "TopologyAwareHintsEnabled", "Topology Aware Hints has been enabled, addressType: " + string(t)}
+	return &notice{corev1.EventTypeNormal, "TopologyAwareHintsEnabled",
+		"Topology Aware Hints has been enabled, addressType: " + string(t)}
 }
 
 func disabled(message string, t discoveryv1.AddressType) *notice {
 	return &notice{corev1.EventTypeWarning, "TopologyAwareHintsDisabled", message + ", addressType: " + string(t)}
 }
 
-// capacities are the zones of the nodes that are ready and bear no control plane, none where that isn't known of all of these nodes.
+// capacities are the zones of the nodes that are ready and bear no control plane, none where that isn't known of all of
+// these nodes.
 func capacities(nodes []*node) (zones []zone, total int64) {
 	for _, n := range nodes {
 		if n.Labels.Has(controlPlane) || n.Labels.Has(master) || !n.ready() {
@@ -115,7 +118,8 @@ func allocate(zones []zone, total int64, endpoints int) string {
 	return ""
 }
 
-// keep counts the hints of a slice that can stay as it is. It can't where a ready endpoint has no hint or one for an unknown zone, or where a zone got more than leaves the others enough.
+// keep counts the hints of a slice that can stay as it is. It can't where a ready endpoint has no hint or one for an
+// unknown zone, or where a zone got more than leaves the others enough.
 func keep(zones []zone, s *discoveryv1.EndpointSlice) bool {
 	counts := make([]int, len(zones))
 	for i := range s.Endpoints {
@@ -137,11 +141,13 @@ func keep(zones []zone, s *discoveryv1.EndpointSlice) bool {
 			return false
 		}
 	}
+
 	for z, n := range counts {
 		if n > 0 && zones[z].allocated+n > zones[z].most {
 			return false
 		}
 	}
+
 	for z, n := range counts {
 		zones[z].allocated += n
 	}
@@ -162,7 +168,8 @@ func startInOwnZone(zones []zone, p *plan) bool {
 	})
 }
 
-// balance says how many hints each zone gives away and gets: one at a time from the zone that has the most too many to the one that lacks the most.
+// balance says how many hints each zone gives away and gets: one at a time from the zone that has the most too many to
+// the one that lacks the most.
 func balance(zones []zone) {
 	for i := range zones {
 		zones[i].surplus = float64(zones[i].allocated) - zones[i].desired

@@ -7,7 +7,8 @@ import (
 	discoveryv1 "github.com/windlass-dev/windlass/sdk/api/discovery/v1"
 )
 
-// finalize writes a plan: creates, updates, deletes, up to the first that fails. A slice to be deleted takes the content of one to be created.
+// finalize writes a plan: creates, updates, deletes, up to the first that fails. A slice to be deleted takes the
+// content of one to be created.
 func (r *reconciler) finalize(p *plan) {
 	n := 0
 	for _, s := range p.delete {
@@ -68,7 +69,8 @@ func (r *reconciler) write(w *writes) bool {
 	for i := range outcomes {
 		switch o := &outcomes[i]; {
 		case o.Code == abi.CodeFailed:
-			r.errors.add(w.fails[i] + " EndpointSlice for Service " + r.service.Namespace + "/" + r.service.Name + ": " + o.Message)
+			r.errors.add(w.fails[i] + " EndpointSlice for Service " + r.service.Namespace + "/" + r.service.Name + ": " +
+				o.Message)
 			return false
 		case o.Code == abi.CodeOK && o.Reason == "": // else it was tolerated
 			changes.Add(r.call, 1, w.verbs[i])

@@ -10,17 +10,21 @@ import (
 )
 
 var (
-	zoned = sdk.Select(resource.Of[node]{Info: nodeInfo}).Fields(zoneLabel).Fields(capacity...).Quiet("status.allocatable").Batch(time.Second)
+	zoned = sdk.Select(resource.Of[node]{Info: nodeInfo}).Fields(zoneLabel).Fields(capacity...).Quiet(
+		"status.allocatable").Batch(time.Second)
 	// sharing are the services that ask for hints which share out the zones' capacity.
-	sharing = sdk.Select(corev1.Services, sdk.Any(sdk.In(hintsOld, auto...), sdk.All(sdk.Not(sdk.Exists(hintsOld)), sdk.In(hintsMode, auto...)))).Quiet().
+	sharing = sdk.Select(corev1.Services,
+		sdk.Any(sdk.In(hintsOld, auto...), sdk.All(sdk.Not(sdk.Exists(hintsOld)), sdk.In(hintsMode, auto...)))).Quiet().
 		Fields("metadata.namespace")
-	shared = sdk.Select(discoveryv1.EndpointSlices, sdk.Join("metadata.namespace", sharing, "metadata.namespace"), sdk.Join(serviceName, sharing, "metadata.name"),
+	shared = sdk.Select(discoveryv1.EndpointSlices, sdk.Join("metadata.namespace", sharing, "metadata.namespace"),
+		sdk.Join(serviceName, sharing, "metadata.name"),
 		sdk.In(managedBy, manager), sdk.Not(sdk.Exists("metadata.deletionTimestamp"))).Quiet().
 		Fields(serviceName, "addressType", "endpoints.conditions.ready", "endpoints.zone", "endpoints.hints")
 )
 
-// syncZones wakes the services whose hints the nodes as they are now wouldn't allow, and those without hints that could have some (upstream: GetOverloadedServices of
-// k8s.io/endpointslice/topologycache, which has the former). So a node's change is no sync of every service with hints, and one that can't have any doesn't tell so again.
+// syncZones wakes the services whose hints the nodes as they are now wouldn't allow, and those without hints that could
+// have some (upstream: GetOverloadedServices of k8s.io/endpointslice/topologycache, which has the former). So a node's
+// change is no sync of every service with hints, and one that can't have any doesn't tell so again.
 func syncZones(c *sdk.Call) error {
 	zones, total := capacities(zoned.List(c))
 	rest := shared.List(c) // in the order of their namespaces, as the services are
@@ -45,7 +49,8 @@ func syncZones(c *sdk.Call) error {
 	return nil
 }
 
-// outdated tells whether hints of slices leave a zone with too few endpoints or too many, or whether there are none and could be some.
+// outdated reports whether hints of slices leave a zone with too few endpoints or too many, or whether there are none
+// and could be some.
 func outdated(zones []zone, total int64, slices []*discoveryv1.EndpointSlice) bool {
 	hinted, placed := false, true
 	for _, s := range slices {
@@ -55,10 +60,12 @@ func outdated(zones []zone, total int64, slices []*discoveryv1.EndpointSlice) bo
 			placed = placed && (e.Zone != nil || !is(e.Conditions.Ready, true))
 		}
 	}
+
 	p := plan{unchanged: slices}
 	if allocate(zones, total, p.ready()) != "" || !placed {
 		return hinted
 	}
+
 	for i := range zones {
 		zones[i].allocated = 0
 	}
@@ -67,6 +74,7 @@ func outdated(zones []zone, total int64, slices []*discoveryv1.EndpointSlice) bo
 			return true
 		}
 	}
+
 	for i := range zones {
 		if zones[i].allocated < zones[i].least {
 			return true

@@ -1,4 +1,5 @@
-// Package garbagecollector deletes objects whose owners are gone, and holds owners until what depends on them is gone or let go.
+// Package garbagecollector deletes objects whose owners are gone, and holds owners until what depends on them is gone
+// or let go.
 package garbagecollector
 
 import (
@@ -17,27 +18,33 @@ const (
 	foregroundFinalizer = "foregroundDeletion"
 )
 
-// unwatched is how often an owner is looked at that lives and is of a kind that can't be watched: nothing else tells of its end.
+// unwatched is how often an owner is looked at that lives and is of a kind that can't be watched: nothing else tells of
+// its end.
 const unwatched = time.Minute
 
 // ending holds for an object that is being deleted and that the finalizer keeps.
 func ending(view sdk.AnyView, finalizer string) sdk.Condition {
-	return sdk.All(sdk.On(view, sdk.Exists("metadata.deletionTimestamp")), sdk.On(view, sdk.In("metadata.finalizers", finalizer)))
+	return sdk.All(sdk.On(view, sdk.Exists("metadata.deletionTimestamp")),
+		sdk.On(view, sdk.In("metadata.finalizers", finalizer)))
 }
 
-// Keys are the objects that have owners or wait for dependents. Dependents are never in a snapshot by default: an owner of 5,000 would be woken 5,000 times with all of them.
+// Keys are the objects that have owners or wait for dependents. Dependents are never in a snapshot by default: an owner
+// of 5,000 would be woken 5,000 times with all of them.
 var (
-	items = sdk.Select(resource.Any, sdk.Any(sdk.Exists("owners.uid"), sdk.In("metadata.finalizers", orphanFinalizer, foregroundFinalizer))).
+	items = sdk.Select(resource.Any,
+		sdk.Any(sdk.Exists("owners.uid"), sdk.In("metadata.finalizers", orphanFinalizer, foregroundFinalizer))).
 		Named("items").Fields("metadata.ownerReferences").Fields(ends...).Quiet(ends...)
 
 	owners = sdk.Select(resource.Any, sdk.Join("metadata.uid", items, "owners.uid")).
 		Named("owners").Fields(ends...).Quiet(ends...).Partial() // see stateOf
 
-	// ends are what the guards below ask for: an object that ends without anybody waiting for that, or loses somebody else's finalizer, is no news.
+	// ends are what the guards below ask for: an object that ends without anybody waiting for that, or loses somebody
+	// else's finalizer, is no news.
 	ends = []string{"metadata.finalizers", "metadata.deletionTimestamp"}
 
-	blocking = sdk.Select(resource.Any, sdk.Each("metadata.ownerReferences", sdk.Join("uid", items, "metadata.uid"), sdk.In("blockOwnerDeletion", "true"))).
-			Named("blocking").When(ending(items, foregroundFinalizer)).Counted(1)
+	blocking = sdk.Select(resource.Any,
+		sdk.Each("metadata.ownerReferences", sdk.Join("uid", items, "metadata.uid"), sdk.In("blockOwnerDeletion", "true"))).
+		Named("blocking").When(ending(items, foregroundFinalizer)).Counted(1)
 
 	orphans = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
 		Named("orphans").Fields("metadata.ownerReferences").When(ending(items, orphanFinalizer))
@@ -45,15 +52,18 @@ var (
 	dependents = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
 			Named("dependents").When(ending(owners, foregroundFinalizer)).Counted(1)
 
-	circular = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid"), sdk.Exists("metadata.deletionTimestamp"), sdk.In("metadata.finalizers", foregroundFinalizer)).
-			Named("circular").When(ending(owners, foregroundFinalizer)).Counted(1)
+	circular = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid"),
+		sdk.Exists("metadata.deletionTimestamp"), sdk.In("metadata.finalizers", foregroundFinalizer)).
+		Named("circular").When(ending(owners, foregroundFinalizer)).Counted(1)
 )
 
-// Plugin is the garbagecollector module (pkg/controller/garbagecollector). Where upstream keeps a graph, each object is a key that looks at its own owners.
+// Plugin is the garbagecollector module (pkg/controller/garbagecollector). Where upstream keeps a graph, each object is
+// a key that looks at its own owners.
 var Plugin = &sdk.Plugin{
-	Name:        "garbagecollector",
-	Version:     "1.0.0",
-	Description: "Deletes objects whose owners are gone, in the background or before their owners, or lets them go as orphans.",
+	Name:    "garbagecollector",
+	Version: "1.0.0",
+	Description: "Deletes objects whose owners are gone, in the background or before their owners, or lets them go as " +
+		"orphans.",
 	Controllers: []*sdk.Controller{{
 		Name:           "garbage-collector-controller",
 		Alias:          "garbagecollector",
@@ -103,6 +113,7 @@ func collect(c *sdk.Call, item *sdk.Metadata) error {
 			after = true
 		}
 	}
+
 	switch {
 	case len(solid) == len(item.OwnerReferences):
 		return nil
@@ -122,6 +133,7 @@ func collect(c *sdk.Call, item *sdk.Metadata) error {
 	case has(item, foregroundFinalizer):
 		return remove(c, item, sdk.Foreground)
 	}
+
 	return remove(c, item, sdk.Background)
 }
 

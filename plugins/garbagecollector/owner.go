@@ -10,21 +10,26 @@ import (
 type state int
 
 const (
-	alive         state = iota
-	waiting             // it is being deleted and waits for its dependents
-	waitingUnseen       // it does, though the cache doesn't show it: nor then whether the object has dependents of its own, as they are not looked for
-	gone                // there is no such object
-	hopeless            // a cluster-scoped object can't have an owner in a namespace: nothing is done, and trying again wouldn't help
+	alive   state = iota
+	waiting       // it is being deleted and waits for its dependents
+	// it does, though the cache doesn't show it: nor then whether the object has dependents of its own, as they are not
+	// looked for
+	waitingUnseen
+	gone // there is no such object
+	// a cluster-scoped object can't have an owner in a namespace: nothing is done, and trying again wouldn't help
+	hopeless
 )
 
-// stateOf looks for an owner in the cache, and what isn't there at the API server: that a cache doesn't show something proves nothing.
+// stateOf looks for an owner in the cache, and what isn't there at the API server: that a cache doesn't show something
+// proves nothing.
 func stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state, error) {
 	for _, o := range owners.List(c) {
 		if o.UID != ref.UID {
 			continue
 		}
 		if o.Namespace != "" && o.Namespace != item.Namespace {
-			c.Event(item, "Warning", "OwnerRefInvalidNamespace", "ownerRef "+describe(item, ref)+" does not exist in namespace \""+item.Namespace+"\"")
+			c.Event(item, "Warning", "OwnerRefInvalidNamespace",
+				"ownerRef "+describe(item, ref)+" does not exist in namespace \""+item.Namespace+"\"")
 			break
 		}
 		if o.Name != ref.Name || o.KindName != ref.Kind || groupOfResource(o.Resource) != groupOf(ref.APIVersion) {
@@ -32,6 +37,7 @@ func stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state
 		}
 		return living(o), nil
 	}
+
 	r, err := c.ResourceOfObject(ref.APIVersion, ref.Kind, ref.UID)
 	if sdk.Failed(err, sdk.NotFound) {
 		return gone, nil // and perhaps its kind with it
@@ -39,12 +45,14 @@ func stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state
 	if err != nil {
 		return 0, err
 	}
+
 	namespace := ""
 	if r.Namespaced {
 		if namespace = item.Namespace; namespace == "" {
 			return hopeless, nil
 		}
 	}
+
 	o, err := c.GetMetadata(r.Resource, namespace, ref.Name, ref.UID)
 	if sdk.Failed(err, sdk.NotFound) {
 		return gone, nil
@@ -52,6 +60,7 @@ func stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state
 	if err != nil {
 		return 0, err
 	}
+
 	_ = c.After(unwatched) // the cache will show it soon, if it can
 	if living(o) == waiting {
 		return waitingUnseen, nil
@@ -73,7 +82,8 @@ func groupOfResource(s string) string {
 
 // describe names an owner as upstream's events do.
 func describe(item *sdk.Metadata, ref *metav1.OwnerReference) string {
-	return "[" + ref.APIVersion + "/" + ref.Kind + ", namespace: " + item.Namespace + ", name: " + ref.Name + ", uid: " + string(ref.UID) + "]"
+	return "[" + ref.APIVersion + "/" + ref.Kind + ", namespace: " + item.Namespace + ", name: " + ref.Name + ", uid: " +
+		string(ref.UID) + "]"
 }
 
 func sameOwners(a, b []metav1.OwnerReference) bool {
@@ -82,7 +92,8 @@ func sameOwners(a, b []metav1.OwnerReference) bool {
 	}
 	for i := range a {
 		x, y := &a[i], &b[i]
-		if x.UID != y.UID || x.Name != y.Name || x.Kind != y.Kind || x.APIVersion != y.APIVersion || is(x.Controller) != is(y.Controller) || is(x.BlockOwnerDeletion) != is(y.BlockOwnerDeletion) {
+		if x.UID != y.UID || x.Name != y.Name || x.Kind != y.Kind || x.APIVersion != y.APIVersion ||
+			is(x.Controller) != is(y.Controller) || is(x.BlockOwnerDeletion) != is(y.BlockOwnerDeletion) {
 			return false
 		}
 	}

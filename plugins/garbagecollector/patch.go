@@ -9,7 +9,8 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// All patches are merge patches, which custom resources take as well, and name the version that they were made from, as they replace whole lists.
+// All patches are merge patches, which custom resources take as well, and name the version that they were made from, as
+// they replace whole lists.
 
 // without takes the object's references to an owner away.
 func without(o *sdk.Metadata, owner metav1.UID) sdk.Effect {

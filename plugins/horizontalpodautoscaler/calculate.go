@@ -40,7 +40,8 @@ type usage struct {
 }
 
 // byUsage computes replicas from what the pods should use on average.
-func (r *run) byUsage(samples []sample, target int64, name corev1.ResourceName) (replicas int32, average int64, err error) {
+func (r *run) byUsage(samples []sample, target int64, name corev1.ResourceName) (replicas int32, average int64,
+	err error) {
 	g, err := r.group(samples, name)
 	if err != nil {
 		return 0, 0, err
@@ -59,11 +60,13 @@ func (r *run) byUsage(samples []sample, target int64, name corev1.ResourceName) 
 }
 
 // byUtilization computes replicas from the percentage that the pods should use of what they ask for.
-func (r *run) byUtilization(samples []sample, target int32, name corev1.ResourceName, container string) (replicas int32, average int64, percent int32, err error) {
+func (r *run) byUtilization(samples []sample, target int32, name corev1.ResourceName, container string) (replicas int32,
+	average int64, percent int32, err error) {
 	g, err := r.group(samples, name)
 	if err != nil {
 		return 0, 0, 0, err
 	}
+
 	for _, p := range r.pods {
 		request, err := p.request(container, name, podRequests.On(r.c))
 		if err != nil {
@@ -75,6 +78,7 @@ func (r *run) byUtilization(samples []sample, target int32, name corev1.Resource
 			}
 		}
 	}
+
 	measure := func(samples []sample) (u usage, err error) {
 		sum, requests, n := int64(0), int64(0), int64(0)
 		for i := range samples {
@@ -89,6 +93,7 @@ func (r *run) byUtilization(samples []sample, target int32, name corev1.Resource
 		u.ratio = float64(u.percent) / float64(target)
 		return u, nil
 	}
+
 	replicas, u, err := r.byPods(g, measure, func(s *sample) int64 { return s.request * int64(max(100, target)) / 100 })
 	return replicas, u.average, u.percent, err
 }
@@ -98,14 +103,16 @@ func place(samples []sample, pod string) (int, bool) {
 	return slices.BinarySearchFunc(samples, pod, func(s sample, pod string) int { return strings.Compare(s.pod, pod) })
 }
 
-// byPods computes replicas from what pods use. Of a pod that nothing is known of it is assumed what speaks most against a change: that it uses nothing when there should be more
-// replicas, all that it may when there should be fewer. A pod that isn't ready yet is going to take its share. If that turns the direction, nothing is done.
+// byPods computes replicas from what pods use. Of a pod that nothing is known of it is assumed what speaks most against
+// a change: that it uses nothing when there should be more replicas, all that it may when there should be fewer. A pod
+// that isn't ready yet is going to take its share. If that turns the direction, nothing is done.
 func (r *run) byPods(g groups, measure func([]sample) (usage, error), full func(*sample) int64) (int32, usage, error) {
 	current := r.target.Spec.Replicas
 	u, err := measure(g.used)
 	if err != nil {
 		return 0, u, err
 	}
+
 	up, down := u.ratio > 1, u.ratio < 1
 	growing := up && len(g.unready) > 0
 	if !growing && len(g.missing) == 0 {
@@ -114,6 +121,7 @@ func (r *run) byPods(g groups, measure func([]sample) (usage, error), full func(
 		}
 		return ceil(u.ratio * float64(g.ready)), u, nil
 	}
+
 	all := g.used
 	if up || down {
 		for _, s := range g.missing {
@@ -123,6 +131,7 @@ func (r *run) byPods(g groups, measure func([]sample) (usage, error), full func(
 			all = append(all, s)
 		}
 	}
+
 	if growing {
 		all = append(all, g.unready...)
 	}
@@ -133,6 +142,7 @@ func (r *run) byPods(g groups, measure func([]sample) (usage, error), full func(
 	if r.tolerance.holds(again.ratio) || down && again.ratio > 1 || up && again.ratio < 1 {
 		return current, u, nil
 	}
+
 	replicas := ceil(again.ratio * float64(len(all)))
 	if again.ratio < 1 && replicas > current || again.ratio > 1 && replicas < current {
 		return current, u, nil
@@ -171,19 +181,21 @@ func (r *run) group(samples []sample, name corev1.ResourceName) (g groups, err e
 			dropped[i] = true
 		}
 	}
+
 	for i := range samples {
 		if !dropped[i] {
 			g.used = append(g.used, samples[i])
 		}
 	}
+
 	if len(g.used) == 0 {
 		return g, sdk.Errors("did not receive metrics for targeted pods (pods might be unready)")
 	}
 	return g, nil
 }
 
-// starting tells whether what the pod uses of CPU is what its start needs: it isn't ready or hasn't been for the whole of the sample's window, in the time that it may take to
-// initialize; later, that it has never been ready.
+// starting reports whether what the pod uses of CPU is what its start needs: it isn't ready or hasn't been for the
+// whole of the sample's window, in the time that it may take to initialize; later, that it has never been ready.
 func (r *run) starting(p *Pod, s *sample) bool {
 	ready, start := p.ready(), p.Status.StartTime
 	if ready == nil || start == nil {
@@ -196,7 +208,8 @@ func (r *run) starting(p *Pod, s *sample) bool {
 	return unready && start.Add(period(r.c, readinessDelay)).After(ready.LastTransitionTime)
 }
 
-// byRatio computes replicas from how much more there is of something than there should be: as many times the pods that are ready, or, of a target without replicas, one each time.
+// byRatio computes replicas from how much more there is of something than there should be: as many times the pods that
+// are ready, or, of a target without replicas, one each time.
 func (r *run) byRatio(ratio float64) (int32, error) {
 	current := r.target.Spec.Replicas
 	switch {
@@ -216,7 +229,7 @@ func (r *run) byRatio(ratio float64) (int32, error) {
 	return ceil(ratio * float64(ready)), nil
 }
 
-// byAverage computes replicas from how much of something there should be for each, and gives how much there is.
+// byAverage computes replicas from how much of something there should be for each, and returns how much there is.
 func (r *run) byAverage(value, target int64) (replicas int32, average int64) {
 	replicas = r.target.Status.Replicas
 	each := float64(value) / float64(replicas)

@@ -24,7 +24,8 @@ type sample struct {
 	matched bool // the pod is one of the target's, so that its request is known
 }
 
-// ofResource asks what each pod uses of a resource, or one container of each. A pod whose containers aren't all there has no sample.
+// ofResource asks what each pod uses of a resource, or one container of each. A pod whose containers aren't all there
+// has no sample.
 func (r *run) ofResource(name corev1.ResourceName, container string) ([]sample, error) {
 	const before = "unable to fetch metrics from resource metrics API: "
 	list, err := metrics.Pods(r.c, r.hpa.Namespace, r.selector)
@@ -32,8 +33,10 @@ func (r *run) ofResource(name corev1.ResourceName, container string) ([]sample, 
 	case err != nil:
 		return nil, wrap("unable to get metrics for resource "+string(name)+": "+before, err)
 	case len(list) == 0:
-		return nil, sdk.Errors("unable to get metrics for resource ", string(name), ": no metrics returned from resource metrics API")
+		return nil, sdk.Errors("unable to get metrics for resource ", string(name),
+			": no metrics returned from resource metrics API")
 	}
+
 	var samples []sample
 	for i := range list {
 		m := &list[i]
@@ -52,6 +55,7 @@ func (r *run) ofResource(name corev1.ResourceName, container string) ([]sample, 
 			samples = append(samples, s)
 		}
 	}
+
 	return sorted(samples), nil
 }
 
@@ -67,7 +71,8 @@ func (r *run) ofPods(m *autoscalingv2.PodsMetricSource) ([]sample, error) {
 	}
 	samples := make([]sample, len(list))
 	for i := range list {
-		samples[i] = sample{pod: list[i].DescribedObject.Name, value: list[i].Value.MilliValue(), at: list[i].Timestamp, window: list[i].Duration()}
+		samples[i] = sample{pod: list[i].DescribedObject.Name, value: list[i].Value.MilliValue(), at: list[i].Timestamp,
+			window: list[i].Duration()}
 	}
 	return sorted(samples), nil
 }
@@ -86,7 +91,8 @@ func sorted(samples []sample) []sample {
 	return samples[:n]
 }
 
-// ofObject asks for a metric of an object in the autoscaler's namespace, or of the namespace itself, whatever its name is said to be.
+// ofObject asks for a metric of an object in the autoscaler's namespace, or of the namespace itself, whatever its name
+// is said to be.
 func (r *run) ofObject(m *autoscalingv2.ObjectMetricSource) (int64, error) {
 	o, selector := &m.DescribedObject, labels.Format(m.Metric.Selector)
 	group, _, named := strings.Cut(o.APIVersion, "/")
@@ -104,7 +110,8 @@ func (r *run) ofObject(m *autoscalingv2.ObjectMetricSource) (int64, error) {
 		}
 	}
 	if err != nil {
-		return 0, wrap("unable to get metric "+m.Metric.Name+" on "+o.Kind+" "+r.hpa.Namespace+"/"+o.Name+": unable to fetch metrics from custom metrics API: ", err)
+		return 0, wrap("unable to get metric "+m.Metric.Name+" on "+o.Kind+" "+r.hpa.Namespace+"/"+o.Name+
+			": unable to fetch metrics from custom metrics API: ", err)
 	}
 	return v.Value.MilliValue(), nil
 }
@@ -126,7 +133,8 @@ func (r *run) ofNothing(m *autoscalingv2.ExternalMetricSource) ([]metrics.Metric
 	if err := labels.Check(m.Metric.Selector); err != nil {
 		return nil, err
 	}
-	before := "unable to get external metric " + r.hpa.Namespace + "/" + m.Metric.Name + "/" + printed(m.Metric.Selector) + ": "
+	before := "unable to get external metric " + r.hpa.Namespace + "/" + m.Metric.Name + "/" + printed(m.Metric.Selector) +
+		": "
 	list, err := metrics.External(r.c, r.hpa.Namespace, m.Metric.Name, labels.Format(m.Metric.Selector))
 	switch {
 	case err != nil:

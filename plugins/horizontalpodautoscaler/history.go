@@ -8,7 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/decimal"
 )
 
-// history is what an autoscaler has to know of the past: what it has recommended, and by how much it has scaled up and down. It is the key's state.
+// history is what an autoscaler has to know of the past: what it has recommended, and by how much it has scaled up and
+// down. It is the key's state.
 type history struct {
 	recommended, up, down []mark
 }
@@ -21,7 +22,8 @@ type mark struct {
 
 func millis(t metav1.Time) int64 { return t.Unix()*1000 + int64(t.Nanosecond())/1e6 }
 
-// remember puts a mark in the place of the last one from before the cutoff, which matters no more, or behind all that there are.
+// remember puts a mark in the place of the last one from before the cutoff, which matters no more, or behind all that
+// there are.
 func remember(marks []mark, m mark, cutoff int64) []mark {
 	for i := len(marks) - 1; i >= 0; i-- {
 		if marks[i].at < cutoff {

@@ -31,7 +31,8 @@ func FuzzHistory_comes_back(f *testing.F) {
 
 // Whatever is read as a history is either none or one that is written in the same way.
 func FuzzDecodeHistory_takes_what_encode_writes(f *testing.F) {
-	for _, s := range []string{"", ";;", "1@2;;", "1@2,3@4;5@6;7@8", "1@2;", ";;;", "1;;", "1@;;", "@2;;", "1@2,;;", "99999999999@1;;", "1@2@3;;", "x"} {
+	for _, s := range []string{"", ";;", "1@2;;", "1@2,3@4;5@6;7@8", "1@2;", ";;;", "1;;", "1@;;", "@2;;", "1@2,;;",
+		"99999999999@1;;", "1@2@3;;", "x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -71,7 +72,8 @@ func TestRemember(t *testing.T) {
 
 // Amounts are written as apimachinery writes them.
 func FuzzQuantity_as_upstream(f *testing.F) {
-	for _, n := range []int64{0, 1, 1000, 1500, -2000, 1e6, 1024e3, 1536e3, 1023e3, 3 << 30 * 1000, 1 << 40 * 1000, 1<<40*1000 + 1, 1<<63 - 1, 9e18} {
+	for _, n := range []int64{0, 1, 1000, 1500, -2000, 1e6, 1024e3, 1536e3, 1023e3, 3 << 30 * 1000, 1 << 40 * 1000,
+		1<<40*1000 + 1, 1<<63 - 1, 9e18} {
 		f.Add(n)
 	}
 	f.Fuzz(func(t *testing.T, n int64) {
@@ -90,10 +92,13 @@ func TestSettings(t *testing.T) {
 		i         int
 		value, is string
 	}{
-		{0, "1s", ""}, {0, "0s", "horizontal-pod-autoscaler-sync-period: 0s is not a time such as 15s"}, {0, "15", "horizontal-pod-autoscaler-sync-period: 15 is not a time such as 15s"},
+		{0, "1s", ""}, {0, "0s", "horizontal-pod-autoscaler-sync-period: 0s is not a time such as 15s"},
+		{0, "15", "horizontal-pod-autoscaler-sync-period: 15 is not a time such as 15s"},
 		{1, "0s", ""}, {1, "-1s", "horizontal-pod-autoscaler-downscale-stabilization: -1s is not a time such as 15s"},
-		{2, "0", ""}, {2, "5e-2", ""}, {2, "", "horizontal-pod-autoscaler-tolerance:  is not a number such as 0.1"}, {2, "-0.1", "horizontal-pod-autoscaler-tolerance: -0.1 is not a number such as 0.1"},
-		{3, "x", "horizontal-pod-autoscaler-cpu-initialization-period: x is not a time such as 15s"}, {4, "", "horizontal-pod-autoscaler-initial-readiness-delay:  is not a time such as 15s"},
+		{2, "0", ""}, {2, "5e-2", ""}, {2, "", "horizontal-pod-autoscaler-tolerance:  is not a number such as 0.1"},
+		{2, "-0.1", "horizontal-pod-autoscaler-tolerance: -0.1 is not a number such as 0.1"},
+		{3, "x", "horizontal-pod-autoscaler-cpu-initialization-period: x is not a time such as 15s"},
+		{4, "", "horizontal-pod-autoscaler-initial-readiness-delay:  is not a time such as 15s"},
 	} {
 		values := append([]string(nil), good...)
 		values[x.i] = x.value

@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/scale"
 )
 
-// autoscalers are synced at once when their spec changes and otherwise by the clock: the status that a sync writes is no reason to ask for the metrics again.
+// autoscalers are synced at once when their spec changes and otherwise by the clock: the status that a sync writes is
+// no reason to ask for the metrics again.
 var autoscalers = sdk.Key(autoscalingv2.HorizontalPodAutoscalers).
 	Fields("metadata.generation", "spec", "status").
 	Quiet("status").QuietOn(abi.QuietOwn)
@@ -24,9 +25,11 @@ var Plugin = &sdk.Plugin{
 	Name:        "horizontalpodautoscaler",
 	Version:     "1.0.0",
 	Description: "Gives what HorizontalPodAutoscalers target as many replicas as its metrics ask for.",
-	Settings:    []*sdk.Setting{syncPeriod, downscaleStabilization, defaultTolerance, cpuInitialization, readinessDelay, scaleToZero, generation, podRequests},
-	Metrics:     []*sdk.Metric{reconciliations, reconciliationTimes, computations, computationTimes, desiredReplicas, stale, number},
-	Check:       check,
+	Settings: []*sdk.Setting{syncPeriod, downscaleStabilization, defaultTolerance, cpuInitialization, readinessDelay,
+		scaleToZero, generation, podRequests},
+	Metrics: []*sdk.Metric{reconciliations, reconciliationTimes, computations, computationTimes, desiredReplicas,
+		stale, number},
+	Check: check,
 	Controllers: []*sdk.Controller{{
 		Name:           "horizontal-pod-autoscaler-controller",
 		Alias:          "horizontalpodautoscaling",
@@ -34,11 +37,12 @@ var Plugin = &sdk.Plugin{
 		ServiceAccount: "horizontal-pod-autoscaler",
 		EventSource:    "horizontal-pod-autoscaler",
 		Reads:          sdk.Views{autoscalers, pods},
-		Writes:         append(sdk.Writes{autoscalingv2.HorizontalPodAutoscalers.Sub("status", "update"), resource.Any.Sub("scale", "get", "update")}, metrics.Rights...),
-		Workers:        5,
-		Backoff:        abi.Backoff{Base: int64(time.Second), Max: int64(15 * time.Second)},
-		State:          true,
-		Sync:           sync,
+		Writes: append(sdk.Writes{autoscalingv2.HorizontalPodAutoscalers.Sub("status", "update"),
+			resource.Any.Sub("scale", "get", "update")}, metrics.Rights...),
+		Workers: 5,
+		Backoff: abi.Backoff{Base: int64(time.Second), Max: int64(15 * time.Second)},
+		State:   true,
+		Sync:    sync,
 	}},
 }
 
@@ -83,12 +87,14 @@ func sync(c *sdk.Call) error {
 	return c.After(period(c, syncPeriod))
 }
 
-// reconcile brings the target's scale to what the autoscaler asks for. It may fail though it has scaled: by those metrics that there were.
+// reconcile brings the target's scale to what the autoscaler asks for. It may fail though it has scaled: by those
+// metrics that there were.
 func (r *run) reconcile() (action string, err error) {
 	if err := r.find(); err != nil {
 		return none, err
 	}
-	r.set(autoscalingv2.AbleToScale, true, "SucceededGetScale", "the HPA controller was able to get the target's current scale")
+	r.set(autoscalingv2.AbleToScale, true, "SucceededGetScale",
+		"the HPA controller was able to get the target's current scale")
 	current := r.target.Spec.Replicas
 	if len(r.history.recommended) == 0 {
 		r.history.recommended = []mark{{current, r.now}}
@@ -99,6 +105,7 @@ func (r *run) reconcile() (action string, err error) {
 		r.event(corev1.EventTypeWarning, "FailedComputeMetricsReplicas", err.Error())
 		return none, wrap("failed to compute desired number of replicas based on listed metrics for "+r.reference+": ", err)
 	}
+
 	if d.replicas != current {
 		if err := r.rescale(current, d); err != nil {
 			r.status(current, r.hpa.Status.DesiredReplicas, d.metrics)
@@ -107,6 +114,7 @@ func (r *run) reconcile() (action string, err error) {
 		now := r.c.Now().Truncate()
 		r.hpa.Status.LastScaleTime = &now
 	}
+
 	r.status(current, d.replicas, d.metrics)
 	desiredReplicas.Add(r.c, float64(d.replicas))
 	switch {
@@ -115,6 +123,7 @@ func (r *run) reconcile() (action string, err error) {
 	case d.replicas < current:
 		return scaleDown, err
 	}
+
 	return none, err
 }
 
@@ -125,13 +134,15 @@ type decision struct {
 	metrics  []autoscalingv2.MetricStatus
 }
 
-// decide keeps the replicas within the limits, and within them lets the metrics decide. A target without replicas is let alone, unless it was the autoscaler that took the last one.
+// decide keeps the replicas within the limits, and within them lets the metrics decide. A target without replicas is
+// let alone, unless it was the autoscaler that took the last one.
 func (r *run) decide(current int32) (d decision, err error) {
 	spec, least := &r.hpa.Spec, r.least()
 	asleep := current == 0 && scaleToZero.On(r.c) && r.is(autoscalingv2.ScaledToZero)
 	switch {
 	case current == 0 && !(asleep && (least != 0 || r.fromZero())):
-		r.set(autoscalingv2.ScalingActive, false, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero")
+		r.set(autoscalingv2.ScalingActive, false, "ScalingDisabled",
+			"scaling is disabled since the replica count of the target is zero")
 		if !scaleToZero.On(r.c) {
 			r.unset(autoscalingv2.ScaledToZero)
 		}
@@ -141,12 +152,14 @@ func (r *run) decide(current int32) (d decision, err error) {
 	case current != 0 && current < least:
 		return decision{replicas: least, reason: "Current number of replicas below Spec.MinReplicas"}, nil
 	}
+
 	p, statuses, err := r.propose()
 	d.metrics = statuses
 	if err != nil && p.replicas == -1 {
 		d.replicas = -1
 		return d, err
 	}
+
 	p.replicas = max(p.replicas, 0) // of a negative metric
 	switch {
 	case p.replicas > current:
@@ -154,6 +167,7 @@ func (r *run) decide(current int32) (d decision, err error) {
 	case p.replicas < current:
 		d.reason = "All metrics below target"
 	}
+
 	d.replicas = r.normalize(current, p.replicas, least)
 	if asleep && d.replicas < least {
 		d.replicas = least
@@ -172,25 +186,28 @@ func (r *run) least() int32 {
 	return 1
 }
 
-// fromZero tells whether there are metrics that tell something of a target without pods.
+// fromZero reports whether there are metrics that tell something of a target without pods.
 func (r *run) fromZero() bool {
 	for i := range r.hpa.Spec.Metrics {
-		if t := r.hpa.Spec.Metrics[i].Type; t == autoscalingv2.ObjectMetricSourceType || t == autoscalingv2.ExternalMetricSourceType {
+		if t := r.hpa.Spec.Metrics[i].Type; t == autoscalingv2.ObjectMetricSourceType ||
+			t == autoscalingv2.ExternalMetricSourceType {
 			return true
 		}
 	}
 	return false
 }
 
-// rescale sets the target's scale and tells of it.
+// rescale sets the target's scale and reports of it.
 func (r *run) rescale(current int32, d decision) error {
 	size := "New size: " + itoa(d.replicas) + "; reason: " + d.reason
 	if err := r.resize(d.replicas); err != nil {
 		r.event(corev1.EventTypeWarning, "FailedRescale", size+"; error: "+err.Error())
-		r.set(autoscalingv2.AbleToScale, false, "FailedUpdateScale", "the HPA controller was unable to update the target scale: "+err.Error())
+		r.set(autoscalingv2.AbleToScale, false, "FailedUpdateScale",
+			"the HPA controller was unable to update the target scale: "+err.Error())
 		return err
 	}
-	r.set(autoscalingv2.AbleToScale, true, "SucceededRescale", "the HPA controller was able to update the target scale to "+itoa(d.replicas))
+	r.set(autoscalingv2.AbleToScale, true, "SucceededRescale",
+		"the HPA controller was able to update the target scale to "+itoa(d.replicas))
 	r.event(corev1.EventTypeNormal, "SuccessfulRescale", size)
 	r.scaled(current, d.replicas)
 	switch {

@@ -49,7 +49,8 @@ func (r *run) highest(desired int32) (stable int32, reason, message string) {
 	return stable, "ScaleDownStabilized", higher
 }
 
-// stabilize goes no higher than the lowest recommendation of the window for scaling up, and no lower than the highest of the one for scaling down.
+// stabilize goes no higher than the lowest recommendation of the window for scaling up, and no lower than the highest
+// of the one for scaling down.
 func (r *run) stabilize(current, desired int32) (stable int32, reason, message string) {
 	up, down := r.rules()
 	lowest, highest := desired, desired
@@ -75,7 +76,8 @@ func (r *run) limitByRules(current, desired, least int32) (int32, string, string
 	up, down := r.rules()
 	switch {
 	case desired > current:
-		return limit(desired, math.MinInt32, r.hpa.Spec.MaxReplicas, max(r.allowed(current, up, 1), int64(current)), math.MinInt64)
+		return limit(desired, math.MinInt32, r.hpa.Spec.MaxReplicas, max(r.allowed(current, up, 1), int64(current)),
+			math.MinInt64)
 	case desired < current:
 		return limit(desired, least, math.MaxInt32, math.MaxInt64, min(r.allowed(current, down, -1), int64(current)))
 	}
@@ -110,7 +112,8 @@ func (r *run) rules() (up, down rules) {
 	four := autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15}
 	up = rules{0, autoscalingv2.MaxChangePolicySelect, []autoscalingv2.HPAScalingPolicy{four, double}}
 	// Upstream counts this window in whole seconds.
-	down = rules{int64(period(r.c, downscaleStabilization)/time.Second) * 1000, autoscalingv2.MaxChangePolicySelect, []autoscalingv2.HPAScalingPolicy{double}}
+	down = rules{int64(period(r.c, downscaleStabilization)/time.Second) * 1000, autoscalingv2.MaxChangePolicySelect,
+		[]autoscalingv2.HPAScalingPolicy{double}}
 	up.read(r.hpa.Spec.Behavior.ScaleUp)
 	down.read(r.hpa.Spec.Behavior.ScaleDown)
 	return up, down
@@ -139,7 +142,8 @@ func (u *rules) longest() (most int64) {
 	return most
 }
 
-// allowed is how many replicas the policies allow to go to in a direction, from those that there were when each one's period began.
+// allowed is how many replicas the policies allow to go to in a direction, from those that there were when each one's
+// period began.
 func (r *run) allowed(current int32, u rules, direction int64) int64 {
 	if u.choice == autoscalingv2.DisabledPolicySelect {
 		return int64(current)

@@ -16,7 +16,8 @@ var pods = sdk.Select(podKind, sdk.KeyNamespace()).Lazy().Quiet().
 		"spec.containers.name", "spec.containers.resources.requests",
 		"spec.initContainers.name", "spec.initContainers.resources.requests", "spec.initContainers.restartPolicy",
 		"spec.resources.requests", "spec.overhead",
-		"status.phase", "status.startTime", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
+		"status.phase", "status.startTime", "status.conditions.type", "status.conditions.status",
+		"status.conditions.lastTransitionTime")
 
 // Pod is a pod of which only what matters for its share of the load is read.
 type Pod struct {

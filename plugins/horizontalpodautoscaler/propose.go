@@ -16,12 +16,14 @@ type proposal struct {
 	status   autoscalingv2.MetricStatus
 }
 
-// propose computes replicas from each metric and takes the most. Where metrics are missing the others decide, but not that there should be fewer replicas.
+// propose computes replicas from each metric and takes the most. Where metrics are missing the others decide, but not
+// that there should be fewer replicas.
 func (r *run) propose() (most proposal, statuses []autoscalingv2.MetricStatus, err error) {
 	failed := proposal{replicas: -1}
 	if err := r.look(); err != nil {
 		return failed, nil, err
 	}
+
 	specs := r.hpa.Spec.Metrics
 	statuses = make([]autoscalingv2.MetricStatus, len(specs))
 	missing, reason, message := 0, "", ""
@@ -42,8 +44,10 @@ func (r *run) propose() (most proposal, statuses []autoscalingv2.MetricStatus, e
 			most = p
 		}
 	}
+
 	if err != nil {
-		err = wrap("invalid metrics ("+strconv.Itoa(missing)+" invalid out of "+strconv.Itoa(len(specs))+"), first error is: ", err)
+		err = wrap("invalid metrics ("+strconv.Itoa(missing)+" invalid out of "+strconv.Itoa(len(specs))+
+			"), first error is: ", err)
 	}
 	if missing == len(specs) || missing > 0 && most.replicas < r.target.Spec.Replicas {
 		if missing == 0 {
@@ -52,11 +56,14 @@ func (r *run) propose() (most proposal, statuses []autoscalingv2.MetricStatus, e
 		r.set(autoscalingv2.ScalingActive, false, reason, message)
 		return failed, statuses, err
 	}
-	r.set(autoscalingv2.ScalingActive, true, "ValidMetricFound", "the HPA was able to successfully calculate a replica count from "+most.metric)
+
+	r.set(autoscalingv2.ScalingActive, true, "ValidMetricFound",
+		"the HPA was able to successfully calculate a replica count from "+most.metric)
 	return most, statuses, err
 }
 
-// missed is why a metric has no proposal: the reason and the cause are told of the autoscaler, the error of the whole sync.
+// missed is why a metric has no proposal: the reason and the cause are told of the autoscaler, the error of the whole
+// sync.
 type missed struct {
 	reason, cause string
 	err           error
@@ -80,12 +87,14 @@ func (r *run) compute(m *autoscalingv2.MetricSpec) (proposal, *missed) {
 	case m.Type == autoscalingv2.ExternalMetricSourceType && m.External != nil:
 		return r.computeExternal(m.External)
 	}
-	return proposal{}, miss("InvalidMetricSourceType", "", &failure{text: "unknown metric source type " + strconv.Quote(string(m.Type)), spec: true})
+	return proposal{}, miss("InvalidMetricSourceType", "",
+		&failure{text: "unknown metric source type " + strconv.Quote(string(m.Type)), spec: true})
 }
 
 func (r *run) computeObject(m *autoscalingv2.ObjectMetricSource) (p proposal, f *missed) {
 	const reason, before = "FailedGetObjectMetric", "failed to get object metric value: "
-	p.status = autoscalingv2.MetricStatus{Type: autoscalingv2.ObjectMetricSourceType, Object: &autoscalingv2.ObjectMetricStatus{DescribedObject: m.DescribedObject, Metric: m.Metric}}
+	p.status = autoscalingv2.MetricStatus{Type: autoscalingv2.ObjectMetricSourceType,
+		Object: &autoscalingv2.ObjectMetricStatus{DescribedObject: m.DescribedObject, Metric: m.Metric}}
 	now := &p.status.Object.Current
 	switch t := &m.Target; {
 	case labels.Check(m.Metric.Selector) != nil:
@@ -106,10 +115,13 @@ func (r *run) computeObject(m *autoscalingv2.ObjectMetricSource) (p proposal, f 
 		}
 		var average int64
 		p.replicas, average = r.byAverage(value, t.AverageValue.MilliValue())
-		p.metric, now.AverageValue = "external metric "+m.Metric.Name+"("+printed(m.Metric.Selector)+")", milli(average) // "external" is upstream's word
+		// "external" is upstream's word
+		p.metric, now.AverageValue = "external metric "+m.Metric.Name+"("+printed(m.Metric.Selector)+")", milli(average)
 	default:
-		return p, miss(reason, before, &failure{text: "invalid object metric source: neither a value target nor an average value target was set"})
+		return p, miss(reason, before,
+			&failure{text: "invalid object metric source: neither a value target nor an average value target was set"})
 	}
+
 	return p, nil
 }
 
@@ -126,8 +138,9 @@ func (r *run) computePods(m *autoscalingv2.PodsMetricSource) (p proposal, f *mis
 	if err != nil {
 		return p, miss(reason, before, err)
 	}
-	return proposal{replicas, "pods metric " + m.Metric.Name, autoscalingv2.MetricStatus{Type: autoscalingv2.PodsMetricSourceType, Pods: &autoscalingv2.PodsMetricStatus{
-		Metric: m.Metric, Current: autoscalingv2.MetricValueStatus{AverageValue: milli(average)}}}}, nil
+	return proposal{replicas, "pods metric " + m.Metric.Name,
+		autoscalingv2.MetricStatus{Type: autoscalingv2.PodsMetricSourceType, Pods: &autoscalingv2.PodsMetricStatus{
+			Metric: m.Metric, Current: autoscalingv2.MetricValueStatus{AverageValue: milli(average)}}}}, nil
 }
 
 func (r *run) computeResource(m *autoscalingv2.ResourceMetricSource) (p proposal, f *missed) {
@@ -135,7 +148,9 @@ func (r *run) computeResource(m *autoscalingv2.ResourceMetricSource) (p proposal
 	if err != nil {
 		return p, miss("FailedGetResourceMetric", "failed to get "+string(m.Name)+" resource metric value: ", err)
 	}
-	return proposal{replicas, metric, autoscalingv2.MetricStatus{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricStatus{Name: m.Name, Current: now}}}, nil
+	return proposal{replicas, metric,
+		autoscalingv2.MetricStatus{Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricStatus{Name: m.Name, Current: now}}}, nil
 }
 
 func (r *run) computeContainer(m *autoscalingv2.ContainerResourceMetricSource) (p proposal, f *missed) {
@@ -144,13 +159,18 @@ func (r *run) computeContainer(m *autoscalingv2.ContainerResourceMetricSource) (
 		return p, miss("FailedGetContainerResourceMetric", "failed to get "+m.Container+" container metric value: ", err)
 	}
 	return proposal{replicas, metric, autoscalingv2.MetricStatus{Type: autoscalingv2.ContainerResourceMetricSourceType,
-		ContainerResource: &autoscalingv2.ContainerResourceMetricStatus{Name: m.Name, Container: m.Container, Current: now}}}, nil
+			ContainerResource: &autoscalingv2.ContainerResourceMetricStatus{Name: m.Name, Container: m.Container,
+				Current: now}}},
+		nil
 }
 
-// computeUsage compares what the pods, or one container of each, use of a resource with an amount or with what they ask for.
-func (r *run) computeUsage(t *autoscalingv2.MetricTarget, name corev1.ResourceName, container string) (replicas int32, metric string, now autoscalingv2.MetricValueStatus, err error) {
+// computeUsage compares what the pods, or one container of each, use of a resource with an amount or with what they ask
+// for.
+func (r *run) computeUsage(t *autoscalingv2.MetricTarget, name corev1.ResourceName, container string) (replicas int32,
+	metric string, now autoscalingv2.MetricValueStatus, err error) {
 	if t.AverageValue == nil && t.AverageUtilization == nil {
-		return 0, "", now, &failure{text: "invalid resource metric source: neither an average utilization target nor an average value (usage) target was set"}
+		return 0, "", now, &failure{text: "invalid resource metric source: neither an average utilization target nor an " +
+			"average value (usage) target was set"}
 	}
 	metric = string(name) + " resource"
 	before := "failed to get " + string(name) + " usage: "
@@ -161,10 +181,12 @@ func (r *run) computeUsage(t *autoscalingv2.MetricTarget, name corev1.ResourceNa
 		}
 		metric += " utilization (percentage of request)"
 	}
+
 	samples, err := r.ofResource(name, container)
 	if err != nil {
 		return 0, "", now, wrap(before, err)
 	}
+
 	var average int64
 	if t.AverageValue != nil {
 		replicas, average, err = r.byUsage(samples, t.AverageValue.MilliValue(), name)
@@ -173,6 +195,7 @@ func (r *run) computeUsage(t *autoscalingv2.MetricTarget, name corev1.ResourceNa
 		replicas, average, percent, err = r.byUtilization(samples, *t.AverageUtilization, name, container)
 		now.AverageUtilization = &percent
 	}
+
 	if err != nil {
 		return 0, "", now, wrap(before, err)
 	}
@@ -187,8 +210,10 @@ func (r *run) computeExternal(m *autoscalingv2.ExternalMetricSource) (p proposal
 	const reason = "FailedGetExternalMetric"
 	before := "failed to get " + m.Metric.Name + " external metric value: "
 	if m.Target.AverageValue == nil && m.Target.Value == nil {
-		return p, miss(reason, before, &failure{text: "invalid external metric source: neither a value target nor an average value target was set"})
+		return p, miss(reason, before,
+			&failure{text: "invalid external metric source: neither a value target nor an average value target was set"})
 	}
+
 	within := "failed to get " + m.Metric.Name + " external metric: "
 	if m.Target.AverageValue == nil {
 		within = "failed to get external metric " + m.Metric.Name + ": "
@@ -197,6 +222,7 @@ func (r *run) computeExternal(m *autoscalingv2.ExternalMetricSource) (p proposal
 	if err != nil {
 		return p, miss(reason, before+within, err)
 	}
+
 	value := total(values)
 	var now autoscalingv2.MetricValueStatus
 	if m.Target.AverageValue != nil {
@@ -209,8 +235,10 @@ func (r *run) computeExternal(m *autoscalingv2.ExternalMetricSource) (p proposal
 		}
 		now.Value = milli(value)
 	}
+
 	p.metric = "external metric " + m.Metric.Name + "(" + printed(m.Metric.Selector) + ")"
-	p.status = autoscalingv2.MetricStatus{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricStatus{Metric: m.Metric, Current: now}}
+	p.status = autoscalingv2.MetricStatus{Type: autoscalingv2.ExternalMetricSourceType,
+		External: &autoscalingv2.ExternalMetricStatus{Metric: m.Metric, Current: now}}
 	return p, nil
 }
 

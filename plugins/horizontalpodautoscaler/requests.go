@@ -7,8 +7,9 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// request is how much of a resource the pod asks for, in thousandths: what the named container asks for; or else what the pod asks for as a whole; or else what its
-// containers ask for that run along with it. What it asks for as a whole counts where whole is set.
+// request is how much of a resource the pod asks for, in thousandths: what the named container asks for; or else what
+// the pod asks for as a whole; or else what its containers ask for that run along with it. What it asks for as a whole
+// counts where whole is set.
 func (p *Pod) request(container string, name corev1.ResourceName, whole bool) (int64, error) {
 	if whole && container == "" && p.asksAsWhole() {
 		if milli, ok := p.wholeRequest(name); ok {
@@ -36,14 +37,15 @@ func (p *Pod) request(container string, name corev1.ResourceName, whole bool) (i
 	return sum, nil
 }
 
-// restarts tells whether an init container runs as long as the pod does.
+// restarts reports whether an init container runs as long as the pod does.
 func (k *Container) restarts() bool {
 	return k.RestartPolicy == string(corev1.ContainerRestartPolicyAlways)
 }
 
-// ofPods tells whether a pod as a whole may ask for the resource.
+// ofPods reports whether a pod as a whole may ask for the resource.
 func ofPods(name corev1.ResourceName) bool {
-	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+	return name == corev1.ResourceCPU || name == corev1.ResourceMemory ||
+		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
 func (p *Pod) asksAsWhole() bool {
@@ -55,7 +57,8 @@ func (p *Pod) asksAsWhole() bool {
 	return false
 }
 
-// wholeRequest is what the pod as a whole asks for, or for a resource that it names nothing of, the most that its containers need at a time; with its overhead.
+// wholeRequest is what the pod as a whole asks for, or for a resource that it names nothing of, the most that its
+// containers need at a time; with its overhead.
 func (p *Pod) wholeRequest(name corev1.ResourceName) (milli int64, found bool) {
 	overhead, charged := p.Spec.Overhead.Lookup(name)
 	if q, ok := p.Spec.Resources.Requests.Lookup(name); ok && ofPods(name) {

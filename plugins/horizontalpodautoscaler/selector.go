@@ -12,12 +12,15 @@ import (
 	"github.com/windlass-dev/windlass/sdk/labels"
 )
 
-// look gets the target's pods. An autoscaler publishes the selector of its target, so that each can see whether others scale the same pods.
+// look gets the target's pods. An autoscaler publishes the selector of its target, so that each can see whether others
+// scale the same pods.
 func (r *run) look() error {
 	r.selector = r.target.Status.Selector
 	if r.selector == "" {
-		return r.unselected("SelectorRequired", "InvalidSelector", "selector is required", "the HPA target's scale is missing a selector")
+		return r.unselected("SelectorRequired", "InvalidSelector", "selector is required",
+			"the HPA target's scale is missing a selector")
 	}
+
 	selector, err := labels.Parse(r.selector)
 	if err != nil {
 		message := "couldn't convert selector into a corresponding internal selector object: " + err.Error()
@@ -26,13 +29,16 @@ func (r *run) look() error {
 	if err := r.c.Publish([]byte(r.selector), demands(selector)...); err != nil {
 		return err
 	}
-	r.pods = pods.Ask(r.c, abi.Ask{Namespace: r.hpa.Namespace, Selector: wire.Append(nil, unsafe.Pointer(selector), &metav1.LabelSelectorTable)})
+
+	r.pods = pods.Ask(r.c, abi.Ask{Namespace: r.hpa.Namespace,
+		Selector: wire.Append(nil, unsafe.Pointer(selector), &metav1.LabelSelectorTable)})
 	var kinds []wire.StringMap // replicas mostly have the same labels
 	for _, p := range r.pods {
 		if n := len(kinds); n == 0 || !wire.EqualMaps(kinds[n-1], p.Labels) {
 			kinds = append(kinds, p.Labels)
 		}
 	}
+
 	if len(kinds) == 0 {
 		return nil
 	}
@@ -40,16 +46,19 @@ func (r *run) look() error {
 	if err != nil {
 		return err
 	}
+
 	for i := range facts {
 		if other := facts[i].Key.Name; other != r.hpa.Name && overlaps(string(facts[i].Data), kinds) {
-			message := "pods by selector " + r.selector + " are controlled by more than one HPA (e.g. [" + r.named(r.hpa.Name) + " " + r.named(other) + "])"
+			message := "pods by selector " + r.selector + " are controlled by more than one HPA (e.g. [" + r.named(r.hpa.Name) +
+				" " + r.named(other) + "])"
 			return r.unselected("AmbiguousSelector", "AmbiguousSelector", message, message)
 		}
 	}
 	return nil
 }
 
-// demands are labels of which each pod that a selector takes in has one, as terms; none where the selector asks for no label's value.
+// demands are labels of which each pod that a selector takes in has one, as terms; none where the selector asks for no
+// label's value.
 func demands(s *metav1.LabelSelector) (terms []string) {
 	for i := range s.MatchExpressions {
 		if x := &s.MatchExpressions[i]; x.Operator == metav1.LabelSelectorOpIn {
@@ -73,7 +82,7 @@ func carried(kinds []wire.StringMap) []string {
 	return terms
 }
 
-// overlaps tells whether a selector takes in one of the sets of labels.
+// overlaps reports whether a selector takes in one of the sets of labels.
 func overlaps(selector string, kinds []wire.StringMap) bool {
 	s, err := labels.Parse(selector)
 	if err != nil {

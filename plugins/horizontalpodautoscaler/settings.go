@@ -21,9 +21,11 @@ var (
 )
 
 var (
-	scaleToZero = sdk.Gate("HPAScaleToZero", true, "Whether an autoscaler that took its target's last pod can start it again, and says so in its condition ScaledToZero.")
+	scaleToZero = sdk.Gate("HPAScaleToZero", true, "Whether an autoscaler that took its target's last pod can start it "+
+		"again, and says so in its condition ScaledToZero.")
 	generation  = sdk.Gate("HPAGeneration", true, "Whether status.observedGeneration is told.")
-	podRequests = sdk.Gate("PodLevelResources", true, "Whether what a pod asks for as a whole counts before what its containers do.")
+	podRequests = sdk.Gate("PodLevelResources", true,
+		"Whether what a pod asks for as a whole counts before what its containers do.")
 )
 
 // periods are the settings that are times; the first one must be some time.

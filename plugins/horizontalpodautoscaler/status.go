@@ -10,7 +10,8 @@ import (
 )
 
 // set says a condition; when it came to be so is told of its status alone.
-func (r *run) set(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType, holds bool, reason, message string) {
+func (r *run) set(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType, holds bool, reason,
+	message string) {
 	status := corev1.ConditionFalse
 	if holds {
 		status = corev1.ConditionTrue
@@ -29,16 +30,21 @@ func (r *run) set(conditionType autoscalingv2.HorizontalPodAutoscalerConditionTy
 // unset takes a condition away.
 func (r *run) unset(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType) {
 	s := &r.hpa.Status
-	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool { return c.Type == conditionType })
+	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions),
+		func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
+			return c.Type == conditionType
+		})
 }
 
-// is tells whether the condition is true.
+// is reports whether the condition is true.
 func (r *run) is(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
 	c := r.condition(conditionType)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-func (r *run) condition(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType) *autoscalingv2.HorizontalPodAutoscalerCondition {
+func (r *run) condition(
+	conditionType autoscalingv2.HorizontalPodAutoscalerConditionType,
+) *autoscalingv2.HorizontalPodAutoscalerCondition {
 	for i := range r.hpa.Status.Conditions {
 		if c := &r.hpa.Status.Conditions[i]; c.Type == conditionType {
 			return c

@@ -30,7 +30,8 @@ func (r *run) find() error {
 		return nil
 	}
 	r.event(corev1.EventTypeWarning, "FailedGetScale", err.Error())
-	r.set(autoscalingv2.AbleToScale, false, "FailedGetScale", "the HPA controller was unable to get the target's current scale: "+err.Error())
+	r.set(autoscalingv2.AbleToScale, false, "FailedGetScale",
+		"the HPA controller was unable to get the target's current scale: "+err.Error())
 	return wrap(where, err)
 }
 

@@ -18,7 +18,8 @@ const (
 	backoffMax   = 10 * time.Minute
 )
 
-// record is how many pods have failed since the last success, and when the last one did. It is the controller's state for the job.
+// record is how many pods have failed since the last success, and when the last one did. It is the controller's state
+// for the job.
 type record struct {
 	failures int
 	last     metav1.Time
@@ -79,8 +80,8 @@ func (r record) wait(now metav1.Time) time.Duration {
 	return max(0, min(d, backoffMax)-now.Sub(r.last))
 }
 
-// ended is when the pod ended: when its last container did; else when it stopped being ready; else when it was told to go; else, for want of anything better, when
-// it was made.
+// ended is when the pod ended: when its last container did; else when it stopped being ready; else when it was told to
+// go; else, for want of anything better, when it was made.
 func ended(p *corev1.Pod) metav1.Time {
 	if t, ok := lastExit(p); ok {
 		return t
@@ -97,7 +98,8 @@ func ended(p *corev1.Pod) metav1.Time {
 	return p.CreationTimestamp
 }
 
-// lastExit is when the last of the containers ended, if all have. Of init containers only those count that run along with the others.
+// lastExit is when the last of the containers ended, if all have. Of init containers only those count that run along
+// with the others.
 func lastExit(p *corev1.Pod) (last metav1.Time, ok bool) {
 	exits := func(s *corev1.ContainerStatus) bool {
 		end := s.State.Terminated

@@ -21,7 +21,8 @@ func world(parallelism int32, have int, phase corev1.PodPhase) *abi.SyncRequest 
 	j.Spec.Parallelism, j.Spec.Completions = &parallelism, &most
 	j.Spec.Template.Labels.Set("job", "many")
 	j.Spec.Selector = &metav1.LabelSelector{MatchLabels: j.Spec.Template.Labels}
-	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "many"}, Now: 1_800_000_000e9, Views: make([]abi.ViewData, 2)}
+	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "many"}, Now: 1_800_000_000e9,
+		Views: make([]abi.ViewData, 2)}
 	r.Views[0].Objects = []abi.ObjectData{{Data: resource.Append(nil, j), ResourceVersion: "1"}}
 	for i := range have {
 		p := pod.New(j, &j.Spec.Template)
@@ -50,24 +51,28 @@ func TestBurst(t *testing.T) {
 	} {
 		count := map[abi.EffectKind]int{}
 		var noted *batchv1.JobStatus
-		a := sdk.Run(Plugin, world(x.parallelism, x.have, x.phase), nil, func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
-			a := &abi.PerformResponse{}
-			for i := range r.Effects {
-				e := &r.Effects[i]
-				if e.Kind == abi.EffectUpdate && noted == nil {
-					j := &batchv1.Job{}
-					if err := resource.Decode(e.Object, j); err != nil {
-						t.Fatal(err)
+		a := sdk.Run(Plugin, world(x.parallelism, x.have, x.phase), nil,
+			func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
+				a := &abi.PerformResponse{}
+				for i := range r.Effects {
+					e := &r.Effects[i]
+					if e.Kind == abi.EffectUpdate && noted == nil {
+						j := &batchv1.Job{}
+						if err := resource.Decode(e.Object, j); err != nil {
+							t.Fatal(err)
+						}
+						noted = &j.Status
 					}
-					noted = &j.Status
+					a.Outcomes = append(a.Outcomes, succeed(e, count))
 				}
-				a.Outcomes = append(a.Outcomes, succeed(e, count))
-			}
-			return a, nil
-		})
-		if a.Error != "" || count[abi.EffectCreate] != x.created || count[abi.EffectDelete] != x.deleted || count[abi.EffectPatch] != x.released {
-			t.Errorf("%+v: created, deleted, released: %d, %d, %d, error %q", x, count[abi.EffectCreate], count[abi.EffectDelete], count[abi.EffectPatch], a.Error)
+				return a, nil
+			})
+		if a.Error != "" || count[abi.EffectCreate] != x.created || count[abi.EffectDelete] != x.deleted ||
+			count[abi.EffectPatch] != x.released {
+			t.Errorf("%+v: created, deleted, released: %d, %d, %d, error %q",
+				x, count[abi.EffectCreate], count[abi.EffectDelete], count[abi.EffectPatch], a.Error)
 		}
+
 		if n := len(noted.UncountedTerminatedPods.Succeeded); x.phase == corev1.PodSucceeded && n != 500 {
 			t.Errorf("%+v: %d UIDs in the first status", x, n)
 		}

@@ -20,7 +20,7 @@ func (r *run) action(m *member) batchv1.PodFailurePolicyAction {
 	return ""
 }
 
-// counts tells whether the pod's failure counts against the backoff limit.
+// counts reports whether the pod's failure counts against the backoff limit.
 func (r *run) counts(m *member) bool { return r.action(m) != batchv1.PodFailurePolicyActionIgnore }
 
 // failJob is why a failed pod fails the whole job; empty: none does.
@@ -39,7 +39,8 @@ func (r *run) failJob() string {
 		}
 		name, rule := m.Namespace+"/"+m.Name, " matching FailJob rule at index "+strconv.Itoa(i)
 		if container != nil {
-			return "Container " + container.Name + " for pod " + name + " failed with exit code " + strconv.Itoa(int(container.State.Terminated.ExitCode)) + rule
+			return "Container " + container.Name + " for pod " + name + " failed with exit code " +
+				strconv.Itoa(int(container.State.Terminated.ExitCode)) + rule
 		}
 		return "Pod " + name + " has condition " + string(condition.Type) + rule
 	}
@@ -47,7 +48,8 @@ func (r *run) failJob() string {
 }
 
 // match finds the first rule that takes in the pod, and what of the pod it goes by; -1: there is none.
-func match(policy *batchv1.PodFailurePolicy, p *corev1.Pod) (rule int, container *corev1.ContainerStatus, condition *corev1.PodCondition) {
+func match(policy *batchv1.PodFailurePolicy, p *corev1.Pod) (rule int, container *corev1.ContainerStatus,
+	condition *corev1.PodCondition) {
 	for i := range policy.Rules {
 		x := &policy.Rules[i]
 		if x.OnExitCodes != nil {
@@ -65,7 +67,8 @@ func match(policy *batchv1.PodFailurePolicy, p *corev1.Pod) (rule int, container
 }
 
 // exited finds a container that has failed with an exit code as required.
-func exited(containers []corev1.ContainerStatus, want *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
+func exited(containers []corev1.ContainerStatus,
+	want *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
 	for i := range containers {
 		c := &containers[i]
 		end := c.State.Terminated
@@ -73,14 +76,16 @@ func exited(containers []corev1.ContainerStatus, want *batchv1.PodFailurePolicyO
 			continue
 		}
 		in := slices.Contains(want.Values, end.ExitCode)
-		if in && want.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn || !in && want.Operator == batchv1.PodFailurePolicyOnExitCodesOpNotIn {
+		if in && want.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn ||
+			!in && want.Operator == batchv1.PodFailurePolicyOnExitCodesOpNotIn {
 			return c
 		}
 	}
 	return nil
 }
 
-func hasOne(conditions []corev1.PodCondition, patterns []batchv1.PodFailurePolicyOnPodConditionsPattern) *corev1.PodCondition {
+func hasOne(conditions []corev1.PodCondition,
+	patterns []batchv1.PodFailurePolicyOnPodConditionsPattern) *corev1.PodCondition {
 	for i := range conditions {
 		c := &conditions[i]
 		for k := range patterns {

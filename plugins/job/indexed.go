@@ -22,12 +22,12 @@ func (r *run) indexed() bool {
 	return m != nil && *m == batchv1.IndexedCompletion
 }
 
-// perIndex tells whether each index has failures of its own.
+// perIndex reports whether each index has failures of its own.
 func (r *run) perIndex() bool { return r.job.Spec.BackoffLimitPerIndex != nil }
 
 func (r *run) completions() int { return int(or(r.job.Spec.Completions, 0)) }
 
-// valid tells whether the pod counts: in an indexed job it needs an index.
+// valid reports whether the pod counts: in an indexed job it needs an index.
 func (r *run) valid(m *member) bool {
 	return !r.indexed() || m.index >= 0 && m.index < r.completions()
 }
@@ -72,8 +72,11 @@ func (r *run) countIndexes() {
 	}
 	s, n := &r.job.Status, r.completions()
 	r.counted = parse(s.CompletedIndexes, n)
-	r.done = r.counted.union(r.indexes(func(m *member) bool { return m.tracked && r.valid(m) && m.Status.Phase == corev1.PodSucceeded }))
+	r.done = r.counted.union(r.indexes(func(m *member) bool {
+		return m.tracked && r.valid(m) && m.Status.Phase == corev1.PodSucceeded
+	}))
 	r.succeeded = int32(r.done.total())
+
 	if r.perIndex() {
 		if s.FailedIndexes != nil {
 			r.lost = parse(*s.FailedIndexes, n)
@@ -82,21 +85,24 @@ func (r *run) countIndexes() {
 		if lost, most := r.lost.total(), r.job.Spec.MaxFailedIndexes; r.end == nil && lost > 0 {
 			switch {
 			case most != nil && lost > int(*most):
-				r.end = r.failure(batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
+				r.end = r.failure(batchv1.JobReasonMaxFailedIndexesExceeded,
+					"Job has exceeded the specified maximal number of failed indexes")
 			case lost+r.done.total() >= n:
 				r.end = r.failure(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
 			}
 		}
 		r.delay()
 	}
+
 	if r.end == nil {
 		if rule, met := r.metSuccessPolicy(); met {
-			r.end = r.condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy, "Matched rules at index "+strconv.Itoa(rule))
+			r.end = r.condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonSuccessPolicy,
+				"Matched rules at index "+strconv.Itoa(rule))
 		}
 	}
 }
 
-// losesIndex tells whether the pod's failure is its index's.
+// losesIndex reports whether the pod's failure is its index's.
 func (r *run) losesIndex(m *member) bool {
 	if !m.failed {
 		return false
@@ -110,7 +116,8 @@ func (r *run) losesIndex(m *member) bool {
 	return failures(m.Pod) >= int(*r.job.Spec.BackoffLimitPerIndex)
 }
 
-// delay chooses the failed pods that stay until another one of their index is there: they are all that tells how often the index has failed, and when.
+// delay chooses the failed pods that stay until another one of their index is there: they are all that tells how often
+// the index has failed, and when.
 func (r *run) delay() {
 	active := r.indexes(func(m *member) bool { return pod.Active(m.Pod) })
 	for _, m := range r.pods {
@@ -183,7 +190,8 @@ func (r *run) pending(n int) []int {
 	return l
 }
 
-// ripe are the indexes whose last failure is long enough ago; where there are none, wait is the time until the first one is.
+// ripe are the indexes whose last failure is long enough ago; where there are none, wait is the time until the first
+// one is.
 func (r *run) ripe(indexes []int) (now []int, wait time.Duration) {
 	if !r.perIndex() {
 		return indexes, 0
@@ -239,13 +247,14 @@ func withIndex(containers []corev1.Container) []corev1.Container {
 		c := &containers[i]
 		if !slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == indexVariable }) {
 			c.Env = append(slices.Clip(c.Env), corev1.EnvVar{Name: indexVariable, ValueFrom: &corev1.EnvVarSource{
-				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']"}}})
+				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation +
+					"']"}}})
 		}
 	}
 	return containers
 }
 
-// superfluous tells the active pods that no index needs from the rest, one for each index.
+// superfluous returns the active pods that no index needs from the rest, one for each index.
 func (r *run) superfluous() (victims, rest []*corev1.Pod) {
 	for list := r.active; len(list) > 0; {
 		n := 1

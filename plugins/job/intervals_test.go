@@ -31,6 +31,7 @@ func TestParse(t *testing.T) {
 func FuzzIntervalsAreSets(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 7}, []byte{3, 4, 9})
 	f.Add([]byte{}, []byte{0, 255, 254, 0})
+
 	f.Fuzz(func(t *testing.T, x, y []byte) {
 		a, b := set(x), set(y)
 		la, lb := of(a), of(b)
@@ -49,7 +50,9 @@ func FuzzIntervalsAreSets(f *testing.F) {
 				t.Errorf("%v and %v: has(%d) is wrong", la, lb, i)
 			}
 		}
-		if !slices.Equal(of(union), both) || both.total() != len(union) || la.common(lb) != common || lb.common(la) != common {
+
+		if !slices.Equal(of(union), both) || both.total() != len(union) || la.common(lb) != common ||
+			lb.common(la) != common {
 			t.Errorf("%v and %v: union %v of %d, %d in common", la, lb, both, both.total(), la.common(lb))
 		}
 		if read := parse(both.String(), 256); !slices.Equal(read, both) {

@@ -23,24 +23,33 @@ var (
 	jobs = sdk.Key(batchv1.Jobs).
 		Fields("metadata.deletionTimestamp", "spec", "status").
 		QuietOn(abi.QuietOwn) // a status that says what it should
-	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(jobs), sdk.All(sdk.Orphan(), sdk.SelectedBy(jobs, "spec.selector")))).
-		Fields("metadata.labels", "metadata.annotations["+batchv1.JobCompletionIndexAnnotation+"]", "metadata.annotations["+batchv1.JobIndexFailureCountAnnotation+"]",
-			"metadata.annotations["+batchv1.JobIndexIgnoredFailureCountAnnotation+"]", "metadata.finalizers", "metadata.deletionTimestamp",
+	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(),
+		sdk.Any(sdk.ControlledBy(jobs), sdk.All(sdk.Orphan(), sdk.SelectedBy(jobs, "spec.selector")))).
+		Fields("metadata.labels", "metadata.annotations["+batchv1.JobCompletionIndexAnnotation+"]",
+			"metadata.annotations["+batchv1.JobIndexFailureCountAnnotation+"]",
+			"metadata.annotations["+batchv1.JobIndexIgnoredFailureCountAnnotation+"]", "metadata.finalizers",
+			"metadata.deletionTimestamp",
 			"metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
 			"status.phase", "status.conditions.type", "status.conditions.status",
-			"status.containerStatuses.name", "status.containerStatuses.restartCount", "status.containerStatuses.state.terminated.exitCode",
-			"status.initContainerStatuses.name", "status.initContainerStatuses.restartCount", "status.initContainerStatuses.state.terminated.exitCode").
+			"status.containerStatuses.name", "status.containerStatuses.restartCount",
+			"status.containerStatuses.state.terminated.exitCode",
+			"status.initContainerStatuses.name", "status.initContainerStatuses.restartCount",
+			"status.initContainerStatuses.state.terminated.exitCode").
 		Fields(times...).Quiet(times...).
 		Batch(batch)
 
 	// times are what the order of deletion and the backoff depend on; they change along with what is loud.
-	times = []string{"metadata.creationTimestamp", "metadata.deletionGracePeriodSeconds", "spec.nodeName", "spec.initContainers.name", "spec.initContainers.restartPolicy",
-		"status.conditions.lastTransitionTime", "status.containerStatuses.state.terminated.finishedAt", "status.initContainerStatuses.state.terminated.finishedAt"}
+	times = []string{"metadata.creationTimestamp", "metadata.deletionGracePeriodSeconds", "spec.nodeName",
+		"spec.initContainers.name", "spec.initContainers.restartPolicy",
+		"status.conditions.lastTransitionTime", "status.containerStatuses.state.terminated.finishedAt",
+		"status.initContainerStatuses.state.terminated.finishedAt"}
 )
 
 var (
-	managedBy    = sdk.Gate("JobManagedBy", true, "Whether a job is left alone whose spec.managedBy names another controller.")
-	unsetStarted = sdk.Gate("MutableSchedulingDirectivesForSuspendedJobs", true, "Whether a job that is suspended loses its status.startTime, so that where its pods may run can be changed.")
+	managedBy = sdk.Gate("JobManagedBy", true,
+		"Whether a job is left alone whose spec.managedBy names another controller.")
+	unsetStarted = sdk.Gate("MutableSchedulingDirectivesForSuspendedJobs", true,
+		"Whether a job that is suspended loses its status.startTime, so that where its pods may run can be changed.")
 )
 
 // Plugin is the job module (pkg/controller/job).
@@ -49,7 +58,8 @@ var Plugin = &sdk.Plugin{
 	Version:     "1.0.0",
 	Description: "Runs the pods of Jobs until as many as wanted have succeeded.",
 	Settings:    []*sdk.Setting{managedBy, unsetStarted},
-	Metrics:     []*sdk.Metric{durations, syncs, jobsFinished, external, podsFinished, policyHandled, terminated, indexesFinished, podsCreated, stale},
+	Metrics: []*sdk.Metric{durations, syncs, jobsFinished, external, podsFinished, policyHandled, terminated,
+		indexesFinished, podsCreated, stale},
 	Controllers: []*sdk.Controller{{
 		Name:           "job-controller",
 		Alias:          "job",
@@ -57,7 +67,8 @@ var Plugin = &sdk.Plugin{
 		ServiceAccount: "job-controller",
 		EventSource:    "job-controller",
 		Reads:          sdk.Views{jobs, pods},
-		Writes: sdk.Writes{batchv1.Jobs.Verbs("get"), batchv1.Jobs.Sub("status", "update"), batchv1.Jobs.Sub("finalizers", "update"),
+		Writes: sdk.Writes{batchv1.Jobs.Verbs("get"), batchv1.Jobs.Sub("status", "update"),
+			batchv1.Jobs.Sub("finalizers", "update"),
 			corev1.Pods.Verbs("create", "delete", "patch")},
 		Workers: 5,
 		Backoff: backoff,
@@ -76,12 +87,14 @@ type run struct {
 	byUID []*member
 
 	active                 []*member
-	running, ready, ending int32     // how many pods are active, ready and terminating, as far as this sync has got
-	succeeded, failed      int32     // pods (of an indexed job, indexes) that have ended, counted in the status or not
-	counted, done, lost    intervals // indexes that have succeeded according to the status, that have in truth, and that have failed
-	delayed                []*member // failed pods that stay until a successor bears their number of failures, at most one an index
-	record                 record
-	end                    *batchv1.JobCondition // why the job ends; nil while it doesn't
+	running, ready, ending int32 // how many pods are active, ready and terminating, as far as this sync has got
+	succeeded, failed      int32 // pods (of an indexed job, indexes) that have ended, counted in the status or not
+	// indexes that have succeeded according to the status, that have in truth, and that have failed
+	counted, done, lost intervals
+	// failed pods that stay until a successor bears their number of failures, at most one an index
+	delayed []*member
+	record  record
+	end     *batchv1.JobCondition // why the job ends; nil while it doesn't
 }
 
 // member is a pod of the job.
@@ -90,7 +103,8 @@ type member struct {
 	index   int  // its completion index, -1 where it has none
 	tracked bool // it has the finalizer that keeps it until it is counted
 	failed  bool
-	// Its UID is in the status already, which a crash between a status write and the removal of the finalizer leaves behind.
+	// Its UID is in the status already, which a crash between a status write and the removal of the finalizer leaves
+	// behind.
 	inSucceeded, inFailed bool
 	handled               bool // its failure is counted by this sync, or ignored
 }
@@ -131,7 +145,7 @@ func manager(c *sdk.Call, job *batchv1.Job) string {
 	return ""
 }
 
-// finished tells whether the job has ended for good.
+// finished reports whether the job has ended for good.
 func finished(job *batchv1.Job) bool { return endOf(job) != nil }
 
 // endOf is the condition that ends the job for good, nil before.
@@ -143,10 +157,13 @@ func (r *run) sync(seen *batchv1.Job) (action string, err error) {
 	if err := labels.Check(seen.Spec.Selector); err != nil {
 		return reconciling, sdk.Errors("couldn't convert Job selector: ", err.Error())
 	}
-	claimed, err := owner.Claim(r.c, seen, pods.List(r.c), func(p *corev1.Pod) bool { return labels.Selects(seen.Spec.Selector, p.Labels) }, batchv1.JobTrackingFinalizer)
+	claimed, err := owner.Claim(r.c, seen, pods.List(r.c), func(p *corev1.Pod) bool {
+		return labels.Selects(seen.Spec.Selector, p.Labels)
+	}, batchv1.JobTrackingFinalizer)
 	if err != nil {
 		return reconciling, err
 	}
+
 	r.look(claimed)
 	s := &r.job.Status
 	if s.StartTime == nil && !r.suspended() {
@@ -168,11 +185,13 @@ func (r *run) sync(seen *batchv1.Job) (action string, err error) {
 			action, err = r.manage()
 		}
 		if r.complete() {
-			r.end = r.condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
+			r.end = r.condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached,
+				"Reached expected number of succeeded pods")
 		} else if !r.job.Deleting() {
 			changed = r.noteSuspension()
 		}
 	}
+
 	if s.Active != r.running || !equal(s.Ready, r.ready) || !equal(s.Terminating, r.ending) {
 		changed = true
 	}
@@ -181,6 +200,7 @@ func (r *run) sync(seen *batchv1.Job) (action string, err error) {
 	if failure := r.track(changed); failure != nil {
 		return action, sdk.Errors("tracking status: ", failure.Error())
 	}
+
 	return action, err
 }
 
@@ -190,18 +210,22 @@ func (r *run) look(claimed []*corev1.Pod) {
 	old := job.Status.UncountedTerminatedPods
 	job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 	if old != nil {
-		job.Status.UncountedTerminatedPods.Succeeded, job.Status.UncountedTerminatedPods.Failed = slices.Clip(old.Succeeded), slices.Clip(old.Failed)
+		job.Status.UncountedTerminatedPods.Succeeded, job.Status.UncountedTerminatedPods.Failed = slices.Clip(old.Succeeded),
+			slices.Clip(old.Failed)
 	}
 	job.Status.Conditions = slices.Clone(job.Status.Conditions)
 	all := make([]member, len(claimed))
 	r.pods = make([]*member, len(claimed))
+
 	for i, p := range claimed {
 		// A pod that was adopted just now has got the finalizer along with its owner.
 		adopted := !metav1.IsControlledBy(&p.ObjectMeta, &job.ObjectMeta)
-		all[i] = member{Pod: p, index: indexOf(p), tracked: adopted || p.HasFinalizer(batchv1.JobTrackingFinalizer), failed: r.hasFailed(p)}
+		all[i] = member{Pod: p, index: indexOf(p), tracked: adopted || p.HasFinalizer(batchv1.JobTrackingFinalizer),
+			failed: r.hasFailed(p)}
 		m := &all[i]
 		r.pods[i] = m
 	}
+
 	if r.indexed() {
 		r.pods = sorted(r.pods, func(a, b *member) bool { return a.index <= b.index })
 	}
@@ -217,12 +241,14 @@ func (r *run) look(claimed []*corev1.Pod) {
 			r.ending++
 		}
 	}
+
 	u := job.Status.UncountedTerminatedPods
 	for _, uid := range u.Succeeded {
 		if m := r.find(uid); m != nil {
 			m.inSucceeded = true
 		}
 	}
+
 	for _, uid := range u.Failed {
 		if m := r.find(uid); m != nil {
 			m.inFailed = true
@@ -268,9 +294,11 @@ func sorted(list []*member, before func(a, b *member) bool) []*member {
 	return append(append(all, a...), b...)
 }
 
-// hasFailed tells whether the pod counts as failed: a pod that is being deleted does, unless the job waits for its end.
+// hasFailed reports whether the pod counts as failed: a pod that is being deleted does, unless the job waits for its
+// end.
 func (r *run) hasFailed(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodFailed || !r.replacesFailed() && p.Deleting() && p.Status.Phase != corev1.PodSucceeded
+	return p.Status.Phase == corev1.PodFailed ||
+		!r.replacesFailed() && p.Deleting() && p.Status.Phase != corev1.PodSucceeded
 }
 
 // count adds the pods that have ended since the last status to those in it.
@@ -297,7 +325,8 @@ func (r *run) count() {
 	r.record = recall(r.c).after(succeeded, failed)
 }
 
-// complete tells whether the job has had enough successes: with a number of completions that many, without one as soon as any pod has succeeded and all have ended.
+// complete reports whether the job has had enough successes: with a number of completions that many, without one as
+// soon as any pod has succeeded and all have ended.
 func (r *run) complete() bool {
 	if want := r.job.Spec.Completions; want != nil {
 		return r.succeeded >= *want && r.running == 0
@@ -307,7 +336,7 @@ func (r *run) complete() bool {
 
 func (r *run) suspended() bool { return r.job.Spec.Suspend != nil && *r.job.Spec.Suspend }
 
-// replacesFailed tells whether a pod gets a successor only once it has ended.
+// replacesFailed reports whether a pod gets a successor only once it has ended.
 func (r *run) replacesFailed() bool {
 	p := r.job.Spec.PodReplacementPolicy
 	return p != nil && *p == batchv1.Failed

@@ -14,9 +14,11 @@ import (
 var (
 	// A pod that runs, and that names a job, is its job's business until it ends or is told to go.
 	keptPods = sdk.Select(corev1.Pods, sdk.In("metadata.finalizers", batchv1.JobTrackingFinalizer),
-		sdk.Any(sdk.In("status.phase", string(corev1.PodSucceeded), string(corev1.PodFailed)), sdk.Exists("metadata.deletionTimestamp"), sdk.Orphan())).Named("kept pods").
+		sdk.Any(sdk.In("status.phase", string(corev1.PodSucceeded), string(corev1.PodFailed)),
+			sdk.Exists("metadata.deletionTimestamp"), sdk.Orphan())).Named("kept pods").
 		Fields("metadata.deletionTimestamp", "metadata.ownerReferences", "status.phase")
-	owners = sdk.Select(batchv1.Jobs, sdk.KeyNamespace(), sdk.Join("metadata.uid", keptPods, "controller.uid")).Named("their jobs").
+	owners = sdk.Select(batchv1.Jobs, sdk.KeyNamespace(),
+		sdk.Join("metadata.uid", keptPods, "controller.uid")).Named("their jobs").
 		Fields("spec.managedBy", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
 )
 
@@ -58,7 +60,8 @@ func syncOrphan(c *sdk.Call) error {
 	return nil
 }
 
-// settling is how long a job that has ended is taken to have released the pod itself: its end may come to the cache before the pod does, and what follows isn't urgent.
+// settling is how long a job that has ended is taken to have released the pod itself: its end may come to the cache
+// before the pod does, and what follows isn't urgent.
 const settling = 2 * time.Second
 
 // unseen is how long the pod waits yet for the cache to show what its job has done at its end.
@@ -73,8 +76,9 @@ func unseen(c *sdk.Call) time.Duration {
 	return 0
 }
 
-// orphaned tells whether no job is going to remove the finalizer. Where the pod names a job that isn't there, that is certain only once the pod is being deleted too: the
-// cache may just not have the job yet. Who deletes a job for good deletes its pods or takes its name from them.
+// orphaned reports whether no job is going to remove the finalizer. Where the pod names a job that isn't there, that is
+// certain only once the pod is being deleted too: the cache may just not have the job yet. Who deletes a job for good
+// deletes its pods or takes its name from them.
 func orphaned(c *sdk.Call, p *corev1.Pod) bool {
 	ref := metav1.GetControllerOf(&p.ObjectMeta)
 	if ref == nil {

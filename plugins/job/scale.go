@@ -34,7 +34,8 @@ func (r *run) manage() (action string, err error) {
 	return podsCreate, r.create(min(int(missing), burst))
 }
 
-// want is how many pods should run: no more than there are successes missing, and as many as there are once one has succeeded where one is enough.
+// want is how many pods should run: no more than there are successes missing, and as many as there are once one has
+// succeeded where one is enough.
 func (r *run) want() int32 {
 	most := or(r.job.Spec.Parallelism, 1)
 	switch n := r.job.Spec.Completions; {
@@ -53,6 +54,7 @@ func (r *run) create(n int) error {
 	if !r.perIndex() {
 		wait = r.record.wait(r.c.Now())
 	}
+
 	if wait == 0 && r.indexed() {
 		indexes, wait = r.ripe(r.pending(n))
 		n = len(indexes)
@@ -63,6 +65,7 @@ func (r *run) create(n int) error {
 	if n == 0 {
 		return nil
 	}
+
 	template := r.template()
 	created := make([]*corev1.Pod, n)
 	for i := range created {
@@ -71,6 +74,7 @@ func (r *run) create(n int) error {
 			r.number(created[i], indexes[i])
 		}
 	}
+
 	made, refused, err := pod.CreateCounted(r.c, r.job, created)
 	countCreated(r, made, refused)
 	r.running += int32(made)
@@ -88,7 +92,8 @@ func (r *run) template() *corev1.PodTemplateSpec {
 	return &t
 }
 
-// victims are the pods to delete, at least n of them: in an indexed job those that no index needs, then those that can best be spared.
+// victims are the pods to delete, at least n of them: in an indexed job those that no index needs, then those that can
+// best be spared.
 func (r *run) victims(n int) []*corev1.Pod {
 	var victims []*corev1.Pod
 	rest := members(r.active)
@@ -104,7 +109,8 @@ func (r *run) victims(n int) []*corev1.Pod {
 	return victims
 }
 
-// remove deletes active pods now. Those that the job won't count lose its finalizer before; the others keep it until they are in the status.
+// remove deletes active pods now. Those that the job won't count lose its finalizer before; the others keep it until
+// they are in the status.
 func (r *run) remove(pods []*corev1.Pod, uncounted bool) error {
 	if len(pods) == 0 {
 		return nil
@@ -116,6 +122,7 @@ func (r *run) remove(pods []*corev1.Pod, uncounted bool) error {
 			effects[i] = sdk.Sequence(release(p), effects[i])
 		}
 	}
+
 	outcomes, err := r.doAll(effects)
 	for i := range outcomes {
 		o, p := &outcomes[i], pods[i]
@@ -138,6 +145,7 @@ func (r *run) remove(pods []*corev1.Pod, uncounted bool) error {
 			r.inform(pod.SuccessfulDelete, "Deleted pod: "+p.Name)
 		}
 	}
+
 	return err
 }
 
@@ -159,9 +167,11 @@ func (r *run) isTracked(p *corev1.Pod) bool {
 	return p.HasFinalizer(batchv1.JobTrackingFinalizer) || !metav1.IsControlledBy(&p.ObjectMeta, &r.job.ObjectMeta)
 }
 
-// release removes the job's finalizer from a pod. Not under the pod's version: the kubelet writes its status all the time.
+// release removes the job's finalizer from a pod. Not under the pod's version: the kubelet writes its status all the
+// time.
 func release(p *corev1.Pod) sdk.Effect {
-	e := sdk.Patch(p, abi.StrategicPatch, []byte(`{"metadata":{"$deleteFromPrimitiveList/finalizers":["`+batchv1.JobTrackingFinalizer+`"]}}`), goneIsFine)
+	e := sdk.Patch(p, abi.StrategicPatch,
+		[]byte(`{"metadata":{"$deleteFromPrimitiveList/finalizers":["`+batchv1.JobTrackingFinalizer+`"]}}`), goneIsFine)
 	e.Precondition = abi.PreconditionUID
 	return e
 }

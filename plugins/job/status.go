@@ -30,7 +30,7 @@ func (r *run) decide() *batchv1.JobCondition {
 
 func (r *run) backoffLimit() int32 { return or(r.job.Spec.BackoffLimit, 6) }
 
-// restartedTooOften tells whether containers that restart in place have failed as often as pods may.
+// restartedTooOften reports whether containers that restart in place have failed as often as pods may.
 func (r *run) restartedTooOften() bool {
 	if r.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return false
@@ -49,7 +49,7 @@ func (r *run) restartedTooOften() bool {
 	return restarts > 0 && restarts >= r.backoffLimit()
 }
 
-// hasDeadline tells whether the job's time is limited and running.
+// hasDeadline reports whether the job's time is limited and running.
 func (r *run) hasDeadline() bool {
 	return r.job.Spec.ActiveDeadlineSeconds != nil && r.job.Status.StartTime != nil && !r.suspended()
 }
@@ -65,7 +65,7 @@ func (r *run) wakeAtDeadline() {
 	}
 }
 
-// noteSuspension tells whether the job is suspended, and starts its clock anew when it goes on.
+// noteSuspension reports whether the job is suspended, and starts its clock anew when it goes on.
 func (r *run) noteSuspension() (changed bool) {
 	status, what, message, start := corev1.ConditionFalse, "Resumed", "Job resumed", r.now()
 	if r.suspended() {
@@ -95,7 +95,8 @@ func (r *run) warn(reason, message string) {
 //
 //go:noinline
 func (r *run) condition(t batchv1.JobConditionType, reason, message string) *batchv1.JobCondition {
-	return &batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, LastProbeTime: *r.now(), LastTransitionTime: *r.now(), Reason: reason, Message: message}
+	return &batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, LastProbeTime: *r.now(),
+		LastTransitionTime: *r.now(), Reason: reason, Message: message}
 }
 
 // failure says that the job is going to fail, once its pods have ended.
@@ -103,7 +104,7 @@ func (r *run) failure(reason, message string) *batchv1.JobCondition {
 	return r.condition(batchv1.JobFailureTarget, reason, message)
 }
 
-// setCondition sets a condition, and tells whether that changed it. One that isn't there is false already.
+// setCondition sets a condition, and reports whether that changed it. One that isn't there is false already.
 func (r *run) setCondition(t batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) bool {
 	x := r.condition(t, reason, message)
 	x.Status = status

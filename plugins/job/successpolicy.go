@@ -1,6 +1,7 @@
 package job
 
-// metSuccessPolicy finds the first rule of the success policy that the successes so far fulfil: all of certain indexes, or a number of these or of any.
+// metSuccessPolicy finds the first rule of the success policy that the successes so far fulfil: all of certain indexes,
+// or a number of these or of any.
 func (r *run) metSuccessPolicy() (rule int, met bool) {
 	policy := r.job.Spec.SuccessPolicy
 	if policy == nil || len(r.done) == 0 {

@@ -11,8 +11,9 @@ import (
 // uncountedMax is how many UIDs the status holds at most, to stay below 20 KB.
 const uncountedMax = 500
 
-// track counts each pod that has ended exactly once, wherever it may be interrupted: the pod's UID (or its index) goes into the status, the finalizer that kept the pod
-// is removed, and then the UID makes way for a higher number. The conditions that end the job come at the same two steps.
+// track counts each pod that has ended exactly once, wherever it may be interrupted: the pod's UID (or its index) goes
+// into the status, the finalizer that kept the pod is removed, and then the UID makes way for a higher number. The
+// conditions that end the job come at the same two steps.
 func (r *run) track(changed bool) error {
 	before := countersOf(r.job)
 	if r.settle() {
@@ -25,6 +26,7 @@ func (r *run) track(changed bool) error {
 	if r.announce() {
 		changed = true
 	}
+
 	if changed {
 		if err := r.write("adding uncounted pods to status: "); err != nil {
 			return err
@@ -32,6 +34,7 @@ func (r *run) track(changed bool) error {
 		r.record.keep(r.c)
 		before = countFinished(r.c, r.job, before)
 	}
+
 	countHandled(r, ended)
 	failure := r.releaseAll(ended)
 	changed = r.settle()
@@ -47,6 +50,7 @@ func (r *run) track(changed bool) error {
 			r.tellEnd()
 		}
 	}
+
 	return failure
 }
 
@@ -86,7 +90,8 @@ func (r *run) unsettled(uids []metav1.UID) []metav1.UID {
 	return rest
 }
 
-// note puts into the status the pods that may go, and gives those, counted or not. When the job ends otherwise than by success, whatever has not ended yet has failed.
+// note puts into the status the pods that may go, and returns those, counted or not. When the job ends otherwise than
+// by success, whatever has not ended yet has failed.
 func (r *run) note() (ended []*member, changed, full bool) {
 	u := r.job.Status.UncountedTerminatedPods
 	indexes := 0
@@ -95,6 +100,7 @@ func (r *run) note() (ended []*member, changed, full bool) {
 			continue
 		}
 		ended = append(ended, m)
+
 		switch {
 		case m.Status.Phase == corev1.PodSucceeded && !m.inFailed:
 			if r.indexed() {
@@ -113,19 +119,21 @@ func (r *run) note() (ended []*member, changed, full bool) {
 				changed = true
 			}
 		}
+
 		if indexes+len(u.Succeeded)+len(u.Failed) >= uncountedMax {
 			return ended, changed, true // the patches of these pods bring the next sync
 		}
 	}
+
 	return ended, changed, false
 }
 
-// fails tells whether the job is about to end, and not well.
+// fails reports whether the job is about to end, and not well.
 func (r *run) fails() bool {
 	return r.end != nil && r.end.Type != batchv1.JobSuccessCriteriaMet
 }
 
-// mayGo tells whether nobody needs the pod once it is counted.
+// mayGo reports whether nobody needs the pod once it is counted.
 func (r *run) mayGo(m *member) bool {
 	if r.job.Deleting() || r.end != nil || m.Status.Phase == corev1.PodSucceeded {
 		return true
@@ -133,7 +141,8 @@ func (r *run) mayGo(m *member) bool {
 	return m.failed && (m.index < 0 || r.predecessor(m.index) != m)
 }
 
-// announce adds the condition that says how the job is going to end, and turns it into the one that says that it has ended.
+// announce adds the condition that says how the job is going to end, and turns it into the one that says that it has
+// ended.
 func (r *run) announce() (changed bool) {
 	if r.end == nil {
 		return false
@@ -154,7 +163,7 @@ func (r *run) announce() (changed bool) {
 	return changed
 }
 
-// releaseAll removes the finalizers, and gives the first failure.
+// releaseAll removes the finalizers, and returns the first failure.
 func (r *run) releaseAll(ended []*member) error {
 	if len(ended) == 0 {
 		return nil

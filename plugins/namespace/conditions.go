@@ -16,15 +16,20 @@ type finding struct {
 	badReason, badMessage string // no message: it doesn't
 }
 
-// list gives all five, as upstream words them.
+// list returns all five, as upstream words them.
 func (f *findings) list() [5]finding {
 	return [5]finding{
-		{corev1.NamespaceDeletionDiscoveryFailure, "ResourcesDiscovered", "All resources successfully discovered", "DiscoveryFailed", f.discovery},
-		{corev1.NamespaceDeletionGVParsingFailure, "ParsedGroupVersions", "All legacy kube types successfully parsed", "GroupVersionParsingFailed", f.parsing},
-		{corev1.NamespaceDeletionContentFailure, "ContentDeleted", "All content successfully deleted, may be waiting on finalization", "ContentDeletionFailed",
+		{corev1.NamespaceDeletionDiscoveryFailure, "ResourcesDiscovered", "All resources successfully discovered",
+			"DiscoveryFailed", f.discovery},
+		{corev1.NamespaceDeletionGVParsingFailure, "ParsedGroupVersions", "All legacy kube types successfully parsed",
+			"GroupVersionParsingFailed", f.parsing},
+		{corev1.NamespaceDeletionContentFailure, "ContentDeleted",
+			"All content successfully deleted, may be waiting on finalization", "ContentDeletionFailed",
 			sorted("Failed to delete all resource types, "+strconv.Itoa(len(f.failures))+" remaining: ", f.failures)},
-		{corev1.NamespaceContentRemaining, "ContentRemoved", "All content successfully removed", "SomeResourcesRemain", sorted("Some resources are remaining: ", f.remaining)},
-		{corev1.NamespaceFinalizersRemaining, "ContentHasNoFinalizers", "All content-preserving finalizers finished", "SomeFinalizersRemain",
+		{corev1.NamespaceContentRemaining, "ContentRemoved", "All content successfully removed", "SomeResourcesRemain",
+			sorted("Some resources are remaining: ", f.remaining)},
+		{corev1.NamespaceFinalizersRemaining, "ContentHasNoFinalizers", "All content-preserving finalizers finished",
+			"SomeFinalizersRemain",
 			sorted("Some content in the namespace has finalizers remaining: ", f.kept())},
 	}
 }
@@ -47,7 +52,7 @@ func sorted(what string, list []string) string {
 	return what + strings.Join(list, ", ")
 }
 
-// tell brings the namespace's conditions up to date, and tells whether that changed any.
+// tell brings the namespace's conditions up to date, and reports whether that changed any.
 func (f *findings) tell(ns *corev1.Namespace, now metav1.Time) (changed bool) {
 	for _, x := range f.list() {
 		status, reason, message := corev1.ConditionFalse, x.okReason, x.okMessage

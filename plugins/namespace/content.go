@@ -38,7 +38,8 @@ type target struct {
 	verbs []string
 }
 
-// empty deletes all that is in the namespace: the pods, and when none is left all else, whatever can't be deleted of it. Pods that run on must find their policies and secrets.
+// empty deletes all that is in the namespace: the pods, and when none is left all else, whatever can't be deleted of
+// it. Pods that run on must find their policies and secrets.
 func empty(c *sdk.Call, ns *corev1.Namespace) *findings {
 	f := &findings{}
 	for _, t := range f.targets(c) {
@@ -65,6 +66,7 @@ func (f *findings) targets(c *sdk.Call) (targets []target) {
 		f.errors = append(f.errors, f.discovery)
 		return nil
 	}
+
 	if len(d.Failures) > 0 {
 		groups := make([]string, len(d.Failures))
 		for i, g := range d.Failures {
@@ -75,6 +77,7 @@ func (f *findings) targets(c *sdk.Call) (targets []target) {
 		f.discovery = "Discovery failed for some groups, " + strconv.Itoa(len(groups)) + " failing: " + text
 		f.errors = append(f.errors, text)
 	}
+
 	for i := range d.Resources {
 		r := &d.Resources[i]
 		if !r.Namespaced || !slices.Contains(r.Verbs, "delete") {
@@ -92,6 +95,7 @@ func (f *findings) targets(c *sdk.Call) (targets []target) {
 			targets[0], targets[last] = targets[last], targets[0]
 		}
 	}
+
 	return targets
 }
 
@@ -105,7 +109,8 @@ func (f *findings) drain(c *sdk.Call, ns *corev1.Namespace, t *target, estimate 
 		case left.finalizers:
 			estimate = finalizing
 		default:
-			err = sdk.Errors("unexpected items still remain in namespace: ", ns.Name, " for gvr: ", t.Group, "/", t.Version, ", Resource=", t.Name)
+			err = sdk.Errors("unexpected items still remain in namespace: ", ns.Name, " for gvr: ", t.Group, "/", t.Version,
+				", Resource=", t.Name)
 		}
 	} else if listed {
 		estimate = 0
@@ -133,6 +138,7 @@ func (f *findings) deleteAll(c *sdk.Call, t *target, namespace string) (l remain
 			return l, false, err
 		}
 	}
+
 	if !slices.Contains(t.verbs, "list") {
 		return l, false, nil
 	}
@@ -141,6 +147,7 @@ func (f *findings) deleteAll(c *sdk.Call, t *target, namespace string) (l remain
 			return l, false, err
 		}
 	}
+
 	err = each(c, t.id, namespace, func(o *itemMeta) {
 		l.objects++
 		for _, finalizer := range o.finalizers {
@@ -151,6 +158,7 @@ func (f *findings) deleteAll(c *sdk.Call, t *target, namespace string) (l remain
 	if unsupported(err) {
 		return l, false, nil
 	}
+
 	return l, err == nil, err
 }
 
@@ -188,15 +196,18 @@ func deleteEach(c *sdk.Call, id, namespace string) error {
 	return nil
 }
 
-// unsupported tells of a failure that the resource has no such verb, whatever was said of it: some answer that there is no such thing.
+// unsupported reports of a failure that the resource has no such verb, whatever was said of it: some answer that there
+// is no such thing.
 func unsupported(err error) bool {
 	return sdk.Failed(err, "MethodNotAllowed") || sdk.Failed(err, sdk.NotFound)
 }
 
-// grace is how many seconds the namespace's pods may take to end, counted from when the namespace was deleted; 0 when that is over.
+// grace is how many seconds the namespace's pods may take to end, counted from when the namespace was deleted; 0 when
+// that is over.
 func grace(c *sdk.Call, ns *corev1.Namespace) (seconds int64) {
 	for _, p := range ending.List(c) {
-		if s := p.Spec.TerminationGracePeriodSeconds; s != nil && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		if s := p.Spec.TerminationGracePeriodSeconds; s != nil && p.Status.Phase != corev1.PodSucceeded &&
+			p.Status.Phase != corev1.PodFailed {
 			seconds = max(seconds, *s)
 		}
 	}

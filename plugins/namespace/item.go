@@ -8,7 +8,8 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// item is an object of any kind of which only its name and what keeps it is read: tens of thousands may be left of a resource.
+// item is an object of any kind of which only its name and what keeps it is read: tens of thousands may be left of a
+// resource.
 type item struct{ meta itemMeta }
 
 type itemMeta struct {
@@ -18,7 +19,8 @@ type itemMeta struct {
 }
 
 var (
-	itemTable     = wire.Type{Size: unsafe.Sizeof(item{}), New: wire.Grow[item], Fields: []wire.Field{{Num: 1, Kind: wire.Message, Elem: &itemMetaTable}}}
+	itemTable = wire.Type{Size: unsafe.Sizeof(item{}), New: wire.Grow[item],
+		Fields: []wire.Field{{Num: 1, Kind: wire.Message, Elem: &itemMetaTable}}}
 	itemMetaTable = wire.Type{Size: unsafe.Sizeof(itemMeta{}), New: wire.Grow[itemMeta], Fields: []wire.Field{
 		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(itemMeta{}.name)},
 		{Num: 5, Kind: wire.String, Offset: unsafe.Offsetof(itemMeta{}.uid)},

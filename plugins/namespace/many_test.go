@@ -15,7 +15,8 @@ import (
 // A namespace of a great many pods, or of a great many objects that can't be deleted at once, fits into a sandbox.
 func TestMany(t *testing.T) {
 	const n = 20_000
-	ns := &corev1.Namespace{Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}
+	ns := &corev1.Namespace{Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
+		Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}
 	deleted := metav1.UnixNano(1e9)
 	ns.Name, ns.UID, ns.DeletionTimestamp = "shop", "uid", &deleted
 	whole := abi.ObjectData{Data: resource.Append(nil, ns), ResourceVersion: "1"}
@@ -24,13 +25,15 @@ func TestMany(t *testing.T) {
 	grace := int64(30)
 	for i := range n {
 		p := &pod{Spec: podSpec{&grace}, Status: podStatus{corev1.PodRunning}}
-		p.Namespace, p.Name, p.UID = "shop", "web-7d9c8b6f5d-"+strconv.Itoa(i), metav1.UID("8f14e45f-ceea-467f-9575-"+strconv.Itoa(i))
+		p.Namespace, p.Name, p.UID = "shop", "web-7d9c8b6f5d-"+
+			strconv.Itoa(i), metav1.UID("8f14e45f-ceea-467f-9575-"+strconv.Itoa(i))
 		cached = append(cached, abi.ObjectData{Data: resource.Append(nil, p), ResourceVersion: "1"})
 		p.Finalizers = []string{"batch.kubernetes.io/job-tracking"}
 		p.CreationTimestamp, p.DeletionTimestamp = deleted, &deleted
 		p.Labels.Set("app.kubernetes.io/name", "web")
 		p.Labels.Set("pod-template-hash", "7d9c8b6f5d")
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-7d9c8b6f5d", UID: "8f14e45f-ceea-467f-9575-0123456789ab"}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-7d9c8b6f5d",
+			UID: "8f14e45f-ceea-467f-9575-0123456789ab"}}
 		m := &resource.Metadata{ObjectMeta: p.ObjectMeta}
 		live = append(live, abi.ObjectData{Data: resource.Append(nil, m), ResourceVersion: "1"})
 	}
@@ -40,12 +43,15 @@ func TestMany(t *testing.T) {
 		message  string
 		deletes  int
 	}{
-		{podsID, []string{"delete", "deletecollection", "list"}, "Some resources are remaining: pods. has 20000 resource instances", 0},
-		{"example.com/v1/widgets", []string{"delete", "list"}, "Some resources are remaining: widgets.example.com has 20000 resource instances", n},
+		{podsID, []string{"delete", "deletecollection", "list"},
+			"Some resources are remaining: pods. has 20000 resource instances", 0},
+		{"example.com/v1/widgets", []string{"delete", "list"},
+			"Some resources are remaining: widgets.example.com has 20000 resource instances", n},
 	} {
 		said, deletes := "", 0
 		a := module.Open(t, Plugin).Run(t, &abi.SyncRequest{
-			Key: abi.KeyRef{Name: "shop"}, Now: 10e9, State: []byte("1"), Views: []abi.ViewData{{Objects: []abi.ObjectData{whole}}, {Count: 1}, {}},
+			Key: abi.KeyRef{Name: "shop"}, Now: 10e9, State: []byte("1"),
+			Views: []abi.ViewData{{Objects: []abi.ObjectData{whole}}, {Count: 1}, {}},
 		}, func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
 			e, o := &r.Effects[0], abi.Outcome{}
 			switch e.Kind {

@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
-// settling is how long nothing is done after a namespace was first seen to be deleted: until then API servers may still let objects into it.
+// settling is how long nothing is done after a namespace was first seen to be deleted: until then API servers may still
+// let objects into it.
 const settling = 5 * time.Second
 
 var (
@@ -22,13 +23,15 @@ var (
 			Fields("metadata.deletionTimestamp", "spec.finalizers", "status.phase", "status.conditions").Quiet("status")
 
 	// The last pod's end wakes the namespace: nothing else is deleted before.
-	anyPod = sdk.Select(pods, sdk.Join("metadata.namespace", namespaces, "metadata.name")).Named("any pod").When(sdk.On(namespaces, sdk.Exists(""))).Counted(1)
+	anyPod = sdk.Select(pods, sdk.Join("metadata.namespace", namespaces, "metadata.name")).Named("any pod").When(
+		sdk.On(namespaces, sdk.Exists(""))).Counted(1)
 	ending = sdk.Select(pods, sdk.Join("metadata.namespace", namespaces, "metadata.name")).Named("ending pods").
-		Fields("metadata.finalizers", "spec.terminationGracePeriodSeconds", "status.phase").Lazy().Quiet() // what live lists show of pods, too
+		// what live lists show of pods, too
+		Fields("metadata.finalizers", "spec.terminationGracePeriodSeconds", "status.phase").Lazy().Quiet()
 )
 
-// Plugin is the namespace module (pkg/controller/namespace). Upstream's resync (--namespace-sync-period) has nothing to find here: a namespace that isn't done has a timer or
-// is held back after a failure.
+// Plugin is the namespace module (pkg/controller/namespace). Upstream's resync (--namespace-sync-period) has nothing to
+// find here: a namespace that isn't done has a timer or is held back after a failure.
 var Plugin = &sdk.Plugin{
 	Name:        "namespace",
 	Version:     "1.0.0",
@@ -40,7 +43,8 @@ var Plugin = &sdk.Plugin{
 		ServiceAccount: "namespace-controller",
 		Reads:          sdk.Views{namespaces, anyPod, ending},
 		Writes: sdk.Writes{
-			corev1.Namespaces.Verbs("get"), corev1.Namespaces.Sub("status", "update"), corev1.Namespaces.Sub("finalize", "update"),
+			corev1.Namespaces.Verbs("get"), corev1.Namespaces.Sub("status", "update"),
+			corev1.Namespaces.Sub("finalize", "update"),
 			resource.Any.Verbs("list", "delete", "deletecollection"),
 		},
 		Workers: 10,
@@ -51,13 +55,14 @@ var Plugin = &sdk.Plugin{
 	}},
 }
 
-// sync deletes what is in the namespace, says in the namespace's status what remains and why, and takes the finalizer away when nothing does. Its state is since when
-// the namespace is known to be deleted.
+// sync deletes what is in the namespace, says in the namespace's status what remains and why, and takes the finalizer
+// away when nothing does. Its state is since when the namespace is known to be deleted.
 func sync(c *sdk.Call) error {
 	seen, ok := namespaces.Get(c)
 	if !ok || !settled(c) {
 		return nil
 	}
+
 	ns, err := sdk.Get(c, corev1.Namespaces, "", seen.Name)
 	if err != nil {
 		return unlessGone(err)
@@ -65,11 +70,13 @@ func sync(c *sdk.Call) error {
 	if ns.UID != seen.UID || !ns.Deleting() {
 		return nil // the name is another namespace's by now
 	}
+
 	if ns.Status.Phase != corev1.NamespaceTerminating {
 		if err := write(c, ns, "status", terminate); err != nil {
 			return unlessGone(err)
 		}
 	}
+
 	if len(ns.Spec.Finalizers) == 0 {
 		return nil
 	}
@@ -77,6 +84,7 @@ func sync(c *sdk.Call) error {
 	if f.tell(ns, c.Now()) {
 		_ = c.Do(sdk.UpdateStatus(ns)) // what is to be done doesn't depend on it, and the next sync says it again
 	}
+
 	switch {
 	case len(f.errors) > 0:
 		return sdk.Errors(strings.Join(f.errors, ", "))
@@ -86,7 +94,8 @@ func sync(c *sdk.Call) error {
 	return unlessGone(write(c, ns, "finalize", finalize))
 }
 
-// settled tells whether the namespace has been known to be deleted for long enough, and has it synced again if not. It goes by the host's clock alone.
+// settled reports whether the namespace has been known to be deleted for long enough, and has it synced again if not.
+// It goes by the host's clock alone.
 func settled(c *sdk.Call) bool {
 	n, err := strconv.ParseInt(string(c.State()), 10, 64)
 	since := metav1.UnixNano(n)

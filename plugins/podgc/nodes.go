@@ -10,9 +10,11 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// The key is a node's name. As long as the node is there and in service its pods are in neither view, and what happens to them wakes nobody.
+// The key is a node's name. As long as the node is there and in service its pods are in neither view, and what happens
+// to them wakes nobody.
 var (
-	// Whether a node is ready is no part of the guard below: a test on elements of the list would keep them whole, and each heartbeat would wake the node.
+	// Whether a node is ready is no part of the guard below: a test on elements of the list would keep them whole, and
+	// each heartbeat would wake the node.
 	nodes = sdk.Select(nodeKind).Fields("status.conditions.type", "status.conditions.status")
 
 	orphans = sdk.Select(pods, sdk.KeyValue("spec.nodeName")).Named("orphans").
@@ -26,9 +28,10 @@ var (
 		"status.phase", "status.conditions.type", "status.conditions.status"}
 )
 
-// syncNode deletes the pods that are being deleted on a node that isn't ready and is said to be out of service, and all pods of a node that is gone: not before it has been
-// missed for the quarantine time, for the cache may come to know of pods before it knows of their node, and not without asking the API server. Its state is when the node was
-// first missed.
+// syncNode deletes the pods that are being deleted on a node that isn't ready and is said to be out of service, and all
+// pods of a node that is gone: not before it has been missed for the quarantine time, for the cache may come to know of
+// pods before it knows of their node, and not without asking the API server. Its state is when the node was first
+// missed.
 func syncNode(c *sdk.Call) error {
 	lost := orphans.List(c)
 	if len(lost) == 0 {
@@ -40,10 +43,12 @@ func syncNode(c *sdk.Call) error {
 		}
 		return nil
 	}
+
 	patience, err := time.ParseDuration(quarantine.Get(c))
 	if err != nil {
 		return err
 	}
+
 	missed := c.Now()
 	if since, err := strconv.ParseInt(string(c.State()), 10, 64); err == nil {
 		missed = metav1.UnixNano(since)
@@ -51,6 +56,7 @@ func syncNode(c *sdk.Call) error {
 	if wait := missed.Add(patience).Sub(c.Now()); wait > 0 {
 		return miss(c, missed, wait)
 	}
+
 	_, err = sdk.Get(c, nodeKind, "", c.Name())
 	switch {
 	case sdk.Failed(err, sdk.NotFound):
@@ -60,6 +66,7 @@ func syncNode(c *sdk.Call) error {
 	case err != nil:
 		return sdk.Errors("node ", c.Name(), ": ", err.Error())
 	}
+
 	// What is still there after another while, or comes to be there, is looked at anew.
 	return miss(c, c.Now(), patience)
 }

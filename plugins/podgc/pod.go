@@ -53,22 +53,23 @@ var (
 // GetResource names the resource, and the form in which it is read.
 func (*Pod) GetResource() *resource.Info { return &podInfo }
 
-// terminal tells whether the pod has ended in one of the two ways that there are.
+// terminal reports whether the pod has ended in one of the two ways that there are.
 func (p *Pod) terminal() bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// awaitsFinalizers tells whether nothing keeps the pod but its finalizers: it has been deleted without grace, and another delete would change nothing.
+// awaitsFinalizers reports whether nothing keeps the pod but its finalizers: it has been deleted without grace, and
+// another delete would change nothing.
 func (p *Pod) awaitsFinalizers() bool {
 	return p.terminal() && p.Deleting() && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
 }
 
-// evicted tells whether a kubelet has ended the pod for want of something.
+// evicted reports whether a kubelet has ended the pod for want of something.
 func (p *Pod) evicted() bool {
 	return p.Status.Phase == corev1.PodFailed && p.Status.Reason == "Evicted"
 }
 
-// holds tells whether the condition of that type is true.
+// holds reports whether the condition of that type is true.
 func holds(conditions []Condition, conditionType string) bool {
 	for i := range conditions {
 		if conditions[i].Type == conditionType {

@@ -14,7 +14,8 @@ import (
 // A node that is back, or has no pods any more, was never missed: when it goes again the time begins anew.
 func TestNodeIsBack(t *testing.T) {
 	Plugin.Manifest() // numbers the views and settings
-	r := &abi.SyncRequest{Controller: 1, Key: abi.KeyRef{Name: "n1"}, Now: 50e9, State: strconv.AppendInt(nil, 10e9, 10), Views: make([]abi.ViewData, 3)}
+	r := &abi.SyncRequest{Controller: 1, Key: abi.KeyRef{Name: "n1"}, Now: 50e9, State: strconv.AppendInt(nil, 10e9, 10),
+		Views: make([]abi.ViewData, 3)}
 	a := sdk.Run(Plugin, r, &sdk.Settings{}, nil)
 	if a.KeepState || len(a.State) > 0 || a.RequeueAfter != 0 || a.Error != "" {
 		t.Errorf("state kept: %v, %q; requeued after %d, error %q", a.KeepState, a.State, a.RequeueAfter, a.Error)
@@ -61,7 +62,8 @@ func TestMost(t *testing.T) {
 	}
 	reason = "InternalError"
 	r := &abi.SyncRequest{Views: []abi.ViewData{{Count: n}, {}, {}}}
-	if a := sdk.Run(Plugin, r, &sdk.Settings{Values: []string{"1", "40s"}}, perform); a.Error == "" || a.RequeueAfter != 0 {
+	if a := sdk.Run(Plugin, r, &sdk.Settings{Values: []string{"1", "40s"}}, perform); a.Error == "" ||
+		a.RequeueAfter != 0 {
 		t.Errorf("after a failure: requeued after %d ns, error %q", a.RequeueAfter, a.Error)
 	}
 
@@ -73,7 +75,9 @@ func TestMost(t *testing.T) {
 		*p.DeletionTimestamp = metav1.UnixNano(1e9)
 		all[i].Data = resource.Append(nil, p)
 	}
-	if a := sdk.Run(Plugin, r, &sdk.Settings{Values: []string{"1", "40s"}}, perform); a.Error != "" || a.RequeueAfter != 0 || deleted != 400 { // the one that may stay is "9999"
+	// the one that may stay is "9999"
+	if a := sdk.Run(Plugin, r, &sdk.Settings{Values: []string{"1", "40s"}}, perform); a.Error != "" ||
+		a.RequeueAfter != 0 || deleted != 400 {
 		t.Errorf("with finalizers: %d deleted, requeued after %d ns, error %q", deleted, a.RequeueAfter, a.Error)
 	}
 }

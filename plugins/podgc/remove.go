@@ -10,7 +10,8 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// remove deletes pods at once, each marked as failed before if it hasn't ended: others look at its phase, which no kubelet is going to set. A failure stops no other pod.
+// remove deletes pods at once, each marked as failed before if it hasn't ended: others look at its phase, which no
+// kubelet is going to set. A failure stops no other pod.
 func remove(c *sdk.Call, doomed []*Pod, reason string) error {
 	var effects []sdk.Effect
 	var removed []*Pod
@@ -24,6 +25,7 @@ func remove(c *sdk.Call, doomed []*Pod, reason string) error {
 		}
 		effects, removed = append(effects, e), append(removed, p)
 	}
+
 	if len(effects) == 0 {
 		return nil
 	}
@@ -37,6 +39,7 @@ func remove(c *sdk.Call, doomed []*Pod, reason string) error {
 			err = &sdk.Error{Reason: o.Reason, Message: reason + " pods: " + o.Message}
 		}
 	}
+
 	for i := 0; i < len(removed); {
 		n := 1
 		for i+n < len(removed) && removed[i+n].Namespace == removed[i].Namespace {
@@ -45,17 +48,20 @@ func remove(c *sdk.Call, doomed []*Pod, reason string) error {
 		deletions.Add(c, float64(n), removed[i].Namespace, reason)
 		i += n
 	}
+
 	return err
 }
 
-// markFailed is the patch of the pod's status that says that it has failed, and where told to that it was disrupted. The UID in it keeps it from another pod of that name.
+// markFailed is the patch of the pod's status that says that it has failed, and where told to that it was disrupted.
+// The UID in it keeps it from another pod of that name.
 func markFailed(p *Pod, disrupted bool, now metav1.Time) sdk.Effect {
 	b := append(make([]byte, 0, 384), `{"metadata":{"uid":`...)
 	b = wire.AppendQuoted(b, string(p.UID))
 	b = append(b, `},"status":{"phase":"`+string(corev1.PodFailed)+`"`...)
 	b = appendGeneration(b, p)
 	if disrupted {
-		b = append(b, `,"conditions":[{"type":"`+disruptionTarget+`","status":"True","reason":"DeletionByPodGC","message":"PodGC: node no longer exists"`...)
+		b = append(b, `,"conditions":[{"type":"`+disruptionTarget+
+			`","status":"True","reason":"DeletionByPodGC","message":"PodGC: node no longer exists"`...)
 		b = appendGeneration(b, p)
 		if !holds(p.Status.Conditions, disruptionTarget) { // else it stays as old as it is
 			b = wire.AppendQuoted(append(b, `,"lastTransitionTime":`...), now.Truncate().String())
@@ -67,7 +73,7 @@ func markFailed(p *Pod, disrupted bool, now metav1.Time) sdk.Effect {
 	return e
 }
 
-// appendGeneration tells which generation of the pod the status speaks of.
+// appendGeneration returns which generation of the pod the status speaks of.
 func appendGeneration(b []byte, p *Pod) []byte {
 	if p.Generation == 0 {
 		return b

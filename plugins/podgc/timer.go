@@ -19,15 +19,19 @@ var (
 	// The pods themselves are looked at only where there are more than the threshold.
 	ended      = sdk.Select(pods, hasEnded()).Named("ended").Counted(1 << 30).Quiet()
 	terminated = sdk.Select(pods, hasEnded()).Named("terminated").Lazy().
-			Fields("metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.generation", "status.phase", "status.reason").Quiet()
-	unscheduled = sdk.Select(pods, sdk.Exists("metadata.deletionTimestamp"), sdk.Not(sdk.Exists("spec.nodeName"))).Named("unscheduled").
-			Fields("metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.generation", "status.phase").Quiet()
+			Fields("metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds",
+			"metadata.generation", "status.phase", "status.reason").Quiet()
+	unscheduled = sdk.Select(pods, sdk.Exists("metadata.deletionTimestamp"),
+		sdk.Not(sdk.Exists("spec.nodeName"))).Named("unscheduled").
+		Fields("metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.generation",
+			"status.phase").Quiet()
 )
 
 // most is how many terminated pods are deleted in one sync.
 const most = 10000
 
-// sync deletes the oldest terminated pods beyond the threshold, and pods that are being deleted before they have a node, which no kubelet will ever end.
+// sync deletes the oldest terminated pods beyond the threshold, and pods that are being deleted before they have a
+// node, which no kubelet will ever end.
 func sync(c *sdk.Call) error {
 	err := syncTerminated(c)
 	if e := remove(c, unscheduled.List(c), unscheduledPod); err == nil {
@@ -61,5 +65,6 @@ func byAge(a, b *Pod) int {
 		}
 		return 1
 	}
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp), strings.Compare(a.Name, b.Name),
+		strings.Compare(a.Namespace, b.Namespace))
 }

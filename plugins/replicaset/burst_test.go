@@ -21,7 +21,8 @@ func world(replicas int32, have int) *abi.SyncRequest {
 	rs.Spec.Template.Labels.Set("app", "web")
 	rs.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
 	rs.Spec.Selector = &metav1.LabelSelector{MatchLabels: rs.Spec.Template.Labels}
-	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: 1_800_000_000e9, Views: make([]abi.ViewData, 4)}
+	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: 1_800_000_000e9,
+		Views: make([]abi.ViewData, 4)}
 	r.Views[0].Objects = []abi.ObjectData{{Data: resource.Append(nil, rs), ResourceVersion: "1"}}
 	for i := range have {
 		p := pod.New(rs, &rs.Spec.Template)
@@ -36,6 +37,7 @@ func world(replicas int32, have int) *abi.SyncRequest {
 // One sync creates or deletes 500 pods at most.
 func TestBurst(t *testing.T) {
 	Plugin.Manifest() // numbers the views
+
 	for _, x := range []struct {
 		want    int32
 		have, n int
@@ -52,7 +54,8 @@ func TestBurst(t *testing.T) {
 			groups++
 			g := &r.Effects[0]
 			if len(r.Effects) != 1 || g.Kind != abi.EffectGroup || g.Mode != x.mode || len(g.Members) != x.n {
-				t.Errorf("%d wanted, %d there: %d effects, the first of kind %d and mode %d with %d members", x.want, x.have, len(r.Effects), g.Kind, g.Mode, len(g.Members))
+				t.Errorf("%d wanted, %d there: %d effects, the first of kind %d and mode %d with %d members",
+					x.want, x.have, len(r.Effects), g.Kind, g.Mode, len(g.Members))
 			}
 			for i := range g.Members {
 				if g.Members[i].Kind != x.kind {
@@ -61,6 +64,7 @@ func TestBurst(t *testing.T) {
 			}
 			return &abi.PerformResponse{Outcomes: []abi.Outcome{{Members: make([]abi.Outcome, len(g.Members))}}}, nil
 		})
+
 		if events := len(a.Effects) - 1; groups != 1 || a.Error != "" || events != x.n {
 			t.Errorf("%d wanted, %d there: %d groups, %d events, error %q", x.want, x.have, groups, events, a.Error)
 		}

@@ -24,7 +24,8 @@ func BenchmarkSteady(b *testing.B) {
 			b.Fatal(err)
 		}
 		n, none := int32(pods), int32(0)
-		rs.Status = appsv1.ReplicaSetStatus{Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n, TerminatingReplicas: &none}
+		rs.Status = appsv1.ReplicaSetStatus{Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+			TerminatingReplicas: &none}
 		r.Views[0].Objects[0].Data = resource.Append(nil, rs)
 		for i := range r.Views[1].Objects {
 			r.Views[1].Objects[i].Data = readyPod(b, r.Views[1].Objects[i].Data)

@@ -9,8 +9,9 @@ import (
 
 var (
 	namespaces = sdk.Key(corev1.Namespaces).Fields("status.phase")
-	accounts   = sdk.Select(corev1.ServiceAccounts, sdk.Join("metadata.namespace", namespaces, "metadata.name"), sdk.In("metadata.name", "default")).
-			Fields("metadata.name").QuietOn(abi.QuietAdd, abi.QuietUpdate)
+	accounts   = sdk.Select(corev1.ServiceAccounts, sdk.Join("metadata.namespace", namespaces, "metadata.name"),
+		sdk.In("metadata.name", "default")).
+		Fields("metadata.name").QuietOn(abi.QuietAdd, abi.QuietUpdate)
 )
 
 // Plugin is the serviceaccount module (pkg/controller/serviceaccount/serviceaccounts_controller.go).

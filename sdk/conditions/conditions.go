@@ -3,7 +3,7 @@ package conditions
 
 import metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 
-// Find gives the condition of a type in its place in the list, nil where there is none.
+// Find returns the condition of a type in its place in the list, nil where there is none.
 func Find(list []metav1.Condition, conditionType string) *metav1.Condition {
 	for i := range list {
 		if list[i].Type == conditionType {
@@ -13,12 +13,12 @@ func Find(list []metav1.Condition, conditionType string) *metav1.Condition {
 	return nil
 }
 
-// IsTrue tells whether there is the condition and its status is True.
+// IsTrue reports whether there is the condition and its status is True.
 func IsTrue(list []metav1.Condition, conditionType string) bool {
 	return is(list, conditionType, metav1.ConditionTrue)
 }
 
-// IsFalse tells whether there is the condition and its status is False.
+// IsFalse reports whether there is the condition and its status is False.
 func IsFalse(list []metav1.Condition, conditionType string) bool {
 	return is(list, conditionType, metav1.ConditionFalse)
 }
@@ -28,8 +28,9 @@ func is(list []metav1.Condition, conditionType string, s metav1.ConditionStatus)
 	return c != nil && c.Status == s
 }
 
-// Set puts a condition into the list, in the place of the one of its type if there is one, and tells whether that changed anything. The last transition is now where the status
-// is another one than before; else it stays, whatever c says. The API server refuses conditions without a reason.
+// Set puts a condition into the list, in the place of the one of its type if there is one, and tells whether that
+// changed anything. The last transition is now where the status is another one than before; else it stays, whatever c
+// says. The API server refuses conditions without a reason.
 func Set(list *[]metav1.Condition, c metav1.Condition, now metav1.Time) bool {
 	c.LastTransitionTime = now.Truncate()
 	old := Find(*list, c.Type)
@@ -48,7 +49,7 @@ func Set(list *[]metav1.Condition, c metav1.Condition, now metav1.Time) bool {
 	return true
 }
 
-// Remove takes the condition of a type out of the list, and tells whether it was there.
+// Remove takes the condition of a type out of the list, and reports whether it was there.
 func Remove(list *[]metav1.Condition, conditionType string) bool {
 	for i := range *list {
 		if (*list)[i].Type == conditionType {

@@ -28,13 +28,16 @@ func TestConditions(t *testing.T) {
 		{Type: "B", Status: metav1.ConditionFalse, XUnknown: "\x00\"severity\":\"Info\""},
 	}
 	shared := list
-	if conditions.IsTrue(list, "B") || !conditions.IsFalse(list, "B") || conditions.IsFalse(list, "C") || conditions.Find(list, "C") != nil {
+	if conditions.IsTrue(list, "B") || !conditions.IsFalse(list, "B") || conditions.IsFalse(list, "C") ||
+		conditions.Find(list, "C") != nil {
 		t.Errorf("status read wrongly: %v", list)
 	}
-	if !conditions.Set(&list, metav1.Condition{Type: "B", Status: metav1.ConditionFalse, Reason: "Why"}, metav1.Unix(9, 0)) || list[1].XUnknown == "" {
+	if !conditions.Set(&list, metav1.Condition{Type: "B", Status: metav1.ConditionFalse, Reason: "Why"},
+		metav1.Unix(9, 0)) || list[1].XUnknown == "" {
 		t.Errorf("what a newer API server added to a condition is gone: %v", list[1])
 	}
-	if !conditions.Set(&list, metav1.Condition{Type: "C", Status: metav1.ConditionTrue}, metav1.Unix(9, 5)) || len(list) != 3 || list[2].LastTransitionTime != metav1.Unix(9, 0) {
+	if !conditions.Set(&list, metav1.Condition{Type: "C", Status: metav1.ConditionTrue}, metav1.Unix(9, 5)) ||
+		len(list) != 3 || list[2].LastTransitionTime != metav1.Unix(9, 0) {
 		t.Errorf("a new condition: %v", list)
 	}
 	if !conditions.Remove(&list, "A") || conditions.Remove(&list, "A") || len(list) != 2 || list[0].Type != "B" {

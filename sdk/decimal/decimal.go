@@ -3,7 +3,8 @@ package decimal
 
 import "math"
 
-// Parse reads a number as strconv.ParseInt does in base 10: with or without a sign, digits only, as far as an int64 goes.
+// Parse reads a number as strconv.ParseInt does in base 10: with or without a sign, digits only, as far as an int64
+// goes.
 func Parse(s string) (n int64, ok bool) {
 	negative := false
 	if s != "" && (s[0] == '-' || s[0] == '+') {

@@ -1,6 +1,6 @@
 package endpoint
 
-// IsIPv6 tells whether a canonical address is of the sixth version of the protocol.
+// IsIPv6 reports whether a canonical address is of the sixth version of the protocol.
 func IsIPv6(address string) bool {
 	for i := range len(address) {
 		if address[i] == ':' {
@@ -10,8 +10,8 @@ func IsIPv6(address string) bool {
 	return false
 }
 
-// Canonical is the address as everyone else writes it (RFC 5952; an IPv4 address in IPv6 form is an IPv4 address), empty where it is none. Leading zeros in an IPv4 address
-// are decimal, as the API server took them for long.
+// Canonical is the address as everyone else writes it (RFC 5952; an IPv4 address in IPv6 form is an IPv4 address),
+// empty where it is none. Leading zeros in an IPv4 address are decimal, as the API server took them for long.
 func Canonical(address string) string {
 	if canonicalIPv4(address) {
 		return address
@@ -45,7 +45,7 @@ func same(address string, canonical []byte) string {
 	return string(canonical)
 }
 
-// canonicalIPv4 tells of an IPv4 address whether it is written as usual, at one glance.
+// canonicalIPv4 reports of an IPv4 address whether it is written as usual, at one glance.
 func canonicalIPv4(s string) bool {
 	n, digits, dots := 0, 0, 0
 	for i := range len(s) {
@@ -89,12 +89,14 @@ func parseIPv4(to []byte, s string) bool {
 	return s == ""
 }
 
-// parseIPv6 reads groups of hexadecimal digits, one run of which may be left out, with an IPv4 address in place of the last two.
+// parseIPv6 reads groups of hexadecimal digits, one run of which may be left out, with an IPv4 address in place of the
+// last two.
 func parseIPv6(to *[16]byte, s string) bool {
 	at, gap := 0, -1
 	if len(s) >= 2 && s[:2] == "::" {
 		gap, s = 0, s[2:]
 	}
+
 	for s != "" {
 		if at == 16 {
 			return false
@@ -114,6 +116,7 @@ func parseIPv6(to *[16]byte, s string) bool {
 			at, s = at+4, ""
 			break
 		}
+
 		to[at], to[at+1] = byte(n>>8), byte(n)
 		at += 2
 		if s = s[k:]; s == "" {
@@ -122,6 +125,7 @@ func parseIPv6(to *[16]byte, s string) bool {
 		if s[0] != ':' || len(s) == 1 {
 			return false
 		}
+
 		if s = s[1:]; s[0] == ':' {
 			if gap >= 0 {
 				return false
@@ -129,12 +133,14 @@ func parseIPv6(to *[16]byte, s string) bool {
 			gap, s = at, s[1:]
 		}
 	}
+
 	if gap < 0 {
 		return at == 16
 	}
 	if at == 16 {
 		return false
 	}
+
 	copy(to[16-(at-gap):], to[gap:at])
 	clear(to[gap : 16-(at-gap)])
 	return true

@@ -3,15 +3,18 @@ package endpoint
 
 import corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 
-// Selected tells whether the service's endpoints are made of pods: somebody else makes those of services without a selector, and external names have none.
+// Selected reports whether the service's endpoints are made of pods: somebody else makes those of services without a
+// selector, and external names have none.
 func Selected(s *corev1.Service) bool {
 	return s.Spec.Type != corev1.ServiceTypeExternalName && len(s.Spec.Selector) > 0
 }
 
-// Headless tells whether the service has no address of its own.
+// Headless reports whether the service has no address of its own.
 func Headless(s *corev1.Service) bool {
 	return s.Spec.ClusterIP == "" || s.Spec.ClusterIP == corev1.ClusterIPNone
 }
 
-// ServiceFields are all of a service's: any change of it has its endpoints put right, whoever has changed those, and is another attempt where a sync was given up.
-var ServiceFields = []string{"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences", "spec", "status"}
+// ServiceFields are all of a service's: any change of it has its endpoints put right, whoever has changed those, and is
+// another attempt where a sync was given up.
+var ServiceFields = []string{"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.labels",
+	"metadata.annotations", "metadata.finalizers", "metadata.ownerReferences", "spec", "status"}

@@ -19,22 +19,31 @@ func TestPodReadsWhatPodsHold(t *testing.T) {
 	whole := &corev1.Pod{}
 	whole.Namespace, whole.Name, whole.UID, whole.DeletionTimestamp = "default", "web-a", "u", &deleted
 	whole.Spec.NodeName, whole.Spec.Hostname, whole.Spec.Subdomain = "n", "h", "web"
-	whole.Spec.Containers = []corev1.Container{{Name: "x", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80, Protocol: corev1.ProtocolTCP}}}}
-	whole.Spec.InitContainers = []corev1.Container{{Name: "y", RestartPolicy: &always, Ports: []corev1.ContainerPort{{Name: "mesh", ContainerPort: 81, Protocol: corev1.ProtocolTCP}}}}
+	whole.Spec.Containers = []corev1.Container{{Name: "x",
+		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80, Protocol: corev1.ProtocolTCP}}}}
+	whole.Spec.InitContainers = []corev1.Container{{Name: "y", RestartPolicy: &always,
+		Ports: []corev1.ContainerPort{{Name: "mesh", ContainerPort: 81, Protocol: corev1.ProtocolTCP}}}}
 	whole.Spec.ServiceAccountName = "default"
-	whole.Status.Phase, whole.Status.PodIP, whole.Status.PodIPs = corev1.PodRunning, "10.0.0.1", []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "fd00::1"}}
-	whole.Status.Conditions = []corev1.PodCondition{{Type: "Other", Message: "x"}, {Type: corev1.PodReady, Status: corev1.ConditionTrue, LastProbeTime: metav1.Unix(6, 0), LastTransitionTime: metav1.Unix(7, 0)}}
+	whole.Status.Phase, whole.Status.PodIP, whole.Status.PodIPs = corev1.PodRunning, "10.0.0.1",
+		[]corev1.PodIP{{IP: "10.0.0.1"}, {IP: "fd00::1"}}
+	whole.Status.Conditions = []corev1.PodCondition{{Type: "Other", Message: "x"},
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastProbeTime: metav1.Unix(6, 0),
+			LastTransitionTime: metav1.Unix(7, 0)}}
 	p := &Pod{}
 	if err := resource.Decode(resource.Append(nil, whole), p); err != nil {
 		t.Fatal(err)
 	}
+
 	ready, since := p.Ready()
 	if !ready || since != metav1.Unix(7, 0) || !p.Deleting() || p.Eligible(false) || !p.Eligible(true) {
 		t.Errorf("ready %v since %v, deleting %v", ready, since, p.Deleting())
 	}
-	if p.Spec.NodeName != "n" || p.Hostname(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}}) != "h" || p.Hostname(&corev1.Service{}) != "" || len(p.Status.PodIPs) != 2 || p.Status.PodIPs[1].IP != "fd00::1" {
+
+	if p.Spec.NodeName != "n" || p.Hostname(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}}) != "h" ||
+		p.Hostname(&corev1.Service{}) != "" || len(p.Status.PodIPs) != 2 || p.Status.PodIPs[1].IP != "fd00::1" {
 		t.Errorf("%+v", p)
 	}
+
 	for name, want := range map[string]int32{"http": 80, "mesh": 81, "x": Unresolved} {
 		s := &corev1.ServicePort{Protocol: corev1.ProtocolTCP}
 		s.TargetPort.Type, s.TargetPort.StrVal = 1, name
@@ -42,6 +51,7 @@ func TestPodReadsWhatPodsHold(t *testing.T) {
 			t.Errorf("port %s is %d, want %d", name, got, want)
 		}
 	}
+
 	if ref := p.Ref(); !p.IsAt(ref) || ref.Name != "web-a" {
 		t.Errorf("%+v", ref)
 	}
@@ -49,9 +59,12 @@ func TestPodReadsWhatPodsHold(t *testing.T) {
 
 func TestCanonical(t *testing.T) {
 	for in, want := range map[string]string{
-		"10.0.0.1": "10.0.0.1", "010.000.0.01": "10.0.0.1", "255.255.255.255": "255.255.255.255", "256.0.0.1": "", "1.2.3": "", "1.2.3.4.5": "", "": "", "x": "", "1..2.3": "",
-		"::": "::", "::1": "::1", "FD00::1": "fd00::1", "fd00:0:0:0:0:0:0:1": "fd00::1", "1:0:0:2:0:0:0:3": "1:0:0:2::3", "1:0:0:2:0:0:3:4": "1::2:0:0:3:4", "1:0:2:3:4:5:6:7": "1:0:2:3:4:5:6:7",
-		"::ffff:10.0.0.1": "10.0.0.1", "64:ff9b::10.0.0.1": "64:ff9b::a00:1", "1:2:3:4:5:6:7": "", "1:2:3:4:5:6:7:8:9": "", "1::2::3": "", ":1": "", "1:": "", "12345::": "", "fe80::1%eth0": "", "::1.2.3.4.5": "",
+		"10.0.0.1": "10.0.0.1", "010.000.0.01": "10.0.0.1", "255.255.255.255": "255.255.255.255", "256.0.0.1": "",
+		"1.2.3": "", "1.2.3.4.5": "", "": "", "x": "", "1..2.3": "",
+		"::": "::", "::1": "::1", "FD00::1": "fd00::1", "fd00:0:0:0:0:0:0:1": "fd00::1", "1:0:0:2:0:0:0:3": "1:0:0:2::3",
+		"1:0:0:2:0:0:3:4": "1::2:0:0:3:4", "1:0:2:3:4:5:6:7": "1:0:2:3:4:5:6:7",
+		"::ffff:10.0.0.1": "10.0.0.1", "64:ff9b::10.0.0.1": "64:ff9b::a00:1", "1:2:3:4:5:6:7": "", "1:2:3:4:5:6:7:8:9": "",
+		"1::2::3": "", ":1": "", "1:": "", "12345::": "", "fe80::1%eth0": "", "::1.2.3.4.5": "",
 	} {
 		if got := Canonical(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
@@ -59,9 +72,11 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// Whatever net/netip takes for an address is written as it writes it; the rest is none, but for the zeros that netip minds.
+// Whatever net/netip takes for an address is written as it writes it; the rest is none, but for the zeros that netip
+// minds.
 func FuzzCanonicalIsNetips(f *testing.F) {
-	for _, s := range []string{"10.0.0.1", "fd00::1", "::ffff:1.2.3.4", "1:2:3:4:5:6:7::", "::1.2.3.4", "01.2.3.4", "1:2::3:4:5:6:7:8"} {
+	for _, s := range []string{"10.0.0.1", "fd00::1", "::ffff:1.2.3.4", "1:2:3:4:5:6:7::", "::1.2.3.4", "01.2.3.4",
+		"1:2::3:4:5:6:7:8"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -79,7 +94,7 @@ func FuzzCanonicalIsNetips(f *testing.F) {
 	})
 }
 
-// zeros tells of leading zeros in a decimal part.
+// zeros reports of leading zeros in a decimal part.
 func zeros(s string) bool {
 	for _, part := range strings.FieldsFunc(s, func(r rune) bool { return r == '.' || r == ':' }) {
 		if len(part) > 1 && part[0] == '0' {
@@ -119,6 +134,7 @@ func TestTriggerTime(t *testing.T) {
 		}
 		return list
 	}
+
 	for _, x := range []struct {
 		name     string
 		old, new []*Pod
@@ -150,6 +166,7 @@ func TestTriggerTime(t *testing.T) {
 		} else if got != want {
 			t.Errorf("%s: %v, want none", x.name, got)
 		}
+
 		if again, same := TriggerTime(next, service, x.new); !again.IsZero() || len(same) > 0 && &same[0] != &next[0] {
 			t.Errorf("%s: the next sync sees a change at %v", x.name, again)
 		}

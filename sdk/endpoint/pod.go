@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
-// Pod is a pod of which only what makes an endpoint is read. With a thousand of them in a sync, a struct of a tenth of the size counts, as do the tables of all that a pod can
-// have, which are half a module. No effect can name it.
+// Pod is a pod of which only what makes an endpoint is read. With a thousand of them in a sync, a struct of a tenth of
+// the size counts, as do the tables of all that a pod can have, which are half a module. No effect can name it.
 type Pod struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -87,19 +87,22 @@ func (*Pod) GetResource() *resource.Info { return &podInfo }
 // PodFields are what is read of a pod.
 var PodFields = []string{"metadata.deletionTimestamp", "spec.nodeName", "spec.hostname", "spec.subdomain",
 	"spec.containers.ports.name", "spec.containers.ports.containerPort", "spec.containers.ports.protocol",
-	"spec.initContainers.restartPolicy", "spec.initContainers.ports.name", "spec.initContainers.ports.containerPort", "spec.initContainers.ports.protocol",
-	"status.phase", "status.podIPs", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime"}
+	"spec.initContainers.restartPolicy", "spec.initContainers.ports.name", "spec.initContainers.ports.containerPort",
+	"spec.initContainers.ports.protocol",
+	"status.phase", "status.podIPs", "status.conditions.type", "status.conditions.status",
+	"status.conditions.lastTransitionTime"}
 
-// QuietFields are those of PodFields that wake nobody by themselves: the node is set before a pod has an address, and of the conditions only Ready matters, which a view
-// of the ready pods watches.
+// QuietFields are those of PodFields that wake nobody by themselves: the node is set before a pod has an address, and
+// of the conditions only Ready matters, which a view of the ready pods watches.
 var QuietFields = []string{"spec.nodeName", "spec.containers", "spec.initContainers", "status.conditions"}
 
 // IsReady selects the pods that are ready.
 func IsReady() sdk.Condition {
-	return sdk.Each("status.conditions", sdk.In("type", string(corev1.PodReady)), sdk.In("status", string(corev1.ConditionTrue)))
+	return sdk.Each("status.conditions", sdk.In("type", string(corev1.PodReady)),
+		sdk.In("status", string(corev1.ConditionTrue)))
 }
 
-// Ready tells whether the pod is ready, and since when it is or isn't, unset where that is not known.
+// Ready reports whether the pod is ready, and since when it is or isn't, unset where that is not known.
 func (p *Pod) Ready() (bool, metav1.Time) {
 	for _, b := range p.Status.Conditions {
 		// The type, field 1, comes first; where it doesn't, all has to be read.
@@ -122,9 +125,11 @@ func read(b []byte) (c Container) {
 	return c
 }
 
-// Eligible tells whether the pod can be an endpoint: it has an address and has not ended. A pod that is being deleted can where the caller takes such.
+// Eligible reports whether the pod can be an endpoint: it has an address and has not ended. A pod that is being deleted
+// can where the caller takes such.
 func (p *Pod) Eligible(terminating bool) bool {
-	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && len(p.Status.PodIPs) > 0 && (terminating || !p.Deleting())
+	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && len(p.Status.PodIPs) > 0 &&
+		(terminating || !p.Deleting())
 }
 
 // Hostname is the name under which DNS finds the pod within the service, empty where it has none.
@@ -140,7 +145,8 @@ func (p *Pod) Ref() *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: podInfo.Kind, Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 }
 
-// IsAt tells whether a reference is [Pod.Ref], whatever version of the pod it was made of.
+// IsAt reports whether a reference is [Pod.Ref], whatever version of the pod it was made of.
 func (p *Pod) IsAt(r *corev1.ObjectReference) bool {
-	return r != nil && wire.Same(string(r.UID), string(p.UID)) && wire.Same(r.Name, p.Name) && wire.Same(r.Namespace, p.Namespace) && r.Kind == podInfo.Kind && r.APIVersion == "" && r.FieldPath == ""
+	return r != nil && wire.Same(string(r.UID), string(p.UID)) && wire.Same(r.Name, p.Name) &&
+		wire.Same(r.Namespace, p.Namespace) && r.Kind == podInfo.Kind && r.APIVersion == "" && r.FieldPath == ""
 }

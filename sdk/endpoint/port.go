@@ -8,7 +8,8 @@ import (
 // Unresolved is the number of a port that a pod doesn't have.
 const Unresolved = -1
 
-// Port is the number of the port of the pod that the service's port leads to. A name is looked for in the containers, then in the init containers that go on running.
+// Port is the number of the port of the pod that the service's port leads to. A name is looked for in the containers,
+// then in the init containers that go on running.
 func Port(p *Pod, s *corev1.ServicePort) int32 {
 	if s.TargetPort.Type != wire.Text {
 		return s.TargetPort.IntVal
@@ -39,7 +40,8 @@ func named(ports []corev1.ContainerPort, s *corev1.ServicePort) int32 {
 	return Unresolved
 }
 
-// PortGroups sorts pods by the numbers that a service's ports lead to: one group, unless a port is given by the name of a container's port.
+// PortGroups sorts pods by the numbers that a service's ports lead to: one group, unless a port is given by the name of
+// a container's port.
 type PortGroups struct {
 	// Numbers are, by group, the numbers of the service's ports, [Unresolved] where the pods have none.
 	Numbers [][]int32
@@ -57,7 +59,7 @@ func NewPortGroups(s *corev1.Service) *PortGroups {
 	return g
 }
 
-// Of gives the pod's group.
+// Of returns the pod's group.
 func (g *PortGroups) Of(p *Pod) int {
 	if !g.named && len(g.Numbers) > 0 {
 		return 0

@@ -25,7 +25,7 @@ func NewTable(n int, name func(int) string) *Table {
 	return t
 }
 
-// Find gives the position of the name, -1 where there is none.
+// Find returns the position of the name, -1 where there is none.
 func (t *Table) Find(name string) int {
 	for h := t.slot(name); ; h = (h + 1) & (len(t.slots) - 1) {
 		switch i := int(t.slots[h]) - 1; {

@@ -8,17 +8,20 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// entry is the length of what is remembered of one pod: a hash of its name, and when it last became ready or ceased to be, eight hexadecimal digits each. The first entry is the
-// service's: a hash of its version, and when it was created.
+// entry is the length of what is remembered of one pod: a hash of its name, and when it last became ready or ceased to
+// be, eight hexadecimal digits each. The first entry is the service's: a hash of its version, and when it was created.
 const entry = 16
 
-// TriggerTime is the time of the change that a sync is about, for the annotation endpoints.kubernetes.io/last-change-trigger-time, unset where nothing has changed; by it the time is
-// measured from a change to where proxies know of it (k8s.io/endpointslice/util, TriggerTimeTracker).
+// TriggerTime is the time of the change that a sync is about, for the annotation
+// endpoints.kubernetes.io/last-change-trigger-time, unset where nothing has changed; by it the time is measured from a
+// change to where proxies know of it (k8s.io/endpointslice/util, TriggerTimeTracker).
 //
-// It is the earliest of the pods' transitions that are later than those in the memory of the last sync; without a memory, when the service was created. The second result is what the
-// next sync has to remember, the same slice where nothing changed. Pods must be in the order of their names, as views give them.
+// It is the earliest of the pods' transitions that are later than those in the memory of the last sync; without a
+// memory, when the service was created. The second result is what the next sync has to remember, the same slice where
+// nothing changed. Pods must be in the order of their names, as views give them.
 //
-// A pod is remembered by a hash of 32 bits: of a thousand pods two share one once in ten thousand services, and then a change may go without a time.
+// A pod is remembered by a hash of 32 bits: of a thousand pods two share one once in ten thousand services, and then a
+// change may go without a time.
 func TriggerTime(memory []byte, s *corev1.Service, pods []*Pod) (metav1.Time, []byte) {
 	known := len(memory) >= entry
 	now := make([]byte, 0, entry*(1+len(pods)))
@@ -31,12 +34,14 @@ func TriggerTime(memory []byte, s *corev1.Service, pods []*Pod) (metav1.Time, []
 		}
 		return s.CreationTimestamp, now
 	}
+
 	var first metav1.Time
 	changed := func(t metav1.Time) {
 		if first.IsZero() || t.Before(first) {
 			first = t
 		}
 	}
+
 	if string(now[entry/2:]) > string(memory[entry/2:entry]) {
 		changed(s.CreationTimestamp)
 	}
@@ -62,6 +67,7 @@ func TriggerTime(memory []byte, s *corev1.Service, pods []*Pod) (metav1.Time, []
 			past = was[entry:]
 		}
 	}
+
 	if wire.Same(text(now), text(memory)) {
 		return first, memory
 	}

@@ -1,4 +1,5 @@
-// Package form asks the host for the forms of built-in types that Go's reflection makes of them upstream, byte for byte.
+// Package form asks the host for the forms of built-in types that Go's reflection makes of them upstream, byte for
+// byte.
 package form
 
 import (
@@ -12,7 +13,8 @@ import (
 
 const podTemplate = "v1/PodTemplateSpec"
 
-// TemplateJSON is a pod template as encoding/json prints it, with sorted keys. With floats numbers have gone through a float64, which changes those above 2^53.
+// TemplateJSON is a pod template as encoding/json prints it, with sorted keys. With floats numbers have gone through a
+// float64, which changes those above 2^53.
 func TemplateJSON(t *corev1.PodTemplateSpec, floats bool) ([]byte, error) {
 	head := podTemplate
 	if floats {
@@ -34,7 +36,8 @@ func ParseTemplate(json []byte) (*corev1.PodTemplateSpec, error) {
 	return t, nil
 }
 
-// TemplateHash is upstream's hash of a pod template (controller.ComputeHash), in letters and digits that spell nothing. It may be another with each minor version.
+// TemplateHash is upstream's hash of a pod template (controller.ComputeHash), in letters and digits that spell nothing.
+// It may be another with each minor version.
 func TemplateHash(t *corev1.PodTemplateSpec, collisions *int32) (string, error) {
 	head := ""
 	if collisions != nil {

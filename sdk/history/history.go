@@ -19,7 +19,8 @@ const (
 	start = head + "{" + mark
 )
 
-// Data is the data of a template's revision, byte for byte upstream's for a DaemonSet: a byte that differs rolls all its pods.
+// Data is the data of a template's revision, byte for byte upstream's for a DaemonSet: a byte that differs rolls all
+// its pods.
 func Data(t *corev1.PodTemplateSpec) ([]byte, error) { return data(t, false) }
 
 // FloatData is Data as upstream's StatefulSet controller makes it, which reads numbers as floats.
@@ -80,7 +81,7 @@ func Next(revisions []*appsv1.ControllerRevision) int64 {
 	return n + 1
 }
 
-// Split tells the revisions with this data from the others, in their order.
+// Split returns the revisions with this data from the others, in their order.
 func Split(revisions []*appsv1.ControllerRevision, data []byte) (equal, others []*appsv1.ControllerRevision) {
 	for _, r := range revisions {
 		if bytes.Equal(r.Data.Raw, data) {
@@ -92,7 +93,8 @@ func Split(revisions []*appsv1.ControllerRevision, data []byte) (equal, others [
 	return equal, others
 }
 
-// Hash is upstream's hash of a StatefulSet revision's data (history.HashControllerRevision); of a DaemonSet's it is [form.TemplateHash].
+// Hash is upstream's hash of a StatefulSet revision's data (history.HashControllerRevision); of a DaemonSet's it is
+// [form.TemplateHash].
 func Hash(data []byte, collisions *int32) string {
 	h := uint32(2166136261) // FNV-1
 	add := func(b byte) { h = h*16777619 ^ uint32(b) }

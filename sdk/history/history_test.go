@@ -14,10 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/dump"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	wholejson "k8s.io/apimachinery/pkg/util/json"
 	k8srand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/dump"
 	"sigs.k8s.io/randfill"
 
 	"github.com/windlass-dev/windlass/abi/wire"
@@ -30,11 +30,13 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-// template makes a pod template that has everything, some things or next to nothing, as it comes from the API server, and as the guest has it.
+// template makes a pod template that has everything, some things or next to nothing, as it comes from the API server,
+// and as the guest has it.
 func template(t *testing.T, seed int64) (*corev1.PodTemplateSpec, *guestcorev1.PodTemplateSpec) {
 	t.Helper()
 	in := &corev1.PodTemplate{}
-	randfill.New().RandSource(rand.NewSource(seed)).NilChance([]float64{0, 0.3, 0.8}[seed%3]).NumElements(0, 3).MaxDepth(14).Funcs(
+	randfill.New().RandSource(rand.NewSource(seed)).NilChance([]float64{0, 0.3, 0.8}[seed%3]).NumElements(0,
+		3).MaxDepth(14).Funcs(
 		func(*metav1.TypeMeta, randfill.Continue) {},
 		func(x *metav1.Time, c randfill.Continue) { *x = metav1.Unix(c.Int63n(4e9), 0) },
 		func(x *resource.Quantity, c randfill.Continue) {
@@ -48,10 +50,12 @@ func template(t *testing.T, seed int64) (*corev1.PodTemplateSpec, *guestcorev1.P
 		func(x *metav1.FieldsV1, _ randfill.Continue) { x.SetRawBytes([]byte(`{"f:a":{}}`)) },
 		func(x *int64, c randfill.Continue) { *x = c.Int63() - c.Int63() },
 	).Fill(&in.Template)
+
 	b, err := in.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	out, ours := &corev1.PodTemplate{}, &guestcorev1.PodTemplate{}
 	if err := out.Unmarshal(b); err != nil {
 		t.Fatal(err)
@@ -62,8 +66,8 @@ func template(t *testing.T, seed int64) (*corev1.PodTemplateSpec, *guestcorev1.P
 	return &out.Template, &ours.Template
 }
 
-// patch is what upstream makes of an object's template: getPatch in pkg/controller/daemon/update.go, where whole numbers stay whole, and in
-// pkg/controller/statefulset/stateful_set_utils.go.
+// patch is what upstream makes of an object's template: getPatch in pkg/controller/daemon/update.go, where whole
+// numbers stay whole, and in pkg/controller/statefulset/stateful_set_utils.go.
 func patch(t *testing.T, o any, unmarshal func([]byte, any) error) string {
 	t.Helper()
 	b, err := json.Marshal(o)
@@ -93,14 +97,17 @@ func TestDataIsUpstreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := patch(t, &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: *theirs}}, func(b []byte, v any) error { return wholejson.Unmarshal(b, v) }); string(exact) != want {
+		if want := patch(t, &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: *theirs}}, func(b []byte, v any) error {
+			return wholejson.Unmarshal(b, v)
+		}); string(exact) != want {
 			t.Fatalf("seed %d: a DaemonSet's data are\n%s\nwant\n%s", seed, exact, want)
 		}
 		rounded, err := history.FloatData(ours)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := patch(t, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: *theirs}}, json.Unmarshal); string(rounded) != want {
+		if want := patch(t, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: *theirs}},
+			json.Unmarshal); string(rounded) != want {
 			t.Fatalf("seed %d: a StatefulSet's data are\n%s\nwant\n%s", seed, rounded, want)
 		}
 		if !bytes.Equal(exact, rounded) {
@@ -170,7 +177,8 @@ func TestTemplateOfOtherData(t *testing.T) {
 	} {
 		r := &guestappsv1.ControllerRevision{Data: guestRaw([]byte(data))}
 		r.Namespace, r.Name = "default", "r"
-		if _, err := history.Template(r); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "default/r") {
+		if _, err := history.Template(r); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "default/r") {
 			t.Errorf("%s: error %v, want default/r and %q", data, err, want)
 		}
 	}
@@ -183,7 +191,9 @@ func TestSortNextSplit(t *testing.T) {
 		r.CreationTimestamp = wire.Unix(1e9-int64(age/time.Second), 0)
 		return r
 	}
-	all := []*guestappsv1.ControllerRevision{revision("e", 7, 0, "x"), revision("b", 2, time.Hour, "y"), revision("d", 2, time.Minute, "x"), revision("c", 2, time.Minute, "y"), revision("a", -1, 0, "y")}
+
+	all := []*guestappsv1.ControllerRevision{revision("e", 7, 0, "x"), revision("b", 2, time.Hour, "y"),
+		revision("d", 2, time.Minute, "x"), revision("c", 2, time.Minute, "y"), revision("a", -1, 0, "y")}
 	history.Sort(all)
 	names := func(l []*guestappsv1.ControllerRevision) (s string) {
 		for _, r := range l {
@@ -191,6 +201,7 @@ func TestSortNextSplit(t *testing.T) {
 		}
 		return s
 	}
+
 	if got := names(all); got != "abcde" {
 		t.Errorf("sorted: %s", got)
 	}

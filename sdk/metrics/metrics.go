@@ -21,34 +21,40 @@ var (
 )
 
 // Rights are what a controller has to declare that asks for metrics.
-var Rights = sdk.Writes{pods.Verbs("list"), custom.Verbs("get", "list"), custom1.Verbs("get", "list"), external.Verbs("get", "list")}
+var Rights = sdk.Writes{pods.Verbs("list"), custom.Verbs("get", "list"), custom1.Verbs("get", "list"),
+	external.Verbs("get", "list")}
 
 // Pods asks what the containers of the pods use that a selector takes in.
 func Pods(c *sdk.Call, namespace, selector string) ([]PodMetrics, error) {
 	var l podMetricsList
-	err := read(c, pods, "/namespaces/"+escape(namespace)+"/pods"+query("labelSelector", selector), "pods."+pods.Group, unsafe.Pointer(&l), &podMetricsListTable)
+	err := read(c, pods, "/namespaces/"+escape(namespace)+"/pods"+query("labelSelector", selector), "pods."+pods.Group,
+		unsafe.Pointer(&l), &podMetricsListTable)
 	return l.Items, err
 }
 
 // OfPods asks for a metric of each of the pods that a selector takes in.
 func OfPods(c *sdk.Call, namespace, selector, metric, metricSelector string) ([]MetricValue, error) {
-	return readCustom(c, "/namespaces/"+escape(namespace)+"/pods/*/"+escape(metric)+query("labelSelector", selector, "metricLabelSelector", metricSelector), "pods", "*")
+	return readCustom(c, "/namespaces/"+escape(namespace)+"/pods/*/"+escape(metric)+
+		query("labelSelector", selector, "metricLabelSelector", metricSelector), "pods", "*")
 }
 
 // OfObject asks for a metric of one object; its resource is named with its group, as in deployments.apps.
 func OfObject(c *sdk.Call, namespace, resource, name, metric, metricSelector string) (*MetricValue, error) {
-	return one(readCustom(c, "/namespaces/"+escape(namespace)+"/"+escape(resource)+"/"+escape(name)+"/"+escape(metric)+query("metricLabelSelector", metricSelector), resource, name))
+	return one(readCustom(c, "/namespaces/"+escape(namespace)+"/"+escape(resource)+"/"+escape(name)+"/"+escape(metric)+
+		query("metricLabelSelector", metricSelector), resource, name))
 }
 
 // OfNamespace asks for a metric of a namespace.
 func OfNamespace(c *sdk.Call, namespace, metric, metricSelector string) (*MetricValue, error) {
-	return one(readCustom(c, "/namespaces/"+escape(namespace)+"/metrics/"+escape(metric)+query("metricLabelSelector", metricSelector), "metrics", metric))
+	return one(readCustom(c, "/namespaces/"+escape(namespace)+"/metrics/"+escape(metric)+
+		query("metricLabelSelector", metricSelector), "metrics", metric))
 }
 
 // External asks for all series of a metric that belongs to no object, as far as a selector takes them in.
 func External(c *sdk.Call, namespace, metric, selector string) ([]MetricValue, error) {
 	var l metricValueList
-	err := read(c, external, "/namespaces/"+escape(namespace)+"/"+escape(metric)+query("labelSelector", selector), metric+"."+external.Group, unsafe.Pointer(&l), &metricValueListTable)
+	err := read(c, external, "/namespaces/"+escape(namespace)+"/"+escape(metric)+query("labelSelector", selector),
+		metric+"."+external.Group, unsafe.Pointer(&l), &metricValueListTable)
 	return l.Items, err
 }
 
@@ -57,12 +63,14 @@ func one(l []MetricValue, err error) (*MetricValue, error) {
 		return nil, err
 	}
 	if len(l) != 1 {
-		return nil, sdk.Errors("the custom metrics API server returned ", strconv.Itoa(len(l)), " results when we asked for exactly one")
+		return nil, sdk.Errors("the custom metrics API server returned ", strconv.Itoa(len(l)),
+			" results when we asked for exactly one")
 	}
 	return &l[0], nil
 }
 
-// readCustom asks the newer version of the API and, where that knows nothing of the path, the older one: many servers have but one of them.
+// readCustom asks the newer version of the API and, where that knows nothing of the path, the older one: many servers
+// have but one of them.
 func readCustom(c *sdk.Call, path, resource, name string) ([]MetricValue, error) {
 	var l metricValueList
 	of := resource + "." + customGroup + " " + name
@@ -80,7 +88,8 @@ func readCustom(c *sdk.Call, path, resource, name string) ([]MetricValue, error)
 	return nil, err
 }
 
-// unserved tells whether an API server knows nothing of a path, as against a metrics server that knows nothing of a metric.
+// unserved reports whether an API server knows nothing of a path, as against a metrics server that knows nothing of a
+// metric.
 func unserved(err error) bool {
 	return sdk.Failed(err, sdk.NotFound) && strings.HasPrefix(err.Error(), notFound)
 }
@@ -96,14 +105,16 @@ func read(c *sdk.Call, r resource.Of[resource.Metadata], path, of string, into u
 	return wire.UnmarshalJSON(b, into, t)
 }
 
-// bare tells whether it is what client-go says where a server doesn't say anything: upstream's messages name the resource behind it, and people look for them.
+// bare reports whether it is what client-go says where a server doesn't say anything: upstream's messages name the
+// resource behind it, and people look for them.
 func bare(message string) bool {
 	switch message {
 	case notFound, "the server is currently unable to handle the request",
 		"the server was unable to return a response in the time allotted, but may still be processing the request":
 		return true
 	}
-	return strings.HasPrefix(message, "an error on the server (") && strings.HasSuffix(message, ") has prevented the request from succeeding")
+	return strings.HasPrefix(message, "an error on the server (") &&
+		strings.HasSuffix(message, ") has prevented the request from succeeding")
 }
 
 const notFound = "the server could not find the requested resource"
@@ -126,7 +137,8 @@ func escape(s string) string {
 	b := make([]byte, 0, len(s))
 	for i := range len(s) {
 		switch c := s[i]; {
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '~':
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' ||
+			c == '~':
 			b = append(b, c)
 		default:
 			b = append(b, '%', hex[c>>4], hex[c&15])

@@ -25,7 +25,8 @@ type ContainerMetrics struct {
 	Usage corev1.ResourceList
 }
 
-// MetricValue is the value of a metric for an object (custom.metrics.k8s.io, v1beta1 or v1beta2) or of one of its series (external.metrics.k8s.io/v1beta1).
+// MetricValue is the value of a metric for an object (custom.metrics.k8s.io, v1beta1 or v1beta2) or of one of its
+// series (external.metrics.k8s.io/v1beta1).
 type MetricValue struct {
 	DescribedObject Metadata
 	Timestamp       wire.Time
@@ -60,32 +61,42 @@ type metricValueList struct{ Items []MetricValue }
 
 // These types travel in JSON alone: the numbers of their fields are in ascending order and mean nothing.
 var (
-	podMetricsListTable = wire.Type{Size: unsafe.Sizeof(podMetricsList{}), New: wire.Grow[podMetricsList], Fields: []wire.Field{
-		{Num: 1, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(podMetricsList{}.Items), Elem: &podMetricsTable, JSON: "items"},
-	}}
+	podMetricsListTable = wire.Type{Size: unsafe.Sizeof(podMetricsList{}), New: wire.Grow[podMetricsList],
+		Fields: []wire.Field{
+			{Num: 1, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(podMetricsList{}.Items), Elem: &podMetricsTable,
+				JSON: "items"},
+		}}
 	podMetricsTable = wire.Type{Size: unsafe.Sizeof(PodMetrics{}), New: wire.Grow[PodMetrics], Fields: []wire.Field{
 		{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(PodMetrics{}.Metadata), Elem: &metadataTable, JSON: "metadata"},
-		{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(PodMetrics{}.Timestamp), Elem: &wire.TimeTable, JSON: "timestamp"},
+		{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(PodMetrics{}.Timestamp), Elem: &wire.TimeTable,
+			JSON: "timestamp"},
 		{Num: 3, Kind: wire.String, Offset: unsafe.Offsetof(PodMetrics{}.Window), JSON: "window"},
-		{Num: 4, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(PodMetrics{}.Containers), Elem: &containerMetricsTable, JSON: "containers"},
+		{Num: 4, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(PodMetrics{}.Containers),
+			Elem: &containerMetricsTable, JSON: "containers"},
 	}}
 	metadataTable = wire.Type{Size: unsafe.Sizeof(Metadata{}), New: wire.Grow[Metadata], Fields: []wire.Field{
 		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(Metadata{}.Name), JSON: "name"},
 	}}
-	containerMetricsTable = wire.Type{Size: unsafe.Sizeof(ContainerMetrics{}), New: wire.Grow[ContainerMetrics], Fields: []wire.Field{
-		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(ContainerMetrics{}.Name), JSON: "name"},
-		{Num: 2, Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(ContainerMetrics{}.Usage), Elem: &amountTable, JSON: "usage"},
-	}}
+	containerMetricsTable = wire.Type{Size: unsafe.Sizeof(ContainerMetrics{}), New: wire.Grow[ContainerMetrics],
+		Fields: []wire.Field{
+			{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(ContainerMetrics{}.Name), JSON: "name"},
+			{Num: 2, Kind: wire.Map | wire.Message, Offset: unsafe.Offsetof(ContainerMetrics{}.Usage), Elem: &amountTable,
+				JSON: "usage"},
+		}}
 	amountTable = wire.Type{Size: unsafe.Sizeof(amount{}), New: wire.Grow[amount], Fields: []wire.Field{
 		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(amount{}.Key)},
 		{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(amount{}.Value), Elem: &wire.QuantityTable},
 	}}
-	metricValueListTable = wire.Type{Size: unsafe.Sizeof(metricValueList{}), New: wire.Grow[metricValueList], Fields: []wire.Field{
-		{Num: 1, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(metricValueList{}.Items), Elem: &metricValueTable, JSON: "items"},
-	}}
+	metricValueListTable = wire.Type{Size: unsafe.Sizeof(metricValueList{}), New: wire.Grow[metricValueList],
+		Fields: []wire.Field{
+			{Num: 1, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(metricValueList{}.Items), Elem: &metricValueTable,
+				JSON: "items"},
+		}}
 	metricValueTable = wire.Type{Size: unsafe.Sizeof(MetricValue{}), New: wire.Grow[MetricValue], Fields: []wire.Field{
-		{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(MetricValue{}.DescribedObject), Elem: &metadataTable, JSON: "describedObject"},
-		{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(MetricValue{}.Timestamp), Elem: &wire.TimeTable, JSON: "timestamp"},
+		{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(MetricValue{}.DescribedObject), Elem: &metadataTable,
+			JSON: "describedObject"},
+		{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(MetricValue{}.Timestamp), Elem: &wire.TimeTable,
+			JSON: "timestamp"},
 		{Num: 3, Kind: wire.Ptr | wire.Int64, Offset: unsafe.Offsetof(MetricValue{}.WindowSeconds), JSON: "windowSeconds"},
 		{Num: 4, Kind: wire.Ptr | wire.Int64, Offset: unsafe.Offsetof(MetricValue{}.Window), JSON: "window"},
 		{Num: 5, Kind: wire.Message, Offset: unsafe.Offsetof(MetricValue{}.Value), Elem: &wire.QuantityTable, JSON: "value"},

@@ -7,15 +7,19 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
-// Claim gives the objects that owner controls and match accepts, after it has adopted the orphans that match accepts and released what is owned without matching
-// (pkg/controller/controller_ref_manager.go). What someone else controls stays out of it, and an owner that is being deleted neither adopts nor releases.
+// Claim returns the objects that owner controls and match accepts, after it has adopted the orphans that match accepts
+// and released what is owned without matching (pkg/controller/controller_ref_manager.go). What someone else controls
+// stays out of it, and an owner that is being deleted neither adopts nor releases.
 //
-// Before the first adoption the owner is read live: the cache may not know yet that it is being deleted, or that another one bears its name. An adopted object gets the
-// finalizers too, a released one loses them. Failures of single objects don't keep the others from being settled; the error tells of all.
+// Before the first adoption the owner is read live: the cache may not know yet that it is being deleted, or that
+// another one bears its name. An adopted object gets the finalizers too, a released one loses them. Failures of single
+// objects don't keep the others from being settled; the error tells of all.
 //
-// The owner's view has to declare metadata.deletionTimestamp and the controller the verb get on the owner and patch on the objects; of these it reads labels and such
-// as far as match does, metadata.deletionTimestamp and, of metadata.ownerReferences, uid and controller.
-func Claim[O, T any, PO resource.Pointer[O], P resource.Pointer[T]](c *sdk.Call, owner PO, objects []P, match func(P) bool, finalizers ...string) ([]P, error) {
+// The owner's view has to declare metadata.deletionTimestamp and the controller the verb get on the owner and patch on
+// the objects; of these it reads labels and such as far as match does, metadata.deletionTimestamp and, of
+// metadata.ownerReferences, uid and controller.
+func Claim[O, T any, PO resource.Pointer[O], P resource.Pointer[T]](c *sdk.Call, owner PO, objects []P,
+	match func(P) bool, finalizers ...string) ([]P, error) {
 	me := owner.GetObjectMeta()
 	claimed := make([]P, 0, len(objects))
 	var orphans, strays []P
@@ -23,7 +27,8 @@ func Claim[O, T any, PO resource.Pointer[O], P resource.Pointer[T]](c *sdk.Call,
 		m := o.GetObjectMeta()
 		switch ref := metav1.GetControllerOf(m); {
 		case ref == nil:
-			if me.DeletionTimestamp == nil && m.DeletionTimestamp == nil && (me.Namespace == "" || me.Namespace == m.Namespace) && match(o) {
+			if me.DeletionTimestamp == nil && m.DeletionTimestamp == nil &&
+				(me.Namespace == "" || me.Namespace == m.Namespace) && match(o) {
 				orphans = append(orphans, o)
 			}
 		case ref.UID != me.UID:
@@ -33,6 +38,7 @@ func Claim[O, T any, PO resource.Pointer[O], P resource.Pointer[T]](c *sdk.Call,
 			strays = append(strays, o)
 		}
 	}
+
 	var failures failures
 	if len(orphans) > 0 {
 		if err := recheck[O](c, owner); err != nil {
@@ -40,21 +46,27 @@ func Claim[O, T any, PO resource.Pointer[O], P resource.Pointer[T]](c *sdk.Call,
 			orphans = nil
 		}
 	}
+
 	if len(orphans)+len(strays) == 0 {
 		return claimed, failures.error()
 	}
 	patches := make([]sdk.Effect, 0, len(orphans)+len(strays))
 	for _, o := range orphans {
-		patches = append(patches, sdk.Patch(o, abi.StrategicPatch, adoption(owner, o, finalizers), sdk.Tolerate(abi.TolerateNotFound)))
+		patches = append(patches, sdk.Patch(o, abi.StrategicPatch, adoption(owner, o, finalizers),
+			sdk.Tolerate(abi.TolerateNotFound)))
 	}
+
 	for _, o := range strays {
 		// Invalid: another object has the name by now, or the reference is gone.
-		patches = append(patches, sdk.Patch(o, abi.StrategicPatch, release(owner, o, finalizers), sdk.Tolerate(abi.TolerateNotFound|abi.TolerateInvalid)))
+		patches = append(patches, sdk.Patch(o, abi.StrategicPatch, release(owner, o, finalizers),
+			sdk.Tolerate(abi.TolerateNotFound|abi.TolerateInvalid)))
 	}
+
 	outcomes, err := c.DoAll(sdk.Independent(patches...))
 	if err != nil {
 		return nil, err
 	}
+
 	for i := range outcomes[0].Members {
 		switch o := &outcomes[0].Members[i]; {
 		case o.Code != abi.CodeOK:
@@ -63,6 +75,7 @@ func Claim[O, T any, PO resource.Pointer[O], P resource.Pointer[T]](c *sdk.Call,
 			claimed = append(claimed, orphans[i])
 		}
 	}
+
 	return claimed, failures.error()
 }
 

@@ -16,7 +16,8 @@ func objects() (*batchv1.Job, *corev1.Pod) {
 	return j, p
 }
 
-// The patches are upstream's, byte for byte (ownerRefControllerPatch and GenerateDeleteOwnerRefStrategicMergeBytes, pkg/controller/controller_ref_manager.go).
+// The patches are upstream's, byte for byte (ownerRefControllerPatch and GenerateDeleteOwnerRefStrategicMergeBytes,
+// pkg/controller/controller_ref_manager.go).
 func TestPatches(t *testing.T) {
 	j, p := objects()
 	for _, x := range []struct{ what, got, want string }{
@@ -38,7 +39,8 @@ func TestPatches(t *testing.T) {
 func TestRef(t *testing.T) {
 	j, _ := objects()
 	r := Ref(j)
-	if r.APIVersion != "batch/v1" || r.Kind != "Job" || r.Name != "sum" || r.UID != "u1" || r.Controller == nil || !*r.Controller || r.BlockOwnerDeletion == nil || !*r.BlockOwnerDeletion {
+	if r.APIVersion != "batch/v1" || r.Kind != "Job" || r.Name != "sum" || r.UID != "u1" || r.Controller == nil ||
+		!*r.Controller || r.BlockOwnerDeletion == nil || !*r.BlockOwnerDeletion {
 		t.Errorf("%+v", r)
 	}
 }
@@ -60,10 +62,12 @@ func TestFailures(t *testing.T) {
 
 func TestSetController(t *testing.T) {
 	j, p := objects()
-	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Thing", Name: "t", UID: "u9"}, {Kind: "Job", Name: "sum", UID: "u1"}}
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Thing", Name: "t", UID: "u9"},
+		{Kind: "Job", Name: "sum", UID: "u1"}}
 	shared := p.OwnerReferences
 	for range 2 {
-		if err := SetController(p, j); err != nil || len(p.OwnerReferences) != 2 || p.OwnerReferences[0].UID != "u9" || !metav1.IsControlledBy(&p.ObjectMeta, &j.ObjectMeta) {
+		if err := SetController(p, j); err != nil || len(p.OwnerReferences) != 2 || p.OwnerReferences[0].UID != "u9" ||
+			!metav1.IsControlledBy(&p.ObjectMeta, &j.ObjectMeta) {
 			t.Fatalf("%v, %+v", err, p.OwnerReferences)
 		}
 	}

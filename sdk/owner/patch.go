@@ -5,7 +5,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk"
 )
 
-// adoption is the strategic merge patch that makes owner the controlling owner of o; the UID in it keeps it from another object of that name.
+// adoption is the strategic merge patch that makes owner the controlling owner of o; the UID in it keeps it from
+// another object of that name.
 func adoption(owner, o sdk.Object, finalizers []string) []byte {
 	ref := Ref(owner)
 	b := append(make([]byte, 0, 384), `{"metadata":{"ownerReferences":[{"apiVersion":`...)

@@ -3,7 +3,8 @@ package plugintest
 // Check is a property that a controller should have. A finding names the one that it hasn't.
 type Check string
 
-// The checks. Each is made in simulated runs of the same world (see [Run]); a run's end is compared with that of the undisturbed run, where nothing goes wrong and all goes in order.
+// The checks. Each is made in simulated runs of the same world (see [Run]); a run's end is compared with that of the
+// undisturbed run, where nothing goes wrong and all goes in order.
 const (
 	// Panics: a sync ends without an answer. The finding has file and line.
 	Panics Check = "panic"

@@ -1,7 +1,8 @@
 // Package plugintest tests plugins: on golden files, and in a simulated cluster with faults.
 //
-// The controller runs natively, in the test's process, so that coverage and a debugger work. All around it is windlass itself, as a program that the test starts: it takes the
-// snapshots, checks and does the effects, and simulates the cluster. It is found by $WINDLASS, on the PATH, or as _output/windlass in a folder above the test's.
+// The controller runs natively, in the test's process, so that coverage and a debugger work. All around it is windlass
+// itself, as a program that the test starts: it takes the snapshots, checks and does the effects, and simulates the
+// cluster. It is found by $WINDLASS, on the PATH, or as _output/windlass in a folder above the test's.
 //
 //	func TestCases(t *testing.T)      { plugintest.Golden(t, webapp.Plugin, "testdata") }
 //	func TestWakes(t *testing.T)      { plugintest.Wakes(t, webapp.Plugin, "testdata/wakes.yaml") }
@@ -20,9 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out of golden cases into their files, under want")
 
-// Golden runs the cases of a folder. Each document of its files TOPIC.yaml is a case: its name, the objects, the key and
-// the time, and at the end, under want, what the sync does; go test -update writes that. go test -run takes a case by
-// its topic and its name, such as -run TestCases/scale/down.
+// Golden runs the cases of a folder. Each document of its files TOPIC.yaml is a case: its name, the objects, the key
+// and the time, and at the end, under want, what the sync does; go test -update writes that. go test -run takes a case
+// by its topic and its name, such as -run TestCases/scale/down.
 //
 // Each case runs on objects cut to the declared fields, twice, and on whole objects: it must come out the same.
 func Golden(t *testing.T, p *sdk.Plugin, folder string) {
@@ -50,8 +51,8 @@ func Golden(t *testing.T, p *sdk.Plugin, folder string) {
 	}
 }
 
-// Wakes makes the events of a file, such as testdata/wakes.yaml, happen, each in the world that the file has, and compares
-// the keys that it wakes with those that the file names. Nothing is synced: it is the Reads that are tested.
+// Wakes makes the events of a file, such as testdata/wakes.yaml, happen, each in the world that the file has, and
+// compares the keys that it wakes with those that the file names. Nothing is synced: it is the Reads that are tested.
 func Wakes(t *testing.T, p *sdk.Plugin, file string) {
 	t.Helper()
 	r, err := do(t, p, pipe.Request{Do: "wakes", File: file})
@@ -70,7 +71,8 @@ func Wakes(t *testing.T, p *sdk.Plugin, file string) {
 
 // Options say in what world a plugin is simulated.
 type Options struct {
-	// World is the file that the simulation begins with, by default testdata/world.yaml: objects, and under `then` what people do later.
+	// World is the file that the simulation begins with, by default testdata/world.yaml: objects, and under `then` what
+	// people do later.
 	World string
 	// CRDs are files, or folders of files, with CustomResourceDefinitions; by default the folder crd where there is one.
 	CRDs []string
@@ -110,10 +112,11 @@ type Finding struct {
 	text string
 }
 
-// String tells all of it.
+// String reports all of it.
 func (f Finding) String() string { return f.text }
 
-// Run simulates a world, undisturbed and then under faults, and fails the test with each thing that is wrong. The files that run it again are written to testdata/findings.
+// Run simulates a world, undisturbed and then under faults, and fails the test with each thing that is wrong. The files
+// that run it again are written to testdata/findings.
 func Run(t *testing.T, p *sdk.Plugin, o Options) {
 	t.Helper()
 	r, err := do(t, p, o.request("testdata/findings"))
@@ -133,7 +136,8 @@ func Find(t *testing.T, p *sdk.Plugin, o Options) (*Report, error) {
 	report := &Report{Runs: r.Runs, Syncs: r.Syncs, Writes: r.Writes}
 	for _, f := range r.Findings {
 		report.Findings = append(report.Findings, Finding{
-			Check: Check(f.Check), Scenario: f.Scenario, Seed: f.Seed, Step: f.Step, At: f.At, Message: f.Message, Detail: f.Detail, File: f.File, text: f.Text,
+			Check: Check(f.Check), Scenario: f.Scenario, Seed: f.Seed, Step: f.Step, At: f.At, Message: f.Message,
+			Detail: f.Detail, File: f.File, text: f.Text,
 		})
 	}
 	return report, nil
@@ -147,7 +151,8 @@ func Replay(t *testing.T, p *sdk.Plugin, file string) {
 }
 
 func (o *Options) request(findings string) pipe.Request {
-	q := pipe.Request{Do: "explore", World: o.World, Definitions: o.CRDs, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Keep: o.Keep, Findings: findings}
+	q := pipe.Request{Do: "explore", World: o.World, Definitions: o.CRDs, With: o.With, Settings: o.Settings,
+		Seeds: o.Seeds, Keep: o.Keep, Findings: findings}
 	if q.World == "" {
 		q.World = filepath.Join("testdata", "world.yaml")
 	}

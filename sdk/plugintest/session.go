@@ -29,8 +29,8 @@ type session struct {
 	conn     pipe.Conn
 }
 
-// turn is held by the test whose session runs: sdk.Helpers is one for all. lost is that a sync doesn't end: no other one
-// can run beside it.
+// turn is held by the test whose session runs: sdk.Helpers is one for all. lost is that a sync doesn't end: no other
+// one can run beside it.
 var (
 	turn sync.Mutex
 	lost error
@@ -102,11 +102,13 @@ func (s *session) job(q pipe.Request) (*pipe.Response, error) {
 	if err := s.conn.Send(pipe.Manifest, abi.AppendManifest(nil, s.plugin.Manifest())); err != nil {
 		return nil, err
 	}
+
 	for {
 		t, b, err := s.conn.Receive()
 		if err != nil {
 			return nil, err
 		}
+
 		switch t {
 		case pipe.Configure:
 			err = s.configure(b)
@@ -124,6 +126,7 @@ func (s *session) job(q pipe.Request) (*pipe.Response, error) {
 		default:
 			return nil, fmt.Errorf("got a frame %q", t)
 		}
+
 		if err != nil {
 			return nil, err
 		}
@@ -260,7 +263,8 @@ func windlass() (string, error) {
 	if found, err := exec.LookPath("windlass"); err == nil {
 		return found, nil
 	}
-	return "", errors.New("tests of plugins run in a cluster that the windlass program simulates, and there is none: put windlass on the PATH, or set $WINDLASS to it")
+	return "", errors.New("tests of plugins run in a cluster that the windlass program simulates, and there is none: " +
+		"put windlass on the PATH, or set $WINDLASS to it")
 }
 
 func executable(path string) bool {

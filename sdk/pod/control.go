@@ -16,7 +16,8 @@ const (
 	FailedDelete     = "FailedDelete"
 )
 
-// New is a pod from a template, controlled by the owner, whose name the host makes from the owner's. It shares the template's memory.
+// New is a pod from a template, controlled by the owner, whose name the host makes from the owner's. It shares the
+// template's memory.
 func New(controller sdk.Object, template *corev1.PodTemplateSpec) *corev1.Pod {
 	m, t := controller.GetObjectMeta(), &template.ObjectMeta
 	return &corev1.Pod{
@@ -43,8 +44,9 @@ func prefix(name string) string {
 // nameMax is how long a pod's name may be.
 const nameMax = 253
 
-// Create creates pods now, 1, 2, 4, … at once while none fails, tells of each on the owner, and gives the first failure. A namespace on its way out is none: no pod can
-// come to be there any more. A pod may be in the list many times, as long as the host makes its name; what the list's pods hold afterwards is undefined.
+// Create creates pods now, 1, 2, 4, … at once while none fails, tells of each on the owner, and gives the first
+// failure. A namespace on its way out is none: no pod can come to be there any more. A pod may be in the list many
+// times, as long as the host makes its name; what the list's pods hold afterwards is undefined.
 func Create(c *sdk.Call, owner sdk.Object, pods []*corev1.Pod) error {
 	_, _, err := CreateCounted(c, owner, pods)
 	return err
@@ -74,7 +76,8 @@ func CreateCounted(c *sdk.Call, owner sdk.Object, pods []*corev1.Pod) (created, 
 	return created, failed, err
 }
 
-// Delete deletes pods now, all at once, tells of each on the owner, and gives the first failure. A pod that is gone already is none.
+// Delete deletes pods now, all at once, tells of each on the owner, and returns the first failure. A pod that is gone
+// already is none.
 func Delete(c *sdk.Call, owner sdk.Object, pods []*corev1.Pod) error {
 	effects := make([]sdk.Effect, len(pods))
 	for i, p := range pods {
@@ -84,7 +87,8 @@ func Delete(c *sdk.Call, owner sdk.Object, pods []*corev1.Pod) error {
 	return report(c, owner, outcomes, err, func(i int, o *abi.Outcome) (reason, message string, err error) {
 		switch {
 		case o.Code == abi.CodeFailed:
-			return FailedDelete, "Error deleting: " + o.Message, &sdk.Error{Reason: o.Reason, Message: "unable to delete pods: " + o.Message}
+			return FailedDelete, "Error deleting: " +
+				o.Message, &sdk.Error{Reason: o.Reason, Message: "unable to delete pods: " + o.Message}
 		case o.Code == abi.CodeOK && o.Reason == "":
 			return SuccessfulDelete, "Deleted pod: " + pods[i].Name, nil
 		}
@@ -93,7 +97,8 @@ func Delete(c *sdk.Call, owner sdk.Object, pods []*corev1.Pod) error {
 }
 
 // report makes an event on the owner of each outcome that tell has a reason for, and gives the first of its errors.
-func report(c *sdk.Call, owner sdk.Object, outcomes []abi.Outcome, failed error, tell func(int, *abi.Outcome) (reason, message string, err error)) error {
+func report(c *sdk.Call, owner sdk.Object, outcomes []abi.Outcome, failed error,
+	tell func(int, *abi.Outcome) (reason, message string, err error)) error {
 	if len(outcomes) == 0 {
 		return failed
 	}

@@ -32,7 +32,8 @@ func TestPredicates(t *testing.T) {
 			p.DeletionTimestamp = &deleted
 		}
 		if Active(p) != x.active || Terminating(p) != x.terminating || Terminal(p) != x.terminal {
-			t.Errorf("%q, deleting %t: active %t, terminating %t, terminal %t", x.phase, x.deleting, Active(p), Terminating(p), Terminal(p))
+			t.Errorf("%q, deleting %t: active %t, terminating %t, terminal %t",
+				x.phase, x.deleting, Active(p), Terminating(p), Terminal(p))
 		}
 	}
 }
@@ -61,7 +62,9 @@ func TestAvailable(t *testing.T) {
 			t.Errorf("%s: next check in %v, want %v", x.name, got, x.nextWait)
 		}
 	}
-	pods := []*corev1.Pod{good("a", readyFor(3*time.Second)), good("b", readyFor(7*time.Second)), good("c", readyFor(5*time.Second)), good("d", notReady)}
+
+	pods := []*corev1.Pod{good("a", readyFor(3*time.Second)), good("b", readyFor(7*time.Second)),
+		good("c", readyFor(5*time.Second)), good("d", notReady)}
 	if got := NextAvailabilityCheck(pods, 10, now); got != 3*time.Second {
 		t.Errorf("the first of several becomes available in %v", got)
 	}
@@ -85,7 +88,8 @@ func TestNewKeepsUnknownFields(t *testing.T) {
 	if want := string(wire.AppendString(nil, 9999, "new in the pod")); string(sent.Spec.XUnknown) != want {
 		t.Errorf("the pod's unknown fields are %q, want %q", sent.Spec.XUnknown, want)
 	}
-	if want := string(wire.AppendString(nil, 9998, "new in the container")); len(sent.Spec.Containers) != 1 || string(sent.Spec.Containers[0].XUnknown) != want {
+	if want := string(wire.AppendString(nil, 9998, "new in the container")); len(sent.Spec.Containers) != 1 ||
+		string(sent.Spec.Containers[0].XUnknown) != want {
 		t.Errorf("the container's unknown fields are lost: %v", sent.Spec.Containers)
 	}
 }

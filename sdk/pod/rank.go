@@ -9,16 +9,20 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// RankFields are the paths that only [Rank] reads. They matter when there are too many pods and not before, so their changes need wake nobody.
-var RankFields = []string{"metadata.creationTimestamp", "metadata.annotations[" + corev1.PodDeletionCost + "]", "spec.nodeName",
+// RankFields are the paths that only [Rank] reads. They matter when there are too many pods and not before, so their
+// changes need wake nobody.
+var RankFields = []string{"metadata.creationTimestamp", "metadata.annotations[" + corev1.PodDeletionCost + "]",
+	"spec.nodeName",
 	"spec.initContainers.name", "spec.initContainers.restartPolicy", "status.containerStatuses.restartCount",
 	"status.initContainerStatuses.name", "status.initContainerStatuses.restartCount"}
 
-// Rank puts active pods in the order in which a scale-down deletes them (pkg/controller/controller_utils.go, ActivePodsWithRanks): first those without a node, pending before
-// unknown before running, not ready, of a low pod-deletion-cost, beside many of the related pods on their node, ready only lately, restarted often, young.
+// Rank puts active pods in the order in which a scale-down deletes them (pkg/controller/controller_utils.go,
+// ActivePodsWithRanks): first those without a node, pending before unknown before running, not ready, of a low
+// pod-deletion-cost, beside many of the related pods on their node, ready only lately, restarted often, young.
 //
-// How lately and how young is compared by powers of two of the age, and by UID within one, so that pods of about an age go in no particular order; with a zero now
-// by the time itself, as jobs do. It reads metadata.uid, status.phase and conditions beside [RankFields]; what a controller doesn't declare doesn't count.
+// How lately and how young is compared by powers of two of the age, and by UID within one, so that pods of about an age
+// go in no particular order; with a zero now by the time itself, as jobs do. It reads metadata.uid, status.phase and
+// conditions beside [RankFields]; what a controller doesn't declare doesn't count.
 func Rank(pods, related []*corev1.Pod, now metav1.Time) { rank(pods, related, now, cost) }
 
 // RankWithoutCost is [Rank] without the pod-deletion-cost.
@@ -98,7 +102,8 @@ func countNeighbours(victims []*victim, related []*corev1.Pod) {
 	}
 }
 
-// Sidecar tells whether the init container of that name goes on running beside the others. It reads spec.initContainers.name and restartPolicy.
+// Sidecar reports whether the init container of that name goes on running beside the others. It reads
+// spec.initContainers.name and restartPolicy.
 func Sidecar(p *corev1.Pod, name string) bool {
 	for i := range p.Spec.InitContainers {
 		if c := &p.Spec.InitContainers[i]; c.Name == name {
@@ -167,6 +172,7 @@ func compare(a, b *victim, now metav1.Time) int {
 	if s, t := a.pod.CreationTimestamp, b.pod.CreationTimestamp; s != t {
 		return laterFirst(s, t, a, b, now)
 	}
+
 	return 0
 }
 

@@ -20,7 +20,8 @@ func good(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	p.UID = metav1.UID(name)
 	p.Spec.NodeName = "n"
 	p.Status.Phase = corev1.PodRunning
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: ago(time.Hour)}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: ago(time.Hour)}}
 	for _, f := range change {
 		f(p)
 	}
@@ -62,7 +63,11 @@ func initRestarts(sidecar bool, n int32) func(*corev1.Pod) {
 }
 
 func TestRank(t *testing.T) {
-	related := []*corev1.Pod{good("r1", node("full")), good("r2", node("full")), good("r3", node("half")), good("r4", node("empty"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })}
+	related := []*corev1.Pod{good("r1", node("full")), good("r2", node("full")), good("r3", node("half")),
+		good("r4", node("empty"), func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodFailed
+		})}
+
 	for _, x := range []struct {
 		rule   string
 		first  []func(*corev1.Pod)
@@ -79,15 +84,20 @@ func TestRank(t *testing.T) {
 		{rule: "neighbours that have ended don't count", first: mods(node("half")), second: mods(node("empty"))},
 		{rule: "ready only lately", first: mods(readyFor(time.Minute)), second: mods(readyFor(time.Hour), restarts(5))},
 		{rule: "ready since nobody knows when", first: mods(readySinceUnset), second: mods(readyFor(time.Second))},
-		{rule: "ready for about as long: by UID", first: mods(readyFor(60 * time.Minute)), second: mods(readyFor(50 * time.Minute))},
-		{rule: "ready a little later, exactly", first: mods(readyFor(50 * time.Minute)), second: mods(readyFor(60 * time.Minute)), exact: true},
+		{rule: "ready for about as long: by UID", first: mods(readyFor(60 * time.Minute)),
+			second: mods(readyFor(50 * time.Minute))},
+		{rule: "ready a little later, exactly", first: mods(readyFor(50 * time.Minute)),
+			second: mods(readyFor(60 * time.Minute)), exact: true},
 		{rule: "restarted more often, by the worst container", first: mods(restarts(0, 3)), second: mods(restarts(2, 2))},
 		{rule: "restarts before sidecars'", first: mods(restarts(1)), second: mods(initRestarts(true, 9))},
-		{rule: "sidecars restarted more often", first: mods(initRestarts(true, 1)), second: mods(initRestarts(false, 9), old(time.Second))},
+		{rule: "sidecars restarted more often", first: mods(initRestarts(true, 1)),
+			second: mods(initRestarts(false, 9), old(time.Second))},
 		{rule: "younger", first: mods(old(time.Hour)), second: mods(old(24 * time.Hour))},
 		{rule: "about as old: by UID", first: mods(old(24 * time.Hour)), second: mods(old(23 * time.Hour))},
 		{rule: "a little younger, exactly", first: mods(old(23 * time.Hour)), second: mods(old(24 * time.Hour)), exact: true},
-		{rule: "of unknown age", first: mods(func(p *corev1.Pod) { p.CreationTimestamp = metav1.Time{} }), second: mods(old(time.Second))},
+		{rule: "of unknown age", first: mods(func(p *corev1.Pod) {
+			p.CreationTimestamp = metav1.Time{}
+		}), second: mods(old(time.Second))},
 	} {
 		t.Run(x.rule, func(t *testing.T) {
 			a, b := good("a", x.first...), good("b", x.second...)
@@ -107,7 +117,9 @@ func TestRank(t *testing.T) {
 func mods(f ...func(*corev1.Pod)) []func(*corev1.Pod) { return f }
 
 func TestCost(t *testing.T) {
-	for text, want := range map[string]int64{"": 0, "0": 0, "7": 7, "-7": -7, "+7": 0, "07": 0, "-07": -7, "7x": 0, "2147483647": 2147483647, "2147483648": 0, "-2147483648": -2147483648, "-2147483649": 0, "99999999999999999999": 0, "/": 0, ":": 0, "-": 0, " 7": 0} {
+	for text, want := range map[string]int64{"": 0, "0": 0, "7": 7, "-7": -7, "+7": 0, "07": 0, "-07": -7, "7x": 0,
+		"2147483647": 2147483647, "2147483648": 0, "-2147483648": -2147483648, "-2147483649": 0, "99999999999999999999": 0,
+		"/": 0, ":": 0, "-": 0, " 7": 0} {
 		if got := cost(good("a", costs(text))); got != want {
 			t.Errorf("cost of %q is %d, want %d", text, got, want)
 		}

@@ -8,10 +8,12 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// Default fills in what a template leaves out with the API's defaults, as upstream's controllers have them built in (SetObjectDefaults_StatefulSet in
-// pkg/apis/apps/v1). Neither a pod's own defaults nor anything that admission adds is among them. Amounts must be written as the API server writes them.
+// Default fills in what a template leaves out with the API's defaults, as upstream's controllers have them built in
+// (SetObjectDefaults_StatefulSet in pkg/apis/apps/v1). Neither a pod's own defaults nor anything that admission adds is
+// among them. Amounts must be written as the API server writes them.
 //
-// differential/statefulset holds this against upstream's functions on random templates: a field that gets a default in another version of Kubernetes shows there.
+// differential/statefulset holds this against upstream's functions on random templates: a field that gets a default in
+// another version of Kubernetes shows there.
 func Default(t *corev1.PodTemplateSpec) {
 	wire.Walk(unsafe.Pointer(t), &corev1.PodTemplateSpecTable, fill)
 }
@@ -131,10 +133,12 @@ func point[T any](field **T, value T) {
 	}
 }
 
-// pullPolicy is when an image is pulled: each time if its tag is "latest", also for want of another one. A digest needs no tag.
+// pullPolicy is when an image is pulled: each time if its tag is "latest", also for want of another one. A digest needs
+// no tag.
 func pullPolicy(image string) corev1.PullPolicy {
 	name, _, digested := strings.Cut(image, "@")
-	_, tag, tagged := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":") // before the last slash it would be a port
+	// before the last slash it would be a port
+	_, tag, tagged := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
 	if tag == "latest" || image != "" && !tagged && !digested {
 		return corev1.PullAlways
 	}
@@ -163,7 +167,8 @@ func roundUp(list corev1.ResourceList) {
 	}
 }
 
-// raise writes a whole number of a unit in thousandths, one more where it is more than whole ones, and then in the largest unit of which it is a whole number.
+// raise writes a whole number of a unit in thousandths, one more where it is more than whole ones, and then in the
+// largest unit of which it is a whole number.
 func raise(number string, units *[10]string, unit int) string {
 	digits := strings.TrimPrefix(number, "-")
 	sign := number[:len(number)-len(digits)]

@@ -12,7 +12,7 @@ import (
 // HashLabel is the label that tells the pods of one template from those of another.
 const HashLabel = appsv1.DefaultDeploymentUniqueLabelKey
 
-// Equal tells whether two templates mean the same, HashLabel aside.
+// Equal reports whether two templates mean the same, HashLabel aside.
 func Equal(a, b *corev1.PodTemplateSpec) bool {
 	// Labels are exchanged for the moment: a copy of a template is long, in time and in a module's code.
 	x, y := a.Labels, b.Labels
@@ -29,8 +29,9 @@ func Relabel(dst, src *corev1.PodTemplateSpec, labels wire.StringMap) {
 	dst.Labels = labels
 }
 
-// Hash is a name for what the template means, in letters and digits that spell nothing. Count makes others of it, where two templates have the same.
-// It differs from that of another Kubernetes version, upstream's too: nothing may rely on it.
+// Hash is a name for what the template means, in letters and digits that spell nothing. Count makes others of it, where
+// two templates have the same. It differs from that of another Kubernetes version, upstream's too: nothing may rely on
+// it.
 func Hash(t *corev1.PodTemplateSpec, count *int32) string {
 	b := wire.Append(nil, unsafe.Pointer(t), &corev1.PodTemplateSpecTable)
 	if count != nil {

@@ -27,9 +27,11 @@ func TestEqual(t *testing.T) {
 		change func(*corev1.PodTemplateSpec)
 		equal  bool
 	}{
-		"nothing":             {func(t *corev1.PodTemplateSpec) {}, true},
-		"the hash label":      {func(t *corev1.PodTemplateSpec) { t.Labels.Set(HashLabel, "x") }, true},
-		"the order of labels": {func(t *corev1.PodTemplateSpec) { t.Labels[0], t.Labels[1] = t.Labels[1], t.Labels[0] }, true},
+		"nothing":        {func(t *corev1.PodTemplateSpec) {}, true},
+		"the hash label": {func(t *corev1.PodTemplateSpec) { t.Labels.Set(HashLabel, "x") }, true},
+		"the order of labels": {func(t *corev1.PodTemplateSpec) {
+			t.Labels[0], t.Labels[1] = t.Labels[1], t.Labels[0]
+		}, true},
 		"an amount's form": {func(t *corev1.PodTemplateSpec) {
 			t.Spec.Containers[0].Resources.Limits.Set("cpu", wire.Quantity{Text: "1000m"})
 		}, true},
@@ -61,7 +63,9 @@ func TestHash(t *testing.T) {
 	if got, want := Hash(plain, nil), rand.SafeEncodeString(strconv.Itoa(int(h.Sum32()))); got != want {
 		t.Errorf("hash %s, want %s", got, want)
 	}
-	if a, b := Hash(plain, nil), Hash(template(func(t *corev1.PodTemplateSpec) { t.Labels[0], t.Labels[1] = t.Labels[1], t.Labels[0] }), nil); a != b {
+	if a, b := Hash(plain, nil), Hash(template(func(t *corev1.PodTemplateSpec) {
+		t.Labels[0], t.Labels[1] = t.Labels[1], t.Labels[0]
+	}), nil); a != b {
 		t.Errorf("labels in another order: %s and %s", a, b)
 	}
 	hashes := map[string]bool{Hash(plain, nil): true, Hash(plain, &one): true, Hash(plain, &two): true,

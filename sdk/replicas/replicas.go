@@ -20,45 +20,55 @@ const burst = 500
 // Sets declares the view of the sets that keys name, with what [Sync] reads of them.
 func Sets() *sdk.View[appsv1.ReplicaSet, *appsv1.ReplicaSet] {
 	return sdk.Key(appsv1.ReplicaSets).
-		Fields("metadata.generation", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller", "spec", "status").
+		Fields("metadata.generation", "metadata.deletionTimestamp", "metadata.ownerReferences.uid",
+					"metadata.ownerReferences.controller", "spec", "status").
 		QuietOn(abi.QuietOwn) // a status that says what it should
 }
 
 // PodsOf declares the view of a set's pods and of the orphans that it may adopt, with what [Sync] reads of them.
 func PodsOf(sets sdk.AnyView) *sdk.View[corev1.Pod, *corev1.Pod] {
-	return sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
-		Fields("metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
+	return sdk.Select(corev1.Pods, sdk.KeyNamespace(),
+		sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
+		Fields("metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences.uid",
+			"metadata.ownerReferences.controller",
 			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
 }
 
 // Writes are the rights that [Sync] needs.
 func Writes() sdk.Writes {
 	return sdk.Writes{corev1.Pods.Verbs("create", "delete", "patch"),
-		appsv1.ReplicaSets.Verbs("get"), appsv1.ReplicaSets.Sub("status", "update"), appsv1.ReplicaSets.Sub("finalizers", "update")}
+		appsv1.ReplicaSets.Verbs("get"), appsv1.ReplicaSets.Sub("status", "update"),
+		appsv1.ReplicaSets.Sub("finalizers", "update")}
 }
 
 // Terminating is the setting that decides whether [Sync] counts terminating pods in the status. A plugin that doesn't
 // declare it has the default.
-var Terminating = sdk.Gate("DeploymentReplicaSetTerminatingReplicas", true, "Whether terminatingReplicas is told in the status.")
+var Terminating = sdk.Gate("DeploymentReplicaSetTerminatingReplicas", true,
+	"Whether terminatingReplicas is told in the status.")
 
-// Sync claims the set's pods, creates what is missing or deletes what is too much, and writes the status of the pods that it found, whether or not that worked
-// (pkg/controller/replicaset). It chooses by victims which n of the active pods go, n being less than their number; victims may put the list in another order.
-func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod, victims func(active []*corev1.Pod, n int) []*corev1.Pod) error {
+// Sync claims the set's pods, creates what is missing or deletes what is too much, and writes the status of the pods
+// that it found, whether or not that worked (pkg/controller/replicaset). It chooses by victims which n of the active
+// pods go, n being less than their number; victims may put the list in another order.
+func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod,
+	victims func(active []*corev1.Pod, n int) []*corev1.Pod) error {
 	if err := labels.Check(rs.Spec.Selector); err != nil {
 		c.Log("not synced: " + err.Error())
 		return nil
 	}
+
 	selected := func(p *corev1.Pod) bool { return labels.Selects(rs.Spec.Selector, p.Labels) }
 	active, err := owner.Claim(c, rs, pod.Filter(pods, pod.Active), selected)
 	if err != nil {
 		return err
 	}
+
 	terminating := 0
 	for _, p := range pods {
 		if pod.Terminating(p) && metav1.IsControlledBy(&p.ObjectMeta, &rs.ObjectMeta) && selected(p) {
 			terminating++
 		}
 	}
+
 	var failure error
 	if !rs.Deleting() {
 		failure = scale(c, rs, active, victims)
@@ -69,6 +79,7 @@ func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod, victims func(a
 		s.Status = status
 		c.Add(sdk.UpdateStatus(s))
 	}
+
 	if rs.Spec.MinReadySeconds > 0 && status.ReadyReplicas != status.AvailableReplicas {
 		// A pod becomes available without an event.
 		wait := pod.NextAvailabilityCheck(active, rs.Spec.MinReadySeconds, c.Now())
@@ -77,11 +88,14 @@ func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod, victims func(a
 		}
 		c.After(wait) // also where scaling fails, whose back-off may be long
 	}
+
 	return failure
 }
 
-// scale creates or deletes pods until there are as many as wanted. It is done at once, because the status tells how it went.
-func scale(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, victims func([]*corev1.Pod, int) []*corev1.Pod) error {
+// scale creates or deletes pods until there are as many as wanted. It is done at once, because the status tells how it
+// went.
+func scale(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod,
+	victims func([]*corev1.Pod, int) []*corev1.Pod) error {
 	switch n := excess(rs, active); {
 	case n < 0:
 		create := make([]*corev1.Pod, min(-n, burst))

@@ -9,7 +9,8 @@ import (
 )
 
 // observe is the status that the pods and the outcome of scaling them amount to.
-func observe(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int, failure error) appsv1.ReplicaSetStatus {
+func observe(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int,
+	failure error) appsv1.ReplicaSetStatus {
 	s := rs.Status // with what of it nobody here knows
 	s.ObservedGeneration = rs.Generation
 	s.Replicas, s.FullyLabeledReplicas, s.ReadyReplicas, s.AvailableReplicas = int32(len(active)), 0, 0, 0
@@ -52,14 +53,17 @@ func conditions(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, failur
 		reason = pod.FailedDelete
 	}
 	return append(others, appsv1.ReplicaSetCondition{
-		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, LastTransitionTime: c.Now(), Reason: reason, Message: failure.Error(),
+		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, LastTransitionTime: c.Now(), Reason: reason,
+		Message: failure.Error(),
 	})
 }
 
 // same compares what observe sets. Conditions are only added and removed.
 func same(a, b *appsv1.ReplicaSetStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
-		a.Replicas == b.Replicas && a.FullyLabeledReplicas == b.FullyLabeledReplicas && a.ReadyReplicas == b.ReadyReplicas && a.AvailableReplicas == b.AvailableReplicas &&
-		(a.TerminatingReplicas == nil && b.TerminatingReplicas == nil || a.TerminatingReplicas != nil && b.TerminatingReplicas != nil && *a.TerminatingReplicas == *b.TerminatingReplicas) &&
+		a.Replicas == b.Replicas && a.FullyLabeledReplicas == b.FullyLabeledReplicas && a.ReadyReplicas == b.ReadyReplicas &&
+		a.AvailableReplicas == b.AvailableReplicas &&
+		(a.TerminatingReplicas == nil && b.TerminatingReplicas == nil ||
+			a.TerminatingReplicas != nil && b.TerminatingReplicas != nil && *a.TerminatingReplicas == *b.TerminatingReplicas) &&
 		len(a.Conditions) == len(b.Conditions)
 }

@@ -13,7 +13,8 @@ type Codec struct {
 	decode func(b []byte, p unsafe.Pointer, t *wire.Type) error
 }
 
-// JSON is the codec of custom resources: field 1 of the message is the metadata, in protobuf as everywhere, field 2 the JSON object of all other members but apiVersion and kind.
+// JSON is the codec of custom resources: field 1 of the message is the metadata, in protobuf as everywhere, field 2 the
+// JSON object of all other members but apiVersion and kind.
 var JSON = Codec{appendJSON, decodeJSON}
 
 const bodyField = 2

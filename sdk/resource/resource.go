@@ -78,7 +78,8 @@ func Append(b []byte, o Object) []byte {
 	return wire.Append(b, PointerOf(o), r.Type)
 }
 
-// Decode reads what [Append] wrote, which must not change while the object lives, into an empty object. The error of a custom resource names the path of what doesn't fit its type.
+// Decode reads what [Append] wrote, which must not change while the object lives, into an empty object. The error of a
+// custom resource names the path of what doesn't fit its type.
 func Decode(b []byte, o Object) error {
 	r := o.GetResource()
 	if r.JSON != nil {
@@ -90,7 +91,7 @@ func Decode(b []byte, o Object) error {
 // Reset makes an object empty.
 func Reset(o Object) { wire.Reset(PointerOf(o), o.GetResource().Type) }
 
-// Equal tells whether two objects of one type mean the same.
+// Equal reports whether two objects of one type mean the same.
 func Equal(a, b Object) bool { return wire.Equal(PointerOf(a), PointerOf(b), a.GetResource().Type) }
 
 // Quantity is an amount of Kubernetes, by the name that everyone knows.

@@ -27,10 +27,12 @@ func (s *Scale) Refresh(c *sdk.Call) error {
 	return s.do(c, &abi.Effect{Kind: abi.EffectGet, Namespace: s.Namespace, Name: s.Name})
 }
 
-// Update writes the scale now, if nobody has changed the object since it was read; what the API server answers is the scale from then on.
+// Update writes the scale now, if nobody has changed the object since it was read; what the API server answers is the
+// scale from then on.
 func (s *Scale) Update(c *sdk.Call) error {
-	return s.do(c, &abi.Effect{Kind: abi.EffectUpdate, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Version: s.ResourceVersion,
-		Object: wire.Append(nil, unsafe.Pointer(&s.Scale), &autoscalingv1.ScaleTable)})
+	return s.do(c, &abi.Effect{Kind: abi.EffectUpdate, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
+		Version: s.ResourceVersion,
+		Object:  wire.Append(nil, unsafe.Pointer(&s.Scale), &autoscalingv1.ScaleTable)})
 }
 
 func (s *Scale) do(c *sdk.Call, e *abi.Effect) error {

@@ -35,8 +35,9 @@ var examples = []struct {
 	{name: "c-default-deny", module: "default-deny", check: defaultDeny},
 }
 
-// Each example is copied out of the repository, built, tested, loaded into a Windlass that is running, and has its effect; another version takes its place while it runs; and it is unloaded.
-// Plugins write as accounts of their own, with the rights that windlass rbac prints.
+// Each example is copied out of the repository, built, tested, loaded into a Windlass that is running, and has its
+// effect; another version takes its place while it runs; and it is unloaded. Plugins write as accounts of their own,
+// with the rights that windlass rbac prints.
 func TestExamples(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 3})
 	a := newAuthor(t, c, false)
@@ -44,6 +45,7 @@ func TestExamples(t *testing.T) {
 		// A module that isn't built in has no rights by its name alone.
 		k.Plugins = []config.Plugin{{Name: "replicaset", ServiceAccount: "replicaset-controller"}}
 	})
+
 	for _, x := range examples {
 		t.Run(x.name, func(t *testing.T) {
 			a := *a
@@ -52,6 +54,7 @@ func TestExamples(t *testing.T) {
 			if err := os.CopyFS(folder, os.DirFS(filepath.Join("..", "..", "examples", x.name))); err != nil {
 				t.Fatal(err)
 			}
+
 			name := x.name
 			if x.module != "" {
 				name = x.module
@@ -64,6 +67,7 @@ func TestExamples(t *testing.T) {
 				}
 				a.run(folder, "windlass plugin build")
 			}
+
 			module := filepath.Join(folder, name+".wasm")
 			a.sized(module)
 			a.run(folder, "windlass plugin test "+name+".wasm")
@@ -79,7 +83,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// sameUnderGo replays what a module of TinyGo's has just done in the same plugin as Go's own compiler builds it: every message is the same, byte for byte.
+// sameUnderGo replays what a module of TinyGo's has just done in the same plugin as Go's own compiler builds it: every
+// message is the same, byte for byte.
 func (a *author) sameUnderGo(folder, name string) {
 	a.t.Helper()
 	a.run(folder, "windlass plugin build --compiler go -o ../"+name+"-go.wasm")
@@ -104,7 +109,8 @@ func (a *author) sameUnderGo(folder, name string) {
 // grant gives a plugin the rights that windlass rbac prints of it, as its operator would with kubectl.
 func (a *author) grant(folder, plugin string) {
 	a.t.Helper()
-	text := fmt.Sprintf("apiVersion: %s\nkind: %s\npluginFolder: %s\nuseServiceAccountCredentials: true\n", config.APIVersion, config.Kind, folder)
+	text := fmt.Sprintf("apiVersion: %s\nkind: %s\npluginFolder: %s\nuseServiceAccountCredentials: true\n",
+		config.APIVersion, config.Kind, folder)
 	if plugin == "replicaset" {
 		text += "plugins: [{name: replicaset, serviceAccount: replicaset-controller}]\n"
 	}
@@ -157,6 +163,7 @@ func replicaset(a *author) {
 	d := deployment("ordered", 3)
 	d.Annotations = map[string]string{"scaledown.example.com/order": "oldest"}
 	a.deploy(d)
+
 	names := func() (all []string) {
 		l, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=ordered"})
 		if err != nil {
@@ -172,6 +179,7 @@ func replicaset(a *author) {
 		}
 		return all
 	}
+
 	await := func(n int) (all []string) {
 		a.t.Helper()
 		a.eventually(fmt.Sprint(n, " ready pods"), func() error {
@@ -182,10 +190,13 @@ func replicaset(a *author) {
 		})
 		return all
 	}
+
 	chosen := await(3)[1] // whichever order they were made in
-	if _, err := pods.Patch(ctx, chosen, types.MergePatchType, []byte(`{"metadata":{"labels":{"scaledown.example.com/first":"yes"}}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := pods.Patch(ctx, chosen, types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"scaledown.example.com/first":"yes"}}}`), metav1.PatchOptions{}); err != nil {
 		a.t.Fatal(err)
 	}
+
 	a.patch("ordered", `{"spec":{"replicas":2}}`)
 	if left := await(2); slices.Contains(left, chosen) {
 		a.t.Errorf("the pod %s, which was labelled, is still there: %v", chosen, left)
@@ -197,6 +208,7 @@ func webapp(a *author) {
 	if err != nil || len(crds) == 0 {
 		a.t.Fatalf("no crd/*.yaml: %v", err)
 	}
+
 	for _, f := range crds {
 		b, err := os.ReadFile(f)
 		if err != nil {
@@ -204,12 +216,16 @@ func webapp(a *author) {
 		}
 		a.c.Apply(a.t, b)
 	}
+
 	ctx := a.t.Context()
-	apps := dynamic.NewForConfigOrDie(a.c.RESTConfig()).Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "webapps"}).Namespace("default")
+	apps := dynamic.NewForConfigOrDie(a.c.RESTConfig()).Resource(
+		schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "webapps"}).Namespace("default")
 	apply := func(spec string) {
 		a.t.Helper()
-		a.c.Apply(a.t, []byte("{apiVersion: example.com/v1, kind: WebApp, metadata: {name: shop, namespace: default}, spec: "+spec+"}"))
+		a.c.Apply(a.t, []byte("{apiVersion: example.com/v1, kind: WebApp, metadata: {name: shop, namespace: default}, spec: "+
+			spec+"}"))
 	}
+
 	ready := func(replicas int64, image string) {
 		a.t.Helper()
 		a.eventually(fmt.Sprint("the app is ready with ", replicas, " pods of ", image), func() error {
@@ -220,7 +236,8 @@ func webapp(a *author) {
 			available, _, _ := unstructured.NestedInt64(o.Object, "status", "availableReplicas")
 			observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 			conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-			if available != replicas || observed != o.GetGeneration() || len(conditions) != 1 || conditions[0].(map[string]any)["status"] != "True" {
+			if available != replicas || observed != o.GetGeneration() || len(conditions) != 1 ||
+				conditions[0].(map[string]any)["status"] != "True" {
 				return fmt.Errorf("%v", o.Object["status"])
 			}
 			d, err := a.client.AppsV1().Deployments("default").Get(ctx, "shop", metav1.GetOptions{})
@@ -230,15 +247,18 @@ func webapp(a *author) {
 			return err
 		})
 	}
+
 	apply(`{image: "shop:1", replicas: 2, env: [{name: TITLE, value: Shop}]}`)
 	ready(2, "shop:1")
-	if s, err := a.client.CoreV1().Services("default").Get(ctx, "shop", metav1.GetOptions{}); err != nil || s.Spec.Ports[0].TargetPort.String() != "http" {
+	if s, err := a.client.CoreV1().Services("default").Get(ctx, "shop", metav1.GetOptions{}); err != nil ||
+		s.Spec.Ports[0].TargetPort.String() != "http" {
 		a.t.Errorf("the service: %v, error %v", s, err)
 	}
 	apply(`{image: "shop:2", replicas: 3, maxReplicas: 5}`)
 	ready(3, "shop:2")
 	autoscalers := a.client.AutoscalingV2().HorizontalPodAutoscalers("default")
-	if h, err := autoscalers.Get(ctx, "shop", metav1.GetOptions{}); err != nil || h.Spec.MaxReplicas != 5 || *h.Spec.MinReplicas != 3 {
+	if h, err := autoscalers.Get(ctx, "shop", metav1.GetOptions{}); err != nil || h.Spec.MaxReplicas != 5 ||
+		*h.Spec.MinReplicas != 3 {
 		a.t.Errorf("the autoscaler: %+v, error %v", h, err)
 	}
 	apply(`{image: "shop:2", replicas: 1}`)
@@ -247,6 +267,7 @@ func webapp(a *author) {
 	if err := apps.Delete(ctx, "shop", metav1.DeleteOptions{}); err != nil {
 		a.t.Fatal(err)
 	}
+
 	a.eventually("the children are gone with the app", func() error {
 		return gone(a.client.AppsV1().Deployments("default").Get(ctx, "shop", metav1.GetOptions{}))
 	})
@@ -268,18 +289,23 @@ func defaultDeny(a *author) {
 		return err
 	}
 	a.eventually("the namespace has its policy", closed)
-	if _, err := policies.Patch(ctx, "default-deny", types.MergePatchType, []byte(`{"spec":{"ingress":[{}]}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := policies.Patch(ctx, "default-deny", types.MergePatchType, []byte(`{"spec":{"ingress":[{}]}}`),
+		metav1.PatchOptions{}); err != nil {
 		a.t.Fatal(err)
 	}
 	a.eventually("the policy is closed again", closed)
 	namespace("")
-	a.eventually("the policy is gone", func() error { return gone(policies.Get(ctx, "default-deny", metav1.GetOptions{})) })
+	a.eventually("the policy is gone", func() error {
+		return gone(policies.Get(ctx, "default-deny", metav1.GetOptions{}))
+	})
 }
 
 func deployment(name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
 }
 
 func (a *author) deploy(d *appsv1.Deployment) {
@@ -296,7 +322,8 @@ func (a *author) label(deployment, value string) {
 
 func (a *author) patch(deployment, patch string) {
 	a.t.Helper()
-	if _, err := a.client.AppsV1().Deployments("default").Patch(a.t.Context(), deployment, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := a.client.AppsV1().Deployments("default").Patch(a.t.Context(), deployment, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{}); err != nil {
 		a.t.Fatal(err)
 	}
 }

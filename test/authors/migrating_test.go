@@ -21,7 +21,8 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// The controller that the pages about migrating show does the same written for client-go, for controller-runtime and for Windlass: the quotas of a namespace come, are mended, change and go.
+// The controller that the pages about migrating show does the same written for client-go, for controller-runtime and
+// for Windlass: the quotas of a namespace come, are mended, change and go.
 func TestMigrating(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	a := newAuthor(t, c, false)
@@ -33,12 +34,14 @@ func TestMigrating(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
+
 			p := exec.Command(program)
 			p.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
 			p.Stdout, p.Stderr = t.Output(), t.Output()
 			if err := p.Start(); err != nil {
 				t.Fatal(err)
 			}
+
 			ended := make(chan error, 1)
 			go func() { ended <- p.Wait() }()
 			defer func() {
@@ -53,9 +56,11 @@ func TestMigrating(t *testing.T) {
 					t.Errorf("%s doesn't end", form)
 				}
 			}()
+
 			a.quotas(t, form)
 		})
 	}
+
 	a.runWindlass(func(k *config.Configuration) {
 		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 	})
@@ -70,16 +75,21 @@ func (a *author) quotas(t *testing.T, form string) {
 	t.Helper()
 	name := "team-" + form
 	quotas := a.client.CoreV1().ResourceQuotas(name)
-	ns, err := a.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"example.com/size": "small"}}}, metav1.CreateOptions{})
+	ns, err := a.client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"example.com/size": "small"}}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	label := func(value string) {
 		t.Helper()
-		if _, err := a.client.CoreV1().Namespaces().Patch(t.Context(), name, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"example.com/size":%s}}}`, value), metav1.PatchOptions{}); err != nil {
+		if _, err := a.client.CoreV1().Namespaces().Patch(t.Context(), name, types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"labels":{"example.com/size":%s}}}`, value), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	expect := func(what, pods, memory string) {
 		t.Helper()
 		a.eventually(what, func() error {
@@ -88,25 +98,31 @@ func (a *author) quotas(t *testing.T, form string) {
 				return err
 			}
 			hard := q.Spec.Hard
-			if got := hard.Pods().String() + " " + hard.Memory().String(); got != pods+" "+memory || !metav1.IsControlledBy(q, ns) {
+			if got := hard.Pods().String() + " " + hard.Memory().String(); got != pods+" "+memory ||
+				!metav1.IsControlledBy(q, ns) {
 				return fmt.Errorf("%v, owners %v", hard, q.OwnerReferences)
 			}
 			return nil
 		})
 	}
+
 	expect("a small namespace has its quota", "10", "0")
 	q, err := quotas.Get(t.Context(), "size", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("99"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+
+	q.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("99"),
+		corev1.ResourceMemory: resource.MustParse("1Gi")}
 	if _, err := quotas.Update(t.Context(), q, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+
 	expect("an edited quota is mended, and only what is the controller's", "10", "1Gi")
 	label(`"large"`)
 	expect("a large one has another", "100", "1Gi")
 	label("null")
+
 	a.eventually("one without a size has none", func() error {
 		_, err := quotas.Get(t.Context(), "size", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

@@ -13,15 +13,18 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// coldBuild is the processor time that a first build may take, which what else runs on a machine changes little: far more than it does.
+// coldBuild is the processor time that a first build may take, which what else runs on a machine changes little: far
+// more than it does.
 const coldBuild = 2 * time.Minute
 
-// A new user, in an empty folder and with nothing in any cache, comes in five commands from nothing to a controller's effect in a cluster whose Windlass has been running all the while.
+// A new user, in an empty folder and with nothing in any cache, comes in five commands from nothing to a controller's
+// effect in a cluster whose Windlass has been running all the while.
 func TestNewUser(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 1})
 	a := newAuthor(t, c, true)
 	a.runWindlass(func(k *config.Configuration) {
-		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false // an administrator's, with which most people try things
+		// an administrator's, with which most people try things
+		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 	})
 
 	a.run(a.home, "windlass plugin new hello")
@@ -32,7 +35,8 @@ func TestNewUser(t *testing.T) {
 	a.run(a.home, "windlass plugin test hello")
 	a.run(a.home, "cp hello/hello.wasm $PLUGINS")
 	// And kubectl label namespace default hello=world.
-	if _, err := a.client.CoreV1().Namespaces().Patch(t.Context(), "default", types.MergePatchType, []byte(`{"metadata":{"labels":{"hello":"world"}}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := a.client.CoreV1().Namespaces().Patch(t.Context(), "default", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"hello":"world"}}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	a.eventually("the controller's config map is there", func() error {

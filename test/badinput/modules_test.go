@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins"
 )
 
-// builtin gives a good module to spoil.
+// builtin returns a good module to spoil.
 func builtin(t *testing.T, name string) []byte {
 	t.Helper()
 	wasm, ok := plugins.Module(name)
@@ -27,7 +27,9 @@ var bad = []struct {
 	says  string
 	hint  string
 }{
-	{"truncated", func(_ *testing.T, wasm []byte) []byte { return wasm[:len(wasm)/2] }, "code section: truncated", "build or copy it again"},
+	{"truncated", func(_ *testing.T, wasm []byte) []byte {
+		return wasm[:len(wasm)/2]
+	}, "code section: truncated", "build or copy it again"},
 	{"unmarked", func(t *testing.T, wasm []byte) []byte {
 		return replace(t, wasm, "\x0fwindlass_abi_v1", "\x0fwindlass_abi_v9")
 	},

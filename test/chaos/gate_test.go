@@ -46,6 +46,7 @@ func openGate(t testing.TB, c *cluster.Cluster) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	g := &gate{kubeconfig: filepath.Join(c.Dir, "gate.kubeconfig")}
 	server := rest.AnonymousClientConfig(c.ManagerRESTConfig())
 	(&faults.Faults{Before: g.before, After: g.after}).Wrap(server)
@@ -53,24 +54,29 @@ func openGate(t testing.TB, c *cluster.Cluster) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	to, err := url.Parse(server.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	proxy := httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		Transport:     transport,
 		FlushInterval: -1, // for watches
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	})
+
 	proxy.EnableHTTP2 = true
 	proxy.StartTLS()
 	t.Cleanup(func() {
 		proxy.CloseClientConnections()
 		proxy.Close()
 	})
+
 	for _, to := range admin.Clusters {
-		*to = clientcmdapi.Cluster{Server: proxy.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})}
+		*to = clientcmdapi.Cluster{Server: proxy.URL,
+			CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})}
 	}
 	if err := clientcmd.WriteToFile(*admin, g.kubeconfig); err != nil {
 		t.Fatal(err)
@@ -111,7 +117,7 @@ func (g *gate) after(r *http.Request) bool {
 	return reached && t.after && t.spring()
 }
 
-// reached tells whether there was the n-th write. The trap must not be set any more.
+// reached reports whether there was the n-th write. The trap must not be set any more.
 func (t *trap) reached() bool { return t.count >= t.n }
 
 func (t *trap) spring() bool {

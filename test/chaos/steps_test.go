@@ -15,7 +15,7 @@ import (
 type step struct {
 	name string
 	do   func(u *user)
-	// until tells when the next step comes; without it, that is when all is at rest.
+	// until returns when the next step comes; without it, that is when all is at rest.
 	until func(w *world, ctx context.Context, namespace string) (bool, string)
 }
 
@@ -30,13 +30,15 @@ const takenBack = "main:3"
 
 var steps = []step{
 	{name: "new", do: func(u *user) {
-		u.deployments(workload.Deployment("rolling", 8, workload.Rolling(2, 1)), workload.Deployment("unsurging", 5, workload.Rolling(0, 2)), workload.Deployment("recreated", 4, workload.Recreated),
+		u.deployments(workload.Deployment("rolling", 8, workload.Rolling(2, 1)),
+			workload.Deployment("unsurging", 5, workload.Rolling(0, 2)), workload.Deployment("recreated", 4, workload.Recreated),
 			workload.Deployment("undone", 4), workload.Deployment("paused", 3), workload.Deployment("scaled", 3))
 		for _, name := range []string{"rolling", "scaled"} {
 			_, err := u.client.CoreV1().Services(u.namespace).Create(u.Context(), workload.Service(name), metav1.CreateOptions{})
 			u.must(err)
 		}
-		for _, s := range []*appsv1.StatefulSet{workload.StatefulSet("ordered", 4), workload.StatefulSet("parallel", 4, parallel)} {
+		for _, s := range []*appsv1.StatefulSet{workload.StatefulSet("ordered", 4),
+			workload.StatefulSet("parallel", 4, parallel)} {
 			_, err := u.client.AppsV1().StatefulSets(u.namespace).Create(u.Context(), s, metav1.CreateOptions{})
 			u.must(err)
 		}
@@ -60,7 +62,9 @@ var steps = []step{
 			d.Spec.Paused, d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = true, &six, "main:2"
 		})
 	}},
-	{name: "rolling over", do: func(u *user) { u.image("rolling", takenBack) }, until: func(w *world, ctx context.Context, namespace string) (bool, string) {
+	{name: "rolling over", do: func(u *user) {
+		u.image("rolling", takenBack)
+	}, until: func(w *world, ctx context.Context, namespace string) (bool, string) {
 		l, err := w.client.AppsV1().ReplicaSets(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=rolling"})
 		if err != nil {
 			return false, err.Error()
@@ -78,13 +82,16 @@ var steps = []step{
 		u.scale("scaled", 2)
 		u.change("paused", func(d *appsv1.Deployment) { d.Spec.Paused = false })
 		two := []byte(`{"spec":{"replicas":2}}`)
-		_, err := u.client.AppsV1().StatefulSets(u.namespace).Patch(u.Context(), "ordered", types.MergePatchType, two, metav1.PatchOptions{})
+		_, err := u.client.AppsV1().StatefulSets(u.namespace).Patch(u.Context(), "ordered", types.MergePatchType, two,
+			metav1.PatchOptions{})
 		u.must(err)
 		u.job("second")
 	}},
 	{name: "deleted", do: func(u *user) {
-		for name, policy := range map[string]metav1.DeletionPropagation{"scaled": metav1.DeletePropagationForeground, "unsurging": metav1.DeletePropagationBackground} {
-			u.must(u.client.AppsV1().Deployments(u.namespace).Delete(u.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}))
+		for name, policy := range map[string]metav1.DeletionPropagation{"scaled": metav1.DeletePropagationForeground,
+			"unsurging": metav1.DeletePropagationBackground} {
+			u.must(u.client.AppsV1().Deployments(u.namespace).Delete(u.Context(), name,
+				metav1.DeleteOptions{PropagationPolicy: &policy}))
 		}
 		u.scale("recreated", 6)
 	}},
@@ -105,9 +112,11 @@ func (u *user) deployments(all ...*appsv1.Deployment) {
 
 func (u *user) job(name string) {
 	u.Helper()
-	_, err := u.client.BatchV1().Jobs(u.namespace).Create(u.Context(), workload.Job(name+"-indexed", 20, 5, workload.Indexed), metav1.CreateOptions{})
+	_, err := u.client.BatchV1().Jobs(u.namespace).Create(u.Context(),
+		workload.Job(name+"-indexed", 20, 5, workload.Indexed), metav1.CreateOptions{})
 	u.must(err)
-	_, err = u.client.BatchV1().Jobs(u.namespace).Create(u.Context(), workload.Job(name+"-plain", 10, 4), metav1.CreateOptions{})
+	_, err = u.client.BatchV1().Jobs(u.namespace).Create(u.Context(), workload.Job(name+"-plain", 10, 4),
+		metav1.CreateOptions{})
 	u.must(err)
 }
 
@@ -133,5 +142,6 @@ func (u *user) scale(name string, n int32) {
 func (u *user) patch(resource, name, image string) {
 	u.Helper()
 	body := []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"` + image + `"}]}}}}`)
-	u.must(u.client.AppsV1().RESTClient().Patch(types.StrategicMergePatchType).Namespace(u.namespace).Resource(resource).Name(name).Body(body).Do(u.Context()).Error())
+	u.must(u.client.AppsV1().RESTClient().Patch(types.StrategicMergePatchType).Namespace(u.namespace).Resource(
+		resource).Name(name).Body(body).Do(u.Context()).Error())
 }

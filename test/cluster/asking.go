@@ -19,7 +19,8 @@ import (
 
 var loopbacks = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 
-// ServingCertificate is what a manager on this cluster may serve with: the API server's certificate, which is for loopback, and its key.
+// ServingCertificate is what a manager on this cluster may serve with: the API server's certificate, which is for
+// loopback, and its key.
 func (c *Cluster) ServingCertificate() (cert, key string) {
 	return filepath.Join(c.Dir, "apiserver.crt"), filepath.Join(c.Dir, "apiserver.key")
 }
@@ -28,7 +29,8 @@ func (c *Cluster) ServingCertificate() (cert, key string) {
 func (c *Cluster) ServingFields(address string) string {
 	host, port, _ := net.SplitHostPort(address)
 	cert, key := c.ServingCertificate()
-	return fmt.Sprintf("serving: {bindAddress: %q, port: %s, tls: {certFile: %q, keyFile: %q}, authentication: {clientCAFile: %q}}\n", host, port, cert, key, c.CAFile)
+	return fmt.Sprintf("serving: {bindAddress: %q, port: %s, tls: {certFile: %q, keyFile: %q}, authentication: "+
+		"{clientCAFile: %q}}\n", host, port, cert, key, c.CAFile)
 }
 
 // ClientCertificate makes a client certificate of the cluster's CA, for a user in groups.
@@ -40,7 +42,8 @@ func (c *Cluster) ClientCertificate(user string, groups ...string) (tls.Certific
 	return Sign(ca, pkix.Name{CommonName: user, Organization: groups})
 }
 
-// Sign makes a certificate for clients, and for servers on loopback, that a CA has signed; with a CA that has no certificate, a CA that has signed itself.
+// Sign makes a certificate for clients, and for servers on loopback, that a CA has signed; with a CA that has no
+// certificate, a CA that has signed itself.
 func Sign(ca tls.Certificate, subject pkix.Name) (tls.Certificate, error) {
 	return SignFor(ca, subject, 24*time.Hour)
 }
@@ -51,16 +54,20 @@ func SignFor(ca tls.Certificate, subject pkix.Name, life time.Duration) (tls.Cer
 	if err != nil {
 		return tls.Certificate{}, err
 	}
+
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
 		return tls.Certificate{}, err
 	}
+
 	t := &x509.Certificate{
 		SerialNumber: serial, Subject: subject,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(life),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-		DNSNames: []string{"localhost"}, IPAddresses: loopbacks,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"localhost"}, IPAddresses: loopbacks,
 	}
+
 	parent, signer := ca.Leaf, ca.PrivateKey
 	if parent == nil {
 		t.IsCA, t.BasicConstraintsValid, t.KeyUsage, t.ExtKeyUsage = true, true, x509.KeyUsageCertSign, nil
@@ -70,20 +77,23 @@ func SignFor(ca tls.Certificate, subject pkix.Name, life time.Duration) (tls.Cer
 	if err != nil {
 		return tls.Certificate{}, err
 	}
+
 	leaf, err := x509.ParseCertificate(der)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
 }
 
-// PEM gives a certificate and its key.
+// PEM returns a certificate and its key.
 func PEM(c tls.Certificate) (cert, key []byte, _ error) {
 	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {
 		return nil, nil, err
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// HTTP asks managers on this cluster that serve with [Cluster.ServingCertificate], as an administrator whom they know without asking the API server.
+// HTTP asks managers on this cluster that serve with [Cluster.ServingCertificate], as an administrator whom they know
+// without asking the API server.
 func (c *Cluster) HTTP() (*http.Client, error) {
 	admin, err := c.ClientCertificate("admin", "system:masters")
 	if err != nil {

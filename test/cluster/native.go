@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Native runs the native kube-controller-manager on the cluster with these controllers and further flags, until it is stopped or the test is over. It needs no port and no
-// Lease; what it logs is in the cluster's folder.
+// Native runs the native kube-controller-manager on the cluster with these controllers and further flags, until it is
+// stopped or the test is over. It needs no port and no Lease; what it logs is in the cluster's folder.
 func (c *Cluster) Native(t testing.TB, controllers []string, flags ...string) (stop func()) {
 	t.Helper()
 	path := filepath.Join(c.Dir, "kube-controller-manager.log")
@@ -23,18 +23,21 @@ func (c *Cluster) Native(t testing.TB, controllers []string, flags ...string) (s
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := c.nativeManager(ctx, strings.Join(controllers, ","), flags...)
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	c.native = cmd.Process.Pid
 	ended := make(chan error, 1)
 	go func() {
 		ended <- cmd.Wait()
 		log.Close()
 	}()
+
 	stop = sync.OnceFunc(func() {
 		select {
 		case err := <-ended:
@@ -44,6 +47,7 @@ func (c *Cluster) Native(t testing.TB, controllers []string, flags ...string) (s
 			<-ended // with 1, as it was interrupted
 		}
 	})
+
 	t.Cleanup(stop)
 	return stop
 }
@@ -74,8 +78,9 @@ func CPU(t testing.TB, process int) time.Duration {
 	return time.Duration(sum) * 10 * time.Millisecond
 }
 
-// nativeManager is a command, not yet started, that runs the native kube-controller-manager on the cluster with the controllers of the list
-// (upstream's --controllers) and further flags. It needs no port and no Lease. An interrupt stops it.
+// nativeManager is a command, not yet started, that runs the native kube-controller-manager on the cluster with the
+// controllers of the list (upstream's --controllers) and further flags. It needs no port and no Lease. An interrupt
+// stops it.
 func (c *Cluster) nativeManager(ctx context.Context, controllers string, flags ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, Binary(), append([]string{"kube-controller-manager", "--",
 		"--kubeconfig=" + c.ManagerKubeconfig,

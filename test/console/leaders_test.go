@@ -11,16 +11,20 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// The page tells where each controller runs: in this process, or in the one that holds its Lease; and it shows when that changes.
+// The page tells where each controller runs: in this process, or in the one that holds its Lease; and it shows when
+// that changes.
 func TestLeaders(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	spawn := func(name string) *world {
-		p := windlass.SpawnReplica(t, c, windlass.Replica{Name: name, Fields: "leaderElection: {leaderElect: true, standby: warm}\n"}, "serviceaccount-controller", "replicaset-controller")
+		p := windlass.SpawnReplica(t, c,
+			windlass.Replica{Name: name, Fields: "leaderElection: {leaderElect: true, standby: warm}\n"},
+			"serviceaccount-controller", "replicaset-controller")
 		p.AwaitReady(t)
 		return &world{Cluster: c, client: c.Client(), host: p}
 	}
 	holder := func() string {
-		l, err := c.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
+		l, err := c.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager",
+			metav1.GetOptions{})
 		if err != nil || l.Spec.HolderIdentity == nil {
 			t.Fatalf("%+v: %v", l, err)
 		}
@@ -34,8 +38,10 @@ func TestLeaders(t *testing.T) {
 		pages[name] = newTab(t)
 		pages[name].do("the console", chromedp.Navigate(w.open(t)))
 	}
-	pages["leader"].await("the leader runs its controllers", "#controllers", "Leader", "replicaset-controller", "Running", "here")
-	pages["standby"].await("the standby names the leader", "#controllers", "Leader", "replicaset-controller", "Standby", first)
+	pages["leader"].await("the leader runs its controllers", "#controllers", "Leader", "replicaset-controller", "Running",
+		"here")
+	pages["standby"].await("the standby names the leader", "#controllers", "Leader", "replicaset-controller", "Standby",
+		first)
 
 	leader.host.KillManager(t, syscall.SIGKILL)
 	pages["standby"].await("the standby leads", "#controllers", "replicaset-controller", "Running", "here")

@@ -20,18 +20,22 @@ func picture(x *tab, path string) {
 	x.t.Helper()
 	x.press("header", "Pause")
 	x.do("a higher window", chromedp.EmulateViewport(1360, 1160))
-	eval[string](x, `document.querySelector("#process dd").textContent = "control-plane-1"`) // whose machine this is is nobody's business
+
+	// whose machine this is is nobody's business
+	eval[string](x, `document.querySelector("#process dd").textContent = "control-plane-1"`)
 	eval[bool](x, "scrollTo(0, 0), true")
 	b, err := chromedp.Run(x.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		x.t.Fatal(err)
 	}
+
 	x.press("header", "Go on")
 	x.do("the window as it was", chromedp.EmulateViewport(1360, 900))
 	m, err := png.Decode(bytes.NewReader(b))
 	if err != nil {
 		x.t.Fatal(err)
 	}
+
 	var out bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestCompression}
 	if err := e.Encode(&out, paletted(m)); err != nil {
@@ -52,12 +56,14 @@ func paletted(m image.Image) *image.Paletted {
 		best color.RGBA
 	}
 	r, count, boxes := m.Bounds(), map[color.RGBA]int{}, map[[3]uint8]*box{}
+
 	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(m.At(x, y)).(color.RGBA) }
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
 			count[at(x, y)]++
 		}
 	}
+
 	for c, n := range count {
 		id := [3]uint8{c.R >> 4, c.G >> 4, c.B >> 4}
 		b := boxes[id]
@@ -69,10 +75,14 @@ func paletted(m image.Image) *image.Paletted {
 			b.best = c
 		}
 	}
+
 	var p color.Palette
-	for _, b := range slices.SortedFunc(maps.Values(boxes), func(a, b *box) int { return b.all - a.all })[:min(len(boxes), 256)] {
+	for _, b := range slices.SortedFunc(maps.Values(boxes), func(a, b *box) int {
+		return b.all - a.all
+	})[:min(len(boxes), 256)] {
 		p = append(p, b.best)
 	}
+
 	out, index := image.NewPaletted(r, p), map[color.RGBA]int{}
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
@@ -85,5 +95,6 @@ func paletted(m image.Image) *image.Paletted {
 			out.SetColorIndex(x, y, uint8(i))
 		}
 	}
+
 	return out
 }

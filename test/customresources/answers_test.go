@@ -82,12 +82,15 @@ func TestDiscoveryIsEmpty(t *testing.T) {
 			return replace(r, b)
 		},
 	}
+
 	windlass.Start(t, x, windlass.Options{Controllers: []string{collector}, Wrap: empty.wrap})
 	c := &collected{t: t, client: dynamic.NewForConfigOrDie(x.RESTConfig())}
 	c.family()
 	empty.on.Store(true)
 	seen := empty.changed.Load()
-	c.must(c.client.Resource(definitions).Create(t.Context(), otherKind("others", "Other"), metav1.CreateOptions{})) // it is a reason to look
+
+	// it is a reason to look
+	c.must(c.client.Resource(definitions).Create(t.Context(), otherKind("others", "Other"), metav1.CreateOptions{}))
 	c.eventually("it has looked", func() (bool, string) { n := empty.changed.Load(); return n >= seen+2, fmt.Sprint(n) })
 	c.delete(configMaps, "owner", metav1.DeletePropagationOrphan)
 	c.gone(configMaps, "owner") // which it has seen to be the child's
@@ -96,7 +99,8 @@ func TestDiscoveryIsEmpty(t *testing.T) {
 	c.later()
 }
 
-// A resource whose first lists the API server is too busy to answer is waited for: the dependents that it has are let go before their owner.
+// A resource whose first lists the API server is too busy to answer is waited for: the dependents that it has are let
+// go before their owner.
 func TestAFirstListIsRefused(t *testing.T) {
 	t.Parallel()
 	x := cluster.Start(t, cluster.Options{})
@@ -122,15 +126,20 @@ func TestAFirstListIsRefused(t *testing.T) {
 	}
 	busy.on.Store(true)
 	m := windlass.Begin(t, x, windlass.Options{Controllers: []string{collector}, Wrap: busy.wrap})
-	c.eventually("it was refused a list, more than once", func() (bool, string) { n := busy.changed.Load(); return n >= 2, fmt.Sprint(n) })
-	if o, err := c.client.Resource(serviceAccounts).Namespace(namespace).Get(t.Context(), "owner", metav1.GetOptions{}); err != nil {
+	c.eventually("it was refused a list, more than once", func() (bool, string) {
+		n := busy.changed.Load()
+		return n >= 2, fmt.Sprint(n)
+	})
+	if o, err := c.client.Resource(serviceAccounts).Namespace(namespace).Get(t.Context(), "owner",
+		metav1.GetOptions{}); err != nil {
 		t.Fatalf("the owner went before its dependents were known: %v %v", o, err)
 	}
 	busy.on.Store(false)
 	m.AwaitReady(t)
 	c.gone(serviceAccounts, "owner")
 	for i := range dependents {
-		o := c.must(c.client.Resource(configMaps).Namespace(namespace).Get(t.Context(), fmt.Sprint("dependent-", i), metav1.GetOptions{}))
+		o := c.must(c.client.Resource(configMaps).Namespace(namespace).Get(t.Context(), fmt.Sprint("dependent-", i),
+			metav1.GetOptions{}))
 		if len(o.GetOwnerReferences()) > 0 {
 			t.Errorf("%s still has an owner: %v", o.GetName(), o.GetOwnerReferences())
 		}

@@ -71,7 +71,10 @@ controllers: [deployment, replicaset, endpointslice, endpoint, serviceaccount, r
 		p.stop()
 		return nil, err
 	}
-	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return p.ready(), nil })
+	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true,
+		func(context.Context) (bool, error) {
+			return p.ready(), nil
+		})
 	if err != nil {
 		p.stop()
 		return nil, fmt.Errorf("windlass did not become ready: %w\n%s", err, p.tail())

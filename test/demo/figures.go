@@ -35,12 +35,14 @@ func (p *platform) figures(ctx context.Context) figures {
 	if err != nil {
 		return out
 	}
+
 	defer r.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(r.Body)
 	if err != nil {
 		return out
 	}
+
 	each := func(name string, f func(f *figure, m *dto.Metric)) {
 		if families[name] == nil {
 			return
@@ -56,6 +58,7 @@ func (p *platform) figures(ctx context.Context) figures {
 			}
 		}
 	}
+
 	each("windlass_syncs_total", func(f *figure, m *dto.Metric) { f.syncs += m.GetCounter().GetValue() })
 	each("windlass_writes_total", func(f *figure, m *dto.Metric) { f.mutations += m.GetCounter().GetValue() })
 	each("windlass_guest_seconds_total", func(f *figure, m *dto.Metric) { f.guestSeconds += m.GetCounter().GetValue() })
@@ -73,7 +76,8 @@ func (p *platform) report(ctx context.Context) {
 	}
 	slices.Sort(names)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, strings.Join([]string{"  controller", "syncs", "mutations", "µs/sync", "snapshot B/sync", "sandbox KiB", ""}, "\t"))
+	fmt.Fprintln(w, strings.Join([]string{"  controller", "syncs", "mutations", "µs/sync", "snapshot B/sync",
+		"sandbox KiB", ""}, "\t"))
 	for _, n := range names {
 		f, b := *now[n], figure{}
 		if p.before[n] != nil {
@@ -83,7 +87,9 @@ func (p *platform) report(ctx context.Context) {
 		if syncs == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "  %s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", n, syncs, f.mutations-b.mutations, (f.guestSeconds-b.guestSeconds)/syncs*1e6, (f.snapshotBytes-b.snapshotBytes)/syncs, f.memory/1024)
+		fmt.Fprintf(w, "  %s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n",
+			n, syncs, f.mutations-b.mutations, (f.guestSeconds-b.guestSeconds)/syncs*1e6,
+			(f.snapshotBytes-b.snapshotBytes)/syncs, f.memory/1024)
 	}
 	w.Flush()
 }

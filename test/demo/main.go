@@ -1,4 +1,5 @@
-// Command demo shows Windlass at work: a control plane, six controllers as WebAssembly modules, and a Deployment from birth to a deleted pod.
+// Command demo shows Windlass at work: a control plane, six controllers as WebAssembly modules, and a Deployment from
+// birth to a deleted pod.
 package main
 
 import (
@@ -38,7 +39,8 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("\nDone in %.1f s.\n", time.Since(started).Seconds())
 	if term.IsTerminal(int(os.Stdout.Fd())) {
-		fmt.Printf("The cluster stays up until Ctrl-C:\n\n  export KUBECONFIG=%s\n  kubectl get deployments,pods,endpointslices\n\n", p.kubeconfig)
+		fmt.Printf("The cluster stays up until Ctrl-C:\n\n  export KUBECONFIG=%s\n  kubectl get "+
+			"deployments,pods,endpointslices\n\n", p.kubeconfig)
 		<-ctx.Done()
 	}
 	return nil

@@ -18,13 +18,16 @@ func (p *platform) story(ctx context.Context) error {
 	converged := func(n int32, image string) func() (bool, string, error) {
 		return func() (bool, string, error) { return web.Converged(ctx, n, image) }
 	}
+
 	var deleted string
 	for _, c := range []struct {
 		title string
 		do    func() error
 		until func() (bool, string, error)
 	}{
-		{"Creating a Deployment of 20 replicas and its Service.", func() error { return web.Create(ctx, 20) }, converged(20, "web:1")},
+		{"Creating a Deployment of 20 replicas and its Service.", func() error {
+			return web.Create(ctx, 20)
+		}, converged(20, "web:1")},
 		{"Rolling it to a new image.", func() error { return web.Image(ctx, "web:2") }, converged(20, "web:2")},
 		{"Scaling it to 30.", func() error { return web.Scale(ctx, 30) }, converged(30, "web:2")},
 		{"Undoing the roll-out.", func() error { return web.Undo(ctx, "1") }, converged(30, "web:1")},
@@ -49,19 +52,23 @@ func (p *platform) story(ctx context.Context) error {
 		if err := c.do(); err != nil {
 			return err
 		}
+
 		state := ""
-		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 90*time.Second, true, func(context.Context) (bool, error) {
-			done, now, err := c.until()
-			if now != state {
-				state = now
-				note("%6.2f s  %s", time.Since(t).Seconds(), now)
-			}
-			return done, err
-		})
+		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 90*time.Second, true,
+			func(context.Context) (bool, error) {
+				done, now, err := c.until()
+				if now != state {
+					state = now
+					note("%6.2f s  %s", time.Since(t).Seconds(), now)
+				}
+				return done, err
+			})
 		if err != nil {
 			return fmt.Errorf("%s: %w, after: %s", c.title, err, state)
 		}
+
 		p.report(ctx)
 	}
+
 	return nil
 }

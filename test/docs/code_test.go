@@ -30,6 +30,7 @@ func blocks(t *testing.T, page string) (all []block) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	lines := strings.Split(string(b), "\n")
 	above := ""
 	for i := 0; i < len(lines); i++ {
@@ -42,7 +43,8 @@ func blocks(t *testing.T, page string) (all []block) {
 				x.text += lines[i] + "\n"
 			}
 		case strings.HasPrefix(line, "    ") && (i == 0 || lines[i-1] == ""):
-			for ; i < len(lines) && (strings.HasPrefix(lines[i], "    ") || lines[i] == "" && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "    ")); i++ {
+			for ; i < len(lines) && (strings.HasPrefix(lines[i], "    ") ||
+				lines[i] == "" && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "    ")); i++ {
 				x.text += strings.TrimPrefix(lines[i], "    ") + "\n"
 			}
 			i--
@@ -56,6 +58,7 @@ func blocks(t *testing.T, page string) (all []block) {
 		above = ""
 		all = append(all, x)
 	}
+
 	return all
 }
 
@@ -72,7 +75,8 @@ func documented(t *testing.T) (all []string) {
 	return all
 }
 
-// Code in pages is code of the repository, which is compiled and tested there: "<!-- in FILE -->" says where. Or the page's commands use it as a file, and fail if it is wrong.
+// Code in pages is code of the repository, which is compiled and tested there: "<!-- in FILE -->" says where. Or the
+// page's commands use it as a file, and fail if it is wrong.
 func TestCode(t *testing.T) {
 	checked := 0
 	for _, page := range documented(t) {
@@ -93,10 +97,12 @@ func TestCode(t *testing.T) {
 				}
 			case strings.HasPrefix(b.mark, "file "), strings.HasPrefix(b.mark, "missing"):
 			case b.language == "go", b.language == "c", b.language == "wat", b.language == "python", b.language == "proto":
-				t.Errorf("%s:%d: code in %s that nobody compiles: write <!-- in FILE --> above it, and have it there", b.page, b.line, b.language)
+				t.Errorf("%s:%d: code in %s that nobody compiles: write <!-- in FILE --> above it, and have it there",
+					b.page, b.line, b.language)
 			}
 		}
 	}
+
 	if checked < 5 {
 		t.Errorf("only %d pieces of code were checked", checked)
 	}
@@ -116,11 +122,13 @@ func TestConfigurations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	fields := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Configuration]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields[name] = true
 	}
+
 	checked := 0
 	for _, page := range all {
 		for _, b := range blocks(t, page) {
@@ -128,6 +136,7 @@ func TestConfigurations(t *testing.T) {
 			if m == nil || !fields[m[1]] || b.language != "" && b.language != "yaml" {
 				continue
 			}
+
 			text := b.text
 			switch {
 			case m[1] != "apiVersion":
@@ -135,27 +144,32 @@ func TestConfigurations(t *testing.T) {
 			case !strings.Contains(text, "kind: "+config.Kind):
 				continue // another kind's object
 			}
+
 			checked++
 			dir := t.TempDir()
 			t.Chdir(dir)
 			if err := os.Mkdir("plugins", 0o700); err != nil {
 				t.Fatal(err)
 			}
+
 			text = strings.ReplaceAll(text, "/etc/windlass/", dir+"/")
 			for _, named := range regexp.MustCompile(regexp.QuoteMeta(dir)+`/[a-z.-]+`).FindAllString(text, -1) {
 				if err := os.WriteFile(named, nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
+
 			file := filepath.Join(dir, "windlass.yaml")
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
+
 			if _, err := config.Load(file); err != nil {
 				t.Errorf("%s:%d: %v", b.page, b.line, err)
 			}
 		}
 	}
+
 	if checked < 5 {
 		t.Errorf("only %d configurations were checked", checked)
 	}
@@ -167,10 +181,12 @@ func TestMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	proto, err := os.ReadFile(filepath.Join(root, "abi/abi.proto"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	field := regexp.MustCompile(`^  (?:repeated )?\w+ (\w+) = \d+;`)
 	kind := regexp.MustCompile(`^  ([A-Z_]+) = ([1-9]\d*);`)
 	fields, kinds := 0, 0
@@ -186,6 +202,7 @@ func TestMessages(t *testing.T) {
 			}
 		}
 	}
+
 	if fields < 60 || kinds < 15 {
 		t.Errorf("abi.proto has %d fields and %d kinds?", fields, kinds)
 	}

@@ -27,10 +27,12 @@ var update = flag.Bool("update", false, "write the outputs in the pages anew")
 
 // worlds are what is there when a reader begins with a page: a running windlass, some objects. The commands of a page that isn't here are run by the test that is named.
 var worlds = map[string]func(t *testing.T, c *cluster.Cluster) *shell{
-	"abi.md":       running("*"),
-	"debugging.md": recorded,
-	"security.md":  registry,
-	"tutorial.md":  registry,
+	"abi.md":         running("*"),
+	"debugging.md":   recorded,
+	"get-started.md": checkout,
+	"languages.md":   empty,
+	"security.md":    registry,
+	"tutorial.md":    registry,
 }
 
 var elsewhere = map[string]string{"console.md": "test/console"}
@@ -82,6 +84,18 @@ func free(t *testing.T) string {
 func empty(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
 	return newShell(t, c.Kubeconfig, free(t))
+}
+
+// checkout is a shell in an empty folder beside a checkout in which everything is built; the page starts the cluster.
+func checkout(t *testing.T, _ *cluster.Cluster) *shell {
+	t.Helper()
+	s := newShell(t, "", free(t))
+	path, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(fmt.Sprintf("ln -s %q windlass && mkdir try && cd try", path))
+	return s
 }
 
 // running is a shell beside a windlass that runs these controllers and plugins of the folder plugins/.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -37,13 +38,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kubectl is as much of it as pages use: apply -f, create namespace, get, label, annotate, scale, delete.
+// kubectl is as much of it as pages use: apply -f, create namespace, create deployment, get, label, annotate, scale,
+// delete.
 func kubectl(ctx context.Context, args []string) error {
-	namespace, file, output, replicas, rest := "default", "", "", "", []string(nil)
+	namespace, file, output, image, replicas, overwrite, rest := "default", "", "", "", "", false, []string(nil)
 	for i := 0; i < len(args); i++ {
 		flag, value, joined := strings.Cut(args[i], "=")
-		into := map[string]*string{"-n": &namespace, "--namespace": &namespace, "-f": &file, "-o": &output, "--replicas": &replicas}[flag]
+		into := map[string]*string{"-n": &namespace, "--namespace": &namespace, "-f": &file, "-o": &output,
+			"--image": &image, "--replicas": &replicas}[flag]
 		switch {
+		case flag == "--overwrite":
+			overwrite = true
 		case into == nil:
 			rest = append(rest, args[i])
 		case joined:
@@ -53,42 +58,51 @@ func kubectl(ctx context.Context, args []string) error {
 			*into = args[i]
 		}
 	}
+
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
 		return err
 	}
+
 	disco, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return err
 	}
+
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
+
 	cached := memory.NewMemCacheClient(disco)
-	k := tool{client, restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil), disco, namespace}
+	k := tool{client, restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil),
+		disco, namespace}
 	switch {
 	case len(rest) == 1 && rest[0] == "apply":
 		return k.apply(ctx, file)
 	case len(rest) == 3 && rest[0] == "create" && rest[1] == "namespace":
-		return k.put(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": rest[2]}}, "created")
+		return k.put(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace",
+			"metadata": map[string]any{"name": rest[2]}}, "created")
+	case len(rest) == 3 && rest[0] == "create" && rest[1] == "deployment":
+		return k.createDeployment(ctx, rest[2], image, replicas)
 	case len(rest) >= 2 && rest[0] == "get":
 		return k.get(ctx, rest[1:], output)
 	case len(rest) == 4 && (rest[0] == "label" || rest[0] == "annotate"):
-		return k.mark(ctx, rest[0], rest[1], rest[2], rest[3])
+		return k.mark(ctx, rest[0], rest[1], rest[2], rest[3], overwrite)
 	case len(rest) == 3 && rest[0] == "scale":
 		return k.patch(ctx, rest[1], rest[2], `{"spec":{"replicas":`+replicas+`}}`, "scaled")
 	case len(rest) == 3 && rest[0] == "delete":
-		c, _, err := k.of(rest[1])
+		of, err := k.of(rest[1])
 		if err != nil {
 			return err
 		}
-		if err := c.Delete(ctx, rest[2], metav1.DeleteOptions{}); err != nil {
+		if err := of.client.Delete(ctx, rest[2], metav1.DeleteOptions{}); err != nil {
 			return err
 		}
-		fmt.Printf("%s %q deleted\n", rest[1], rest[2])
+		fmt.Printf("%s %q deleted\n", of.called, rest[2])
 		return nil
 	}
+
 	return fmt.Errorf("test/docs has no kubectl %s", strings.Join(args, " "))
 }
 
@@ -99,29 +113,46 @@ type tool struct {
 	namespace string
 }
 
-// of gives the client for what people call a resource.
-func (k *tool) of(name string) (dynamic.ResourceInterface, string, error) {
+// target is what people call a resource, as the API server has it.
+type target struct {
+	client dynamic.ResourceInterface
+	path   string // of the list
+	called string // as kubectl calls one of them: deployment.apps
+}
+
+func (k *tool) of(name string) (target, error) {
 	gvr, err := k.mapper.ResourceFor(schema.ParseGroupResource(name).WithVersion(""))
 	if err != nil {
-		return nil, "", err
+		return target{}, err
 	}
 	kind, err := k.mapper.KindFor(gvr)
 	if err != nil {
-		return nil, "", err
+		return target{}, err
 	}
 	m, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return nil, "", err
+		return target{}, err
 	}
+
 	path := "/apis/" + gvr.Group
 	if gvr.Group == "" {
 		path = "/api"
 	}
 	path += "/" + gvr.Version
 	if m.Scope.Name() != meta.RESTScopeNameNamespace {
-		return k.client.Resource(gvr), path + "/" + gvr.Resource, nil
+		return target{k.client.Resource(gvr), path + "/" + gvr.Resource, called(kind)}, nil
 	}
-	return k.client.Resource(gvr).Namespace(k.namespace), path + "/namespaces/" + k.namespace + "/" + gvr.Resource, nil
+	path += "/namespaces/" + k.namespace + "/" + gvr.Resource
+	return target{k.client.Resource(gvr).Namespace(k.namespace), path, called(kind)}, nil
+}
+
+// called returns how kubectl calls an object of a kind.
+func called(kind schema.GroupVersionKind) string {
+	name := strings.ToLower(kind.Kind)
+	if kind.Group != "" {
+		name += "." + kind.Group
+	}
+	return name
 }
 
 // apply sends the objects of a file by server-side apply.
@@ -166,25 +197,43 @@ func (k *tool) put(ctx context.Context, object map[string]any, did string) error
 	if _, err := c.Apply(ctx, u.GetName(), &u, metav1.ApplyOptions{FieldManager: "kubectl", Force: true}); err != nil {
 		return err
 	}
-	kind := strings.ToLower(gvk.Kind)
-	if gvk.Group != "" {
-		kind += "." + gvk.Group
-	}
-	fmt.Printf("%s/%s %s\n", kind, u.GetName(), did)
+	fmt.Printf("%s/%s %s\n", called(gvk), u.GetName(), did)
 	return nil
+}
+
+// createDeployment makes a Deployment of one container, as kubectl create deployment does.
+func (k *tool) createDeployment(ctx context.Context, name, image, replicas string) error {
+	labels := map[string]any{"app": name}
+	n, err := strconv.ParseInt(replicas, 10, 64)
+	if err != nil {
+		return fmt.Errorf("--replicas: %w", err)
+	}
+	return k.put(ctx, map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name, "labels": labels},
+		"spec": map[string]any{
+			"replicas": n,
+			"selector": map[string]any{"matchLabels": labels},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": image, "image": image}}},
+			},
+		},
+	}, "created")
 }
 
 // get prints the table that the server makes, or an object as YAML without what nobody wants to read.
 func (k *tool) get(ctx context.Context, args []string, output string) error {
-	c, path, err := k.of(args[0])
+	of, err := k.of(args[0])
 	if err != nil {
 		return err
 	}
+
+	path := of.path
 	if len(args) > 1 {
 		path += "/" + args[1]
 	}
 	if output == "yaml" && len(args) > 1 {
-		o, err := c.Get(ctx, args[1], metav1.GetOptions{})
+		o, err := of.client.Get(ctx, args[1], metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -196,10 +245,13 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 	if output != "" {
 		return fmt.Errorf("test/docs has no kubectl get -o %s", output)
 	}
-	b, err := k.disco.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
+
+	b, err := k.disco.RESTClient().Get().AbsPath(path).SetHeader("Accept",
+		"application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
 	if err != nil {
 		return err
 	}
+
 	var table metav1.Table
 	if err := json.Unmarshal(b, &table); err != nil {
 		return err
@@ -208,6 +260,7 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 		fmt.Printf("No resources found in %s namespace.\n", k.namespace)
 		return nil
 	}
+
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 3, ' ', 0)
 	var heads []string
 	for _, column := range table.ColumnDefinitions {
@@ -215,6 +268,7 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 			heads = append(heads, strings.ToUpper(column.Name))
 		}
 	}
+
 	fmt.Fprintln(w, strings.Join(heads, "\t"))
 	for _, r := range table.Rows {
 		var cells []string
@@ -225,11 +279,13 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
+
 	return w.Flush()
 }
 
-// mark sets a label or annotation, or takes it away where it ends with a hyphen.
-func (k *tool) mark(ctx context.Context, verb, resource, name, mark string) error {
+// mark sets a label or annotation, or takes it away where it ends with a hyphen. One that has another value is kept
+// unless it may be overwritten.
+func (k *tool) mark(ctx context.Context, verb, resource, name, mark string, overwrite bool) error {
 	field, did := "labels", "labeled"
 	if verb == "annotate" {
 		field, did = "annotations", "annotated"
@@ -239,6 +295,20 @@ func (k *tool) mark(ctx context.Context, verb, resource, name, mark string) erro
 	if !sets {
 		key, v, did = strings.TrimSuffix(mark, "-"), nil, "un"+did
 	}
+	if sets && !overwrite {
+		of, err := k.of(resource)
+		if err != nil {
+			return err
+		}
+		o, err := of.client.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if has, _, _ := unstructured.NestedString(o.Object, "metadata", field, key); has != "" && has != value {
+			return fmt.Errorf("'%s' already has a value (%s), and --overwrite is false", key, has)
+		}
+	}
+
 	b, err := json.Marshal(map[string]any{"metadata": map[string]any{field: map[string]any{key: v}}})
 	if err != nil {
 		return err
@@ -247,13 +317,13 @@ func (k *tool) mark(ctx context.Context, verb, resource, name, mark string) erro
 }
 
 func (k *tool) patch(ctx context.Context, resource, name, body, did string) error {
-	c, _, err := k.of(resource)
+	of, err := k.of(resource)
 	if err != nil {
 		return err
 	}
-	if _, err := c.Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{}); err != nil {
+	if _, err := of.client.Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	fmt.Printf("%s/%s %s\n", resource, name, did)
+	fmt.Printf("%s/%s %s\n", of.called, name, did)
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// shell is a reader's terminal: bash in an empty folder, with windlass, kubectl and TinyGo on the PATH.
+// shell is a reader's terminal: bash in an empty folder, with windlass, devcluster, kubectl and TinyGo on the PATH.
 type shell struct {
 	t       *testing.T
 	dir     string
@@ -36,7 +36,7 @@ func newShell(t *testing.T, kubeconfig, port string, names ...string) *shell {
 	link(t, bin, "windlass", fmt.Sprintf(`#!/bin/sh
 case $1 in
 run) shift; exec %[1]q run --secure-port %[2]s "$@" ;;
-status | get | explain | record | release | top) exec %[1]q "$@" --server 127.0.0.1:%[2]s ;;
+status | get | explain | record | release | top | console) exec %[1]q "$@" --server 127.0.0.1:%[2]s ;;
 esac
 exec %[1]q "$@"
 `, windlass.Program(), port))
@@ -55,8 +55,10 @@ exec %[1]q "$@"
 
 	c := exec.Command("bash", "--norc")
 	c.Dir = s.dir
-	toolchain := filepath.Join(filepath.Dir(windlass.Program()), "toolchain")
-	c.Env = append(os.Environ(), "PATH="+bin+":"+toolchain+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig, "GOFLAGS=", "COLUMNS=200")
+	built := filepath.Dir(windlass.Program())
+	path := strings.Join([]string{bin, built, filepath.Join(built, "toolchain"), os.Getenv("PATH")},
+		string(filepath.ListSeparator))
+	c.Env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+kubeconfig, "GOFLAGS=", "COLUMNS=200")
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +99,7 @@ func link(t *testing.T, folder, name, script string) {
 	}
 }
 
-// run runs a command and gives what it prints; that it failed is in the last line.
+// run runs a command and returns what it prints; that it failed is in the last line.
 func (s *shell) run(command string) string {
 	s.t.Helper()
 	fmt.Fprintf(s.stdin, "{ %s\n} </dev/null; code=$?; echo; echo \"%s$code\"\n", s.renamed.Replace(command), end)
@@ -123,12 +125,13 @@ func (s *shell) run(command string) string {
 	}
 }
 
-// mayFail tells whether a command's exit code says something else than that it failed: that there are differences, or that something isn't well.
+// mayFail reports whether a command's exit code says something else than that it failed: that there are differences, or
+// that something isn't well.
 func mayFail(command string) bool {
 	return strings.HasPrefix(command, "windlass replay") || strings.HasPrefix(command, "windlass status")
 }
 
-// looks tells whether a command changes nothing.
+// looks reports whether a command changes nothing.
 func looks(command string) bool {
 	for _, prefix := range []string{"windlass status", "windlass get ", "windlass explain", "kubectl get", "cat ", "ls"} {
 		if strings.HasPrefix(command, prefix) && !strings.Contains(command, ">") {

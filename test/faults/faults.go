@@ -19,9 +19,9 @@ type Faults struct {
 	WatchDelay atomic.Int64 // nanoseconds
 	// WatchHeld holds back all of it until it is false again.
 	WatchHeld atomic.Bool
-	// Before tells of a request that never reaches the server.
+	// Before reports of a request that never reaches the server.
 	Before func(*http.Request) bool
-	// After tells of a request that the server has done, and whose answer is lost.
+	// After reports of a request that the server has done, and whose answer is lost.
 	After func(*http.Request) bool
 
 	// Lost counts the requests and answers that were lost.
@@ -109,6 +109,7 @@ func newDelayed(body io.ReadCloser, delay *atomic.Int64, held *atomic.Bool) *del
 func (d *delayed) Read(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	for {
 		switch {
 		case d.closed:

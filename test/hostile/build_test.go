@@ -15,7 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// The markers in a .wat: what a good plugin has and this one doesn't export itself; where its manifest lies, as pointer and length.
+// The markers in a .wat: what a good plugin has and this one doesn't export itself; where its manifest lies, as pointer
+// and length.
 const (
 	pluginMark   = "(; plugin ;)"
 	manifestMark = "(; manifest ;)"
@@ -38,6 +39,7 @@ func assemble(t testing.TB, name string, change func(*abi.Controller)) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text := string(source)
 	var more strings.Builder
 	if !strings.Contains(text, `"memory"`) {
@@ -45,11 +47,13 @@ func assemble(t testing.TB, name string, change func(*abi.Controller)) []byte {
 	}
 	m := manifest(t, name, change)
 	fmt.Fprintf(&more, "(data (i32.const %d) \"%s\")\n", manifestAt, strings.ReplaceAll(m, `"`, `\22`))
+
 	for _, p := range parts {
 		if !strings.Contains(text, `"`+p.export+`"`) {
 			more.WriteString(p.text + "\n")
 		}
 	}
+
 	text = strings.Replace(text, pluginMark, more.String(), 1)
 	text = strings.ReplaceAll(text, manifestMark, fmt.Sprintf("0x%08x%08x", manifestAt, len(m)))
 	dir := t.TempDir()
@@ -58,8 +62,10 @@ func assemble(t testing.TB, name string, change func(*abi.Controller)) []byte {
 		t.Fatal(err)
 	}
 	if said, err := exec.Command("wasm-as", "-all", "-v", "none", "-o", out, in).CombinedOutput(); err != nil {
-		t.Fatalf("wasm-as of testdata/%s.wat: %v (it is in Debian's package binaryen: apt-get install binaryen)\n%s", name, err, said)
+		t.Fatalf("wasm-as of testdata/%s.wat: %v (it is in Debian's package binaryen: apt-get install binaryen)\n%s",
+			name, err, said)
 	}
+
 	wasm, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +73,7 @@ func assemble(t testing.TB, name string, change func(*abi.Controller)) []byte {
 	return wasm
 }
 
-// manifest gives the JSON of a plugin whose controller's keys are the config maps that are labelled with its name.
+// manifest returns the JSON of a plugin whose controller's keys are the config maps that are labelled with its name.
 func manifest(t testing.TB, name string, change func(*abi.Controller)) string {
 	t.Helper()
 	maps := abi.Resource{Version: "v1", Name: "configmaps"}
@@ -127,7 +133,8 @@ func function(n int, locals int, body string) []byte {
 		code = "\x01" + leb(locals) + "\x7f"
 	}
 	code = sized(code + body + "\x0b")
-	return []byte(header + section(1, 1, "\x60\x00\x00") + section(3, n, strings.Repeat("\x00", n)) + section(10, n, strings.Repeat(code, n)))
+	return []byte(header + section(1, 1, "\x60\x00\x00") + section(3, n, strings.Repeat("\x00", n)) +
+		section(10, n, strings.Repeat(code, n)))
 }
 
 // good is the neighbour with something done to its bytes.

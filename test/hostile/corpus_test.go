@@ -49,38 +49,74 @@ func (a *attack) text(t testing.TB) string {
 // corpus is what runs without a cluster.
 var corpus = []attack{
 	{name: "empty", stage: atLoad, says: "not a WebAssembly module", about: "Nothing at all.", build: raw("")},
-	{name: "text", stage: atLoad, says: "not a WebAssembly module", about: "A shell script.", build: raw("#!/bin/sh\nrm -rf /\n")},
-	{name: "component", stage: atLoad, says: "build a core module", about: "A component, not a core module.", build: raw("\x00asm\x0d\x00\x01\x00")},
-	{name: "truncated", stage: atLoad, says: "truncated", about: "Half of a good module.", build: func(t testing.TB) []byte { b := good(t); return b[:len(b)/2] }},
-	{name: "oversized", stage: atLoad, says: "more than 8 MiB", about: "9 MiB of custom section.", build: func(testing.TB) []byte {
-		return []byte(header + "\x00" + sized("\x01x"+strings.Repeat("x", 9<<20)))
-	}},
-	{name: "length-4gib", stage: atLoad, says: "truncated: 4294967295 bytes announced", about: "A section that says it has 4 GiB.", build: raw(header + "\x0a\xff\xff\xff\xff\x0f")},
-	{name: "count-4gib", stage: atLoad, says: "truncated: 4294967295 entries announced", about: "A vector of 2^32 types in six bytes.", build: raw(header + "\x01" + sized("\xff\xff\xff\xff\x0f"))},
-	{name: "locals", stage: atLoad, says: "more than 1000 locals", about: "2^27 locals in 29 bytes: they keep the compiler busy for 11 s and 2 GiB.", build: func(testing.TB) []byte { return function(1, 1<<27, "") }},
-	{name: "tables", stage: atLoad, says: "3 tables, the limit is 1", about: "Three tables of 2^27 entries in 47 bytes: 3 GiB outside the memory limit.", build: raw(header + section(4, 3, strings.Repeat("\x70\x00"+leb(1<<27), 3)))},
-	{name: "nested-loops", stage: atLoad, says: "more than 32 nested loops", about: "400 loops in each other: they keep the compiler busy for 20 s.", build: func(testing.TB) []byte {
-		return function(1, 0, strings.Repeat("\x03\x40", 400)+strings.Repeat("\x0b", 400))
-	}},
-	{name: "nested-blocks", stage: atLoad, says: "more than 1024 nested blocks", about: "10,000 blocks in each other.", build: func(testing.TB) []byte {
-		return function(1, 0, strings.Repeat("\x02\x40", 10000)+strings.Repeat("\x0b", 10000))
-	}},
-	{name: "locals-and-blocks", stage: atLoad, says: "locals times blocks are more than 250000", about: "1,000 locals and 2,000 branches: 3 s and 2 GiB of compiling in 28 KB.", build: func(testing.TB) []byte {
-		return function(1, 1000, strings.Repeat("\x20\x00\x04\x40\x20\x01\x21\x02\x0b", 2000))
-	}},
-	{name: "compiler-bomb", stage: atLoad, says: "compiling it in a child process: it takes ", about: "2 MB within every limit, which would keep the compiler busy for minutes.", build: compilerBomb},
-	{name: "globals", stage: atLoad, says: "globals, the limit is 10000", about: "A million globals, of which each instance has its own.", build: raw(header + section(6, 1_000_000, strings.Repeat("\x7f\x00\x41\x00\x0b", 1_000_000)))},
-	{name: "exports", stage: atLoad, says: "exports, the limit is 10000", about: "A million exports.", build: raw(header + section(7, 1_000_000, strings.Repeat("\x01x\x03\x00", 1_000_000)))},
-	{name: "elements", stage: atLoad, says: "more than 100000 elements", about: "Four million elements in passive segments, of which each instance has its own.", build: raw(header + section(9, 4, strings.Repeat("\x01\x00"+leb(1_000_000)+strings.Repeat("\x00", 1_000_000), 4)))},
-	{name: "parameters", stage: atLoad, says: "parameters, the limit is 1000", about: "A function of a million parameters.", build: raw(header + section(1, 1, "\x60"+sized(strings.Repeat("\x7f", 1_000_000))+"\x00"))},
-	{name: "counter", stage: atLoad, says: "module is invalid", about: "Sets the global that metering is going to add, its own counter: 2^62 units.", build: func(t testing.TB) []byte {
-		return grown(t, 1, 0, "\x42\x80\x80\x80\x80\x80\x80\x80\x80\xc0\x00\x24\x00")
-	}},
-	{name: "meter-call", stage: atLoad, says: "module is invalid", about: "Calls the function that metering is going to add.", build: func(t testing.TB) []byte { return grown(t, 1, 0, "\x10\x07") }},
-	{name: "stack-underflow", stage: atLoad, says: "module is invalid", about: "Takes from an empty stack.", build: func(t testing.TB) []byte { return grown(t, 1, 0, "\x1a\x1a\x1a") }},
-	{name: "names", stage: harmless, about: "A section of function names that names each function a million times, with control characters.", build: func(t testing.TB) []byte {
-		return append(good(t), "\x00"+sized("\x04name\x01"+sized(leb(1_000_000)+strings.Repeat("\x00\x03\x1b[2", 1_000_000)))...)
-	}},
+	{name: "text", stage: atLoad, says: "not a WebAssembly module", about: "A shell script.",
+		build: raw("#!/bin/sh\nrm -rf /\n")},
+	{name: "component", stage: atLoad, says: "build a core module", about: "A component, not a core module.",
+		build: raw("\x00asm\x0d\x00\x01\x00")},
+	{name: "truncated", stage: atLoad, says: "truncated", about: "Half of a good module.",
+		build: func(t testing.TB) []byte {
+			b := good(t)
+			return b[:len(b)/2]
+		}},
+	{name: "oversized", stage: atLoad, says: "more than 8 MiB", about: "9 MiB of custom section.",
+		build: func(testing.TB) []byte {
+			return []byte(header + "\x00" + sized("\x01x"+strings.Repeat("x", 9<<20)))
+		}},
+	{name: "length-4gib", stage: atLoad, says: "truncated: 4294967295 bytes announced",
+		about: "A section that says it has 4 GiB.", build: raw(header + "\x0a\xff\xff\xff\xff\x0f")},
+	{name: "count-4gib", stage: atLoad, says: "truncated: 4294967295 entries announced",
+		about: "A vector of 2^32 types in six bytes.", build: raw(header + "\x01" + sized("\xff\xff\xff\xff\x0f"))},
+	{name: "locals", stage: atLoad, says: "more than 1000 locals",
+		about: "2^27 locals in 29 bytes: they keep the compiler busy for 11 s and 2 GiB.", build: func(testing.TB) []byte {
+			return function(1, 1<<27, "")
+		}},
+	{name: "tables", stage: atLoad, says: "3 tables, the limit is 1",
+		about: "Three tables of 2^27 entries in 47 bytes: 3 GiB outside the memory limit.",
+		build: raw(header + section(4, 3, strings.Repeat("\x70\x00"+leb(1<<27), 3)))},
+	{name: "nested-loops", stage: atLoad, says: "more than 32 nested loops",
+		about: "400 loops in each other: they keep the compiler busy for 20 s.", build: func(testing.TB) []byte {
+			return function(1, 0, strings.Repeat("\x03\x40", 400)+strings.Repeat("\x0b", 400))
+		}},
+	{name: "nested-blocks", stage: atLoad, says: "more than 1024 nested blocks", about: "10,000 blocks in each other.",
+		build: func(testing.TB) []byte {
+			return function(1, 0, strings.Repeat("\x02\x40", 10000)+strings.Repeat("\x0b", 10000))
+		}},
+	{name: "locals-and-blocks", stage: atLoad, says: "locals times blocks are more than 250000",
+		about: "1,000 locals and 2,000 branches: 3 s and 2 GiB of compiling in 28 KB.", build: func(testing.TB) []byte {
+			return function(1, 1000, strings.Repeat("\x20\x00\x04\x40\x20\x01\x21\x02\x0b", 2000))
+		}},
+	{name: "compiler-bomb", stage: atLoad, says: "compiling it in a child process: it takes ",
+		about: "2 MB within every limit, which would keep the compiler busy for minutes.", build: compilerBomb},
+	{name: "globals", stage: atLoad, says: "globals, the limit is 10000",
+		about: "A million globals, of which each instance has its own.",
+		build: raw(header + section(6, 1_000_000, strings.Repeat("\x7f\x00\x41\x00\x0b", 1_000_000)))},
+	{name: "exports", stage: atLoad, says: "exports, the limit is 10000", about: "A million exports.",
+		build: raw(header + section(7, 1_000_000, strings.Repeat("\x01x\x03\x00", 1_000_000)))},
+	{name: "elements", stage: atLoad, says: "more than 100000 elements",
+		about: "Four million elements in passive segments, of which each instance has its own.",
+		build: raw(header + section(9, 4, strings.Repeat("\x01\x00"+leb(1_000_000)+strings.Repeat("\x00", 1_000_000), 4)))},
+	{name: "parameters", stage: atLoad, says: "parameters, the limit is 1000",
+		about: "A function of a million parameters.",
+		build: raw(header + section(1, 1, "\x60"+sized(strings.Repeat("\x7f", 1_000_000))+"\x00"))},
+	{name: "counter", stage: atLoad, says: "module is invalid",
+		about: "Sets the global that metering is going to add, its own counter: 2^62 units.",
+		build: func(t testing.TB) []byte {
+			return grown(t, 1, 0, "\x42\x80\x80\x80\x80\x80\x80\x80\x80\xc0\x00\x24\x00")
+		}},
+	{name: "meter-call", stage: atLoad, says: "module is invalid",
+		about: "Calls the function that metering is going to add.", build: func(t testing.TB) []byte {
+			return grown(t, 1, 0, "\x10\x07")
+		}},
+	{name: "stack-underflow", stage: atLoad, says: "module is invalid", about: "Takes from an empty stack.",
+		build: func(t testing.TB) []byte {
+			return grown(t, 1, 0, "\x1a\x1a\x1a")
+		}},
+	{name: "names", stage: harmless,
+		about: "A section of function names that names each function a million times, with control characters.",
+		build: func(t testing.TB) []byte {
+			return append(good(t), "\x00"+
+				sized("\x04name\x01"+sized(leb(1_000_000)+strings.Repeat("\x00\x03\x1b[2", 1_000_000)))...)
+		}},
 
 	{name: "start-spins", stage: atLoad, says: "a start function is not allowed"},
 	{name: "initialize-spins", stage: atLoad, says: "_initialize: deadline exceeded"},
@@ -100,7 +136,8 @@ var corpus = []attack{
 	{name: "marker-missing", stage: atLoad, says: "no export windlass_abi_v1"},
 	{name: "sync-type", stage: atLoad, says: "export windlass_sync is (i64)->i64"},
 
-	{name: "alloc-outside", stage: atManifest, says: "windlass_manifest: malformed answer: windlass_alloc(0) gave 4294967295"},
+	{name: "alloc-outside", stage: atManifest,
+		says: "windlass_manifest: malformed answer: windlass_alloc(0) gave 4294967295"},
 	{name: "alloc-spins", stage: atManifest, says: "windlass_manifest: deadline exceeded"},
 	{name: "manifest-spins", stage: atManifest, says: "windlass_manifest: deadline exceeded"},
 	{name: "manifest-outside", stage: atManifest, says: "is not inside its memory of 65536 bytes"},

@@ -23,7 +23,8 @@ func TestDocs(t *testing.T) {
 	fmt.Fprintf(&b, `# Hostile modules
 
 %d modules that mean harm, from test/hostile, with where each is stopped and what the error says. This page is written by
-`+"`go test ./test/hostile -run TestDocs -update`"+`; that it is true is shown by TestCorpus and TestCorpusOnCluster, whose -v prints times and memory as well.
+`+"`go test ./test/hostile -run TestDocs -update`"+
+		`; that it is true is shown by TestCorpus and TestCorpusOnCluster, whose -v prints times and memory as well.
 
 While each of them runs, a goroutine of the host waits for less than %v, another plugin's syncs go on, and the host allocates less than %d MiB. "Harmless" is what
 runs to its end and has no effect: each of its syncs answers the same, and nothing is left of the one before.

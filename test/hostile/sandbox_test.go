@@ -39,7 +39,8 @@ type seen struct {
 	drops  int64
 }
 
-// TestCorpus: each module is stopped where the table says, with an error that names it; the host goes on breathing, and a neighbour's syncs go on.
+// TestCorpus: each module is stopped where the table says, with an error that names it; the host goes on breathing, and
+// a neighbour's syncs go on.
 func TestCorpus(t *testing.T) {
 	gate := sandbox.NewGate(1) // the neighbour has no place of its own
 	neighbour := open(t, &attack{name: "neighbour"}, gate)
@@ -60,11 +61,15 @@ func TestCorpus(t *testing.T) {
 				}
 			}
 			expect(t, a, &s)
-			rows = append(rows, []string{a.name, s.stage, fmt.Sprint(s.took.Round(time.Millisecond)), fmt.Sprintf("%.1f", float64(s.guest)/(1<<20)), fmt.Sprintf("%.1f", float64(s.host)/(1<<20)),
-				fmt.Sprint(s.pause.Round(time.Millisecond)), fmt.Sprintf("%d, %v", s.beside, s.wait.Round(time.Millisecond)), short(s.err)})
+			rows = append(rows, []string{a.name, s.stage, fmt.Sprint(s.took.Round(time.Millisecond)),
+				fmt.Sprintf("%.1f", float64(s.guest)/(1<<20)), fmt.Sprintf("%.1f", float64(s.host)/(1<<20)),
+				fmt.Sprint(s.pause.Round(time.Millisecond)), fmt.Sprintf("%d, %v", s.beside, s.wait.Round(time.Millisecond)),
+				short(s.err)})
 		})
 	}
-	t.Log("\n" + table([]string{"module", "stopped at", "time", "guest MiB", "host MiB", "pause", "neighbour", "error"}, rows))
+
+	t.Log("\n" + table([]string{"module", "stopped at", "time", "guest MiB", "host MiB", "pause", "neighbour", "error"},
+		rows))
 }
 
 func expect(t *testing.T, a *attack, s *seen) {
@@ -72,7 +77,8 @@ func expect(t *testing.T, a *attack, s *seen) {
 	if s.stage != a.stage {
 		t.Errorf("stopped at %s, want %s: %v", s.stage, a.stage, s.err)
 	}
-	if s.err != nil && (a.says == "" || !strings.Contains(s.err.Error(), a.says) || !strings.Contains(s.err.Error(), a.name) || len(s.err.Error()) > 4096) {
+	if s.err != nil && (a.says == "" || !strings.Contains(s.err.Error(), a.says) ||
+		!strings.Contains(s.err.Error(), a.name) || len(s.err.Error()) > 4096) {
 		t.Errorf("got %.4096v, want %q and the plugin's name", s.err, a.says)
 	}
 	if s.pause >= mostPause {
@@ -113,7 +119,9 @@ func load(t *testing.T, a *attack, path string, gate *sandbox.Gate) (*plugins.Lo
 	if a.stage == harmless {
 		deadline = 0 // the default: it has its time to the end
 	}
-	l, err := plugins.Open(t.Context(), p, sandbox.Options{Name: a.name, Gate: gate, MemoryLimit: a.memory, Deadline: deadline, PerformDeadline: 300 * time.Millisecond, Log: func(int32, string) {}}, nil)
+	l, err := plugins.Open(t.Context(), p,
+		sandbox.Options{Name: a.name, Gate: gate, MemoryLimit: a.memory, Deadline: deadline,
+			PerformDeadline: 300 * time.Millisecond, Log: func(int32, string) {}}, nil)
 	var call *sandbox.CallError
 	var settings *sandbox.SettingsError
 	switch {
@@ -133,12 +141,14 @@ func run(t *testing.T, a *attack, path string, gate *sandbox.Gate, s *seen) (str
 	if err != nil {
 		return stage, err
 	}
+
 	defer func() {
 		s.drops = l.Module.DroppedLogBytes()
 		if err := l.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}()
+
 	var before []byte
 	for n := range 3 { // what a sync leaves behind shows in the next
 		answer, stats, err := sync1(t.Context(), l, a.name)
@@ -151,10 +161,12 @@ func run(t *testing.T, a *attack, path string, gate *sandbox.Gate, s *seen) (str
 		}
 		before = answer
 	}
+
 	again, err := l.Module.Manifest(t.Context())
 	if err != nil {
 		return atManifest, err
 	}
+
 	m, err := abi.DecodeManifest(again)
 	if err != nil || m.Description != l.Manifest.Description {
 		t.Errorf("the manifest was %+v, is %+v, %v", l.Manifest, m, err)
@@ -190,10 +202,12 @@ func sync1(ctx context.Context, l *plugins.Loaded, name string) (answer []byte, 
 		}
 		return nil
 	})
+
 	return answer, stats, err
 }
 
-// watch measures the host while it is attacked: how long a goroutine has to wait, what is allocated, and how the neighbour fares.
+// watch measures the host while it is attacked: how long a goroutine has to wait, what is allocated, and how the
+// neighbour fares.
 func watch(t *testing.T, neighbour *plugins.Loaded, attack func(*seen)) (s seen) {
 	stop := make(chan struct{})
 	ready := make(chan struct{}, 2)
@@ -201,6 +215,7 @@ func watch(t *testing.T, neighbour *plugins.Loaded, attack func(*seen)) (s seen)
 	var pauses runqueue.Pauses
 	var wait time.Duration
 	beside := 0
+
 	watchers.Go(func() {
 		ticker := time.NewTicker(time.Millisecond)
 		defer ticker.Stop()
@@ -220,6 +235,7 @@ func watch(t *testing.T, neighbour *plugins.Loaded, attack func(*seen)) (s seen)
 			}
 		}
 	})
+
 	watchers.Go(func() {
 		ready <- struct{}{}
 		for {
@@ -238,6 +254,7 @@ func watch(t *testing.T, neighbour *plugins.Loaded, attack func(*seen)) (s seen)
 			}
 		}
 	})
+
 	<-ready
 	<-ready
 	var before, after runtime.MemStats
@@ -250,6 +267,7 @@ func watch(t *testing.T, neighbour *plugins.Loaded, attack func(*seen)) (s seen)
 	watchers.Wait()
 	s.host = int64(after.TotalAlloc - before.TotalAlloc)
 	s.pause, s.beside, s.wait = pauses.Longest, beside, wait
+
 	return s
 }
 

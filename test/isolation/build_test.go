@@ -7,7 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// build compiles hostile plugins with TinyGo, and gives the folder that their modules are in.
+// build compiles hostile plugins with TinyGo, and returns the folder that their modules are in.
 func build(t *testing.T, names ...string) string {
 	t.Helper()
 	folder := t.TempDir()

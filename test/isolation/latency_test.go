@@ -16,7 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// A guest that held up the process or another guest would do so for its whole deadline, seconds: the bounds leave room for a busy machine.
+// A guest that held up the process or another guest would do so for its whole deadline, seconds: the bounds leave room
+// for a busy machine.
 const (
 	latencies    = 50
 	slowdown     = 3
@@ -25,11 +26,13 @@ const (
 	tries        = 8
 )
 
-// latency is how long namespaces waited for their service accounts, and how long the process stood still in the meantime.
+// latency is how long namespaces waited for their service accounts, and how long the process stood still in the
+// meantime.
 type latency struct{ p50, p95, stall time.Duration }
 
 func (l latency) String() string {
-	return fmt.Sprintf("p50 %v, p95 %v, longest stall %v", l.p50.Round(10*time.Microsecond), l.p95.Round(10*time.Microsecond), l.stall.Round(10*time.Microsecond))
+	return fmt.Sprintf("p50 %v, p95 %v, longest stall %v",
+		l.p50.Round(10*time.Microsecond), l.p95.Round(10*time.Microsecond), l.stall.Round(10*time.Microsecond))
 }
 
 // measure creates namespaces one after another, and waits for the service account of each.
@@ -40,17 +43,21 @@ func measure(t *testing.T, client kubernetes.Interface, name string) latency {
 	if err != nil {
 		t.Fatal(err)
 	}
-	accounts, err := client.CoreV1().ServiceAccounts("").Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion, FieldSelector: "metadata.name=default"})
+
+	accounts, err := client.CoreV1().ServiceAccounts("").Watch(ctx,
+		metav1.ListOptions{ResourceVersion: list.ResourceVersion, FieldSelector: "metadata.name=default"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer accounts.Stop()
 	stall := heartbeat(ctx)
 	var all []time.Duration
 	for i := range latencies {
 		namespace := fmt.Sprintf("%s-%d", name, i)
 		from := time.Now()
-		if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		if _, err := client.CoreV1().Namespaces().Create(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		late := time.After(cluster.Patience)
@@ -68,12 +75,13 @@ func measure(t *testing.T, client kubernetes.Interface, name string) latency {
 		}
 		all = append(all, time.Since(from))
 	}
+
 	slices.Sort(all)
 	return latency{all[len(all)/2], all[len(all)*95/100], stall()}
 }
 
-// heartbeat measures the longest time that a goroutine which is always ready could not run. It collects garbage meanwhile, for which every
-// goroutine must stop: a guest that doesn't let itself be stopped stops all the others.
+// heartbeat measures the longest time that a goroutine which is always ready could not run. It collects garbage
+// meanwhile, for which every goroutine must stop: a guest that doesn't let itself be stopped stops all the others.
 func heartbeat(ctx context.Context) (stop func() time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

@@ -61,21 +61,26 @@ var otherTypes = map[string]string{
 	"v": "int32", // a Level
 }
 
-// Every flag of the native binary is one of windlass's, of the same type and with the same default unless the table tells why not.
+// Every flag of the native binary is one of windlass's, of the same type and with the same default unless the table
+// tells why not.
 func TestEveryFlag(t *testing.T) {
 	n := ask(t)
 	if len(n.Flags) < 100 {
 		t.Fatalf("the native manager has %d flags", len(n.Flags))
 	}
+
 	table := map[string]kcm.Flag{}
 	for _, g := range kcm.Groups {
 		for _, f := range g.Flags {
 			table[f.Name] = f
-			if !slices.ContainsFunc(n.Flags, func(x struct{ Name, Shorthand, Type, Default, NoOption string }) bool { return x.Name == f.Name }) {
+			if !slices.ContainsFunc(n.Flags, func(x struct{ Name, Shorthand, Type, Default, NoOption string }) bool {
+				return x.Name == f.Name
+			}) {
 				t.Errorf("--%s isn't a flag of the native manager", f.Name)
 			}
 		}
 	}
+
 	fs := pflag.NewFlagSet("windlass", pflag.ContinueOnError)
 	config.AddFlags(fs)
 	args := []string{"run", "--version"}
@@ -99,12 +104,15 @@ func TestEveryFlag(t *testing.T) {
 			t.Errorf("--%s: type %s, natively %s", f.Name, is, f.Type)
 		}
 		if differs := ours.DefValue != f.Default; differs != (row.Differs != "") {
-			t.Errorf("--%s: default %q, natively %q, and the table says of that: %q", f.Name, ours.DefValue, f.Default, row.Differs)
+			t.Errorf("--%s: default %q, natively %q, and the table says of that: %q",
+				f.Name, ours.DefValue, f.Default, row.Differs)
 		}
 		if ours.NoOptDefVal != f.NoOption || f.Shorthand != ours.Shorthand {
-			t.Errorf("--%s: bare %q, short %q, natively %q and %q", f.Name, ours.NoOptDefVal, ours.Shorthand, f.NoOption, f.Shorthand)
+			t.Errorf("--%s: bare %q, short %q, natively %q and %q",
+				f.Name, ours.NoOptDefVal, ours.Shorthand, f.NoOption, f.Shorthand)
 		}
 	}
+
 	t.Logf("%d flags", len(n.Flags))
 	// The program takes all of them at once: with --version it says who it is, when it has understood them.
 	out, err := exec.CommandContext(t.Context(), windlass.Program(), args...).CombinedOutput()
@@ -136,6 +144,7 @@ func TestEveryName(t *testing.T) {
 			aliases[c.Alias] = c.Name
 		}
 	}
+
 	slices.Sort(names)
 	slices.Sort(n.Controllers)
 	slices.Sort(n.DisabledByDefault)
@@ -149,6 +158,7 @@ func TestEveryName(t *testing.T) {
 	if d := cmp.Diff(n.Aliases, aliases); d != "" {
 		t.Errorf("aliases, -native +ours:\n%s", d)
 	}
+
 	gates := map[string]kcm.Gate{}
 	for _, g := range n.FeatureGates {
 		stage := strings.ToLower(g.Stage)
@@ -157,6 +167,7 @@ func TestEveryName(t *testing.T) {
 		}
 		gates[g.Name] = kcm.Gate{Default: g.Default, Locked: g.Locked, Stage: stage}
 	}
+
 	ours := map[string]kcm.Gate{}
 	for name, g := range kcm.Gates() {
 		ours[name] = kcm.Gate{Default: g.Default, Locked: g.Locked, Stage: g.Stage}
@@ -172,12 +183,14 @@ func TestPluginsHaveWhatFlagsSet(t *testing.T) {
 	for _, p := range problems {
 		t.Error(p)
 	}
+
 	names, aliases := plugins.Controllers(found)
 	for _, c := range kcm.Controllers {
 		if slices.Contains(names, c.Name) && c.Alias != "" && aliases[c.Alias] != c.Name {
 			t.Errorf("%s has no alias %s", c.Name, c.Alias)
 		}
 	}
+
 	fs := pflag.NewFlagSet("windlass", pflag.ContinueOnError)
 	config.AddFlags(fs)
 	checked := 0
@@ -187,6 +200,7 @@ func TestPluginsHaveWhatFlagsSet(t *testing.T) {
 			if !ok {
 				continue
 			}
+
 			checked++
 			name, field, _ := strings.Cut(rest, "]")
 			i := slices.IndexFunc(found, func(p plugins.Found) bool { return p.Name == name })
@@ -194,6 +208,7 @@ func TestPluginsHaveWhatFlagsSet(t *testing.T) {
 				t.Errorf("--%s sets %s: there is no such plugin", f.Name, f.Sets)
 				continue
 			}
+
 			m, standard := found[i].Manifest, fs.Lookup(f.Name).DefValue
 			if field == ".workers" {
 				if got := m.Controllers[0].Workers; standard != fmt.Sprint(got) {
@@ -201,6 +216,7 @@ func TestPluginsHaveWhatFlagsSet(t *testing.T) {
 				}
 				continue
 			}
+
 			setting := strings.TrimSuffix(strings.TrimPrefix(field, ".settings["), "]")
 			has := false
 			for _, s := range m.Settings {
@@ -211,11 +227,13 @@ func TestPluginsHaveWhatFlagsSet(t *testing.T) {
 					}
 				}
 			}
+
 			if !has {
 				t.Errorf("--%s sets %s: there is no such setting", f.Name, f.Sets)
 			}
 		}
 	}
+
 	if checked < 15 {
 		t.Errorf("only %d flags set something of a plugin", checked)
 	}

@@ -18,8 +18,9 @@ import (
 type Seen struct {
 	Made, Gone int            // pods
 	Images     map[string]int // of those that were made, by the image of their first container
-	// Lag is how many pods more than its replicas and surge a Deployment had at most, while a set had yet to delete those that it had been told to. It is a race of two sets'
-	// syncs that the native controllers have, too: the Deployment counts what its sets want, not what they have.
+	// Lag is how many pods more than its replicas and surge a Deployment had at most, while a set had yet to delete those
+	// that it had been told to. It is a race of two sets' syncs that the native controllers have, too: the Deployment
+	// counts what its sets want, not what they have.
 	Lag int
 }
 
@@ -82,7 +83,7 @@ func (b *book) note(at metav1.Object, format string, a ...any) {
 	b.wrong = append(b.wrong, fmt.Sprintf("revision %s: ", at.GetResourceVersion())+fmt.Sprintf(format, a...))
 }
 
-// owner gives what has the UID; it may be that its pods come first.
+// owner returns what has the UID; it may be that its pods come first.
 func (b *book) owner(uid types.UID) *owner {
 	o := b.owners[uid]
 	if o == nil {
@@ -103,6 +104,7 @@ func (b *book) follow(e entry) {
 		b.pod(p, e)
 		return
 	}
+
 	o := b.owner(e.object.GetUID())
 	o.name, o.gone = e.object.GetNamespace()+"/"+e.object.GetName(), e.gone || e.object.GetDeletionTimestamp() != nil
 	switch x := e.object.(type) {
@@ -150,7 +152,8 @@ func (b *book) grown(x *appsv1.ReplicaSet, set *owner) {
 		sum += o.now
 	}
 	if sum > d.most() {
-		b.note(x, "%v: its sets want %d pods when %s grows to %d, it wants %d with its surge", d, sum, set.name, set.now, d.most())
+		b.note(x, "%v: its sets want %d pods when %s grows to %d, it wants %d with its surge",
+			d, sum, set.name, set.now, d.most())
 	}
 }
 
@@ -188,15 +191,19 @@ func (b *book) pod(p *corev1.Pod, e entry) {
 	if ref == nil {
 		return
 	}
+
 	o := b.owner(ref.UID)
 	if o.kind == "" {
 		o.kind, o.name = ref.Kind, p.Namespace+"/"+ref.Name
 	}
 	before := o.pods[p.UID]
+
 	now := &pod{
-		name: p.Name, index: p.Annotations[batchv1.JobCompletionIndexAnnotation], node: node(p), going: e.gone || p.DeletionTimestamp != nil,
+		name: p.Name, index: p.Annotations[batchv1.JobCompletionIndexAnnotation], node: node(p),
+		going:    e.gone || p.DeletionTimestamp != nil,
 		finished: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 	}
+
 	now.ready = !now.going && workload.Ready(p)
 	if e.old {
 		// as it may be
@@ -209,6 +216,7 @@ func (b *book) pod(p *corev1.Pod, e entry) {
 	} else if before.active() && now.going {
 		b.goes(p, o)
 	}
+
 	if o.pods[p.UID] = now; e.gone {
 		b.seen.Gone++
 		delete(o.pods, p.UID)
@@ -216,6 +224,7 @@ func (b *book) pod(p *corev1.Pod, e entry) {
 	if o.kind == "Job" && p.Status.Phase == corev1.PodSucceeded {
 		o.succeeded[key(o, now)] = true
 	}
+
 	if d := b.owners[o.above]; d != nil {
 		sum := 0
 		for _, s := range b.sets(o.above) {
@@ -234,7 +243,8 @@ func key(o *owner, p *pod) string {
 
 // node is where a pod is, or, of a daemon set's that has not been bound yet, where it will be.
 func node(p *corev1.Pod) string {
-	if p.Spec.NodeName != "" || p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil || p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if p.Spec.NodeName != "" || p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil ||
+		p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return p.Spec.NodeName
 	}
 	var names []string

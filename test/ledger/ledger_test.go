@@ -30,12 +30,14 @@ func (h *history) add(o metav1.Object, gone bool) {
 
 func owned(by metav1.Object, kind, name string) metav1.ObjectMeta {
 	yes := true
-	return metav1.ObjectMeta{Name: name, UID: types.UID(name), OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: by.GetName(), UID: by.GetUID(), Controller: &yes}}}
+	return metav1.ObjectMeta{Name: name, UID: types.UID(name),
+		OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: by.GetName(), UID: by.GetUID(), Controller: &yes}}}
 }
 
 func (h *history) deployment(replicas, surge int32, strategy appsv1.DeploymentStrategyType) *appsv1.Deployment {
 	most := intstr.FromInt32(surge)
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d"}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Strategy: appsv1.DeploymentStrategy{Type: strategy}}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "d", UID: "d"},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Strategy: appsv1.DeploymentStrategy{Type: strategy}}}
 	if strategy == "" {
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &most}
 	}
@@ -89,6 +91,7 @@ func TestJudge(t *testing.T) {
 		h.add(j, false)
 		return j
 	}
+
 	daemons := func(h *history, surge int32) *appsv1.DaemonSet {
 		most := intstr.FromInt32(surge)
 		s := workload.DaemonSet("s", func(s *appsv1.DaemonSetSpec) {
@@ -98,12 +101,14 @@ func TestJudge(t *testing.T) {
 		h.add(s, false)
 		return s
 	}
+
 	ordered := func(h *history, replicas int32) *appsv1.StatefulSet {
 		s := workload.StatefulSet("s", replicas)
 		s.UID = "s"
 		h.add(s, false)
 		return s
 	}
+
 	for _, c := range []struct {
 		name  string
 		write func(h *history)
@@ -159,7 +164,8 @@ func TestJudge(t *testing.T) {
 			h.made(s, "StatefulSet", nil, "s-1")
 			h.change("s-0", going)
 			h.made(s, "StatefulSet", nil, "s-2")
-		}, []string{"StatefulSet /s: s-0 began to go while s-1 was not ready", "StatefulSet /s: s-2 came, 2 are wanted", "StatefulSet /s: s-2 came while s-0 was not ready",
+		}, []string{"StatefulSet /s: s-0 began to go while s-1 was not ready", "StatefulSet /s: s-2 came, 2 are wanted",
+			"StatefulSet /s: s-2 came while s-0 was not ready",
 			"StatefulSet /s: s-2 came while s-1 was not ready"}},
 		{"two on a node", func(h *history) {
 			s := daemons(h, 0)
@@ -197,7 +203,8 @@ func TestJudge(t *testing.T) {
 			j = j.DeepCopy()
 			j.Status.Succeeded = 2
 			h.add(j, false)
-		}, []string{"Job /j: j3 is pod 2 at work, 1 are done of 2", "Job /j: j2 was deleted at work", "Job /j: its status counts 2 succeeded, 1 have"}},
+		}, []string{"Job /j: j3 is pod 2 at work, 1 are done of 2", "Job /j: j2 was deleted at work",
+			"Job /j: its status counts 2 succeeded, 1 have"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := &history{pods: map[string]*corev1.Pod{}}

@@ -26,7 +26,8 @@ func (b *book) made(at *corev1.Pod, o *owner, p *pod) {
 	}
 }
 
-// rolled judges a new pod, the n-th of its set, by its Deployment. What another set has and has been told to delete doesn't count: see [Seen.Lag].
+// rolled judges a new pod, the n-th of its set, by its Deployment. What another set has and has been told to delete
+// doesn't count: see [Seen.Lag].
 func (b *book) rolled(at *corev1.Pod, d, set *owner, p *pod, n int) {
 	sum := n
 	for _, o := range b.sets(set.above) {
@@ -85,7 +86,8 @@ func (b *book) daemon(at *corev1.Pod, o *owner, p *pod) {
 	}
 }
 
-// worker: an index has one pod at a time and none when it is done; there are no more at work than wanted, nor more in all than there is to complete.
+// worker: an index has one pod at a time and none when it is done; there are no more at work than wanted, nor more in
+// all than there is to complete.
 func (b *book) worker(at *corev1.Pod, o *owner, p *pod, n int) {
 	if n > o.most() {
 		b.note(at, "%v: %s is pod %d at work, %d are wanted", o, p.name, n, o.most())

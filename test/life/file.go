@@ -331,6 +331,7 @@ func decode(text []byte, kind string) (*Life, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	l := &Life{Kind: kind}
 	if err := unmarshal(b, l); err != nil {
 		return nil, err
@@ -341,6 +342,7 @@ func decode(text []byte, kind string) (*Life, error) {
 	if l.Work.Name != "" {
 		return nil, errors.New("work.name: its name is work")
 	}
+
 	l.Work.Name = "work"
 	seen := map[string]bool{}
 	for i, s := range l.Scripts() {
@@ -357,6 +359,7 @@ func decode(text []byte, kind string) (*Life, error) {
 			return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
 		}
 	}
+
 	return l, nil
 }
 
@@ -375,11 +378,13 @@ func (s *Script) decode() error {
 	if s.Nodes != "" && s.Nodes != "fixed" {
 		return fmt.Errorf("nodes: %q is not \"fixed\"", s.Nodes)
 	}
+
 	for i, d := range s.Differences {
 		if d.What == "" || d.Row == "" {
 			return fmt.Errorf("differences[%d]: wants what differs and the row of docs/differences.md", i)
 		}
 	}
+
 	var err error
 	if s.Before, err = decodeSteps(s.RawBefore); err != nil {
 		return fmt.Errorf("before: %w", err)
@@ -387,6 +392,7 @@ func (s *Script) decode() error {
 	if s.Steps, err = decodeSteps(s.RawSteps); err != nil {
 		return err
 	}
+
 	for i, raw := range s.RawRest {
 		var c Condition
 		err := unmarshal(raw, &c)
@@ -398,6 +404,7 @@ func (s *Script) decode() error {
 		}
 		s.Rest = append(s.Rest, c)
 	}
+
 	if len(s.Steps) == 0 || len(s.Rest) == 0 {
 		return errors.New("wants steps, and a rest")
 	}
@@ -481,11 +488,13 @@ func (s *Step) check() error {
 	case s.Watched != nil && s.Watched.App == "":
 		return errors.New("watched.app: is missing")
 	}
+
 	for i := range s.Look {
 		if err := s.Look[i].check("look"); err != nil {
 			return err
 		}
 	}
+
 	for verb, list := range map[string][]Condition{"until": s.Until, "expect": s.Expect} {
 		for i := range list {
 			if err := list[i].check(); err != nil {
@@ -554,6 +563,7 @@ func (c *Condition) check() error {
 	if c.Silent != "" || c.Own != nil {
 		return nil
 	}
+
 	switch {
 	case c.Absent && (c.Count != nil || c.Event != nil || c.Matches != nil):
 		return errors.New("absent: goes with a name alone")
@@ -562,5 +572,6 @@ func (c *Condition) check() error {
 	case c.Event != nil && c.Event.Reason == "":
 		return errors.New("event.reason: is missing")
 	}
+
 	return c.Which.check("condition")
 }

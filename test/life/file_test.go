@@ -24,6 +24,7 @@ func TestRead(t *testing.T) {
 	scenario := func(text string) string {
 		return whole + "scenarios:\n- name: s\n  rest: [{kind: Pod, count: 0}]\n" + text
 	}
+
 	for _, x := range []struct{ name, text, want string }{
 		{"good", whole, ""},
 		{"good scenario", scenario("  steps: [{delete: {kind: Pod, name: p}}]"), ""},
@@ -106,6 +107,7 @@ func TestFurther(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	const steps = `
 controllers: [a-controller]
 metrics: [m]
@@ -121,15 +123,18 @@ work:
   rest:
   - {kind: Pod, count: 0}
 `
+
 	const objects = `{apiVersion: v1, kind: Pod, metadata: {name: a}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: b}}
 `
+
 	for name, text := range map[string]string{"life-alone.yaml": steps, "objects.yaml": objects, FileName: whole} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	all, err := All(filepath.Dir(folder))
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +142,7 @@ work:
 	if kinds := Kinds(all); len(all) != 2 || len(kinds) != 1 || kinds[0] != "alone" || len(Of("", all)) != 1 {
 		t.Fatalf("kinds %q of %d lives", kinds, len(all))
 	}
+
 	w := Of("alone", all)[0].Work
 	if made := w.Before[0].Create.Objects; len(made) != 2 || made[1]["kind"] != "Pod" {
 		t.Errorf("made before: %v", made)
@@ -207,6 +213,7 @@ func TestMatches(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		if why := Matches(want, got); (why == "") != x.ok {
 			t.Errorf("%s: %q", x.want, why)
 		}

@@ -145,6 +145,7 @@ func (s *Stage) events(t testing.TB, names *Names, namespace string, script *Scr
 			counts[line] += int(max(e.Count, 1))
 		}
 	}
+
 	all := map[string]string{}
 	for line, n := range counts {
 		all[line] = fmt.Sprint(n, " times")
@@ -165,7 +166,7 @@ func managers(o *unstructured.Unstructured) (all []string) {
 			name = "kube-controller-manager"
 		}
 		if o.GetKind() == "Pod" && f.Subresource == "status" && f.FieldsV1 != nil && name == "kube-controller-manager" &&
-			!strings.Contains(string(f.FieldsV1.Raw), "DisruptionTarget") {
+			!strings.Contains(f.FieldsV1.GetRawString(), "DisruptionTarget") {
 			continue
 		}
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s", name, f.Operation, f.Subresource)))

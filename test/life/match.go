@@ -62,6 +62,7 @@ func matches(path string, want, got any) string {
 		}
 		return fmt.Sprintf("%s is %s, not %s", path, text(got), text(want))
 	}
+
 	return ""
 }
 

@@ -143,6 +143,7 @@ func (n *Names) lines(objects []unstructured.Unstructured, namespace string, scr
 		key, text string
 		fields    Lines
 	}
+
 	var all []entry
 	for i := range objects {
 		o := &objects[i]
@@ -161,6 +162,7 @@ func (n *Names) lines(objects []unstructured.Unstructured, namespace string, scr
 		}
 		all = append(all, e)
 	}
+
 	slices.SortFunc(all, func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.text, b.text)) })
 	lines, of := Lines{}, map[string]int{}
 	for _, e := range all {
@@ -174,6 +176,7 @@ func (n *Names) lines(objects []unstructured.Unstructured, namespace string, scr
 			lines[key+" "+path] = v
 		}
 	}
+
 	return lines
 }
 
@@ -197,16 +200,19 @@ func (n normal) plain(o *unstructured.Unstructured) map[string]any {
 		delete(metadata, k)
 	}
 	metadata["managers"] = who
+
 	if o.GetKind() == "Pod" && !n.fixed {
 		labels, _ := metadata["labels"].(map[string]any)
 		delete(labels, "topology.kubernetes.io/zone")
 		delete(labels, "topology.kubernetes.io/region")
 	}
+
 	if status, ok := v["status"].(map[string]any); ok && o.GetKind() == "Pod" && status["conditions"] != nil {
 		status["conditions"] = slices.DeleteFunc(status["conditions"].([]any), func(c any) bool { // the scheduler's
 			return c.(map[string]any)["type"] == "PodScheduled"
 		})
 	}
+
 	strategy, _, _ := unstructured.NestedString(v, "spec", "strategy", "type")
 	if status, ok := v["status"].(map[string]any); ok && o.GetKind() == "Deployment" && strategy == "Recreate" {
 		conditions, _ := status["conditions"].([]any)
@@ -215,6 +221,7 @@ func (n normal) plain(o *unstructured.Unstructured) map[string]any {
 			c["message"] = quoted.ReplaceAllString(c["message"].(string), "some set")
 		}
 	}
+
 	if o.GetKind() == "Node" {
 		delete(v, "status") // KWOK's heartbeats
 	}
@@ -257,6 +264,7 @@ func (n normal) flattenList(to Lines, path string, list []any) {
 		fields Lines
 		text   string
 	}
+
 	var all []element
 	for i, x := range list {
 		e := element{key: fmt.Sprint(i), fields: Lines{}}
@@ -273,6 +281,7 @@ func (n normal) flattenList(to Lines, path string, list []any) {
 		}
 		all = append(all, e)
 	}
+
 	if slices.Contains(unordered, field) {
 		slices.SortFunc(all, func(a, b element) int { return cmp.Compare(a.text, b.text) })
 		for i := range all {
@@ -281,6 +290,7 @@ func (n normal) flattenList(to Lines, path string, list []any) {
 			}
 		}
 	}
+
 	seen := map[string]int{}
 	for _, e := range all {
 		if seen[e.key]++; seen[e.key] > 1 {

@@ -35,9 +35,11 @@ func TestAlerts(t *testing.T) {
 			} `json:"rules"`
 		} `json:"groups"`
 	}
+
 	must(t, yaml.UnmarshalStrict(text, &rules))
 	told, err := os.ReadFile(docs)
 	must(t, err)
+
 	// Health checks have an endpoint of their own.
 	known := string(told) + "`kubernetes_healthcheck`"
 	n := 0
@@ -74,6 +76,7 @@ func TestAlerts(t *testing.T) {
 			n++
 		}
 	}
+
 	if n == 0 {
 		t.Error("there are no alerts")
 	}

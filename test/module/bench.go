@@ -24,6 +24,7 @@ func Bench(b *testing.B, p *sdk.Plugin, sizes []int, request func(size int) *abi
 			}
 			b.ReportMetric(size, "bytes/sync")
 		})
+
 		b.Run(fmt.Sprint("module/", n), func(b *testing.B) {
 			c := call(r, func(request []byte) ([]byte, error) { return answer(request, Succeed) })
 			var stats sandbox.Stats

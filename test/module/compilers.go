@@ -8,11 +8,13 @@ import (
 	"testing"
 )
 
-// Build builds a package of this repository, given by its folder, into a module with TinyGo, as plugins are built; further arguments go to TinyGo.
+// Build builds a package of this repository, given by its folder, into a module with TinyGo, as plugins are built;
+// further arguments go to TinyGo.
 func Build(t testing.TB, to, folder string, arguments ...string) {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
-	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap", "-o", to)
+	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json",
+		"-opt=z", "-no-debug", "-panic=trap", "-o", to)
 	c.Args = append(append(c.Args, arguments...), "./"+folder)
 	c.Dir = filepath.Join(filepath.Dir(here), "..", "..")
 	if out, err := c.CombinedOutput(); err != nil {
@@ -20,11 +22,13 @@ func Build(t testing.TB, to, folder string, arguments ...string) {
 	}
 }
 
-// BuildWithGo builds a built-in plugin's module with Go's own compiler in place of TinyGo, as `windlass plugin build --compiler=go` does.
+// BuildWithGo builds a built-in plugin's module with Go's own compiler in place of TinyGo, as `windlass plugin build
+// --compiler=go` does.
 func BuildWithGo(t testing.TB, plugin string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), plugin+".wasm")
-	c := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", path, "github.com/windlass-dev/windlass/plugins/"+plugin+"/module")
+	c := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-trimpath", "-ldflags=-s -w", "-o", path,
+		"github.com/windlass-dev/windlass/plugins/"+plugin+"/module")
 	c.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", c, err, out)

@@ -1,7 +1,8 @@
 // Package pages runs the commands that stand in a page of the documentation and compares what they print.
 //
-// A command is an indented line that begins with "$ "; what it prints are the indented lines below it. There, "..." stands for anything, by itself for any number of lines. A command
-// that goes on in the next line ends with a backslash. A fenced block below the comment <!-- file NAME --> is a file that the reader writes at that place.
+// A command is an indented line that begins with "$ "; what it prints are the indented lines below it. There, "..."
+// stands for anything, by itself for any number of lines. A command that goes on in the next line ends with a
+// backslash. A fenced block below the comment <!-- file NAME --> is a file that the reader writes at that place.
 package pages
 
 import (
@@ -15,9 +16,9 @@ import (
 
 // Reader does what a page tells its readers to do.
 type Reader struct {
-	// Run runs a command and gives what it prints.
+	// Run runs a command and returns what it prints.
 	Run func(command string) string
-	// Looks tells whether a command changes nothing, so that it may be run again until it prints what it should.
+	// Looks reports whether a command changes nothing, so that it may be run again until it prints what it should.
 	Looks func(command string) bool
 	// Write writes a file; nil where a page has none.
 	Write func(name, text string)
@@ -28,13 +29,14 @@ type Reader struct {
 // patience is how long a command that only looks may take until it prints what it should.
 const patience = time.Minute
 
-// Follow has the reader do all that the page says, in its order, and gives how many commands that were.
+// Follow has the reader do all that the page says, in its order, and returns how many commands that were.
 func Follow(t *testing.T, path string, r Reader) int {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var out strings.Builder
 	run := 0
 	for _, s := range steps(string(b)) {
@@ -44,6 +46,9 @@ func Follow(t *testing.T, path string, r Reader) int {
 		case s.file != "":
 			if r.Write == nil {
 				t.Fatalf("%s: the page writes a file, %s, which its test isn't made for", at, s.file)
+			}
+			if !s.named {
+				t.Errorf("%s: the text before the block doesn't have the name of the file, %s: no reader sees comments", at, s.file)
 			}
 			r.Write(s.file, s.content)
 		case s.command != "":
@@ -65,6 +70,7 @@ func Follow(t *testing.T, path string, r Reader) int {
 			}
 		}
 	}
+
 	if r.Update {
 		if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -81,6 +87,7 @@ type step struct {
 	output  string // what the command prints
 	printed string // the same as it stands in the page
 	file    string
+	named   bool // the file's name stands in the text above, where a reader sees it
 	content string
 }
 
@@ -88,7 +95,8 @@ var fileMark = regexp.MustCompile(`^<!-- file (\S+) -->$`)
 
 func steps(page string) (all []step) {
 	lines := strings.SplitAfter(page, "\n")
-	name := "" // of the file that the next fenced block is
+	name := ""                // of the file that the next fenced block is
+	var prose strings.Builder // what a reader has seen so far
 	for i := 0; i < len(lines); {
 		s := step{line: i + 1, text: lines[i]}
 		line := strings.TrimRight(lines[i], "\n")
@@ -115,18 +123,23 @@ func steps(page string) (all []step) {
 				}
 				s.content += l
 			}
-			s.file, name = name, ""
+			s.file, s.named = name, strings.Contains(prose.String(), "`"+name+"`")
+			name = ""
 		default:
 			if m := fileMark.FindStringSubmatch(line); m != nil {
 				name = m[1]
+			} else if !strings.HasPrefix(line, "<!--") {
+				prose.WriteString(s.text)
 			}
 		}
+
 		all = append(all, s)
 	}
+
 	return all
 }
 
-// printed tells whether the first line is one that a command prints: indented, or empty before such a line.
+// printed reports whether the first line is one that a command prints: indented, or empty before such a line.
 func printed(lines []string) bool {
 	for _, l := range lines {
 		if strings.TrimSpace(l) != "" {
@@ -139,7 +152,8 @@ func printed(lines []string) bool {
 // What is another time, number or digest in each run.
 var varies = regexp.MustCompile(`-[0-9a-z]{8,10}-[0-9a-z]{5}\b|-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b|sha256:[0-9a-f]{8,}|_[0-9a-f-]{36}|\b[0-9a-f]{12}\b|\d{4}-\d\d-\d\dT[0-9:.]+Z|\b\d+(\.\d+)?(ms|µs|s|m\d*s?|h)?\b|on [^ ,]+, process`)
 
-// normal makes outputs of different runs the same: numbers, times and digests become #, columns are one blank apart, empty lines aren't there.
+// normal makes outputs of different runs the same: numbers, times and digests become #, columns are one blank apart,
+// empty lines aren't there.
 func normal(text string) (all []string) {
 	for l := range strings.Lines(text) {
 		if l = strings.Join(strings.Fields(varies.ReplaceAllString(l, "#")), " "); l != "" {
@@ -149,7 +163,7 @@ func normal(text string) (all []string) {
 	return all
 }
 
-// Same tells whether a command has printed what a page says, but for what is another in each run.
+// Same reports whether a command has printed what a page says, but for what is another in each run.
 func Same(page, printed string) bool { return match(normal(page), normal(printed)) }
 
 // match compares line by line.

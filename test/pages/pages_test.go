@@ -40,7 +40,7 @@ Text.
     $ second \
       --flag
 
-Between.
+Between. Write ` + "`a.txt`" + `:
 
 <!-- file a.txt -->
 ` + "```" + `
@@ -57,6 +57,7 @@ func TestFollow(t *testing.T) {
 	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	var did []string
 	r := Reader{
 		Run: func(c string) string {
@@ -66,6 +67,7 @@ func TestFollow(t *testing.T) {
 		Looks: func(string) bool { return false },
 		Write: func(name, text string) { did = append(did, name+"="+text) },
 	}
+
 	if n := Follow(t, path, r); n != 3 {
 		t.Errorf("%d commands", n)
 	}
@@ -80,7 +82,31 @@ func TestFollow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if want := strings.Replace(page, "    three", "    none", 1); string(b) != want {
 		t.Errorf("updated:\n%s\nwant\n%s", b, want)
+	}
+}
+
+func TestFilesAreNamed(t *testing.T) {
+	for page, named := range map[string]bool{
+		"Write `a.txt`:\n\n<!-- file a.txt -->\n```\n```\n":                true,
+		"Write this:\n\n<!-- file a.txt -->\n```\n```\n":                   false,
+		"<!-- `a.txt` -->\n<!-- file a.txt -->\n```\n```\n":                false,
+		"Write this:\n\n<!-- file a.txt -->\n```\n```\n\nIt is `a.txt`.\n": false,
+	} {
+		files := 0
+		for _, s := range steps(page) {
+			if s.file == "" {
+				continue
+			}
+			files++
+			if s.named != named {
+				t.Errorf("%q: the file is named: %v, want %v", page, s.named, named)
+			}
+		}
+		if files != 1 {
+			t.Errorf("%q has %d files", page, files)
+		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// compilers replays what modules of TinyGo's did in the same plugins as Go's own compiler builds them: every message is the same, byte for byte.
+// compilers replays what modules of TinyGo's did in the same plugins as Go's own compiler builds them: every message is
+// the same, byte for byte.
 func compilers(t *testing.T, recordings map[string]string) {
 	for _, name := range []string{"replicaset", "job"} {
 		t.Run(name, func(t *testing.T) {

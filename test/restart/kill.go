@@ -24,7 +24,8 @@ const (
 // patience is far more than anything takes here, for machines on which many tests run at once.
 const patience = 5 * time.Minute
 
-// A process is killed within so long of its start, which takes most of a second, or of the moment at which all its caches are filled.
+// A process is killed within so long of its start, which takes most of a second, or of the moment at which all its
+// caches are filled.
 const (
 	start = time.Second
 	work  = 2500 * time.Millisecond
@@ -34,15 +35,18 @@ const (
 func begin(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	for _, namespace := range []string{calm, killed} {
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		windlass.Account(t, client, namespace)
 	}
 }
 
-// kill has processes live and die until the condition holds, and tells how many were killed. It fails the test if those were less than so many.
-func kill(t *testing.T, c *cluster.Cluster, seed uint64, least int, controllers []string, condition func() (done bool, seen string)) (kills int) {
+// kill has processes live and die until the condition holds, and returns how many were killed. It fails the test if
+// those were less than so many.
+func kill(t *testing.T, c *cluster.Cluster, seed uint64, least int, controllers []string,
+	condition func() (done bool, seen string)) (kills int) {
 	t.Helper()
 	k := windlass.Killer{Cluster: c, Controllers: controllers, Seed: seed, Start: start, Work: work}
 	from := time.Now()

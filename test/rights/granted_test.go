@@ -29,7 +29,10 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 	reads := config.Rule{APIGroups: all, Resources: all, Verbs: []string{"get", "list", "watch"}}
 	start := func(t *testing.T, p *config.Plugin) *windlass.Manager {
 		p.Name = "replicaset"
-		m := windlass.Begin(t, c, windlass.Options{Controllers: []string{"replicaset-controller"}, Configure: func(k *config.Configuration) { k.Plugins = []config.Plugin{*p} }})
+		m := windlass.Begin(t, c, windlass.Options{Controllers: []string{"replicaset-controller"},
+			Configure: func(k *config.Configuration) {
+				k.Plugins = []config.Plugin{*p}
+			}})
 		return m
 	}
 	refused := func(m *windlass.Manager) string {
@@ -39,7 +42,8 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 		return ""
 	}
 	wrote := func(ns string) []cluster.Event {
-		return c.Audit(t, cluster.Filter{Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}, Verbs: cluster.Writes, Namespace: ns})
+		return c.Audit(t, cluster.Filter{Users: []string{"system:serviceaccount:kube-system:replicaset-controller"},
+			Verbs: cluster.Writes, Namespace: ns})
 	}
 
 	t.Run("namespaces", func(t *testing.T) {
@@ -83,7 +87,8 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 		before := len(wrote(""))
 		m := start(t, &config.Plugin{Grant: []config.Rule{sets}})
 		await(t, time.Minute, func(context.Context) string {
-			if h := health(t, m); !strings.Contains(h, "idle: it reads [v1/pods], which no rule of plugins[replicaset].grant lets it list and watch") {
+			if h := health(t, m); !strings.Contains(h,
+				"idle: it reads [v1/pods], which no rule of plugins[replicaset].grant lets it list and watch") {
 				return h
 			}
 			return ""
@@ -104,7 +109,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-
 		replicaSet(t, c, "outside", "jane", 1)
 		awaitPods(t, c, "outside", "jane", 1)
 		await(t, time.Minute, func(context.Context) string {
-			for _, e := range c.Audit(t, cluster.Filter{Users: []string{"jane"}, Verbs: []string{"create"}, Resources: []string{"pods"}, Namespace: "outside"}) {
+			for _, e := range c.Audit(t, cluster.Filter{Users: []string{"jane"}, Verbs: []string{"create"},
+				Resources: []string{"pods"}, Namespace: "outside"}) {
 				if e.UserAgent == "kube-controller-manager/replicaset-controller" {
 					return ""
 				}
@@ -112,7 +118,10 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-
 			return "the audit log has no pod made by jane"
 		})
 		l, err := c.Client().CoreV1().Pods("outside").List(t.Context(), metav1.ListOptions{LabelSelector: "app=jane"})
-		if err != nil || len(l.Items) != 1 || !slices.ContainsFunc(l.Items[0].ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == "kube-controller-manager" }) {
+		if err != nil || len(l.Items) != 1 ||
+			!slices.ContainsFunc(l.Items[0].ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+				return f.Manager == "kube-controller-manager"
+			}) {
 			t.Errorf("the field manager of %v, %v", l.Items, err)
 		}
 		m.Stop(t)
@@ -134,7 +143,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-
 		if n := m.Count(t, "windlass_over_budget_total", "plugin", "replicaset"); n < 1 || n > 10 {
 			t.Errorf("%v syncs were put off: the key should wait, not try", n)
 		}
-		deletes := c.Audit(t, cluster.Filter{Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}, Verbs: []string{"delete"}, Resources: []string{"pods"}})
+		deletes := c.Audit(t, cluster.Filter{Users: []string{"system:serviceaccount:kube-system:replicaset-controller"},
+			Verbs: []string{"delete"}, Resources: []string{"pods"}})
 		if len(deletes) != bound {
 			t.Errorf("%d deletes were sent, the budget has %d", len(deletes), bound)
 		}
@@ -146,12 +156,14 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-
 
 func scale(t *testing.T, c *cluster.Cluster, ns, name string) {
 	t.Helper()
-	if _, err := c.Client().AppsV1().ReplicaSets(ns).Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := c.Client().AppsV1().ReplicaSets(ns).Patch(t.Context(), name, types.MergePatchType,
+		[]byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// The manifest of a module that isn't built in has no say in whom it writes as: it has an account of its own, for which the roles are printed, or the one that the operator names.
+// The manifest of a module that isn't built in has no say in whom it writes as: it has an account of its own, for which
+// the roles are printed, or the one that the operator names.
 func TestAccountsOfOthers(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 1, Audit: true})
 	namespace(t, c, "others")
@@ -160,15 +172,22 @@ func TestAccountsOfOthers(t *testing.T) {
 	if !ok {
 		t.Fatal("no built-in plugin replicaset: run make plugins")
 	}
+
 	// The same with a custom section, as somebody else's: its manifest names replicaset-controller.
-	if err := os.WriteFile(filepath.Join(folder, "replicaset.wasm"), append(slices.Clone(wasm), 0, 2, 1, 'x'), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "replicaset.wasm"), append(slices.Clone(wasm), 0, 2, 1, 'x'),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	p := config.Plugin{Name: "replicaset"}
-	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"replicaset"}, Configure: func(k *config.Configuration) { k.PluginFolder, k.Plugins = folder, []config.Plugin{p} }})
+	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"replicaset"},
+		Configure: func(k *config.Configuration) {
+			k.PluginFolder, k.Plugins = folder, []config.Plugin{p}
+		}})
 	const kubeSystem = "system:serviceaccount:kube-system:"
 	by := func(account string) (done, denied int) {
-		for _, e := range c.Audit(t, cluster.Filter{Users: []string{kubeSystem + account}, Verbs: cluster.Writes, Namespace: "others"}) {
+		for _, e := range c.Audit(t, cluster.Filter{Users: []string{kubeSystem + account}, Verbs: cluster.Writes,
+			Namespace: "others"}) {
 			if e.Denied {
 				denied++
 			} else if e.Code < 300 {
@@ -177,6 +196,7 @@ func TestAccountsOfOthers(t *testing.T) {
 		}
 		return done, denied
 	}
+
 	replicaSet(t, c, "others", "web", 2)
 	await(t, time.Minute, func(context.Context) string {
 		if _, denied := by("windlass-plugin-replicaset"); denied == 0 {
@@ -184,7 +204,9 @@ func TestAccountsOfOthers(t *testing.T) {
 		}
 		return ""
 	})
-	c.Apply(t, printed(t, binary(t), "replicaset", "--bindings", "--use-service-account-credentials", "--config", write(t, "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\npluginFolder: "+folder+"\n")))
+
+	c.Apply(t, printed(t, binary(t), "replicaset", "--bindings", "--use-service-account-credentials", "--config",
+		write(t, "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\npluginFolder: "+folder+"\n")))
 	awaitPods(t, c, "others", "web", 2)
 	if done, denied := by("replicaset-controller"); done+denied > 0 {
 		t.Errorf("%d writes as the account that its manifest names", done+denied)
@@ -192,12 +214,14 @@ func TestAccountsOfOthers(t *testing.T) {
 	p.ServiceAccount = "replicaset-controller"
 	since := m.Status(t).Plugins[0].Since
 	m.Reload()
+
 	await(t, time.Minute, func(context.Context) string {
 		if m.Status(t).Plugins[0].Since.Equal(since) {
 			return "the configuration isn't applied"
 		}
 		return ""
 	})
+
 	replicaSet(t, c, "others", "more", 1)
 	awaitPods(t, c, "others", "more", 1)
 	await(t, time.Minute, func(context.Context) string {

@@ -30,7 +30,8 @@ const (
 	account = "system:serviceaccount:" + home + ":"
 )
 
-// Every built-in plugin works with exactly the roles that windlass rbac prints: the manager and each plugin are service accounts that nothing else in the cluster knows.
+// Every built-in plugin works with exactly the roles that windlass rbac prints: the manager and each plugin are service
+// accounts that nothing else in the cluster knows.
 func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
 	lives, err := life.All("../../plugins")
@@ -100,19 +101,20 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 	if did["windlass"] {
 		t.Error("the manager has written under its own name")
 	}
-	// What admission may ask for where it is told to (OwnerReferencesPermissionEnforcement): who makes children that block an owner's deletion may change the owner's finalizers.
-	// Which those are, package conformance checks.
+	// What admission may ask for where it is told to (OwnerReferencesPermissionEnforcement): who makes children that block
+	// an owner's deletion may change the owner's finalizers. Which those are, package conformance checks.
 	for _, own := range table.Controllers() {
 		for _, w := range own.Manifest.Writes {
 			if w.Subresource != "finalizers" {
 				continue
 			}
-			r, err := c.Client().AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: account + own.Plugin.Folder,
-				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Namespace: "x", Verb: "update", Group: w.Resource.Group, Resource: w.Resource.Name, Subresource: w.Subresource,
-				},
-			}}, metav1.CreateOptions{})
+			r, err := c.Client().AuthorizationV1().SubjectAccessReviews().Create(t.Context(),
+				&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+					User: account + own.Plugin.Folder,
+					ResourceAttributes: &authorizationv1.ResourceAttributes{
+						Namespace: "x", Verb: "update", Group: w.Resource.Group, Resource: w.Resource.Name, Subresource: w.Subresource,
+					},
+				}}, metav1.CreateOptions{})
 			if err != nil || !r.Status.Allowed {
 				t.Errorf("plugin %s may not update %s/finalizers (%v)", own.Plugin.Folder, w.Resource.Name, err)
 			}

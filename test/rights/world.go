@@ -1,4 +1,5 @@
-// Package rights holds the host to what it says of rights: the roles that it prints are enough, and what isn't granted isn't done.
+// Package rights holds the host to what it says of rights: the roles that it prints are enough, and what isn't granted
+// isn't done.
 package rights
 
 import (
@@ -26,13 +27,14 @@ import (
 func binary(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "windlass")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "github.com/windlass-dev/windlass/cmd/windlass").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path,
+		"github.com/windlass-dev/windlass/cmd/windlass").CombinedOutput(); err != nil {
 		t.Fatalf("building windlass: %v\n%s", err, out)
 	}
 	return path
 }
 
-// printed gives what windlass rbac prints.
+// printed returns what windlass rbac prints.
 func printed(t *testing.T, binary string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, append([]string{"rbac"}, args...)...)
@@ -58,10 +60,11 @@ func write(t *testing.T, text string) string {
 func await(t *testing.T, most time.Duration, condition func(context.Context) (reason string)) {
 	t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, most, true, func(ctx context.Context) (bool, error) {
-		last = condition(ctx)
-		return last == "", nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, most, true,
+		func(ctx context.Context) (bool, error) {
+			last = condition(ctx)
+			return last == "", nil
+		})
 	if err != nil {
 		t.Fatalf("after %v: %s", most, last)
 	}
@@ -78,11 +81,13 @@ func reason(err error) string {
 func namespace(t *testing.T, c *cluster.Cluster, name string) {
 	t.Helper()
 	core := c.Client().CoreV1()
-	if _, err := core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, time.Minute, func(ctx context.Context) string {
-		_, err := core.ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+		_, err := core.ServiceAccounts(name).Create(ctx,
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return ""
 		}
@@ -94,7 +99,8 @@ func template(app string) corev1.PodTemplateSpec {
 	none := int64(0)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
-		Spec:       corev1.PodSpec{TerminationGracePeriodSeconds: &none, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &none,
+			Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}
 }
 

@@ -34,7 +34,8 @@ func delays(process string) map[string]time.Duration {
 	return all
 }
 
-// Pauses measures the longest time that a goroutine had to wait, less what the kernel let the one thread wait that waited longest meanwhile: that is the machine's doing.
+// Pauses measures the longest time that a goroutine had to wait, less what the kernel let the one thread wait that
+// waited longest meanwhile: that is the machine's doing.
 type Pauses struct {
 	Longest time.Duration
 	Beats   int

@@ -17,7 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// A windlass as it comes is asked by the commands of the same user without a flag but the kubeconfig, and tells what is missing to those who may not.
+// A windlass as it comes is asked by the commands of the same user without a flag but the kubeconfig, and tells what is
+// missing to those who may not.
 func TestCommands(t *testing.T) {
 	w := &world{Cluster: cluster.Start(t, cluster.Options{})}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +30,8 @@ func TestCommands(t *testing.T) {
 	l.Close()
 	home := t.TempDir()
 	environment := append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"), "KUBECONFIG=")
-	manager := exec.Command(windlass.Program(), "run", "--kubeconfig", w.ManagerKubeconfig, "--controllers=serviceaccount", "--secure-port", port)
+	manager := exec.Command(windlass.Program(), "run", "--kubeconfig", w.ManagerKubeconfig, "--controllers=serviceaccount",
+		"--secure-port", port)
 	manager.Env = environment
 	var log strings.Builder
 	manager.Stderr = &log
@@ -93,15 +95,19 @@ func TestCommands(t *testing.T) {
 		}
 		return ""
 	})
-	expect(1, "may not get /debug/recordings/serviceaccount-controller", "record", "serviceaccount-controller", "--kubeconfig", jane)
-	expect(1, "may not post /windlass/v1/controllers/serviceaccount-controller/release", "release", "serviceaccount-controller", "--kubeconfig", jane)
+	expect(1, "may not get /debug/recordings/serviceaccount-controller", "record", "serviceaccount-controller",
+		"--kubeconfig", jane)
+	expect(1, "may not post /windlass/v1/controllers/serviceaccount-controller/release", "release",
+		"serviceaccount-controller", "--kubeconfig", jane)
 	expect(1, "isn't quarantined", "release", "serviceaccount-controller", "--kubeconfig", w.Kubeconfig)
 
 	t.Log("another user of this machine has no certificate to know it by")
 	environment = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir(), "KUBECONFIG=")
 	expect(1, "isn't known to be windlass, nothing was sent", "get", "controllers", "--kubeconfig", w.Kubeconfig)
-	expect(0, "serviceaccount-controller", "get", "controllers", "--kubeconfig", w.Kubeconfig, "--insecure-skip-tls-verify")
-	expect(0, "serviceaccount-controller", "get", "controllers", "--kubeconfig", w.Kubeconfig, "--certificate-authority", filepath.Join(home, "cache", "windlass", "serving", port+".crt"))
+	expect(0, "serviceaccount-controller", "get", "controllers", "--kubeconfig", w.Kubeconfig,
+		"--insecure-skip-tls-verify")
+	expect(0, "serviceaccount-controller", "get", "controllers", "--kubeconfig", w.Kubeconfig, "--certificate-authority",
+		filepath.Join(home, "cache", "windlass", "serving", port+".crt"))
 }
 
 // kubeconfig is one of a user with a token.

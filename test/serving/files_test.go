@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// What changes in files and fields is taken while requests go on, what is bad is refused and said, and none of the requests fails.
+// What changes in files and fields is taken while requests go on, what is bad is refused and said, and none of the
+// requests fails.
 func TestChangesWhileRequestsGoOn(t *testing.T) {
 	w := begin(t)
 	admin := caller{certificate: w.certificate(t, "admin", "system:masters")}
@@ -50,7 +51,8 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 	defer stop()
 
 	folder := t.TempDir()
-	certFile, keyFile, caFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), filepath.Join(folder, "ca.crt")
+	certFile, keyFile, caFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"),
+		filepath.Join(folder, "ca.crt")
 	serve := func(name string) {
 		c, err := w.ClientCertificate(name) // for servers on loopback, too
 		if err != nil {
@@ -127,14 +129,18 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 		s.TLS.CertFile, s.TLS.KeyFile, s.Authentication.ClientCAFile = certFile, keyFile, caFile
 	}
 	w.m.Reload()
-	eventually(t, "the stranger's CA is taken", func() string { return expect(w.ask(t, stranger, http.MethodGet, "/metrics"))(200) })
+	eventually(t, "the stranger's CA is taken", func() string {
+		return expect(w.ask(t, stranger, http.MethodGet, "/metrics"))(200)
+	})
 	write(t, caFile, []byte("junk"))
 	refused("serving.authentication.clientCAFile", caFile, "no certificate in PEM")
 	if code, _ := w.ask(t, stranger, http.MethodGet, "/metrics"); code != 200 {
 		t.Errorf("what was right is gone: %d", code)
 	}
 	write(t, caFile, clusterCA(t, w))
-	eventually(t, "the stranger's CA is gone", func() string { return expect(w.ask(t, stranger, http.MethodGet, "/metrics"))(401) })
+	eventually(t, "the stranger's CA is gone", func() string {
+		return expect(w.ask(t, stranger, http.MethodGet, "/metrics"))(401)
+	})
 
 	t.Log("fields: a path for anybody; a port, which waits; a kubeconfig that isn't there")
 	w.tweak = func(s *config.Serving) {
@@ -143,7 +149,9 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 		s.Port = 1
 	}
 	w.m.Reload()
-	eventually(t, "metrics are anybody's", func() string { return expect(w.ask(t, caller{}, http.MethodGet, "/metrics/slis"))(200) })
+	eventually(t, "metrics are anybody's", func() string {
+		return expect(w.ask(t, caller{}, http.MethodGet, "/metrics/slis"))(200)
+	})
 	refused("serving.bindAddress and port: stay as they were, " + w.m.Address)
 	w.tweak = func(s *config.Serving) {
 		s.TLS.CertFile, s.TLS.KeyFile, s.Authentication.ClientCAFile = certFile, keyFile, caFile

@@ -34,7 +34,8 @@ func (w *world) native(t *testing.T, controllers []string, flags ...string) (add
 
 	_, port, _ := net.SplitHostPort(address)
 	w.Native(t, controllers, append([]string{
-		"--secure-port=" + port, "--bind-address=127.0.0.1", "--authentication-kubeconfig=" + w.ManagerKubeconfig, "--authorization-kubeconfig=" + w.ManagerKubeconfig,
+		"--secure-port=" + port, "--bind-address=127.0.0.1", "--authentication-kubeconfig=" + w.ManagerKubeconfig,
+		"--authorization-kubeconfig=" + w.ManagerKubeconfig,
 	}, flags...)...)
 	admin := caller{certificate: w.certificate(t, "admin", "system:masters")}
 	eventually(t, "the native manager serves, and knows the clients' CA", func() string {
@@ -81,12 +82,14 @@ func TestAccessBesideNative(t *testing.T) {
 	}
 
 	admin := caller{certificate: w.certificate(t, "admin", "system:masters")}
-	for _, path := range []string{"/healthz", "/healthz/nothing", "/metrics", "/metrics/slis", "/configz", "/debug/pprof/", "/debug/pprof/goroutine", "/flagz", "/statusz", "/nowhere"} {
+	for _, path := range []string{"/healthz", "/healthz/nothing", "/metrics", "/metrics/slis", "/configz", "/debug/pprof/",
+		"/debug/pprof/goroutine", "/flagz", "/statusz", "/nowhere"} {
 		same("an administrator", admin, http.MethodGet, path)
 	}
 
 	w.apply(t, []runtime.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "open-metrics"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "open-metrics"},
+			Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "open-metrics"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "open-metrics"},
@@ -170,7 +173,8 @@ func (w *world) say(t *testing.T, address string, c caller, method, path string)
 }
 
 // words are the text's lines without what is behind the names of fields.
-var words = regexp.MustCompile(`(?m)^(Started|Up|Go version|Binary version|Emulation version|Paths|[a-z0-9-]+?)(: |:|=| )( ?).*$`)
+var words = regexp.MustCompile(
+	`(?m)^(Started|Up|Go version|Binary version|Emulation version|Paths|[a-z0-9-]+?)(: |:|=| )( ?).*$`)
 
 // shape is what two answers must have in common: for text its lines up to their values, for an object its fields with
 // the types of their values, and the values themselves where they say what it is.
@@ -200,6 +204,7 @@ func shape(t *testing.T, a answer) any {
 		}
 		return map[string]any{"header": header, "names": names}
 	}
+
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", form, err, a.body)
 	}
@@ -220,7 +225,8 @@ func types(v map[string]any) map[string]any {
 			all[k] = types(x)
 		default:
 			all[k] = fmt.Sprintf("%T", x)
-			if slices.Contains([]string{"kind", "apiVersion", "name", "status", "reason", "message", "code", "emulationVersion"}, k) {
+			if slices.Contains([]string{"kind", "apiVersion", "name", "status", "reason", "message", "code", "emulationVersion"},
+				k) {
 				all[k] = x
 			}
 		}
@@ -237,8 +243,10 @@ func TestPagesBesideNative(t *testing.T) {
 	answered := map[int]int{}
 	for _, kind := range []string{"Statusz", "Flagz"} {
 		path := "/" + strings.ToLower(kind)
-		accepts := []string{"", " ", "*/*", "text/plain", "text/plain;charset=utf-8", "text/html", "text/*", "text/html,text/plain;q=0.5", "application/vnd.kubernetes.protobuf", "nonsense"}
-		for _, form := range []string{"application/json", "application/yaml", "application/cbor", "application/*", "*/*", "text/plain", "application/vnd.kubernetes.protobuf"} {
+		accepts := []string{"", " ", "*/*", "text/plain", "text/plain;charset=utf-8", "text/html", "text/*",
+			"text/html,text/plain;q=0.5", "application/vnd.kubernetes.protobuf", "nonsense"}
+		for _, form := range []string{"application/json", "application/yaml", "application/cbor", "application/*", "*/*",
+			"text/plain", "application/vnd.kubernetes.protobuf"} {
 			accepts = append(accepts, form)
 			for _, version := range []string{"v1beta1", "v1alpha1", "v1", ""} {
 				accepts = append(accepts,
@@ -255,7 +263,8 @@ func TestPagesBesideNative(t *testing.T) {
 				want, got := w.say(t, native, c, method, path), w.say(t, w.m.Address, c, method, path)
 				answered[want.code]++
 				if want.code != got.code {
-					t.Errorf("%s %s as %q: %d, natively %d\n%.300s\n%.300s", method, path, accept, got.code, want.code, got.body, want.body)
+					t.Errorf("%s %s as %q: %d, natively %d\n%.300s\n%.300s",
+						method, path, accept, got.code, want.code, got.body, want.body)
 					continue
 				}
 				for _, h := range []string{"Content-Type", "Warning", "Cache-Control"} {

@@ -83,12 +83,14 @@ func (s *script) on(r schema.GroupVersionResource, ns string) dynamic.ResourceIn
 	return s.client.Resource(r).Namespace(ns)
 }
 
-var kinds = map[string]string{"configmaps": "ConfigMap", "pods": "Pod", "replicasets": "ReplicaSet", "deployments": "Deployment", "namespaces": "Namespace", "jobs": "Job", "serviceaccounts": "ServiceAccount"}
+var kinds = map[string]string{"configmaps": "ConfigMap", "pods": "Pod", "replicasets": "ReplicaSet",
+	"deployments": "Deployment", "namespaces": "Namespace", "jobs": "Job", "serviceaccounts": "ServiceAccount"}
 
 func (s *script) object(r schema.GroupVersionResource, text string) *unstructured.Unstructured {
 	s.t.Helper()
 	o := &unstructured.Unstructured{}
-	if err := o.UnmarshalJSON([]byte(fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s`, r.GroupVersion(), kinds[r.Resource], text[1:]))); err != nil {
+	if err := o.UnmarshalJSON([]byte(
+		fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s`, r.GroupVersion(), kinds[r.Resource], text[1:]))); err != nil {
 		s.t.Fatal(err)
 	}
 	return o
@@ -132,7 +134,8 @@ func (s *script) form(o *unstructured.Unstructured) string {
 		grace = fmt.Sprint(*g)
 	}
 	return fmt.Sprintf("%s generation %d, replicas %d/%d, phase %q, labels %v, data %v, finalizers %v, deleting %t, grace %s, uid %s, version %s",
-		random.ReplaceAllString(o.GetName(), "${1}*"), o.GetGeneration(), replicas, seen, phase, labels, data, o.GetFinalizers(), o.GetDeletionTimestamp() != nil, grace,
+		random.ReplaceAllString(o.GetName(), "${1}*"), o.GetGeneration(), replicas, seen, phase, labels, data,
+		o.GetFinalizers(), o.GetDeletionTimestamp() != nil, grace,
 		s.numbered("uid", string(o.GetUID())), s.numbered("version", o.GetResourceVersion()))
 }
 
@@ -156,7 +159,8 @@ func (s *script) get(r schema.GroupVersionResource, ns, name string) *unstructur
 	return s.note("get "+r.Resource+" "+name, o, err)
 }
 
-func (s *script) update(o *unstructured.Unstructured, r schema.GroupVersionResource, what string, change func(o *unstructured.Unstructured), sub ...string) *unstructured.Unstructured {
+func (s *script) update(o *unstructured.Unstructured, r schema.GroupVersionResource, what string,
+	change func(o *unstructured.Unstructured), sub ...string) *unstructured.Unstructured {
 	s.t.Helper()
 	if o == nil {
 		s.t.Fatalf("%s: there is no object: %q", what, s.lines)
@@ -180,7 +184,8 @@ func (s *script) objects() {
 	s.create(configMaps, namespace, `{"metadata":{"name":"Not_A_Name"}}`)
 	s.create(configMaps, namespace, `{"metadata":{"name":"a.b"},"data":{}}`)
 	s.create(configMaps, namespace, `{"metadata":{"name":"labelled","labels":{"a":"not a value"}}}`)
-	s.create(configMaps, namespace, `{"metadata":{"name":"owned","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a"}]}}`)
+	s.create(configMaps, namespace,
+		`{"metadata":{"name":"owned","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a"}]}}`)
 	s.create(configMaps, namespace, `{"metadata":{"name":"versioned","resourceVersion":"1"}}`)
 	b := s.update(a, configMaps, "data", func(o *unstructured.Unstructured) { set(o, "2", "data", "k") })
 	s.update(a, configMaps, "an old version", func(o *unstructured.Unstructured) { set(o, "3", "data", "k") })
@@ -190,7 +195,10 @@ func (s *script) objects() {
 		o.SetResourceVersion("")
 		set(o, "4", "data", "k")
 	})
-	s.update(b, configMaps, "one that isn't there", func(o *unstructured.Unstructured) { o.SetName("absent"); o.SetUID("") })
+	s.update(b, configMaps, "one that isn't there", func(o *unstructured.Unstructured) {
+		o.SetName("absent")
+		o.SetUID("")
+	})
 	s.get(configMaps, namespace, "a")
 	s.get(configMaps, namespace, "absent")
 }
@@ -206,8 +214,12 @@ const podTemplate = `"selector":{"matchLabels":{"app":"web"}},"template":{"metad
 func (s *script) generations() {
 	rs := s.create(replicaSets, namespace, `{"metadata":{"name":"web"},"spec":{`+podTemplate+`},"status":{"replicas":7}}`)
 	rs = s.update(rs, replicaSets, "replicas", func(o *unstructured.Unstructured) { set(o, int64(3), "spec", "replicas") })
-	rs = s.update(rs, replicaSets, "labels", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })
-	s.update(rs, replicaSets, "status by the way", func(o *unstructured.Unstructured) { set(o, int64(9), "status", "replicas") })
+	rs = s.update(rs, replicaSets, "labels", func(o *unstructured.Unstructured) {
+		o.SetLabels(map[string]string{"a": "b"})
+	})
+	s.update(rs, replicaSets, "status by the way", func(o *unstructured.Unstructured) {
+		set(o, int64(9), "status", "replicas")
+	})
 	s.create(deployments, namespace, `{"metadata":{"name":"web","generation":5},"spec":{`+podTemplate+`}}`)
 	s.create(jobs, namespace, `{"metadata":{"name":"work"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"w","image":"w:1"}]}}}}`)
 	s.create(pods, namespace, `{"metadata":{"name":"pod"},"spec":{"containers":[{"name":"w","image":"w:1"}]},"status":{"phase":"Running"}}`)
@@ -229,18 +241,23 @@ func (s *script) deletions() {
 	uid := types.UID("other")
 	s.remove(configMaps, "f", "another uid", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	version := "1"
-	s.remove(configMaps, "f", "another version", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
+	s.remove(configMaps, "f", "another version",
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
 	uid = f.GetUID()
 	s.remove(configMaps, "f", "its uid", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	f = s.get(configMaps, namespace, "f")
 	s.remove(configMaps, "f", "again", metav1.DeleteOptions{})
-	s.update(f, configMaps, "another finalizer", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/mine", "example.com/new"}) })
+	s.update(f, configMaps, "another finalizer", func(o *unstructured.Unstructured) {
+		o.SetFinalizers([]string{"example.com/mine", "example.com/new"})
+	})
 	s.create(configMaps, namespace, `{"metadata":{"name":"f"}}`)
 	f = s.get(configMaps, namespace, "f")
 	s.update(f, configMaps, "no finalizer", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 	s.get(configMaps, namespace, "f")
 	s.remove(configMaps, "f", "gone", metav1.DeleteOptions{})
-	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan, metav1.DeletePropagationBackground} {
+
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
+		metav1.DeletePropagationBackground} {
 		s.create(configMaps, namespace, `{"metadata":{"name":"p"}}`)
 		s.remove(configMaps, "p", string(policy), metav1.DeleteOptions{PropagationPolicy: &policy})
 		p, err := s.on(configMaps, namespace).Get(s.ctx, "p", metav1.GetOptions{})
@@ -249,6 +266,7 @@ func (s *script) deletions() {
 			s.update(p, configMaps, "no finalizer", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 		}
 	}
+
 	s.remove(replicaSets, "web", "with a generation", metav1.DeleteOptions{})
 	s.get(replicaSets, namespace, "web")
 	s.remove(pods, "pod", "that runs nowhere", metav1.DeleteOptions{})
@@ -267,16 +285,20 @@ func (s *script) patches() {
 		{types.JSONPatchType, `[{"op":"test","path":"/data/l","value":"other"}]`},
 		{types.StrategicMergePatchType, `{"metadata":{"finalizers":["example.com/one"]}}`},
 		{types.StrategicMergePatchType, `{"metadata":{"finalizers":["example.com/two"]}}`},
-		{types.StrategicMergePatchType, `{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/one","example.com/two"]}}`},
+		{types.StrategicMergePatchType,
+			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/one","example.com/two"]}}`},
 		{types.MergePatchType, `{}`},
 	} {
 		o, err := s.on(configMaps, namespace).Patch(s.ctx, "a", p.t, []byte(p.body), metav1.PatchOptions{})
 		s.note("patch "+string(p.t)+" "+p.body, o, err)
 	}
+
 	apply := func(text string) {
-		o, err := s.on(configMaps, namespace).Apply(s.ctx, "applied", s.object(configMaps, text), metav1.ApplyOptions{FieldManager: "me", Force: true})
+		o, err := s.on(configMaps, namespace).Apply(s.ctx, "applied", s.object(configMaps, text),
+			metav1.ApplyOptions{FieldManager: "me", Force: true})
 		s.note("apply "+text, o, err)
 	}
+
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"1","b":"1"}}`)
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"2"}}`)
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"2"}}`)

@@ -17,8 +17,8 @@ func cpu(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// costs gives the processor time that each of the functions takes at least, what the garbage collector does for it included. They take turns, so that a busy
-// spell of the machine hits all of them.
+// costs returns the processor time that each of the functions takes at least, what the garbage collector does for it
+// included. They take turns, so that a busy spell of the machine hits all of them.
 func costs(t testing.TB, rounds, times int, functions ...func(testing.TB)) []time.Duration {
 	least := make([]time.Duration, len(functions))
 	for range rounds {
@@ -35,8 +35,9 @@ func costs(t testing.TB, rounds, times int, functions ...func(testing.TB)) []tim
 	return least
 }
 
-// A sync over 1,000 pods costs at most so much more in the sandbox than natively. Measured again if it did, with another instance: there may have been other work, and where in memory an instance comes to lie
-// makes a difference of a sixth.
+// A sync over 1,000 pods costs at most so much more in the sandbox than natively. Measured again if it did, with
+// another instance: there may have been other work, and where in memory an instance comes to lie makes a difference of
+// a sixth.
 func TestThousandPodsCostLittleMore(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(crowded)) {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +55,8 @@ func TestThousandPodsCostLittleMore(t *testing.T) {
 	}
 }
 
-// An empty sync, all told, is short beside a native sync over 1,000 pods, whatever machine this is: on one where that takes 1.5 ms without collections, a 100th is 15 µs.
+// An empty sync, all told, is short beside a native sync over 1,000 pods, whatever machine this is: on one where that
+// takes 1.5 ms without collections, a 100th is 15 µs.
 func TestEmptySyncCostsLittle(t *testing.T) {
 	empty, crowd := quiet(t), crowded["replicaset"](t)
 	const most = 100

@@ -25,7 +25,8 @@ import (
 
 const crowd = 1000 // pods
 
-// twin is one key's sync, in the sandbox and natively. The world is as the controller wants it: there is nothing to do, as most times when an event wakes a key.
+// twin is one key's sync, in the sandbox and natively. The world is as the controller wants it: there is nothing to do,
+// as most times when an event wakes a key.
 type twin struct {
 	plugin   *sdk.Plugin
 	settings *sdk.Settings
@@ -107,6 +108,7 @@ func (w *twin) settle(t testing.TB) {
 			return
 		}
 	}
+
 	t.Fatalf("%s has something to do after 20 syncs", w.plugin.Name)
 }
 
@@ -155,7 +157,8 @@ func (w *twin) native(t testing.TB) {
 // quiet is the sync of a namespace that has its service account: the empty sync.
 func quiet(t testing.TB) *twin {
 	return newTwin(t, serviceaccount.Plugin, abi.KeyRef{Name: "default"}, func(put func(abi.Resource, runtime.Object)) {
-		put(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}})
+		put(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"},
+			Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}})
 		put(accounts, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}})
 	})
 }
@@ -164,15 +167,18 @@ func quiet(t testing.TB) *twin {
 var crowded = map[string]func(testing.TB) *twin{
 	"replicaset": func(t testing.TB) *twin {
 		n := int32(crowd)
-		return newTwin(t, replicaset.Plugin, abi.KeyRef{Namespace: "default", Name: "web"}, func(put func(abi.Resource, runtime.Object)) {
-			rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "web-uid", Generation: 1}, Spec: appsv1.ReplicaSetSpec{
-				Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(0).Spec},
-			}}
-			put(replicasets, rs)
-			for i := range crowd {
-				put(pods, pod(i))
-			}
-		})
+		return newTwin(t, replicaset.Plugin, abi.KeyRef{Namespace: "default", Name: "web"},
+			func(put func(abi.Resource, runtime.Object)) {
+				rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "web-uid",
+					Generation: 1}, Spec: appsv1.ReplicaSetSpec{
+					Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels},
+					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(0).Spec},
+				}}
+				put(replicasets, rs)
+				for i := range crowd {
+					put(pods, pod(i))
+				}
+			})
 	},
 	"endpointslice": func(t testing.TB) *twin { return newTwin(t, endpointslice.Plugin, serviceKey, service) },
 	"endpoints":     func(t testing.TB) *twin { return newTwin(t, endpoints.Plugin, serviceKey, service) },
@@ -182,12 +188,16 @@ var serviceKey = abi.KeyRef{Namespace: "default", Name: "web"}
 
 // service is a service of 1,000 pods on 50 nodes.
 func service(put func(abi.Resource, runtime.Object)) {
-	put(services, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "service-uid"}, Spec: corev1.ServiceSpec{
-		Selector: map[string]string{"app": "web"}, ClusterIP: "10.96.0.10", ClusterIPs: []string{"10.96.0.10"}, IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
-		Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80, TargetPort: intstr.FromString("http")}},
-	}})
+	put(services, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "service-uid"},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": "web"}, ClusterIP: "10.96.0.10", ClusterIPs: []string{"10.96.0.10"},
+			IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol},
+			Ports: []corev1.ServicePort{{Name: "http", Protocol: corev1.ProtocolTCP, Port: 80,
+				TargetPort: intstr.FromString("http")}},
+		}})
 	for i := range 50 {
-		put(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), Labels: map[string]string{corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3)}}})
+		put(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i),
+			Labels: map[string]string{corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3)}}})
 	}
 	for i := range crowd {
 		put(pods, pod(i))
@@ -199,18 +209,26 @@ func pod(i int) *corev1.Pod {
 	yes, seconds := true, int64(300)
 	name, ip := fmt.Sprintf("web-7d9c8b6f5d-%05d", i), fmt.Sprintf("10.244.%d.%d", i/250, i%250+1)
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, GenerateName: "web-7d9c8b6f5d-", UID: types.UID(fmt.Sprintf("5d1f5a3e-7c55-4c8e-9d4e-%012d", i)),
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, GenerateName: "web-7d9c8b6f5d-",
+			UID:               types.UID(fmt.Sprintf("5d1f5a3e-7c55-4c8e-9d4e-%012d", i)),
 			CreationTimestamp: now, Labels: labels,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: &yes, BlockOwnerDeletion: &yes}}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web-uid",
+				Controller: &yes, BlockOwnerDeletion: &yes}}},
 		Spec: corev1.PodSpec{
-			NodeName: fmt.Sprintf("node-%d", i%50), ServiceAccountName: "default", RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: &seconds,
-			Containers: []corev1.Container{{Name: "web", Image: "registry.k8s.io/web:1.2.3", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}}},
+			NodeName: fmt.Sprintf("node-%d", i%50), ServiceAccountName: "default", RestartPolicy: corev1.RestartPolicyAlways,
+			TerminationGracePeriodSeconds: &seconds,
+			Containers: []corev1.Container{{Name: "web", Image: "registry.k8s.io/web:1.2.3",
+				Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}}},
 		},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}}, HostIP: "192.168.0.1", StartTime: &now,
-			ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Ready: true, Image: "registry.k8s.io/web:1.2.3", ContainerID: "containerd://0123456789abcdef"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}}, HostIP: "192.168.0.1",
+			StartTime: &now,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "web", Ready: true, Image: "registry.k8s.io/web:1.2.3",
+				ContainerID: "containerd://0123456789abcdef"}}},
 	}
-	for _, c := range []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled} {
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: now})
+	for _, c := range []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady,
+		corev1.ContainersReady, corev1.PodScheduled} {
+		p.Status.Conditions = append(p.Status.Conditions,
+			corev1.PodCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: now})
 	}
 	return p
 }

@@ -41,7 +41,8 @@ func newWorld(t testing.TB, plan *views.Plan) world {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w[n.Resource] = &store{resource: r, mask: mask, indexers: n.Indexers, objects: map[types.NamespacedName]*cache.Object{}}
+		w[n.Resource] = &store{resource: r, mask: mask, indexers: n.Indexers,
+			objects: map[types.NamespacedName]*cache.Object{}}
 	}
 	return w
 }
@@ -61,11 +62,13 @@ func (w world) put(t testing.TB, r abi.Resource, o runtime.Object) {
 	if !ok {
 		return
 	}
+
 	s.version++
 	m, err := meta.Accessor(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	m.SetResourceVersion(strconv.Itoa(s.version))
 	if m.GetName() == "" {
 		m.SetName(m.GetGenerateName() + strconv.Itoa(s.version))
@@ -77,17 +80,20 @@ func (w world) put(t testing.TB, r abi.Resource, o runtime.Object) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	raw, err := s.mask.Project(nil, whole)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s.objects[types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}] = &cache.Object{
-		Resource: s.resource, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(), Raw: raw,
+		Resource: s.resource, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(),
+		ResourceVersion: m.GetResourceVersion(), Raw: raw,
 	}
 	s.indexes = nil
 }
 
-// apply does what a sync asked for, and tells whether there was anything.
+// apply does what a sync asked for, and reports whether there was anything.
 func (w world) apply(t testing.TB, effects []abi.Effect) bool {
 	t.Helper()
 	changed := false

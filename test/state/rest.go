@@ -71,6 +71,7 @@ func unrest(kind string, o object) string {
 		}
 		return ""
 	}
+
 	switch kind {
 	case "Deployment":
 		if o.get("spec", "paused") == true {
@@ -99,5 +100,6 @@ func unrest(kind string, o object) string {
 			return "it is not ready"
 		}
 	}
+
 	return ""
 }

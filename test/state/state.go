@@ -18,7 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// State is a namespace's workloads, what belongs to them, and endpoints; by kind and name, or kind, owner and number where the name was generated.
+// State is a namespace's workloads, what belongs to them, and endpoints; by kind and name, or kind, owner and number
+// where the name was generated.
 type State map[string]any
 
 // kind is one of those that a state holds.
@@ -52,7 +53,8 @@ func Of(ctx context.Context, client kubernetes.Interface, namespace string) (Sta
 	return all, nil
 }
 
-// Differs names one of the objects that are not in a namespace as they are in the state, and is empty if all are. It reads no further than to the first kind that differs.
+// Differs names one of the objects that are not in a namespace as they are in the state, and is empty if all are. It
+// reads no further than to the first kind that differs.
 func (s State) Differs(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
 	for _, k := range kinds(client, namespace) {
 		now := State{}
@@ -88,11 +90,13 @@ func (s State) read(ctx context.Context, k kind) error {
 	return nil
 }
 
-func lister[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+func lister[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context,
+	metav1.ListOptions) (runtime.Object, error) {
 	return func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(ctx, o) }
 }
 
-// add puts a list's objects into the state. Those of one owner that differ in their generated names alone are put in the order of the rest of their contents.
+// add puts a list's objects into the state. Those of one owner that differ in their generated names alone are put in
+// the order of the rest of their contents.
 func (s State) add(kind string, list runtime.Object) error {
 	type object struct {
 		key, text string
@@ -102,6 +106,7 @@ func (s State) add(kind string, list runtime.Object) error {
 	if err != nil {
 		return err
 	}
+
 	var objects []object
 	for _, item := range items {
 		m, err := meta.Accessor(item)
@@ -125,7 +130,10 @@ func (s State) add(kind string, list runtime.Object) error {
 		o.text = string(b)
 		objects = append(objects, o)
 	}
-	slices.SortFunc(objects, func(a, b object) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.text, b.text)) })
+
+	slices.SortFunc(objects, func(a, b object) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.text, b.text))
+	})
 	for i, o := range objects {
 		n := 0
 		for i-n > 0 && objects[i-n-1].key == o.key {
@@ -133,12 +141,16 @@ func (s State) add(kind string, list runtime.Object) error {
 		}
 		s[fmt.Sprintf("%s %d", o.key, n)] = o.value
 	}
+
 	return nil
 }
 
-// incidental is what two runs of the same don't have in common: identities, times, and what the scheduler and kubelets choose.
-var incidental = []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "namespace", "controller-uid", "batch.kubernetes.io/controller-uid",
-	"startTime", "completionTime", "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "startedAt", "finishedAt", "podIP", "podIPs", "hostIP", "hostIPs", "nodeName", "zone", "targetRef",
+// incidental is what two runs of the same don't have in common: identities, times, and what the scheduler and kubelets
+// choose.
+var incidental = []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "namespace", "controller-uid",
+	"batch.kubernetes.io/controller-uid",
+	"startTime", "completionTime", "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "startedAt", "finishedAt",
+	"podIP", "podIPs", "hostIP", "hostIPs", "nodeName", "zone", "targetRef",
 	"topology.kubernetes.io/zone", "topology.kubernetes.io/region", "endpoints.kubernetes.io/last-change-trigger-time"}
 
 // unordered are the lists whose order is that in which things came to be.
@@ -147,11 +159,13 @@ var unordered = []string{"conditions", "endpoints", "addresses", "notReadyAddres
 // generated are names of an admission plugin's volumes.
 var generated = regexp.MustCompile(`kube-api-access-\w{5}`)
 
-// progressed is a Deployment's condition. Of one that recreates its pods it may go on naming the replica set before: where a controller dies between making a set and telling so in the status, nobody finds
-// out later that something was to be told, the native controller neither (syncRolloutStatus in pkg/controller/deployment/progress.go: as many updated pods as pods is complete).
+// progressed is a Deployment's condition. Of one that recreates its pods it may go on naming the replica set before:
+// where a controller dies between making a set and telling so in the status, nobody finds out later that something was
+// to be told, the native controller neither (syncRolloutStatus in pkg/controller/deployment/progress.go: as many
+// updated pods as pods is complete).
 var progressed = regexp.MustCompile(`^ReplicaSet "[^"]+" has successfully progressed.$`)
 
-// plain gives an object without what is incidental, and with a name only where it wasn't generated.
+// plain returns an object without what is incidental, and with a name only where it wasn't generated.
 func plain(kind string, o metav1.Object) (any, error) {
 	b, err := json.Marshal(o)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ledger notes who writes what: each version of replicaset gets a client configuration of its own, so its requests can be told from those of any other version.
+// ledger notes who writes what: each version of replicaset gets a client configuration of its own, so its requests can
+// be told from those of any other version.
 type ledger struct {
 	mu       sync.Mutex
 	changed  chan struct{}  // closed at each answered write
@@ -53,7 +54,8 @@ type writes struct {
 }
 
 func (w writes) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/serviceaccounts") {
+	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/events") ||
+		strings.Contains(r.URL.Path, "/serviceaccounts") {
 		return w.next.RoundTrip(r)
 	}
 	text := []byte(r.URL.Path)
@@ -76,7 +78,8 @@ func (w writes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a, err
 }
 
-// sending takes note of a write that is about to be sent. What it is for is in its address, or in its body: a pod's generated name begins with its set's.
+// sending takes note of a write that is about to be sent. What it is for is in its address, or in its body: a pod's
+// generated name begins with its set's.
 func (l *ledger) sending(w writes, method string, text []byte) {
 	if w.version == 0 {
 		return
@@ -88,7 +91,8 @@ func (l *ledger) sending(w writes, method string, text []byte) {
 			continue
 		}
 		if w.version < l.newest[set] {
-			l.late = append(l.late, fmt.Sprintf("%s for %s by version %d after one by version %d", method, set, w.version, l.newest[set]))
+			l.late = append(l.late, fmt.Sprintf("%s for %s by version %d after one by version %d",
+				method, set, w.version, l.newest[set]))
 		}
 		l.newest[set] = max(l.newest[set], w.version)
 	}
@@ -123,7 +127,8 @@ func (l *ledger) await(ctx context.Context, what string, done func() (bool, erro
 		l.mu.Lock()
 		changed := l.changed
 		ok, err := done()
-		seen := fmt.Sprintf("%d versions, the newest that wrote is %d, %d pods made, %d deleted", l.versions, l.wrote, l.made, l.gone)
+		seen := fmt.Sprintf("%d versions, the newest that wrote is %d, %d pods made, %d deleted",
+			l.versions, l.wrote, l.made, l.gone)
 		l.mu.Unlock()
 		if ok || err != nil {
 			return err
@@ -138,7 +143,7 @@ func (l *ledger) await(ctx context.Context, what string, done func() (bool, erro
 	}
 }
 
-// count gives how often a controller's service account has written a resource.
+// count returns how often a controller's service account has written a resource.
 func (l *ledger) count(who string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The load: a busy Deployment goes up and down between these sizes, pods of quiet ones are deleted by somebody else, and a Service's label changes.
+// The load: a busy Deployment goes up and down between these sizes, pods of quiet ones are deleted by somebody else,
+// and a Service's label changes.
 const (
 	small, large = 10, 12
 	quiet, each  = 8, 2 // quiet Deployments, and their pods
@@ -49,15 +50,18 @@ func (l *load) begin() {
 	for i := range quiet {
 		l.want[fmt.Sprint("quiet-", i)] = each
 	}
+
 	names := slices.Sorted(maps.Keys(l.want))
 	for _, name := range names {
 		l.deploy(name, int32(l.want[name]))
 		l.ups += l.want[name]
 	}
-	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "none"}, Ports: []corev1.ServicePort{{Port: 80}}}}
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+		Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "none"}, Ports: []corev1.ServicePort{{Port: 80}}}}
 	if _, err := l.client.CoreV1().Services(namespace).Create(l.t.Context(), s, metav1.CreateOptions{}); err != nil {
 		l.t.Fatal(err)
 	}
+
 	for _, name := range names {
 		l.awaitPods(name, l.want[name])
 	}
@@ -65,6 +69,7 @@ func (l *load) begin() {
 	if err != nil {
 		l.t.Fatal(err)
 	}
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range all.Items {
@@ -72,7 +77,8 @@ func (l *load) begin() {
 	}
 }
 
-// under runs f while the cluster is busy, waits until all is written, and gives what the other controllers took meanwhile.
+// under runs f while the cluster is busy, waits until all is written, and returns what the other controllers took
+// meanwhile.
 func (l *load) under(f func(ctx context.Context) error) latencies {
 	l.t.Helper()
 	ctx, cancel := context.WithCancelCause(l.t.Context())
@@ -95,6 +101,7 @@ func (l *load) under(f func(ctx context.Context) error) latencies {
 		cancel(err)
 		both <- err
 	}
+
 	go run(0, loadPeriod, l.scaled)
 	go run(1, probePeriod, l.probed)
 	if err := f(ctx); err != nil {
@@ -107,12 +114,14 @@ func (l *load) under(f func(ctx context.Context) error) latencies {
 	if err := context.Cause(ctx); err != nil {
 		l.t.Fatal(err)
 	}
+
 	cancel(nil)
 	took[0].add(took[1])
 	return took[0]
 }
 
-// scaled changes the busy Deployment's size, and every now and then deletes a pod of a quiet one; it returns when replicaset has made and deleted what that takes, and not one pod more.
+// scaled changes the busy Deployment's size, and every now and then deletes a pod of a quiet one; it returns when
+// replicaset has made and deleted what that takes, and not one pod more.
 func (l *load) scaled(ctx context.Context, took latencies) error {
 	l.step++
 	name, next := "busy", small
@@ -122,26 +131,35 @@ func (l *load) scaled(ctx context.Context, took latencies) error {
 	l.ups += max(0, next-l.want[name])
 	l.downs += max(0, l.want[name]-next)
 	l.want[name] = next
+
 	if l.step%killEvery == 0 {
 		if err := l.kill(ctx, fmt.Sprint("quiet-", rand.IntN(quiet))); err != nil {
 			return err
 		}
 	}
+
 	before, from := l.count("deployment-controller replicasets"), time.Now()
-	if _, err := l.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, next), metav1.PatchOptions{}); err != nil {
+	if _, err := l.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, next), metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	err := l.await(ctx, "deployment scales its set", func() (bool, error) { return l.answers["deployment-controller replicasets"] > before, nil })
+
+	err := l.await(ctx, "deployment scales its set", func() (bool, error) {
+		return l.answers["deployment-controller replicasets"] > before, nil
+	})
 	if err != nil {
 		return err
 	}
+
 	took["deployment"] = append(took["deployment"], time.Since(from))
-	return l.await(ctx, fmt.Sprintf("a key is lost: replicaset has to have made %d pods and deleted %d", l.ups, l.downs), func() (bool, error) {
-		if l.made > l.ups || l.gone > l.downs {
-			return false, fmt.Errorf("written twice: %d pods were made and %d deleted, %d and %d had to be", l.made, l.gone, l.ups, l.downs)
-		}
-		return l.made == l.ups && l.gone == l.downs, nil
-	})
+	return l.await(ctx, fmt.Sprintf("a key is lost: replicaset has to have made %d pods and deleted %d", l.ups, l.downs),
+		func() (bool, error) {
+			if l.made > l.ups || l.gone > l.downs {
+				return false, fmt.Errorf("written twice: %d pods were made and %d deleted, %d and %d had to be",
+					l.made, l.gone, l.ups, l.downs)
+			}
+			return l.made == l.ups && l.gone == l.downs, nil
+		})
 }
 
 // kill deletes a pod as anybody may: its set has to make another one.
@@ -167,7 +185,8 @@ func (l *load) probed(ctx context.Context, took latencies) error {
 	l.probes++
 	before, from := l.count(who), time.Now()
 	change := fmt.Appendf(nil, `{"metadata":{"labels":{"probe":"%d"}}}`, l.probes)
-	if _, err := l.client.CoreV1().Services(namespace).Patch(ctx, "probe", types.MergePatchType, change, metav1.PatchOptions{}); err != nil {
+	if _, err := l.client.CoreV1().Services(namespace).Patch(ctx, "probe", types.MergePatchType, change,
+		metav1.PatchOptions{}); err != nil {
 		return err
 	}
 	err := l.await(ctx, "the service's slice is written", func() (bool, error) { return l.answers[who] > before, nil })
@@ -194,8 +213,10 @@ func (l *load) settled() {
 			}
 		}
 		for _, s := range all.Items {
-			if name := s.Labels["app"]; have[name] != l.want[name] || int(s.Status.Replicas) != l.want[name] || s.Status.ObservedGeneration != s.Generation {
-				return false, fmt.Sprintf("%s has %d pods and a status of %d, expected %d", name, have[name], s.Status.Replicas, l.want[name])
+			if name := s.Labels["app"]; have[name] != l.want[name] || int(s.Status.Replicas) != l.want[name] ||
+				s.Status.ObservedGeneration != s.Generation {
+				return false, fmt.Sprintf("%s has %d pods and a status of %d, expected %d",
+					name, have[name], s.Status.Replicas, l.want[name])
 			}
 		}
 		return true, ""

@@ -21,7 +21,8 @@ func (c *chats) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// However often a plugin that logs all it may is replaced, it has one burst of logging and then its rate: what is over that is dropped and counted, on each of its versions.
+// However often a plugin that logs all it may is replaced, it has one burst of logging and then its rate: what is over
+// that is dropped and counted, on each of its versions.
 func TestLogBudgetOutlivesVersions(t *testing.T) {
 	const (
 		sets, swaps = 40, 4
@@ -29,6 +30,7 @@ func TestLogBudgetOutlivesVersions(t *testing.T) {
 		rate        = 1 << 10
 		burst       = 1 << 20
 	)
+
 	chatty, _ := build(t, "chatty")
 	w := newWorld(t, "replicaset", "serviceaccount")
 	w.configure = func(_ *config.Configuration, p *config.Plugin) {
@@ -43,6 +45,7 @@ func TestLogBudgetOutlivesVersions(t *testing.T) {
 	more := func(than float64, what string) {
 		w.eventually(what, func() (bool, string) { n := dropped(); return n > than+sets*message, fmt.Sprint(n) })
 	}
+
 	for n := range sets {
 		name := fmt.Sprint("one-", n)
 		w.set(name, 0, map[string]string{"app": name})
@@ -52,6 +55,7 @@ func TestLogBudgetOutlivesVersions(t *testing.T) {
 	if first*message < burst/2 {
 		t.Errorf("%d lines of %d bytes were logged, a burst is %d bytes", first, message, burst)
 	}
+
 	for n := range swaps {
 		before, digest := dropped(), w.plugin("replicaset").Digest
 		w.put("replicaset", noted(chatty, n+1))
@@ -62,6 +66,7 @@ func TestLogBudgetOutlivesVersions(t *testing.T) {
 		})
 		more(before, "the next version logs as much, and has it dropped") // all keys are synced again
 	}
+
 	logged, allowed := log.lines.Load()*message, burst+rate*int64(time.Since(began).Seconds()+1)
 	if logged > allowed || allowed > 2*burst {
 		t.Errorf("%d bytes were logged with %d swaps, the budget is %d", logged, swaps, allowed)

@@ -38,7 +38,8 @@ func mib(bytes int) float64       { return float64(bytes) / (1 << 20) }
 func inMiB(bytes float64) string  { return fmt.Sprintf("%.1f MiB", bytes/(1<<20)) }
 func whole(number float64) string { return fmt.Sprintf("%.0f", number) }
 
-// sample looks at the process. Finalizers free what wazero has mapped, so it takes a second collection until all is gone.
+// sample looks at the process. Finalizers free what wazero has mapped, so it takes a second collection until all is
+// gone.
 func (s *soak) sample() {
 	s.t.Helper()
 	m := memory{swaps: s.swaps, resident: resident(s.t)}
@@ -51,11 +52,13 @@ func (s *soak) sample() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	m.mappings = strings.Count(string(maps), "\n")
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	m.files = len(files)
 	s.memory = append(s.memory, m)
 	if quarter := max(1, *soakSwaps/4); *soakHeaps != "" && s.swaps/quarter > s.profiled {
@@ -71,10 +74,13 @@ func (s *soak) sample() {
 	}
 }
 
-// filling is after how many swaps what the manager remembers up to a number is full: each controller's last 8,192 written versions and the last writes to 2,048 objects. The cache's 32,768 deleted objects take longer, and two megabytes.
+// filling is after how many swaps what the manager remembers up to a number is full: each controller's last 8,192
+// written versions and the last writes to 2,048 objects. The cache's 32,768 deleted objects take longer, and two
+// megabytes.
 const filling = 1500
 
-// quarters are the medians of a figure in the second and the last quarter of the run since then; false where there are too few samples to tell.
+// quarters are the medians of a figure in the second and the last quarter of the run since then; false where there are
+// too few samples to tell.
 func (s *soak) quarters(f figure) (second, last float64, ok bool) {
 	var all []float64
 	for _, m := range s.memory {

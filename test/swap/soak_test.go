@@ -20,10 +20,12 @@ var (
 	soakSwaps  = flag.Int("swaps", 10_000, "how often BenchmarkSoak replaces a controller")
 	soakWithin = flag.Duration("within", 24*time.Hour, "how long BenchmarkSoak goes on at most, whatever -swaps says")
 	soakReport = flag.String("report", "", "the file that BenchmarkSoak writes its figures to")
-	soakHeaps  = flag.String("heaps", "", "the folder that BenchmarkSoak writes a heap profile to after each quarter of the swaps")
+	soakHeaps  = flag.String("heaps", "",
+		"the folder that BenchmarkSoak writes a heap profile to after each quarter of the swaps")
 )
 
-// What must hold beside what is exact: how much slower other controllers may be while one is replaced again and again, and how much more memory the last quarter may have than the second.
+// What must hold beside what is exact: how much slower other controllers may be while one is replaced again and again,
+// and how much more memory the last quarter may have than the second.
 const (
 	slower     = 1.5
 	grown      = 1.10
@@ -32,8 +34,10 @@ const (
 	calmest    = 4 * time.Second // of each round
 )
 
-// BenchmarkSoak replaces a busy controller -swaps times (make soak: 10,000). Each version has to write before the next one comes. Rounds of swaps take turns with times under the same load without: the machine has
-// others to serve, and the two must be compared under the same conditions. After each round every set must have exactly its pods, and exactly as many must have been made and deleted as that took.
+// BenchmarkSoak replaces a busy controller -swaps times (make soak: 10,000). Each version has to write before the next
+// one comes. Rounds of swaps take turns with times under the same load without: the machine has others to serve, and
+// the two must be compared under the same conditions. After each round every set must have exactly its pods, and
+// exactly as many must have been made and deleted as that took.
 func BenchmarkSoak(b *testing.B) {
 	if *soakHeaps != "" {
 		runtime.MemProfileRate = 4 << 10 // what grows by some bytes with each swap is to be seen
@@ -43,6 +47,7 @@ func BenchmarkSoak(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	b.Cleanup(func() { log.Close() })
 	windlass.LogTo(b, log)
 	b.Cleanup(func() {
@@ -50,6 +55,7 @@ func BenchmarkSoak(b *testing.B) {
 			b.Log(cluster.Tail(path))
 		}
 	})
+
 	w := newWorld(b, "deployment", "replicaset", "serviceaccount", "endpointslice")
 	l := &load{world: w, ledger: newLedger()}
 	w.wrap = l.follow
@@ -58,12 +64,14 @@ func BenchmarkSoak(b *testing.B) {
 	s := &soak{load: l, calm: latencies{}, busy: latencies{}, began: time.Now()}
 	l.under(func(ctx context.Context) error { return pause(ctx, warmUp) })
 	s.sample()
+
 	size := max(10, *soakSwaps/measurings)
 	for b.Loop() {
 		for s.swaps < *soakSwaps && time.Since(s.began) < *soakWithin {
 			s.round(min(size, *soakSwaps-s.swaps))
 		}
 	}
+
 	s.verdict(b)
 	windlass.ExpectRoles(b, w.c)
 }
@@ -102,7 +110,8 @@ func (s *soak) round(n int) {
 	fmt.Fprintf(os.Stderr, "%6d of %d swaps, %v left: %d ms each; heap %.1f MiB, resident %.0f MiB, %d goroutines, %d mappings, %d files; p99", s.swaps, *soakSwaps, left.Round(time.Second), (took / time.Duration(n)).Milliseconds(),
 		mib(m.heap), mib(m.resident), m.goroutines, m.mappings, m.files)
 	for _, name := range neighbours {
-		fmt.Fprintf(os.Stderr, " %s %d ms, without swaps %d;", name, p99(s.busy[name]).Milliseconds(), p99(s.calm[name]).Milliseconds())
+		fmt.Fprintf(os.Stderr, " %s %d ms, without swaps %d;",
+			name, p99(s.busy[name]).Milliseconds(), p99(s.calm[name]).Milliseconds())
 	}
 	fmt.Fprintln(os.Stderr)
 }
@@ -148,28 +157,40 @@ func (s *soak) verdict(b *testing.B) {
 	s.mu.Unlock()
 	audited, auditedGone := s.writes("create"), s.writes("delete")
 	all := []promise{
-		{"versions that ran and wrote, the first one aside", fmt.Sprint(versions - 1), fmt.Sprint(s.swaps), versions-1 == s.swaps},
+		{"versions that ran and wrote, the first one aside", fmt.Sprint(versions - 1), fmt.Sprint(s.swaps),
+			versions-1 == s.swaps},
 		{"versions rolled back or refused", fmt.Sprint(rolledBack + failed), "0", rolledBack+failed == 0},
 		{"pods made, by the server's audit log", fmt.Sprint(audited), fmt.Sprint(s.ups), audited == s.ups && made == s.ups},
-		{"pods deleted, by the server's audit log", fmt.Sprint(auditedGone), fmt.Sprint(s.downs), auditedGone == s.downs && gone == s.downs},
+		{"pods deleted, by the server's audit log", fmt.Sprint(auditedGone), fmt.Sprint(s.downs),
+			auditedGone == s.downs && gone == s.downs},
 		{"writes of a version after a newer one's for the same key", fmt.Sprint(len(late)), "0", len(late) == 0},
 	}
+
 	for _, name := range neighbours {
 		calm, busy := p99(s.calm[name]), p99(s.busy[name])
 		ratio := float64(busy) / float64(calm)
-		all = append(all, promise{fmt.Sprintf("p99 of %s from a change to its answered write, beside the same without swaps (%d and %d times)", name, len(s.busy[name]), len(s.calm[name])),
-			fmt.Sprintf("%.1f ms, %.1f ms: %.2f times", ms(busy), ms(calm), ratio), fmt.Sprint("at most ", slower, " times"), ratio <= slower})
+		all = append(all, promise{fmt.Sprintf(
+			"p99 of %s from a change to its answered write, beside the same without swaps (%d and %d times)",
+			name, len(s.busy[name]), len(s.calm[name])),
+			fmt.Sprintf("%.1f ms, %.1f ms: %.2f times", ms(busy), ms(calm), ratio), fmt.Sprint("at most ", slower, " times"),
+			ratio <= slower})
 		b.ReportMetric(ratio, name+"-p99-times")
 	}
+
 	for _, f := range figures {
 		second, last, ok := s.quarters(f)
 		if !ok {
 			first, now := f.of(s.memory[0]), f.of(s.memory[len(s.memory)-1])
-			all = append(all, promise{f.name + ": at the end, at the beginning", fmt.Sprintf("%s, %s", f.text(now), f.text(first)), fmt.Sprintf("not judged: the first %d swaps fill what is bounded, and too few came after", filling), true})
+			all = append(all, promise{f.name + ": at the end, at the beginning",
+				fmt.Sprintf("%s, %s", f.text(now), f.text(first)),
+				fmt.Sprintf("not judged: the first %d swaps fill what is bounded, and too few came after", filling), true})
 			continue
 		}
-		all = append(all, promise{f.name + ": median of the last quarter, of the second", fmt.Sprintf("%s, %s", f.text(last), f.text(second)), fmt.Sprintf("at most %.2f times and %s more", grown, f.text(f.slack)), last <= second*grown+f.slack})
+		all = append(all, promise{f.name + ": median of the last quarter, of the second",
+			fmt.Sprintf("%s, %s", f.text(last), f.text(second)),
+			fmt.Sprintf("at most %.2f times and %s more", grown, f.text(f.slack)), last <= second*grown+f.slack})
 	}
+
 	out := &strings.Builder{}
 	for _, p := range all {
 		holds := "holds"
@@ -179,11 +200,13 @@ func (s *soak) verdict(b *testing.B) {
 		}
 		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", p.what, p.figure, p.bound, holds)
 	}
+
 	for _, s := range late[:min(len(late), 10)] {
 		b.Log(s)
 	}
 	fmt.Fprintf(os.Stderr, "\n%s\n", out)
 	b.ReportMetric(float64(s.swapping.Milliseconds())/float64(s.swaps), "ms/swap")
+
 	if *soakReport != "" {
 		if err := os.WriteFile(*soakReport, s.document(out.String()), 0o600); err != nil {
 			b.Error(err)
@@ -207,7 +230,9 @@ the next one comes. Rounds of swaps take turns with times under the same load wi
 	fmt.Fprintf(out, "| controller | | times | p50 | p90 | p99 | most |\n|---|---|---|---|---|---|---|\n")
 	for _, name := range neighbours {
 		for i, all := range [][]time.Duration{s.busy[name], s.calm[name]} {
-			fmt.Fprintf(out, "| %s | %s | %d | %.1f ms | %.1f ms | %.1f ms | %.1f ms |\n", name, [2]string{"with swaps", "without"}[i], len(all), ms(quantile(all, 50)), ms(quantile(all, 90)), ms(p99(all)), ms(all[len(all)-1]))
+			fmt.Fprintf(out, "| %s | %s | %d | %.1f ms | %.1f ms | %.1f ms | %.1f ms |\n",
+				name, [2]string{"with swaps", "without"}[i], len(all), ms(quantile(all, 50)), ms(quantile(all, 90)), ms(p99(all)),
+				ms(all[len(all)-1]))
 		}
 	}
 	fmt.Fprintf(out, "\n## Memory\n\nOf the process with the manager and the test. Resident is before a collection, the rest after it. What the manager remembers up to a number (each controller's last 8,192 written versions, the last writes to 2,048 objects) fills within the first %d swaps.\n\n| swaps |", filling)

@@ -24,7 +24,7 @@ func (r *Log) Write(b []byte) (int, error) {
 	return r.text.Write(b)
 }
 
-// With gives the first line that has all the parts.
+// With returns the first line that has all the parts.
 func (r *Log) With(parts ...string) (string, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,7 +29,8 @@ type Process struct {
 // Program is where make build leaves windlass.
 func Program() string { return filepath.Join(filepath.Dir(cluster.Binary()), "windlass") }
 
-// Spawn starts the program on a cluster, with these controllers and nothing but upstream's rights, until it is killed or the test is over.
+// Spawn starts the program on a cluster, with these controllers and nothing but upstream's rights, until it is killed
+// or the test is over.
 func Spawn(t testing.TB, c *cluster.Cluster, controllers ...string) *Process {
 	t.Helper()
 	return spawn(t, c, c.ManagerKubeconfig, "", controllers)
@@ -72,7 +73,8 @@ func SpawnReplica(t testing.TB, c *cluster.Cluster, r Replica, controllers ...st
 // spawn starts a process that is the only one: it needs no Lease.
 func spawn(t testing.TB, c *cluster.Cluster, kubeconfig, fields string, controllers []string) *Process {
 	t.Helper()
-	return spawnIn(t, c, c.Dir, Replica{Kubeconfig: kubeconfig, Fields: "leaderElection: {leaderElect: false}\n" + fields}, controllers)
+	return spawnIn(t, c, c.Dir, Replica{Kubeconfig: kubeconfig, Fields: "leaderElection: {leaderElect: false}\n" + fields},
+		controllers)
 }
 
 func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controllers []string) *Process {
@@ -82,26 +84,33 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 	}
 	p := &Process{Served: served(t, c, free(t)), log: filepath.Join(dir, "windlass.log"), ended: make(chan struct{})}
 	config := filepath.Join(dir, "windlass.yaml")
-	if err := os.WriteFile(config, []byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\n"+r.Fields+"\n"+c.ServingFields(p.Address)), 0o600); err != nil {
+	if err := os.WriteFile(config,
+		[]byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\n"+r.Fields+"\n"+
+			c.ServingFields(p.Address)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.cmd = exec.Command(r.Program, "run", "--config", config, "--kubeconfig", r.Kubeconfig, "--use-service-account-credentials", "--controllers", strings.Join(controllers, ","),
+
+	p.cmd = exec.Command(r.Program, "run", "--config", config, "--kubeconfig", r.Kubeconfig,
+		"--use-service-account-credentials", "--controllers", strings.Join(controllers, ","),
 		"--kube-api-qps=1000", "--kube-api-burst=1000")
 	p.cmd.Stderr = log
 	p.cmd.Env = append(os.Environ(), r.Env...)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("%v: run make build", err)
 	}
+
 	p.PID = p.cmd.Process.Pid
 	go func() {
 		p.err = p.cmd.Wait()
 		log.Close()
 		close(p.ended)
 	}()
+
 	t.Cleanup(func() { p.Stop(t) })
 	return p
 }
@@ -117,13 +126,15 @@ func free(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// Kill ends the process with SIGKILL, at once and without a word, and the manager with it where it is a guardian: as a container is ended.
+// Kill ends the process with SIGKILL, at once and without a word, and the manager with it where it is a guardian: as a
+// container is ended.
 func (p *Process) Kill(t testing.TB) {
 	t.Helper()
 	p.end(t, syscall.SIGKILL)
 }
 
-// KillManager sends the process that runs the controllers a signal that ends it, and waits until its guardian has ended, too.
+// KillManager sends the process that runs the controllers a signal that ends it, and waits until its guardian has
+// ended, too.
 func (p *Process) KillManager(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	p.once.Do(func() {
@@ -161,7 +172,8 @@ func (p *Process) Manager(t testing.TB) int {
 	return pid
 }
 
-// Stop asks the process to end, and fails the test if it doesn't do so in peace. It does nothing to one that has been killed.
+// Stop asks the process to end, and fails the test if it doesn't do so in peace. It does nothing to one that has been
+// killed.
 func (p *Process) Stop(t testing.TB) {
 	t.Helper()
 	p.end(t, syscall.SIGTERM)
@@ -199,7 +211,8 @@ func (p *Process) await(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// Signal sends a signal to the process that runs the controllers, such as SIGSTOP; whoever stops it sees to it that it goes on.
+// Signal sends a signal to the process that runs the controllers, such as SIGSTOP; whoever stops it sees to it that it
+// goes on.
 func (p *Process) Signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	if err := syscall.Kill(p.Manager(t), s); err != nil { // ours, or the child of one that is ours and lives

@@ -6,7 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// ReportSyncs reports how often a controller has synced, how many bytes of the cluster each sync was shown, and how long each was in the sandbox.
+// ReportSyncs reports how often a controller has synced, how many bytes of the cluster each sync was shown, and how
+// long each was in the sandbox.
 func ReportSyncs(b *testing.B, m interface {
 	Count(t testing.TB, metric string, labels ...string) float64
 }, controller string) {
@@ -21,8 +22,10 @@ func ReportSyncs(b *testing.B, m interface {
 	b.ReportMetric(m.Count(b, "windlass_guest_seconds_total", "controller", controller)*1e6/syncs, "sandbox-µs/sync")
 }
 
-// InTurn runs a benchmark under Windlass and under the native manager, each with these controllers; name tells what belongs to which. Of Windlass the controller's syncs are reported.
-func InTurn(b *testing.B, c *cluster.Cluster, controller string, controllers []string, run func(b *testing.B, name string)) {
+// InTurn runs a benchmark under Windlass and under the native manager, each with these controllers; name tells what
+// belongs to which. Of Windlass the controller's syncs are reported.
+func InTurn(b *testing.B, c *cluster.Cluster, controller string, controllers []string,
+	run func(b *testing.B, name string)) {
 	b.Run("windlass", func(b *testing.B) {
 		m := Start(b, c, Options{Controllers: controllers})
 		run(b, "ours")

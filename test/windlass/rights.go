@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// ExpectRoles fails the test if RBAC has refused anything to the manager or to one of its controllers: upstream's bootstrap roles are enough.
+// ExpectRoles fails the test if RBAC has refused anything to the manager or to one of its controllers: upstream's
+// bootstrap roles are enough.
 func ExpectRoles(t testing.TB, c *cluster.Cluster) {
 	t.Helper()
 	did := false
@@ -32,7 +33,8 @@ func ExpectRoles(t testing.TB, c *cluster.Cluster) {
 // Kubeconfig writes one with a token of a service account, and returns its path.
 func Kubeconfig(t testing.TB, c *cluster.Cluster, namespace, account string) string {
 	t.Helper()
-	token, err := c.Client().CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := c.Client().CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

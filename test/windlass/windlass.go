@@ -21,7 +21,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// Options say what runs and how. Without any, all built-in controllers run, each as its upstream service account with the bootstrap roles alone.
+// Options say what runs and how. Without any, all built-in controllers run, each as its upstream service account with
+// the bootstrap roles alone.
 type Options struct {
 	Controllers []string
 	// Configure changes the configuration; it is called again at each [Manager.Reload].
@@ -83,16 +84,23 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 		}
 		return k, k.Validate()
 	}
+
 	k, err := load()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &Manager{cancel: cancel, ended: make(chan error, 1), reload: make(chan struct{})}
 	serving := make(chan *server.Server, 1)
 	go func() {
-		m.ended <- manager.Run(ctx, k, manager.Options{Wrap: o.Wrap, Sources: o.Sources, Flags: o.Flags, Load: load, Reload: m.reload, Serving: func(s *server.Server) { serving <- s }})
+		m.ended <- manager.Run(ctx, k,
+			manager.Options{Wrap: o.Wrap, Sources: o.Sources, Flags: o.Flags, Load: load, Reload: m.reload,
+				Serving: func(s *server.Server) {
+					serving <- s
+				}})
 	}()
+
 	t.Cleanup(func() { m.Stop(t) })
 	select {
 	case m.Server = <-serving:
@@ -103,6 +111,7 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 	case <-time.After(cluster.Patience):
 		t.Fatalf("windlass did not start serving within %v", cluster.Patience)
 	}
+
 	return m
 }
 
@@ -110,16 +119,17 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 func (m *Manager) AwaitReady(t testing.TB) {
 	t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
-		r, err := m.Client.Get(m.URL("/readyz?verbose"))
-		if err != nil {
-			return false, nil
-		}
-		defer r.Body.Close()
-		b, _ := io.ReadAll(r.Body)
-		last = string(b)
-		return r.StatusCode == http.StatusOK, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 3*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			r, err := m.Client.Get(m.URL("/readyz?verbose"))
+			if err != nil {
+				return false, nil
+			}
+			defer r.Body.Close()
+			b, _ := io.ReadAll(r.Body)
+			last = string(b)
+			return r.StatusCode == http.StatusOK, nil
+		})
 	if err != nil {
 		t.Fatalf("windlass is not ready: %v\n%s", err, last)
 	}

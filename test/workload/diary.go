@@ -22,22 +22,25 @@ type Diary struct {
 	ended   chan struct{}
 }
 
-// Watch keeps a diary of an app's pods and, where ordered is set, notes each pod that came to be while one before it wasn't ready, and each that began to go while
-// another was going or not ready.
+// Watch keeps a diary of an app's pods and, where ordered is set, notes each pod that came to be while one before it
+// wasn't ready, and each that began to go while another was going or not ready.
 func Watch(t testing.TB, client kubernetes.Interface, namespace, app string, ordered bool) *Diary {
 	t.Helper()
 	l, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	d := &Diary{ready: map[string]bool{}, ended: make(chan struct{})}
 	for i := range l.Items {
 		d.ready[l.Items[i].Name] = Ready(&l.Items[i])
 	}
-	from, err := client.CoreV1().Pods(namespace).Watch(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app, ResourceVersion: l.ResourceVersion})
+	from, err := client.CoreV1().Pods(namespace).Watch(t.Context(),
+		metav1.ListOptions{LabelSelector: "app=" + app, ResourceVersion: l.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	d.stop = from.Stop
 	going := map[string]bool{}
 	go func() {
@@ -47,6 +50,7 @@ func Watch(t testing.TB, client kubernetes.Interface, namespace, app string, ord
 			if !ok {
 				continue
 			}
+
 			d.mu.Lock()
 			switch {
 			case e.Type == watch.Added:
@@ -67,17 +71,19 @@ func Watch(t testing.TB, client kubernetes.Interface, namespace, app string, ord
 				}
 				going[p.Name] = true
 			}
+
 			if d.ready[p.Name] = p.DeletionTimestamp == nil && Ready(p); e.Type == watch.Deleted {
 				delete(d.ready, p.Name)
 			}
 			d.mu.Unlock()
 		}
 	}()
+
 	t.Cleanup(from.Stop)
 	return d
 }
 
-// End ends the diary and gives its entries.
+// End ends the diary and returns its entries.
 func (d *Diary) End(t testing.TB) string {
 	t.Helper()
 	d.stop()
@@ -88,14 +94,14 @@ func (d *Diary) End(t testing.TB) string {
 	return strings.Join(d.entries, " ")
 }
 
-// Text gives the entries so far.
+// Text returns the entries so far.
 func (d *Diary) Text() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return strings.Join(d.entries, " ")
 }
 
-// Ready tells whether a pod runs and is ready.
+// Ready reports whether a pod runs and is ready.
 func Ready(p *corev1.Pod) bool {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {

@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Conflicts is how changes are tried again that controllers come before: for some seconds, where client-go's default has five tries in a twentieth of one.
+// Conflicts is how changes are tried again that controllers come before: for some seconds, where client-go's default
+// has five tries in a twentieth of one.
 var Conflicts = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.1, Steps: 15}
 
 // Web is a Deployment behind a Service of the same name, whose pods run one container.
@@ -34,7 +35,8 @@ func (w Web) Create(ctx context.Context, replicas int32) error {
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1", Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1",
+					Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}},
 			},
 		},
 	}, metav1.CreateOptions{})
@@ -43,7 +45,8 @@ func (w Web) Create(ctx context.Context, replicas int32) error {
 	}
 	_, err = w.Client.CoreV1().Services(w.Namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name},
-		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
+		Spec: corev1.ServiceSpec{Selector: labels,
+			Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
 	}, metav1.CreateOptions{})
 	return err
 }
@@ -78,7 +81,8 @@ func (w Web) Undo(ctx context.Context, revision string) error {
 	})
 }
 
-// Converged tells whether the Deployment has n available replicas of the image, all of them ready endpoints, and nothing else; seen says what there is.
+// Converged reports whether the Deployment has n available replicas of the image, all of them ready endpoints, and
+// nothing else; seen says what there is.
 func (w Web) Converged(ctx context.Context, n int32, image string) (done bool, seen string, err error) {
 	d, err := w.Client.AppsV1().Deployments(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
 	if err != nil {
@@ -89,13 +93,16 @@ func (w Web) Converged(ctx context.Context, n int32, image string) (done bool, s
 		return false, "", err
 	}
 	s, now := d.Status, d.Spec.Template.Spec.Containers[0].Image
-	seen = fmt.Sprintf("%s: %d replicas, %d updated, %d available, %d ready endpoints", now, s.Replicas, s.UpdatedReplicas, s.AvailableReplicas, len(ready))
-	return now == image && s.ObservedGeneration >= d.Generation && s.Replicas == n && s.UpdatedReplicas == n && s.AvailableReplicas == n && int32(len(ready)) == n, seen, nil
+	seen = fmt.Sprintf("%s: %d replicas, %d updated, %d available, %d ready endpoints",
+		now, s.Replicas, s.UpdatedReplicas, s.AvailableReplicas, len(ready))
+	return now == image && s.ObservedGeneration >= d.Generation && s.Replicas == n && s.UpdatedReplicas == n &&
+		s.AvailableReplicas == n && int32(len(ready)) == n, seen, nil
 }
 
 // Ready names the pods that are ready behind the Service.
 func (w Web) Ready(ctx context.Context) ([]string, error) {
-	slices, err := w.Client.DiscoveryV1().EndpointSlices(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + w.Name})
+	slices, err := w.Client.DiscoveryV1().EndpointSlices(w.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + w.Name})
 	if err != nil {
 		return nil, err
 	}

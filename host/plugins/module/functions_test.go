@@ -21,7 +21,8 @@ func TestObjects(t *testing.T) {
 	}
 	back := Helpers["protobuf_form"]([]byte("v1/Pod\n" + want))
 	var read corev1.Pod
-	if err := read.Unmarshal(back[1:]); back[0] != 0 || err != nil || read.Name != pod.Name || read.Spec.NodeName != pod.Spec.NodeName {
+	if err := read.Unmarshal(back[1:]); back[0] != 0 || err != nil || read.Name != pod.Name ||
+		read.Spec.NodeName != pod.Spec.NodeName {
 		t.Errorf("protobuf_form gives %q: %v", back, err)
 	}
 }
@@ -47,7 +48,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What a guest gives may be anything; an answer says whether it worked, and doesn't share the argument's memory, which the guest may change.
+// What a guest gives may be anything; an answer says whether it worked, and doesn't share the argument's memory, which
+// the guest may change.
 func FuzzHelpers_answer_whatever_a_guest_gives(f *testing.F) {
 	f.Add("v1/Pod\n\x0a\x05\x0a\x03web")
 	f.Add("v1/PodTemplateSpec floats\n\x0a\x05\x0a\x03web")

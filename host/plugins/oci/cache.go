@@ -20,8 +20,8 @@ import (
 // cacheMax is how many bytes of modules are kept; what wasn't used for the longest time goes first.
 const cacheMax = 512 << 20
 
-// Cache keeps modules and their signatures in a folder of ours alone, so that a start needs no registry. What is read from it is compared with its digest, and verified, as if it came from
-// the network. A nil Cache keeps nothing.
+// Cache keeps modules and their signatures in a folder of ours alone, so that a start needs no registry. What is read
+// from it is compared with its digest, and verified, as if it came from the network. A nil Cache keeps nothing.
 type Cache struct {
 	folder string
 	max    int64
@@ -37,12 +37,13 @@ func OpenCache(folder string) (*Cache, error) {
 		return nil, fmt.Errorf("cache of modules: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("cache of modules: %s is open to others (%s): chmod 700 it, or name another folder", folder, info.Mode())
+		return nil, fmt.Errorf("cache of modules: %s is open to others (%s): chmod 700 it, or name another folder",
+			folder, info.Mode())
 	}
 	return &Cache{folder, cacheMax}, nil
 }
 
-// module gives a module whose signature is sound, nil if the cache doesn't have all of it.
+// module returns a module whose signature is sound, nil if the cache doesn't have all of it.
 func (c *Cache) module(r Reference, keys []signature.Key) *Module {
 	manifest := c.manifest(r)
 	if manifest == nil || c.verify(r, keys) != nil {
@@ -59,7 +60,7 @@ func (c *Cache) module(r Reference, keys []signature.Key) *Module {
 	return &Module{Reference: r, Digest: layer.Digest.String(), Wasm: wasm, manifest: manifest}
 }
 
-// manifest gives the manifest of a reference, nil if it isn't there.
+// manifest returns the manifest of a reference, nil if it isn't there.
 func (c *Cache) manifest(r Reference) []byte {
 	if c == nil {
 		return nil
@@ -106,7 +107,7 @@ func (c *Cache) signatures(r Reference) string {
 	return filepath.Join(c.folder, "signatures-"+hex.EncodeToString(sum[:])+".json")
 }
 
-// blob gives what the digest names, nil if it isn't there. What isn't what it is called is removed.
+// blob returns what the digest names, nil if it isn't there. What isn't what it is called is removed.
 func (c *Cache) blob(digest string, most int64) []byte {
 	path := c.blobPath(digest)
 	b, err := readAtMost(path, most)
@@ -157,7 +158,8 @@ func write(path string, b []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// prune removes what wasn't used for the longest time until the rest is small enough. It doesn't matter whether it succeeds.
+// prune removes what wasn't used for the longest time until the rest is small enough. It doesn't matter whether it
+// succeeds.
 func (c *Cache) prune() {
 	entries, err := os.ReadDir(c.folder)
 	if err != nil {

@@ -53,6 +53,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	c.base = &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
@@ -63,10 +64,14 @@ func New(o Options) (*Client, error) {
 		DisableCompression:     true, // bytes are compared as they are
 		IdleConnTimeout:        30 * time.Second,
 	}
-	again := &retry.GenericPolicy{Retryable: retry.DefaultPredicate, Backoff: retry.DefaultBackoff, MinWait: 200 * time.Millisecond, MaxWait: 3 * time.Second, MaxRetry: attempts - 1}
+
+	again := &retry.GenericPolicy{Retryable: retry.DefaultPredicate, Backoff: retry.DefaultBackoff,
+		MinWait: 200 * time.Millisecond, MaxWait: 3 * time.Second, MaxRetry: attempts - 1}
 	transport := retry.NewTransport(encrypted{c.base, o.PlainHTTP})
 	transport.Policy = func() retry.Policy { return again }
-	c.auth = &auth.Client{Client: &http.Client{Transport: transport}, Cache: auth.NewCache(), Header: http.Header{"User-Agent": {"windlass"}}}
+	c.auth = &auth.Client{Client: &http.Client{Transport: transport}, Cache: auth.NewCache(),
+		Header: http.Header{"User-Agent": {"windlass"}}}
+
 	if o.Credentials != "" {
 		if _, err := os.Stat(o.Credentials); err != nil {
 			return nil, fmt.Errorf("credentials: %w", err)
@@ -77,6 +82,7 @@ func New(o Options) (*Client, error) {
 		}
 		c.auth.Credential = credentials.Credential(store)
 	}
+
 	return c, nil
 }
 
@@ -101,7 +107,8 @@ func (o Options) roots() (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// encrypted keeps all requests on TLS, those to redirects and to token services among them, except to the registries that are spoken to in plain.
+// encrypted keeps all requests on TLS, those to redirects and to token services among them, except to the registries
+// that are spoken to in plain.
 type encrypted struct {
 	next  http.RoundTripper
 	plain []string
@@ -119,15 +126,17 @@ type plainError struct{ host string }
 
 func (e *plainError) Error() string { return "sends to " + e.host + " without TLS" }
 
-// repository gives the client of a reference's repository, and a context that bounds what is done with it.
-func (c *Client) repository(ctx context.Context, r Reference) (context.Context, context.CancelFunc, *remote.Repository, error) {
+// repository returns the client of a reference's repository, and a context that bounds what is done with it.
+func (c *Client) repository(ctx context.Context, r Reference) (context.Context, context.CancelFunc, *remote.Repository,
+	error) {
 	parsed, err := registry.ParseReference(r.Repository)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	return ctx, cancel, &remote.Repository{
-		Client: c.auth, Reference: parsed, PlainHTTP: slices.Contains(c.options.PlainHTTP, r.host()), MaxMetadataBytes: manifestMax, SkipReferrersGC: true,
+		Client: c.auth, Reference: parsed, PlainHTTP: slices.Contains(c.options.PlainHTTP, r.host()),
+		MaxMetadataBytes: manifestMax, SkipReferrersGC: true,
 		ManifestMediaTypes: []string{typeManifest, typeDockerManifest, typeIndex, typeDockerIndex},
 	}, nil
 }

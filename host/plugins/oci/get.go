@@ -14,7 +14,8 @@ type Image struct {
 	Keys []signature.Key
 }
 
-// Get gives an image's module from the cache, or from its registry what the cache lacks of it, which it then keeps. The error of the cache, if any, is no reason to do without the module.
+// Get returns an image's module from the cache, or from its registry what the cache lacks of it, which it then keeps.
+// The error of the cache, if any, is no reason to do without the module.
 func (c *Client) Get(ctx context.Context, i Image, cache *Cache) (_ *Module, unkept error, _ error) {
 	if err := c.Pinned(ctx, i.Reference); err != nil {
 		return nil, nil, err
@@ -22,6 +23,7 @@ func (c *Client) Get(ctx context.Context, i Image, cache *Cache) (_ *Module, unk
 	if m := cache.module(i.Reference, i.Keys); m != nil {
 		return m, nil, nil
 	}
+
 	var all []Signature
 	if len(i.Keys) > 0 { // first: of what isn't signed nothing more is wanted
 		var err error
@@ -32,6 +34,7 @@ func (c *Client) Get(ctx context.Context, i Image, cache *Cache) (_ *Module, unk
 			return nil, nil, err
 		}
 	}
+
 	m := cache.module(i.Reference, nil)
 	if m == nil {
 		manifest := cache.manifest(i.Reference)
@@ -46,10 +49,11 @@ func (c *Client) Get(ctx context.Context, i Image, cache *Cache) (_ *Module, unk
 			return nil, nil, err
 		}
 	}
+
 	return m, cache.keep(m, all), nil
 }
 
-// Plugin gives the module as one that was found.
+// Plugin returns the module as one that was found.
 func (m *Module) Plugin(name string) *plugins.Plugin {
 	return &plugins.Plugin{Name: name, Origin: m.Reference.String(), Digest: m.Digest, Wasm: m.Wasm}
 }

@@ -6,14 +6,16 @@
 //
 // # What is in the registry
 //
-// A module is an image manifest with one layer, which is the module itself, of the media type application/wasm (the CNCF's layout of Wasm artifacts) or
-// application/vnd.wasm.content.layer.v1+wasm (its predecessor). The config may be any; Push writes application/vnd.wasm.config.v0+json. A signature is what cosign makes with a key: an image
-// under the tag sha256-DIGEST.sig in the same repository, see package signature.
+// A module is an image manifest with one layer, which is the module itself, of the media type application/wasm (the
+// CNCF's layout of Wasm artifacts) or application/vnd.wasm.content.layer.v1+wasm (its predecessor). The config may be
+// any; Push writes application/vnd.wasm.config.v0+json. A signature is what cosign makes with a key: an image under the
+// tag sha256-DIGEST.sig in the same repository, see package signature.
 //
 // # What is trusted
 //
-// Nothing that a registry says. A reference names the digest of a manifest, that names the layer's, and all bytes are compared with theirs when they arrive and each time they are read from the
-// cache. Sizes, times and the number of attempts are bounded. A tag is never followed: who could move it could replace the plugin.
+// Nothing that a registry says. A reference names the digest of a manifest, that names the layer's, and all bytes are
+// compared with theirs when they arrive and each time they are read from the cache. Sizes, times and the number of
+// attempts are bounded. A tag is never followed: who could move it could replace the plugin.
 package oci
 
 import "github.com/windlass-dev/windlass/host/sandbox/rewrite"

@@ -70,24 +70,30 @@ func keyPair(t testing.TB) (*signature.Signer, []signature.Key, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := t.TempDir()
-	for name, block := range map[string]*pem.Block{"key": {Type: "PRIVATE KEY", Bytes: private}, "pub": {Type: "PUBLIC KEY", Bytes: public}} {
+	for name, block := range map[string]*pem.Block{"key": {Type: "PRIVATE KEY", Bytes: private},
+		"pub": {Type: "PUBLIC KEY", Bytes: public}} {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	signer, err := signature.ReadSigner(filepath.Join(dir, "key"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	keys, err := signature.ReadKeys(filepath.Join(dir, "pub"))
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +125,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "a", "a@" + d, "r.example/A@" + d, "r.example/a@sha256:01", "r.example/a@sha512:" + strings.Repeat("0", 128), "https://r.example/a@" + d, "r.example/a@" + strings.ToUpper(d)} {
+	for _, text := range []string{"", "a", "a@" + d, "r.example/A@" + d, "r.example/a@sha256:01",
+		"r.example/a@sha512:" + strings.Repeat("0", 128), "https://r.example/a@" + d, "r.example/a@" + strings.ToUpper(d)} {
 		if r, err := Parse(text); err == nil {
 			t.Errorf("%q was read as %+v", text, r)
 		}
@@ -151,7 +158,8 @@ func TestPushAndFetch(t *testing.T) {
 				t.Errorf("%s: %q", m.Reference, m.Wasm)
 			}
 			_, err = c.Fetch(t.Context(), parse(t, r.Host+"/team/a:v1"))
-			refused(t, err, "image "+r.Host+"/team/a:v1: names no digest, and a tag can be moved: now it is "+pinned.Digest+"; where that is what you want, write "+pinned.String())
+			refused(t, err, "image "+r.Host+"/team/a:v1: names no digest, and a tag can be moved: now it is "+pinned.Digest+
+				"; where that is what you want, write "+pinned.String())
 			_, err = c.Fetch(t.Context(), parse(t, r.Host+"/team/a:v3"))
 			refused(t, err, "names no digest", "the registry couldn't be asked which it is now (can't ask for its digest: ")
 		})
@@ -163,37 +171,45 @@ func TestOthersImages(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
 	c := client(t, r)
 	image := func(mediaType string, layers ...content) Reference {
-		ref, err := c.push(t.Context(), parse(t, r.Host+"/a"), "", describe(mediaType, []byte("{}")), layers, map[string]string{"org.opencontainers.image.title": "a.wasm"})
+		ref, err := c.push(t.Context(), parse(t, r.Host+"/a"), "", describe(mediaType, []byte("{}")), layers,
+			map[string]string{"org.opencontainers.image.title": "a.wasm"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return ref
 	}
+
 	for name, ref := range map[string]Reference{
-		"oras":        image("application/vnd.oci.empty.v1+json", describe("application/wasm", wasm)),
-		"wkg":         image("application/vnd.wasm.config.v0+json", describe("application/wasm", wasm)),
-		"wasm-to-oci": image("application/vnd.wasm.config.v1+json", describe("application/vnd.wasm.content.layer.v1+wasm", wasm)),
+		"oras": image("application/vnd.oci.empty.v1+json", describe("application/wasm", wasm)),
+		"wkg":  image("application/vnd.wasm.config.v0+json", describe("application/wasm", wasm)),
+		"wasm-to-oci": image("application/vnd.wasm.config.v1+json",
+			describe("application/vnd.wasm.content.layer.v1+wasm", wasm)),
 	} {
 		if m, err := c.Fetch(t.Context(), ref); err != nil || !bytes.Equal(m.Wasm, wasm) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	huge := describe(typeWasm, wasm)
 	huge.Size = moduleMax + 1
 	odd := describe(typeWasm, wasm)
 	odd.Digest = "sha512:" + odd.Digest[7:] + odd.Digest[7:]
+
 	noDigest := map[string]content{"huge": huge, "odd": odd}
 	for name, c := range map[string]struct {
 		manifest any
 		want     string
 	}{
-		"container": {map[string]any{"layers": []any{describe("application/vnd.oci.image.layer.v1.tar+gzip", wasm).Descriptor}}, `its layer is of type "application/vnd.oci.image.layer.v1.tar+gzip", must be application/wasm`},
+		"container": {map[string]any{"layers": []any{describe("application/vnd.oci.image.layer.v1.tar+gzip",
+			wasm).Descriptor}}, `its layer is of type "application/vnd.oci.image.layer.v1.tar+gzip", must be application/wasm`},
 		"no layers": {map[string]any{"layers": []any{}}, "has 0 layers, a plugin's image has one"},
-		"two":       {map[string]any{"layers": []any{describe(typeWasm, wasm).Descriptor, describe(typeWasm, wasm).Descriptor}}, "has 2 layers"},
-		"index":     {map[string]any{"mediaType": typeIndex, "manifests": []any{}}, "is an index of several images"},
-		"no JSON":   {[]int{}, "its manifest isn't JSON"},
-		"too large": {map[string]any{"layers": []any{noDigest["huge"].Descriptor}}, "its module has 8388609 bytes, must be at most 8 MiB"},
-		"SHA-512":   {map[string]any{"layers": []any{noDigest["odd"].Descriptor}}, "is no SHA-256"},
+		"two": {map[string]any{"layers": []any{describe(typeWasm, wasm).Descriptor,
+			describe(typeWasm, wasm).Descriptor}}, "has 2 layers"},
+		"index":   {map[string]any{"mediaType": typeIndex, "manifests": []any{}}, "is an index of several images"},
+		"no JSON": {[]int{}, "its manifest isn't JSON"},
+		"too large": {map[string]any{"layers": []any{noDigest["huge"].Descriptor}},
+			"its module has 8388609 bytes, must be at most 8 MiB"},
+		"SHA-512": {map[string]any{"layers": []any{noDigest["odd"].Descriptor}}, "is no SHA-256"},
 	} {
 		b, err := json.Marshal(c.manifest)
 		if err != nil {
@@ -207,7 +223,8 @@ func TestOthersImages(t *testing.T) {
 	}
 }
 
-// A registry, or who sits before it, may send anything: nothing but what the digest names is taken, and that in bounded memory and time.
+// A registry, or who sits before it, may send anything: nothing but what the digest names is taken, and that in bounded
+// memory and time.
 func TestTampering(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
 	const hasty = time.Second
@@ -217,6 +234,7 @@ func TestTampering(t *testing.T) {
 	blobPath, manifestPath := "/v2/a/blobs/"+digestOf(wasm), "/v2/a/manifests/"+pinned.Digest
 	other := append(bytes.Clone(wasm[:len(wasm)-1]), '!')
 	type handler = func(w http.ResponseWriter, q *http.Request, next http.Handler)
+
 	at := func(path string, f handler) handler {
 		return func(w http.ResponseWriter, q *http.Request, next http.Handler) {
 			if q.URL.Path == path && q.Method == http.MethodGet {
@@ -226,6 +244,7 @@ func TestTampering(t *testing.T) {
 			next.ServeHTTP(w, q)
 		}
 	}
+
 	send := func(kind string, b []byte) handler {
 		return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			w.Header().Set("Content-Type", kind)
@@ -233,6 +252,7 @@ func TestTampering(t *testing.T) {
 			_, _ = w.Write(b)
 		}
 	}
+
 	endless := func(w http.ResponseWriter, q *http.Request, _ http.Handler) {
 		block := make([]byte, 1<<20)
 		for q.Context().Err() == nil {
@@ -241,21 +261,25 @@ func TestTampering(t *testing.T) {
 			}
 		}
 	}
+
 	slow := func(w http.ResponseWriter, q *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(wasm)))
 		_, _ = w.Write(wasm[:1])
 		_ = http.NewResponseController(w).Flush()
 		<-q.Context().Done()
 	}
+
 	cut := func(w http.ResponseWriter, q *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(wasm)))
 		_, _ = w.Write(wasm[:10])
 	}
+
 	for name, x := range map[string]struct {
 		intercept handler
 		want      string
 	}{
-		"other module":     {at(blobPath, send("application/octet-stream", other)), "the registry sends 41 bytes with the digest " + digestOf(other) + ", asked for was " + digestOf(wasm)},
+		"other module": {at(blobPath, send("application/octet-stream", other)),
+			"the registry sends 41 bytes with the digest " + digestOf(other) + ", asked for was " + digestOf(wasm)},
 		"other manifest":   {at(manifestPath, send(typeManifest, []byte(`{"layers":[]}`))), "can't get its manifest"},
 		"manifest as HTML": {at(manifestPath, send("text/html", []byte("<html>"))), "can't get its manifest"},
 		"module cut":       {at(blobPath, cut), "unexpected EOF"},
@@ -265,15 +289,21 @@ func TestTampering(t *testing.T) {
 			endless(w, q, n)
 		}), "can't get its manifest"},
 		"module slow": {at(blobPath, slow), "the registry took too long"},
-		"no answer":   {func(_ http.ResponseWriter, q *http.Request, _ http.Handler) { <-q.Context().Done() }, "the registry took too long"},
-		"gone":        {at(blobPath, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(404) }), "push it there, or correct the reference"},
-		"down":        {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(503) }, "response status code 503"},
+		"no answer": {func(_ http.ResponseWriter, q *http.Request, _ http.Handler) {
+			<-q.Context().Done()
+		}, "the registry took too long"},
+		"gone": {at(blobPath, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			w.WriteHeader(404)
+		}), "push it there, or correct the reference"},
+		"down": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			w.WriteHeader(503)
+		}, "response status code 503"},
 		"busy": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(429)
 		}, ""},
 		"redirects for ever": {func(w http.ResponseWriter, q *http.Request, _ http.Handler) {
-			http.Redirect(w, q, q.URL.Path+"?key=hush", 307)
+			http.Redirect(w, q, q.URL.Path+"?key=hush", http.StatusTemporaryRedirect)
 		}, "can't get its manifest"},
 		"shouts": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			w.WriteHeader(400)
@@ -301,6 +331,7 @@ func TestTampering(t *testing.T) {
 			}
 		})
 	}
+
 	if _, err := c.Fetch(t.Context(), pinned); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
@@ -333,7 +364,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// Nothing goes without TLS unless that was configured, wherever the registry sends us; a password goes to its registry only.
+// Nothing goes without TLS unless that was configured, wherever the registry sends us; a password goes to its registry
+// only.
 func TestRedirectsAndPlainHTTP(t *testing.T) {
 	leaked := make(chan string, 10)
 	storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -346,6 +378,7 @@ func TestRedirectsAndPlainHTTP(t *testing.T) {
 	credentials := r.Credentials("u", "p")
 	strict := client(t, r, func(o *Options) { o.Credentials = credentials })
 	pinned := push(t, strict, r.Host+"/a", wasm)
+
 	r.Intercept(func(w http.ResponseWriter, q *http.Request, next http.Handler) {
 		if strings.Contains(q.URL.Path, "/blobs/") {
 			http.Redirect(w, q, storage.URL+"/blob?signature=hush", http.StatusTemporaryRedirect)
@@ -353,6 +386,7 @@ func TestRedirectsAndPlainHTTP(t *testing.T) {
 		}
 		next.ServeHTTP(w, q)
 	})
+
 	_, err := strict.Fetch(t.Context(), pinned)
 	refused(t, err, "sends to "+storageHost+" without TLS", "registries.plainHTTP")
 	if strings.Contains(fmt.Sprint(err), "hush") {
@@ -385,11 +419,14 @@ func TestCredentials(t *testing.T) {
 	if err := os.WriteFile(helper, []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	helping := filepath.Join(dir, "config.json")
-	if err := os.WriteFile(helping, []byte(`{"credsStore":"test","credHelpers":{"`+r.Host+`":"test"}}`), 0o600); err != nil {
+	if err := os.WriteFile(helping, []byte(`{"credsStore":"test","credHelpers":{"`+r.Host+`":"test"}}`), 0o600); err !=
+		nil {
 		t.Fatal(err)
 	}
+
 	for name, file := range map[string]string{"none": "", "wrong": r.Credentials("u", "wr0ng"), "helper": helping} {
 		_, err := client(t, r, func(o *Options) { o.Credentials = file }).Fetch(t.Context(), pinned)
 		refused(t, err, "give credentials for "+r.Host+" in a docker config file")
@@ -397,10 +434,12 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%s: tells the password: %v", name, err)
 		}
 	}
+
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("a credential helper was run")
 	}
-	for _, o := range []Options{{Credentials: "/nowhere"}, {CAFile: "/nowhere"}, {CAFile: helping}, {Credentials: helper}} {
+	for _, o := range []Options{{Credentials: "/nowhere"}, {CAFile: "/nowhere"}, {CAFile: helping},
+		{Credentials: helper}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
@@ -417,7 +456,8 @@ func TestSignatures(t *testing.T) {
 		return err
 	}
 	pinned := push(t, c, r.Host+"/team/a", wasm)
-	refused(t, get(pinned, ourKeys...), "image "+pinned.String()+": isn't signed, and must be by a key of "+ourFile+": sign it with windlass plugin sign")
+	refused(t, get(pinned, ourKeys...),
+		"image "+pinned.String()+": isn't signed, and must be by a key of "+ourFile+": sign it with windlass plugin sign")
 	if n := len(r.Requests("GET /v2/team/a/blobs/")); n != 0 {
 		t.Errorf("%d blobs of an image that isn't signed were got", n)
 	}
@@ -428,7 +468,8 @@ func TestSignatures(t *testing.T) {
 	if err := c.Sign(t.Context(), pinned, ours); err != nil {
 		t.Fatal(err)
 	}
-	for name, keys := range map[string][]signature.Key{"ours": ourKeys, "theirs": theirKeys, "either": append(theirKeys, ourKeys...), "nobody's": nil} {
+	for name, keys := range map[string][]signature.Key{"ours": ourKeys, "theirs": theirKeys,
+		"either": append(theirKeys, ourKeys...), "nobody's": nil} {
 		if err := get(pinned, keys...); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -458,13 +499,17 @@ func TestSignatures(t *testing.T) {
 			}
 		}
 	}
-	refused(t, get(another, ourKeys...), "the signature by "+ourFile+" doesn't hold here: it is for another digest, "+pinned.Digest)
-	refused(t, get(elsewhere, theirKeys...), "the signature by "+theirFile+" doesn't hold here: it is for another repository, \""+r.Host+"/team/a\"")
+	refused(t, get(another, ourKeys...),
+		"the signature by "+ourFile+" doesn't hold here: it is for another digest, "+pinned.Digest)
+	refused(t, get(elsewhere, theirKeys...),
+		"the signature by "+theirFile+" doesn't hold here: it is for another repository, \""+r.Host+"/team/a\"")
 
 	// What a key signed may be something else altogether.
 	for want, payload := range map[string]string{
-		`what is signed is a "atomic container signature"`: `{"critical":{"identity":{"docker-reference":"` + another.Repository + `"},"image":{"docker-manifest-digest":"` + another.Digest + `"},"type":"atomic container signature"}}`,
-		"what is signed isn't a claim about an image":      "hello",
+		`what is signed is a "atomic container signature"`: `{"critical":{"identity":{"docker-reference":"` +
+			another.Repository + `"},"image":{"docker-manifest-digest":"` + another.Digest +
+			`"},"type":"atomic container signature"}}`,
+		"what is signed isn't a claim about an image": "hello",
 	} {
 		ref := push(t, c, r.Host+"/team/a", []byte(want))
 		sig, err := ours.SignBytes([]byte(payload))
@@ -478,7 +523,8 @@ func TestSignatures(t *testing.T) {
 	}
 	// A tag that holds something else.
 	odd := push(t, c, r.Host+"/team/a", []byte("odd"))
-	if _, err := c.push(t.Context(), odd, odd.signatureTag(), describe(typeWasmConfig, []byte("{}")), []content{describe(typeWasm, wasm)}, nil); err != nil {
+	if _, err := c.push(t.Context(), odd, odd.signatureTag(), describe(typeWasmConfig, []byte("{}")),
+		[]content{describe(typeWasm, wasm)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, get(odd, ourKeys...), "isn't signed")
@@ -493,6 +539,7 @@ func TestCache(t *testing.T) {
 	if err := c.Sign(t.Context(), pinned, ours); err != nil {
 		t.Fatal(err)
 	}
+
 	cache, err := OpenCache(filepath.Join(t.TempDir(), "deep", "modules"))
 	if err != nil {
 		t.Fatal(err)
@@ -500,6 +547,7 @@ func TestCache(t *testing.T) {
 	if _, unkept, err := c.Get(t.Context(), Image{pinned, keys}, cache); err != nil || unkept != nil {
 		t.Fatal(err, unkept)
 	}
+
 	r.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(503) })
 	for _, k := range [][]signature.Key{keys, nil} {
 		m, _, err := c.Get(t.Context(), Image{pinned, k}, cache)
@@ -507,6 +555,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("without the registry: %v", err)
 		}
 	}
+
 	if m := cache.module(pinned, others); m != nil {
 		t.Error("the cache's signature holds for any key")
 	}
@@ -514,6 +563,7 @@ func TestCache(t *testing.T) {
 	if m := cache.module(moved, keys); m != nil {
 		t.Error("the cache's signature holds for any repository")
 	}
+
 	// What was changed in the folder isn't taken, and got again.
 	for _, d := range []string{pinned.Digest, digestOf(wasm)} {
 		if err := os.WriteFile(cache.blobPath(d), []byte("tampered with"), 0o600); err != nil {
@@ -530,24 +580,29 @@ func TestCache(t *testing.T) {
 			t.Error("wasn't mended")
 		}
 	}
+
 	if err := os.WriteFile(cache.signatures(pinned), []byte("[]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if m := cache.module(pinned, keys); m != nil {
 		t.Error("took a module without a signature")
 	}
+
 	// The oldest go when it is full.
 	cache.max = 300
 	for i := range 5 {
 		push(t, c, r.Host+"/a", bytes.Repeat([]byte{byte(i)}, 100))
-		if _, _, err := c.Get(t.Context(), Image{push(t, c, r.Host+"/a", bytes.Repeat([]byte{byte(i)}, 100)), nil}, cache); err != nil {
+		if _, _, err := c.Get(t.Context(), Image{push(t, c, r.Host+"/a", bytes.Repeat([]byte{byte(i)}, 100)), nil},
+			cache); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	entries, err := os.ReadDir(cache.folder)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var size int64
 	for _, e := range entries {
 		info, err := e.Info()
@@ -559,12 +614,14 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s is %s", e.Name(), info.Mode())
 		}
 	}
+
 	if size > 300 {
 		t.Errorf("%d bytes are kept", size)
 	}
 	if err := os.Chmod(cache.folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = OpenCache(cache.folder)
 	refused(t, err, "is open to others (drwxr-xr-x): chmod 700 it")
 }
@@ -572,10 +629,12 @@ func TestCache(t *testing.T) {
 // What is pushed is what the specification of Wasm artifacts has.
 func TestPushedManifest(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	pinned, err := client(t, r).Push(t.Context(), parse(t, r.Host+"/a:v1"), wasm, map[string]string{"org.opencontainers.image.title": "a"})
+	pinned, err := client(t, r).Push(t.Context(), parse(t, r.Host+"/a:v1"), wasm,
+		map[string]string{"org.opencontainers.image.title": "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	get := func(path string) string {
 		response, err := http.Get("http://" + r.Host + "/v2/a/" + path)
 		if err != nil {
@@ -588,7 +647,9 @@ func TestPushedManifest(t *testing.T) {
 		}
 		return string(b)
 	}
-	config := `{"created":"1970-01-01T00:00:00Z","architecture":"wasm","os":"wasip1","layerDigests":["` + digestOf(wasm) + `"]}`
+
+	config := `{"created":"1970-01-01T00:00:00Z","architecture":"wasm","os":"wasip1","layerDigests":["` + digestOf(wasm) +
+		`"]}`
 	want := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.wasm.config.v0+json","digest":"%s","size":%d},`+
 		`"layers":[{"mediaType":"application/wasm","digest":"%s","size":%d}],"annotations":{"org.opencontainers.image.title":"a"}}`, digestOf([]byte(config)), len(config), digestOf(wasm), len(wasm))
 	if d := cmp.Diff(want, get("manifests/v1")); d != "" {

@@ -17,7 +17,8 @@ import (
 // epoch stands for when an image was made, so that the same module has the same digest whenever it is pushed.
 const epoch = "1970-01-01T00:00:00Z"
 
-// wasmConfig is the config of a module's image in the CNCF's layout. A module of no operating system calls itself wasip1 there.
+// wasmConfig is the config of a module's image in the CNCF's layout. A module of no operating system calls itself
+// wasip1 there.
 type wasmConfig struct {
 	Created      string   `json:"created"`
 	Architecture string   `json:"architecture"`
@@ -25,10 +26,12 @@ type wasmConfig struct {
 	LayerDigests []string `json:"layerDigests"`
 }
 
-// Push stores a module, under the reference's tag if it has one, and gives the reference with its digest. The same module with the same annotations has the same digest.
+// Push stores a module, under the reference's tag if it has one, and returns the reference with its digest. The same
+// module with the same annotations has the same digest.
 func (c *Client) Push(ctx context.Context, r Reference, wasm []byte, annotations map[string]string) (Reference, error) {
 	if len(wasm) > moduleMax {
-		return Reference{}, refuse(r, "the module has %d bytes, must be at most %d MiB: build it smaller (-opt=z -no-debug, or -ldflags='-s -w')", len(wasm), moduleMax>>20)
+		return Reference{}, refuse(r, "the module has %d bytes, must be at most %d MiB: build it smaller (-opt=z "+
+			"-no-debug, or -ldflags='-s -w')", len(wasm), moduleMax>>20)
 	}
 	config, err := json.Marshal(wasmConfig{epoch, "wasm", "wasip1", []string{digestOf(wasm)}})
 	if err != nil {
@@ -37,7 +40,8 @@ func (c *Client) Push(ctx context.Context, r Reference, wasm []byte, annotations
 	return c.push(ctx, r, r.Tag, describe(typeWasmConfig, config), []content{describe(typeWasm, wasm)}, annotations)
 }
 
-// Sign puts a signature of a module beside it, next to those that are there, and gives the reference of the module. One that the key has signed already is left as it is.
+// Sign puts a signature of a module beside it, next to those that are there, and gives the reference of the module. One
+// that the key has signed already is left as it is.
 func (c *Client) Sign(ctx context.Context, r Reference, signer *signature.Signer) error {
 	if _, err := c.Fetch(ctx, r); err != nil { // nobody signs what isn't a module
 		return err
@@ -109,31 +113,38 @@ func describe(mediaType string, b []byte) content {
 }
 
 // push stores an image, and last its manifest, so that whoever finds that finds all.
-func (c *Client) push(ctx context.Context, r Reference, tag string, config content, layers []content, annotations map[string]string) (Reference, error) {
+func (c *Client) push(ctx context.Context, r Reference, tag string, config content, layers []content,
+	annotations map[string]string) (Reference, error) {
 	ctx, cancel, repository, err := c.repository(ctx, r)
 	if err != nil {
 		return Reference{}, err
 	}
+
 	defer cancel()
-	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: typeManifest, Config: config.Descriptor, Annotations: annotations}
+	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: typeManifest, Config: config.Descriptor,
+		Annotations: annotations}
 	for _, l := range layers {
 		m.Layers = append(m.Layers, l.Descriptor)
 	}
+
 	for _, b := range append(layers, config) {
 		if err := put(ctx, repository, b); err != nil {
 			return Reference{}, failed(r, "can't push it", err)
 		}
 	}
+
 	text, err := json.Marshal(m)
 	if err != nil {
 		return Reference{}, err
 	}
+
 	d := describe(typeManifest, text)
 	if tag == "" {
 		err = repository.Manifests().Push(ctx, d.Descriptor, bytes.NewReader(text))
 	} else {
 		err = repository.Manifests().PushReference(ctx, d.Descriptor, bytes.NewReader(text), tag)
 	}
+
 	if err != nil {
 		return Reference{}, failed(r, "can't push it", err)
 	}

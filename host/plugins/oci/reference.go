@@ -24,7 +24,8 @@ var sha256Digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 func Parse(text string) (Reference, error) {
 	parsed, err := registry.ParseReference(text)
 	if err != nil {
-		return Reference{}, fmt.Errorf("%q: must be registry/repository@sha256:..., such as registry.example/plugins/replicaset@sha256:...: %w", text, err)
+		return Reference{}, fmt.Errorf(
+			"%q: must be registry/repository@sha256:..., such as registry.example/plugins/replicaset@sha256:...: %w", text, err)
 	}
 	r := Reference{Repository: parsed.Registry + "/" + parsed.Repository}
 	switch {
@@ -55,7 +56,7 @@ func (r Reference) host() string {
 	return host
 }
 
-// at gives another digest in the same repository.
+// at returns another digest in the same repository.
 func (r Reference) at(digest string) Reference {
 	return Reference{Repository: r.Repository, Digest: digest}
 }

@@ -27,8 +27,9 @@ const (
 // parallel is how many images are got at once, which bounds the memory that it takes.
 const parallel = 4
 
-// Source has the plugins that have an image in the configuration. It never waits for a registry: what the cache doesn't have is got behind its back, and Changed tells when it is
-// there. An image that can't be had is tried again, less and less often.
+// Source has the plugins that have an image in the configuration. It never waits for a registry: what the cache doesn't
+// have is got behind its back, and Changed tells when it is there. An image that can't be had is tried again, less and
+// less often.
 type Source struct {
 	ctx     context.Context
 	read    func(context.Context, *plugins.Plugin) (name string, err error)
@@ -57,10 +58,11 @@ type wanted struct {
 	err    error
 }
 
-// Changed tells that an image has come, or that another one can't be had.
+// Changed reports that an image has come, or that another one can't be had.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
-// Configure makes the source's images those of the configuration. It returns with those that the cache has; of the others the getting has begun.
+// Configure makes the source's images those of the configuration. It returns with those that the cache has; of the
+// others the getting has begun.
 func (s *Source) Configure(k *config.Configuration) error {
 	var next []*wanted
 	var errs []error
@@ -75,10 +77,12 @@ func (s *Source) Configure(k *config.Configuration) error {
 		}
 		next = append(next, w)
 	}
+
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	s.mu.Lock()
+
 	before := s.images
 	for i, w := range next {
 		for _, old := range before {
@@ -87,17 +91,20 @@ func (s *Source) Configure(k *config.Configuration) error {
 			}
 		}
 	}
+
 	s.images = next
 	s.mu.Unlock()
 	kept := map[*wanted]bool{}
 	for _, w := range next {
 		kept[w] = true
 	}
+
 	for _, w := range before {
 		if !kept[w] {
 			w.stop()
 		}
 	}
+
 	for _, w := range next {
 		if w.stop == nil {
 			s.begin(w)
@@ -129,11 +136,12 @@ func want(k *config.Configuration, p config.Plugin) (*wanted, error) {
 		return nil, err
 	}
 	return &wanted{
-		name: p.Name, id: string(id), image: Image{r, keys}, options: OptionsOf(k), folder: k.Registries.CacheFolder, again: make(chan struct{}, 1),
+		name: p.Name, id: string(id), image: Image{r, keys}, options: OptionsOf(k), folder: k.Registries.CacheFolder,
+		again: make(chan struct{}, 1),
 	}, nil
 }
 
-// OptionsOf gives what the configuration says of registries.
+// OptionsOf returns what the configuration says of registries.
 func OptionsOf(k *config.Configuration) Options {
 	r := k.Registries
 	return Options{Credentials: r.CredentialsFile, CAFile: r.CAFile, PlainHTTP: r.PlainHTTP, Timeout: r.Timeout.Duration}
@@ -215,6 +223,7 @@ func (s *Source) attempt(ctx context.Context, w *wanted, cache *Cache) (isFinal 
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
+
 	client, err := New(w.options)
 	var m *Module
 	if err == nil {
@@ -225,6 +234,7 @@ func (s *Source) attempt(ctx context.Context, w *wanted, cache *Cache) (isFinal 
 			klog.ErrorS(unkept, "A module is used without being kept: the next start has to get it anew", "plugin", w.name)
 		}
 	}
+
 	if err != nil {
 		s.mu.Lock()
 		w.err = err
@@ -235,7 +245,9 @@ func (s *Source) attempt(ctx context.Context, w *wanted, cache *Cache) (isFinal 
 	if !s.found(ctx, w, m) {
 		return true, errors.New("isn't what is wanted")
 	}
-	klog.InfoS("Plugin was got from its registry", "plugin", w.name, "image", w.image.Reference.String(), "bytes", len(m.Wasm), "verified", len(w.image.Keys) > 0)
+
+	klog.InfoS("Plugin was got from its registry", "plugin", w.name, "image", w.image.Reference.String(), "bytes",
+		len(m.Wasm), "verified", len(w.image.Keys) > 0)
 	return true, nil
 }
 
@@ -282,7 +294,7 @@ type State struct {
 	Err error
 }
 
-// Images gives the plugins that have an image, in the order of the configuration.
+// Images returns the plugins that have an image, in the order of the configuration.
 func (s *Source) Images() (all []State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,8 @@ func source(t *testing.T) *Source {
 	})
 }
 
-func configuration(t *testing.T, r *registrytest.Registry, images map[string]Reference, change ...func(*config.Configuration)) *config.Configuration {
+func configuration(t *testing.T, r *registrytest.Registry, images map[string]Reference,
+	change ...func(*config.Configuration)) *config.Configuration {
 	k := config.Default()
 	k.Registries.PlainHTTP = []string{r.Host}
 	k.Registries.CacheFolder = filepath.Join(t.TempDir(), "modules")
@@ -169,7 +170,8 @@ func TestSourceRefuses(t *testing.T) {
 	none := push(t, c, r.Host+"/x/none", []byte("none"))
 	s := source(t)
 	configure(t, s, configuration(t, r, map[string]Reference{"a": b, "b": none}))
-	refused(t, await(t, s, "a", failing).Err, "image "+b.String()+`: holds the plugin "b": write plugins[].name: b, or name another image`)
+	refused(t, await(t, s, "a", failing).Err,
+		"image "+b.String()+`: holds the plugin "b": write plugins[].name: b, or name another image`)
 	refused(t, await(t, s, "b", failing).Err, "has no manifest")
 	n := len(r.Requests("/x/none"))
 	s.Retry() // what the digest names never changes: nobody is asked again
@@ -192,13 +194,16 @@ func TestSourceVerifies(t *testing.T) {
 	ours, _, file := keyPair(t)
 	theirs, _, theirFile := keyPair(t)
 	a := push(t, c, r.Host+"/x/a", []byte("name:a"))
-	k := configuration(t, r, map[string]Reference{"a": a}, func(k *config.Configuration) { k.Registries.VerificationKeys = []string{file} })
+	k := configuration(t, r, map[string]Reference{"a": a}, func(k *config.Configuration) {
+		k.Registries.VerificationKeys = []string{file}
+	})
 	s := source(t)
 	configure(t, s, k)
 	refused(t, await(t, s, "a", failing).Err, "isn't signed, and must be by a key of "+file)
 	if err := c.Sign(t.Context(), a, ours); err != nil {
 		t.Fatal(err)
 	}
+
 	s.Retry()
 	await(t, s, "a", there)
 	n := len(r.Requests(""))
@@ -207,6 +212,7 @@ func TestSourceVerifies(t *testing.T) {
 	if all := again.Images(); !there(all[0]) || len(r.Requests("")) != n {
 		t.Errorf("%+v: the cache's signature wasn't enough", all)
 	}
+
 	// The key's file changes in place.
 	b, err := os.ReadFile(theirFile)
 	if err != nil {
@@ -215,16 +221,19 @@ func TestSourceVerifies(t *testing.T) {
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	configure(t, s, k)
 	refused(t, await(t, s, "a", failing).Err, "is signed, but not by a key of "+file)
 	if err := c.Sign(t.Context(), a, theirs); err != nil {
 		t.Fatal(err)
 	}
+
 	s.Retry()
 	await(t, s, "a", there)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.Configure(k); err == nil || !strings.Contains(err.Error(), "plugins[0]: verificationKeys: stat "+file) {
 		t.Errorf("got %v", err)
 	}
@@ -242,7 +251,9 @@ func TestSourceWithoutCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := source(t)
-	configure(t, s, configuration(t, r, map[string]Reference{"a": a}, func(k *config.Configuration) { k.Registries.CacheFolder = open }))
+	configure(t, s, configuration(t, r, map[string]Reference{"a": a}, func(k *config.Configuration) {
+		k.Registries.CacheFolder = open
+	}))
 	await(t, s, "a", there)
 	if entries, err := os.ReadDir(open); err != nil || len(entries) != 0 {
 		t.Errorf("%v, %v", entries, err)

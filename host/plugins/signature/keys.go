@@ -43,7 +43,8 @@ func ReadKeys(files ...string) (all []Key, _ error) {
 }
 
 func publicKey(b []byte) (crypto.PublicKey, error) {
-	const want = "must be a public key in PEM (-----BEGIN PUBLIC KEY-----): openssl pkey -pubout makes it of a private key, cosign public-key of cosign's"
+	const want = "must be a public key in PEM (-----BEGIN PUBLIC KEY-----): openssl pkey -pubout makes it of a private " +
+		"key, cosign public-key of cosign's"
 	block, rest := pem.Decode(b)
 	if block == nil || block.Type != "PUBLIC KEY" {
 		return nil, errors.New(want)
@@ -71,7 +72,8 @@ func supported(public crypto.PublicKey) error {
 	return fmt.Errorf("a key of type %T: must be ECDSA over P-256 or Ed25519", public)
 }
 
-// Verify tells whether the signature is the key's, and vouches for the claim. ErrOtherKey is the error for a signature that isn't.
+// Verify reports whether the signature is the key's, and vouches for the claim. ErrOtherKey is the error for a
+// signature that isn't.
 func (k Key) Verify(c Claim, payload, signature []byte) error {
 	sum := sha256.Sum256(payload)
 	good := false
@@ -96,7 +98,8 @@ func (k Key) String() string { return k.file }
 // Signer is a private key.
 type Signer struct{ private crypto.Signer }
 
-// ReadSigner reads a private key: PKCS #8 or SEC 1 in PEM as openssl makes them, or cosign's encrypted one, for which password is asked.
+// ReadSigner reads a private key: PKCS #8 or SEC 1 in PEM as openssl makes them, or cosign's encrypted one, for which
+// password is asked.
 func ReadSigner(file string, password func() ([]byte, error)) (*Signer, error) {
 	b, err := read(file)
 	if err != nil {
@@ -110,11 +113,13 @@ func ReadSigner(file string, password func() ([]byte, error)) (*Signer, error) {
 }
 
 func privateKey(b []byte, password func() ([]byte, error)) (crypto.Signer, error) {
-	const want = "must be a private key in PEM: cosign.key of cosign generate-key-pair, or PKCS #8 of openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256"
+	const want = "must be a private key in PEM: cosign.key of cosign generate-key-pair, or PKCS #8 of openssl genpkey " +
+		"-algorithm EC -pkeyopt ec_paramgen_curve:P-256"
 	block, _ := pem.Decode(b)
 	if block == nil {
 		return nil, errors.New(want)
 	}
+
 	var parsed any
 	var err error
 	switch block.Type {
@@ -129,12 +134,14 @@ func privateKey(b []byte, password func() ([]byte, error)) (crypto.Signer, error
 		}
 		der, derr := encrypted.Decrypt(block.Bytes, word)
 		if derr != nil {
-			return nil, fmt.Errorf("the key is encrypted and can't be decrypted: %w: give its password in COSIGN_PASSWORD or with --password-file", derr)
+			return nil, fmt.Errorf("the key is encrypted and can't be decrypted: %w: give its password in COSIGN_PASSWORD or "+
+				"with --password-file", derr)
 		}
 		parsed, err = x509.ParsePKCS8PrivateKey(der)
 	default:
 		return nil, fmt.Errorf("holds %q: %s", short(block.Type), want)
 	}
+
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", want, err)
 	}
@@ -145,14 +152,14 @@ func privateKey(b []byte, password func() ([]byte, error)) (crypto.Signer, error
 	return private, supported(private.Public())
 }
 
-// Sign gives the claim's bytes and their signature.
+// Sign returns the claim's bytes and their signature.
 func (s *Signer) Sign(c Claim) (payload, signature []byte, err error) {
 	payload = c.Payload()
 	signature, err = s.SignBytes(payload)
 	return payload, signature, err
 }
 
-// SignBytes gives a signature of anything.
+// SignBytes returns a signature of anything.
 func (s *Signer) SignBytes(b []byte) ([]byte, error) {
 	message, options := b, crypto.SignerOpts(crypto.Hash(0)) // Ed25519 takes all of it
 	if _, ok := s.private.(*ecdsa.PrivateKey); ok {
@@ -162,7 +169,7 @@ func (s *Signer) SignBytes(b []byte) ([]byte, error) {
 	return s.private.Sign(rand.Reader, message, options)
 }
 
-// Key gives the public half of the key.
+// Key returns the public half of the key.
 func (s *Signer) Key() Key { return Key{public: s.private.Public()} }
 
 func read(file string) ([]byte, error) {

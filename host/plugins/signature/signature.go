@@ -1,7 +1,8 @@
 // Package signature signs modules in registries with a key, and checks such signatures, in cosign's format.
 //
-// What is signed is a small JSON document, the claim: this digest belongs to this repository. Its bytes and the signature lie beside the module in the registry; whatever holds one of the
-// public keys can check them. Neither certificates nor transparency logs are asked.
+// What is signed is a small JSON document, the claim: this digest belongs to this repository. Its bytes and the
+// signature lie beside the module in the registry; whatever holds one of the public keys can check them. Neither
+// certificates nor transparency logs are asked.
 package signature
 
 import (
@@ -42,7 +43,7 @@ type image struct {
 	Digest string `json:"docker-manifest-digest"`
 }
 
-// Payload gives the bytes to be signed.
+// Payload returns the bytes to be signed.
 func (c Claim) Payload() []byte {
 	b, err := json.Marshal(document{Critical: critical{identity{c.Repository}, image{c.Digest}, claimType}})
 	if err != nil {
@@ -69,7 +70,7 @@ func (c Claim) check(payload []byte) error {
 	return nil
 }
 
-// plain gives a repository the one of Docker Hub's names that is used here.
+// plain returns a repository the one of Docker Hub's names that is used here.
 func plain(repository string) string {
 	for _, host := range []string{"index.docker.io/", "registry-1.docker.io/"} {
 		if rest, ok := strings.CutPrefix(repository, host); ok {

@@ -52,7 +52,8 @@ func password(p string) func() ([]byte, error) {
 	return func() ([]byte, error) { return []byte(p), nil }
 }
 
-var claim = Claim{Repository: "registry.example/team/a", Digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
+var claim = Claim{Repository: "registry.example/team/a",
+	Digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
 
 // What a key in any of its forms signs, its public half verifies; another one doesn't.
 func TestSignAndVerify(t *testing.T) {
@@ -61,6 +62,7 @@ func TestSignAndVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	other := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	others := must[[]Key](t)(ReadKeys(public(t, other)))
 	sealed := must[[]byte](t)(encrypted.Encrypt(pkcs8(t, p256), []byte("pass")))
@@ -80,14 +82,17 @@ func TestSignAndVerify(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, key := range append(must[[]Key](t)(ReadKeys(public(t, c.key))), signer.Key()) {
 				if err := key.Verify(claim, payload, sig); err != nil {
 					t.Error(err)
 				}
-				if err := key.Verify(Claim{claim.Repository, strings.ReplaceAll(claim.Digest, "0", "1")}, payload, sig); err == nil || !strings.Contains(err.Error(), "it is for another digest, "+claim.Digest) {
+				if err := key.Verify(Claim{claim.Repository, strings.ReplaceAll(claim.Digest, "0", "1")}, payload, sig); err ==
+					nil || !strings.Contains(err.Error(), "it is for another digest, "+claim.Digest) {
 					t.Errorf("another digest: %v", err)
 				}
-				if err := key.Verify(Claim{claim.Repository + "b", claim.Digest}, payload, sig); err == nil || !strings.Contains(err.Error(), `it is for another repository, "registry.example/team/a"`) {
+				if err := key.Verify(Claim{claim.Repository + "b", claim.Digest}, payload, sig); err == nil ||
+					!strings.Contains(err.Error(), `it is for another repository, "registry.example/team/a"`) {
 					t.Errorf("another repository: %v", err)
 				}
 				for i := range sig {
@@ -101,6 +106,7 @@ func TestSignAndVerify(t *testing.T) {
 					t.Errorf("the payload changed: %v", err)
 				}
 			}
+
 			if err := others[0].Verify(claim, payload, sig); !errors.Is(err, ErrOtherKey) {
 				t.Errorf("another key: %v", err)
 			}
@@ -110,12 +116,14 @@ func TestSignAndVerify(t *testing.T) {
 
 // The document is as the format has it, byte by byte.
 func TestPayload(t *testing.T) {
-	want := `{"critical":{"identity":{"docker-reference":"registry.example/team/a"},"image":{"docker-manifest-digest":"` + claim.Digest + `"},"type":"cosign container image signature"},"optional":null}`
+	want := `{"critical":{"identity":{"docker-reference":"registry.example/team/a"},"image":{"docker-manifest-digest":"` +
+		claim.Digest + `"},"type":"cosign container image signature"},"optional":null}`
 	if got := string(claim.Payload()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	hub := Claim{"docker.io/library/a", claim.Digest}
-	if err := hub.check([]byte(strings.Replace(want, "registry.example/team/a", "index.docker.io/library/a", 1))); err != nil {
+	if err := hub.check([]byte(strings.Replace(want, "registry.example/team/a", "index.docker.io/library/a", 1))); err !=
+		nil {
 		t.Errorf("Docker Hub's other name: %v", err)
 	}
 }
@@ -123,7 +131,8 @@ func TestPayload(t *testing.T) {
 // What cosign 2.6.5 made: its key, with the password "pass", and its signature of what we would have signed.
 func TestCosigns(t *testing.T) {
 	const sig = "MEUCIQDQ/wAFZozhJBMRTRXJ9tKz+gtcZbeeAzh/EEJMpYCs0QIgEtJpGWjcLH6g6LEe6YBRU78wGNeCbc35mJS9LojZufE="
-	claim := Claim{"127.0.0.1:45261/plugins/daemonset", "sha256:9b4d3ec67652a780954878c4fa5b7600827e3c43eafadbf962b7f14ea86c3c3a"}
+	claim := Claim{"127.0.0.1:45261/plugins/daemonset",
+		"sha256:9b4d3ec67652a780954878c4fa5b7600827e3c43eafadbf962b7f14ea86c3c3a"}
 	key := must[[]Key](t)(ReadKeys("testdata/cosign.pub"))[0]
 	if err := key.Verify(claim, claim.Payload(), must[[]byte](t)(base64.StdEncoding.DecodeString(sig))); err != nil {
 		t.Error(err)
@@ -147,10 +156,12 @@ func TestReadKeysRefuses(t *testing.T) {
 	if err := os.WriteFile(two, append(b, b...), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	large := filepath.Join(t.TempDir(), "large")
 	if err := os.WriteFile(large, make([]byte, keyMax+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	sealed := must[[]byte](t)(encrypted.Encrypt(pkcs8(t, p256), []byte("pass")))
 	for name, c := range map[string]struct {
 		file    string
@@ -169,7 +180,8 @@ func TestReadKeysRefuses(t *testing.T) {
 		"private garbage": {file(t, "PRIVATE KEY", []byte("garbage")), true, "must be a private key in PEM"},
 		"private RSA":     {file(t, "PRIVATE KEY", pkcs8(t, rsaKey)), true, "must be ECDSA"},
 		"wrong password":  {file(t, "ENCRYPTED SIGSTORE PRIVATE KEY", sealed), true, "can't be decrypted"},
-		"sealed garbage":  {file(t, "ENCRYPTED SIGSTORE PRIVATE KEY", []byte(`{"kdf":{"name":"scrypt","params":{"N":1073741824,"r":8,"p":1}}}`)), true, "can't be decrypted"},
+		"sealed garbage": {file(t, "ENCRYPTED SIGSTORE PRIVATE KEY",
+			[]byte(`{"kdf":{"name":"scrypt","params":{"N":1073741824,"r":8,"p":1}}}`)), true, "can't be decrypted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
@@ -194,7 +206,8 @@ func FuzzOnlyTheClaimPasses(f *testing.F) {
 	f.Add([]byte(`{"critical":{}}`))
 	f.Add(append(claim.Payload(), claim.Payload()...))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		if claim.check(payload) == nil && (!strings.Contains(string(payload), claim.Digest[8:20]) && !strings.Contains(string(payload), `\u`)) {
+		if claim.check(payload) == nil &&
+			(!strings.Contains(string(payload), claim.Digest[8:20]) && !strings.Contains(string(payload), `\u`)) {
 			t.Errorf("took %q", payload)
 		}
 	})

@@ -82,13 +82,16 @@ func next(r *reader) instruction {
 		case in.misc == miscMemoryFill:
 			zero(r)
 		case in.misc <= 17:
-			r.failf("instruction 0xfc %d (memory.init, data.drop, elem.drop or a table instruction) is not allowed: the host could not put its effect back", in.misc)
+			r.failf("instruction 0xfc %d (memory.init, data.drop, elem.drop or a table instruction) is not allowed: the host "+
+				"could not put its effect back", in.misc)
 		default:
 			r.failf("instruction 0xfc %d is unknown", in.misc)
 		}
 	default:
-		r.failf("instruction %#x is not allowed here (SIMD, threads, tail calls, exceptions and garbage collection are off: build for generic wasm32)", op)
+		r.failf("instruction %#x is not allowed here (SIMD, threads, tail calls, exceptions and garbage collection are "+
+			"off: build for generic wasm32)", op)
 	}
+
 	in.to = r.pos
 	return in
 }
@@ -128,11 +131,13 @@ func (m *Module) body(r *reader) {
 	code := r.bytes(r.u32())
 	f := &reader{b: code, what: "code"}
 	if len(code) > MaxBodyBytes {
-		f.failf("body has %d bytes, the limit is %d: split the function, or build with less inlining", len(code), MaxBodyBytes)
+		f.failf("body has %d bytes, the limit is %d: split the function, or build with less inlining",
+			len(code), MaxBodyBytes)
 	}
 	if r.err != nil {
 		return
 	}
+
 	b := body{code: code}
 	locals := uint64(len(m.types[m.funcs[len(m.bodies)]].Params))
 	b.groups = f.count(2)
@@ -143,6 +148,7 @@ func (m *Module) body(r *reader) {
 			f.failf("more than %d locals", MaxLocals)
 		}
 	}
+
 	b.locals, b.at = uint32(locals), f.pos
 	m.measure(f, &b)
 	if f.err != nil {
@@ -158,27 +164,32 @@ func (m *Module) measure(f *reader, b *body) {
 	blocks := uint64(1)
 	var open []int // the loop that each open block lies in, by its place in b.loops, or -1
 	var nested int // loops now open
+
 	inside := func() int {
 		if len(open) == 0 {
 			return -1
 		}
 		return open[len(open)-1]
 	}
+
 	ended := false
 	for f.more() {
 		if ended {
 			f.failf("instructions after the function's end")
 			return
 		}
+
 		in := next(f)
 		if f.err != nil {
 			return
 		}
+
 		if l := inside(); l < 0 {
 			b.entry += cost(in)
 		} else {
 			b.loops[l] += cost(in)
 		}
+
 		switch in.op {
 		case 0x02, 0x04:
 			blocks++
@@ -201,6 +212,7 @@ func (m *Module) measure(f *reader, b *body) {
 		case opCall, opCallIndirect, opMemoryGrow:
 			b.calls = true
 		}
+
 		b.bulk = b.bulk || in.bulk()
 		if nested > MaxNestedLoops {
 			f.failf("more than %d nested loops", MaxNestedLoops)
@@ -212,6 +224,7 @@ func (m *Module) measure(f *reader, b *body) {
 			f.failf("locals times blocks are more than %d: split the function", MaxLocalsTimesBlocks)
 		}
 	}
+
 	if !ended {
 		f.failf("truncated: no end")
 	}

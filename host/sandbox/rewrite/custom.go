@@ -2,10 +2,11 @@ package rewrite
 
 import "strings"
 
-// ManifestSection is the custom section that holds the manifest, for those who want to read it without running the module. It is what the module itself gives when it is asked.
+// ManifestSection is the custom section that holds the manifest, for those who want to read it without running the
+// module. It is what the module itself gives when it is asked.
 const ManifestSection = "windlass.manifest"
 
-// Manifest gives the content of that section, nil where there is none. It looks at nothing else of the module.
+// Manifest returns the content of that section, nil where there is none. It looks at nothing else of the module.
 func Manifest(wasm []byte) (manifest []byte, err error) {
 	err = eachSection(wasm, func(custom string, content, _ []byte) {
 		if custom == ManifestSection {
@@ -15,15 +16,18 @@ func Manifest(wasm []byte) (manifest []byte, err error) {
 	return manifest, err
 }
 
-// WithManifest gives a module that Parse takes with that section, in place of one that it has.
+// WithManifest returns a module that Parse takes with that section, in place of one that it has.
 func WithManifest(wasm, manifest []byte) ([]byte, error) {
 	return withCustom(wasm, ManifestSection, func([]byte) []byte { return manifest })
 }
 
-// WithShortNames gives a module that Parse takes with a part taken out of all names of functions, such as the path of the Go module that they are all from.
+// WithShortNames returns a module that Parse takes with a part taken out of all names of functions, such as the path of
+// the Go module that they are all from.
 func WithShortNames(wasm []byte, part string) ([]byte, error) {
 	return withCustom(wasm, nameSection, func(names []byte) []byte {
-		return eachFunctionName(names, func(index uint32, name string) (uint32, string) { return index, strings.ReplaceAll(name, part, "") })
+		return eachFunctionName(names, func(index uint32, name string) (uint32, string) {
+			return index, strings.ReplaceAll(name, part, "")
+		})
 	})
 }
 
@@ -33,7 +37,7 @@ type Section struct {
 	Size int    `json:"size"` // bytes, its header included
 }
 
-// Sections gives a module's sections in their order.
+// Sections returns a module's sections in their order.
 func Sections(wasm []byte) (all []Section, err error) {
 	err = eachSection(wasm, func(custom string, _, section []byte) {
 		name := custom

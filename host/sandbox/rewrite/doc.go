@@ -1,17 +1,21 @@
 // Package rewrite turns a WebAssembly module into one whose running the host can meter, stop and put back.
 //
-// Parse decodes a module strictly and refuses what the rewriting could not keep its promises for: features that it does not fully decode, imported
-// memories and tables, start functions, instructions that change tables or segments, and shapes that drive wazero's compiler to minutes and
-// gigabytes. Rewrite then gives the same module with these changes:
+// Parse decodes a module strictly and refuses what the rewriting could not keep its promises for: features that it does
+// not fully decode, imported memories and tables, start functions, instructions that change tables or segments, and
+// shapes that drive wazero's compiler to minutes and gigabytes. Rewrite then gives the same module with these changes:
 //
-//   - A function's entry pays for the instructions outside its loops, a loop's header for those directly in the loop, bulk memory operations by
-//     their size. Payment is taken from the global FuelGlobal; once it is below zero the module calls the import RefillImport.
-//   - A call takes one from the global DepthGlobal and gives it back; a function that finds it below zero calls RefillImport.
-//   - The memory is created at a fixed size. memory.size reads the global PagesGlobal, memory.grow calls the import GrowImport.
+//   - A function's entry pays for the instructions outside its loops, a loop's header for those directly in the loop,
+//     bulk memory operations by their size. Payment is taken from the global FuelGlobal; once it is below zero the
+//     module calls the import RefillImport.
+//   - A call takes one from the global DepthGlobal and gives it back; a function that finds it below zero calls
+//     RefillImport.
+//   - The memory is created at a fixed size. memory.size reads the global PagesGlobal, memory.grow calls the import
+//     GrowImport.
 //   - Every mutable global is exported, so that the host can put it back.
 //   - Custom sections are dropped, but for function names.
 //
-// The caller validates the module between the two steps (Module.Delivered): rewriting an invalid module can make it valid, and let it reach what was added.
+// The caller validates the module between the two steps (Module.Delivered): rewriting an invalid module can make it
+// valid, and let it reach what was added.
 package rewrite
 
 // Names of what the rewritten module has beyond the original. No module may use ReservedPrefix in its exports.
@@ -28,8 +32,8 @@ const (
 	GrowImport   = "grow"   // (pages i32) -> i32, as memory.grow
 )
 
-// Limits of what is compiled. wazero's compiler cannot be cancelled, and is super-linear in some of these: 29 bytes that declare many locals take it 11 s
-// and 2 GiB, 400 nested loops 20 s.
+// Limits of what is compiled. wazero's compiler cannot be cancelled, and is super-linear in some of these: 29 bytes
+// that declare many locals take it 11 s and 2 GiB, 400 nested loops 20 s.
 const (
 	MaxModuleBytes       = 8 << 20
 	MaxBodyBytes         = 64 << 10

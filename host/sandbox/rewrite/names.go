@@ -21,8 +21,8 @@ func (m *Module) functionName(defined int) string {
 	return strconv.Itoa(int(index))
 }
 
-// writeNames gives the name section with renumbered function names and nothing else, nil where it is missing or damaged. Names are what makes the stack of
-// a trap readable.
+// writeNames returns the name section with renumbered function names and nothing else, nil where it is missing or
+// damaged. Names are what makes the stack of a trap readable.
 func (m *Module) writeNames(w *writer) []byte {
 	last, sound := int64(-1), true
 	names := eachFunctionName(m.names, func(i uint32, name string) (uint32, string) {
@@ -39,7 +39,8 @@ func (m *Module) writeNames(w *writer) []byte {
 	return append(appendName(nil, nameSection), names...)
 }
 
-// eachFunctionName gives the content of a name section with the names of functions, changed, and nothing else; nil where there are none or it is damaged.
+// eachFunctionName returns the content of a name section with the names of functions, changed, and nothing else; nil
+// where there are none or it is damaged.
 func eachFunctionName(section []byte, change func(index uint32, name string) (uint32, string)) []byte {
 	r := &reader{b: section, what: "name section"}
 	for r.more() {

@@ -58,7 +58,7 @@ const (
 // Signature is a function's type, its value types as in the binary format.
 type Signature struct{ Params, Results string }
 
-// String gives the signature as "(i32,i32)->i64".
+// String returns the signature as "(i32,i32)->i64".
 func (s Signature) String() string {
 	list := func(types string) string {
 		var names []string
@@ -97,12 +97,14 @@ const (
 	dataCountSection
 )
 
-var sectionNames = [13]string{"custom", "type", "import", "function", "table", "memory", "global", "export", "start", "element", "code", "data", "data count"}
+var sectionNames = [13]string{"custom", "type", "import", "function", "table", "memory", "global", "export", "start",
+	"element", "code", "data", "data count"}
 
 // place is each section's place in the order that the format demands.
 var place = [13]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 10}
 
-// Parse decodes a module as delivered, checks it against the limits of this package, and refuses what it cannot rewrite. A module that it takes need not be valid.
+// Parse decodes a module as delivered, checks it against the limits of this package, and refuses what it cannot
+// rewrite. A module that it takes need not be valid.
 func Parse(wasm []byte) (*Module, error) { return parse(wasm, true) }
 
 // Declared decodes a module as Parse does, but for its code: it can't be rewritten.
@@ -111,20 +113,24 @@ func Declared(wasm []byte) (*Module, error) { return parse(wasm, false) }
 func parse(wasm []byte, code bool) (*Module, error) {
 	switch {
 	case len(wasm) > MaxModuleBytes:
-		return nil, fmt.Errorf("module has %d bytes, the limit is %d: build it smaller (-opt=2 -no-debug, or -ldflags='-s -w')", len(wasm), MaxModuleBytes)
+		return nil, fmt.Errorf("module has %d bytes, the limit is %d: build it smaller (-opt=2 -no-debug, or -ldflags='-s "+
+			"-w')", len(wasm), MaxModuleBytes)
 	case !bytes.HasPrefix(wasm, []byte("\x00asm")):
 		return nil, fmt.Errorf("not a WebAssembly module: it does not begin with \\0asm")
 	case len(wasm) < 8:
 		return nil, fmt.Errorf("truncated: %d bytes, a module has at least 8: build or copy it again", len(wasm))
 	case !bytes.Equal(wasm[4:8], []byte{1, 0, 0, 0}):
-		return nil, fmt.Errorf("not a core WebAssembly module of version 1 but % x (a component?): build a core module", wasm[4:8])
+		return nil, fmt.Errorf("not a core WebAssembly module of version 1 but % x (a component?): build a core module",
+			wasm[4:8])
 	}
+
 	m := &Module{MemoryMax: 65536}
 	r := &reader{b: wasm, pos: 8, what: "module"}
 	for r.more() {
 		id := r.byte()
 		if int(id) >= len(sectionNames) {
-			return nil, fmt.Errorf("section %d is unknown: the module is damaged, or uses a feature that is not allowed here", id)
+			return nil, fmt.Errorf("section %d is unknown: the module is damaged, or uses a feature that is not allowed here",
+				id)
 		}
 		r.what = sectionNames[id] + " section"
 		content := r.bytes(r.u32())
@@ -143,11 +149,13 @@ func parse(wasm []byte, code bool) (*Module, error) {
 			continue
 		}
 		if n := len(m.order); n > 0 && place[m.order[n-1]] >= place[id] {
-			return nil, fmt.Errorf("%s section comes after the %s section: the module is damaged", sectionNames[id], sectionNames[m.order[n-1]])
+			return nil, fmt.Errorf("%s section comes after the %s section: the module is damaged",
+				sectionNames[id], sectionNames[m.order[n-1]])
 		}
 		m.order = append(m.order, id)
 		m.sections[id] = content
 	}
+
 	for _, id := range m.order {
 		if id == codeSection && !code {
 			continue
@@ -161,6 +169,7 @@ func parse(wasm []byte, code bool) (*Module, error) {
 			return nil, c.err
 		}
 	}
+
 	if code && len(m.funcs) != len(m.bodies) {
 		return nil, fmt.Errorf("module declares %d functions and has %d bodies: it is damaged", len(m.funcs), len(m.bodies))
 	}
@@ -248,7 +257,8 @@ func (m *Module) functionType(r *reader) {
 
 func valueType(r *reader, t byte) byte {
 	if valueTypes[t] == "" {
-		r.failf("value type %#x is not allowed here (SIMD, exceptions and garbage collection are off: build for generic wasm32)", t)
+		r.failf("value type %#x is not allowed here (SIMD, exceptions and garbage collection are off: build for generic "+
+			"wasm32)", t)
 	}
 	return t
 }

@@ -1,7 +1,7 @@
 package rewrite
 
-// bulkPiece is how many bytes memory.fill and memory.copy do at once. A longer operation goes by pieces, with a call of RefillImport after each: a gigabyte in one
-// piece would hold up the process, which can stop a guest only in a call.
+// bulkPiece is how many bytes memory.fill and memory.copy do at once. A longer operation goes by pieces, with a call of
+// RefillImport after each: a gigabyte in one piece would hold up the process, which can stop a guest only in a call.
 var bulkPiece = int64(4 << 20)
 
 // The parameters of the functions that do so, as of the instructions.
@@ -68,6 +68,7 @@ func (p *pieces) write() {
 		p.do()
 		p.emit(0x0f, opEnd)
 	}
+
 	p.loop(func() {
 		p.emit(0x20, to, 0x20, from)
 		p.constant(bulkPiece)
@@ -78,6 +79,7 @@ func (p *pieces) write() {
 		}
 		p.add(length, subOp)
 	})
+
 	p.parameters(length)
 	p.do()
 	p.emit(opEnd)

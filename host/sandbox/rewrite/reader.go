@@ -80,7 +80,8 @@ func (r *reader) signed(bits int) int64 {
 	return 0
 }
 
-// count reads the length of a vector whose elements take at least size bytes each, so that no length is believed that the bytes can't hold.
+// count reads the length of a vector whose elements take at least size bytes each, so that no length is believed that
+// the bytes can't hold.
 func (r *reader) count(size int) uint32 {
 	n := r.u32()
 	if uint64(n)*uint64(size) > uint64(len(r.b)-r.pos) {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Rewrite gives the module as the host runs it, its memory created with the given number of pages. The module as delivered must be valid.
+// Rewrite returns the module as the host runs it, its memory created with the given number of pages. The module as
+// delivered must be valid.
 func (m *Module) Rewrite(pages uint32) ([]byte, error) {
 	w := writer{
 		imports: uint32(len(m.Imports)),
@@ -154,14 +155,17 @@ func (w *writer) function(b *body) ([]byte, error) {
 	} else {
 		w.out = append(appendU(nil, b.groups), declared...)
 	}
+
 	w.pay(b.entry)
 	if b.calls || len(b.loops) > 0 || b.bulk {
-		// One test for both: either is below zero when the sign bit of the two, or-ed, is set. A function without calls and loops only pays: its caller tests.
+		// One test for both: either is below zero when the sign bit of the two, or-ed, is set. A function without calls and
+		// loops only pays: its caller tests.
 		w.get(w.fuel)
 		w.get(w.depth)
 		w.out = append(w.out, 0x84)
 		w.refillIfNegative()
 	}
+
 	r := &reader{b: b.code, pos: b.at, what: "code"}
 	for r.more() {
 		in := next(r)
@@ -170,6 +174,7 @@ func (w *writer) function(b *body) ([]byte, error) {
 		}
 		w.instruction(b, in)
 	}
+
 	return w.out, r.err
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-const features = api.CoreFeatureMutableGlobal | api.CoreFeatureSignExtensionOps | api.CoreFeatureNonTrappingFloatToIntConversion |
+const features = api.CoreFeatureMutableGlobal | api.CoreFeatureSignExtensionOps |
+	api.CoreFeatureNonTrappingFloatToIntConversion |
 	api.CoreFeatureMultiValue | api.CoreFeatureBulkMemoryOperations | api.CoreFeatureReferenceTypes
 
 const pages = 16
@@ -25,7 +26,7 @@ type meter struct{ used, refills int64 }
 
 const slice = 1 << 20
 
-// run gives what a module's function f gives for an argument, and the state it leaves.
+// run returns what a module's function f gives for an argument, and the state it leaves.
 func run(t testing.TB, wasm []byte, argument uint64, metered, interpreter bool) (string, meter) {
 	ctx := context.Background()
 	config := wazero.NewRuntimeConfig()
@@ -59,10 +60,13 @@ func run(t testing.TB, wasm []byte, argument uint64, metered, interpreter bool) 
 			t.Fatal(err)
 		}
 	}
+
 	var err error
-	if mod, err = r.InstantiateWithConfig(ctx, wasm, wazero.NewModuleConfig().WithName("").WithStartFunctions()); err != nil {
+	if mod, err = r.InstantiateWithConfig(ctx, wasm, wazero.NewModuleConfig().WithName("").WithStartFunctions()); err !=
+		nil {
 		return "invalid: " + err.Error(), m
 	}
+
 	if metered {
 		set(rewrite.DepthGlobal, 1000)
 		set(rewrite.FuelGlobal, slice)
@@ -75,6 +79,7 @@ func run(t testing.TB, wasm []byte, argument uint64, metered, interpreter bool) 
 	} else {
 		fmt.Fprintf(&out, "%x", api.DecodeU32(result[0])) // the interpreter leaves rubbish above an i32
 	}
+
 	for n := 0; ; n++ {
 		g := mod.ExportedGlobal(fmt.Sprintf("g%d", n))
 		if g == nil {
@@ -82,12 +87,14 @@ func run(t testing.TB, wasm []byte, argument uint64, metered, interpreter bool) 
 		}
 		fmt.Fprintf(&out, " g%d=%x", n, uint32(g.Get()))
 	}
+
 	size := mod.Memory().Size()
 	if metered {
 		size = uint32(get(rewrite.PagesGlobal)) << 16
 		m.used = (m.refills+1)*slice - int64(get(rewrite.FuelGlobal))
 	}
 	memory, _ := mod.Memory().Read(0, size)
+
 	sum := uint64(size)
 	for _, b := range memory {
 		sum = (sum ^ uint64(b)) * 1099511628211
@@ -96,8 +103,8 @@ func run(t testing.TB, wasm []byte, argument uint64, metered, interpreter bool) 
 	return out.String(), m
 }
 
-// generate makes a valid module from random numbers: functions that call those before them, directly or by the table, loop for a while, use
-// globals, grow memory, load, store, copy, fill, and may trap.
+// generate makes a valid module from random numbers: functions that call those before them, directly or by the table,
+// loop for a while, use globals, grow memory, load, store, copy, fill, and may trap.
 func generate(r *rand.Rand) []byte {
 	m := new(asm.Module)
 	m.Memory(uint32(1 + r.IntN(3)))
@@ -147,12 +154,14 @@ func (g *generator) value(depth int) {
 		}
 		return
 	}
+
 	depth--
 	switch g.r.IntN(11) {
 	case 0, 1:
 		g.value(depth)
 		g.value(depth)
-		g.emit([]byte{[]byte{0x6a, 0x6b, 0x6c, 0x73, 0x71, 0x77, 0x48, 0x6e}[g.r.IntN(8)]}) // add, sub, ..., div_u, which may trap
+		// add, sub, ..., div_u, which may trap
+		g.emit([]byte{[]byte{0x6a, 0x6b, 0x6c, 0x73, 0x71, 0x77, 0x48, 0x6e}[g.r.IntN(8)]})
 	case 2:
 		g.value(depth)
 		g.emit([]byte{0x04, 0x7f})
@@ -213,7 +222,8 @@ func (g *generator) statement(depth int) {
 		g.value(depth)
 		g.emit(asm.Const(int32(g.r.IntN(6000))), []byte{0xfc, 11, 0})
 	case 3: // memory.copy
-		g.emit(asm.Const(int32(g.r.IntN(60000))), asm.Const(int32(g.r.IntN(60000))), asm.Const(int32(g.r.IntN(6000))), []byte{0xfc, 10, 0, 0})
+		g.emit(asm.Const(int32(g.r.IntN(60000))), asm.Const(int32(g.r.IntN(60000))), asm.Const(int32(g.r.IntN(6000))),
+			[]byte{0xfc, 10, 0, 0})
 	default: // a loop of a few rounds
 		if g.loops == 3 {
 			return
@@ -250,14 +260,17 @@ func agrees(t *testing.T, a, b uint64) (trapped int) {
 	if err != nil {
 		t.Fatalf("seed %d, %d: %v", a, b, err)
 	}
+
 	rewritten, err := m.Rewrite(pages)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want, _ := run(t, wasm, a, false, false)
 	if strings.HasPrefix(want, "invalid") {
 		t.Fatalf("seed %d, %d: the generated module is %s", a, b, want)
 	}
+
 	compiled, c := run(t, rewritten, a, true, false)
 	interpreted, i := run(t, rewritten, a, true, true)
 	if strings.Contains(want, "out of bounds") && !strings.Contains(compiled, "out of bounds") {
@@ -272,6 +285,7 @@ func agrees(t *testing.T, a, b uint64) (trapped int) {
 	if strings.HasPrefix(want, "trap") {
 		return 1
 	}
+
 	return 0
 }
 
@@ -290,7 +304,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("parsed, not rewritten: %v", err)
 		}
 		ctx := context.Background()
-		r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features).WithMemoryLimitPages(pages))
+		r := wazero.NewRuntimeWithConfig(ctx,
+			wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features).WithMemoryLimitPages(pages))
 		defer r.Close(ctx)
 		if _, err := r.CompileModule(ctx, m.Delivered()); err != nil {
 			return

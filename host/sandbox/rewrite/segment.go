@@ -27,10 +27,12 @@ func constant(r *reader, out []byte, renumber func(uint32) uint32) []byte {
 		default:
 			r.failf("instruction %#x is not allowed in a constant expression", op)
 		}
+
 		if r.err == nil && renumber != nil {
 			out = append(out, r.b[from:r.pos]...)
 		}
 	}
+
 	return out
 }
 
@@ -40,13 +42,15 @@ func referenceType(r *reader) {
 	}
 }
 
-// element reads an element segment and tells how many entries it has; with renumber it appends it to out, its functions renumbered.
+// element reads an element segment and returns how many entries it has; with renumber it appends it to out, its
+// functions renumbered.
 func element(r *reader, out []byte, renumber func(uint32) uint32) (_ []byte, entries uint32) {
 	keep := func(from int) {
 		if renumber != nil && r.err == nil {
 			out = append(out, r.b[from:r.pos]...)
 		}
 	}
+
 	from := r.pos
 	flag := r.u32()
 	if flag > 7 {
@@ -58,11 +62,13 @@ func element(r *reader, out []byte, renumber func(uint32) uint32) (_ []byte, ent
 			r.failf("element segment for table %d, there is one table at most", t)
 		}
 	}
+
 	keep(from)
 	if active {
 		out = constant(r, out, renumber)
 	}
 	from = r.pos
+
 	if !active || indexed {
 		if expressions {
 			referenceType(r)
@@ -70,6 +76,7 @@ func element(r *reader, out []byte, renumber func(uint32) uint32) (_ []byte, ent
 			r.failf("element kind %#x is unknown", kind)
 		}
 	}
+
 	entries = r.count(1)
 	keep(from)
 	for n := entries; n > 0 && r.err == nil; n-- {
@@ -79,10 +86,12 @@ func element(r *reader, out []byte, renumber func(uint32) uint32) (_ []byte, ent
 			out = appendU(out, renumber(f))
 		}
 	}
+
 	return out, entries
 }
 
-// data reads a data segment. Its place is checked here: in the rewritten module the memory is larger than the module declares.
+// data reads a data segment. Its place is checked here: in the rewritten module the memory is larger than the module
+// declares.
 func (m *Module) data(r *reader) {
 	flag := r.u32()
 	if flag > 2 {

@@ -52,7 +52,8 @@ func Start(t testing.TB, o ...grpc.ServerOption) *Receiver {
 }
 
 // Export is the service's method.
-func (r *Receiver) Export(_ context.Context, q *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
+func (r *Receiver) Export(_ context.Context,
+	q *collectorpb.ExportTraceServiceRequest) (*collectorpb.ExportTraceServiceResponse, error) {
 	if r.Refuse != nil {
 		if err := r.Refuse(); err != nil {
 			return nil, err
@@ -74,14 +75,14 @@ func (r *Receiver) Export(_ context.Context, q *collectorpb.ExportTraceServiceRe
 	return &collectorpb.ExportTraceServiceResponse{}, nil
 }
 
-// Received gives the bytes of all that was received so far.
+// Received returns the bytes of all that was received so far.
 func (r *Receiver) Received() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.bytes)
 }
 
-// Resource gives an attribute of the process that has sent the spans.
+// Resource returns an attribute of the process that has sent the spans.
 func (r *Receiver) Resource(name string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,12 +96,14 @@ type Span struct {
 	Within []*Span
 }
 
-// Roots gives the spans that are in no other one, as far as they have come.
+// Roots returns the spans that are in no other one, as far as they have come.
 func (r *Receiver) Roots() (roots []*Span) {
 	r.mu.Lock()
 	all := slices.Clone(r.spans)
 	r.mu.Unlock()
-	slices.SortStableFunc(all, func(a, b *tracepb.Span) int { return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano)) })
+	slices.SortStableFunc(all, func(a, b *tracepb.Span) int {
+		return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano))
+	})
 	byID := map[string]*Span{}
 	for _, s := range all {
 		byID[string(s.TraceId)+string(s.SpanId)] = &Span{Span: s}
@@ -125,25 +128,25 @@ func value(all []*commonpb.KeyValue, name string) (*commonpb.AnyValue, bool) {
 	return nil, false
 }
 
-// Has tells whether there is an attribute.
+// Has reports whether there is an attribute.
 func (x *Span) Has(name string) bool {
 	_, ok := value(x.Attributes, name)
 	return ok
 }
 
-// Text gives an attribute's text.
+// Text returns an attribute's text.
 func (x *Span) Text(name string) string {
 	v, _ := value(x.Attributes, name)
 	return v.GetStringValue()
 }
 
-// Int gives an attribute's number.
+// Int returns an attribute's number.
 func (x *Span) Int(name string) int64 {
 	v, _ := value(x.Attributes, name)
 	return v.GetIntValue()
 }
 
-// Named gives the spans of a name anywhere within.
+// Named returns the spans of a name anywhere within.
 func (x *Span) Named(name string) (all []*Span) {
 	for _, w := range x.Within {
 		if w.Name == name {

@@ -1,6 +1,8 @@
-// Package pipe is how a test and windlass talk while windlass simulates a cluster around a controller that runs in the test's process.
+// Package pipe is how a test and windlass talk while windlass simulates a cluster around a controller that runs in the
+// test's process.
 //
-// Both sides send frames over the program's stdin and stdout. The test sends a Job and the plugin's Manifest; windlass asks for syncs until it sends the Result.
+// Both sides send frames over the program's stdin and stdout. The test sends a Job and the plugin's Manifest; windlass
+// asks for syncs until it sends the Result.
 package pipe
 
 import (
@@ -28,10 +30,11 @@ const (
 	Refused   Type = 'r' // to the test: why what is performed can't be; the sync has failed
 	Answer    Type = 'a'
 	Failed    Type = 'f' // to windlass: the sync ended without an answer, with the text of the panic
-	Helper    Type = 'h' // to windlass: a name, a newline and the argument of a pure function of the host's; answered by Helped
-	Helped    Type = 'H'
-	Result    Type = 'R' // to the test, at the end: what came of it, in JSON
-	Error     Type = 'E' // to the test, at the end: why nothing came of it
+	// to windlass: a name, a newline and the argument of a pure function of the host's; answered by Helped
+	Helper Type = 'h'
+	Helped Type = 'H'
+	Result Type = 'R' // to the test, at the end: what came of it, in JSON
+	Error  Type = 'E' // to the test, at the end: why nothing came of it
 )
 
 // most bounds a frame, in bytes.

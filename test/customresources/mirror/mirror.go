@@ -1,4 +1,5 @@
-// Package mirror is a plugin that keeps a config map with each Mirror's message, and tells in the Mirror's status how that went.
+// Package mirror is a plugin that keeps a config map with each Mirror's message, and tells in the Mirror's status how
+// that went.
 package mirror
 
 import (
@@ -11,16 +12,20 @@ import (
 const finalizer = "example.com/mirror"
 
 var (
-	mirrors = sdk.Key(Mirrors).Fields("metadata.finalizers", "metadata.deletionTimestamp", "metadata.generation", "spec.message", "spec.selector", "status")
-	copies  = sdk.Select(corev1.ConfigMaps, sdk.Join("metadata.namespace", mirrors, "metadata.namespace"), sdk.ControlledBy(mirrors)).
+	mirrors = sdk.Key(Mirrors).Fields("metadata.finalizers", "metadata.deletionTimestamp", "metadata.generation",
+		"spec.message", "spec.selector", "status")
+	copies = sdk.Select(corev1.ConfigMaps, sdk.Join("metadata.namespace", mirrors, "metadata.namespace"),
+		sdk.ControlledBy(mirrors)).
 		Named("copies").Fields("metadata.name", "metadata.ownerReferences", "data")
-	friends = sdk.Select(corev1.ConfigMaps, sdk.Join("metadata.namespace", mirrors, "metadata.namespace"), sdk.SelectedBy(mirrors, "spec.selector")).
+	friends = sdk.Select(corev1.ConfigMaps, sdk.Join("metadata.namespace", mirrors, "metadata.namespace"),
+		sdk.SelectedBy(mirrors, "spec.selector")).
 		Named("friends").Counted(100)
 )
 
 // Plugin is the plugin.
 var Plugin = &sdk.Plugin{Name: "mirror", Version: "1", Controllers: []*sdk.Controller{{
-	Name: "mirror-controller", EventSource: "mirror-controller", Reads: sdk.Views{mirrors, copies, friends}, Workers: 2, Sync: sync,
+	Name: "mirror-controller", EventSource: "mirror-controller", Reads: sdk.Views{mirrors, copies, friends}, Workers: 2,
+	Sync: sync,
 	Writes: sdk.Writes{
 		Mirrors.Verbs("update"), Mirrors.Sub("status", "update"),
 		corev1.ConfigMaps.Verbs("create", "update", "delete"),
@@ -32,6 +37,7 @@ func sync(c *sdk.Call) error {
 	if !ok {
 		return nil
 	}
+
 	content, err := mirror.content()
 	if err != nil {
 		return err
@@ -41,6 +47,7 @@ func sync(c *sdk.Call) error {
 		m.RemoveFinalizer(finalizer)
 		return c.Update(m)
 	}
+
 	if !mirror.HasFinalizer(finalizer) {
 		m := sdk.Clone(mirror)
 		m.AddFinalizer(finalizer)
@@ -49,6 +56,7 @@ func sync(c *sdk.Call) error {
 		}
 		mirror = m
 	}
+
 	if all := copies.List(c); len(all) == 0 {
 		m := &corev1.ConfigMap{}
 		m.Namespace, m.Name = mirror.Namespace, mirror.Name
@@ -61,8 +69,10 @@ func sync(c *sdk.Call) error {
 		m.Data.Set("message", content.Spec.Message)
 		c.Add(sdk.Update(m))
 	}
+
 	status := &content.Status
-	status.Friends, status.Copied, status.ObservedGeneration = int32(friends.Count(c)), content.Spec.Message, mirror.Generation
+	status.Friends, status.Copied, status.ObservedGeneration = int32(friends.Count(c)), content.Spec.Message,
+		mirror.Generation
 	if len(status.Conditions) == 0 {
 		status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Copied", LastTransitionTime: c.Now()}}
 	}

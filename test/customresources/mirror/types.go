@@ -9,7 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
-// Mirror is a custom resource as it travels: its metadata, and the JSON of all else. This is how a plugin does it that has no generated types; see abi/abi.proto.
+// Mirror is a custom resource as it travels: its metadata, and the JSON of all else. This is how a plugin does it that
+// has no generated types; see abi/abi.proto.
 type Mirror struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -18,15 +19,18 @@ type Mirror struct {
 }
 
 // Mirrors are all of them.
-var Mirrors = resource.Of[Mirror]{Info: resource.Info{Group: "example.com", Version: "v1", Name: "mirrors", Kind: "Mirror", Namespaced: true, Type: &mirrorTable}}
+var Mirrors = resource.Of[Mirror]{Info: resource.Info{Group: "example.com", Version: "v1", Name: "mirrors",
+	Kind: "Mirror", Namespaced: true, Type: &mirrorTable}}
 
-var mirrorTable = wire.Type{Size: unsafe.Sizeof(Mirror{}), Spare: unsafe.Offsetof(Mirror{}.XUnknown) + 1, New: wire.Grow[Mirror], Fields: []wire.Field{
-	{Kind: wire.Message, Offset: unsafe.Offsetof(Mirror{}.TypeMeta), Elem: &metav1.TypeMetaTable},
-	{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(Mirror{}.ObjectMeta), Elem: &metav1.ObjectMetaTable, JSON: "metadata"},
-	{Num: 2, Kind: wire.String, Offset: unsafe.Offsetof(Mirror{}.Body)},
-}}
+var mirrorTable = wire.Type{Size: unsafe.Sizeof(Mirror{}), Spare: unsafe.Offsetof(Mirror{}.XUnknown) + 1,
+	New: wire.Grow[Mirror], Fields: []wire.Field{
+		{Kind: wire.Message, Offset: unsafe.Offsetof(Mirror{}.TypeMeta), Elem: &metav1.TypeMetaTable},
+		{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(Mirror{}.ObjectMeta), Elem: &metav1.ObjectMetaTable,
+			JSON: "metadata"},
+		{Num: 2, Kind: wire.String, Offset: unsafe.Offsetof(Mirror{}.Body)},
+	}}
 
-// GetResource tells what the object is.
+// GetResource returns what the object is.
 func (m *Mirror) GetResource() *resource.Info { return &Mirrors.Info }
 
 // Content is the JSON.
@@ -52,19 +56,23 @@ type Status struct {
 }
 
 var (
-	contentTable = wire.Type{Size: unsafe.Sizeof(Content{}), Spare: unsafe.Offsetof(Content{}.XUnknown) + 1, New: wire.Grow[Content], Fields: []wire.Field{
-		{Kind: wire.Message, Offset: unsafe.Offsetof(Content{}.Spec), Elem: &specTable, JSON: "spec"},
-		{Kind: wire.Message, Offset: unsafe.Offsetof(Content{}.Status), Elem: &statusTable, JSON: "status"},
-	}}
-	specTable = wire.Type{Size: unsafe.Sizeof(Spec{}), Spare: unsafe.Offsetof(Spec{}.XUnknown) + 1, New: wire.Grow[Spec], Fields: []wire.Field{
-		{Kind: wire.String, Offset: unsafe.Offsetof(Spec{}.Message), JSON: "message"},
-	}}
-	statusTable = wire.Type{Size: unsafe.Sizeof(Status{}), Spare: unsafe.Offsetof(Status{}.XUnknown) + 1, New: wire.Grow[Status], Fields: []wire.Field{
-		{Kind: wire.Int64, Offset: unsafe.Offsetof(Status{}.ObservedGeneration), JSON: "observedGeneration"},
-		{Kind: wire.Int32, Offset: unsafe.Offsetof(Status{}.Friends), JSON: "friends"},
-		{Kind: wire.String, Offset: unsafe.Offsetof(Status{}.Copied), JSON: "copied"},
-		{Kind: wire.Message | wire.Rep, Offset: unsafe.Offsetof(Status{}.Conditions), Elem: &metav1.ConditionTable, JSON: "conditions"},
-	}}
+	contentTable = wire.Type{Size: unsafe.Sizeof(Content{}), Spare: unsafe.Offsetof(Content{}.XUnknown) + 1,
+		New: wire.Grow[Content], Fields: []wire.Field{
+			{Kind: wire.Message, Offset: unsafe.Offsetof(Content{}.Spec), Elem: &specTable, JSON: "spec"},
+			{Kind: wire.Message, Offset: unsafe.Offsetof(Content{}.Status), Elem: &statusTable, JSON: "status"},
+		}}
+	specTable = wire.Type{Size: unsafe.Sizeof(Spec{}), Spare: unsafe.Offsetof(Spec{}.XUnknown) + 1, New: wire.Grow[Spec],
+		Fields: []wire.Field{
+			{Kind: wire.String, Offset: unsafe.Offsetof(Spec{}.Message), JSON: "message"},
+		}}
+	statusTable = wire.Type{Size: unsafe.Sizeof(Status{}), Spare: unsafe.Offsetof(Status{}.XUnknown) + 1,
+		New: wire.Grow[Status], Fields: []wire.Field{
+			{Kind: wire.Int64, Offset: unsafe.Offsetof(Status{}.ObservedGeneration), JSON: "observedGeneration"},
+			{Kind: wire.Int32, Offset: unsafe.Offsetof(Status{}.Friends), JSON: "friends"},
+			{Kind: wire.String, Offset: unsafe.Offsetof(Status{}.Copied), JSON: "copied"},
+			{Kind: wire.Message | wire.Rep, Offset: unsafe.Offsetof(Status{}.Conditions), Elem: &metav1.ConditionTable,
+				JSON: "conditions"},
+		}}
 )
 
 func (m *Mirror) content() (*Content, error) {
@@ -75,7 +83,7 @@ func (m *Mirror) content() (*Content, error) {
 	return c, wire.UnmarshalJSON([]byte(m.Body), unsafe.Pointer(c), &contentTable)
 }
 
-// with gives a copy with another content.
+// with returns a copy with another content.
 func (m *Mirror) with(c *Content) *Mirror {
 	o := sdk.Clone(m)
 	o.Body = string(wire.AppendJSON(nil, unsafe.Pointer(c), &contentTable))

@@ -13,7 +13,8 @@ import (
 
 var (
 	sites = sdk.Key(webv1.Websites).Fields("metadata", "spec.title", "status")
-	pages = sdk.Select(corev1.ConfigMaps, sdk.Join("metadata.namespace", sites, "metadata.namespace"), sdk.ControlledBy(sites)).Fields("metadata.name")
+	pages = sdk.Select(corev1.ConfigMaps, sdk.Join("metadata.namespace", sites, "metadata.namespace"),
+		sdk.ControlledBy(sites)).Fields("metadata.name")
 )
 
 // Plugin serves websites.
@@ -35,6 +36,7 @@ func sync(c *sdk.Call) error {
 	if !ok {
 		return nil
 	}
+
 	site := sdk.Clone(shared)
 	if site.Deleting() {
 		// Clean up what no owner reference leads to; then let go.
@@ -44,6 +46,7 @@ func sync(c *sdk.Call) error {
 	if site.AddFinalizer(finalizer) {
 		return c.Update(site)
 	}
+
 	page := &corev1.ConfigMap{}
 	page.Namespace, page.Name = site.Namespace, site.Name
 	page.Data.Set("index.html", "<h1>"+site.Spec.Title+"</h1>")
@@ -51,7 +54,9 @@ func sync(c *sdk.Call) error {
 		return err
 	}
 	c.Add(sdk.Apply(page))
-	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "NoPage", ObservedGeneration: site.Generation}
+
+	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "NoPage",
+		ObservedGeneration: site.Generation}
 	if len(pages.List(c)) > 0 {
 		ready.Status, ready.Reason = metav1.ConditionTrue, "Served"
 	}

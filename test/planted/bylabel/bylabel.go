@@ -9,6 +9,8 @@ import (
 
 // Plugin is the plugin with the mistake.
 var Plugin = correct.New(func(p *correct.Parts) {
-	p.Shards = sdk.Select(corev1.ConfigMaps, sdk.KeyNamespace(), sdk.Join("metadata.labels["+correct.SetLabel+"]", p.Sets, "metadata.uid")).Named("shards").
-		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences", "data")
+	p.Shards = sdk.Select(corev1.ConfigMaps, sdk.KeyNamespace(),
+		sdk.Join("metadata.labels["+correct.SetLabel+"]", p.Sets, "metadata.uid")).Named("shards").
+		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences",
+			"data")
 })

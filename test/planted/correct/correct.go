@@ -1,8 +1,10 @@
-// Package correct is a controller without a known mistake, in parts. Each of the other folders beside it changes one part, and so has one mistake.
+// Package correct is a controller without a known mistake, in parts. Each of the other folders beside it changes one
+// part, and so has one mistake.
 //
-// It keeps a ConfigMap, called shard, for each replica of a ReplicaSet: NAME-0 and so on, with the data of the ConfigMap that the set's annotation names. (They take the place of pods, because
-// nobody else does anything with them.) For each set there is a ClusterRole, too, which no owner reference can tie to a set in a namespace: a finalizer holds the set until the role is deleted.
-// A shard is available once it is minReadySeconds old.
+// It keeps a ConfigMap, called shard, for each replica of a ReplicaSet: NAME-0 and so on, with the data of the
+// ConfigMap that the set's annotation names. (They take the place of pods, because nobody else does anything with
+// them.) For each set there is a ClusterRole, too, which no owner reference can tie to a set in a namespace: a
+// finalizer holds the set until the role is deleted. A shard is available once it is minReadySeconds old.
 package correct
 
 import (
@@ -48,7 +50,7 @@ type Parts struct {
 
 	// Hold has the set stay until End lets it go.
 	Hold func(c *sdk.Call, s *Set)
-	// Config gives the data for the set's shards, and whether it is there.
+	// Config returns the data for the set's shards, and whether it is there.
 	Config func(c *sdk.Call, s *Set) (metav1.StringMap, bool)
 	// Wanted is how many shards there should be.
 	Wanted func(s *Set) int
@@ -56,13 +58,13 @@ type Parts struct {
 	Name func(s *Set, index int) string
 	// New is a shard as it should be.
 	New func(c *sdk.Call, s *Set, index int, config metav1.StringMap) *Shard
-	// Mend gives a shard the data and the label that it should have, and tells whether it hadn't.
+	// Mend returns a shard the data and the label that it should have, and reports whether it hadn't.
 	Mend func(shard, want *Shard) bool
 	// Delete is how a shard or a role is deleted.
 	Delete func(o sdk.Object) sdk.Effect
 	// Spread creates, mends and deletes shards.
 	Spread func(c *sdk.Call, s *Set, shards []*Shard, config metav1.StringMap) error
-	// Counts tells whether a shard counts as there.
+	// Counts reports whether a shard counts as there.
 	Counts func(sh *Shard) bool
 	// Report is the status that the shards amount to.
 	Report func(c *sdk.Call, s *Set, shards []*Shard) Status
@@ -81,24 +83,32 @@ var Plugin = New(func(*Parts) {})
 func New(change func(p *Parts)) *sdk.Plugin {
 	p := &Parts{}
 	p.Sets = sdk.Key(appsv1.ReplicaSets).
-		Fields("metadata.generation", "metadata.deletionTimestamp", "metadata.finalizers", "metadata.annotations["+ConfigAnnotation+"]", "spec.replicas", "spec.minReadySeconds", "status")
-	p.Configs = sdk.Select(corev1.ConfigMaps, sdk.KeyNamespace(), sdk.Join("metadata.name", p.Sets, "metadata.annotations["+ConfigAnnotation+"]")).Named("configs").Fields("data")
+		Fields("metadata.generation", "metadata.deletionTimestamp", "metadata.finalizers",
+			"metadata.annotations["+ConfigAnnotation+"]", "spec.replicas", "spec.minReadySeconds", "status")
+	p.Configs = sdk.Select(corev1.ConfigMaps, sdk.KeyNamespace(),
+		sdk.Join("metadata.name", p.Sets, "metadata.annotations["+ConfigAnnotation+"]")).Named("configs").Fields("data")
 	p.Shards = sdk.Select(corev1.ConfigMaps, sdk.KeyNamespace(), sdk.ControlledBy(p.Sets)).Named("shards").
-		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences", "data")
-	p.Roles = sdk.Select(rbacv1.ClusterRoles, sdk.Join("metadata.labels["+SetLabel+"]", p.Sets, "metadata.uid")).Fields("metadata.deletionTimestamp")
+		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences",
+			"data")
+	p.Roles = sdk.Select(rbacv1.ClusterRoles,
+		sdk.Join("metadata.labels["+SetLabel+"]", p.Sets, "metadata.uid")).Fields("metadata.deletionTimestamp")
+
 	p.Controller = &sdk.Controller{
 		Name: "shards-controller", EventSource: "shards-controller",
 		Writes: sdk.Writes{appsv1.ReplicaSets.Verbs("update"), appsv1.ReplicaSets.Sub("status", "update"),
 			corev1.ConfigMaps.Verbs("create", "update", "delete"), rbacv1.ClusterRoles.Verbs("create", "delete")},
 		Sync: p.sync,
 	}
-	p.Hold, p.Config, p.Wanted, p.Name, p.New, p.Mend, p.Delete, p.Spread = hold, p.config, wanted, name, p.shard, mend, remove, p.spread
+
+	p.Hold, p.Config, p.Wanted, p.Name, p.New, p.Mend, p.Delete, p.Spread = hold, p.config, wanted, name, p.shard, mend,
+		remove, p.spread
 	p.Counts, p.Report, p.Write, p.Wait, p.End = there, p.report, write, wait, p.end
 	change(p)
 	if p.Reads == nil {
 		p.Reads = sdk.Views{p.Sets, p.Configs, p.Shards, p.Roles}
 	}
-	return &sdk.Plugin{Name: "shards", Version: "1.0.0", Description: "Keeps a ConfigMap for each replica of a ReplicaSet.", Controllers: []*sdk.Controller{p.Controller}}
+	return &sdk.Plugin{Name: "shards", Version: "1.0.0",
+		Description: "Keeps a ConfigMap for each replica of a ReplicaSet.", Controllers: []*sdk.Controller{p.Controller}}
 }
 
 // sync holds the set, gives it its role and its shards, and writes its status, whether or not that worked.
@@ -110,6 +120,7 @@ func (p *Parts) sync(c *sdk.Call) error {
 	if s.Deleting() {
 		return p.End(c, s)
 	}
+
 	p.Hold(c, s)
 	if len(p.OwnRoles(c, s)) == 0 {
 		c.Add(sdk.Create(role(s)))
@@ -128,6 +139,7 @@ func (p *Parts) sync(c *sdk.Call) error {
 	if failure != nil {
 		return failure
 	}
+
 	return p.Wait(c, s, shards)
 }
 

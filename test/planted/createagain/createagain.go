@@ -1,4 +1,5 @@
-// Package createagain has a mistake: it creates what the status says is missing, not what is: a crash between the creates and the status makes them twice.
+// Package createagain has a mistake: it creates what the status says is missing, not what is: a crash between the
+// creates and the status makes them twice.
 package createagain
 
 import (

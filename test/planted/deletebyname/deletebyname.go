@@ -1,4 +1,5 @@
-// Package deletebyname has a mistake: it makes up the name of what it deletes, without having seen it: no UID says which object of that name it means.
+// Package deletebyname has a mistake: it makes up the name of what it deletes, without having seen it: no UID says
+// which object of that name it means.
 package deletebyname
 
 import (

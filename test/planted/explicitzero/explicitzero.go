@@ -1,4 +1,5 @@
-// Package explicitzero has a mistake: it takes the 0 that somebody has set for nothing set, and writes its default over it.
+// Package explicitzero has a mistake: it takes the 0 that somebody has set for nothing set, and writes its default over
+// it.
 package explicitzero
 
 import (

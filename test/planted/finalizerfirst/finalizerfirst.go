@@ -1,4 +1,5 @@
-// Package finalizerfirst has a mistake: it lets the set go before it deletes the role: a crash in between leaves the role behind.
+// Package finalizerfirst has a mistake: it lets the set go before it deletes the role: a crash in between leaves the
+// role behind.
 package finalizerfirst
 
 import (

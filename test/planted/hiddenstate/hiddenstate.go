@@ -1,4 +1,5 @@
-// Package hiddenstate has a mistake: it remembers in a package variable what it has made, which a fresh sandbox does not.
+// Package hiddenstate has a mistake: it remembers in a package variable what it has made, which a fresh sandbox does
+// not.
 package hiddenstate
 
 import (

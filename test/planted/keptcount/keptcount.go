@@ -1,4 +1,5 @@
-// Package keptcount has a mistake: it counts in its state what it has made. State ends with the process; what must outlast it belongs in objects.
+// Package keptcount has a mistake: it counts in its state what it has made. State ends with the process; what must
+// outlast it belongs in objects.
 package keptcount
 
 import (

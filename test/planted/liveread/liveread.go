@@ -1,4 +1,5 @@
-// Package liveread has a mistake: it gets the config from the API server in place of a view: a change of it wakes nobody.
+// Package liveread has a mistake: it gets the config from the API server in place of a view: a change of it wakes
+// nobody.
 package liveread
 
 import (

@@ -1,4 +1,5 @@
-// Package overwrites has a mistake: it updates shards without a precondition, so that it undoes what others have done since it looked.
+// Package overwrites has a mistake: it updates shards without a precondition, so that it undoes what others have done
+// since it looked.
 package overwrites
 
 import (

@@ -10,8 +10,10 @@ import (
 
 // Plugin is the plugin with the mistake.
 var Plugin = correct.New(func(p *correct.Parts) {
-	p.Shards = sdk.Select(corev1.ConfigMaps, sdk.KeyNamespace(), sdk.Join("metadata.labels["+correct.SetLabel+"]", p.Sets, "metadata.uid")).Named("shards").
-		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences", "data")
+	p.Shards = sdk.Select(corev1.ConfigMaps, sdk.KeyNamespace(),
+		sdk.Join("metadata.labels["+correct.SetLabel+"]", p.Sets, "metadata.uid")).Named("shards").
+		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences",
+			"data")
 	made := p.New
 	p.New = func(c *sdk.Call, s *correct.Set, index int, config metav1.StringMap) *correct.Shard {
 		sh := made(c, s, index, config)

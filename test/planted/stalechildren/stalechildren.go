@@ -1,4 +1,6 @@
-// Package stalechildren has a mistake: its second controller has each shard make a further one while it sees too few of them. A key waits for its own writes alone, so two keys that see the same old shards both make one, and then there are too many.
+// Package stalechildren has a mistake: its second controller has each shard make a further one while it sees too few of
+// them. A key waits for its own writes alone, so two keys that see the same old shards both make one, and then there
+// are too many.
 package stalechildren
 
 import (
@@ -22,10 +24,12 @@ var Plugin = func() *sdk.Plugin {
 		}
 	})
 	shards := sdk.Key(corev1.ConfigMaps).Fields("metadata.labels", "metadata.ownerReferences", "data")
-	sets := sdk.Select(appsv1.ReplicaSets, sdk.KeyNamespace(), sdk.Join("metadata.uid", shards, "controller.uid")).Fields("metadata.deletionTimestamp", "spec.replicas")
+	sets := sdk.Select(appsv1.ReplicaSets, sdk.KeyNamespace(),
+		sdk.Join("metadata.uid", shards, "controller.uid")).Fields("metadata.deletionTimestamp", "spec.replicas")
 	siblings := sdk.Select(corev1.ConfigMaps, sdk.KeyNamespace(), sdk.ControlledBy(sets)).Named("siblings")
 	plugin.Controllers = append(plugin.Controllers, &sdk.Controller{
-		Name: "siblings-controller", Reads: sdk.Views{shards, sets, siblings}, Writes: sdk.Writes{corev1.ConfigMaps.Verbs("create")},
+		Name: "siblings-controller", Reads: sdk.Views{shards, sets, siblings},
+		Writes: sdk.Writes{corev1.ConfigMaps.Verbs("create")},
 		Sync: func(c *sdk.Call) error {
 			s, ok := sets.Get(c)
 			if n := len(siblings.List(c)); ok && !s.Deleting() && n < parts.Wanted(s) {

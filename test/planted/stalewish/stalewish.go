@@ -1,4 +1,5 @@
-// Package stalewish has a mistake: it takes what the cache does not show yet for what will never be: a config that is not there when the set is first looked at makes the set fail for good.
+// Package stalewish has a mistake: it takes what the cache does not show yet for what will never be: a config that is
+// not there when the set is first looked at makes the set fail for good.
 package stalewish
 
 import (
@@ -22,7 +23,8 @@ var Plugin = correct.New(func(p *correct.Parts) {
 	p.Report = func(c *sdk.Call, s *correct.Set, shards []*correct.Shard) correct.Status {
 		r := report(c, s, shards)
 		if _, ok := config(c, s); !ok && !failed(&r) {
-			correct.Condition(&r, appsv1.ReplicaSetCondition{Type: "Failed", Status: corev1.ConditionTrue, LastTransitionTime: c.Now().Truncate(), Message: "there is no such config"})
+			correct.Condition(&r, appsv1.ReplicaSetCondition{Type: "Failed", Status: corev1.ConditionTrue,
+				LastTransitionTime: c.Now().Truncate(), Message: "there is no such config"})
 		}
 		return r
 	}

@@ -1,4 +1,5 @@
-// Package statusaswished has a mistake: its status tells of as many shards as there should be, not of those that there are.
+// Package statusaswished has a mistake: its status tells of as many shards as there should be, not of those that there
+// are.
 package statusaswished
 
 import (

@@ -1,4 +1,5 @@
-// Package statusbyupdate has a mistake: it writes its status by an update of the set, of which the API server takes everything but the status.
+// Package statusbyupdate has a mistake: it writes its status by an update of the set, of which the API server takes
+// everything but the status.
 package statusbyupdate
 
 import (

@@ -10,5 +10,6 @@ import (
 // Plugin is the plugin with the mistake.
 var Plugin = correct.New(func(p *correct.Parts) {
 	*p.Sets = *sdk.Key(appsv1.ReplicaSets).
-		Fields("metadata.generation", "metadata.deletionTimestamp", "metadata.finalizers", "metadata.annotations["+correct.ConfigAnnotation+"]", "spec.replicas", "status")
+		Fields("metadata.generation", "metadata.deletionTimestamp", "metadata.finalizers",
+			"metadata.annotations["+correct.ConfigAnnotation+"]", "spec.replicas", "status")
 })

@@ -23,7 +23,8 @@ import (
 // Options say what a registry is like.
 type Options struct {
 	TLS bool
-	// User and Password are asked for where they are set, by basic authentication; with Token, by a token service that wants them.
+	// User and Password are asked for where they are set, by basic authentication; with Token, by a token service that
+	// wants them.
 	User, Password string
 	Token          bool
 }
@@ -82,7 +83,7 @@ func (r *Registry) Intercept(f func(w http.ResponseWriter, r *http.Request, next
 	r.intercept = f
 }
 
-// Requests gives the method and path of all requests with that in them.
+// Requests returns the method and path of all requests with that in them.
 func (r *Registry) Requests(with string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

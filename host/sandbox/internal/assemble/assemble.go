@@ -25,7 +25,7 @@ func (m *Module) Add(section byte, entry ...byte) {
 	m.sections[section].content = append(m.sections[section].content, entry...)
 }
 
-// Type adds a function type and gives its index.
+// Type adds a function type and returns its index.
 func (m *Module) Type(params, results string) uint32 {
 	m.Add(1, Join([]byte{0x60}, Name(params), Name(results))...)
 	return m.sections[1].n - 1

@@ -1,4 +1,4 @@
-// An arena for TinyGo: with the image put back before each sync, nothing needs to be collected.
+// An arena for TinyGo: with the baseline put back before each sync, nothing needs to be collected.
 //go:build gc.custom
 
 package main

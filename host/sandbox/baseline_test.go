@@ -10,7 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-// mixed is a random message for the test guest: small ones, large ones, performs, leftovers, writes behind the memory's end.
+// mixed is a random message for the test guest: small ones, large ones, performs, leftovers, writes behind the memory's
+// end.
 func mixed(r *rand.Rand) []byte {
 	n := r.IntN(200)
 	if r.IntN(8) == 0 {
@@ -30,7 +31,8 @@ func mixed(r *rand.Rand) []byte {
 	return m
 }
 
-// TestSyncEqualsFreshInstance: whatever ran in an instance before, a sync in it answers as in an instance made for it alone, and leaves the same memory and globals.
+// TestSyncEqualsFreshInstance: whatever ran in an instance before, a sync in it answers as in an instance made for it
+// alone, and leaves the same memory and globals.
 func TestSyncEqualsFreshInstance(t *testing.T) {
 	for _, name := range guests {
 		t.Run(name, func(t *testing.T) {
@@ -39,6 +41,7 @@ func TestSyncEqualsFreshInstance(t *testing.T) {
 			if err := m.Configure(context.Background(), settings); err != nil {
 				t.Fatal(err)
 			}
+
 			r := rand.New(rand.NewPCG(1, 2))
 			largest := int64(0)
 			for n := range worlds.Number(600) {
@@ -58,7 +61,9 @@ func TestSyncEqualsFreshInstance(t *testing.T) {
 				compareState(t, n, m.pool.idle[0], fresh)
 				fresh.close()
 			}
-			t.Logf("image %d pages, %d parts; largest sync %d KiB", m.image.Load().pages, len(m.image.Load().runs), largest>>10)
+
+			t.Logf("baseline %d pages, %d parts; largest sync %d KiB",
+				m.baseline.Load().pages, len(m.baseline.Load().runs), largest>>10)
 		})
 	}
 }
@@ -70,6 +75,7 @@ func freshSync(t *testing.T, m *Module, settings, message []byte) (*instance, []
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	step := func(export string, message []byte) []byte {
 		c := request(message)
 		i.call = m.outsideSync(export)
@@ -91,6 +97,7 @@ func freshSync(t *testing.T, m *Module, settings, message []byte) (*instance, []
 		}
 		return slices.Clone(answer)
 	}
+
 	if i.module.ExportedFunction(exportInitialize) != nil {
 		step(exportInitialize, nil)
 	}
@@ -111,7 +118,8 @@ func compareState(t *testing.T, n int, got, want *instance) {
 	if !bytes.Equal(got.memory.bytes, want.memory.bytes) {
 		for at := range got.memory.bytes {
 			if got.memory.bytes[at] != want.memory.bytes[at] {
-				t.Fatalf("sync %d: memory differs at %d of %d: %d, in a fresh instance %d", n, at, got.size(), got.memory.bytes[at], want.memory.bytes[at])
+				t.Fatalf("sync %d: memory differs at %d of %d: %d, in a fresh instance %d",
+					n, at, got.size(), got.memory.bytes[at], want.memory.bytes[at])
 			}
 		}
 	}
