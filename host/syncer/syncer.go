@@ -112,7 +112,7 @@ const (
 // Outcome is how a sync ended.
 type Outcome struct {
 	Result string
-	// Err is why the sync failed, nil if it didn't.
+	// Err is why the sync failed, nil if it didn't. A deferred one has failed, too, but nobody is to blame.
 	Err error
 	// Failed is why there is no answer, or why it was refused as a whole: nothing of it was done. Else it is nil.
 	Failed error
