@@ -6,17 +6,21 @@ import (
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // A server leaves its certificate, without the key, in a folder of its user's, so that the same user's commands on the
 // same machine can tell that it is the one: they take no other one, whoever has signed it, and send credentials to
 // nobody else.
 
-// pinnedMost bounds the number of certificates in the folder: processes that are killed leave theirs.
+// pinnedMost bounds the number of certificates in the folder that are of no running server: processes that are killed
+// leave theirs.
 const pinnedMost = 16
 
 // pinnedFile is where the certificate of the server on a port is left.
@@ -68,7 +72,7 @@ func pin(port int, c *tls.Certificate) (remove func(), _ error) {
 	}, nil
 }
 
-// prune removes the oldest certificates.
+// prune removes the oldest certificates, but for those whose servers run.
 func prune(folder string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) < pinnedMost {
@@ -81,7 +85,20 @@ func prune(folder string) {
 		return 0
 	}
 	slices.SortFunc(entries, func(a, b os.DirEntry) int { return cmp.Compare(age(a), age(b)) })
+
 	for _, e := range entries[:len(entries)-pinnedMost+1] {
-		_ = os.Remove(filepath.Join(folder, e.Name()))
+		if !answers(strings.TrimSuffix(e.Name(), ".crt")) {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
 	}
+}
+
+// answers reports whether something listens on a port of this machine.
+func answers(port string) bool {
+	c, err := net.DialTimeout("tcp", net.JoinHostPort("localhost", port), time.Second)
+	if err != nil {
+		return false
+	}
+	_ = c.Close()
+	return true
 }

@@ -394,17 +394,30 @@ func TestPinnedFolderIsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	running, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	inUse := running.Addr().(*net.TCPAddr).Port
+	if _, err := pin(inUse, c); err != nil {
+		t.Fatal(err)
+	}
 	for port := range pinnedMost + 5 {
 		if _, err := pin(port+1, c); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	_, path, err := Pinned(pinnedMost + 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) > pinnedMost {
-		t.Errorf("%d certificates are left, at most %d are to be: %v", len(all), pinnedMost, err)
+	if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) > pinnedMost+1 {
+		t.Errorf("%d certificates are left, %d and that of the running server at most are to be: %v", len(all), pinnedMost, err)
+	}
+	if _, _, err := Pinned(inUse); err != nil {
+		t.Errorf("that of a running server has gone: %v", err)
 	}
 	if err := os.Chmod(filepath.Dir(path), 0o770); err != nil {
 		t.Fatal(err)
