@@ -50,9 +50,10 @@ func TestOnClusterModules(t *testing.T) {
 	if all := configMaps(t, client); len(all) != made+4 {
 		t.Errorf("there are %v", all)
 	}
-	if n := m.Count(t, "version1_counted_total"); n != 3 {
-		t.Errorf("it has counted %v times", n)
-	}
+	cluster.Eventually(t, time.Minute, "it has counted to three", func() (done bool, seen float64) {
+		seen = m.Count(t, "version1_counted_total")
+		return seen == 3, seen
+	})
 }
 
 // makeKeys makes the object of a key for each module, and returns how many config maps are among them.
