@@ -291,7 +291,7 @@ func version1Ticker(pods Resource) Controller {
 		Name: "ticker", Key: Key{View: 1, Path: "spec.nodeName", Single: true, Period: 60000000000},
 		Views: []View{
 			{Name: "pods", Resource: pods},
-			{Name: "more", Resource: Resource{Version: "v1", Name: "*"}, Fields: []string{"metadata.name"}},
+			{Name: "more", Resource: Resource{Name: "*"}, Fields: []string{"metadata.name"}},
 		},
 		DisabledByDefault: true, PartOf: "everything-controller",
 	}

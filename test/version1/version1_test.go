@@ -193,8 +193,8 @@ func sync(t *testing.T, m *guest.Module, request []byte) []byte {
 	return answer
 }
 
-// A module that was built before a field was added doesn't notice it: fields that nobody knows yet change nothing of its
-// answer, in the request, its key or its views.
+// A module that was built before a field was added doesn't notice it: fields that nobody knows yet, in the request, its
+// key or its views, change nothing of its answer.
 func TestUnknownFieldsAreSkipped(t *testing.T) {
 	later := wire.AppendUint(wire.AppendString(nil, 1000, "later"), 1001, 300)
 	key := wire.AppendString(append(wire.AppendString(nil, 1001, "later"), later...), 3, "shop")
