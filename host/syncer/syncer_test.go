@@ -73,9 +73,9 @@ func configMap(t testing.TB, namespace, name string) *cache.Object {
 	return &cache.Object{Resource: s, Namespace: namespace, Name: name, UID: "u", ResourceVersion: "1"}
 }
 
-// target is a controller whose keys are config maps, and which may create some. requests counts what comes to its API
+// target is a controller whose keys are config maps, and which may create some, and what verbs say. requests counts what comes to its API
 // server, which refuses all.
-func target(t testing.TB) (target *Target, requests *int) {
+func target(t testing.TB, verbs ...string) (target *Target, requests *int) {
 	t.Helper()
 	requests = new(int)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +88,7 @@ func target(t testing.TB) (target *Target, requests *int) {
 	t.Cleanup(server.Close)
 	m := &abi.Controller{
 		Name: "c", State: true, Views: []abi.View{{Name: "maps", Resource: configMaps}},
-		Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"create"}}},
+		Writes: []abi.Write{{Resource: configMaps, Verbs: append([]string{"create"}, verbs...)}},
 	}
 	plan, err := views.Compile(m)
 	if err != nil {

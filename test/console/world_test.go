@@ -28,6 +28,7 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 	builtin "github.com/windlass-dev/windlass/plugins"
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
 	"github.com/windlass-dev/windlass/test/workload"
 )
@@ -107,18 +108,7 @@ func simple(t *testing.T, sync string) []byte {
 		t.Fatal(err)
 	}
 	text := strings.NewReplacer("(; manifest ;)", escaped.String(), "(; manifest at ;)", fmt.Sprintf("0x%08x%08x", 16, len(manifest)), "(; sync ;)", sync).Replace(string(source))
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in.wat"), filepath.Join(dir, "out.wasm")
-	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if said, err := exec.Command("wasm-as", "-all", "-o", out, in).CombinedOutput(); err != nil {
-		t.Fatalf("wasm-as: %v (it is in Debian's package binaryen: apt-get install binaryen)\n%s", err, said)
-	}
-	if wasm, err = os.ReadFile(out); err != nil {
-		t.Fatal(err)
-	}
-	return wasm
+	return module.Assemble(t, text)
 }
 
 // deploy makes a Deployment whose pods carry what a careless page would run.

@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/test/module"
 )
 
 // The markers in a .wat: what a good plugin has and this one doesn't export itself; where its manifest lies, as pointer
@@ -56,21 +56,7 @@ func assemble(t testing.TB, name string, change func(*abi.Controller)) []byte {
 
 	text = strings.Replace(text, pluginMark, more.String(), 1)
 	text = strings.ReplaceAll(text, manifestMark, fmt.Sprintf("0x%08x%08x", manifestAt, len(m)))
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in.wat"), filepath.Join(dir, "out.wasm")
-	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if said, err := exec.Command("wasm-as", "-all", "-v", "none", "-o", out, in).CombinedOutput(); err != nil {
-		t.Fatalf("wasm-as of testdata/%s.wat: %v (it is in Debian's package binaryen: apt-get install binaryen)\n%s",
-			name, err, said)
-	}
-
-	wasm, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return wasm
+	return module.Assemble(t, text, "-v", "none")
 }
 
 // manifest returns the JSON of a plugin whose controller's keys are the config maps that are labelled with its name.

@@ -39,3 +39,24 @@ func BuildWithGo(t testing.TB, plugin string) []byte {
 	}
 	return wasm
 }
+
+// Assemble makes a module of WebAssembly's text format; further arguments go to the assembler.
+func Assemble(t testing.TB, text string, arguments ...string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.wat"), filepath.Join(dir, "out.wasm")
+	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	c := exec.CommandContext(t.Context(), "wasm-as", append([]string{"-all", "-o", out, in}, arguments...)...)
+	if said, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("wasm-as: %v (it is in Debian's package binaryen: apt-get install binaryen)\n%s", err, said)
+	}
+
+	wasm, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
+}
