@@ -50,7 +50,7 @@ func histogramOpts(name, help string, buckets []float64) prometheus.HistogramOpt
 	return prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets, NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160}
 }
 
-// scraped is a metric whose values are looked up at each scrape, by [state].
+// scraped is a metric whose values are looked up at each scrape, by [collector].
 type scraped struct {
 	desc *prometheus.Desc
 	as   prometheus.ValueType

@@ -145,7 +145,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 		return err
 	}
 	m.monitors = newMonitors(m)
-	m.registry.MustRegister(state{m})
+	m.registry.MustRegister(collector{m})
 	if err := tellFeatures(); err != nil {
 		return err
 	}

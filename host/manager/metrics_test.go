@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // A sum is over all keys, of what each has said last; what isn't declared makes no series.
@@ -162,7 +163,7 @@ func TestTally(t *testing.T) {
 	if s := m.tally("c"); s.Total != 127-32 || s.Failed != 2+4+8+16 || s.Stale != 32 || s.Deferred != 64 {
 		t.Errorf("%+v", s)
 	}
-	if s := m.tally("another"); s != (Syncs{}) {
+	if s := m.tally("another"); s != (state.Syncs{}) {
 		t.Errorf("of nobody: %+v", s)
 	}
 }

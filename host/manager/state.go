@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// state tells, at each scrape, what the manager is like then.
-type state struct{ m *manager }
+// collector looks, at each scrape, what the manager is like then.
+type collector struct{ m *manager }
 
-// looked are the metrics of [state].
+// looked are the metrics of [collector].
 type looked struct {
 	objects, bytes, synced, queued, version scraped // by resource
 	droppedLogBytes, missingImages, build   scraped
@@ -38,17 +38,17 @@ func newLooked(f *families) looked {
 }
 
 // Describe is for the registry.
-func (s state) Describe(to chan<- *prometheus.Desc) {
-	l := &s.m.metrics.looked
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	l := &c.m.metrics.looked
 	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes, l.missingImages, l.build, l.unlisted} {
 		to <- x.desc
 	}
 }
 
 // Collect is for the registry.
-func (s state) Collect(to chan<- prometheus.Metric) {
-	l := &s.m.metrics.looked
-	for _, r := range s.m.cache.Status() {
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	l := &c.m.metrics.looked
+	for _, r := range c.m.cache.Status() {
 		name := r.Resource.String()
 		l.objects.give(to, float64(r.Objects), name)
 		l.bytes.give(to, float64(r.Bytes), name)
@@ -59,11 +59,11 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 			l.version.give(to, v, informer...)
 		}
 	}
-	for _, h := range s.m.all() {
+	for _, h := range c.m.all() {
 		l.droppedLogBytes.give(to, float64(h.limits.logs.Dropped()), h.name)
 	}
-	l.missingImages.give(to, float64(len(s.m.missing())))
-	if failed, ok := s.m.monitors.failed(); ok {
+	l.missingImages.give(to, float64(len(c.m.missing())))
+	if failed, ok := c.m.monitors.failed(); ok {
 		l.unlisted.give(to, float64(failed))
 	}
 	l.build.give(to, 1, buildInfo()...)
