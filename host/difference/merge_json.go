@@ -1,4 +1,4 @@
-package effects
+package difference
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -70,7 +71,7 @@ func (d *differ) bodies(number int32, base, seen, wanted []part, at *trail) ([]b
 	if err != nil || !changed {
 		return nil, false, err
 	}
-	return appendBytes(nil, number, merged), true, nil
+	return wire.AppendBytes(nil, uint32(number), merged), true, nil
 }
 
 // objects merges two objects in JSON by their members; below them lists and scalars are replaced whole. Absent and zero are the same, for of some fields guests leave out what is zero, and of

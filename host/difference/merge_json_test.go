@@ -1,4 +1,4 @@
-package effects
+package difference
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -119,42 +120,10 @@ func TestUnseenPartsOfABodyAreNotWritten(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`[]`, `{"a":`, `{"a":1}}`, `7`} {
-		bad := appendBytes(nil, fieldBody, []byte(body))
+		bad := wire.AppendBytes(nil, fieldBody, []byte(body))
 		if _, _, err := Merge(webApps.Message, hybrid(t, base), hybrid(t, base), bad, nil); err == nil {
 			t.Errorf("%s was taken", body)
 		}
-	}
-}
-
-// After a write of one subresource the guest's copy still differs in the other.
-func TestWhatASubresourceAccepts(t *testing.T) {
-	answer, sent := hybrid(t, `{"spec":{"a":1},"status":{"ready":1},"other":1}`), hybrid(t, `{"spec":{"a":2},"status":{"ready":2},"new":true}`)
-	for subresource, want := range map[string]string{"": `{"spec":{"a":2},"new":true,"status":{"ready":1}}`, "status": `{"status":{"ready":2},"spec":{"a":1},"other":1}`} {
-		got, err := acceptedBody(answer, sent, subresource)
-		if err != nil || bodyText(t, got) != want {
-			t.Errorf("%q: %s %v", subresource, bodyText(t, got), err)
-		}
-	}
-}
-
-func TestAnswersInJSON(t *testing.T) {
-	_, kind, raw, err := unwrapOf(webApps, []byte(`{"apiVersion":"example.com/v1","kind":"Apps","metadata":{"resourceVersion":"7","continue":"c"},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{}},{"metadata":{"name":"b"}}]}`))
-	if err != nil || kind != "Apps" {
-		t.Fatal(kind, err)
-	}
-	l, err := readList(raw)
-	if err != nil || l.version != "7" || l.next != "c" || len(l.items) != 2 {
-		t.Fatalf("%+v %v", l, err)
-	}
-	if m, err := readMeta(l.items[0]); err != nil || m.name != "a" || m.uid != "u" {
-		t.Error(m, err)
-	}
-	o, err := open(webApps, []byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`))
-	if err != nil || o.raw != nil {
-		t.Error(o, err)
-	}
-	if _, err := open(webApps, []byte(`{"kind":`)); err == nil {
-		t.Error("a torn answer was taken")
 	}
 }
 
