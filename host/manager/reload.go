@@ -119,7 +119,7 @@ func (m *manager) refuse(err error) {
 	m.mu.Unlock()
 	switch {
 	case err != nil && (was == nil || was.Error() != err.Error()):
-		m.metrics.reloads.WithLabelValues("failed").Inc()
+		m.metrics.Reloads.WithLabelValues("failed").Inc()
 		klog.ErrorS(err, "What runs goes on as it was")
 	case err == nil && was != nil:
 		klog.InfoS("The configuration is applied again")
@@ -167,7 +167,7 @@ func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
 		}
 	}
 	if changed {
-		m.metrics.reloads.WithLabelValues("ok").Inc()
+		m.metrics.Reloads.WithLabelValues("ok").Inc()
 	}
 	return errors.Join(errs...)
 }
@@ -253,7 +253,7 @@ func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choi
 		return false, fmt.Errorf("plugin %s: %s was tried before and is left alone until it changes: %w", c.Name, c.Plugin, tried)
 	}
 	if err := m.swap(ctx, k, c, h); err != nil {
-		m.metrics.swaps.WithLabelValues(c.Name, "failed").Inc()
+		m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
 		m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
 		h.mu.Lock()
 		h.failed.add(c.print(), err)

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/state"
 )
 
 func (m *manager) status(ctx context.Context) state.Status {
 	s := state.Status{Process: m.process(), Controllers: []state.ControllerStatus{}, Plugins: []state.PluginStatus{}, Missing: map[string]string{}, Swaps: m.history.all(), Leaders: m.leaderStatus()}
-	writes := m.metrics.written()
+	writes := m.metrics.WritesByController()
 	for name, why := range m.missing() {
 		s.Missing[name] = "it is being got"
 		if why != nil {
@@ -61,7 +62,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 			if m.standsBy(x) {
 				c.State, c.Message = "Standby", "another process holds its Lease"
 			}
-			c.Syncs = m.metrics.tally(c.Name)
+			c.Syncs = m.metrics.SyncsOf(c.Name)
 			if w := writes[c.Name]; w != nil {
 				c.Writes = *w
 			}
@@ -73,6 +74,18 @@ func (m *manager) status(ctx context.Context) state.Status {
 	s.Absent, s.Ending = m.absent(ctx, s.Controllers)
 	s.Troubles = state.Troubles(&s)
 	return s
+}
+
+// scrape returns what the manager is like now, for its metrics.
+func (m *manager) scrape() metrics.Scrape {
+	now := metrics.Scrape{Caches: m.cache.Status(), DroppedLogBytes: map[string]int64{}, MissingImages: len(m.missing())}
+	for _, h := range m.all() {
+		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
+	}
+	if failed, ok := m.monitors.failed(); ok {
+		now.Unlisted = &failed
+	}
+	return now
 }
 
 func (m *manager) process() state.ProcessStatus {

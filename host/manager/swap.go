@@ -45,7 +45,7 @@ func (m *manager) swap(ctx context.Context, k *config.Configuration, c *choice, 
 	m.switchTo(h, next, t)
 	if same {
 		klog.InfoS("Plugin has another configuration", "plugin", c.Name, "digest", short(next.Digest))
-		m.metrics.swaps.WithLabelValues(c.Name, "reconfigured").Inc()
+		m.metrics.Swaps.WithLabelValues(c.Name, "reconfigured").Inc()
 		m.history.add(c.Name, state.SwapReconfigured, was.choice, next.choice, nil)
 		m.replaced(h, was, next)
 		return nil
@@ -210,7 +210,7 @@ func (m *manager) try(h *hosted, t *trial) {
 // settle lets the generation before the present one go: the trial is over, or another module's is about to begin.
 func (m *manager) settle(h *hosted) {
 	if old := h.tried(); old != nil {
-		m.metrics.swaps.WithLabelValues(h.name, "ok").Inc() // the next one may come before its trial is over
+		m.metrics.Swaps.WithLabelValues(h.name, "ok").Inc() // the next one may come before its trial is over
 		m.history.ended(h.name, state.SwapOK, nil)
 		m.retire(h, old)
 	}
@@ -252,13 +252,13 @@ func (m *manager) rollBack(h *hosted, failed error) {
 	back, err := m.asConfigured(h, old)
 	if err != nil {
 		klog.ErrorS(err, "Plugin failed its trial and stays all the same: the version before can't run under the present configuration", "plugin", h.name, "failed", failed, "digest", short(g.Digest))
-		m.metrics.swaps.WithLabelValues(h.name, "failed").Inc()
+		m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
 		m.history.ended(h.name, state.SwapStays, fmt.Errorf("%w; but the version before can't run as it is configured now: %w", failed, err))
 		m.retire(h, old)
 		return
 	}
 	klog.ErrorS(failed, "Plugin was rolled back: the new version failed its trial", "plugin", h.name, "from", short(g.Digest), "to", short(back.Digest))
-	m.metrics.swaps.WithLabelValues(h.name, "rolled-back").Inc()
+	m.metrics.Swaps.WithLabelValues(h.name, "rolled-back").Inc()
 	m.history.ended(h.name, state.SwapRolledBack, failed)
 	for _, v := range g.versions {
 		v.Writer.Revoke()

@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +15,7 @@ type Family struct {
 
 // Families are the manager's metrics, whether or not they have any series yet. What plugins declare is in their manifests; the metrics of queues, requests, Go and the process are
 // those of the libraries.
-func Families() []Family { return newMetrics(prometheus.NewRegistry()).all }
+func Families() []Family { return New(prometheus.NewRegistry()).all }
 
 // families makes metrics, and notes which there are.
 type families struct {

@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"fmt"
@@ -17,15 +17,15 @@ import (
 var zone = abi.Label{Name: "zone", View: "nodes", Paths: []string{"metadata.labels[zone]"}}
 
 // measured returns what a controller counts in one metric of its plugin, and the series that /metrics shows of it.
-func measured(t *testing.T, d abi.Metric) (*bound, func() map[string]float64) {
+func measured(t *testing.T, d abi.Metric) (*Controller, func() map[string]float64) {
 	t.Helper()
 	r := prometheus.NewRegistry()
-	m := newMetrics(r)
-	own, err := m.plugin("p", []abi.Metric{d})
+	m := New(r)
+	own, err := m.Plugin("p", []abi.Metric{d})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.of("test-controller", own).(*bound), func() map[string]float64 { return seriesOf(t, r, d.Name) }
+	return m.Of("test-controller", own), func() map[string]float64 { return seriesOf(t, r, d.Name) }
 }
 
 // seriesOf returns a metric's series, by their labels' values.
@@ -90,7 +90,7 @@ func TestGaugesEndWithTheirObjects(t *testing.T) {
 		want(t, kind+", a is gone", series(), map[string]float64{})
 
 		c.Answered(a, one(1), in("x"))
-		c.anew()
+		c.Anew()
 		want(t, kind+", another process goes on", series(), map[string]float64{})
 		if n := len(c.summands) + len(c.own[0].series.owned) + len(c.own[0].series.all); n != 0 {
 			t.Errorf("%s: %d things are kept of nothing", kind, n)
@@ -102,15 +102,15 @@ func TestGaugesEndWithTheirObjects(t *testing.T) {
 // reason to end it.
 func TestSeriesBelongToTheirController(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := newMetrics(r)
-	own, err := m.plugin("p", []abi.Metric{{Name: "missing", Type: abi.MetricGauge, Labels: []abi.Label{{Name: "name", From: abi.LabelKeyName}}}})
+	m := New(r)
+	own, err := m.Plugin("p", []abi.Metric{{Name: "missing", Type: abi.MetricGauge, Labels: []abi.Label{{Name: "name", From: abi.LabelKeyName}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets, pods := m.of("sets", own), m.of("pods", own)
+	sets, pods := m.Of("sets", own), m.Of("pods", own)
 	sets.Answered(controller.Key{Name: "web"}, one(3), none)
 	pods.Gone(controller.Key{Name: "web"})
-	pods.(*bound).anew()
+	pods.Anew()
 	want(t, "the pod is gone", seriesOf(t, r, "missing"), map[string]float64{"web": 3})
 	sets.Gone(controller.Key{Name: "web"})
 	want(t, "the set is gone", seriesOf(t, r, "missing"), map[string]float64{})
@@ -132,7 +132,7 @@ func TestCountersOutliveTheirObjects(t *testing.T) {
 	if s := c.own[0].series; s.idle.Len() != 0 {
 		t.Error("a series is nobody's and somebody's")
 	}
-	c.anew()
+	c.Anew()
 	want(t, "after another process's term", series(), map[string]float64{"x": 4})
 }
 
@@ -224,12 +224,12 @@ func TestSeriesOfOthersLabels(t *testing.T) {
 // What is shown is what Prometheus reads: a label with a line break and quotes is one label.
 func TestHostileLabelsAreEscaped(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := newMetrics(r)
-	own, err := m.plugin("p", []abi.Metric{{Name: "m", Help: "M.", Type: abi.MetricGauge, Labels: []abi.Label{zone}}})
+	m := New(r)
+	own, err := m.Plugin("p", []abi.Metric{{Name: "m", Help: "M.", Type: abi.MetricGauge, Labels: []abi.Label{zone}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.of("c", own).Answered(controller.Key{Name: "a"}, one(1), in("x\"} 7\nforged 1"))
+	m.Of("c", own).Answered(controller.Key{Name: "a"}, one(1), in("x\"} 7\nforged 1"))
 	shown := "# HELP m M.\n# TYPE m gauge\nm{zone=\"x\\\"} 7\\nforged 1\"} 1\n"
 	if err := testutil.GatherAndCompare(r, strings.NewReader(shown), "m"); err != nil {
 		t.Error(err)

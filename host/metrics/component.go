@@ -1,10 +1,9 @@
-package manager
+package metrics
 
 import (
 	"cmp"
 	"context"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,14 +17,14 @@ import (
 	"github.com/windlass-dev/windlass/host/process"
 )
 
-// component is what this process stands in for: dashboards and alerts choose their series by that name.
-const component = "kube-controller-manager"
+// Component is what this process stands in for: dashboards and alerts choose their series by that name.
+const Component = "kube-controller-manager"
 
-// tellFeatures sets upstream's metrics of the process that never change: which of client-go's gates are on (there are no others here), and which release's behaviour this is. As upstream,
+// RecordFeatures sets upstream's metrics of the process that never change: which of client-go's gates are on (there are no others here), and which release's behaviour this is. As upstream,
 // it is compatible with the release before.
-var tellFeatures = sync.OnceValue(func() error {
+var RecordFeatures = sync.OnceValue(func() error {
 	minor := version.DefaultKubeBinaryVersion
-	compatversion.RecordCompatVersionInfo(context.Background(), "kube", cmp.Or(strings.TrimPrefix(release(), "v"), minor), minor,
+	compatversion.RecordCompatVersionInfo(context.Background(), "kube", cmp.Or(strings.TrimPrefix(process.Release(), "v"), minor), minor,
 		utilversion.MustParse(minor).SubtractMinor(1).String())
 	return clientfeatures.AddFeaturesToExistingFeatureGates(gates{})
 })
@@ -43,24 +42,10 @@ func (gates) Add(all map[clientfeatures.Feature]clientfeatures.FeatureSpec) erro
 
 // buildInfo are the labels of kubernetes_build_info.
 var buildInfo = sync.OnceValue(func() []string {
-	release, b := release(), process.Built()
+	release, b := process.Release(), process.Built()
 	major, minor := "", ""
 	if v, err := utilversion.ParseSemantic(release); err == nil {
 		major, minor = strconv.Itoa(int(v.Major())), strconv.Itoa(int(v.Minor()))
 	}
 	return []string{major, minor, cmp.Or(release, "unknown"), b.Commit, b.State, b.Date, runtime.Version(), runtime.Compiler, runtime.GOOS + "/" + runtime.GOARCH}
 })
-
-// release is that of Kubernetes whose libraries are in this program, empty if it doesn't know.
-func release() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, d := range info.Deps {
-		if d.Path == "k8s.io/client-go" { // v0.37.2 is of Kubernetes v1.37.2
-			return strings.Replace(d.Version, "v0.", "v1.", 1)
-		}
-	}
-	return ""
-}

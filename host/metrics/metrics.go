@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"slices"
@@ -10,32 +10,37 @@ import (
 	"github.com/windlass-dev/windlass/host/controller"
 )
 
-// metrics are Windlass's own, and those that upstream has of a manager, beside the libraries' workqueue_* and rest_client_*.
-type metrics struct {
+// Metrics are Windlass's own, and those that upstream has of a manager, beside the libraries' workqueue_* and
+// rest_client_*. Those that are exported are counted by the manager itself; New has what each says, and its labels.
+type Metrics struct {
 	families
 	looked
 
-	syncs, resyncs, slowed, guestSeconds, fuel, snapshotBytes, outcomeBytes, writes, refusals *prometheus.CounterVec
-	shadowSyncs, shadowDifferences                                                            *prometheus.CounterVec
-	duration, informed                                                                        *prometheus.HistogramVec
-	memory, running                                                                           *prometheus.GaugeVec
-	swaps, reloads, overBudget                                                                *prometheus.CounterVec
+	Writes, Refusals, OverBudget, Swaps, Reloads *prometheus.CounterVec
+	ShadowSyncs, ShadowDifferences               *prometheus.CounterVec
+	Running                                      *prometheus.GaugeVec
+	Informed                                     *prometheus.HistogramVec
+
+	syncs, resyncs, slowed, guestSeconds, fuel, snapshotBytes, outcomeBytes *prometheus.CounterVec
+	duration                                                                *prometheus.HistogramVec
+	memory                                                                  *prometheus.GaugeVec
 
 	mu     sync.Mutex
 	own    map[string]declaredMetric // by name
-	bounds map[string]*bound         // by controller
+	bounds map[string]*Controller    // by controller
 }
 
 // declaredMetric is a plugin's metric that is registered: another version that declares it the same way goes on with it.
 type declaredMetric struct {
 	abi.Metric
 	plugin string
-	metric *pluginMetric
+	metric *PluginMetric
 	c      prometheus.Collector
 }
 
-func newMetrics(r *prometheus.Registry) *metrics {
-	m := &metrics{families: families{registry: r}, own: map[string]declaredMetric{}, bounds: map[string]*bound{}}
+// New registers the metrics.
+func New(r *prometheus.Registry) *Metrics {
+	m := &Metrics{families: families{registry: r}, own: map[string]declaredMetric{}, bounds: map[string]*Controller{}}
 	f := &m.families
 	m.looked = newLooked(f)
 	m.syncs = f.counter("windlass_syncs_total", "Syncs by result: ok, error (an effect failed or the plugin said so), trap, refused, performed (trapped after a write), stale (put off until the cache shows the key's last writes), deferred (put off until the plugin's budget has deletes again).", "controller", "result")
@@ -47,27 +52,28 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	m.memory = f.gauge("windlass_guest_memory_bytes", "Linear memory that the last sync used.", "controller")
 	m.snapshotBytes = f.counter("windlass_snapshot_bytes_total", "Bytes of all requests handed to the sandbox.", "controller")
 	m.outcomeBytes = f.counter("windlass_outcome_bytes_total", "Bytes of all answers that performs gave the sandbox: objects that were read, facts, lazy views, what became of effects.", "controller")
-	m.writes = f.counter("windlass_writes_total", "API writes by verb, resource and outcome.", "controller", "verb", "resource", "code")
-	m.refusals = f.counter("windlass_refused_effects_total", "Answers refused because an effect was malformed or not within the plugin's rights.", "controller")
-	m.overBudget = f.counter("windlass_over_budget_total", "Syncs that had to wait for a plugin's budget.", "plugin", "budget")
-	m.swaps = f.counter("windlass_plugin_swaps_total", "Replacements of a plugin's version by result: ok, reconfigured (the same module), failed (the old one was kept), rolled-back (the new one failed its trial).", "plugin", "result")
-	m.shadowSyncs = f.counter("windlass_shadow_syncs_total", "Syncs that a controller's shadow has run as well.", "controller")
-	m.shadowDifferences = f.counter("windlass_shadow_differences_total", "Syncs that a controller's shadow answered otherwise.", "controller")
-	m.reloads = f.counter("windlass_config_reloads_total", "Times that the configuration was read anew, by result: ok, failed (the old one was kept).", "result")
-	m.running = f.gauge("running_managed_controllers", "[BETA] Indicates where instances of a controller are currently running", "name", "manager")
-	m.informed = f.histogram("informer_processing_latency_seconds", "[ALPHA] Time taken to process events after popping from the queue.",
+	m.Writes = f.counter("windlass_writes_total", "API writes by verb, resource and outcome.", "controller", "verb", "resource", "code")
+	m.Refusals = f.counter("windlass_refused_effects_total", "Answers refused because an effect was malformed or not within the plugin's rights.", "controller")
+	m.OverBudget = f.counter("windlass_over_budget_total", "Syncs that had to wait for a plugin's budget.", "plugin", "budget")
+	m.Swaps = f.counter("windlass_plugin_swaps_total", "Replacements of a plugin's version by result: ok, reconfigured (the same module), failed (the old one was kept), rolled-back (the new one failed its trial).", "plugin", "result")
+	m.ShadowSyncs = f.counter("windlass_shadow_syncs_total", "Syncs that a controller's shadow has run as well.", "controller")
+	m.ShadowDifferences = f.counter("windlass_shadow_differences_total", "Syncs that a controller's shadow answered otherwise.", "controller")
+	m.Reloads = f.counter("windlass_config_reloads_total", "Times that the configuration was read anew, by result: ok, failed (the old one was kept).", "result")
+	m.Running = f.gauge("running_managed_controllers", "[BETA] Indicates where instances of a controller are currently running", "name", "manager")
+	m.Informed = f.histogram("informer_processing_latency_seconds", "[ALPHA] Time taken to process events after popping from the queue.",
 		[]float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}, "name", "group", "version", "resource")
 	return m
 }
 
-// of gives a controller's metrics with its labels bound, so that a sync looks nothing up; own are the plugin's metrics by index.
-func (m *metrics) of(name string, own []*pluginMetric) controller.Metrics {
+// Of returns a controller's metrics, with its labels bound so that a sync looks nothing up; own are the plugin's metrics
+// by index.
+func (m *Metrics) Of(name string, own []*PluginMetric) *Controller {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if b := m.bounds[name]; b != nil && slices.Equal(b.own, own) {
 		return b // with what the keys have said of sums
 	}
-	b := &bound{
+	b := &Controller{
 		results:  map[string]prometheus.Counter{},
 		resyncs:  m.resyncs.WithLabelValues(name),
 		slowed:   m.slowed.WithLabelValues(name),
@@ -79,7 +85,7 @@ func (m *metrics) of(name string, own []*pluginMetric) controller.Metrics {
 		duration: m.duration.WithLabelValues(name),
 		name:     name,
 		own:      own,
-		sums:     slices.ContainsFunc(own, func(m *pluginMetric) bool { return m.sum }),
+		sums:     slices.ContainsFunc(own, func(m *PluginMetric) bool { return m.sum }),
 		summands: map[controller.Key][]summand{},
 	}
 	for _, r := range []string{"ok", "error", "trap", "refused", "performed", "stale", "deferred"} {
@@ -89,14 +95,15 @@ func (m *metrics) of(name string, own []*pluginMetric) controller.Metrics {
 	return b
 }
 
-type bound struct {
+// Controller is the metrics of one controller.
+type Controller struct {
 	results                      map[string]prometheus.Counter
 	guest, fuel, bytes, outcomes prometheus.Counter
 	resyncs, slowed              prometheus.Counter
 	memory                       prometheus.Gauge
 	duration                     prometheus.Observer
 	name                         string
-	own                          []*pluginMetric
+	own                          []*PluginMetric
 	sums                         bool
 	recent                       recent
 
@@ -111,7 +118,8 @@ type summand struct {
 	value           float64
 }
 
-func (b *bound) Synced(s controller.Sync) {
+// Synced counts a sync that has ended, or was put off.
+func (b *Controller) Synced(s controller.Sync) {
 	b.results[s.Result].Inc()
 	if s.Result == "stale" {
 		for i := range b.own {
@@ -138,7 +146,7 @@ func (b *bound) Synced(s controller.Sync) {
 }
 
 // Answered adds to the plugin's own metrics. What a key says of a sum takes the place of all that it has said of that sum before.
-func (b *bound) Answered(k controller.Key, updates []abi.MetricUpdate, objects func(metric int32) ([]string, bool)) {
+func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate, objects func(metric int32) ([]string, bool)) {
 	if b.sums {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -171,7 +179,7 @@ func (b *bound) Answered(k controller.Key, updates []abi.MetricUpdate, objects f
 }
 
 // takeBack takes back what the key has added to sums, as far as it is to go.
-func (b *bound) takeBack(k controller.Key, goes func(*summand) bool) {
+func (b *Controller) takeBack(k controller.Key, goes func(*summand) bool) {
 	left := slices.DeleteFunc(b.summands[k], func(s summand) bool {
 		again := goes(&s)
 		if again {
@@ -186,8 +194,8 @@ func (b *bound) takeBack(k controller.Key, goes func(*summand) bool) {
 	}
 }
 
-// anew ends what keys have added to sums, and all their own series: another process goes on with them, and tells of them.
-func (b *bound) anew() {
+// Anew ends what keys have added to sums, and all their own series: another process goes on with them, and tells of them.
+func (b *Controller) Anew() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for k := range b.summands {
@@ -201,13 +209,13 @@ func (b *bound) anew() {
 }
 
 // Resynced counts a key that is looked at again though nothing has happened to it.
-func (b *bound) Resynced() { b.resyncs.Inc() }
+func (b *Controller) Resynced() { b.resyncs.Inc() }
 
 // Slowed counts a sync that a key doesn't get as soon as it has asked for.
-func (b *bound) Slowed() { b.slowed.Inc() }
+func (b *Controller) Slowed() { b.slowed.Inc() }
 
 // Gone ends the series that the key's labels made, and those with values in objects that no other key has added to.
-func (b *bound) Gone(k controller.Key) {
+func (b *Controller) Gone(k controller.Key) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.takeBack(k, func(s *summand) bool { return b.own[s.metric].series != nil })

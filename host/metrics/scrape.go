@@ -1,13 +1,31 @@
-package manager
+package metrics
 
 import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/host/cache"
 )
 
-// collector looks, at each scrape, what the manager is like then.
-type collector struct{ m *manager }
+// Scrape is what a manager is like at a scrape.
+type Scrape struct {
+	Caches []cache.ResourceStatus
+	// DroppedLogBytes are what plugins have tried to log beyond their bounds, by plugin.
+	DroppedLogBytes map[string]int64
+	// MissingImages is how many plugins there are whose image isn't there.
+	MissingImages int
+	// Unlisted is how often a resource couldn't be listed; nil: nobody has views over all resources.
+	Unlisted *int64
+}
+
+// Look registers the metrics that are looked up at each scrape, by now.
+func (m *Metrics) Look(now func() Scrape) { m.registry.MustRegister(collector{&m.looked, now}) }
+
+type collector struct {
+	*looked
+	now func() Scrape
+}
 
 // looked are the metrics of [collector].
 type looked struct {
@@ -39,7 +57,7 @@ func newLooked(f *families) looked {
 
 // Describe is for the registry.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	l := &c.m.metrics.looked
+	l := c.looked
 	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes, l.missingImages, l.build, l.unlisted} {
 		to <- x.desc
 	}
@@ -47,24 +65,24 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect is for the registry.
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	l := &c.m.metrics.looked
-	for _, r := range c.m.cache.Status() {
+	l, now := c.looked, c.now()
+	for _, r := range now.Caches {
 		name := r.Resource.String()
 		l.objects.give(to, float64(r.Objects), name)
 		l.bytes.give(to, float64(r.Bytes), name)
 		l.synced.give(to, bit(r.Synced), name)
-		informer := []string{component, r.Resource.Group, r.Resource.Version, r.Resource.Name}
+		informer := []string{Component, r.Resource.Group, r.Resource.Version, r.Resource.Name}
 		l.queued.give(to, float64(r.Waiting), informer...)
 		if v, ok := versionDigits(r.Version); ok {
 			l.version.give(to, v, informer...)
 		}
 	}
-	for _, h := range c.m.all() {
-		l.droppedLogBytes.give(to, float64(h.limits.logs.Dropped()), h.name)
+	for plugin, bytes := range now.DroppedLogBytes {
+		l.droppedLogBytes.give(to, float64(bytes), plugin)
 	}
-	l.missingImages.give(to, float64(len(c.m.missing())))
-	if failed, ok := c.m.monitors.failed(); ok {
-		l.unlisted.give(to, float64(failed))
+	l.missingImages.give(to, float64(now.MissingImages))
+	if now.Unlisted != nil {
+		l.unlisted.give(to, float64(*now.Unlisted))
 	}
 	l.build.give(to, 1, buildInfo()...)
 }

@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"slices"
@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-func (m *metrics) tally(controller string) (s state.Syncs) {
+// SyncsOf returns how a controller's syncs ended.
+func (m *Metrics) SyncsOf(controller string) (s state.Syncs) {
 	m.mu.Lock()
 	b := m.bounds[controller]
 	m.mu.Unlock()
@@ -38,11 +39,11 @@ func (m *metrics) tally(controller string) (s state.Syncs) {
 	return s
 }
 
-// written gives all controllers' writes.
-func (m *metrics) written() map[string]*state.Writes {
+// WritesByController returns all controllers' writes.
+func (m *Metrics) WritesByController() map[string]*state.Writes {
 	series := make(chan prometheus.Metric)
 	go func() {
-		m.writes.Collect(series)
+		m.Writes.Collect(series)
 		close(series)
 	}()
 	all := map[string]*state.Writes{}
