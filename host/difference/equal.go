@@ -20,7 +20,8 @@ func equalValues(f *schema.Field, a, b []part, depth int) (bool, error) {
 		return equalQuantities(body(a), body(b))
 	case f.Kind == schema.Time || f.Kind == schema.MicroTime:
 		return equalTimes(body(a), body(b))
-	case f.Kind == schema.Duration || f.Kind == schema.IntOrString || f.Kind == schema.RawExtension || f.Kind == schema.FieldsV1:
+	case f.Kind == schema.Duration || f.Kind == schema.IntOrString || f.Kind == schema.RawExtension ||
+		f.Kind == schema.FieldsV1:
 		return equalScalars(body(a), body(b))
 	case f.Message != nil:
 		if err := delimited(a, b); err != nil {

@@ -12,15 +12,20 @@ import (
 
 // Merge splices what a guest changed into a whole object.
 //
-// base is the object as the server has it, seen what the guest saw of it, wanted what the guest made of that, keeps whether the guest saw
-// everything at a path. Only leaves in which wanted differs from seen change in base; everything else in base, fields that nobody here knows
-// among them, stays byte for byte. Unset and zero are equal where the type can't tell them apart, quantities are compared by value, maps are
-// merged by key, lists are replaced whole. What the server alone writes (metadata.resourceVersion, managedFields, …) is never a difference.
+// base is the object as the server has it, seen what the guest saw of it, wanted what the guest made of that, keeps
+// whether the guest saw everything at a path. Only leaves in which wanted differs from seen change in base; everything
+// else in base, fields that nobody here knows among them, stays byte for byte. Unset and zero are equal where the type
+// can't tell them apart, quantities are compared by value, maps are merged by key, lists are replaced whole. What the
+// server alone writes (metadata.resourceVersion, managedFields, …) is never a difference.
 //
-// In the JSON of objects that aren't built in it is the same: objects are merged by member, and what was zero may be absent.
+// In the JSON of objects that aren't built in it is the same: objects are merged by member, and what was zero may be
+// absent.
 //
-// A change to what the guest didn't see is an error: a field outside its projection, or a list of whose items it saw only parts.
-func Merge(m *schema.Message, base, seen, wanted []byte, keeps func(path string) bool) (merged []byte, changed bool, err error) {
+// A change to what the guest didn't see is an error: a field outside its projection, or a list of whose items it saw
+// only parts.
+func Merge(m *schema.Message, base, seen, wanted []byte, keeps func(path string) bool) (
+	merged []byte, changed bool, err error) {
+
 	d := differ{keeps: keeps}
 	return d.message(m, base, seen, wanted, nil, 0)
 }
@@ -82,11 +87,12 @@ func (d *differ) demand(t *trail) error {
 }
 
 // serverOwned are the fields of an object's own metadata that only the server writes, and its identity.
-var serverOwned = []string{"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
-	"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
+var serverOwned = []string{"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation",
+	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
 
 func isServerOwned(t *trail) bool {
-	return t != nil && t.parent != nil && t.parent.parent == nil && t.parent.name == "metadata" && slices.Contains(serverOwned, t.name)
+	return t != nil && t.parent != nil && t.parent.parent == nil && t.parent.name == "metadata" &&
+		slices.Contains(serverOwned, t.name)
 }
 
 func (d *differ) message(m *schema.Message, base, seen, wanted []byte, at *trail, depth int) ([]byte, bool, error) {
@@ -108,6 +114,7 @@ func (d *differ) message(m *schema.Message, base, seen, wanted []byte, at *trail
 	if err != nil {
 		return nil, false, fmt.Errorf("%s in the cache: %w", at.describe(), err)
 	}
+
 	var edits map[int32][]byte
 	size := len(base)
 	for _, number := range numbers(before, after) {
@@ -130,6 +137,7 @@ func (d *differ) message(m *schema.Message, base, seen, wanted []byte, at *trail
 	if len(edits) == 0 {
 		return base, false, nil
 	}
+
 	out := make([]byte, 0, size)
 	for _, p := range old {
 		edit, changed := edits[p.number]
@@ -163,8 +171,10 @@ func numbers(a, b []part) []int32 {
 	return out
 }
 
-// field compares one field and gives all its occurrences in the result.
-func (d *differ) field(m *schema.Message, number int32, base, seen, wanted []part, at *trail, depth int) ([]byte, bool, error) {
+// field compares one field, and returns all its occurrences in the result.
+func (d *differ) field(m *schema.Message, number int32, base, seen, wanted []part, at *trail, depth int) (
+	[]byte, bool, error) {
+
 	f := m.Field(int32(number))
 	if f == nil {
 		// A field newer than this host: its bytes are all that is known of it.
@@ -206,7 +216,9 @@ func wrapPath(path *trail, err error) error {
 }
 
 // nested goes into a singular message.
-func (d *differ) nested(f *schema.Field, number int32, base, seen, wanted []part, path *trail, depth int) ([]byte, bool, error) {
+func (d *differ) nested(f *schema.Field, number int32, base, seen, wanted []part, path *trail, depth int) (
+	[]byte, bool, error) {
+
 	if err := delimited(seen, wanted, base); err != nil {
 		return nil, false, wrapPath(path, err)
 	}
@@ -287,6 +299,7 @@ func (d *differ) mapped(f *schema.Field, base, seen, wanted []part, path *trail,
 	if err != nil {
 		return nil, false, wrapPath(path, err)
 	}
+
 	was := make(map[string]entry, len(before))
 	for _, e := range before {
 		was[e.key] = e
@@ -312,6 +325,7 @@ func (d *differ) mapped(f *schema.Field, base, seen, wanted []part, path *trail,
 	if len(edits) == 0 {
 		return nil, false, nil
 	}
+
 	if d.keeps != nil && !d.keeps(path.String()) {
 		for key := range edits {
 			if err := d.demand(&trail{path, key, true}); err != nil {
@@ -319,6 +333,7 @@ func (d *differ) mapped(f *schema.Field, base, seen, wanted []part, path *trail,
 			}
 		}
 	}
+
 	var out []byte
 	for _, e := range old {
 		edit, changed := edits[e.key]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,10 +24,12 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-// writtenResources are some with all that makes merging hard: nested lists, maps of quantities, pointers, inline unions, times.
+// writtenResources are some with all that makes merging hard: nested lists, maps of quantities, pointers, inline
+// unions, times.
 var writtenResources = []string{
-	"apps/v1/deployments", "apps/v1/replicasets", "v1/pods", "v1/services", "v1/endpoints", "discovery.k8s.io/v1/endpointslices",
-	"v1/namespaces", "batch/v1/jobs", "autoscaling/v2/horizontalpodautoscalers", "v1/resourcequotas", "v1/persistentvolumes", "v1/configmaps",
+	"apps/v1/deployments", "apps/v1/replicasets", "v1/pods", "v1/services", "v1/endpoints",
+	"discovery.k8s.io/v1/endpointslices", "v1/namespaces", "batch/v1/jobs", "autoscaling/v2/horizontalpodautoscalers",
+	"v1/resourcequotas", "v1/persistentvolumes", "v1/configmaps",
 	"certificates.k8s.io/v1/certificatesigningrequests", "resource.k8s.io/v1/resourceclaims",
 }
 
@@ -82,6 +85,7 @@ func lean(t testing.TB, m *schema.Message, raw []byte) []byte {
 			}
 			continue
 		}
+
 		zero, err := scalar([]part{p})
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +121,9 @@ func mutate(r *rand.Rand, seen, expected, other reflect.Value, path string) (mut
 			continue
 		}
 		s, e, o := seen.Field(i), expected.Field(i), other.Field(i)
-		if s.Kind() == reflect.Pointer && s.Type().Elem().Kind() == reflect.Struct && !s.IsNil() && !e.IsNil() && !o.IsNil() && r.Intn(3) > 0 {
+		if s.Kind() == reflect.Pointer && s.Type().Elem().Kind() == reflect.Struct &&
+			!s.IsNil() && !e.IsNil() && !o.IsNil() && r.Intn(3) > 0 {
+
 			s, e, o = s.Elem(), e.Elem(), o.Elem()
 		}
 		if s.Kind() == reflect.Struct && special(s.Type()) && s.Type() != reflect.TypeFor[corev1.Pod]() {
@@ -131,7 +137,8 @@ func mutate(r *rand.Rand, seen, expected, other reflect.Value, path string) (mut
 		}
 		s.Set(o)
 		e.Set(o)
-		return mutation{at, s.Kind() != reflect.Map && s.Kind() != reflect.Slice && s.Kind() != reflect.Struct && s.Kind() != reflect.Pointer}, true
+		composed := []reflect.Kind{reflect.Map, reflect.Slice, reflect.Struct, reflect.Pointer}
+		return mutation{at, !slices.Contains(composed, s.Kind())}, true
 	}
 	return mutation{}, false
 }
@@ -186,6 +193,7 @@ func TestMergeEqualsTypedMutation(t *testing.T) {
 				other = unmarshal(t, res, marshal(t, other))
 				unknown := wire.AppendBytes(nil, 1000, []byte(fmt.Sprintf("unknown-%d", seed)))
 				base = append(base, unknown...)
+
 				mask, err := res.Message.Mask(randomPaths(r, res)...)
 				if err != nil {
 					t.Fatal(err)
@@ -196,7 +204,8 @@ func TestMergeEqualsTypedMutation(t *testing.T) {
 				}
 				view := unmarshal(t, res, seen)
 				expected := before.DeepCopyObject()
-				m, ok := mutate(r, reflect.ValueOf(view).Elem(), reflect.ValueOf(expected).Elem(), reflect.ValueOf(other).Elem(), "")
+				m, ok := mutate(r, reflect.ValueOf(view).Elem(), reflect.ValueOf(expected).Elem(),
+					reflect.ValueOf(other).Elem(), "")
 				if !ok {
 					continue
 				}
@@ -204,6 +213,7 @@ func TestMergeEqualsTypedMutation(t *testing.T) {
 				if r.Intn(2) == 0 {
 					wanted = lean(t, res.Message, wanted)
 				}
+
 				merged, changed, err := Merge(res.Message, base, seen, wanted, mask.Keeps)
 				if !mask.Keeps(m.path) {
 					var unseen *UnseenError
@@ -250,7 +260,10 @@ func TestMergeOfNothing(t *testing.T) {
 			o := res.New()
 			filler(rand.New(rand.NewSource(seed))).Fill(o)
 			base := marshal(t, o)
-			for what, wanted := range map[string][]byte{"encoded again": marshal(t, unmarshal(t, res, base)), "lean": lean(t, res.Message, base)} {
+			for what, wanted := range map[string][]byte{
+				"encoded again": marshal(t, unmarshal(t, res, base)),
+				"lean":          lean(t, res.Message, base),
+			} {
 				merged, changed, err := Merge(res.Message, base, base, wanted, func(string) bool { return false })
 				if err != nil || changed || !bytes.Equal(merged, base) {
 					t.Fatalf("%s: seed %d, %s: changed %v, %v", name, seed, what, changed, err)
@@ -325,6 +338,7 @@ func TestMergeByHand(t *testing.T) {
 			}
 			view := unmarshal(t, pods, seen).(*corev1.Pod)
 			c.change(view)
+
 			merged, _, err := Merge(pods.Message, base, seen, marshal(t, view), mask.Keeps)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
@@ -335,6 +349,7 @@ func TestMergeByHand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			want := c.base.DeepCopy()
 			c.want(want)
 			if got := unmarshal(t, pods, merged); !apiequality.Semantic.DeepEqual(got, want) {

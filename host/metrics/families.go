@@ -13,8 +13,8 @@ type Family struct {
 	Buckets []float64
 }
 
-// Families are the manager's metrics, whether or not they have any series yet. What plugins declare is in their manifests; the metrics of queues, requests, Go and the process are
-// those of the libraries.
+// Families are the manager's metrics, whether or not they have any series yet. What plugins declare is in their
+// manifests; the metrics of queues, requests, Go and the process are those of the libraries.
 func Families() []Family { return New(prometheus.NewRegistry()).all }
 
 // families makes metrics, and notes which there are.
@@ -44,10 +44,14 @@ func (f *families) histogram(name, help string, buckets []float64, labels ...str
 	return h
 }
 
-// histogramOpts are those of a histogram with these upper bounds, and, for who scrapes protobuf, with the native buckets that upstream has: each up to a tenth wider than the one before,
-// 160 at most (k8s.io/component-base/metrics/internal).
+// histogramOpts are those of a histogram with these upper bounds, and, for who scrapes protobuf, with the native
+// buckets that upstream has: each up to a tenth wider than the one before, 160 at most
+// (k8s.io/component-base/metrics/internal).
 func histogramOpts(name, help string, buckets []float64) prometheus.HistogramOpts {
-	return prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets, NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160}
+	return prometheus.HistogramOpts{
+		Name: name, Help: help, Buckets: buckets,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,
+	}
 }
 
 // scraped is a metric whose values are looked up at each scrape, by [collector].

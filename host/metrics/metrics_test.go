@@ -18,13 +18,15 @@ func TestPluginMetrics(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := New(r)
 	own, err := m.Plugin("p", []abi.Metric{
-		{Name: "slices", Help: "Slices.", Type: abi.MetricSum, Labels: []abi.Label{{Name: "kind", Values: []string{"a", "b"}}}},
+		{Name: "slices", Help: "Slices.", Type: abi.MetricSum,
+			Labels: []abi.Label{{Name: "kind", Values: []string{"a", "b"}}}},
 		{Name: "changes", Help: "Changes.", Type: abi.MetricCounter},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := m.Of("test-controller", own)
+
 	x, y := controller.Key{Name: "x"}, controller.Key{Name: "y"}
 	share := func(label int32, v float64) abi.MetricUpdate {
 		return abi.MetricUpdate{Labels: []int32{label}, Value: v}
@@ -59,7 +61,8 @@ slices{kind="b"} 0
 	}
 }
 
-// What the host keeps by itself: how syncs ended and what they took, by the status of the write that failed. A sync that was put off is none.
+// What the host keeps by itself: how syncs ended and what they took, by the status of the write that failed. A sync
+// that was put off is none.
 func TestHostKeptMetrics(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := New(r)
@@ -76,7 +79,11 @@ func TestHostKeptMetrics(t *testing.T) {
 	b.Synced(controller.Sync{Result: "ok", Code: 200, Duration: 1500 * time.Millisecond})
 	b.Synced(controller.Sync{Result: "error", Code: 409, Duration: 3 * time.Second})
 	b.Synced(controller.Sync{Result: "stale", Behind: abi.Resource{Group: "apps", Version: "v1", Name: "deployments"}})
-	b.Answered(controller.Key{Name: "x"}, []abi.MetricUpdate{{Metric: 0, Value: 5}, {Metric: 1, Value: 5}, {Metric: 2, Value: 5}}, none) // the guest has no say in them
+
+	// The guest has no say in them.
+	all := []abi.MetricUpdate{{Metric: 0, Value: 5}, {Metric: 1, Value: 5}, {Metric: 2, Value: 5}}
+	b.Answered(controller.Key{Name: "x"}, all, none)
+
 	want := `
 # HELP behind Stale ones.
 # TYPE behind counter
@@ -105,7 +112,10 @@ took_count{code="409"} 1
 
 // The last 15 digits of a version are a number that nothing rounds.
 func TestVersionDigits(t *testing.T) {
-	for version, want := range map[string]float64{"7": 7, "123456789012345": 123456789012345, "9123456789012345": 123456789012345, "18446744073709551615": 744073709551615} {
+	for version, want := range map[string]float64{
+		"7": 7, "123456789012345": 123456789012345, "9123456789012345": 123456789012345,
+		"18446744073709551615": 744073709551615,
+	} {
 		got, ok := versionDigits(version)
 		if !ok || got != want {
 			t.Errorf("%s: %v %v, want %v", version, got, ok, want)

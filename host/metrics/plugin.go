@@ -19,7 +19,7 @@ type PluginMetric struct {
 	series   *series                          // which end with objects; nil: no label comes from any
 	sum      bool
 	stale    func(abi.Resource)              // counts a sync that was put off
-	ended    func(code int, seconds float64) // counts one that has ended; nil, as the others: it isn't that kind of a metric
+	ended    func(code int, seconds float64) // counts one that has ended; nil, as the others: it isn't of that kind
 }
 
 // vector is what all kinds of metrics with labels can do.
@@ -28,7 +28,8 @@ type vector interface {
 	DeleteLabelValues(values ...string) bool
 }
 
-// Plugin registers the metrics that a plugin's manifest declares; no guest can make a series that isn't declared. A metric that the plugin has declared otherwise before begins anew.
+// Plugin registers the metrics that a plugin's manifest declares; no guest can make a series that isn't declared. A
+// metric that the plugin has declared otherwise before begins anew.
 func (m *Metrics) Plugin(name string, declared []abi.Metric) ([]*PluginMetric, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,6 +58,7 @@ func newMetric(plugin string, d abi.Metric) (*PluginMetric, prometheus.Collector
 	for i, l := range d.Labels {
 		names[i] = l.Name
 	}
+
 	p := &PluginMetric{declared: d, sum: d.Type == abi.MetricSum}
 	var c vector
 	switch d.Type {
@@ -89,6 +91,7 @@ func newMetric(plugin string, d abi.Metric) (*PluginMetric, prometheus.Collector
 		x := prometheus.NewHistogramVec(histogramOpts(d.Name, d.Help, d.Buckets), names)
 		c, p.put = x, func(l []string, v float64) { x.WithLabelValues(l...).Observe(v) }
 	}
+
 	p.series = newSeries(plugin, &d, c)
 	return p, c
 }

@@ -39,18 +39,25 @@ func newLooked(f *families) looked {
 	// Upstream's, of an informer (k8s.io/component-base/metrics/prometheus/clientgo/fifo).
 	informer := []string{"name", "group", "version", "resource"}
 	return looked{
-		objects:         f.scraped(gauge, "windlass_cache_objects", "Objects in the cache, by resource that is watched.", "resource"),
-		bytes:           f.scraped(gauge, "windlass_cache_bytes", "Bytes that the cache keeps of a resource's objects, indexes aside.", "resource"),
-		synced:          f.scraped(gauge, "windlass_cache_synced", "Whether the cache has all of a resource's objects.", "resource"),
-		queued:          f.scraped(gauge, "informer_queued_items", "[ALPHA] Number of items currently queued in the FIFO.", informer...),
-		version:         f.scraped(gauge, "informer_store_resource_version", "[ALPHA] The 15 least significant digits of the resource version of the store.", informer...),
-		droppedLogBytes: f.scraped(counter, "windlass_dropped_log_bytes_total", "Bytes that a plugin has tried to log beyond its bounds.", "plugin"),
-		missingImages:   f.scraped(gauge, "windlass_missing_images", "Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
+		objects: f.scraped(gauge, "windlass_cache_objects",
+			"Objects in the cache, by resource that is watched.", "resource"),
+		bytes: f.scraped(gauge, "windlass_cache_bytes",
+			"Bytes that the cache keeps of a resource's objects, indexes aside.", "resource"),
+		synced: f.scraped(gauge, "windlass_cache_synced",
+			"Whether the cache has all of a resource's objects.", "resource"),
+		queued: f.scraped(gauge, "informer_queued_items",
+			"[ALPHA] Number of items currently queued in the FIFO.", informer...),
+		version: f.scraped(gauge, "informer_store_resource_version",
+			"[ALPHA] The 15 least significant digits of the resource version of the store.", informer...),
+		droppedLogBytes: f.scraped(counter, "windlass_dropped_log_bytes_total",
+			"Bytes that a plugin has tried to log beyond its bounds.", "plugin"),
+		missingImages: f.scraped(gauge, "windlass_missing_images",
+			"Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
 		unlisted: f.scraped(counter, "garbagecollector_controller_resources_sync_error_total",
 			"[ALPHA] Number of garbage collector resources sync errors"),
 		build: f.scraped(gauge, "kubernetes_build_info",
-			"[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, "+
-				"Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
+			"[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, "+
+				"build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
 			"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform"),
 	}
 }
@@ -58,7 +65,9 @@ func newLooked(f *families) looked {
 // Describe is for the registry.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	l := c.looked
-	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes, l.missingImages, l.build, l.unlisted} {
+	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes,
+		l.missingImages, l.build, l.unlisted} {
+
 		to <- x.desc
 	}
 }

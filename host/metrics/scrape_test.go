@@ -15,7 +15,9 @@ import (
 func TestLook(t *testing.T) {
 	pods := abi.Resource{Version: "v1", Name: "pods"}
 	now := Scrape{
-		Caches:          []cache.ResourceStatus{{Resource: pods, Synced: true, Objects: 3, Bytes: 700, Waiting: 2, Version: "41"}},
+		Caches: []cache.ResourceStatus{
+			{Resource: pods, Synced: true, Objects: 3, Bytes: 700, Waiting: 2, Version: "41"},
+		},
 		DroppedLogBytes: map[string]int64{"p": 5},
 		MissingImages:   1,
 	}

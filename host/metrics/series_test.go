@@ -103,7 +103,9 @@ func TestGaugesEndWithTheirObjects(t *testing.T) {
 func TestSeriesBelongToTheirController(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := New(r)
-	own, err := m.Plugin("p", []abi.Metric{{Name: "missing", Type: abi.MetricGauge, Labels: []abi.Label{{Name: "name", From: abi.LabelKeyName}}}})
+	own, err := m.Plugin("p", []abi.Metric{
+		{Name: "missing", Type: abi.MetricGauge, Labels: []abi.Label{{Name: "name", From: abi.LabelKeyName}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +141,9 @@ func TestCountersOutliveTheirObjects(t *testing.T) {
 // Nobody fills the memory by writing values into objects: over the bound the objects count as one. Series of no object
 // make place first, the oldest of them.
 func TestSeriesAreBounded(t *testing.T) {
-	for kind, objects := range map[string]int{abi.MetricCounter: 100_000, abi.MetricGauge: seriesMost + 10, abi.MetricSum: seriesMost + 10} {
+	for kind, objects := range map[string]int{
+		abi.MetricCounter: 100_000, abi.MetricGauge: seriesMost + 10, abi.MetricSum: seriesMost + 10,
+	} {
 		c, series := measured(t, abi.Metric{Name: "m", Type: kind, Labels: []abi.Label{zone}})
 		for i := range objects {
 			c.Answered(controller.Key{Name: fmt.Sprint(i)}, one(1), in(fmt.Sprint("v", i)))
@@ -163,7 +167,8 @@ func TestSeriesAreBounded(t *testing.T) {
 		c.Gone(controller.Key{Name: "1"})
 		c.Answered(controller.Key{Name: "next"}, one(1), in("next"))
 		if got = series(); len(got) > seriesMost+1 || got["next"] != 1 || got["v0"] != 0 {
-			t.Errorf("%s: %d series, of an object that came when there was a place %v, want at most %d, 1", kind, len(got), got["next"], seriesMost+1)
+			t.Errorf("%s: %d series, of an object that came when there was a place %v, want at most %d, 1",
+				kind, len(got), got["next"], seriesMost+1)
 		}
 		for i := range objects {
 			c.Gone(controller.Key{Name: fmt.Sprint(i)})
@@ -182,7 +187,8 @@ func TestOneObjectOfManyValues(t *testing.T) {
 	}
 	got, last := series(), fmt.Sprint("v", 2*seriesMost-1)
 	if len(got) != seriesMost || got[last] != 1 || got["v0"] != 0 {
-		t.Errorf("%d series, of the first value %v, of the last %v; want %d, 0, 1", len(got), got["v0"], got[last], seriesMost)
+		t.Errorf("%d series, of the first value %v, of the last %v; want %d, 0, 1",
+			len(got), got["v0"], got[last], seriesMost)
 	}
 }
 
@@ -208,8 +214,8 @@ func TestHostileLabels(t *testing.T) {
 	}
 }
 
-// A metric whose labels a controller hasn't is none of its business, whatever its guest answers; nor does an answer with
-// too few or too many labels count.
+// A metric whose labels a controller hasn't is none of its business, whatever its guest answers; nor does an answer
+// with too few or too many labels count.
 func TestSeriesOfOthersLabels(t *testing.T) {
 	c, series := measured(t, abi.Metric{Name: "m_total", Type: abi.MetricCounter, Labels: []abi.Label{zone}})
 	k := controller.Key{Name: "a"}

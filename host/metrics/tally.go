@@ -46,6 +46,7 @@ func (m *Metrics) WritesByController() map[string]*state.Writes {
 		m.Writes.Collect(series)
 		close(series)
 	}()
+
 	all := map[string]*state.Writes{}
 	for x := range series {
 		var d dto.Metric
@@ -56,6 +57,7 @@ func (m *Metrics) WritesByController() map[string]*state.Writes {
 		for _, l := range d.Label {
 			labels[l.GetName()] = l.GetValue()
 		}
+
 		w := all[labels["controller"]]
 		if w == nil {
 			w = &state.Writes{Verbs: map[string]int64{}}
