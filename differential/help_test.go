@@ -22,7 +22,7 @@ import (
 	replicaset "k8s.io/kubernetes/pkg/controller/replicaset/metrics"
 	statefulset "k8s.io/kubernetes/pkg/controller/statefulset/metrics"
 
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
@@ -74,7 +74,7 @@ func upstreamHelps(t *testing.T) map[string]string {
 // same.
 func TestHelpAsUpstream(t *testing.T) {
 	ours := map[string]string{}
-	for _, f := range manager.Families() {
+	for _, f := range metrics.Families() {
 		if !strings.HasPrefix(f.Name, "windlass_") {
 			ours[f.Name] = f.Help
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // offered is what a shell is told: the words without their descriptions, and the directive.
@@ -50,7 +50,7 @@ func TestCompletion(t *testing.T) {
 		if r.URL.Path != "/windlass/v1/status" {
 			t.Errorf("asked for %s", r.URL.Path)
 		}
-		if err := json.NewEncoder(w).Encode(manager.Status{Controllers: []manager.ControllerStatus{{Name: "one-controller", State: "Running"}, {Name: "other-controller", State: "Quarantined"}}}); err != nil {
+		if err := json.NewEncoder(w).Encode(state.Status{Controllers: []state.ControllerStatus{{Name: "one-controller", State: "Running"}, {Name: "other-controller", State: "Quarantined"}}}); err != nil {
 			t.Error(err)
 		}
 	}))

@@ -13,9 +13,9 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
-	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // absent is a recording of one sync, of a deployment that is gone: nothing was to be done.
@@ -123,7 +123,7 @@ func serve(t *testing.T) string {
 	})
 	mux.HandleFunc("GET /debug/explain", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
-		e := manager.Explanation{Resource: "v1/" + q.Get("resource"), Namespace: q.Get("namespace"), Name: q.Get("name"), Writes: []record.Write{}}
+		e := state.Explanation{Resource: "v1/" + q.Get("resource"), Namespace: q.Get("namespace"), Name: q.Get("name"), Writes: []record.Write{}}
 		if e.Name == "web" {
 			e.Writes = append(e.Writes, record.Write{Time: time.Now().Add(-time.Minute), Controller: "replicaset-controller", Plugin: "replicaset", Version: "1.0.0", Digest: "sha256:ab", Verb: "create",
 				ResourceVersion: "12", Key: "shop/web-5d", Writes: []string{"create v1/pods", "update apps/v1/replicasets/status"}, Result: "ok"})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -82,7 +83,22 @@ func TestOnClusterWholeCustomResource(t *testing.T) {
 	if x.json(name) != "" {
 		t.Errorf("deleted: %+v", o)
 	}
-	if _, err := w.begin().Perform(ctx, []abi.Effect{x.at("b", abi.Effect{Kind: abi.EffectCreate, Object: appendBytes(object(`{"metadata":{"name":"b"}}`), fieldBody, []byte(`{"spec":`))})}); err != nil {
+	if _, err := w.begin().Perform(ctx, []abi.Effect{x.at("b", abi.Effect{Kind: abi.EffectCreate, Object: wire.AppendBytes(object(`{"metadata":{"name":"b"}}`), 2, []byte(`{"spec":`))})}); err != nil {
 		t.Errorf("a torn body is an outcome of its own: %v", err)
 	}
+}
+
+// bodyText is the JSON of an object that isn't built in.
+func bodyText(t testing.TB, raw []byte) string {
+	t.Helper()
+	text := ""
+	if err := schema.Each(raw, func(number int32, content []byte) error {
+		if number == 2 {
+			text = string(content)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

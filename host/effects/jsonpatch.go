@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/difference"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -121,7 +122,7 @@ func (p *patcher) demand(parent, field string, value any) error {
 	if parent != "" && p.keeps(parent) || p.keeps(path) || parent != "" && p.keeps(parent+"["+field+"]") {
 		return nil
 	}
-	return &UnseenError{Path: path}
+	return &difference.UnseenError{Path: path}
 }
 
 func (p *patcher) value(pointer, path string, a, b any) error {

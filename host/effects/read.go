@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -125,21 +126,28 @@ const (
 
 func readList(raw []byte) (listed, error) {
 	var l listed
-	parts, err := split(raw)
-	if err != nil {
-		return l, fmt.Errorf("the server's list: %w", err)
-	}
-	for _, p := range parts {
-		switch p.number {
+	f := wire.Fields{Data: raw}
+	for f.Next() {
+		switch f.Num {
 		case listMeta:
-			m, err := split(p.value)
-			if err != nil {
-				return l, fmt.Errorf("the server's list: %w", err)
+			m := wire.Fields{Data: f.Bytes}
+			for m.Next() {
+				switch m.Num {
+				case listVersion:
+					l.version = string(m.Bytes)
+				case listContinue:
+					l.next = string(m.Bytes)
+				}
 			}
-			l.version, l.next = string(body(only(m, listVersion))), string(body(only(m, listContinue)))
+			if m.Err != 0 {
+				return l, fmt.Errorf("the server's list: field at byte %d: %w", m.End, m.Err)
+			}
 		case listItems:
-			l.items = append(l.items, p.value)
+			l.items = append(l.items, f.Bytes)
 		}
+	}
+	if f.Err != 0 {
+		return l, fmt.Errorf("the server's list: field at byte %d: %w", f.End, f.Err)
 	}
 	return l, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/difference"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -196,54 +197,18 @@ func (s *Session) move(k objectKey, res *schema.Resource, m meta, raw, sent []by
 	s.bases[k] = b
 }
 
-// accepted gives the part of what the guest sent that this subresource stores, and the rest as the server has it: what the guest changed
+// accepted returns the part of what the guest sent that this subresource stores, and the rest as the server has it: what the guest changed
 // there is still to be written by the effect on the other subresource.
 func (s *Session) accepted(r abi.Resource, res *schema.Resource, raw, sent []byte, subresource string) []byte {
 	answer, err := s.w.project(r, raw)
 	if err != nil {
 		return nil
 	}
-	if res.Custom {
-		if out, err := acceptedBody(answer, sent, subresource); err == nil {
-			return out
-		}
-		return answer
-	}
-	var status int32
-	if f := res.Message.Lookup("status"); len(f) == 1 {
-		status = f[0].Number
-	}
-	var fromSent, fromAnswer func(number int32) bool
-	switch subresource {
-	case "":
-		fromSent = func(n int32) bool { return n != status }
-	case "status", "approval":
-		fromSent = func(n int32) bool { return n == status }
-	default:
-		return answer
-	}
-	fromAnswer = func(n int32) bool { return !fromSent(n) }
-	out, err := pick(nil, sent, fromSent)
+	out, err := difference.Accepted(res, answer, sent, subresource)
 	if err != nil {
-		return answer
-	}
-	if out, err = pick(out, answer, fromAnswer); err != nil {
 		return answer
 	}
 	return out
-}
-
-func pick(dst, raw []byte, want func(int32) bool) ([]byte, error) {
-	parts, err := split(raw)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range parts {
-		if want(int32(p.number)) {
-			dst = append(dst, p.whole...)
-		}
-	}
-	return dst, nil
 }
 
 // lose forgets an object that was deleted.

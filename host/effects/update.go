@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/difference"
 	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -100,7 +101,7 @@ func (s *Session) compare(e *abi.Effect, res *schema.Resource, k objectKey, b *b
 	if k.scale {
 		keeps = nil
 	}
-	merged, changed, err := Merge(m, b.raw, seen, e.Object, keeps)
+	merged, changed, err := difference.Merge(m, b.raw, seen, e.Object, keeps)
 	if err != nil {
 		return nil, err
 	}
@@ -221,11 +222,11 @@ func (s *Session) landed(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if err != nil {
 		return nil
 	}
-	merged, changed, err := Merge(res.Message, raw, seen, e.Object, nil)
+	merged, changed, err := difference.Merge(res.Message, raw, seen, e.Object, nil)
 	if err != nil || !changed {
 		return nil
 	}
-	if same, err := equalMessages(res.Message, raw, merged, 0); err != nil || !same {
+	if same, err := difference.Equal(res.Message, raw, merged); err != nil || !same {
 		return nil
 	}
 	return raw

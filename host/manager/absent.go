@@ -15,28 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/config/kcm"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/state"
 )
-
-// Why a controller doesn't run here.
-const (
-	NotBuilt = "NotBuilt" // kube-controller-manager has it, and no plugin that is here does
-	Disabled = "Disabled" // --controllers doesn't turn it on
-	LeftOut  = "LeftOut"  // its plugin couldn't be loaded: Status.LeftOut says why
-)
-
-// Absent is a controller that kube-controller-manager or a plugin has, and that doesn't run here.
-type Absent struct {
-	Name string `json:"name"`
-	// State is one of the constants above, or Standby; Message says it in words.
-	State   string `json:"state"`
-	Message string `json:"message"`
-	// Resource is that of the objects that nobody but the controller acts for, such as "batch/v1/cronjobs", and Objects how many there are,
-	// both empty where there are none, or where that can't be known: it is asked for at most once a minute, and only where this process would run it.
-	Resource string `json:"resource,omitempty"`
-	Objects  int64  `json:"objects,omitempty"`
-
-	built bool // some plugin has it
-}
 
 // catalogued is a controller that could run here, or that kube-controller-manager has.
 type catalogued struct {
@@ -70,36 +50,30 @@ func catalogue(found []plugins.Found, list []string, aliases map[string]string) 
 	return all
 }
 
-// Ending is a namespace that is being deleted since a time.
-type Ending struct {
-	Namespace string    `json:"namespace"`
-	Since     time.Time `json:"since"`
-}
-
 // endingMost is how many namespaces are told of that are being deleted.
 const endingMost = 20
 
 // absent returns the controllers that aren't among those that run, and the namespaces that are being deleted.
-func (m *manager) absent(ctx context.Context, running []ControllerStatus) ([]Absent, []Ending) {
+func (m *manager) absent(ctx context.Context, running []state.ControllerStatus) ([]state.Absent, []state.Ending) {
 	m.mu.Lock()
 	known := m.known
 	m.mu.Unlock()
-	all := []Absent{}
+	all := []state.Absent{}
 	for _, c := range known {
-		if slices.ContainsFunc(running, func(r ControllerStatus) bool { return r.Name == c.name }) {
+		if slices.ContainsFunc(running, func(r state.ControllerStatus) bool { return r.Name == c.name }) {
 			continue
 		}
-		x := Absent{Name: c.name, built: c.here}
+		x := state.Absent{Name: c.name, Built: c.here}
 		x.State, x.Message = m.whyAbsent(c)
 		all = append(all, x)
 	}
 	return all, m.unattended.count(ctx, m, all)
 }
 
-func (m *manager) whyAbsent(c catalogued) (state, message string) {
+func (m *manager) whyAbsent(c catalogued) (why, message string) {
 	switch {
 	case !c.here && c.on:
-		return NotBuilt, "isn't built yet"
+		return state.NotBuilt, "isn't built yet"
 	case !c.on && c.unnamed:
 		message = "is off unless --controllers names it"
 	case !c.on:
@@ -107,12 +81,12 @@ func (m *manager) whyAbsent(c catalogued) (state, message string) {
 	case m.leaders.cold() && !m.leadsFor(c.name):
 		return "Standby", "another process holds its Lease"
 	default:
-		return LeftOut, "its plugin couldn't be loaded"
+		return state.LeftOut, "its plugin couldn't be loaded"
 	}
 	if !c.here {
 		message += ", and isn't built yet"
 	}
-	return Disabled, message
+	return state.Disabled, message
 }
 
 // leadsFor reports whether this process runs the controllers of a controller's group.
@@ -133,14 +107,14 @@ type unattended struct {
 	client metadata.Interface // made when it is first needed
 	asked  time.Time
 	counts map[string]int64 // by resource; those that can't be listed aren't there
-	ending []Ending
+	ending []state.Ending
 }
 
 // count fills in how many objects the absent controllers have of their own, and returns the namespaces that are being deleted.
-func (u *unattended) count(ctx context.Context, m *manager, all []Absent) []Ending {
+func (u *unattended) count(ctx context.Context, m *manager, all []state.Absent) []state.Ending {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	wanted := map[string][]*Absent{} // by resource
+	wanted := map[string][]*state.Absent{} // by resource
 	for i := range all {
 		if r := kcm.ObjectsOf(all[i].Name); r != "" && m.leadsFor(all[i].Name) {
 			wanted[r] = append(wanted[r], &all[i])
@@ -161,7 +135,7 @@ func (u *unattended) count(ctx context.Context, m *manager, all []Absent) []Endi
 }
 
 // list asks for one object's metadata of each resource, and how many more there are, and for the namespaces that are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
-func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*Absent) (counts map[string]int64, ending []Ending) {
+func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*state.Absent) (counts map[string]int64, ending []state.Ending) {
 	if u.client == nil {
 		client, err := metadata.NewForConfig(m.rest)
 		if err != nil {
@@ -201,16 +175,16 @@ func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*
 }
 
 // listEnding returns the namespaces that are being deleted, those that have been so for longest first.
-func (u *unattended) listEnding(ctx context.Context) (all []Ending) {
+func (u *unattended) listEnding(ctx context.Context) (all []state.Ending) {
 	l, err := u.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Terminating"})
 	if err != nil {
 		return nil
 	}
 	for i := range l.Items {
 		if since := l.Items[i].DeletionTimestamp; since != nil {
-			all = append(all, Ending{l.Items[i].Name, since.Time})
+			all = append(all, state.Ending{Namespace: l.Items[i].Name, Since: since.Time})
 		}
 	}
-	slices.SortFunc(all, func(a, b Ending) int { return a.Since.Compare(b.Since) })
+	slices.SortFunc(all, func(a, b state.Ending) int { return a.Since.Compare(b.Since) })
 	return all[:min(len(all), endingMost)]
 }

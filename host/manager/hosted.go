@@ -21,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/grant"
+	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/rbac"
 	"github.com/windlass-dev/windlass/host/record"
@@ -138,7 +139,7 @@ func (m *manager) tellBroken(h *hosted, why error) {
 		klog.ErrorS(why, "A plugin's file can't be used: what ran before goes on", "plugin", h.name, "digest", short(h.present.Digest))
 		m.history.failed(h.name, h.present.choice, why, was != nil)
 		if was == nil {
-			m.metrics.swaps.WithLabelValues(h.name, "failed").Inc()
+			m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
 		}
 	case why == nil && was != nil:
 		klog.InfoS("A plugin's file can be used again", "plugin", h.name)
@@ -217,7 +218,7 @@ func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err 
 			err = errors.Join(fmt.Errorf("plugin %s: %w", g.Name, err), g.close())
 		}
 	}()
-	own, err := m.metrics.plugin(g.Name, g.loaded.Manifest.Metrics)
+	own, err := m.metrics.Plugin(g.Name, g.loaded.Manifest.Metrics)
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
@@ -261,7 +262,7 @@ func workers(k *config.Configuration, c *abi.Controller, plugin string) int {
 }
 
 // version is what a controller's syncs run on in this generation.
-func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int, c *choice, own []*pluginMetric, h *hosted, after *effects.Writer) (*controller.Version, error) {
+func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int, c *choice, own []*metrics.PluginMetric, h *hosted, after *effects.Writer) (*controller.Version, error) {
 	manifest := &l.Manifest.Controllers[index]
 	settings := k.Plugin(l.Manifest.Name)
 	plan := c.plans[index]
@@ -279,7 +280,7 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 	if m.options.Wrap != nil {
 		m.options.Wrap(identity)
 	}
-	waits := m.metrics.overBudget.WithLabelValues(l.Manifest.Name, "deletes")
+	waits := m.metrics.OverBudget.WithLabelValues(l.Manifest.Name, "deletes")
 	ring := m.recordings.ring(manifest.Name)
 	source, err := m.recorded(k, l, c)
 	if err != nil {
@@ -309,9 +310,9 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 				if subresource != "" {
 					resource += "/" + subresource
 				}
-				m.metrics.writes.WithLabelValues(manifest.Name, verb, resource, strconv.Itoa(code)).Inc()
+				m.metrics.Writes.WithLabelValues(manifest.Name, verb, resource, strconv.Itoa(code)).Inc()
 			},
-			Refused: m.metrics.refusals.WithLabelValues(manifest.Name).Inc,
+			Refused: m.metrics.Refusals.WithLabelValues(manifest.Name).Inc,
 			OverBudget: func() {
 				waits.Inc()
 				h.overBudget(manifest.Name)
@@ -326,7 +327,7 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 			Plugin: l.Manifest.Name, Settings: l.Settings, Manifest: manifest, Index: int32(index), State: l.Manifest.StateVersion,
 			Module: l.Module, Plan: plan, Writer: writer, Labels: c.labels[index],
 		},
-		Digest: l.Digest, Metrics: m.metrics.of(manifest.Name, own), Recorder: ring.Recorder(source), Secrets: source.Veiled(index),
+		Digest: l.Digest, Metrics: m.metrics.Of(manifest.Name, own), Recorder: ring.Recorder(source), Secrets: source.Veiled(index),
 	}, nil
 }
 

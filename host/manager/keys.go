@@ -13,42 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/state"
 )
-
-// Keys are keys that aren't done.
-type Keys struct {
-	Keys []controller.Stuck `json:"keys"`
-	// All is how many there are that were asked for.
-	All int `json:"all"`
-	// Waiting are keys that nothing holds up and that wait for a time, the next first; AllWaiting is how many there are.
-	Waiting    []controller.Stuck `json:"waiting"`
-	AllWaiting int                `json:"allWaiting"`
-}
-
-// Sync is a recorded sync, without what it was called with and without what is in the objects that it wrote.
-type Sync struct {
-	Controller string    `json:"controller"`
-	Key        string    `json:"key"`
-	Time       time.Time `json:"time"`
-	Seconds    float64   `json:"seconds"`
-	// Result is as the metrics count it; Error says why.
-	Result  string `json:"result"`
-	Error   string `json:"error,omitempty"`
-	Plugin  string `json:"plugin"`
-	Version string `json:"version"`
-	Digest  string `json:"digest"`
-	// Did is what it wrote, such as "create v1/pods shop/web-1", and which events it recorded; a few at most. What it asked for without changing anything isn't there.
-	Did []string `json:"did,omitempty"`
-	// Again is after how long it asked to be synced again.
-	Again string `json:"again,omitempty"`
-}
-
-// Recorded are syncs.
-type Recorded struct {
-	Syncs []Sync `json:"syncs"`
-	// All is how many there are that were asked for.
-	All int `json:"all"`
-}
 
 // What is shown at most, where no other limit is asked for, and at all.
 const (
@@ -105,7 +71,7 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	k, known := Keys{Keys: []controller.Stuck{}, Waiting: []controller.Stuck{}}, false
+	k, known := state.Keys{Keys: []controller.Stuck{}, Waiting: []controller.Stuck{}}, false
 	for _, h := range m.all() {
 		for _, s := range h.all() {
 			if !q.of(s.Name()) {
@@ -135,7 +101,7 @@ func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	all, known := Recorded{Syncs: []Sync{}}, false
+	all, known := state.Recorded{Syncs: []state.Sync{}}, false
 	for _, ring := range m.recordings.all() {
 		if !q.of(ring.Controller()) {
 			continue
@@ -155,18 +121,18 @@ func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("no controller %q runs here: see windlass get controllers", q.controller), http.StatusNotFound)
 		return
 	}
-	slices.SortStableFunc(all.Syncs, func(a, b Sync) int {
+	slices.SortStableFunc(all.Syncs, func(a, b state.Sync) int {
 		return cmp.Or(b.Time.Compare(a.Time), strings.Compare(a.Controller, b.Controller))
 	})
 	all.Syncs = all.Syncs[:min(len(all.Syncs), q.limit)]
 	answer(w, all)
 }
 
-func syncsOf(f *record.File) (out []Sync) {
+func syncsOf(f *record.File) (out []state.Sync) {
 	for i := range f.Syncs {
 		x := &f.Syncs[i]
 		source := &f.Sources[x.Source]
-		s := Sync{Controller: f.Controller, Key: x.Key.String(), Time: x.Start, Seconds: x.Took.Seconds(), Result: x.Result, Error: x.Error,
+		s := state.Sync{Controller: f.Controller, Key: x.Key.String(), Time: x.Start, Seconds: x.Took.Seconds(), Result: x.Result, Error: x.Error,
 			Plugin: source.Plugin, Version: source.Version, Digest: source.Digest}
 		s.Did = slices.Clone(x.Wrote)
 		if again := againOf(x); again > 0 {

@@ -4,28 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
+
+	"github.com/windlass-dev/windlass/host/state"
 )
 
-// LeaderStatus is a group of controllers with the Lease that decides where they run.
-type LeaderStatus struct {
-	Group string `json:"group"`
-	// Lease is namespace/name.
-	Lease string `json:"lease"`
-	// Holder is the identity of the process that holds it, empty for none; Here tells that it is this one.
-	Holder string `json:"holder,omitempty"`
-	Here   bool   `json:"here"`
-	// Since is when the holder took it.
-	Since *time.Time `json:"since,omitempty"`
-	// Controllers are those of the group that are known here.
-	Controllers []string `json:"controllers"`
-}
-
-// status tells who leads.
-func (m *manager) leaderStatus() (all []LeaderStatus) {
+// leaderStatus returns who leads.
+func (m *manager) leaderStatus() (all []state.LeaderStatus) {
 	for _, g := range m.leaders.groups {
 		holder, since := g.lease.Holder()
-		s := LeaderStatus{Group: g.Name, Lease: m.leaders.election.ResourceNamespace + "/" + g.LeaseName, Holder: holder, Here: g.lease.Leading(), Controllers: []string{}}
+		s := state.LeaderStatus{Group: g.Name, Lease: m.leaders.election.ResourceNamespace + "/" + g.LeaseName, Holder: holder, Here: g.lease.Leading(), Controllers: []string{}}
 		if holder != "" && !since.IsZero() {
 			s.Since = &since
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/discovery"
+	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/plugins/oci"
 	"github.com/windlass-dev/windlass/host/process"
@@ -56,7 +57,7 @@ type manager struct {
 	rest       *rest.Config
 	identities *identities
 	registry   *prometheus.Registry
-	metrics    *metrics
+	metrics    *metrics.Metrics
 	cache      *cache.Cache
 	discovery  *discovery.Client
 	monitors   *monitors
@@ -103,7 +104,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	ctx, fail := context.WithCancelCause(told)
 	defer fail(nil)
 	m := &manager{leaders: &leaders{election: c.LeaderElection}, fail: fail, tracer: &tracing.Tracer{}, config: c, options: o, registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{}, hosted: map[string]*hosted{}, work: ctx, said: map[string]bool{}, began: time.Now()}
-	m.metrics = newMetrics(m.registry)
+	m.metrics = metrics.New(m.registry)
 	m.registry.MustRegister(m.tracer)
 	if err := m.tracer.Configure(&c.Tracing); err != nil {
 		return err
@@ -145,8 +146,8 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 		return err
 	}
 	m.monitors = newMonitors(m)
-	m.registry.MustRegister(state{m})
-	if err := tellFeatures(); err != nil {
+	m.metrics.Look(m.scrape)
+	if err := metrics.RecordFeatures(); err != nil {
 		return err
 	}
 	// The caches and the writers live on until the last worker has stopped.

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // recordings are the last syncs of each controller that runs or has run here, and the last writes.
@@ -138,14 +139,6 @@ func (m *manager) serveRecording(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, fmt.Sprintf("no controller %q runs here: there are %s", name, strings.Join(names, ", ")), http.StatusNotFound)
 }
 
-// Explanation is what is known of the last writes to an object, the newest first, one of each controller that has written it.
-type Explanation struct {
-	Resource  string         `json:"resource"`
-	Namespace string         `json:"namespace,omitempty"`
-	Name      string         `json:"name"`
-	Writes    []record.Write `json:"writes"`
-}
-
 func (m *manager) serveExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	kind, namespace, name := q.Get("resource"), q.Get("namespace"), q.Get("name")
@@ -162,7 +155,7 @@ func (m *manager) serveExplain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("the API server serves no resource %q: name it as kubectl does, such as deployment, deployments.apps, ReplicaSet", kind), http.StatusNotFound)
 		return
 	}
-	var best *Explanation
+	var best *state.Explanation
 	for _, a := range resources {
 		e := m.explain(a, namespace, name)
 		if best == nil || len(best.Writes) == 0 && len(e.Writes) > 0 {
@@ -173,11 +166,11 @@ func (m *manager) serveExplain(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(best)
 }
 
-func (m *manager) explain(a abi.APIResource, namespace, name string) *Explanation {
+func (m *manager) explain(a abi.APIResource, namespace, name string) *state.Explanation {
 	if !a.Namespaced {
 		namespace = ""
 	}
-	e := &Explanation{Resource: a.Resource, Namespace: namespace, Name: name, Writes: []record.Write{}}
+	e := &state.Explanation{Resource: a.Resource, Namespace: namespace, Name: name, Writes: []record.Write{}}
 	want, _ := abi.ParseResource(a.Resource)
 	for _, ring := range m.recordings.all() {
 		for _, version := range ring.Versions(want.Group, want.Name) {

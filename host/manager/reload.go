@@ -15,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/process"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // lookAgain is how often the configuration and the plugins are compared with what runs, whether or not a file's change was noticed: a file system may not tell of all, and settings
@@ -118,7 +119,7 @@ func (m *manager) refuse(err error) {
 	m.mu.Unlock()
 	switch {
 	case err != nil && (was == nil || was.Error() != err.Error()):
-		m.metrics.reloads.WithLabelValues("failed").Inc()
+		m.metrics.Reloads.WithLabelValues("failed").Inc()
 		klog.ErrorS(err, "What runs goes on as it was")
 	case err == nil && was != nil:
 		klog.InfoS("The configuration is applied again")
@@ -166,7 +167,7 @@ func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
 		}
 	}
 	if changed {
-		m.metrics.reloads.WithLabelValues("ok").Inc()
+		m.metrics.Reloads.WithLabelValues("ok").Inc()
 	}
 	return errors.Join(errs...)
 }
@@ -252,8 +253,8 @@ func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choi
 		return false, fmt.Errorf("plugin %s: %s was tried before and is left alone until it changes: %w", c.Name, c.Plugin, tried)
 	}
 	if err := m.swap(ctx, k, c, h); err != nil {
-		m.metrics.swaps.WithLabelValues(c.Name, "failed").Inc()
-		m.history.add(c.Name, swapFailed, h.present.choice, c, err)
+		m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
+		m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
 		h.mu.Lock()
 		h.failed.add(c.print(), err)
 		h.mu.Unlock()
@@ -273,7 +274,7 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 	m.mu.Lock()
 	m.hosted[c.Name] = h
 	m.mu.Unlock()
-	m.history.add(c.Name, swapAdded, nil, c, nil)
+	m.history.add(c.Name, state.SwapAdded, nil, c, nil)
 	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", short(c.Digest), "origin", c.Plugin.String())
 	m.tellBroken(h, c.Broken)
 	for _, s := range h.all() {

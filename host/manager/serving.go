@@ -11,6 +11,8 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/console"
+	"github.com/windlass-dev/windlass/host/metrics"
+	"github.com/windlass-dev/windlass/host/process"
 	"github.com/windlass-dev/windlass/host/server"
 )
 
@@ -33,7 +35,7 @@ func (m *manager) newServer(ctx context.Context, c *config.Configuration) (*serv
 // componentOf is what this process is to Kubernetes, as /statusz has it.
 func componentOf() server.Component {
 	return server.Component{
-		Name: component, Version: cmp.Or(strings.TrimPrefix(release(), "v"), version.DefaultKubeBinaryVersion),
+		Name: metrics.Component, Version: cmp.Or(strings.TrimPrefix(process.Release(), "v"), version.DefaultKubeBinaryVersion),
 		Emulated: version.DefaultKubeBinaryVersion,
 	}
 }

@@ -62,7 +62,7 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 	h.mu.Unlock()
 	for name, v := range g.versions {
 		s := h.slot(name)
-		synced, differ := m.metrics.shadowSyncs.WithLabelValues(name), m.metrics.shadowDifferences.WithLabelValues(name)
+		synced, differ := m.metrics.ShadowSyncs.WithLabelValues(name), m.metrics.ShadowDifferences.WithLabelValues(name)
 		s.SetShadow(&controller.Shadow{Version: v, Compared: func(d *controller.Difference) {
 			synced.Inc()
 			if d == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/views"
 )
@@ -81,7 +82,7 @@ func (m *manager) runs(s *slot) func(float64) {
 	if s.Current().Manifest.PartOf != "" {
 		return func(float64) {}
 	}
-	return m.metrics.running.WithLabelValues(s.Name(), component).Set
+	return m.metrics.Running.WithLabelValues(s.Name(), metrics.Component).Set
 }
 
 // await waits until the slot has all it needs; false when ctx has ended.
@@ -327,7 +328,7 @@ func (m *manager) router(name abi.Resource) (*router, error) {
 	defer m.mu.Unlock()
 	x := m.routers[name]
 	if x == nil {
-		x = &router{Router: views.NewRouter(m, name), took: m.metrics.informed.WithLabelValues(component, name.Group, name.Version, name.Name)}
+		x = &router{Router: views.NewRouter(m, name), took: m.metrics.Informed.WithLabelValues(metrics.Component, name.Group, name.Version, name.Name)}
 		if _, err := m.cache.Handle(name, x); err != nil {
 			return nil, err
 		}

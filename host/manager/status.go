@@ -11,103 +11,13 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/metrics"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
-// ControllerStatus is what is known of a controller that runs here.
-type ControllerStatus struct {
-	Name   string `json:"name"`
-	Plugin string `json:"plugin"`
-	Digest string `json:"digest"`
-	// State is Running, Starting, Idle or Quarantined; Message says why, or what a running controller can't read any more.
-	State   string `json:"state"`
-	Message string `json:"message,omitempty"`
-	// Queue is how many keys wait for one of the Workers, Syncing how many are being synced.
-	Queue   int    `json:"queue"`
-	Workers int    `json:"workers"`
-	Syncing int    `json:"syncing"`
-	PartOf  string `json:"partOf,omitempty"`
-	// Resync is the period in which every key is looked at again, such as "17h3m20s"; empty where there is none.
-	Resync string `json:"resync,omitempty"`
-	// Failing is how many keys' last syncs failed or were put off (at most a thousand are remembered), Parked how many keys wait for the cache.
-	Failing int `json:"failing"`
-	Parked  int `json:"parked"`
-	// Oldest is the failing key that has been so for longest.
-	Oldest *controller.Stuck `json:"oldest,omitempty"`
-	// Causes are why keys are failing, those of most keys first; ten at most.
-	Causes []controller.Cause `json:"causes,omitempty"`
-	// Restless is how many keys are slowed down because they ask to be synced again at once, again and again, and write nothing; Hastiest is the one that has done so for longest.
-	Restless int               `json:"restless,omitempty"`
-	Hastiest *controller.Stuck `json:"hastiest,omitempty"`
-	// Last is the last failure, of whichever key.
-	Last   *controller.Problem `json:"last,omitempty"`
-	Syncs  Syncs               `json:"syncs"`
-	Writes Writes              `json:"writes"`
-	// Differences is how often the present shadow answered otherwise, as far as it is remembered.
-	Differences int `json:"differences,omitempty"`
-}
-
-// PluginStatus is what is known of a plugin that runs here.
-type PluginStatus struct {
-	Name        string    `json:"name"`
-	Version     string    `json:"version"`
-	Digest      string    `json:"digest"`
-	Origin      string    `json:"origin"`
-	Since       time.Time `json:"since"`
-	Controllers []string  `json:"controllers"`
-	// Trial tells that the version may still be rolled back to Before.
-	Trial  bool   `json:"trial,omitempty"`
-	Before string `json:"before,omitempty"`
-	// Shadow is the digest of the plugin's shadow.
-	Shadow string `json:"shadow,omitempty"`
-	// Broken is why what the plugin's file holds now can't be used, with the file's path: what ran before goes on.
-	Broken string `json:"broken,omitempty"`
-	// Failed is why what the plugin's file and the configuration ask for was tried and isn't what runs.
-	Failed []string `json:"failed,omitempty"`
-	// Instances is how many instances of the module there are, Busy how many of them are in a sync.
-	Instances int `json:"instances"`
-	Busy      int `json:"busy"`
-}
-
-// ProcessStatus is what is known of the process.
-type ProcessStatus struct {
-	Host string `json:"host"`
-	PID  int    `json:"pid"`
-	// Guardian is the process that gives the Leases up when this one is killed; 0: there is none.
-	Guardian int       `json:"guardian,omitempty"`
-	Go       string    `json:"go"`
-	Started  time.Time `json:"started"`
-	// Now is its clock, for ages.
-	Now time.Time `json:"now"`
-	// Server is the API server that it works for.
-	Server string `json:"server"`
-}
-
-// Status is what the manager says of itself: numbers, names and errors, never what is in objects.
-type Status struct {
-	Process ProcessStatus `json:"process"`
-	// Troubles are what is wrong, the worst first.
-	Troubles    []Trouble          `json:"troubles"`
-	Controllers []ControllerStatus `json:"controllers"`
-	// Absent are the controllers that kube-controller-manager or a plugin has, and that don't run here, by name.
-	Absent []Absent `json:"absent"`
-	// Ending are namespaces that are being deleted, those that have been so for longest first, as of the last time that was asked for: see Absent.
-	Ending  []Ending       `json:"ending,omitempty"`
-	Plugins []PluginStatus `json:"plugins"`
-	// Leaders are the Leases and who holds them; none: everything runs here, whoever else there is.
-	Leaders []LeaderStatus `json:"leaders,omitempty"`
-	// Missing tells why images that plugins are configured with aren't there, by plugin.
-	Missing map[string]string `json:"missing,omitempty"`
-	// LeftOut tells why plugins that were found can't be run.
-	LeftOut []string `json:"leftOut,omitempty"`
-	// Refused is why the configuration as it is now isn't applied.
-	Refused string `json:"refused,omitempty"`
-	// Swaps are the last replacements of plugins' versions, the newest first.
-	Swaps []Swap `json:"swaps"`
-}
-
-func (m *manager) status(ctx context.Context) Status {
-	s := Status{Process: m.process(), Controllers: []ControllerStatus{}, Plugins: []PluginStatus{}, Missing: map[string]string{}, Swaps: m.history.all(), Leaders: m.leaderStatus()}
-	writes := m.metrics.written()
+func (m *manager) status(ctx context.Context) state.Status {
+	s := state.Status{Process: m.process(), Controllers: []state.ControllerStatus{}, Plugins: []state.PluginStatus{}, Missing: map[string]string{}, Swaps: m.history.all(), Leaders: m.leaderStatus()}
+	writes := m.metrics.WritesByController()
 	for name, why := range m.missing() {
 		s.Missing[name] = "it is being got"
 		if why != nil {
@@ -131,7 +41,7 @@ func (m *manager) status(ctx context.Context) Status {
 			h.mu.Unlock()
 			continue
 		}
-		p := PluginStatus{Name: h.name, Since: h.loaded}
+		p := state.PluginStatus{Name: h.name, Since: h.loaded}
 		p.Failed = h.failed.said(append(slices.Clip(h.asked), h.shaded))
 		if h.broken != nil {
 			p.Broken = h.broken.Error()
@@ -152,7 +62,7 @@ func (m *manager) status(ctx context.Context) Status {
 			if m.standsBy(x) {
 				c.State, c.Message = "Standby", "another process holds its Lease"
 			}
-			c.Syncs = m.metrics.tally(c.Name)
+			c.Syncs = m.metrics.SyncsOf(c.Name)
 			if w := writes[c.Name]; w != nil {
 				c.Writes = *w
 			}
@@ -162,19 +72,31 @@ func (m *manager) status(ctx context.Context) Status {
 		s.Plugins = append(s.Plugins, p)
 	}
 	s.Absent, s.Ending = m.absent(ctx, s.Controllers)
-	s.Troubles = s.troubles()
+	s.Troubles = state.Troubles(&s)
 	return s
 }
 
-func (m *manager) process() ProcessStatus {
-	p := ProcessStatus{PID: os.Getpid(), Guardian: m.options.Guardian, Go: runtime.Version(), Started: m.began, Now: time.Now(), Server: m.rest.Host}
+// scrape returns what the manager is like now, for its metrics.
+func (m *manager) scrape() metrics.Scrape {
+	now := metrics.Scrape{Caches: m.cache.Status(), DroppedLogBytes: map[string]int64{}, MissingImages: len(m.missing())}
+	for _, h := range m.all() {
+		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
+	}
+	if failed, ok := m.monitors.failed(); ok {
+		now.Unlisted = &failed
+	}
+	return now
+}
+
+func (m *manager) process() state.ProcessStatus {
+	p := state.ProcessStatus{PID: os.Getpid(), Guardian: m.options.Guardian, Go: runtime.Version(), Started: m.began, Now: time.Now(), Server: m.rest.Host}
 	p.Host, _ = os.Hostname()
 	return p
 }
 
-func (s *slot) status(m *manager) ControllerStatus {
+func (s *slot) status(m *manager) state.ControllerStatus {
 	v := s.Current()
-	c := ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(), Workers: s.Workers(), PartOf: v.Manifest.PartOf}
+	c := state.ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(), Workers: s.Workers(), PartOf: v.Manifest.PartOf}
 	c.Syncing, c.Last = s.Syncing(), s.LastProblem()
 	c.Failing, c.Parked, c.Oldest = s.StuckCount()
 	c.Causes = s.Causes()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // A new version is on trial for so many syncs, or so long, whichever ends first. The one before it stays loaded until then, and comes back by itself if the sandbox gives up on the new one.
@@ -44,8 +45,8 @@ func (m *manager) swap(ctx context.Context, k *config.Configuration, c *choice, 
 	m.switchTo(h, next, t)
 	if same {
 		klog.InfoS("Plugin has another configuration", "plugin", c.Name, "digest", short(next.Digest))
-		m.metrics.swaps.WithLabelValues(c.Name, "reconfigured").Inc()
-		m.history.add(c.Name, swapReconfigured, was.choice, next.choice, nil)
+		m.metrics.Swaps.WithLabelValues(c.Name, "reconfigured").Inc()
+		m.history.add(c.Name, state.SwapReconfigured, was.choice, next.choice, nil)
 		m.replaced(h, was, next)
 		return nil
 	}
@@ -53,7 +54,7 @@ func (m *manager) swap(ctx context.Context, k *config.Configuration, c *choice, 
 	h.mu.Lock()
 	h.before, h.trial = was, t
 	h.mu.Unlock()
-	m.history.add(c.Name, swapTrial, was.choice, next.choice, nil)
+	m.history.add(c.Name, state.SwapOnTrial, was.choice, next.choice, nil)
 	go m.try(h, t)
 	return nil
 }
@@ -209,8 +210,8 @@ func (m *manager) try(h *hosted, t *trial) {
 // settle lets the generation before the present one go: the trial is over, or another module's is about to begin.
 func (m *manager) settle(h *hosted) {
 	if old := h.tried(); old != nil {
-		m.metrics.swaps.WithLabelValues(h.name, "ok").Inc() // the next one may come before its trial is over
-		m.history.ended(h.name, swapOK, nil)
+		m.metrics.Swaps.WithLabelValues(h.name, "ok").Inc() // the next one may come before its trial is over
+		m.history.ended(h.name, state.SwapOK, nil)
 		m.retire(h, old)
 	}
 }
@@ -251,14 +252,14 @@ func (m *manager) rollBack(h *hosted, failed error) {
 	back, err := m.asConfigured(h, old)
 	if err != nil {
 		klog.ErrorS(err, "Plugin failed its trial and stays all the same: the version before can't run under the present configuration", "plugin", h.name, "failed", failed, "digest", short(g.Digest))
-		m.metrics.swaps.WithLabelValues(h.name, "failed").Inc()
-		m.history.ended(h.name, swapStays, fmt.Errorf("%w; but the version before can't run as it is configured now: %w", failed, err))
+		m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
+		m.history.ended(h.name, state.SwapStays, fmt.Errorf("%w; but the version before can't run as it is configured now: %w", failed, err))
 		m.retire(h, old)
 		return
 	}
 	klog.ErrorS(failed, "Plugin was rolled back: the new version failed its trial", "plugin", h.name, "from", short(g.Digest), "to", short(back.Digest))
-	m.metrics.swaps.WithLabelValues(h.name, "rolled-back").Inc()
-	m.history.ended(h.name, swapRolledBack, failed)
+	m.metrics.Swaps.WithLabelValues(h.name, "rolled-back").Inc()
+	m.history.ended(h.name, state.SwapRolledBack, failed)
 	for _, v := range g.versions {
 		v.Writer.Revoke()
 	}
@@ -323,7 +324,7 @@ func (m *manager) remove(h *hosted) {
 	m.mu.Lock()
 	delete(m.hosted, h.name)
 	m.mu.Unlock()
-	m.history.add(h.name, swapRemoved, h.present.choice, nil, nil)
+	m.history.add(h.name, state.SwapRemoved, h.present.choice, nil, nil)
 	m.unshade(h)
 	for _, s := range h.all() {
 		s.halt()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -94,8 +95,8 @@ func (m *manager) leave(g *group) {
 				s.Swap(v, trial.judge()) // it goes on with the next term
 			}
 			v.Writer.Anew()
-			if b, ok := v.Metrics.(*bound); ok {
-				b.anew()
+			if b, ok := v.Metrics.(*metrics.Controller); ok {
+				b.Anew()
 			}
 			if err := m.reread(h, s); err != nil {
 				klog.ErrorS(err, "Caches aren't kept for a controller", "controller", s.Name())

@@ -46,3 +46,17 @@ var Built = sync.OnceValue(func() Build {
 	b.Version = cmp.Or(b.Version, info.Main.Version, "(devel)")
 	return b
 })
+
+// Release is that of Kubernetes whose libraries are in this program, empty if it doesn't know.
+func Release() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, d := range info.Deps {
+		if d.Path == "k8s.io/client-go" { // v0.37.2 is of Kubernetes v1.37.2
+			return strings.Replace(d.Version, "v0.", "v1.", 1)
+		}
+	}
+	return ""
+}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
@@ -94,10 +94,10 @@ func (a *author) runWindlass(configure func(*config.Configuration)) {
 }
 
 // plugin is what the manager says of a plugin; nothing if it doesn't run.
-func (a *author) plugin(name string) (p manager.PluginStatus) {
+func (a *author) plugin(name string) (p state.PluginStatus) {
 	a.t.Helper()
 	plugins := a.m.Status(a.t).Plugins
-	if i := slices.IndexFunc(plugins, func(p manager.PluginStatus) bool { return p.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(plugins, func(p state.PluginStatus) bool { return p.Name == name }); i >= 0 {
 		return plugins[i]
 	}
 	return p

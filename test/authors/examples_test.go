@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -88,7 +88,7 @@ func TestExamples(t *testing.T) {
 func (a *author) sameUnderGo(folder, name string) {
 	a.t.Helper()
 	a.run(folder, "windlass plugin build --compiler go -o ../"+name+"-go.wasm")
-	i := slices.IndexFunc(a.m.Status(a.t).Controllers, func(c manager.ControllerStatus) bool { return c.Plugin == name })
+	i := slices.IndexFunc(a.m.Status(a.t).Controllers, func(c state.ControllerStatus) bool { return c.Plugin == name })
 	if i < 0 {
 		a.t.Fatalf("no controller of plugin %s runs", name)
 	}

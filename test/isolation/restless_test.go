@@ -13,7 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
@@ -83,8 +83,8 @@ func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
 	const key = namespace + "/hasty-0"
 	cluster.Eventually(t, time.Minute, "the status tells of it", func() (bool, string) {
 		s := m.Status(t)
-		told := slices.ContainsFunc(s.Troubles, func(x manager.Trouble) bool {
-			return x.Level == manager.Warning && x.About == "hasty-controller" && strings.Contains(x.What, key) && strings.Contains(x.What, "1ns")
+		told := slices.ContainsFunc(s.Troubles, func(x state.Trouble) bool {
+			return x.Level == state.Warning && x.About == "hasty-controller" && strings.Contains(x.What, key) && strings.Contains(x.What, "1ns")
 		})
 		return told, fmt.Sprintf("%+v", s.Troubles)
 	})
@@ -106,7 +106,7 @@ func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
 	}
 
 	cluster.Eventually(t, time.Minute, "the key is listed", func() (bool, string) {
-		var k manager.Keys
+		var k state.Keys
 		b := m.Get(t, "/windlass/v1/keys?controller=hasty-controller")
 		if err := json.Unmarshal(b, &k); err != nil {
 			t.Fatal(err)

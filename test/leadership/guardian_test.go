@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/ledger"
 )
@@ -94,7 +94,7 @@ func TestGuardian(t *testing.T) {
 // told checks that a process tells of its guardian.
 func told(t *testing.T, r *replica) {
 	t.Helper()
-	var s manager.Status
+	var s state.Status
 	do(t, json.Unmarshal(r.Get(t, "/windlass/v1/status"), &s))
 	if got, want := fmt.Sprint(s.Process.PID, s.Process.Guardian), fmt.Sprint(r.Manager(t), r.PID); got != want || s.Process.PID == r.PID {
 		t.Errorf("the process and its guardian are %s, want %s", got, want)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/faults"
 	"github.com/windlass-dev/windlass/test/ledger"
 	"github.com/windlass-dev/windlass/test/windlass"
@@ -72,7 +72,7 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 var away = []string{"/leases", "/healthz", "/extension-apiserver-authentication", "/tokenreviews", "/subjectaccessreviews"}
 
 // leads tells how a manager sees the main Lease.
-func leads(t *testing.T, m *windlass.Manager) manager.LeaderStatus {
+func leads(t *testing.T, m *windlass.Manager) state.LeaderStatus {
 	t.Helper()
 	all := m.Status(t).Leaders
 	if len(all) != 1 || all[0].Group != "main" || all[0].Lease != leaseNamespace+"/"+mainLease {

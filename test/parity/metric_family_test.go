@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
 )
 
@@ -69,7 +69,7 @@ func served(scrape map[string]*dto.MetricFamily) map[string]*family {
 func declared(t testing.TB) (all map[string]*family, owner map[string]string) {
 	t.Helper()
 	all, owner = map[string]*family{}, map[string]string{}
-	for _, m := range manager.Families() {
+	for _, m := range metrics.Families() {
 		f := newFamily(m.Type, m.Help)
 		f.buckets, f.native = m.Buckets, m.Type == "histogram"
 		for _, l := range m.Labels {

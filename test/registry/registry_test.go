@@ -25,10 +25,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins/oci"
 	"github.com/windlass-dev/windlass/host/plugins/oci/registrytest"
 	"github.com/windlass-dev/windlass/host/plugins/signature"
+	"github.com/windlass-dev/windlass/host/state"
 	builtin "github.com/windlass-dev/windlass/plugins"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
@@ -155,7 +155,7 @@ func (w *world) begin() {
 	}})
 }
 
-func (w *world) plugin() (p manager.PluginStatus) {
+func (w *world) plugin() (p state.PluginStatus) {
 	w.t.Helper()
 	for _, p := range w.m.Status(w.t).Plugins {
 		if p.Name == "replicaset" {

@@ -20,10 +20,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/record/replay"
+	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/life"
@@ -134,12 +134,12 @@ func live(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
 // save saves the recordings of all controllers.
 func save(t *testing.T, m *windlass.Manager) map[string]string {
 	t.Helper()
-	var s manager.Status
+	var s state.Status
 	if err := json.Unmarshal(m.Get(t, "/windlass/v1/status"), &s); err != nil {
 		t.Fatal(err)
 	}
 	for _, own := range builtin.Controllers() {
-		runs := slices.ContainsFunc(s.Controllers, func(c manager.ControllerStatus) bool { return c.Name == own.Name })
+		runs := slices.ContainsFunc(s.Controllers, func(c state.ControllerStatus) bool { return c.Name == own.Name })
 		if !runs && !own.Manifest.DisabledByDefault {
 			t.Fatalf("%s doesn't run", own.Name)
 		}
@@ -170,9 +170,9 @@ func explained(t *testing.T, m *windlass.Manager) {
 		if !named {
 			name = "other"
 		}
-		var e manager.Explanation
+		var e state.Explanation
 		cluster.Eventually(t, time.Minute, "the syncs that wrote "+kind+" "+name+" have ended", func() (bool, string) { // moments after the write is seen
-			e = manager.Explanation{}
+			e = state.Explanation{}
 			if err := json.Unmarshal(m.Get(t, "/debug/explain?"+url.Values{"resource": {kind}, "namespace": {"default"}, "name": {name}}.Encode()), &e); err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
@@ -89,7 +89,7 @@ func giveUp(t *testing.T, c *cluster.Cluster, m *windlass.Manager) {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, time.Minute, "the namespace is given up", func() (bool, string) {
-		var k manager.Keys
+		var k state.Keys
 		b := m.Get(t, "/windlass/v1/keys?controller=serviceaccount&key="+name)
 		if err := json.Unmarshal(b, &k); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/config/kcm"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 	"github.com/windlass-dev/windlass/test/workload"
@@ -184,7 +184,7 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 		said := tell(t, c, p, "status")
 		return strings.Contains(said, "WARNING  replicaset-controller: 3 keys held up, for longest full/") && strings.Count(said, "held up") == 1, said
 	})
-	var syncs []manager.Sync
+	var syncs []state.Sync
 	if err := json.Unmarshal([]byte(tell(t, c, p, "get", "syncs", "--controller", "replicaset", "--match", "full/", "-o", "json")), &syncs); err != nil {
 		t.Fatal(err)
 	}

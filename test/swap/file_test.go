@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // without is a source without one of its plugins.
@@ -35,12 +35,12 @@ func (w *world) write(wasm []byte) {
 }
 
 // broken waits until the host has said everywhere that the file can't be used, and returns what runs all the same.
-func (w *world) broken(says string) (p manager.PluginStatus) {
+func (w *world) broken(says string) (p state.PluginStatus) {
 	w.t.Helper()
 	w.eventually("the broken file is told of", func() (bool, string) {
 		s := w.m.Status(w.t)
 		p = pluginOf(&s, "replicaset")
-		trouble := slices.ContainsFunc(s.Troubles, func(x manager.Trouble) bool {
+		trouble := slices.ContainsFunc(s.Troubles, func(x state.Trouble) bool {
 			return x.About == "replicaset" && p.Broken != "" && strings.Contains(x.What, p.Broken)
 		})
 		x := lastSwap(&s)
@@ -51,7 +51,7 @@ func (w *world) broken(says string) (p manager.PluginStatus) {
 	return p
 }
 
-func lastSwap(s *manager.Status) (x manager.Swap) {
+func lastSwap(s *state.Status) (x state.Swap) {
 	if len(s.Swaps) > 0 {
 		x = s.Swaps[0]
 	}
@@ -59,7 +59,7 @@ func lastSwap(s *manager.Status) (x manager.Swap) {
 }
 
 // runs waits until a module runs and is on trial, with what it falls back on, and returns its plugin.
-func (w *world) runs(wasm []byte, before string) (p manager.PluginStatus) {
+func (w *world) runs(wasm []byte, before string) (p state.PluginStatus) {
 	w.t.Helper()
 	digest := digest(wasm)
 	w.eventually("the file's version runs, on trial", func() (bool, string) {
@@ -144,7 +144,7 @@ func TestBrokenFile(t *testing.T) {
 
 			t.Log("the file goes, and with it the plugin")
 			swaps := w.m.Status(t).Swaps
-			if slices.ContainsFunc(swaps, func(x manager.Swap) bool { return x.Result == "removed" || x.Result == "added" }) {
+			if slices.ContainsFunc(swaps, func(x state.Swap) bool { return x.Result == "removed" || x.Result == "added" }) {
 				t.Errorf("a swap went around the trial: %+v", swaps)
 			}
 			if err := os.Remove(w.file()); err != nil {

@@ -24,8 +24,8 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
-	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/state"
 	builtin "github.com/windlass-dev/windlass/plugins"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/module"
@@ -147,13 +147,13 @@ func broken(t *testing.T) []byte {
 	return wasm
 }
 
-func (w *world) plugin(name string) (p manager.PluginStatus) {
+func (w *world) plugin(name string) (p state.PluginStatus) {
 	w.t.Helper()
 	s := w.m.Status(w.t)
 	return pluginOf(&s, name)
 }
 
-func pluginOf(s *manager.Status, name string) (p manager.PluginStatus) {
+func pluginOf(s *state.Status, name string) (p state.PluginStatus) {
 	for _, p := range s.Plugins {
 		if p.Name == name {
 			return p
@@ -317,7 +317,7 @@ func (w *world) nothingWrong() {
 	w.t.Helper()
 	w.eventually("nothing is wrong", func() (bool, string) {
 		s := w.m.Status(w.t)
-		wrong := slices.DeleteFunc(s.Troubles, func(x manager.Trouble) bool { return strings.Contains(x.What, "nobody here acts for") })
+		wrong := slices.DeleteFunc(s.Troubles, func(x state.Trouble) bool { return strings.Contains(x.What, "nobody here acts for") })
 		return len(wrong) == 0 && len(pluginOf(&s, "replicaset").Failed) == 0, fmt.Sprintf("%+v %+v", wrong, pluginOf(&s, "replicaset"))
 	})
 }
@@ -488,7 +488,7 @@ func TestShadow(t *testing.T) {
 	w.awaitPods("web", 5)
 
 	note := func() bool {
-		return slices.ContainsFunc(w.m.Status(t).Troubles, func(x manager.Trouble) bool { return strings.Contains(x.What, "its shadow answers otherwise") })
+		return slices.ContainsFunc(w.m.Status(t).Troubles, func(x state.Trouble) bool { return strings.Contains(x.What, "its shadow answers otherwise") })
 	}
 	if !note() {
 		t.Error("no note of the differences")

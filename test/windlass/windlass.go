@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/server"
+	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -48,7 +49,7 @@ type Manager struct {
 func (m *Manager) Reload() { m.reload <- struct{}{} }
 
 // Status is what the manager says of itself.
-func (m *Manager) Status(t testing.TB) (s manager.Status) {
+func (m *Manager) Status(t testing.TB) (s state.Status) {
 	t.Helper()
 	if err := json.Unmarshal(m.Get(t, "/windlass/v1/status"), &s); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/controller"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 func getCommand() *cobra.Command {
@@ -28,27 +28,27 @@ func getCommand() *cobra.Command {
 	}
 	c.AddCommand(
 		getter("controllers", "controller", "The controllers: their state, their queues, their syncs and what is wrong with them; those that don't run here with the reason", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
-			var s manager.Status
+			var s state.Status
 			err := json.Unmarshal(b, &s)
 			return everyController(&s), controllersTable(&s, wide), err
 		}),
 		getter("plugins", "plugin", "The plugins: their versions and where they come from", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
-			var s manager.Status
+			var s state.Status
 			err := json.Unmarshal(b, &s)
 			return s.Plugins, pluginsTable(&s, wide), err
 		}),
 		getter("swaps", "", "The last replacements of plugins' versions", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
-			var s manager.Status
+			var s state.Status
 			err := json.Unmarshal(b, &s)
 			return s.Swaps, swapsTable(&s, wide), err
 		}),
 		ofKeys(getter("keys", "", "The keys that aren't done: that fail, wait for the cache, or take long; behind them those that wait for a time", "/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
-			var k manager.Keys
+			var k state.Keys
 			err := json.Unmarshal(b, &k)
 			return slices.Concat(k.Keys, k.Waiting), keysTable(&k, wide), err
 		})),
 		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they wrote", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
-			var r manager.Recorded
+			var r state.Recorded
 			err := json.Unmarshal(b, &r)
 			return r.Syncs, syncsTable(&r, wide), err
 		})),

@@ -13,39 +13,39 @@ import (
 
 	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 	"github.com/windlass-dev/windlass/host/controller"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // began is when the host of these tests was started, by its own clock, which isn't ours.
 var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-func ailing() *manager.Status {
-	return &manager.Status{
-		Process: manager.ProcessStatus{Host: "node-1", PID: 4711, Started: began, Now: began.Add(3 * time.Hour), Server: "https://10.0.0.1:6443"},
-		Controllers: []manager.ControllerStatus{
+func ailing() *state.Status {
+	return &state.Status{
+		Process: state.ProcessStatus{Host: "node-1", PID: 4711, Started: began, Now: began.Add(3 * time.Hour), Server: "https://10.0.0.1:6443"},
+		Controllers: []state.ControllerStatus{
 			{Name: "job-controller", Plugin: "job", Digest: "sha256:0123456789abcdef", State: "Quarantined", Message: "trap:\nunreachable", Queue: 7, Workers: 5, Failing: 2, Parked: 1,
-				Syncs: manager.Syncs{Total: 1204, Failed: 31, P50: 0.00042, P99: 0.012, Memory: 3 << 20, Fuel: 12345}, Writes: manager.Writes{Verbs: map[string]int64{"create": 9, "delete": 2, "update": 40}}},
+				Syncs: state.Syncs{Total: 1204, Failed: 31, P50: 0.00042, P99: 0.012, Memory: 3 << 20, Fuel: 12345}, Writes: state.Writes{Verbs: map[string]int64{"create": 9, "delete": 2, "update": 40}}},
 			{Name: "replicaset-controller", Plugin: "replicaset", Digest: "sha256:ef", State: "Running", Workers: 5, Failing: 1,
-				Oldest: &controller.Stuck{Key: "shop/web\x1b[31m", State: controller.Failing, Tries: 4, Error: "pods \"web\" is forbidden"}, Syncs: manager.Syncs{Total: 3, P50: 1.5, P99: 12}},
+				Oldest: &controller.Stuck{Key: "shop/web\x1b[31m", State: controller.Failing, Tries: 4, Error: "pods \"web\" is forbidden"}, Syncs: state.Syncs{Total: 3, P50: 1.5, P99: 12}},
 			{Name: "ttl-controller", Plugin: "ttl", Digest: "sha256:ab", State: "Running", Workers: 1, Resync: "17h3m20s", Differences: 3},
 		},
-		Plugins: []manager.PluginStatus{{Name: "job", Version: "1.2", Digest: "sha256:0123456789abcdef", Origin: "/plugins/job.wasm", Since: began.Add(time.Hour), Trial: true, Before: "sha256:fedcba9876543210",
+		Plugins: []state.PluginStatus{{Name: "job", Version: "1.2", Digest: "sha256:0123456789abcdef", Origin: "/plugins/job.wasm", Since: began.Add(time.Hour), Trial: true, Before: "sha256:fedcba9876543210",
 			Controllers: []string{"job-controller"}, Instances: 3, Busy: 1, Shadow: "sha256:cd", Failed: []string{"it trapped"}},
 			{Name: "ttl", Version: "1.0", Digest: "sha256:ab", Origin: "/plugins/ttl.wasm", Since: began.Add(30 * time.Minute), Broken: "/plugins/ttl.wasm: truncated"}},
-		Swaps: []manager.Swap{{Time: began.Add(time.Hour), Plugin: "job", Result: "rolled back", From: "sha256:fedcba9876543210", FromVersion: "1.1", To: "sha256:0123456789abcdef", ToVersion: "1.2", Why: "trap: unreachable"},
+		Swaps: []state.Swap{{Time: began.Add(time.Hour), Plugin: "job", Result: "rolled back", From: "sha256:fedcba9876543210", FromVersion: "1.1", To: "sha256:0123456789abcdef", ToVersion: "1.2", Why: "trap: unreachable"},
 			{Time: began.Add(40 * time.Minute), Plugin: "ttl", Result: "failed", From: "sha256:ab", FromVersion: "1.0", Why: "/plugins/ttl.wasm: truncated"},
 			{Time: began.Add(30 * time.Minute), Plugin: "ttl", Result: "added", To: "sha256:ab", ToVersion: "1.0"}},
 		LeftOut: []string{"/plugins/x.wasm: not a WebAssembly module"},
-		Troubles: []manager.Trouble{{Level: manager.Bad, About: "job-controller", What: "is quarantined: trap: unreachable", Do: "windlass release job-controller"},
-			{Level: manager.Warning, About: "replicaset-controller", What: "1 key held up", Do: "windlass get keys --controller replicaset-controller"}},
-		Absent: []manager.Absent{{Name: "cronjob-controller", State: manager.NotBuilt, Message: "isn't built yet", Resource: "batch/v1/cronjobs", Objects: 3},
-			{Name: "podgc-controller", State: manager.Disabled, Message: "is turned off by --controllers"}},
+		Troubles: []state.Trouble{{Level: state.Bad, About: "job-controller", What: "is quarantined: trap: unreachable", Do: "windlass release job-controller"},
+			{Level: state.Warning, About: "replicaset-controller", What: "1 key held up", Do: "windlass get keys --controller replicaset-controller"}},
+		Absent: []state.Absent{{Name: "cronjob-controller", State: state.NotBuilt, Message: "isn't built yet", Resource: "batch/v1/cronjobs", Objects: 3},
+			{Name: "podgc-controller", State: state.Disabled, Message: "is turned off by --controllers"}},
 		Refused: "plugins[0].name: no plugin",
 	}
 }
 
 // host serves what a windlass would; asked returns what the last request was about.
-func host(t *testing.T, s *manager.Status, healthy bool) (address string, asked func() string) {
+func host(t *testing.T, s *state.Status, healthy bool) (address string, asked func() string) {
 	t.Helper()
 	var last atomic.Pointer[string]
 	mux := http.NewServeMux()
@@ -82,7 +82,7 @@ func host(t *testing.T, s *manager.Status, healthy bool) (address string, asked 
 }
 
 func keys(now time.Time) any {
-	return manager.Keys{All: 120, Keys: []controller.Stuck{
+	return state.Keys{All: 120, Keys: []controller.Stuck{
 		{Controller: "job-controller", Key: "shop/pay", State: controller.Failing, Result: "trap", Error: "it trapped", Tries: 5, Since: now.Add(-15 * time.Minute), Next: now.Add(13 * time.Minute)},
 		{Controller: "job-controller", Key: "shop/send", State: controller.GivenUp, Result: "error", Error: "forbidden", Tries: 16, Since: now.Add(-2 * time.Hour)},
 		{Controller: "replicaset-controller", Key: "shop/web", State: controller.Parked, Since: now.Add(-11 * time.Minute), WaitsFor: []string{"v1/pods at resourceVersion 7: the cache is at 6"}},
@@ -91,7 +91,7 @@ func keys(now time.Time) any {
 }
 
 func syncs(now time.Time) any {
-	return manager.Recorded{All: 2, Syncs: []manager.Sync{
+	return state.Recorded{All: 2, Syncs: []state.Sync{
 		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-12 * time.Minute), Seconds: 0.0042, Result: "error", Error: "no\x1b[2J\nquota", Digest: "sha256:0123456789abcdef", Did: []string{"create v1/pods shop/pay-1", "update batch/v1/jobs/status shop/pay"}},
 		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-20 * time.Minute), Seconds: 0.0001, Result: "ok", Digest: "sha256:0123456789abcdef"},
 	}}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
-	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 func recordCommand() *cobra.Command {
@@ -73,7 +73,7 @@ and how that sync ended. The host remembers the last writes to a few thousand ob
 			if err != nil {
 				return err
 			}
-			var e manager.Explanation
+			var e state.Explanation
 			if err := json.Unmarshal(b, &e); err != nil {
 				return fmt.Errorf("%s: %w", from.address, err)
 			}
@@ -91,7 +91,7 @@ and how that sync ended. The host remembers the last writes to a few thousand ob
 }
 
 // explained tells of an object's last writes in sentences.
-func explained(e *manager.Explanation, now time.Time) string {
+func explained(e *state.Explanation, now time.Time) string {
 	object := e.Resource + " " + strings.TrimPrefix(e.Namespace+"/"+e.Name, "/")
 	if len(e.Writes) == 0 {
 		return object + ": no controller here has written it, as far as is remembered\n"

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // Commands are "windlass status", "windlass get" and so on.
@@ -22,7 +22,7 @@ func Commands() []*cobra.Command {
 const askMost = 500 * time.Millisecond
 
 // Status returns what the windlass that a command would ask says of itself, nil if it doesn't within a moment.
-func Status(cmd *cobra.Command) *manager.Status {
+func Status(cmd *cobra.Command) *state.Status {
 	s := serverOf(cmd)
 	if s == nil {
 		return nil

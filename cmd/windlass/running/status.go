@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // The exit codes of windlass status.
@@ -61,7 +61,7 @@ The exit code is 0 where it is healthy, 1 where something that is configured doe
 			if err != nil {
 				return err
 			}
-			if health != "" || slices.ContainsFunc(s.Troubles, func(t manager.Trouble) bool { return t.Level == manager.Bad }) {
+			if health != "" || slices.ContainsFunc(s.Troubles, func(t state.Trouble) bool { return t.Level == state.Bad }) {
 				return answer.Exit(exitUnhealthy, nil)
 			}
 			return nil
@@ -72,12 +72,12 @@ The exit code is 0 where it is healthy, 1 where something that is configured doe
 	return c
 }
 
-func (s *server) status(ctx context.Context) (*manager.Status, error) {
+func (s *server) status(ctx context.Context) (*state.Status, error) {
 	b, err := s.get(ctx, "/windlass/v1/status", nil)
 	if err != nil {
 		return nil, err
 	}
-	x := &manager.Status{}
+	x := &state.Status{}
 	if err := json.Unmarshal(b, x); err != nil {
 		return nil, fmt.Errorf("%s doesn't answer as a windlass of this version does: %w", s.address, err)
 	}
@@ -100,7 +100,7 @@ func (s *server) health(ctx context.Context) (string, error) {
 }
 
 // statusText is a screen for people.
-func statusText(s *manager.Status, health string) string {
+func statusText(s *state.Status, health string) string {
 	var b strings.Builder
 	p := &s.Process
 	guardian := ""
@@ -108,14 +108,14 @@ func statusText(s *manager.Status, health string) string {
 		guardian = fmt.Sprintf(" with guardian %d", p.Guardian)
 	}
 	fmt.Fprintf(&b, "windlass on %s, process %d%s, up %s, for the API server %s\n\n", answer.Line(p.Host, answer.LineMax), p.PID, guardian, since(s, p.Started), p.Server)
-	state := "ok"
+	verdict := "ok"
 	switch {
 	case health != "":
-		state = "failing: " + strings.ReplaceAll(strings.TrimSpace(health), "\n", "\n               ")
-	case slices.ContainsFunc(s.Troubles, func(t manager.Trouble) bool { return t.Level == manager.Bad }):
-		state = "the process is well, what is configured isn't"
+		verdict = "failing: " + strings.ReplaceAll(strings.TrimSpace(health), "\n", "\n               ")
+	case slices.ContainsFunc(s.Troubles, func(t state.Trouble) bool { return t.Level == state.Bad }):
+		verdict = "the process is well, what is configured isn't"
 	}
-	fmt.Fprintf(&b, "health         %s\n", state)
+	fmt.Fprintf(&b, "health         %s\n", verdict)
 	for _, l := range leadership(s) {
 		fmt.Fprintf(&b, "%s\n", l)
 	}
@@ -129,9 +129,9 @@ func statusText(s *manager.Status, health string) string {
 		syncs, failed = syncs+c.Syncs.Total, failed+c.Syncs.Failed
 	}
 	var states []string
-	for _, state := range []string{"Running", "Starting", "Standby", "Idle", "Quarantined"} {
-		if n := by[state]; n > 0 {
-			states = append(states, fmt.Sprintf("%d %s", n, strings.ToLower(state)))
+	for _, name := range []string{"Running", "Starting", "Standby", "Idle", "Quarantined"} {
+		if n := by[name]; n > 0 {
+			states = append(states, fmt.Sprintf("%d %s", n, strings.ToLower(name)))
 		}
 	}
 	fmt.Fprintf(&b, "controllers    %d: %s\n", len(s.Controllers), strings.Join(states, ", "))
@@ -150,7 +150,7 @@ func statusText(s *manager.Status, health string) string {
 	}
 	b.WriteString("\n")
 	for _, t := range s.Troubles {
-		word := map[string]string{manager.Bad: "BROKEN", manager.Warning: "WARNING", manager.Note: "NOTE"}[t.Level]
+		word := map[string]string{state.Bad: "BROKEN", state.Warning: "WARNING", state.Note: "NOTE"}[t.Level]
 		fmt.Fprintf(&b, "%-8s %s: %s\n", word, answer.Line(t.About, answer.LineMax), answer.Line(t.What, 5*answer.LineMax))
 		if t.Do != "" {
 			fmt.Fprintf(&b, "         %s\n", answer.Line(t.Do, 5*answer.LineMax))
@@ -160,13 +160,13 @@ func statusText(s *manager.Status, health string) string {
 }
 
 // absentStates counts the controllers that don't run by why they don't.
-func absentStates(all []manager.Absent) string {
+func absentStates(all []state.Absent) string {
 	by := map[string]int{}
 	for _, a := range all {
 		by[a.State]++
 	}
 	var states []string
-	for _, x := range []struct{ state, words string }{{manager.NotBuilt, "not built yet"}, {manager.Disabled, "disabled"}, {manager.LeftOut, "left out"}, {"Standby", "standby"}} {
+	for _, x := range []struct{ state, words string }{{state.NotBuilt, "not built yet"}, {state.Disabled, "disabled"}, {state.LeftOut, "left out"}, {"Standby", "standby"}} {
 		if n := by[x.state]; n > 0 {
 			states = append(states, fmt.Sprintf("%d %s", n, x.words))
 		}
@@ -175,7 +175,7 @@ func absentStates(all []manager.Absent) string {
 }
 
 // leadership are lines about who leads which controllers; none where there is no election.
-func leadership(s *manager.Status) (all []string) {
+func leadership(s *state.Status) (all []string) {
 	for i := range s.Leaders {
 		l := &s.Leaders[i]
 		holder, since := answer.Line(l.Holder, answer.LineMax), ""

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // One screen says what is wrong and what to do; the exit code says it to programs.
@@ -34,7 +34,7 @@ WARNING  replicaset-controller: 1 key held up
 	well := ailing()
 	well.Process.Guardian = 4710
 	since := began.Add(time.Hour)
-	well.Leaders = []manager.LeaderStatus{{Group: "all", Lease: "kube-system/windlass", Holder: "node-1_x", Here: true, Since: &since, Controllers: []string{"ttl-controller"}},
+	well.Leaders = []state.LeaderStatus{{Group: "all", Lease: "kube-system/windlass", Holder: "node-1_x", Here: true, Since: &since, Controllers: []string{"ttl-controller"}},
 		{Group: "apps", Lease: "kube-system/windlass-apps", Holder: "node-2_y", Controllers: []string{"replicaset-controller"}}}
 	well.Controllers, well.Troubles, well.Swaps = well.Controllers[1:], well.Troubles[1:], nil
 	address, _ = host(t, well, true)
@@ -86,7 +86,7 @@ BROKEN job-controller: is quarantined: trap: unreachable
 	if s := x.screen(40, 5); strings.Count(s, "\n") != 4 || strings.Contains(s, "ttl-controller") {
 		t.Errorf("doesn't fit: %q", s)
 	}
-	x.before = &manager.Status{Process: manager.ProcessStatus{Started: began.Add(-time.Hour)}}
+	x.before = &state.Status{Process: state.ProcessStatus{Started: began.Add(-time.Hour)}}
 	if l := x.loads()[0]; l.syncs != 0 {
 		t.Errorf("another process's numbers are compared: %v syncs/s", l.syncs)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/host/controller"
-	"github.com/windlass-dev/windlass/host/manager"
 	"github.com/windlass-dev/windlass/host/printable"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // row is a line of a table: what there is of a thing in any case, and what wide adds.
@@ -24,7 +24,7 @@ func row(wide bool, always []string, more ...string) []string {
 	return always
 }
 
-func controllersTable(s *manager.Status, wide bool) table {
+func controllersTable(s *state.Status, wide bool) table {
 	most := answer.LineMax
 	if wide {
 		most = 10 * answer.LineMax
@@ -55,20 +55,20 @@ func controllersTable(s *manager.Status, wide bool) table {
 }
 
 // everyController returns the controllers that run here, and behind them those that don't: of these there is nothing but the state and why.
-func everyController(s *manager.Status) []manager.ControllerStatus {
+func everyController(s *state.Status) []state.ControllerStatus {
 	every := slices.Clone(s.Controllers)
 	for _, a := range s.Absent {
 		message := a.Message
 		if a.Objects > 0 {
 			message += fmt.Sprintf(": %d %s", a.Objects, a.Resource)
 		}
-		every = append(every, manager.ControllerStatus{Name: a.Name, State: a.State, Message: message})
+		every = append(every, state.ControllerStatus{Name: a.Name, State: a.State, Message: message})
 	}
 	return every
 }
 
 // absentLines are the lines of a table of its own for the controllers that don't run: they have no numbers, and long names.
-func absentLines(every []manager.ControllerStatus) []string {
+func absentLines(every []state.ControllerStatus) []string {
 	lines := [][]string{{"NOT RUNNING", "STATE", "WHY"}}
 	for _, c := range every {
 		lines = append(lines, []string{c.Name, c.State, answer.Line(c.Message, answer.LineMax)})
@@ -77,7 +77,7 @@ func absentLines(every []manager.ControllerStatus) []string {
 }
 
 // leader is who holds the Lease that a controller runs under.
-func leader(s *manager.Status, controller string) string {
+func leader(s *state.Status, controller string) string {
 	for i := range s.Leaders {
 		switch l := &s.Leaders[i]; {
 		case !slices.Contains(l.Controllers, controller):
@@ -93,7 +93,7 @@ func leader(s *manager.Status, controller string) string {
 }
 
 // message is the most that there is to say of a controller.
-func message(c *manager.ControllerStatus) string {
+func message(c *state.ControllerStatus) string {
 	switch {
 	case c.Message != "":
 		return c.Message
@@ -108,14 +108,14 @@ func message(c *manager.ControllerStatus) string {
 }
 
 // refused are notes of what isn't applied.
-func refused(s *manager.Status) (notes []string) {
+func refused(s *state.Status) (notes []string) {
 	if s.Refused != "" {
 		notes = append(notes, "", "Not applied: "+answer.Line(s.Refused, 10*answer.LineMax))
 	}
 	return notes
 }
 
-func pluginsTable(s *manager.Status, wide bool) table {
+func pluginsTable(s *state.Status, wide bool) table {
 	t := table{none: "No plugin runs here.", lines: [][]string{row(wide, []string{"NAME", "VERSION", "DIGEST", "AGE", "ORIGIN"}, "CONTROLLERS", "INSTANCES", "BUSY")}}
 	t.lines[0] = append(t.lines[0], "STATE")
 	for i := range s.Plugins {
@@ -147,7 +147,7 @@ func pluginsTable(s *manager.Status, wide bool) table {
 	return t
 }
 
-func swapsTable(s *manager.Status, wide bool) table {
+func swapsTable(s *state.Status, wide bool) table {
 	most := answer.LineMax
 	if wide {
 		most = 10 * answer.LineMax
@@ -166,7 +166,7 @@ func version(v, digest string) string {
 	return strings.TrimSpace(answer.Line(v, 20) + " " + brief(digest))
 }
 
-func keysTable(k *manager.Keys, wide bool) table {
+func keysTable(k *state.Keys, wide bool) table {
 	most := answer.LineMax
 	if wide {
 		most = 20 * answer.LineMax
@@ -196,7 +196,7 @@ func keysTable(k *manager.Keys, wide bool) table {
 	return t
 }
 
-func syncsTable(r *manager.Recorded, wide bool) table {
+func syncsTable(r *state.Recorded, wide bool) table {
 	now := time.Now()
 	t := table{none: "No such sync is remembered.", lines: [][]string{{"AGE", "CONTROLLER", "KEY", "RESULT", "TOOK", "DID"}}}
 	if wide {
@@ -250,7 +250,7 @@ func differencesTable(all []controller.Difference) table {
 }
 
 // since is an age by the clock of the process that was asked.
-func since(s *manager.Status, t time.Time) string {
+func since(s *state.Status, t time.Time) string {
 	return duration.HumanDuration(s.Process.Now.Sub(t))
 }
 

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
-	"github.com/windlass-dev/windlass/host/manager"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // orders are what top sorts by, with the key that chooses it.
@@ -82,13 +82,13 @@ type top struct {
 	order    int
 	interval time.Duration
 
-	before, now *manager.Status
+	before, now *state.Status
 	err         error // why there is no newer one
 }
 
 // load is what a controller did in the last interval, each second.
 type load struct {
-	*manager.ControllerStatus
+	*state.ControllerStatus
 	syncs, failed, writes float64
 	time                  float64 // in the sandbox, as a share of one processor
 }
@@ -127,7 +127,7 @@ func (t *top) once(ctx context.Context, w io.Writer) error {
 // loads are the controllers in order.
 func (t *top) loads() []load {
 	var all []load
-	before := map[string]*manager.ControllerStatus{}
+	before := map[string]*state.ControllerStatus{}
 	passed := 0.0
 	if t.before != nil && t.before.Process.Started.Equal(t.now.Process.Started) {
 		passed = t.now.Process.Now.Sub(t.before.Process.Now).Seconds()
@@ -168,7 +168,7 @@ func (t *top) lines() []string {
 	fmt.Fprintf(&b, "windlass on %s, process %d, up %s: %d controllers, %.1f syncs/s, %.1f writes/s, %.1f%% of a processor in sandboxes\n",
 		answer.Line(s.Process.Host, answer.LineMax), s.Process.PID, since(s, s.Process.Started), len(all), syncs, writes, 100*share)
 	for _, x := range s.Troubles {
-		if x.Level == manager.Bad {
+		if x.Level == state.Bad {
 			fmt.Fprintf(&b, "BROKEN %s: %s\n", answer.Line(x.About, answer.LineMax), answer.Line(x.What, 2*answer.LineMax))
 		}
 	}
@@ -202,11 +202,11 @@ func (t *top) live(ctx context.Context, in, out *os.File) error {
 	}
 	keys := make(chan byte)
 	if fd := int(in.Fd()); term.IsTerminal(fd) {
-		state, err := term.MakeRaw(fd)
+		before, err := term.MakeRaw(fd)
 		if err != nil {
 			return fmt.Errorf("the terminal: %w: windlass top --once shows it once", err)
 		}
-		defer func() { _ = term.Restore(fd, state) }()
+		defer func() { _ = term.Restore(fd, before) }()
 		go func() {
 			for b := make([]byte, 1); ; {
 				if n, err := in.Read(b); err != nil || n == 0 {

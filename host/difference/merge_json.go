@@ -1,4 +1,4 @@
-package effects
+package difference
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -70,11 +71,12 @@ func (d *differ) bodies(number int32, base, seen, wanted []part, at *trail) ([]b
 	if err != nil || !changed {
 		return nil, false, err
 	}
-	return appendBytes(nil, number, merged), true, nil
+	return wire.AppendBytes(nil, uint32(number), merged), true, nil
 }
 
-// objects merges two objects in JSON by their members; below them lists and scalars are replaced whole. Absent and zero are the same, for of some fields guests leave out what is zero, and of
-// others they write it where there was nothing, or nothing that they saw.
+// objects merges two objects in JSON by their members; below them lists and scalars are replaced whole. Absent and zero
+// are the same, for of some fields guests leave out what is zero, and of others they write it where there was nothing,
+// or nothing that they saw.
 func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, error) {
 	if bytes.Equal(seen, wanted) {
 		return base, false, nil
@@ -86,6 +88,7 @@ func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, er
 			return nil, false, fmt.Errorf("%s: %w", at.describe(), err)
 		}
 	}
+
 	old, after := lists[0], lists[2]
 	stored, before, now := byName(old), byName(lists[1]), byName(after)
 	edits := map[string][]byte{} // nil: the member goes
@@ -112,6 +115,7 @@ func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, er
 	if len(edits) == 0 {
 		return base, false, nil
 	}
+
 	out := object{out: append(make([]byte, 0, len(base)+len(wanted)), '{')}
 	for _, m := range old {
 		edit, changed := edits[m.name]
@@ -142,7 +146,7 @@ func (t *trail) member(name string) *trail {
 	return &trail{parent: t, name: name, key: t != nil && strings.ContainsAny(name, ".[]")}
 }
 
-// changedTo gives what becomes of a member that the guest sent, if that isn't what it saw.
+// changedTo returns what becomes of a member that the guest sent, if that isn't what it saw.
 func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *trail) ([]byte, bool, error) {
 	switch {
 	case !had && isZero(wanted):
@@ -164,7 +168,8 @@ func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *tra
 	return wanted, true, d.demand(at)
 }
 
-// removed gives what is left of a member that the guest saw and didn't send. Of one that it saw in parts, and of what is on top (spec, status), only what it saw goes.
+// removed returns what is left of a member that the guest saw and didn't send. Of one that it saw in parts, and of what
+// is on top (spec, status), only what it saw goes.
 func (d *differ) removed(stored, seen []byte, at *trail) ([]byte, error) {
 	if isObject(seen) && isObject(stored) && (at.parent == nil || d.keeps != nil && !d.keeps(at.String())) {
 		merged, _, err := d.objects(stored, seen, emptyObject, at)
@@ -173,7 +178,7 @@ func (d *differ) removed(stored, seen []byte, at *trail) ([]byte, error) {
 	return nil, d.demand(at)
 }
 
-// isZero tells whether a guest leaves such a value out.
+// isZero reports whether a guest leaves such a value out.
 func isZero(v []byte) bool {
 	switch first(v) {
 	case '"':
@@ -198,11 +203,13 @@ func isZero(v []byte) bool {
 	return err == nil && f == 0
 }
 
-// sameJSON compares two values by meaning: members in any order, numbers however they are written, and what was zero may be absent from what is wanted.
+// sameJSON compares two values by meaning: members in any order, numbers however they are written, and what was zero
+// may be absent from what is wanted.
 func sameJSON(seen, wanted []byte) (bool, error) {
 	if bytes.Equal(seen, wanted) {
 		return true, nil
 	}
+
 	a, b := first(seen), first(wanted)
 	switch {
 	case a == '{' && b == '{':

@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,9 +13,9 @@ type Family struct {
 	Buckets []float64
 }
 
-// Families are the manager's metrics, whether or not they have any series yet. What plugins declare is in their manifests; the metrics of queues, requests, Go and the process are
-// those of the libraries.
-func Families() []Family { return newMetrics(prometheus.NewRegistry()).all }
+// Families are the manager's metrics, whether or not they have any series yet. What plugins declare is in their
+// manifests; the metrics of queues, requests, Go and the process are those of the libraries.
+func Families() []Family { return New(prometheus.NewRegistry()).all }
 
 // families makes metrics, and notes which there are.
 type families struct {
@@ -44,13 +44,17 @@ func (f *families) histogram(name, help string, buckets []float64, labels ...str
 	return h
 }
 
-// histogramOpts are those of a histogram with these upper bounds, and, for who scrapes protobuf, with the native buckets that upstream has: each up to a tenth wider than the one before,
-// 160 at most (k8s.io/component-base/metrics/internal).
+// histogramOpts are those of a histogram with these upper bounds, and, for who scrapes protobuf, with the native
+// buckets that upstream has: each up to a tenth wider than the one before, 160 at most
+// (k8s.io/component-base/metrics/internal).
 func histogramOpts(name, help string, buckets []float64) prometheus.HistogramOpts {
-	return prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets, NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160}
+	return prometheus.HistogramOpts{
+		Name: name, Help: help, Buckets: buckets,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 160,
+	}
 }
 
-// scraped is a metric whose values are looked up at each scrape, by [state].
+// scraped is a metric whose values are looked up at each scrape, by [collector].
 type scraped struct {
 	desc *prometheus.Desc
 	as   prometheus.ValueType

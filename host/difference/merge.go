@@ -1,4 +1,4 @@
-package effects
+package difference
 
 import (
 	"bytes"
@@ -7,22 +7,25 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/abi/wire"
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // Merge splices what a guest changed into a whole object.
 //
-// base is the object as the server has it, seen what the guest saw of it, wanted what the guest made of that, keeps whether the guest saw
-// everything at a path. Only leaves in which wanted differs from seen change in base; everything else in base, fields that nobody here knows
-// among them, stays byte for byte. Unset and zero are equal where the type can't tell them apart, quantities are compared by value, maps are
-// merged by key, lists are replaced whole. What the server alone writes (metadata.resourceVersion, managedFields, …) is never a difference.
+// base is the object as the server has it, seen what the guest saw of it, wanted what the guest made of that, keeps
+// whether the guest saw everything at a path. Only leaves in which wanted differs from seen change in base; everything
+// else in base, fields that nobody here knows among them, stays byte for byte. Unset and zero are equal where the type
+// can't tell them apart, quantities are compared by value, maps are merged by key, lists are replaced whole. What the
+// server alone writes (metadata.resourceVersion, managedFields, …) is never a difference.
 //
-// In the JSON of objects that aren't built in it is the same: objects are merged by member, and what was zero may be absent.
+// In the JSON of objects that aren't built in it is the same: objects are merged by member, and what was zero may be
+// absent.
 //
-// A change to what the guest didn't see is an error: a field outside its projection, or a list of whose items it saw only parts.
-func Merge(m *schema.Message, base, seen, wanted []byte, keeps func(path string) bool) (merged []byte, changed bool, err error) {
+// A change to what the guest didn't see is an error: a field outside its projection, or a list of whose items it saw
+// only parts.
+func Merge(m *schema.Message, base, seen, wanted []byte, keeps func(path string) bool) (
+	merged []byte, changed bool, err error) {
+
 	d := differ{keeps: keeps}
 	return d.message(m, base, seen, wanted, nil, 0)
 }
@@ -84,11 +87,12 @@ func (d *differ) demand(t *trail) error {
 }
 
 // serverOwned are the fields of an object's own metadata that only the server writes, and its identity.
-var serverOwned = []string{"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
-	"deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
+var serverOwned = []string{"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation",
+	"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"}
 
 func isServerOwned(t *trail) bool {
-	return t != nil && t.parent != nil && t.parent.parent == nil && t.parent.name == "metadata" && slices.Contains(serverOwned, t.name)
+	return t != nil && t.parent != nil && t.parent.parent == nil && t.parent.name == "metadata" &&
+		slices.Contains(serverOwned, t.name)
 }
 
 func (d *differ) message(m *schema.Message, base, seen, wanted []byte, at *trail, depth int) ([]byte, bool, error) {
@@ -110,6 +114,7 @@ func (d *differ) message(m *schema.Message, base, seen, wanted []byte, at *trail
 	if err != nil {
 		return nil, false, fmt.Errorf("%s in the cache: %w", at.describe(), err)
 	}
+
 	var edits map[int32][]byte
 	size := len(base)
 	for _, number := range numbers(before, after) {
@@ -132,6 +137,7 @@ func (d *differ) message(m *schema.Message, base, seen, wanted []byte, at *trail
 	if len(edits) == 0 {
 		return base, false, nil
 	}
+
 	out := make([]byte, 0, size)
 	for _, p := range old {
 		edit, changed := edits[p.number]
@@ -165,8 +171,10 @@ func numbers(a, b []part) []int32 {
 	return out
 }
 
-// field compares one field and gives all its occurrences in the result.
-func (d *differ) field(m *schema.Message, number int32, base, seen, wanted []part, at *trail, depth int) ([]byte, bool, error) {
+// field compares one field, and returns all its occurrences in the result.
+func (d *differ) field(m *schema.Message, number int32, base, seen, wanted []part, at *trail, depth int) (
+	[]byte, bool, error) {
+
 	f := m.Field(int32(number))
 	if f == nil {
 		// A field newer than this host: its bytes are all that is known of it.
@@ -208,7 +216,9 @@ func wrapPath(path *trail, err error) error {
 }
 
 // nested goes into a singular message.
-func (d *differ) nested(f *schema.Field, number int32, base, seen, wanted []part, path *trail, depth int) ([]byte, bool, error) {
+func (d *differ) nested(f *schema.Field, number int32, base, seen, wanted []part, path *trail, depth int) (
+	[]byte, bool, error) {
+
 	if err := delimited(seen, wanted, base); err != nil {
 		return nil, false, wrapPath(path, err)
 	}
@@ -232,7 +242,7 @@ func (d *differ) nested(f *schema.Field, number int32, base, seen, wanted []part
 	if !changed {
 		return nil, false, nil
 	}
-	return appendBytes(nil, number, merged), true, nil
+	return wire.AppendBytes(nil, uint32(number), merged), true, nil
 }
 
 func delimited(lists ...[]part) error {
@@ -289,6 +299,7 @@ func (d *differ) mapped(f *schema.Field, base, seen, wanted []part, path *trail,
 	if err != nil {
 		return nil, false, wrapPath(path, err)
 	}
+
 	was := make(map[string]entry, len(before))
 	for _, e := range before {
 		was[e.key] = e
@@ -314,6 +325,7 @@ func (d *differ) mapped(f *schema.Field, base, seen, wanted []part, path *trail,
 	if len(edits) == 0 {
 		return nil, false, nil
 	}
+
 	if d.keeps != nil && !d.keeps(path.String()) {
 		for key := range edits {
 			if err := d.demand(&trail{path, key, true}); err != nil {
@@ -321,6 +333,7 @@ func (d *differ) mapped(f *schema.Field, base, seen, wanted []part, path *trail,
 			}
 		}
 	}
+
 	var out []byte
 	for _, e := range old {
 		edit, changed := edits[e.key]
@@ -334,179 +347,4 @@ func (d *differ) mapped(f *schema.Field, base, seen, wanted []part, path *trail,
 		out = append(out, edits[e.key]...)
 	}
 	return out, true, nil
-}
-
-func lastValue(parts []part) []byte {
-	if len(parts) == 0 {
-		return nil
-	}
-	return parts[len(parts)-1].value
-}
-
-// equalValues compares two values of a map, or two items of a list, for which absent and empty are the same.
-func equalValues(f *schema.Field, a, b []part, depth int) (bool, error) {
-	switch {
-	case f.Kind == schema.Quantity:
-		return equalQuantities(body(a), body(b))
-	case f.Kind == schema.Time || f.Kind == schema.MicroTime:
-		return equalTimes(body(a), body(b))
-	case f.Kind == schema.Duration || f.Kind == schema.IntOrString || f.Kind == schema.RawExtension || f.Kind == schema.FieldsV1:
-		return equalScalars(body(a), body(b))
-	case f.Message != nil:
-		if err := delimited(a, b); err != nil {
-			return false, err
-		}
-		return equalMessages(f.Message, body(a), body(b), depth+1)
-	}
-	x, err := scalar(a)
-	if err != nil {
-		return false, err
-	}
-	y, err := scalar(b)
-	return bytes.Equal(x, y), err
-}
-
-// equalLeaves compares a singular leaf; where the type tells unset from zero, so does this.
-func equalLeaves(f *schema.Field, a, b []part, depth int) (bool, error) {
-	if f.Optional && (len(a) == 0) != (len(b) == 0) {
-		return false, nil
-	}
-	return equalValues(f, a, b, depth)
-}
-
-// scalar is a field's value in a form that can be compared: the shortest, and empty for zero.
-func scalar(parts []part) ([]byte, error) {
-	if len(parts) == 0 {
-		return nil, nil
-	}
-	p := parts[len(parts)-1]
-	switch p.kind {
-	case wire.WireVarint:
-		v, n := wire.ConsumeVarint(p.value, 0)
-		if n < 0 {
-			return nil, wire.Error(-n)
-		}
-		if v == 0 {
-			return nil, nil
-		}
-		return wire.AppendVarint(nil, v), nil
-	case wire.WireFixed32, wire.WireFixed64:
-		if len(bytes.Trim(p.value, "\x00")) == 0 {
-			return nil, nil
-		}
-	}
-	return p.value, nil
-}
-
-func equalLists(f *schema.Field, a, b []part, depth int) (bool, error) {
-	a, err := unpack(f, a)
-	if err != nil {
-		return false, err
-	}
-	if b, err = unpack(f, b); err != nil {
-		return false, err
-	}
-	if len(a) != len(b) {
-		return false, nil
-	}
-	for i := range a {
-		if bytes.Equal(a[i].whole, b[i].whole) {
-			continue
-		}
-		if same, err := equalValues(f, a[i:i+1], b[i:i+1], depth); err != nil || !same {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// unpack expands packed numbers, which every decoder has to accept.
-func unpack(f *schema.Field, parts []part) ([]part, error) {
-	if f.Kind != schema.Int && f.Kind != schema.Bool {
-		return parts, nil
-	}
-	var out []part
-	for _, p := range parts {
-		if p.kind != wire.WireBytes {
-			out = append(out, p)
-			continue
-		}
-		for rest := p.value; len(rest) > 0; {
-			_, n := wire.ConsumeVarint(rest, 0)
-			if n < 0 {
-				return nil, wire.Error(-n)
-			}
-			out = append(out, part{number: p.number, kind: wire.WireVarint, value: rest[:n], whole: rest[:n]})
-			rest = rest[n:]
-		}
-	}
-	return out, nil
-}
-
-// equalMessages compares two messages by meaning.
-func equalMessages(m *schema.Message, a, b []byte, depth int) (bool, error) {
-	if bytes.Equal(a, b) {
-		return true, nil
-	}
-	d := differ{}
-	_, changed, err := d.message(m, nil, a, b, &trail{name: "item"}, depth)
-	return !changed, err
-}
-
-func equalQuantities(a, b []byte) (bool, error) {
-	if bytes.Equal(a, b) {
-		return true, nil
-	}
-	x, err := quantity(a)
-	if err != nil {
-		return false, nil // whatever the server makes of it, it isn't what was there
-	}
-	y, err := quantity(b)
-	if err != nil {
-		return false, nil
-	}
-	return x.Cmp(y) == 0, nil
-}
-
-func quantity(raw []byte) (resource.Quantity, error) {
-	parts, err := split(raw)
-	if err != nil {
-		return resource.Quantity{}, err
-	}
-	text := string(lastValue(only(parts, 1)))
-	if text == "" {
-		return resource.Quantity{}, nil
-	}
-	return resource.ParseQuantity(text)
-}
-
-// equalTimes compares two timestamps. An empty message is the zero time, {0, 0} the year 1970.
-func equalTimes(a, b []byte) (bool, error) {
-	if (len(a) == 0) != (len(b) == 0) {
-		return false, nil
-	}
-	return equalScalars(a, b)
-}
-
-// equalScalars compares two messages that have nothing but singular scalars in them.
-func equalScalars(a, b []byte) (bool, error) {
-	x, err := split(a)
-	if err != nil {
-		return false, err
-	}
-	y, err := split(b)
-	if err != nil {
-		return false, err
-	}
-	for _, number := range numbers(x, y) {
-		s, err := scalar(only(x, number))
-		if err != nil {
-			return false, err
-		}
-		t, err := scalar(only(y, number))
-		if err != nil || !bytes.Equal(s, t) {
-			return false, err
-		}
-	}
-	return true, nil
 }

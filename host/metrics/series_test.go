@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"fmt"
@@ -17,15 +17,15 @@ import (
 var zone = abi.Label{Name: "zone", View: "nodes", Paths: []string{"metadata.labels[zone]"}}
 
 // measured returns what a controller counts in one metric of its plugin, and the series that /metrics shows of it.
-func measured(t *testing.T, d abi.Metric) (*bound, func() map[string]float64) {
+func measured(t *testing.T, d abi.Metric) (*Controller, func() map[string]float64) {
 	t.Helper()
 	r := prometheus.NewRegistry()
-	m := newMetrics(r)
-	own, err := m.plugin("p", []abi.Metric{d})
+	m := New(r)
+	own, err := m.Plugin("p", []abi.Metric{d})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.of("test-controller", own).(*bound), func() map[string]float64 { return seriesOf(t, r, d.Name) }
+	return m.Of("test-controller", own), func() map[string]float64 { return seriesOf(t, r, d.Name) }
 }
 
 // seriesOf returns a metric's series, by their labels' values.
@@ -90,7 +90,7 @@ func TestGaugesEndWithTheirObjects(t *testing.T) {
 		want(t, kind+", a is gone", series(), map[string]float64{})
 
 		c.Answered(a, one(1), in("x"))
-		c.anew()
+		c.Anew()
 		want(t, kind+", another process goes on", series(), map[string]float64{})
 		if n := len(c.summands) + len(c.own[0].series.owned) + len(c.own[0].series.all); n != 0 {
 			t.Errorf("%s: %d things are kept of nothing", kind, n)
@@ -102,15 +102,17 @@ func TestGaugesEndWithTheirObjects(t *testing.T) {
 // reason to end it.
 func TestSeriesBelongToTheirController(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := newMetrics(r)
-	own, err := m.plugin("p", []abi.Metric{{Name: "missing", Type: abi.MetricGauge, Labels: []abi.Label{{Name: "name", From: abi.LabelKeyName}}}})
+	m := New(r)
+	own, err := m.Plugin("p", []abi.Metric{
+		{Name: "missing", Type: abi.MetricGauge, Labels: []abi.Label{{Name: "name", From: abi.LabelKeyName}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets, pods := m.of("sets", own), m.of("pods", own)
+	sets, pods := m.Of("sets", own), m.Of("pods", own)
 	sets.Answered(controller.Key{Name: "web"}, one(3), none)
 	pods.Gone(controller.Key{Name: "web"})
-	pods.(*bound).anew()
+	pods.Anew()
 	want(t, "the pod is gone", seriesOf(t, r, "missing"), map[string]float64{"web": 3})
 	sets.Gone(controller.Key{Name: "web"})
 	want(t, "the set is gone", seriesOf(t, r, "missing"), map[string]float64{})
@@ -132,14 +134,16 @@ func TestCountersOutliveTheirObjects(t *testing.T) {
 	if s := c.own[0].series; s.idle.Len() != 0 {
 		t.Error("a series is nobody's and somebody's")
 	}
-	c.anew()
+	c.Anew()
 	want(t, "after another process's term", series(), map[string]float64{"x": 4})
 }
 
 // Nobody fills the memory by writing values into objects: over the bound the objects count as one. Series of no object
 // make place first, the oldest of them.
 func TestSeriesAreBounded(t *testing.T) {
-	for kind, objects := range map[string]int{abi.MetricCounter: 100_000, abi.MetricGauge: seriesMost + 10, abi.MetricSum: seriesMost + 10} {
+	for kind, objects := range map[string]int{
+		abi.MetricCounter: 100_000, abi.MetricGauge: seriesMost + 10, abi.MetricSum: seriesMost + 10,
+	} {
 		c, series := measured(t, abi.Metric{Name: "m", Type: kind, Labels: []abi.Label{zone}})
 		for i := range objects {
 			c.Answered(controller.Key{Name: fmt.Sprint(i)}, one(1), in(fmt.Sprint("v", i)))
@@ -163,7 +167,8 @@ func TestSeriesAreBounded(t *testing.T) {
 		c.Gone(controller.Key{Name: "1"})
 		c.Answered(controller.Key{Name: "next"}, one(1), in("next"))
 		if got = series(); len(got) > seriesMost+1 || got["next"] != 1 || got["v0"] != 0 {
-			t.Errorf("%s: %d series, of an object that came when there was a place %v, want at most %d, 1", kind, len(got), got["next"], seriesMost+1)
+			t.Errorf("%s: %d series, of an object that came when there was a place %v, want at most %d, 1",
+				kind, len(got), got["next"], seriesMost+1)
 		}
 		for i := range objects {
 			c.Gone(controller.Key{Name: fmt.Sprint(i)})
@@ -182,7 +187,8 @@ func TestOneObjectOfManyValues(t *testing.T) {
 	}
 	got, last := series(), fmt.Sprint("v", 2*seriesMost-1)
 	if len(got) != seriesMost || got[last] != 1 || got["v0"] != 0 {
-		t.Errorf("%d series, of the first value %v, of the last %v; want %d, 0, 1", len(got), got["v0"], got[last], seriesMost)
+		t.Errorf("%d series, of the first value %v, of the last %v; want %d, 0, 1",
+			len(got), got["v0"], got[last], seriesMost)
 	}
 }
 
@@ -208,8 +214,8 @@ func TestHostileLabels(t *testing.T) {
 	}
 }
 
-// A metric whose labels a controller hasn't is none of its business, whatever its guest answers; nor does an answer with
-// too few or too many labels count.
+// A metric whose labels a controller hasn't is none of its business, whatever its guest answers; nor does an answer
+// with too few or too many labels count.
 func TestSeriesOfOthersLabels(t *testing.T) {
 	c, series := measured(t, abi.Metric{Name: "m_total", Type: abi.MetricCounter, Labels: []abi.Label{zone}})
 	k := controller.Key{Name: "a"}
@@ -224,12 +230,12 @@ func TestSeriesOfOthersLabels(t *testing.T) {
 // What is shown is what Prometheus reads: a label with a line break and quotes is one label.
 func TestHostileLabelsAreEscaped(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := newMetrics(r)
-	own, err := m.plugin("p", []abi.Metric{{Name: "m", Help: "M.", Type: abi.MetricGauge, Labels: []abi.Label{zone}}})
+	m := New(r)
+	own, err := m.Plugin("p", []abi.Metric{{Name: "m", Help: "M.", Type: abi.MetricGauge, Labels: []abi.Label{zone}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.of("c", own).Answered(controller.Key{Name: "a"}, one(1), in("x\"} 7\nforged 1"))
+	m.Of("c", own).Answered(controller.Key{Name: "a"}, one(1), in("x\"} 7\nforged 1"))
 	shown := "# HELP m M.\n# TYPE m gauge\nm{zone=\"x\\\"} 7\\nforged 1\"} 1\n"
 	if err := testutil.GatherAndCompare(r, strings.NewReader(shown), "m"); err != nil {
 		t.Error(err)

@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"strings"
@@ -10,20 +10,23 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // A sum is over all keys, of what each has said last; what isn't declared makes no series.
 func TestPluginMetrics(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := newMetrics(r)
-	own, err := m.plugin("p", []abi.Metric{
-		{Name: "slices", Help: "Slices.", Type: abi.MetricSum, Labels: []abi.Label{{Name: "kind", Values: []string{"a", "b"}}}},
+	m := New(r)
+	own, err := m.Plugin("p", []abi.Metric{
+		{Name: "slices", Help: "Slices.", Type: abi.MetricSum,
+			Labels: []abi.Label{{Name: "kind", Values: []string{"a", "b"}}}},
 		{Name: "changes", Help: "Changes.", Type: abi.MetricCounter},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := m.of("test-controller", own)
+	b := m.Of("test-controller", own)
+
 	x, y := controller.Key{Name: "x"}, controller.Key{Name: "y"}
 	share := func(label int32, v float64) abi.MetricUpdate {
 		return abi.MetricUpdate{Labels: []int32{label}, Value: v}
@@ -47,22 +50,23 @@ slices{kind="b"} 0
 		t.Error(err)
 	}
 	b.Answered(y, []abi.MetricUpdate{share(0, 0)}, none)
-	if n := len(b.(*bound).summands); n != 0 {
+	if n := len(b.summands); n != 0 {
 		t.Errorf("%d keys are remembered that have no share", n)
 	}
 	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1)}, none)
-	b.(*bound).anew()
+	b.Anew()
 	want = "# HELP slices Slices.\n# TYPE slices gauge\nslices{kind=\"a\"} 0\nslices{kind=\"b\"} 0\n"
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "slices"); err != nil {
 		t.Errorf("another process goes on: %v", err)
 	}
 }
 
-// What the host keeps by itself: how syncs ended and what they took, by the status of the write that failed. A sync that was put off is none.
+// What the host keeps by itself: how syncs ended and what they took, by the status of the write that failed. A sync
+// that was put off is none.
 func TestHostKeptMetrics(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := newMetrics(r)
-	own, err := m.plugin("p", []abi.Metric{
+	m := New(r)
+	own, err := m.Plugin("p", []abi.Metric{
 		{Name: "ended", Help: "Syncs.", Type: abi.MetricCodes},
 		{Name: "took", Help: "Times.", Type: abi.MetricCodeSeconds, Buckets: []float64{1, 2}},
 		{Name: "behind", Help: "Stale ones.", Type: abi.MetricStale},
@@ -70,12 +74,16 @@ func TestHostKeptMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := m.of("test-controller", own)
+	b := m.Of("test-controller", own)
 	b.Synced(controller.Sync{Result: "ok", Code: 200, Duration: 500 * time.Millisecond})
 	b.Synced(controller.Sync{Result: "ok", Code: 200, Duration: 1500 * time.Millisecond})
 	b.Synced(controller.Sync{Result: "error", Code: 409, Duration: 3 * time.Second})
 	b.Synced(controller.Sync{Result: "stale", Behind: abi.Resource{Group: "apps", Version: "v1", Name: "deployments"}})
-	b.Answered(controller.Key{Name: "x"}, []abi.MetricUpdate{{Metric: 0, Value: 5}, {Metric: 1, Value: 5}, {Metric: 2, Value: 5}}, none) // the guest has no say in them
+
+	// The guest has no say in them.
+	all := []abi.MetricUpdate{{Metric: 0, Value: 5}, {Metric: 1, Value: 5}, {Metric: 2, Value: 5}}
+	b.Answered(controller.Key{Name: "x"}, all, none)
+
 	want := `
 # HELP behind Stale ones.
 # TYPE behind counter
@@ -104,7 +112,10 @@ took_count{code="409"} 1
 
 // The last 15 digits of a version are a number that nothing rounds.
 func TestVersionDigits(t *testing.T) {
-	for version, want := range map[string]float64{"7": 7, "123456789012345": 123456789012345, "9123456789012345": 123456789012345, "18446744073709551615": 744073709551615} {
+	for version, want := range map[string]float64{
+		"7": 7, "123456789012345": 123456789012345, "9123456789012345": 123456789012345,
+		"18446744073709551615": 744073709551615,
+	} {
 		got, ok := versionDigits(version)
 		if !ok || got != want {
 			t.Errorf("%s: %v %v, want %v", version, got, ok, want)
@@ -120,17 +131,17 @@ func TestVersionDigits(t *testing.T) {
 // The series of an object end with it, those of another one of its name in another namespace don't.
 func TestSeriesEndWithTheirObject(t *testing.T) {
 	r := prometheus.NewRegistry()
-	m := newMetrics(r)
+	m := New(r)
 	labels := []abi.Label{
 		{Name: "namespace", From: abi.LabelKeyNamespace},
 		{Name: "name", From: abi.LabelKeyName},
 		{Name: "kind", Values: []string{"a", "b"}},
 	}
-	own, err := m.plugin("p", []abi.Metric{{Name: "missing", Help: "Missing.", Type: abi.MetricGauge, Labels: labels}})
+	own, err := m.Plugin("p", []abi.Metric{{Name: "missing", Help: "Missing.", Type: abi.MetricGauge, Labels: labels}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := m.of("test-controller", own)
+	b := m.Of("test-controller", own)
 	for _, namespace := range []string{"here", "there"} {
 		for kind := range int32(2) {
 			k := controller.Key{Namespace: namespace, Name: "web"}
@@ -152,17 +163,17 @@ missing{kind="b",name="web",namespace="there"} 1
 
 // A sync counts as what it ended as: of those that ran some failed, and others were put off for the budget.
 func TestTally(t *testing.T) {
-	m := newMetrics(prometheus.NewRegistry())
-	b := m.of("c", nil)
+	m := New(prometheus.NewRegistry())
+	b := m.Of("c", nil)
 	for i, result := range []string{"ok", "error", "trap", "refused", "performed", "stale", "deferred"} {
 		for range 1 << i {
 			b.Synced(controller.Sync{Result: result})
 		}
 	}
-	if s := m.tally("c"); s.Total != 127-32 || s.Failed != 2+4+8+16 || s.Stale != 32 || s.Deferred != 64 {
+	if s := m.SyncsOf("c"); s.Total != 127-32 || s.Failed != 2+4+8+16 || s.Stale != 32 || s.Deferred != 64 {
 		t.Errorf("%+v", s)
 	}
-	if s := m.tally("another"); s != (Syncs{}) {
+	if s := m.SyncsOf("another"); s != (state.Syncs{}) {
 		t.Errorf("of nobody: %+v", s)
 	}
 }

@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"container/list"
@@ -17,9 +17,9 @@ import (
 const seriesMost = 10_000
 
 // series are those of a metric with labels from keys or objects. Each belongs to the keys that have added to it, and of
-// a gauge or a sum, or where the key is in a label, it ends with the last of them. Other counters and histograms tell of
-// what has been, and what one job did still counts when the next one of the same kind comes: such a series outlives its
-// keys, until its place is needed.
+// a gauge or a sum, or where the key is in a label, it ends with the last of them. Other counters and histograms tell
+// of what has been, and what one job did still counts when the next one of the same kind comes: such a series outlives
+// its keys, until its place is needed.
 type series struct {
 	name, plugin string
 	objects      []int // the labels with values in objects
@@ -54,7 +54,8 @@ type share struct {
 
 // newSeries returns nil for a metric all of whose label values are declared.
 func newSeries(plugin string, d *abi.Metric, c vector) *series {
-	s := &series{name: d.Name, plugin: plugin, end: c.DeleteLabelValues, all: map[string]*oneSeries{}, owned: map[owner][]share{}}
+	s := &series{name: d.Name, plugin: plugin, end: c.DeleteLabelValues,
+		all: map[string]*oneSeries{}, owned: map[owner][]share{}}
 	keyed := false
 	for i, l := range d.Labels {
 		keyed = keyed || l.From == abi.LabelKeyNamespace || l.From == abi.LabelKeyName
@@ -69,8 +70,8 @@ func newSeries(plugin string, d *abi.Metric, c vector) *series {
 	return s
 }
 
-// add has put add to the series of these values, or to that of what is beyond the bound, which it returns. It belongs to
-// the key from then on.
+// add has put add to the series of these values, or to that of what is beyond the bound, which it returns. It belongs
+// to the key from then on.
 func (s *series) add(o owner, values, objects []string, put func(values []string)) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +84,8 @@ func (s *series) add(o owner, values, objects []string, put func(values []string
 	}
 
 	// The key's text is part of an object that the cache may let go.
-	o.key = controller.Key{Resource: strings.Clone(o.key.Resource), Namespace: strings.Clone(o.key.Namespace), Name: strings.Clone(o.key.Name)}
+	o.key.Resource, o.key.Namespace = strings.Clone(o.key.Resource), strings.Clone(o.key.Namespace)
+	o.key.Name = strings.Clone(o.key.Name)
 	s.owned[o] = append(s.owned[o], share{x, objects})
 	if x.owners++; x.idle != nil {
 		s.idle.Remove(x.idle)
@@ -132,7 +134,8 @@ func (s *series) tellFull() {
 		return
 	}
 	s.full = true
-	klog.InfoS("A metric has as many series as it may have: what further objects have in its labels counts as one value", "metric", s.name, "plugin", s.plugin, "limit", seriesMost, "value", abi.Unexpected)
+	klog.InfoS("A metric has as many series as it may have: what further objects have in its labels counts as one value",
+		"metric", s.name, "plugin", s.plugin, "limit", seriesMost, "value", abi.Unexpected)
 }
 
 // moved takes the series from the key that other values in objects led to than are there now.

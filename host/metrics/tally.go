@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"slices"
@@ -8,34 +8,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windlass-dev/windlass/host/state"
 )
 
-// Syncs are how a controller's syncs ended, since the process began.
-type Syncs struct {
-	Total int64 `json:"total"` // those that ran: of stale ones there are as many again
-	// Failed are those that ended in an error, a trap or a refused answer.
-	Failed int64 `json:"failed"`
-	// Stale were put off until the cache shows the key's last writes, deferred ones until the plugin's budget has deletes again.
-	Stale    int64 `json:"stale"`
-	Deferred int64 `json:"deferred"`
-	// P50 and P99 are how long the last ones took, in seconds, writes included; of recentMost at most.
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
-	// Seconds is the time of all in the sandbox, Fuel their metering units.
-	GuestSeconds float64 `json:"guestSeconds"`
-	Fuel         int64   `json:"fuel"`
-	// Memory is the linear memory that the last one used, in bytes.
-	Memory int64 `json:"memory"`
-}
-
-// Writes are a controller's API writes since the process began.
-type Writes struct {
-	Verbs map[string]int64 `json:"verbs,omitempty"`
-	// Failed are those that the API server refused, or didn't answer.
-	Failed int64 `json:"failed"`
-}
-
-func (m *metrics) tally(controller string) (s Syncs) {
+// SyncsOf returns how a controller's syncs ended.
+func (m *Metrics) SyncsOf(controller string) (s state.Syncs) {
 	m.mu.Lock()
 	b := m.bounds[controller]
 	m.mu.Unlock()
@@ -61,14 +39,15 @@ func (m *metrics) tally(controller string) (s Syncs) {
 	return s
 }
 
-// written gives all controllers' writes.
-func (m *metrics) written() map[string]*Writes {
+// WritesByController returns all controllers' writes.
+func (m *Metrics) WritesByController() map[string]*state.Writes {
 	series := make(chan prometheus.Metric)
 	go func() {
-		m.writes.Collect(series)
+		m.Writes.Collect(series)
 		close(series)
 	}()
-	all := map[string]*Writes{}
+
+	all := map[string]*state.Writes{}
 	for x := range series {
 		var d dto.Metric
 		if x.Write(&d) != nil {
@@ -78,9 +57,10 @@ func (m *metrics) written() map[string]*Writes {
 		for _, l := range d.Label {
 			labels[l.GetName()] = l.GetValue()
 		}
+
 		w := all[labels["controller"]]
 		if w == nil {
-			w = &Writes{Verbs: map[string]int64{}}
+			w = &state.Writes{Verbs: map[string]int64{}}
 			all[labels["controller"]] = w
 		}
 		n := int64(d.GetCounter().GetValue())

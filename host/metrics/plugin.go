@@ -1,4 +1,4 @@
-package manager
+package metrics
 
 import (
 	"reflect"
@@ -12,14 +12,14 @@ import (
 	"github.com/windlass-dev/windlass/host/controller"
 )
 
-// pluginMetric is one metric of a plugin.
-type pluginMetric struct {
+// PluginMetric is one metric of a plugin.
+type PluginMetric struct {
 	declared abi.Metric
 	put      func(values []string, v float64) // adds to it, sets it or observes in it; nil: the plugin doesn't
 	series   *series                          // which end with objects; nil: no label comes from any
 	sum      bool
 	stale    func(abi.Resource)              // counts a sync that was put off
-	ended    func(code int, seconds float64) // counts one that has ended; nil, as the others: it isn't that kind of a metric
+	ended    func(code int, seconds float64) // counts one that has ended; nil, as the others: it isn't of that kind
 }
 
 // vector is what all kinds of metrics with labels can do.
@@ -28,11 +28,12 @@ type vector interface {
 	DeleteLabelValues(values ...string) bool
 }
 
-// plugin registers the metrics that a plugin's manifest declares; no guest can make a series that isn't declared. A metric that the plugin has declared otherwise before begins anew.
-func (m *metrics) plugin(name string, declared []abi.Metric) ([]*pluginMetric, error) {
+// Plugin registers the metrics that a plugin's manifest declares; no guest can make a series that isn't declared. A
+// metric that the plugin has declared otherwise before begins anew.
+func (m *Metrics) Plugin(name string, declared []abi.Metric) ([]*PluginMetric, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var out []*pluginMetric
+	var out []*PluginMetric
 	for _, d := range declared {
 		if was, ok := m.own[d.Name]; ok && was.plugin == name {
 			if reflect.DeepEqual(was.Metric, d) {
@@ -52,12 +53,13 @@ func (m *metrics) plugin(name string, declared []abi.Metric) ([]*pluginMetric, e
 	return out, nil
 }
 
-func newMetric(plugin string, d abi.Metric) (*pluginMetric, prometheus.Collector) {
+func newMetric(plugin string, d abi.Metric) (*PluginMetric, prometheus.Collector) {
 	names := make([]string, len(d.Labels))
 	for i, l := range d.Labels {
 		names[i] = l.Name
 	}
-	p := &pluginMetric{declared: d, sum: d.Type == abi.MetricSum}
+
+	p := &PluginMetric{declared: d, sum: d.Type == abi.MetricSum}
 	var c vector
 	switch d.Type {
 	case abi.MetricCounter:
@@ -89,13 +91,14 @@ func newMetric(plugin string, d abi.Metric) (*pluginMetric, prometheus.Collector
 		x := prometheus.NewHistogramVec(histogramOpts(d.Name, d.Help, d.Buckets), names)
 		c, p.put = x, func(l []string, v float64) { x.WithLabelValues(l...).Observe(v) }
 	}
+
 	p.series = newSeries(plugin, &d, c)
 	return p, c
 }
 
 // add adds to the metric what a key says, and returns the values of the series' labels. objects are the values that are
 // in objects. Not ok: the labels aren't among those declared.
-func (p *pluginMetric) add(o owner, u *abi.MetricUpdate, objects []string, value float64) (values []string, ok bool) {
+func (p *PluginMetric) add(o owner, u *abi.MetricUpdate, objects []string, value float64) (values []string, ok bool) {
 	if values, ok = p.values(o.key, u, objects); !ok {
 		return nil, false
 	}
@@ -107,7 +110,7 @@ func (p *pluginMetric) add(o owner, u *abi.MetricUpdate, objects []string, value
 }
 
 // values returns the values of an update's labels.
-func (p *pluginMetric) values(k controller.Key, u *abi.MetricUpdate, objects []string) ([]string, bool) {
+func (p *PluginMetric) values(k controller.Key, u *abi.MetricUpdate, objects []string) ([]string, bool) {
 	if len(u.Labels) != len(p.declared.Labels) {
 		return nil, false
 	}

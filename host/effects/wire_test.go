@@ -1,0 +1,110 @@
+package effects
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+func resourceFor(t testing.TB, name string) *schema.Resource {
+	r, ok := abi.ParseResource(name)
+	if !ok {
+		t.Fatalf("%q is no resource", name)
+	}
+	res, err := schema.For(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func marshal(t testing.TB, o runtime.Object) []byte {
+	b, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func unmarshal(t testing.TB, res *schema.Resource, raw []byte) runtime.Object {
+	o := res.New()
+	if err := o.(interface{ Unmarshal([]byte) error }).Unmarshal(raw); err != nil {
+		t.Fatalf("%s: %v", res, err)
+	}
+	return o
+}
+
+func pod(f func(*corev1.Pod)) corev1.Pod {
+	p := corev1.Pod{}
+	p.Name, p.Namespace = "p", "default"
+	p.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	f(&p)
+	return p
+}
+
+func FuzzEnvelopeReadsAnything(f *testing.F) {
+	f.Add(wrap("v1", "Pod", []byte{1, 2}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, kind, raw, err := unwrap(b)
+		if err != nil {
+			return
+		}
+		if v2, kind2, raw2, err := unwrap(wrap(v, kind, raw)); err != nil || v2 != v || kind2 != kind || !bytes.Equal(raw, raw2) {
+			t.Fatalf("round trip: %v", err)
+		}
+		_, _ = readMeta(raw)
+		_, _ = readList(raw)
+	})
+}
+
+// What a merge changes is the same as the JSON Patch of it.
+func TestPatchEqualsMerge(t *testing.T) {
+	res := resourceFor(t, "v1/pods")
+	a := pod(func(p *corev1.Pod) {
+		p.Labels = map[string]string{"x/y": "1"}
+		p.Finalizers = []string{"a", "b", "c"}
+		p.Status.Conditions = []corev1.PodCondition{{Type: "A", Status: "True"}, {Type: "B", Status: "True"}}
+	})
+	b := *a.DeepCopy()
+	b.Labels["x/y"] = "2"
+	b.Labels["z"] = "~"
+	b.Finalizers = []string{"a", "c"}
+	b.Status.Conditions[1].Status = "False"
+	ops, err := jsonPatch(res, marshal(t, &a), marshal(t, &b), func(string) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range ops {
+		got = append(got, fmt.Sprint(o.Op, " ", o.Path, " ", o.Value))
+	}
+	want := []string{
+		"remove /metadata/finalizers/1 <nil>", "replace /metadata/labels/x~1y 2", "add /metadata/labels/z ~", "replace /status/conditions/1/status False",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if _, err := jsonPatch(res, marshal(t, &corev1.Pod{}), marshal(t, &a), func(string) bool { return false }); err == nil {
+		t.Error("labels that weren't seen were added whole")
+	}
+}
+
+// A namespace's finalizers are those of its spec.
+func TestNamespaceFinalizers(t *testing.T) {
+	n := &corev1.Namespace{}
+	n.Finalizers = []string{"of-its-metadata"}
+	n.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes, "example.com/mine"}
+	if got := namespaceFinalizersOf(marshal(t, n)); got != 2 {
+		t.Errorf("%d finalizers, want 2", got)
+	}
+	if got := namespaceFinalizersOf([]byte{0x12, 9}); got != 0 {
+		t.Errorf("%d finalizers in what can't be read", got)
+	}
+}

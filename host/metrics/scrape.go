@@ -1,0 +1,110 @@
+package metrics
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/host/cache"
+)
+
+// Scrape is what a manager is like at a scrape.
+type Scrape struct {
+	Caches []cache.ResourceStatus
+	// DroppedLogBytes are what plugins have tried to log beyond their bounds, by plugin.
+	DroppedLogBytes map[string]int64
+	// MissingImages is how many plugins there are whose image isn't there.
+	MissingImages int
+	// Unlisted is how often a resource couldn't be listed; nil: nobody has views over all resources.
+	Unlisted *int64
+}
+
+// Look registers the metrics that are looked up at each scrape, by now.
+func (m *Metrics) Look(now func() Scrape) { m.registry.MustRegister(collector{&m.looked, now}) }
+
+type collector struct {
+	*looked
+	now func() Scrape
+}
+
+// looked are the metrics of [collector].
+type looked struct {
+	objects, bytes, synced, queued, version scraped // by resource
+	droppedLogBytes, missingImages, build   scraped
+	unlisted                                scraped
+}
+
+func newLooked(f *families) looked {
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	// Upstream's, of an informer (k8s.io/component-base/metrics/prometheus/clientgo/fifo).
+	informer := []string{"name", "group", "version", "resource"}
+	return looked{
+		objects: f.scraped(gauge, "windlass_cache_objects",
+			"Objects in the cache, by resource that is watched.", "resource"),
+		bytes: f.scraped(gauge, "windlass_cache_bytes",
+			"Bytes that the cache keeps of a resource's objects, indexes aside.", "resource"),
+		synced: f.scraped(gauge, "windlass_cache_synced",
+			"Whether the cache has all of a resource's objects.", "resource"),
+		queued: f.scraped(gauge, "informer_queued_items",
+			"[ALPHA] Number of items currently queued in the FIFO.", informer...),
+		version: f.scraped(gauge, "informer_store_resource_version",
+			"[ALPHA] The 15 least significant digits of the resource version of the store.", informer...),
+		droppedLogBytes: f.scraped(counter, "windlass_dropped_log_bytes_total",
+			"Bytes that a plugin has tried to log beyond its bounds.", "plugin"),
+		missingImages: f.scraped(gauge, "windlass_missing_images",
+			"Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
+		unlisted: f.scraped(counter, "garbagecollector_controller_resources_sync_error_total",
+			"[ALPHA] Number of garbage collector resources sync errors"),
+		build: f.scraped(gauge, "kubernetes_build_info",
+			"[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, "+
+				"build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
+			"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform"),
+	}
+}
+
+// Describe is for the registry.
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	l := c.looked
+	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes,
+		l.missingImages, l.build, l.unlisted} {
+
+		to <- x.desc
+	}
+}
+
+// Collect is for the registry.
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	l, now := c.looked, c.now()
+	for _, r := range now.Caches {
+		name := r.Resource.String()
+		l.objects.give(to, float64(r.Objects), name)
+		l.bytes.give(to, float64(r.Bytes), name)
+		l.synced.give(to, bit(r.Synced), name)
+		informer := []string{Component, r.Resource.Group, r.Resource.Version, r.Resource.Name}
+		l.queued.give(to, float64(r.Waiting), informer...)
+		if v, ok := versionDigits(r.Version); ok {
+			l.version.give(to, v, informer...)
+		}
+	}
+	for plugin, bytes := range now.DroppedLogBytes {
+		l.droppedLogBytes.give(to, float64(bytes), plugin)
+	}
+	l.missingImages.give(to, float64(now.MissingImages))
+	if now.Unlisted != nil {
+		l.unlisted.give(to, float64(*now.Unlisted))
+	}
+	l.build.give(to, 1, buildInfo()...)
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// versionDigits are the last 15 digits of a resource version, which a float64 holds exactly.
+func versionDigits(version string) (float64, bool) {
+	v, err := strconv.ParseUint(version[max(0, len(version)-15):], 10, 64)
+	return float64(v), err == nil
+}

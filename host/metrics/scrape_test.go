@@ -1,0 +1,59 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+)
+
+// Each scrape looks anew. What nobody has views for isn't shown as zero.
+func TestLook(t *testing.T) {
+	pods := abi.Resource{Version: "v1", Name: "pods"}
+	now := Scrape{
+		Caches: []cache.ResourceStatus{
+			{Resource: pods, Synced: true, Objects: 3, Bytes: 700, Waiting: 2, Version: "41"},
+		},
+		DroppedLogBytes: map[string]int64{"p": 5},
+		MissingImages:   1,
+	}
+	r := prometheus.NewRegistry()
+	New(r).Look(func() Scrape { return now })
+
+	shown := []string{"windlass_cache_objects", "windlass_cache_bytes", "windlass_cache_synced", "informer_queued_items",
+		"informer_store_resource_version", "windlass_dropped_log_bytes_total", "windlass_missing_images",
+		"garbagecollector_controller_resources_sync_error_total"}
+	values := func() string {
+		t.Helper()
+		var all []string
+		for _, name := range shown {
+			for labels, v := range seriesOf(t, r, name) {
+				all = append(all, fmt.Sprint(strings.TrimSpace(name+" "+labels), " ", v))
+			}
+		}
+		return strings.Join(all, "\n")
+	}
+	want := `windlass_cache_objects v1/pods 3
+windlass_cache_bytes v1/pods 700
+windlass_cache_synced v1/pods 1
+informer_queued_items ,kube-controller-manager,pods,v1 2
+informer_store_resource_version ,kube-controller-manager,pods,v1 41
+windlass_dropped_log_bytes_total p 5
+windlass_missing_images 1`
+	if got := values(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+
+	failed := int64(0)
+	now.Caches, now.Unlisted = nil, &failed
+	want = `windlass_dropped_log_bytes_total p 5
+windlass_missing_images 1
+garbagecollector_controller_resources_sync_error_total 0`
+	if got := values(); got != want {
+		t.Errorf("later, got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,55 @@
+package state
+
+import "time"
+
+// Status is the whole of a process: what runs, what doesn't, and what is wrong.
+type Status struct {
+	Process ProcessStatus `json:"process"`
+	// Troubles are what is wrong, the worst first.
+	Troubles    []Trouble          `json:"troubles"`
+	Controllers []ControllerStatus `json:"controllers"`
+	// Absent are the controllers that kube-controller-manager or a plugin has, and that don't run here, by name.
+	Absent []Absent `json:"absent"`
+	// Ending are namespaces that are being deleted, those that have been so for longest first, as of the last time that
+	// was asked for: see Absent.
+	Ending  []Ending       `json:"ending,omitempty"`
+	Plugins []PluginStatus `json:"plugins"`
+	// Leaders are the Leases and who holds them; none: everything runs here, whoever else there is.
+	Leaders []LeaderStatus `json:"leaders,omitempty"`
+	// Missing tells why images that plugins are configured with aren't there, by plugin.
+	Missing map[string]string `json:"missing,omitempty"`
+	// LeftOut tells why plugins that were found can't be run.
+	LeftOut []string `json:"leftOut,omitempty"`
+	// Refused is why the configuration as it is now isn't applied.
+	Refused string `json:"refused,omitempty"`
+	// Swaps are the last replacements of plugins' versions, the newest first.
+	Swaps []Swap `json:"swaps"`
+}
+
+// ProcessStatus is what is known of the process.
+type ProcessStatus struct {
+	Host string `json:"host"`
+	PID  int    `json:"pid"`
+	// Guardian is the process that gives the Leases up when this one is killed; 0: there is none.
+	Guardian int       `json:"guardian,omitempty"`
+	Go       string    `json:"go"`
+	Started  time.Time `json:"started"`
+	// Now is its clock, for ages.
+	Now time.Time `json:"now"`
+	// Server is the API server that it works for.
+	Server string `json:"server"`
+}
+
+// LeaderStatus is a group of controllers with the Lease that decides where they run.
+type LeaderStatus struct {
+	Group string `json:"group"`
+	// Lease is namespace/name.
+	Lease string `json:"lease"`
+	// Holder is the identity of the process that holds it, empty for none; Here tells that it is this one.
+	Holder string `json:"holder,omitempty"`
+	Here   bool   `json:"here"`
+	// Since is when the holder took it.
+	Since *time.Time `json:"since,omitempty"`
+	// Controllers are those of the group that are known here.
+	Controllers []string `json:"controllers"`
+}

@@ -1,0 +1,232 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/controller"
+)
+
+// How bad a trouble is.
+const (
+	Bad     = "bad"     // what is configured doesn't run, or not as it is configured: the process isn't healthy
+	Warning = "warning" // single keys are held up
+	Note    = "note"    // nothing is wrong, but somebody should look
+)
+
+// Trouble is something that isn't as it should be.
+type Trouble struct {
+	// Level is one of the constants above.
+	Level string `json:"level"`
+	// About is a controller, a plugin, "plugins" or "configuration".
+	About string `json:"about"`
+	What  string `json:"what"`
+	// Do says what to do next.
+	Do string `json:"do,omitempty"`
+}
+
+// What passes by itself within so long is no trouble.
+const (
+	startingMax = 30 * time.Second
+	endingMax   = 5 * time.Minute
+	triesFew    = 3
+	troubleMost = 100
+)
+
+// onlyKey is the key that has no name, of a controller with one key alone.
+const onlyKey = "its only key"
+
+// Troubles returns what is wrong, the worst first, never nil. It looks at all of a status but its own Troubles.
+func Troubles(s *Status) []Trouble {
+	all := s.misconfigured()
+	for i := range s.Controllers {
+		all = append(all, s.troublesOf(&s.Controllers[i])...)
+	}
+	all = append(append(all, s.heldUp()...), s.ending()...)
+	for i := range s.Plugins {
+		all = append(all, s.Plugins[i].troubles()...)
+	}
+
+	all = append(once(all), s.unattended()...)
+	slices.SortStableFunc(all, func(a, b Trouble) int { return cmp.Compare(badness[a.Level], badness[b.Level]) })
+	return all[:min(len(all), troubleMost)]
+}
+
+// misconfigured are what is configured or found, and can't be used.
+func (s *Status) misconfigured() (all []Trouble) {
+	if s.Refused != "" {
+		all = append(all, Trouble{Bad, "configuration", "isn't applied: " + s.Refused,
+			"Correct it: it is read again when the file changes, or at SIGHUP."})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
+		all = append(all, Trouble{Bad, name, "its image isn't there: " + s.Missing[name],
+			"Look at plugins[" + name + "].image and at registries; the host goes on asking."})
+	}
+	for _, why := range s.LeftOut {
+		all = append(all, Trouble{Bad, "plugins", "one was left out: " + why,
+			"Correct or remove it: it is looked at again when it changes."})
+	}
+	return all
+}
+
+// troublesOf are those of one controller, single keys aside.
+func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
+	add := func(level, what, do string) { all = append(all, Trouble{level, c.Name, what, do}) }
+
+	switch {
+	case c.State == "Quarantined":
+		add(Bad, "is quarantined: "+c.Message,
+			"windlass record "+c.Name+" saves its last syncs; load another version, or windlass release "+c.Name)
+	case c.State == "Idle":
+		add(Bad, c.Message, "")
+	case c.State == "Starting" && s.Process.Now.Sub(s.Process.Started) > startingMax:
+		add(Bad, c.Message, "Its caches don't fill: the log tells what the API server answers.")
+	case c.State == "Running" && c.Message != "":
+		add(Warning, c.Message,
+			"It goes on with what was there last. Where a definition has gone, so may the controller.")
+	}
+
+	if r := c.Hastiest; r != nil {
+		what := fmt.Sprintf("%s slowed down, for longest %s: %s (%s)",
+			counted(c.Restless, "key"), cmp.Or(r.Key, onlyKey), r.Error, counted(r.Tries, "such sync"))
+		add(Warning, what, "Correct its plugin: a sync that has nothing to do yet asks for a later time "+
+			"(docs/abi.md, requeue_after). windlass get keys --controller "+c.Name)
+	}
+	if c.Differences > 0 {
+		add(Note, "its shadow answers otherwise: "+counted(c.Differences, "difference"),
+			"windlass get differences --controller "+c.Name)
+	}
+	return all
+}
+
+// troubles are those of a plugin's versions.
+func (p *PluginStatus) troubles() (all []Trouble) {
+	if p.Broken != "" {
+		all = append(all, Trouble{Bad, p.Name, "its file can't be used, what ran before goes on: " + p.Broken,
+			"Copy or build it again: it is looked at when it changes."})
+	}
+	for _, why := range p.Failed {
+		all = append(all, Trouble{Warning, p.Name, "a version was tried and left: " + why,
+			"It isn't tried again until it changes."})
+	}
+	return all
+}
+
+// once puts troubles that say the same of several controllers together.
+func once(all []Trouble) []Trouble {
+	out := []Trouble{}
+	for _, t := range all {
+		i := slices.IndexFunc(out, func(x Trouble) bool { return x.Level == t.Level && x.What == t.What && x.Do == t.Do })
+		if i < 0 {
+			out = append(out, t)
+			continue
+		}
+		out[i].About += ", " + t.About
+	}
+	return out
+}
+
+// heldUp are warnings of keys whose syncs go on failing, one for each cause, of whichever controllers.
+func (s *Status) heldUp() (all []Trouble) {
+	type cause struct {
+		controllers []string
+		keys        int
+		oldest      controller.Stuck
+	}
+	byText := map[string]*cause{}
+	var order []string
+	for i := range s.Controllers {
+		c := &s.Controllers[i]
+		for _, x := range c.Causes {
+			if x.Oldest.Tries < triesFew && x.Oldest.State != controller.GivenUp {
+				continue // it may pass by itself
+			}
+			found := byText[x.Text]
+			if found == nil {
+				found = &cause{oldest: x.Oldest}
+				byText[x.Text], order = found, append(order, x.Text)
+			}
+			found.controllers, found.keys = append(found.controllers, c.Name), found.keys+x.Keys
+			if x.Oldest.Since.Before(found.oldest.Since) {
+				found.oldest = x.Oldest
+			}
+		}
+	}
+
+	for _, text := range order {
+		x := byText[text]
+		do, key := "windlass get keys", cmp.Or(x.oldest.Key, onlyKey)
+		if len(x.controllers) == 1 {
+			do += " --controller " + x.controllers[0]
+		} else {
+			key = x.oldest.Controller + "'s " + key
+		}
+		what := fmt.Sprintf("%s held up, for longest %s (%s, %s): %s",
+			counted(x.keys, "key"), key, x.oldest.State, counted(x.oldest.Tries, "failed sync"), x.oldest.Error)
+		all = append(all, Trouble{Warning, strings.Join(x.controllers, ", "), what, do})
+	}
+	return all
+}
+
+// ending are warnings of namespaces that take too long to end.
+func (s *Status) ending() (all []Trouble) {
+	for _, x := range s.Ending {
+		if took := s.Process.Now.Sub(x.Since); took > endingMax {
+			all = append(all, Trouble{Warning, "namespace " + x.Namespace,
+				fmt.Sprintf("is being deleted for %s", took.Round(time.Second)), "kubectl get namespace " + x.Namespace +
+					" -o yaml: its conditions say what is left in it, and which finalizers keep that."})
+		}
+	}
+	return all
+}
+
+// unattended are notes of objects that nobody here acts for, one for each resource.
+func (s *Status) unattended() (all []Trouble) {
+	byResource := map[string][]*Absent{}
+	for i := range s.Absent {
+		if a := &s.Absent[i]; a.Objects > 0 {
+			byResource[a.Resource] = append(byResource[a.Resource], a)
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(byResource)) {
+		absent, names := byResource[r], []string{}
+		do := "Another manager can run beside this one what isn't built here: docs/migrating.md."
+		for _, a := range absent {
+			names = append(names, a.Name)
+			if a.State == Disabled && a.Built {
+				do = "Turn it on with --controllers, unless another manager runs it."
+			}
+		}
+		what := absent[0].Message
+		if len(absent) > 1 {
+			what = "don't run"
+		}
+		resource, _ := abi.ParseResource(r)
+		what = fmt.Sprintf("%s: nobody here acts for %s", what, objects(absent[0].Objects, resource))
+		all = append(all, Trouble{Note, strings.Join(names, ", "), what, do})
+	}
+	return all
+}
+
+// objects is a number of a resource's objects, as kubectl names the resource.
+func objects(n int64, r abi.Resource) string {
+	name := r.Name
+	if r.Group != "" {
+		name += "." + r.Group
+	}
+	return fmt.Sprintf("%d %s", n, name)
+}
+
+var badness = map[string]int{Bad: 0, Warning: 1, Note: 2}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,130 @@
+package state
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/host/controller"
+)
+
+// What is wrong is said once, the worst first, each with what to do; what passes by itself isn't said.
+func TestTroubles(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	s := Status{
+		Process: ProcessStatus{Started: now.Add(-time.Hour), Now: now},
+		Refused: "controllers[0]: nobody",
+		Missing: map[string]string{"mine": "no such image"},
+		LeftOut: []string{"x.wasm: not a WebAssembly module"},
+		Controllers: []ControllerStatus{
+			{Name: "shadowed", State: "Running", Differences: 1},
+			{Name: "conflicts", State: "Running", Failing: 1, Causes: []controller.Cause{{Text: "conflict", Keys: 1,
+				Oldest: controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 1, Error: "conflict"}}}},
+			{Name: "fails", State: "Running", Failing: 7, Causes: []controller.Cause{{Text: "no quota", Keys: 7,
+				Oldest: controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 3, Error: "no quota"}}}},
+			{Name: "hastes", State: "Running", Restless: 2, Hastiest: &controller.Stuck{
+				Key: "a/b", State: controller.Restless, Tries: 12, Error: "asks for the next sync in 1ns"}},
+			{Name: "bad", State: "Quarantined", Message: "trap"},
+			{Name: "idle", State: "Idle", Message: "settings are missing"},
+			{Name: "starts", State: "Starting", Message: "waits for its caches"},
+		},
+		Plugins: []PluginStatus{
+			{Name: "old", Failed: []string{"it trapped"}},
+			{Name: "cut", Broken: "/plugins/cut.wasm: truncated"},
+		},
+	}
+
+	var got []string
+	for _, x := range Troubles(&s) {
+		got = append(got, x.Level+" "+x.About)
+		if x.What == "" || x.Do == "" && x.About != "idle" {
+			t.Errorf("says too little: %+v", x)
+		}
+	}
+	want := "bad configuration, bad mine, bad plugins, bad bad, bad idle, bad starts, bad cut, " +
+		"warning hastes, warning fails, warning old, note shadowed"
+	if g := strings.Join(got, ", "); g != want {
+		t.Errorf("got %s, want %s", g, want)
+	}
+
+	s.Process.Started = now.Add(-time.Second)
+	for _, x := range Troubles(&s) {
+		if x.About == "starts" {
+			t.Error("to start is no trouble at once")
+		}
+	}
+	if all := Troubles(&Status{}); all == nil || len(all) != 0 {
+		t.Errorf("%v", all)
+	}
+}
+
+// Each cause is told once, with how many keys have it, whichever controllers' they are; so is what several controllers
+// wait for.
+func TestCausesAreToldOnce(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	held := func(name, key string, ago time.Duration) controller.Stuck {
+		return controller.Stuck{Controller: name, Key: key, State: controller.Failing, Tries: 4, Error: "refused: " + key,
+			Since: now.Add(-ago)}
+	}
+	s := Status{
+		Process: ProcessStatus{Started: now.Add(-time.Hour), Now: now},
+		Controllers: []ControllerStatus{
+			{Name: "job-controller", State: "Running", Message: "v1/pods can't be read: forbidden",
+				Causes: []controller.Cause{
+					{Text: "refused: …", Keys: 40, Oldest: held("job-controller", "shop/a", time.Minute)},
+					{Text: "no node", Keys: 2, Oldest: held("job-controller", "shop/b", time.Second)}}},
+			{Name: "replicaset-controller", State: "Running", Message: "v1/pods can't be read: forbidden",
+				Causes: []controller.Cause{
+					{Text: "refused: …", Keys: 2, Oldest: held("replicaset-controller", "shop/c", time.Hour)}}},
+		},
+		Ending: []Ending{{"old", now.Add(-3 * time.Hour)}, {"young", now.Add(-time.Minute)}},
+	}
+
+	var got []string
+	for _, x := range Troubles(&s) {
+		got = append(got, x.About+": "+x.What+". "+x.Do)
+	}
+	want := []string{
+		"job-controller, replicaset-controller: v1/pods can't be read: forbidden. It goes on with what was " +
+			"there last. Where a definition has gone, so may the controller.",
+		"job-controller, replicaset-controller: 42 keys held up, for longest replicaset-controller's shop/c " +
+			"(failing, 4 failed syncs): refused: shop/c. windlass get keys",
+		"job-controller: 2 keys held up, for longest shop/b (failing, 4 failed syncs): refused: shop/b. " +
+			"windlass get keys --controller job-controller",
+		"namespace old: is being deleted for 3h0m0s. kubectl get namespace old -o yaml: its conditions say " +
+			"what is left in it, and which finalizers keep that.",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Objects that nobody acts for are told once for each resource, with what to do: to turn a controller on helps only
+// where there is one.
+func TestUnattended(t *testing.T) {
+	s := Status{Absent: []Absent{
+		{Name: "cronjob-controller", State: NotBuilt, Message: "isn't built yet", Resource: "batch/v1/cronjobs",
+			Objects: 3},
+		{Name: "job-controller", State: Disabled, Message: "is turned off by --controllers", Resource: "batch/v1/jobs",
+			Objects: 1, Built: true},
+		{Name: "node-lifecycle-controller", State: NotBuilt, Message: "isn't built yet", Resource: "v1/nodes", Objects: 2},
+		{Name: "taint-eviction-controller", State: NotBuilt, Message: "isn't built yet", Resource: "v1/nodes", Objects: 2},
+		{Name: "ttl-controller", State: NotBuilt, Message: "isn't built yet"},
+	}}
+
+	var got []string
+	for _, x := range Troubles(&s) {
+		got = append(got, x.Level+" "+x.About+": "+x.What+". "+x.Do)
+	}
+	want := []string{
+		"note cronjob-controller: isn't built yet: nobody here acts for 3 cronjobs.batch. Another manager " +
+			"can run beside this one what isn't built here: docs/migrating.md.",
+		"note job-controller: is turned off by --controllers: nobody here acts for 1 jobs.batch. Turn it on " +
+			"with --controllers, unless another manager runs it.",
+		"note node-lifecycle-controller, taint-eviction-controller: don't run: nobody here acts for 2 nodes. " +
+			"Another manager can run beside this one what isn't built here: docs/migrating.md.",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
