@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,33 +92,6 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 		}
 	}
 	return p, p.begin()
-}
-
-// compiled is what doesn't change from world to world: a plugin is of one version in a process.
-type compiled struct {
-	plan   *views.Plan
-	labels *views.Labels
-}
-
-// known are the compiled controllers, by plugin and index: to compile one takes up to a tenth of a world's time.
-var known sync.Map
-
-func compile(m *abi.Manifest, index int32) (*compiled, error) {
-	key := fmt.Sprint(m.Name, " ", index)
-	if c, ok := known.Load(key); ok {
-		return c.(*compiled), nil
-	}
-
-	plan, err := views.Compile(&m.Controllers[index])
-	if err != nil {
-		return nil, err
-	}
-	labels, err := plan.Labels(m.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	c, _ := known.LoadOrStore(key, &compiled{plan, labels})
-	return c.(*compiled), nil
 }
 
 // begin makes the writer. Each step has one of its own: the cluster goes on from what upstream's controller has written,
