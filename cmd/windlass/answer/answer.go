@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
@@ -88,10 +89,14 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) int {
 	return 1
 }
 
-// LineMax is how long a text may be in a table, in bytes, where it isn't to be wide.
+// LineMax is how long a text may be in a table, in characters, where it isn't to be wide.
 const LineMax = 100
 
-// Line makes a text from a cluster fit for one line of a terminal, of at most so many bytes.
+// Line makes a text from a cluster fit for one line of a terminal, of at most so many of its characters and an ellipsis.
 func Line(s string, most int) string {
-	return printable.Line(strings.Join(strings.Fields(s), " "), most)
+	s = strings.Join(strings.Fields(s), " ")
+	if all := []rune(s); len(all) > most {
+		s = string(all[:most]) + "…"
+	}
+	return printable.Line(s, math.MaxInt)
 }
