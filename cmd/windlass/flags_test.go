@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/windlass-dev/windlass/cmd/windlass/answer/answertest"
 )
 
 // Under kube-controller-manager's name the program takes its flags without a command.
@@ -36,7 +38,7 @@ func TestUnderItsName(t *testing.T) {
 
 // The help of run is in groups: our own flags first, upstream's that change something with what they change, the others by name alone.
 func TestGroupedHelp(t *testing.T) {
-	cmd, stdout, stderr := windlass(t, "run", "--help")
+	cmd, stdout, stderr := answertest.Command(t, "run", "--help")
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,26 +19,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer/answertest"
 	"github.com/windlass-dev/windlass/host/plugins"
 	builtin "github.com/windlass-dev/windlass/plugins"
 )
 
-// The test binary is windlass when told so, so that signals and exit codes are a real process's.
-func TestMain(m *testing.M) {
-	if os.Getenv("TEST_AS_WINDLASS") != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
-
-func windlass(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), os.Args[0], args...)
-	c.Env = append(os.Environ(), "TEST_AS_WINDLASS=1")
-	var stdout, stderr bytes.Buffer
-	c.Stdout, c.Stderr = &stdout, &stderr
-	return c, &stdout, &stderr
-}
+func TestMain(m *testing.M) { answertest.Main(m, main) }
 
 func kubeconfig(t *testing.T, server string) string {
 	t.Helper()
@@ -73,7 +58,7 @@ func TestErrors(t *testing.T) {
 		"bad output":         {[]string{"plugin", "inspect", text, "-o", "xml"}, `--output "xml": must be yaml or json`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd, stdout, stderr := windlass(t, c.args...)
+			cmd, stdout, stderr := answertest.Command(t, c.args...)
 			err := cmd.Run()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
@@ -98,7 +83,7 @@ func TestUnreachableServer(t *testing.T) {
 	server := "http://" + l.Addr().String()
 	l.Close()
 	file := kubeconfig(t, server)
-	cmd, _, stderr := windlass(t, "run", "--kubeconfig", file, "--secure-port=-1")
+	cmd, _, stderr := answertest.Command(t, "run", "--kubeconfig", file, "--secure-port=-1")
 	if err := cmd.Run(); err == nil {
 		t.Error("exited with 0")
 	}
@@ -117,7 +102,7 @@ func TestSignalStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	cmd, _, stderr := windlass(t, "run", "--kubeconfig", kubeconfig(t, "http://"+l.Addr().String()), "--secure-port=-1")
+	cmd, _, stderr := answertest.Command(t, "run", "--kubeconfig", kubeconfig(t, "http://"+l.Addr().String()), "--secure-port=-1")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +168,7 @@ func TestBounded(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	cmd, stdout, stderr := windlass(t, "version")
+	cmd, stdout, stderr := answertest.Command(t, "version")
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
@@ -201,12 +186,12 @@ func TestInspect(t *testing.T) {
 		t.Fatal("no built-in plugins: run make build first")
 	}
 	for _, name := range names {
-		cmd, stdout, stderr := windlass(t, "plugin", "inspect", "builtin:"+name)
+		cmd, stdout, stderr := answertest.Command(t, "plugin", "inspect", "builtin:"+name)
 		if err := cmd.Run(); err != nil {
 			t.Errorf("%v: %s", err, stderr)
 			continue
 		}
-		cmd, asJSON, stderr := windlass(t, "plugin", "inspect", "builtin:"+name, "-o", "json")
+		cmd, asJSON, stderr := answertest.Command(t, "plugin", "inspect", "builtin:"+name, "-o", "json")
 		if err := cmd.Run(); err != nil {
 			t.Errorf("%v: %s", err, stderr)
 			continue

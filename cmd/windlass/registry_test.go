@@ -14,6 +14,7 @@ import (
 
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer/answertest"
 	"github.com/windlass-dev/windlass/host/plugins/oci/registrytest"
 	builtin "github.com/windlass-dev/windlass/plugins"
 )
@@ -62,7 +63,7 @@ func TestRegistryCommands(t *testing.T) {
 	}
 	dir := t.TempDir()
 	call := func(environment []string, args ...string) (string, string, error) {
-		cmd, stdout, stderr := windlass(t, append(args, "--ca-file", r.CAFile)...)
+		cmd, stdout, stderr := answertest.Command(t, append(args, "--ca-file", r.CAFile)...)
 		cmd.Dir = dir
 		cmd.Env = append(append(cmd.Env, "DOCKER_CONFIG="+docker), environment...)
 		err := cmd.Run()
@@ -130,7 +131,7 @@ func TestRegistryCommands(t *testing.T) {
 // The roles of a plugin from a registry are those of its manifest.
 func TestRolesOfImages(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	cmd, stdout, stderr := windlass(t, "plugin", "push", "builtin:replicaset", r.Host+"/replicaset", "--plain-http", r.Host)
+	cmd, stdout, stderr := answertest.Command(t, "plugin", "push", "builtin:replicaset", r.Host+"/replicaset", "--plain-http", r.Host)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
@@ -141,7 +142,7 @@ func TestRolesOfImages(t *testing.T) {
 		if err := os.WriteFile(file, []byte(strings.Replace(text, "NAME", name, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd, stdout, stderr := windlass(t, "rbac", "replicaset", "--config", file)
+		cmd, stdout, stderr := answertest.Command(t, "rbac", "replicaset", "--config", file)
 		if err := cmd.Run(); (err == nil) != (name == "replicaset") || !strings.Contains(stdout.String()+stderr.String(), want) {
 			t.Errorf("%s: %v: %s%s", name, err, stdout, stderr)
 		}

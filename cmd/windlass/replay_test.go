@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/cmd/windlass/answer/answertest"
 	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
@@ -99,7 +100,7 @@ func TestReplay(t *testing.T) {
 		"no argument":      {nil, 2, "", "accepts 1 arg"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd, stdout, stderr := windlass(t, append([]string{"replay"}, c.args...)...)
+			cmd, stdout, stderr := answertest.Command(t, append([]string{"replay"}, c.args...)...)
 			if code := exitCode(t, cmd.Run()); code != c.code || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) || c.stderr == "" && stderr.Len() > 0 {
 				t.Errorf("code %d, want %d\n%s%s", code, c.code, stdout, stderr)
 			}
@@ -135,15 +136,15 @@ func serve(t *testing.T) string {
 
 func TestRecordIsReplayed(t *testing.T) {
 	server, path := serve(t), filepath.Join(t.TempDir(), "saved")
-	cmd, stdout, stderr := windlass(t, "record", "deployment", "-o", path, "--server", server)
+	cmd, stdout, stderr := answertest.Command(t, "record", "deployment", "-o", path, "--server", server)
 	if err := cmd.Run(); err != nil || !strings.HasPrefix(stdout.String(), path+": 1 syncs of deployment-controller, ") {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}
-	cmd, stdout, stderr = windlass(t, "replay", path)
+	cmd, stdout, stderr = answertest.Command(t, "replay", path)
 	if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), "1 same") {
 		t.Errorf("%v: %s%s", err, stdout, stderr)
 	}
-	cmd, _, stderr = windlass(t, "record", "job", "--server", server)
+	cmd, _, stderr = answertest.Command(t, "record", "job", "--server", server)
 	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "no controller runs here by that name") {
 		t.Errorf("%v: %s", err, stderr)
 	}
@@ -165,12 +166,12 @@ replicaset-controller: create, 1m0s ago, resourceVersion 12
 		{[]string{"pods/api"}, "v1/pods default/api: no controller here has written it, as far as is remembered\n"},
 		{[]string{"pods/api", "-o", "yaml"}, "writes: []\n"},
 	} {
-		cmd, stdout, stderr := windlass(t, append([]string{"explain", "--server", server}, c.args...)...)
+		cmd, stdout, stderr := answertest.Command(t, append([]string{"explain", "--server", server}, c.args...)...)
 		if err := cmd.Run(); err != nil || !strings.HasSuffix(stdout.String(), c.want) {
 			t.Errorf("%v: %v: %s%s", c.args, err, stdout, stderr)
 		}
 	}
-	cmd, _, stderr := windlass(t, "explain", "web", "--server", server)
+	cmd, _, stderr := answertest.Command(t, "explain", "web", "--server", server)
 	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "must be KIND/NAME, such as deployment/web") {
 		t.Errorf("%v: %s", err, stderr)
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
 // After a write of one subresource the guest's copy still differs in the other.
@@ -24,18 +26,18 @@ func TestWhatASubresourceAccepts(t *testing.T) {
 
 // So it does where the type is built in.
 func TestWhatASubresourceAcceptsOfABuiltinType(t *testing.T) {
-	res := resourceFor(t, "apps/v1/deployments")
+	res := schematest.Resource(t, "apps/v1/deployments")
 	deployment := func(generation int64, replicas int32) []byte {
 		d := &appsv1.Deployment{}
 		d.Generation, d.Status.Replicas = generation, replicas
-		return marshal(t, d)
+		return schematest.Marshal(t, d)
 	}
 	for subresource, want := range map[string][2]int{"": {2, 1}, "status": {1, 2}, "scale": {1, 1}} {
 		got, err := Accepted(res, deployment(1, 1), deployment(2, 2), subresource)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := unmarshal(t, res, got).(*appsv1.Deployment)
+		d := schematest.Unmarshal(t, res, got).(*appsv1.Deployment)
 		if d.Generation != int64(want[0]) || d.Status.Replicas != int32(want[1]) {
 			t.Errorf("%q: generation %d, %d replicas, want %v", subresource, d.Generation, d.Status.Replicas, want)
 		}
@@ -47,14 +49,15 @@ func TestWhatASubresourceAcceptsOfABuiltinType(t *testing.T) {
 
 // Two objects are equal by what they mean.
 func TestEqual(t *testing.T) {
-	res := resourceFor(t, "apps/v1/deployments")
+	res := schematest.Resource(t, "apps/v1/deployments")
 	a, b := &appsv1.Deployment{}, &appsv1.Deployment{}
 	a.Labels, b.Labels = map[string]string{"a": "1", "b": "2"}, map[string]string{"b": "2", "a": "1"}
-	if same, err := Equal(res.Message, marshal(t, a), lean(t, res.Message, marshal(t, b))); err != nil || !same {
+	leaner := lean(t, res.Message, schematest.Marshal(t, b))
+	if same, err := Equal(res.Message, schematest.Marshal(t, a), leaner); err != nil || !same {
 		t.Errorf("the same object differs: %v", err)
 	}
 	b.Status.Replicas = 1
-	if same, err := Equal(res.Message, marshal(t, a), marshal(t, b)); err != nil || same {
+	if same, err := Equal(res.Message, schematest.Marshal(t, a), schematest.Marshal(t, b)); err != nil || same {
 		t.Errorf("another number of replicas is no difference: %v", err)
 	}
 }

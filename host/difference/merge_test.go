@@ -14,13 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/randfill"
 
-	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
@@ -33,36 +32,8 @@ var writtenResources = []string{
 	"certificates.k8s.io/v1/certificatesigningrequests", "resource.k8s.io/v1/resourceclaims",
 }
 
-func resourceFor(t testing.TB, name string) *schema.Resource {
-	r, ok := abi.ParseResource(name)
-	if !ok {
-		t.Fatalf("%q is no resource", name)
-	}
-	res, err := schema.For(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
 func filler(r *rand.Rand) *randfill.Filler {
 	return fuzzer.FuzzerFor(metafuzzer.Funcs, r, scheme.Codecs).NilChance(0.3).NumElements(0, 3)
-}
-
-func marshal(t testing.TB, o runtime.Object) []byte {
-	b, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func unmarshal(t testing.TB, res *schema.Resource, raw []byte) runtime.Object {
-	o := res.New()
-	if err := o.(interface{ Unmarshal([]byte) error }).Unmarshal(raw); err != nil {
-		t.Fatalf("%s: %v", res, err)
-	}
-	return o
 }
 
 // lean drops what a codec may leave out: zeros where the type can't tell them from absence.
@@ -179,7 +150,7 @@ func randomPaths(r *rand.Rand, res *schema.Resource) []string {
 func TestMergeEqualsTypedMutation(t *testing.T) {
 	for _, name := range writtenResources {
 		t.Run(name, func(t *testing.T) {
-			res := resourceFor(t, name)
+			res := schematest.Resource(t, name)
 			changes, refusals := 0, 0
 			seeds := worlds.Number(150)
 			for seed := range int64(seeds) {
@@ -188,9 +159,9 @@ func TestMergeEqualsTypedMutation(t *testing.T) {
 				before, other := res.New(), res.New()
 				fill.Fill(before)
 				fill.Fill(other)
-				base := marshal(t, before)
-				before = unmarshal(t, res, base) // what doesn't survive the wire isn't there
-				other = unmarshal(t, res, marshal(t, other))
+				base := schematest.Marshal(t, before)
+				before = schematest.Unmarshal(t, res, base) // what doesn't survive the wire isn't there
+				other = schematest.Unmarshal(t, res, schematest.Marshal(t, other))
 				unknown := wire.AppendBytes(nil, 1000, []byte(fmt.Sprintf("unknown-%d", seed)))
 				base = append(base, unknown...)
 
@@ -202,14 +173,14 @@ func TestMergeEqualsTypedMutation(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				view := unmarshal(t, res, seen)
+				view := schematest.Unmarshal(t, res, seen)
 				expected := before.DeepCopyObject()
 				m, ok := mutate(r, reflect.ValueOf(view).Elem(), reflect.ValueOf(expected).Elem(),
 					reflect.ValueOf(other).Elem(), "")
 				if !ok {
 					continue
 				}
-				wanted := marshal(t, view)
+				wanted := schematest.Marshal(t, view)
 				if r.Intn(2) == 0 {
 					wanted = lean(t, res.Message, wanted)
 				}
@@ -234,7 +205,7 @@ func TestMergeEqualsTypedMutation(t *testing.T) {
 				if !bytes.Contains(merged, unknown) {
 					t.Fatalf("seed %d: %s: the unknown field is lost", seed, m.path)
 				}
-				got := unmarshal(t, res, merged)
+				got := schematest.Unmarshal(t, res, merged)
 				if !apiequality.Semantic.DeepEqual(got, expected) {
 					t.Fatalf("seed %d: %s: changed %v\n got %v\nwant %v", seed, m.path, changed, got, expected)
 				}
@@ -255,13 +226,13 @@ func TestMergeEqualsTypedMutation(t *testing.T) {
 // An object that a guest has decoded and encoded without a change is no difference, whatever its codec leaves out.
 func TestMergeOfNothing(t *testing.T) {
 	for _, name := range writtenResources {
-		res := resourceFor(t, name)
+		res := schematest.Resource(t, name)
 		for seed := range int64(worlds.Number(40)) {
 			o := res.New()
 			filler(rand.New(rand.NewSource(seed))).Fill(o)
-			base := marshal(t, o)
+			base := schematest.Marshal(t, o)
 			for what, wanted := range map[string][]byte{
-				"encoded again": marshal(t, unmarshal(t, res, base)),
+				"encoded again": schematest.Marshal(t, schematest.Unmarshal(t, res, base)),
 				"lean":          lean(t, res.Message, base),
 			} {
 				merged, changed, err := Merge(res.Message, base, base, wanted, func(string) bool { return false })
@@ -274,7 +245,7 @@ func TestMergeOfNothing(t *testing.T) {
 }
 
 func TestMergeByHand(t *testing.T) {
-	pods := resourceFor(t, "v1/pods")
+	pods := schematest.Resource(t, "v1/pods")
 	for _, c := range []struct {
 		name   string
 		fields []string
@@ -331,15 +302,15 @@ func TestMergeByHand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			base := marshal(t, &c.base)
+			base := schematest.Marshal(t, &c.base)
 			seen, err := mask.Project(nil, base)
 			if err != nil {
 				t.Fatal(err)
 			}
-			view := unmarshal(t, pods, seen).(*corev1.Pod)
+			view := schematest.Unmarshal(t, pods, seen).(*corev1.Pod)
 			c.change(view)
 
-			merged, _, err := Merge(pods.Message, base, seen, marshal(t, view), mask.Keeps)
+			merged, _, err := Merge(pods.Message, base, seen, schematest.Marshal(t, view), mask.Keeps)
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
 					t.Fatalf("got %v, want %s", err, c.err)
@@ -352,7 +323,7 @@ func TestMergeByHand(t *testing.T) {
 
 			want := c.base.DeepCopy()
 			c.want(want)
-			if got := unmarshal(t, pods, merged); !apiequality.Semantic.DeepEqual(got, want) {
+			if got := schematest.Unmarshal(t, pods, merged); !apiequality.Semantic.DeepEqual(got, want) {
 				t.Errorf("got %v\nwant %v", got, want)
 			}
 		})
@@ -369,11 +340,11 @@ func pod(f func(*corev1.Pod)) corev1.Pod {
 
 // Whatever a guest sends: an error or a message, never a panic, and what comes out can be read.
 func FuzzMergeReadsAnything(f *testing.F) {
-	res := resourceFor(f, "apps/v1/deployments")
+	res := schematest.Resource(f, "apps/v1/deployments")
 	for seed := range int64(5) {
 		o := res.New()
 		filler(rand.New(rand.NewSource(seed))).Fill(o)
-		b := marshal(f, o)
+		b := schematest.Marshal(f, o)
 		f.Add(b, b, lean(f, res.Message, b))
 		f.Add(b, b[:len(b)/2], b)
 	}
@@ -396,12 +367,12 @@ func FuzzMergeReadsAnything(f *testing.F) {
 
 // statusChange is a large deployment before and after a change of its status.
 func statusChange(t testing.TB) (res *schema.Resource, base, wanted []byte) {
-	res = resourceFor(t, "apps/v1/deployments")
+	res = schematest.Resource(t, "apps/v1/deployments")
 	o := res.New()
 	filler(rand.New(rand.NewSource(3))).Fill(o)
-	base = marshal(t, o)
+	base = schematest.Marshal(t, o)
 	reflect.ValueOf(o).Elem().FieldByName("Status").FieldByName("Replicas").SetInt(7)
-	return res, base, marshal(t, o)
+	return res, base, schematest.Marshal(t, o)
 }
 
 // A difference costs by what differs, not by what the object holds.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
 // versioned is a store of which only the version is of interest.
@@ -48,7 +49,7 @@ func TestWaitsForTheHighestVersion(t *testing.T) {
 func TestWaitsForAScale(t *testing.T) {
 	answer := func(w http.ResponseWriter, version string, replicas int32) {
 		w.Header().Set("Content-Type", protobuf)
-		_, _ = w.Write(wrap("autoscaling/v1", "Scale", marshal(t, &autoscalingv1.Scale{
+		_, _ = w.Write(wrap("autoscaling/v1", "Scale", schematest.Marshal(t, &autoscalingv1.Scale{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u", ResourceVersion: version},
 			Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
 		})))
@@ -89,7 +90,7 @@ func TestWaitsForAScale(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	got.Spec.Replicas = 5
-	scale.Kind, scale.Object = abi.EffectUpdate, marshal(t, &got)
+	scale.Kind, scale.Object = abi.EffectUpdate, schematest.Marshal(t, &got)
 	if _, err := s.Perform(t.Context(), []abi.Effect{scale}); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -109,7 +110,7 @@ func (w *world) begin(objects ...*cache.Object) *Session {
 // cached gives an object as a cache that keeps it whole has it.
 func (w *world) cached(resource, name string) *cache.Object {
 	w.t.Helper()
-	res := resourceFor(w.t, resource)
+	res := schematest.Resource(w.t, resource)
 	ns := w.ns
 	if !res.Namespaced {
 		ns = ""
@@ -135,7 +136,7 @@ func see[T runtime.Object](w *world, o *cache.Object) T {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return unmarshal(w.t, o.Resource, raw).(T)
+	return schematest.Unmarshal(w.t, o.Resource, raw).(T)
 }
 
 func (w *world) ok(outcomes []abi.Outcome, err error) []abi.Outcome {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
 // A create whose answer was lost is done if what is there is what it would have made; otherwise the name is somebody
@@ -44,7 +45,7 @@ func TestLostCreates(t *testing.T) {
 				switch {
 				case r.Method == http.MethodGet:
 					x.change(there)
-					answer(w, "PodList", marshal(t, &corev1.PodList{Items: []corev1.Pod{*there}}))
+					answer(w, "PodList", schematest.Marshal(t, &corev1.PodList{Items: []corev1.Pod{*there}}))
 				case r.Method != http.MethodPost:
 					t.Errorf("a %s", r.Method)
 				default:
@@ -57,7 +58,7 @@ func TestLostCreates(t *testing.T) {
 						fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Status", "code": 409, "reason": "AlreadyExists"}`)
 					default:
 						there.UID = "made"
-						answer(w, "Pod", marshal(t, there))
+						answer(w, "Pod", schematest.Marshal(t, there))
 					}
 				}
 			}))
@@ -72,7 +73,7 @@ func TestLostCreates(t *testing.T) {
 			s := w.Begin(abi.KeyRef{Name: "web"}, nil)
 			defer s.End()
 			create := abi.Effect{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default"}
-			create.Object = marshal(t, templatePod())
+			create.Object = schematest.Marshal(t, templatePod())
 			out, err := s.Perform(t.Context(), []abi.Effect{create})
 			if err != nil || out[0].Code != abi.CodeOK {
 				t.Fatalf("%+v, %v", out, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/grant"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -42,7 +43,7 @@ func configMap(name, value string) *corev1.ConfigMap {
 }
 
 func (w *world) create(o *corev1.ConfigMap) *abi.Effect {
-	return &abi.Effect{Kind: abi.EffectCreate, Resource: "v1/configmaps", Namespace: w.ns, Object: marshal(w.t, o)}
+	return &abi.Effect{Kind: abi.EffectCreate, Resource: "v1/configmaps", Namespace: w.ns, Object: schematest.Marshal(w.t, o)}
 }
 
 func (w *world) configMaps() []corev1.ConfigMap {
@@ -83,11 +84,11 @@ func TestOnClusterEffects(t *testing.T) {
 	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)})}))
 	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion, Object: []byte(`[{"op":"add","path":"/data/json","value":"1"}]`)})}))
 	o = w.ok(s.Perform(ctx, []abi.Effect{
-		at(abi.Effect{Kind: abi.EffectApply, Object: marshal(t, &corev1.ConfigMap{Data: map[string]string{"applied": "1"}})}),
+		at(abi.Effect{Kind: abi.EffectApply, Object: schematest.Marshal(t, &corev1.ConfigMap{Data: map[string]string{"applied": "1"}})}),
 		at(abi.Effect{Kind: abi.EffectGet}),
 		at(abi.Effect{Kind: abi.EffectList}),
 		{Kind: abi.EffectView, Ask: &abi.Ask{View: 0}},
-		{Kind: abi.EffectReview, Resource: "authorization.k8s.io/v1/subjectaccessreviews", Object: marshal(t, &authorizationv1.SubjectAccessReview{
+		{Kind: abi.EffectReview, Resource: "authorization.k8s.io/v1/subjectaccessreviews", Object: schematest.Marshal(t, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{User: "nobody", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"}}})},
 	}))
 	var seen corev1.ConfigMap
@@ -112,9 +113,9 @@ func TestOnClusterEffects(t *testing.T) {
 
 	// An update of what the live get answered.
 	seen.Data["k"] = "updated"
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectUpdate, Object: marshal(t, &seen)})}))
+	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectUpdate, Object: schematest.Marshal(t, &seen)})}))
 	before := w.sent.Load()
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectUpdate, Object: marshal(t, &seen)})}))
+	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectUpdate, Object: schematest.Marshal(t, &seen)})}))
 	if w.sent.Load() != before {
 		t.Error("an update that changes nothing was sent")
 	}
@@ -164,7 +165,7 @@ func TestOnClusterPods(t *testing.T) {
 		p.Namespace, p.Labels, p.Finalizers = w.ns, map[string]string{"app": "x"}, []string{"test/a", "test/b"}
 	})
 	s := w.begin()
-	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: w.ns, Object: marshal(t, &p)}}))
+	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: w.ns, Object: schematest.Marshal(t, &p)}}))
 	cluster.Eventually(t, time.Minute, "the pod runs", func() (bool, any) {
 		got, err := w.kube.CoreV1().Pods(w.ns).Get(t.Context(), "p", metav1.GetOptions{})
 		return err == nil && got.Status.Phase == corev1.PodRunning, fmt.Sprint(got.Status, err)
@@ -173,14 +174,14 @@ func TestOnClusterPods(t *testing.T) {
 	s = w.begin(o)
 	view := see[*corev1.Pod](w, o)
 	view.Labels["app"], view.Finalizers = "y", []string{"test/b"}
-	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p", Object: marshal(t, view)}}))
+	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p", Object: schematest.Marshal(t, view)}}))
 	got, err := w.kube.CoreV1().Pods(w.ns).Get(ctx, "p", metav1.GetOptions{})
 	if err != nil || got.Labels["app"] != "y" || len(got.Finalizers) != 1 || got.Spec.Containers[0].Image != "i" {
 		t.Fatalf("%v %v", got, err)
 	}
 	// A patch of an older version is a conflict.
 	s = w.begin(o)
-	out, _ := s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p", Object: marshal(t, view)}})
+	out, _ := s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p", Object: schematest.Marshal(t, view)}})
 	if out[0].Reason != "Conflict" {
 		t.Errorf("a stale patch: %+v", out[0])
 	}
@@ -228,7 +229,7 @@ func TestOnClusterMovingBase(t *testing.T) {
 	o := w.cached("apps/v1/deployments", "d")
 	d := see[*appsv1.Deployment](w, o)
 	effect := func(sub string) abi.Effect {
-		return abi.Effect{Kind: abi.EffectUpdate, Resource: "apps/v1/deployments", Subresource: sub, Namespace: w.ns, Name: "d", Object: marshal(t, d),
+		return abi.Effect{Kind: abi.EffectUpdate, Resource: "apps/v1/deployments", Subresource: sub, Namespace: w.ns, Name: "d", Object: schematest.Marshal(t, d),
 			UID: string(d.UID), Version: d.ResourceVersion} // as the SDK fills them in
 	}
 	// The guest changes spec and status of one object, then writes it twice.
@@ -252,10 +253,10 @@ func TestOnClusterMovingBase(t *testing.T) {
 	for i := range int32(3) {
 		d.Status.Replicas = 10 + i
 		out := w.ok(s.Perform(ctx, []abi.Effect{effect("status")}))
-		d = unmarshal(t, o.Resource, out[0].Object.Data).(*appsv1.Deployment)
+		d = schematest.Unmarshal(t, o.Resource, out[0].Object.Data).(*appsv1.Deployment)
 		d.Annotations[fmt.Sprint("performed-", i)] = "1"
 		out = w.ok(s.Perform(ctx, []abi.Effect{effect("")}))
-		d = unmarshal(t, o.Resource, out[0].Object.Data).(*appsv1.Deployment)
+		d = schematest.Unmarshal(t, o.Resource, out[0].Object.Data).(*appsv1.Deployment)
 	}
 	// A patch whose answer the guest's object doesn't take, then an update of that object: both stay.
 	stale := effect("")
@@ -264,7 +265,7 @@ func TestOnClusterMovingBase(t *testing.T) {
 	w.ok(s.Perform(ctx, []abi.Effect{patch}))
 	d.Annotations["after-patch"] = "1"
 	out0 := w.ok(s.Perform(ctx, []abi.Effect{effect("")}))
-	if p := unmarshal(t, o.Resource, out0[0].Object.Data).(*appsv1.Deployment); p.Annotations["patched"] != "1" || p.Annotations["after-patch"] != "1" {
+	if p := schematest.Unmarshal(t, o.Resource, out0[0].Object.Data).(*appsv1.Deployment); p.Annotations["patched"] != "1" || p.Annotations["after-patch"] != "1" {
 		t.Errorf("a patch and an update: %v", p.Annotations)
 	}
 	// A copy from before a performed update is stale: its update conflicts and reverts nothing.
@@ -280,7 +281,7 @@ func TestOnClusterMovingBase(t *testing.T) {
 		t.Fatalf("scale: %v %v", scale, err)
 	}
 	scale.Spec.Replicas = 5
-	at.Kind, at.Object = abi.EffectUpdate, marshal(t, &scale)
+	at.Kind, at.Object = abi.EffectUpdate, schematest.Marshal(t, &scale)
 	w.ok(s.Perform(ctx, []abi.Effect{at}))
 	got, err = w.kube.AppsV1().Deployments(w.ns).Get(ctx, "d", metav1.GetOptions{})
 	if err != nil || *got.Spec.Replicas != 5 || got.Status.Replicas != 12 || got.Annotations["performed-2"] != "1" || got.Spec.Template.Spec.Containers[0].Image != "i" {
@@ -329,9 +330,9 @@ func TestOnClusterRefusals(t *testing.T) {
 		"event":        {named(abi.Effect{Kind: abi.EffectEvent}), "names no eventSource"},
 		"kind":         {named(abi.Effect{Kind: 99}), "unknown kind of effect 99"},
 		"bytes":        {named(abi.Effect{Kind: abi.EffectUpdate, Object: []byte{0xff}}), "the object: field at byte 0"},
-		"unseen field": {named(abi.Effect{Kind: abi.EffectUpdate, Object: marshal(t, view)}), "it changes data[k] without having seen all of it"},
-		"unseen":       {named(abi.Effect{Kind: abi.EffectUpdate, Name: "other", Object: marshal(t, view)}), "none of the views"},
-		"address":      {named(abi.Effect{Kind: abi.EffectUpdate, Name: "../x", Object: marshal(t, view)}), "part of an address"},
+		"unseen field": {named(abi.Effect{Kind: abi.EffectUpdate, Object: schematest.Marshal(t, view)}), "it changes data[k] without having seen all of it"},
+		"unseen":       {named(abi.Effect{Kind: abi.EffectUpdate, Name: "other", Object: schematest.Marshal(t, view)}), "none of the views"},
+		"address":      {named(abi.Effect{Kind: abi.EffectUpdate, Name: "../x", Object: schematest.Marshal(t, view)}), "part of an address"},
 		"member":       {abi.Effect{Kind: abi.EffectGroup, Members: []abi.Effect{fine, named(abi.Effect{Kind: abi.EffectDelete})}}, "effect 1.1 (delete"},
 		"no sibling":   {abi.Effect{Kind: abi.EffectWake, Wake: &abi.Wake{}}, "no siblings"},
 	} {

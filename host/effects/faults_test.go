@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -67,7 +68,7 @@ func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
 			view := see[*corev1.ConfigMap](w, o)
 			view.Data["k"] = "2"
 			lose()
-			out = w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "named", Object: marshal(t, view)}}))
+			out = w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "named", Object: schematest.Marshal(t, view)}}))
 			got, err := w.kube.CoreV1().ConfigMaps(w.ns).Get(ctx, "named", metav1.GetOptions{})
 			if err != nil || got.Data["k"] != "2" || got.ResourceVersion != out[0].Object.ResourceVersion {
 				t.Fatalf("%v %v %v", got, out, err)
@@ -277,7 +278,7 @@ func TestOnClusterBarrier(t *testing.T) {
 	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}, Data: map[string]string{"k": "3"}}, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	update := []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "first", Object: marshal(t, view)}}
+	update := []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "first", Object: schematest.Marshal(t, view)}}
 	store.set(c.ResourceVersion, old)
 	outcomes, err := w.begin(old).Perform(ctx, update)
 	if err != nil || outcomes[0].Reason != "Conflict" || w.writer.Ready(key) {
@@ -350,7 +351,7 @@ func TestOnClusterLastFinalizer(t *testing.T) {
 	}
 	view := see[*corev1.ConfigMap](w, o)
 	view.Finalizers = nil
-	w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "held", Object: marshal(t, view)}}))
+	w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "held", Object: schematest.Marshal(t, view)}}))
 	if len(w.configMaps()) != 0 {
 		t.Fatal("it still exists")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/discovery"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -302,7 +303,7 @@ func TestOnClusterCustomScale(t *testing.T) {
 		t.Fatalf("%+v %v", scale, err)
 	}
 	scale.Spec.Replicas = 7
-	at.Kind, at.Object = abi.EffectUpdate, marshal(t, &scale)
+	at.Kind, at.Object = abi.EffectUpdate, schematest.Marshal(t, &scale)
 	w.ok(s.Perform(t.Context(), []abi.Effect{at}))
 	if j := x.json("a"); !strings.Contains(j, `"replicas":7`) || !strings.Contains(j, `"color":"red"`) {
 		t.Errorf("scaled: %s", j)
@@ -314,7 +315,7 @@ func TestOnClusterCustomScale(t *testing.T) {
 	w.ok(s.Perform(t.Context(), []abi.Effect{at}))
 	w.fine(x.at("b", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"spec":{"replicas":3}}`)}))
 	scale.Name = "b"
-	at.Kind, at.Object = abi.EffectUpdate, marshal(t, &scale)
+	at.Kind, at.Object = abi.EffectUpdate, schematest.Marshal(t, &scale)
 	if out, err := s.Perform(t.Context(), []abi.Effect{at}); err != nil || out[0].Reason != "Conflict" {
 		t.Errorf("%+v %v", out, err)
 	}
@@ -340,7 +341,7 @@ func TestOnClusterMetadata(t *testing.T) {
 	d := see[*appsv1.Deployment](w, o)
 	two := int32(2)
 	d.Spec.Replicas = &two
-	update.Kind, update.Object, update.Version, update.UID = abi.EffectUpdate, marshal(t, d), d.ResourceVersion, string(d.UID)
+	update.Kind, update.Object, update.Version, update.UID = abi.EffectUpdate, schematest.Marshal(t, d), d.ResourceVersion, string(d.UID)
 	w.ok(s.Perform(ctx, []abi.Effect{update}))
 	got, err := w.kube.AppsV1().Deployments(w.ns).Get(ctx, "d", metav1.GetOptions{})
 	if err != nil || *got.Spec.Replicas != 2 || got.Spec.Template.Spec.Containers[0].Image != "i" || got.Annotations["a"] != "1" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/grant"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
 func granted(t testing.TB, rules ...grant.Rule) *grant.Grant {
@@ -94,7 +95,7 @@ func TestOnClusterGrantedBySelector(t *testing.T) {
 		"create without":   {*w.create(configMap("newest", "1")), "the new object is covered by no selector"},
 		"patch":            {effect(abi.EffectPatch, "ours", []byte(`{"data":{"x":"y"}}`)), ""},
 		"patch away":       {effect(abi.EffectPatch, "ours", []byte(`{"metadata":{"labels":{"app":"db"}}}`)), "the object would no longer be covered"},
-		"update away":      {effect(abi.EffectUpdate, "ours", marshal(t, away)), "the object would no longer be covered"},
+		"update away":      {effect(abi.EffectUpdate, "ours", schematest.Marshal(t, away)), "the object would no longer be covered"},
 		"patch elsewhere":  {effect(abi.EffectPatch, "theirs", []byte(`{"metadata":{"labels":{"app":"web"}}}`)), "the object is covered by no selector"},
 		"delete elsewhere": {effect(abi.EffectDelete, "theirs", nil), "the object is covered by no selector"},
 	} {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
 // What once sends, and what it makes of the answers, is what client-go's Request does.
@@ -125,7 +126,7 @@ func described(err error) any {
 // A request takes no more memory than it needs: most of it is net/http's.
 func TestOnceAllocations(t *testing.T) {
 	w := podWriter(t)
-	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: marshal(t, templatePod())}}
+	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: schematest.Marshal(t, templatePod())}}
 	if n := testing.AllocsPerRun(100, func() {
 		s := w.Begin(abi.KeyRef{Namespace: "default", Name: "web"}, nil)
 		if err := s.Finish(t.Context(), effects); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
 // Which keys wait is told, with what for: a few things of each, and the longest wait first.
@@ -23,7 +24,7 @@ func TestParked(t *testing.T) {
 	for i := range 2 * parkedFor {
 		p := templatePod()
 		p.Name, p.UID = fmt.Sprint("db-", i), types.UID(fmt.Sprint("uid-", i))
-		store.objects[p.Name] = &cache.Object{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Raw: marshal(t, p)}
+		store.objects[p.Name] = &cache.Object{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Raw: schematest.Marshal(t, p)}
 		w.wait.removed(second, gone{resource: pods, namespace: p.Namespace, name: p.Name, uid: string(p.UID), deleted: true})
 	}
 	w.wait.written(never, pods, "8")

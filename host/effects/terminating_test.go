@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
 // keyObject is the snapshot of a key whose object has this UID.
@@ -58,7 +59,7 @@ func TestNamespaceThatIsBeingDeleted(t *testing.T) {
 			defer session.End()
 			p := templatePod()
 			p.Namespace = in
-			create := abi.Effect{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: in, Object: marshal(t, p), Tolerate: tolerate}
+			create := abi.Effect{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: in, Object: schematest.Marshal(t, p), Tolerate: tolerate}
 			group := abi.Effect{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: make([]abi.Effect, 100)}
 			for i := range group.Members {
 				group.Members[i] = create

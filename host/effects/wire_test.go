@@ -7,39 +7,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
-
-func resourceFor(t testing.TB, name string) *schema.Resource {
-	r, ok := abi.ParseResource(name)
-	if !ok {
-		t.Fatalf("%q is no resource", name)
-	}
-	res, err := schema.For(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
-func marshal(t testing.TB, o runtime.Object) []byte {
-	b, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func unmarshal(t testing.TB, res *schema.Resource, raw []byte) runtime.Object {
-	o := res.New()
-	if err := o.(interface{ Unmarshal([]byte) error }).Unmarshal(raw); err != nil {
-		t.Fatalf("%s: %v", res, err)
-	}
-	return o
-}
 
 func pod(f func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{}
@@ -66,7 +36,7 @@ func FuzzEnvelopeReadsAnything(f *testing.F) {
 
 // What a merge changes is the same as the JSON Patch of it.
 func TestPatchEqualsMerge(t *testing.T) {
-	res := resourceFor(t, "v1/pods")
+	res := schematest.Resource(t, "v1/pods")
 	a := pod(func(p *corev1.Pod) {
 		p.Labels = map[string]string{"x/y": "1"}
 		p.Finalizers = []string{"a", "b", "c"}
@@ -77,7 +47,7 @@ func TestPatchEqualsMerge(t *testing.T) {
 	b.Labels["z"] = "~"
 	b.Finalizers = []string{"a", "c"}
 	b.Status.Conditions[1].Status = "False"
-	ops, err := jsonPatch(res, marshal(t, &a), marshal(t, &b), func(string) bool { return true })
+	ops, err := jsonPatch(res, schematest.Marshal(t, &a), schematest.Marshal(t, &b), func(string) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +61,7 @@ func TestPatchEqualsMerge(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if _, err := jsonPatch(res, marshal(t, &corev1.Pod{}), marshal(t, &a), func(string) bool { return false }); err == nil {
+	if _, err := jsonPatch(res, schematest.Marshal(t, &corev1.Pod{}), schematest.Marshal(t, &a), func(string) bool { return false }); err == nil {
 		t.Error("labels that weren't seen were added whole")
 	}
 }
@@ -101,7 +71,7 @@ func TestNamespaceFinalizers(t *testing.T) {
 	n := &corev1.Namespace{}
 	n.Finalizers = []string{"of-its-metadata"}
 	n.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes, "example.com/mine"}
-	if got := namespaceFinalizersOf(marshal(t, n)); got != 2 {
+	if got := namespaceFinalizersOf(schematest.Marshal(t, n)); got != 2 {
 		t.Errorf("%d finalizers, want 2", got)
 	}
 	if got := namespaceFinalizersOf([]byte{0x12, 9}); got != 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
 // echoServer answers each write with what was sent, under another version and with a UID.
@@ -74,7 +75,7 @@ func templatePod() *corev1.Pod {
 // BenchmarkCreate is one of a sync's creates, from the effect to its outcome, with a server that does nothing.
 func BenchmarkCreate(b *testing.B) {
 	w := podWriter(b)
-	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: marshal(b, templatePod())}}
+	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: schematest.Marshal(b, templatePod())}}
 	key := abi.KeyRef{Namespace: "default", Name: "web"}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -106,7 +107,7 @@ func TestWaitsForManyRemovals(t *testing.T) {
 	for i := range n {
 		p := templatePod()
 		p.Name, p.UID = fmt.Sprint("web-", i), types.UID(fmt.Sprint("uid-", i))
-		store.objects[p.Name] = &cache.Object{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Raw: marshal(t, p)}
+		store.objects[p.Name] = &cache.Object{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Raw: schematest.Marshal(t, p)}
 		w.wait.removed(key, gone{resource: pods, namespace: p.Namespace, name: p.Name, uid: string(p.UID), deleted: true})
 	}
 	woken := make(chan struct{})
@@ -120,7 +121,7 @@ func TestWaitsForManyRemovals(t *testing.T) {
 		if i%2 == 0 {
 			now, p := metav1.Now(), templatePod()
 			p.DeletionTimestamp = &now
-			store.objects[name] = &cache.Object{Namespace: p.Namespace, Name: name, UID: store.objects[name].UID, Raw: marshal(t, p)}
+			store.objects[name] = &cache.Object{Namespace: p.Namespace, Name: name, UID: store.objects[name].UID, Raw: schematest.Marshal(t, p)}
 		} else {
 			delete(store.objects, name)
 		}
@@ -143,7 +144,7 @@ func TestWaitsForManyRemovals(t *testing.T) {
 func TestWireAllocations(t *testing.T) {
 	p := templatePod()
 	p.Name, p.UID, p.ResourceVersion = "web-5d4f-abcde", "5a8a9d0e-0b3d-4a39-8a3a-0d5c9b1d7f10", "12345"
-	raw := marshal(t, p)
+	raw := schematest.Marshal(t, p)
 	wrapped := wrap("v1", "Pod", raw)
 	for what, c := range map[string]struct {
 		most float64
@@ -168,7 +169,7 @@ func TestWireAllocations(t *testing.T) {
 // After its version was revoked a sync writes nothing more.
 func TestRevoked(t *testing.T) {
 	w := podWriter(t)
-	pod := marshal(t, templatePod())
+	pod := schematest.Marshal(t, templatePod())
 	create := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: pod}}
 	s := w.Begin(abi.KeyRef{Namespace: "default", Name: "web"}, nil)
 	defer s.End()

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer/answertest"
 	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/state"
@@ -104,7 +105,7 @@ func differences(time.Time) any {
 // tell runs a command against a host.
 func tell(t *testing.T, address, args string) (stdout, stderr string, code int) {
 	t.Helper()
-	cmd, out, errs := windlass(t, append(strings.Fields(args), "--server", address)...)
+	cmd, out, errs := answertest.Command(t, append(strings.Fields(args), "--server", address)...)
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {

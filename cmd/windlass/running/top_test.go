@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/windlass-dev/windlass/cmd/windlass/answer/answertest"
 )
 
 // terminal opens a pseudo-terminal: what a person has, and what a program has.
@@ -46,7 +48,7 @@ func TestTopOnTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, _, _ := windlass(t, "top", "--interval", "100ms", "--server", address)
+	cmd, _, _ := answertest.Command(t, "top", "--interval", "100ms", "--server", address)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
