@@ -131,7 +131,8 @@ func TestDecodeManifestNamesWhatIsWrong(t *testing.T) {
 		`{"name":"x","metrics":[{"name":"m"}],"controllers":[{}]}`:    `manifest of x: metrics[0].type: ""; there are counter, gauge, sum, histogram, stale, codes, codeSeconds`,
 		`{"name":"x","controllers":[]}`:                               `manifest of x: no controllers`,
 		`{"name":"x","controllers":[{"views":[{"name":"v"}]}]}`:       `manifest of x: controllers[0]: name is empty`,
-		`{"name":"x","a":` + strings.Repeat("[", 1<<19):               `manifest: a: unknown field: there are name, version, description, stateVersion, memory, settings, metrics, controllers`,
+		`{"name":"x","a":` + strings.Repeat("[",
+			1<<19): `manifest: a: unknown field: there are name, version, description, stateVersion, memory, settings, metrics, controllers`,
 		`{"name":"x","settings":` + strings.Repeat("[", 1<<19): `manifest: settings` + strings.Repeat("[0]", 24) +
 			"…: nested deeper than 100",
 		`{"name":"x","metrics":[{"name":"m","type":"codes","labels":[{"name":"l","from":"key.name"}]}],"controllers":[{}]}`:                        `manifest of x: metrics[0].labels: a codes metric has those that the host gives it`,

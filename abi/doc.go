@@ -13,8 +13,8 @@
 // and no imports but the host's, in module "windlass": log, perform, outcome, with one for each pure helper that the
 // host offers (name(ptr, len) len, then outcome(ptr)). The messages are protobuf (abi.proto); the manifest is JSON.
 //
-// This is version 1, which is kept: it is added to, and nothing in it changes. testdata/v1 has the bytes of all there is;
-// docs/abi.md says what may be added.
+// This is version 1, which is kept: it is added to, and nothing in it changes. testdata/v1 has the bytes of all there
+// is; docs/abi.md says what may be added.
 //
 // Objects are in Kubernetes' protobuf. Those of resources that aren't built in have none: of them field 1 is the
 // metadata, as of every other object, and field 2 the JSON object of all else they have. Paths go on below it, through

@@ -27,7 +27,8 @@ type SyncRequest struct {
 	Views      []ViewData // in the manifest's order; lazy views come empty
 }
 
-// KeyRef is a key: an object's namespace and name, or a group's value in Name. Resource is set where the key view is over all resources.
+// KeyRef is a key: an object's namespace and name, or a group's value in Name. Resource is set where the key view is
+// over all resources.
 type KeyRef struct {
 	Resource  string
 	Namespace string
@@ -60,7 +61,8 @@ type ViewData struct {
 	Guarded      bool  // the guard didn't hold: the view was not looked at
 }
 
-// ObjectData is one object: its projected wire bytes, in which the resource version may be old, beside its resource version.
+// ObjectData is one object: its projected wire bytes, in which the resource version may be old, beside its resource
+// version.
 type ObjectData struct {
 	Data            []byte
 	ResourceVersion string
@@ -79,15 +81,16 @@ type SyncResponse struct {
 	Metrics      []MetricUpdate
 }
 
-// MetricUpdate adds Value to a counter, sets a gauge, observes it in a histogram, or is the key's share of a sum: it takes the place of all that the key has said of that sum before.
+// MetricUpdate adds Value to a counter, sets a gauge, observes it in a histogram, or is the key's share of a sum: it
+// takes the place of all that the key has said of that sum before.
 type MetricUpdate struct {
 	Metric int32   // index in the manifest
 	Labels []int32 // index of each label's value; of those that the host fills in, any
 	Value  float64 // NaN stands for seconds: those that the sync has taken so far, or those of From and To
 	// Namespace is the value of a label from LabelNamespace.
 	Namespace string
-	// From and To name performs of the sync, counted from 1. Seconds are those from the beginning of From to the end of the one before To, and none if there is no perform in between;
-	// a From of 0 is the whole sync.
+	// From and To name performs of the sync, counted from 1. Seconds are those from the beginning of From to the end of
+	// the one before To, and none if there is no perform in between; a From of 0 is the whole sync.
 	From, To int32
 }
 
@@ -110,17 +113,21 @@ const (
 	EffectView             EffectKind = 12 // deliver a lazy view
 	EffectGroup            EffectKind = 13 // Members, by Mode
 	EffectWake             EffectKind = 14 // wake a key of a sibling controller
-	EffectDiscover         EffectKind = 15 // what the API server serves, by Discover; NotFound of an object's UID that is known to have been deleted
-	EffectRead             EffectKind = 16 // a GET of Path, below Resource, answered in JSON: metrics APIs
-	EffectPublish          EffectKind = 17 // make Object the key's fact
-	EffectFacts            EffectKind = 18 // the facts that this controller's keys in Namespace have published: all, or those under one of Terms and those under none
+	// what the API server serves, by Discover; NotFound of an object's UID that is known to have been deleted
+	EffectDiscover EffectKind = 15
+	EffectRead     EffectKind = 16 // a GET of Path, below Resource, answered in JSON: metrics APIs
+	EffectPublish  EffectKind = 17 // make Object the key's fact
+	// the facts that this controller's keys in Namespace have published: all, or those under one of Terms and those under
+	// none
+	EffectFacts EffectKind = 18
 )
 
 // GroupMode is how the members of an EffectGroup run.
 type GroupMode int32
 
-// The modes of a group. Sequence stops at the first failure; SlowStart begins with one, each that succeeds lets two begin, and after a failure none does;
-// Parallel tries all at once and fails with the first error; Independent is Parallel whose failures stop nobody.
+// The modes of a group. Sequence stops at the first failure; SlowStart begins with one, each that succeeds lets two
+// begin, and after a failure none does; Parallel tries all at once and fails with the first error; Independent is
+// Parallel whose failures stop nobody.
 const (
 	Sequence    GroupMode = 0
 	SlowStart   GroupMode = 1
@@ -141,7 +148,8 @@ const (
 // Precondition is what must hold of the object for an effect to be done.
 type Precondition int32
 
-// The preconditions: the resource version that the plugin saw (the default for updates), the UID (the default for deletes), none.
+// The preconditions: the resource version that the plugin saw (the default for updates), the UID (the default for
+// deletes), none.
 const (
 	PreconditionDefault Precondition = 0
 	PreconditionVersion Precondition = 1
@@ -179,7 +187,8 @@ type Effect struct {
 	Subresource string
 	Namespace   string
 	Name        string
-	// Object is the object of a create, update, apply or review on the wire (JSON for custom resources), or the body of a patch.
+	// Object is the object of a create, update, apply or review on the wire (JSON for custom resources), or the body of a
+	// patch.
 	Object       []byte
 	Patch        PatchType
 	Precondition Precondition
@@ -203,7 +212,8 @@ type Effect struct {
 
 	Discover *Discover
 	Path     string // of a read, with its query: /apis/metrics.k8s.io/v1beta1/namespaces/default/pods?labelSelector=app
-	// Metadata asks for the objects' metadata alone in the answer to a get, a list, a patch or a delete. Of a resource that isn't built in there is nothing else.
+	// Metadata asks for the objects' metadata alone in the answer to a get, a list, a patch or a delete. Of a resource
+	// that isn't built in there is nothing else.
 	Metadata bool
 	// Terms are under what a published fact is found, or of which terms facts are asked for; see EffectFacts.
 	Terms []string
@@ -235,7 +245,8 @@ type DiscoveryFailure struct {
 	Message      string
 }
 
-// Fact is what a key has published last. Facts live in the host's memory alone, no longer than FactMax bytes each with their terms: after a start they are built anew.
+// Fact is what a key has published last. Facts live in the host's memory alone, no longer than FactMax bytes each with
+// their terms: after a start they are built anew.
 type Fact struct {
 	Key  KeyRef
 	Data []byte
@@ -248,7 +259,8 @@ type EventData struct {
 	Message string
 }
 
-// Ask asks for a lazy view, narrowed by names, by values at a path, or by a selector (a LabelSelector on the wire); the view's own conditions hold too.
+// Ask asks for a lazy view, narrowed by names, by values at a path, or by a selector (a LabelSelector on the wire); the
+// view's own conditions hold too.
 type Ask struct {
 	View      int32
 	Namespace string
@@ -293,7 +305,8 @@ type Outcome struct {
 	// Reason is the API server's (NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …), or NamespaceTerminating.
 	Reason  string
 	Message string
-	// Object is the answer, projected to what the plugin reads of the resource; whole where it reads none, and of a dry run.
+	// Object is the answer, projected to what the plugin reads of the resource; whole where it reads none, and of a dry
+	// run.
 	Object  ObjectData
 	Name    string // of the object, for generated names
 	UID     string

@@ -93,8 +93,8 @@ func (s *seen) hasType(name string) bool {
 	return false
 }
 
-// hasConstant reports whether a value has the constant: among the numbers of its type, as a bit of one where the type is
-// a set, or among all strings.
+// hasConstant reports whether a value has the constant: among the numbers of its type, as a bit of one where the type
+// is a set, or among all strings.
 func (s *seen) hasConstant(t *testing.T, d declaration) bool {
 	t.Helper()
 	if d.of == "" {

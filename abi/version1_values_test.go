@@ -261,7 +261,8 @@ func version1Controller(sets, pods Resource) Controller {
 		EventSource: "everything",
 		Key:         Key{View: 0},
 		Views: []View{
-			{Name: "replicasets", Resource: sets, Fields: []string{"metadata", "spec.selector"}, Quiet: []string{"metadata.labels"}},
+			{Name: "replicasets", Resource: sets, Fields: []string{"metadata", "spec.selector"},
+				Quiet: []string{"metadata.labels"}},
 			{
 				Name: "pods", Resource: pods, Fields: []string{"metadata", "status"}, Where: owned,
 				Guard: &Condition{Op: OpExists, View: 0}, Partial: true, Batch: 1000000,

@@ -218,8 +218,10 @@ func TestLoadRefuses(t *testing.T) {
 		"grant in all": {head +
 			"plugins: [{name: a, grant: [{apiGroups: [\"\"], resources: [pods], verbs: [get], namespaces: [\"*\"]}]}]",
 			"plugins[0].grant[0].namespaces[0]: Invalid value: \"*\": must be a namespace's name"},
-		"grant's selector": {head + "plugins: [{name: a, grant: [{apiGroups: [\"\"], resources: [pods], verbs: [get], selector: {matchExpressions: [{key: a, operator: In}]}}]}]", "plugins[0].grant[0].selector: Invalid value"},
-		"grant misspelt":   {head + "plugins: [{name: a, grant: [{selector: {matchlabels: {}}}]}]", "plugins[0].grant[0].selector.matchlabels: Unsupported value: \"matchlabels\": unknown field: did you mean matchLabels?"},
+		"grant's selector": {head +
+			"plugins: [{name: a, grant: [{apiGroups: [\"\"], resources: [pods], verbs: [get], selector: {matchExpressions: [{key: a, operator: In}]}}]}]", "plugins[0].grant[0].selector: Invalid value"},
+		"grant misspelt": {head + "plugins: [{name: a, grant: [{selector: {matchlabels: {}}}]}]",
+			"plugins[0].grant[0].selector.matchlabels: Unsupported value: \"matchlabels\": unknown field: did you mean matchLabels?"},
 		"log rate above": {head + "plugins: [{name: a, budget: {logBytesPerSecond: 65Mi}}]",
 			"plugins[0].budget.logBytesPerSecond: Invalid value: \"65Mi\": must be from 1 to 64Mi"},
 		"log rate without unit": {head + "plugins: [{name: a, budget: {logBytesPerSecond: 5000}}]",

@@ -64,7 +64,8 @@ func (c *Plugin) validateImage(p *field.Path) (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(p.Child("image"), c.Image, what))
 	}
 	if c.ShadowImage() != "" && !imageReference.MatchString(c.Shadow) {
-		errs = append(errs, field.Invalid(p.Child("shadow"), c.Shadow, `must be "builtin:NAME", a file's path, or registry/repository@sha256:... with the registry's name and 64 digits in lower case`))
+		errs = append(errs, field.Invalid(p.Child("shadow"), c.Shadow,
+			`must be "builtin:NAME", a file's path, or registry/repository@sha256:... with the registry's name and 64 digits in lower case`))
 	}
 	if len(c.VerificationKeys) > 0 && c.Image == "" && c.ShadowImage() == "" {
 		errs = append(errs, field.Invalid(p.Child("verificationKeys"), strings.Join(c.VerificationKeys, ", "),

@@ -62,7 +62,8 @@ func TestLoadRefusesRegistries(t *testing.T) {
 			`the digest "sha256:0123" must be sha256: and 64 digits in lower case`},
 		"keys without image": {"plugins: [{name: a, verificationKeys: [/etc/hosts]}]",
 			`plugins[0].verificationKeys: Invalid value: "/etc/hosts": goes with image`},
-		"shadow's digest": {"plugins: [{name: a, shadow: 'r.example/a@sha256:0123'}]", `plugins[0].shadow: Invalid value: "r.example/a@sha256:0123": must be "builtin:NAME", a file's path, or registry/repository@sha256:...`},
+		"shadow's digest": {"plugins: [{name: a, shadow: 'r.example/a@sha256:0123'}]",
+			`plugins[0].shadow: Invalid value: "r.example/a@sha256:0123": must be "builtin:NAME", a file's path, or registry/repository@sha256:...`},
 		"no key of a plugin": {"plugins: [{name: a, image: r.example/a" + digest + ", verificationKeys: [/nowhere]}]",
 			`plugins[0].verificationKeys[0]: Invalid value: "/nowhere"`},
 	} {

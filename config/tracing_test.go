@@ -14,7 +14,9 @@ func TestLoadTracing(t *testing.T) {
 	if err := os.WriteFile(pem, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := load(t, head+"tracing: {endpoint: 'collector:4317', samplingRatePerMillion: 0, tls: {enabled: true, caFile: "+pem+", certFile: "+pem+", keyFile: "+pem+", serverName: s}}")
+	got, err := load(t, head+
+		"tracing: {endpoint: 'collector:4317', samplingRatePerMillion: 0, tls: {enabled: true, caFile: "+pem+", certFile: "+
+		pem+", keyFile: "+pem+", serverName: s}}")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/config/kcm"
 )
 
-// Each flag means exactly one thing, and what it sets is there, with the flag's default or a reason why it has another one.
+// Each flag means exactly one thing, and what it sets is there, with the flag's default or a reason why it has another
+// one.
 func TestUpstreamTable(t *testing.T) {
 	fs := pflag.NewFlagSet("upstream", pflag.ContinueOnError)
 	addUpstream(fs)
@@ -33,11 +34,14 @@ func TestUpstreamTable(t *testing.T) {
 			if f.Sets == "" || f.Value == nil {
 				continue
 			}
+
 			f.Add(native)
 			was := native.Lookup(f.Name)
 			if differs := fs.Lookup(f.Name) != nil && fs.Lookup(f.Name).DefValue != was.DefValue; differs != (f.Differs != "") {
-				t.Errorf("--%s: the default is %s, upstream's is %s, and the table says why: %q", f.Name, fs.Lookup(f.Name).DefValue, was.DefValue, f.Differs)
+				t.Errorf("--%s: the default is %s, upstream's is %s, and the table says why: %q", f.Name,
+					fs.Lookup(f.Name).DefValue, was.DefValue, f.Differs)
 			}
+
 			if byHand[f.Name] == nil {
 				if err := put(Default(), f.Sets, was.Value); err != nil {
 					t.Errorf("--%s: %v", f.Name, err)
@@ -54,7 +58,9 @@ func TestUpstreamSets(t *testing.T) {
 		want func(*Configuration)
 	}{
 		"fields": {
-			args: []string{"--kubeconfig=k", "--master=https://h:1", "--kube-api-qps=7.5", "--kube-api-burst=8", "--controllers=*,-job", "--use-service-account-credentials", "--controller-shutdown-timeout=0", "--min-resync-period=90m"},
+			args: []string{"--kubeconfig=k", "--master=https://h:1", "--kube-api-qps=7.5", "--kube-api-burst=8",
+				"--controllers=*,-job", "--use-service-account-credentials", "--controller-shutdown-timeout=0",
+				"--min-resync-period=90m"},
 			want: func(c *Configuration) {
 				c.ClientConnection = ClientConnection{Kubeconfig: "k", Server: "https://h:1", QPS: 7.5, Burst: 8}
 				c.Controllers, c.UseServiceAccountCredentials, c.ShutdownTimeout.Duration = []string{"*", "-job"}, true, 0
@@ -62,40 +68,52 @@ func TestUpstreamSets(t *testing.T) {
 			},
 		},
 		"ciphers": {
-			args: []string{"--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_128_GCM_SHA256", "--tls-min-version="},
+			args: []string{"--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_128_GCM_SHA256",
+				"--tls-min-version="},
 			want: func(c *Configuration) { c.Serving.TLS.CipherSuites = []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"} },
 		},
 		"serving": {
-			args: []string{"--bind-address=::", "--secure-port=0", "--requestheader-allowed-names=a,b", "--authorization-always-allow-paths=/healthz", "--authentication-token-webhook-cache-ttl=1m", "--profiling=false", "--tls-min-version=VersionTLS13"},
+			args: []string{"--bind-address=::", "--secure-port=0", "--requestheader-allowed-names=a,b",
+				"--authorization-always-allow-paths=/healthz", "--authentication-token-webhook-cache-ttl=1m", "--profiling=false",
+				"--tls-min-version=VersionTLS13"},
 			want: func(c *Configuration) {
 				s := &c.Serving
 				s.BindAddress, s.Port, s.Profiling, s.TLS.MinVersion = "::", 0, false, "VersionTLS13"
-				s.Authentication.RequestHeader.AllowedNames, s.Authorization.AlwaysAllowPaths = []string{"a", "b"}, []string{"/healthz"}
+				s.Authentication.RequestHeader.AllowedNames, s.Authorization.AlwaysAllowPaths = []string{"a", "b"},
+					[]string{"/healthz"}
 				s.Authentication.TokenCacheTTL.Duration = time.Minute
 			},
 		},
 		"leader election": {
-			args: []string{"--leader-elect=false", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=20s", "--leader-elect-retry-period=3s", "--leader-elect-resource-name=n", "--leader-elect-resource-namespace=ns", "--leader-elect-resource-lock=leases"},
+			args: []string{"--leader-elect=false", "--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=20s",
+				"--leader-elect-retry-period=3s", "--leader-elect-resource-name=n", "--leader-elect-resource-namespace=ns",
+				"--leader-elect-resource-lock=leases"},
 			want: func(c *Configuration) {
 				l := &c.LeaderElection
 				l.LeaderElect, l.ResourceName, l.ResourceNamespace = false, "n", "ns"
-				l.LeaseDuration.Duration, l.RenewDeadline.Duration, l.RetryPeriod.Duration = 30*time.Second, 20*time.Second, 3*time.Second
+				l.LeaseDuration.Duration, l.RenewDeadline.Duration, l.RetryPeriod.Duration = 30*time.Second, 20*time.Second,
+					3*time.Second
 			},
 		},
-		"underscores": {args: []string{"--kube_api_burst=8", "--concurrent_rc_syncs=3"}, want: func(c *Configuration) { c.ClientConnection.Burst = 8 }},
+		"underscores": {args: []string{"--kube_api_burst=8", "--concurrent_rc_syncs=3"},
+			want: func(c *Configuration) { c.ClientConnection.Burst = 8 }},
 		"plugins": {
-			args: []string{"--concurrent-job-syncs=9", "--concurrent-service-endpoint-syncs=6", "--max-endpoints-per-slice=50", "--endpointslice-updates-batch-period=500ms", "--terminated-pod-gc-threshold=-1"},
+			args: []string{"--concurrent-job-syncs=9", "--concurrent-service-endpoint-syncs=6", "--max-endpoints-per-slice=50",
+				"--endpointslice-updates-batch-period=500ms", "--terminated-pod-gc-threshold=-1"},
 			want: func(c *Configuration) {
 				c.Plugins = []Plugin{
 					{Name: "job", Workers: 9},
-					{Name: "endpointslice", Workers: 6, Settings: map[string]string{"max-endpoints-per-slice": "50", "endpointslice-updates-batch-period": "500ms"}},
+					{Name: "endpointslice", Workers: 6, Settings: map[string]string{"max-endpoints-per-slice": "50",
+						"endpointslice-updates-batch-period": "500ms"}},
 					{Name: "podgc", Settings: map[string]string{"terminated-pod-gc-threshold": "-1"}},
 				}
 			},
 		},
-		"environment":          {env: map[string]string{"WINDLASS_CONCURRENT_GC_SYNCS": "3"}, want: func(c *Configuration) { c.Plugins = []Plugin{{Name: "garbagecollector", Workers: 3}} }},
-		"no garbage collector": {args: []string{"--enable-garbage-collector=false", "--controllers=garbagecollector,job"}, want: func(c *Configuration) { c.Controllers = []string{"-garbage-collector-controller", "job"} }},
-		"garbage collector":    {args: []string{"--enable-garbage-collector"}, want: func(*Configuration) {}},
+		"environment": {env: map[string]string{"WINDLASS_CONCURRENT_GC_SYNCS": "3"},
+			want: func(c *Configuration) { c.Plugins = []Plugin{{Name: "garbagecollector", Workers: 3}} }},
+		"no garbage collector": {args: []string{"--enable-garbage-collector=false", "--controllers=garbagecollector,job"},
+			want: func(c *Configuration) { c.Controllers = []string{"-garbage-collector-controller", "job"} }},
+		"garbage collector": {args: []string{"--enable-garbage-collector"}, want: func(*Configuration) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for k, v := range c.env {
@@ -121,7 +139,8 @@ func TestUpstreamOverFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Plugin{{Name: "job", Workers: 9, Budget: Budget{DeletesPerMinute: 3}}, {Name: "podgc", Settings: map[string]string{"node-quarantine": "1m", "terminated-pod-gc-threshold": "5"}}}
+	want := []Plugin{{Name: "job", Workers: 9, Budget: Budget{DeletesPerMinute: 3}},
+		{Name: "podgc", Settings: map[string]string{"node-quarantine": "1m", "terminated-pod-gc-threshold": "5"}}}
 	if d := cmp.Diff(want, got.Plugins); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
@@ -156,9 +175,11 @@ func TestUpstreamRefuses(t *testing.T) {
 			}
 		})
 	}
+
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	AddFlags(fs)
-	for _, arg := range []string{"--node-monitor-period=5", "--node-eviction-rate=x", "--allocate-node-cidrs=maybe", "--bind-address=localhost", "--log-json-info-buffer-size=1e999999999", "--tls-sni-cert-key=a"} {
+	for _, arg := range []string{"--node-monitor-period=5", "--node-eviction-rate=x", "--allocate-node-cidrs=maybe",
+		"--bind-address=localhost", "--log-json-info-buffer-size=1e999999999", "--tls-sni-cert-key=a"} {
 		if err := fs.Parse([]string{arg}); err == nil {
 			t.Errorf("%s was taken", arg)
 		}
@@ -168,7 +189,8 @@ func TestUpstreamRefuses(t *testing.T) {
 // A gate is a setting of the plugins whose controllers ask for it; one that wasn't locked yet in the version that is
 // emulated can be set, one that wasn't there yet can't.
 func TestGatesAreSettings(t *testing.T) {
-	c, err := fromFlags(t, "--emulated-version=1.34", "--feature-gates=JobManagedBy=false,PodDeletionCost=false,DeploymentReplicaSetTerminatingReplicas=true")
+	c, err := fromFlags(t, "--emulated-version=1.34",
+		"--feature-gates=JobManagedBy=false,PodDeletionCost=false,DeploymentReplicaSetTerminatingReplicas=true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,13 +207,14 @@ func TestGatesAreSettings(t *testing.T) {
 		t.Errorf("-want +got:\n%s", d)
 	}
 
-	if _, err := fromFlags(t, "--emulated-version=1.34", "--feature-gates=HPAGeneration=true"); err == nil || !strings.Contains(err.Error(), "isn't there yet in Kubernetes v1.34") {
+	if _, err := fromFlags(t, "--emulated-version=1.34", "--feature-gates=HPAGeneration=true"); err == nil ||
+		!strings.Contains(err.Error(), "isn't there yet in Kubernetes v1.34") {
 		t.Errorf("a gate of v1.37 in v1.34: %v", err)
 	}
 }
 
-// AllAlpha and AllBeta are the defaults of the gates that are of that stage in the version that is emulated; what is said of
-// a gate by its name takes precedence, wherever it is said.
+// AllAlpha and AllBeta are the defaults of the gates that are of that stage in the version that is emulated; what is
+// said of a gate by its name takes precedence, wherever it is said.
 func TestGatesOfAStage(t *testing.T) {
 	file := saved(t, `{apiVersion: config.windlass.dev/v1alpha1, kind: ControllerManagerConfiguration, plugins: [{name: horizontalpodautoscaler, settings: {HPAGeneration: "true"}}]}`)
 	for _, x := range []struct {
@@ -199,14 +222,16 @@ func TestGatesOfAStage(t *testing.T) {
 		want map[string]string // of the job's and the autoscaler's plugin and the replicaset's
 	}{
 		{[]string{"--feature-gates=AllBeta=false,PodDeletionCost=true"}, map[string]string{
-			"PodDeletionCost": "true", "DeploymentReplicaSetTerminatingReplicas": "false", "HPAScaleToZero": "false", "HPAGeneration": "true",
+			"PodDeletionCost": "true", "DeploymentReplicaSetTerminatingReplicas": "false", "HPAScaleToZero": "false",
+			"HPAGeneration":     "true",
 			"PodLevelResources": "false", "MutableSchedulingDirectivesForSuspendedJobs": "false",
 			"MaxUnavailableStatefulSet": "false", "StatefulSetSemanticRevisionComparison": "false",
 		}},
-		{[]string{"--feature-gates=AllAlpha=true,HPAScaleToZero=false,EventedPLEG=false", "--emulated-version=1.34"}, map[string]string{
-			"DeploymentReplicaSetTerminatingReplicas": "true", "HPAScaleToZero": "false", "HPAGeneration": "true",
-			"MaxUnavailableStatefulSet": "true",
-		}},
+		{[]string{"--feature-gates=AllAlpha=true,HPAScaleToZero=false,EventedPLEG=false", "--emulated-version=1.34"},
+			map[string]string{
+				"DeploymentReplicaSetTerminatingReplicas": "true", "HPAScaleToZero": "false", "HPAGeneration": "true",
+				"MaxUnavailableStatefulSet": "true",
+			}},
 		{[]string{"--feature-gates=AllAlpha=true,GenericWorkload=true"}, map[string]string{
 			"StatefulSetRecreateStrategy": "true", "TaintTolerationComparisonOperators": "true", "HPAGeneration": "true",
 		}},
@@ -219,6 +244,7 @@ func TestGatesOfAStage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		got := map[string]string{}
 		for _, p := range c.Plugins {
 			maps.Copy(got, p.Settings)
@@ -229,13 +255,15 @@ func TestGatesOfAStage(t *testing.T) {
 	}
 }
 
-// A gate that is on without those that it needs is refused, as natively: in v1.34 AllAlpha alone turns one on whose need comes later.
+// A gate that is on without those that it needs is refused, as natively: in v1.34 AllAlpha alone turns one on whose
+// need comes later.
 func TestGatesThatNeedOthers(t *testing.T) {
 	_, err := fromFlags(t, "--feature-gates=AllAlpha=true", "--emulated-version=1.34")
 	if want := "feature gate EventedPLEG is enabled, but depends on features that are disabled: [PLEGOnDemandRelist]"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err = fromFlags(t, "--feature-gates=AllAlpha=true,EventedPLEG=false", "--emulated-version=1.34"); err != nil && strings.Contains(err.Error(), "EventedPLEG") {
+	if _, err = fromFlags(t, "--feature-gates=AllAlpha=true,EventedPLEG=false", "--emulated-version=1.34"); err != nil &&
+		strings.Contains(err.Error(), "EventedPLEG") {
 		t.Error(err)
 	}
 }
@@ -250,6 +278,7 @@ func TestNotices(t *testing.T) {
 		"--feature-gates=" + gates, "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := FromFlags(fs); err != nil {
 		t.Fatal(err)
 	}
@@ -258,12 +287,16 @@ func TestNotices(t *testing.T) {
 		if n.Why == "" {
 			t.Errorf("%s: no reason", n.Flag)
 		}
-		if unbuilt := strings.Contains(n.Why, "isn't built here yet"); n.Flag == "--feature-gates=HPAConfigurableTolerance=true" && unbuilt {
+		if unbuilt := strings.Contains(n.Why,
+			"isn't built here yet"); n.Flag == "--feature-gates=HPAConfigurableTolerance=true" && unbuilt {
 			t.Errorf("%s: %s, and it is on", n.Flag, n.Why)
 		}
 		got = append(got, n.Flag)
 	}
-	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=HPAConfigurableTolerance=true", "--feature-gates=WorkloadWithJob=true", "--cluster-cidr", "--allocate-node-cidrs", "--cloud-provider", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
+
+	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=HPAConfigurableTolerance=true",
+		"--feature-gates=WorkloadWithJob=true", "--cluster-cidr", "--allocate-node-cidrs", "--cloud-provider",
+		"--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
@@ -284,7 +317,8 @@ func TestMissing(t *testing.T) {
 	if d := cmp.Diff([]string{"bootstrap-signer-controller"}, named); d != "" {
 		t.Error(d)
 	}
-	for name, want := range map[string]bool{"cronjob-controller": true, "ttl-controller": false, "token-cleaner-controller": false, "job-controller": false, "bootstrap-signer-controller": false} {
+	for name, want := range map[string]bool{"cronjob-controller": true, "ttl-controller": false,
+		"token-cleaner-controller": false, "job-controller": false, "bootstrap-signer-controller": false} {
 		if slices.Contains(others, name) != want {
 			t.Errorf("%s among the others: %v", name, !want)
 		}

@@ -40,17 +40,19 @@ func (h *helm) HandleWarningHeader(_ int, _, text string) {
 	h.warnings = append(h.warnings, text)
 }
 
-// of gives the client of an object's resource.
+// of returns the client of an object's resource.
 func (h *helm) of(o *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvr, _ := apimeta.UnsafeGuessKindToResource(o.GroupVersionKind())
 	return h.client.Resource(gvr).Namespace(o.GetNamespace())
 }
 
-// apply applies the objects with server-side apply, which refuses fields that aren't there. dryRun has the API server do all but store them.
+// apply applies the objects with server-side apply, which refuses fields that aren't there. dryRun has the API server
+// do all but store them.
 func (h *helm) apply(t *testing.T, objects []*unstructured.Unstructured, dryRun ...string) {
 	t.Helper()
 	for _, o := range objects {
-		if _, err := h.of(o).Apply(t.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: "helm", DryRun: dryRun}); err != nil {
+		if _, err := h.of(o).Apply(t.Context(), o.GetName(), o,
+			metav1.ApplyOptions{FieldManager: "helm", DryRun: dryRun}); err != nil {
 			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}
@@ -79,8 +81,9 @@ func (h *helm) uninstall(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// What the chart renders is taken by the API server to the letter, for each file of values, and so are the plain manifests and the static pod. All pods are allowed where Pod Security is "restricted",
-// except for the static pod, which reads the node's files.
+// What the chart renders is taken by the API server to the letter, for each file of values, and so are the plain
+// manifests and the static pod. All pods are allowed where Pod Security is "restricted", except for the static pod,
+// which reads the node's files.
 func TestAPIServerTakesIt(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	h := newHelm(c)
@@ -90,6 +93,7 @@ func TestAPIServerTakesIt(t *testing.T) {
 	if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(), restricted, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+
 	serviceAccount(t, c, restricted.Name, "windlass")
 	serviceAccount(t, c, "kube-system", "default")
 	h.apply(t, documents(t, serviceMonitors))
@@ -97,6 +101,7 @@ func TestAPIServerTakesIt(t *testing.T) {
 		_, err := c.Client().Discovery().ServerResourcesForGroupVersion(monitoring)
 		return err == nil, err
 	})
+
 	for name, values := range examples(t) {
 		out := release{name: "windlass", namespace: restricted.Name, values: values, apis: []string{monitoring}}.mustRender(t)
 		h.apply(t, out.objects, metav1.DryRunAll)
@@ -121,7 +126,8 @@ func TestAPIServerTakesIt(t *testing.T) {
 
 // Without the Prometheus operator there is no ServiceMonitor, whatever the values say.
 func TestServiceMonitorNeedsItsKind(t *testing.T) {
-	r := release{name: "windlass", namespace: "monitored", values: image + "serviceMonitor: {enabled: true, labels: {team: a}}\n"}
+	r := release{name: "windlass", namespace: "monitored",
+		values: image + "serviceMonitor: {enabled: true, labels: {team: a}}\n"}
 	for _, o := range r.mustRender(t).objects {
 		if o.GetKind() == "ServiceMonitor" {
 			t.Error("a ServiceMonitor is rendered for a cluster that has no such kind")
@@ -134,7 +140,8 @@ func TestServiceMonitorNeedsItsKind(t *testing.T) {
 	}
 }
 
-// serviceMonitors is the kind, as far as the chart uses it (github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1).
+// serviceMonitors is the kind, as far as the chart uses it
+// (github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1).
 const serviceMonitors = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -44,7 +44,8 @@ func podSpec(t *testing.T, c *cluster.Cluster, ns, name string) corev1.PodSpec {
 	return d.Spec.Template.Spec
 }
 
-// From helm install to a healthy manager, by way of a bad edit, to helm uninstall: on a cluster that has no other manager, with RBAC, in a container like the one that a kubelet would make of the pod.
+// From helm install to a healthy manager, by way of a bad edit, to helm uninstall: on a cluster that has no other
+// manager, with RBAC, in a container like the one that a kubelet would make of the pod.
 func TestInstall(t *testing.T) {
 	const ns = "kube-system"
 	c := cluster.Start(t, cluster.Options{Nodes: 2, Audit: true})
@@ -55,7 +56,8 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "windlass-plugins"}, BinaryData: map[string][]byte{"endpoints.wasm": module}}
+	modules := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "windlass-plugins"},
+		BinaryData: map[string][]byte{"endpoints.wasm": module}}
 	if _, err := c.Client().CoreV1().ConfigMaps(ns).Create(t.Context(), modules, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,8 @@ func TestInstall(t *testing.T) {
 	p.awaitReady(t)
 	p.confined(t)
 	for _, e := range c.Audit(t, cluster.Filter{}) {
-		if strings.HasPrefix(e.User, "system:serviceaccount:") && e.Resource != "leases" && e.Verb != "get" && e.Verb != "list" && e.Verb != "watch" {
+		if strings.HasPrefix(e.User, "system:serviceaccount:") && e.Resource != "leases" && e.Verb != "get" &&
+			e.Verb != "list" && e.Verb != "watch" {
 			t.Errorf("who stands by has written: %v (%s)", e, e.URI)
 		}
 	}
@@ -87,7 +90,8 @@ func TestInstall(t *testing.T) {
 
 	t.Run("metrics", func(t *testing.T) {
 		url := fmt.Sprintf("https://127.0.0.1:%d/metrics", port)
-		if code, body, err := get(t.Context(), url, ""); err != nil || code != http.StatusForbidden && code != http.StatusUnauthorized {
+		if code, body, err := get(t.Context(), url, ""); err != nil || code != http.StatusForbidden &&
+			code != http.StatusUnauthorized {
 			t.Errorf("without credentials: %d %v %.100s", code, err, body)
 		}
 		viewer := serviceAccount(t, c, "default", "prometheus")
@@ -100,7 +104,8 @@ func TestInstall(t *testing.T) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "windlass-viewer"},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "dashboard"}},
 		}
-		if _, err := c.Client().RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		if _, err := c.Client().RbacV1().ClusterRoleBindings().Create(t.Context(), binding,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		cluster.Eventually(t, time.Minute, "metrics for whom the viewer's role is bound to", func() (bool, any) {
@@ -135,7 +140,8 @@ func TestInstall(t *testing.T) {
 		cluster.Eventually(t, time.Minute, "the log to name the wrong field", func() (bool, any) {
 			return strings.Contains(p.output(), "plugins[0].workers"), cluster.Tail(p.log)
 		})
-		if text := checks(t.Context()); !strings.Contains(text, "deployment-controller ok") || strings.Contains(text, "endpoints-controller") {
+		if text := checks(t.Context()); !strings.Contains(text, "deployment-controller ok") ||
+			strings.Contains(text, "endpoints-controller") {
 			t.Errorf("after a bad edit it isn't as before:\n%s", text)
 		}
 		upgrade(plugins)
@@ -161,7 +167,8 @@ func TestInstall(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Fatal("it runs with a wrong field")
 		}
-		if out := p.output(); p.err == nil || !strings.Contains(out, "/etc/windlass/windlass.yaml") || !strings.Contains(out, "sandbx") {
+		if out := p.output(); p.err == nil || !strings.Contains(out, "/etc/windlass/windlass.yaml") ||
+			!strings.Contains(out, "sandbx") {
 			t.Errorf("it ended with %v, and doesn't name the field:\n%s", p.err, out)
 		}
 	})
@@ -169,10 +176,12 @@ func TestInstall(t *testing.T) {
 	t.Run("what a Deployment had made goes with it", func(t *testing.T) {
 		labels, background := map[string]string{"app": "web"}, metav1.DeletePropagationBackground
 		deployments := c.Client().AppsV1().Deployments("default")
-		if _, err := deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}},
-		}}, metav1.CreateOptions{}); err != nil {
+		if _, err := deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"},
+			Spec: appsv1.DeploymentSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}},
+			}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		cluster.Eventually(t, time.Minute, "a Deployment to be available", func() (bool, any) {
@@ -199,7 +208,8 @@ func TestInstall(t *testing.T) {
 	}
 	h.uninstall(t, out.objects)
 	p.stop(t, time.Duration(*p.spec.TerminationGracePeriodSeconds)*time.Second)
-	// Its rights went together with its Deployment, so how much of what that had made windlass took away itself is chance. The next manager, which takes the Lease over, takes the rest.
+	// Its rights went together with its Deployment, so how much of what that had made windlass took away itself is chance.
+	// The next manager, which takes the Lease over, takes the rest.
 	c.Native(t, []string{"garbage-collector-controller"}, "--leader-elect")
 	awaitGone(t, c, metav1.NamespaceAll)
 	left(t, c)
@@ -208,10 +218,12 @@ func TestInstall(t *testing.T) {
 // hold has somebody hold kube-controller-manager's Lease until release is called.
 func hold(t *testing.T, c *cluster.Cluster) (release func()) {
 	t.Helper()
-	leases, holder, seconds, now := c.Client().CoordinationV1().Leases("kube-system"), "kube-controller-manager", int32(3600), metav1.NowMicro()
+	leases, holder, seconds, now := c.Client().CoordinationV1().Leases("kube-system"), "kube-controller-manager",
+		int32(3600), metav1.NowMicro()
 	lease, err := leases.Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager"},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now,
+			RenewTime: &now},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +242,8 @@ func hold(t *testing.T, c *cluster.Cluster) (release func()) {
 func template(t *testing.T, out *rendered) string {
 	t.Helper()
 	var d appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(out.get(t, "Deployment", "windlass").Object, &d, true); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(out.get(t, "Deployment",
+		"windlass").Object, &d, true); err != nil {
 		t.Fatal(err)
 	}
 	b, err := json.Marshal(d.Spec.Template)
@@ -253,7 +266,8 @@ func awaitGone(t *testing.T, c *cluster.Cluster, ns string) {
 	})
 }
 
-// left fails for each object in the cluster that has to do with the release. What windlass has made itself stays, as it would of kube-controller-manager: the Lease, which ends by itself, and service accounts.
+// left fails for each object in the cluster that has to do with the release. What windlass has made itself stays, as it
+// would of kube-controller-manager: the Lease, which ends by itself, and service accounts.
 func left(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	h := newHelm(c)
@@ -261,6 +275,7 @@ func left(t *testing.T, c *cluster.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	looked := 0
 	for _, l := range lists {
 		for _, r := range l.APIResources {
@@ -270,7 +285,8 @@ func left(t *testing.T, c *cluster.Cluster) {
 			o := &unstructured.Unstructured{}
 			o.SetAPIVersion(l.GroupVersion)
 			gvr := o.GroupVersionKind().GroupVersion().WithResource(r.Name)
-			list, err := h.client.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=windlass"})
+			list, err := h.client.Resource(gvr).List(t.Context(),
+				metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=windlass"})
 			if err != nil {
 				t.Errorf("%v: %v", gvr, err)
 				continue

@@ -21,7 +21,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// pod is a process that has what a kubelet would give it: the container's arguments, environment, volumes and token, out of the API server. There is no kubelet in a devcluster.
+// pod is a process that has what a kubelet would give it: the container's arguments, environment, volumes and token,
+// out of the API server. There is no kubelet in a devcluster.
 type pod struct {
 	*container
 	cluster *cluster.Cluster
@@ -38,6 +39,7 @@ func runPod(t *testing.T, c *cluster.Cluster, ns string, spec corev1.PodSpec, ho
 	if len(spec.Containers) != 1 {
 		t.Fatalf("%d containers", len(spec.Containers))
 	}
+
 	k := spec.Containers[0]
 	p := &pod{container: &container{Root: t.TempDir()}, cluster: c, spec: spec, ns: ns, volumes: map[string]string{}}
 	p.Mounts = append(p.Mounts, files(t, p.Root)...)
@@ -45,6 +47,7 @@ func runPod(t *testing.T, c *cluster.Cluster, ns string, spec corev1.PodSpec, ho
 	if len(k.Command) == 0 {
 		p.Args = append(entrypoint(t), k.Args...)
 	}
+
 	for _, e := range k.Env {
 		p.Env = append(p.Env, e.Name+"="+e.Value)
 	}
@@ -59,6 +62,7 @@ func runPod(t *testing.T, c *cluster.Cluster, ns string, spec corev1.PodSpec, ho
 	for _, v := range spec.Volumes {
 		p.volumes[v.Name] = p.volume(t, v, hostPaths)
 	}
+
 	for _, m := range k.VolumeMounts {
 		from, ok := p.volumes[m.Name]
 		if !ok {
@@ -73,10 +77,11 @@ func runPod(t *testing.T, c *cluster.Cluster, ns string, spec corev1.PodSpec, ho
 	return p
 }
 
-// token gives a folder with what a pod finds in its token's.
+// token returns a folder with what a pod finds in its token's.
 func (p *pod) token(t *testing.T) string {
 	t.Helper()
-	token, err := p.cluster.Client().CoreV1().ServiceAccounts(p.ns).CreateToken(t.Context(), p.spec.ServiceAccountName, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := p.cluster.Client().CoreV1().ServiceAccounts(p.ns).CreateToken(t.Context(), p.spec.ServiceAccountName,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,10 +89,11 @@ func (p *pod) token(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return project(t, t.TempDir(), map[string][]byte{"token": []byte(token.Status.Token), "ca.crt": ca, "namespace": []byte(p.ns)})
+	return project(t, t.TempDir(), map[string][]byte{"token": []byte(token.Status.Token), "ca.crt": ca,
+		"namespace": []byte(p.ns)})
 }
 
-// volume gives a folder with the volume's contents, empty for a temporary one.
+// volume returns a folder with the volume's contents, empty for a temporary one.
 func (p *pod) volume(t *testing.T, v corev1.Volume, hostPaths map[string]string) string {
 	t.Helper()
 	switch {
@@ -168,7 +174,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// probe does what the kubelet does for a probe, and gives what is wrong. The pod's address is the machine's loopback.
+// probe does what the kubelet does for a probe, and returns what is wrong. The pod's address is the machine's loopback.
 func (p *pod) probe(ctx context.Context, probe *corev1.Probe) error {
 	host := probe.HTTPGet.Host
 	if host == "" {
@@ -180,7 +186,8 @@ func (p *pod) probe(ctx context.Context, probe *corev1.Probe) error {
 			port = int(c.ContainerPort)
 		}
 	}
-	code, body, err := get(ctx, strings.ToLower(string(probe.HTTPGet.Scheme))+"://"+net.JoinHostPort(host, fmt.Sprint(port))+probe.HTTPGet.Path, "")
+	code, body, err := get(ctx, strings.ToLower(string(probe.HTTPGet.Scheme))+"://"+net.JoinHostPort(host,
+		fmt.Sprint(port))+probe.HTTPGet.Path, "")
 	if err == nil && code != http.StatusOK {
 		err = fmt.Errorf("%s: %d: %s", probe.HTTPGet.Path, code, body)
 	}
@@ -191,7 +198,8 @@ func (p *pod) probe(ctx context.Context, probe *corev1.Probe) error {
 func (p *pod) awaitReady(t *testing.T) {
 	t.Helper()
 	k := p.spec.Containers[0]
-	for what, probe := range map[string]*corev1.Probe{"startup": k.StartupProbe, "liveness": k.LivenessProbe, "readiness": k.ReadinessProbe} {
+	for what, probe := range map[string]*corev1.Probe{"startup": k.StartupProbe, "liveness": k.LivenessProbe,
+		"readiness": k.ReadinessProbe} {
 		if probe == nil {
 			continue
 		}
@@ -209,7 +217,8 @@ func (p *pod) awaitReady(t *testing.T) {
 
 // get asks with a token, or without one. Whose certificate it is doesn't matter to a kubelet.
 func get(ctx context.Context, url, token string) (int, string, error) {
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	client := http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, "", err

@@ -13,18 +13,22 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// The static pod works with what kubeadm leaves on a node, and needs no more rights than the bootstrap roles of system:kube-controller-manager.
+// The static pod works with what kubeadm leaves on a node, and needs no more rights than the bootstrap roles of
+// system:kube-controller-manager.
 func TestStaticPod(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 1})
 	_, port := onLoopback(t)
 	var pod corev1.Pod
-	if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(read(t, "static-pod.yaml"), "10257", fmt.Sprint(port))), &pod); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(read(t, "static-pod.yaml"), "10257", fmt.Sprint(port))),
+		&pod); err != nil {
 		t.Fatal(err)
 	}
-	p := runPod(t, c, pod.Namespace, pod.Spec, map[string]string{"/etc/kubernetes/controller-manager.conf": c.ManagerKubeconfig})
+	p := runPod(t, c, pod.Namespace, pod.Spec,
+		map[string]string{"/etc/kubernetes/controller-manager.conf": c.ManagerKubeconfig})
 	p.awaitReady(t)
 	p.confined(t)
-	if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "work"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "work"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, time.Minute, "a namespace to get its service account and the CA", func() (bool, any) {

@@ -119,6 +119,7 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	n.Measure(a.subject.measured())
 	keys := newTodo()
 	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached, measured: n.Measured}
@@ -131,11 +132,13 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 			keys.at(k, time.Now().Add(d))
 		}
 	}
+
 	s.show = func(c *api.Change, initial bool) error {
 		_, err := n.Show(c, initial)
 		take()
 		return err
 	}
+
 	s.work = func() (bool, error) {
 		if n.Works() {
 			return n.Work(), nil
@@ -212,11 +215,13 @@ func (all parts) side(of *Subject, c *api.Cluster) *side {
 		}
 		return m
 	}
+
 	s.reached = func(version uint64) {
 		for _, p := range all {
 			p.Reached(version)
 		}
 	}
+
 	s.show = func(c *api.Change, initial bool) error {
 		for _, p := range all {
 			woken, err := p.Show(c, initial)
@@ -229,6 +234,7 @@ func (all parts) side(of *Subject, c *api.Cluster) *side {
 		}
 		return nil
 	}
+
 	s.next = func() (at time.Time, ok bool) {
 		for _, p := range all {
 			if t, is := p.keys.first(); is && (!ok || t.Before(at)) {
@@ -237,6 +243,7 @@ func (all parts) side(of *Subject, c *api.Cluster) *side {
 		}
 		return at, ok
 	}
+
 	s.work = func() (bool, error) {
 		first := 0
 		if len(all) > 1 {
@@ -275,6 +282,7 @@ func (a *apart) through(sides []*side) (*Difference, error) {
 			return nil, err
 		}
 	}
+
 	for a.step = 0; a.step <= a.script.steps && (a.most == 0 || a.step < a.most); a.step++ {
 		if a.script.skipped[a.step] {
 			continue
@@ -347,7 +355,8 @@ func (s *side) deliver(n int, initial bool) error {
 
 // pauses are how long the clock goes on when there is nothing to do, one after the other while nothing is written.
 var pauses = []time.Duration{
-	10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second, 50 * time.Second,
+	10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, 20 * time.Second, 20 * time.Second,
+	20 * time.Second, 50 * time.Second,
 }
 
 // timersMost is how long a step waits for keys that are to be synced at a time; what a set says of its pods is
@@ -365,6 +374,7 @@ func (s *side) settle() error {
 		if err := s.deliver(s.some(), false); err != nil {
 			return err
 		}
+
 		did, err := s.work()
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -372,6 +382,7 @@ func (s *side) settle() error {
 		if s.written() {
 			pause = 0
 		}
+
 		switch {
 		case did:
 			s.syncs++

@@ -18,9 +18,10 @@ import (
 	"github.com/windlass-dev/windlass/host/record"
 )
 
-// lines tells what a sync did, in an order that doesn't depend on chance: a run of writes of one verb to one resource is
-// sorted, for upstream sends such writes side by side. The clusters are as the sync found and left them.
-func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, alike map[string]string) ([]string, error) {
+// lines reports what a sync did, in an order that doesn't depend on chance: a run of writes of one verb to one resource
+// is sorted, for upstream sends such writes side by side. The clusters are as the sync found and left them.
+func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, alike map[string]string) ([]string,
+	error) {
 	names := map[string]string{}
 	maps.Copy(names, alike)
 	requests := writesOf(c)
@@ -31,6 +32,7 @@ func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, ali
 			return nil, err
 		}
 	}
+
 	var writes []string
 	var kinds, asides []string
 	for _, q := range requests {
@@ -53,17 +55,20 @@ func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, ali
 		}
 		asides = append(asides, aside)
 	}
+
 	events := slices.Clone(r.Events)
 	for _, list := range [][]string{writes, events, loose} {
 		for i := range list {
 			list[i] = s.normal(list[i], names)
 		}
 	}
+
 	for i := range asides { // of objects that are alike either may be meant
 		for name, other := range names {
 			asides[i] = replaceName(asides[i], name, other)
 		}
 	}
+
 	group(asides, kinds, writes)
 	for i := 0; i < len(kinds); {
 		end := i + 1
@@ -73,14 +78,17 @@ func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, ali
 		slices.SortStableFunc(writes[i:end], func(a, b string) int { return strings.Compare(place(a), place(b)) })
 		i = end
 	}
+
 	slices.Sort(events)
-	events = slices.CompactFunc(events, func(a, b string) bool { return a == b && strings.Contains(a, " Warning ") }) // as failed attempts
+	// as failed attempts
+	events = slices.CompactFunc(events, func(a, b string) bool { return a == b && strings.Contains(a, " Warning ") })
 	all := slices.Concat(loose, writes, events)
 	woken := slices.Clone(r.Woken)
 	slices.Sort(woken)
 	for _, key := range slices.Compact(woken) {
 		all = append(all, "wakes "+key)
 	}
+
 	if r.Failed {
 		return append(all, "fails"), nil
 	}
@@ -90,8 +98,8 @@ func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, ali
 	return all, nil
 }
 
-// place returns what a write is sorted by: the object it changes, for writes to one object have an order that counts. What is created has no
-// name to go by.
+// place returns what a write is sorted by: the object it changes, for writes to one object have an order that counts.
+// What is created has no name to go by.
 func place(write string) string {
 	if strings.HasPrefix(write, "create ") {
 		return write
@@ -118,7 +126,8 @@ func idle(q *api.Request) bool {
 
 // empty reports whether a write has changed nothing but what may differ by chance.
 func (s *Subject) empty(q *api.Request, line string, names map[string]string) bool {
-	if s.Normal == nil || q.Err != nil || q.Old == nil || q.Verb != "update" && q.Verb != "patch" || q.Subresource == "scale" {
+	if s.Normal == nil || q.Err != nil || q.Old == nil || q.Verb != "update" && q.Verb != "patch" ||
+		q.Subresource == "scale" {
 		return false
 	}
 	before := *q
@@ -131,8 +140,8 @@ func again(q *api.Request, later []*api.Request) bool {
 	return slices.ContainsFunc(later, func(l *api.Request) bool { return l.String() == q.String() })
 }
 
-// group brings writes that are done beside others together by what they are for, each in its order, and makes their kinds
-// those of what they are for.
+// group brings writes that are done beside others together by what they are for, each in its order, and makes their
+// kinds those of what they are for.
 func group(asides, kinds, writes []string) {
 	for i := 0; i < len(asides); i++ {
 		end := i
@@ -152,13 +161,14 @@ func group(asides, kinds, writes []string) {
 	}
 }
 
-// alike gives the names of objects that a controller may take for one another to one name: which of them it takes is a
-// matter of chance with upstream's, that reads them from maps.
+// alike returns the names of objects that a controller may take for one another to one name: which of them it takes is
+// a matter of chance with upstream's, that reads them from maps.
 func (s *Subject) alike(c *api.Cluster) map[string]string {
 	names := map[string]string{}
 	if s.Alike == nil {
 		return names
 	}
+
 	first := map[string]string{}
 	for _, gvr := range sorted(c) {
 		all, err := c.List(gvr)
@@ -177,6 +187,7 @@ func (s *Subject) alike(c *api.Cluster) map[string]string {
 			names[name] = first[class]
 		}
 	}
+
 	single := map[string]bool{}
 	for name, class := range names {
 		single[name] = count(names, class) == 1
@@ -211,7 +222,8 @@ var tokenVolume = regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`)
 // replaceName replaces a name where it isn't part of a longer one.
 func replaceName(line, name, other string) string {
 	part := func(i int) bool {
-		return i >= 0 && i < len(line) && (line[i] == '-' || line[i] >= '0' && line[i] <= '9' || line[i] >= 'a' && line[i] <= 'z')
+		return i >= 0 && i < len(line) && (line[i] == '-' || line[i] >= '0' && line[i] <= '9' || line[i] >= 'a' &&
+			line[i] <= 'z')
 	}
 	for at := 0; ; {
 		i := strings.Index(line[at:], name)
@@ -238,16 +250,18 @@ func named(q *api.Request, names map[string]string) {
 	}
 }
 
-// write tells of a request that writes: what it was about and what came of it.
+// write reports a request that writes: what it was about and what came of it.
 func write(q *api.Request, names map[string]string) string {
 	what := q.Verb
 	if what == "patch" {
 		what = "update" // which of them is a matter of rights and rules
 	}
+
 	line := what + " " + q.Resource.Resource
 	if q.Subresource != "" {
 		line += "/" + q.Subresource
 	}
+
 	line += " " + strings.TrimPrefix(q.Namespace+"/"+q.Name, "/")
 	if d := q.Delete; d != nil {
 		if d.PropagationPolicy != nil {
@@ -257,6 +271,7 @@ func write(q *api.Request, names map[string]string) string {
 			line += fmt.Sprintf(" grace %d", *d.GracePeriodSeconds)
 		}
 	}
+
 	o := q.Answer
 	if q.Err != nil {
 		line += " fails: " + string(apierrors.ReasonForError(q.Err))
@@ -265,10 +280,12 @@ func write(q *api.Request, names map[string]string) string {
 	if q.Delete != nil || o == nil {
 		return line
 	}
+
 	v, err := api.External(o, api.Version(q.Resource, q.Subresource))
 	if err != nil {
 		return line + " " + err.Error()
 	}
+
 	m, err := fields(v)
 	if err != nil {
 		return line + " " + err.Error()
@@ -276,10 +293,12 @@ func write(q *api.Request, names map[string]string) string {
 	if q.Err != nil {
 		trim(m, q.Subresource)
 	}
+
 	meta, _ := m["metadata"].(map[string]any)
 	if q.Namespace != "" {
 		meta["namespace"] = q.Namespace
 	}
+
 	if g, _ := meta["generateName"].(string); q.Generated() {
 		if name, _ := meta["name"].(string); name != "" {
 			names[name] = g + "*"
@@ -289,6 +308,7 @@ func write(q *api.Request, names map[string]string) string {
 		}
 		delete(meta, "name")
 	}
+
 	b, err := yaml.Marshal(m)
 	if err != nil {
 		return line + " " + err.Error()

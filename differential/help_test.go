@@ -33,7 +33,8 @@ var described = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("
 func upstreamHelps(t *testing.T) map[string]string {
 	t.Helper()
 	for _, register := range []func(){
-		autoscaler.Register, controllers.Register, daemonset.Register, endpointslice.RegisterMetrics, garbagecollector.Register,
+		autoscaler.Register, controllers.Register, daemonset.Register, endpointslice.RegisterMetrics,
+		garbagecollector.Register,
 		informer.Register, job.Register, podgc.RegisterMetrics, statefulset.Register,
 	} {
 		register()
@@ -42,7 +43,8 @@ func upstreamHelps(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	all := informers.NewSharedInformerFactory(nil, 0).Core().V1()
-	if _, err := rootca.NewPublisher(all.ConfigMaps(), all.Namespaces(), nil, nil); err != nil { // which registers its metrics
+	// which registers its metrics
+	if _, err := rootca.NewPublisher(all.ConfigMaps(), all.Namespaces(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
 
@@ -69,9 +71,9 @@ func upstreamHelps(t *testing.T) map[string]string {
 	return helps
 }
 
-// The metrics of the built-in controllers and of the manager have the texts that upstream's have, with how stable upstream
-// says that they are. Those that both take from the same libraries (workqueue_*, rest_client_*, leader_election_*) are the
-// same.
+// The metrics of the built-in controllers and of the manager have the texts that upstream's have, with how stable
+// upstream says that they are. Those that both take from the same libraries (workqueue_*, rest_client_*,
+// leader_election_*) are the same.
 func TestHelpAsUpstream(t *testing.T) {
 	ours := map[string]string{}
 	for _, f := range metrics.Families() {

@@ -28,8 +28,8 @@ type Known struct {
 	// upstream chooses at random, or races with itself, or the comparison does. It is one of the two.
 	Row    string `json:"row,omitempty"`
 	Chance bool   `json:"chance,omitempty"`
-	// GoesOn says that what follows is comparable all the same: the difference leaves nothing behind. Only where a subject is
-	// compared at rest, and of metrics.
+	// GoesOn says that what follows is comparable all the same: the difference leaves nothing behind. Only where a subject
+	// is compared at rest, and of metrics.
 	GoesOn bool `json:"goesOn,omitempty"`
 
 	expression, did, deed, world *regexp.Regexp

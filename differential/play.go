@@ -79,10 +79,12 @@ type play struct {
 }
 
 // run runs a script in the present bubble, up to the first difference that isn't known.
-func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
+func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int,
+	err error) {
 	p := &play{
 		subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, failed: map[string]string{},
-		woken: map[string]bool{}, queued: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{}, known: known,
+		woken: map[string]bool{}, queued: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{},
+		known: known,
 	}
 	if p.native, err = native.New(p.cluster, x.seed, s.Native); err != nil {
 		return nil, 0, err
@@ -141,12 +143,14 @@ func (p *play) through() (*Difference, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		var d *Difference
 		if p.subject.AtRest || p.subject.late {
 			d, err = p.rest(keys)
 		} else if d, err = p.settle(keys); d == nil {
 			d = p.measure()
 		}
+
 		switch {
 		case err != nil:
 			return nil, err
@@ -217,7 +221,8 @@ func (p *play) populate() error {
 }
 
 func refusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
+	return apierrors.IsInvalid(err) || apierrors.IsAlreadyExists(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsBadRequest(err)
 }
 
 // happen has the next thing happen and both controllers see it. It returns the keys to sync.
@@ -228,10 +233,12 @@ func (p *play) happen() ([]string, error) {
 		p.deed = "the beginning"
 		return union(keys, p.plugin.Keys()), err
 	}
+
 	r := world.NewRand(p.script.seed*1000 + uint64(p.step))
 	if r.One(3) {
 		time.Sleep(time.Duration(r.IntN(1200)) * time.Second)
 	}
+
 	var due []string
 	for key, at := range p.due {
 		if !at.After(time.Now()) {
@@ -240,10 +247,12 @@ func (p *play) happen() ([]string, error) {
 			due, p.woken[key] = append(due, key), true
 		}
 	}
+
 	what, err := p.subject.Deeds[r.IntN(len(p.subject.Deeds))](r, p.cluster)
 	if err != nil {
 		return nil, fmt.Errorf("seed %d, step %d: %w", p.script.seed, p.step, err)
 	}
+
 	p.deed = what
 	p.past = append(p.past, fmt.Sprintf("%s step %d: %s", time.Now().UTC().Format(time.TimeOnly), p.step, what))
 	keys, err := p.show(false)
@@ -267,6 +276,7 @@ func (p *play) show(initial bool) (keys []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	for i := range changes {
 		c := &changes[i]
 		theirs, err := p.native.Show(c, initial)
@@ -284,7 +294,8 @@ func (p *play) show(initial bool) (keys []string, err error) {
 		for i := range theirs {
 			theirs[i] = p.subject.key(theirs[i])
 			if !initial && !p.woken[theirs[i]] {
-				p.missed[theirs[i]] = fmt.Sprintf("%s wakes upstream's controller for %s, and the plugin for %v", changed(c), theirs[i], ours)
+				p.missed[theirs[i]] = fmt.Sprintf("%s wakes upstream's controller for %s, and the plugin for %v", changed(c),
+					theirs[i], ours)
 			}
 		}
 		for _, key := range theirs {
@@ -428,7 +439,8 @@ func (p *play) fault(r *world.Rand) *fault {
 	}
 	what, all := strings.CutPrefix(world.Of(r, p.subject.Faults...), "all ")
 	verb, resource, _ := strings.Cut(what, " ")
-	return &fault{verb: verb, all: all, resource: resource, after: r.IntN(3), reason: r.IntN(len(reasons)), salt: byte(r.IntN(256))}
+	return &fault{verb: verb, all: all, resource: resource, after: r.IntN(3), reason: r.IntN(len(reasons)),
+		salt: byte(r.IntN(256))}
 }
 
 // fault has some writes of a sync fail: of creates without a name all after the first few, of others those to about
@@ -470,6 +482,7 @@ func (f *fault) begin(s *Subject) func(*api.Request) error {
 		if r.Verb != f.verb || resource != f.resource || s.empty(r, write(r, map[string]string{}), nil) {
 			return nil
 		}
+
 		switch {
 		case f.all:
 		case r.Verb == "create" && !r.Generated():

@@ -59,6 +59,7 @@ func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 			keys = append(keys, key)
 		}
 	}
+
 	for n := 0; n < restMost; {
 		next := slices.IndexFunc(keys, func(key string) bool { return s.ready == nil || s.ready(key) })
 		if next < 0 {
@@ -110,6 +111,7 @@ func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 			again(key)
 		}
 	}
+
 	s.cluster.Fault = nil
 	return nil
 }
@@ -276,7 +278,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 			before.Kind = "wake"
 		}
 		if before.Kind == "wake" && p.subject.late && !p.subject.AtRest { // as where syncs are compared
-			before.Text = strings.TrimPrefix(p.missing(slices.Collect(maps.Keys(p.missed))), "\n") + "\nwhere a sync does this:\n" +
+			before.Text = strings.TrimPrefix(p.missing(slices.Collect(maps.Keys(p.missed))), "\n") +
+				"\nwhere a sync does this:\n" +
 				strings.Join(a.lines, "\n") + "\n" + text
 			before.parts = nil
 		}
@@ -306,7 +309,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 			p.due[key] = time.Now().Add(r.Again)
 		}
 	}
-	for key, r := range ours.last { // a key is looked at when either wants it: what one does then the other may do later, but does
+	// a key is looked at when either wants it: what one does then the other may do later, but does
+	for key, r := range ours.last {
 		if at, ok := p.due[key]; !r.Failed && r.Again > 0 && (!ok || at.After(time.Now().Add(r.Again))) {
 			p.due[key] = time.Now().Add(r.Again)
 		}
@@ -375,7 +379,7 @@ func errorsOf(whose string, s *restingSide, keys []string) (text string) {
 	return text
 }
 
-// missing tells which events woke only upstream's controller for some keys.
+// missing reports which events woke only upstream's controller for some keys.
 func (p *play) missing(keys []string) string {
 	text := ""
 	for _, key := range slices.Sorted(slices.Values(keys)) {
@@ -490,10 +494,11 @@ func (s *Subject) summed(r schema.GroupVersionResource) bool { return s.Sum != n
 // are.
 func planned(event string) bool {
 	return strings.Contains(event, " Warning ") &&
-		(strings.Contains(event, "exceeded quota") || strings.Contains(event, "out of order") || strings.Contains(event, " is invalid"))
+		(strings.Contains(event, "exceeded quota") || strings.Contains(event, "out of order") ||
+			strings.Contains(event, " is invalid"))
 }
 
-// ends tells which keys fail, or are to be synced again by their own wish; a key that wasn't synced still has its
+// ends reports which keys fail, or are to be synced again by their own wish; a key that wasn't synced still has its
 // former one.
 func (x *restingSide) ends() (all []string) {
 	for key, r := range x.last {

@@ -157,7 +157,8 @@ func (s *Subject) differAgain(t *testing.T, server *api.Server, x *script, known
 }
 
 // inBubble runs a script in a bubble of its own.
-func (s *Subject) inBubble(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int, err error) {
+func (s *Subject) inBubble(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (d *Difference,
+	syncs int, err error) {
 	run := s.run
 	if s.Apart {
 		run = s.runApart
@@ -190,7 +191,7 @@ func (s *Subject) smaller(t *testing.T, server *api.Server, d *Difference, known
 	return d
 }
 
-// head tells what each did.
+// head reports what each did.
 func (d *Difference) head() string {
 	late := ""
 	if d.late {
@@ -200,7 +201,7 @@ func (d *Difference) head() string {
 	return fmt.Sprintf(form, d.Subject, late, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
 }
 
-// String tells of a difference: what each did, and the world as a golden case.
+// String reports a difference: what each did, and the world as a golden case.
 func (d *Difference) String() string {
 	var b strings.Builder
 	b.WriteString(d.head())

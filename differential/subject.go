@@ -88,7 +88,8 @@ type Subject struct {
 	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the
 	// others, with lines for what of those taken is to be compared. The clusters are as the sync found and left them.
 	// Nil: there are none.
-	Loosen func(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string, err error)
+	Loosen func(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string,
+		err error)
 	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
 	Normal func(line string) string
 

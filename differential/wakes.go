@@ -14,13 +14,14 @@ import (
 	"github.com/windlass-dev/windlass/host/golden"
 )
 
-// wakesDigest is the environment variable in which hack/rings.sh has a digest of all wakes*.yaml. Go's cache of test results doesn't
-// know of these files, which are outside of the module; that a variable which a test has asked for is another one, it does.
+// wakesDigest is the environment variable in which hack/rings.sh has a digest of all wakes*.yaml. Go's cache of test
+// results doesn't know of these files, which are outside of the module; that a variable which a test has asked for is
+// another one, it does.
 const wakesDigest = "WAKES_DIGEST"
 
-// Wakes shows upstream's controller the events of the plugin's own wakes*.yaml and fails the test where it wakes other keys than
-// the file says: those of upstream, or where there are none those that the plugin wakes, which conformance checks. So each
-// event on which the two part is in the file, with the reason.
+// Wakes shows upstream's controller the events of the plugin's own wakes*.yaml and fails the test where it wakes other
+// keys than the file says: those of upstream, or where there are none those that the plugin wakes, which conformance
+// checks. So each event on which the two part is in the file, with the reason.
 func Wakes(t *testing.T, s *Subject) {
 	t.Helper()
 	_ = os.Getenv(wakesDigest)
@@ -28,10 +29,12 @@ func Wakes(t *testing.T, s *Subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	files, err := golden.WakesFiles(filepath.Join("..", "..", "plugins", s.Plugin.Name, "testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	several := len(s.Plugin.Manifest().Controllers) > 1
 	compared := 0
 	for _, file := range files {
@@ -68,6 +71,7 @@ func (s *Subject) wakesUpstream(server *api.Server, w *golden.Wakings, e *golden
 	if err != nil {
 		return nil, err
 	}
+
 	n, err := native.New(server.NewCluster(), 1, s.Native)
 	if err != nil {
 		return nil, err
@@ -78,15 +82,18 @@ func (s *Subject) wakesUpstream(server *api.Server, w *golden.Wakings, e *golden
 			return nil, fmt.Errorf("objects[%d]: %w", i, err)
 		}
 	}
+
 	keys, err := n.Show(&api.Change{Old: h.Old, New: h.New, Version: 1001}, e.Start)
 	for key := range n.Queue.After {
 		keys = append(keys, key)
 	}
+
 	for key, tried := range n.Queue.Limited {
 		if tried {
 			keys = append(keys, key)
 		}
 	}
+
 	for i := range keys {
 		keys[i] = strings.TrimPrefix(s.key(keys[i]), "/")
 	}

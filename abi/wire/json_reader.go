@@ -12,7 +12,7 @@ type reader struct {
 	i int
 }
 
-// space skips white space and gives the byte behind it, 0 at the end.
+// space skips white space and returns the byte behind it, 0 at the end.
 func (r *reader) space() byte {
 	for r.i < len(r.b) {
 		switch c := r.b[r.i]; c {
@@ -33,7 +33,8 @@ func (r *reader) word(w string) Error {
 	return 0
 }
 
-// members calls do for each member of the object at hand, standing at its value; start is where the member's name begins.
+// members calls do for each member of the object at hand, standing at its value; start is where the member's name
+// begins.
 func (r *reader) members(do func(name string, start int) Error) Error {
 	if r.space() != '{' {
 		return ErrJSON
@@ -43,6 +44,7 @@ func (r *reader) members(do func(name string, start int) Error) Error {
 		r.i++
 		return 0
 	}
+
 	for {
 		r.space()
 		start := r.i
@@ -182,7 +184,7 @@ func Hex4(b []byte) (v rune, ok bool) {
 	return v, true
 }
 
-// number reads a number and gives its text.
+// number reads a number and returns its text.
 func (r *reader) number() (string, Error) {
 	start := r.i
 	if r.at('-') {
@@ -258,11 +260,13 @@ func (r *reader) float() (float64, Error) {
 	if e != 0 {
 		return 0, e
 	}
+
 	var mantissa float64
 	exponent, behind, i := 0, false, 0
 	if s[0] == '-' {
 		i++
 	}
+
 	for ; i < len(s) && s[i] != 'e' && s[i] != 'E'; i++ {
 		if s[i] == '.' {
 			behind = true
@@ -273,6 +277,7 @@ func (r *reader) float() (float64, Error) {
 			exponent--
 		}
 	}
+
 	if i < len(s) {
 		n, negative := 0, false
 		for _, c := range []byte(s[i+1:]) {
@@ -287,6 +292,7 @@ func (r *reader) float() (float64, Error) {
 		}
 		exponent += n
 	}
+
 	p := 1.0
 	for k := exponent; k != 0 && p < 1e308 && mantissa != 0; {
 		if k > 0 {
@@ -296,11 +302,13 @@ func (r *reader) float() (float64, Error) {
 		}
 		p *= 10
 	}
+
 	if exponent < 0 {
 		mantissa /= p
 	} else {
 		mantissa *= p
 	}
+
 	if s[0] == '-' {
 		mantissa = -mantissa
 	}
@@ -312,6 +320,7 @@ func (r *reader) skip(depth int) Error {
 	if depth == 0 {
 		return ErrDepth
 	}
+
 	switch c := r.space(); c {
 	case '"':
 		_, e := r.text()
@@ -345,6 +354,7 @@ func (r *reader) skip(depth int) Error {
 	case 'n':
 		return r.word("null")
 	}
+
 	_, e := r.number()
 	return e
 }

@@ -40,7 +40,7 @@ type Setting struct {
 	Continued   []time.Time `json:",omitempty"` // when it went on after it was interrupted
 }
 
-// Same tells whether figures of one setting may stand beside those of another.
+// Same reports whether figures of one setting may stand beside those of another.
 func (s Setting) Same(as Setting) bool {
 	s.Time, s.Load, s.Continued = as.Time, as.Load, as.Continued
 	return reflect.DeepEqual(s, as)
@@ -48,30 +48,36 @@ func (s Setting) Same(as Setting) bool {
 
 // Here describes the machine and the programs.
 func Here(ctx context.Context) (Setting, error) {
-	s := Setting{Time: time.Now().UTC(), Cores: runtime.NumCPU(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
+	s := Setting{Time: time.Now().UTC(), Cores: runtime.NumCPU(), Go: runtime.Version(),
+		System: runtime.GOOS + "/" + runtime.GOARCH}
 	s.CPU, _ = field("/proc/cpuinfo", "model name")
 	memory, err := field("/proc/meminfo", "MemTotal")
 	if err != nil {
 		return s, err
 	}
+
 	kib, err := strconv.ParseInt(strings.TrimSuffix(memory, " kB"), 10, 64)
 	if err != nil {
 		return s, fmt.Errorf("/proc/meminfo: %w", err)
 	}
+
 	s.Memory = kib << 10
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		first, _, _ := strings.Cut(string(load), " ")
 		s.Load, _ = strconv.ParseFloat(first, 64)
 	}
+
 	out, err := exec.CommandContext(ctx, cluster.Binary(), "kube-controller-manager", "--", "--version").Output()
 	if err != nil {
 		return s, fmt.Errorf("%s: %w: run make devcluster", cluster.Binary(), err)
 	}
+
 	s.Native = strings.TrimPrefix(strings.TrimSpace(string(out)), "Kubernetes ")
 	windlass := filepath.Join(filepath.Dir(cluster.Binary()), "windlass")
 	if out, err = exec.CommandContext(ctx, windlass, "version").Output(); err != nil {
 		return s, fmt.Errorf("%s: %w: run make build", windlass, err)
 	}
+
 	first, _, _ := strings.Cut(string(out), "\n")
 	s.Windlass = strings.TrimSpace(strings.TrimPrefix(first, "windlass"))
 	s.Programs, err = hashed(windlass, cluster.Binary())
@@ -94,7 +100,7 @@ func hashed(files ...string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// field gives the first value of a name in a file of /proc.
+// field returns the first value of a name in a file of /proc.
 func field(path, name string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -37,6 +37,7 @@ func complete(root *cobra.Command) {
 		"plugin test":     first(modules),
 		"plugin run":      first(modules),
 	}
+
 	flags := map[string]words{
 		"config":                     files("yaml", "yml", "json"),
 		"controller":                 controllers,
@@ -60,6 +61,7 @@ func complete(root *cobra.Command) {
 		"namespace":                  nothing,
 		"v":                          some("0", "1", "2", "4", "6"),
 	}
+
 	walk(root, func(path string, c *cobra.Command) {
 		if c.Name() == "help" || strings.HasPrefix(path, "completion") {
 			return
@@ -73,7 +75,8 @@ func complete(root *cobra.Command) {
 			register(c, "output", some(o...))
 		}
 		for name, f := range flags {
-			if name == "key" && (path == "plugin run" || !strings.HasPrefix(path, "plugin ")) { // elsewhere it is one that is synced
+			// elsewhere it is one that is synced
+			if name == "key" && (path == "plugin run" || !strings.HasPrefix(path, "plugin ")) {
 				f = nothing
 			}
 			register(c, name, f)
@@ -138,7 +141,7 @@ func all(f words) words {
 	}
 }
 
-// beginning gives those that begin with what was typed, descriptions behind a tab aside.
+// beginning returns those that begin with what was typed, descriptions behind a tab aside.
 func beginning(all []string, typed string) (out []string) {
 	for _, w := range all {
 		if strings.HasPrefix(w, typed) {

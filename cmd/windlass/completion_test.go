@@ -50,10 +50,12 @@ func TestCompletion(t *testing.T) {
 		if r.URL.Path != "/windlass/v1/status" {
 			t.Errorf("asked for %s", r.URL.Path)
 		}
-		if err := json.NewEncoder(w).Encode(state.Status{Controllers: []state.ControllerStatus{{Name: "one-controller", State: "Running"}, {Name: "other-controller", State: "Quarantined"}}}); err != nil {
+		if err := json.NewEncoder(w).Encode(state.Status{Controllers: []state.ControllerStatus{{Name: "one-controller",
+			State: "Running"}, {Name: "other-controller", State: "Quarantined"}}}); err != nil {
 			t.Error(err)
 		}
 	}))
+
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	nowhere := strings.TrimPrefix(gone.URL, "http://")
@@ -65,29 +67,49 @@ func TestCompletion(t *testing.T) {
 		not       []string
 		directive string
 	}{
-		{name: "commands", args: []string{""}, want: []string{"run", "get", "plugin", "replay", "completion"}, directive: noFiles},
-		{name: "things to get", args: []string{"get", ""}, want: []string{"controllers", "plugins", "differences"}, directive: noFiles},
-		{name: "controllers that run", args: []string{"release", "--server", here, ""}, want: []string{"one-controller", "other-controller"}, only: true, directive: noFiles},
-		{name: "one that was begun", args: []string{"record", "--server", here, "ot"}, want: []string{"other-controller"}, only: true, directive: noFiles},
-		{name: "a second one", args: []string{"record", "--server", here, "other-controller", ""}, only: true, directive: noFiles},
-		{name: "built-in controllers where none answers", args: []string{"record", "--server", nowhere, ""}, want: []string{"deployment-controller", "replicaset-controller"}, directive: noFiles},
-		{name: "controllers of a flag", args: []string{"get", "differences", "--server", here, "--controller", "one"}, want: []string{"one-controller"}, only: true, directive: noFiles},
-		{name: "the enablement list", args: []string{"run", "--controllers", "*,-deploy"}, want: []string{"*,-deployment-controller"}, only: true, directive: "6"},
-		{name: "plugins", args: []string{"rbac", "deployment", ""}, want: []string{"replicaset"}, not: []string{"deployment"}, directive: noFiles},
-		{name: "outputs", args: []string{"get", "controllers", "-o", ""}, want: []string{"wide", "yaml", "json", "name"}, only: true, directive: noFiles},
-		{name: "an output that was begun", args: []string{"explain", "--output", "y"}, want: []string{"yaml"}, only: true, directive: noFiles},
-		{name: "formats of the log", args: []string{"run", "--logging-format="}, want: []string{"text", "json"}, only: true, directive: noFiles},
-		{name: "engines", args: []string{"replay", "--engine", ""}, want: []string{"compiler", "interpreter"}, only: true, directive: noFiles},
-		{name: "built-in modules", args: []string{"plugin", "inspect", "builtin:repl"}, want: []string{"builtin:replicaset"}, directive: noFiles},
-		{name: "modules in files", args: []string{"plugin", "push", "./"}, want: []string{"wasm"}, only: true, directive: filesOnly},
-		{name: "modules of a flag", args: []string{"replay", "f", "--plugin", "/"}, want: []string{"wasm"}, only: true, directive: filesOnly},
-		{name: "recordings", args: []string{"replay", ""}, want: []string{"windlass-recording"}, only: true, directive: filesOnly},
-		{name: "configurations", args: []string{"run", "--config", ""}, want: []string{"yaml", "yml", "json"}, only: true, directive: filesOnly},
+		{name: "commands", args: []string{""}, want: []string{"run", "get", "plugin", "replay", "completion"},
+			directive: noFiles},
+		{name: "things to get", args: []string{"get", ""}, want: []string{"controllers", "plugins", "differences"},
+			directive: noFiles},
+		{name: "controllers that run", args: []string{"release", "--server", here, ""},
+			want: []string{"one-controller", "other-controller"}, only: true, directive: noFiles},
+		{name: "one that was begun", args: []string{"record", "--server", here, "ot"}, want: []string{"other-controller"},
+			only: true, directive: noFiles},
+		{name: "a second one", args: []string{"record", "--server", here, "other-controller", ""}, only: true,
+			directive: noFiles},
+		{name: "built-in controllers where none answers", args: []string{"record", "--server", nowhere, ""},
+			want: []string{"deployment-controller", "replicaset-controller"}, directive: noFiles},
+		{name: "controllers of a flag", args: []string{"get", "differences", "--server", here, "--controller", "one"},
+			want: []string{"one-controller"}, only: true, directive: noFiles},
+		{name: "the enablement list", args: []string{"run", "--controllers", "*,-deploy"},
+			want: []string{"*,-deployment-controller"}, only: true, directive: "6"},
+		{name: "plugins", args: []string{"rbac", "deployment", ""}, want: []string{"replicaset"}, not: []string{"deployment"},
+			directive: noFiles},
+		{name: "outputs", args: []string{"get", "controllers", "-o", ""}, want: []string{"wide", "yaml", "json", "name"},
+			only: true, directive: noFiles},
+		{name: "an output that was begun", args: []string{"explain", "--output", "y"}, want: []string{"yaml"}, only: true,
+			directive: noFiles},
+		{name: "formats of the log", args: []string{"run", "--logging-format="}, want: []string{"text", "json"}, only: true,
+			directive: noFiles},
+		{name: "engines", args: []string{"replay", "--engine", ""}, want: []string{"compiler", "interpreter"}, only: true,
+			directive: noFiles},
+		{name: "built-in modules", args: []string{"plugin", "inspect", "builtin:repl"}, want: []string{"builtin:replicaset"},
+			directive: noFiles},
+		{name: "modules in files", args: []string{"plugin", "push", "./"}, want: []string{"wasm"}, only: true,
+			directive: filesOnly},
+		{name: "modules of a flag", args: []string{"replay", "f", "--plugin", "/"}, want: []string{"wasm"}, only: true,
+			directive: filesOnly},
+		{name: "recordings", args: []string{"replay", ""}, want: []string{"windlass-recording"}, only: true,
+			directive: filesOnly},
+		{name: "configurations", args: []string{"run", "--config", ""}, want: []string{"yaml", "yml", "json"}, only: true,
+			directive: filesOnly},
 		{name: "folders", args: []string{"run", "--plugin-folder", ""}, only: true, directive: foldersOnly},
 		{name: "folders with types", args: []string{"plugin", "generate", ""}, only: true, directive: foldersOnly},
-		{name: "compilers", args: []string{"plugin", "build", "--compiler", ""}, want: []string{"tinygo", "go"}, only: true, directive: noFiles},
+		{name: "compilers", args: []string{"plugin", "build", "--compiler", ""}, want: []string{"tinygo", "go"}, only: true,
+			directive: noFiles},
 		{name: "a plugin's folder", args: []string{"plugin", "build", ""}, only: true, directive: foldersOnly},
-		{name: "modules to measure", args: []string{"plugin", "bench", "./"}, want: []string{"wasm"}, only: true, directive: filesOnly},
+		{name: "modules to measure", args: []string{"plugin", "bench", "./"}, want: []string{"wasm"}, only: true,
+			directive: filesOnly},
 		{name: "cases", args: []string{"plugin", "bench", "f", "--cases", ""}, only: true, directive: foldersOnly},
 		{name: "no argument", args: []string{"run", ""}, only: true, directive: noFiles},
 	} {
@@ -98,7 +120,8 @@ func TestCompletion(t *testing.T) {
 					t.Errorf("%q isn't offered", w)
 				}
 			}
-			if x.only && len(got) != len(x.want) || directive != x.directive || slices.ContainsFunc(x.not, func(w string) bool { return slices.Contains(got, w) }) {
+			if x.only && len(got) != len(x.want) || directive != x.directive ||
+				slices.ContainsFunc(x.not, func(w string) bool { return slices.Contains(got, w) }) {
 				t.Errorf("offered %q with :%s, want :%s", got, directive, x.directive)
 			}
 		})
@@ -113,6 +136,7 @@ func TestOutputs(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	seen := 0
 	walk(command(), func(path string, c *cobra.Command) {
 		f := c.Flags().Lookup("output")

@@ -29,6 +29,7 @@ func docsCommand() *cobra.Command {
 			if len(args) > 0 {
 				name = args[0]
 			}
+
 			page, err := docs.Page(name)
 			if err != nil {
 				return err

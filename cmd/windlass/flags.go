@@ -73,6 +73,7 @@ func printFlags(w io.Writer, c *cobra.Command) {
 	for _, fs := range []*pflag.FlagSet{c.Flags(), c.InheritedFlags()} {
 		fs.VisitAll(func(f *pflag.Flag) { left[f.Name] = f })
 	}
+
 	var theirs cliflag.NamedFlagSets
 	var reasons []string
 	idle := map[string][]string{}
@@ -99,10 +100,12 @@ func printFlags(w io.Writer, c *cobra.Command) {
 			delete(left, f.Name)
 		}
 	}
+
 	var all cliflag.NamedFlagSets
 	for _, f := range left {
 		all.FlagSet("windlass's own").AddFlag(f)
 	}
+
 	for _, name := range theirs.Order {
 		all.FlagSet(name).AddFlagSet(theirs.FlagSets[name])
 	}
@@ -110,6 +113,7 @@ func printFlags(w io.Writer, c *cobra.Command) {
 	for _, name := range all.Order {
 		fmt.Fprintf(w, "\n%s:\n\n%s", strings.ToUpper(name[:1])+name[1:], all.FlagSets[name].FlagUsagesWrapped(width))
 	}
+
 	fmt.Fprintf(w, "\nFlags of kube-controller-manager that are accepted and change nothing, because\n")
 	for _, why := range reasons {
 		fmt.Fprintf(w, "\n  %s:\n%s", why, wrapped(idle[why], width))
@@ -138,7 +142,8 @@ func wrapped(words []string, width int) string {
 	return b.String() + line + "\n"
 }
 
-// versionFlag is --version as kube-controller-manager has it: true and raw print and end; a version to be told in place of the real one is taken, and told of.
+// versionFlag is --version as kube-controller-manager has it: true and raw print and end; a version to be told in place
+// of the real one is taken, and told of.
 type versionFlag string
 
 func addVersion(fs *pflag.FlagSet) *versionFlag {
@@ -156,7 +161,8 @@ func (v *versionFlag) Set(s string) error {
 	switch {
 	case s == "raw" || s == "true" || s == "false":
 	case strings.HasPrefix(s, "v1."):
-		klog.InfoS("A flag of kube-controller-manager changes nothing here", "flag", "--version="+s, "why", "windlass tells its own version")
+		klog.InfoS("A flag of kube-controller-manager changes nothing here", "flag", "--version="+s, "why",
+			"windlass tells its own version")
 		s = "false"
 	default:
 		return fmt.Errorf("must be true, false, raw or a version of Kubernetes such as v1.%d.0", kcm.Minor)

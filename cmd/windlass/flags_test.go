@@ -36,15 +36,18 @@ func TestUnderItsName(t *testing.T) {
 	}
 }
 
-// The help of run is in groups: our own flags first, upstream's that change something with what they change, the others by name alone.
+// The help of run is in groups: our own flags first, upstream's that change something with what they change, the others
+// by name alone.
 func TestGroupedHelp(t *testing.T) {
 	cmd, stdout, stderr := answertest.Command(t, "run", "--help")
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	last := 0
-	for _, want := range []string{"Usage:\n  windlass run [flags]", "Examples:\n", "\nWindlass's own:\n", "--plugin-folder string", "\nGeneric:\n", "--controllers strings", "\nLeader election:\n",
-		"\nControllers:\n", "--horizontal-pod-autoscaler-tolerance float", "accepted and change nothing, because\n", "the controllers that read them aren't built yet:\n      --"} {
+	for _, want := range []string{"Usage:\n  windlass run [flags]", "Examples:\n", "\nWindlass's own:\n",
+		"--plugin-folder string", "\nGeneric:\n", "--controllers strings", "\nLeader election:\n",
+		"\nControllers:\n", "--horizontal-pod-autoscaler-tolerance float", "accepted and change nothing, because\n",
+		"the controllers that read them aren't built yet:\n      --"} {
 		i := strings.Index(stdout.String()[last:], want)
 		if i < 0 {
 			t.Fatalf("no %q behind what went before in:\n%s", want, stdout)

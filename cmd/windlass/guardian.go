@@ -16,8 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/host/process/guardian/will"
 )
 
-// guarded gives the guardian that stands behind this process, and what it is left. Where there should be one and isn't, the process becomes that, and the manager is another one; the error is why
-// it couldn't.
+// guarded returns the guardian that stands behind this process, and what it is left. Where there should be one and
+// isn't, the process becomes that, and the manager is another one; the error is why it couldn't.
 func guarded(ctx context.Context, c *config.LeaderElection) (behind int, w *will.Will, err error) {
 	behind, files, ok := guardian.Ward()
 	if ok {
@@ -37,7 +37,8 @@ func guarded(ctx context.Context, c *config.LeaderElection) (behind int, w *will
 	return 0, nil, err
 }
 
-// settle does what the manager has left whose guardian this process was, and ends with its exit code. invalid is what is wrong with the configuration by now.
+// settle does what the manager has left whose guardian this process was, and ends with its exit code. invalid is what
+// is wrong with the configuration by now.
 func settle(c *config.Configuration, invalid error, ended syscall.WaitStatus, files guardian.Files) error {
 	how := fmt.Sprint("exit code ", guardian.Code(ended))
 	if ended.Signaled() {

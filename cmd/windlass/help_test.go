@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// All commands help in the same way: what they are for, how they are used, what each flag does and what it is without a word.
+// All commands help in the same way: what they are for, how they are used, what each flag does and what it is without a
+// word.
 func TestHelp(t *testing.T) {
 	commands := 0
 	root := command()
@@ -24,6 +25,7 @@ func TestHelp(t *testing.T) {
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") || strings.ToUpper(c.Short[:1]) != c.Short[:1] {
 			t.Errorf("%q: Short is %q: begin it with a capital letter, end it without a full stop", path, c.Short)
 		}
+
 		switch {
 		case c.Example == "":
 			t.Errorf("%q has no Example", path)
@@ -37,11 +39,13 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%q: its example doesn't have it: %s", path, c.Example)
 			}
 		}
+
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" || strings.HasSuffix(f.Usage, ".") {
 				t.Errorf("%q: --%s does %q: say what, without a full stop", path, f.Name, f.Usage)
 			}
 		})
+
 		help, err := helpOf(t, path)
 		if err != nil {
 			t.Errorf("%q: %v", path, err)
@@ -105,7 +109,8 @@ func TestUnknown(t *testing.T) {
 			root.SetArgs(append(strings.Fields(path), args...))
 			return root.ExecuteContext(t.Context())
 		}
-		if err := run("--no-such-flag"); err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") || !strings.Contains(err.Error(), strings.TrimSpace("windlass "+path)+" --help") {
+		if err := run("--no-such-flag"); err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") ||
+			!strings.Contains(err.Error(), strings.TrimSpace("windlass "+path)+" --help") {
 			t.Errorf("%q with an unknown flag: %v", path, err)
 		}
 		tooMany := []string{"no-such-argument", "no-such-argument", "no-such-argument"}

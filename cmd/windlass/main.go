@@ -26,7 +26,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run does what the arguments say, and gives the exit code.
+// run does what the arguments say, and returns the exit code.
 func run(args []string) int {
 	ctx, stop := untilSignalled(func() {
 		klog.InfoS("Second signal: exiting at once")
@@ -37,10 +37,11 @@ func run(args []string) int {
 	return answer.Execute(ctx, command(), args)
 }
 
-// oneSignal is how soon after a signal the next one counts as the same, where there is a guardian: what is sent to all processes of a terminal or a unit comes from there once more.
+// oneSignal is how soon after a signal the next one counts as the same, where there is a guardian: what is sent to all
+// processes of a terminal or a unit comes from there once more.
 const oneSignal = time.Second
 
-// untilSignalled gives a context that ends with the first SIGINT or SIGTERM; second is called at the next one.
+// untilSignalled returns a context that ends with the first SIGINT or SIGTERM; second is called at the next one.
 func untilSignalled(second func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -64,8 +65,8 @@ func untilSignalled(second func()) (context.Context, func()) {
 	return ctx, func() { signal.Stop(signals); cancel() }
 }
 
-// tellOfEnd logs that the signal came because the guardian has ended, if it did. The kernel sends it when the guardian's first thread has ended, and names the guardian as the parent until the last
-// one has.
+// tellOfEnd logs that the signal came because the guardian has ended, if it did. The kernel sends it when the
+// guardian's first thread has ended, and names the guardian as the parent until the last one has.
 func tellOfEnd(process int) {
 	for end := time.Now().Add(oneSignal); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if os.Getppid() != process {
@@ -88,6 +89,7 @@ a plugin is called with a key and a snapshot of the cache, in a sandbox, and ans
 		SilenceUsage:  true, // an unreachable server is no reason to explain flags
 		SilenceErrors: true,
 	}
+
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, c.CommandPath())
 	})
@@ -96,6 +98,7 @@ a plugin is called with a key and a snapshot of the cache, in a sandbox, and ans
 	for _, name := range []string{"v", "vmodule"} {
 		root.PersistentFlags().AddGoFlag(all.Lookup(name))
 	}
+
 	root.AddCommand(runCommand(), rbacCommand(), versionCommand(), docsCommand())
 	root.AddCommand(author.PluginCommand(), author.ReplayCommand())
 	root.AddCommand(running.Commands()...)

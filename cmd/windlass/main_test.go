@@ -43,19 +43,21 @@ func TestErrors(t *testing.T) {
 	if err := os.WriteFile(text, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, c := range map[string]struct {
 		args []string
 		want string
 	}{
-		"unknown command":    {[]string{"fly"}, `unknown command "fly"`},
-		"unknown flag":       {[]string{"run", "--fly"}, "unknown flag: --fly: see windlass run --help"},
-		"argument":           {[]string{"run", "fly"}, "unknown command"},
-		"several bad values": {[]string{"run", "--kube-api-qps=-1", "--secure-port=70000"}, "clientConnection.qps: Invalid value: -1"},
-		"no configuration":   {[]string{"run", "--config=/nowhere.yaml"}, "configuration: open /nowhere.yaml: no such file"},
-		"no such module":     {[]string{"plugin", "inspect", "/nowhere.wasm"}, "/nowhere.wasm: no such file"},
-		"not a module":       {[]string{"plugin", "inspect", text}, text + `: not a WebAssembly module`},
-		"no built-in":        {[]string{"plugin", "inspect", "builtin:nothing"}, `no built-in plugin "nothing"`},
-		"bad output":         {[]string{"plugin", "inspect", text, "-o", "xml"}, `--output "xml": must be yaml or json`},
+		"unknown command": {[]string{"fly"}, `unknown command "fly"`},
+		"unknown flag":    {[]string{"run", "--fly"}, "unknown flag: --fly: see windlass run --help"},
+		"argument":        {[]string{"run", "fly"}, "unknown command"},
+		"several bad values": {[]string{"run", "--kube-api-qps=-1", "--secure-port=70000"},
+			"clientConnection.qps: Invalid value: -1"},
+		"no configuration": {[]string{"run", "--config=/nowhere.yaml"}, "configuration: open /nowhere.yaml: no such file"},
+		"no such module":   {[]string{"plugin", "inspect", "/nowhere.wasm"}, "/nowhere.wasm: no such file"},
+		"not a module":     {[]string{"plugin", "inspect", text}, text + `: not a WebAssembly module`},
+		"no built-in":      {[]string{"plugin", "inspect", "builtin:nothing"}, `no built-in plugin "nothing"`},
+		"bad output":       {[]string{"plugin", "inspect", text, "-o", "xml"}, `--output "xml": must be yaml or json`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd, stdout, stderr := answertest.Command(t, c.args...)
@@ -64,7 +66,8 @@ func TestErrors(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 				t.Errorf("exited with %v", err)
 			}
-			if got := stderr.String(); !strings.HasPrefix(got, "windlass: ") || !strings.Contains(got, c.want) || strings.Count(got, "\n") != 1 {
+			if got := stderr.String(); !strings.HasPrefix(got, "windlass: ") || !strings.Contains(got, c.want) ||
+				strings.Count(got, "\n") != 1 {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 			if stdout.Len() > 0 {
@@ -102,10 +105,12 @@ func TestSignalStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	cmd, _, stderr := answertest.Command(t, "run", "--kubeconfig", kubeconfig(t, "http://"+l.Addr().String()), "--secure-port=-1")
+	cmd, _, stderr := answertest.Command(t, "run", "--kubeconfig", kubeconfig(t, "http://"+l.Addr().String()),
+		"--secure-port=-1")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait(); l.Close() }()
 	c, err := l.Accept() // it asks the server, which never answers
@@ -116,6 +121,7 @@ func TestSignalStops(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := <-ended; err != nil {
 		t.Errorf("%v: %s", err, stderr)
 	}
@@ -153,12 +159,15 @@ func TestBounded(t *testing.T) {
 		most time.Duration
 		want string
 	}{
-		"ended well":            {t.Context(), func(context.Context) error { return nil }, time.Minute, ""},
-		"failed":                {t.Context(), func(context.Context) error { return io.EOF }, time.Minute, "EOF"},
-		"cancelled by itself":   {t.Context(), func(context.Context) error { return context.Canceled }, time.Minute, "context canceled"},
-		"stopped":               {stopped, func(ctx context.Context) error { return fmt.Errorf("caches: %w", ctx.Err()) }, time.Minute, ""},
+		"ended well": {t.Context(), func(context.Context) error { return nil }, time.Minute, ""},
+		"failed":     {t.Context(), func(context.Context) error { return io.EOF }, time.Minute, "EOF"},
+		"cancelled by itself": {t.Context(), func(context.Context) error { return context.Canceled }, time.Minute,
+			"context canceled"},
+		"stopped": {stopped, func(ctx context.Context) error { return fmt.Errorf("caches: %w", ctx.Err()) },
+			time.Minute, ""},
 		"failed while stopping": {stopped, func(context.Context) error { return io.EOF }, time.Minute, "EOF"},
-		"never stops":           {stopped, func(context.Context) error { select {} }, 10 * time.Millisecond, "did not stop within 10ms"},
+		"never stops": {stopped, func(context.Context) error { select {} }, 10 * time.Millisecond,
+			"did not stop within 10ms"},
 	} {
 		err := bounded(c.ctx, c.most, c.f)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -185,6 +194,7 @@ func TestInspect(t *testing.T) {
 	if len(names) == 0 {
 		t.Fatal("no built-in plugins: run make build first")
 	}
+
 	for _, name := range names {
 		cmd, stdout, stderr := answertest.Command(t, "plugin", "inspect", "builtin:"+name)
 		if err := cmd.Run(); err != nil {
@@ -203,7 +213,8 @@ func TestInspect(t *testing.T) {
 		if err := json.Unmarshal(asJSON.Bytes(), &fromJSON); err != nil {
 			t.Error(err)
 		}
-		if d := cmp.Diff(fromYAML, fromJSON); d != "" || fromYAML.Manifest.Name != name || !slices.Contains(fromYAML.Exports, "windlass_alloc(i32)->i32") {
+		if d := cmp.Diff(fromYAML, fromJSON); d != "" || fromYAML.Manifest.Name != name ||
+			!slices.Contains(fromYAML.Exports, "windlass_alloc(i32)->i32") {
 			t.Errorf("%s: %s\n%s", name, d, stdout)
 		}
 	}

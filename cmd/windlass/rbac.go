@@ -43,7 +43,8 @@ The configuration is read as by windlass run: its grants narrow the roles, and w
 			if err != nil {
 				return err
 			}
-			objects, err := roles(cmd.Context(), k, args, rbac.Options{Config: k, User: user, Bindings: bindings, Counts: len(args) == 0})
+			objects, err := roles(cmd.Context(), k, args, rbac.Options{Config: k, User: user, Bindings: bindings,
+				Counts: len(args) == 0})
 			if err != nil {
 				return err
 			}
@@ -51,9 +52,12 @@ The configuration is read as by windlass run: its grants narrow the roles, and w
 		},
 	}
 	config.AddFlags(c.Flags())
-	c.Flags().StringVar(&user, "user", "system:kube-controller-manager", "whom the manager authenticates as; system:serviceaccount:NAMESPACE:NAME for a service account")
-	c.Flags().StringSliceVar(&viewers, "viewer", nil, "print instead the role of a user who may see health, metrics and state, with its binding")
-	c.Flags().StringSliceVar(&operators, "operator", nil, "print instead the role of a user who may besides have recordings, profiles and log levels, and end quarantines, with its binding")
+	c.Flags().StringVar(&user, "user", "system:kube-controller-manager",
+		"whom the manager authenticates as; system:serviceaccount:NAMESPACE:NAME for a service account")
+	c.Flags().StringSliceVar(&viewers, "viewer", nil,
+		"print instead the role of a user who may see health, metrics and state, with its binding")
+	c.Flags().StringSliceVar(&operators, "operator", nil,
+		"print instead the role of a user who may besides have recordings, profiles and log levels, and end quarantines, with its binding")
 	c.Flags().BoolVar(&bindings, "bindings", false, "print service accounts and bindings, too")
 	groupFlags(c)
 	return c
@@ -64,14 +68,17 @@ func roles(ctx context.Context, k *config.Configuration, names []string, o rbac.
 	if k.PluginFolder != "" {
 		sources = append(sources, plugins.Folder(k.PluginFolder))
 	}
+
 	fromRegistries, err := author.Images(ctx, k)
 	if err != nil {
 		return nil, err
 	}
+
 	found, problems := plugins.Find(ctx, append(sources, fromRegistries)...)
 	for _, p := range problems {
 		return nil, p // a plugin that is left out would lack its roles
 	}
+
 	if err := plugins.CheckConfigured(k, found); err != nil {
 		return nil, err
 	}
@@ -79,10 +86,13 @@ func roles(ctx context.Context, k *config.Configuration, names []string, o rbac.
 	if err := config.CheckNames(k.Controllers, known, aliases); err != nil {
 		return nil, err
 	}
+
 	var all []rbac.Plugin
 	for _, f := range found {
-		all = append(all, rbac.Plugin{Name: f.Name, Builtin: f.Origin == plugins.OriginBuiltin, Controllers: f.Manifest.Controllers})
+		all = append(all, rbac.Plugin{Name: f.Name, Builtin: f.Origin == plugins.OriginBuiltin,
+			Controllers: f.Manifest.Controllers})
 	}
+
 	chosen, err := rbac.Choose(k, all, aliases, names)
 	if err != nil {
 		return nil, err

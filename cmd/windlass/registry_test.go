@@ -26,21 +26,26 @@ func makeKeys(t *testing.T, password string) (private, public string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	sealed, err := encrypted.Encrypt(der, []byte(password))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	pub, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := t.TempDir()
 	private, public = filepath.Join(dir, "cosign.key"), filepath.Join(dir, "cosign.pub")
-	for path, block := range map[string]*pem.Block{private: {Type: "ENCRYPTED SIGSTORE PRIVATE KEY", Bytes: sealed}, public: {Type: "PUBLIC KEY", Bytes: pub}} {
+	for path, block := range map[string]*pem.Block{private: {Type: "ENCRYPTED SIGSTORE PRIVATE KEY", Bytes: sealed},
+		public: {Type: "PUBLIC KEY", Bytes: pub}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +53,8 @@ func makeKeys(t *testing.T, password string) (private, public string) {
 	return private, public
 }
 
-// An author pushes and signs, an operator verifies, looks and pulls: each command prints the reference that the configuration takes.
+// An author pushes and signs, an operator verifies, looks and pulls: each command prints the reference that the
+// configuration takes.
 func TestRegistryCommands(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{TLS: true, User: "u", Password: "p"})
 	private, public := makeKeys(t, "pass word")
@@ -61,6 +67,7 @@ func TestRegistryCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	dir := t.TempDir()
 	call := func(environment []string, args ...string) (string, string, error) {
 		cmd, stdout, stderr := answertest.Command(t, append(args, "--ca-file", r.CAFile)...)
@@ -69,6 +76,7 @@ func TestRegistryCommands(t *testing.T) {
 		err := cmd.Run()
 		return strings.TrimSpace(stdout.String()), stderr.String(), err
 	}
+
 	does := func(args ...string) string {
 		t.Helper()
 		out, text, err := call([]string{"COSIGN_PASSWORD=pass word"}, args...)
@@ -77,31 +85,38 @@ func TestRegistryCommands(t *testing.T) {
 		}
 		return out
 	}
+
 	fails := func(want string, environment []string, args ...string) {
 		t.Helper()
 		out, text, err := call(environment, args...)
-		if err == nil || out != "" || !strings.HasPrefix(text, "windlass: ") || !strings.Contains(text, want) || strings.Count(text, "\n") != 1 {
+		if err == nil || out != "" || !strings.HasPrefix(text, "windlass: ") || !strings.Contains(text, want) ||
+			strings.Count(text, "\n") != 1 {
 			t.Errorf("%v: %v\ngot  %s%s\nwant %s", args, err, out, text, want)
 		}
 	}
+
 	image := r.Host + "/plugins/replicaset"
 	pinned := does("plugin", "push", "builtin:replicaset", image+":v1")
 	if !strings.HasPrefix(pinned, image+"@sha256:") || len(pinned) != len(image)+72 {
 		t.Fatalf("got %s", pinned)
 	}
+
 	fails("isn't signed, and must be by a key of "+public, nil, "plugin", "verify", pinned, "--key", public)
 	fails("can't be decrypted", []string{"COSIGN_PASSWORD=wrong"}, "plugin", "sign", pinned, "--key", private)
 	if got := does("plugin", "sign", pinned, "--key", private); got != pinned {
 		t.Errorf("got %s", got)
 	}
+
 	passwordFile := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(passwordFile, []byte("pass word\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	does("plugin", "sign", pinned, "--key", private, "--password-file", passwordFile)
 	if got := does("plugin", "verify", pinned, "--key", public); got != pinned {
 		t.Errorf("got %s", got)
 	}
+
 	fails("is signed, but not by a key of "+other, nil, "plugin", "verify", pinned, "--key", other)
 	fails("is signed, but not by a key of "+other, nil, "plugin", "pull", pinned, "--key", other)
 	fails("--key: is empty", nil, "plugin", "verify", pinned, "--key", "")
@@ -110,40 +125,50 @@ func TestRegistryCommands(t *testing.T) {
 	if got := does("plugin", "pull", pinned, "--key", public); got != pinned {
 		t.Errorf("got %s", got)
 	}
+
 	wasm, ok := builtin.Module("replicaset")
 	got, err := os.ReadFile(filepath.Join(dir, "replicaset.wasm"))
 	if err != nil || !ok || !bytes.Equal(got, wasm) {
 		t.Errorf("what was pulled isn't what was pushed: %v", err)
 	}
+
 	fails("replicaset.wasm is there already: name a file with -o", nil, "plugin", "pull", pinned)
 	does("plugin", "pull", pinned, "-o", "replicaset.wasm")
-	if out := does("plugin", "inspect", pinned); !strings.Contains(out, "origin: "+pinned) || !strings.Contains(out, "name: replicaset") {
+	if out := does("plugin", "inspect", pinned); !strings.Contains(out, "origin: "+pinned) ||
+		!strings.Contains(out, "name: replicaset") {
 		t.Errorf("got %s", out)
 	}
-	fails("now it is "+pinned[len(image)+1:]+"; where that is what you want, write "+pinned, nil, "plugin", "pull", image+":v1", "-o", "x.wasm")
+
+	fails("now it is "+pinned[len(image)+1:]+"; where that is what you want, write "+pinned, nil, "plugin", "pull",
+		image+":v1", "-o", "x.wasm")
 	fails("name a tag, or nothing, in its place", nil, "plugin", "push", "builtin:replicaset", pinned)
 	fails("must be registry/repository@sha256:", nil, "plugin", "push", "builtin:replicaset", "replicaset")
 	fails("not a WebAssembly module", nil, "plugin", "push", private, image)
-	fails("give credentials for "+r.Host, []string{"DOCKER_CONFIG=" + t.TempDir()}, "plugin", "pull", pinned, "-o", "x.wasm")
+	fails("give credentials for "+r.Host, []string{"DOCKER_CONFIG=" + t.TempDir()}, "plugin", "pull", pinned, "-o",
+		"x.wasm")
 	fails("must be at least 1s", nil, "plugin", "pull", pinned, "--timeout", "1ms")
 }
 
 // The roles of a plugin from a registry are those of its manifest.
 func TestRolesOfImages(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	cmd, stdout, stderr := answertest.Command(t, "plugin", "push", "builtin:replicaset", r.Host+"/replicaset", "--plain-http", r.Host)
+	cmd, stdout, stderr := answertest.Command(t, "plugin", "push", "builtin:replicaset", r.Host+"/replicaset",
+		"--plain-http", r.Host)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
 	file := filepath.Join(t.TempDir(), "windlass.yaml")
-	text := "apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\nregistries: {plainHTTP: [\"" + r.Host + "\"], cacheFolder: " + filepath.Join(t.TempDir(), "modules") +
+	text := "apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\nregistries: {plainHTTP: [\"" +
+		r.Host + "\"], cacheFolder: " + filepath.Join(t.TempDir(), "modules") +
 		"}\nplugins: [{name: NAME, image: \"" + strings.TrimSpace(stdout.String()) + "\"}]\n"
-	for name, want := range map[string]string{"replicaset": "name: windlass:replicaset", "deployment": `plugin "deployment": image ` + r.Host} {
+	for name, want := range map[string]string{"replicaset": "name: windlass:replicaset",
+		"deployment": `plugin "deployment": image ` + r.Host} {
 		if err := os.WriteFile(file, []byte(strings.Replace(text, "NAME", name, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		cmd, stdout, stderr := answertest.Command(t, "rbac", "replicaset", "--config", file)
-		if err := cmd.Run(); (err == nil) != (name == "replicaset") || !strings.Contains(stdout.String()+stderr.String(), want) {
+		if err := cmd.Run(); (err == nil) != (name == "replicaset") ||
+			!strings.Contains(stdout.String()+stderr.String(), want) {
 			t.Errorf("%s: %v: %s%s", name, err, stdout, stderr)
 		}
 	}

@@ -34,8 +34,10 @@ func absent(t *testing.T) *record.File {
 	for n := range i.Manifest.Controllers[0].Views {
 		r.Views = append(r.Views, abi.ViewData{View: int32(n)})
 	}
-	return &record.File{Controller: "deployment-controller", Saved: time.Now(), Sources: []record.Source{{Plugin: "deployment", Digest: p.Digest, Origin: p.String(), Manifest: i.Manifest}},
-		Syncs: []record.Sync{{Key: r.Key, Start: time.Now(), Result: "ok", Request: abi.AppendRequest(nil, r), Answer: abi.AppendResponse(nil, &abi.SyncResponse{KeepState: true}), Answered: true}}}
+	return &record.File{Controller: "deployment-controller", Saved: time.Now(),
+		Sources: []record.Source{{Plugin: "deployment", Digest: p.Digest, Origin: p.String(), Manifest: i.Manifest}},
+		Syncs: []record.Sync{{Key: r.Key, Start: time.Now(), Result: "ok", Request: abi.AppendRequest(nil, r),
+			Answer: abi.AppendResponse(nil, &abi.SyncResponse{KeepState: true}), Answered: true}}}
 }
 
 func write(t *testing.T, f *record.File) string {
@@ -67,7 +69,8 @@ func exitCode(t *testing.T, err error) int {
 func TestReplay(t *testing.T) {
 	same := write(t, absent(t))
 	f := absent(t)
-	f.Syncs[0].Answer = abi.AppendResponse(nil, &abi.SyncResponse{KeepState: true, Effects: []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/pods", Namespace: "shop", Name: "web-1", UID: "7"}}})
+	f.Syncs[0].Answer = abi.AppendResponse(nil, &abi.SyncResponse{KeepState: true,
+		Effects: []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/pods", Namespace: "shop", Name: "web-1", UID: "7"}}})
 	different := write(t, f)
 	f = absent(t)
 	f.Sources[0].Digest = "sha256:00"
@@ -76,22 +79,27 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	short := filepath.Join(t.TempDir(), "short")
 	if err := os.WriteFile(short, b[:len(b)-3], 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, c := range map[string]struct {
 		args           []string
 		code           int
 		stdout, stderr string
 	}{
-		"same":             {[]string{same}, 0, "deployment-controller: 1 same, 0 different, 0 skipped\n", ""},
-		"interpreter":      {[]string{same, "--engine=interpreter", "--controller=deployment"}, 0, "1 same", ""},
-		"no such key":      {[]string{same, "--key=shop/api"}, 0, "0 same", ""},
-		"different":        {[]string{different}, 1, "--- recorded\n+++ run again\n-effects:\n-- do: delete v1/pods shop/web-1\n-  with:\n-  - uid 7\n+nothing to do\n", ""},
-		"different, JSON":  {[]string{different, "-o", "json"}, 1, `"verdict": "different"`, ""},
-		"another module":   {[]string{unknown, "--plugin=builtin:deployment"}, 0, "1 same", ""},
-		"unknown module":   {[]string{unknown}, 2, "", "sha256:00, from builtin:deployment) isn't built into this windlass: name its file, or another version, with --plugin"},
+		"same":        {[]string{same}, 0, "deployment-controller: 1 same, 0 different, 0 skipped\n", ""},
+		"interpreter": {[]string{same, "--engine=interpreter", "--controller=deployment"}, 0, "1 same", ""},
+		"no such key": {[]string{same, "--key=shop/api"}, 0, "0 same", ""},
+		"different": {[]string{different}, 1,
+			"--- recorded\n+++ run again\n-effects:\n-- do: delete v1/pods shop/web-1\n-  with:\n-  - uid 7\n+nothing to do\n",
+			""},
+		"different, JSON": {[]string{different, "-o", "json"}, 1, `"verdict": "different"`, ""},
+		"another module":  {[]string{unknown, "--plugin=builtin:deployment"}, 0, "1 same", ""},
+		"unknown module": {[]string{unknown}, 2, "",
+			"sha256:00, from builtin:deployment) isn't built into this windlass: name its file, or another version, with --plugin"},
 		"damaged":          {[]string{short}, 2, "", "the recording is damaged at byte "},
 		"no file":          {[]string{"/nowhere"}, 2, "", "open /nowhere: no such file"},
 		"other controller": {[]string{same, "--controller=job"}, 2, "", "is of controller deployment-controller, not of job"},
@@ -101,7 +109,8 @@ func TestReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd, stdout, stderr := answertest.Command(t, append([]string{"replay"}, c.args...)...)
-			if code := exitCode(t, cmd.Run()); code != c.code || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) || c.stderr == "" && stderr.Len() > 0 {
+			if code := exitCode(t, cmd.Run()); code != c.code || !strings.Contains(stdout.String(), c.stdout) ||
+				!strings.Contains(stderr.String(), c.stderr) || c.stderr == "" && stderr.Len() > 0 {
 				t.Errorf("code %d, want %d\n%s%s", code, c.code, stdout, stderr)
 			}
 		})
@@ -124,10 +133,13 @@ func serve(t *testing.T) string {
 	})
 	mux.HandleFunc("GET /debug/explain", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
-		e := state.Explanation{Resource: "v1/" + q.Get("resource"), Namespace: q.Get("namespace"), Name: q.Get("name"), Writes: []record.Write{}}
+		e := state.Explanation{Resource: "v1/" + q.Get("resource"), Namespace: q.Get("namespace"), Name: q.Get("name"),
+			Writes: []record.Write{}}
 		if e.Name == "web" {
-			e.Writes = append(e.Writes, record.Write{Time: time.Now().Add(-time.Minute), Controller: "replicaset-controller", Plugin: "replicaset", Version: "1.0.0", Digest: "sha256:ab", Verb: "create",
-				ResourceVersion: "12", Key: "shop/web-5d", Writes: []string{"create v1/pods", "update apps/v1/replicasets/status"}, Result: "ok"})
+			e.Writes = append(e.Writes, record.Write{Time: time.Now().Add(-time.Minute), Controller: "replicaset-controller",
+				Plugin: "replicaset", Version: "1.0.0", Digest: "sha256:ab", Verb: "create",
+				ResourceVersion: "12", Key: "shop/web-5d", Writes: []string{"create v1/pods", "update apps/v1/replicasets/status"},
+				Result: "ok"})
 		}
 		_ = json.NewEncoder(w).Encode(e)
 	})

@@ -75,11 +75,14 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 			if grace == 0 {
 				grace = forever
 			}
-			o := manager.Options{Grace: grace, Guardian: behind, Will: will, Load: func() (*config.Configuration, error) { return config.FromFlags(cmd.Flags()) }, Reload: hangups(cmd.Context()), Flags: flagsOf(cmd.Flags())}
+			o := manager.Options{Grace: grace, Guardian: behind, Will: will,
+				Load:   func() (*config.Configuration, error) { return config.FromFlags(cmd.Flags()) },
+				Reload: hangups(cmd.Context()), Flags: flagsOf(cmd.Flags())}
 			if f := cmd.Flags().Lookup("config"); f != nil && f.Value.String() != "" {
 				o.Files = []string{f.Value.String()}
 			}
-			return said(c, bounded(cmd.Context(), grace+stopMax, func(ctx context.Context) error { return manager.Run(ctx, c, o) }))
+			return said(c, bounded(cmd.Context(), grace+stopMax,
+				func(ctx context.Context) error { return manager.Run(ctx, c, o) }))
 		},
 	}
 	config.AddFlags(c.Flags())
@@ -88,7 +91,7 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 	return c
 }
 
-// flagsOf gives the flags with their values, for people to read.
+// flagsOf returns the flags with their values, for people to read.
 func flagsOf(fs *pflag.FlagSet) map[string]string {
 	all := map[string]string{}
 	fs.VisitAll(func(f *pflag.Flag) { all[f.Name] = f.Value.String() })
@@ -104,7 +107,7 @@ func said(c *config.Configuration, err error) error {
 	return answer.Exit(1, nil)
 }
 
-// hangups tells of each SIGHUP.
+// hangups reports each SIGHUP.
 func hangups(ctx context.Context) <-chan struct{} {
 	signals, told := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP)
@@ -126,7 +129,7 @@ func hangups(ctx context.Context) <-chan struct{} {
 	return told
 }
 
-// bounded calls f and gives it most to return once ctx has ended.
+// bounded calls f and returns it most to return once ctx has ended.
 func bounded(ctx context.Context, most time.Duration, f func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() { done <- f(ctx) }()

@@ -69,7 +69,8 @@ var generic = []Group{
 		{Name: "enable-leader-migration", Value: Bool(false), Sets: "leaderElection.groups",
 			Usage: "the controllers of --leader-migration-config that are kube-controller-manager's get a Lease of their " +
 				"own, those of other components don't run"},
-		{Name: "leader-migration-config", Value: Text(""), Sets: "leaderElection.groups", Usage: "path of a LeaderMigrationConfiguration; without one, upstream's default, which names only controllers of cloud providers"},
+		{Name: "leader-migration-config", Value: Text(""), Sets: "leaderElection.groups",
+			Usage: "path of a LeaderMigrationConfiguration; without one, upstream's default, which names only controllers of cloud providers"},
 	}},
 }
 

@@ -53,10 +53,12 @@ func (a *admission) create(ctx context.Context, c *Cluster, r *resource, namespa
 			return err
 		}
 	}
+
 	pod, ok := o.(*core.Pod)
 	if !ok {
 		return nil
 	}
+
 	if err := a.refresh(c, namespace); err != nil {
 		return err
 	}
@@ -67,7 +69,9 @@ func (a *admission) create(ctx context.Context, c *Cluster, r *resource, namespa
 		return apierrors.NewForbidden(r.gvr.GroupResource(), pod.Name,
 			fmt.Errorf("error looking up service account %s/%s: serviceaccount %q not found", namespace, account, account))
 	}
-	attributes := admit.NewAttributesRecord(o, nil, r.gvr.GroupVersion().WithKind(r.kind), namespace, pod.Name, r.gvr, "", admit.Create,
+
+	attributes := admit.NewAttributesRecord(o, nil, r.gvr.GroupVersion().WithKind(r.kind), namespace, pod.Name, r.gvr, "",
+		admit.Create,
 		&metav1.CreateOptions{}, false, nil)
 	for _, p := range a.plugins {
 		if p == a.plugins[0] && len(a.limits.List()) == 0 {
@@ -121,7 +125,8 @@ func (c *Cluster) open(r *resource, namespace string, o runtime.Object) error {
 		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))
 	err.ErrStatus.Code = http.StatusForbidden
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", namespace), Field: "metadata.namespace",
+		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", namespace),
+		Field: "metadata.namespace",
 	})
 	return err
 }

@@ -70,7 +70,8 @@ func (c *Cluster) groups() *metav1.APIGroupList {
 			l.Groups[n-1].Versions = append(l.Groups[n-1].Versions, v)
 			return
 		}
-		l.Groups = append(l.Groups, metav1.APIGroup{Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+		l.Groups = append(l.Groups, metav1.APIGroup{Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{v},
+			PreferredVersion: v})
 	}
 	for _, r := range c.Served() {
 		if gv, err := schema.ParseGroupVersion(r.GroupVersion); err == nil && gv.Group != "" {
@@ -96,7 +97,8 @@ func (c *Cluster) listing(gv schema.GroupVersion) (any, bool) {
 		l.TypeMeta = listType
 		for _, r := range l.APIResources {
 			for name := range c.server.resources[gv.WithResource(r.Name)].of {
-				sub := metav1.APIResource{Name: r.Name + "/" + name, Namespaced: r.Namespaced, Kind: r.Kind, Verbs: metav1.Verbs{"get", "patch", "update"}}
+				sub := metav1.APIResource{Name: r.Name + "/" + name, Namespaced: r.Namespaced, Kind: r.Kind,
+					Verbs: metav1.Verbs{"get", "patch", "update"}}
 				if name == "scale" {
 					sub.Group, sub.Version, sub.Kind = scaleV1.Group, scaleV1.Version, "Scale"
 				}

@@ -22,7 +22,8 @@ func (s *Server) Served() []*metav1.APIResourceList {
 		if _, ok := r.storage.(rest.CollectionDeleter); ok {
 			verbs = append(verbs, "deletecollection")
 		}
-		l.APIResources = append(l.APIResources, metav1.APIResource{Name: r.gvr.Resource, Kind: r.kind, Namespaced: r.namespaced, Verbs: verbs})
+		l.APIResources = append(l.APIResources, metav1.APIResource{Name: r.gvr.Resource, Kind: r.kind,
+			Namespaced: r.namespaced, Verbs: verbs})
 	}
 
 	var all []*metav1.APIResourceList

@@ -30,6 +30,7 @@ func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, in
 			return o, http.StatusOK, err
 		}
 	}
+
 	switch r.Verb {
 	case "get":
 		o, err := storage.(rest.Getter).Get(ctx, r.Name, &metav1.GetOptions{})
@@ -48,9 +49,10 @@ func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, in
 		o, err = c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(o))
 		return o, http.StatusOK, err
 	case "patch":
-		o, err := c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
-			return res.patched(r, old)
-		}))
+		o, err := c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(nil,
+			func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+				return res.patched(r, old)
+			}))
 		return o, http.StatusOK, err
 	case "delete":
 		o, gone, err := storage.(rest.GracefulDeleter).Delete(ctx, r.Name, rest.ValidateAllObjectFunc, r.Delete.DeepCopy())
@@ -77,7 +79,8 @@ func (r *Request) dryRun() []string {
 	return nil
 }
 
-func (c *Cluster) create(res *resource, namespace string, o runtime.Object, options *metav1.CreateOptions) (runtime.Object, error) {
+func (c *Cluster) create(res *resource, namespace string, o runtime.Object,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	ctx := res.context(namespace, "")
 	if m, err := meta.Accessor(o); err == nil && res.namespaced && m.GetNamespace() == "" {
 		m.SetNamespace(namespace)
@@ -88,8 +91,10 @@ func (c *Cluster) create(res *resource, namespace string, o runtime.Object, opti
 	return res.storage.(rest.Creater).Create(ctx, o, rest.ValidateAllObjectFunc, options)
 }
 
-func (c *Cluster) update(ctx context.Context, storage any, r *Request, info rest.UpdatedObjectInfo) (runtime.Object, error) {
-	o, _, err := storage.(rest.Updater).Update(ctx, r.Name, info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false,
+func (c *Cluster) update(ctx context.Context, storage any, r *Request, info rest.UpdatedObjectInfo) (runtime.Object,
+	error) {
+	o, _, err := storage.(rest.Updater).Update(ctx, r.Name, info, rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false,
 		&metav1.UpdateOptions{DryRun: r.dryRun()})
 	return o, err
 }
@@ -120,7 +125,8 @@ func (c *Cluster) list(ctx context.Context, s rest.Lister, r *Request) (runtime.
 	return s.List(ctx, o)
 }
 
-// deleted is the answer to a delete: the object where it stays for now or its storage shows what is gone, else a success.
+// deleted is the answer to a delete: the object where it stays for now or its storage shows what is gone, else a
+// success.
 func deleted(o runtime.Object, gone bool, storage any) runtime.Object {
 	shown := false
 	if s, ok := storage.(rest.MayReturnFullObjectDeleter); ok {
@@ -129,7 +135,8 @@ func deleted(o runtime.Object, gone bool, storage any) runtime.Object {
 	if o == nil || !gone || shown {
 		return o
 	}
-	s := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusOK, Details: &metav1.StatusDetails{}}
+	s := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
+		Code: http.StatusOK, Details: &metav1.StatusDetails{}}
 	if m, err := meta.Accessor(o); err == nil {
 		s.Details.Name, s.Details.UID = m.GetName(), m.GetUID()
 	}
@@ -142,10 +149,12 @@ func (res *resource) patched(r *Request, old runtime.Object) (runtime.Object, er
 	if err != nil {
 		return nil, err
 	}
+
 	was, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
+
 	var now []byte
 	switch r.patch {
 	case types.JSONPatchType:
@@ -160,9 +169,12 @@ func (res *resource) patched(r *Request, old runtime.Object) (runtime.Object, er
 	default:
 		return nil, apierrors.NewBadRequest("patches of type " + string(r.patch) + " aren't known")
 	}
+
 	if err != nil {
-		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", res.gvr.GroupResource(), r.Name, err.Error(), 0, false)
+		return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", res.gvr.GroupResource(), r.Name,
+			err.Error(), 0, false)
 	}
+
 	o, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), now)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())

@@ -71,7 +71,8 @@ type Late func() *Cluster
 func (l Late) Config(client string) *rest.Config {
 	return &rest.Config{
 		Host: "http://memory.invalid", UserAgent: client, QPS: -1, Transport: l,
-		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf, AcceptContentTypes: runtime.ContentTypeProtobuf},
+		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf,
+			AcceptContentTypes: runtime.ContentTypeProtobuf},
 	}
 }
 
@@ -123,6 +124,7 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+
 	if err := r.decode(h, f.c); err != nil {
 		return nil, 0, err
 	}
@@ -131,6 +133,7 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 	if all := f.c.memory.changes[before.changes:]; err == nil && len(all) > 0 {
 		r.Old = all[len(all)-1].old
 	}
+
 	if err == nil && r.Writes() && f.c.Fault != nil && f.c.memory.changedSince(before) {
 		// Only what would have changed something may fail: what wouldn't, the host doesn't send.
 		r.Answer = o
@@ -142,6 +145,7 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+
 	if _, ok := o.(*metav1.Status); !ok {
 		r.Answer = o
 		if o, err = r.external(res, o); err != nil {
@@ -155,7 +159,8 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 type nowhere struct{ *apierrors.StatusError }
 
 func notServed(path string) error {
-	return nowhere{apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "the server could not find the requested resource ("+path+")", 0, true)}
+	return nowhere{apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "",
+		"the server could not find the requested resource ("+path+")", 0, true)}
 }
 
 // target reads what a path names.
@@ -172,6 +177,7 @@ func (f face) target(h *http.Request, r *Request) (*resource, any, error) {
 	if len(p) > 2 && p[0] == "namespaces" && !(r.Resource.Group == "" && (p[2] == "status" || p[2] == "finalize")) {
 		r.Namespace, p = p[1], p[2:]
 	}
+
 	r.Resource.Resource = p[0]
 	if len(p) > 1 {
 		r.Name = p[1]
@@ -179,6 +185,7 @@ func (f face) target(h *http.Request, r *Request) (*resource, any, error) {
 	if len(p) > 2 {
 		r.Subresource = p[2]
 	}
+
 	res := f.c.server.resources[r.Resource]
 	if res == nil || len(p) > 3 {
 		return nil, nil, notServed(h.URL.Path)
@@ -186,6 +193,7 @@ func (f face) target(h *http.Request, r *Request) (*resource, any, error) {
 	if r.Subresource == "" {
 		return res, res.storage, nil
 	}
+
 	sub, ok := res.of[r.Subresource]
 	if !ok {
 		return nil, nil, notServed(h.URL.Path)
@@ -193,7 +201,8 @@ func (f face) target(h *http.Request, r *Request) (*resource, any, error) {
 	return res, sub, nil
 }
 
-var verbs = map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}
+var verbs = map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update",
+	http.MethodPatch: "patch", http.MethodDelete: "delete"}
 
 // decode reads verb and body.
 func (r *Request) decode(h *http.Request, c *Cluster) error {
@@ -218,6 +227,7 @@ func (r *Request) decode(h *http.Request, c *Cluster) error {
 		if r.Name == "" {
 			r.Name = m.GetName()
 		}
+
 	case r.Verb == "patch":
 		t, _, _ := strings.Cut(h.Header.Get("Content-Type"), ";")
 		r.patch, r.Patch = types.PatchType(t), r.body
@@ -269,7 +279,8 @@ func (c *Cluster) generate(base string) string {
 var optionsDecoder = func() runtime.Decoder {
 	s := runtime.NewScheme()
 	metav1.AddToGroupVersion(s, coreV1)
-	for _, gv := range []schema.GroupVersion{{Group: "meta.k8s.io", Version: "v1"}, appsV1, batchV1, discoveryV1, scalingV2} {
+	for _, gv := range []schema.GroupVersion{{Group: "meta.k8s.io", Version: "v1"}, appsV1, batchV1, discoveryV1,
+		scalingV2} {
 		metav1.AddToGroupVersion(s, gv)
 	}
 	return decoderOf(s)
@@ -295,7 +306,8 @@ func partial(o runtime.Object) (runtime.Object, error) {
 		p.SetGroupVersionKind(schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "PartialObjectMetadata"})
 		return p, nil
 	}
-	l := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+	l := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1",
+		Kind: "PartialObjectMetadataList"}}
 	lm, err := meta.ListAccessor(o)
 	if err != nil {
 		return nil, err
@@ -336,7 +348,8 @@ func text(h *http.Request, a *Answer) *http.Response {
 
 func response(h *http.Request, code int, contentType string, b *bytes.Buffer) *http.Response {
 	return &http.Response{
-		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: h,
+		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1, Request: h,
 		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(b), ContentLength: int64(b.Len()),
 	}
 }

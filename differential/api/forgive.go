@@ -20,7 +20,10 @@ func (c *Cluster) forgiven(res *resource, r *Request) (runtime.Object, error) {
 		return o, nil
 	}
 	key := c.key(res, sent)
-	i := slices.IndexFunc(c.memory.changes, func(x change) bool { return x.key == key && version(x.old) == sent.GetResourceVersion() })
+	i := slices.IndexFunc(c.memory.changes, func(x change) bool {
+		return x.key == key &&
+			version(x.old) == sent.GetResourceVersion()
+	})
 	if now := c.memory.objects[key]; i >= 0 && now != nil {
 		sent.SetResourceVersion("")
 		return res.rebased(o, c.memory.changes[i].old, now)
@@ -40,18 +43,22 @@ func (res *resource) rebased(o, old, now runtime.Object) (runtime.Object, error)
 			return nil, err
 		}
 	}
+
 	change, err := jsonpatch.CreateMergePatch(text[1], text[0])
 	if err != nil {
 		return nil, err
 	}
+
 	merged, err := jsonpatch.MergePatch(text[2], change)
 	if err != nil {
 		return nil, err
 	}
+
 	out, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), merged)
 	if err != nil {
 		return nil, err
 	}
+
 	m, err := meta.Accessor(out)
 	if err == nil {
 		m.SetResourceVersion(version(now))

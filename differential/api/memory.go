@@ -118,7 +118,8 @@ func (s store) Create(_ context.Context, key string, obj, out runtime.Object, _ 
 	}
 	obj = obj.DeepCopyObject()
 	if o, err := meta.Accessor(obj); err == nil {
-		o.SetUID(types.UID(fmt.Sprintf("%08x-0000-4000-9000-%012x", crc32.ChecksumIEEE([]byte(key)), m.made[key]))) // a world has the same each time
+		// a world has the same each time
+		o.SetUID(types.UID(fmt.Sprintf("%08x-0000-4000-9000-%012x", crc32.ChecksumIEEE([]byte(key)), m.made[key])))
 	}
 	m.made[key]++
 	if err := m.put(key, obj); err != nil {
@@ -173,10 +174,12 @@ func (s store) GetList(_ context.Context, key string, opts storage.ListOptions, 
 	if err != nil {
 		return err
 	}
+
 	v, err := conversion.EnforcePtr(items)
 	if err != nil {
 		return err
 	}
+
 	keys := []string{key}
 	switch {
 	case opts.Recursive:
@@ -184,6 +187,7 @@ func (s store) GetList(_ context.Context, key string, opts storage.ListOptions, 
 	case m.objects[key] == nil:
 		keys = nil
 	}
+
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	for _, k := range keys {
 		o := m.objects[k]

@@ -78,22 +78,28 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	limits, e := limitranges.NewREST(o)
 	add(coreV1, "limitranges", "LimitRange", limits, nil, e)
 	claim, claimStatus, e := claims.NewREST(o)
-	add(coreV1, "persistentvolumeclaims", "PersistentVolumeClaim", claim, map[string]rest.Storage{"status": claimStatus}, e)
+	add(coreV1, "persistentvolumeclaims", "PersistentVolumeClaim", claim, map[string]rest.Storage{"status": claimStatus},
+		e)
 	rc, e := controllers.NewStorage(o)
 	add(coreV1, "replicationcontrollers", "ReplicationController", rc.Controller,
 		map[string]rest.Storage{"status": rc.Status, "scale": rc.Scale}, e)
-	nodes, nodeStatus, e := plain(o, core.Resource("nodes"), &core.Node{}, &core.NodeList{}, node.Strategy, node.StatusStrategy)
+	nodes, nodeStatus, e := plain(o, core.Resource("nodes"), &core.Node{}, &core.NodeList{}, node.Strategy,
+		node.StatusStrategy)
 	add(coreV1, "nodes", "Node", nodes, map[string]rest.Storage{"status": nodeStatus}, e)
 	// Without the allocation of addresses and ports: a world's services have them.
-	services, serviceStatus, e := plain(o, core.Resource("services"), &core.Service{}, &core.ServiceList{}, service.Strategy, service.StatusStrategy)
+	services, serviceStatus, e := plain(o, core.Resource("services"), &core.Service{}, &core.ServiceList{},
+		service.Strategy, service.StatusStrategy)
 	add(coreV1, "services", "Service", services, map[string]rest.Storage{"status": serviceStatus}, e)
 
 	d, e := deployments.NewStorage(o)
-	add(appsV1, "deployments", "Deployment", d.Deployment, map[string]rest.Storage{"status": d.Status, "scale": d.Scale}, e)
+	add(appsV1, "deployments", "Deployment", d.Deployment, map[string]rest.Storage{"status": d.Status, "scale": d.Scale},
+		e)
 	rs, e := replicasets.NewStorage(o)
-	add(appsV1, "replicasets", "ReplicaSet", rs.ReplicaSet, map[string]rest.Storage{"status": rs.Status, "scale": rs.Scale}, e)
+	add(appsV1, "replicasets", "ReplicaSet", rs.ReplicaSet,
+		map[string]rest.Storage{"status": rs.Status, "scale": rs.Scale}, e)
 	set, e := statefulsets.NewStorage(o)
-	add(appsV1, "statefulsets", "StatefulSet", set.StatefulSet, map[string]rest.Storage{"status": set.Status, "scale": set.Scale}, e)
+	add(appsV1, "statefulsets", "StatefulSet", set.StatefulSet,
+		map[string]rest.Storage{"status": set.Status, "scale": set.Scale}, e)
 	daemon, daemonStatus, e := daemonsets.NewREST(o)
 	add(appsV1, "daemonsets", "DaemonSet", daemon, map[string]rest.Storage{"status": daemonStatus}, e)
 	revision, e := revisions.NewREST(o)
@@ -104,7 +110,8 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	slice, e := slices.NewREST(o)
 	add(discoveryV1, "endpointslices", "EndpointSlice", slice, nil, e)
 	scaler, scalerStatus, e := autoscalers.NewREST(o)
-	add(scalingV2, "horizontalpodautoscalers", "HorizontalPodAutoscaler", scaler, map[string]rest.Storage{"status": scalerStatus}, e)
+	add(scalingV2, "horizontalpodautoscalers", "HorizontalPodAutoscaler", scaler,
+		map[string]rest.Storage{"status": scalerStatus}, e)
 	return all, err
 }
 

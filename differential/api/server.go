@@ -62,8 +62,10 @@ func (o options) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (gener
 		ResourcePrefix:          prefix(r),
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,
-		Decorator: func(*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error), func() runtime.Object,
-			func() runtime.Object, storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+		Decorator: func(*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error),
+			func() runtime.Object,
+			func() runtime.Object, storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers) (storage.Interface,
+			factory.DestroyFunc, error) {
 			return store{o.server}, func() {}, nil
 		},
 	}, nil
@@ -244,7 +246,8 @@ func internal(o runtime.Object) (runtime.Object, error) {
 
 func (r *resource) context(namespace, subresource string) context.Context {
 	ctx := genericrequest.WithRequestInfo(context.Background(), &genericrequest.RequestInfo{
-		IsResourceRequest: true, APIGroup: r.gvr.Group, APIVersion: r.gvr.Version, Resource: r.gvr.Resource, Namespace: namespace,
+		IsResourceRequest: true, APIGroup: r.gvr.Group, APIVersion: r.gvr.Version, Resource: r.gvr.Resource,
+		Namespace:   namespace,
 		Subresource: subresource,
 	})
 	return genericrequest.WithNamespace(ctx, namespace)
@@ -286,7 +289,8 @@ func (c *Cluster) Add(o runtime.Object) error {
 	if err := c.memory.put(key, stored); err != nil {
 		return err
 	}
-	c.memory.changes = append(c.memory.changes[:before.changes], change{c.memory.version, key, nil, stored}) // it comes as it is
+	// it comes as it is
+	c.memory.changes = append(c.memory.changes[:before.changes], change{c.memory.version, key, nil, stored})
 	return nil
 }
 
@@ -358,7 +362,8 @@ func (c *Cluster) Delete(gvr schema.GroupVersionResource, namespace, name string
 	return err
 }
 
-func (c *Cluster) find(gvr schema.GroupVersionResource, namespace, name string) (*resource, runtime.Object, string, error) {
+func (c *Cluster) find(gvr schema.GroupVersionResource, namespace, name string) (*resource, runtime.Object, string,
+	error) {
 	r, ok := c.server.resources[gvr]
 	if !ok {
 		return nil, nil, "", fmt.Errorf("the cluster in memory doesn't serve %s", gvr)
@@ -366,7 +371,8 @@ func (c *Cluster) find(gvr schema.GroupVersionResource, namespace, name string) 
 	key := c.key(r, &metav1.ObjectMeta{Namespace: namespace, Name: name})
 	o := c.memory.objects[key]
 	if o == nil {
-		return nil, nil, "", fmt.Errorf("there is no %s %s", gvr.Resource, types.NamespacedName{Namespace: namespace, Name: name})
+		return nil, nil, "", fmt.Errorf("there is no %s %s", gvr.Resource,
+			types.NamespacedName{Namespace: namespace, Name: name})
 	}
 	return r, o, key, nil
 }

@@ -51,7 +51,8 @@ func subject() *differential.Subject {
 		Plugin:     daemonset.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			f := e.Informers
-			c, err := upstream.NewDaemonSetsController(e.Context, f.Apps().V1().DaemonSets(), f.Apps().V1().ControllerRevisions(),
+			c, err := upstream.NewDaemonSetsController(e.Context, f.Apps().V1().DaemonSets(),
+				f.Apps().V1().ControllerRevisions(),
 				f.Core().V1().Pods(), f.Core().V1().Nodes(), e.Client, flowcontrol.NewBackOff(time.Second, 15*time.Minute))
 			return &native.Made{
 				Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) },
@@ -63,7 +64,8 @@ func subject() *differential.Subject {
 		Deeds: deeds(),
 		Faults: []string{
 			"create pods", "delete pods", "patch pods", "update daemonsets/status",
-			"create controllerrevisions", "update controllerrevisions", "delete controllerrevisions", "patch controllerrevisions",
+			"create controllerrevisions", "update controllerrevisions", "delete controllerrevisions",
+			"patch controllerrevisions",
 		},
 		Steps:  8,
 		AtRest: true, Forgiving: true,
@@ -71,10 +73,11 @@ func subject() *differential.Subject {
 	}
 }
 
-// waits tells of a DaemonSet of which upstream's still expects to see some writes.
+// waits reports a DaemonSet of which upstream's still expects to see some writes.
 func waits(c *upstream.DaemonSetsController, key string) string {
 	f := reflect.ValueOf(c).Elem().FieldByName("expectations")
-	x := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(controller.ControllerExpectationsInterface)
+	x := reflect.NewAt(f.Type(),
+		unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(controller.ControllerExpectationsInterface)
 	if x.SatisfiedExpectations(klog.Background(), key) {
 		return ""
 	}
@@ -89,7 +92,8 @@ func alike(o runtime.Object) string {
 		if owner == nil || o.Spec.NodeName == "" {
 			return ""
 		}
-		text := fmt.Sprint("pod ", owner.UID, o.Status.Phase, o.CreationTimestamp, o.DeletionTimestamp, o.Finalizers, o.Labels)
+		text := fmt.Sprint("pod ", owner.UID, o.Status.Phase, o.CreationTimestamp, o.DeletionTimestamp, o.Finalizers,
+			o.Labels)
 		for _, c := range o.Status.Conditions {
 			text += fmt.Sprint(c.Type, c.Status, c.LastTransitionTime)
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/windlass-dev/windlass/differential/world"
 )
 
-// objects are some nodes, one or two DaemonSets, revisions and pods of theirs on these nodes and on others, and pods and
-// revisions that could be theirs or aren't.
+// objects are some nodes, one or two DaemonSets, revisions and pods of theirs on these nodes and on others, and pods
+// and revisions that could be theirs or aren't.
 func objects(r *world.Rand) (all []runtime.Object) {
 	for i := range 1 + r.IntN(4) {
 		all = append(all, node(r, fmt.Sprintf("node-%d", i)))
@@ -67,7 +67,8 @@ func taint(r *world.Rand, n *corev1.Node) {
 			continue
 		}
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
-			Key: world.Of(r, "spot", "spot", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable",
+			Key: world.Of(r, "spot", "spot", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable",
+				"node.kubernetes.io/unschedulable",
 				"node.kubernetes.io/network-unavailable", "node.kubernetes.io/disk-pressure"),
 			Value:  world.Of(r, "", "a", "5"),
 			Effect: world.Of(r, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule),
@@ -78,18 +79,22 @@ func taint(r *world.Rand, n *corev1.Node) {
 func set(r *world.Rand, name string) *appsv1.DaemonSet {
 	app := world.Of(r, "web", "db")
 	s := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: world.Namespace, UID: r.UID(), Labels: r.Labels("web"), CreationTimestamp: r.Ago(3000), Generation: int64(1 + r.IntN(3)),
+		Name: name, Namespace: world.Namespace, UID: r.UID(), Labels: r.Labels("web"), CreationTimestamp: r.Ago(3000),
+		Generation: int64(1 + r.IntN(3)),
 	}}
+
 	s.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 	if r.One(10) {
 		s.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web", "db"}},
 		}}
 	}
+
 	s.Spec.Template = r.Template(map[string]string{"app": app})
 	if !r.One(3) {
 		s.Spec.Template.Finalizers = nil
 	}
+
 	place(r, &s.Spec.Template.Spec)
 	strategy(r, s)
 	s.Spec.MinReadySeconds = int32(world.Of(r, 0, 0, 0, 30, 600))
@@ -100,6 +105,7 @@ func set(r *world.Rand, name string) *appsv1.DaemonSet {
 	if r.One(8) {
 		s.Finalizers = []string{"example.com/stay"}
 	}
+
 	status(r, s)
 	if r.One(12) {
 		r.End(s)
@@ -119,28 +125,35 @@ func place(r *world.Rand, s *corev1.PodSpec) {
 	if r.One(3) {
 		s.HostNetwork = r.One(3)
 		s.Tolerations = append(s.Tolerations, corev1.Toleration{
-			Key: world.Of(r, "spot", ""), Operator: corev1.TolerationOpExists, Effect: world.Of(r, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, ""),
+			Key: world.Of(r, "spot", ""), Operator: corev1.TolerationOpExists,
+			Effect: world.Of(r, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, ""),
 		})
 	}
+
 	if r.One(8) {
-		s.Tolerations = append(s.Tolerations, corev1.Toleration{Key: "spot", Operator: corev1.TolerationOpEqual, Value: world.Of(r, "a", "")})
+		s.Tolerations = append(s.Tolerations, corev1.Toleration{Key: "spot", Operator: corev1.TolerationOpEqual,
+			Value: world.Of(r, "a", "")})
 	}
+
 	if compared() && r.One(2) {
 		s.Tolerations = append(s.Tolerations, corev1.Toleration{
 			Key: "spot", Operator: world.Of(r, corev1.TolerationOpGt, corev1.TolerationOpLt), Value: world.Of(r, "5", "4", "-5"),
 		})
 	}
+
 	if r.One(15) {
 		s.NodeName = world.Of(r, "node-0", "node-9")
 	}
 	if !r.One(5) {
 		return
 	}
+
 	s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
 	term := corev1.NodeSelectorTerm{}
 	if !r.One(4) {
-		x := corev1.NodeSelectorRequirement{Key: world.Of(r, "disk", "count"), Operator: world.Of(r, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn,
-			corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt)}
+		x := corev1.NodeSelectorRequirement{Key: world.Of(r, "disk", "count"),
+			Operator: world.Of(r, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn,
+				corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt)}
 		switch x.Operator {
 		case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
 			x.Values = []string{"ssd", "1"}
@@ -149,16 +162,20 @@ func place(r *world.Rand, s *corev1.PodSpec) {
 		}
 		term.MatchExpressions = append(term.MatchExpressions, x)
 	}
+
 	if r.One(4) {
 		term.MatchFields = append(term.MatchFields, corev1.NodeSelectorRequirement{
-			Key: "metadata.name", Operator: world.Of(r, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn), Values: []string{"node-1"},
+			Key: "metadata.name", Operator: world.Of(r, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn),
+			Values: []string{"node-1"},
 		})
 	}
+
 	s.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}}
 	if r.One(3) {
-		s.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: corev1.NodeSelectorTerm{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpExists}},
-		}}}
+		s.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.PreferredSchedulingTerm{{Weight: 1,
+			Preference: corev1.NodeSelectorTerm{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpExists}},
+			}}}
 	}
 }
 
@@ -167,22 +184,27 @@ func strategy(r *world.Rand, s *appsv1.DaemonSet) {
 		s.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
 		return
 	}
-	u := &appsv1.RollingUpdateDaemonSet{MaxSurge: world.Ptr(intstr.FromInt32(0)), MaxUnavailable: world.Ptr(intstr.FromInt32(1))}
-	n := world.Of(r, intstr.FromInt32(1), intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromString("30%"), intstr.FromString("100%"))
+	u := &appsv1.RollingUpdateDaemonSet{MaxSurge: world.Ptr(intstr.FromInt32(0)),
+		MaxUnavailable: world.Ptr(intstr.FromInt32(1))}
+	n := world.Of(r, intstr.FromInt32(1), intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromString("30%"),
+		intstr.FromString("100%"))
 	if r.One(3) {
 		u.MaxSurge, u.MaxUnavailable = &n, world.Ptr(intstr.FromInt32(0))
 	} else {
 		u.MaxUnavailable = &n
 	}
-	s.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: u}
+	s.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType,
+		RollingUpdate: u}
 }
 
 func status(r *world.Rand, s *appsv1.DaemonSet) {
 	n := func() int32 { return int32(r.IntN(4)) }
 	collisions := s.Status.CollisionCount
 	s.Status = appsv1.DaemonSetStatus{
-		CurrentNumberScheduled: n(), NumberMisscheduled: n(), DesiredNumberScheduled: n(), NumberReady: n(), UpdatedNumberScheduled: n(),
-		NumberAvailable: n(), NumberUnavailable: n(), ObservedGeneration: int64(r.IntN(int(s.Generation) + 1)), CollisionCount: collisions,
+		CurrentNumberScheduled: n(), NumberMisscheduled: n(), DesiredNumberScheduled: n(), NumberReady: n(),
+		UpdatedNumberScheduled: n(),
+		NumberAvailable:        n(), NumberUnavailable: n(), ObservedGeneration: int64(r.IntN(int(s.Generation) + 1)),
+		CollisionCount: collisions,
 	}
 	if r.One(10) && collisions == nil {
 		s.Status.CollisionCount = world.Ptr(n())
@@ -321,12 +343,22 @@ func deeds() []differential.Deed {
 		differential.Vary(nodes, "other taints", func(r *world.Rand, n *corev1.Node) { taint(r, n) }),
 		differential.Appear(func(r *world.Rand) runtime.Object { return node(r, fmt.Sprintf("node-%d", r.IntN(5))) }),
 		differential.Vary(nodes, "a heartbeat", func(r *world.Rand, n *corev1.Node) {
-			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: r.Ago(1)}}
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+				LastHeartbeatTime: r.Ago(1)}}
 		}),
 		differential.Vanish(nodes),
-		differential.Vary(revisions, "another number", func(r *world.Rand, v *appsv1.ControllerRevision) { v.Revision = int64(1 + r.IntN(5)) }),
-		differential.Vary(revisions, "other labels", func(r *world.Rand, v *appsv1.ControllerRevision) { v.Labels = r.Labels("web") }),
-		differential.Vary(revisions, "no owner", func(r *world.Rand, v *appsv1.ControllerRevision) { v.OwnerReferences = nil }),
+		differential.Vary(revisions, "another number", func(r *world.Rand,
+			v *appsv1.ControllerRevision) {
+			v.Revision = int64(1 + r.IntN(5))
+		}),
+		differential.Vary(revisions, "other labels", func(r *world.Rand,
+			v *appsv1.ControllerRevision) {
+			v.Labels = r.Labels("web")
+		}),
+		differential.Vary(revisions, "no owner", func(r *world.Rand,
+			v *appsv1.ControllerRevision) {
+			v.OwnerReferences = nil
+		}),
 		differential.Delete(revisions),
 		differential.Vanish(revisions),
 	)
@@ -342,11 +374,13 @@ func podDeeds() []differential.Deed {
 			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at},
 		}}
 	})
+
 	fail := pods("kubelets refuse pods", func(r *world.Rand, p *corev1.Pod) {
 		if bind(p); !r.One(4) {
 			p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu"}
 		}
 	})
+
 	return []differential.Deed{
 		run, run, fail, fail, fail,
 		differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { r.Live(p) }),
@@ -358,7 +392,10 @@ func podDeeds() []differential.Deed {
 				}}
 			}
 		}),
-		differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
+		differential.Vary(differential.Pods, "other labels", func(r *world.Rand,
+			p *corev1.Pod) {
+			p.Labels = r.Labels("web")
+		}),
 		differential.Vary(differential.Pods, "an annotation", func(r *world.Rand, p *corev1.Pod) {
 			p.Annotations = map[string]string{"example.com/note": fmt.Sprint(r.IntN(100))}
 		}),
@@ -375,14 +412,19 @@ func setDeeds() []differential.Deed {
 			s.Generation++
 		})
 	}
+
 	mend := vary("another image", func(r *world.Rand, s *appsv1.DaemonSet) {
 		s.Spec.Template.Spec.Containers[0].Image = world.Of(r, "web:0", "web:1", "web:2", "web:9")
 	})
 	return []differential.Deed{
 		mend, mend, mend,
 		vary("another strategy", func(r *world.Rand, s *appsv1.DaemonSet) { strategy(r, s) }),
-		vary("other ready seconds", func(r *world.Rand, s *appsv1.DaemonSet) { s.Spec.MinReadySeconds = int32(world.Of(r, 0, 30, 600)) }),
-		vary("another history limit", func(r *world.Rand, s *appsv1.DaemonSet) { s.Spec.RevisionHistoryLimit = world.Ptr(int32(r.IntN(3))) }),
+		vary("other ready seconds", func(r *world.Rand, s *appsv1.DaemonSet) {
+			s.Spec.MinReadySeconds = int32(world.Of(r, 0,
+				30, 600))
+		}),
+		vary("another history limit",
+			func(r *world.Rand, s *appsv1.DaemonSet) { s.Spec.RevisionHistoryLimit = world.Ptr(int32(r.IntN(3))) }),
 		vary("other tolerations", func(r *world.Rand, s *appsv1.DaemonSet) {
 			x := corev1.Toleration{Key: "spot", Operator: corev1.TolerationOpEqual, Value: world.Of(r, "", "a", "5")}
 			if x.Value == "5" && compared() { // else no server admits their pods
@@ -391,7 +433,8 @@ func setDeeds() []differential.Deed {
 			s.Spec.Template.Spec.Tolerations = []corev1.Toleration{x}
 		}),
 		vary("other nodes", func(r *world.Rand, s *appsv1.DaemonSet) {
-			s.Spec.Template.Spec.NodeSelector = world.Of(r, nil, map[string]string{"disk": "ssd"}, map[string]string{"disk": "hdd"})
+			s.Spec.Template.Spec.NodeSelector = world.Of(r, nil, map[string]string{"disk": "ssd"},
+				map[string]string{"disk": "hdd"})
 		}),
 		differential.Vary(sets, "other labels", func(r *world.Rand, s *appsv1.DaemonSet) { s.Labels = r.Labels("web") }),
 		differential.Vary(sets, "another status", func(r *world.Rand, s *appsv1.DaemonSet) { status(r, s) }),

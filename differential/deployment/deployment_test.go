@@ -38,22 +38,26 @@ func subject() *differential.Subject {
 		Plugin:     deployment.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
 			f := e.Informers
-			c, err := upstream.NewDeploymentController(e.Context, f.Apps().V1().Deployments(), f.Apps().V1().ReplicaSets(), f.Core().V1().Pods(), e.Client)
+			c, err := upstream.NewDeploymentController(e.Context, f.Apps().V1().Deployments(), f.Apps().V1().ReplicaSets(),
+				f.Core().V1().Pods(), e.Client)
 			o := &observer{Env: e}
 			return &native.Made{
-				Controller: c, Process: func(ctx context.Context) bool { o.look(); return process(c, ctx) }, Begin: o.begin, Note: o.note,
+				Controller: c, Process: func(ctx context.Context) bool { o.look(); return process(c, ctx) }, Begin: o.begin,
+				Note: o.note,
 			}, err
 		},
 		World: objects,
 		Deeds: deeds(),
 		Faults: []string{
-			"create replicasets", "update replicasets", "patch replicasets", "delete replicasets", "update deployments", "update deployments/status",
+			"create replicasets", "update replicasets", "patch replicasets", "delete replicasets", "update deployments",
+			"update deployments/status",
 		},
 		Steps:  6,
 		AtRest: true, Forgiving: true,
 		Renames: renames,
 		Events:  scalings,
-		Normal:  func(line string) string { return strings.ReplaceAll(line, `"<hash>"`, "<hash>") }, // one of digits alone is quoted
+		// one of digits alone is quoted
+		Normal: func(line string) string { return strings.ReplaceAll(line, `"<hash>"`, "<hash>") },
 	}
 }
 
@@ -106,13 +110,16 @@ func (o *observer) note(key string) string {
 		return o.surplus[key]
 	}
 	var lines []string
-	if c := util.GetDeploymentCondition(d.Status, appsv1.DeploymentProgressing); c != nil && c.Reason == util.NewRSAvailableReason &&
+	if c := util.GetDeploymentCondition(d.Status, appsv1.DeploymentProgressing); c != nil &&
+		c.Reason == util.NewRSAvailableReason &&
 		!util.DeploymentComplete(d, &d.Status) {
 		lines = append(lines, key+" has progressed and isn't complete")
 	}
 	for _, s := range o.owned(d) {
-		if n, ok := util.GetDesiredReplicasAnnotation(klog.Background(), s); ok && *s.Spec.Replicas > 0 && n != *d.Spec.Replicas {
-			lines = append(lines, fmt.Sprintf("upstream's takes %s for being scaled: %s is of a Deployment of %d", key, s.Name, n))
+		if n, ok := util.GetDesiredReplicasAnnotation(klog.Background(), s); ok && *s.Spec.Replicas > 0 &&
+			n != *d.Spec.Replicas {
+			lines = append(lines, fmt.Sprintf("upstream's takes %s for being scaled: %s is of a Deployment of %d", key, s.Name,
+				n))
 		}
 	}
 	if s := o.surplus[key]; s != "" {

@@ -25,7 +25,8 @@ const (
 	most     = "deployment.kubernetes.io/max-replicas"
 )
 
-// objects are one or two Deployments, sets of theirs of several ages, sets that could be theirs and that aren't, and pods.
+// objects are one or two Deployments, sets of theirs of several ages, sets that could be theirs and that aren't, and
+// pods.
 func objects(r *world.Rand) (all []runtime.Object) {
 	var made []*appsv1.Deployment
 	for i := range 1 + r.IntN(2) {
@@ -46,7 +47,8 @@ func objects(r *world.Rand) (all []runtime.Object) {
 func deploy(r *world.Rand, name string) *appsv1.Deployment {
 	app := world.Of(r, "web", "db")
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: world.Namespace, UID: r.UID(), Labels: r.Labels("web"), CreationTimestamp: r.Ago(3000), Generation: int64(1 + r.IntN(3)),
+		Name: name, Namespace: world.Namespace, UID: r.UID(), Labels: r.Labels("web"), CreationTimestamp: r.Ago(3000),
+		Generation: int64(1 + r.IntN(3)),
 	}}
 	d.Spec.Replicas = world.Maybe(r, int32(r.IntN(7)))
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
@@ -80,7 +82,8 @@ func strategy(r *world.Rand, d *appsv1.Deployment) {
 		return
 	}
 	bound := func() *intstr.IntOrString {
-		x := world.Of(r, intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromInt32(9), intstr.FromString("0%"),
+		x := world.Of(r, intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromInt32(2), intstr.FromInt32(9),
+			intstr.FromString("0%"),
 			intstr.FromString("10%"), intstr.FromString("25%"), intstr.FromString("50%"), intstr.FromString("100%"))
 		return world.Maybe(r, x)
 	}
@@ -89,8 +92,10 @@ func strategy(r *world.Rand, d *appsv1.Deployment) {
 
 func limits(r *world.Rand, d *appsv1.Deployment) {
 	d.Spec.MinReadySeconds = int32(world.Of(r, 0, 0, 0, 10, 30))
-	d.Spec.RevisionHistoryLimit = world.Of(r, nil, nil, world.Ptr[int32](0), world.Ptr[int32](1), world.Ptr[int32](2), world.Ptr[int32](math.MaxInt32))
-	d.Spec.ProgressDeadlineSeconds = world.Of(r, nil, nil, world.Ptr[int32](60), world.Ptr[int32](600), world.Ptr[int32](math.MaxInt32))
+	d.Spec.RevisionHistoryLimit = world.Of(r, nil, nil, world.Ptr[int32](0), world.Ptr[int32](1), world.Ptr[int32](2),
+		world.Ptr[int32](math.MaxInt32))
+	d.Spec.ProgressDeadlineSeconds = world.Of(r, nil, nil, world.Ptr[int32](60), world.Ptr[int32](600),
+		world.Ptr[int32](math.MaxInt32))
 }
 
 func annotate(r *world.Rand, d *appsv1.Deployment) {
@@ -115,12 +120,14 @@ func status(r *world.Rand, d *appsv1.Deployment) {
 	ready := upTo(n)
 	collisions := d.Status.CollisionCount
 	d.Status = appsv1.DeploymentStatus{
-		ObservedGeneration: int64(r.IntN(4)), Replicas: n, UpdatedReplicas: upTo(n), ReadyReplicas: ready, AvailableReplicas: upTo(ready),
+		ObservedGeneration: int64(r.IntN(4)), Replicas: n, UpdatedReplicas: upTo(n), ReadyReplicas: ready,
+		AvailableReplicas:   upTo(ready),
 		UnavailableReplicas: upTo(6), TerminatingReplicas: world.Maybe(r, upTo(3)), CollisionCount: collisions,
 	}
 	if r.One(6) && collisions == nil {
 		d.Status.CollisionCount = world.Ptr(upTo(2))
 	}
+
 	states := func() corev1.ConditionStatus {
 		return world.Of(r, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown)
 	}
@@ -131,12 +138,16 @@ func status(r *world.Rand, d *appsv1.Deployment) {
 		})
 	}
 	if !r.One(3) {
-		add(appsv1.DeploymentProgressing, world.Of(r, "NewReplicaSetAvailable", "ReplicaSetUpdated", "ProgressDeadlineExceeded", "NewReplicaSetCreated",
+		add(appsv1.DeploymentProgressing, world.Of(r, "NewReplicaSetAvailable", "ReplicaSetUpdated",
+			"ProgressDeadlineExceeded", "NewReplicaSetCreated",
 			"FoundNewReplicaSet", "ReplicaSetCreateError", "DeploymentPaused", "DeploymentResumed"), "so")
 	}
+
 	if !r.One(3) {
-		add(appsv1.DeploymentAvailable, world.Of(r, "MinimumReplicasAvailable", "MinimumReplicasUnavailable"), "Deployment has minimum availability.")
+		add(appsv1.DeploymentAvailable, world.Of(r, "MinimumReplicasAvailable", "MinimumReplicasUnavailable"),
+			"Deployment has minimum availability.")
 	}
+
 	if r.One(6) {
 		add(appsv1.DeploymentReplicaFailure, world.Of(r, "FailedCreate", "FailedDelete"), "no")
 	}
@@ -152,8 +163,10 @@ func status(r *world.Rand, d *appsv1.Deployment) {
 func set(r *world.Rand, d *appsv1.Deployment, name string) *appsv1.ReplicaSet {
 	hash := name[len(name)-1:]
 	s := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(world.Of(r, 0, 2, 3000)), Generation: int64(1 + r.IntN(3)),
+		Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(world.Of(r, 0, 2, 3000)),
+		Generation: int64(1 + r.IntN(3)),
 	}}
+
 	d.Spec.Template.DeepCopyInto(&s.Spec.Template)
 	if !r.One(3) {
 		s.Spec.Template.Spec.Containers[0].Image = world.Of(r, "web:1", "web:2", "web:3", "web")
@@ -161,16 +174,19 @@ func set(r *world.Rand, d *appsv1.Deployment, name string) *appsv1.ReplicaSet {
 	if r.One(10) {
 		s.Spec.Template.Annotations = map[string]string{"example.com/note": world.Of(r, "a", "b")}
 	}
+
 	labels := maps.Clone(d.Spec.Template.Labels)
 	if !r.One(5) {
 		labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
 	}
+
 	s.Spec.Template.Labels = labels
 	s.Spec.Selector = &metav1.LabelSelector{MatchLabels: maps.Clone(labels)}
 	s.Labels = maps.Clone(labels)
 	if r.One(8) {
 		s.Labels = r.Labels(labels["app"])
 	}
+
 	s.Spec.Replicas = world.Ptr(int32(world.Of(r, 0, 0, 1, 2, 3, 6)))
 	s.Spec.MinReadySeconds = world.Of(r, d.Spec.MinReadySeconds, d.Spec.MinReadySeconds, 5)
 	setAnnotations(r, d, s)
@@ -185,6 +201,7 @@ func set(r *world.Rand, d *appsv1.Deployment, name string) *appsv1.ReplicaSet {
 	if r.One(8) {
 		s.Finalizers = []string{"example.com/stay"}
 	}
+
 	setStatus(r, s)
 	if r.One(10) {
 		r.End(s)
@@ -221,7 +238,8 @@ func setStatus(r *world.Rand, s *appsv1.ReplicaSet) {
 	if r.One(6) {
 		n = int32(r.IntN(7))
 	}
-	s.Status = appsv1.ReplicaSetStatus{Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n, ObservedGeneration: s.Generation}
+	s.Status = appsv1.ReplicaSetStatus{Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+		ObservedGeneration: s.Generation}
 	if r.One(3) && n > 0 {
 		s.Status.ReadyReplicas = int32(r.IntN(int(n) + 1))
 		s.Status.AvailableReplicas = s.Status.ReadyReplicas
@@ -235,8 +253,10 @@ func setStatus(r *world.Rand, s *appsv1.ReplicaSet) {
 	s.Status.TerminatingReplicas = world.Maybe(r, int32(r.IntN(3)))
 	if r.One(8) {
 		s.Status.Conditions = []appsv1.ReplicaSetCondition{{
-			Type: world.Of(r, appsv1.ReplicaSetReplicaFailure, appsv1.ReplicaSetReplicaFailure, "Other"), Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse),
-			LastTransitionTime: r.Ago(500), Reason: world.Of(r, "FailedCreate", "FailedDelete"), Message: world.Of(r, "no", "never"),
+			Type:               world.Of(r, appsv1.ReplicaSetReplicaFailure, appsv1.ReplicaSetReplicaFailure, "Other"),
+			Status:             world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse),
+			LastTransitionTime: r.Ago(500), Reason: world.Of(r, "FailedCreate", "FailedDelete"),
+			Message: world.Of(r, "no", "never"),
 		}}
 	}
 }
@@ -288,9 +308,11 @@ func setDeeds() []differential.Deed {
 	follow := everySet("the sets' controller follows", func(_ *world.Rand, s *appsv1.ReplicaSet) {
 		n := *s.Spec.Replicas
 		s.Status = appsv1.ReplicaSetStatus{
-			Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n, TerminatingReplicas: world.Ptr[int32](0), ObservedGeneration: s.Generation,
+			Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
+			TerminatingReplicas: world.Ptr[int32](0), ObservedGeneration: s.Generation,
 		}
 	})
+
 	return []differential.Deed{
 		follow, follow, follow, follow, follow,
 		everySet("all sets have another status", setStatus),
@@ -319,6 +341,7 @@ func deploymentDeeds() []differential.Deed {
 			d.Generation++
 		})
 	}
+
 	image := vary("another image", func(r *world.Rand, d *appsv1.Deployment) {
 		d.Spec.Template.Spec.Containers[0].Image = world.Of(r, "web:1", "web:2", "web:3", "web")
 	})
@@ -343,7 +366,10 @@ func deploymentDeeds() []differential.Deed {
 			}
 			d.Annotations[appsv1.DeprecatedRollbackTo] = world.Of(r, "0", "1", "2")
 		}),
-		differential.Vary(deployments, "other labels", func(r *world.Rand, d *appsv1.Deployment) { d.Labels = r.Labels("web") }),
+		differential.Vary(deployments, "other labels", func(r *world.Rand,
+			d *appsv1.Deployment) {
+			d.Labels = r.Labels("web")
+		}),
 		differential.Vary(deployments, "another status", func(r *world.Rand, d *appsv1.Deployment) { status(r, d) }),
 		differential.Delete(deployments),
 		differential.Vanish(deployments),

@@ -115,6 +115,7 @@ func objects(r *world.Rand) []runtime.Object {
 			all = append(all, r.Service(name, world.Namespace))
 		}
 	}
+
 	pods := r.IntN(9)
 	if r.One(500) {
 		// More than Endpoints take. They are in one subset: of several, the order says which is cut.
@@ -125,6 +126,7 @@ func objects(r *world.Rand) []runtime.Object {
 			}
 		}
 	}
+
 	for i := range pods {
 		p := r.Endpoint(fmt.Sprintf("pod-%d", i), world.Namespace, 3)
 		if pods > 1000 {
@@ -136,6 +138,7 @@ func objects(r *world.Rand) []runtime.Object {
 		}
 		all = append(all, p)
 	}
+
 	for _, name := range append([]string{"gone"}, names...) {
 		if r.One(3) {
 			all = append(all, existing(r, name))
@@ -232,21 +235,25 @@ func loosen(
 	if err != nil {
 		return nil, nil, err
 	}
+
 	was := map[string]*corev1.Endpoints{}
 	for _, o := range all {
 		e := o.(*corev1.Endpoints)
 		was[e.Namespace+"/"+e.Name] = e
 	}
+
 	owners, err := before.List(services)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	reserved := slices.ContainsFunc(owners, func(o runtime.Object) bool {
 		s := o.(*corev1.Service)
 		_, headless := s.Labels[corev1.IsHeadlessService]
 		_, managed := s.Labels[upstream.LabelManagedBy]
 		return s.Namespace+"/"+s.Name == key && (headless || managed)
 	})
+
 	for _, q := range writes {
 		q := *q
 		old, there := was[q.Namespace+"/"+q.Name]

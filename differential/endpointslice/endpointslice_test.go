@@ -114,7 +114,8 @@ func subject(most int32) *differential.Subject {
 			c := upstream.NewController(e.Context, f.Core().V1().Pods(), f.Core().V1().Services(), f.Core().V1().Nodes(),
 				f.Discovery().V1().EndpointSlices(), most, e.Client, 0)
 			for _, gauge := range []*componentmetrics.GaugeVec{
-				metrics.EndpointsDesired, metrics.NumEndpointSlices, metrics.DesiredEndpointSlices, metrics.ServicesCountByTrafficDistribution,
+				metrics.EndpointsDesired, metrics.NumEndpointSlices, metrics.DesiredEndpointSlices,
+				metrics.ServicesCountByTrafficDistribution,
 			} {
 				gauge.Reset()
 			}
@@ -231,6 +232,7 @@ func objects(r *world.Rand) []runtime.Object {
 			all = append(all, made[len(made)-1])
 		}
 	}
+
 	for i := range 3 {
 		if !r.One(12) {
 			n := r.Node(fmt.Sprintf("node-%d", i))
@@ -239,6 +241,7 @@ func objects(r *world.Rand) []runtime.Object {
 			}
 		}
 	}
+
 	var pods []*corev1.Pod
 	for i := range r.IntN(12) {
 		p := r.Endpoint(fmt.Sprintf("pod-%d", i), world.Namespace, 3)
@@ -251,6 +254,7 @@ func objects(r *world.Rand) []runtime.Object {
 		}
 		pods, all = append(pods, p), append(all, p)
 	}
+
 	for i := range world.Of(r, 0, 0, 1, 2, 3) {
 		all = append(all, existing(r, fmt.Sprintf("slice-%d", i), made[r.IntN(len(made))], pods))
 	}
@@ -282,7 +286,8 @@ func distribute(r *world.Rand, s *corev1.Service) {
 				corev1.ServiceTrafficDistributionPreferSameNode),
 		)
 	case 2:
-		mode := world.Of(r, corev1.AnnotationTopologyMode, corev1.AnnotationTopologyMode, corev1.DeprecatedAnnotationTopologyAwareHints)
+		mode := world.Of(r, corev1.AnnotationTopologyMode, corev1.AnnotationTopologyMode,
+			corev1.DeprecatedAnnotationTopologyAwareHints)
 		s.Annotations = map[string]string{mode: world.Of(r, "Auto", "Auto", "auto", "Disabled", "")}
 	}
 }
@@ -298,10 +303,12 @@ func existing(r *world.Rand, name string, s *corev1.Service, pods []*corev1.Pod)
 			e.Labels[k] = v
 		}
 	}
+
 	delete(e.Labels, corev1.IsHeadlessService)
 	if (s.Spec.ClusterIP == corev1.ClusterIPNone || s.Spec.ClusterIP == "") != r.One(15) {
 		e.Labels[corev1.IsHeadlessService] = ""
 	}
+
 	e.OwnerReferences = []metav1.OwnerReference{world.Owner("v1", "Service", s.Name, s.UID)}
 	switch r.IntN(8) {
 	case 0:
@@ -313,6 +320,7 @@ func existing(r *world.Rand, name string, s *corev1.Service, pods []*corev1.Pod)
 	case 3:
 		e.Labels[discoveryv1.LabelServiceName] = "gone"
 	}
+
 	e.AddressType = world.Of(
 		r,
 		discoveryv1.AddressTypeIPv4,
@@ -331,6 +339,7 @@ func existing(r *world.Rand, name string, s *corev1.Service, pods []*corev1.Pod)
 			},
 		)
 	}
+
 	for _, p := range pods {
 		if len(e.Endpoints) >= 3 || !r.One(3) || len(p.Status.PodIPs) == 0 ||
 			strings.Contains(p.Status.PodIPs[0].IP, ":") != (e.AddressType == discoveryv1.AddressTypeIPv6) {
@@ -357,6 +366,7 @@ func existing(r *world.Rand, name string, s *corev1.Service, pods []*corev1.Pod)
 		}
 		e.Endpoints = append(e.Endpoints, x)
 	}
+
 	if r.One(8) {
 		e.Finalizers = []string{"example.com/stay"}
 	}
@@ -374,6 +384,7 @@ func meddle(r *world.Rand, e *discoveryv1.EndpointSlice) {
 			e.Generation++
 		}
 	}()
+
 	switch r.IntN(9) {
 	case 0:
 		e.Labels = map[string]string{

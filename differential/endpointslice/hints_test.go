@@ -54,9 +54,9 @@ func (h *hints) count(e *discoveryv1.Endpoint) {
 	}
 }
 
-// balance tells how many endpoints have no hint, and by how much what the zones have got goes beyond what is theirs by
-// their capacity. Of zones that want equally many either may get one, upstream's controller takes them from maps; these
-// numbers are the same then.
+// balance reports how many endpoints have no hint, and by how much what the zones have got goes beyond what is theirs
+// by their capacity. Of zones that want equally many either may get one, upstream's controller takes them from maps;
+// these numbers are the same then.
 func (h *hints) balance(capacity map[string]int64) string {
 	total := int64(0)
 	for _, c := range capacity {

@@ -185,10 +185,12 @@ func sum(c *api.Cluster) (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	services := map[string]bool{}
 	for _, e := range all {
 		services[e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName]] = true
 	}
+
 	for _, key := range slices.Sorted(maps.Keys(services)) {
 		auto, ending, err := about(c, key)
 		if err != nil {
@@ -251,7 +253,7 @@ func rehinted(was, is *discoveryv1.EndpointSlice) bool {
 	return equality.Semantic.DeepEqual(was, is)
 }
 
-// explain tells what makes the end a matter of the order in which upstream's controller takes slices from a map.
+// explain reports what makes the end a matter of the order in which upstream's controller takes slices from a map.
 func explain(objects []runtime.Object, _ string) (text string) {
 	all, keys := map[string]*discoveryv1.EndpointSlice{}, map[string]bool{}
 	for _, o := range objects {

@@ -79,6 +79,7 @@ func collector(e *native.Env) (*native.Made, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	started := make(chan struct{})
 	close(started)
 	informers := informerfactory.NewInformerFactory(e.Informers, metadatainformer.NewSharedInformerFactory(e.Metadata, 0))
@@ -86,6 +87,7 @@ func collector(e *native.Env) (*native.Made, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	all := map[schema.GroupVersionResource]struct{}{}
 	for _, l := range served {
 		gv, _ := schema.ParseGroupVersion(l.GroupVersion)
@@ -93,10 +95,12 @@ func collector(e *native.Env) (*native.Made, error) {
 			all[gv.WithResource(r.Name)] = struct{}{}
 		}
 	}
+
 	log, graph := klog.FromContext(e.Context), gc.GetDependencyGraphBuilder()
 	if err := syncMonitors(graph, log, all); err != nil {
 		return nil, err
 	}
+
 	work := func(ctx context.Context) bool {
 		orphaning := waits(gc, "attemptToOrphan") > 0
 		switch {
@@ -112,6 +116,7 @@ func collector(e *native.Env) (*native.Made, error) {
 		}
 		return false
 	}
+
 	end := func() {
 		for _, q := range []string{"attemptToDelete", "attemptToOrphan"} {
 			native.Exposed(reflect.ValueOf(gc).Elem().FieldByName(q)).(interface{ ShutDown() }).ShutDown()
@@ -132,7 +137,8 @@ var resources = []schema.GroupVersionResource{
 func TestAsUpstream(t *testing.T) {
 	var deeds []differential.Deed
 	for _, r := range resources {
-		deeds = append(deeds, differential.Delete(r), differential.Delete(r), differential.Vanish(r), finalizersOf(r), ownersOf(r))
+		deeds = append(deeds, differential.Delete(r), differential.Delete(r), differential.Vanish(r), finalizersOf(r),
+			ownersOf(r))
 	}
 	differential.Run(t, &differential.Subject{
 		Controller: "garbage-collector-controller",
@@ -178,7 +184,10 @@ func explain(objects []runtime.Object, difference string) string {
 }
 
 func finalizersOf(gvr schema.GroupVersionResource) differential.Deed {
-	return differential.Vary(gvr, "finalizers", func(r *world.Rand, o metav1Object) { o.SetFinalizers(finalizers(r, o.GetDeletionTimestamp() != nil)) })
+	return differential.Vary(gvr, "finalizers", func(r *world.Rand,
+		o metav1Object) {
+		o.SetFinalizers(finalizers(r, o.GetDeletionTimestamp() != nil))
+	})
 }
 
 func ownersOf(gvr schema.GroupVersionResource) differential.Deed {
@@ -216,7 +225,8 @@ type metav1Object interface {
 func objects(r *world.Rand) []runtime.Object {
 	var all []metav1Object
 	for i := range 3 + r.IntN(7) {
-		o := world.Of(r, func() metav1Object { return &corev1.ConfigMap{} }, func() metav1Object { return &corev1.ConfigMap{} },
+		o := world.Of(r, func() metav1Object { return &corev1.ConfigMap{} },
+			func() metav1Object { return &corev1.ConfigMap{} },
 			func() metav1Object { return &corev1.ServiceAccount{} }, func() metav1Object { return &corev1.Node{} },
 			func() metav1Object {
 				return &appsv1.ControllerRevision{Revision: 1, Data: runtime.RawExtension{Raw: []byte(`{}`)}}
@@ -228,12 +238,15 @@ func objects(r *world.Rand) []runtime.Object {
 		}
 		all = append(all, o)
 	}
-	out := []runtime.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "00000000-0000-4000-8000-00000000fffd"}}}
+
+	out := []runtime.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other",
+		UID: "00000000-0000-4000-8000-00000000fffd"}}}
 	for i, o := range all {
 		if i > 0 && !r.One(4) {
 			o.SetOwnerReferences(owners(r, all[:i])) // no circles yet: upstream comes out of them by races
 		}
-		o.SetFinalizers(finalizers(r, false)) // deletions are deeds: how one goes on that began before is a race in upstream's graph
+		// deletions are deeds: how one goes on that began before is a race in upstream's graph
+		o.SetFinalizers(finalizers(r, false))
 		out = append(out, o)
 	}
 	return out
@@ -241,17 +254,21 @@ func objects(r *world.Rand) []runtime.Object {
 
 func set() metav1Object {
 	labels := map[string]string{"app": "web"}
-	return &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web"}}},
-	}}}
+	return &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main",
+				Image: "web"}}},
+		}}}
 }
 
 func finalizers(r *world.Rand, deleting bool) []string {
 	if !deleting {
 		return world.Of(r, nil, nil, nil, []string{"example.com/stay"})
 	}
-	return world.Of(r, []string{metav1.FinalizerDeleteDependents}, []string{metav1.FinalizerOrphanDependents}, []string{"example.com/stay"},
-		[]string{"example.com/stay", metav1.FinalizerDeleteDependents}, []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents})
+	return world.Of(r, []string{metav1.FinalizerDeleteDependents}, []string{metav1.FinalizerOrphanDependents},
+		[]string{"example.com/stay"},
+		[]string{"example.com/stay", metav1.FinalizerDeleteDependents},
+		[]string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents})
 }
 
 var kinds = map[reflect.Type]schema.GroupVersionKind{
@@ -268,7 +285,8 @@ func owners(r *world.Rand, all []metav1Object) (refs []metav1.OwnerReference) {
 	for range 1 + r.IntN(2) {
 		of := all[r.IntN(len(all))]
 		gvk := kinds[reflect.TypeOf(of)]
-		ref := metav1.OwnerReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: of.GetName(), UID: of.GetUID(), BlockOwnerDeletion: world.Maybe(r, r.One(2))}
+		ref := metav1.OwnerReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: of.GetName(),
+			UID: of.GetUID(), BlockOwnerDeletion: world.Maybe(r, r.One(2))}
 		switch r.IntN(12) {
 		case 0:
 			ref.UID = r.UID()

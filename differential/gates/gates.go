@@ -43,7 +43,8 @@ var packages = map[string][]string{
 
 // What kube-controller-manager's own packages add beside those that the imports bring (its app/options does).
 func init() {
-	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{logs.AddFeatureGates, metrics.AddFeatureGates} {
+	for _, add := range []func(featuregate.MutableVersionedFeatureGate) error{logs.AddFeatureGates,
+		metrics.AddFeatureGates} {
 		if err := add(utilfeature.DefaultMutableFeatureGate); err != nil {
 			panic(err)
 		}
@@ -51,8 +52,8 @@ func init() {
 }
 
 // Text returns the file: a line for each gate, in order, with its name, what it is by default from each version of
-// Kubernetes on, whether it is locked to that, whether it is alpha or beta then, which gates it can't be on without, and which controllers' code asks for it. kubernetes is the folder of
-// k8s.io/kubernetes.
+// Kubernetes on, whether it is locked to that, whether it is alpha or beta then, which gates it can't be on without,
+// and which controllers' code asks for it. kubernetes is the folder of k8s.io/kubernetes.
 func Text(kubernetes string) (string, error) {
 	asked, err := askedFor(kubernetes)
 	if err != nil {
@@ -60,7 +61,8 @@ func Text(kubernetes string) (string, error) {
 	}
 
 	var b strings.Builder
-	all, needs := utilfeature.DefaultMutableFeatureGate.GetAllVersioned(), utilfeature.DefaultMutableFeatureGate.Dependencies()
+	all, needs := utilfeature.DefaultMutableFeatureGate.GetAllVersioned(),
+		utilfeature.DefaultMutableFeatureGate.Dependencies()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		b.WriteString(string(name))
 		specs := slices.SortedFunc(slices.Values(all[name]), func(x, y featuregate.FeatureSpec) int {
@@ -95,12 +97,13 @@ func askedFor(kubernetes string) (map[string][]string, error) {
 	for _, controller := range slices.Sorted(maps.Keys(packages)) {
 		gates := map[string]bool{}
 		for _, folder := range packages[controller] {
-			err := filepath.WalkDir(filepath.Join(kubernetes, "pkg", "controller", folder), func(path string, d fs.DirEntry, err error) error {
-				if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-					return err
-				}
-				return collect(path, gates)
-			})
+			err := filepath.WalkDir(filepath.Join(kubernetes, "pkg", "controller", folder),
+				func(path string, d fs.DirEntry, err error) error {
+					if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+						return err
+					}
+					return collect(path, gates)
+				})
 			if err != nil {
 				return nil, err
 			}

@@ -24,7 +24,8 @@ func TestImplied(t *testing.T) {
 	for minor := kcm.EmulatedLeast; minor <= kcm.Minor; minor++ {
 		for _, all := range []string{"AllAlpha", "AllBeta"} {
 			gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
-			if err := gates.SetEmulationVersionAndMinCompatibilityVersion(version.MajorMinor(1, uint(minor)), version.MajorMinor(1, uint(minor-1))); err != nil {
+			if err := gates.SetEmulationVersionAndMinCompatibilityVersion(version.MajorMinor(1, uint(minor)),
+				version.MajorMinor(1, uint(minor-1))); err != nil {
 				t.Fatal(err)
 			}
 			if err := gates.SetFromMap(map[string]bool{all: false}); err != nil { // on, some need others that are off

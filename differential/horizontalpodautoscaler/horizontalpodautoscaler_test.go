@@ -65,7 +65,8 @@ func subject() *differential.Subject {
 		Deeds: []differential.Deed{
 			others, others, wait, wait,
 			differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { r.Live(p) }),
-			differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
+			differential.Vary(differential.Pods, "other labels",
+				func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
 			differential.Delete(differential.Pods),
 			differential.Vanish(differential.Pods),
 			differential.Appear(func(r *world.Rand) runtime.Object { return pod(r, fmt.Sprintf("new-%d", r.IntN(100)), "web") }),
@@ -80,8 +81,14 @@ func subject() *differential.Subject {
 				limits(r, &h.Spec)
 				h.Generation++
 			}),
-			differential.Vary(autoscalers, "other labels", func(r *world.Rand, h *autoscalingv2.HorizontalPodAutoscaler) { h.Labels = r.Labels("web") }),
-			differential.Vary(autoscalers, "another status", func(r *world.Rand, h *autoscalingv2.HorizontalPodAutoscaler) { status(r, h) }),
+			differential.Vary(autoscalers, "other labels", func(r *world.Rand,
+				h *autoscalingv2.HorizontalPodAutoscaler) {
+				h.Labels = r.Labels("web")
+			}),
+			differential.Vary(autoscalers, "another status", func(r *world.Rand,
+				h *autoscalingv2.HorizontalPodAutoscaler) {
+				status(r, h)
+			}),
 			differential.Vary(deployments, "another size", func(r *world.Rand, d *appsv1.Deployment) {
 				d.Spec.Replicas, d.Status.Replicas = replicas(r), *replicas(r)
 				d.Generation++
@@ -104,13 +111,14 @@ func subject() *differential.Subject {
 	}
 }
 
-// made makes upstream's controller as its manager does, which lets go of what it knows of the API from time to time: here
-// before each sync.
+// made makes upstream's controller as its manager does, which lets go of what it knows of the API from time to time:
+// here before each sync.
 func made(e *native.Env) (*native.Made, error) {
 	cached := memory.NewMemCacheClient(e.Client.Discovery())
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(cached)
 	versions := custom_metrics.NewAvailableAPIsGetter(e.Client.Discovery())
-	scales, err := scale.NewForConfig(e.Config, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(e.Client.Discovery()))
+	scales, err := scale.NewForConfig(e.Config, mapper, dynamic.LegacyAPIPathResolverFunc,
+		scale.NewDiscoveryScaleKindResolver(e.Client.Discovery()))
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,8 @@ func custom(r *world.Rand) []schema.GroupVersion {
 	return []schema.GroupVersion{customGroup, customGroup1}
 }
 
-// servers are metrics servers whose answers hang on what they are asked alone: the same path and query, in any version of an
-// API, has the same answer until something else happens.
+// servers are metrics servers whose answers hang on what they are asked alone: the same path and query, in any version
+// of an API, has the same answer until something else happens.
 func servers(r *world.Rand, custom []schema.GroupVersion) *api.Aggregated {
 	a := &api.Aggregated{Groups: append([]schema.GroupVersion{}, custom...)}
 	if !r.One(20) {
@@ -51,6 +51,7 @@ func servers(r *world.Rand, custom []schema.GroupVersion) *api.Aggregated {
 	if !r.One(20) {
 		a.Groups = append(a.Groups, resourceGroup)
 	}
+
 	seed := r.Uint64()
 	a.Get = func(c *api.Cluster, path string, query url.Values) *api.Answer {
 		p := strings.Split(strings.TrimPrefix(path, "/apis/"), "/")
@@ -63,7 +64,8 @@ func servers(r *world.Rand, custom []schema.GroupVersion) *api.Aggregated {
 			}
 		}
 		group, p := p[0], p[3:]
-		r := world.NewRand(seed ^ crc64.Checksum([]byte(group+strings.Join(p, "/")+"?"+query.Encode()), crc64.MakeTable(crc64.ISO)))
+		r := world.NewRand(seed ^ crc64.Checksum([]byte(group+strings.Join(p, "/")+"?"+query.Encode()),
+			crc64.MakeTable(crc64.ISO)))
 		if r.One(16) {
 			return failure(r)
 		}
@@ -77,6 +79,7 @@ func servers(r *world.Rand, custom []schema.GroupVersion) *api.Aggregated {
 		}
 		return list(group, "v1beta2", "MetricValueList", ofObject(r, p))
 	}
+
 	if len(custom) > 0 && custom[0] == customGroup1 {
 		inner := a.Get
 		a.Get = func(c *api.Cluster, path string, query url.Values) *api.Answer {
@@ -107,7 +110,8 @@ func others(r *world.Rand, c *api.Cluster) (string, error) {
 // failure is what a metrics server may say instead of metrics.
 func failure(r *world.Rand) *api.Answer {
 	status := func(code int, reason metav1.StatusReason, message string) *api.Answer {
-		b, _ := json.Marshal(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message})
+		b, _ := json.Marshal(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message})
 		return &api.Answer{Code: code, Body: string(b), JSON: true}
 	}
 	return world.Of(r,
@@ -126,7 +130,8 @@ func list(group, version, kind string, items []any) *api.Answer {
 	if items == nil {
 		items = []any{}
 	}
-	b, err := json.Marshal(map[string]any{"kind": kind, "apiVersion": group + "/" + version, "metadata": map[string]any{}, "items": items})
+	b, err := json.Marshal(map[string]any{"kind": kind, "apiVersion": group + "/" + version, "metadata": map[string]any{},
+		"items": items})
 	if err != nil {
 		panic(err) // maps of texts
 	}
@@ -167,10 +172,12 @@ func usages(r *world.Rand, pods []string) (items []any) {
 		for _, c := range []string{"main", "side", "init"}[:world.Of(r, 0, 1, 1, 1, 1, 1, 1, 2, 2, 3)] {
 			usage := map[string]any{}
 			if !r.One(15) {
-				usage["cpu"] = [][]string{{"0", "5m", "20m", "50m", "61234567n"}, {"90m", "100m", "105m", "110m", "111m", "140m"}, {"200m", "1", "1500m", "3", "250m"}}[busy][r.IntN(5)]
+				usage["cpu"] = [][]string{{"0", "5m", "20m", "50m", "61234567n"}, {"90m", "100m", "105m", "110m", "111m", "140m"},
+					{"200m", "1", "1500m", "3", "250m"}}[busy][r.IntN(5)]
 			}
 			if !r.One(15) {
-				usage["memory"] = [][]string{{"0", "1Mi", "20Mi", "32Mi", "1234567"}, {"60Mi", "64Mi", "100M", "70Mi", "65537Ki"}, {"200Mi", "1Gi", "3G", "2Gi", "1024Mi"}}[busy][r.IntN(5)]
+				usage["memory"] = [][]string{{"0", "1Mi", "20Mi", "32Mi", "1234567"}, {"60Mi", "64Mi", "100M", "70Mi", "65537Ki"},
+					{"200Mi", "1Gi", "3G", "2Gi", "1024Mi"}}[busy][r.IntN(5)]
 			}
 			if r.One(60) {
 				usage["cpu"] = "-30m"
@@ -178,7 +185,8 @@ func usages(r *world.Rand, pods []string) (items []any) {
 			containers = append(containers, map[string]any{"name": c, "usage": usage})
 		}
 		items = append(items, map[string]any{
-			"metadata": map[string]any{"name": name, "namespace": world.Namespace}, "timestamp": timestamp(r), "window": world.Of(r, "30s", "1m0s", "15.5s"),
+			"metadata": map[string]any{"name": name, "namespace": world.Namespace}, "timestamp": timestamp(r),
+			"window":     world.Of(r, "30s", "1m0s", "15.5s"),
 			"containers": containers,
 		})
 	}
@@ -208,7 +216,8 @@ func value(r *world.Rand, described map[string]any, metric string) map[string]an
 
 func ofPods(r *world.Rand, pods []string, metric string) (items []any) {
 	for _, name := range pods {
-		items = append(items, value(r, map[string]any{"kind": "Pod", "apiVersion": "v1", "namespace": world.Namespace, "name": name}, metric))
+		items = append(items, value(r, map[string]any{"kind": "Pod", "apiVersion": "v1", "namespace": world.Namespace,
+			"name": name}, metric))
 	}
 	return items
 }
@@ -225,7 +234,8 @@ func ofObject(r *world.Rand, p []string) (items []any) {
 func series(r *world.Rand, metric string) (items []any) {
 	for i := range world.Of(r, 0, 1, 1, 1, 1, 2, 3) {
 		items = append(items, map[string]any{
-			"metricName": metric, "metricLabels": map[string]any{"n": fmt.Sprint(i)}, "timestamp": timestamp(r), "value": amount(r),
+			"metricName": metric, "metricLabels": map[string]any{"n": fmt.Sprint(i)}, "timestamp": timestamp(r),
+			"value": amount(r),
 		})
 	}
 	return items

@@ -33,7 +33,8 @@ func objects(r *world.Rand) (all []runtime.Object) {
 }
 
 func meta(r *world.Rand, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000), Generation: int64(1 + r.IntN(3))}
+	return metav1.ObjectMeta{Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000),
+		Generation: int64(1 + r.IntN(3))}
 }
 
 func replicas(r *world.Rand) *int32 {
@@ -80,7 +81,8 @@ func selecting(r *world.Rand, app string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 	}
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		world.Of(r, metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web", "db"}},
+		world.Of(r, metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpIn,
+			Values: []string{"web", "db"}},
 			metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpExists},
 			metav1.LabelSelectorRequirement{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist},
 			metav1.LabelSelectorRequirement{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"front"}}),
@@ -94,17 +96,20 @@ func pod(r *world.Rand, name, app string) *corev1.Pod {
 	for i := range s.Containers {
 		s.Containers[i].Resources.Requests = requests(r)
 	}
+
 	for i := range s.InitContainers {
 		if s.InitContainers[i].Resources.Requests = requests(r); r.One(2) {
 			s.InitContainers[i].RestartPolicy = world.Ptr(corev1.ContainerRestartPolicyAlways)
 		}
 	}
+
 	if r.One(12) {
 		s.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: quantity(r, "3", "5")}}
 		if r.One(2) {
 			s.Resources.Requests[corev1.ResourceMemory] = quantity(r, "2Gi", "4Gi")
 		}
 	}
+
 	p := r.Pod(name, r.Labels(app), s)
 	if !r.One(3) { // most are well
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = nil, nil
@@ -112,7 +117,8 @@ func pod(r *world.Rand, name, app string) *corev1.Pod {
 		p.Status.Phase = corev1.PodRunning
 		start, ready := r.Ago(700), r.Ago(600)
 		p.Status.StartTime = &start
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: ready}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: ready}}
 		if r.One(5) {
 			p.Status.Conditions[0].Status = world.Of(r, corev1.ConditionFalse, corev1.ConditionUnknown)
 		}
@@ -174,7 +180,8 @@ func limits(r *world.Rand, s *autoscalingv2.HorizontalPodAutoscalerSpec) {
 	s.MaxReplicas = int32(world.Of(r, 1, 3, 6, 10, 20, 100))
 	s.MinReplicas = world.Maybe(r, min(int32(world.Of(r, 1, 1, 2, 3, 5)), s.MaxReplicas))
 	for i := range s.Metrics {
-		if t := s.Metrics[i].Type; (t == autoscalingv2.ObjectMetricSourceType || t == autoscalingv2.ExternalMetricSourceType) && r.One(2) {
+		if t := s.Metrics[i].Type; (t == autoscalingv2.ObjectMetricSourceType ||
+			t == autoscalingv2.ExternalMetricSourceType) && r.One(2) {
 			s.MinReplicas = world.Ptr(int32(0))
 		}
 	}
@@ -187,11 +194,14 @@ func reference(r *world.Rand) autoscalingv2.CrossVersionObjectReference {
 	}
 	name := world.Of(r, "web", "web", "web", "db")
 	if !r.One(8) {
-		return world.Of(r, ref("apps/v1", "Deployment", name), ref("apps/v1", "Deployment", name), ref("apps/v1", "Deployment", name),
+		return world.Of(r, ref("apps/v1", "Deployment", name), ref("apps/v1", "Deployment", name),
+			ref("apps/v1", "Deployment", name),
 			ref("apps/v1", "StatefulSet", name), ref("apps/v1", "ReplicaSet", name), ref("v1", "ReplicationController", name))
 	}
-	return world.Of(r, ref("apps/v1beta1", "Deployment", name), ref("extensions/v1beta1", "Deployment", name), ref("", "ReplicationController", name),
-		ref("apps/v1", "DaemonSet", "web"), ref("batch/v1", "Job", "web"), ref("example.com/v1", "Widget", "web"), ref("apps/v1", "Widget", "web"),
+	return world.Of(r, ref("apps/v1beta1", "Deployment", name), ref("extensions/v1beta1", "Deployment", name),
+		ref("", "ReplicationController", name),
+		ref("apps/v1", "DaemonSet", "web"), ref("batch/v1", "Job", "web"), ref("example.com/v1", "Widget", "web"),
+		ref("apps/v1", "Widget", "web"),
 		ref("apps/v1", "Deployment", "none"), ref("v1", "Pod", "pod-0"), ref("", "Deployment", name))
 }
 
@@ -201,23 +211,28 @@ func metric(r *world.Rand) autoscalingv2.MetricSpec {
 		return world.Ptr(quantity(r, "1", "5", "10", "10", "100", "1500m", "100Mi"))
 	}
 	either := func() (t autoscalingv2.MetricTarget) {
-		if t.Type = world.Of(r, autoscalingv2.ValueMetricType, autoscalingv2.AverageValueMetricType); t.Type == autoscalingv2.ValueMetricType {
+		if t.Type = world.Of(r, autoscalingv2.ValueMetricType,
+			autoscalingv2.AverageValueMetricType); t.Type == autoscalingv2.ValueMetricType {
 			t.Value = value()
 		} else {
 			t.AverageValue = value()
 		}
 		return t
 	}
+
 	usage := func(name corev1.ResourceName) (t autoscalingv2.MetricTarget) {
 		if r.One(2) {
-			return autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: world.Ptr(int32(world.Of(r, 1, 50, 80, 100, 130)))}
+			return autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType,
+				AverageUtilization: world.Ptr(int32(world.Of(r, 1, 50, 80, 100, 130)))}
 		}
-		t = autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: world.Ptr(quantity(r, "100m", "150m", "1", "2m"))}
+		t = autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType,
+			AverageValue: world.Ptr(quantity(r, "100m", "150m", "1", "2m"))}
 		if name == corev1.ResourceMemory {
 			t.AverageValue = world.Ptr(quantity(r, "64Mi", "100M", "1Gi"))
 		}
 		return t
 	}
+
 	name := world.Of(r, corev1.ResourceCPU, corev1.ResourceCPU, corev1.ResourceMemory)
 	switch r.IntN(6) {
 	case 0:
@@ -226,33 +241,43 @@ func metric(r *world.Rand) autoscalingv2.MetricSpec {
 		}}
 	case 1:
 		return autoscalingv2.MetricSpec{Type: autoscalingv2.PodsMetricSourceType, Pods: &autoscalingv2.PodsMetricSource{
-			Metric: identifier(r), Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: value()},
+			Metric: identifier(r), Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType,
+				AverageValue: value()},
 		}}
 	case 2:
-		return autoscalingv2.MetricSpec{Type: autoscalingv2.ContainerResourceMetricSourceType, ContainerResource: &autoscalingv2.ContainerResourceMetricSource{
-			Name: name, Container: world.Of(r, "main", "main", "side", "init", "none"), Target: usage(name),
-		}}
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.ContainerResourceMetricSourceType,
+			ContainerResource: &autoscalingv2.ContainerResourceMetricSource{
+				Name: name, Container: world.Of(r, "main", "main", "side", "init", "none"), Target: usage(name),
+			}}
 	case 3, 4:
-		return autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{Name: name, Target: usage(name)}}
+		return autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricSource{Name: name, Target: usage(name)}}
 	}
-	return autoscalingv2.MetricSpec{Type: autoscalingv2.ExternalMetricSourceType, External: &autoscalingv2.ExternalMetricSource{
-		Metric: identifier(r), Target: either(),
-	}}
+
+	return autoscalingv2.MetricSpec{Type: autoscalingv2.ExternalMetricSourceType,
+		External: &autoscalingv2.ExternalMetricSource{
+			Metric: identifier(r), Target: either(),
+		}}
 }
 
 func identifier(r *world.Rand) autoscalingv2.MetricIdentifier {
 	m := autoscalingv2.MetricIdentifier{Name: world.Of(r, "hits", "queue", "pubsub.example.com|subscription")}
 	if r.One(3) {
-		m.Selector = world.Of(r, &metav1.LabelSelector{}, &metav1.LabelSelector{MatchLabels: map[string]string{"verb": "get"}},
-			&metav1.LabelSelector{MatchLabels: map[string]string{"b": "2", "a": "1"}, MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "code", Operator: metav1.LabelSelectorOpIn, Values: []string{"500", "200"}}, {Key: "a", Operator: metav1.LabelSelectorOpExists},
-			}},
+		m.Selector = world.Of(r, &metav1.LabelSelector{},
+			&metav1.LabelSelector{MatchLabels: map[string]string{"verb": "get"}},
+			&metav1.LabelSelector{MatchLabels: map[string]string{"b": "2", "a": "1"},
+				MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: "code", Operator: metav1.LabelSelectorOpIn, Values: []string{"500", "200"}},
+					{Key: "a", Operator: metav1.LabelSelectorOpExists},
+				}},
 			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "code", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"500"}}, {Key: "z", Operator: metav1.LabelSelectorOpDoesNotExist},
+				{Key: "code", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"500"}},
+				{Key: "z", Operator: metav1.LabelSelectorOpDoesNotExist},
 			}})
 		if r.One(15) { // the API server takes any selector here
 			m.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-				Key: "code", Operator: world.Of(r, metav1.LabelSelectorOperator("Near"), metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists), Values: world.Of(r, nil, []string{"a b"}),
+				Key: "code", Operator: world.Of(r, metav1.LabelSelectorOperator("Near"), metav1.LabelSelectorOpIn,
+					metav1.LabelSelectorOpExists), Values: world.Of(r, nil, []string{"a b"}),
 			}}}
 		}
 	}
@@ -264,8 +289,10 @@ func described(r *world.Rand) autoscalingv2.CrossVersionObjectReference {
 	ref := func(apiVersion, kind, name string) autoscalingv2.CrossVersionObjectReference {
 		return autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}
 	}
-	return world.Of(r, ref("v1", "Service", "front"), ref("v1", "Service", "front"), ref("apps/v1", "Deployment", "web"), ref("v1", "Namespace", "other"),
-		ref("v1", "Pod", "pod-0"), ref("example.com/v1", "Widget", "w"), ref("apps/v1beta2", "Deployment", "web"), ref("", "Node", "node-0"), ref("v1", "Widget", "w"))
+	return world.Of(r, ref("v1", "Service", "front"), ref("v1", "Service", "front"), ref("apps/v1", "Deployment", "web"),
+		ref("v1", "Namespace", "other"),
+		ref("v1", "Pod", "pod-0"), ref("example.com/v1", "Widget", "w"), ref("apps/v1beta2", "Deployment", "web"),
+		ref("", "Node", "node-0"), ref("v1", "Widget", "w"))
 }
 
 // rules are how fast may be scaled in one direction.
@@ -275,7 +302,8 @@ func rules(r *world.Rand) *autoscalingv2.HPAScalingRules {
 		u.StabilizationWindowSeconds = world.Ptr(int32(world.Of(r, 0, 15, 60, 300, 3600)))
 	}
 	if r.One(2) {
-		u.SelectPolicy = world.Ptr(world.Of(r, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect, autoscalingv2.DisabledPolicySelect))
+		u.SelectPolicy = world.Ptr(world.Of(r, autoscalingv2.MaxChangePolicySelect, autoscalingv2.MinChangePolicySelect,
+			autoscalingv2.DisabledPolicySelect))
 	}
 	if r.One(2) {
 		for range 1 + r.IntN(2) {
@@ -301,12 +329,14 @@ func status(r *world.Rand, h *autoscalingv2.HorizontalPodAutoscaler) {
 		h.Status.LastScaleTime = world.Ptr(r.Ago(600))
 	}
 	for _, t := range []autoscalingv2.HorizontalPodAutoscalerConditionType{
-		autoscalingv2.ScalingActive, autoscalingv2.AbleToScale, autoscalingv2.ScalingLimited, autoscalingv2.ScaledToZero, "Strange",
+		autoscalingv2.ScalingActive, autoscalingv2.AbleToScale, autoscalingv2.ScalingLimited, autoscalingv2.ScaledToZero,
+		"Strange",
 	} {
 		if r.One(2) {
 			h.Status.Conditions = append(h.Status.Conditions, autoscalingv2.HorizontalPodAutoscalerCondition{
-				Type: t, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown), LastTransitionTime: r.Ago(900),
-				Reason: "Before", Message: "it was so",
+				Type: t, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown),
+				LastTransitionTime: r.Ago(900),
+				Reason:             "Before", Message: "it was so",
 			})
 		}
 	}

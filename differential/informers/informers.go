@@ -1,5 +1,5 @@
-// Package informers has shared informers that show what they are told to, when they are told to: client-go's listers and
-// upstream's controllers work on them as on real ones, and handlers run before a call returns.
+// Package informers has shared informers that show what they are told to, when they are told to: client-go's listers
+// and upstream's controllers work on them as on real ones, and handlers run before a call returns.
 package informers
 
 import (
@@ -30,7 +30,8 @@ func (s *Set) Of(o runtime.Object) *Informer {
 	if i := s.all[t]; i != nil {
 		return i
 	}
-	i := &Informer{indexer: cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+	i := &Informer{indexer: cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 	s.Factory.InformerFor(o, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return i })
 	s.all[t] = i
 	return i
@@ -97,11 +98,13 @@ func (i *Informer) AddEventHandler(h cache.ResourceEventHandler) (cache.Resource
 	return registration{}, nil
 }
 
-func (i *Informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (i *Informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
+	_ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(h)
 }
 
-func (i *Informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (i *Informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler,
+	_ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(h)
 }
 

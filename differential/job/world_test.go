@@ -39,6 +39,7 @@ func newJob(r *world.Rand, name string) *batchv1.Job {
 		Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000),
 		Generation: int64(1 + r.IntN(3)),
 	}}
+
 	s := &j.Spec
 	s.ManualSelector = world.Ptr(true)
 	s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": labels["app"]}}
@@ -51,21 +52,25 @@ func newJob(r *world.Rand, name string) *batchv1.Job {
 	if r.One(4) {
 		s.ActiveDeadlineSeconds = world.Ptr(int64(world.Of(r, 1, 300, 1000, 5000)))
 	}
+
 	if r.One(6) {
 		s.TTLSecondsAfterFinished = world.Ptr(int32(world.Of(r, 0, 100)))
 	}
 	if r.One(5) {
 		s.Suspend = world.Ptr(!r.One(3))
 	}
+
 	if r.One(15) {
 		s.ManagedBy = world.Ptr(world.Of(r, batchv1.JobControllerName, "kueue.x-k8s.io/multikueue",
 			"example.com/other"))
 	}
+
 	if r.One(2) {
 		indexed(r, j)
 	} else if r.One(3) {
 		s.CompletionMode = world.Ptr(batchv1.NonIndexedCompletion)
 	}
+
 	if r.One(4) {
 		s.PodReplacementPolicy = world.Ptr(world.Of(r, batchv1.TerminatingOrFailed, batchv1.Failed))
 	}
@@ -73,6 +78,7 @@ func newJob(r *world.Rand, name string) *batchv1.Job {
 		s.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 		policy(r, j)
 	}
+
 	if r.One(8) {
 		j.Finalizers = []string{metav1.FinalizerOrphanDependents}
 	}
@@ -138,6 +144,7 @@ func pod(r *world.Rand, j *batchv1.Job, name string) *corev1.Pod {
 	if r.One(12) {
 		p.Labels = r.Labels("web")
 	}
+
 	switch {
 	case !r.One(7):
 		p.OwnerReferences = []metav1.OwnerReference{world.Owner("batch/v1", "Job", j.Name, j.UID)}
@@ -148,6 +155,7 @@ func pod(r *world.Rand, j *batchv1.Job, name string) *corev1.Pod {
 	if !r.One(6) {
 		p.Finalizers = append(p.Finalizers, batchv1.JobTrackingFinalizer)
 	}
+
 	if isIndexed(j) && !r.One(10) || r.One(20) {
 		n := strconv.Itoa(r.IntN(6))
 		if r.One(20) {
@@ -182,12 +190,14 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 	if r.One(3) {
 		return
 	}
+
 	n := func() int32 { return int32(r.IntN(4)) }
 	s.Active, s.Ready, s.Terminating, s.Succeeded, s.Failed = n(), world.Maybe(r, n()), world.Maybe(r, n()),
 		world.Of(r, 0, n()), world.Of(r, 0, 0, n())
 	if !r.One(4) && (j.Spec.Suspend == nil || !*j.Spec.Suspend) {
 		s.StartTime = world.Ptr(r.Ago(2000))
 	}
+
 	if isIndexed(j) {
 		s.CompletedIndexes, s.Succeeded = completed(r, int(*j.Spec.Completions))
 		s.FailedIndexes = nil
@@ -195,6 +205,7 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 			s.FailedIndexes = world.Of(r, nil, world.Ptr(""), world.Ptr("4"), world.Ptr("0-1"))
 		}
 	}
+
 	if r.One(2) {
 		s.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
 		for _, p := range pods {
@@ -209,6 +220,7 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 			s.UncountedTerminatedPods.Failed = append(s.UncountedTerminatedPods.Failed, types.UID("gone"))
 		}
 	}
+
 	s.Conditions = nil
 	condition := func(t batchv1.JobConditionType, reason string) {
 		s.Conditions = append(s.Conditions, batchv1.JobCondition{
@@ -219,6 +231,7 @@ func status(r *world.Rand, j *batchv1.Job, pods []*corev1.Pod) {
 	if r.One(12) {
 		return // as it may be, be it refused
 	}
+
 	s.Failed = int32(r.IntN(2))
 	switch r.IntN(14) {
 	case 0:
@@ -260,10 +273,12 @@ func deeds() []differential.Deed {
 			j.Generation++
 		})
 	}
+
 	life := differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) {
 		r.Live(p)
 		disrupted(r, p)
 	})
+
 	return []differential.Deed{
 		life, life, life, life, life,
 		differential.Vary(differential.Pods, "other labels", func(r *world.Rand,

@@ -112,7 +112,8 @@ func New(c *api.Cluster, seed uint64, make func(*Env) (*Made, error)) (*Native, 
 	}
 	n.watchAll()
 	served := func() ([]*metav1.APIResourceList, error) { return n.cluster.Served(), nil }
-	if n.made, err = make(&Env{n.ctx, config, client, metadataClient, n.informers.Factory, rand.New(rand.NewPCG(seed, 5)).IntN, served}); err != nil {
+	if n.made, err = make(&Env{n.ctx, config, client, metadataClient, n.informers.Factory,
+		rand.New(rand.NewPCG(seed, 5)).IntN, served}); err != nil {
 		return nil, err
 	}
 	return n, n.take()
@@ -165,7 +166,8 @@ func (n *Native) take() error {
 			n.feeds = append(n.feeds, q)
 			continue
 		}
-		if f.Type() == reflect.TypeFor[workqueue.TypedRateLimitingInterface[string]]() && v.Type().Field(i).Name != name && !f.IsNil() {
+		if f.Type() == reflect.TypeFor[workqueue.TypedRateLimitingInterface[string]]() && v.Type().Field(i).Name != name &&
+			!f.IsNil() {
 			f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 			f.Interface().(workqueue.TypedInterface[string]).ShutDown()
 			q := NewQueue[string]()
@@ -173,7 +175,8 @@ func (n *Native) take() error {
 			n.others = append(n.others, q)
 			continue
 		}
-		if other := v.Type().Field(i).Name; other != name && strings.HasSuffix(strings.ToLower(other), "queue") && f.Kind() == reflect.Interface && !f.IsNil() {
+		if other := v.Type().Field(i).Name; other != name && strings.HasSuffix(strings.ToLower(other), "queue") &&
+			f.Kind() == reflect.Interface && !f.IsNil() {
 			// Nobody takes keys from it, but it has goroutines.
 			reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(interface{ ShutDown() }).ShutDown()
 		}
@@ -182,7 +185,8 @@ func (n *Native) take() error {
 		}
 		b := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Interface().(record.EventBroadcaster)
 		b.StartEventWatcher(func(e *corev1.Event) {
-			n.Events = append(n.Events, Told(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Type, e.Reason, e.Message))
+			n.Events = append(n.Events, Told(e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Type,
+				e.Reason, e.Message))
 		})
 		listening = true
 	}
@@ -211,7 +215,8 @@ func (r recorder) Eventf(o runtime.Object, eventType, reason, format string, arg
 	r.Event(o, eventType, reason, fmt.Sprintf(format, args...))
 }
 
-func (r recorder) AnnotatedEventf(o runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+func (r recorder) AnnotatedEventf(o runtime.Object, _ map[string]string, eventType, reason, format string,
+	args ...any) {
 	r.Eventf(o, eventType, reason, format, args...)
 }
 
@@ -222,7 +227,8 @@ func Exposed(f reflect.Value) any {
 
 // Told is an event on a line.
 func Told(kind, namespace, name, eventType, reason, message string) string {
-	return fmt.Sprintf("event %s %s %s %s: %s", kind, strings.TrimPrefix(namespace+"/"+name, "/"), eventType, reason, message)
+	return fmt.Sprintf("event %s %s %s %s: %s", kind, strings.TrimPrefix(namespace+"/"+name, "/"), eventType, reason,
+		message)
 }
 
 // Close ends the controller and all that it has started.
@@ -247,15 +253,18 @@ func (n *Native) Show(c *api.Change, initial bool) ([]string, error) {
 	if o == nil {
 		o = c.Old
 	}
+
 	i := n.informers.Of(bare(o))
 	old, err := received(c.Old)
 	if err != nil {
 		return nil, err
 	}
+
 	now, err := received(c.New)
 	if err != nil {
 		return nil, err
 	}
+
 	switch {
 	case old == nil:
 		err = i.Add(now, initial)
@@ -264,6 +273,7 @@ func (n *Native) Show(c *api.Change, initial bool) ([]string, error) {
 	default:
 		err = i.Update(old, now)
 	}
+
 	i.GetStore().Bookmark(fmt.Sprint(c.Version))
 	synctest.Wait()
 	for _, f := range n.feeds {

@@ -2,13 +2,14 @@ package native
 
 import "time"
 
-// Queue takes the place of a controller's work queue: it hands out the one key that is to be synced, and takes down what
-// else is asked of it.
+// Queue takes the place of a controller's work queue: it hands out the one key that is to be synced, and takes down
+// what else is asked of it.
 type Queue[T comparable] struct {
 	next []T
 	// Woken are the keys that were added at once since it was last emptied.
 	Woken []T
-	// After is the shortest delay that a key was added with, Limited whether it was to be tried again, for its sync failed.
+	// After is the shortest delay that a key was added with, Limited whether it was to be tried again, for its sync
+	// failed.
 	After   map[T]time.Duration
 	Limited map[T]bool
 	failed  map[T]int // in a row
@@ -46,8 +47,8 @@ func (q *Queue[T]) AddRateLimited(key T) {
 	q.Limited[key] = true
 }
 
-// Forget ends a key's row of failures. A key that was to be tried again before it hasn't failed, it wants to be synced again
-// as soon as the limit of failures allows.
+// Forget ends a key's row of failures. A key that was to be tried again before it hasn't failed, it wants to be synced
+// again as soon as the limit of failures allows.
 func (q *Queue[T]) Forget(key T) {
 	delete(q.failed, key)
 	if q.Limited[key] {

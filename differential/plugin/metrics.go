@@ -25,10 +25,12 @@ func (p *Plugin) Answered(key abi.KeyRef, updates []abi.MetricUpdate, inObjects 
 		if !slices.Contains(p.Metrics, declared.Name) {
 			continue
 		}
+
 		objects, ok := inObjects(u.Metric)
 		if !ok {
 			continue
 		}
+
 		series := native.Series(declared.Name, labels(declared, key, &u, objects))
 		switch declared.Type {
 		case abi.MetricCounter:

@@ -1,5 +1,5 @@
-// Package plugin runs a plugin's controllers, sync by sync, on a cluster in memory, as the manager runs them: views take the
-// snapshots and say whom an event wakes, effects are checked, compared and sent by host/effects.
+// Package plugin runs a plugin's controllers, sync by sync, on a cluster in memory, as the manager runs them: views
+// take the snapshots and say whom an event wakes, effects are checked, compared and sent by host/effects.
 package plugin
 
 import (
@@ -59,8 +59,8 @@ type Plugin struct {
 	Uncount func()
 	// Woke are keys of the module's controllers that the last sync has woken.
 	Woke []string
-	// Wakers are controllers of the module, on the same cluster, that do nothing but wake this one's keys: what a change wakes in
-	// them is synced at once.
+	// Wakers are controllers of the module, on the same cluster, that do nothing but wake this one's keys: what a change
+	// wakes in them is synced at once.
 	Wakers []*Plugin
 }
 
@@ -74,11 +74,13 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, attempts: map[abi.KeyRef]int{},
 		counts: native.Measures{}, shares: map[abi.KeyRef][]share{}, gauges: map[abi.KeyRef]map[string]float64{},
 	}
+
 	p.syncer.World, p.syncer.States = p, &p.states
 	parts, err := compile(g.Manifest(), index)
 	if err != nil {
 		return nil, err
 	}
+
 	p.plan, p.labels = parts.plan, parts.labels
 	for _, n := range p.plan.Needs() {
 		of := []abi.Resource{n.Resource}
@@ -94,12 +96,13 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 	return p, p.begin()
 }
 
-// begin makes the writer. Each step has one of its own: the cluster goes on from what upstream's controller has written,
-// so what ours has written elsewhere never comes.
+// begin makes the writer. Each step has one of its own: the cluster goes on from what upstream's controller has
+// written, so what ours has written elsewhere never comes.
 func (p *Plugin) begin() error {
 	if p.writer != nil {
 		p.writer.Close()
 	}
+
 	var err error
 	p.writer, err = effects.New(effects.Options{
 		Plugin: p.guest.Manifest().Name, Controller: p.manifest, FieldManager: "kube-controller-manager",
@@ -119,6 +122,7 @@ func (p *Plugin) begin() error {
 	if err != nil {
 		return err
 	}
+
 	p.writer.Lead()
 	for key, e := range p.facts {
 		session := p.writer.Begin(key, nil)
@@ -152,8 +156,8 @@ func (p *Plugin) On(c *api.Cluster) {
 	}
 }
 
-// Stay has the controller remember from sync to sync what it has written, and wait until its caches show it: for a cluster
-// that goes on from that.
+// Stay has the controller remember from sync to sync what it has written, and wait until its caches show it: for a
+// cluster that goes on from that.
 func (p *Plugin) Stay() { p.stays = true }
 
 // Ready reports whether a key may be synced: the caches show what its last sync has written.
@@ -173,7 +177,8 @@ func (p *Plugin) need(n views.Need, r abi.Resource) error {
 		if err != nil {
 			return err
 		}
-		p.stores[r] = &store{Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, clientcache.Indexers{}), resource: res, version: &p.version}
+		p.stores[r] = &store{Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, clientcache.Indexers{}),
+			resource: res, version: &p.version}
 	}
 	indexers := clientcache.Indexers{}
 	for name, x := range n.Indexers {
@@ -245,7 +250,8 @@ func (s *store) object(o runtime.Object) (*cache.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cache.Object{Resource: s.resource, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: version, Raw: raw}, nil
+	return &cache.Object{Resource: s.resource, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(),
+		ResourceVersion: version, Raw: raw}, nil
 }
 
 // Show shows the controller a change, and returns the keys that it wakes.
@@ -468,6 +474,7 @@ func (r recorder) Eventf(o runtime.Object, eventType, reason, format string, arg
 	r.Event(o, eventType, reason, fmt.Sprintf(format, args...))
 }
 
-func (r recorder) AnnotatedEventf(o runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+func (r recorder) AnnotatedEventf(o runtime.Object, _ map[string]string, eventType, reason, format string,
+	args ...any) {
 	r.Eventf(o, eventType, reason, format, args...)
 }

@@ -103,7 +103,8 @@ func subject(threshold int) *differential.Subject {
 		Apart:      true,
 		Prompt:     true, // where caches are late, ours may act on what upstream's passes have never seen
 		Native: func(e *native.Env) (*native.Made, error) {
-			c := upstream.NewPodGC(e.Context, e.Client, e.Informers.Core().V1().Pods(), e.Informers.Core().V1().Nodes(), threshold)
+			c := upstream.NewPodGC(e.Context, e.Client, e.Informers.Core().V1().Pods(), e.Informers.Core().V1().Nodes(),
+				threshold)
 			queue := native.Exposed(reflect.ValueOf(c).Elem().FieldByName("nodeQueue")).(workqueue.TypedDelayingInterface[string])
 			next := time.Now().Add(time.Duration(e.Pick(int(period)))) // it may have begun at any time
 			return &native.Made{Controller: c, End: queue.ShutDown, Work: func(ctx context.Context) bool {
@@ -164,7 +165,8 @@ func explain(objects []runtime.Object, difference string) string {
 	there, ended, lost := map[string]bool{}, map[string]bool{}, false
 	for _, o := range objects {
 		if n, ok := o.(*corev1.Node); ok {
-			there[n.Name] = !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+			there[n.Name] = !slices.ContainsFunc(n.Spec.Taints,
+				func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 		}
 	}
 	for _, o := range objects {
@@ -184,7 +186,8 @@ func explain(objects []runtime.Object, difference string) string {
 // objects are some of three nodes, and pods on them, elsewhere, or nowhere.
 func objects(r *world.Rand) (all []runtime.Object) {
 	all = append(all, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: r.UID()}},
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "other", UID: r.UID()}, AutomountServiceAccountToken: world.Ptr(false)})
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "other", UID: r.UID()},
+			AutomountServiceAccountToken: world.Ptr(false)})
 	for i := range 3 {
 		if !r.One(4) {
 			all = append(all, node(r, fmt.Sprintf("node-%d", i)))
@@ -207,14 +210,17 @@ func state(r *world.Rand, n *corev1.Node) {
 	n.Spec.Taints, n.Status.Conditions = nil, nil
 	if r.One(2) {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{
-			Key: corev1.TaintNodeOutOfService, Value: world.Of(r, "", "nodeshutdown"), Effect: world.Of(r, corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule),
+			Key: corev1.TaintNodeOutOfService, Value: world.Of(r, "", "nodeshutdown"),
+			Effect: world.Of(r, corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule),
 		})
 	}
 	if r.One(4) {
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute})
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "node.kubernetes.io/unreachable",
+			Effect: corev1.TaintEffectNoExecute})
 	}
 	if r.One(4) {
-		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue})
+		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeMemoryPressure,
+			Status: corev1.ConditionTrue})
 	}
 	if !r.One(5) {
 		n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{
@@ -232,11 +238,13 @@ func pod(r *world.Rand, name string) *corev1.Pod {
 		p.CreationTimestamp = metav1.NewTime(time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)) // as old as others
 	}
 	if r.One(4) {
-		p.Status.Phase, p.Status.Reason = world.Of(r, corev1.PodFailed, corev1.PodFailed, corev1.PodSucceeded), world.Of(r, "Evicted", "Evicted", "")
+		p.Status.Phase, p.Status.Reason = world.Of(r, corev1.PodFailed, corev1.PodFailed, corev1.PodSucceeded),
+			world.Of(r, "Evicted", "Evicted", "")
 	}
 	if r.One(6) {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-			Type: corev1.DisruptionTarget, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse), Reason: "Before", LastTransitionTime: r.Ago(900),
+			Type: corev1.DisruptionTarget, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse), Reason: "Before",
+			LastTransitionTime: r.Ago(900),
 		})
 	}
 	if r.One(5) {

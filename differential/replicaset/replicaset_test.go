@@ -40,7 +40,8 @@ func subject() *differential.Subject {
 		World: objects,
 		Deeds: []differential.Deed{
 			differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { r.Live(p) }),
-			differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
+			differential.Vary(differential.Pods, "other labels",
+				func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
 			differential.Delete(differential.Pods),
 			differential.Vanish(differential.Pods),
 			differential.Appear(func(r *world.Rand) runtime.Object {
@@ -69,7 +70,8 @@ func alike(o runtime.Object) string {
 	if !ok {
 		return ""
 	}
-	text := fmt.Sprint(p.Spec.NodeName, p.Status.Phase, p.Annotations[corev1.PodDeletionCost], p.CreationTimestamp, p.DeletionTimestamp, p.Finalizers)
+	text := fmt.Sprint(p.Spec.NodeName, p.Status.Phase, p.Annotations[corev1.PodDeletionCost], p.CreationTimestamp,
+		p.DeletionTimestamp, p.Finalizers)
 	if owner := metav1.GetControllerOf(p); owner != nil {
 		text += string(owner.UID)
 	}
@@ -113,20 +115,24 @@ func objects(r *world.Rand) []runtime.Object {
 func set(r *world.Rand, name string) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": world.Of(r, "web", "db")}
 	s := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-		Name: name, Namespace: world.Namespace, UID: r.UID(), Labels: r.Labels("web"), CreationTimestamp: r.Ago(3000), Generation: int64(1 + r.IntN(3)),
+		Name: name, Namespace: world.Namespace, UID: r.UID(), Labels: r.Labels("web"), CreationTimestamp: r.Ago(3000),
+		Generation: int64(1 + r.IntN(3)),
 	}}
+
 	s.Spec.Replicas = world.Maybe(r, int32(r.IntN(6)))
 	s.Spec.MinReadySeconds = int32(world.Of(r, 0, 0, 0, 30, 600))
 	s.Spec.Template = r.Template(labels)
 	s.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": labels["app"]}}
 	if r.One(6) {
 		s.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: "app", Operator: world.Of(r, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpIn), Values: []string{"web", "db"},
+			Key: "app", Operator: world.Of(r, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpIn),
+			Values: []string{"web", "db"},
 		}}}
 		if s.Spec.Selector.MatchExpressions[0].Operator == metav1.LabelSelectorOpExists {
 			s.Spec.Selector.MatchExpressions[0].Values = nil
 		}
 	}
+
 	if r.One(8) {
 		s.Finalizers = []string{"example.com/stay"}
 	}
@@ -139,11 +145,13 @@ func set(r *world.Rand, name string) *appsv1.ReplicaSet {
 
 func status(r *world.Rand, s *appsv1.ReplicaSet) {
 	n := func() int32 { return int32(r.IntN(5)) }
-	s.Status = appsv1.ReplicaSetStatus{Replicas: n(), FullyLabeledReplicas: n(), ReadyReplicas: n(), AvailableReplicas: n(), TerminatingReplicas: world.Maybe(r, n()), ObservedGeneration: int64(r.IntN(3))}
+	s.Status = appsv1.ReplicaSetStatus{Replicas: n(), FullyLabeledReplicas: n(), ReadyReplicas: n(),
+		AvailableReplicas: n(), TerminatingReplicas: world.Maybe(r, n()), ObservedGeneration: int64(r.IntN(3))}
 	if r.One(4) {
 		s.Status.Conditions = []appsv1.ReplicaSetCondition{{
-			Type: appsv1.ReplicaSetReplicaFailure, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse), LastTransitionTime: r.Ago(500),
-			Reason: world.Of(r, "FailedCreate", "FailedDelete"), Message: "no",
+			Type: appsv1.ReplicaSetReplicaFailure, Status: world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse),
+			LastTransitionTime: r.Ago(500),
+			Reason:             world.Of(r, "FailedCreate", "FailedDelete"), Message: "no",
 		}}
 	}
 }

@@ -45,7 +45,10 @@ func subject(bundle string) *differential.Subject {
 			differential.Delete(differential.Namespaces),
 			differential.EndNamespace(configMaps),
 			differential.EndNamespace(configMaps),
-			differential.Appear(func(r *world.Rand) runtime.Object { return configMap(r, world.Of(r, world.Namespaces...), bundle) }),
+			differential.Appear(func(r *world.Rand) runtime.Object {
+				return configMap(r, world.Of(r, world.Namespaces...),
+					bundle)
+			}),
 			differential.Vary(configMaps, "other contents", func(r *world.Rand, m *corev1.ConfigMap) { contents(r, m, bundle) }),
 			differential.Vary(configMaps, "other contents", func(r *world.Rand, m *corev1.ConfigMap) { contents(r, m, bundle) }),
 			differential.Vary(configMaps, "the end", func(r *world.Rand, m *corev1.ConfigMap) { r.End(m) }),
@@ -108,6 +111,7 @@ func contents(r *world.Rand, m *corev1.ConfigMap, bundle string) {
 	case 3:
 		m.Data = map[string]string{"other.crt": bundle}
 	}
+
 	if !r.One(4) {
 		m.Annotations = map[string]string{upstream.DescriptionAnnotation: world.Of(r, upstream.Description, "mine", "")}
 	}
@@ -117,12 +121,14 @@ func contents(r *world.Rand, m *corev1.ConfigMap, bundle string) {
 		}
 		m.Annotations["example.com/note"] = world.Of(r, "a", "b")
 	}
+
 	if r.One(4) {
 		m.Labels = r.Labels("web")
 	}
 	if r.One(5) {
 		m.BinaryData = map[string][]byte{world.Of(r, "ca.crt", "other.bin"): {0, 1, 2}}
 	}
+
 	if r.One(5) {
 		m.Finalizers = []string{"example.com/stay"}
 	}

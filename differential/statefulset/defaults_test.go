@@ -39,6 +39,7 @@ func TestDefaults(t *testing.T) {
 		}
 		templates = n
 	}
+
 	changed := 0
 	for seed := range templates {
 		set := &appsv1.StatefulSet{}
@@ -124,11 +125,13 @@ func sparse(seed int64) corev1.PodTemplateSpec {
 		func(x *float64, _ randfill.Continue) { *x = 0.5 },
 		func(x *time.Duration, c randfill.Continue) { *x = time.Duration(c.Int63n(1e12)) },
 	).Fill(&t)
+
 	hollow(reflect.ValueOf(&t).Elem(), r)
 	b, err := t.Marshal()
 	if err != nil {
 		panic(err) // of a template that was made here
 	}
+
 	var come corev1.PodTemplateSpec // as it comes from the API server
 	if err := come.Unmarshal(b); err != nil {
 		panic(err)

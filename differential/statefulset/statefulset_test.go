@@ -95,6 +95,7 @@ func normal(line string) string {
 		slices.Sort(names)
 		return line[:at[0]] + "[" + strings.Join(names, ", ") + "]" + line[at[1]:]
 	}
+
 	head, text, ok := strings.Cut(line, "\n")
 	if ok && strings.HasPrefix(head, "event ") && strings.Contains(head, "pod updates may not change fields") {
 		return head // then comes how the volumes differ, in the order of the map
@@ -105,10 +106,12 @@ func normal(line string) string {
 	if !ok || !strings.Contains(head, " pods ") || !strings.Contains(text, "persistentVolumeClaim") {
 		return line
 	}
+
 	m := map[string]any{}
 	if yaml.Unmarshal([]byte(text), &m) != nil {
 		return line
 	}
+
 	spec, _ := m["spec"].(map[string]any)
 	volumes, _ := spec["volumes"].([]any)
 	slices.SortFunc(volumes, func(a, b any) int {
@@ -116,6 +119,7 @@ func normal(line string) string {
 		y, _ := b.(map[string]any)["name"].(string)
 		return strings.Compare(x, y)
 	})
+
 	b, err := yaml.Marshal(m)
 	if err != nil {
 		return line

@@ -30,6 +30,7 @@ func objects(r *world.Rand) []runtime.Object {
 	if r.One(3) {
 		all = append(all, limitRange(r))
 	}
+
 	for i := range 1 + r.IntN(2) {
 		s := set(r, []string{"web", "web-1"}[i])
 		past := history(r, s)
@@ -81,6 +82,7 @@ func set(r *world.Rand, name string) *appsv1.StatefulSet {
 		Name: name, Namespace: world.Namespace, UID: r.UID(), CreationTimestamp: r.Ago(3000),
 		Generation: int64(2 + r.IntN(3)),
 	}}
+
 	s.Spec.Replicas = world.Maybe(r, int32(r.IntN(5)))
 	s.Spec.ServiceName = world.Of(r, "web", "", "none")
 	s.Spec.MinReadySeconds = int32(world.Of(r, 0, 0, 0, 30, 600))
@@ -94,23 +96,27 @@ func set(r *world.Rand, name string) *appsv1.StatefulSet {
 			Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"web", "db"},
 		}}}
 	}
+
 	if r.One(5) {
 		s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: int32(r.IntN(3))}
 	}
 	if r.One(5) {
 		s.Annotations = map[string]string{"example.com/by": world.Of(r, "a", "b")}
 	}
+
 	strategy(r, s)
 	retention(r, s)
 	for i := range world.Of(r, 0, 0, 1, 1, 2) {
 		s.Spec.VolumeClaimTemplates = append(s.Spec.VolumeClaimTemplates, claim(r, []string{"data", "log"}[i]))
 	}
+
 	if len(s.Spec.VolumeClaimTemplates) == 0 && r.One(6) || r.One(12) {
 		s.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: world.Of(r, "data", "tmp")}}
 	}
 	if r.One(8) {
 		s.Finalizers = []string{"example.com/stay"}
 	}
+
 	if r.One(12) {
 		r.End(s)
 	}
@@ -183,6 +189,7 @@ func edit(r *world.Rand, t *corev1.PodTemplateSpec) {
 				TolerationSeconds: world.Ptr(int64(300)),
 			})
 		}
+
 	case 4:
 		main.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
 		main.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
@@ -224,6 +231,7 @@ func history(r *world.Rand, s *appsv1.StatefulSet) (all []*appsv1.ControllerRevi
 		}
 		all = append(all, v)
 	}
+
 	s.Spec.Template = t
 	return all
 }
@@ -270,6 +278,7 @@ func pod(r *world.Rand, s *appsv1.StatefulSet, n int, past []*appsv1.ControllerR
 	if r.One(30) {
 		called = fmt.Sprintf("%s-0%d", s.Name, n)
 	}
+
 	labels := map[string]string{
 		"app": s.Spec.Template.Labels["app"], appsv1.StatefulSetPodNameLabel: called,
 		appsv1.PodIndexLabel: strconv.Itoa(n), appsv1.StatefulSetRevisionLabel: name(r, past),
@@ -284,6 +293,7 @@ func pod(r *world.Rand, s *appsv1.StatefulSet, n int, past []*appsv1.ControllerR
 	case 3:
 		delete(labels, appsv1.StatefulSetRevisionLabel)
 	}
+
 	p := r.Pod(called, labels, *s.Spec.Template.Spec.DeepCopy())
 	p.Spec.Hostname, p.Spec.Subdomain = p.Name, s.Spec.ServiceName
 	p.Spec.Volumes = nil
@@ -296,12 +306,14 @@ func pod(r *world.Rand, s *appsv1.StatefulSet, n int, past []*appsv1.ControllerR
 				x.Name, s.Name, n)},
 		}})
 	}
+
 	switch {
 	case !r.One(12):
 		p.OwnerReferences = []metav1.OwnerReference{world.Owner("apps/v1", "StatefulSet", s.Name, s.UID)}
 	case r.One(3):
 		p.OwnerReferences = []metav1.OwnerReference{world.Owner("apps/v1", "StatefulSet", s.Name, r.UID())}
 	}
+
 	if well && !r.One(8) {
 		healthy(r, p)
 	} else {
@@ -374,11 +386,13 @@ func owners(r *world.Rand, x *corev1.PersistentVolumeClaim, s *appsv1.StatefulSe
 	if p != nil && !r.One(6) {
 		podUID = p.UID
 	}
+
 	refs := []metav1.OwnerReference{
 		world.Owner("apps/v1", "StatefulSet", s.Name, s.UID), world.Owner("v1", "Pod", podName, podUID),
 		world.Owner("apps/v1", "StatefulSet", s.Name, r.UID()), world.Owner("example.com/v1", "Store", "store",
 			r.UID()),
 	}
+
 	x.OwnerReferences = nil
 	if !r.One(3) {
 		if w := s.Spec.PersistentVolumeClaimRetentionPolicy; w != nil &&
@@ -387,6 +401,7 @@ func owners(r *world.Rand, x *corev1.PersistentVolumeClaim, s *appsv1.StatefulSe
 		}
 		return
 	}
+
 	switch i := r.IntN(7); {
 	case i == 0:
 	case i < 5:
@@ -441,6 +456,7 @@ func deeds() []differential.Deed {
 			s.Generation++
 		})
 	}
+
 	template := ofSet("another template", func(r *world.Rand, s *appsv1.StatefulSet) { edit(r, &s.Spec.Template) })
 	well := differential.Vary(differential.Pods, "readiness", func(r *world.Rand, p *corev1.Pod) { healthy(r, p) })
 	waits := differential.Vary(differential.Pods, "the scheduler's reason", func(r *world.Rand, p *corev1.Pod) {
@@ -448,6 +464,7 @@ func deeds() []differential.Deed {
 			unscheduled(r, p)
 		}
 	})
+
 	return []differential.Deed{
 		template, template, template, well, well, well, waits, waits, lost, lost,
 		differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) {

@@ -15,27 +15,32 @@ func (r *Rand) PodSpec() corev1.PodSpec {
 	if r.One(5) {
 		s.Containers = append(s.Containers, r.container("side"))
 	}
+
 	if r.One(8) {
 		s.InitContainers = []corev1.Container{r.container("init")}
 	}
 	if r.One(8) {
 		s.TerminationGracePeriodSeconds = Ptr(int64(Of(r, 0, 5, 30)))
 	}
+
 	if r.One(8) {
 		s.Tolerations = []corev1.Toleration{{
-			Key: Of(r, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "spot"), Operator: corev1.TolerationOpExists,
-			Effect: Of(r, corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, ""),
+			Key:      Of(r, "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "spot"),
+			Operator: corev1.TolerationOpExists,
+			Effect:   Of(r, corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, ""),
 		}}
 		if s.Tolerations[0].Effect == corev1.TaintEffectNoExecute && !r.One(3) {
 			s.Tolerations[0].TolerationSeconds = Ptr(int64(300))
 		}
 	}
+
 	if r.One(8) {
 		s.ServiceAccountName = "default"
 	}
 	if r.One(10) {
 		s.NodeSelector = map[string]string{"disk": Of(r, "ssd", "hdd")}
 	}
+
 	if r.One(12) {
 		s.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}}
 	}
@@ -95,7 +100,8 @@ func (r *Rand) Pod(name string, labels map[string]string, spec corev1.PodSpec) *
 
 // Live gives a pod a status as kubelets leave it, at any moment of its life.
 func (r *Rand) Live(p *corev1.Pod) {
-	p.Status = corev1.PodStatus{Phase: Of(r, corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown)}
+	p.Status = corev1.PodStatus{Phase: Of(r, corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodRunning,
+		corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown)}
 	if p.Spec.NodeName == "" && !r.One(4) {
 		p.Status.Phase = corev1.PodPending
 		return
@@ -103,16 +109,20 @@ func (r *Rand) Live(p *corev1.Pod) {
 	if r.One(10) {
 		return
 	}
-	ready := corev1.PodCondition{Type: corev1.PodReady, Status: Of(r, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse)}
+
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: Of(r, corev1.ConditionTrue, corev1.ConditionTrue,
+		corev1.ConditionFalse)}
 	if !r.One(10) {
 		ready.LastTransitionTime = r.Ago(1500)
 	}
 	if p.Status.Phase != corev1.PodRunning && !r.One(5) {
 		ready.Status = corev1.ConditionFalse
 	}
+
 	p.Status.Conditions = append(p.Status.Conditions, ready)
 	for _, c := range p.Spec.Containers {
-		s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, RestartCount: int32(Of(r, 0, 0, 0, 1, 5)), Ready: ready.Status == corev1.ConditionTrue}
+		s := corev1.ContainerStatus{Name: c.Name, Image: c.Image, RestartCount: int32(Of(r, 0, 0, 0, 1, 5)),
+			Ready: ready.Status == corev1.ConditionTrue}
 		switch p.Status.Phase {
 		case corev1.PodRunning:
 			s.State.Running = &corev1.ContainerStateRunning{StartedAt: r.Ago(1500)}
@@ -121,6 +131,7 @@ func (r *Rand) Live(p *corev1.Pod) {
 		}
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, s)
 	}
+
 	if !r.One(4) {
 		t := r.Ago(1500)
 		p.Status.StartTime = &t

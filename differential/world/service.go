@@ -17,6 +17,7 @@ func (r *Rand) Service(name, namespace string) *corev1.Service {
 	if r.One(2) {
 		s.Labels = r.Labels("web")
 	}
+
 	if r.One(8) {
 		s.Labels = map[string]string{
 			Of(r, corev1.IsHeadlessService, "kubernetes.io/service-name", "endpointslice.kubernetes.io/managed-by",
@@ -26,6 +27,7 @@ func (r *Rand) Service(name, namespace string) *corev1.Service {
 	if r.One(12) {
 		s.Annotations = map[string]string{"example.com/note": "a"}
 	}
+
 	r.Ports(s)
 	r.Families(s)
 	r.Selector(s)
@@ -33,6 +35,7 @@ func (r *Rand) Service(name, namespace string) *corev1.Service {
 	if r.One(12) {
 		s.Finalizers = []string{"example.com/stay"}
 	}
+
 	if r.One(14) {
 		r.End(s)
 	}
@@ -89,12 +92,14 @@ func (r *Rand) Families(s *corev1.Service) {
 		corev1.ServiceTypeNodePort,
 		corev1.ServiceTypeLoadBalancer,
 	)
+
 	s.Spec.ExternalName = ""
 	if r.One(14) {
 		s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeExternalName, "example.com"
 		s.Spec.ClusterIP, s.Spec.ClusterIPs, s.Spec.IPFamilies, s.Spec.IPFamilyPolicy = "", nil, nil, nil
 		return
 	}
+
 	four, six := corev1.IPv4Protocol, corev1.IPv6Protocol
 	s.Spec.IPFamilies = Of(
 		r,
@@ -105,14 +110,17 @@ func (r *Rand) Families(s *corev1.Service) {
 		[]corev1.IPFamily{four, six},
 		[]corev1.IPFamily{six, four},
 	)
+
 	s.Spec.ClusterIPs = nil
 	for _, f := range s.Spec.IPFamilies {
 		s.Spec.ClusterIPs = append(s.Spec.ClusterIPs, map[corev1.IPFamily]string{four: "10.96.0.7", six: "fd00:96::7"}[f])
 	}
+
 	s.Spec.IPFamilyPolicy = Ptr(corev1.IPFamilyPolicySingleStack)
 	if len(s.Spec.IPFamilies) == 2 {
 		s.Spec.IPFamilyPolicy = Ptr(Of(r, corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack))
 	}
+
 	s.Spec.ClusterIP = s.Spec.ClusterIPs[0]
 	switch r.IntN(10) {
 	case 0, 1: // headless
@@ -208,16 +216,19 @@ func (r *Rand) Place(n *corev1.Node) {
 	if r.One(15) {
 		n.Labels = nil
 	}
+
 	if r.One(10) {
 		n.Labels = map[string]string{
 			Of(r, "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"): "",
 			corev1.LabelTopologyZone: Of(r, "a", "b"),
 		}
 	}
+
 	n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(Of(r, "4", "4", "2", "1500m"))}
 	if r.One(20) {
 		n.Status.Allocatable = nil
 	}
+
 	n.Status.Capacity = n.Status.Allocatable
 	n.Status.Conditions = []corev1.NodeCondition{
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse},

@@ -70,7 +70,8 @@ func (r *Rand) Ago(seconds int) metav1.Time {
 func Basics() []runtime.Object {
 	return []runtime.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace, UID: "00000000-0000-4000-8000-00000000ffff"}},
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: Namespace, UID: "00000000-0000-4000-8000-00000000fffe"}, AutomountServiceAccountToken: Ptr(false)},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: Namespace,
+			UID: "00000000-0000-4000-8000-00000000fffe"}, AutomountServiceAccountToken: Ptr(false)},
 	}
 }
 
@@ -91,5 +92,6 @@ func (r *Rand) Labels(app string) map[string]string {
 
 // Owner returns a reference of an object to its controller.
 func Owner(apiVersion, kind, name string, uid types.UID) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: Ptr(true), BlockOwnerDeletion: Ptr(true)}
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: Ptr(true),
+		BlockOwnerDeletion: Ptr(true)}
 }

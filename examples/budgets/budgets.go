@@ -1,4 +1,5 @@
-// Package budgets gives Deployments and StatefulSets that are labelled so a PodDisruptionBudget, and keeps it as the label says.
+// Package budgets gives Deployments and StatefulSets that are labelled so a PodDisruptionBudget, and keeps it as the
+// label says.
 package budgets
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
-// Label asks for a budget: so many pods stay available while nodes are drained. It is a number, or a percentage such as 50-percent, as a label can't hold the sign.
+// Label asks for a budget: so many pods stay available while nodes are drained. It is a number, or a percentage such as
+// 50-percent, as a label can't hold the sign.
 const Label = "budgets.example.com/min-available"
 
 // Plugin has one controller for each kind that it decorates.
@@ -24,32 +26,39 @@ var Plugin = &sdk.Plugin{
 	Version:     "1.0.0",
 	Description: "Gives Deployments and StatefulSets with the label " + Label + " a PodDisruptionBudget.",
 	Controllers: []*sdk.Controller{
-		controller("deployment-budgets", appsv1.Deployments, func(d *appsv1.Deployment) *metav1.LabelSelector { return d.Spec.Selector }),
-		controller("statefulset-budgets", appsv1.StatefulSets, func(s *appsv1.StatefulSet) *metav1.LabelSelector { return s.Spec.Selector }),
+		controller("deployment-budgets", appsv1.Deployments,
+			func(d *appsv1.Deployment) *metav1.LabelSelector { return d.Spec.Selector }),
+		controller("statefulset-budgets", appsv1.StatefulSets,
+			func(s *appsv1.StatefulSet) *metav1.LabelSelector { return s.Spec.Selector }),
 	},
 }
 
 // controller decorates the objects of one resource.
-func controller[T any, P resource.Pointer[T]](name string, of resource.Of[T], selector func(P) *metav1.LabelSelector) *sdk.Controller {
+func controller[T any, P resource.Pointer[T]](name string, of resource.Of[T],
+	selector func(P) *metav1.LabelSelector) *sdk.Controller {
 	workloads := sdk.Key[T, P](of).Fields("metadata.labels["+Label+"]", "metadata.deletionTimestamp", "spec.selector")
-	budgets := sdk.Select(policyv1.PodDisruptionBudgets, sdk.KeyNamespace(), sdk.ControlledBy(workloads)).Fields("spec.minAvailable", "spec.selector")
+	budgets := sdk.Select(policyv1.PodDisruptionBudgets, sdk.KeyNamespace(),
+		sdk.ControlledBy(workloads)).Fields("spec.minAvailable", "spec.selector")
 	return &sdk.Controller{
 		Name:        name,
 		EventSource: name,
 		Reads:       sdk.Views{workloads, budgets},
-		Writes:      sdk.Writes{policyv1.PodDisruptionBudgets.Verbs("create", "update", "delete"), of.Sub("finalizers", "update")},
-		State:       true,
+		Writes: sdk.Writes{policyv1.PodDisruptionBudgets.Verbs("create", "update", "delete"),
+			of.Sub("finalizers", "update")},
+		State: true,
 		Sync: func(c *sdk.Call) error {
 			w, ok := workloads.Get(c)
 			if !ok || w.GetObjectMeta().Deleting() {
 				return nil // the garbage collector takes the budget
 			}
+
 			value, wanted := w.GetObjectMeta().Labels.Lookup(Label)
 			amount, ok := parse(value)
 			if wanted && !ok {
 				refuse(c, w, value)
 				return nil // a budget that there is already stays: it protects
 			}
+
 			c.SetState(nil)
 			if !wanted {
 				for _, b := range budgets.List(c) {
@@ -57,11 +66,13 @@ func controller[T any, P resource.Pointer[T]](name string, of resource.Of[T], se
 				}
 				return nil
 			}
+
 			have, exists := budgets.Get(c)
 			b := &policyv1.PodDisruptionBudget{}
 			if exists {
 				b = sdk.Clone(have)
 			}
+
 			b.Spec.MinAvailable, b.Spec.Selector = &amount, selector(w)
 			switch {
 			case !exists:
@@ -81,7 +92,8 @@ func refuse(c *sdk.Call, o sdk.Object, value string) {
 	if string(c.State()) == value {
 		return
 	}
-	c.Event(o, corev1.EventTypeWarning, "InvalidBudget", "Label "+Label+" is "+value+": must be a number such as 2, or a percentage such as 50-percent")
+	c.Event(o, corev1.EventTypeWarning, "InvalidBudget", "Label "+Label+" is "+value+
+		": must be a number such as 2, or a percentage such as 50-percent")
 	c.SetState([]byte(value))
 }
 

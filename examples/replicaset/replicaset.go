@@ -1,4 +1,5 @@
-// Package replicaset takes the place of the built-in replicaset controller. It does the same, but users say which pods a scale-down takes.
+// Package replicaset takes the place of the built-in replicaset controller. It does the same, but users say which pods
+// a scale-down takes.
 package replicaset
 
 import (
@@ -14,7 +15,8 @@ import (
 )
 
 const (
-	// Order is the annotation of a ReplicaSet, or of its Deployment, which hands it on, that says in which order pods go: one of those below.
+	// Order is the annotation of a ReplicaSet, or of its Deployment, which hands it on, that says in which order pods go:
+	// one of those below.
 	Order = "scaledown.example.com/order"
 	// First is the label of pods that go before all others.
 	First = "scaledown.example.com/first"
@@ -63,7 +65,8 @@ func sync(c *sdk.Call) error {
 	})
 }
 
-// order compares two pods: those that users have labelled go first, then those that serve nobody yet, then by the set's annotation.
+// order compares two pods: those that users have labelled go first, then those that serve nobody yet, then by the set's
+// annotation.
 func order(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod) func(a, b *corev1.Pod) int {
 	var chosen func(a, b *corev1.Pod) int
 	switch o := rs.Annotations.Get(Order); o {
@@ -76,7 +79,8 @@ func order(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod) func(a, b *
 		chosen = func(a, b *corev1.Pod) int { return cmp.Compare(load[a.Spec.NodeName], load[b.Spec.NodeName]) }
 	default:
 		if o != "" {
-			c.Event(rs, corev1.EventTypeWarning, "UnknownOrder", "Annotation "+Order+" is "+o+": must be "+Oldest+", "+Newest+" or "+EmptiestNode)
+			c.Event(rs, corev1.EventTypeWarning, "UnknownOrder",
+				"Annotation "+Order+" is "+o+": must be "+Oldest+", "+Newest+" or "+EmptiestNode)
 		}
 		chosen = func(a, b *corev1.Pod) int { return 0 }
 	}

@@ -9,11 +9,13 @@ import (
 	v1 "example.com/webapp/api/v1"
 )
 
-// status tells what there is, not what is wanted: it is read off the Deployment that the snapshot has. A Deployment that this sync makes or changes isn't current yet.
+// status tells what there is, not what is wanted: it is read off the Deployment that the snapshot has. A Deployment
+// that this sync makes or changes isn't current yet.
 func status(c *sdk.Call, app *v1.WebApp, current bool) {
 	a := sdk.Clone(app)
 	a.Status.ObservedGeneration, a.Status.AvailableReplicas = app.Generation, 0
-	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, ObservedGeneration: app.Generation, Reason: "Progressing", Message: "the Deployment is not there yet"}
+	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, ObservedGeneration: app.Generation,
+		Reason: "Progressing", Message: "the Deployment is not there yet"}
 	if d, ok := deployments.Get(c); ok {
 		a.Status.AvailableReplicas = d.Status.AvailableReplicas
 		switch want := sdk.Deref(d.Spec.Replicas, 1); {

@@ -20,9 +20,12 @@ const name = "app.kubernetes.io/name"
 var (
 	apps        = sdk.Key(v1.WebApps).Fields("metadata.generation", "metadata.deletionTimestamp", "spec", "status")
 	deployments = sdk.Select(appsv1.Deployments, sdk.KeyNamespace(), sdk.ControlledBy(apps)).
-			Fields("metadata.generation", "spec", "status.observedGeneration", "status.updatedReplicas", "status.availableReplicas")
-	services    = sdk.Select(corev1.Services, sdk.KeyNamespace(), sdk.ControlledBy(apps)).Fields("spec.selector", "spec.ports")
-	autoscalers = sdk.Select(autoscalingv2.HorizontalPodAutoscalers, sdk.KeyNamespace(), sdk.ControlledBy(apps)).Fields("spec")
+			Fields("metadata.generation", "spec", "status.observedGeneration", "status.updatedReplicas",
+			"status.availableReplicas")
+	services = sdk.Select(corev1.Services, sdk.KeyNamespace(), sdk.ControlledBy(apps)).Fields("spec.selector",
+		"spec.ports")
+	autoscalers = sdk.Select(autoscalingv2.HorizontalPodAutoscalers, sdk.KeyNamespace(),
+		sdk.ControlledBy(apps)).Fields("spec")
 )
 
 // Plugin is the webapp module.
@@ -63,7 +66,8 @@ func sync(c *sdk.Call) error {
 	return nil
 }
 
-// keep creates the child that the view doesn't hold, or changes the one that it holds into what set makes of it. It tells whether the child was so already.
+// keep creates the child that the view doesn't hold, or changes the one that it holds into what set makes of it. It
+// tells whether the child was so already.
 func keep[T any, P resource.Pointer[T]](c *sdk.Call, view *sdk.View[T, P], app *v1.WebApp, set func(P)) bool {
 	have, ok := view.Get(c)
 	if !ok {
@@ -124,8 +128,11 @@ func service(app *v1.WebApp, s *corev1.Service) {
 
 func autoscaler(app *v1.WebApp, h *autoscalingv2.HorizontalPodAutoscaler) {
 	n, target := max(1, replicas(app)), app.Spec.TargetCPU
-	h.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: app.Name}
+	h.Spec.ScaleTargetRef = autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment",
+		Name: app.Name}
 	h.Spec.MinReplicas, h.Spec.MaxReplicas = &n, app.Spec.MaxReplicas
-	h.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-		Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &target}}}}
+	h.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType,
+		Resource: &autoscalingv2.ResourceMetricSource{
+			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType,
+				AverageUtilization: &target}}}}
 }

@@ -1,4 +1,5 @@
-// Command module finishes a built module for embedding: it adds the manifest as a section, shortens the functions' names, and leaves the native code beside it.
+// Command module finishes a built module for embedding: it adds the manifest as a section, shortens the functions'
+// names, and leaves the native code beside it.
 //
 //	module BUILT.wasm FINISHED.wasm CODE
 package main

@@ -44,7 +44,8 @@ func New(o Options) (*Cache, error) {
 	config := rest.CopyConfig(o.Config)
 	config.Timeout = 0 // would end streams
 	config.QPS = -1
-	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, learned: map[abi.Resource]*schema.Resource{}, gone: NewRecent[string](goneMax)}
+	x := &Cache{config: config, resources: map[abi.Resource]*resource{}, learned: map[abi.Resource]*schema.Resource{},
+		gone: NewRecent[string](goneMax)}
 	dialing(config, &x.told)
 	config.Wrap(connections.Share())
 	client, err := rest.HTTPClientFor(config)
@@ -55,7 +56,8 @@ func New(o Options) (*Cache, error) {
 	return x, nil
 }
 
-// Learn tells the cache kind and scope of a resource that isn't built in, as the API server serves it. It may be declared before that, and be served only later.
+// Learn takes in the kind and scope of a resource that isn't built in, as the API server serves it. It may be
+// declared before that, and be served only later.
 func (c *Cache) Learn(s *schema.Resource) error {
 	c.mu.Lock()
 	c.learned[s.Resource] = s
@@ -70,13 +72,15 @@ func (c *Cache) Learn(s *schema.Resource) error {
 	return nil
 }
 
-// Declare says that a controller reads a resource, and what it wants kept. The informer runs while there are readers, from Start on.
+// Declare says that a controller reads a resource, and what it wants kept. The informer runs while there are readers,
+// from Start on.
 //
-// An object is stored if some reader keeps it, with what those readers want of it that do, and with what all filters read. One that begins or ceases to be kept by an update comes and
-// goes by an [Event] that says so.
+// An object is stored if some reader keeps it, with what those readers want of it that do, and with what all filters
+// read. One that begins or ceases to be kept by an update comes and goes by an [Event] that says so.
 //
-// A reader whose want isn't covered by what is kept already gets a second informer, which takes over from the first once it is as current. Until then [Cache.Wait] waits, and
-// handlers that are added hear nothing; then they are told of all objects, and those that were there before of what differs for them.
+// A reader whose want isn't covered by what is kept already gets a second informer, which takes over from the first
+// once it is as current. Until then [Cache.Wait] waits, and handlers that are added hear nothing; then they are told of
+// all objects, and those that were there before of what differs for them.
 func (c *Cache) Declare(name abi.Resource, w Want) (*Reader, error) {
 	r, err := c.resource(name)
 	if err != nil {
@@ -90,7 +94,8 @@ func (c *Cache) Declare(name abi.Resource, w Want) (*Reader, error) {
 		return nil, fmt.Errorf("cache: %s: the mask is for %s", name, mask.Message().Name)
 	}
 	if f := w.Filter; f != nil && (f.Name == "" || f.Keep == nil || f.Reads == nil || f.Reads.Message() != r.message) {
-		return nil, fmt.Errorf("cache: %s: filter %q: name, function and what it reads must be set, for %s", name, f.Name, r.message.Name)
+		return nil, fmt.Errorf("cache: %s: filter %q: name, function and what it reads must be set, for %s", name, f.Name,
+			r.message.Name)
 	}
 	if err := r.store.AddIndexers(w.Indexers); err != nil {
 		return nil, err
@@ -102,7 +107,8 @@ func (c *Cache) Declare(name abi.Resource, w Want) (*Reader, error) {
 	return x, nil
 }
 
-// Supersede tells the handlers of a resource, which isn't to be read any more, of the objects that another version of it doesn't have, whose store is current: they are gone.
+// Supersede notifies the handlers of a resource, which isn't to be read any more, of the objects that another version
+// of it doesn't have, whose store is current: they are gone.
 func (c *Cache) Supersede(old, by abi.Resource) error {
 	store := c.Store(by)
 	if store == nil {
@@ -111,7 +117,7 @@ func (c *Cache) Supersede(old, by abi.Resource) error {
 	return c.end(old, store)
 }
 
-// End tells the handlers of a resource, whose definition is gone, that all its objects are.
+// End notifies the handlers of a resource, whose definition is gone, that all its objects are.
 func (c *Cache) End(name abi.Resource) error { return c.end(name, nil) }
 
 func (c *Cache) end(name abi.Resource, by *Store) error {
@@ -122,7 +128,8 @@ func (c *Cache) end(name abi.Resource, by *Store) error {
 	return err
 }
 
-// Start starts the informers of the resources that were declared; those declared later start at once. They stop when the context ends.
+// Start starts the informers of the resources that were declared; those declared later start at once. They stop when
+// the context ends.
 func (c *Cache) Start(ctx context.Context) error {
 	c.mu.Lock()
 	if c.ctx != nil {
@@ -139,7 +146,8 @@ func (c *Cache) Start(ctx context.Context) error {
 	return nil
 }
 
-// Store gives the store of a resource, an empty one if nobody has declared it, nil if there can't be such a resource. A resource's store stays the same for ever.
+// Store returns the store of a resource, an empty one if nobody has declared it, nil if there can't be such a resource.
+// A resource's store stays the same for ever.
 func (c *Cache) Store(name abi.Resource) *Store {
 	r, err := c.resource(name)
 	if err != nil {
@@ -148,7 +156,8 @@ func (c *Cache) Store(name abi.Resource) *Store {
 	return r.store
 }
 
-// Wait waits until the stores have all objects, with all that was declared of them. It needs the context to end for a resource that isn't served or allowed; the error says which.
+// Wait waits until the stores have all objects, with all that was declared of them. It needs the context to end for a
+// resource that isn't served or allowed; the error says which.
 func (c *Cache) Wait(ctx context.Context, names ...abi.Resource) error {
 	var errs []error
 	for _, name := range names {
@@ -161,7 +170,8 @@ func (c *Cache) Wait(ctx context.Context, names ...abi.Resource) error {
 	return errors.Join(errs...)
 }
 
-// Handle tells a handler of the resource's events, beginning with all objects that are there. After remove the handler hears at most the event that it is being told of.
+// Handle notifies a handler of the resource's events, beginning with all objects that are there. After remove the
+// handler hears at most the event that it is being told of.
 func (c *Cache) Handle(name abi.Resource, h Handler) (remove func(), err error) {
 	r, err := c.resource(name)
 	if err != nil {
@@ -170,7 +180,8 @@ func (c *Cache) Handle(name abi.Resource, h Handler) (remove func(), err error) 
 	return r.handle(h), nil
 }
 
-// Progress calls f after every change of the resource's store, bookmarks and updates without an event included. It is called by the informer: f must be quick; it may read stores.
+// Progress calls f after every change of the resource's store, bookmarks and updates without an event included. It is
+// called by the informer: f must be quick; it may read stores.
 func (c *Cache) Progress(name abi.Resource, f func()) (remove func(), err error) {
 	r, err := c.resource(name)
 	if err != nil {
@@ -195,7 +206,7 @@ type ResourceStatus struct {
 	Err error
 }
 
-// Status gives the status of each resource that has readers, sorted by name.
+// Status returns the status of each resource that has readers, sorted by name.
 func (c *Cache) Status() []ResourceStatus {
 	var all []ResourceStatus
 	for _, r := range c.all() {

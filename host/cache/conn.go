@@ -10,9 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Most of what a large cluster's watches bring concerns nobody: heartbeats, fields that no controller reads. To take each such event as it comes would wake half a dozen goroutines
-// for it. So while much comes, and nothing that anybody is told of, reading pauses, and then takes all that has come meanwhile:
-// of an event each millisecond, 0.06 reads an event and not 0.99 (BenchmarkHeartbeats).
+// Most of what a large cluster's watches bring concerns nobody: heartbeats, fields that no controller reads. To take
+// each such event as it comes would wake half a dozen goroutines for it. So while much comes, and nothing that anybody
+// is told of, reading pauses, and then takes all that has come meanwhile: of an event each millisecond, 0.06 reads an
+// event and not 0.99 (BenchmarkHeartbeats).
 const (
 	few       = 25 * time.Millisecond  // what comes at this distance or a larger one isn't much
 	many      = 8                      // so many reads more than that are
@@ -48,7 +49,8 @@ func (w wire) Read(b []byte) (int, error) {
 	}
 	n, err := w.Conn.Read(b)
 	now := time.Now()
-	if w.much = min(max(w.much-now.Sub(w.last), 0)+few, 2*many*few); n == readAhead { // a list, which is held up by nothing
+	// a list, which is held up by nothing
+	if w.much = min(max(w.much-now.Sub(w.last), 0)+few, 2*many*few); n == readAhead {
 		w.much = 0
 	}
 	w.last = now

@@ -7,8 +7,9 @@ import (
 
 // Recent holds the last things that were added, up to a number. It is safe for concurrent use.
 //
-// It keeps 64 bits of each, with a seed of its own, so that ten thousand names take no more than their hashes and nothing for the collector to follow. Has is wrong about a thing that was never added once
-// in 2^64 divided by the number of things: less often than memory fails.
+// It keeps 64 bits of each, with a seed of its own, so that ten thousand names take no more than their hashes and
+// nothing for the collector to follow. Has is wrong about a thing that was never added once in 2^64 divided by the
+// number of things: less often than memory fails.
 type Recent[T comparable] struct {
 	most int
 	seed maphash.Seed
@@ -42,7 +43,7 @@ func (s *Recent[T]) Add(x T) {
 	s.known[h] = struct{}{}
 }
 
-// Has tells whether the thing is remembered.
+// Has reports whether the thing is remembered.
 func (s *Recent[T]) Has(x T) bool {
 	h := maphash.Comparable(s.seed, x)
 	s.mu.RLock()

@@ -9,14 +9,16 @@ type batch struct {
 	last  time.Time // when the last came
 }
 
-// When the delay is over while wake-ups still come close upon each other, what they tell of is still going on, such as a hundred pods that end together on a busy machine: the key waits for a pause,
-// a batchPause'th of the delay, but no longer than a batchMost'th of it. Otherwise the rest of them would cost another sync, and have to wait for it.
+// When the delay is over while wake-ups still come close upon each other, what they tell of is still going on, such as
+// a hundred pods that end together on a busy machine: the key waits for a pause, a batchPause'th of the delay, but no
+// longer than a batchMost'th of it. Otherwise the rest of them would cost another sync, and have to wait for it.
 const (
 	batchPause = 10
 	batchMost  = 4
 )
 
-// batched notes a wake-up, and tells whether it is to wake the key, after the delay: not if an earlier one will. One without delay ends a wait that goes on. The caller holds the lock.
+// batched notes a wake-up, and reports whether it is to wake the key, after the delay: not if an earlier one will. One
+// without delay ends a wait that goes on. The caller holds the lock.
 func (c *Controller) batched(k Key, delay time.Duration) (wakes bool) {
 	b, ok := c.batches[k]
 	if !ok && delay <= 0 {
@@ -39,7 +41,8 @@ func (c *Controller) batched(k Key, delay time.Duration) (wakes bool) {
 	return wakes
 }
 
-// linger is how long the key waits on because its batch goes on; 0: it is to be synced. What wakes it before its batch is due has it synced then too.
+// linger is how long the key waits on because its batch goes on; 0: it is to be synced. What wakes it before its batch
+// is due has it synced then too.
 func (c *Controller) linger(k Key) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

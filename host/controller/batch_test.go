@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/host/syncer"
 )
 
-// A key whose wake-ups are delayed is synced when the first one's delay is over, or at the first pause after that, or when it has waited a quarter longer; and at once when something wakes it without delay.
+// A key whose wake-ups are delayed is synced when the first one's delay is over, or at the first pause after that, or
+// when it has waited a quarter longer; and at once when something wakes it without delay.
 func TestBatch(t *testing.T) {
 	const delay = time.Second
 	k := Key{Namespace: "n", Name: "k"}
@@ -24,6 +25,7 @@ func TestBatch(t *testing.T) {
 		}
 		return all
 	}
+
 	for _, x := range []struct {
 		name  string
 		waked []time.Duration // with the delay
@@ -32,12 +34,18 @@ func TestBatch(t *testing.T) {
 	}{
 		{"one wake-up", every(delay, 0), nil, []time.Duration{delay}},
 		{"they end before the delay is over", every(7*time.Millisecond, 896*time.Millisecond), nil, []time.Duration{delay}},
-		{"they end shortly before the delay is over", every(7*time.Millisecond, 952*time.Millisecond), nil, []time.Duration{1052 * time.Millisecond}},
-		{"they go on for a moment", every(7*time.Millisecond, 1120*time.Millisecond), nil, []time.Duration{1220 * time.Millisecond}},
-		{"they go on and on", every(7*time.Millisecond, 3500*time.Millisecond), nil, []time.Duration{1250 * time.Millisecond, 2503 * time.Millisecond, 3600 * time.Millisecond}},
-		{"they are far from each other", every(150*time.Millisecond, 1350*time.Millisecond), nil, []time.Duration{delay, 2050 * time.Millisecond}},
-		{"something else wakes it before", every(7*time.Millisecond, 1120*time.Millisecond), []time.Duration{500 * time.Millisecond}, []time.Duration{500 * time.Millisecond, 1220 * time.Millisecond}},
-		{"something else wakes it while it waits on; the queue forgets nothing", every(7*time.Millisecond, 1120*time.Millisecond), []time.Duration{1055 * time.Millisecond},
+		{"they end shortly before the delay is over", every(7*time.Millisecond, 952*time.Millisecond), nil,
+			[]time.Duration{1052 * time.Millisecond}},
+		{"they go on for a moment", every(7*time.Millisecond, 1120*time.Millisecond), nil,
+			[]time.Duration{1220 * time.Millisecond}},
+		{"they go on and on", every(7*time.Millisecond, 3500*time.Millisecond), nil,
+			[]time.Duration{1250 * time.Millisecond, 2503 * time.Millisecond, 3600 * time.Millisecond}},
+		{"they are far from each other", every(150*time.Millisecond, 1350*time.Millisecond), nil,
+			[]time.Duration{delay, 2050 * time.Millisecond}},
+		{"something else wakes it before", every(7*time.Millisecond, 1120*time.Millisecond),
+			[]time.Duration{500 * time.Millisecond}, []time.Duration{500 * time.Millisecond, 1220 * time.Millisecond}},
+		{"something else wakes it while it waits on; the queue forgets nothing",
+			every(7*time.Millisecond, 1120*time.Millisecond), []time.Duration{1055 * time.Millisecond},
 			[]time.Duration{1055 * time.Millisecond, 1094 * time.Millisecond, 2057 * time.Millisecond}},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 
 // Cause is why some of a controller's keys aren't done: they say the same, but for their names.
 type Cause struct {
-	// Text is what they say without the words that have a key's name or namespace in them: it is equal for keys with the same cause, of other controllers, too.
+	// Text is what they say without the words that have a key's name or namespace in them: it is equal for keys with the
+	// same cause, of other controllers, too.
 	Text string `json:"text"`
 	// Keys is how many there are, Oldest the one that has been so for longest.
 	Keys   int   `json:"keys"`
@@ -47,14 +48,19 @@ func (s *stuck) causes() (all []Cause) {
 			found.Oldest = *x
 		}
 	}
+
 	for _, x := range byText {
 		all = append(all, *x)
 	}
-	slices.SortFunc(all, func(a, b Cause) int { return cmp.Or(cmp.Compare(b.Keys, a.Keys), strings.Compare(a.Text, b.Text)) })
+	slices.SortFunc(all, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(b.Keys, a.Keys),
+			strings.Compare(a.Text, b.Text))
+	})
 	return all[:min(len(all), causesMost)]
 }
 
-// without leaves out the words of an error that have the key's name or namespace in them, such as those of its pods, whose names begin with it.
+// without leaves out the words of an error that have the key's name or namespace in them, such as those of its pods,
+// whose names begin with it.
 func without(text string, k Key) string {
 	var b strings.Builder
 	for text != "" {

@@ -25,7 +25,8 @@ type Options struct {
 	World views.World
 	// Concurrent is how many keys are synced at once; at least 1.
 	Concurrent int
-	// Resync is after how long every key is looked at again though nothing has happened to it: when the controller runs it draws a period from so much to twice that. 0: never.
+	// Resync is after how long every key is looked at again though nothing has happened to it: when the controller runs it
+	// draws a period from so much to twice that. 0: never.
 	Resync time.Duration
 	// Tracer has spans tell of syncs; nil: nothing is traced.
 	Tracer *tracing.Tracer
@@ -54,10 +55,12 @@ type Sync struct {
 	MemoryBytes  int64
 	Effects      int
 	Behind       abi.Resource // of a stale sync: what the cache doesn't show yet
-	Code         int          // the HTTP status that it ended with: 200, that of the write that failed, or 500; 0 of a stale sync
+	// the HTTP status that it ended with: 200, that of the write that failed, or 500; 0 of a stale sync
+	Code int
 }
 
-// Controller is one running controller: the slot that versions of its plugin take turns in. Queue, timers, backoff and state are its own, and outlive them.
+// Controller is one running controller: the slot that versions of its plugin take turns in. Queue, timers, backoff and
+// state are its own, and outlive them.
 type Controller struct {
 	Options
 	name    string
@@ -97,17 +100,21 @@ func New(o Options, v *Version) *Controller {
 	c := &Controller{
 		Options: o, name: v.Manifest.Name, version: v, wanted: max(o.Concurrent, 1),
 		log:    klog.Background().WithValues("controller", v.Manifest.Name),
-		timers: map[Key]*timer{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{}, traps: map[Key]int{}, restless: map[Key]*restless{},
+		timers: map[Key]*timer{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{},
+		traps: map[Key]int{}, restless: map[Key]*restless{},
 	}
+
 	c.states.Adopt(v.State)
 	name := v.Manifest.Queue
 	if name == "" {
 		name = v.Manifest.Name
 	}
+
 	base, most := 5*time.Millisecond, 1000*time.Second
 	if b := v.Manifest.Backoff; b.Base > 0 {
 		base = time.Duration(b.Base)
 	}
+
 	if b := v.Manifest.Backoff; b.Max > 0 {
 		most = time.Duration(b.Max)
 	}
@@ -116,8 +123,10 @@ func New(o Options, v *Version) *Controller {
 	c.limiter = workqueue.NewTypedMaxOfRateLimiter(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, most),
 		&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(10, 100)})
-	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(c.limiter, workqueue.TypedRateLimitingQueueConfig[Key]{Name: name, DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(
-		workqueue.TypedDelayingQueueConfig[Key]{Name: name, Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: name, Queue: c.waits})})})
+	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(c.limiter,
+		workqueue.TypedRateLimitingQueueConfig[Key]{Name: name, DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[Key]{Name: name,
+				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: name, Queue: c.waits})})})
 	return c
 }
 
@@ -146,7 +155,8 @@ func (c *Controller) add(k Key, delay time.Duration) {
 	c.queue.Add(k)
 }
 
-// Run syncs keys until ctx ends; then it lets the syncs in flight end, whose writes use a context that lives on for grace.
+// Run syncs keys until ctx ends; then it lets the syncs in flight end, whose writes use a context that lives on for
+// grace.
 func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 	v := c.Current()
 	c.log.Info("Starting controller", "plugin", v.Plugin, "workers", c.wanted)
@@ -171,6 +181,7 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 			})
 		}
 	}
+
 	c.more()
 	period := resyncPeriod(c.Resync)
 	c.period = period
@@ -179,6 +190,7 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 	if p := time.Duration(v.Manifest.Key.Period); v.Manifest.Key.Single && p > 0 {
 		c.Wake(Key{})
 	}
+
 	workers.Wait()
 	c.mu.Lock()
 	c.more, c.period = nil, 0
@@ -206,7 +218,7 @@ func (c *Controller) Workers() int {
 	return c.wanted
 }
 
-// surplus tells a worker to end because there are too many.
+// surplus reports whether a worker is to end because there are too many.
 func (c *Controller) surplus() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,8 +241,9 @@ type timer struct {
 	set, due time.Time
 }
 
-// after sets the key's timer to what its sync has asked for, 0 for none. That takes the place of an earlier sync's timer; but a sync that
-// has failed may not have come to what the earlier one wanted to look at again, and its back-off may be long: then the earlier of both stays.
+// after sets the key's timer to what its sync has asked for, 0 for none. That takes the place of an earlier sync's
+// timer; but a sync that has failed may not have come to what the earlier one wanted to look at again, and its back-off
+// may be long: then the earlier of both stays.
 func (c *Controller) after(k Key, d time.Duration, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,6 +257,7 @@ func (c *Controller) after(k Key, d time.Duration, failed bool) {
 		t.Stop()
 		delete(c.timers, k)
 	}
+
 	if d > 0 {
 		t := &timer{set: now, due: due}
 		t.Timer = time.AfterFunc(max(d, soonest), func() {

@@ -16,7 +16,8 @@ type echo struct {
 	took    time.Duration   // how long it took for each of its writes
 }
 
-// A key that its own writes wake, only to write again, is held back after echoLimit such syncs in a row: twice as long each time, up to echoMax.
+// A key that its own writes wake, only to write again, is held back after echoLimit such syncs in a row: twice as long
+// each time, up to echoMax.
 const (
 	echoLimit = 5
 	echoFirst = 20 * time.Millisecond
@@ -35,7 +36,8 @@ func (c *Controller) foreign(k Key) {
 	}
 }
 
-// noticed notes the event that woke the key, and tells whether it is to be added to the queue: not while it is being synced, for the end of that sync wakes it, nor if it will have a turn before.
+// noticed notes the event that woke the key, and reports whether it is to be added to the queue: not while it is being
+// synced, for the end of that sync wakes it, nor if it will have a turn before.
 func (c *Controller) noticed(k Key, delay time.Duration, event cache.Event) (wakes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +57,8 @@ func (c *Controller) noticed(k Key, delay time.Duration, event cache.Event) (wak
 	return wakes
 }
 
-// hold keeps back what would have the key synced again at once, while it is being synced. The queue would keep it as long; but a write's event may come before its answer,
-// and only after the answer it is known for the echo that it is.
+// hold keeps back what would have the key synced again at once, while it is being synced. The queue would keep it as
+// long; but a write's event may come before its answer, and only after the answer it is known for the echo that it is.
 func (c *Controller) hold(k Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +79,8 @@ func (c *Controller) resume(v *Version, k Key) {
 	}
 }
 
-// begin tells whether nothing but its own writes have woken the key, and how long it must wait: for its controller's pace, or because that goes on and on.
+// begin reports whether nothing but its own writes have woken the key, and how long it must wait: for its controller's
+// pace, or because that goes on and on.
 func (c *Controller) begin(v *Version, k Key) (echoed bool, wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +105,8 @@ func (c *Controller) begin(v *Version, k Key) (echoed bool, wait time.Duration) 
 	return echoed, 0
 }
 
-// wrote keeps count after a sync. One that failed doesn't make the key rest: its back-off does that, and what happens meanwhile may be what lets it go on.
+// wrote keeps count after a sync. One that failed doesn't make the key rest: its back-off does that, and what happens
+// meanwhile may be what lets it go on.
 func (c *Controller) wrote(k Key, writes int, echoed bool, err error, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,8 +129,9 @@ func (c *Controller) wrote(k Key, writes int, echoed bool, err error, took time.
 	}
 }
 
-// A key with a pace rests longer where a write takes long: then the API server is busy, or the machine is. A key that writes one thing at a time is so at work for a quarter of the time; one that creates pods by the hundred goes on with the next.
-// But no key rests for more than paceMost paces.
+// A key with a pace rests longer where a write takes long: then the API server is busy, or the machine is. A key that
+// writes one thing at a time is so at work for a quarter of the time; one that creates pods by the hundred goes on with
+// the next. But no key rests for more than paceMost paces.
 const (
 	paceShare = 3
 	paceMost  = 4

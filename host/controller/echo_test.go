@@ -22,7 +22,8 @@ import (
 	"github.com/windlass-dev/windlass/host/views"
 )
 
-// The event of a write that comes before its answer wakes the key only if a view wants to hear echoes; that of another's write wakes it in any case, once the sync is over.
+// The event of a write that comes before its answer wakes the key only if a view wants to hear echoes; that of
+// another's write wakes it in any case, once the sync is over.
 func TestEarlyEcho(t *testing.T) {
 	k := Key{Namespace: "n", Name: "k"}
 	for _, x := range []struct {
@@ -45,6 +46,7 @@ func TestEarlyEcho(t *testing.T) {
 					t.Errorf("%d keys wait while the key is being synced", n)
 				}
 			})
+
 			c.resume(v, k)
 			if n := c.Depth(); n != x.want {
 				t.Errorf("%d keys wait after the sync, want %d", n, x.want)
@@ -75,6 +77,7 @@ func TestAForeignEventBehindManyEchoes(t *testing.T) {
 				c.Woken(k, 0, e)
 			}
 		})
+
 		c.resume(v, k)
 		c.queue.Done(k)
 		if n := c.Depth(); n != x.want {
@@ -109,7 +112,8 @@ func written(t *testing.T, quietOn []string, during func(c *Controller)) (c *Con
 	}
 	codec := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "k", UID: "written", ResourceVersion: "7"}}
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "k", UID: "written",
+			ResourceVersion: "7"}}
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			t.Error(err)
 		}

@@ -57,8 +57,8 @@ func (c *counted) Answered(_ Key, updates []abi.MetricUpdate, objects func(int32
 
 func (c *counted) Gone(k Key) { c.gone = append(c.gone, k) }
 
-// What a label is comes from the object that the sync has seen, whatever the guest may say; and the end of the object is
-// told of, so that its series may end.
+// What a label is comes from the object that the sync has seen, whatever the guest may say; and the end of the object
+// is told of, so that its series may end.
 func TestLabelsComeFromTheSnapshot(t *testing.T) {
 	found, err := plugins.Named("builtin:job")
 	if err != nil {
@@ -94,12 +94,14 @@ func TestLabelsComeFromTheSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	by := "example.com/other"
-	raw, err := (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "work", UID: "u"}, Spec: batchv1.JobSpec{ManagedBy: &by}}).Marshal()
+	raw, err := (&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "work", UID: "u"},
+		Spec: batchv1.JobSpec{ManagedBy: &by}}).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
 	around := world{onJobs: {"work": {Resource: s, Namespace: "shop", Name: "work", UID: "u", Raw: raw}}}
-	c := New(Options{World: around}, &Version{Target: syncer.Target{Manifest: m, Module: l.Module, Plan: plan, Writer: writer, Labels: labels}, Metrics: seen})
+	c := New(Options{World: around}, &Version{Target: syncer.Target{Manifest: m, Module: l.Module, Plan: plan,
+		Writer: writer, Labels: labels}, Metrics: seen})
 	defer c.queue.ShutDown()
 
 	w, k := newWorker(c), Key{Namespace: "shop", Name: "work"}

@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/host/syncer"
 )
 
-// A key that wrote rests for its controller's pace, longer where a write took long, however often it is woken meanwhile; one that didn't write or has failed doesn't rest, nor does a key that has rested already.
+// A key that wrote rests for its controller's pace, longer where a write took long, however often it is woken
+// meanwhile; one that didn't write or has failed doesn't rest, nor does a key that has rested already.
 func TestPace(t *testing.T) {
 	const pace = 100 * time.Millisecond
 	k := Key{Namespace: "n", Name: "k"}
@@ -31,7 +32,8 @@ func TestPace(t *testing.T) {
 		{"it wrote", pace, []int{1}, 0, nil, []time.Duration{0}, pace},
 		{"it wrote, later than another", pace, []int{1, 1}, 0, nil, []time.Duration{0}, pace},
 		{"it wrote, then had nothing to write", pace, []int{1, 0}, 0, nil, []time.Duration{0}, 0},
-		{"it is woken on and on", pace, []int{1}, 0, nil, []time.Duration{10 * time.Millisecond, 30 * time.Millisecond, 99 * time.Millisecond}, pace},
+		{"it is woken on and on", pace, []int{1}, 0, nil, []time.Duration{10 * time.Millisecond, 30 * time.Millisecond,
+			99 * time.Millisecond}, pace},
 		{"it has rested", pace, []int{1}, 0, nil, []time.Duration{pace}, pace},
 		{"it has rested for long", pace, []int{1}, 0, nil, []time.Duration{time.Minute}, time.Minute},
 		{"it took a little while to write", pace, []int{1}, pace / 4, nil, []time.Duration{0}, pace},
@@ -51,6 +53,7 @@ func TestPace(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				v := &Version{Target: syncer.Target{Manifest: m, Writer: writer}}
 				writer.Lead()
 				c := New(Options{}, v)
@@ -61,6 +64,7 @@ func TestPace(t *testing.T) {
 					}
 					c.wrote(k, wrote, false, x.err, x.took)
 				}
+
 				start := time.Now()
 				go func() {
 					for _, at := range x.wakes {
@@ -73,6 +77,7 @@ func TestPace(t *testing.T) {
 					_, admitted = c.admit(v, key)
 					c.queue.Done(key)
 				}
+
 				if took := time.Since(start); took != x.want {
 					t.Errorf("the key is let through after %v, want %v", took, x.want)
 				}

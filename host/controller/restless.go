@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A key is restless whose syncs write nothing and ask to be synced again within less than restlessWithin, where nothing but that has led to
-// restlessLimit of them in a row: it waits longer each time, from restlessFirst up to restlessMax. Others' changes wake it as ever.
+// A key is restless whose syncs write nothing and ask to be synced again within less than restlessWithin, where nothing
+// but that has led to restlessLimit of them in a row: it waits longer each time, from restlessFirst up to restlessMax.
+// Others' changes wake it as ever.
 const (
 	restlessWithin = 100 * time.Millisecond
 	restlessLimit  = 10
@@ -48,7 +49,8 @@ func (c *Controller) calmed(v *Version, k Key, d time.Duration, writes int) time
 	}
 
 	if r.loops == restlessLimit {
-		c.log.Info("Key asks to be synced again at once, again and again, and its syncs write nothing: it is slowed down", "plugin", v.Plugin, "digest", short(v.Digest), "key", k.String(), "asked", d)
+		c.log.Info("Key asks to be synced again at once, again and again, and its syncs write nothing: it is slowed down",
+			"plugin", v.Plugin, "digest", short(v.Digest), "key", k.String(), "asked", d)
 	}
 	v.Metrics.Slowed()
 	d = max(d, min(restlessFirst<<min(r.loops-restlessLimit, 10), restlessMax))
@@ -56,7 +58,8 @@ func (c *Controller) calmed(v *Version, k Key, d time.Duration, writes int) time
 	return d
 }
 
-// Restless returns how many keys are slowed down because their syncs write nothing and ask for the next one at once, and the one that has done so for longest, nil if there is none.
+// Restless returns how many keys are slowed down because their syncs write nothing and ask for the next one at once,
+// and the one that has done so for longest, nil if there is none.
 func (c *Controller) Restless() (n int, longest *Stuck) {
 	all := c.slowed()
 	for i := range all {
@@ -73,7 +76,8 @@ func (c *Controller) slowed() (all []Stuck) {
 	defer c.mu.Unlock()
 	for k, r := range c.restless {
 		if r.loops >= restlessLimit {
-			all = append(all, Stuck{Controller: c.name, Key: k.String(), State: Restless, Tries: r.loops, Since: r.since, Next: r.next,
+			all = append(all, Stuck{Controller: c.name, Key: k.String(), State: Restless, Tries: r.loops, Since: r.since,
+				Next:  r.next,
 				Error: fmt.Sprintf("its syncs write nothing and ask for the next one in %v", r.asked)})
 		}
 	}

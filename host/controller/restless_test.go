@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A key whose syncs write nothing and ask for the next one at once is slowed down, whether they fail or not, and told of, until it has come to rest.
+// A key whose syncs write nothing and ask for the next one at once is slowed down, whether they fail or not, and told
+// of, until it has come to rest.
 func TestRestlessKeys(t *testing.T) {
 	for name, failed := range map[string]bool{"nothing to do": false, "fails": true} {
 		t.Run(name, func(t *testing.T) {
@@ -19,7 +20,8 @@ func TestRestlessKeys(t *testing.T) {
 					t.Errorf("%d syncs in a minute", n)
 				}
 				all, _ := x.c.Stuck(func(string) bool { return true }, 10)
-				if len(all) != 1 || all[0].State != Restless || all[0].Key != "k" || all[0].Controller != "c" || all[0].Tries < restlessLimit || !strings.Contains(all[0].Error, "1ns") || time.Until(all[0].Next) > restlessMax {
+				if len(all) != 1 || all[0].State != Restless || all[0].Key != "k" || all[0].Controller != "c" ||
+					all[0].Tries < restlessLimit || !strings.Contains(all[0].Error, "1ns") || time.Until(all[0].Next) > restlessMax {
 					t.Errorf("told of are %+v", all)
 				}
 
@@ -45,11 +47,14 @@ func TestHastyKeysThatAreNotRestless(t *testing.T) {
 		writes      func(n int) int
 		least       int // syncs in ten seconds
 	}{
-		"writes each time":             {asks: 1, writes: func(int) int { return 1 }, least: 9_000},
-		"writes now and then":          {asks: 1, writes: func(n int) int { return max(0, n%restlessLimit-restlessLimit+2) }, least: 9_000},
-		"looks ten times a second":     {asks: restlessWithin, writes: func(int) int { return 0 }, least: 99},
-		"is woken by what it gathers":  {asks: restlessWithin / 2, every: restlessWithin / 10, writes: func(int) int { return 0 }, least: 990},
-		"waits for what was asked for": {asks: restlessWithin - 1, every: restlessWithin - 2, writes: func(int) int { return 0 }, least: 99},
+		"writes each time": {asks: 1, writes: func(int) int { return 1 }, least: 9_000},
+		"writes now and then": {asks: 1, writes: func(n int) int { return max(0, n%restlessLimit-restlessLimit+2) },
+			least: 9_000},
+		"looks ten times a second": {asks: restlessWithin, writes: func(int) int { return 0 }, least: 99},
+		"is woken by what it gathers": {asks: restlessWithin / 2, every: restlessWithin / 10,
+			writes: func(int) int { return 0 }, least: 990},
+		"waits for what was asked for": {asks: restlessWithin - 1, every: restlessWithin - 2,
+			writes: func(int) int { return 0 }, least: 99},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -68,7 +68,8 @@ func TestResyncIsOfATerm(t *testing.T) {
 	})
 }
 
-// In each period every key has one turn, spread over it, however often versions are exchanged; and none once the term has ended.
+// In each period every key has one turn, spread over it, however often versions are exchanged; and none once the term
+// has ended.
 func TestResyncIsSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys, windows, period = 2000, 8, 16 * time.Hour
@@ -189,7 +190,8 @@ func TestResyncedKeysComeLast(t *testing.T) {
 	}
 }
 
-// A resync leaves alone what comes by itself, and changes neither back-off nor timers; what was given up it takes up, though its object may be gone.
+// A resync leaves alone what comes by itself, and changes neither back-off nor timers; what was given up it takes up,
+// though its object may be gone.
 func TestResyncLeavesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const within = time.Minute

@@ -88,8 +88,8 @@ func TestStateOfAFormerVersion(t *testing.T) {
 	}
 }
 
-// A key is synced again at the time that its last sync has said, and not at one that an earlier sync has; after a sync that has failed, at
-// the earlier of both.
+// A key is synced again at the time that its last sync has said, and not at one that an earlier sync has; after a sync
+// that has failed, at the earlier of both.
 func TestTimersAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Options{}, &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c"}}})
@@ -131,7 +131,8 @@ func TestTimersAreReplaced(t *testing.T) {
 func TestTimersAreAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period = 20 * time.Second
-		c := New(Options{}, &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c", Backoff: abi.Backoff{Base: int64(period), Max: int64(period)}}}})
+		c := New(Options{}, &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c",
+			Backoff: abi.Backoff{Base: int64(period), Max: int64(period)}}}})
 		defer c.queue.ShutDown()
 		attempts := func(within time.Duration) (n int) {
 			for range within / time.Second { // virtual

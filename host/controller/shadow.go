@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/host/syncer"
 )
 
-// Shadow is a version that gets the same calls as the current one, and of which nothing is written: what it would have done otherwise is told.
+// Shadow is a version that gets the same calls as the current one, and of which nothing is written: what it would have
+// done otherwise is told.
 type Shadow struct {
 	Version *Version
 	// Compared tells of each sync that both have run; the difference is nil where both answered the same.
@@ -30,7 +31,8 @@ type Difference struct {
 	Text string `json:"text"`
 }
 
-// SetShadow makes a version the shadow of whichever is current; nil ends it. The one before is given back; it is idle once drained.
+// SetShadow makes a version the shadow of whichever is current; nil ends it. The one before is given back; it is idle
+// once drained.
 func (c *Controller) SetShadow(s *Shadow) (before *Shadow) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,8 +40,8 @@ func (c *Controller) SetShadow(s *Shadow) (before *Shadow) {
 	return before
 }
 
-// double is one sync of a shadow: prepared before the live sync begins, run after it has ended. As a witness of the live
-// sync it learns what that was told in the middle of it.
+// double is one sync of a shadow: prepared before the live sync begins, run after it has ended. As a witness of the
+// live sync it learns what that was told in the middle of it.
 type double struct {
 	*Shadow
 	syncer syncer.Syncer
@@ -47,7 +49,8 @@ type double struct {
 	tape   record.Tape
 }
 
-// shadowed prepares a sync of the shadow, nil if there is none. The shadow has a snapshot of its own, as its views may be others.
+// shadowed prepares a sync of the shadow, nil if there is none. The shadow has a snapshot of its own, as its views may
+// be others.
 func (c *Controller) shadowed(ctx context.Context, live *syncer.Turn) *double {
 	c.mu.Lock()
 	s := c.shadow
@@ -100,7 +103,8 @@ func (d *double) run(ctx context.Context, c *Controller, live *Version, o *synce
 			return out, nil
 		}
 		own.Performed(in, nil, nil)
-		diverged = difference(live, d.Version, &abi.SyncResponse{Effects: next(left)}, &abi.SyncResponse{Effects: p.Effects}, veil, own)
+		diverged = difference(live, d.Version, &abi.SyncResponse{Effects: next(left)}, &abi.SyncResponse{Effects: p.Effects},
+			veil, own)
 		return nil, err // it ends at the first perform that the live one didn't make
 	})
 
@@ -122,7 +126,8 @@ func (d *double) run(ctx context.Context, c *Controller, live *Version, o *synce
 		d.Compared(nil)
 		return
 	}
-	d.Compared(&Difference{Time: time.Now(), Controller: c.name, Key: d.turn.Key.String(), Live: live.Digest, Shadow: d.Version.Digest, Text: text})
+	d.Compared(&Difference{Time: time.Now(), Controller: c.name, Key: d.turn.Key.String(), Live: live.Digest,
+		Shadow: d.Version.Digest, Text: text})
 }
 
 // next are the effects that were performed first of all that is left, none if nothing is.
@@ -141,7 +146,8 @@ func did(performs []record.Perform) (all []abi.Effect) {
 	}
 	return slices.DeleteFunc(all, func(e abi.Effect) bool {
 		switch e.Kind {
-		case abi.EffectView, abi.EffectGet, abi.EffectList, abi.EffectDiscover, abi.EffectRead, abi.EffectFacts, abi.EffectReview:
+		case abi.EffectView, abi.EffectGet, abi.EffectList, abi.EffectDiscover, abi.EffectRead, abi.EffectFacts,
+			abi.EffectReview:
 			return true
 		}
 		return false
@@ -227,7 +233,7 @@ func (d *Differences) Of(shadow string) (n int) {
 	return n
 }
 
-// All gives them, the newest last.
+// All returns them, the newest last.
 func (d *Differences) All() []Difference {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -54,7 +54,8 @@ func TestShadow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			version := func(do step) *Version {
 				maps := sdk.Key(corev1.ConfigMaps).Fields("metadata.name")
-				g := goldentest.Native(&sdk.Plugin{Name: "p", Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{maps}, Sync: do}}})
+				g := goldentest.Native(&sdk.Plugin{Name: "p", Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{maps},
+					Sync: do}}})
 				m := &g.Manifest().Controllers[0]
 				plan, err := views.Compile(m)
 				if err != nil {
@@ -65,7 +66,8 @@ func TestShadow(t *testing.T) {
 					t.Fatal(err)
 				}
 				writer.Lead()
-				return &Version{Target: syncer.Target{Manifest: m, Module: guest.Sandboxed{Guest: g}, Plan: plan, Writer: writer}, Metrics: unmeasured{}}
+				return &Version{Target: syncer.Target{Manifest: m, Module: guest.Sandboxed{Guest: g}, Plan: plan, Writer: writer},
+					Metrics: unmeasured{}}
 			}
 			resource, err := schema.For(configMaps)
 			if err != nil {

@@ -13,8 +13,9 @@ import (
 
 // What holds a key up.
 const (
-	Failing  = "failing"  // its last sync failed; it is tried again
-	GivenUp  = "given up" // as often as the controller tries: it isn't tried again until something wakes it, or a resync does
+	Failing = "failing" // its last sync failed; it is tried again
+	// as often as the controller tries: it isn't tried again until something wakes it, or a resync does
+	GivenUp  = "given up"
 	Deferred = "deferred" // the plugin's budget of deletes is used up
 	Parked   = "parked"   // the cache doesn't show yet what its syncs wrote
 	Syncing  = "syncing"  // its sync takes long
@@ -55,7 +56,8 @@ const (
 	syncingMin = time.Second
 )
 
-// stuck remembers which keys' last syncs didn't do. A sync that did, of a controller without such keys, costs a look at a number.
+// stuck remembers which keys' last syncs didn't do. A sync that did, of a controller without such keys, costs a look at
+// a number.
 type stuck struct {
 	count atomic.Int32
 
@@ -75,18 +77,21 @@ func (s *stuck) done(k Key) {
 	s.count.Store(int32(len(s.keys)))
 }
 
-// held notes a key whose last sync didn't do, in which state it is now, and after how long it is tried again; 0: not by itself.
+// held notes a key whose last sync didn't do, in which state it is now, and after how long it is tried again; 0: not by
+// itself.
 func (s *stuck) held(k Key, state, result string, err error, after time.Duration) {
 	now := time.Now()
 	text := ""
 	if err != nil {
 		text = strings.Clone(cut(err.Error())) // what a guest says lies in memory that its next answer takes
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state != Deferred && state != Parked && !apierrors.IsConflict(err) { // those are everyday
 		s.last = &Problem{Time: now, Key: k.String(), Result: result, Error: text}
 	}
+
 	x := s.keys[k]
 	if x == nil {
 		if len(s.keys) == stuckMost {
@@ -99,6 +104,7 @@ func (s *stuck) held(k Key, state, result string, err error, after time.Duration
 		s.keys[k] = x
 		s.count.Store(int32(len(s.keys)))
 	}
+
 	x.State, x.Result, x.Error, x.Last, x.Next = state, result, text, now, time.Time{}
 	x.Tries++
 	if after > 0 {
@@ -139,8 +145,8 @@ func cut(s string) string {
 	return s
 }
 
-// Stuck tells which of the controller's keys aren't done, those that have waited longest first: at most so many of those that match, and how many match. No more than a thousand
-// failing keys are remembered.
+// Stuck reports which of the controller's keys aren't done, those that have waited longest first: at most so many of
+// those that match, and how many match. No more than a thousand failing keys are remembered.
 func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck, all int) {
 	c.stuck.mu.Lock()
 	for _, x := range c.stuck.keys {
@@ -168,7 +174,8 @@ func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck,
 	return keys, all
 }
 
-// Waiting returns the keys that nothing holds up and that wait for the time that their last sync asked for, the next first: at most so many of those that match, and how many match.
+// Waiting returns the keys that nothing holds up and that wait for the time that their last sync asked for, the next
+// first: at most so many of those that match, and how many match.
 func (c *Controller) Waiting(match func(key string) bool, most int) (keys []Stuck, all int) {
 	c.mu.Lock()
 	for k, t := range c.timers {
@@ -187,7 +194,8 @@ func (c *Controller) Waiting(match func(key string) bool, most int) (keys []Stuc
 	return keys[:min(all, most)], all
 }
 
-// StuckCount is how many keys' last syncs failed or were put off, and how many keys are parked. oldest is the key that has been failing for longest, nil if none is.
+// StuckCount is how many keys' last syncs failed or were put off, and how many keys are parked. oldest is the key that
+// has been failing for longest, nil if none is.
 func (c *Controller) StuckCount() (failing, parked int, oldest *Stuck) {
 	_, parked = c.Current().Writer.Parked(0)
 	if c.stuck.count.Load() == 0 {

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A key is remembered from its first failure until a sync of it does; what its error says stays as it was, whatever becomes of the memory that it came in.
+// A key is remembered from its first failure until a sync of it does; what its error says stays as it was, whatever
+// becomes of the memory that it came in.
 func TestStuck(t *testing.T) {
 	var s stuck
 	a, b := Key{Namespace: "shop", Name: "a"}, Key{Namespace: "shop", Name: "b"}
@@ -21,18 +22,23 @@ func TestStuck(t *testing.T) {
 	s.held(a, Failing, "error", errors.New(unsafe.String(&guest[0], len(guest))), time.Minute)
 	copy(guest, "garbage!")
 	first := *s.keys[a]
-	if first.Key != "shop/a" || first.Error != "no quota" || first.Tries != 1 || first.Next.Before(begun.Add(time.Minute)) || s.last.Error != "no quota" {
+	if first.Key != "shop/a" || first.Error != "no quota" || first.Tries != 1 ||
+		first.Next.Before(begun.Add(time.Minute)) || s.last.Error != "no quota" {
 		t.Errorf("%+v %+v", first, s.last)
 	}
+
 	s.held(a, GivenUp, "error", errors.New("no quota at all"), 0)
-	if x := s.keys[a]; x.Tries != 2 || x.State != GivenUp || !x.Next.IsZero() || !x.Since.Equal(first.Since) || x.Error != "no quota at all" {
+	if x := s.keys[a]; x.Tries != 2 || x.State != GivenUp || !x.Next.IsZero() || !x.Since.Equal(first.Since) ||
+		x.Error != "no quota at all" {
 		t.Errorf("%+v", x)
 	}
+
 	s.held(b, Failing, "error", apierrors.NewConflict(schema.GroupResource{}, "b", nil), time.Second)
 	s.held(b, Deferred, "deferred", errDeferred, time.Second)
 	if s.last.Key != "shop/a" {
 		t.Errorf("a conflict, or a budget that is used up, is a problem: %+v", s.last)
 	}
+
 	s.done(a)
 	s.done(b)
 	if len(s.keys) != 0 || s.count.Load() != 0 || s.last == nil {
@@ -53,7 +59,8 @@ func TestCauses(t *testing.T) {
 	s.held(Key{Name: "c"}, Parked, "stale", errors.New("young"), 0)
 
 	all := s.causes()
-	if len(all) != 2 || all[0].Keys != 3 || all[0].Oldest.Key != "shop/web-66" || all[1].Keys != 1 || all[1].Oldest.Key != "shop/b" {
+	if len(all) != 2 || all[0].Keys != 3 || all[0].Oldest.Key != "shop/web-66" || all[1].Keys != 1 ||
+		all[1].Oldest.Key != "shop/b" {
 		t.Errorf("%+v", all)
 	}
 	if want := `pods "…" is forbidden: failed quota: none: in …`; all[0].Text != want {

@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
-// waits is the queue's storage, whose order is that of turns. While syncs are traced it remembers since when each key waits, and what has held it back.
+// waits is the queue's storage, whose order is that of turns. While syncs are traced it remembers since when each key
+// waits, and what has held it back.
 type waits struct {
 	workqueue.Queue[Key]
 	tracer *tracing.Tracer
@@ -81,7 +82,7 @@ func (w *waits) of(k Key, change func(*waiting)) {
 	change(x)
 }
 
-// take gives what is known of a key that is synced now.
+// take returns what is known of a key that is synced now.
 func (w *waits) take(k Key) waiting {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,7 +24,8 @@ func TestTracedWaits(t *testing.T) {
 	if err := tracer.Configure(on); err != nil {
 		t.Fatal(err)
 	}
-	v := &Version{Target: syncer.Target{Plugin: "p", Manifest: &abi.Controller{Name: "c"}}, Digest: "sha256:0123456789abcdef"}
+	v := &Version{Target: syncer.Target{Plugin: "p", Manifest: &abi.Controller{Name: "c"}},
+		Digest: "sha256:0123456789abcdef"}
 	c := New(Options{Tracer: tracer}, v)
 	defer c.queue.ShutDown()
 	k := Key{Namespace: "n", Name: "k"}
@@ -58,7 +59,8 @@ func TestTracedWaits(t *testing.T) {
 	}
 	for i, want := range []string{"error: deadline exceeded", "error: Conflict", "error"} {
 		x := roots[i]
-		if x.Text("windlass.controller") != "c" || x.Text("windlass.plugin") != "p" || x.Text("windlass.key") != "n/k" || x.Text("windlass.plugin.digest") != v.Digest {
+		if x.Text("windlass.controller") != "c" || x.Text("windlass.plugin") != "p" || x.Text("windlass.key") != "n/k" ||
+			x.Text("windlass.plugin.digest") != v.Digest {
 			t.Errorf("sync %d is %v", i, x)
 		}
 		if x.Status.Code != tracepb.Status_STATUS_CODE_ERROR || x.Status.Message != want {
@@ -68,7 +70,8 @@ func TestTracedWaits(t *testing.T) {
 			t.Errorf("sync %d says how long it waited: %v", i, x)
 		}
 	}
-	if all := roots[0].Events; len(all) != holdsMost || all[0].Name != "parked" || all[0].Attributes[0].Value.GetStringValue() != "v1/pods" || all[0].TimeUnixNano > roots[0].StartTimeUnixNano {
+	if all := roots[0].Events; len(all) != holdsMost || all[0].Name != "parked" ||
+		all[0].Attributes[0].Value.GetStringValue() != "v1/pods" || all[0].TimeUnixNano > roots[0].StartTimeUnixNano {
 		t.Errorf("the first one's events are %v", all)
 	}
 	if len(roots[1].Events) > 0 {

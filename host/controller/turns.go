@@ -7,7 +7,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// turns is the queue's storage: keys that something has happened to have their turns first, in their order, and then those that a resync wakes.
+// turns is the queue's storage: keys that something has happened to have their turns first, in their order, and then
+// those that a resync wakes.
 //
 // Its methods are called under the queue's lock, but for behind and ahead.
 type turns struct {
@@ -21,7 +22,8 @@ type turns struct {
 	marked map[Key]struct{} // what a resync is about to add
 }
 
-// passedMost is after how many turns of others a key that a resync has woken has one all the same: a queue that is never empty delays it, but not for ever.
+// passedMost is after how many turns of others a key that a resync has woken has one all the same: a queue that is
+// never empty delays it, but not for ever.
 const passedMost = 100
 
 func newTurns() *turns {

@@ -9,7 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/host/syncer"
 )
 
-// Version is what a controller's syncs run on: one module with its settings, its views, its rights. A controller may be given another one while it runs.
+// Version is what a controller's syncs run on: one module with its settings, its views, its rights. A controller may be
+// given another one while it runs.
 type Version struct {
 	syncer.Target
 	Digest  string // of the module
@@ -67,7 +68,7 @@ func (c *Controller) Current() *Version {
 	return c.version
 }
 
-// take gives the current version, which stays loaded until its end is called.
+// take returns the current version, which stays loaded until its end is called.
 func (c *Controller) take() *Version {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,8 +76,9 @@ func (c *Controller) take() *Version {
 	return c.version
 }
 
-// Swap has syncs begin on another version from now on. Those in flight end on the one that they began on, and are written; queue, timers and backoff stay, and so does the state where the new
-// version understands it. A quarantine ends. trial, if set, is told of each sync on the new version until it returns false.
+// Swap has syncs begin on another version from now on. Those in flight end on the one that they began on, and are
+// written; queue, timers and backoff stay, and so does the state where the new version understands it. A quarantine
+// ends. trial, if set, is told of each sync on the new version until it returns false.
 func (c *Controller) Swap(next *Version, trial func(failed error) bool) {
 	next.Writer.Lead()
 	c.mu.Lock()
@@ -106,7 +108,8 @@ func (c *Controller) tried(v *Version, failed error) {
 	}
 }
 
-// A controller whose sandbox fails on and on, for at least so many syncs in a row over at least so many keys, is set aside.
+// A controller whose sandbox fails on and on, for at least so many syncs in a row over at least so many keys, is set
+// aside.
 const (
 	failuresMost = 30
 	failingKeys  = 3
@@ -140,7 +143,8 @@ func (c *Controller) judged(v *Version, k Key, failed error) {
 		return
 	}
 	c.quarantine = make(chan struct{})
-	c.log.Error(failed, "Controller is quarantined: its plugin keeps failing; load another version, or release it", "plugin", v.Plugin, "digest", v.Digest, "failures", f.count)
+	c.log.Error(failed, "Controller is quarantined: its plugin keeps failing; load another version, or release it",
+		"plugin", v.Plugin, "digest", v.Digest, "failures", f.count)
 }
 
 // Release ends a quarantine; false if there was none.
@@ -185,7 +189,7 @@ func (c *Controller) held(ctx context.Context) {
 	}
 }
 
-// stopping tells that no further sync is to begin.
+// stopping reports whether no further sync is to begin.
 func (c *Controller) stopping() bool {
 	c.mu.Lock()
 	ended := c.ended

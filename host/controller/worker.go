@@ -37,7 +37,8 @@ func newWorker(c *Controller) *worker {
 // says logs what the plugin does.
 func (w *worker) says(_ int32, text string) {
 	v := w.version
-	w.c.log.Info(printable.Line(w.veil.Text(text), abi.LogMax), "plugin", v.Plugin, "digest", short(v.Digest), "key", w.turn.Key.String())
+	w.c.log.Info(printable.Line(w.veil.Text(text), abi.LogMax), "plugin", v.Plugin, "digest", short(v.Digest), "key",
+		w.turn.Key.String())
 }
 
 // next syncs one key; false when the queue has ended.
@@ -52,12 +53,14 @@ func (w *worker) next(ctx context.Context) bool {
 	if c.stopping() {
 		return true // its successor, or the next process, syncs the key
 	}
+
 	v := c.take()
 	defer v.end()
 	echoed, ok := c.admit(v, key)
 	if !ok {
 		return true
 	}
+
 	c.hold(key)
 	defer c.resume(v, key)
 	start := time.Now()
@@ -71,26 +74,32 @@ func (w *worker) next(ctx context.Context) bool {
 	o := w.sync(traced)
 	err, failed := w.veil.Error(o.Err), w.veil.Error(o.Failed)
 	s := Sync{
-		Result: o.Result, Duration: time.Since(start), Guest: o.Stats.Duration, Fuel: o.Stats.Fuel, MemoryBytes: o.Stats.Memory,
+		Result: o.Result, Duration: time.Since(start), Guest: o.Stats.Duration, Fuel: o.Stats.Fuel,
+		MemoryBytes:   o.Stats.Memory,
 		SnapshotBytes: o.SnapshotBytes, OutcomeBytes: o.OutcomeBytes, Effects: o.Effects,
 	}
+
 	c.wrote(key, o.Writes, echoed, err, s.Duration)
 	if s.Result == syncer.Deferred {
 		err, failed = nil, nil
 	}
+
 	y := o.Young
 	if y != nil {
 		s.Behind = y.Resource
 	} else {
 		s.Code = code(err)
 	}
+
 	w.recording.End(s.Result, err)
 	finished(root, &s, err)
 	v.Metrics.Synced(s)
-	if ctx.Err() == nil && y == nil && !effects.NotGranted(err) { // that the operator grants less than the manifest has speaks neither for a version nor against it
+	// that the operator grants less than the manifest has speaks neither for a version nor against it
+	if ctx.Err() == nil && y == nil && !effects.NotGranted(err) {
 		c.tried(v, failed)
 		c.judged(v, key, failed)
 	}
+
 	switch {
 	case y != nil:
 		c.await(v, key, y)
@@ -105,25 +114,32 @@ func (w *worker) next(ctx context.Context) bool {
 	case effects.NamespaceTerminating(err):
 		c.queue.Forget(key)
 		c.stuck.done(key)
-	case s.Result == syncer.Error && v.Manifest.Backoff.Retries > 0 && c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
-		c.log.Error(err, "Gave up on key until it changes, or its resync comes", "plugin", v.Plugin, "digest", short(v.Digest), "key", key.String(), "attempts", c.queue.NumRequeues(key)+1)
+	case s.Result == syncer.Error && v.Manifest.Backoff.Retries > 0 &&
+		c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
+		c.log.Error(err, "Gave up on key until it changes, or its resync comes", "plugin", v.Plugin, "digest",
+			short(v.Digest), "key", key.String(), "attempts", c.queue.NumRequeues(key)+1)
 		c.queue.Forget(key)
 		c.stuck.held(key, GivenUp, s.Result, err, 0)
 	case apierrors.IsConflict(err):
 		// Somebody else was quicker: the key waits for the cache to show it.
-		c.log.V(2).Info("Object has changed meanwhile, will retry", "plugin", v.Plugin, "digest", short(v.Digest), "key", key.String(), "err", err)
+		c.log.V(2).Info("Object has changed meanwhile, will retry", "plugin", v.Plugin, "digest", short(v.Digest), "key",
+			key.String(), "err", err)
 		c.stuck.held(key, Failing, s.Result, err, c.again(key))
 	default:
-		c.log.Error(err, "Sync failed, will retry", "plugin", v.Plugin, "digest", short(v.Digest), "key", key.String(), "result", s.Result)
+		c.log.Error(err, "Sync failed, will retry", "plugin", v.Plugin, "digest", short(v.Digest), "key", key.String(),
+			"result", s.Result)
 		c.stuck.held(key, Failing, s.Result, err, c.retry(key, s.Result))
 	}
+
 	if v := c.log.V(4); v.Enabled() {
-		v.Info("Synced", "key", key.String(), "result", s.Result, "duration", s.Duration, "guest", s.Guest, "fuel", s.Fuel, "snapshotBytes", s.SnapshotBytes, "outcomeBytes", s.OutcomeBytes, "effects", s.Effects)
+		v.Info("Synced", "key", key.String(), "result", s.Result, "duration", s.Duration, "guest", s.Guest, "fuel", s.Fuel,
+			"snapshotBytes", s.SnapshotBytes, "outcomeBytes", s.OutcomeBytes, "effects", s.Effects)
 	}
 	return true
 }
 
-// admit tells whether the key may be synced now; one that may not comes back when it may. echoed is whether nothing but its own writes have woken it.
+// admit reports whether the key may be synced now; one that may not comes back when it may. echoed is whether nothing
+// but its own writes have woken it.
 func (c *Controller) admit(v *Version, key Key) (echoed, ok bool) {
 	if !v.Writer.Ready(key) {
 		// The cache doesn't show this key's last writes yet: the key waits on the store, not in the queue.
@@ -147,7 +163,8 @@ func (c *Controller) admit(v *Version, key Key) (echoed, ok bool) {
 	return echoed, true
 }
 
-// retry holds a failed key back, and tells how long; one that wrote before its sandbox failed is held back longer each time, for it would write again.
+// retry holds a failed key back, and reports how long; one that wrote before its sandbox failed is held back longer
+// each time, for it would write again.
 func (c *Controller) retry(key Key, result string) time.Duration {
 	c.mu.Lock()
 	n := c.traps[key]
@@ -160,7 +177,8 @@ func (c *Controller) retry(key Key, result string) time.Duration {
 	return c.again(key)
 }
 
-// again is the queue's AddRateLimited, which doesn't tell how long. A timer of the key's that comes first is its next attempt: one is enough.
+// again is the queue's AddRateLimited, which doesn't tell how long. A timer of the key's that comes first is its next
+// attempt: one is enough.
 func (c *Controller) again(key Key) time.Duration {
 	wait := c.limiter.When(key)
 	if due, ok := c.untilTimer(key); ok && due <= wait {

@@ -53,14 +53,16 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// What a real server serves is found, what it comes to serve is found later, and one API that is down leaves the others alone.
+// What a real server serves is found, what it comes to serve is found later, and one API that is down leaves the others
+// alone.
 func TestOnCluster(t *testing.T) {
 	config := cluster.Start(t, cluster.Options{}).RESTConfig()
 	kube := kubernetes.NewForConfigOrDie(config)
 	ctx := t.Context()
 	post := func(path, body string) {
 		t.Helper()
-		if err := kube.Discovery().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(ctx).Error(); err != nil {
+		if err := kube.Discovery().RESTClient().Post().AbsPath(path).SetHeader("Content-Type",
+			"application/json").Body([]byte(body)).Do(ctx).Error(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,13 +70,15 @@ func TestOnCluster(t *testing.T) {
 	for _, want := range []abi.APIResource{
 		{Resource: "v1/pods", Kind: "Pod", Namespaced: true},
 		{Resource: "v1/nodes", Kind: "Node"},
-		{Resource: "autoscaling/v1/horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true}, // not the preferred version
+		// not the preferred version
+		{Resource: "autoscaling/v1/horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true},
 		{Resource: "autoscaling/v2/horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true},
 		{Resource: "apiextensions.k8s.io/v1/customresourcedefinitions", Kind: "CustomResourceDefinition"},
 	} {
 		apiVersion := want.Resource[:strings.LastIndex(want.Resource, "/")]
 		r, err := c.Kind(ctx, apiVersion, want.Kind)
-		if err != nil || r.Resource != want.Resource || r.Kind != want.Kind || r.Namespaced != want.Namespaced || !slices.Contains(r.Verbs, "get") {
+		if err != nil || r.Resource != want.Resource || r.Kind != want.Kind || r.Namespaced != want.Namespaced ||
+			!slices.Contains(r.Verbs, "get") {
 			t.Errorf("%s %s: %+v %v", apiVersion, want.Kind, r, err)
 		}
 	}
@@ -83,7 +87,8 @@ func TestOnCluster(t *testing.T) {
 		t.Errorf("%+v %v", r, err)
 	}
 	definitions := abi.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}
-	if r, err := c.Resource(ctx, definitions); err != nil || !r.Custom || r.Kind != "CustomResourceDefinition" || r.Namespaced || r.Resource != definitions {
+	if r, err := c.Resource(ctx, definitions); err != nil || !r.Custom || r.Kind != "CustomResourceDefinition" ||
+		r.Namespaced || r.Resource != definitions {
 		t.Errorf("%+v %v", r, err)
 	}
 	// Misses within its patience cost nothing.
@@ -93,7 +98,8 @@ func TestOnCluster(t *testing.T) {
 		if _, err := c.Kind(ctx, "example.com/v2", "Widget"); !errors.As(err, &none) || none.Reason() != "NoKindMatch" {
 			t.Fatal(err)
 		}
-		if _, err := c.Resource(ctx, widgets); !errors.As(err, &none) || !strings.Contains(err.Error(), "example.com/v2/widgets") {
+		if _, err := c.Resource(ctx, widgets); !errors.As(err, &none) ||
+			!strings.Contains(err.Error(), "example.com/v2/widgets") {
 			t.Fatal(err)
 		}
 	}
@@ -104,7 +110,8 @@ func TestOnCluster(t *testing.T) {
 	cluster.Eventually(t, time.Minute, "nothing has changed", func() (bool, any) {
 		before, listed := c.last(), whole.Load()
 		all, err := c.All(t.Context())
-		return err == nil && len(all.Resources) == len(before.preferred) && whole.Load() == listed && c.last().at.After(before.at), err
+		return err == nil && len(all.Resources) == len(before.preferred) && whole.Load() == listed &&
+			c.last().at.After(before.at), err
 	})
 
 	post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
@@ -182,6 +189,7 @@ func TestMisses(t *testing.T) {
 		}
 	}))
 	defer server.Close()
+
 	c, _ := counted(t, &rest.Config{Host: server.URL}, time.Hour)
 	var wait sync.WaitGroup
 	for i := range 20 {
@@ -195,16 +203,19 @@ func TestMisses(t *testing.T) {
 			}
 		})
 	}
+
 	wait.Wait()
 	if n := asked.Load(); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
+
 	down.Store(true)
 	c.patience = 0
 	var none *NoMatchError
 	if _, err := c.Kind(t.Context(), "v1", "Nothing"); err == nil || errors.As(err, &none) {
 		t.Errorf("a server that is down: %v", err)
 	}
+
 	if r, err := c.Kind(t.Context(), "v1", "Thing"); err != nil || r.Resource != "v1/things" {
 		t.Errorf("what is known: %+v %v", r, err)
 	}
@@ -216,16 +227,23 @@ func TestMisses(t *testing.T) {
 // What a group served before it failed is still known, but not listed.
 func TestFailingGroupKeepsItsKinds(t *testing.T) {
 	groups := []*metav1.APIGroup{
-		{Name: "a.example.com", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "a.example.com/v1", Version: "v1"}}, PreferredVersion: metav1.GroupVersionForDiscovery{Version: "v1"}},
-		{Name: "b.example.com", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "b.example.com/v1", Version: "v1"}}, PreferredVersion: metav1.GroupVersionForDiscovery{Version: "v1"}},
+		{Name: "a.example.com", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "a.example.com/v1",
+			Version: "v1"}}, PreferredVersion: metav1.GroupVersionForDiscovery{Version: "v1"}},
+		{Name: "b.example.com", Versions: []metav1.GroupVersionForDiscovery{{GroupVersion: "b.example.com/v1",
+			Version: "v1"}}, PreferredVersion: metav1.GroupVersionForDiscovery{Version: "v1"}},
 	}
+
 	list := func(group, name, kind string) *metav1.APIResourceList {
-		return &metav1.APIResourceList{GroupVersion: group + ".example.com/v1", APIResources: []metav1.APIResource{{Name: name, Kind: kind}}}
+		return &metav1.APIResourceList{GroupVersion: group + ".example.com/v1",
+			APIResources: []metav1.APIResource{{Name: name, Kind: kind}}}
 	}
+
 	before := newListing(time.Now(), groups, []*metav1.APIResourceList{list("a", "as", "A"), list("b", "bs", "B")}, nil)
-	after := newListing(time.Now(), groups, []*metav1.APIResourceList{list("a", "others", "Other")}, &clientdiscovery.ErrGroupDiscoveryFailed{
-		Groups: map[apischema.GroupVersion]error{{Group: "b.example.com", Version: "v1"}: errors.New("down")},
-	})
+	after := newListing(time.Now(), groups, []*metav1.APIResourceList{list("a", "others", "Other")},
+		&clientdiscovery.ErrGroupDiscoveryFailed{
+			Groups: map[apischema.GroupVersion]error{{Group: "b.example.com", Version: "v1"}: errors.New("down")},
+		})
+
 	after.keep(before)
 	for k, want := range map[gvk]string{
 		{"a.example.com/v1", "A"}: "", {"a.example.com/*", "A"}: "", {"a.example.com/v1", "Other"}: "a.example.com/v1/others",
@@ -235,8 +253,10 @@ func TestFailingGroupKeepsItsKinds(t *testing.T) {
 			t.Errorf("%v: %q, want %q", k, got, want)
 		}
 	}
+
 	d := after.all()
-	if len(d.Resources) != 1 || d.Resources[0].Resource != "a.example.com/v1/others" || len(d.Failures) != 1 || d.Failures[0] != (abi.DiscoveryFailure{GroupVersion: "b.example.com/v1", Message: "down"}) {
+	if len(d.Resources) != 1 || d.Resources[0].Resource != "a.example.com/v1/others" || len(d.Failures) != 1 ||
+		d.Failures[0] != (abi.DiscoveryFailure{GroupVersion: "b.example.com/v1", Message: "down"}) {
 		t.Errorf("%+v", d)
 	}
 }

@@ -10,7 +10,8 @@ import (
 var webApps = schema.Custom(abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"}, "WebApp", true)
 
 func TestAnswersInJSON(t *testing.T) {
-	_, kind, raw, err := unwrapOf(webApps, []byte(`{"apiVersion":"example.com/v1","kind":"Apps","metadata":{"resourceVersion":"7","continue":"c"},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{}},{"metadata":{"name":"b"}}]}`))
+	_, kind, raw, err := unwrapOf(webApps,
+		[]byte(`{"apiVersion":"example.com/v1","kind":"Apps","metadata":{"resourceVersion":"7","continue":"c"},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{}},{"metadata":{"name":"b"}}]}`))
 	if err != nil || kind != "Apps" {
 		t.Fatal(kind, err)
 	}

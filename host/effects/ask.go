@@ -96,13 +96,16 @@ func parsePath(s string) (apiPath, error) {
 	raw, query, _ := strings.Cut(s, "?")
 	rest, ok := strings.CutPrefix(raw, "/")
 	if !ok || strings.Contains(s, "#") {
-		return apiPath{}, fmt.Errorf("%q is not the path of an API, such as /apis/metrics.k8s.io/v1beta1/pods", printable.Line(s, textMost))
+		return apiPath{}, fmt.Errorf("%q is not the path of an API, such as /apis/metrics.k8s.io/v1beta1/pods",
+			printable.Line(s, textMost))
 	}
 	var p apiPath
 	for segment := range strings.SplitSeq(rest, "/") {
 		plain, err := url.PathUnescape(segment)
-		if err != nil || plain == "" || plain == "." || plain == ".." || strings.ContainsAny(plain, "/\\%?#") || printable.Line(plain, textMost) != plain {
-			return apiPath{}, fmt.Errorf("%q can't be part of the path of an API: %q", printable.Line(segment, textMost), printable.Line(s, textMost))
+		if err != nil || plain == "" || plain == "." || plain == ".." || strings.ContainsAny(plain, "/\\%?#") ||
+			printable.Line(plain, textMost) != plain {
+			return apiPath{}, fmt.Errorf("%q can't be part of the path of an API: %q", printable.Line(segment, textMost),
+				printable.Line(s, textMost))
 		}
 		p.segments = append(p.segments, plain)
 	}
@@ -116,7 +119,8 @@ func parsePath(s string) (apiPath, error) {
 	return p, nil
 }
 
-// covers tells whether a resource's objects, or all below its group and version if its name is *, are what the path is of.
+// covers reports whether a resource's objects, or all below its group and version if its name is *, are what the path
+// is of.
 func (p apiPath) covers(r abi.Resource) error {
 	prefix := []string{"apis", r.Group, r.Version}
 	if r.Group == "" {
@@ -152,7 +156,8 @@ func (p apiPath) namespace() string {
 	return ""
 }
 
-// mayRead tells whether the manifest and the operator's grant have a read. The right to all resources is none to paths: it names no group.
+// mayRead reports whether the manifest and the operator's grant have a read. The right to all resources is none to
+// paths: it names no group.
 func (c *checker) mayRead(e *abi.Effect) error {
 	r, err := parseResource(e.Resource)
 	if err != nil {

@@ -94,13 +94,18 @@ func TestReadRights(t *testing.T) {
 		{"not granted", []abi.Write{{Resource: metrics, Verbs: []string{"list"}}}, "get", false},
 		{"patch", []abi.Write{{Resource: metrics, Verbs: []string{"patch"}}}, "get list patch", false},
 		{"subresource", []abi.Write{{Resource: metrics, Subresource: "x", Verbs: []string{"get"}}}, "get list", false},
-		{"all resources", []abi.Write{{Resource: abi.Resource{Name: "*"}, Verbs: []string{"get", "list"}}}, "get list", false},
+		{"all resources", []abi.Write{{Resource: abi.Resource{Name: "*"}, Verbs: []string{"get", "list"}}}, "get list",
+			false},
 		{"none", nil, "get list", false},
 	} {
 		controller := &abi.Controller{Name: "c", Writes: c.writes}
-		w := &Writer{lasting: &lasting{}, Options: Options{Controller: controller, Grant: granted(t, grant.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: strings.Fields(c.grant)})}, rights: rightsOf(controller)}
-		err := w.Begin(abi.KeyRef{Name: "k"}, nil).Check([]abi.Effect{{Kind: abi.EffectRead, Resource: metrics.String(), Path: "/apis/metrics.k8s.io/v1beta1/pods"}})
-		if (err == nil) != c.fine || err != nil && !errors.Is(err, errNotAllowed) && !strings.Contains(err.Error(), "hasn't granted it") {
+		w := &Writer{lasting: &lasting{}, Options: Options{Controller: controller,
+			Grant: granted(t, grant.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: strings.Fields(c.grant)})},
+			rights: rightsOf(controller)}
+		err := w.Begin(abi.KeyRef{Name: "k"}, nil).Check([]abi.Effect{{Kind: abi.EffectRead, Resource: metrics.String(),
+			Path: "/apis/metrics.k8s.io/v1beta1/pods"}})
+		if (err == nil) != c.fine || err != nil && !errors.Is(err, errNotAllowed) &&
+			!strings.Contains(err.Error(), "hasn't granted it") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -113,6 +118,7 @@ func TestOnClusterRead(t *testing.T) {
 		{Resource: abi.Resource{Group: "apps", Version: "v1", Name: "*"}, Verbs: []string{"get"}},
 		{Resource: abi.Resource{Group: "metrics.k8s.io", Version: "v1beta1", Name: "pods"}, Verbs: []string{"list"}},
 	}}, nil)
+
 	w.deployment()
 	s := w.begin()
 	read := func(resource, path string) abi.Effect {
@@ -123,16 +129,20 @@ func TestOnClusterRead(t *testing.T) {
 		read("apps/v1/deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments?fieldSelector=metadata.name%3Dother"),
 		read("apps/v1/*", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/d/scale"),
 	}))
+
 	var list appsv1.DeploymentList
-	if err := json.Unmarshal(o[0].Object.Data, &list); err != nil || len(list.Items) != 1 || list.Items[0].Spec.Template.Spec.Containers[0].Image != "i" {
+	if err := json.Unmarshal(o[0].Object.Data, &list); err != nil || len(list.Items) != 1 ||
+		list.Items[0].Spec.Template.Spec.Containers[0].Image != "i" {
 		t.Errorf("%v: %s", err, o[0].Object.Data)
 	}
+
 	if err := json.Unmarshal(o[1].Object.Data, &list); err != nil || len(list.Items) != 0 {
 		t.Errorf("another name: %v: %s", err, o[1].Object.Data)
 	}
 	if !bytes.Contains(o[2].Object.Data, []byte(`"kind":"Scale"`)) {
 		t.Errorf("scale: %s", o[2].Object.Data)
 	}
+
 	out, _ := s.Perform(t.Context(), []abi.Effect{
 		{Kind: abi.EffectGroup, Mode: abi.Independent, Members: []abi.Effect{
 			read("apps/v1/*", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/none"),
@@ -178,13 +188,16 @@ func TestFacts(t *testing.T) {
 		}
 		return out[0].Facts
 	}
-	a, b, elsewhere := abi.KeyRef{Namespace: "n", Name: "a"}, abi.KeyRef{Namespace: "n", Name: "b"}, abi.KeyRef{Namespace: "m", Name: "a"}
+
+	a, b, elsewhere := abi.KeyRef{Namespace: "n", Name: "a"}, abi.KeyRef{Namespace: "n", Name: "b"},
+		abi.KeyRef{Namespace: "m", Name: "a"}
 	publish := func(key abi.KeyRef, data string, terms ...string) {
 		t.Helper()
 		buffer := []byte(data) // a guest's memory, used again after the call
 		do(key, abi.Effect{Kind: abi.EffectPublish, Object: buffer, Terms: terms})
 		clear(buffer)
 	}
+
 	under := func(terms []string, want ...string) {
 		t.Helper()
 		var got []string
@@ -195,6 +208,7 @@ func TestFacts(t *testing.T) {
 			t.Errorf("facts under %q: %v, want %v", terms, got, want)
 		}
 	}
+
 	check := func(want ...string) { t.Helper(); under(nil, want...) }
 	check()
 	publish(b, "1")
@@ -206,6 +220,7 @@ func TestFacts(t *testing.T) {
 	publish(a, "")
 	check("n/b=4")
 	publish(a, "5", "x", "y", "x")
+
 	under([]string{"x", "y"}, "n/a=5", "n/b=4") // which has no term and is always found
 	under([]string{"", "z"}, "n/b=4")
 	publish(a, "5", "z")
@@ -220,10 +235,14 @@ func TestFacts(t *testing.T) {
 	if len(w.facts.of) != 1 {
 		t.Errorf("namespaces without facts are kept: %v", w.facts.of)
 	}
-	if err := w.Begin(a, nil).Check([]abi.Effect{{Kind: abi.EffectPublish, Object: make([]byte, abi.FactMax+1)}}); !Refused(err) {
+
+	if err := w.Begin(a, nil).Check([]abi.Effect{{Kind: abi.EffectPublish,
+		Object: make([]byte, abi.FactMax+1)}}); !Refused(err) {
 		t.Errorf("a fact that is too large: %v", err)
 	}
-	if err := w.Begin(a, nil).Check([]abi.Effect{{Kind: abi.EffectPublish, Object: []byte("1"), Terms: make([]string, abi.FactMax)}}); !Refused(err) {
+
+	if err := w.Begin(a, nil).Check([]abi.Effect{{Kind: abi.EffectPublish, Object: []byte("1"),
+		Terms: make([]string, abi.FactMax)}}); !Refused(err) {
 		t.Errorf("a fact with too many terms: %v", err)
 	}
 }
@@ -232,7 +251,8 @@ func TestFacts(t *testing.T) {
 func TestUnwrapJSON(t *testing.T) {
 	_, kind, raw, err := unwrapAny([]byte(`{"apiVersion":"a/v1","kind":"Thing","metadata":{"name":"n","uid":"u","resourceVersion":"7","finalizers":["f"]},"spec":{"x":1}}`))
 	m, metaErr := readMeta(raw)
-	if err != nil || metaErr != nil || kind != "Thing" || m.name != "n" || m.uid != "u" || m.resourceVersion != "7" || m.finalizers != 1 {
+	if err != nil || metaErr != nil || kind != "Thing" || m.name != "n" || m.uid != "u" || m.resourceVersion != "7" ||
+		m.finalizers != 1 {
 		t.Errorf("object: %s %+v %v %v", kind, m, err, metaErr)
 	}
 	_, _, raw, err = unwrapAny([]byte(` {"apiVersion":"a/v1","kind":"ThingList","metadata":{"resourceVersion":"9","continue":"c"},"items":[{"metadata":{"name":"n"}},{}]}`))

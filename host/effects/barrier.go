@@ -16,8 +16,8 @@ import (
 
 // barriers remember, per key, what the cache has to show before the key is synced again.
 //
-// An older snapshot would not have the pods that the last sync created, and the next sync would create them again. Waiting keys are parked and
-// looked at when a store moves; nothing polls.
+// An older snapshot would not have the pods that the last sync created, and the next sync would create them again.
+// Waiting keys are parked and looked at when a store moves; nothing polls.
 type barriers struct {
 	leader atomic.Pointer[Writer] // of the present version
 
@@ -128,9 +128,11 @@ func (b *barriers) behind(key abi.KeyRef, o behind) {
 	k.behind = append(k.behind, o)
 }
 
-// satisfied drops what the cache shows by now, up to the first thing that it doesn't show, and tells whether nothing is left.
+// satisfied drops what the cache shows by now, up to the first thing that it doesn't show, and tells whether nothing is
+// left.
 //
-// It is asked at each event of a resource that the key waits for: a key that has removed 500 objects mustn't look at all of them 500 times. So it looks at the last one until that is gone, and at no other.
+// It is asked at each event of a resource that the key waits for: a key that has removed 500 objects mustn't look at
+// all of them 500 times. So it looks at the last one until that is gone, and at no other.
 func (b *barriers) satisfied(k *barrier) bool {
 	for r, version := range k.versions {
 		if !b.reached(r, version) {
@@ -210,7 +212,7 @@ func (b *barriers) stillBehind(o behind) bool {
 	return now.ResourceVersion == o.version
 }
 
-// Ready tells whether the cache shows everything that the key's syncs have written.
+// Ready reports whether the cache shows everything that the key's syncs have written.
 func (w *Writer) Ready(key abi.KeyRef) bool {
 	b := &w.wait
 	b.mu.Lock()
@@ -263,6 +265,7 @@ func (w *Writer) Park(key abi.KeyRef, wake func()) {
 	if k.since.IsZero() {
 		k.since = time.Now()
 	}
+
 	for r := range k.resources() {
 		if b.parked[r] == nil {
 			b.parked[r] = map[abi.KeyRef]struct{}{}
@@ -289,7 +292,7 @@ func (k *barrier) resources() map[abi.Resource]bool {
 	return m
 }
 
-// release forgets a key and gives those who wait for it.
+// release forgets a key and returns those who wait for it.
 func (b *barriers) release(key abi.KeyRef, k *barrier) []func() {
 	if k.timer != nil {
 		k.timer.Stop()
@@ -306,7 +309,8 @@ func (b *barriers) release(key abi.KeyRef, k *barrier) []func() {
 	return k.wake
 }
 
-// schedule has a parked key looked at when its patience with a stale cache ends, and compared with the server after LiveCheck.
+// schedule has a parked key looked at when its patience with a stale cache ends, and compared with the server after
+// LiveCheck.
 func (b *barriers) schedule(key abi.KeyRef, k *barrier) {
 	after := b.leader.Load().LiveCheck
 	for _, o := range k.behind {
@@ -345,8 +349,8 @@ func (b *barriers) look(key abi.KeyRef) {
 	}
 }
 
-// Progress looks at the keys that wait for a resource; the cache calls it after each change of the resource's store, unchanged objects included,
-// and not under the store's lock.
+// Progress looks at the keys that wait for a resource; the cache calls it after each change of the resource's store,
+// unchanged objects included, and not under the store's lock.
 func (w *Writer) Progress(r abi.Resource) {
 	w.news.moved(r)
 	b := &w.wait
@@ -373,7 +377,8 @@ func (w *Writer) Progress(r abi.Resource) {
 	}
 }
 
-// wentBack tells whether the store has an older version than before: etcd was restored, and what was written then may never be seen.
+// wentBack reports whether the store has an older version than before: etcd was restored, and what was written then may
+// never be seen.
 func (b *barriers) wentBack(r abi.Resource) bool {
 	store := b.leader.Load().store(r)
 	if store == nil {
@@ -391,8 +396,8 @@ func (k *barrier) forget(r abi.Resource) {
 	k.gone = slices.DeleteFunc(k.gone, func(g gone) bool { return g.resource == r })
 }
 
-// compare asks the server about what a key has waited long for. It logs the delay, and drops a wait that can't end: for the end of an object
-// that still lives, or for a version that the server doesn't have (any more).
+// compare asks the server about what a key has waited long for. It logs the delay, and drops a wait that can't end: for
+// the end of an object that still lives, or for a version that the server doesn't have (any more).
 func (b *barriers) compare(key abi.KeyRef) {
 	b.mu.Lock()
 	k := b.keys[key]
@@ -400,6 +405,7 @@ func (b *barriers) compare(key abi.KeyRef) {
 		b.mu.Unlock()
 		return
 	}
+
 	b.prune(k)
 	waited := time.Since(k.since)
 	objects := append([]gone(nil), k.gone...)
@@ -407,6 +413,7 @@ func (b *barriers) compare(key abi.KeyRef) {
 	for r, v := range k.versions {
 		versions[r] = v
 	}
+
 	b.mu.Unlock()
 	log := b.leader.Load().log.WithValues("key", key.String(), "waited", waited.Round(time.Millisecond))
 	ctx, cancel := context.WithTimeout(b.ctx, b.leader.Load().Timeout)
@@ -419,17 +426,20 @@ func (b *barriers) compare(key abi.KeyRef) {
 		}
 		raw, err := b.leader.Load().live(ctx, res, g.namespace, g.name)
 		if err != nil {
-			log.Error(err, "Can't compare a slow cache with the server", "resource", g.resource.String(), "object", g.namespace+"/"+g.name)
+			log.Error(err, "Can't compare a slow cache with the server", "resource", g.resource.String(), "object",
+				g.namespace+"/"+g.name)
 			continue
 		}
 		m, err := readMeta(raw)
 		if err == nil && raw != nil && m.uid == g.uid && !(g.deleted && m.deleting) {
-			log.Info("Stopped waiting for the end of an object that lives", "resource", g.resource.String(), "object", g.namespace+"/"+g.name)
+			log.Info("Stopped waiting for the end of an object that lives", "resource", g.resource.String(), "object",
+				g.namespace+"/"+g.name)
 			lives = append(lives, g)
 			continue
 		}
 		log.Info("The cache doesn't show a removal yet", "resource", g.resource.String(), "object", g.namespace+"/"+g.name)
 	}
+
 	var ahead []abi.Resource
 	for r, v := range versions {
 		now, err := b.leader.Load().liveVersion(ctx, r)
@@ -438,17 +448,20 @@ func (b *barriers) compare(key abi.KeyRef) {
 			continue
 		}
 		if c, err := resourceversion.CompareResourceVersion(now, v); err == nil && c < 0 {
-			log.Info("Stopped waiting for a version that the server doesn't have", "resource", r.String(), "version", v, "server", now)
+			log.Info("Stopped waiting for a version that the server doesn't have", "resource", r.String(), "version", v,
+				"server", now)
 			ahead = append(ahead, r)
 			continue
 		}
 		log.Info("The cache doesn't show a write yet", "resource", r.String(), "version", v, "server", now)
 	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if k = b.keys[key]; k == nil {
 		return
 	}
+
 	for _, r := range ahead {
 		if k.versions[r] == versions[r] {
 			delete(k.versions, r)

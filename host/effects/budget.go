@@ -8,7 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/host/budget"
 )
 
-// OverBudgetError says that a sync has to wait because its plugin has sent all the deletes that it may send in a minute.
+// OverBudgetError says that a sync has to wait because its plugin has sent all the deletes that it may send in a
+// minute.
 type OverBudgetError struct {
 	Plugin string
 	After  time.Duration
@@ -21,7 +22,7 @@ func (e *OverBudgetError) Error() string {
 // Reason is the outcome's.
 func (e *OverBudgetError) Reason() string { return "TooManyRequests" }
 
-// deletes tells whether an effect counts against the budget of deletes.
+// deletes reports whether an effect counts against the budget of deletes.
 func deletes(e *abi.Effect) bool {
 	switch e.Kind {
 	case abi.EffectDelete, abi.EffectEvict, abi.EffectDeleteCollection:
@@ -30,7 +31,8 @@ func deletes(e *abi.Effect) bool {
 	return false
 }
 
-// reserve asks for an answer's deletes before anything of it is written: either all of them may be sent, or none and the sync waits. What has more than a minute's is begun all the same.
+// reserve asks for an answer's deletes before anything of it is written: either all of them may be sent, or none and
+// the sync waits. What has more than a minute's is begun all the same.
 func (s *Session) reserve(n int) error {
 	if n == 0 || s.w.Deletes == nil {
 		return nil

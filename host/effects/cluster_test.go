@@ -74,12 +74,15 @@ func newWorld(t *testing.T, c abi.Controller, change func(*Options)) *world {
 	if control.err != nil {
 		t.Fatal(control.err)
 	}
+
 	config := control.cluster.RESTConfig()
 	w := &world{t: t, kube: kubernetes.NewForConfigOrDie(config), stores: map[string]*testStore{}}
-	ns, err := w.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "effects-"}}, metav1.CreateOptions{})
+	ns, err := w.kube.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "effects-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	w.ns = ns.Name
 	w.proxy = newFaults(t, config)
 	c.Name = "test-controller"
@@ -96,6 +99,7 @@ func newWorld(t *testing.T, c abi.Controller, change func(*Options)) *world {
 	if change != nil {
 		change(&o)
 	}
+
 	if w.writer, err = New(o); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +111,7 @@ func (w *world) begin(objects ...*cache.Object) *Session {
 	return w.writer.Begin(abi.KeyRef{Namespace: w.ns, Name: "key"}, snapshot(objects))
 }
 
-// cached gives an object as a cache that keeps it whole has it.
+// cached returns an object as a cache that keeps it whole has it.
 func (w *world) cached(resource, name string) *cache.Object {
 	w.t.Helper()
 	res := schematest.Resource(w.t, resource)
@@ -126,7 +130,8 @@ func (w *world) cached(resource, name string) *cache.Object {
 	if raw, err = res.Message.Whole().Project(nil, raw); err != nil {
 		w.t.Fatal(err)
 	}
-	return &cache.Object{Resource: res, Namespace: m.namespace, Name: m.name, UID: types.UID(m.uid), ResourceVersion: m.resourceVersion, Raw: raw}
+	return &cache.Object{Resource: res, Namespace: m.namespace, Name: m.name, UID: types.UID(m.uid),
+		ResourceVersion: m.resourceVersion, Raw: raw}
 }
 
 // see decodes what the controller sees of an object.
@@ -213,10 +218,12 @@ func newFaults(t *testing.T, config *rest.Config) *faults {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	f := &faults{}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = transport

@@ -18,8 +18,9 @@ const (
 	nameRetries = 8
 )
 
-// create creates an object. A generated name is made here, not by the server: so the same create can be sent again without a second object.
-// The name is random, not computed from key and attempt: a restarted manager would count its attempts anew and meet its own old names.
+// create creates an object. A generated name is made here, not by the server: so the same create can be sent again
+// without a second object. The name is random, not computed from key and attempt: a restarted manager would count its
+// attempts anew and meet its own old names.
 func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	if e.Subresource != "" {
 		return s.createSub(ctx, e, res)
@@ -28,10 +29,12 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if err != nil {
 		return abi.Outcome{}, fmt.Errorf("the object: %w", err)
 	}
+
 	name := m.name
 	if name == "" {
 		name = e.Name
 	}
+
 	generated := name == ""
 	keeper, held := s.keeper(e)
 	if held {
@@ -39,6 +42,7 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 			return abi.Outcome{}, err
 		}
 	}
+
 	for try := 1; ; try++ {
 		object := e.Object
 		if generated {
@@ -76,7 +80,7 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	}
 }
 
-// ours tells whether the object that already exists is what the lost create made.
+// ours reports whether the object that already exists is what the lost create made.
 func (s *Session) ours(ctx context.Context, res *schema.Resource, namespace, name string, sent meta) ([]byte, bool) {
 	raw, err := s.w.live(ctx, res, namespace, name)
 	if err != nil || raw == nil {

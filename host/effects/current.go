@@ -23,13 +23,17 @@ func NewCurrency(config *rest.Config) (*Currency, error) {
 	return &Currency{reader}, nil
 }
 
-// busy is how long a store may take to reach the server's version by itself, as one does in which much happens, before more than a page of its list is looked at.
+// busy is how long a store may take to reach the server's version by itself, as one does in which much happens, before
+// more than a page of its list is looked at.
 const busy = 100 * time.Millisecond
 
-// Await waits until a resource's store isn't older than this call. progress has its argument called after each change of the store.
+// Await waits until a resource's store isn't older than this call. progress has its argument called after each change
+// of the store.
 //
-// A store that is quiet doesn't know that it is: it learns the server's version from a bookmark, once a minute. So it is compared with what a consistent list shows of each object.
-func (c *Currency) Await(ctx context.Context, r abi.Resource, store Store, progress func(func()) (remove func(), err error)) error {
+// A store that is quiet doesn't know that it is: it learns the server's version from a bookmark, once a minute. So it
+// is compared with what a consistent list shows of each object.
+func (c *Currency) Await(ctx context.Context, r abi.Resource, store Store,
+	progress func(func()) (remove func(), err error)) error {
 	moved := make(chan struct{}, 1)
 	remove, err := progress(func() {
 		select {
@@ -46,6 +50,7 @@ func (c *Currency) Await(ctx context.Context, r abi.Resource, store Store, progr
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", r, err)
 	}
+
 	now := l.version
 	soon := time.NewTimer(busy)
 	defer soon.Stop()

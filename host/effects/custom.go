@@ -30,13 +30,15 @@ func (r *request) put(res *schema.Resource, subresource string, object []byte) (
 	return err
 }
 
-// unwrapCustom opens an answer in JSON about a resource that isn't built in: an object or a list of them, or a Status, a Scale.
+// unwrapCustom opens an answer in JSON about a resource that isn't built in: an object or a list of them, or a Status,
+// a Scale.
 func unwrapCustom(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	var t struct {
 		metav1.TypeMeta `json:",inline"`
 		metav1.ListMeta `json:"metadata"`
 		Items           *[]json.RawMessage `json:"items"`
 	}
+
 	err = json.Unmarshal(b, &t)
 	switch {
 	case err != nil:
@@ -59,6 +61,7 @@ func unwrapCustom(b []byte) (apiVersion, kind string, raw []byte, err error) {
 			raw = wire.End(raw, start)
 		}
 	}
+
 	if err != nil {
 		return "", "", nil, fmt.Errorf("the server's answer: %w", err)
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 var patchTypes = map[abi.PatchType]types.PatchType{
-	abi.JSONPatch: types.JSONPatchType, abi.MergePatch: types.MergePatchType, abi.StrategicPatch: types.StrategicMergePatchType,
+	abi.JSONPatch: types.JSONPatchType, abi.MergePatch: types.MergePatchType,
+	abi.StrategicPatch: types.StrategicMergePatchType,
 }
 
 var tolerances = map[string]abi.Tolerance{
@@ -43,7 +44,7 @@ func bodyType(res *schema.Resource, subresource string) (apiVersion, kind string
 	return res.APIVersion(), res.Kind
 }
 
-// ownBody tells whether a subresource's objects are of another type than the resource's.
+// ownBody reports whether a subresource's objects are of another type than the resource's.
 func ownBody(subresource string) bool {
 	switch subresource {
 	case "scale", "binding", "token", "eviction":
@@ -84,7 +85,8 @@ func (s *Session) one(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 		return abi.Outcome{View: &data}, nil
 	case abi.EffectWake:
 		k := e.Wake.Key
-		s.w.Wake(e.Wake.Controller, abi.KeyRef{Resource: strings.Clone(k.Resource), Namespace: strings.Clone(k.Namespace), Name: strings.Clone(k.Name)})
+		s.w.Wake(e.Wake.Controller, abi.KeyRef{Resource: strings.Clone(k.Resource), Namespace: strings.Clone(k.Namespace),
+			Name: strings.Clone(k.Name)})
 		return abi.Outcome{}, nil
 	case abi.EffectDiscover, abi.EffectRead:
 		o, err := s.ask(ctx, e)
@@ -98,10 +100,12 @@ func (s *Session) one(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	case abi.EffectFacts:
 		return abi.Outcome{Facts: s.w.facts.in(e.Namespace, e.Terms)}, nil
 	}
+
 	find := s.w.resource
 	if e.Kind == abi.EffectReview {
 		find = s.w.reviewed
 	}
+
 	res, err := find(e.Resource)
 	if err == nil {
 		res, err = s.form(ctx, e, res)
@@ -114,11 +118,13 @@ func (s *Session) one(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 			return s.failed(e, err)
 		}
 	}
+
 	if deletes(e) {
 		if err := s.spend(); err != nil {
 			return s.failed(e, err)
 		}
 	}
+
 	var o abi.Outcome
 	switch e.Kind {
 	case abi.EffectEvent:
@@ -143,6 +149,7 @@ func (s *Session) one(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	default:
 		err = fmt.Errorf("unknown kind of effect %d", e.Kind)
 	}
+
 	if err != nil {
 		return s.failed(e, err)
 	}
@@ -240,6 +247,7 @@ func (s *Session) wrote(e *abi.Effect, res *schema.Resource, b, sent []byte) (ab
 	if a.raw == nil {
 		return abi.Outcome{}, nil // a Status: a binding, say
 	}
+
 	o, err := s.outcome(e.Subresource, res, a)
 	if err != nil {
 		return abi.Outcome{}, err
@@ -250,12 +258,14 @@ func (s *Session) wrote(e *abi.Effect, res *schema.Resource, b, sent []byte) (ab
 		}
 		return o, nil
 	}
+
 	k := s.keyOf(e, res)
 	k.name = a.name
 	switch e.Subresource {
 	case "binding", "token":
 		return o, nil
 	}
+
 	s.move(k, res, a.meta, a.raw, sent, e)
 	if k.scale {
 		// A scale carries its parent's version: the parent's cached form is no base for this sync's next update of it.
@@ -263,6 +273,7 @@ func (s *Session) wrote(e *abi.Effect, res *schema.Resource, b, sent []byte) (ab
 		s.w.note(a.uid, a.resourceVersion)
 		return o, nil
 	}
+
 	if a.deleting && a.noGrace && a.finalizers == 0 && !staysFor(res, a.raw) {
 		// This write was the last thing that kept the object: the answer has the version from before the deletion.
 		s.w.wait.removed(s.key, gone{resource: res.Resource, namespace: k.namespace, name: k.name, uid: a.uid})
@@ -274,7 +285,8 @@ func (s *Session) wrote(e *abi.Effect, res *schema.Resource, b, sent []byte) (ab
 	return o, nil
 }
 
-// staysFor tells whether a deleted namespace still has finalizers in its spec, which keep it. Its metadata alone don't show them.
+// staysFor reports whether a deleted namespace still has finalizers in its spec, which keep it. Its metadata alone
+// don't show them.
 func staysFor(res *schema.Resource, raw []byte) bool {
 	return res.Resource == namespacesResource && (res.Partial || namespaceFinalizersOf(raw) > 0)
 }
@@ -295,7 +307,8 @@ func (s *Session) outcome(subresource string, res *schema.Resource, a opened) (a
 	}, nil
 }
 
-// stale notes that a failure shows that the cache was behind: the key waits, briefly, until the cache's object is another one.
+// stale notes that a failure shows that the cache was behind: the key waits, briefly, until the cache's object is
+// another one.
 func (s *Session) stale(k objectKey, version string) {
 	s.w.wait.behind(s.key, behind{resource: k.resource, namespace: k.namespace, name: k.name, version: version})
 }
@@ -304,8 +317,9 @@ func isStale(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
-// errGone is what the server would answer about an object that an earlier effect of this sync has deleted: where that is
-// as good as success to the guest, it isn't an error here either.
+// errGone is what the server would answer about an object that an earlier effect of this sync has deleted: where that
+// is as good as success to the guest, it isn't an error here either.
 func errGone(k objectKey) error {
-	return fmt.Errorf("an earlier effect of this sync has deleted the object: %w", apierrors.NewNotFound(groupResource(k.resource), k.name))
+	return fmt.Errorf("an earlier effect of this sync has deleted the object: %w",
+		apierrors.NewNotFound(groupResource(k.resource), k.name))
 }

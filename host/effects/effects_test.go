@@ -43,7 +43,8 @@ func configMap(name, value string) *corev1.ConfigMap {
 }
 
 func (w *world) create(o *corev1.ConfigMap) *abi.Effect {
-	return &abi.Effect{Kind: abi.EffectCreate, Resource: "v1/configmaps", Namespace: w.ns, Object: schematest.Marshal(w.t, o)}
+	return &abi.Effect{Kind: abi.EffectCreate, Resource: "v1/configmaps", Namespace: w.ns,
+		Object: schematest.Marshal(w.t, o)}
 }
 
 func (w *world) configMaps() []corev1.ConfigMap {
@@ -59,18 +60,22 @@ func (w *world) configMaps() []corev1.ConfigMap {
 func TestOnClusterEffects(t *testing.T) {
 	w := newWorld(t, abi.Controller{
 		EventSource: "test-component",
-		Views:       []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"}, Lazy: true}},
+		Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"},
+			Lazy: true}},
 		Writes: append(append(all(configMaps), all(podsR, "eviction")...),
-			abi.Write{Resource: abi.Resource{Group: "authorization.k8s.io", Version: "v1", Name: "subjectaccessreviews"}, Verbs: []string{"create"}}),
+			abi.Write{Resource: abi.Resource{Group: "authorization.k8s.io", Version: "v1", Name: "subjectaccessreviews"},
+				Verbs: []string{"create"}}),
 	}, nil)
 	ctx := t.Context()
 	s := w.begin()
 	defer s.End()
 
-	o := w.ok(s.Perform(ctx, []abi.Effect{*w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"}, Data: map[string]string{"k": "v"}})}))
+	o := w.ok(s.Perform(ctx, []abi.Effect{*w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"},
+		Data: map[string]string{"k": "v"}})}))
 	name := o[0].Name
 	got, err := w.kube.CoreV1().ConfigMaps(w.ns).Get(ctx, name, metav1.GetOptions{})
-	if err != nil || !strings.HasPrefix(name, "made-") || len(name) != 10 || got.GenerateName != "made-" || string(got.UID) != o[0].UID || got.ResourceVersion != o[0].Object.ResourceVersion {
+	if err != nil || !strings.HasPrefix(name, "made-") || len(name) != 10 || got.GenerateName != "made-" ||
+		string(got.UID) != o[0].UID || got.ResourceVersion != o[0].Object.ResourceVersion {
 		t.Fatalf("created %q: %v %v", name, got, err)
 	}
 	at := func(e abi.Effect) abi.Effect {
@@ -80,19 +85,27 @@ func TestOnClusterEffects(t *testing.T) {
 		}
 		return e
 	}
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"data":{"merge":"1"}}`)})}))
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)})}))
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion, Object: []byte(`[{"op":"add","path":"/data/json","value":"1"}]`)})}))
+	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+		Object: []byte(`{"data":{"merge":"1"}}`)})}))
+	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch,
+		Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)})}))
+	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch,
+		Precondition: abi.PreconditionVersion, Object: []byte(`[{"op":"add","path":"/data/json","value":"1"}]`)})}))
 	o = w.ok(s.Perform(ctx, []abi.Effect{
-		at(abi.Effect{Kind: abi.EffectApply, Object: schematest.Marshal(t, &corev1.ConfigMap{Data: map[string]string{"applied": "1"}})}),
+		at(abi.Effect{Kind: abi.EffectApply, Object: schematest.Marshal(t,
+			&corev1.ConfigMap{Data: map[string]string{"applied": "1"}})}),
 		at(abi.Effect{Kind: abi.EffectGet}),
 		at(abi.Effect{Kind: abi.EffectList}),
 		{Kind: abi.EffectView, Ask: &abi.Ask{View: 0}},
-		{Kind: abi.EffectReview, Resource: "authorization.k8s.io/v1/subjectaccessreviews", Object: schematest.Marshal(t, &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{User: "nobody", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"}}})},
+		{Kind: abi.EffectReview, Resource: "authorization.k8s.io/v1/subjectaccessreviews",
+			Object: schematest.Marshal(t, &authorizationv1.SubjectAccessReview{
+				Spec: authorizationv1.SubjectAccessReviewSpec{User: "nobody",
+					ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"}}})},
 	}))
 	var seen corev1.ConfigMap
-	if err := seen.Unmarshal(o[1].Object.Data); err != nil || fmt.Sprint(seen.Data) != "map[applied:1 json:1 k:v merge:1]" || seen.Labels["l"] != "1" || len(seen.ManagedFields) > 0 {
+	if err := seen.Unmarshal(o[1].Object.Data); err != nil ||
+		fmt.Sprint(seen.Data) != "map[applied:1 json:1 k:v merge:1]" || seen.Labels["l"] != "1" ||
+		len(seen.ManagedFields) > 0 {
 		t.Errorf("live get: %v %v", seen, err)
 	}
 	if l := o[2].View; len(l.Objects) != 1 || l.StoreVersion == "" || l.Count != 1 {
@@ -129,10 +142,12 @@ func TestOnClusterEffects(t *testing.T) {
 		t.Errorf("after an update and dry runs: %v", m)
 	}
 
-	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}}}))
+	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name,
+		Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}}}))
 	cluster.Eventually(t, time.Minute, "the event is there", func() (bool, any) {
 		l, err := w.kube.CoreV1().Events(w.ns).List(t.Context(), metav1.ListOptions{})
-		return err == nil && len(l.Items) == 1 && l.Items[0].Source.Component == "test-component" && l.Items[0].Message == "told" &&
+		return err == nil && len(l.Items) == 1 && l.Items[0].Source.Component == "test-component" &&
+			l.Items[0].Message == "told" &&
 			l.Items[0].InvolvedObject.Kind == "ConfigMap" && l.Items[0].InvolvedObject.UID == got.UID, fmt.Sprint(l, err)
 	})
 	if form := w.proxy.form("events"); form != protobuf {
@@ -140,8 +155,11 @@ func TestOnClusterEffects(t *testing.T) {
 	}
 
 	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete})}))
-	out, _ := s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete}), at(abi.Effect{Kind: abi.EffectGet, Always: true}), at(abi.Effect{Kind: abi.EffectGet, Tolerate: abi.TolerateNotFound, Always: true}), at(abi.Effect{Kind: abi.EffectGet})})
-	if out[0].Reason != "NotFound" || out[1].Reason != "NotFound" || out[2].Code != abi.CodeOK || out[3].Code != abi.CodeSkipped {
+	out, _ := s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete}),
+		at(abi.Effect{Kind: abi.EffectGet, Always: true}), at(abi.Effect{Kind: abi.EffectGet, Tolerate: abi.TolerateNotFound,
+			Always: true}), at(abi.Effect{Kind: abi.EffectGet})})
+	if out[0].Reason != "NotFound" || out[1].Reason != "NotFound" || out[2].Code != abi.CodeOK ||
+		out[3].Code != abi.CodeSkipped {
 		t.Errorf("after the delete: %+v", out)
 	}
 	w.ok(s.Perform(ctx, []abi.Effect{*w.create(configMap("a", "1")), *w.create(configMap("b", "1"))}))
@@ -154,53 +172,69 @@ func TestOnClusterEffects(t *testing.T) {
 // Pods are evicted under their disruption budget, and patched, for no controller may update them.
 func TestOnClusterPods(t *testing.T) {
 	w := newWorld(t, abi.Controller{
-		Views:  []abi.View{{Name: "pods", Resource: podsR, Fields: []string{"metadata.labels", "metadata.finalizers", "status.phase", "spec.nodeName"}}},
-		Writes: []abi.Write{{Resource: podsR, Verbs: []string{"create", "patch", "delete"}}, {Resource: podsR, Subresource: "eviction", Verbs: []string{"create"}}},
+		Views: []abi.View{{Name: "pods", Resource: podsR, Fields: []string{"metadata.labels", "metadata.finalizers",
+			"status.phase", "spec.nodeName"}}},
+		Writes: []abi.Write{{Resource: podsR, Verbs: []string{"create", "patch", "delete"}},
+			{Resource: podsR, Subresource: "eviction", Verbs: []string{"create"}}},
 	}, nil)
+
 	ctx := t.Context()
-	if _, err := w.kube.CoreV1().ServiceAccounts(w.ns).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.kube.CoreV1().ServiceAccounts(w.ns).Create(ctx,
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+
 	p := pod(func(p *corev1.Pod) {
 		p.Namespace, p.Labels, p.Finalizers = w.ns, map[string]string{"app": "x"}, []string{"test/a", "test/b"}
 	})
 	s := w.begin()
-	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: w.ns, Object: schematest.Marshal(t, &p)}}))
+	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: w.ns,
+		Object: schematest.Marshal(t, &p)}}))
 	cluster.Eventually(t, time.Minute, "the pod runs", func() (bool, any) {
 		got, err := w.kube.CoreV1().Pods(w.ns).Get(t.Context(), "p", metav1.GetOptions{})
 		return err == nil && got.Status.Phase == corev1.PodRunning, fmt.Sprint(got.Status, err)
 	})
+
 	o := w.cached("v1/pods", "p")
 	s = w.begin(o)
 	view := see[*corev1.Pod](w, o)
 	view.Labels["app"], view.Finalizers = "y", []string{"test/b"}
-	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p", Object: schematest.Marshal(t, view)}}))
+	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p",
+		Object: schematest.Marshal(t, view)}}))
 	got, err := w.kube.CoreV1().Pods(w.ns).Get(ctx, "p", metav1.GetOptions{})
 	if err != nil || got.Labels["app"] != "y" || len(got.Finalizers) != 1 || got.Spec.Containers[0].Image != "i" {
 		t.Fatalf("%v %v", got, err)
 	}
+
 	// A patch of an older version is a conflict.
 	s = w.begin(o)
-	out, _ := s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p", Object: schematest.Marshal(t, view)}})
+	out, _ := s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p",
+		Object: schematest.Marshal(t, view)}})
 	if out[0].Reason != "Conflict" {
 		t.Errorf("a stale patch: %+v", out[0])
 	}
+
 	min := intstr.FromInt32(1)
-	if _, err := w.kube.PolicyV1().PodDisruptionBudgets(w.ns).Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "pdb"},
-		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &min, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "y"}}}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.kube.PolicyV1().PodDisruptionBudgets(w.ns).Create(ctx,
+		&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "pdb"},
+			Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &min,
+				Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "y"}}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+
 	o = w.cached("v1/pods", "p")
 	s = w.begin(o)
 	evict := abi.Effect{Kind: abi.EffectEvict, Resource: "v1/pods", Namespace: w.ns, Name: "p"}
 	if out, _ = s.Perform(ctx, []abi.Effect{evict}); out[0].Reason != "TooManyRequests" {
 		t.Errorf("an eviction against the budget: %+v", out[0])
 	}
+
 	if err := w.kube.PolicyV1().PodDisruptionBudgets(w.ns).Delete(ctx, "pdb", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.ok(s.Perform(ctx, []abi.Effect{evict}))
-	if got, err = w.kube.CoreV1().Pods(w.ns).Get(ctx, "p", metav1.GetOptions{}); err != nil || got.DeletionTimestamp == nil {
+	if got, err = w.kube.CoreV1().Pods(w.ns).Get(ctx, "p", metav1.GetOptions{}); err != nil ||
+		got.DeletionTimestamp == nil {
 		t.Errorf("after the eviction: %v %v", got, err)
 	}
 }
@@ -210,7 +244,8 @@ func (w *world) deployment() *appsv1.Deployment {
 	d, err := w.kube.AppsV1().Deployments(w.ns).Create(w.t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "d", Annotations: map[string]string{"a": "1"}},
 		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"x": "y"}},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"x": "y"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"x": "y"}},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		w.t.Fatal(err)
@@ -221,17 +256,21 @@ func (w *world) deployment() *appsv1.Deployment {
 // Several writes of one sync to one object: each answer is the base of the next, and status writes carry annotations.
 func TestOnClusterMovingBase(t *testing.T) {
 	w := newWorld(t, abi.Controller{
-		Views:  []abi.View{{Name: "d", Resource: deployments, Fields: []string{"metadata.annotations", "spec.replicas", "status"}}},
+		Views: []abi.View{{Name: "d", Resource: deployments,
+			Fields: []string{"metadata.annotations", "spec.replicas", "status"}}},
 		Writes: all(deployments, "status", "scale"),
 	}, nil)
+
 	ctx := t.Context()
 	w.deployment()
 	o := w.cached("apps/v1/deployments", "d")
 	d := see[*appsv1.Deployment](w, o)
 	effect := func(sub string) abi.Effect {
-		return abi.Effect{Kind: abi.EffectUpdate, Resource: "apps/v1/deployments", Subresource: sub, Namespace: w.ns, Name: "d", Object: schematest.Marshal(t, d),
+		return abi.Effect{Kind: abi.EffectUpdate, Resource: "apps/v1/deployments", Subresource: sub, Namespace: w.ns,
+			Name: "d", Object: schematest.Marshal(t, d),
 			UID: string(d.UID), Version: d.ResourceVersion} // as the SDK fills them in
 	}
+
 	// The guest changes spec and status of one object, then writes it twice.
 	three := int32(3)
 	d.Spec.Replicas, d.Status.ObservedGeneration, d.Annotations["a"] = &three, 1, "2"
@@ -242,10 +281,13 @@ func TestOnClusterMovingBase(t *testing.T) {
 	if err := s.Finish(ctx, effects); err != nil {
 		t.Fatal(err)
 	}
+
 	got, err := w.kube.AppsV1().Deployments(w.ns).Get(ctx, "d", metav1.GetOptions{})
-	if err != nil || *got.Spec.Replicas != 3 || got.Status.ObservedGeneration != 1 || got.Status.Replicas != 2 || got.Annotations["a"] != "2" {
+	if err != nil || *got.Spec.Replicas != 3 || got.Status.ObservedGeneration != 1 || got.Status.Replicas != 2 ||
+		got.Annotations["a"] != "2" {
 		t.Fatalf("%+v %+v %v", got.Spec.Replicas, got.Status, err)
 	}
+
 	// The same with performs in between, through the answers.
 	o = w.cached("apps/v1/deployments", "d")
 	d = see[*appsv1.Deployment](w, o)
@@ -258,33 +300,41 @@ func TestOnClusterMovingBase(t *testing.T) {
 		out = w.ok(s.Perform(ctx, []abi.Effect{effect("")}))
 		d = schematest.Unmarshal(t, o.Resource, out[0].Object.Data).(*appsv1.Deployment)
 	}
+
 	// A patch whose answer the guest's object doesn't take, then an update of that object: both stay.
 	stale := effect("")
 	patch := stale
-	patch.Kind, patch.Patch, patch.Precondition, patch.Object = abi.EffectPatch, abi.MergePatch, abi.PreconditionNone, []byte(`{"metadata":{"annotations":{"patched":"1"}}}`)
+	patch.Kind, patch.Patch, patch.Precondition, patch.Object = abi.EffectPatch, abi.MergePatch, abi.PreconditionNone,
+		[]byte(`{"metadata":{"annotations":{"patched":"1"}}}`)
 	w.ok(s.Perform(ctx, []abi.Effect{patch}))
 	d.Annotations["after-patch"] = "1"
 	out0 := w.ok(s.Perform(ctx, []abi.Effect{effect("")}))
-	if p := schematest.Unmarshal(t, o.Resource, out0[0].Object.Data).(*appsv1.Deployment); p.Annotations["patched"] != "1" || p.Annotations["after-patch"] != "1" {
+	if p := schematest.Unmarshal(t, o.Resource,
+		out0[0].Object.Data).(*appsv1.Deployment); p.Annotations["patched"] != "1" || p.Annotations["after-patch"] != "1" {
 		t.Errorf("a patch and an update: %v", p.Annotations)
 	}
+
 	// A copy from before a performed update is stale: its update conflicts and reverts nothing.
 	d.Annotations["too-late"] = "1"
 	if out, _ := s.Perform(ctx, []abi.Effect{effect("")}); out[0].Reason != "Conflict" {
 		t.Errorf("an update of a stale copy: %+v", out[0])
 	}
+
 	// A scale is got live, changed, and written back.
-	at := abi.Effect{Kind: abi.EffectGet, Resource: "apps/v1/deployments", Subresource: "scale", Namespace: w.ns, Name: "d"}
+	at := abi.Effect{Kind: abi.EffectGet, Resource: "apps/v1/deployments", Subresource: "scale", Namespace: w.ns,
+		Name: "d"}
 	out := w.ok(s.Perform(ctx, []abi.Effect{at}))
 	var scale autoscalingv1.Scale
 	if err := scale.Unmarshal(out[0].Object.Data); err != nil || scale.Spec.Replicas != 3 {
 		t.Fatalf("scale: %v %v", scale, err)
 	}
+
 	scale.Spec.Replicas = 5
 	at.Kind, at.Object = abi.EffectUpdate, schematest.Marshal(t, &scale)
 	w.ok(s.Perform(ctx, []abi.Effect{at}))
 	got, err = w.kube.AppsV1().Deployments(w.ns).Get(ctx, "d", metav1.GetOptions{})
-	if err != nil || *got.Spec.Replicas != 5 || got.Status.Replicas != 12 || got.Annotations["performed-2"] != "1" || got.Spec.Template.Spec.Containers[0].Image != "i" {
+	if err != nil || *got.Spec.Replicas != 5 || got.Status.Replicas != 12 || got.Annotations["performed-2"] != "1" ||
+		got.Spec.Template.Spec.Containers[0].Image != "i" {
 		t.Fatalf("%+v %+v %v", got.Annotations, got.Status, err)
 	}
 }
@@ -297,8 +347,10 @@ func TestOnClusterRefusals(t *testing.T) {
 		Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"create", "update", "patch"}}},
 	}, func(o *Options) {
 		o.Metrics.Refused = func() { refused++ }
-		o.Grant = granted(t, grant.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"create", "update"}})
+		o.Grant = granted(t, grant.Rule{APIGroups: []string{"*"}, Resources: []string{"*"},
+			Verbs: []string{"create", "update"}})
 	})
+
 	s := w.begin()
 	w.ok(s.Perform(t.Context(), []abi.Effect{*w.create(configMap("there", "1"))}))
 	o := w.cached("v1/configmaps", "there")
@@ -317,24 +369,33 @@ func TestOnClusterRefusals(t *testing.T) {
 		}
 		return e
 	}
+
 	for what, c := range map[string]struct {
 		bad  abi.Effect
 		want string
 	}{
-		"verb":         {named(abi.Effect{Kind: abi.EffectDelete}), "effect 1 (delete v1/configmaps) refused, nothing of the answer was written: it is not among the writes"},
-		"grant":        {named(abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte("{}")}), "(patch v1/configmaps) refused, nothing of the answer was written: the operator hasn't granted it: plugins[test].grant has no rule with apiGroups: [\"\"], resources: [configmaps], verbs: [patch]"},
-		"subresource":  {named(abi.Effect{Kind: abi.EffectUpdate, Subresource: "status", Object: []byte{}}), "(update v1/configmaps/status)"},
-		"resource":     {named(abi.Effect{Kind: abi.EffectCreate, Resource: "v1/secrets", Object: []byte{1}}), "(create v1/secrets)"},
-		"no resource":  {named(abi.Effect{Kind: abi.EffectCreate, Resource: "configmaps"}), "is not a resource"},
-		"evict":        {named(abi.Effect{Kind: abi.EffectEvict, Resource: "v1/pods"}), "(create v1/pods)"},
-		"event":        {named(abi.Effect{Kind: abi.EffectEvent}), "names no eventSource"},
-		"kind":         {named(abi.Effect{Kind: 99}), "unknown kind of effect 99"},
-		"bytes":        {named(abi.Effect{Kind: abi.EffectUpdate, Object: []byte{0xff}}), "the object: field at byte 0"},
-		"unseen field": {named(abi.Effect{Kind: abi.EffectUpdate, Object: schematest.Marshal(t, view)}), "it changes data[k] without having seen all of it"},
-		"unseen":       {named(abi.Effect{Kind: abi.EffectUpdate, Name: "other", Object: schematest.Marshal(t, view)}), "none of the views"},
-		"address":      {named(abi.Effect{Kind: abi.EffectUpdate, Name: "../x", Object: schematest.Marshal(t, view)}), "part of an address"},
-		"member":       {abi.Effect{Kind: abi.EffectGroup, Members: []abi.Effect{fine, named(abi.Effect{Kind: abi.EffectDelete})}}, "effect 1.1 (delete"},
-		"no sibling":   {abi.Effect{Kind: abi.EffectWake, Wake: &abi.Wake{}}, "no siblings"},
+		"verb": {named(abi.Effect{Kind: abi.EffectDelete}),
+			"effect 1 (delete v1/configmaps) refused, nothing of the answer was written: it is not among the writes"},
+		"grant": {named(abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte("{}")}),
+			"(patch v1/configmaps) refused, nothing of the answer was written: the operator hasn't granted it: plugins[test].grant has no rule with apiGroups: [\"\"], resources: [configmaps], verbs: [patch]"},
+		"subresource": {named(abi.Effect{Kind: abi.EffectUpdate, Subresource: "status", Object: []byte{}}),
+			"(update v1/configmaps/status)"},
+		"resource": {named(abi.Effect{Kind: abi.EffectCreate, Resource: "v1/secrets", Object: []byte{1}}),
+			"(create v1/secrets)"},
+		"no resource": {named(abi.Effect{Kind: abi.EffectCreate, Resource: "configmaps"}), "is not a resource"},
+		"evict":       {named(abi.Effect{Kind: abi.EffectEvict, Resource: "v1/pods"}), "(create v1/pods)"},
+		"event":       {named(abi.Effect{Kind: abi.EffectEvent}), "names no eventSource"},
+		"kind":        {named(abi.Effect{Kind: 99}), "unknown kind of effect 99"},
+		"bytes":       {named(abi.Effect{Kind: abi.EffectUpdate, Object: []byte{0xff}}), "the object: field at byte 0"},
+		"unseen field": {named(abi.Effect{Kind: abi.EffectUpdate, Object: schematest.Marshal(t, view)}),
+			"it changes data[k] without having seen all of it"},
+		"unseen": {named(abi.Effect{Kind: abi.EffectUpdate, Name: "other", Object: schematest.Marshal(t, view)}),
+			"none of the views"},
+		"address": {named(abi.Effect{Kind: abi.EffectUpdate, Name: "../x", Object: schematest.Marshal(t, view)}),
+			"part of an address"},
+		"member": {abi.Effect{Kind: abi.EffectGroup, Members: []abi.Effect{fine,
+			named(abi.Effect{Kind: abi.EffectDelete})}}, "effect 1.1 (delete"},
+		"no sibling": {abi.Effect{Kind: abi.EffectWake, Wake: &abi.Wake{}}, "no siblings"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			before := refused
@@ -342,7 +403,8 @@ func TestOnClusterRefusals(t *testing.T) {
 			effects := []abi.Effect{fine, c.bad}
 			_, performed := s.Perform(t.Context(), effects)
 			for _, err := range []error{performed, s.Check(effects), s.Finish(t.Context(), effects)} {
-				if !Refused(err) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `plugin "test": controller test-controller: key `+w.ns+"/key: effect 1") {
+				if !Refused(err) || !strings.Contains(err.Error(), c.want) ||
+					!strings.Contains(err.Error(), `plugin "test": controller test-controller: key `+w.ns+"/key: effect 1") {
 					t.Errorf("got %v, want %s", err, c.want)
 				}
 			}
@@ -351,6 +413,7 @@ func TestOnClusterRefusals(t *testing.T) {
 			}
 		})
 	}
+
 	if m := w.configMaps(); len(m) != 1 {
 		t.Errorf("a refused answer wrote: %v", m)
 	}
@@ -367,21 +430,30 @@ func TestOnClusterGroups(t *testing.T) {
 		}
 		return m
 	}
-	out := w.ok(w.begin().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: members(20, "slow")}}))
+	out := w.ok(w.begin().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart,
+		Members: members(20, "slow")}}))
 	if len(out[0].Members) != 20 || len(w.configMaps()) != 20 {
 		t.Fatalf("slow start: %d made", len(w.configMaps()))
 	}
 	// All but three fail: four more are tried at most, however long each takes.
 	m := append(members(3, "more"), members(20, "slow")[3:]...)
-	out, _ = w.begin().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: m}, *w.create(configMap("after", "1")), func() abi.Effect { e := *w.create(configMap("always", "1")); e.Always = true; return e }()})
+	out, _ = w.begin().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: m},
+		*w.create(configMap("after", "1")), func() abi.Effect {
+			e := *w.create(configMap("always",
+				"1"))
+			e.Always = true
+			return e
+		}()})
 	codes := make([]int, 3)
 	for _, o := range out[0].Members {
 		codes[o.Code]++
 	}
-	if failed := codes[abi.CodeFailed]; codes[abi.CodeOK] != 3 || failed < 1 || failed > 4 || !slices.IsSortedFunc(out[0].Members, func(a, b abi.Outcome) int { return cmp.Compare(a.Code, b.Code) }) {
+	if failed := codes[abi.CodeFailed]; codes[abi.CodeOK] != 3 || failed < 1 || failed > 4 ||
+		!slices.IsSortedFunc(out[0].Members, func(a, b abi.Outcome) int { return cmp.Compare(a.Code, b.Code) }) {
 		t.Errorf("a failing slow start: %d done, %d failed, %d skipped", codes[abi.CodeOK], failed, codes[abi.CodeSkipped])
 	}
-	if out[0].Code != abi.CodeFailed || out[0].Reason != "AlreadyExists" || out[1].Code != abi.CodeSkipped || out[2].Code != abi.CodeOK {
+	if out[0].Code != abi.CodeFailed || out[0].Reason != "AlreadyExists" || out[1].Code != abi.CodeSkipped ||
+		out[2].Code != abi.CodeOK {
 		t.Errorf("what follows a failing slow start: %v %q, %v, %v", out[0].Code, out[0].Reason, out[1].Code, out[2].Code)
 	}
 	if n := len(w.configMaps()); n != 20+3+1 {
@@ -393,7 +465,9 @@ func TestOnClusterGroups(t *testing.T) {
 		{Kind: abi.EffectGroup, Members: []abi.Effect{taken, *w.create(configMap("s1", "1"))}},
 		{Kind: abi.EffectGroup, Members: []abi.Effect{*w.create(configMap("s2", "1")), *w.create(configMap("s3", "1"))}},
 	}}, *w.create(configMap("s4", "1"))})
-	if err != nil || out[0].Code != abi.CodeOK || out[0].Members[0].Code != abi.CodeFailed || out[0].Members[0].Members[1].Code != abi.CodeSkipped || out[0].Members[1].Code != abi.CodeOK || out[1].Code != abi.CodeOK {
+	if err != nil || out[0].Code != abi.CodeOK || out[0].Members[0].Code != abi.CodeFailed ||
+		out[0].Members[0].Members[1].Code != abi.CodeSkipped || out[0].Members[1].Code != abi.CodeOK ||
+		out[1].Code != abi.CodeOK {
 		t.Errorf("independent: %+v %v", out, err)
 	}
 	if err := w.kube.CoreV1().Namespaces().Delete(ctx, w.ns, metav1.DeleteOptions{}); err != nil {

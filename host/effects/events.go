@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// newRecorder sends events under a component's name, aggregated and filtered as upstream does. Their rate is limited like that of the controller's other requests, but
-// apart from it: a flood of events holds up no write.
+// newRecorder sends events under a component's name, aggregated and filtered as upstream does. Their rate is limited
+// like that of the controller's other requests, but apart from it: a flood of events holds up no write.
 func newRecorder(o *Options) (record.EventRecorder, func(), error) {
 	c := limited(o.Config, o.Events)
 	c.ContentType, c.AcceptContentTypes = protobuf, accepted
@@ -42,8 +42,8 @@ func newRecorder(o *Options) (record.EventRecorder, func(), error) {
 	return b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: o.Controller.EventSource}), stop, nil
 }
 
-// fencedSink drops the events of a lease that is lost. client-go's recorder would hold all later ones up for minutes while it tries to write them: of its errors it takes none of a transport's
-// to be final.
+// fencedSink drops the events of a lease that is lost. client-go's recorder would hold all later ones up for minutes
+// while it tries to write them: of its errors it takes none of a transport's to be final.
 type fencedSink struct {
 	ctx context.Context
 	record.EventSink
@@ -69,22 +69,26 @@ func (s *fencedSink) fence(e *corev1.Event, write func() (*corev1.Event, error))
 			return written, err
 		}
 	}
-	klog.V(2).InfoS("Event is dropped", "why", lost, "object", klog.KRef(e.InvolvedObject.Namespace, e.InvolvedObject.Name), "kind", e.InvolvedObject.Kind, "reason", e.Reason)
+	klog.V(2).InfoS("Event is dropped", "why", lost, "object",
+		klog.KRef(e.InvolvedObject.Namespace, e.InvolvedObject.Name), "kind", e.InvolvedObject.Kind, "reason", e.Reason)
 	return e, nil
 }
 
-// event records an event on the object that the effect names. It never fails: an event that can't be written is dropped, as upstream drops it.
+// event records an event on the object that the effect names. It never fails: an event that can't be written is
+// dropped, as upstream drops it.
 func (s *Session) event(e *abi.Effect, res *schema.Resource) {
 	ref := &corev1.ObjectReference{
 		APIVersion: res.APIVersion(), Kind: res.Kind,
 		Namespace: strings.Clone(e.Namespace), Name: strings.Clone(e.Name), UID: types.UID(strings.Clone(e.UID)),
 		ResourceVersion: strings.Clone(e.Version),
 	}
-	if b := s.find(objectKey{resource: res.Resource, namespace: e.Namespace, name: e.Name}); b != nil && (ref.UID == "" || string(ref.UID) == b.uid) {
+	if b := s.find(objectKey{resource: res.Resource, namespace: e.Namespace, name: e.Name}); b != nil &&
+		(ref.UID == "" || string(ref.UID) == b.uid) {
 		ref.UID = types.UID(b.uid)
 		if ref.ResourceVersion == "" {
 			ref.ResourceVersion = b.version
 		}
 	}
-	s.w.Recorder.Event(ref, strings.Clone(e.Event.Type), strings.Clone(e.Event.Reason), strings.ToValidUTF8(strings.Clone(e.Event.Message[:min(len(e.Event.Message), eventMax)]), ""))
+	s.w.Recorder.Event(ref, strings.Clone(e.Event.Type), strings.Clone(e.Event.Reason),
+		strings.ToValidUTF8(strings.Clone(e.Event.Message[:min(len(e.Event.Message), eventMax)]), ""))
 }

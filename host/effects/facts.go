@@ -46,6 +46,7 @@ func (f *facts) publish(key abi.KeyRef, data []byte, terms []string) {
 		in = &published{all: map[abi.KeyRef]*fact{}, terms: map[string]map[abi.KeyRef]*fact{}}
 		f.of[strings.Clone(key.Namespace)] = in
 	}
+
 	if len(terms) == 0 {
 		terms = termless
 	}
@@ -53,6 +54,7 @@ func (f *facts) publish(key abi.KeyRef, data []byte, terms []string) {
 	if old != nil && bytes.Equal(old.data, data) && slices.Equal(old.terms, terms) {
 		return
 	}
+
 	if old != nil {
 		in.remove(key, old)
 	}
@@ -88,7 +90,8 @@ func (p *published) add(key abi.KeyRef, data []byte, terms []string) {
 	}
 }
 
-// in gives those of a namespace's facts that are under one of the terms or under none, without terms all of them, sorted by key.
+// in returns those of a namespace's facts that are under one of the terms or under none, without terms all of them,
+// sorted by key.
 func (f *facts) in(namespace string, terms []string) []abi.Fact {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,6 +99,7 @@ func (f *facts) in(namespace string, terms []string) []abi.Fact {
 	if p == nil {
 		return nil
 	}
+
 	var found []abi.Fact
 	add := func(facts map[abi.KeyRef]*fact) {
 		for key, f := range facts {
@@ -112,6 +116,7 @@ func (f *facts) in(namespace string, terms []string) []abi.Fact {
 			}
 		}
 	}
+
 	slices.SortFunc(found, func(a, b abi.Fact) int {
 		return cmp.Or(cmp.Compare(a.Key.Name, b.Key.Name), cmp.Compare(a.Key.Resource, b.Key.Resource))
 	})

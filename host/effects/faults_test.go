@@ -31,7 +31,8 @@ func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
 		if name == "" {
 			c.GenerateName = "made-"
 		}
-		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: &yes}}
+		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID,
+			Controller: &yes}}
 		return c
 	}
 	for _, c := range []struct {
@@ -68,7 +69,8 @@ func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
 			view := see[*corev1.ConfigMap](w, o)
 			view.Data["k"] = "2"
 			lose()
-			out = w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "named", Object: schematest.Marshal(t, view)}}))
+			out = w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns,
+				Name: "named", Object: schematest.Marshal(t, view)}}))
 			got, err := w.kube.CoreV1().ConfigMaps(w.ns).Get(ctx, "named", metav1.GetOptions{})
 			if err != nil || got.Data["k"] != "2" || got.ResourceVersion != out[0].Object.ResourceVersion {
 				t.Fatalf("%v %v %v", got, out, err)
@@ -94,30 +96,37 @@ func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
 	}
 }
 
-// A create that is repeated is the same bytes each time; an object of another owner under the name isn't taken for ours.
+// A create that is repeated is the same bytes each time; an object of another owner under the name isn't taken for
+// ours.
 func TestOnClusterRepeatIsIdentical(t *testing.T) {
 	w := newWorld(t, abi.Controller{Writes: all(configMaps)}, nil)
 	w.proxy.lose(2, 1)
-	w.ok(w.begin().Perform(t.Context(), []abi.Effect{*w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "g-"}})}))
+	w.ok(w.begin().Perform(t.Context(),
+		[]abi.Effect{*w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "g-"}})}))
 	w.proxy.mu.Lock()
 	bodies := append([]string(nil), w.proxy.bodies...)
 	w.proxy.mu.Unlock()
 	if len(bodies) != 4 {
 		t.Fatalf("%d requests", len(bodies))
 	}
+
 	for _, b := range bodies {
 		if b != bodies[0] {
 			t.Errorf("%q isn't %q", b, bodies[0])
 		}
 	}
+
 	// Somebody made the object before the lost request was repeated.
-	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(t.Context(), configMap("taken", "theirs"), metav1.CreateOptions{}); err != nil {
+	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(t.Context(), configMap("taken", "theirs"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+
 	w.proxy.lose(1, 0)
 	yes := true
 	mine := configMap("taken", "mine")
-	mine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "1-2-3", Controller: &yes}}
+	mine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "1-2-3",
+		Controller: &yes}}
 	out, err := w.begin().Perform(t.Context(), []abi.Effect{*w.create(mine)})
 	if err != nil || out[0].Reason != "AlreadyExists" {
 		t.Errorf("%+v %v", out, err)
@@ -136,6 +145,7 @@ func TestOnClusterBounds(t *testing.T) {
 			return 7 * time.Second, nil
 		}
 	})
+
 	w.proxy.lose(1000, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -145,15 +155,19 @@ func TestOnClusterBounds(t *testing.T) {
 		}
 		cancel()
 	}()
+
 	s := w.begin()
 	out, _ := s.Perform(ctx, []abi.Effect{*w.create(configMap("a", "1"))})
-	if out[0].Code != abi.CodeFailed || out[0].Reason != "Canceled" || s.Writes() == 0 || !strings.Contains(out[0].Message, "whether it was done is not known") {
+	if out[0].Code != abi.CodeFailed || out[0].Reason != "Canceled" || s.Writes() == 0 ||
+		!strings.Contains(out[0].Message, "whether it was done is not known") {
 		t.Errorf("%+v", out[0])
 	}
+
 	w.proxy.mu.Lock()
 	if q := w.proxy.seen[0].URL.Query().Get("timeout"); q != "7s" {
 		t.Errorf("timeout=%s", q)
 	}
+
 	w.proxy.mu.Unlock()
 	w.proxy.lose(0, 0)
 	held.Store(false)
@@ -161,6 +175,7 @@ func TestOnClusterBounds(t *testing.T) {
 	if w.proxy.requests() != 0 || !strings.Contains(out[0].Message, "lease") {
 		t.Errorf("%d requests without the lease: %+v", w.proxy.requests(), out)
 	}
+
 	held.Store(true)
 	w.proxy.Server.Close()
 	out, _ = w.begin().Perform(t.Context(), []abi.Effect{*w.create(configMap("a", "1"))})
@@ -183,9 +198,12 @@ func TestOnClusterEventsWithoutLease(t *testing.T) {
 			return 7 * time.Second, nil
 		}
 	})
+
 	tell := func(name string) {
-		w.fine(abi.Effect{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}})
+		w.fine(abi.Effect{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name,
+			Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}})
 	}
+
 	tell("without")
 	cluster.Eventually(t, time.Minute, "the lease is asked for", func() (bool, any) { return len(asked) == 1, len(asked) })
 	<-asked
@@ -200,7 +218,7 @@ func TestOnClusterEventsWithoutLease(t *testing.T) {
 	}
 }
 
-// park parks the key and gives a channel that is closed when it is woken.
+// park parks the key and returns a channel that is closed when it is woken.
 func (w *world) park() chan struct{} {
 	woken := make(chan struct{})
 	w.writer.Park(abi.KeyRef{Namespace: w.ns, Name: "key"}, func() { close(woken) })
@@ -218,7 +236,8 @@ func isOpen(c chan struct{}) bool {
 
 // A key is ready when the store shows its writes: by version, by a UID's end, by another object after a conflict.
 func TestOnClusterBarrier(t *testing.T) {
-	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)}, nil)
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps,
+		Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)}, nil)
 	ctx := t.Context()
 	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
 	store := &testStore{}
@@ -258,7 +277,8 @@ func TestOnClusterBarrier(t *testing.T) {
 	}
 
 	// A delete whose answer has no version: by UID.
-	w.ok(w.begin(second).Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "second"}}))
+	w.ok(w.begin(second).Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns,
+		Name: "second"}}))
 	store.set("999999999", old, second)
 	if w.writer.Ready(key) {
 		t.Error("ready while the store has the deleted object")
@@ -275,10 +295,13 @@ func TestOnClusterBarrier(t *testing.T) {
 	// A conflict: the store's object must become another one, but for a second at most.
 	view := see[*corev1.ConfigMap](w, old)
 	view.Data["k"] = "2"
-	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Update(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}, Data: map[string]string{"k": "3"}}, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Update(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}, Data: map[string]string{"k": "3"}},
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	update := []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "first", Object: schematest.Marshal(t, view)}}
+	update := []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "first",
+		Object: schematest.Marshal(t, view)}}
 	store.set(c.ResourceVersion, old)
 	outcomes, err := w.begin(old).Perform(ctx, update)
 	if err != nil || outcomes[0].Reason != "Conflict" || w.writer.Ready(key) {
@@ -323,9 +346,12 @@ func TestOnClusterBarrier(t *testing.T) {
 	}
 }
 
-// The update that takes a deleting object's last finalizer is waited for by UID: its answer has the version from before the deletion.
+// The update that takes a deleting object's last finalizer is waited for by UID: its answer has the version from before
+// the deletion.
 func TestOnClusterLastFinalizer(t *testing.T) {
-	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)}, func(o *Options) { o.LiveCheck = 50 * time.Millisecond })
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps,
+		Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)},
+		func(o *Options) { o.LiveCheck = 50 * time.Millisecond })
 	ctx := t.Context()
 	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
 	held := configMap("held", "1")
@@ -340,7 +366,8 @@ func TestOnClusterLastFinalizer(t *testing.T) {
 
 	// The delete answers with the object: its version is enough.
 	s := w.begin(o)
-	out := w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "held"}}))
+	out := w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns,
+		Name: "held"}}))
 	if w.writer.Ready(key) {
 		t.Error("ready before the store shows the deletion")
 	}
@@ -351,7 +378,8 @@ func TestOnClusterLastFinalizer(t *testing.T) {
 	}
 	view := see[*corev1.ConfigMap](w, o)
 	view.Finalizers = nil
-	w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "held", Object: schematest.Marshal(t, view)}}))
+	w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns,
+		Name: "held", Object: schematest.Marshal(t, view)}}))
 	if len(w.configMaps()) != 0 {
 		t.Fatal("it still exists")
 	}
@@ -362,16 +390,19 @@ func TestOnClusterLastFinalizer(t *testing.T) {
 	// The comparison with the server doesn't release what is truly gone.
 	woken := w.park()
 	var shown atomic.Bool
-	time.AfterFunc(200*time.Millisecond, func() { shown.Store(true); store.set("999999999"); w.writer.Progress(configMaps) })
+	time.AfterFunc(200*time.Millisecond,
+		func() { shown.Store(true); store.set("999999999"); w.writer.Progress(configMaps) })
 	<-woken
 	if !shown.Load() {
 		t.Error("released before the store showed the removal")
 	}
 }
 
-// What a delete leaves, for it has a finalizer, can be patched in the same sync: a job deletes its pods, notes them in its status and then lets them go.
+// What a delete leaves, for it has a finalizer, can be patched in the same sync: a job deletes its pods, notes them in
+// its status and then lets them go.
 func TestOnClusterPatchAfterDelete(t *testing.T) {
-	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.finalizers"}}}, Writes: all(configMaps)}, nil)
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps,
+		Fields: []string{"metadata.finalizers"}}}, Writes: all(configMaps)}, nil)
 	ctx := t.Context()
 	held := configMap("held", "1")
 	held.Finalizers = []string{"test/f"}
@@ -380,7 +411,8 @@ func TestOnClusterPatchAfterDelete(t *testing.T) {
 	}
 	o := w.cached("v1/configmaps", "held")
 	s := w.begin(o)
-	remove := abi.Effect{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "held", UID: string(o.UID), Version: o.ResourceVersion}
+	remove := abi.Effect{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "held",
+		UID: string(o.UID), Version: o.ResourceVersion}
 	patch := remove
 	patch.Kind, patch.Patch, patch.Precondition = abi.EffectPatch, abi.StrategicPatch, abi.PreconditionUID
 	patch.Object = []byte(`{"metadata":{"$deleteFromPrimitiveList/finalizers":["test/f"]}}`)
@@ -400,7 +432,9 @@ func TestOnClusterPatchAfterDelete(t *testing.T) {
 
 // A wait that can't end is found out by asking the server.
 func TestOnClusterLiveCheck(t *testing.T) {
-	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)}, func(o *Options) { o.LiveCheck = 50 * time.Millisecond })
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps,
+		Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)},
+		func(o *Options) { o.LiveCheck = 50 * time.Millisecond })
 	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
 	store := &testStore{}
 	w.stores["v1/configmaps"] = store

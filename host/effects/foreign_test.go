@@ -46,7 +46,8 @@ func (w *world) define() widgets {
 
 func (w *world) post(path, body string) {
 	w.t.Helper()
-	if err := w.kube.Discovery().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(w.t.Context()).Error(); err != nil {
+	if err := w.kube.Discovery().RESTClient().Post().AbsPath(path).SetHeader("Content-Type",
+		"application/json").Body([]byte(body)).Do(w.t.Context()).Error(); err != nil {
 		w.t.Fatalf("%s: %v", path, err)
 	}
 }
@@ -121,7 +122,9 @@ func partial(t *testing.T, raw []byte) *metav1.PartialObjectMetadata {
 // collector is a controller that sees and changes the metadata of everything.
 func collector() abi.Controller {
 	return abi.Controller{
-		Views: []abi.View{{Name: "all", Resource: schema.Any, Fields: []string{"metadata.labels", "metadata.finalizers", "metadata.ownerReferences", "metadata.deletionTimestamp"}}},
+		Views: []abi.View{{Name: "all", Resource: schema.Any,
+			Fields: []string{"metadata.labels", "metadata.finalizers", "metadata.ownerReferences",
+				"metadata.deletionTimestamp"}}},
 		Writes: []abi.Write{
 			{Resource: schema.Any, Verbs: []string{"get", "list", "patch", "delete", "deletecollection", "create", "update"}},
 			{Resource: schema.Any, Subresource: "scale", Verbs: []string{"get", "update"}},
@@ -146,20 +149,25 @@ func TestOnClusterCustomResource(t *testing.T) {
 
 	o := w.fine(x.meta("a", abi.Effect{Kind: abi.EffectGet}))
 	a := partial(t, o.Object.Data)
-	if a.Name != "a" || a.Labels["l"] != "1" || string(a.UID) != o.UID || a.UID == "" || a.ResourceVersion != o.Object.ResourceVersion || len(a.Annotations)+len(a.ManagedFields) > 0 {
+	if a.Name != "a" || a.Labels["l"] != "1" || string(a.UID) != o.UID || a.UID == "" ||
+		a.ResourceVersion != o.Object.ResourceVersion || len(a.Annotations)+len(a.ManagedFields) > 0 {
 		t.Errorf("got %+v", a)
 	}
 	w.fails(x.meta("none", abi.Effect{Kind: abi.EffectGet}), "NotFound")
 	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectGet, UID: "another"}), "NotFound")
 	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectGet, UID: o.UID}))
 
-	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch, Object: []byte(`{"metadata":{"labels":{"l":"2"}}}`)}), "UnsupportedMediaType")
-	o = w.fine(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: o.Object.ResourceVersion, Precondition: abi.PreconditionVersion,
-		Object: []byte(`{"metadata":{"labels":{"l":"2"},"finalizers":["test.example.com/f"]}}`)}))
-	if p := partial(t, o.Object.Data); p.Labels["l"] != "2" || len(p.Finalizers) != 1 || p.ResourceVersion == a.ResourceVersion {
+	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch,
+		Object: []byte(`{"metadata":{"labels":{"l":"2"}}}`)}), "UnsupportedMediaType")
+	o = w.fine(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: o.Object.ResourceVersion,
+		Precondition: abi.PreconditionVersion,
+		Object:       []byte(`{"metadata":{"labels":{"l":"2"},"finalizers":["test.example.com/f"]}}`)}))
+	if p := partial(t, o.Object.Data); p.Labels["l"] != "2" || len(p.Finalizers) != 1 ||
+		p.ResourceVersion == a.ResourceVersion {
 		t.Errorf("patched: %+v", p)
 	}
-	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: a.ResourceVersion, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"3"}}}`)}), "Conflict")
+	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: a.ResourceVersion,
+		Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"3"}}}`)}), "Conflict")
 	if j := x.json("a"); !strings.Contains(j, `"color":"red"`) || !strings.Contains(j, `"l":"2"`) {
 		t.Errorf("after the patch: %s", j)
 	}
@@ -167,8 +175,10 @@ func TestOnClusterCustomResource(t *testing.T) {
 	s := w.begin()
 	w.ok(s.Perform(ctx, []abi.Effect{
 		x.meta("a", abi.Effect{Kind: abi.EffectGet}),
-		x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"m":"1"}}}`)}),
-		x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion, Object: []byte(`[{"op":"add","path":"/metadata/labels/n","value":"1"}]`)}),
+		x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Precondition: abi.PreconditionVersion,
+			Object: []byte(`{"metadata":{"labels":{"m":"1"}}}`)}),
+		x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion,
+			Object: []byte(`[{"op":"add","path":"/metadata/labels/n","value":"1"}]`)}),
 	}))
 	s.End()
 	if j := x.json("a"); !strings.Contains(j, `"m":"1"`) || !strings.Contains(j, `"n":"1"`) {
@@ -184,7 +194,8 @@ func TestOnClusterCustomResource(t *testing.T) {
 	if d := partial(t, o.Object.Data); d.DeletionTimestamp == nil || len(d.Finalizers) != 2 {
 		t.Errorf("deleted in the foreground: %+v", d)
 	}
-	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, UID: o.UID, Precondition: abi.PreconditionUID, Object: []byte(`{"metadata":{"finalizers":null}}`)}))
+	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, UID: o.UID,
+		Precondition: abi.PreconditionUID, Object: []byte(`{"metadata":{"finalizers":null}}`)}))
 	if j := x.json("a"); j != "" {
 		t.Errorf("after its last finalizer: %s", j)
 	}
@@ -205,6 +216,7 @@ func TestOnClusterCustomCollections(t *testing.T) {
 			}
 		})
 	}
+
 	for i := range pageSize + 3 {
 		names <- i
 	}
@@ -216,6 +228,7 @@ func TestOnClusterCustomCollections(t *testing.T) {
 	if l.Count != pageSize+3 || l.StoreVersion == "" || w.proxy.requests() != 2 {
 		t.Errorf("%d objects, version %q, in %d requests", l.Count, l.StoreVersion, w.proxy.requests())
 	}
+
 	seen := map[string]bool{}
 	for _, o := range l.Objects {
 		m := partial(t, o.Data)
@@ -224,17 +237,20 @@ func TestOnClusterCustomCollections(t *testing.T) {
 	if len(seen) != pageSize+3 || !seen["w-0"] || !seen["w-502"] {
 		t.Errorf("%d names", len(seen))
 	}
+
 	everywhere := list
 	everywhere.Namespace = ""
 	if l := w.fine(everywhere).View; l.Count != pageSize+3 {
 		t.Errorf("in all namespaces: %d", l.Count)
 	}
+
 	odd := marshalSelector(t, "odd", "1")
 	list.Ask = &abi.Ask{Selector: odd}
 	o := w.fine(x.meta("", abi.Effect{Kind: abi.EffectDeleteCollection, Ask: &abi.Ask{Selector: odd}}))
 	if o.Object.ResourceVersion == "" {
 		t.Errorf("the answer to a deletecollection: %+v", o)
 	}
+
 	if l := w.fine(list).View; l.Count != 0 {
 		t.Errorf("%d objects are left", l.Count)
 	}
@@ -242,6 +258,7 @@ func TestOnClusterCustomCollections(t *testing.T) {
 	if l := w.fine(everywhere).View; l.Count != 0 {
 		t.Errorf("%d objects are left", l.Count)
 	}
+
 	nowhere := x.meta("", abi.Effect{Kind: abi.EffectDeleteCollection})
 	nowhere.Namespace = ""
 	x.make("stays", "")
@@ -266,7 +283,8 @@ func TestOnClusterUnsupported(t *testing.T) {
 	w.post("/apis/apiregistration.k8s.io/v1/apiservices", fmt.Sprintf(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":"v1.broken-%[1]s.example.com"},
 "spec":{"group":"broken-%[1]s.example.com","version":"v1","groupPriorityMinimum":100,"versionPriority":100,"insecureSkipTLSVerify":true,"service":{"namespace":"default","name":"nowhere"}}}`, w.ns))
 	t.Cleanup(func() {
-		w.kube.Discovery().RESTClient().Delete().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/v1.broken-" + w.ns + ".example.com").Do(context.Background())
+		w.kube.Discovery().RESTClient().Delete().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/v1.broken-" + w.ns +
+			".example.com").Do(context.Background())
 	})
 	for _, c := range []struct{ resource, reason string }{
 		{"v1/componentstatuses", "MethodNotAllowed"},
@@ -276,7 +294,9 @@ func TestOnClusterUnsupported(t *testing.T) {
 	} {
 		w.fails(abi.Effect{Kind: abi.EffectDeleteCollection, Resource: c.resource, Metadata: true}, c.reason)
 	}
-	w.fails(abi.Effect{Kind: abi.EffectList, Resource: "authorization.k8s.io/v1/selfsubjectaccessreviews"}, "MethodNotAllowed")
+
+	w.fails(abi.Effect{Kind: abi.EffectList, Resource: "authorization.k8s.io/v1/selfsubjectaccessreviews"},
+		"MethodNotAllowed")
 	// A server that is down holds nobody up.
 	broken := abi.Effect{Resource: "broken-" + w.ns + ".example.com/v1/things", Namespace: w.ns, Name: "x"}
 	cluster.Eventually(t, time.Minute, "the aggregator knows of the service", func() (bool, any) {
@@ -284,6 +304,7 @@ func TestOnClusterUnsupported(t *testing.T) {
 		o := w.one(broken)
 		return o.Reason == "ServiceUnavailable", o
 	})
+
 	broken.UID = "u"
 	for _, kind := range []abi.EffectKind{abi.EffectList, abi.EffectDelete, abi.EffectDeleteCollection} {
 		broken.Kind = kind
@@ -299,17 +320,21 @@ func TestOnClusterCustomScale(t *testing.T) {
 	s := w.begin()
 	at := x.at("a", abi.Effect{Kind: abi.EffectGet, Subresource: "scale"})
 	var scale autoscalingv1.Scale
-	if err := scale.Unmarshal(w.ok(s.Perform(t.Context(), []abi.Effect{at}))[0].Object.Data); err != nil || scale.Spec.Replicas != 1 || scale.Name != "a" {
+	if err := scale.Unmarshal(w.ok(s.Perform(t.Context(), []abi.Effect{at}))[0].Object.Data); err != nil ||
+		scale.Spec.Replicas != 1 || scale.Name != "a" {
 		t.Fatalf("%+v %v", scale, err)
 	}
+
 	scale.Spec.Replicas = 7
 	at.Kind, at.Object = abi.EffectUpdate, schematest.Marshal(t, &scale)
 	w.ok(s.Perform(t.Context(), []abi.Effect{at}))
 	if j := x.json("a"); !strings.Contains(j, `"replicas":7`) || !strings.Contains(j, `"color":"red"`) {
 		t.Errorf("scaled: %s", j)
 	}
+
 	// Somebody else scales it: an update of the old scale conflicts.
-	x.post(x.path(), fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"replicas":1}}`, x.Group))
+	x.post(x.path(), fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"replicas":1}}`,
+		x.Group))
 	s = w.begin()
 	at = x.at("b", abi.Effect{Kind: abi.EffectGet, Subresource: "scale"})
 	w.ok(s.Perform(t.Context(), []abi.Effect{at}))
@@ -324,7 +349,8 @@ func TestOnClusterCustomScale(t *testing.T) {
 // Metadata of a built-in resource's object is no base for updates of the whole.
 func TestOnClusterMetadata(t *testing.T) {
 	c := collector()
-	c.Views = append(c.Views, abi.View{Name: "d", Resource: deployments, Fields: []string{"metadata.annotations", "spec.replicas"}})
+	c.Views = append(c.Views, abi.View{Name: "d", Resource: deployments,
+		Fields: []string{"metadata.annotations", "spec.replicas"}})
 	w := newWorld(t, c, discovering)
 	ctx := t.Context()
 	w.deployment()
@@ -337,36 +363,45 @@ func TestOnClusterMetadata(t *testing.T) {
 	if d := partial(t, out[0].Object.Data); d.Name != "d" || d.Annotations != nil || len(d.ManagedFields) > 0 {
 		t.Errorf("metadata: %+v", d)
 	}
+
 	update := at
 	d := see[*appsv1.Deployment](w, o)
 	two := int32(2)
 	d.Spec.Replicas = &two
-	update.Kind, update.Object, update.Version, update.UID = abi.EffectUpdate, schematest.Marshal(t, d), d.ResourceVersion, string(d.UID)
+	update.Kind, update.Object, update.Version, update.UID = abi.EffectUpdate, schematest.Marshal(t, d), d.ResourceVersion,
+		string(d.UID)
 	w.ok(s.Perform(ctx, []abi.Effect{update}))
 	got, err := w.kube.AppsV1().Deployments(w.ns).Get(ctx, "d", metav1.GetOptions{})
-	if err != nil || *got.Spec.Replicas != 2 || got.Spec.Template.Spec.Containers[0].Image != "i" || got.Annotations["a"] != "1" {
+	if err != nil || *got.Spec.Replicas != 2 || got.Spec.Template.Spec.Containers[0].Image != "i" ||
+		got.Annotations["a"] != "1" {
 		t.Fatalf("updated: %+v %v", got, err)
 	}
+
 	patch := metadata
-	patch.Kind, patch.Patch, patch.Object = abi.EffectPatch, abi.StrategicPatch, []byte(`{"metadata":{"labels":{"x":"y"}}}`)
+	patch.Kind, patch.Patch, patch.Object = abi.EffectPatch, abi.StrategicPatch,
+		[]byte(`{"metadata":{"labels":{"x":"y"}}}`)
 	if p := partial(t, w.fine(patch).Object.Data); p.Labels["x"] != "y" {
 		t.Errorf("patched: %+v", p)
 	}
+
 	list := metadata
 	list.Kind, list.Name = abi.EffectList, ""
 	if l := w.fine(list).View; l.Count != 1 || partial(t, l.Objects[0].Data).Labels["x"] != "y" {
 		t.Errorf("listed: %+v", l)
 	}
+
 	remove := metadata
 	remove.Kind, remove.Propagation, remove.UID = abi.EffectDelete, abi.PropagationOrphan, string(d.UID)
 	if p := partial(t, w.fine(remove).Object.Data); p.DeletionTimestamp == nil || len(p.Finalizers) != 1 {
 		t.Errorf("deleted: %+v", p)
 	}
+
 	list.Kind = abi.EffectDeleteCollection
 	w.fine(list)
 	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, configMap("c", "1"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+
 	list.Resource = "v1/configmaps"
 	if o := w.fine(list); o.Object.ResourceVersion == "" || len(w.configMaps()) > 0 {
 		t.Errorf("%+v %v", o, w.configMaps())
@@ -382,11 +417,14 @@ func TestOnClusterCustomBarriers(t *testing.T) {
 	store.set("1")
 	w.stores[x.Resource.String()] = store
 	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
-	o := w.fine(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)}))
-	object := &cache.Object{Resource: schema.Partial(x.Resource, "Widget", true), Namespace: w.ns, Name: "a", UID: types.UID(o.UID), ResourceVersion: o.Object.ResourceVersion, Raw: o.Object.Data}
+	o := w.fine(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+		Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)}))
+	object := &cache.Object{Resource: schema.Partial(x.Resource, "Widget", true), Namespace: w.ns, Name: "a",
+		UID: types.UID(o.UID), ResourceVersion: o.Object.ResourceVersion, Raw: o.Object.Data}
 	if w.writer.Ready(key) {
 		t.Error("ready before the cache shows the patch")
 	}
+
 	woken := make(chan struct{})
 	w.writer.Park(key, func() { close(woken) })
 	store.set(o.Object.ResourceVersion, object)
@@ -396,11 +434,13 @@ func TestOnClusterCustomBarriers(t *testing.T) {
 	if w.writer.Ready(key) {
 		t.Error("ready before the cache shows the deletion")
 	}
+
 	store.set(o.Object.ResourceVersion)
 	w.writer.Progress(x.Resource)
 	if !w.writer.Ready(key) {
 		t.Error("not ready")
 	}
+
 	// What nothing watches isn't waited for.
 	x.make("b", "")
 	delete(w.stores, x.Resource.String())
@@ -440,7 +480,8 @@ func TestOnClusterDiscoverEffect(t *testing.T) {
 		return abi.Effect{Kind: abi.EffectDiscover, Discover: &abi.Discover{APIVersion: apiVersion, Kind: kind}}
 	}
 	o := w.fine(discover(x.Group+"/v1", "Widget"))
-	if r := o.Discovery.Resources; len(r) != 1 || r[0].Resource != x.Resource.String() || !r[0].Namespaced || r[0].Kind != "Widget" {
+	if r := o.Discovery.Resources; len(r) != 1 || r[0].Resource != x.Resource.String() || !r[0].Namespaced ||
+		r[0].Kind != "Widget" {
 		t.Errorf("%+v", r)
 	}
 	w.fails(discover(x.Group+"/v1", "Gadget"), "NoKindMatch")
@@ -461,10 +502,12 @@ func TestOnClusterCustomEvent(t *testing.T) {
 	c.EventSource = "test-component"
 	w := newWorld(t, c, discovering)
 	x := w.define()
-	w.fine(x.at("a", abi.Effect{Kind: abi.EffectEvent, Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}}))
+	w.fine(x.at("a", abi.Effect{Kind: abi.EffectEvent, Event: &abi.EventData{Type: "Normal", Reason: "Tested",
+		Message: "told"}}))
 	cluster.Eventually(t, time.Minute, "the event is there", func() (bool, any) {
 		l, err := w.kube.CoreV1().Events(w.ns).List(t.Context(), metav1.ListOptions{})
-		return err == nil && len(l.Items) == 1 && l.Items[0].InvolvedObject == corev1.ObjectReference{APIVersion: x.Group + "/v1", Kind: "Widget", Namespace: w.ns, Name: "a"}, fmt.Sprint(l, err)
+		return err == nil && len(l.Items) == 1 && l.Items[0].InvolvedObject == corev1.ObjectReference{APIVersion: x.Group +
+			"/v1", Kind: "Widget", Namespace: w.ns, Name: "a"}, fmt.Sprint(l, err)
 	})
 }
 
@@ -473,26 +516,30 @@ func TestOnClusterMetadataRefusals(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	without := newWorld(t, collector(), nil)
 	object := []byte(`{"metadata":{"name":"a"}}`)
-	widget := abi.Effect{Resource: "example.com/v1/widgets", Namespace: "n", Name: "a", Object: object, Patch: abi.MergePatch}
-	deployment := abi.Effect{Resource: "apps/v1/deployments", Namespace: "n", Name: "a", Object: object, Patch: abi.MergePatch, Metadata: true}
+	widget := abi.Effect{Resource: "example.com/v1/widgets", Namespace: "n", Name: "a", Object: object,
+		Patch: abi.MergePatch}
+	deployment := abi.Effect{Resource: "apps/v1/deployments", Namespace: "n", Name: "a", Object: object,
+		Patch: abi.MergePatch, Metadata: true}
 	with := func(e abi.Effect, kind abi.EffectKind, sub string) abi.Effect {
 		e.Kind, e.Subresource = kind, sub
 		return e
 	}
+
 	for name, e := range map[string]abi.Effect{
-		"create":                   with(widget, abi.EffectCreate, ""),
-		"update":                   with(widget, abi.EffectUpdate, ""),
-		"update of the status":     with(widget, abi.EffectUpdate, "status"),
-		"metadata of an update":    with(deployment, abi.EffectUpdate, ""),
-		"metadata of a create":     with(deployment, abi.EffectCreate, ""),
-		"metadata of an apply":     with(deployment, abi.EffectApply, ""),
-		"metadata of a scale":      with(deployment, abi.EffectGet, "scale"),
-		"patch of a subresource":   with(widget, abi.EffectPatch, "scale"),
-		"a delete of anything":     with(widget, abi.EffectDelete, ""),
-		"all resources":            {Kind: abi.EffectList, Resource: "v1/*"},
-		"a path for a name":        {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "n", Name: "a/b"},
-		"a path for a namespace":   {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "..", Name: "a"},
-		"a path for a resource":    {Kind: abi.EffectGet, Resource: "example.com/v1/../v1/widgets", Namespace: "n", Name: "a"},
+		"create":                 with(widget, abi.EffectCreate, ""),
+		"update":                 with(widget, abi.EffectUpdate, ""),
+		"update of the status":   with(widget, abi.EffectUpdate, "status"),
+		"metadata of an update":  with(deployment, abi.EffectUpdate, ""),
+		"metadata of a create":   with(deployment, abi.EffectCreate, ""),
+		"metadata of an apply":   with(deployment, abi.EffectApply, ""),
+		"metadata of a scale":    with(deployment, abi.EffectGet, "scale"),
+		"patch of a subresource": with(widget, abi.EffectPatch, "scale"),
+		"a delete of anything":   with(widget, abi.EffectDelete, ""),
+		"all resources":          {Kind: abi.EffectList, Resource: "v1/*"},
+		"a path for a name":      {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "n", Name: "a/b"},
+		"a path for a namespace": {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "..", Name: "a"},
+		"a path for a resource": {Kind: abi.EffectGet, Resource: "example.com/v1/../v1/widgets", Namespace: "n",
+			Name: "a"},
 		"an object without a name": {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "n"},
 		"a discovery of nothing":   {Kind: abi.EffectDiscover},
 	} {
@@ -501,6 +548,7 @@ func TestOnClusterMetadataRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	remove := with(widget, abi.EffectDelete, "")
 	remove.UID = "u"
 	for _, e := range []abi.Effect{
@@ -516,12 +564,14 @@ func TestOnClusterMetadataRefusals(t *testing.T) {
 	}
 }
 
-// A write whose answer is lost again and again is given up where another server may be what fails; before that it is sent again.
+// A write whose answer is lost again and again is given up where another server may be what fails; before that it is
+// sent again.
 func TestOnClusterForeignLosses(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	x := w.define()
 	x.make("a", "")
-	patch := x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)})
+	patch := x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+		Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)})
 	w.proxy.lose(0, 2)
 	w.fine(patch)
 	if n := w.proxy.requests(); n != 3 || !strings.Contains(x.json("a"), `"l":"1"`) {

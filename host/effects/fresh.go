@@ -15,8 +15,9 @@ import (
 
 // freshness lets questions that must not be answered from an old cache wait for it.
 //
-// The version of a collection is no measure: of a resource in which nothing happens the cache learns it from a bookmark, once a minute. So the cache is compared with the metadata of
-// a consistent list: it is as new as that when it has reached the newest object in it, and holds none that isn't in it any more.
+// The version of a collection is no measure: of a resource in which nothing happens the cache learns it from a
+// bookmark, once a minute. So the cache is compared with the metadata of a consistent list: it is as new as that when
+// it has reached the newest object in it, and holds none that isn't in it any more.
 type freshness struct {
 	mu      sync.Mutex
 	next    map[scope]*listing
@@ -54,12 +55,14 @@ func (w *Writer) fresh(ctx context.Context, a *abi.Ask) error {
 	if store == nil {
 		return nil
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	l := w.listing(ctx, scope{v.Resource, strings.Clone(a.Namespace)})
 	if l.err != nil {
 		return fmt.Errorf("view %s: listing %s to see whether the cache is fresh: %w", v.Name, v.Resource, l.err)
 	}
+
 	for {
 		changed := w.news.watch(v.Resource)
 		if l.seen(store, a.Namespace) {
@@ -68,27 +71,31 @@ func (w *Writer) fresh(ctx context.Context, a *abi.Ask) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("view %s: the cache of %s is at version %s, and older than the question, which came at %s: %w", v.Name, v.Resource, store.Version(), l.version, context.Cause(ctx))
+			return fmt.Errorf("view %s: the cache of %s is at version %s, and older than the question, which came at %s: %w",
+				v.Name, v.Resource, store.Version(), l.version, context.Cause(ctx))
 		}
 	}
 }
 
-// listing gives a list that began after it was called.
+// listing returns a list that began after it was called.
 func (w *Writer) listing(ctx context.Context, s scope) *listing {
 	f := &w.news
 	f.mu.Lock()
 	if f.next == nil {
 		f.next, f.turns = map[scope]*listing{}, map[scope]*sync.Mutex{}
 	}
+
 	l, turn := f.next[s], f.turns[s]
 	if l == nil {
 		l = &listing{}
 		f.next[s] = l
 	}
+
 	if turn == nil {
 		turn = &sync.Mutex{}
 		f.turns[s] = turn
 	}
+
 	f.mu.Unlock()
 	l.once.Do(func() {
 		turn.Lock() // while another list runs, more may join this one
@@ -113,35 +120,41 @@ func (l *listing) read(ctx context.Context, reader client, s scope) error {
 	}
 }
 
-// page reads a page of the list, and gives what the next one is asked for by, "" after the last one.
+// page reads a page of the list, and returns what the next one is asked for by, "" after the last one.
 func (l *listing) page(ctx context.Context, reader client, s scope, from string) (next string, err error) {
 	if l.uids == nil {
 		l.uids = map[string]struct{}{}
 	}
 	r := &request{resource: s.resource, namespace: s.namespace}
-	q := reader.Verb("GET").AbsPath(r.path()...).SetHeader("Accept", acceptMetadatas).Param("limit", strconv.Itoa(pageSize))
+	q := reader.Verb("GET").AbsPath(r.path()...).SetHeader("Accept", acceptMetadatas).Param("limit",
+		strconv.Itoa(pageSize))
 	if from != "" {
 		q.Param("continue", from)
 	}
+
 	b, err := q.Do(ctx).Raw()
 	if err != nil {
 		return "", err
 	}
+
 	_, _, raw, err := unwrapAny(b)
 	if err != nil {
 		return "", err
 	}
+
 	page, err := readList(raw)
 	if err != nil {
 		return "", err
 	}
+
 	for _, item := range page.items {
 		m, err := readMeta(item)
 		if err != nil {
 			return "", err
 		}
 		l.uids[m.uid] = struct{}{}
-		if c, err := resourceversion.CompareResourceVersion(m.resourceVersion, l.newest); l.newest == "" || err == nil && c > 0 {
+		if c, err := resourceversion.CompareResourceVersion(m.resourceVersion, l.newest); l.newest == "" || err == nil &&
+			c > 0 {
 			l.newest = m.resourceVersion
 		}
 	}
@@ -149,12 +162,13 @@ func (l *listing) page(ctx context.Context, reader client, s scope, from string)
 	return page.next, nil
 }
 
-// seen tells whether the store shows everything that the list shows.
+// seen reports whether the store shows everything that the list shows.
 func (l *listing) seen(store Store, namespace string) bool {
 	now := store.Version()
 	if now == "" {
 		return false
 	}
+
 	if c, err := resourceversion.CompareResourceVersion(now, l.version); err != nil || c >= 0 {
 		return true
 	}
@@ -163,10 +177,12 @@ func (l *listing) seen(store Store, namespace string) bool {
 			return false
 		}
 	}
+
 	held, ok := store.(lister)
 	if !ok {
 		return false
 	}
+
 	for _, o := range held.List() {
 		if namespace != "" && o.Namespace != namespace {
 			continue
@@ -182,7 +198,7 @@ func (l *listing) seen(store Store, namespace string) bool {
 	return true
 }
 
-// watch gives a channel that is closed when the resource's store moves next.
+// watch returns a channel that is closed when the resource's store moves next.
 func (f *freshness) watch(r abi.Resource) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -25,14 +25,15 @@ func (s *testStore) List() []*cache.Object {
 	return all
 }
 
-// asking gives a world whose controller has a lazy view on config maps, and a store of them.
+// asking returns a world whose controller has a lazy view on config maps, and a store of them.
 func asking(t *testing.T, change func(*Options)) (*world, *testStore, []abi.Effect) {
-	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Lazy: true}}}, func(o *Options) {
-		o.Reader = o.Config // through the proxy, which counts
-		if change != nil {
-			change(o)
-		}
-	})
+	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Lazy: true}}},
+		func(o *Options) {
+			o.Reader = o.Config // through the proxy, which counts
+			if change != nil {
+				change(o)
+			}
+		})
 	store := &testStore{}
 	w.stores[configMaps.String()] = store
 	return w, store, []abi.Effect{{Kind: abi.EffectView, Ask: &abi.Ask{View: 0, Namespace: w.ns, Fresh: true}}}
@@ -47,7 +48,7 @@ func (w *world) configMap(name string) *cache.Object {
 	return w.cached(configMaps.String(), name)
 }
 
-// pending performs the effects, and gives what tells the outcome.
+// pending performs the effects, and returns what tells the outcome.
 func (w *world) pending(effects []abi.Effect) <-chan abi.Outcome {
 	done := make(chan abi.Outcome, 1)
 	s := w.begin()
@@ -100,7 +101,8 @@ func TestOnClusterAFreshQuestionWaitsForTheCache(t *testing.T) {
 	answered("it has", done)
 
 	// What happens to other resources moves the version of the collection, and the cache doesn't hear of it for a minute.
-	if _, err := w.kube.CoreV1().Secrets(w.ns).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.kube.CoreV1().Secrets(w.ns).Create(t.Context(),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	answered("nothing has happened to config maps", w.pending(ask))

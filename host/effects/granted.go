@@ -20,10 +20,11 @@ type notGranted struct{ why string }
 
 func (e *notGranted) Error() string { return e.why }
 
-// Reason makes it look to the plugin as if the server had refused. Never "NotFound": a garbage collector would take an owner that it may not see for gone.
+// Reason makes it look to the plugin as if the server had refused. Never "NotFound": a garbage collector would take an
+// owner that it may not see for gone.
 func (e *notGranted) Reason() string { return string(metav1.StatusReasonForbidden) }
 
-// NotGranted tells whether an error is that the operator's grant doesn't cover something.
+// NotGranted reports whether an error is that the operator's grant doesn't cover something.
 func NotGranted(err error) bool {
 	var e *notGranted
 	return errors.As(err, &e)
@@ -39,7 +40,8 @@ func (w *Writer) unmatched(q grant.Request, a grant.Answer, what string) error {
 
 // requested is what an effect on a resource asks of the grant.
 func (s *Session) requested(e *abi.Effect, res *schema.Resource) grant.Request {
-	q := grant.Request{Verb: verbs[e.Kind], Resource: res.Resource, Subresource: e.Subresource, Namespace: e.Namespace, Name: e.Name}
+	q := grant.Request{Verb: verbs[e.Kind], Resource: res.Resource, Subresource: e.Subresource, Namespace: e.Namespace,
+		Name: e.Name}
 	switch e.Kind {
 	case abi.EffectUpdate:
 		q.Verb = s.updateVerb(res.Resource, e.Subresource)
@@ -53,8 +55,9 @@ func (s *Session) requested(e *abi.Effect, res *schema.Resource) grant.Request {
 	return q
 }
 
-// granted tells why the grant doesn't cover an effect, as far as that is known: of what is read the answer is looked at. It is asked before anything is written, and again when the
-// effect's turn has come, for earlier effects may have changed the object; created tells of objects that don't exist yet because the answer itself creates them.
+// granted reports why the grant doesn't cover an effect, as far as that is known: of what is read the answer is looked
+// at. It is asked before anything is written, and again when the effect's turn has come, for earlier effects may have
+// changed the object; created tells of objects that don't exist yet because the answer itself creates them.
 func (s *Session) granted(e *abi.Effect, res *schema.Resource, created func(objectKey) bool) error {
 	if s.w.Grant == nil {
 		return nil
@@ -64,12 +67,14 @@ func (s *Session) granted(e *abi.Effect, res *schema.Resource, created func(obje
 	if e.Kind == abi.EffectList && q.Namespace == "" && s.w.Grant.Anywhere(q.Resource, q.Subresource, q.Verb) {
 		return nil // what it lists is chosen from
 	}
+
 	switch {
 	case a.Allowed:
 		return nil
 	case a.Denied():
 		return s.w.missing(q)
 	}
+
 	switch {
 	case e.Kind == abi.EffectList, e.Kind == abi.EffectGet && !ownBody(e.Subresource):
 		return nil
@@ -89,7 +94,8 @@ func (s *Session) granted(e *abi.Effect, res *schema.Resource, created func(obje
 }
 
 // grantedLabels judges a write to an object by its labels, before and after.
-func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Request, a grant.Answer, created func(objectKey) bool) error {
+func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Request, a grant.Answer,
+	created func(objectKey) bool) error {
 	k := s.keyOf(e, res)
 	k.scale, k.metadata = false, res.Partial || e.Metadata
 	b := s.find(k)
@@ -97,6 +103,7 @@ func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Req
 		k.metadata = !k.metadata
 		b = s.find(k)
 	}
+
 	var before labels.Set
 	switch {
 	case b != nil:
@@ -113,6 +120,7 @@ func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Req
 	default:
 		return &notGranted{fmt.Sprintf("labels decide whether the operator has granted it, and the object is in no view and wasn't got live, so the host doesn't know them: plugins[%s].grant, %s", s.w.Plugin, q)}
 	}
+
 	after, err := s.labelsAfter(e, res, k, b, before)
 	if err == nil && !a.Matches(after) {
 		err = s.w.unmatched(q, a, "the object would no longer be covered")
@@ -120,14 +128,15 @@ func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Req
 	return err
 }
 
-// absent tells whether a watched resource has no object of that name.
+// absent reports whether a watched resource has no object of that name.
 func (s *Session) absent(k objectKey) bool {
 	store := s.w.Stores(k.resource)
 	return s.w.reads[k.resource] && store != nil && store.Get(k.namespace, k.name) == nil
 }
 
-// labelsAfter gives the labels that the object will have.
-func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, b *base, before labels.Set) (labels.Set, error) {
+// labelsAfter returns the labels that the object will have.
+func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, b *base, before labels.Set) (labels.Set,
+	error) {
 	if ownBody(e.Subresource) {
 		return before, nil
 	}
@@ -156,7 +165,7 @@ func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, 
 
 var errLabels = &notGranted{"labels decide whether the operator has granted it, and this patch changes them in a way that the host can't follow: set or remove single labels"}
 
-// patchedLabels gives the labels after a patch.
+// patchedLabels returns the labels after a patch.
 func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set, error) {
 	after := maps.Clone(before)
 	if t == abi.JSONPatch {
@@ -172,7 +181,8 @@ func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set
 			key, one := strings.CutPrefix(o.Path, all+"/")
 			switch {
 			case o.Op == "test", o.Op != "move" && !one && o.Path != all && o.Path != "/metadata" && o.Path != "":
-			case o.Op == "move" && !one && o.Path != all && o.Path != "/metadata" && o.Path != "" && !strings.HasPrefix(o.From, all) && o.From != "/metadata" && o.From != "":
+			case o.Op == "move" && !one && o.Path != all && o.Path != "/metadata" && o.Path != "" &&
+				!strings.HasPrefix(o.From, all) && o.From != "/metadata" && o.From != "":
 			case one && o.Op == "remove":
 				delete(after, unescape(key))
 			case one && (o.Op == "add" || o.Op == "replace"):
@@ -192,18 +202,22 @@ func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set
 		}
 		return after, nil
 	}
+
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(patch, &top); err != nil {
 		return nil, fmt.Errorf("the patch: %w", err)
 	}
+
 	meta, err := member(top, "metadata")
 	if err != nil || meta == nil {
 		return after, err
 	}
+
 	changes, err := member(meta, "labels")
 	if err != nil {
 		return nil, err
 	}
+
 	for key, value := range changes {
 		var v *string
 		if json.Unmarshal(value, &v) != nil {
@@ -218,7 +232,8 @@ func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set
 	return after, nil
 }
 
-// member gives an object within a patch, nil without one. Names are compared as the server may, and directives of strategic patches aren't followed.
+// member returns an object within a patch, nil without one. Names are compared as the server may, and directives of
+// strategic patches aren't followed.
 func member(patch map[string]json.RawMessage, name string) (inner map[string]json.RawMessage, err error) {
 	for key, raw := range patch {
 		switch {
@@ -240,7 +255,8 @@ func member(patch map[string]json.RawMessage, name string) (inner map[string]jso
 
 func unescape(s string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(s) }
 
-// appliedLabels gives the labels after an apply, which may take away those that an earlier one has set: what is applied has to be covered by itself.
+// appliedLabels returns the labels after an apply, which may take away those that an earlier one has set: what is
+// applied has to be covered by itself.
 func appliedLabels(before labels.Set, object []byte) (labels.Set, error) {
 	if len(object) > 0 && object[0] == '{' {
 		var o struct{ Metadata metav1.ObjectMeta }
@@ -252,7 +268,7 @@ func appliedLabels(before labels.Set, object []byte) (labels.Set, error) {
 	return grant.LabelsOf(object)
 }
 
-// grantedAnswer tells whether the grant covers an object that was read.
+// grantedAnswer reports whether the grant covers an object that was read.
 func (s *Session) grantedAnswer(e *abi.Effect, res *schema.Resource, m meta, raw []byte) error {
 	if s.w.Grant == nil || ownBody(e.Subresource) {
 		return nil
@@ -275,7 +291,7 @@ func (s *Session) grantedAnswer(e *abi.Effect, res *schema.Resource, m meta, raw
 	return nil
 }
 
-// grantedEvent tells why an event may not be about an object: the grant has to cover it with some verb.
+// grantedEvent reports why an event may not be about an object: the grant has to cover it with some verb.
 func (s *Session) grantedEvent(e *abi.Effect, res *schema.Resource) error {
 	if s.w.Grant == nil {
 		return nil

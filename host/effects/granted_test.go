@@ -32,16 +32,20 @@ func TestPatchedLabels(t *testing.T) {
 		text  string
 		want  labels.Set // nil: can't be followed
 	}{
-		{"nothing of it", abi.JSONPatch, `[{"op":"replace","path":"/metadata/annotations/x","value":"1"},{"op":"test","path":"/metadata/labels/app","value":"web"}]`, before},
-		{"set", abi.JSONPatch, `[{"op":"replace","path":"/metadata/labels/app","value":"db"}]`, labels.Set{"app": "db", "a/b": "1"}},
+		{"nothing of it", abi.JSONPatch,
+			`[{"op":"replace","path":"/metadata/annotations/x","value":"1"},{"op":"test","path":"/metadata/labels/app","value":"web"}]`, before},
+		{"set", abi.JSONPatch, `[{"op":"replace","path":"/metadata/labels/app","value":"db"}]`,
+			labels.Set{"app": "db", "a/b": "1"}},
 		{"escaped", abi.JSONPatch, `[{"op":"remove","path":"/metadata/labels/a~1b"}]`, labels.Set{"app": "web"}},
 		{"all", abi.JSONPatch, `[{"op":"add","path":"/metadata/labels","value":{"x":"y"}}]`, labels.Set{"x": "y"}},
 		{"all of them away", abi.JSONPatch, `[{"op":"remove","path":"/metadata/labels"}]`, nil},
 		{"the metadata", abi.JSONPatch, `[{"op":"replace","path":"/metadata","value":{}}]`, nil},
 		{"the object", abi.JSONPatch, `[{"op":"replace","path":"","value":{}}]`, nil},
-		{"moved away", abi.JSONPatch, `[{"op":"move","from":"/metadata/labels/app","path":"/metadata/annotations/app"}]`, nil},
+		{"moved away", abi.JSONPatch, `[{"op":"move","from":"/metadata/labels/app","path":"/metadata/annotations/app"}]`,
+			nil},
 		{"copied here", abi.JSONPatch, `[{"op":"copy","from":"/metadata/name","path":"/metadata/labels/app"}]`, nil},
-		{"copied elsewhere", abi.JSONPatch, `[{"op":"copy","from":"/metadata/labels/app","path":"/metadata/annotations/app"}]`, before},
+		{"copied elsewhere", abi.JSONPatch,
+			`[{"op":"copy","from":"/metadata/labels/app","path":"/metadata/annotations/app"}]`, before},
 		{"merge", abi.MergePatch, `{"metadata":{"labels":{"app":null,"c":"d"}}}`, labels.Set{"a/b": "1", "c": "d"}},
 		{"merge of something else", abi.MergePatch, `{"spec":{"labels":{"app":null}}}`, before},
 		{"merge of none", abi.MergePatch, `{"metadata":{"labels":null}}`, nil},
@@ -64,25 +68,32 @@ func TestPatchedLabels(t *testing.T) {
 func TestOnClusterGrantedBySelector(t *testing.T) {
 	all := []string{"*"}
 	w := newWorld(t, abi.Controller{
-		Views:  []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"}}},
-		Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}}},
+		Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"}}},
+		Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"get", "list", "create", "update", "patch", "delete",
+			"deletecollection"}}},
 	}, func(o *Options) {
-		o.Grant = granted(t, grant.Rule{APIGroups: all, Resources: all, Verbs: all, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})
+		o.Grant = granted(t, grant.Rule{APIGroups: all, Resources: all, Verbs: all,
+			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})
 	})
+
 	labelled := func(name, app string) *corev1.ConfigMap {
 		m := configMap(name, "1")
 		m.Labels = map[string]string{"app": app}
 		return m
 	}
+
 	admin := w.kube.CoreV1().ConfigMaps(w.ns)
 	for name, app := range map[string]string{"ours": "web", "theirs": "db"} {
 		if _, err := admin.Create(t.Context(), labelled(name, app), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	effect := func(kind abi.EffectKind, name string, object []byte) abi.Effect {
-		return abi.Effect{Kind: kind, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Object: object, Patch: abi.MergePatch}
+		return abi.Effect{Kind: kind, Resource: "v1/configmaps", Namespace: w.ns, Name: name, Object: object,
+			Patch: abi.MergePatch}
 	}
+
 	ours, theirs := w.cached("v1/configmaps", "ours"), w.cached("v1/configmaps", "theirs")
 	away := see[*corev1.ConfigMap](w, ours)
 	away.Labels["app"] = "db"
@@ -94,9 +105,12 @@ func TestOnClusterGrantedBySelector(t *testing.T) {
 		"create elsewhere": {*w.create(labelled("newer", "db")), "the new object is covered by no selector ([app=web])"},
 		"create without":   {*w.create(configMap("newest", "1")), "the new object is covered by no selector"},
 		"patch":            {effect(abi.EffectPatch, "ours", []byte(`{"data":{"x":"y"}}`)), ""},
-		"patch away":       {effect(abi.EffectPatch, "ours", []byte(`{"metadata":{"labels":{"app":"db"}}}`)), "the object would no longer be covered"},
-		"update away":      {effect(abi.EffectUpdate, "ours", schematest.Marshal(t, away)), "the object would no longer be covered"},
-		"patch elsewhere":  {effect(abi.EffectPatch, "theirs", []byte(`{"metadata":{"labels":{"app":"web"}}}`)), "the object is covered by no selector"},
+		"patch away": {effect(abi.EffectPatch, "ours", []byte(`{"metadata":{"labels":{"app":"db"}}}`)),
+			"the object would no longer be covered"},
+		"update away": {effect(abi.EffectUpdate, "ours", schematest.Marshal(t, away)),
+			"the object would no longer be covered"},
+		"patch elsewhere": {effect(abi.EffectPatch, "theirs", []byte(`{"metadata":{"labels":{"app":"web"}}}`)),
+			"the object is covered by no selector"},
 		"delete elsewhere": {effect(abi.EffectDelete, "theirs", nil), "the object is covered by no selector"},
 	} {
 		s := w.begin(ours, theirs)
@@ -105,16 +119,22 @@ func TestOnClusterGrantedBySelector(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}
+
 	s := w.begin()
 	unseen := effect(abi.EffectDelete, "unseen", nil)
 	unseen.UID = "u"
-	if err := s.Check([]abi.Effect{unseen}); !Refused(err) || !strings.Contains(err.Error(), "the host doesn't know them") {
+	if err := s.Check([]abi.Effect{unseen}); !Refused(err) ||
+		!strings.Contains(err.Error(), "the host doesn't know them") {
 		t.Errorf("delete of what is unseen: %v", err)
 	}
-	outcomes, err := s.Perform(t.Context(), []abi.Effect{effect(abi.EffectGet, "ours", nil), effect(abi.EffectList, "", nil), effect(abi.EffectGet, "theirs", nil)})
-	if err != nil || len(outcomes) != 3 || outcomes[0].Code != abi.CodeOK || outcomes[1].View == nil || len(outcomes[1].View.Objects) != 1 || outcomes[2].Reason != "Forbidden" {
+
+	outcomes, err := s.Perform(t.Context(), []abi.Effect{effect(abi.EffectGet, "ours", nil),
+		effect(abi.EffectList, "", nil), effect(abi.EffectGet, "theirs", nil)})
+	if err != nil || len(outcomes) != 3 || outcomes[0].Code != abi.CodeOK || outcomes[1].View == nil ||
+		len(outcomes[1].View.Objects) != 1 || outcomes[2].Reason != "Forbidden" {
 		t.Fatalf("live reads: %+v, %v", outcomes, err)
 	}
+
 	if err := s.Finish(t.Context(), []abi.Effect{effect(abi.EffectDeleteCollection, "", nil)}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 
 var skipped = abi.Outcome{Code: abi.CodeSkipped, Reason: "Skipped", Message: "an earlier effect had failed"}
 
-// sequence does effects one after the other; the first failure stops those after it, but for those that run in any case.
+// sequence does effects one after the other; the first failure stops those after it, but for those that run in any
+// case.
 func (s *Session) sequence(ctx context.Context, effects []abi.Effect) ([]abi.Outcome, error) {
 	outcomes := make([]abi.Outcome, len(effects))
 	var failed error
@@ -55,8 +56,10 @@ func (s *Session) group(ctx context.Context, e *abi.Effect) (abi.Outcome, error)
 	return o, err
 }
 
-// many does all members, a bounded number at a time, and gives the first failure in their order. A slow start begins with one; each that succeeds lets two begin, and after a failure none does. So of what is doomed to fail (for a quota, say)
-// at most one member more is tried than has succeeded, as with upstream's batches of 1, 2, 4, …; but none waits for the slowest of a batch.
+// many does all members, a bounded number at a time, and returns the first failure in their order. A slow start begins
+// with one; each that succeeds lets two begin, and after a failure none does. So of what is doomed to fail (for a
+// quota, say) at most one member more is tried than has succeeded, as with upstream's batches of 1, 2, 4, …; but none
+// waits for the slowest of a batch.
 func (s *Session) many(ctx context.Context, members []abi.Effect, slow bool) ([]abi.Outcome, error) {
 	outcomes, errs := make([]abi.Outcome, len(members)), make([]error, len(members))
 	var (
@@ -66,11 +69,13 @@ func (s *Session) many(ctx context.Context, members []abi.Effect, slow bool) ([]
 		most        = int64(min(s.w.Parallel, len(members)))
 		work, begin func()
 	)
+
 	begin = func() {
 		if hands.Add(1) <= most {
 			wg.Go(work)
 		}
 	}
+
 	work = func() {
 		for !failed.Load() {
 			i := int(next.Add(1)) - 1
@@ -92,10 +97,12 @@ func (s *Session) many(ctx context.Context, members []abi.Effect, slow bool) ([]
 			break
 		}
 	}
+
 	wg.Wait()
 	for i := int(next.Load()); i < len(members); i++ {
 		outcomes[i] = skip(&members[i])
 	}
+
 	for _, err := range errs {
 		if err != nil {
 			return outcomes, err

@@ -48,23 +48,25 @@ func tests(version, uid string) []operation {
 	return o
 }
 
-// isFailedTest tells whether a JSON Patch couldn't be applied. The server doesn't say which operation failed (unlike its validation, which names
-// fields); of a patch that begins with a test of the version, the others can't fail once that holds.
+// isFailedTest reports whether a JSON Patch couldn't be applied. The server doesn't say which operation failed (unlike
+// its validation, which names fields); of a patch that begins with a test of the version, the others can't fail once
+// that holds.
 func isFailedTest(err error) bool {
 	var s apierrors.APIStatus
 	if !errors.As(err, &s) {
 		return false
 	}
 	status := s.Status()
-	return status.Code == http.StatusUnprocessableEntity && (status.Details == nil || status.Details.Kind == "" && len(status.Details.Causes) == 0)
+	return status.Code == http.StatusUnprocessableEntity &&
+		(status.Details == nil || status.Details.Kind == "" && len(status.Details.Causes) == 0)
 }
 
 func asConflict(r abi.Resource, name string, err error) error {
 	return apierrors.NewConflict(groupResource(r), name, err)
 }
 
-// jsonPatch gives the steps from one form of an object to another. Items of lists are addressed by index, which the test of the version makes
-// safe; a whole map, message or list is only added or removed where the guest sees all of it.
+// jsonPatch returns the steps from one form of an object to another. Items of lists are addressed by index, which the
+// test of the version makes safe; a whole map, message or list is only added or removed where the guest sees all of it.
 func jsonPatch(res *schema.Resource, from, to []byte, keeps func(string) bool) ([]operation, error) {
 	a, err := tree(res, from)
 	if err != nil {
@@ -150,6 +152,7 @@ func (p *patcher) object(pointer, path string, a, b map[string]any) error {
 	for k := range b {
 		names[k] = true
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		x, before := a[name]
 		y, after := b[name]
@@ -211,10 +214,12 @@ func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
 		}
 		return res.JSON(object)
 	}
+
 	m, err := tree(res, e.Object)
 	if err != nil {
 		return nil, fmt.Errorf("the object: %w", err)
 	}
+
 	unset(m)
 	v, kind := bodyType(res, e.Subresource)
 	m["apiVersion"], m["kind"] = v, kind
@@ -223,6 +228,7 @@ func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
 		metadata = map[string]any{}
 		m["metadata"] = metadata
 	}
+
 	metadata["name"] = e.Name
 	if e.Namespace != "" {
 		metadata["namespace"] = e.Namespace
@@ -230,14 +236,16 @@ func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// unset drops nulls and the empty structs that Go's encoder writes for structs that aren't pointers: applying them would own them.
+// unset drops nulls and the empty structs that Go's encoder writes for structs that aren't pointers: applying them
+// would own them.
 func unset(m map[string]any) {
 	for k, v := range m {
 		switch x := v.(type) {
 		case nil:
 			delete(m, k)
 		case map[string]any:
-			if unset(x); len(x) == 0 && (k == "status" || k == "metadata" || k == "spec" || k == "resources" || k == "strategy" || k == "updateStrategy") {
+			if unset(x); len(x) == 0 && (k == "status" || k == "metadata" || k == "spec" || k == "resources" ||
+				k == "strategy" || k == "updateStrategy") {
 				delete(m, k)
 			}
 		case []any:

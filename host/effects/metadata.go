@@ -14,13 +14,14 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// builtin tells whether the host knows the type of a resource's objects.
+// builtin reports whether the host knows the type of a resource's objects.
 func builtin(r abi.Resource) bool {
 	_, err := schema.For(r)
 	return err == nil
 }
 
-// form gives the resource as the effect wants it: with metadata alone where it says so, and with a kind where one is sent.
+// form returns the resource as the effect wants it: with metadata alone where it says so, and with a kind where one is
+// sent.
 func (s *Session) form(ctx context.Context, e *abi.Effect, res *schema.Resource) (*schema.Resource, error) {
 	switch {
 	case res.Custom && res.Kind == "" && sendsKind(e):
@@ -31,7 +32,7 @@ func (s *Session) form(ctx context.Context, e *abi.Effect, res *schema.Resource)
 	return res, nil
 }
 
-// sendsKind tells whether the server is sent the kind of the effect's resource.
+// sendsKind reports whether the server is sent the kind of the effect's resource.
 func sendsKind(e *abi.Effect) bool {
 	switch e.Kind {
 	case abi.EffectCreate, abi.EffectUpdate:
@@ -42,10 +43,10 @@ func sendsKind(e *abi.Effect) bool {
 	return e.Kind == abi.EffectEvent
 }
 
-// isJSON tells a guest's JSON from a message, which can't begin so.
+// isJSON reports whether a guest's object is JSON and no message, which can't begin so.
 func isJSON(object []byte) bool { return len(object) > 0 && object[0] == '{' }
 
-// metadataOf tells why an effect can't be done on the metadata of objects alone, where that is asked for.
+// metadataOf reports why an effect can't be done on the metadata of objects alone, where that is asked for.
 func metadataOf(e *abi.Effect) error {
 	if !e.Metadata {
 		return nil
@@ -76,7 +77,8 @@ func (w *Writer) cut(r abi.Resource, metadata bool, raw []byte) ([]byte, error) 
 	return mask.Project(nil, raw)
 }
 
-// unwrapOf opens the answer about a resource. Of a built-in one's whole objects there is no other form than protobuf, of those of any other none but JSON.
+// unwrapOf opens the answer about a resource. Of a built-in one's whole objects there is no other form than protobuf,
+// of those of any other none but JSON.
 func unwrapOf(res *schema.Resource, b []byte) (apiVersion, kind string, raw []byte, err error) {
 	switch {
 	case res.Partial:
@@ -116,7 +118,8 @@ func scaleJSON(raw []byte) ([]byte, error) {
 	return json.Marshal(&s)
 }
 
-// unwrapAny opens an answer with metadata, or a scale, in the envelope of protobuf, or in JSON, which it turns into protobuf.
+// unwrapAny opens an answer with metadata, or a scale, in the envelope of protobuf, or in JSON, which it turns into
+// protobuf.
 func unwrapAny(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(b, " \r\n\t"), []byte("{")) {
 		return unwrap(b)
@@ -128,6 +131,7 @@ func unwrapAny(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	if err := json.Unmarshal(b, &t); err != nil {
 		return "", "", nil, fmt.Errorf("the server's answer: %w", err)
 	}
+
 	var o interface {
 		runtime.Object
 		Marshal() ([]byte, error)
@@ -142,6 +146,7 @@ func unwrapAny(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	default:
 		o = &metav1.PartialObjectMetadata{}
 	}
+
 	if err := json.Unmarshal(b, o); err != nil {
 		return "", "", nil, fmt.Errorf("the server's answer: %w", err)
 	}

@@ -23,28 +23,31 @@ import (
 
 // What once sends, and what it makes of the answers, is what client-go's Request does.
 func TestOnceIsRequest(t *testing.T) {
-	refused := metav1.Status{Status: metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict, Message: "it has changed", Details: &metav1.StatusDetails{Kind: "pods", Name: "web", RetryAfterSeconds: 3}}
+	refused := metav1.Status{Status: metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict,
+		Message: "it has changed", Details: &metav1.StatusDetails{Kind: "pods", Name: "web", RetryAfterSeconds: 3}}
 	raw, err := refused.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	inProtobuf := string(wrap("v1", "Status", raw))
 	const inJSON = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Forbidden","code":403}`
 	answers := map[string]struct {
 		code             int
 		form, body, wait string
 	}{
-		"done":                         {200, protobuf, string(wrap("v1", "Pod", []byte("pod"))), ""},
-		"created":                      {201, protobuf, strings.Repeat("long", 10000), ""},
-		"done without a word":          {200, "", "", ""},
-		"refused in protobuf":          {409, protobuf, inProtobuf, ""},
-		"refused in JSON":              {403, "application/json", inJSON, ""},
-		"refused in JSON with a set":   {403, "application/json; charset=utf-8", inJSON, ""},
-		"refused in no form":           {403, "", inJSON, ""},
-		"refused without a word":       {401, "", "", ""},
-		"refused with half a word":     {403, "application/json", inJSON[:20], ""},
-		"refused with another word":    {500, protobuf, string(wrap("v1", "Pod", nil)), ""},
-		"not done, but no failure":     {404, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Success"}`, ""},
+		"done":                       {200, protobuf, string(wrap("v1", "Pod", []byte("pod"))), ""},
+		"created":                    {201, protobuf, strings.Repeat("long", 10000), ""},
+		"done without a word":        {200, "", "", ""},
+		"refused in protobuf":        {409, protobuf, inProtobuf, ""},
+		"refused in JSON":            {403, "application/json", inJSON, ""},
+		"refused in JSON with a set": {403, "application/json; charset=utf-8", inJSON, ""},
+		"refused in no form":         {403, "", inJSON, ""},
+		"refused without a word":     {401, "", "", ""},
+		"refused with half a word":   {403, "application/json", inJSON[:20], ""},
+		"refused with another word":  {500, protobuf, string(wrap("v1", "Pod", nil)), ""},
+		"not done, but no failure": {404, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
+			""},
 		"too many":                     {429, "text/plain; charset=utf-8", "too many\n", "2"},
 		"too many, in protobuf":        {429, protobuf, inProtobuf, "2"},
 		"a proxy's text":               {502, "text/html", strings.Repeat("<p>", 2000), "soon"},
@@ -52,6 +55,7 @@ func TestOnceIsRequest(t *testing.T) {
 		"a teapot":                     {418, "application/problem+json", `{}`, ""},
 		"the server has to be shut up": {504, "text/plain", "", ""},
 	}
+
 	var answer string
 	var seen []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,17 +73,24 @@ func TestOnceIsRequest(t *testing.T) {
 		_, _ = io.WriteString(w, a.body)
 	}))
 	defer s.Close()
-	c, err := newClient(&rest.Config{Host: s.URL + "/behind/", UserAgent: "test", BearerToken: "secret"}, rest.HTTPClientFor, nil)
+	c, err := newClient(&rest.Config{Host: s.URL + "/behind/", UserAgent: "test", BearerToken: "secret"},
+		rest.HTTPClientFor, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	pods := abi.Resource{Version: "v1", Name: "pods"}
 	requests := []*request{
-		{method: "POST", verb: "create", resource: pods, namespace: "default", contentType: protobuf, body: []byte("pod"), params: map[string]string{"dryRun": "All", "fieldManager": "me & you"}},
-		{method: "PUT", verb: "update", resource: abi.Resource{Group: "example.com", Version: "v1", Name: "webs"}, name: "100%/ü", subresource: "status", contentType: "application/json", accept: "application/json", body: []byte("{}")},
+		{method: "POST", verb: "create", resource: pods, namespace: "default", contentType: protobuf, body: []byte("pod"),
+			params: map[string]string{"dryRun": "All", "fieldManager": "me & you"}},
+		{method: "PUT", verb: "update", resource: abi.Resource{Group: "example.com", Version: "v1", Name: "webs"},
+			name: "100%/ü", subresource: "status", contentType: "application/json", accept: "application/json",
+			body: []byte("{}")},
 		{method: "DELETE", verb: "delete", resource: pods, namespace: "default", name: "web"},
-		{method: "GET", verb: "list", resource: pods, accept: acceptMetadatas, params: map[string]string{"fieldSelector": "metadata.name=web"}},
+		{method: "GET", verb: "list", resource: pods, accept: acceptMetadatas,
+			params: map[string]string{"fieldSelector": "metadata.name=web"}},
 	}
+
 	for name := range maps.Keys(answers) {
 		for _, r := range requests {
 			answer, seen = name, nil
@@ -87,7 +98,8 @@ func TestOnceIsRequest(t *testing.T) {
 			if !sent {
 				t.Errorf("%s: %s: it says that nothing was sent", name, r)
 			}
-			q := c.Verb(r.method).AbsPath(r.path()...).MaxRetries(0).Timeout(7*time.Second).SetHeader("Accept", cmp.Or(r.accept, accepted))
+			q := c.Verb(r.method).AbsPath(r.path()...).MaxRetries(0).Timeout(7*time.Second).SetHeader("Accept",
+				cmp.Or(r.accept, accepted))
 			for k, v := range r.params {
 				q.Param(k, v)
 			}
@@ -126,7 +138,8 @@ func described(err error) any {
 // A request takes no more memory than it needs: most of it is net/http's.
 func TestOnceAllocations(t *testing.T) {
 	w := podWriter(t)
-	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: schematest.Marshal(t, templatePod())}}
+	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default",
+		Object: schematest.Marshal(t, templatePod())}}
 	if n := testing.AllocsPerRun(100, func() {
 		s := w.Begin(abi.KeyRef{Namespace: "default", Name: "web"}, nil)
 		if err := s.Finish(t.Context(), effects); err != nil {

@@ -19,7 +19,7 @@ type Parked struct {
 // parkedFor is how many things are told that a key waits for.
 const parkedFor = 5
 
-// Parked tells which keys wait, the longest first: at most so many, and how many there are.
+// Parked reports which keys wait, the longest first: at most so many, and how many there are.
 func (w *Writer) Parked(most int) (keys []Parked, all int) {
 	b := &w.wait
 	b.mu.Lock()
@@ -42,10 +42,12 @@ func (w *Writer) Parked(most int) (keys []Parked, all int) {
 
 // missing says what a key waits for. The caller holds the lock.
 func (b *barriers) missing(k *barrier) (all []string) {
-	full := func() bool { return len(all) == parkedFor } // a key may wait for thousands of objects, and nobody else gets on meanwhile
+	// a key may wait for thousands of objects, and nobody else gets on meanwhile
+	full := func() bool { return len(all) == parkedFor }
 	for r, version := range k.versions {
 		if !full() && !b.reached(r, version) {
-			all = append(all, fmt.Sprintf("%s at resourceVersion %s: the cache is at %s", r, version, b.leader.Load().store(r).Version()))
+			all = append(all, fmt.Sprintf("%s at resourceVersion %s: the cache is at %s", r, version,
+				b.leader.Load().store(r).Version()))
 		}
 	}
 	for i := 0; i < len(k.gone) && !full(); i++ {
@@ -55,7 +57,8 @@ func (b *barriers) missing(k *barrier) (all []string) {
 	}
 	for i := 0; i < len(k.behind) && !full(); i++ {
 		if o := &k.behind[i]; b.stillBehind(*o) {
-			all = append(all, fmt.Sprintf("%s %s to change: the API server says that it has", o.resource, objectName(o.namespace, o.name)))
+			all = append(all, fmt.Sprintf("%s %s to change: the API server says that it has", o.resource,
+				objectName(o.namespace, o.name)))
 		}
 	}
 	slices.Sort(all)

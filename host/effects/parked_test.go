@@ -19,7 +19,8 @@ func TestParked(t *testing.T) {
 	store := &goneStore{objects: map[string]*cache.Object{}}
 	w := podWriter(t)
 	w.Stores = func(abi.Resource) Store { return store }
-	first, second, never := abi.KeyRef{Namespace: "default", Name: "web"}, abi.KeyRef{Namespace: "default", Name: "db"}, abi.KeyRef{Namespace: "default", Name: "idle"}
+	first, second, never := abi.KeyRef{Namespace: "default", Name: "web"}, abi.KeyRef{Namespace: "default", Name: "db"},
+		abi.KeyRef{Namespace: "default", Name: "idle"}
 	w.wait.written(first, pods, "7")
 	for i := range 2 * parkedFor {
 		p := templatePod()
@@ -33,13 +34,15 @@ func TestParked(t *testing.T) {
 	w.Park(second, func() { woken <- struct{}{} })
 
 	keys, all := w.Parked(10)
-	if all != 2 || len(keys) != 2 || keys[0].Key != first || keys[1].Key != second || time.Since(keys[0].Since) > time.Minute {
+	if all != 2 || len(keys) != 2 || keys[0].Key != first || keys[1].Key != second ||
+		time.Since(keys[0].Since) > time.Minute {
 		t.Fatalf("%d: %+v", all, keys)
 	}
 	if got := fmt.Sprint(keys[0].For); got != "[v1/pods at resourceVersion 7: the cache is at 1]" {
 		t.Errorf("the first waits for %s", got)
 	}
-	if got := keys[1].For; len(got) != parkedFor+1 || !strings.HasPrefix(got[0], "v1/pods default/db-") || !strings.HasSuffix(got[0], " to go") || got[parkedFor] != "perhaps more" {
+	if got := keys[1].For; len(got) != parkedFor+1 || !strings.HasPrefix(got[0], "v1/pods default/db-") ||
+		!strings.HasSuffix(got[0], " to go") || got[parkedFor] != "perhaps more" {
 		t.Errorf("the second waits for %q", got)
 	}
 	if keys, all := w.Parked(1); all != 2 || len(keys) != 1 {

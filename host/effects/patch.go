@@ -16,8 +16,10 @@ func groupResource(r abi.Resource) apischema.GroupResource {
 	return apischema.GroupResource{Group: r.Group, Resource: r.Name}
 }
 
-// patchUpdate sends an update as a JSON Patch that first tests the version: for pods, which controllers may patch and not update.
-func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base, p *plan, version, uid string) (abi.Outcome, error) {
+// patchUpdate sends an update as a JSON Patch that first tests the version: for pods, which controllers may patch and
+// not update.
+func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base, p *plan,
+	version, uid string) (abi.Outcome, error) {
 	keeps := s.w.keeps(res.Resource)
 	if b.whole {
 		keeps = func(string) bool { return true } // the base is a live answer: it has all there is
@@ -49,6 +51,7 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	if b != nil && b.gone {
 		return abi.Outcome{}, errGone(k)
 	}
+
 	r := s.request(e, res, "PATCH", "patch")
 	var err error
 	tested := false // the patch begins with a test of ours
@@ -65,6 +68,7 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 		tested = e.Patch == abi.JSONPatch && version+uid != ""
 		r.body, err = withPreconditions(e.Patch, e.Object, version, uid)
 	}
+
 	if err != nil {
 		return abi.Outcome{}, err
 	}
@@ -100,21 +104,25 @@ func withPreconditions(t abi.PatchType, patch []byte, version, uid string) ([]by
 		}
 		return json.Marshal(all)
 	}
+
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(patch, &object); err != nil {
 		return nil, fmt.Errorf("the patch: %w", err)
 	}
+
 	metadata := map[string]json.RawMessage{}
 	if m := object["metadata"]; m != nil {
 		if err := json.Unmarshal(m, &metadata); err != nil {
 			return nil, fmt.Errorf("the patch's metadata: %w", err)
 		}
 	}
+
 	for field, value := range map[string]string{"resourceVersion": version, "uid": uid} {
 		if value != "" {
 			metadata[field], _ = json.Marshal(value)
 		}
 	}
+
 	m, err := json.Marshal(metadata)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,7 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 	if err := selectorParam(e, r.params); err != nil {
 		return abi.Outcome{}, err
 	}
+
 	data := &abi.ViewData{}
 	size := 0
 	for {
@@ -74,7 +75,8 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 			if s.grantedAnswer(e, res, m, item) != nil {
 				continue // as if it weren't there
 			}
-			s.move(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.namespace, name: m.name}, res, m, item, nil, e)
+			s.move(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.namespace, name: m.name}, res, m, item,
+				nil, e)
 			b, err := s.w.cut(res.Resource, res.Partial, item)
 			if err != nil {
 				return abi.Outcome{}, err
@@ -90,6 +92,7 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 		}
 		r.params["continue"] = l.next
 	}
+
 	data.Count = int64(len(data.Objects))
 	return abi.Outcome{View: data}, nil
 }
@@ -152,7 +155,8 @@ func readList(raw []byte) (listed, error) {
 	return l, nil
 }
 
-// live reads an object under the host's identity, nil when there is none. It lists by name, for the manager's own role may list and not get.
+// live reads an object under the host's identity, nil when there is none. It lists by name, for the manager's own role
+// may list and not get.
 func (w *Writer) live(ctx context.Context, res *schema.Resource, namespace, name string) ([]byte, error) {
 	r := &request{
 		method: "GET", verb: "list", resource: res.Resource, namespace: namespace,
@@ -176,7 +180,8 @@ func (w *Writer) live(ctx context.Context, res *schema.Resource, namespace, name
 
 // liveVersion reads the version that a collection has now.
 func (w *Writer) liveVersion(ctx context.Context, r abi.Resource) (string, error) {
-	q := &request{method: "GET", verb: "list", resource: r, params: map[string]string{"limit": "1"}, accept: acceptMetadatas}
+	q := &request{method: "GET", verb: "list", resource: r, params: map[string]string{"limit": "1"},
+		accept: acceptMetadatas}
 	b, _, err := w.reader.once(ctx, q, w.Timeout)
 	if err != nil {
 		return "", err

@@ -82,6 +82,7 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 			return abi.Outcome{}, err
 		}
 	}
+
 	a, err := s.send(ctx, e, r)
 	if a.repeated && uid != "" && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) && version == "") {
 		err, a.body = nil, nil // the lost request has deleted it
@@ -95,6 +96,7 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if e.DryRun {
 		return abi.Outcome{}, nil
 	}
+
 	o, reached, stays := abi.Outcome{}, "", false
 	if a.body != nil {
 		if _, kind, raw, err := unwrapOf(res, a.body); err == nil && kind != "Status" {
@@ -116,7 +118,9 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if uid == "" && b != nil {
 		uid = b.uid
 	}
-	s.w.wait.removed(s.key, gone{resource: res.Resource, namespace: k.namespace, name: k.name, uid: strings.Clone(uid), deleted: true, version: reached})
+
+	s.w.wait.removed(s.key, gone{resource: res.Resource, namespace: k.namespace, name: k.name, uid: strings.Clone(uid),
+		deleted: true, version: reached})
 	if !stays {
 		s.lose(k)
 	}
@@ -139,20 +143,24 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 	if res.Partial || res.Custom {
 		r.accept = acceptMetadatas
 	}
+
 	if err := selectorParam(e, r.params); err != nil {
 		return abi.Outcome{}, err
 	}
 	if a := s.w.Grant.Ask(s.requested(e, res)); !a.Allowed && len(a.Selectors) == 1 {
 		r.params["labelSelector"] = strings.Trim(r.params["labelSelector"]+","+a.Selectors[0].String(), ",")
 	}
+
 	var err error
 	if r.contentType, r.body, err = deleteBody(res, deleteOptions(e, "", "")); err != nil {
 		return abi.Outcome{}, err
 	}
+
 	a, err := s.send(ctx, e, r)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
+
 	o := abi.Outcome{}
 	if _, kind, raw, err := unwrapList(res, a.body); err == nil && kind != "Status" {
 		if l, err := readList(raw); err == nil {
@@ -165,7 +173,8 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 	return o, nil
 }
 
-// alive tells whether the object wasn't being deleted: only what a delete changes moves the cache past the version of the list that was answered.
+// alive reports whether the object wasn't being deleted: only what a delete changes moves the cache past the version of
+// the list that was answered.
 func alive(raw []byte) bool {
 	m, err := readMeta(raw)
 	return err == nil && !m.deleting

@@ -53,7 +53,7 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Refused tells whether an answer was refused.
+// Refused reports whether an answer was refused.
 func Refused(err error) bool {
 	var r *RefusedError
 	return errors.As(err, &r)
@@ -85,12 +85,14 @@ const (
 	wakesMax   = 10_000  // keys of siblings, in a whole sync
 )
 
-// verbs of the effects, as RBAC names them. A review is a create, an apply is a patch, an eviction a create of its subresource.
+// verbs of the effects, as RBAC names them. A review is a create, an apply is a patch, an eviction a create of its
+// subresource.
 var verbs = map[abi.EffectKind]string{
 	abi.EffectCreate: "create", abi.EffectUpdate: "update", abi.EffectPatch: "patch", abi.EffectApply: "patch",
 	abi.EffectDelete: "delete", abi.EffectEvict: "create", abi.EffectDeleteCollection: "deletecollection",
 	abi.EffectEvent: "event", abi.EffectGet: "get", abi.EffectList: "list", abi.EffectReview: "create",
-	abi.EffectView: "view", abi.EffectGroup: "group", abi.EffectWake: "wake", abi.EffectDiscover: "discover", abi.EffectRead: "read",
+	abi.EffectView: "view", abi.EffectGroup: "group", abi.EffectWake: "wake", abi.EffectDiscover: "discover",
+	abi.EffectRead:    "read",
 	abi.EffectPublish: "publish", abi.EffectFacts: "facts",
 }
 
@@ -128,11 +130,13 @@ func (c *checker) list(effects []abi.Effect, prefix string, depth int) error {
 		if c.count > effectsMax {
 			err = fmt.Errorf("an answer has at most %d effects", effectsMax)
 		}
+
 		if err == nil && e.Kind == abi.EffectGroup && depth == groupDepth {
 			err = fmt.Errorf("groups are nested at most %d deep", groupDepth)
 		}
 		if err != nil {
-			r := &RefusedError{Plugin: c.w.Plugin, Controller: c.w.Controller.Name, Key: c.key, Effect: index, Verb: verbs[e.Kind], Resource: printable.Line(e.Resource, textMost), Err: err}
+			r := &RefusedError{Plugin: c.w.Plugin, Controller: c.w.Controller.Name, Key: c.key, Effect: index,
+				Verb: verbs[e.Kind], Resource: printable.Line(e.Resource, textMost), Err: err}
 			if e.Subresource != "" {
 				r.Resource += "/" + printable.Line(e.Subresource, textMost)
 			}
@@ -190,6 +194,7 @@ func (c *checker) effect(e *abi.Effect) error {
 	case abi.EffectFacts:
 		return nil
 	}
+
 	if e.Kind != abi.EffectGroup && len(e.Members) > 0 {
 		return errors.New("only a group has members")
 	}
@@ -197,10 +202,12 @@ func (c *checker) effect(e *abi.Effect) error {
 	if !known {
 		return fmt.Errorf("unknown kind of effect %d", e.Kind)
 	}
+
 	find := c.w.resource
 	if e.Kind == abi.EffectReview {
 		find = c.w.reviewed
 	}
+
 	res, err := find(e.Resource)
 	if err != nil {
 		return err
@@ -220,6 +227,7 @@ func (c *checker) effect(e *abi.Effect) error {
 	if e.Kind == abi.EffectUpdate {
 		verb = c.updateVerb(res.Resource, e.Subresource)
 	}
+
 	subresource := e.Subresource
 	if e.Kind == abi.EffectEvict {
 		subresource = "eviction"
@@ -227,6 +235,7 @@ func (c *checker) effect(e *abi.Effect) error {
 	if !c.w.rights.allow(res.Resource, subresource, verb) {
 		return notAllowed(res.Resource, subresource, verb)
 	}
+
 	if err := metadataOf(e); err != nil {
 		return err
 	}
@@ -236,6 +245,7 @@ func (c *checker) effect(e *abi.Effect) error {
 	if e.Metadata && !res.Partial {
 		res = schema.Partial(res.Resource, res.Kind, res.Namespaced)
 	}
+
 	if err := c.prepare(e, res); err != nil {
 		return err
 	}
@@ -244,7 +254,7 @@ func (c *checker) effect(e *abi.Effect) error {
 
 var errNotAllowed = errors.New("it is not among the writes of the controller's manifest")
 
-// notAllowed tells what the manifest's author has left out.
+// notAllowed reports what the manifest's author has left out.
 func notAllowed(r abi.Resource, subresource, verb string) error {
 	what := r.String()
 	if subresource != "" {
@@ -269,6 +279,7 @@ func (c *checker) shape(e *abi.Effect, res *schema.Resource) error {
 			return fmt.Errorf("%q can't be part of an address", printable.Line(part, textMost))
 		}
 	}
+
 	if scoped && !namespaced && e.Namespace != "" {
 		return fmt.Errorf("the resource has no namespaces, the effect names %q", printable.Line(e.Namespace, textMost))
 	}
@@ -278,6 +289,7 @@ func (c *checker) shape(e *abi.Effect, res *schema.Resource) error {
 	if e.Precondition < abi.PreconditionDefault || e.Precondition > abi.PreconditionNone {
 		return fmt.Errorf("unknown precondition %d", e.Precondition)
 	}
+
 	many := e.Kind == abi.EffectList || e.Kind == abi.EffectDeleteCollection
 	creates := e.Kind == abi.EffectCreate && e.Subresource == "" || e.Kind == abi.EffectReview
 	if scoped && namespaced && e.Namespace == "" && !creates && e.Kind != abi.EffectList {
@@ -286,12 +298,14 @@ func (c *checker) shape(e *abi.Effect, res *schema.Resource) error {
 	if e.Name == "" && !many && !creates {
 		return errors.New("it names no object")
 	}
+
 	switch e.Kind {
 	case abi.EffectCreate, abi.EffectUpdate, abi.EffectPatch, abi.EffectApply, abi.EffectReview:
 		if len(e.Object) == 0 {
 			return errors.New("it brings no object")
 		}
 	}
+
 	switch e.Kind {
 	case abi.EffectPatch:
 		if patchTypes[e.Patch] == "" {

@@ -24,15 +24,19 @@ import (
 
 const protobuf = runtime.ContentTypeProtobuf
 
-// accepted are the forms of an answer. Refusals on the way (authentication, proxies) come as JSON whatever was asked for.
+// accepted are the forms of an answer. Refusals on the way (authentication, proxies) come as JSON whatever was asked
+// for.
 const accepted = protobuf + "," + runtime.ContentTypeJSON
 
-// How metadata alone is asked for; of a server that has no protobuf, such as one behind the aggregator may be, it comes as JSON.
+// How metadata alone is asked for; of a server that has no protobuf, such as one behind the aggregator may be, it comes
+// as JSON.
 const (
 	metadataForm     = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	metadataListForm = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-	acceptMetadata   = protobuf + metadataForm + "," + runtime.ContentTypeJSON + metadataForm + "," + runtime.ContentTypeJSON
-	acceptMetadatas  = protobuf + metadataListForm + "," + runtime.ContentTypeJSON + metadataListForm + "," + runtime.ContentTypeJSON
+	acceptMetadata   = protobuf + metadataForm + "," + runtime.ContentTypeJSON + metadataForm + "," +
+		runtime.ContentTypeJSON
+	acceptMetadatas = protobuf + metadataListForm + "," + runtime.ContentTypeJSON + metadataListForm + "," +
+		runtime.ContentTypeJSON
 )
 
 // limited is the configuration with another rate limit, nil for none.
@@ -116,8 +120,9 @@ const foreignLosses = 5
 
 // send sends a request until the answer is definite or ctx ends.
 //
-// An answer that was lost leaves open whether the request was done. The object's collection can't tell (the request may commit after the
-// look), so the identical request is sent again: creates have a name, updates a version, deletes a UID, none can happen twice.
+// An answer that was lost leaves open whether the request was done. The object's collection can't tell (the request may
+// commit after the look), so the identical request is sent again: creates have a name, updates a version, deletes a
+// UID, none can happen twice.
 func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 	var a answer
 	backoff, throttled, losses := backoffFirst, 0, 0
@@ -133,11 +138,13 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 			}
 			timeout = min(timeout, left)
 		}
+
 		start := time.Now()
 		body, sent, err := w.client.once(ctx, r, timeout)
 		if w.Metrics.Write != nil {
 			w.Metrics.Write(r.verb, r.resource.String(), r.subresource, codeOf(err), time.Since(start))
 		}
+
 		wait := time.Duration(0)
 		switch verdict(err) {
 		case definite:
@@ -150,7 +157,8 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 			seconds, _ := apierrors.SuggestsClientDelay(err)
 			wait = max(time.Duration(seconds)*time.Second, backoff)
 		case lost:
-			if losses++; r.foreign && (r.method == "GET" || codeOf(err) == http.StatusServiceUnavailable || losses > foreignLosses) {
+			if losses++; r.foreign && (r.method == "GET" || codeOf(err) == http.StatusServiceUnavailable ||
+				losses > foreignLosses) {
 				return a, err // its server, or a webhook that converts it, may be down for long
 			}
 			if !sent && !a.repeated {
@@ -159,6 +167,7 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 			a.repeated = a.repeated || sent
 			wait = backoff
 		}
+
 		tracing.From(ctx).Event("sent again", time.Now(), "", "")
 		w.log.V(2).Info("No definite answer, sending the request again", "request", r.String(), "err", err, "after", wait)
 		timer := time.NewTimer(wait/2 + rand.N(wait/2+1))
@@ -190,7 +199,7 @@ const (
 	lost
 )
 
-// verdict tells whether an answer says what became of the request.
+// verdict reports whether an answer says what became of the request.
 func verdict(err error) int {
 	if err == nil {
 		return definite
@@ -210,14 +219,16 @@ func verdict(err error) int {
 		return lost
 	case http.StatusInternalServerError:
 		// The server's own errors are definite, but for etcd's: those (and what a proxy made up) say nothing about the write.
-		if apierrors.IsUnexpectedServerError(err) || strings.Contains(status.Message, "etcdserver:") || strings.Contains(status.Message, "context deadline exceeded") {
+		if apierrors.IsUnexpectedServerError(err) || strings.Contains(status.Message, "etcdserver:") ||
+			strings.Contains(status.Message, "context deadline exceeded") {
 			return lost
 		}
 	}
 	return definite
 }
 
-// NamespaceTerminatingReason is the Reason of an outcome whose object can't be made because its namespace is being deleted.
+// NamespaceTerminatingReason is the Reason of an outcome whose object can't be made because its namespace is being
+// deleted.
 const NamespaceTerminatingReason = "NamespaceTerminating"
 
 // reasonOf names an error as an Outcome does.

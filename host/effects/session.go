@@ -31,7 +31,8 @@ type Session struct {
 	plans     map[*abi.Effect]*plan // updates that were compared before anything was written
 }
 
-// objectKey names an object in a session; a scale is another object than its parent, and so is its metadata alone, which is no base for an update of the whole.
+// objectKey names an object in a session; a scale is another object than its parent, and so is its metadata alone,
+// which is no base for an update of the whole.
 type objectKey struct {
 	resource        abi.Resource
 	scale           bool
@@ -43,7 +44,8 @@ type objectKey struct {
 type base struct {
 	raw  []byte // whole, or what the cache has
 	seen []byte // what the guest has seen or sent last; nil: the projection of raw
-	// views is what the guest saw or sent by the version that its copy of the object has: an effect is a difference to that copy.
+	// views is what the guest saw or sent by the version that its copy of the object has: an effect is a difference to
+	// that copy.
 	views   map[string][]byte
 	sent    []string // the versions in views under which it sent since the last perform
 	version string
@@ -57,7 +59,8 @@ func (w *Writer) Begin(key abi.KeyRef, s Snapshot) *Session {
 	return &Session{w: w, key: key, snapshot: s, bases: map[objectKey]*base{}, plans: map[*abi.Effect]*plan{}}
 }
 
-// Check tells, before anything is written, whether all effects of the sync's answer are well-formed and within the plugin's rights.
+// Check reports, before anything is written, whether all effects of the sync's answer are well-formed and within the
+// plugin's rights.
 func (s *Session) Check(effects []abi.Effect) error {
 	if err := s.check(effects); err != nil {
 		return err
@@ -118,13 +121,14 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Request, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// NamespaceTerminating tells whether a sync failed because the namespace is being deleted, which is as good as success.
+// NamespaceTerminating reports whether a sync failed because the namespace is being deleted, which is as good as
+// success.
 func NamespaceTerminating(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Reason == NamespaceTerminatingReason
 }
 
-// find gives an object as the guest saw it.
+// find returns an object as the guest saw it.
 func (s *Session) find(k objectKey) *base {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,12 +142,13 @@ func (s *Session) find(k objectKey) *base {
 	if o == nil {
 		return nil
 	}
-	b := &base{raw: o.Raw, version: o.ResourceVersion, uid: string(o.UID), whole: !k.metadata && s.w.Controller.CachesWhole(k.resource)}
+	b := &base{raw: o.Raw, version: o.ResourceVersion, uid: string(o.UID), whole: !k.metadata &&
+		s.w.Controller.CachesWhole(k.resource)}
 	s.bases[k] = b
 	return b
 }
 
-// saw gives what the guest saw of a base, by the version of the guest's copy.
+// saw returns what the guest saw of a base, by the version of the guest's copy.
 func (s *Session) saw(k objectKey, b *base, version string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +158,7 @@ func (s *Session) saw(k objectKey, b *base, version string) ([]byte, error) {
 	return s.last(k, b)
 }
 
-// last gives what the guest saw or sent last. The caller holds the lock.
+// last returns what the guest saw or sent last. The caller holds the lock.
 func (s *Session) last(k objectKey, b *base) ([]byte, error) {
 	if b.seen == nil {
 		if k.scale {
@@ -168,7 +173,8 @@ func (s *Session) last(k objectKey, b *base) ([]byte, error) {
 	return b.seen, nil
 }
 
-// move makes an answer the base of the next effect on the object. sent is what the guest sent, nil when it sent no object.
+// move makes an answer the base of the next effect on the object. sent is what the guest sent, nil when it sent no
+// object.
 func (s *Session) move(k objectKey, res *schema.Resource, m meta, raw, sent []byte, e *abi.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,8 +203,8 @@ func (s *Session) move(k objectKey, res *schema.Resource, m meta, raw, sent []by
 	s.bases[k] = b
 }
 
-// accepted returns the part of what the guest sent that this subresource stores, and the rest as the server has it: what the guest changed
-// there is still to be written by the effect on the other subresource.
+// accepted returns the part of what the guest sent that this subresource stores, and the rest as the server has it:
+// what the guest changed there is still to be written by the effect on the other subresource.
 func (s *Session) accepted(r abi.Resource, res *schema.Resource, raw, sent []byte, subresource string) []byte {
 	answer, err := s.w.project(r, raw)
 	if err != nil {

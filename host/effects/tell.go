@@ -7,7 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// EventVerb is the Verb of what isn't a write to an object: an event about it was handed on to be written, as client-go's recorders do that, in the background.
+// EventVerb is the Verb of what isn't a write to an object: an event about it was handed on to be written, as
+// client-go's recorders do that, in the background.
 const EventVerb = "event on"
 
 // Write is a write that was done, as [Options] Wrote is told of it.
@@ -37,7 +38,8 @@ func (s *Session) tellEvent(e *abi.Effect) {
 	if r, ok := abi.ParseResource(e.Resource); ok {
 		id = s.w.idOf(r)
 	}
-	s.w.Wrote(s.key, Write{Verb: EventVerb, Resource: id, Namespace: strings.Clone(e.Namespace), Name: strings.Clone(e.Name), UID: strings.Clone(e.UID)})
+	s.w.Wrote(s.key, Write{Verb: EventVerb, Resource: id, Namespace: strings.Clone(e.Namespace),
+		Name: strings.Clone(e.Name), UID: strings.Clone(e.UID)})
 }
 
 // tell tells of a write that the server has answered. All that a guest's message or a request's buffer holds is copied.
@@ -49,7 +51,8 @@ func (s *Session) tell(e *abi.Effect, r *request, a answer, err error) {
 		Verb: r.verb, Resource: s.w.idOf(r.resource), Subresource: strings.Clone(r.subresource),
 		Namespace: strings.Clone(r.namespace), Name: strings.Clone(r.name), UID: strings.Clone(e.UID),
 	}
-	if _, kind, raw, err := unwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.subresource) && r.verb != "deletecollection" {
+	if _, kind, raw, err := unwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.subresource) &&
+		r.verb != "deletecollection" {
 		if m, err := readMeta(raw); err == nil {
 			x.Namespace, x.Name, x.UID = m.namespace, m.name, m.uid
 			if r.verb != "delete" {

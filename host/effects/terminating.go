@@ -7,18 +7,20 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// denialTime is for how long creates of a key are held back once its namespace has refused one because it is being deleted: as long as
-// upstream's expectations of pods that never come hold its controllers back (ExpectationsTimeout in pkg/controller).
+// denialTime is for how long creates of a key are held back once its namespace has refused one because it is being
+// deleted: as long as upstream's expectations of pods that never come hold its controllers back (ExpectationsTimeout in
+// pkg/controller).
 const denialTime = 5 * time.Minute
 
-// denials are the namespaces that refused a key's creates because they are being deleted. Nothing ends that but the namespace's end, so
-// asking again at each event would only use up the requests that the controller's other keys need.
+// denials are the namespaces that refused a key's creates because they are being deleted. Nothing ends that but the
+// namespace's end, so asking again at each event would only use up the requests that the controller's other keys need.
 type denials struct {
 	mu   sync.Mutex
 	last map[abi.KeyRef]denial
 }
 
-// denial is of one object: its end comes before its namespace's, and one of its name in the next namespace has another UID.
+// denial is of one object: its end comes before its namespace's, and one of its name in the next namespace has another
+// UID.
 type denial struct {
 	uid   string
 	until time.Time
@@ -56,10 +58,11 @@ func (d *denials) forget(key abi.KeyRef) {
 	delete(d.last, key)
 }
 
-// keeper returns the UID of the object whose denials hold back a create: the key's, if what is created is beside it and takes a refusal
-// for as good as success. Who wants to be told that it failed is told by the server each time.
+// keeper returns the UID of the object whose denials hold back a create: the key's, if what is created is beside it and
+// takes a refusal for as good as success. Who wants to be told that it failed is told by the server each time.
 func (s *Session) keeper(e *abi.Effect) (uid string, ok bool) {
-	if s.snapshot == nil || e.Tolerate&abi.TolerateNamespaceTerminating == 0 || e.Namespace == "" || e.Namespace != s.key.Namespace {
+	if s.snapshot == nil || e.Tolerate&abi.TolerateNamespaceTerminating == 0 || e.Namespace == "" ||
+		e.Namespace != s.key.Namespace {
 		return "", false
 	}
 	return s.snapshot.KeyObject()

@@ -32,15 +32,19 @@ type closing struct{ posts atomic.Int32 }
 func (c *closing) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.posts.Add(1)
 	b, err := json.Marshal(metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-		Message: "unable to create new content", Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusForbidden,
+		Reason:  metav1.StatusReasonForbidden,
+		Message: "unable to create new content",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}},
 	})
 	return &http.Response{
-		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(b)), Request: r,
+		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(b)), Request: r,
 	}, err
 }
 
-// In a namespace that is being deleted one create of a key is refused in five minutes, however many it wants and however often it is woken.
+// In a namespace that is being deleted one create of a key is refused in five minutes, however many it wants and
+// however often it is woken.
 func TestNamespaceThatIsBeingDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &closing{}
@@ -59,7 +63,8 @@ func TestNamespaceThatIsBeingDeleted(t *testing.T) {
 			defer session.End()
 			p := templatePod()
 			p.Namespace = in
-			create := abi.Effect{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: in, Object: schematest.Marshal(t, p), Tolerate: tolerate}
+			create := abi.Effect{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: in, Object: schematest.Marshal(t, p),
+				Tolerate: tolerate}
 			group := abi.Effect{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: make([]abi.Effect, 100)}
 			for i := range group.Members {
 				group.Members[i] = create

@@ -8,7 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
-// do does one effect, and has a span tell of it where the sync is traced. The error is the failure that the outcome tells of, nil where it is tolerated.
+// do does one effect, and has a span tell of it where the sync is traced. The error is the failure that the outcome
+// tells of, nil where it is tolerated.
 func (s *Session) do(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	if e.Kind == abi.EffectGroup || tracing.From(ctx) == nil {
 		return s.one(ctx, e)
@@ -18,11 +19,13 @@ func (s *Session) do(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	if e.Subresource != "" {
 		resource += "/" + e.Subresource
 	}
+
 	begin := tracing.Request
 	switch e.Kind {
 	case abi.EffectEvent, abi.EffectWake, abi.EffectPublish, abi.EffectFacts, abi.EffectView:
 		begin = tracing.Start
 	}
+
 	// Not of which object: a guest makes up names.
 	ctx, span := begin(ctx, "effect "+what)
 	defer span.End()
@@ -30,6 +33,7 @@ func (s *Session) do(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	if resource != "" {
 		span.Text("windlass.resource", resource)
 	}
+
 	o, err := s.one(ctx, e)
 	switch {
 	case err != nil:
@@ -40,7 +44,8 @@ func (s *Session) do(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	return o, err
 }
 
-// Reason is why an effect failed, as an outcome has it: a word of Kubernetes' or of the host's, nothing of any object. Empty for other errors.
+// Reason is why an effect failed, as an outcome has it: a word of Kubernetes' or of the host's, nothing of any object.
+// Empty for other errors.
 func Reason(err error) string {
 	var e *Error
 	if errors.As(err, &e) {

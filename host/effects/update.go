@@ -21,8 +21,8 @@ type plan struct {
 	same   bool
 }
 
-// prepare compares an update with its base while the answer can still be refused. Later updates of an object that the answer itself moves are
-// compared when their turn comes.
+// prepare compares an update with its base while the answer can still be refused. Later updates of an object that the
+// answer itself moves are compared when their turn comes.
 func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 	switch e.Kind {
 	case abi.EffectCreate, abi.EffectApply, abi.EffectReview:
@@ -31,13 +31,16 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 	if e.Kind == abi.EffectList || e.Kind == abi.EffectDeleteCollection {
 		return nil
 	}
+
 	k := c.keyOf(e, res)
 	moved := c.touched[k]
 	if (e.Kind == abi.EffectDelete || e.Kind == abi.EffectEvict) && !moved {
 		if version, uid := expected(e, c.find(k), abi.PreconditionUID); version == "" && uid == "" {
-			return fmt.Errorf("it has no precondition, neither a UID nor a version, and %s/%s is in none of the views", printable.Line(e.Namespace, textMost), printable.Line(e.Name, textMost))
+			return fmt.Errorf("it has no precondition, neither a UID nor a version, and %s/%s is in none of the views",
+				printable.Line(e.Namespace, textMost), printable.Line(e.Name, textMost))
 		}
 	}
+
 	switch e.Kind {
 	case abi.EffectUpdate:
 		c.touched[k] = true
@@ -118,6 +121,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if b.gone {
 		return abi.Outcome{}, errGone(k)
 	}
+
 	s.mu.Lock()
 	p := s.plans[e]
 	s.mu.Unlock()
@@ -130,10 +134,12 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if p.same {
 		return s.unchanged(e, res, b)
 	}
+
 	version, uid := expected(e, b, abi.PreconditionVersion)
 	if uid == "" {
 		uid = b.uid // no precondition is about the version: a PUT never goes to another object of that name
 	}
+
 	if s.updateVerb(res.Resource, e.Subresource) == "patch" {
 		return s.patchUpdate(ctx, e, res, k, b, p, version, uid)
 	}
@@ -143,14 +149,17 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 			return abi.Outcome{}, err
 		}
 	}
+
 	object, err := setMeta(p.merged, text{metaResourceVersion, version}, text{metaUID, uid})
 	if err != nil {
 		return abi.Outcome{}, err
 	}
+
 	r := s.request(e, res, "PUT", "update")
 	if err := r.put(res, e.Subresource, object); err != nil {
 		return abi.Outcome{}, err
 	}
+
 	a, err := s.send(ctx, e, r)
 	if err != nil {
 		return s.updateFailed(ctx, e, res, k, b, a, err)
@@ -158,10 +167,10 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	return s.wrote(e, res, a.body, clone(e.Object))
 }
 
-// expected gives the preconditions of an effect: the version and UID that the object must have, "" for none.
+// expected returns the preconditions of an effect: the version and UID that the object must have, "" for none.
 //
-// An effect says the version of the guest's copy. One that this session knows means the base, which the session's own writes may have moved
-// since; one that it doesn't know is demanded as it is.
+// An effect says the version of the guest's copy. One that this session knows means the base, which the session's own
+// writes may have moved since; one that it doesn't know is demanded as it is.
 func expected(e *abi.Effect, b *base, byDefault abi.Precondition) (version, uid string) {
 	p := e.Precondition
 	if p == abi.PreconditionDefault {
@@ -196,7 +205,8 @@ func (s *Session) unchanged(e *abi.Effect, res *schema.Resource, b *base) (abi.O
 }
 
 // updateFailed looks at what a failed update means: a conflict on a repeated request may be our own lost write.
-func (s *Session) updateFailed(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base, a answer, err error) (abi.Outcome, error) {
+func (s *Session) updateFailed(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base, a answer,
+	err error) (abi.Outcome, error) {
 	if a.repeated && !k.scale && apierrors.IsConflict(err) {
 		if live := s.landed(ctx, e, res, k, b); live != nil {
 			return s.wrote(e, res, wrap(res.APIVersion(), res.Kind, live), clone(e.Object))
@@ -208,7 +218,7 @@ func (s *Session) updateFailed(ctx context.Context, e *abi.Effect, res *schema.R
 	return abi.Outcome{}, err
 }
 
-// landed gives the live object when all that the guest wanted to change is changed in it.
+// landed returns the live object when all that the guest wanted to change is changed in it.
 func (s *Session) landed(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base) []byte {
 	raw, err := s.w.live(ctx, res, e.Namespace, e.Name)
 	if err != nil || raw == nil {
@@ -233,25 +243,30 @@ func (s *Session) landed(ctx context.Context, e *abi.Effect, res *schema.Resourc
 }
 
 // fetchWhole gets the whole object of the version that the guest saw, where the cache keeps only parts.
-func (s *Session) fetchWhole(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base) (*base, *plan, error) {
+func (s *Session) fetchWhole(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base) (*base,
+	*plan, error) {
 	raw, err := s.w.live(ctx, res, e.Namespace, e.Name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the whole object before an update: %w", err)
 	}
+
 	m := meta{}
 	if raw != nil {
 		if m, err = readMeta(raw); err != nil {
 			return nil, nil, err
 		}
 	}
+
 	if m.uid != b.uid || m.resourceVersion != b.version {
 		s.stale(k, b.version)
 		gr := groupResource(res.Resource)
 		if raw == nil {
 			return nil, nil, apierrors.NewNotFound(gr, k.name)
 		}
-		return nil, nil, apierrors.NewConflict(gr, k.name, fmt.Errorf("the cache has version %s, the server %s", b.version, m.resourceVersion))
+		return nil, nil, apierrors.NewConflict(gr, k.name, fmt.Errorf("the cache has version %s, the server %s", b.version,
+			m.resourceVersion))
 	}
+
 	seen, err := s.saw(k, b, e.Version)
 	if err != nil {
 		return nil, nil, err

@@ -21,6 +21,7 @@ func TestVerdicts(t *testing.T) {
 		}
 		return &apierrors.StatusError{ErrStatus: s}
 	}
+
 	for name, x := range map[string]struct {
 		err  error
 		want int
@@ -38,9 +39,10 @@ func TestVerdicts(t *testing.T) {
 		"unavailable":              {status(http.StatusServiceUnavailable, ""), lost},
 		"etcd says":                {status(http.StatusInternalServerError, "etcdserver: request timed out"), lost},
 		"the API server's context": {status(http.StatusInternalServerError, "context deadline exceeded"), lost},
-		"a proxy's error":          {status(http.StatusInternalServerError, "", metav1.CauseTypeUnexpectedServerResponse), lost},
-		"the API server's own":     {status(http.StatusInternalServerError, "a webhook failed"), definite},
-		"wrapped":                  {errors.Join(errors.New("while writing"), status(http.StatusConflict, "")), definite},
+		"a proxy's error": {status(http.StatusInternalServerError, "", metav1.CauseTypeUnexpectedServerResponse),
+			lost},
+		"the API server's own": {status(http.StatusInternalServerError, "a webhook failed"), definite},
+		"wrapped":              {errors.Join(errors.New("while writing"), status(http.StatusConflict, "")), definite},
 	} {
 		if got := verdict(x.err); got != x.want {
 			t.Errorf("%s: %d, expected %d", name, got, x.want)

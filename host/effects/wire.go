@@ -40,7 +40,8 @@ func readMeta(raw []byte) (meta, error) {
 	return m, err
 }
 
-// eachMeta calls f with each field of an object's metadata. Several occurrences are merged, as every decoder does by reading them one after the other.
+// eachMeta calls f with each field of an object's metadata. Several occurrences are merged, as every decoder does by
+// reading them one after the other.
 func eachMeta(raw []byte, f func(*wire.Fields) error) error {
 	top := wire.Fields{Data: raw}
 	for top.Next() {
@@ -83,6 +84,7 @@ func (m *meta) take(f *wire.Fields) error {
 		m.deleting = isSet(f)
 	case metaDeletionGrace:
 		m.noGrace = f.Type == wire.WireVarint && f.Uint == 0
+
 	case metaFinalizers:
 		m.finalizers++
 	case metaOwners:
@@ -109,7 +111,7 @@ func (m *meta) take(f *wire.Fields) error {
 
 func isSet(f *wire.Fields) bool { return f.Type != wire.WireBytes || len(f.Bytes) > 0 }
 
-// isDeleting tells whether an object has a deletion timestamp.
+// isDeleting reports whether an object has a deletion timestamp.
 func isDeleting(raw []byte) bool {
 	deleting := false
 	err := eachMeta(raw, func(f *wire.Fields) error {
@@ -133,12 +135,14 @@ func setMeta(raw []byte, texts ...text) ([]byte, error) {
 	for _, t := range texts {
 		size += len(t.value) + tagMost
 	}
+
 	metadata := make([]byte, 0, size+metaLen(raw))
 	for _, t := range texts {
 		if t.value != "" {
 			metadata = wire.AppendString(metadata, uint32(t.number), t.value)
 		}
 	}
+
 	if err := eachMeta(raw, func(f *wire.Fields) error {
 		for _, t := range texts {
 			if int32(f.Num) == t.number {
@@ -150,10 +154,12 @@ func setMeta(raw []byte, texts ...text) ([]byte, error) {
 	}); err != nil {
 		return nil, err
 	}
+
 	out := make([]byte, 0, size+len(raw)+tagMost)
 	if len(metadata) > 0 {
 		out = wire.AppendBytes(out, fieldMeta, metadata)
 	}
+
 	for top := (wire.Fields{Data: raw}); top.Next(); {
 		if top.Num != fieldMeta {
 			out = append(out, top.Raw()...)
@@ -225,8 +231,10 @@ func wrap(apiVersion, kind string, raw []byte) []byte {
 func unwrap(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	rest, ok := bytes.CutPrefix(b, magic)
 	if !ok {
-		return "", "", nil, fmt.Errorf("the server's answer is not Kubernetes protobuf: it begins with %q", b[:min(len(b), 16)])
+		return "", "", nil, fmt.Errorf("the server's answer is not Kubernetes protobuf: it begins with %q",
+			b[:min(len(b), 16)])
 	}
+
 	var types []byte
 	f := wire.Fields{Data: rest}
 	for f.Next() {
@@ -237,6 +245,7 @@ func unwrap(b []byte) (apiVersion, kind string, raw []byte, err error) {
 			raw = f.Bytes
 		}
 	}
+
 	if f.Err != 0 {
 		return "", "", nil, fmt.Errorf("the server's answer: field at byte %d: %w", f.End, f.Err)
 	}
@@ -249,6 +258,7 @@ func unwrap(b []byte) (apiVersion, kind string, raw []byte, err error) {
 			kind = string(t.Bytes)
 		}
 	}
+
 	if t.Err != 0 {
 		return "", "", nil, fmt.Errorf("the type of the server's answer: field at byte %d: %w", t.End, t.Err)
 	}

@@ -26,7 +26,8 @@ func FuzzEnvelopeReadsAnything(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if v2, kind2, raw2, err := unwrap(wrap(v, kind, raw)); err != nil || v2 != v || kind2 != kind || !bytes.Equal(raw, raw2) {
+		if v2, kind2, raw2, err := unwrap(wrap(v, kind, raw)); err != nil || v2 != v || kind2 != kind ||
+			!bytes.Equal(raw, raw2) {
 			t.Fatalf("round trip: %v", err)
 		}
 		_, _ = readMeta(raw)
@@ -42,6 +43,7 @@ func TestPatchEqualsMerge(t *testing.T) {
 		p.Finalizers = []string{"a", "b", "c"}
 		p.Status.Conditions = []corev1.PodCondition{{Type: "A", Status: "True"}, {Type: "B", Status: "True"}}
 	})
+
 	b := *a.DeepCopy()
 	b.Labels["x/y"] = "2"
 	b.Labels["z"] = "~"
@@ -51,17 +53,22 @@ func TestPatchEqualsMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var got []string
 	for _, o := range ops {
 		got = append(got, fmt.Sprint(o.Op, " ", o.Path, " ", o.Value))
 	}
+
 	want := []string{
-		"remove /metadata/finalizers/1 <nil>", "replace /metadata/labels/x~1y 2", "add /metadata/labels/z ~", "replace /status/conditions/1/status False",
+		"remove /metadata/finalizers/1 <nil>", "replace /metadata/labels/x~1y 2", "add /metadata/labels/z ~",
+		"replace /status/conditions/1/status False",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if _, err := jsonPatch(res, schematest.Marshal(t, &corev1.Pod{}), schematest.Marshal(t, &a), func(string) bool { return false }); err == nil {
+
+	if _, err := jsonPatch(res, schematest.Marshal(t, &corev1.Pod{}), schematest.Marshal(t, &a),
+		func(string) bool { return false }); err == nil {
 		t.Error("labels that weren't seen were added whole")
 	}
 }

@@ -48,8 +48,9 @@ func echoServer(b testing.TB) *httptest.Server {
 func podWriter(b testing.TB) *Writer {
 	s := echoServer(b)
 	w, err := New(Options{Plugin: "p", Controller: &abi.Controller{
-		Name:   "c",
-		Views:  []abi.View{{Name: "pods", Resource: abi.Resource{Version: "v1", Name: "pods"}, Fields: []string{"metadata", "spec.nodeName", "status.phase", "status.conditions"}}},
+		Name: "c",
+		Views: []abi.View{{Name: "pods", Resource: abi.Resource{Version: "v1", Name: "pods"},
+			Fields: []string{"metadata", "spec.nodeName", "status.phase", "status.conditions"}}},
 		Writes: []abi.Write{{Resource: abi.Resource{Version: "v1", Name: "pods"}, Verbs: []string{"create", "delete"}}},
 	}, Config: &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}})
 	if err != nil {
@@ -61,8 +62,10 @@ func podWriter(b testing.TB) *Writer {
 
 // templatePod is a pod as a replica set would create it, of some 3 KB.
 func templatePod() *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-5d4f-", Namespace: "default", Labels: map[string]string{"app": "web", "pod-template-hash": "5d4f"}, OwnerReferences: []metav1.OwnerReference{{
-		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5d4f", UID: "5a8a9d0e-0b3d-4a39-8a3a-0d5c9b1d7f10", Controller: new(bool), BlockOwnerDeletion: new(bool)}}}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-5d4f-", Namespace: "default",
+		Labels: map[string]string{"app": "web", "pod-template-hash": "5d4f"}, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-5d4f", UID: "5a8a9d0e-0b3d-4a39-8a3a-0d5c9b1d7f10",
+			Controller: new(bool), BlockOwnerDeletion: new(bool)}}}}
 	*p.OwnerReferences[0].Controller = true
 	c := corev1.Container{Name: "web", Image: "registry.example.com/web:1"}
 	for i := range 30 {
@@ -75,7 +78,8 @@ func templatePod() *corev1.Pod {
 // BenchmarkCreate is one of a sync's creates, from the effect to its outcome, with a server that does nothing.
 func BenchmarkCreate(b *testing.B) {
 	w := podWriter(b)
-	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default", Object: schematest.Marshal(b, templatePod())}}
+	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default",
+		Object: schematest.Marshal(b, templatePod())}}
 	key := abi.KeyRef{Namespace: "default", Name: "web"}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -96,7 +100,8 @@ type goneStore struct {
 func (s *goneStore) Get(namespace, name string) *cache.Object { s.looks++; return s.objects[name] }
 func (s *goneStore) Version() string                          { return "1" }
 
-// A key that has removed many objects looks at each a few times until the last is gone, not at all of them at each event.
+// A key that has removed many objects looks at each a few times until the last is gone, not at all of them at each
+// event.
 func TestWaitsForManyRemovals(t *testing.T) {
 	const n = 500
 	pods := abi.Resource{Version: "v1", Name: "pods"}
@@ -110,6 +115,7 @@ func TestWaitsForManyRemovals(t *testing.T) {
 		store.objects[p.Name] = &cache.Object{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Raw: schematest.Marshal(t, p)}
 		w.wait.removed(key, gone{resource: pods, namespace: p.Namespace, name: p.Name, uid: string(p.UID), deleted: true})
 	}
+
 	woken := make(chan struct{})
 	w.Park(key, func() { close(woken) })
 	for i := range n {
@@ -121,17 +127,20 @@ func TestWaitsForManyRemovals(t *testing.T) {
 		if i%2 == 0 {
 			now, p := metav1.Now(), templatePod()
 			p.DeletionTimestamp = &now
-			store.objects[name] = &cache.Object{Namespace: p.Namespace, Name: name, UID: store.objects[name].UID, Raw: schematest.Marshal(t, p)}
+			store.objects[name] = &cache.Object{Namespace: p.Namespace, Name: name, UID: store.objects[name].UID,
+				Raw: schematest.Marshal(t, p)}
 		} else {
 			delete(store.objects, name)
 		}
 		w.Progress(pods)
 	}
+
 	select {
 	case <-woken:
 	case <-time.After(time.Minute):
 		t.Fatal("not woken though all are gone")
 	}
+
 	if store.looks > 5*n {
 		t.Errorf("%d looks at %d objects", store.looks, n)
 	}
@@ -150,8 +159,12 @@ func TestWireAllocations(t *testing.T) {
 		most float64
 		do   func() error
 	}{
-		"reading the metadata":          {8, func() error { _, err := readMeta(raw); return err }}, // its 6 strings
-		"setting two strings":           {3, func() error { _, err := setMeta(raw, text{metaResourceVersion, "7"}, text{metaUID, "u"}); return err }},
+		"reading the metadata": {8, func() error { _, err := readMeta(raw); return err }}, // its 6 strings
+		"setting two strings": {3, func() error {
+			_,
+				err := setMeta(raw, text{metaResourceVersion, "7"}, text{metaUID, "u"})
+			return err
+		}},
 		"wrapping":                      {1, func() error { wrap("v1", "Pod", raw); return nil }},
 		"unwrapping":                    {2, func() error { _, _, _, err := unwrap(wrapped); return err }},
 		"telling whether it is deleted": {1, func() error { isDeleting(raw); return nil }},

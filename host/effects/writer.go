@@ -31,17 +31,18 @@ type Options struct {
 	Controller *abi.Controller
 	// Config is the identity and user agent that the controller writes under.
 	Config *rest.Config
-	// Reader is the identity of the host's own reads (what became of a lost answer, what a slow cache should show): list on the written
-	// resources is enough. By default Config.
+	// Reader is the identity of the host's own reads (what became of a lost answer, what a slow cache should show): list
+	// on the written resources is enough. By default Config.
 	Reader *rest.Config
 	// FieldManager overrides the field manager that the server derives from the user agent.
 	FieldManager string
-	// Requests bounds the controller's requests, Events those that send its events; nil: no bound. They outlive the Writer, so that no version of a plugin has a burst of its own.
+	// Requests bounds the controller's requests, Events those that send its events; nil: no bound. They outlive the
+	// Writer, so that no version of a plugin has a burst of its own.
 	Requests, Events flowcontrol.RateLimiter
 	// Timeout is how long one request may take, on the server too; by default 30 s.
 	Timeout time.Duration
-	// Parallel bounds how many members of a group are in flight; by default 256, which is as many as upstream's slow start has in flight of a burst of 500. With fewer a busy API server
-	// serves the scheduler and the kubelets in their place.
+	// Parallel bounds how many members of a group are in flight; by default 256, which is as many as upstream's slow start
+	// has in flight of a burst of 500. With fewer a busy API server serves the scheduler and the kubelets in their place.
 	Parallel int
 
 	// After is the Writer of the version that this one is to take over from: what it wrote is waited for, its facts stay.
@@ -50,7 +51,7 @@ type Options struct {
 	Stores func(abi.Resource) Store
 	// Discovery knows which resources the API server serves. Without it the controller has the built-in ones alone.
 	Discovery Discovery
-	// Gone tells whether an object's deletion has been seen; nil: of none.
+	// Gone reports whether an object's deletion has been seen; nil: of none.
 	Gone func(uid string) bool
 	// Recorder takes events; by default one of the Writer's own with upstream's aggregation and spam filter.
 	Recorder record.EventRecorder
@@ -60,7 +61,8 @@ type Options struct {
 	Grant *grant.Grant
 	// Deletes is what the plugin may delete in a minute; nil has no bound.
 	Deletes *budget.Deletes
-	// Lease waits until a write may be sent, and tells how long from then on it may take; its error is that none may be sent any more. Nil: no bound.
+	// Lease waits until a write may be sent, and reports how long from then on it may take; its error is that none may be
+	// sent any more. Nil: no bound.
 	Lease func(ctx context.Context) (time.Duration, error)
 	// Client makes the client of a configuration, for all but the host's own reads; by default rest.HTTPClientFor.
 	Client  func(*rest.Config) (*http.Client, error)
@@ -74,13 +76,14 @@ type Options struct {
 	LiveCheck time.Duration
 }
 
-// Discovery tells what the API server serves; *discovery.Client is one. An error with a method Reason has that reason in the outcome.
+// Discovery tells what the API server serves; *discovery.Client is one. An error with a method Reason has that reason
+// in the outcome.
 type Discovery interface {
 	// All lists all resources in their preferred versions, live.
 	All(ctx context.Context) (*abi.Discovery, error)
-	// Kind gives the resource of a kind.
+	// Kind returns the resource of a kind.
 	Kind(ctx context.Context, apiVersion, kind string) (abi.APIResource, error)
-	// Resource gives a resource with its kind and scope.
+	// Resource returns a resource with its kind and scope.
 	Resource(ctx context.Context, r abi.Resource) (*schema.Resource, error)
 }
 
@@ -92,9 +95,9 @@ type Store interface {
 
 // Snapshot is what a sync saw.
 type Snapshot interface {
-	// Find gives an object in the views that were delivered to the guest, nil when it isn't in any.
+	// Find returns an object in the views that were delivered to the guest, nil when it isn't in any.
 	Find(resource abi.Resource, namespace, name string) *cache.Object
-	// KeyObject gives the UID of the key's object, and whether it is in the key view.
+	// KeyObject returns the UID of the key's object, and whether it is in the key view.
 	KeyObject() (uid string, exists bool)
 	// Ask delivers a lazy view.
 	Ask(a *abi.Ask) (abi.ViewData, error)
@@ -102,7 +105,8 @@ type Snapshot interface {
 
 // Metrics are called, where set, with what a Writer counts.
 type Metrics struct {
-	// Write tells of one request that was answered or given up: its verb as RBAC has it and its code, 0 when there was no answer.
+	// Write tells of one request that was answered or given up: its verb as RBAC has it and its code, 0 when there was no
+	// answer.
 	Write func(verb, resource, subresource string, code int, took time.Duration)
 	// Refused tells of an answer that was refused as a whole.
 	Refused func()
@@ -150,12 +154,14 @@ func New(o Options) (*Writer, error) {
 	if o.Parallel <= 0 {
 		o.Parallel = 256
 	}
+
 	if o.StaleWait <= 0 {
 		o.StaleWait = time.Second
 	}
 	if o.LiveCheck <= 0 {
 		o.LiveCheck = 10 * time.Second
 	}
+
 	if o.Reader == nil {
 		o.Reader = o.Config
 	}
@@ -165,7 +171,9 @@ func New(o Options) (*Writer, error) {
 	if o.Stores == nil {
 		o.Stores = func(abi.Resource) Store { return nil }
 	}
-	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, masks: map[abi.Resource]*schema.Mask{}, rights: rightsOf(o.Controller), stop: func() {}}
+
+	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, masks: map[abi.Resource]*schema.Mask{},
+		rights: rightsOf(o.Controller), stop: func() {}}
 	w.log = klog.Background().WithValues("plugin", o.Plugin, "controller", o.Controller.Name)
 	if o.After != nil {
 		w.lasting, w.After = o.After.lasting, nil // else each version would keep all those before it
@@ -173,10 +181,12 @@ func New(o Options) (*Writer, error) {
 		w.lasting = &lasting{own: cache.NewRecent[written](recentMax)}
 		w.wait.init(w)
 	}
+
 	var err error
 	if w.client, err = newClient(o.Config, o.Client, o.Requests); err != nil {
 		return nil, fmt.Errorf("plugin %s: controller %s: client: %w", o.Plugin, o.Controller.Name, err)
 	}
+
 	if w.reader, err = newClient(o.Reader, rest.HTTPClientFor, nil); err != nil {
 		return nil, fmt.Errorf("plugin %s: controller %s: client of the host: %w", o.Plugin, o.Controller.Name, err)
 	}
@@ -185,6 +195,7 @@ func New(o Options) (*Writer, error) {
 		w.reads[v.Resource] = true
 		fields[v.Resource] = append(fields[v.Resource], v.Fields...)
 	}
+
 	for r, paths := range fields {
 		res := schema.Partial(r, "", true)
 		if r != schema.Any {
@@ -198,6 +209,7 @@ func New(o Options) (*Writer, error) {
 		}
 		w.masks[r] = mask
 	}
+
 	if w.Recorder == nil && o.Controller.EventSource != "" {
 		if w.Recorder, w.stop, err = newRecorder(&o); err != nil {
 			return nil, fmt.Errorf("plugin %s: controller %s: events: %w", o.Plugin, o.Controller.Name, err)
@@ -224,8 +236,8 @@ func (w *Writer) Close() {
 	}
 }
 
-// resource finds the resource that an effect names. One that isn't built in comes without kind and scope, for a request's address needs neither
-// and checks must not ask the server.
+// resource finds the resource that an effect names. One that isn't built in comes without kind and scope, for a
+// request's address needs neither and checks must not ask the server.
 func (w *Writer) resource(name string) (*schema.Resource, error) {
 	if r, ok := w.parsed.Load(name); ok {
 		return r.(*schema.Resource), nil
@@ -264,14 +276,15 @@ func (w *Writer) reviewed(name string) (*schema.Resource, error) {
 			return nil, err
 		}
 		namespaced := kind == "LocalSubjectAccessReview" // the only one
-		res := &schema.Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: m, New: func() runtime.Object { return reflect.New(typ).Interface().(runtime.Object) }}
+		res := &schema.Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: m,
+			New: func() runtime.Object { return reflect.New(typ).Interface().(runtime.Object) }}
 		w.parsed.Store(r.String(), res)
 		return res, nil
 	}
 	return nil, fmt.Errorf("%s is not a built-in resource", r)
 }
 
-// keeps tells whether the controller sees everything at a path of a resource. What it doesn't watch it sees whole.
+// keeps reports whether the controller sees everything at a path of a resource. What it doesn't watch it sees whole.
 func (w *Writer) keeps(r abi.Resource) func(string) bool {
 	mask := w.masks[r]
 	return func(path string) bool { return mask == nil || mask.Keeps(path) }

@@ -134,6 +134,7 @@ func TestUnused(t *testing.T) {
 		_, _ = sdk.Get(c, corev1.ConfigMaps, "default", "read")
 		return answers(c, rs)
 	}
+
 	for _, x := range []struct{ name, entries, says string }{
 		{"another resource", "failures: [{effect: create, resource: v1/pods, reason: Forbidden}]",
 			"failures[0] (create v1/pods): there was no such effect"},
@@ -156,7 +157,8 @@ func TestUnused(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			out, err := run(t, plugin(reads), "case: one\n"+set+x.entries+"\n")
-			if err == nil || !strings.Contains(err.Error(), "\n  "+x.says) || !strings.Contains(err.Error(), "topic.yaml:1: case one: ") {
+			if err == nil || !strings.Contains(err.Error(), "\n  "+x.says) ||
+				!strings.Contains(err.Error(), "topic.yaml:1: case one: ") {
 				t.Errorf("%v\n%s", err, out)
 			}
 			if err != nil && strings.Count(err.Error(), "\n") != 1 {
@@ -189,9 +191,11 @@ objects:
 func TestDefinitions(t *testing.T) {
 	for _, x := range []struct{ name, text, says string }{
 		{"defined", thing, ""},
-		{"not served", strings.Replace(thing, "example.com/v1", "example.com/v0", 1), "example.com/v0 Thing is neither built in nor defined"},
+		{"not served", strings.Replace(thing, "example.com/v1", "example.com/v0", 1),
+			"example.com/v0 Thing is neither built in nor defined"},
 		{"discovery says otherwise", thing + "discovery: {}\n", "example.com/v1 Thing is neither built in nor defined"},
-		{"discovery has it", thing + "discovery: {resources: [{resource: example.com/v1/things, kind: Thing, namespaced: true}]}\n", ""},
+		{"discovery has it", thing +
+			"discovery: {resources: [{resource: example.com/v1/things, kind: Thing, namespaced: true}]}\n", ""},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			file := write(t, "topic.yaml", "case: one\n"+x.text)
@@ -220,7 +224,8 @@ func TestDefinitions(t *testing.T) {
 		if err := os.Mkdir(crd, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(crd, "things.yaml"), []byte(strings.Replace(definition, "plural: things", "", 1)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(crd, "things.yaml"),
+			[]byte(strings.Replace(definition, "plural: things", "", 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := golden.Cases(filepath.Dir(file)); err == nil || !strings.Contains(err.Error(), "things.yaml") ||

@@ -32,13 +32,15 @@ func (h *host) discover(q *abi.Discover) (abi.Outcome, error) {
 			return abi.Outcome{}, err
 		}
 		if res.Kind == q.Kind && asked(q.APIVersion, res.APIVersion()) {
-			return abi.Outcome{Discovery: &abi.Discovery{Resources: []abi.APIResource{{Resource: r.String(), Kind: res.Kind, Namespaced: res.Namespaced}}}}, nil
+			return abi.Outcome{Discovery: &abi.Discovery{Resources: []abi.APIResource{{Resource: r.String(), Kind: res.Kind,
+				Namespaced: res.Namespaced}}}}, nil
 		}
 	}
-	return abi.Outcome{Code: abi.CodeFailed, Reason: "NoKindMatch", Message: fmt.Sprintf("no matches for kind %q in version %q", q.Kind, q.APIVersion)}, nil
+	return abi.Outcome{Code: abi.CodeFailed, Reason: "NoKindMatch",
+		Message: fmt.Sprintf("no matches for kind %q in version %q", q.Kind, q.APIVersion)}, nil
 }
 
-// asked tells whether a group and version is asked for, perhaps as apps/*.
+// asked reports whether a group and version is asked for, perhaps as apps/*.
 func asked(q, apiVersion string) bool {
 	group, anyVersion := strings.CutSuffix(q, "*")
 	return q == apiVersion || anyVersion && strings.HasPrefix(apiVersion, group)
@@ -49,8 +51,8 @@ func apiVersion(resource string) string {
 	return resource[:max(0, strings.LastIndexByte(resource, '/'))]
 }
 
-// list shows the metadata of what there is live of a resource: objects as the cache has them or as `live` has them, but for those that the sync has deleted and no finalizer
-// keeps. An annotation `stays: "true"` keeps an object too.
+// list shows the metadata of what there is live of a resource: objects as the cache has them or as `live` has them, but
+// for those that the sync has deleted and no finalizer keeps. An annotation `stays: "true"` keeps an object too.
 func (h *host) list(e *abi.Effect) (abi.Outcome, error) {
 	if !e.Metadata {
 		return abi.Outcome{}, fmt.Errorf("a live list of whole %s: only those of metadata are answered", e.Resource)
@@ -72,7 +74,7 @@ func (h *host) list(e *abi.Effect) (abi.Outcome, error) {
 	return abi.Outcome{View: v}, nil
 }
 
-// metadata gives an object as a client sees it that asks for metadata alone.
+// metadata returns an object as a client sees it that asks for metadata alone.
 func metadata(o *cache.Object) ([]byte, error) {
 	var m metav1.PartialObjectMetadata
 	if err := m.Unmarshal(o.Raw); err != nil {
@@ -84,7 +86,8 @@ func metadata(o *cache.Object) ([]byte, error) {
 // present are the live objects of the effect's resource and namespace.
 func (h *host) present(e *abi.Effect) (list []*cache.Object) {
 	for _, o := range slices.Concat(h.live, h.cached) {
-		if o.Resource.Resource.String() != e.Resource || o.Namespace != e.Namespace || slices.ContainsFunc(list, func(p *cache.Object) bool { return p.Name == o.Name }) {
+		if o.Resource.Resource.String() != e.Resource || o.Namespace != e.Namespace ||
+			slices.ContainsFunc(list, func(p *cache.Object) bool { return p.Name == o.Name }) {
 			continue
 		}
 		list = append(list, o)
@@ -114,7 +117,7 @@ func (h *host) remove(e *abi.Effect) error {
 	return nil
 }
 
-// annotated tells whether an annotation of the object says so.
+// annotated reports whether an annotation of the object says so.
 func annotated(o *cache.Object, name string) bool {
 	var m metav1.PartialObjectMetadata
 	return m.Unmarshal(o.Raw) == nil && m.Annotations[name] == "true"

@@ -1,7 +1,7 @@
 // Package golden runs a plugin on cases that a person can read: objects, key and time in, effects out.
 //
-// A case is a document of a file testdata/TOPIC.yaml. It has a name, and at its end, under want, what comes out, written
-// with go test -update and then read as the specification it is:
+// A case is a document of a file testdata/TOPIC.yaml. It has a name, and at its end, under want, what comes out,
+// written with go test -update and then read as the specification it is:
 //
 //	# A set that has no pods gets them.
 //	case: create
@@ -16,15 +16,15 @@
 //	---
 //	# The next one.
 //
-// Each case runs twice, on whole objects as well as on objects cut to the declared fields, and must answer the same: the
-// fields are sufficient.
+// Each case runs twice, on whole objects as well as on objects cut to the declared fields, and must answer the same:
+// the fields are sufficient.
 //
 // Objects are of built-in kinds, of those that the plugin's folder defines in crd/*.yaml, or, where a case has a
 // discovery, of its kinds in place of the latter. Of a controller whose views are over all resources a key is written
 // with its resource: apps/v1/replicasets default/web.
 //
 // The snapshot is evaluated by host/views on client-go's indexers. Effects change nothing but what the case says: a
-// create or an update that is performed succeeds with the object sent, a live get sees live before objects, and failures
-// fail, performed effects and those of the answer, where the first one stops what comes after it. An entry of failures,
-// live, reads, scales or facts that no sync comes to is an error.
+// create or an update that is performed succeeds with the object sent, a live get sees live before objects, and
+// failures fail, performed effects and those of the answer, where the first one stops what comes after it. An entry of
+// failures, live, reads, scales or facts that no sync comes to is an error.
 package golden

@@ -18,7 +18,8 @@ func TestBadFiles(t *testing.T) {
 		name, text string
 		says       []string
 	}{
-		{"twice", two + "case: one\n" + set, []string{"topic.yaml:9: case one: there is another case of this name in line 2"}},
+		{"twice", two + "case: one\n" + set,
+			[]string{"topic.yaml:9: case one: there is another case of this name in line 2"}},
 		{"no name", two + set, []string{"topic.yaml:9: case : it has no name"}},
 		{"a blank in a name", "case: one two\n" + set, []string{`its name "one two"`}},
 		{"no key", two + "case: two\nnow: \"2030-01-01T00:00:00Z\"\n", []string{"topic.yaml:9: case two: key and now"}},
@@ -33,7 +34,8 @@ func TestBadFiles(t *testing.T) {
 		{"an effect that there isn't", "case: one\n" + set + "failures: [{effect: craete, reason: Conflict}]\n",
 			[]string{`failures[0].effect "craete": must be one of apply, create`}},
 		{"no reason", "case: one\n" + set + "failures: [{effect: create}]\n", []string{"failures[0].reason must be set"}},
-		{"want in the middle", "case: one\nwant: {}\n" + set, []string{"line 2: want stands at the end of its case: move objects"}},
+		{"want in the middle", "case: one\nwant: {}\n" + set,
+			[]string{"line 2: want stands at the end of its case: move objects"}},
 		{"no mapping", two + "- a\n", []string{"topic.yaml", "line 9", "case: NAME"}},
 		{"more on the line", "--- {case: one}\n", []string{"line 1: between cases is a line of ---"}},
 		{"no YAML", two + "case: [\n", []string{"topic.yaml", "line 9"}},
@@ -51,11 +53,13 @@ func TestBadFiles(t *testing.T) {
 
 // A folder has cases, and files for other ends.
 func TestCases(t *testing.T) {
-	file := write(t, "b.yaml", "# About all of them.\n---\n# First.\ncase: one\n"+set+"---\ncase: two\n"+set+"---\ncase: off\n"+set+"---\n# End.\n")
+	file := write(t, "b.yaml", "# About all of them.\n---\n# First.\ncase: one\n"+set+"---\ncase: two\n"+set+
+		"---\ncase: off\n"+set+"---\n# End.\n")
 	folder := filepath.Dir(file)
 	for name, text := range map[string]string{
-		"a.yaml": "case: one\n" + set, "wakes.yaml": "events: []", "wakes-nodes.yaml": "events: []", "world.yaml": "objects: []",
-		"notes.txt": "nothing",
+		"a.yaml": "case: one\n" + set, "wakes.yaml": "events: []", "wakes-nodes.yaml": "events: []",
+		"world.yaml": "objects: []",
+		"notes.txt":  "nothing",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -76,7 +80,8 @@ func TestCases(t *testing.T) {
 		t.Error(d)
 	}
 	for pattern, want := range map[string][]string{
-		"": ids(cases), "b": {"b/one", "b/two", "b/off"}, "/one": {"a/one", "b/one"}, "b/^t": {"b/two"}, "a/two": nil, "a/one/more": nil,
+		"": ids(cases), "b": {"b/one", "b/two", "b/off"}, "/one": {"a/one", "b/one"}, "b/^t": {"b/two"}, "a/two": nil,
+		"a/one/more": nil,
 	} {
 		p, err := golden.NewPattern(pattern)
 		if err != nil {
@@ -100,7 +105,8 @@ func TestUpdate(t *testing.T) {
 	const out = "effects:\n- do: create v1/pods default/\n  object:\n    text: |\n      a\n\n      b\nerror: bad\n"
 	const indented = "want:\n  effects:\n  - do: create v1/pods default/\n    object:\n      text: |\n        a\n\n        b\n  error: bad\n"
 	before := "# All.\n---\n# One.\ncase: one # here\n" + set + "want: {}\n---\n"
-	after := "---\n# Three.\ncase: three\n" + strings.ReplaceAll(set, "key: ", "key:    ") + "want: {effects: []} # none\n# End.\n"
+	after := "---\n# Three.\ncase: three\n" + strings.ReplaceAll(set, "key: ", "key:    ") +
+		"want: {effects: []} # none\n# End.\n"
 	input := "# Two,\n# in two lines.\n\ncase:   'two'\n" + set + "failures: []   # none\n"
 	for _, x := range []struct{ name, old, want string }{
 		{"none yet", input, input + indented},
@@ -108,7 +114,8 @@ func TestUpdate(t *testing.T) {
 		{"another one", input + "want:\n  # so far\n  error: other\n\n", input + indented + "\n"},
 		{"with a comment behind", input + "want:\n  error: other\n# behind\n", input + indented + "# behind\n"},
 		{"none yet, with a comment behind", input + "\n# behind\n\n", input + indented + "\n# behind\n\n"},
-		{"the same in other words", input + "want: # this\n  error: \"bad\"\n  effects: [{do: create v1/pods default/, object: {text: \"a\\n\\nb\\n\"}}]\n",
+		{"the same in other words",
+			input + "want: # this\n  error: \"bad\"\n  effects: [{do: create v1/pods default/, object: {text: \"a\\n\\nb\\n\"}}]\n",
 			input + "want: # this\n  error: \"bad\"\n  effects: [{do: create v1/pods default/, object: {text: \"a\\n\\nb\\n\"}}]\n"},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -145,7 +145,7 @@ func Key(s string) (k abi.KeyRef) {
 	return k
 }
 
-// resourceOf gives a view's resource; of all resources together, there is nothing but the metadata.
+// resourceOf returns a view's resource; of all resources together, there is nothing but the metadata.
 func resourceOf(r abi.Resource) (*schema.Resource, error) {
 	if r == schema.Any {
 		return schema.Partial(r, "", true), nil

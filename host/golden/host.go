@@ -82,7 +82,8 @@ func (h *host) do(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 
 // group does the members one after another; in a slow start those behind a failed batch are skipped, as if all took
 // equally long.
-func (h *host) group(e *abi.Effect, failed *bool, member func(i int, failed *bool) (abi.Outcome, error)) (abi.Outcome, error) {
+func (h *host) group(e *abi.Effect, failed *bool, member func(i int, failed *bool) (abi.Outcome, error)) (abi.Outcome,
+	error) {
 	g := abi.Outcome{Members: make([]abi.Outcome, len(e.Members))}
 	batch, end := 1, 1
 	stop := false
@@ -118,12 +119,14 @@ func (h *host) one(e *abi.Effect) (abi.Outcome, error) {
 		}
 		return o, nil
 	}
+
 	if o, ok := h.ask(e); ok {
 		return o, nil
 	}
 	if e.Subresource == "scale" {
 		return h.scale(e)
 	}
+
 	switch e.Kind {
 	case abi.EffectDiscover:
 		return h.discover(e.Discover)
@@ -160,7 +163,8 @@ func (h *host) one(e *abi.Effect) (abi.Outcome, error) {
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		return answer(&cache.Object{Resource: res, Namespace: e.Namespace, Name: e.Name, ResourceVersion: strconv.Itoa(2000 + h.created), Raw: e.Object}), nil
+		return answer(&cache.Object{Resource: res, Namespace: e.Namespace, Name: e.Name,
+			ResourceVersion: strconv.Itoa(2000 + h.created), Raw: e.Object}), nil
 	}
 	return abi.Outcome{}, nil
 }
@@ -191,7 +195,8 @@ func (h *host) get(e *abi.Effect) (abi.Outcome, error) {
 func (h *host) fail(e *abi.Effect) (abi.Outcome, bool) {
 	for i := range h.c.Failures {
 		f := &h.c.Failures[i]
-		if f.Effect != kinds[e.Kind] || f.Resource != e.Resource || f.Subresource != e.Subresource || f.Name != "" && f.Name != e.Name {
+		if f.Effect != kinds[e.Kind] || f.Resource != e.Resource || f.Subresource != e.Subresource || f.Name != "" &&
+			f.Name != e.Name {
 			continue
 		}
 		h.used.failures[i]++
@@ -206,7 +211,8 @@ func (h *host) fail(e *abi.Effect) (abi.Outcome, bool) {
 }
 
 func tolerated(t abi.Tolerance, reason string) bool {
-	bit := map[string]abi.Tolerance{"NotFound": abi.TolerateNotFound, "AlreadyExists": abi.TolerateAlreadyExists, "Conflict": abi.TolerateConflict, "Invalid": abi.TolerateInvalid,
+	bit := map[string]abi.Tolerance{"NotFound": abi.TolerateNotFound, "AlreadyExists": abi.TolerateAlreadyExists,
+		"Conflict": abi.TolerateConflict, "Invalid": abi.TolerateInvalid,
 		"NamespaceTerminating": abi.TolerateNamespaceTerminating}[reason]
 	return bit&t != 0
 }
@@ -221,11 +227,13 @@ func find(list []*cache.Object, e *abi.Effect) *cache.Object {
 }
 
 func answer(o *cache.Object) abi.Outcome {
-	return abi.Outcome{Name: o.Name, UID: string(o.UID), Object: abi.ObjectData{Data: o.Raw, ResourceVersion: o.ResourceVersion}}
+	return abi.Outcome{Name: o.Name, UID: string(o.UID), Object: abi.ObjectData{Data: o.Raw,
+		ResourceVersion: o.ResourceVersion}}
 }
 
 func notFound(e *abi.Effect) abi.Outcome {
-	return abi.Outcome{Code: abi.CodeFailed, Reason: "NotFound", Message: fmt.Sprintf("%s %q not found", e.Resource, e.Name)}
+	return abi.Outcome{Code: abi.CodeFailed, Reason: "NotFound",
+		Message: fmt.Sprintf("%s %q not found", e.Resource, e.Name)}
 }
 
 func (h *host) schemaOf(e *abi.Effect) (*schema.Resource, error) {

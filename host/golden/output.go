@@ -40,12 +40,15 @@ type Note struct {
 }
 
 var kinds = map[abi.EffectKind]string{
-	abi.EffectCreate: "create", abi.EffectUpdate: "update", abi.EffectPatch: "patch", abi.EffectApply: "apply", abi.EffectDelete: "delete", abi.EffectEvict: "evict",
-	abi.EffectDeleteCollection: "deletecollection", abi.EffectEvent: "event", abi.EffectGet: "get", abi.EffectList: "list", abi.EffectReview: "review",
-	abi.EffectView: "view", abi.EffectGroup: "group", abi.EffectWake: "wake", abi.EffectDiscover: "discover",
+	abi.EffectCreate: "create", abi.EffectUpdate: "update", abi.EffectPatch: "patch", abi.EffectApply: "apply",
+	abi.EffectDelete: "delete", abi.EffectEvict: "evict",
+	abi.EffectDeleteCollection: "deletecollection", abi.EffectEvent: "event", abi.EffectGet: "get", abi.EffectList: "list",
+	abi.EffectReview: "review",
+	abi.EffectView:   "view", abi.EffectGroup: "group", abi.EffectWake: "wake", abi.EffectDiscover: "discover",
 }
 
-var modes = map[abi.GroupMode]string{abi.Sequence: "sequence", abi.SlowStart: "slow start", abi.Parallel: "parallel", abi.Independent: "independent"}
+var modes = map[abi.GroupMode]string{abi.Sequence: "sequence", abi.SlowStart: "slow start", abi.Parallel: "parallel",
+	abi.Independent: "independent"}
 
 // Notes makes effects readable, updates without what the controller, whose masks read are, doesn't declare.
 func Notes(effects []abi.Effect, read map[string]*schema.Mask) (notes []Note, err error) {
@@ -68,6 +71,7 @@ func (h *host) describe(e *abi.Effect) (Note, error) {
 	if !ok {
 		return Note{}, fmt.Errorf("effect of unknown kind %d", e.Kind)
 	}
+
 	if e.Kind == abi.EffectGroup {
 		n := Note{Do: modes[e.Mode]}
 		for i := range e.Members {
@@ -82,6 +86,7 @@ func (h *host) describe(e *abi.Effect) (Note, error) {
 	if e.Kind == abi.EffectDiscover {
 		return Note{Do: strings.TrimSpace(kind + " " + e.Discover.APIVersion + " " + e.Discover.Kind)}, nil
 	}
+
 	name := e.Name
 	if e.Namespace != "" {
 		name = e.Namespace + "/" + e.Name
@@ -89,10 +94,12 @@ func (h *host) describe(e *abi.Effect) (Note, error) {
 	if e.Kind == abi.EffectList || e.Kind == abi.EffectDeleteCollection {
 		name = e.Namespace
 	}
+
 	target := e.Resource
 	if e.Subresource != "" {
 		target += "/" + e.Subresource
 	}
+
 	n := Note{Do: kind + " " + target + " " + name, With: options(e)}
 	switch {
 	case e.Kind == abi.EffectEvent:
@@ -140,26 +147,34 @@ func options(e *abi.Effect) (out []string) {
 			out = append(out, "unconditional")
 		}
 	}
+
 	for _, t := range []struct {
 		bit  abi.Tolerance
 		name string
-	}{{abi.TolerateNotFound, "NotFound"}, {abi.TolerateAlreadyExists, "AlreadyExists"}, {abi.TolerateConflict, "Conflict"}, {abi.TolerateInvalid, "Invalid"}, {abi.TolerateNamespaceTerminating, "NamespaceTerminating"}} {
+	}{{abi.TolerateNotFound, "NotFound"}, {abi.TolerateAlreadyExists, "AlreadyExists"}, {abi.TolerateConflict, "Conflict"},
+		{abi.TolerateInvalid, "Invalid"}, {abi.TolerateNamespaceTerminating, "NamespaceTerminating"}} {
 		if e.Tolerate&t.bit != 0 {
 			out = append(out, t.name+" is fine")
 		}
 	}
+
 	if e.Patch != 0 {
-		out = append(out, map[abi.PatchType]string{abi.JSONPatch: "JSON patch", abi.MergePatch: "merge patch", abi.StrategicPatch: "strategic merge patch"}[e.Patch])
+		out = append(out, map[abi.PatchType]string{abi.JSONPatch: "JSON patch", abi.MergePatch: "merge patch",
+			abi.StrategicPatch: "strategic merge patch"}[e.Patch])
 	}
+
 	if e.Propagation != 0 {
-		out = append(out, map[abi.Propagation]string{abi.PropagationBackground: "background", abi.PropagationForeground: "foreground", abi.PropagationOrphan: "orphan"}[e.Propagation])
+		out = append(out, map[abi.Propagation]string{abi.PropagationBackground: "background",
+			abi.PropagationForeground: "foreground", abi.PropagationOrphan: "orphan"}[e.Propagation])
 	}
+
 	if e.HasGrace {
 		out = append(out, "grace "+strconv.FormatInt(e.Grace, 10)+" s")
 	}
 	if e.Metadata && e.Kind != abi.EffectDelete {
 		out = append(out, "metadata")
 	}
+
 	if e.DryRun {
 		out = append(out, "dry run")
 	}
@@ -206,7 +221,8 @@ func Masks(c *abi.Controller) (map[string]*schema.Mask, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m[r.String()], err = res.Message.Mask(append([]string{"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}, f...)...); err != nil {
+		if m[r.String()], err = res.Message.Mask(append([]string{"metadata.name", "metadata.namespace", "metadata.uid",
+			"metadata.resourceVersion"}, f...)...); err != nil {
 			return nil, err
 		}
 	}

@@ -36,7 +36,8 @@ type scale struct {
 	version int
 }
 
-// ask answers reads and facts, whose terms it does not look at: a case gives the facts that are found. ok tells whether the effect is one of them.
+// ask answers reads and facts, whose terms it does not look at: a case gives the facts that are found. ok tells whether
+// the effect is one of them.
 func (h *host) ask(e *abi.Effect) (o abi.Outcome, ok bool) {
 	switch e.Kind {
 	case abi.EffectRead:
@@ -44,17 +45,20 @@ func (h *host) ask(e *abi.Effect) (o abi.Outcome, ok bool) {
 		h.used.reads[e.Path] = true
 		switch {
 		case !known:
-			return abi.Outcome{Code: abi.CodeFailed, Reason: "NotFound", Message: "the server could not find the requested resource"}, true
+			return abi.Outcome{Code: abi.CodeFailed, Reason: "NotFound",
+				Message: "the server could not find the requested resource"}, true
 		case r.Reason != "":
 			return abi.Outcome{Code: abi.CodeFailed, Reason: r.Reason, Message: r.Message}, true
 		}
 		return abi.Outcome{Object: abi.ObjectData{Data: r.Body}}, true
+
 	case abi.EffectPublish:
 		if h.facts == nil {
 			h.facts = map[string][]byte{}
 		}
 		h.facts[h.c.Key] = e.Object
 		return o, true
+
 	case abi.EffectFacts:
 		h.used.facts = true
 		for key, text := range h.c.Facts {
@@ -73,7 +77,7 @@ func (h *host) ask(e *abi.Effect) (o abi.Outcome, ok bool) {
 	return o, false
 }
 
-// describeAsked tells of a read, a published fact and the asking for facts.
+// describeAsked reports a read, a published fact and the asking for facts.
 func describeAsked(e *abi.Effect) (n Note, ok bool) {
 	switch e.Kind {
 	case abi.EffectRead:
@@ -100,6 +104,7 @@ func (h *host) scale(e *abi.Effect) (abi.Outcome, error) {
 		if s.Of != e.Resource+" "+e.Name {
 			continue
 		}
+
 		h.used.scales[i] = true
 		if e.Kind == abi.EffectUpdate {
 			sent, err := scaleOf(e)
@@ -109,20 +114,25 @@ func (h *host) scale(e *abi.Effect) (abi.Outcome, error) {
 			s.Replicas = sent.Spec.Replicas
 			s.version++
 		}
+
 		running := s.Replicas
 		if s.Running != nil {
 			running = *s.Running
 		}
+
 		o := autoscalingv1.Scale{
-			ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: types.UID("uid-" + e.Name), ResourceVersion: strconv.Itoa(100 + s.version)},
-			Spec:       autoscalingv1.ScaleSpec{Replicas: s.Replicas},
-			Status:     autoscalingv1.ScaleStatus{Replicas: running, Selector: s.Selector},
+			ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: types.UID("uid-" + e.Name),
+				ResourceVersion: strconv.Itoa(100 + s.version)},
+			Spec:   autoscalingv1.ScaleSpec{Replicas: s.Replicas},
+			Status: autoscalingv1.ScaleStatus{Replicas: running, Selector: s.Selector},
 		}
+
 		b, err := o.Marshal()
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		return abi.Outcome{Name: o.Name, UID: string(o.UID), Object: abi.ObjectData{Data: b, ResourceVersion: o.ResourceVersion}}, nil
+		return abi.Outcome{Name: o.Name, UID: string(o.UID), Object: abi.ObjectData{Data: b,
+			ResourceVersion: o.ResourceVersion}}, nil
 	}
 	return notFound(e), nil
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// Recorded makes a case of a recorded sync: what it was called with, and what it was told in the middle of it. The case doesn't say what the sync should do.
-// left says what of the recording a case has no words for; then it may come out otherwise than the sync did.
+// Recorded makes a case of a recorded sync: what it was called with, and what it was told in the middle of it. The case
+// doesn't say what the sync should do. left says what of the recording a case has no words for; then it may come out
+// otherwise than the sync did.
 func Recorded(f *record.File, s *record.Sync) (c *Case, left []string, err error) {
 	if s.Request == nil {
 		return nil, nil, fmt.Errorf("the recording has nothing of what the sync of %s was called with: it was larger than recordings.bytes, or the plugin wasn't called", s.Key.String())
@@ -31,7 +32,8 @@ func Recorded(f *record.File, s *record.Sync) (c *Case, left []string, err error
 
 	declared := &source.Manifest.Controllers[r.Controller]
 	x := recorded{views: declared.Views, seen: map[string]bool{}, c: &Case{
-		Name: "recorded-" + s.Start.UTC().Format("20060102-150405"), Key: s.Key.String(), Now: time.Unix(0, r.Now).UTC(), Attempt: r.Attempt, State: string(r.State),
+		Name: "recorded-" + s.Start.UTC().Format("20060102-150405"), Key: s.Key.String(), Now: time.Unix(0, r.Now).UTC(),
+		Attempt: r.Attempt, State: string(r.State),
 		Settings: map[string]string{},
 	}}
 	if len(source.Manifest.Controllers) > 1 {
@@ -200,7 +202,8 @@ func (x *recorded) failure(e *abi.Effect, o *abi.Outcome) {
 		x.leave("%s failed: %s", kinds[e.Kind], o.Message)
 		return
 	}
-	x.c.Failures = append(x.c.Failures, Failure{Effect: kinds[e.Kind], Resource: e.Resource, Subresource: e.Subresource, Name: e.Name, Times: 1, Reason: o.Reason, Message: o.Message})
+	x.c.Failures = append(x.c.Failures, Failure{Effect: kinds[e.Kind], Resource: e.Resource, Subresource: e.Subresource,
+		Name: e.Name, Times: 1, Reason: o.Reason, Message: o.Message})
 }
 
 // discovery takes what the API server serves into the case.

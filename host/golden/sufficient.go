@@ -34,13 +34,14 @@ func (c *Case) Undeclared(g guest.Guest) ([]string, error) {
 	})
 }
 
-// Missing finds what has to be declared for same to hold of the views, which holds with all fields of all objects: for each view that matters, the deepest path below which
-// all the missing fields lie.
+// Missing finds what has to be declared for same to hold of the views, which holds with all fields of all objects: for
+// each view that matters, the deepest path below which all the missing fields lie.
 func Missing(c *abi.Controller, same func([]abi.View) bool) ([]string, error) {
 	all, err := Unprojected(*c)
 	if err != nil {
 		return nil, err
 	}
+
 	// Whole views first: those that do without more fields go back to what they declare.
 	trial := slices.Clone(all.Views)
 	for i := range trial {
@@ -50,6 +51,7 @@ func Missing(c *abi.Controller, same func([]abi.View) bool) ([]string, error) {
 			trial[i].Fields = was
 		}
 	}
+
 	var missing []string
 	for i := range trial {
 		if slices.Equal(trial[i].Fields, c.Views[i].Fields) {

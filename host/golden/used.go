@@ -63,5 +63,6 @@ func (h *host) unused() error {
 		return nil
 	}
 
-	return fmt.Errorf("the sync didn't come to what the case has for it: mend or take out\n  %s", strings.Join(all, "\n  "))
+	return fmt.Errorf("the sync didn't come to what the case has for it: mend or take out\n  %s",
+		strings.Join(all, "\n  "))
 }

@@ -32,7 +32,8 @@ type Wakings struct {
 	defined []*schema.Resource // by the plugin's folder crd
 }
 
-// Waking is one event: an object that is added, or one of the world's by kind and name ("Pod web-a") that is changed by a JSON merge patch or deleted.
+// Waking is one event: an object that is added, or one of the world's by kind and name ("Pod web-a") that is changed by
+// a JSON merge patch or deleted.
 type Waking struct {
 	What   string                `json:"what"`
 	Add    *runtime.RawExtension `json:"add,omitempty"`
@@ -42,7 +43,8 @@ type Waking struct {
 	Own    bool                  `json:"own,omitempty"`     // the controller's own write
 	Start  bool                  `json:"initial,omitempty"` // found when the informer started
 	Wakes  []string              `json:"wakes"`
-	// Upstream are the keys that the controller which this one takes the place of wakes, where those are others, and Why says why they are.
+	// Upstream are the keys that the controller which this one takes the place of wakes, where those are others, and Why
+	// says why they are.
 	Upstream []string `json:"upstream,omitempty"`
 	Why      string   `json:"why,omitempty"`
 }
@@ -136,30 +138,35 @@ func LoadWakings(file string) (*Wakings, error) {
 	return w, nil
 }
 
-// Wake makes an event happen in a world of its own and gives the keys of the controller that it wakes, sorted.
+// Wake makes an event happen in a world of its own and returns the keys of the controller that it wakes, sorted.
 func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 	plan, err := views.Compile(c)
 	if err != nil {
 		return nil, err
 	}
+
 	around, err := newWorld(plan, true, served(w.Discovery, w.defined))
 	if err != nil {
 		return nil, err
 	}
+
 	h, err := w.Happen(e)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, o := range h.Objects {
 		if _, err := around.take(o); err != nil {
 			return nil, err
 		}
 	}
+
 	for _, key := range w.Synced {
 		if err := plan.Snapshot(around, Key(key), &views.Snapshot{}); err != nil {
 			return nil, err
 		}
 	}
+
 	event := cache.Event{Initial: e.Start}
 	if h.Old != nil {
 		if event.Old, err = around.take(h.Old); err != nil {
@@ -167,6 +174,7 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 		}
 		event.Resource = event.Old.Resource
 	}
+
 	if h.New != nil {
 		if event.New, err = around.take(h.New); err != nil {
 			return nil, err
@@ -177,6 +185,7 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 			return nil, err
 		}
 	}
+
 	woken := []string{}
 	plan.Wakes(around, event, func(*cache.Object) bool { return e.Own }, func(k abi.KeyRef, _ time.Duration) {
 		woken = append(woken, strings.TrimSpace(k.Resource+" "+strings.TrimPrefix(k.Namespace+"/"+k.Name, "/")))
@@ -198,6 +207,7 @@ func (w *Wakings) Happen(e *Waking) (*Happening, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	h := &Happening{}
 	for i, raw := range w.Objects {
 		res, o, err := kinds.read(raw.Raw, i)
@@ -224,6 +234,7 @@ func (w *Wakings) Happen(e *Waking) (*Happening, error) {
 			return nil, err
 		}
 	}
+
 	switch {
 	case e.Add != nil:
 		_, h.New, err = kinds.read(e.Add.Raw, 1000)

@@ -12,7 +12,8 @@ import (
 // What a file says of the controller whose place this one takes is said where it is another thing, and with its reason.
 func TestUpstreamsWakes(t *testing.T) {
 	p := &sdk.Plugin{Name: "x", Controllers: []*sdk.Controller{{
-		Name: "x-controller", Reads: sdk.Views{sdk.Key(corev1.Namespaces).Fields("status.phase")}, Sync: func(*sdk.Call) error { return nil },
+		Name: "x-controller", Reads: sdk.Views{sdk.Key(corev1.Namespaces).Fields("status.phase")},
+		Sync: func(*sdk.Call) error { return nil },
 	}}}
 	for _, x := range []struct{ said, wrong string }{
 		{"upstream: [], why: it has no such queue", ""},
@@ -24,7 +25,8 @@ func TestUpstreamsWakes(t *testing.T) {
 		file := write(t, "wakes.yaml", "objects: [{apiVersion: v1, kind: Namespace, metadata: {name: team}}]\n"+
 			"events: [{what: its end, of: Namespace team, delete: true, wakes: [team], "+x.said+"}]\n")
 		_, err := golden.CheckWakes(p.Manifest(), file)
-		if x.wrong == "" && err != nil || x.wrong != "" && (err == nil || !strings.Contains(err.Error(), "events[0] (its end): "+x.wrong)) {
+		if x.wrong == "" && err != nil || x.wrong != "" && (err == nil ||
+			!strings.Contains(err.Error(), "events[0] (its end): "+x.wrong)) {
 			t.Errorf("%s: %v, should say %q", x.said, err, x.wrong)
 		}
 	}

@@ -135,6 +135,7 @@ func (w *world) store(res *schema.Resource) (*store, error) {
 	if s := w.stores[res.Resource]; s != nil {
 		return s, nil
 	}
+
 	indexers := clientcache.Indexers{}
 	var fields []string
 	for _, n := range w.needs {
@@ -149,10 +150,12 @@ func (w *world) store(res *schema.Resource) (*store, error) {
 	if fields == nil {
 		return nil, nil
 	}
+
 	s := &store{resource: res, Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, indexers)}
 	if w.cut {
 		var err error
-		if s.mask, err = res.Message.Mask(append([]string{"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}, fields...)...); err != nil {
+		if s.mask, err = res.Message.Mask(append([]string{"metadata.name", "metadata.namespace", "metadata.uid",
+			"metadata.resourceVersion"}, fields...)...); err != nil {
 			return nil, err
 		}
 	}
@@ -185,20 +188,24 @@ func (k kindMap) read(raw []byte, n int) (*schema.Resource, runtime.Object, erro
 	if err != nil {
 		return nil, nil, err
 	}
+
 	var kind metav1.TypeMeta
 	if err := json.Unmarshal(j, &kind); err != nil {
 		return nil, nil, err
 	}
+
 	res, ok := k[kind.APIVersion+" "+kind.Kind]
 	if !ok {
 		return nil, nil, fmt.Errorf("%s %s is neither built in nor defined: give its CustomResourceDefinition in crd/*.yaml beside the cases' folder, or name it in discovery", kind.APIVersion, kind.Kind)
 	}
+
 	var o runtime.Object
 	if res.Custom {
 		o, err = unstructuredOf(j)
 	} else {
 		o, _, err = scheme.Codecs.UniversalDeserializer().Decode(j, nil, nil)
 	}
+
 	if err != nil {
 		return nil, nil, err
 	}
@@ -209,6 +216,7 @@ func (k kindMap) read(raw []byte, n int) (*schema.Resource, runtime.Object, erro
 	if m.GetUID() == "" {
 		m.SetUID(types.UID("uid-" + strings.ToLower(kind.Kind) + "-" + m.GetName()))
 	}
+
 	if m.GetResourceVersion() == "" {
 		m.SetResourceVersion(strconv.Itoa(n + 1))
 	}
@@ -230,7 +238,8 @@ func encode(res *schema.Resource, o runtime.Object) (*cache.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cache.Object{Resource: res, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(), Raw: b}, nil
+	return &cache.Object{Resource: res, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(),
+		ResourceVersion: m.GetResourceVersion(), Raw: b}, nil
 }
 
 func marshal(o runtime.Object) ([]byte, error) {

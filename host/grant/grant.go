@@ -1,6 +1,7 @@
 // Package grant tells what an operator allows a plugin to read and write.
 //
-// A manifest says what a plugin needs; a grant narrows that. It is judged object by object: by resource and verb, by namespace, and by labels, which a rule may choose objects by.
+// A manifest says what a plugin needs; a grant narrows that. It is judged object by object: by resource and verb, by
+// namespace, and by labels, which a rule may choose objects by.
 package grant
 
 import (
@@ -34,7 +35,8 @@ type rule struct {
 	selector labels.Selector
 }
 
-// New compiles rules; none at all (nil, not an empty list) are no Grant. An error names the rule whose selector is none.
+// New compiles rules; none at all (nil, not an empty list) are no Grant. An error names the rule whose selector is
+// none.
 func New(rules []Rule) (*Grant, error) {
 	if rules == nil {
 		return nil, nil
@@ -84,7 +86,7 @@ func (r Request) in() string {
 
 func isNamespaces(r abi.Resource) bool { return r.Group == "" && r.Name == "namespaces" }
 
-// verbs tells whether the rule has the verb on the resource, wherever.
+// verbs reports whether the rule has the verb on the resource, wherever.
 func (r *rule) verbs(resource abi.Resource, subresource string, verbs ...string) bool {
 	if !slices.Contains(r.APIGroups, "*") && !slices.Contains(r.APIGroups, resource.Group) {
 		return false
@@ -116,12 +118,12 @@ type Answer struct {
 	Selectors []labels.Selector
 }
 
-// Matches tells whether an object with these labels is covered.
+// Matches reports whether an object with these labels is covered.
 func (a Answer) Matches(l labels.Set) bool {
 	return a.Allowed || slices.ContainsFunc(a.Selectors, func(s labels.Selector) bool { return s.Matches(l) })
 }
 
-// Denied tells that no labels would do.
+// Denied reports that no labels would do.
 func (a Answer) Denied() bool { return !a.Allowed && len(a.Selectors) == 0 }
 
 // Ask judges a request.
@@ -143,7 +145,7 @@ func (g *Grant) Ask(q Request) Answer {
 	return a
 }
 
-// Anywhere tells whether the verbs are allowed on some object of the resource, by one rule.
+// Anywhere reports whether the verbs are allowed on some object of the resource, by one rule.
 func (g *Grant) Anywhere(r abi.Resource, subresource string, verbs ...string) bool {
 	if g == nil {
 		return true
@@ -154,7 +156,8 @@ func (g *Grant) Anywhere(r abi.Resource, subresource string, verbs ...string) bo
 // watching are the verbs that it takes to have an object in a view.
 var watching = []string{"list", "watch"}
 
-// Reads tells whether views on the resource can hold anything. Views over all resources can where any resource can be read.
+// Reads reports whether views on the resource can hold anything. Views over all resources can where any resource can be
+// read.
 func (g *Grant) Reads(r abi.Resource) bool {
 	if g == nil || r != schema.Any {
 		return g.Anywhere(r, "", watching...)
@@ -165,7 +168,7 @@ func (g *Grant) Reads(r abi.Resource) bool {
 	})
 }
 
-// Covers tells whether an object may be in views.
+// Covers reports whether an object may be in views.
 func (g *Grant) Covers(o *cache.Object) bool {
 	if g == nil {
 		return true
@@ -175,6 +178,7 @@ func (g *Grant) Covers(o *cache.Object) bool {
 	if isNamespaces(o.Resource.Resource) {
 		in = o.Name
 	}
+
 	for i := range g.rules {
 		r := &g.rules[i]
 		if !r.verbs(o.Resource.Resource, "", watching...) || len(r.Namespaces) > 0 && !slices.Contains(r.Namespaces, in) {
@@ -196,14 +200,15 @@ func (g *Grant) Covers(o *cache.Object) bool {
 	return false
 }
 
-// Selects tells whether labels decide about objects of the resource, so that the host has to know them.
+// Selects reports whether labels decide about objects of the resource, so that the host has to know them.
 func (g *Grant) Selects(resource abi.Resource) bool {
 	return g != nil && slices.ContainsFunc(g.rules, func(r rule) bool {
-		return !r.selector.Empty() && (resource == schema.Any || slices.Contains(r.APIGroups, "*") || slices.Contains(r.APIGroups, resource.Group))
+		return !r.selector.Empty() && (resource == schema.Any || slices.Contains(r.APIGroups, "*") ||
+			slices.Contains(r.APIGroups, resource.Group))
 	})
 }
 
-// Narrows tells whether of the resource's objects some may be in views, some not.
+// Narrows reports whether of the resource's objects some may be in views, some not.
 func (g *Grant) Narrows(resource abi.Resource) bool {
 	if g == nil {
 		return false
@@ -213,7 +218,7 @@ func (g *Grant) Narrows(resource abi.Resource) bool {
 	})
 }
 
-// Name tells grants apart: two have the same exactly if they have the same rules.
+// Name distinguishes grants: two have the same exactly if they have the same rules.
 func (g *Grant) Name() string {
 	if g == nil {
 		return ""

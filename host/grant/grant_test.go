@@ -23,11 +23,13 @@ func TestAsk(t *testing.T) {
 	g, err := New([]Rule{
 		{APIGroups: []string{""}, Resources: []string{"pods", "*/scale"}, Verbs: []string{"get", "delete"}},
 		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}, Namespaces: []string{"a"}},
-		{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"list", "watch", "update"}, Selector: web},
+		{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"list", "watch", "update"},
+			Selector: web},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, c := range []struct {
 		q              Request
 		any, web, none bool // allowed with whatever labels, with those of the selector, without labels
@@ -45,10 +47,12 @@ func TestAsk(t *testing.T) {
 		{Request{Verb: "list", Resource: sets}, false, true, false},
 	} {
 		a := g.Ask(c.q)
-		if a.Allowed != c.any || a.Matches(labels.Set{"app": "web"}) != c.web || a.Matches(nil) != c.none || a.Denied() == (c.web || c.none) {
+		if a.Allowed != c.any || a.Matches(labels.Set{"app": "web"}) != c.web || a.Matches(nil) != c.none ||
+			a.Denied() == (c.web || c.none) {
 			t.Errorf("%s: %+v", c.q, a)
 		}
 	}
+
 	if !g.Reads(sets) || !g.Reads(schema.Any) || !g.Narrows(sets) || !g.Selects(sets) || g.Selects(pods) {
 		t.Error("what is read of replica sets is wrong")
 	}
@@ -56,8 +60,10 @@ func TestAsk(t *testing.T) {
 	if !none.Ask(Request{}).Allowed || !none.Reads(pods) || none.Narrows(pods) || none.Selects(pods) {
 		t.Error("no grant doesn't allow everything")
 	}
+
 	empty, err := New([]Rule{})
-	if err != nil || empty.Reads(schema.Any) || empty.Reads(pods) || !empty.Ask(Request{Verb: "get", Resource: pods}).Denied() {
+	if err != nil || empty.Reads(schema.Any) || empty.Reads(pods) ||
+		!empty.Ask(Request{Verb: "get", Resource: pods}).Denied() {
 		t.Error("an empty grant allows something", err)
 	}
 }
@@ -65,7 +71,8 @@ func TestAsk(t *testing.T) {
 // Labels are read as the API's own code reads them, and bytes that aren't an object never panic.
 func FuzzLabelsOfAgreesWithTheAPI(f *testing.F) {
 	for _, l := range []map[string]string{nil, {"a": ""}, {"a": "b", "c/d": "e"}} {
-		b, err := (&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 3, Labels: l, Annotations: map[string]string{"x": "y"}}}).Marshal()
+		b, err := (&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 3, Labels: l,
+			Annotations: map[string]string{"x": "y"}}}).Marshal()
 		if err != nil {
 			f.Fatal(err)
 		}

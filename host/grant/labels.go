@@ -41,6 +41,7 @@ func parts(b []byte, number uint64, f func([]byte) error) error {
 		if n <= 0 {
 			return errWire
 		}
+
 		b = b[n:]
 		size := 0
 		switch tag & 7 {
@@ -62,6 +63,7 @@ func parts(b []byte, number uint64, f func([]byte) error) error {
 				}
 			}
 		}
+
 		if size <= 0 || size > len(b) {
 			return errWire
 		}

@@ -16,7 +16,8 @@ import (
 // FileMax bounds the size of a file, in bytes.
 const FileMax = 1 << 20
 
-// settleTime is after which time content that makes no sense is read once more: a certificate and its key are written one after the other.
+// settleTime is after which time content that makes no sense is read once more: a certificate and its key are written
+// one after the other.
 const settleTime = 100 * time.Millisecond
 
 // Files is what one or several files say together, as of the last [Files.Refresh] that could make sense of them.
@@ -42,7 +43,8 @@ func OpenFiles[T any](parse func(contents [][]byte) (T, error), paths ...string)
 // Value is what the files say.
 func (s *Files[T]) Value() T { return *s.value.Load() }
 
-// Refresh reads the files anew. It tells whether the value is another one now; an error, which stays until the files are mended, is why what they say isn't taken.
+// Refresh reads the files anew. It tells whether the value is another one now; an error, which stays until the files
+// are mended, is why what they say isn't taken.
 func (s *Files[T]) Refresh() (changed bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

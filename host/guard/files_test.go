@@ -35,6 +35,7 @@ func TestBadContentIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	expect := func(changed bool, value int, says ...string) {
 		t.Helper()
 		for range 2 {
@@ -50,6 +51,7 @@ func TestBadContentIsRefused(t *testing.T) {
 			changed = false // the second time nothing is new
 		}
 	}
+
 	expect(false, 3)
 	write(t, a, "5")
 	expect(true, 7)
@@ -62,14 +64,17 @@ func TestBadContentIsRefused(t *testing.T) {
 	if err := os.Remove(a); err != nil {
 		t.Fatal(err)
 	}
+
 	expect(false, 7, a, "no such file")
 	if err := os.Mkdir(a, 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	expect(false, 7, a, "is not a file")
 	if err := os.Remove(a); err != nil {
 		t.Fatal(err)
 	}
+
 	write(t, a, strings.Repeat("1", FileMax+1))
 	expect(false, 7, a, "is larger than")
 	write(t, a, "8")

@@ -20,7 +20,8 @@ import (
 	"github.com/windlass-dev/windlass/config"
 )
 
-// What the API server is asked at most in the long run and at once, as upstream does in k8s.io/apiserver/pkg/server/options.
+// What the API server is asked at most in the long run and at once, as upstream does in
+// k8s.io/apiserver/pkg/server/options.
 const (
 	questionsPerSecond = 200
 	questionsAtOnce    = 400
@@ -57,7 +58,8 @@ type policy struct {
 	problem error // why proxies aren't as they are configured
 }
 
-// New makes a guard of the configuration. base is how the API server is reached where the configuration doesn't say otherwise.
+// New makes a guard of the configuration. base is how the API server is reached where the configuration doesn't say
+// otherwise.
 func New(ctx context.Context, c *config.Serving, base *rest.Config) (*Guard, error) {
 	g := &Guard{base: base, wake: make(chan struct{}, 1), first: make(chan struct{})}
 	if err := g.Configure(c); err != nil {
@@ -75,27 +77,34 @@ func New(ctx context.Context, c *config.Serving, base *rest.Config) (*Guard, err
 func (g *Guard) Configure(c *config.Serving) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.given != nil && reflect.DeepEqual(g.given.Authentication, c.Authentication) && reflect.DeepEqual(g.given.Authorization, c.Authorization) {
+	if g.given != nil && reflect.DeepEqual(g.given.Authentication, c.Authentication) &&
+		reflect.DeepEqual(g.given.Authorization, c.Authorization) {
 		return nil
 	}
+
 	p := &policy{always: c.Authorization.AlwaysAllowPaths}
 	authentication, err := g.clientOf(c.Authentication.Kubeconfig, "serving.authentication.kubeconfig")
 	if err != nil {
 		return err
 	}
+
 	authorization, err := g.clientOf(c.Authorization.Kubeconfig, "serving.authorization.kubeconfig")
 	if err != nil {
 		return err
 	}
+
 	p.client = authentication
 	p.tokens = newTokens(authentication.AuthenticationV1(), c.Authentication.TokenCacheTTL.Duration)
 	p.access = newAccess(authorization.AuthorizationV1(), &c.Authorization)
 	if p.clientFile, err = openAuthority(c.Authentication.ClientCAFile, "clientCAFile"); err != nil {
 		return err
 	}
-	if p.headerFile, err = openAuthority(c.Authentication.RequestHeader.ClientCAFile, "requestHeader.clientCAFile"); err != nil {
+
+	if p.headerFile, err = openAuthority(c.Authentication.RequestHeader.ClientCAFile,
+		"requestHeader.clientCAFile"); err != nil {
 		return err
 	}
+
 	own := *c
 	g.given = &own
 	g.settle(p)
@@ -142,11 +151,13 @@ func (g *Guard) settle(p *policy) {
 		}
 		return s.Value()
 	}
-	p.clients, p.proxies, p.problem = trusts(&g.given.Authentication, value(p.clientFile), value(p.headerFile), g.published)
+	p.clients, p.proxies, p.problem = trusts(&g.given.Authentication, value(p.clientFile), value(p.headerFile),
+		g.published)
 	g.present.Store(p)
 }
 
-// Refresh reads the files of CAs anew. Errors, which stay until they are mended, are why what they say, or what the API server publishes, isn't taken.
+// Refresh reads the files of CAs anew. Errors, which stay until they are mended, are why what they say, or what the API
+// server publishes, isn't taken.
 func (g *Guard) Refresh() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -245,7 +256,8 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		case !v.allowed:
 			klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "user", u.Name, "verb", verb, "why", v.why)
-			http.Error(w, fmt.Sprintf("user %q may not %s %s: %s", u.Name, verb, r.URL.Path, remedy(u, verb, r.URL.Path)), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("user %q may not %s %s: %s", u.Name, verb, r.URL.Path, remedy(u, verb, r.URL.Path)),
+				http.StatusForbidden)
 		case u == anonymous:
 			next.ServeHTTP(w, r)
 		default:
@@ -262,7 +274,8 @@ func remedy(u *User, verb, path string) string {
 	return fmt.Sprintf("a ClusterRole with nonResourceURLs: [%q], verbs: [%s], bound to the user, would allow it; windlass rbac --viewer USER prints one", path, verb)
 }
 
-// perhaps gives a request that anybody may make. It tells whom it is from where that is known at once, and the cluster allows it to the user as well: more may be said then.
+// perhaps returns a request that anybody may make. It tells whom it is from where that is known at once, and the
+// cluster allows it to the user as well: more may be said then.
 func (g *Guard) perhaps(r *http.Request) *http.Request {
 	if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && r.Header.Get("Authorization") == "" {
 		return r
@@ -279,7 +292,7 @@ func (g *Guard) perhaps(r *http.Request) *http.Request {
 	return from(r, u)
 }
 
-// from gives a request that tells whom it is from, without the token.
+// from returns a request that tells whom it is from, without the token.
 func from(r *http.Request, u *User) *http.Request {
 	r = r.WithContext(context.WithValue(r.Context(), userKey{}, u))
 	r.Header = r.Header.Clone()
@@ -287,7 +300,8 @@ func from(r *http.Request, u *User) *http.Request {
 	return r
 }
 
-// clean tells whether a path is what it looks like: rules are about paths, and no other spelling may lead around them.
+// clean reports whether a path is what it looks like: rules are about paths, and no other spelling may lead around
+// them.
 func clean(p string) bool {
 	c := path.Clean(p)
 	return strings.HasPrefix(p, "/") && (c == p || c+"/" == p)
@@ -304,7 +318,8 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "not known: "+err.Error(), http.StatusUnauthorized)
 }
 
-// whose gives whom a request is from, nil if it shows nothing that says so. What is wrong with one of the things that it shows doesn't matter where another one is right, as upstream has it.
+// whose returns whom a request is from, nil if it shows nothing that says so. What is wrong with one of the things that
+// it shows doesn't matter where another one is right, as upstream has it.
 func (g *Guard) whose(r *http.Request) (*User, error) {
 	var errs []error
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
@@ -322,7 +337,8 @@ func (g *Guard) whose(r *http.Request) (*User, error) {
 		}
 		errs = append(errs, err)
 	}
-	if kind, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(kind, "bearer") && strings.TrimSpace(token) != "" {
+	if kind, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(kind, "bearer") &&
+		strings.TrimSpace(token) != "" {
 		u, err := g.present.Load().tokens.user(r.Context(), strings.TrimSpace(token))
 		if err == nil {
 			return u.known(), nil
@@ -332,7 +348,8 @@ func (g *Guard) whose(r *http.Request) (*User, error) {
 	return nil, errors.Join(errs...)
 }
 
-// shown gives the user that the request's certificate names, or that a front proxy does that has the certificate. Without a user there is an error.
+// shown returns the user that the request's certificate names, or that a front proxy does that has the certificate.
+// Without a user there is an error.
 func (p *policy) shown(r *http.Request) (*User, error) {
 	var errs []error
 	if p.proxies != nil {

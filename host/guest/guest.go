@@ -17,9 +17,10 @@ type Perform = func(request []byte) (outcome []byte, err error)
 // Guest is a plugin that can be called.
 type Guest interface {
 	Manifest() *abi.Manifest
-	// Configure gives the plugin its settings; the error is what it says against them.
+	// Configure returns the plugin its settings; the error is what it says against them.
 	Configure(s *abi.Settings) error
-	// Sync hands over a request and gives the answer, which belongs to the caller. Its error is that there is no answer: a panic, a trap, a refused perform.
+	// Sync hands over a request and returns the answer, which belongs to the caller. Its error is that there is no answer:
+	// a panic, a trap, a refused perform.
 	Sync(request []byte, perform Perform) (answer []byte, stats Stats, err error)
 }
 
@@ -54,7 +55,7 @@ func (m *Module) Sandbox() *sandbox.Module { return m.loaded.Module }
 // Manifest is the module's.
 func (m *Module) Manifest() *abi.Manifest { return m.loaded.Manifest }
 
-// Configure gives the module its settings.
+// Configure returns the module its settings.
 func (m *Module) Configure(s *abi.Settings) error {
 	m.settings = abi.AppendSettings(nil, s)
 	return m.loaded.Module.Configure(m.ctx, m.settings)
@@ -82,14 +83,16 @@ func (m *Module) Sync(request []byte, perform Perform) (answer []byte, stats Sta
 	return answer, Stats{Fuel: used.Fuel, Memory: used.Memory}, err
 }
 
-// traced adds to a trap where in its source the plugin panicked or ran out of memory, if the module's debug form lies beside it.
+// traced adds to a trap where in its source the plugin panicked or ran out of memory, if the module's debug form lies
+// beside it.
 func (m *Module) traced(err error, request []byte, outcomes [][]byte) error {
 	form, missing := plugins.DebugForm(m.loaded.Plugin)
 	if missing != nil || form == nil {
 		return err
 	}
 	n := 0
-	trap, failed := sandbox.Debug(m.ctx, form, sandbox.Options{Name: m.loaded.Name, MemoryLimit: m.loaded.Module.MemoryLimit(), Helpers: plugins.Helpers}, m.settings, &sandbox.Call{
+	trap, failed := sandbox.Debug(m.ctx, form, sandbox.Options{Name: m.loaded.Name,
+		MemoryLimit: m.loaded.Module.MemoryLimit(), Helpers: plugins.Helpers}, m.settings, &sandbox.Call{
 		Size:  len(request),
 		Write: func(b []byte) { copy(b, request) },
 		Perform: func(context.Context, []byte) ([]byte, error) {

@@ -9,7 +9,7 @@ import (
 // Sandboxed is a guest that is called as a module in the sandbox is.
 type Sandboxed struct{ Guest }
 
-// Sync hands a message to the guest and gives its answer to read.
+// Sync hands a message to the guest and returns its answer to read.
 func (s Sandboxed) Sync(ctx context.Context, call *sandbox.Call, read func([]byte) error) (sandbox.Stats, error) {
 	request := make([]byte, call.Size)
 	call.Write(request)

@@ -16,14 +16,16 @@ import (
 	"github.com/windlass-dev/windlass/host/process/guardian/will"
 )
 
-// Client gives a client for writes of the Lease's controllers: what it sends, it sends while the Lease is held, and with timeout=. Its connections are those of the Lease.
+// Client returns a client for writes of the Lease's controllers: what it sends, it sends while the Lease is held, and
+// with timeout=. Its connections are those of the Lease.
 func (l *Lease) Client(c *rest.Config) (*http.Client, error) {
 	t, err := c.TransportConfig()
 	if err != nil {
 		return nil, err
 	}
 	t.DialHolder = l.conns.dialing(t.DialHolder)
-	t.WrapTransport = transport.Wrappers(func(next http.RoundTripper) http.RoundTripper { return &bounded{next, l} }, t.WrapTransport)
+	t.WrapTransport = transport.Wrappers(func(next http.RoundTripper) http.RoundTripper { return &bounded{next, l} },
+		t.WrapTransport)
 	r, err := transport.New(t)
 	if err != nil {
 		return nil, err
@@ -31,7 +33,8 @@ func (l *Lease) Client(c *rest.Config) (*http.Client, error) {
 	return &http.Client{Transport: r, Timeout: c.Timeout}, nil
 }
 
-// bounded bounds each request that writes. It is the innermost wrapper, so that it is asked after all waiting: for rate limits, tokens and connections.
+// bounded bounds each request that writes. It is the innermost wrapper, so that it is asked after all waiting: for rate
+// limits, tokens and connections.
 type bounded struct {
 	next  http.RoundTripper
 	lease *Lease
@@ -65,7 +68,8 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a, err
 }
 
-// pending counts writes that the server may still be doing: those in flight, and for as long as they may take those whose answers were lost.
+// pending counts writes that the server may still be doing: those in flight, and for as long as they may take those
+// whose answers were lost.
 type pending struct {
 	will *will.Will // counts them, too
 
@@ -159,7 +163,8 @@ type conns struct {
 
 func newConns(f *fence, late time.Duration, w *will.Will) *conns {
 	c := &conns{fence: f, late: late, will: w, open: map[*conn]struct{}{}}
-	c.shared = &transport.DialHolder{Dial: c.dial((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)}
+	c.shared = &transport.DialHolder{Dial: c.dial((&net.Dialer{Timeout: 30 * time.Second,
+		KeepAlive: 30 * time.Second}).DialContext)}
 	return c
 }
 
@@ -187,7 +192,8 @@ func (c *conns) dial(next dial) dial {
 	}
 }
 
-// cut closes all connections: what the kernel holds of them is dropped, and the server sees that nobody waits for its answers.
+// cut closes all connections: what the kernel holds of them is dropped, and the server sees that nobody waits for its
+// answers.
 func (c *conns) cut() {
 	c.mu.Lock()
 	all := make([]*conn, 0, len(c.open))
@@ -226,7 +232,7 @@ func (c *conns) follow(r *http.Request) (traced *http.Request, off func()) {
 	return r.WithContext(httptrace.WithClientTrace(r.Context(), trace)), func() { move(nil) }
 }
 
-// ours gives the connection of this package that a connection goes through; nil: none.
+// ours returns the connection of this package that a connection goes through; nil: none.
 func ours(c net.Conn) *conn {
 	for {
 		switch x := c.(type) {

@@ -41,13 +41,16 @@ type contender struct {
 // contend has a process contend for a Lease until the test is over.
 func contend(t *testing.T, c *cluster.Cluster, name, identity string, share *Share) *contender {
 	t.Helper()
-	x := &contender{config: c.RESTConfig(), terms: make(chan context.Context, 10), drain: make(chan struct{}), ended: make(chan struct{})}
+	x := &contender{config: c.RESTConfig(), terms: make(chan context.Context, 10), drain: make(chan struct{}),
+		ended: make(chan struct{})}
 	x.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return x.through(next) })
 	var err error
-	x.Lease, err = New(Options{Config: x.config, Namespace: "kube-system", Name: name, Identity: identity, Duration: duration, RenewDeadline: deadline, RetryPeriod: retry, Share: share})
+	x.Lease, err = New(Options{Config: x.config, Namespace: "kube-system", Name: name, Identity: identity,
+		Duration: duration, RenewDeadline: deadline, RetryPeriod: retry, Share: share})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	x.stop = sync.OnceFunc(cancel)
 	go func() {
@@ -58,6 +61,7 @@ func contend(t *testing.T, c *cluster.Cluster, name, identity string, share *Sha
 			<-x.drain
 		})
 	}()
+
 	t.Cleanup(func() {
 		x.cut.Store(false)
 		x.stop()
@@ -134,6 +138,7 @@ func released(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 		holder, _ := b.Holder()
 		return holder == "a", holder
 	})
+
 	a.stop()
 	<-work.Done()
 	before := lease(t, client, "released").Spec.RenewTime
@@ -145,22 +150,27 @@ func released(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 		now := lease(t, client, "released").Spec
 		return *now.HolderIdentity == "a" && now.RenewTime.Sub(before.Time) > duration+retry, now
 	})
+
 	from := time.Now()
 	close(a.drain)
 	b.leads(t)
 	if took := time.Since(from); took > duration/2 {
 		t.Errorf("b leads %v after a has stopped", took)
 	}
+
 	<-a.ended
 	if _, err := a.Await(t.Context()); !errors.Is(err, ErrNotLeader) {
 		t.Errorf("a may write: %v", err)
 	}
+
 	cluster.Poll(t, retry/4, patience, "b renews", func() (bool, any) {
 		now := lease(t, client, "released").Spec
 		return now.RenewTime.After(now.AcquireTime.Time), now
 	})
+
 	l := lease(t, client, "released").Spec
-	if *l.HolderIdentity != "b" || *l.LeaseTransitions != 1 || *l.LeaseDurationSeconds != int32(duration/time.Second) || l.AcquireTime.Before(&metav1.MicroTime{Time: from}) {
+	if *l.HolderIdentity != "b" || *l.LeaseTransitions != 1 || *l.LeaseDurationSeconds != int32(duration/time.Second) ||
+		l.AcquireTime.Before(&metav1.MicroTime{Time: from}) {
 		t.Errorf("%+v", l)
 	}
 }
@@ -197,15 +207,18 @@ func takenAway(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	for what, do := range map[string]func(name string) error{
 		"deleted": func(name string) error { return all.Delete(context.Background(), name, metav1.DeleteOptions{}) },
 		"given to somebody": func(name string) error {
-			_, err := all.Patch(context.Background(), name, "application/merge-patch+json", []byte(`{"spec":{"holderIdentity":"somebody"}}`), metav1.PatchOptions{})
+			_, err := all.Patch(context.Background(), name, "application/merge-patch+json",
+				[]byte(`{"spec":{"holderIdentity":"somebody"}}`), metav1.PatchOptions{})
 			return err
 		},
 		"given up": func(name string) error {
-			_, err := all.Patch(context.Background(), name, "application/merge-patch+json", []byte(`{"spec":{"holderIdentity":""}}`), metav1.PatchOptions{})
+			_, err := all.Patch(context.Background(), name, "application/merge-patch+json",
+				[]byte(`{"spec":{"holderIdentity":""}}`), metav1.PatchOptions{})
 			return err
 		},
 		"held again meanwhile": func(name string) error {
-			_, err := all.Patch(context.Background(), name, "application/merge-patch+json", []byte(`{"spec":{"leaseTransitions":7}}`), metav1.PatchOptions{})
+			_, err := all.Patch(context.Background(), name, "application/merge-patch+json",
+				[]byte(`{"spec":{"leaseTransitions":7}}`), metav1.PatchOptions{})
 			return err
 		},
 	} {
@@ -219,10 +232,12 @@ func takenAway(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 			if err := do(name); err != nil {
 				t.Fatal(err)
 			}
+
 			<-work.Done()
 			if took := time.Since(from); took > deadline {
 				t.Errorf("noticed after %v", took)
 			}
+
 			a.leads(t)
 			if _, err := a.Await(t.Context()); err != nil {
 				t.Error(err)
@@ -247,6 +262,7 @@ func shared(t *testing.T, c *cluster.Cluster) {
 			})
 		}
 	}
+
 	close(begin)
 	started.Wait()
 	held := func() (each [n]int, sum int) {
@@ -260,6 +276,7 @@ func shared(t *testing.T, c *cluster.Cluster) {
 		}
 		return each, sum
 	}
+
 	cluster.Poll(t, retry/4, patience, "all Leases are held", func() (bool, any) {
 		each, sum := held()
 		return sum == n, each
@@ -267,6 +284,7 @@ func shared(t *testing.T, c *cluster.Cluster) {
 	if each, _ := held(); each != [n]int{1, 1, 1} {
 		t.Errorf("Leases held by each: %v", each)
 	}
+
 	for j := range n {
 		all[0][j].stop()
 	}
@@ -276,9 +294,11 @@ func shared(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// Without a role for Leases, which upstream's has in kube-system only, nothing is led, and the error says what is missing.
+// Without a role for Leases, which upstream's has in kube-system only, nothing is led, and the error says what is
+// missing.
 func noRights(t *testing.T, c *cluster.Cluster) {
-	l, err := New(Options{Config: c.ManagerRESTConfig(), Namespace: "default", Name: "kube-controller-manager-group", Identity: "a", Duration: duration, RenewDeadline: deadline, RetryPeriod: retry})
+	l, err := New(Options{Config: c.ManagerRESTConfig(), Namespace: "default", Name: "kube-controller-manager-group",
+		Identity: "a", Duration: duration, RenewDeadline: deadline, RetryPeriod: retry})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ type Options struct {
 	Config          *rest.Config
 	Namespace, Name string // of the Lease
 	Identity        string // of this process among those that contend
-	// Duration is how long others leave a Lease alone that isn't renewed: whole seconds. RenewDeadline and RetryPeriod are client-go's.
+	// Duration is how long others leave a Lease alone that isn't renewed: whole seconds. RenewDeadline and RetryPeriod are
+	// client-go's.
 	Duration, RenewDeadline, RetryPeriod time.Duration
 	Share                                *Share
 	// Will is what this process leaves to its guardian; nil: it has none.
@@ -50,10 +51,12 @@ func Identity() (string, error) {
 	return host + "_" + string(uuid.NewUUID()), nil
 }
 
-// drainMax is how long requests that are under way when all controllers have stopped may take before the Lease isn't released because of them.
+// drainMax is how long requests that are under way when all controllers have stopped may take before the Lease isn't
+// released because of them.
 const drainMax = 2 * time.Second
 
-// healthSlack is for how long a Lease may be over before the process counts as ill, as upstream has it (cmd/kube-controller-manager/app/controllermanager.go).
+// healthSlack is for how long a Lease may be over before the process counts as ill, as upstream has it
+// (cmd/kube-controller-manager/app/controllermanager.go).
 const healthSlack = 20 * time.Second
 
 // Lease is one Lease that this process holds or would like to hold.
@@ -86,7 +89,7 @@ type observation struct {
 	since  time.Time // when it was first seen so
 }
 
-// free tells from when on another process may take the Lease.
+// free reports from when on another process may take the Lease.
 func (o *observation) free() time.Time {
 	if !o.exists || o.record.HolderIdentity == "" {
 		return o.since
@@ -100,19 +103,22 @@ func New(o Options) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
 	}
-	l := &Lease{Options: o, watch: watch, fence: newFence(o.Duration, o.RenewDeadline, clocksWith(o.Wall)), health: leaderelection.NewLeaderHealthzAdaptor(healthSlack)}
+	l := &Lease{Options: o, watch: watch, fence: newFence(o.Duration, o.RenewDeadline, clocksWith(o.Wall)),
+		health: leaderelection.NewLeaderHealthzAdaptor(healthSlack)}
 	l.pending.will = o.Will
 	l.conns = newConns(l.fence, Late(o.Duration), o.Will)
 	l.events = record.NewBroadcaster()
 	l.events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	l.lock = &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: client.CoordinationV1(),
-		LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity, EventRecorder: l.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kube-controller-manager"})},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity,
+			EventRecorder: l.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "kube-controller-manager"})},
 	}
 	return l, nil
 }
 
-// clients are those of a Lease, one for requests and one that watches. They have a connection of their own, on which nothing holds a renewal up.
+// clients are those of a Lease, one for requests and one that watches. They have a connection of their own, on which
+// nothing holds a renewal up.
 func clients(o Options) (requests, watches kubernetes.Interface, err error) {
 	c := rest.AddUserAgent(rest.CopyConfig(o.Config), "leader-election")
 	c.QPS = -1
@@ -124,15 +130,16 @@ func clients(o Options) (requests, watches kubernetes.Interface, err error) {
 		return nil, nil, err
 	}
 	// As upstream: a request that hangs must leave time for another one.
-	if requests, err = kubernetes.NewForConfigAndClient(c, &http.Client{Transport: way, Timeout: o.RenewDeadline / 2}); err != nil {
+	if requests, err = kubernetes.NewForConfigAndClient(c,
+		&http.Client{Transport: way, Timeout: o.RenewDeadline / 2}); err != nil {
 		return nil, nil, err
 	}
 	watches, err = kubernetes.NewForConfigAndClient(c, &http.Client{Transport: way})
 	return requests, watches, err
 }
 
-// Run contends for the Lease until ctx ends, again and again. lead is called when it is held: its context ends when the Lease is lost, or with ctx; the Lease is renewed until lead has returned, and
-// released then unless it was lost.
+// Run contends for the Lease until ctx ends, again and again. lead is called when it is held: its context ends when the
+// Lease is lost, or with ctx; the Lease is renewed until lead has returned, and released then unless it was lost.
 func (l *Lease) Run(ctx context.Context, lead func(ctx context.Context)) {
 	defer l.events.Shutdown()
 	for ctx.Err() == nil {
@@ -158,9 +165,11 @@ func (l *Lease) once(ctx context.Context, lead func(ctx context.Context)) error 
 		}
 	})
 	defer waiting()
+
 	ended := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &lock{l.lock, l}, Name: l.Name, LeaseDuration: l.Duration, RenewDeadline: l.RenewDeadline, RetryPeriod: l.RetryPeriod, WatchDog: l.health,
+		Lock: &lock{l.lock, l}, Name: l.Name, LeaseDuration: l.Duration, RenewDeadline: l.RenewDeadline,
+		RetryPeriod: l.RetryPeriod, WatchDog: l.health,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {
 				defer close(ended)
@@ -173,11 +182,13 @@ func (l *Lease) once(ctx context.Context, lead func(ctx context.Context)) error 
 	if err != nil {
 		return err
 	}
+
 	l.health.SetLeaderElection(elector)
 	elector.Run(electing)
 	if !l.Leading() {
 		return nil // ctx has ended first
 	}
+
 	select {
 	case <-ended: // lead has returned: ctx has ended
 	default:
@@ -189,6 +200,7 @@ func (l *Lease) once(ctx context.Context, lead func(ctx context.Context)) error 
 		end()
 		<-ended
 	}
+
 	if ctx.Err() != nil {
 		l.pending.close(drainMax) // events, say, which nobody has waited for
 	}
@@ -197,6 +209,7 @@ func (l *Lease) once(ctx context.Context, lead func(ctx context.Context)) error 
 	if ctx.Err() != nil {
 		l.release()
 	}
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.leading = false
@@ -204,23 +217,28 @@ func (l *Lease) once(ctx context.Context, lead func(ctx context.Context)) error 
 	return nil
 }
 
-// release gives the Lease up, so that others needn't wait until it is too old. It isn't done while a write may still take effect.
+// release gives the Lease up, so that others needn't wait until it is too old. It isn't done while a write may still
+// take effect.
 func (l *Lease) release() {
 	if n := l.pending.count(); n > 0 {
-		klog.InfoS("The lease isn't released: the answers to writes were lost, which may still be done", "lease", l.lock.Describe(), "writes", n)
+		klog.InfoS("The lease isn't released: the answers to writes were lost, which may still be done", "lease",
+			l.lock.Describe(), "writes", n)
 		return
 	}
 	giveUp(l.lock, l.RenewDeadline/2, l.ours)
 }
 
-// Release gives a Lease up for a process that has ended, if that process holds it: Options name both. It must be known that no write of that process can be under way.
+// Release returns a Lease up for a process that has ended, if that process holds it: Options name both. It must be
+// known that no write of that process can be under way.
 func Release(o Options) error {
 	client, _, err := clients(o)
 	if err != nil {
 		return fmt.Errorf("lease %s/%s: %w", o.Namespace, o.Name, err)
 	}
-	lock := &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: client.CoordinationV1()}
-	giveUp(lock, o.RenewDeadline/2, func(r *resourcelock.LeaderElectionRecord) bool { return r.HolderIdentity == o.Identity })
+	lock := &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
+		Client: client.CoordinationV1()}
+	giveUp(lock, o.RenewDeadline/2,
+		func(r *resourcelock.LeaderElectionRecord) bool { return r.HolderIdentity == o.Identity })
 	return nil
 }
 
@@ -235,16 +253,19 @@ func giveUp(lock *resourcelock.LeaseLock, within time.Duration, ours func(*resou
 		}
 		if err == nil {
 			now := metav1.NewTime(time.Now())
-			err = lock.Update(ctx, resourcelock.LeaderElectionRecord{LeaderTransitions: r.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now})
+			err = lock.Update(ctx, resourcelock.LeaderElectionRecord{LeaderTransitions: r.LeaderTransitions,
+				LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now})
 		}
 		if err == nil {
 			klog.InfoS("Released the lease", "lease", lock.Describe())
 			return
 		}
+
 		if why := err.Error(); why != said {
 			said = why
 			klog.ErrorS(err, "Can't release the lease", "lease", lock.Describe())
 		}
+
 		if apierrors.IsForbidden(err) {
 			return
 		}
@@ -255,21 +276,22 @@ func giveUp(lock *resourcelock.LeaseLock, within time.Duration, ours func(*resou
 	}
 }
 
-// ours tells whether a record is of the term that this process is in.
+// ours reports whether a record is of the term that this process is in.
 func (l *Lease) ours(r *resourcelock.LeaderElectionRecord) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.leading && r.HolderIdentity == l.Identity && r.LeaderTransitions == l.term
 }
 
-// Leading tells whether this process holds the Lease, as far as it knows.
+// Leading reports whether this process holds the Lease, as far as it knows.
 func (l *Lease) Leading() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.leading
 }
 
-// Await waits until a write may be sent and tells how long it may take; the error says that the Lease is lost, or that ctx has ended.
+// Await waits until a write may be sent and reports how long it may take; the error says that the Lease is lost, or
+// that ctx has ended.
 func (l *Lease) Await(ctx context.Context) (time.Duration, error) { return l.fence.await(ctx) }
 
 // Holder is who holds the Lease as it was seen last, and since when; empty: nobody, as far as is known.

@@ -10,7 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/host/process/guardian/will"
 )
 
-// What becomes of writes is in the will: nothing of those that were answered, the rest while it is under way and as long as it may take.
+// What becomes of writes is in the will: nothing of those that were answered, the rest while it is under way and as
+// long as it may take.
 func TestWill(t *testing.T) {
 	const lastsForever = "i/o timeout"
 	for name, c := range map[string]struct {
@@ -18,11 +19,12 @@ func TestWill(t *testing.T) {
 		writes                    int64
 		problem                   string
 	}{
-		"answered":                               {answered: true},
-		"answered, its connection closed":        {answered: true, cut: true},
-		"under way at a server that goes on":     {unanswered: true, writes: 1, problem: lastsForever},
-		"under way, its connection closed":       {unanswered: true, cut: true, problem: "answers to writes were lost"},
-		"one answered, one under way and closed": {answered: true, unanswered: true, cut: true, problem: "answers to writes were lost"},
+		"answered":                           {answered: true},
+		"answered, its connection closed":    {answered: true, cut: true},
+		"under way at a server that goes on": {unanswered: true, writes: 1, problem: lastsForever},
+		"under way, its connection closed":   {unanswered: true, cut: true, problem: "answers to writes were lost"},
+		"one answered, one under way and closed": {answered: true, unanswered: true, cut: true,
+			problem: "answers to writes were lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := will.New()
@@ -34,15 +36,18 @@ func TestWill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if err := w.Leave(will.Testament{}); err != nil {
 				t.Fatal(err)
 			}
 			s := serve(t)
 			config := &rest.Config{Host: s.URL}
-			l, err := New(Options{Config: config, Namespace: "kube-system", Name: "x", Identity: "me", Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Will: w})
+			l, err := New(Options{Config: config, Namespace: "kube-system", Name: "x", Identity: "me",
+				Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Will: w})
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			l.fence.renew(l.fence.read())
 			client, err := l.Client(config)
 			if err != nil {
@@ -54,6 +59,7 @@ func TestWill(t *testing.T) {
 				}
 				s.requests()
 			}
+
 			ended := make(chan error, 1)
 			if c.unanswered {
 				s.mu.Lock()
@@ -67,6 +73,7 @@ func TestWill(t *testing.T) {
 					}
 				}
 			}
+
 			if c.cut {
 				l.conns.cut()
 				if c.unanswered {
@@ -75,14 +82,17 @@ func TestWill(t *testing.T) {
 					}
 				}
 			}
+
 			e, err := will.Read(f)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			until := time.Now().Add(time.Minute)
 			if c.problem == lastsForever {
 				until = time.Now().Add(50 * time.Millisecond)
 			}
+
 			n, err := e.Over(until)
 			if n != c.writes || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 				t.Errorf("%d writes, %v; want %d, %s", n, err, c.writes, c.problem)

@@ -26,7 +26,8 @@ type catalogued struct {
 	unnamed bool // the list doesn't name it: "*", or the lack of it, decides
 }
 
-// catalogue returns all controllers that the found plugins or kube-controller-manager have, by name, but for those that are parts of others.
+// catalogue returns all controllers that the found plugins or kube-controller-manager have, by name, but for those that
+// are parts of others.
 func catalogue(found []plugins.Found, list []string, aliases map[string]string) (all []catalogued) {
 	list = config.Canonical(config.Canonical(list, aliases), kcm.Aliases())
 	add := func(name string, here, off bool) {
@@ -101,7 +102,8 @@ const (
 	countMax   = 2 * time.Second
 )
 
-// unattended counts the objects that nobody acts for because their controllers don't run. It asks when it is asked: for what nobody looks at nothing is read.
+// unattended counts the objects that nobody acts for because their controllers don't run. It asks when it is asked: for
+// what nobody looks at nothing is read.
 type unattended struct {
 	mu     sync.Mutex
 	client metadata.Interface // made when it is first needed
@@ -110,7 +112,8 @@ type unattended struct {
 	ending []state.Ending
 }
 
-// count fills in how many objects the absent controllers have of their own, and returns the namespaces that are being deleted.
+// count fills in how many objects the absent controllers have of their own, and returns the namespaces that are being
+// deleted.
 func (u *unattended) count(ctx context.Context, m *manager, all []state.Absent) []state.Ending {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -134,8 +137,10 @@ func (u *unattended) count(ctx context.Context, m *manager, all []state.Absent) 
 	return u.ending
 }
 
-// list asks for one object's metadata of each resource, and how many more there are, and for the namespaces that are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
-func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*state.Absent) (counts map[string]int64, ending []state.Ending) {
+// list asks for one object's metadata of each resource, and how many more there are, and for the namespaces that are
+// being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
+func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*state.Absent) (counts map[string]int64,
+	ending []state.Ending) {
 	if u.client == nil {
 		client, err := metadata.NewForConfig(m.rest)
 		if err != nil {
@@ -143,6 +148,7 @@ func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*
 		}
 		u.client = client
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, countMax)
 	defer cancel()
 	var asking sync.WaitGroup
@@ -154,7 +160,8 @@ func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*
 			continue
 		}
 		asking.Go(func() {
-			l, err := u.client.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}).List(ctx, metav1.ListOptions{Limit: 1})
+			l, err := u.client.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version,
+				Resource: r.Name}).List(ctx, metav1.ListOptions{Limit: 1})
 			if err != nil {
 				return
 			}
@@ -167,6 +174,7 @@ func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*
 			counts[id] = n
 		})
 	}
+
 	if m.leadsFor("namespace-controller") {
 		asking.Go(func() { ending = u.listEnding(ctx) })
 	}
@@ -176,7 +184,8 @@ func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*
 
 // listEnding returns the namespaces that are being deleted, those that have been so for longest first.
 func (u *unattended) listEnding(ctx context.Context) (all []state.Ending) {
-	l, err := u.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Terminating"})
+	l, err := u.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).List(ctx,
+		metav1.ListOptions{FieldSelector: "status.phase=Terminating"})
 	if err != nil {
 		return nil
 	}

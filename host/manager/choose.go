@@ -18,12 +18,13 @@ import (
 	"github.com/windlass-dev/windlass/host/views"
 )
 
-// choose finds the plugins and gives those with enabled controllers.
+// choose finds the plugins and returns those with enabled controllers.
 func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choice, error) {
 	images, err := m.look(k)
 	if err != nil {
 		return nil, err
 	}
+
 	found, problems := m.finder.Find(ctx, append(slices.Clip(m.sources(k)), images)...)
 	found = images.only(found)
 	leftOut := []string{}
@@ -34,11 +35,13 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 	for _, p := range problems {
 		leave(p)
 	}
+
 	gone := m.gone(k, found)
 	known := append(slices.Clip(found), gone...) // who removes a file makes no mistake in the configuration
 	if err := images.checkConfigured(k, known); err != nil {
 		return nil, because(err, problems...)
 	}
+
 	names, aliases := plugins.Controllers(known)
 	switch err := config.CheckNames(k.Controllers, names, aliases); {
 	case err != nil && images.coming():
@@ -51,6 +54,7 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 	if !images.coming() {
 		m.tellMissing(k.Controllers, names)
 	}
+
 	if err := m.leaders.know(names, aliases, images.coming()); err != nil {
 		return nil, because(err, problems...)
 	}
@@ -72,10 +76,12 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 		}
 		all = append(all, x)
 	}
+
 	if len(all) == 0 && !images.coming() {
 		list := fmt.Sprint(k.Controllers)
 		m.say(list+" enables none", func() { klog.InfoS("No controller is enabled: nothing runs", "controllers", list) })
 	}
+
 	m.mu.Lock()
 	m.leftOut, m.known = leftOut, catalogue(found, k.Controllers, aliases)
 	m.mu.Unlock()
@@ -86,7 +92,9 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 func (m *manager) gone(k *config.Configuration, found []plugins.Found) (all []plugins.Found) {
 	for _, h := range m.all() {
 		f := h.present.Found
-		if k.PluginFolder == "" || f.Origin == plugins.OriginBuiltin || filepath.Dir(f.Origin) != filepath.Clean(k.PluginFolder) || slices.ContainsFunc(found, func(x plugins.Found) bool { return x.Name == f.Name }) {
+		if k.PluginFolder == "" || f.Origin == plugins.OriginBuiltin ||
+			filepath.Dir(f.Origin) != filepath.Clean(k.PluginFolder) ||
+			slices.ContainsFunc(found, func(x plugins.Found) bool { return x.Name == f.Name }) {
 			continue
 		}
 		if _, err := os.Lstat(f.Origin); errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +117,8 @@ func (m *manager) tellMissing(list, names []string) {
 	named, others := config.Missing(list, names)
 	for _, name := range named {
 		m.say(name+" is missing", func() {
-			klog.InfoS("Nobody runs this controller: kube-controller-manager has it, and it isn't built here yet", "controller", name)
+			klog.InfoS("Nobody runs this controller: kube-controller-manager has it, and it isn't built here yet", "controller",
+				name)
 		})
 	}
 	if len(others) > 0 {
@@ -139,7 +148,7 @@ type choice struct {
 	core, rights string
 }
 
-// print tells what a generation is made from.
+// print reports what a generation is made from.
 func (c *choice) print() string { return c.core + c.rights }
 
 // enable chooses the enabled controllers; disabled is told of each other one.
@@ -169,7 +178,8 @@ func (m *manager) again(k *config.Configuration, c *choice, list []string) (*cho
 	return x, m.identify(k, x)
 }
 
-// compile compiles the views of the enabled controllers, and the metrics' labels over them; its error says what is wrong with the manifest.
+// compile compiles the views of the enabled controllers, and the metrics' labels over them; its error says what is
+// wrong with the manifest.
 func (c *choice) compile() error {
 	c.plans, c.labels = map[int]*views.Plan{}, map[int]*views.Labels{}
 	for _, i := range c.controllers {

@@ -30,7 +30,8 @@ func (x *currency) Lost(r abi.Resource) bool { return x.m.monitors.isLost(r) }
 // parts are a reader's of the resources that all views look into, in the place of their stores as one.
 type parts map[abi.Resource]*cache.Reader
 
-// current tells whether the store of a resource is current for views over all of them; of [schema.Any] whether all are.
+// current reports whether the store of a resource is current for views over all of them; of [schema.Any] whether all
+// are.
 func (r *reader) current(of abi.Resource) (abi.Resource, bool) {
 	all := r.parts.Load()
 	if all == nil {

@@ -41,7 +41,8 @@ func (h *history) append(s state.Swap) {
 	h.swaps = append(h.swaps, s)
 }
 
-// failed notes that a plugin's file can't be used. While that goes on with other causes, as when a file is being copied, it is one entry.
+// failed notes that a plugin's file can't be used. While that goes on with other causes, as when a file is being
+// copied, it is one entry.
 func (h *history) failed(plugin string, runs *choice, why error, again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +52,8 @@ func (h *history) failed(plugin string, runs *choice, why error, again bool) {
 			return
 		}
 	}
-	h.append(state.Swap{Time: time.Now(), Plugin: plugin, Result: state.SwapFailed, From: runs.Digest, FromVersion: runs.Manifest.Version, Why: why.Error()})
+	h.append(state.Swap{Time: time.Now(), Plugin: plugin, Result: state.SwapFailed, From: runs.Digest,
+		FromVersion: runs.Manifest.Version, Why: why.Error()})
 }
 
 // ended notes how the trial of a plugin's last swap ended.
@@ -71,7 +73,7 @@ func (h *history) ended(plugin, result string, why error) {
 	}
 }
 
-// all gives the swaps, the newest first.
+// all returns the swaps, the newest first.
 func (h *history) all() []state.Swap {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -61,7 +61,7 @@ type generation struct {
 	readings map[string]*reading
 }
 
-// all gives the slots, in the order of the controllers' names.
+// all returns the slots, in the order of the controllers' names.
 func (h *hosted) all() []*slot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,6 +89,7 @@ func (m *manager) begin(ctx context.Context, k *config.Configuration, chosen []*
 		*generation
 		err error
 	}
+
 	all := make([]opened, len(chosen))
 	var opening sync.WaitGroup // what takes long, for all at once
 	for i, c := range chosen {
@@ -98,6 +99,7 @@ func (m *manager) begin(ctx context.Context, k *config.Configuration, chosen []*
 			o.generation, o.err = m.open(ctx, k, c, o.hosted)
 		})
 	}
+
 	opening.Wait()
 	for i, c := range chosen {
 		h, g, err := all[i].hosted, all[i].generation, all[i].err
@@ -136,7 +138,8 @@ func (m *manager) tellBroken(h *hosted, why error) {
 	h.mu.Unlock()
 	switch {
 	case why != nil && (was == nil || was.Error() != why.Error()):
-		klog.ErrorS(why, "A plugin's file can't be used: what ran before goes on", "plugin", h.name, "digest", short(h.present.Digest))
+		klog.ErrorS(why, "A plugin's file can't be used: what ran before goes on", "plugin", h.name, "digest",
+			short(h.present.Digest))
 		m.history.failed(h.name, h.present.choice, why, was != nil)
 		if was == nil {
 			m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
@@ -154,7 +157,7 @@ func (h *hosted) install(g *generation) {
 	}
 }
 
-// identify tells what a plugin's generation is made from: when that changes, another one is needed.
+// identify reports what a plugin's generation is made from: when that changes, another one is needed.
 func (m *manager) identify(k *config.Configuration, c *choice) error {
 	settings, missing, err := plugins.Settings(c.Manifest, m.settings(k, c))
 	if err != nil {
@@ -173,12 +176,13 @@ func (m *manager) identify(k *config.Configuration, c *choice) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %q %s %v", c.Digest, c.controllers, missing, settings.Values, rest, k.Sandbox.Interpreter))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %q %s %v", c.Digest, c.controllers, missing, settings.Values, rest,
+		k.Sandbox.Interpreter))
 	c.core, c.rights = hex.EncodeToString(sum[:]), string(rights)
 	return nil
 }
 
-// open begins a generation: it compiles the views and the module, and gives the module its settings.
+// open begins a generation: it compiles the views and the module, and returns the module its settings.
 func (m *manager) open(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation, err error) {
 	if c.plans == nil {
 		if err := c.compile(); err != nil {
@@ -190,7 +194,8 @@ func (m *manager) open(ctx context.Context, k *config.Configuration, c *choice, 
 			return nil, err
 		}
 	}
-	g := &generation{choice: c, settings: k.Plugin(c.Name), versions: map[string]*controller.Version{}, readings: map[string]*reading{}}
+	g := &generation{choice: c, settings: k.Plugin(c.Name), versions: map[string]*controller.Version{},
+		readings: map[string]*reading{}}
 	o := plugins.Options(k, c.Name)
 	private, err := m.startup(k, c)
 	if err != nil {
@@ -201,7 +206,8 @@ func (m *manager) open(ctx context.Context, k *config.Configuration, c *choice, 
 	return g, record.NewVeil(private).Error(err)
 }
 
-// load makes a generation, and begins what its versions read. Controllers that the plugin hasn't had get a slot, which doesn't run yet.
+// load makes a generation, and begins what its versions read. Controllers that the plugin hasn't had get a slot, which
+// doesn't run yet.
 func (m *manager) load(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (*generation, error) {
 	g, err := m.open(ctx, k, c, h)
 	if err != nil {
@@ -210,7 +216,7 @@ func (m *manager) load(ctx context.Context, k *config.Configuration, c *choice, 
 	return g, m.equip(k, g, h)
 }
 
-// equip gives a generation its versions. After an error the generation is closed.
+// equip returns a generation its versions. After an error the generation is closed.
 func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err error) {
 	made := map[string]*slot{}
 	defer func() {
@@ -218,10 +224,12 @@ func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err 
 			err = errors.Join(fmt.Errorf("plugin %s: %w", g.Name, err), g.close())
 		}
 	}()
+
 	own, err := m.metrics.Plugin(g.Name, g.loaded.Manifest.Metrics)
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
+
 	for _, i := range g.controllers {
 		manifest := &g.loaded.Manifest.Controllers[i]
 		s := h.slot(manifest.Name)
@@ -242,6 +250,7 @@ func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err 
 			return err
 		}
 	}
+
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	maps.Copy(h.slots, made)
@@ -250,7 +259,8 @@ func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err 
 
 // slot makes the slot of a controller that hasn't had one; it doesn't run yet.
 func (m *manager) slot(k *config.Configuration, v *controller.Version) *slot {
-	o := controller.Options{World: m, Concurrent: workers(k, v.Manifest, v.Plugin), Resync: k.MinResyncPeriod.Duration, Tracer: m.tracer}
+	o := controller.Options{World: m, Concurrent: workers(k, v.Manifest, v.Plugin), Resync: k.MinResyncPeriod.Duration,
+		Tracer: m.tracer}
 	return &slot{Controller: controller.New(o, v), plugin: v.Plugin, changed: make(chan struct{})}
 }
 
@@ -262,17 +272,20 @@ func workers(k *config.Configuration, c *abi.Controller, plugin string) int {
 }
 
 // version is what a controller's syncs run on in this generation.
-func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int, c *choice, own []*metrics.PluginMetric, h *hosted, after *effects.Writer) (*controller.Version, error) {
+func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int, c *choice, own []*metrics.PluginMetric,
+	h *hosted, after *effects.Writer) (*controller.Version, error) {
 	manifest := &l.Manifest.Controllers[index]
 	settings := k.Plugin(l.Manifest.Name)
 	plan := c.plans[index]
 	for _, w := range plan.Warnings {
 		klog.InfoS("Costly view", "controller", manifest.Name, "warning", w)
 	}
+
 	allowed, err := narrow(k, l.Manifest.Name, plan)
 	if err != nil {
 		return nil, fmt.Errorf("controller %s: %w", manifest.Name, err)
 	}
+
 	identity, err := m.identities.of(manifest, &settings, l.Plugin)
 	if err != nil {
 		return nil, err
@@ -280,15 +293,18 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 	if m.options.Wrap != nil {
 		m.options.Wrap(identity)
 	}
+
 	waits := m.metrics.OverBudget.WithLabelValues(l.Manifest.Name, "deletes")
 	ring := m.recordings.ring(manifest.Name)
 	source, err := m.recorded(k, l, c)
 	if err != nil {
 		return nil, err
 	}
+
 	bounds := h.limits.of(settings, l.Plugin, manifest)
 	writer, err := effects.New(effects.Options{
-		Plugin: l.Manifest.Name, Controller: manifest, Config: identity, Reader: m.rest, FieldManager: fieldManager, After: after,
+		Plugin: l.Manifest.Name, Controller: manifest, Config: identity, Reader: m.rest, FieldManager: fieldManager,
+		After: after,
 		Grant: allowed, Deletes: h.limits.deletes, Requests: bounds.effects, Events: bounds.events,
 		Stores: func(r abi.Resource) effects.Store {
 			if s := m.cache.Store(r); s != nil {
@@ -296,7 +312,8 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 			}
 			return nil
 		},
-		Discovery: m.discovery, Gone: m.cache.Gone, Wrote: ring.Wrote, Lease: m.leaders.fence(manifest), Client: m.leaders.client(manifest),
+		Discovery: m.discovery, Gone: m.cache.Gone, Wrote: ring.Wrote, Lease: m.leaders.fence(manifest),
+		Client: m.leaders.client(manifest),
 		Wake: func(controller int32, key abi.KeyRef) {
 			if controller < 0 || int(controller) >= len(l.Manifest.Controllers) {
 				return
@@ -322,12 +339,15 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 	if err != nil {
 		return nil, err
 	}
+
 	return &controller.Version{
 		Target: syncer.Target{
-			Plugin: l.Manifest.Name, Settings: l.Settings, Manifest: manifest, Index: int32(index), State: l.Manifest.StateVersion,
+			Plugin: l.Manifest.Name, Settings: l.Settings, Manifest: manifest, Index: int32(index),
+			State:  l.Manifest.StateVersion,
 			Module: l.Module, Plan: plan, Writer: writer, Labels: c.labels[index],
 		},
-		Digest: l.Digest, Metrics: m.metrics.Of(manifest.Name, own), Recorder: ring.Recorder(source), Secrets: source.Veiled(index),
+		Digest: l.Digest, Metrics: m.metrics.Of(manifest.Name, own), Recorder: ring.Recorder(source),
+		Secrets: source.Veiled(index),
 	}, nil
 }
 

@@ -63,13 +63,14 @@ func awaitServer(ctx context.Context, r *rest.Config, kubeconfig string) error {
 		return fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-		_, err := client.Discovery().RESTClient().Get().AbsPath("/healthz").DoRaw(ctx)
-		if last == nil || ctx.Err() == nil { // that the time is over doesn't say why the server didn't answer
-			last = err
-		}
-		return err == nil, nil
-	})
+	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, 10*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			_, err := client.Discovery().RESTClient().Get().AbsPath("/healthz").DoRaw(ctx)
+			if last == nil || ctx.Err() == nil { // that the time is over doesn't say why the server didn't answer
+				last = err
+			}
+			return err == nil, nil
+		})
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("the API server %s did not answer within 10 s: %w: check that it runs and that kubeconfig %s is right", r.Host, last, kubeconfig)
 	}
@@ -87,7 +88,8 @@ type identities struct {
 }
 
 func newIdentities(base *rest.Config, accounts bool) (*identities, error) {
-	i := &identities{base: base, builder: clientbuilder.SimpleControllerClientBuilder{ClientConfig: base}, accounts: accounts, tokens: map[string]*rest.Config{}, share: connections.Share()}
+	i := &identities{base: base, builder: clientbuilder.SimpleControllerClientBuilder{ClientConfig: base},
+		accounts: accounts, tokens: map[string]*rest.Config{}, share: connections.Share()}
 	if !accounts {
 		return i, nil
 	}
@@ -102,30 +104,35 @@ func newIdentities(base *rest.Config, accounts bool) (*identities, error) {
 	return i, nil
 }
 
-// of gives what a controller writes with. It isn't safe to call concurrently. Its user agent names it: in audit logs one sees who it was where all write as the manager, too.
+// of returns what a controller writes with. It isn't safe to call concurrently. Its user agent names it: in audit logs
+// one sees who it was where all write as the manager, too.
 func (i *identities) of(c *abi.Controller, p *config.Plugin, f *plugins.Plugin) (*rest.Config, error) {
 	builtin := f.Origin == plugins.OriginBuiltin
 	r, agent := rest.CopyConfig(i.base), c.Name
 	if builtin {
 		agent = cmp.Or(c.ServiceAccount, c.Name)
 	}
+
 	switch user, account := p.Impersonate.Username(), p.Account(builtin, c.ServiceAccount); {
 	case user != "":
 		r.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: p.Impersonate.Groups}
 	case i.accounts && account != "":
 		if why := validation.IsDNS1123Subdomain(account); len(why) > 0 {
-			return nil, fmt.Errorf("controller %s: %q can't be a service account's name: set plugins[%s].serviceAccount", c.Name, account, p.Name)
+			return nil, fmt.Errorf("controller %s: %q can't be a service account's name: set plugins[%s].serviceAccount", c.Name,
+				account, p.Name)
 		}
 		with := i.tokens[account]
 		if with == nil {
 			var err error
 			if with, err = i.builder.Config(account); err != nil {
-				return nil, fmt.Errorf("controller %s: credentials of service account %s/%s: %w", c.Name, accountNamespace, account, err)
+				return nil, fmt.Errorf("controller %s: credentials of service account %s/%s: %w", c.Name, accountNamespace, account,
+					err)
 			}
 			i.tokens[account] = with
 		}
 		r = rest.CopyConfig(with)
 	}
+
 	r.UserAgent = userAgent + "/" + agent
 	r.WrapTransport = transport.Wrappers(i.share, r.WrapTransport) // innermost: who waits for a token holds up nobody
 	return r, nil

@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/host/plugins/oci"
 )
 
-// images are the plugins that come from registries, as they are at one moment. What runs of one whose image can't be had, or is refused, runs on; where nothing of it runs, nothing else does in its place.
+// images are the plugins that come from registries, as they are at one moment. What runs of one whose image can't be
+// had, or is refused, runs on; where nothing of it runs, nothing else does in its place.
 type images struct {
 	modules []*plugins.Plugin
 	errs    []error
@@ -49,7 +50,7 @@ func shadowsOf(k *config.Configuration) *config.Configuration {
 	return &other
 }
 
-// missing tells why images aren't there, by plugin.
+// missing reports why images aren't there, by plugin.
 func (m *manager) missing() map[string]error {
 	all := map[string]error{}
 	for _, i := range m.source.Images() {
@@ -60,7 +61,7 @@ func (m *manager) missing() map[string]error {
 	return all
 }
 
-// look tells which of the configured images are there.
+// look reports which of the configured images are there.
 func (m *manager) look(k *config.Configuration) (*images, error) {
 	if err := m.source.Configure(k); err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (m *manager) look(k *config.Configuration) (*images, error) {
 	return all, nil
 }
 
-// Modules gives the images that are there, and of the others the modules that run.
+// Modules returns the images that are there, and of the others the modules that run.
 func (i *images) Modules() ([]*plugins.Plugin, []error) { return i.modules, i.errs }
 
 // only takes away what else has the name of a plugin whose image isn't there, such as a built-in one.
@@ -99,7 +100,7 @@ func (i *images) only(found []plugins.Found) []plugins.Found {
 	})
 }
 
-// coming tells whether some plugin may still come of which nothing is known.
+// coming reports whether some plugin may still come of which nothing is known.
 func (i *images) coming() bool {
 	for _, runs := range i.missing {
 		if runs == nil {
@@ -118,7 +119,7 @@ func (i *images) checkConfigured(k *config.Configuration, found []plugins.Found)
 	return plugins.CheckConfigured(k, found)
 }
 
-// running gives the module that a plugin runs, nil for none.
+// running returns the module that a plugin runs, nil for none.
 func (m *manager) running(name string) *plugins.Plugin {
 	m.mu.Lock()
 	h := m.hosted[name]
@@ -134,7 +135,7 @@ func (m *manager) running(name string) *plugins.Plugin {
 	return h.present.loaded.Plugin
 }
 
-// listOf gives the list of controllers with canonical names, where there is a plugin to have names.
+// listOf returns the list of controllers with canonical names, where there is a plugin to have names.
 func listOf(k *config.Configuration, chosen []*choice) []string {
 	if len(chosen) == 0 {
 		return k.Controllers

@@ -31,7 +31,8 @@ func (m *manager) keyHandlers() map[string]http.Handler {
 	}
 }
 
-// question is what is asked of keys: those of one controller, or of all; those with a text in them; how many; of syncs, those alone that wrote something.
+// question is what is asked of keys: those of one controller, or of all; those with a text in them; how many; of syncs,
+// those alone that wrote something.
 type question struct {
 	controller, match, key string
 	limit                  int
@@ -71,6 +72,7 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+
 	k, known := state.Keys{Keys: []controller.Stuck{}, Waiting: []controller.Stuck{}}, false
 	for _, h := range m.all() {
 		for _, s := range h.all() {
@@ -84,10 +86,13 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 			k.Waiting, k.AllWaiting = append(k.Waiting, keys...), k.AllWaiting+all
 		}
 	}
+
 	if !known && q.controller != "" {
-		http.Error(w, fmt.Sprintf("no controller %q runs here: see windlass get controllers", q.controller), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("no controller %q runs here: see windlass get controllers", q.controller),
+			http.StatusNotFound)
 		return
 	}
+
 	slices.SortStableFunc(k.Keys, func(a, b controller.Stuck) int { return a.Since.Compare(b.Since) })
 	k.Keys = k.Keys[:min(len(k.Keys), q.limit)]
 	slices.SortStableFunc(k.Waiting, func(a, b controller.Stuck) int { return a.Next.Compare(b.Next) })
@@ -101,6 +106,7 @@ func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+
 	all, known := state.Recorded{Syncs: []state.Sync{}}, false
 	for _, ring := range m.recordings.all() {
 		if !q.of(ring.Controller()) {
@@ -117,10 +123,13 @@ func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
 			all.Syncs = append(all.Syncs, syncsOf(record.Redact(f))...)
 		}
 	}
+
 	if !known && q.controller != "" {
-		http.Error(w, fmt.Sprintf("no controller %q runs here: see windlass get controllers", q.controller), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("no controller %q runs here: see windlass get controllers", q.controller),
+			http.StatusNotFound)
 		return
 	}
+
 	slices.SortStableFunc(all.Syncs, func(a, b state.Sync) int {
 		return cmp.Or(b.Time.Compare(a.Time), strings.Compare(a.Controller, b.Controller))
 	})
@@ -132,7 +141,8 @@ func syncsOf(f *record.File) (out []state.Sync) {
 	for i := range f.Syncs {
 		x := &f.Syncs[i]
 		source := &f.Sources[x.Source]
-		s := state.Sync{Controller: f.Controller, Key: x.Key.String(), Time: x.Start, Seconds: x.Took.Seconds(), Result: x.Result, Error: x.Error,
+		s := state.Sync{Controller: f.Controller, Key: x.Key.String(), Time: x.Start, Seconds: x.Took.Seconds(),
+			Result: x.Result, Error: x.Error,
 			Plugin: source.Plugin, Version: source.Version, Digest: source.Digest}
 		s.Did = slices.Clone(x.Wrote)
 		if again := againOf(x); again > 0 {

@@ -60,7 +60,8 @@ func (x *leaders) open(r *rest.Config, wall func() time.Time, w *will.Will) (err
 	for _, g := range e.All() {
 		l, err := leader.New(leader.Options{
 			Config: r, Namespace: e.ResourceNamespace, Name: g.LeaseName, Identity: x.identity, Share: share,
-			Duration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration, Wall: wall, Will: w,
+			Duration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
+			Wall: wall, Will: w,
 		})
 		if err != nil {
 			return err
@@ -82,12 +83,13 @@ func (x *leaders) compare(e *config.LeaderElection) {
 	}
 }
 
-// cold tells that nothing is begun before a Lease is held.
+// cold reports that nothing is begun before a Lease is held.
 func (x *leaders) cold() bool {
 	return x.election.LeaderElect && x.election.Standby == config.StandbyCold
 }
 
-// term is where a slot runs: its life, and what proves its caches; nil: not here at the moment. begin and end are told when the slot does. The caller holds changing.
+// term is where a slot runs: its life, and what proves its caches; nil: not here at the moment. begin and end are told
+// when the slot does. The caller holds changing.
 func (x *leaders) term(m *manager, s *slot) (work context.Context, p *proofs, begin, end func()) {
 	g := x.of(s.Current().Manifest)
 	if g == nil {
@@ -122,7 +124,8 @@ func (x *leaders) know(names []string, aliases map[string]string, coming bool) e
 	return nil
 }
 
-// of gives a controller's group, nil where there is no election. What is a part of another controller is where that is.
+// of returns a controller's group, nil where there is no election. What is a part of another controller is where that
+// is.
 func (x *leaders) of(c *abi.Controller) *group {
 	if len(x.groups) == 0 {
 		return nil
@@ -139,7 +142,8 @@ func (x *leaders) of(c *abi.Controller) *group {
 // contend contends for all Leases until ctx ends, and all of them are given up.
 func (m *manager) contend(ctx context.Context) {
 	var all sync.WaitGroup
-	for _, i := range rand.Perm(len(m.leaders.groups)) { // so that processes that start together don't all begin with the same one
+	// so that processes that start together don't all begin with the same one
+	for _, i := range rand.Perm(len(m.leaders.groups)) {
 		g := m.leaders.groups[i]
 		all.Go(func() { g.lease.Run(ctx, func(ctx context.Context) { m.lead(ctx, g) }) })
 	}

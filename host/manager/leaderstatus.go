@@ -12,7 +12,8 @@ import (
 func (m *manager) leaderStatus() (all []state.LeaderStatus) {
 	for _, g := range m.leaders.groups {
 		holder, since := g.lease.Holder()
-		s := state.LeaderStatus{Group: g.Name, Lease: m.leaders.election.ResourceNamespace + "/" + g.LeaseName, Holder: holder, Here: g.lease.Leading(), Controllers: []string{}}
+		s := state.LeaderStatus{Group: g.Name, Lease: m.leaders.election.ResourceNamespace + "/" + g.LeaseName,
+			Holder: holder, Here: g.lease.Leading(), Controllers: []string{}}
 		if holder != "" && !since.IsZero() {
 			s.Since = &since
 		}

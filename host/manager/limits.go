@@ -34,7 +34,7 @@ func newLimits(p config.Plugin) *limits {
 	}
 }
 
-// of gives the bounds of a controller's requests. One that is new has those of its first version.
+// of returns the bounds of a controller's requests. One that is new has those of its first version.
 func (l *limits) of(p config.Plugin, f *plugins.Plugin, c *abi.Controller) *requests {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,8 @@ func (l *limits) of(p config.Plugin, f *plugins.Plugin, c *abi.Controller) *requ
 	return r
 }
 
-// requestRate is what a controller may send. Only a built-in plugin's manifest may ask for a multiple of what is configured.
+// requestRate is what a controller may send. Only a built-in plugin's manifest may ask for a multiple of what is
+// configured.
 func requestRate(p config.Plugin, f *plugins.Plugin, c *abi.Controller) (qps float32, burst int) {
 	qps, burst = p.API.QPS, int(p.API.Burst)
 	if f.Origin == plugins.OriginBuiltin {
@@ -57,7 +58,8 @@ func requestRate(p config.Plugin, f *plugins.Plugin, c *abi.Controller) (qps flo
 	return qps, burst
 }
 
-// set changes the bounds to those that the configuration has for a generation. What was spent is spent. It tells whether keys that wait for deletes should ask again.
+// set changes the bounds to those that the configuration has for a generation. What was spent is spent. It tells
+// whether keys that wait for deletes should ask again.
 func (l *limits) set(p config.Plugin, g *generation) (again bool) {
 	l.logs.Set(p.Budget.LogBytesPerSecond.Value())
 	for _, v := range g.versions {
@@ -72,6 +74,7 @@ func (l *limits) set(p config.Plugin, g *generation) (again bool) {
 // overBudget says, once in a while, that a controller waits.
 func (h *hosted) overBudget(controller string) {
 	h.limits.waits.Do(func() {
-		klog.InfoS("Keys wait: the plugin has sent all deletes that budget.deletesPerMinute allows", "plugin", h.name, "controller", controller)
+		klog.InfoS("Keys wait: the plugin has sent all deletes that budget.deletesPerMinute allows", "plugin", h.name,
+			"controller", controller)
 	})
 }

@@ -34,7 +34,8 @@ type Options struct {
 	Sources []plugins.Source
 	// Wrap changes the client configurations that are made, for tests that stand between the manager and the API server.
 	Wrap func(*rest.Config)
-	// Wall is the wall clock by which it is judged whether a Lease is still held, by default the system's: for tests whose clock jumps.
+	// Wall is the wall clock by which it is judged whether a Lease is still held, by default the system's: for tests whose
+	// clock jumps.
 	Wall func() time.Time
 	// Guardian is the process that stands behind this one, and Will what it is left; 0 and nil: there is none.
 	Guardian int
@@ -100,10 +101,13 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
+
 	told := ctx
 	ctx, fail := context.WithCancelCause(told)
 	defer fail(nil)
-	m := &manager{leaders: &leaders{election: c.LeaderElection}, fail: fail, tracer: &tracing.Tracer{}, config: c, options: o, registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{}, hosted: map[string]*hosted{}, work: ctx, said: map[string]bool{}, began: time.Now()}
+	m := &manager{leaders: &leaders{election: c.LeaderElection}, fail: fail, tracer: &tracing.Tracer{}, config: c,
+		options: o, registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{},
+		hosted: map[string]*hosted{}, work: ctx, said: map[string]bool{}, began: time.Now()}
 	m.metrics = metrics.New(m.registry)
 	m.registry.MustRegister(m.tracer)
 	if err := m.tracer.Configure(&c.Tracing); err != nil {
@@ -111,7 +115,10 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	}
 	defer m.tracer.Close()
 	m.source, m.shadows = m.newSource(ctx), m.newShadows(ctx)
-	answered := make(chan error, 1) // the server's turn comes after the plugins', which are looked at meanwhile: what is wrong with one of them is told first
+
+	// the server's turn comes after the plugins', which are looked at meanwhile: what is wrong with one of them is told
+	// first
+	answered := make(chan error, 1)
 	var err error
 	if m.rest, err = restConfig(&c.ClientConnection); err != nil {
 		answered <- err
@@ -121,10 +128,12 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 		}
 		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }()
 	}
+
 	chosen, err := m.choose(ctx, c)
 	if err != nil {
 		return err
 	}
+
 	m.list = listOf(c, chosen)
 	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
 		return err
@@ -133,23 +142,27 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	if err := <-answered; err != nil {
 		return err
 	}
+
 	if m.identities, err = newIdentities(m.rest, c.UseServiceAccountCredentials); err != nil {
 		return err
 	}
 	if m.cache, err = cache.New(cache.Options{Config: m.rest}); err != nil {
 		return err
 	}
+
 	if m.discovery, err = discovery.New(m.rest); err != nil {
 		return err
 	}
 	if err := m.leaders.open(m.rest, o.Wall, o.Will); err != nil {
 		return err
 	}
+
 	m.monitors = newMonitors(m)
 	m.metrics.Look(m.scrape)
 	if err := metrics.RecordFeatures(); err != nil {
 		return err
 	}
+
 	// The caches and the writers live on until the last worker has stopped.
 	held, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
@@ -159,6 +172,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 			return errors.Join(err, m.close())
 		}
 	}
+
 	var all sync.WaitGroup
 	if m.server, err = m.newServer(ctx, c); err != nil {
 		return errors.Join(err, m.close())
@@ -166,6 +180,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	if o.Serving != nil {
 		o.Serving(m.server)
 	}
+
 	if m.server != nil {
 		all.Go(func() {
 			if err := m.server.Run(held); err != nil {
@@ -173,11 +188,13 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 			}
 		})
 	}
+
 	if err := m.cache.Start(held); err != nil {
 		release()
 		all.Wait()
 		return errors.Join(err, m.close())
 	}
+
 	all.Go(func() { m.monitors.run(held) })
 	all.Go(func() {
 		process.TrimMemory(held, func() {
@@ -185,6 +202,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 			started()
 		})
 	})
+
 	m.changing.Lock()
 	m.startAll(nil) // those that need no Lease
 	m.shadeAll(ctx, c)
@@ -227,14 +245,15 @@ func (m *manager) sources(k *config.Configuration) []plugins.Source {
 	return all
 }
 
-// all gives the plugins, sorted by name.
+// all returns the plugins, sorted by name.
 func (m *manager) all() []*hosted {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return sortedValues(m.hosted)
 }
 
-// loadLate loads the modules that no key has come for yet, once the start is over: so that the first key needn't wait for it, and a standby has them.
+// loadLate loads the modules that no key has come for yet, once the start is over: so that the first key needn't wait
+// for it, and a standby has them.
 func (m *manager) loadLate(ctx context.Context) {
 	for _, h := range m.all() {
 		h.mu.Lock()
@@ -244,7 +263,8 @@ func (m *manager) loadLate(ctx context.Context) {
 			continue
 		}
 		if err := g.loaded.Module.Ready(ctx); err == nil {
-			klog.V(1).InfoS("Loaded plugin that no key has come for", "plugin", g.Name, "precompiled", g.loaded.Module.Precompiled())
+			klog.V(1).InfoS("Loaded plugin that no key has come for", "plugin", g.Name, "precompiled",
+				g.loaded.Module.Precompiled())
 		} else if !errors.Is(err, sandbox.ErrClosed) {
 			klog.ErrorS(err, "A plugin couldn't be loaded beforehand: its first key tries again", "plugin", g.Name)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/host/views"
 )
 
-// monitors keep views over all resources true to what the API server serves: resources that appear are watched, those that vanish no longer. One that can't be
-// listed holds up nobody but the keys that look into its store.
+// monitors keep views over all resources true to what the API server serves: resources that appear are watched, those
+// that vanish no longer. One that can't be listed holds up nobody but the keys that look into its store.
 type monitors struct {
 	m      *manager
 	errors atomic.Int64 // resources that couldn't be listed in time, and looks that failed
@@ -64,7 +64,7 @@ func (w *watched) end(r *reader) {
 	delete(w.parts, r)
 }
 
-// ready tells whether the store is current for all readers.
+// ready reports whether the store is current for all readers.
 func (w *watched) ready() bool {
 	for _, p := range w.parts {
 		if !p.Current() {
@@ -74,7 +74,8 @@ func (w *watched) ready() bool {
 	return true
 }
 
-// What upstream's garbage collector takes for these: how often it looks for new resources, and how long it waits for the first lists.
+// What upstream's garbage collector takes for these: how often it looks for new resources, and how long it waits for
+// the first lists.
 const (
 	rediscover = 30 * time.Second
 	settleMax  = 30 * time.Second
@@ -101,7 +102,7 @@ func newMonitors(m *manager) *monitors {
 	return x
 }
 
-// add begins what a reader reads of each resource, and gives what ends it.
+// add begins what a reader reads of each resource, and returns what ends it.
 func (x *monitors) add(r *reader) (undo []func(), err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -173,14 +174,17 @@ func (x *monitors) run(ctx context.Context) {
 			}
 			continue
 		}
+
 		if err := x.refresh(ctx); err != nil && ctx.Err() == nil {
 			x.errors.Add(1)
 			klog.ErrorS(err, "Can't find out which resources there are, will retry")
 		}
+
 		wait := rediscover
 		if len(quick) > 0 {
 			wait, quick = quick[0], quick[1:]
 		}
+
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -210,11 +214,13 @@ func (x *monitors) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	served := map[abi.Resource]*abi.APIResource{}
 	for i := range d.Resources {
 		a := &d.Resources[i]
 		r, ok := abi.ParseResource(a.Resource)
-		if !ok || slices.Contains(ignored, r) || !slices.Contains(a.Verbs, "list") || !slices.Contains(a.Verbs, "watch") || !slices.Contains(a.Verbs, "delete") {
+		if !ok || slices.Contains(ignored, r) || !slices.Contains(a.Verbs, "list") || !slices.Contains(a.Verbs, "watch") ||
+			!slices.Contains(a.Verbs, "delete") {
 			continue
 		}
 		served[r] = a
@@ -222,6 +228,7 @@ func (x *monitors) refresh(ctx context.Context) error {
 	if len(served) == 0 {
 		return errNothing
 	}
+
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var errs []error
@@ -236,12 +243,14 @@ func (x *monitors) refresh(ctx context.Context) error {
 		}
 		klog.V(1).InfoS("Watching resource for views over all resources", "resource", a.Resource)
 	}
+
 	x.define()
 	for r, w := range x.watched {
 		if served[r] == nil && !failed(d, r) {
 			x.vanished(r, w)
 		}
 	}
+
 	x.join()
 	for r := range x.readers {
 		select {
@@ -256,7 +265,7 @@ func (x *monitors) refresh(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// failed tells whether a resource's group couldn't be asked: of it nothing has vanished.
+// failed reports whether a resource's group couldn't be asked: of it nothing has vanished.
 func failed(d *abi.Discovery, r abi.Resource) bool {
 	group := r.Version
 	if r.Group != "" {
@@ -265,8 +274,9 @@ func failed(d *abi.Discovery, r abi.Resource) bool {
 	return slices.ContainsFunc(d.Failures, func(f abi.DiscoveryFailure) bool { return f.GroupVersion == group })
 }
 
-// vanished deals with a resource that discovery doesn't show any more, at least not in that version. Its store serves until that of another version is current, which then tells
-// what has gone; where there is no other version its objects, if there are any, are kept: whoever needs to know of them waits until they can be asked for.
+// vanished deals with a resource that discovery doesn't show any more, at least not in that version. Its store serves
+// until that of another version is current, which then tells what has gone; where there is no other version its
+// objects, if there are any, are kept: whoever needs to know of them waits until they can be asked for.
 func (x *monitors) vanished(r abi.Resource, w *watched) {
 	for other, by := range x.watched {
 		if other == r || other.Group != r.Group || other.Name != r.Name || by.lost {
@@ -282,9 +292,11 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 		x.forget(r, w)
 		return
 	}
+
 	if store := x.m.cache.Store(r); store != nil && store.Len() > 0 && !x.undefined(r, w) {
 		if !w.lost {
-			klog.InfoS("Resource isn't served: what it has is kept until it is served again, and who depends on it waits", "resource", r.String(), "objects", store.Len())
+			klog.InfoS("Resource isn't served: what it has is kept until it is served again, and who depends on it waits",
+				"resource", r.String(), "objects", store.Len())
 		}
 		w.lost = true
 		for _, p := range w.parts {
@@ -292,6 +304,7 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 		}
 		return
 	}
+
 	if err := x.m.cache.End(r); err != nil {
 		klog.ErrorS(err, "Objects that are gone may not be missed", "resource", r.String())
 	}
@@ -305,7 +318,7 @@ func (x *monitors) define() {
 	}
 }
 
-// undefined tells whether a resource's definition is gone, and with it all its objects.
+// undefined reports whether a resource's definition is gone, and with it all its objects.
 func (x *monitors) undefined(r abi.Resource, w *watched) bool {
 	d := x.watched[definitions[0]]
 	return w.defined && d != nil && d.ready() && x.definition(r) == nil
@@ -352,7 +365,8 @@ func (x *monitors) join() {
 	x.lost.Store(&lost)
 }
 
-// replaces tells whether a resource is another version of one whose store still serves, though it isn't the version to watch any more.
+// replaces reports whether a resource is another version of one whose store still serves, though it isn't the version
+// to watch any more.
 func (x *monitors) replaces(r abi.Resource, w *watched) bool {
 	for other, was := range x.watched {
 		if was.old && other != r && other.Group == r.Group && other.Name == r.Name {
@@ -405,7 +419,8 @@ func (x redefined) OnEvent(e cache.Event) {
 // failed is how often something went wrong; false if nobody has views over all resources.
 func (x *monitors) failed() (int64, bool) { return x.errors.Load(), x.used.Load() }
 
-// wait waits until a reader has all there is, as long as upstream's collector does at most: a resource that can't be listed by then holds up the keys that look into its store.
+// wait waits until a reader has all there is, as long as upstream's collector does at most: a resource that can't be
+// listed by then holds up the keys that look into its store.
 func (x *monitors) wait(ctx context.Context, r *reader) error {
 	select {
 	case <-r.seen:
@@ -423,7 +438,7 @@ func (x *monitors) wait(ctx context.Context, r *reader) error {
 	return context.Cause(ctx)
 }
 
-// settled tells whether each resource is listed, or can't be.
+// settled reports whether each resource is listed, or can't be.
 func (x *monitors) settled() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// uncompressed does without compression where the API server runs on this machine: it would pack each event of a watch by itself, and this process unpack it, to spare a network that isn't there.
+// uncompressed does without compression where the API server runs on this machine: it would pack each event of a watch
+// by itself, and this process unpack it, to spare a network that isn't there.
 func uncompressed(r *rest.Config) *rest.Config {
 	if here(r.Host) {
 		r.DisableCompression = true
@@ -17,7 +18,8 @@ func uncompressed(r *rest.Config) *rest.Config {
 	return r
 }
 
-// here tells whether a server's address is one of this machine's. Names other than localhost aren't looked up: they may lead elsewhere tomorrow.
+// here reports whether a server's address is one of this machine's. Names other than localhost aren't looked up: they
+// may lead elsewhere tomorrow.
 func here(server string) bool {
 	if !strings.Contains(server, "://") {
 		server = "https://" + server
@@ -29,6 +31,7 @@ func here(server string) bool {
 	if u.Hostname() == "localhost" {
 		return true
 	}
+
 	ip, err := netip.ParseAddr(u.Hostname())
 	if err != nil {
 		return false
@@ -36,10 +39,12 @@ func here(server string) bool {
 	if ip = ip.Unmap(); ip.IsLoopback() {
 		return true
 	}
+
 	own, err := net.InterfaceAddrs()
 	if err != nil {
 		return false
 	}
+
 	for _, a := range own {
 		if n, err := netip.ParsePrefix(a.String()); err == nil && n.Addr().Unmap() == ip {
 			return true

@@ -12,7 +12,8 @@ import (
 func TestUncompressed(t *testing.T) {
 	for server, want := range map[string]bool{
 		"https://127.0.0.1:6443": true, "https://[::1]:6443": true, "https://localhost:6443": true, "127.0.0.1:6443": true,
-		"https://192.0.2.7:6443": false, "https://[2001:db8::7]:6443": false, "https://kubernetes.default.svc": false, "https://localhost.example.com": false, "https://[::1": false, "": false,
+		"https://192.0.2.7:6443": false, "https://[2001:db8::7]:6443": false, "https://kubernetes.default.svc": false,
+		"https://localhost.example.com": false, "https://[::1": false, "": false,
 	} {
 		if r := uncompressed(&rest.Config{Host: server}); r.DisableCompression != want {
 			t.Errorf("%q: compression is disabled: %v", server, r.DisableCompression)

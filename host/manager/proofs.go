@@ -10,7 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// proofs tell that the caches which were filled before a Lease was taken show all that its holder before has written: a resource is looked at once in a term.
+// proofs tell that the caches which were filled before a Lease was taken show all that its holder before has written: a
+// resource is looked at once in a term.
 type proofs struct {
 	m    *manager
 	kept map[abi.Resource]bool // when the Lease was taken: what fills other caches is newer
@@ -29,7 +30,8 @@ func newProofs(m *manager) *proofs {
 	return p
 }
 
-// wait waits until the caches of what is read are current. Of views over all resources those that can't be proved in time hold up the keys that look into them.
+// wait waits until the caches of what is read are current. Of views over all resources those that can't be proved in
+// time hold up the keys that look into them.
 func (p *proofs) wait(ctx context.Context, r *reading) error {
 	var named []*proof
 	for _, n := range r.needs {
@@ -37,6 +39,7 @@ func (p *proofs) wait(ctx context.Context, r *reading) error {
 			named = append(named, p.begin(ctx, n.Resource))
 		}
 	}
+
 	if err := await(ctx, named); err != nil {
 		return err
 	}
@@ -56,6 +59,7 @@ func (p *proofs) wait(ctx context.Context, r *reading) error {
 			}()
 		}
 	}
+
 	patience, cancel := context.WithTimeout(ctx, settleMax)
 	defer cancel()
 	if err := await(patience, others); err != nil && ctx.Err() == nil {

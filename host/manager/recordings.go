@@ -40,20 +40,25 @@ func (r *recordings) set(c *config.Recordings) error {
 	if equality.Semantic.DeepEqual(*c, r.config) {
 		return nil
 	}
+
 	saver := r.saver
-	if was := r.config; c.Folder != was.Folder || c.FolderFiles != was.FolderFiles || c.FolderBytes.Cmp(was.FolderBytes) != 0 {
+	if was := r.config; c.Folder != was.Folder || c.FolderFiles != was.FolderFiles ||
+		c.FolderBytes.Cmp(was.FolderBytes) != 0 {
 		saver = nil
 		if c.Folder != "" {
 			var err error
-			if saver, err = record.NewSaver(record.SaverOptions{Folder: c.Folder, Files: int(c.FolderFiles), Bytes: c.FolderBytes.Value()}); err != nil {
+			if saver, err = record.NewSaver(record.SaverOptions{Folder: c.Folder, Files: int(c.FolderFiles),
+				Bytes: c.FolderBytes.Value()}); err != nil {
 				return fmt.Errorf("recordings.folder: %w", err)
 			}
 		}
 	}
+
 	bytes := int(c.Bytes.Value())
 	if bytes == 0 {
 		bytes = -1
 	}
+
 	for _, x := range r.rings {
 		x.Resize(bytes)
 		if saver != r.saver {
@@ -61,6 +66,7 @@ func (r *recordings) set(c *config.Recordings) error {
 			saver.Watch(x)
 		}
 	}
+
 	if saver != r.saver {
 		r.saver.Wait()
 	}
@@ -75,7 +81,7 @@ func (r *recordings) wait() {
 	r.saver.Wait()
 }
 
-// ring gives a controller's ring, which outlives the versions of its plugin.
+// ring returns a controller's ring, which outlives the versions of its plugin.
 func (r *recordings) ring(controller string) *record.Ring {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +108,8 @@ func (m *manager) recorded(k *config.Configuration, l *plugins.Loaded, c *choice
 	}
 	o := plugins.Options(k, c.Name)
 	s := &record.Source{
-		Plugin: l.Manifest.Name, Version: l.Manifest.Version, Digest: l.Digest, Origin: l.String(), SettingsDigest: l.Settings, Manifest: l.Manifest,
+		Plugin: l.Manifest.Name, Version: l.Manifest.Version, Digest: l.Digest, Origin: l.String(),
+		SettingsDigest: l.Settings, Manifest: l.Manifest,
 		Memory: o.MemoryLimit, Fuel: o.Budget,
 	}
 	s.SetSettings(values.Values)
@@ -136,7 +143,8 @@ func (m *manager) serveRecording(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(b)
 		return
 	}
-	http.Error(w, fmt.Sprintf("no controller %q runs here: there are %s", name, strings.Join(names, ", ")), http.StatusNotFound)
+	http.Error(w, fmt.Sprintf("no controller %q runs here: there are %s", name, strings.Join(names, ", ")),
+		http.StatusNotFound)
 }
 
 func (m *manager) serveExplain(w http.ResponseWriter, r *http.Request) {
@@ -183,7 +191,8 @@ func (m *manager) explain(a abi.APIResource, namespace, name string) *state.Expl
 	return e
 }
 
-// resourcesOf gives the resources that a person means by a kind, a plural or a singular, with the group behind a dot or without it; those of the core first.
+// resourcesOf returns the resources that a person means by a kind, a plural or a singular, with the group behind a dot
+// or without it; those of the core first.
 func (m *manager) resourcesOf(ctx context.Context, said string) ([]abi.APIResource, error) {
 	d, err := m.discovery.All(ctx)
 	if err != nil {

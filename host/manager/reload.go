@@ -18,11 +18,13 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// lookAgain is how often the configuration and the plugins are compared with what runs, whether or not a file's change was noticed: a file system may not tell of all, and settings
-// may be files anywhere. What is compared is their content.
+// lookAgain is how often the configuration and the plugins are compared with what runs, whether or not a file's change
+// was noticed: a file system may not tell of all, and settings may be files anywhere. What is compared is their
+// content.
 const lookAgain = 10 * time.Second
 
-// settled is for how long nothing must change before files are read, for copying takes a moment; if changes don't cease, they are read after lookAgain.
+// settled is for how long nothing must change before files are read, for copying takes a moment; if changes don't
+// cease, they are read after lookAgain.
 const settled = 200 * time.Millisecond
 
 // watch applies what changes while the manager runs, until ctx ends.
@@ -35,6 +37,7 @@ func (m *manager) watch(ctx context.Context) {
 		defer watcher.Close()
 		changes = watcher.Events
 	}
+
 	follow := func() {
 		if watcher == nil {
 			return
@@ -53,6 +56,7 @@ func (m *manager) watch(ctx context.Context) {
 			}
 		}
 	}
+
 	follow()
 	timer := time.NewTimer(lookAgain)
 	defer timer.Stop()
@@ -86,13 +90,16 @@ func (m *manager) watch(ctx context.Context) {
 	}
 }
 
-// concerns tells whether a file that changed is one of the configuration's, a module, or the link by which a mounted ConfigMap changes all its files.
+// concerns reports whether a file that changed is one of the configuration's, a module, or the link by which a mounted
+// ConfigMap changes all its files.
 func (m *manager) concerns(name string) bool {
 	m.mu.Lock()
 	folder := m.config.PluginFolder
 	m.mu.Unlock()
-	return slices.ContainsFunc(m.options.Files, func(f string) bool { return filepath.Clean(f) == filepath.Clean(name) }) ||
-		folder != "" && filepath.Dir(name) == filepath.Clean(folder) && filepath.Ext(name) == ".wasm" || filepath.Base(name) == "..data"
+	return slices.ContainsFunc(m.options.Files,
+		func(f string) bool { return filepath.Clean(f) == filepath.Clean(name) }) ||
+		folder != "" && filepath.Dir(name) == filepath.Clean(folder) && filepath.Ext(name) == ".wasm" ||
+		filepath.Base(name) == "..data"
 }
 
 // reload makes what runs what the configuration and the sources say. After an error what runs goes on running.
@@ -133,16 +140,19 @@ func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
 	if m.closed || ctx.Err() != nil {
 		return nil
 	}
+
 	chosen, err := m.choose(ctx, k)
 	if err != nil {
 		return err
 	}
+
 	if err := m.recordings.set(&k.Recordings); err != nil {
 		return err
 	}
 	if err := m.tracer.Configure(&k.Tracing); err != nil {
 		return err
 	}
+
 	m.leaders.compare(&k.LeaderElection)
 	m.mu.Lock()
 	process.FollowLog(&m.config.Logging, &k.Logging)
@@ -152,6 +162,7 @@ func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
 	if !m.begun {
 		return errors.Join(errs...) // a cold standby takes it when it begins
 	}
+
 	var names []string
 	changed := false
 	for _, c := range chosen {
@@ -160,12 +171,14 @@ func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
 		changed = changed || done
 		errs = append(errs, err)
 	}
+
 	for _, h := range m.all() {
 		if !slices.Contains(names, h.name) {
 			m.remove(h)
 			changed = true
 		}
 	}
+
 	if changed {
 		m.metrics.Reloads.WithLabelValues("ok").Inc()
 	}
@@ -183,15 +196,18 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 	if h == nil {
 		return true, m.introduce(ctx, k, c)
 	}
+
 	m.tellBroken(h, c.Broken)
 	h.ask(c)
-	if c.Broken != nil { // nothing takes the place of what runs, not even what the file had before: that may have failed its trial
+	// nothing takes the place of what runs, not even what the file had before: that may have failed its trial
+	if c.Broken != nil {
 		running, err := m.again(k, h.present.choice, c.list)
 		if err != nil {
 			return false, err
 		}
 		c = running
 	}
+
 	for _, s := range h.all() {
 		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
 	}
@@ -204,8 +220,10 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 		}
 		err = errors.Join(err, failed)
 	}
+
 	if err != nil && h.present.rights != c.rights {
-		// Whatever is wrong with its settings or limits, it goes on with those that it had, but with no other rights than those of now.
+		// Whatever is wrong with its settings or limits, it goes on with those that it had, but with no other rights than
+		// those of now.
 		narrower := withRights(k, h.present.settings)
 		present, failed := m.again(narrower, h.present.choice, c.list)
 		if failed == nil {
@@ -219,7 +237,8 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 	return changed, errors.Join(err, m.shade(ctx, k, h))
 }
 
-// ask takes note of what the plugin's file and the configuration ask for: of what else failed before nothing is said any longer.
+// ask takes note of what the plugin's file and the configuration ask for: of what else failed before nothing is said
+// any longer.
 func (h *hosted) ask(c *choice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -234,7 +253,8 @@ func withRights(k *config.Configuration, p config.Plugin) *config.Configuration 
 	now := k.Plugin(p.Name)
 	p.Grant, p.Impersonate, p.ServiceAccount = now.Grant, now.Impersonate, now.ServiceAccount
 	other := *k
-	other.Plugins = append(slices.DeleteFunc(slices.Clone(k.Plugins), func(x config.Plugin) bool { return x.Name == p.Name }), p)
+	other.Plugins = append(slices.DeleteFunc(slices.Clone(k.Plugins),
+		func(x config.Plugin) bool { return x.Name == p.Name }), p)
 	return &other
 }
 
@@ -250,7 +270,8 @@ func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choi
 	case same:
 		return false, nil
 	case tried != nil:
-		return false, fmt.Errorf("plugin %s: %s was tried before and is left alone until it changes: %w", c.Name, c.Plugin, tried)
+		return false, fmt.Errorf("plugin %s: %s was tried before and is left alone until it changes: %w", c.Name, c.Plugin,
+			tried)
 	}
 	if err := m.swap(ctx, k, c, h); err != nil {
 		m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()

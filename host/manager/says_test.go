@@ -19,7 +19,8 @@ func TestStartupIsVeiled(t *testing.T) {
 	manifest := &abi.Manifest{Name: "p", Settings: []abi.Setting{{Name: "key", File: true}}}
 	s := &record.Source{Manifest: manifest}
 	s.SetSettings([]string{key})
-	c := &choice{Found: plugins.Found{Plugin: &plugins.Plugin{Name: "p", Digest: "sha256:0123456789abcdef"}, Manifest: manifest}}
+	c := &choice{Found: plugins.Found{Plugin: &plugins.Plugin{Name: "p", Digest: "sha256:0123456789abcdef"},
+		Manifest: manifest}}
 	state := klog.CaptureState()
 	defer state.Restore()
 	var log bytes.Buffer
@@ -30,7 +31,8 @@ func TestStartupIsVeiled(t *testing.T) {
 	say(0, "the key is "+base64.StdEncoding.EncodeToString([]byte(key)))
 	klog.Flush()
 	text := log.String()
-	if strings.Count(text, "the key is ***") != 2 || strings.Contains(text, "hunter2") || !strings.Contains(text, `plugin="p" digest="0123456789ab"`) {
+	if strings.Count(text, "the key is ***") != 2 || strings.Contains(text, "hunter2") ||
+		!strings.Contains(text, `plugin="p" digest="0123456789ab"`) {
 		t.Errorf("the log says %s", text)
 	}
 }

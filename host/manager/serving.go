@@ -22,7 +22,8 @@ func (m *manager) newServer(ctx context.Context, c *config.Configuration) (*serv
 		return nil, nil
 	}
 	return server.New(ctx, server.Options{
-		Config: &c.Serving, Client: m.rest, Registry: m.registry, Checks: m.checks, Ready: m.ready, Handle: m.handlers(), Open: map[string]http.Handler{console.Path: console.Handler(), "/": console.Redirect()},
+		Config: &c.Serving, Client: m.rest, Registry: m.registry, Checks: m.checks, Ready: m.ready, Handle: m.handlers(),
+		Open:      map[string]http.Handler{console.Path: console.Handler(), "/": console.Redirect()},
 		Component: componentOf(), Flags: m.options.Flags,
 		Configuration: func() any {
 			m.mu.Lock()
@@ -35,7 +36,8 @@ func (m *manager) newServer(ctx context.Context, c *config.Configuration) (*serv
 // componentOf is what this process is to Kubernetes, as /statusz has it.
 func componentOf() server.Component {
 	return server.Component{
-		Name: metrics.Component, Version: cmp.Or(strings.TrimPrefix(process.Release(), "v"), version.DefaultKubeBinaryVersion),
+		Name: metrics.Component, Version: cmp.Or(strings.TrimPrefix(process.Release(), "v"),
+			version.DefaultKubeBinaryVersion),
 		Emulated: version.DefaultKubeBinaryVersion,
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/host/syncer"
 )
 
-// shade gives a plugin's controllers the shadow that the configuration names, or takes it away. The caller holds changing.
+// shade returns a plugin's controllers the shadow that the configuration names, or takes it away. The caller holds
+// changing.
 func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted) error {
 	p := k.Plugin(h.name)
 	name := p.Shadow
@@ -23,18 +24,24 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 		m.unshade(h)
 		return nil
 	}
+
 	module, err := m.shadowModule(&p)
 	if err != nil {
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 	if module == nil {
-		m.say("waits for the shadow of "+h.name, func() { klog.InfoS("The shadow's image is being got", "plugin", h.name, "image", name) })
+		m.say("waits for the shadow of "+h.name, func() {
+			klog.InfoS("The shadow's image is being got", "plugin", h.name,
+				"image", name)
+		})
 		return nil // until then the one before goes on, if there is one
 	}
+
 	c, err := m.shadowChoice(ctx, h, module)
 	if err != nil {
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
+
 	if err := m.identify(k, c); err != nil {
 		return err
 	}
@@ -49,6 +56,7 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 	case tried != nil:
 		return fmt.Errorf("plugins[%s].shadow: %s was tried before: %w", h.name, name, tried)
 	}
+
 	m.unshade(h)
 	g, err := m.loadShadow(ctx, k, c, h)
 	if err != nil {
@@ -57,6 +65,7 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 		h.mu.Unlock()
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
+
 	h.mu.Lock()
 	h.shadow = g
 	h.mu.Unlock()
@@ -70,7 +79,8 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 			}
 			differ.Inc()
 			s.differences.Add(*d)
-			klog.InfoS("Shadow answers otherwise", "controller", name, "key", d.Key, "shadow", short(d.Shadow), "difference", strings.TrimSpace(d.Text[:min(len(d.Text), 1000)]))
+			klog.InfoS("Shadow answers otherwise", "controller", name, "key", d.Key, "shadow", short(d.Shadow), "difference",
+				strings.TrimSpace(d.Text[:min(len(d.Text), 1000)]))
 		}})
 	}
 	klog.InfoS("Plugin has a shadow", "plugin", h.name, "shadow", g.loaded.String(), "digest", short(g.loaded.Digest))
@@ -118,21 +128,25 @@ func (m *manager) shadowChoice(ctx context.Context, h *hosted, p *plugins.Plugin
 }
 
 // loadShadow makes the generation of a shadow: it reads what it declares, and wakes nobody.
-func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation, err error) {
+func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation,
+	err error) {
 	g, err := m.open(ctx, k, c, h)
 	if err != nil {
 		return nil, err
 	}
+
 	g.shadow = true
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.close())
 		}
 	}()
+
 	source, err := m.recorded(k, g.loaded, c)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, i := range c.controllers {
 		manifest := &g.loaded.Manifest.Controllers[i]
 		if _, err := narrow(k, c.Name, c.plans[i]); err != nil { // it sees no more than the plugin may
@@ -142,7 +156,8 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 		// The live Writer tells apart what is an echo; a shadow writes nothing, so it needs none of its own.
 		v := &controller.Version{
 			Target: syncer.Target{
-				Plugin: c.Name, Settings: g.loaded.Settings, Manifest: manifest, Index: int32(i), State: g.loaded.Manifest.StateVersion,
+				Plugin: c.Name, Settings: g.loaded.Settings, Manifest: manifest, Index: int32(i),
+				State:  g.loaded.Manifest.StateVersion,
 				Module: g.loaded.Module, Plan: c.plans[i], Writer: s.Current().Writer,
 			},
 			Digest: g.loaded.Digest, Secrets: source.Veiled(i),
@@ -152,6 +167,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 			return nil, err
 		}
 	}
+
 	filled, cancel := context.WithTimeout(ctx, fillMax)
 	defer cancel()
 	for name, r := range g.readings {

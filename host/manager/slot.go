@@ -54,7 +54,8 @@ func (s *slot) now() (*reading, []string, chan struct{}) {
 	return s.reading, s.missing, s.changed
 }
 
-// start runs a slot until the manager stops, the slot is stopped or its Lease is lost. Where another process has that, it does nothing.
+// start runs a slot until the manager stops, the slot is stopped or its Lease is lost. Where another process has that,
+// it does nothing.
 func (m *manager) start(s *slot) {
 	work, proofs, begin, end := m.leaders.term(m, s)
 	if work == nil {
@@ -90,21 +91,25 @@ func (m *manager) await(ctx context.Context, s *slot) bool {
 	for ctx.Err() == nil {
 		reading, missing, changed := s.now()
 		if len(missing) > 0 {
-			klog.InfoS("Controller is idle: settings are missing", "controller", s.Name(), "plugin", s.plugin, "settings", missing)
+			klog.InfoS("Controller is idle: settings are missing", "controller", s.Name(), "plugin", s.plugin, "settings",
+				missing)
 			select {
 			case <-changed:
 			case <-ctx.Done():
 			}
 			continue
 		}
+
 		if len(reading.denied) > 0 {
-			klog.InfoS("Controller is idle: the grant doesn't let it list and watch what it reads", "controller", s.Name(), "plugin", s.plugin, "resources", reading.denied)
+			klog.InfoS("Controller is idle: the grant doesn't let it list and watch what it reads", "controller", s.Name(),
+				"plugin", s.plugin, "resources", reading.denied)
 			select {
 			case <-changed:
 			case <-ctx.Done():
 			}
 			continue
 		}
+
 		until, cancel := context.WithCancel(ctx)
 		go func() {
 			select {
@@ -113,6 +118,7 @@ func (m *manager) await(ctx context.Context, s *slot) bool {
 			case <-until.Done():
 			}
 		}()
+
 		err := reading.wait(until, m)
 		cancel()
 		if err == nil {
@@ -130,14 +136,16 @@ func (s *slot) halt() {
 	}
 }
 
-// health fails a controller that can't start for want of a setting, or that is quarantined; it stays healthy while single keys fail.
+// health fails a controller that can't start for want of a setting, or that is quarantined; it stays healthy while
+// single keys fail.
 func (s *slot) health() error {
 	reading, missing, _ := s.now()
 	if len(missing) > 0 {
 		return fmt.Errorf("idle: settings %v are missing: set plugins[%s].settings", missing, s.plugin)
 	}
 	if len(reading.denied) > 0 {
-		return fmt.Errorf("idle: it reads %v, which no rule of plugins[%s].grant lets it list and watch", reading.denied, s.plugin)
+		return fmt.Errorf("idle: it reads %v, which no rule of plugins[%s].grant lets it list and watch", reading.denied,
+			s.plugin)
 	}
 	if err := s.Quarantined(); err != nil {
 		return fmt.Errorf("quarantined: its plugin keeps failing: load another version, or release it: %w", err)
@@ -156,7 +164,7 @@ func (m *manager) starting(s *slot) error {
 	return errStarting
 }
 
-// unreadable tells which of the resources that a slot reads can't be read at the moment.
+// unreadable reports which of the resources that a slot reads can't be read at the moment.
 func (m *manager) unreadable(s *slot) error {
 	reading, _, _ := s.now()
 	for _, r := range m.cache.Status() {
@@ -208,7 +216,8 @@ func (r *reading) wait(ctx context.Context, m *manager) error {
 	return nil
 }
 
-// read begins what a version reads; its events wake keys of the controller, if there is one: a shadow is woken with the live version.
+// read begins what a version reads; its events wake keys of the controller, if there is one: a shadow is woken with the
+// live version.
 func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *reading, err error) {
 	if denied := v.Plan.Denied(); len(denied) > 0 {
 		return &reading{denied: denied}, nil
@@ -219,6 +228,7 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 			r.end()
 		}
 	}()
+
 	for _, n := range r.needs {
 		var undo []func()
 		if n.Resource == schema.Any {
@@ -242,6 +252,7 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 			return nil, fmt.Errorf("controller %s: %w", v.Manifest.Name, err)
 		}
 	}
+
 	v.Plan.SetCurrency(current)
 	return r, nil
 }
@@ -249,7 +260,8 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 // learning bounds how long the API server is asked what a resource is.
 const learning = 2 * time.Second
 
-// named gives a resource that a version reads. Of one that isn't built in the API server tells the kind; until it serves that, the controller is idle.
+// named returns a resource that a version reads. Of one that isn't built in the API server tells the kind; until it
+// serves that, the controller is idle.
 func (m *manager) named(r abi.Resource) (*schema.Resource, error) {
 	res, err := schema.Named(r)
 	if err != nil || !res.Custom {
@@ -265,15 +277,18 @@ func (m *manager) named(r abi.Resource) (*schema.Resource, error) {
 	return served, m.cache.Learn(served)
 }
 
-// subscribe declares to the cache what a need wants of a resource, which may be any of those that its views are over, and routes the resource's events to the plan. undo ends it,
-// in its order; it has to be used after an error as well. filled is called when the store has become current.
-func (m *manager) subscribe(c *controller.Controller, v *controller.Version, res *schema.Resource, n views.Need, whole bool, filled func()) (part *cache.Reader, undo []func(), err error) {
+// subscribe declares to the cache what a need wants of a resource, which may be any of those that its views are over,
+// and routes the resource's events to the plan. undo ends it, in its order; it has to be used after an error as well.
+// filled is called when the store has become current.
+func (m *manager) subscribe(c *controller.Controller, v *controller.Version, res *schema.Resource, n views.Need,
+	whole bool, filled func()) (part *cache.Reader, undo []func(), err error) {
 	var mask *schema.Mask
 	if !whole {
 		if mask, err = n.Mask(res); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", res.ID(), err)
 		}
 	}
+
 	name := res.Resource
 	want := cache.Want{Mask: mask, Filter: n.Filter, Indexers: n.Indexers, Current: func() {
 		filled()
@@ -284,21 +299,26 @@ func (m *manager) subscribe(c *controller.Controller, v *controller.Version, res
 	if part, err = m.cache.Declare(name, want); err != nil {
 		return nil, nil, err
 	}
+
 	x, err := m.router(name)
 	if c == nil || err != nil {
 		return part, []func(){part.Release}, err
 	}
+
 	route, err := x.Add(v.Plan, n.Resource, v.Writer.Own, func(k abi.KeyRef, delay time.Duration) {
 		c.Woken(k, delay, x.event)
 	})
 	if err != nil {
 		return part, []func(){part.Release}, err
 	}
+
 	undo = append(undo, func() {
 		if err := x.Remove(route); err != nil {
-			klog.ErrorS(err, "Events may still be taken to a version that has stopped reading", "resource", res.ID(), "controller", c.Name())
+			klog.ErrorS(err, "Events may still be taken to a version that has stopped reading", "resource", res.ID(),
+				"controller", c.Name())
 		}
 	})
+
 	remove, err := m.cache.Progress(name, func() { v.Writer.Progress(name) })
 	if err == nil {
 		undo = append(undo, remove)
@@ -322,13 +342,14 @@ func (r *router) OnEvent(e cache.Event) {
 	r.took.Observe(time.Since(began).Seconds())
 }
 
-// router gives the router of a resource, which hears of its events from the first time on.
+// router returns the router of a resource, which hears of its events from the first time on.
 func (m *manager) router(name abi.Resource) (*router, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	x := m.routers[name]
 	if x == nil {
-		x = &router{Router: views.NewRouter(m, name), took: m.metrics.Informed.WithLabelValues(metrics.Component, name.Group, name.Version, name.Name)}
+		x = &router{Router: views.NewRouter(m, name), took: m.metrics.Informed.WithLabelValues(metrics.Component, name.Group,
+			name.Version, name.Name)}
 		if _, err := m.cache.Handle(name, x); err != nil {
 			return nil, err
 		}

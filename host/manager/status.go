@@ -16,7 +16,8 @@ import (
 )
 
 func (m *manager) status(ctx context.Context) state.Status {
-	s := state.Status{Process: m.process(), Controllers: []state.ControllerStatus{}, Plugins: []state.PluginStatus{}, Missing: map[string]string{}, Swaps: m.history.all(), Leaders: m.leaderStatus()}
+	s := state.Status{Process: m.process(), Controllers: []state.ControllerStatus{}, Plugins: []state.PluginStatus{},
+		Missing: map[string]string{}, Swaps: m.history.all(), Leaders: m.leaderStatus()}
 	writes := m.metrics.WritesByController()
 	for name, why := range m.missing() {
 		s.Missing[name] = "it is being got"
@@ -24,6 +25,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 			s.Missing[name] = why.Error()
 		}
 	}
+
 	m.mu.Lock()
 	refused := m.refused
 	s.LeftOut = m.leftOut
@@ -34,6 +36,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 	if refused != nil {
 		s.Refused = refused.Error()
 	}
+
 	for _, h := range m.all() {
 		h.mu.Lock()
 		g, before, shadow := h.present, h.before, h.shadow
@@ -71,6 +74,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 		}
 		s.Plugins = append(s.Plugins, p)
 	}
+
 	s.Absent, s.Ending = m.absent(ctx, s.Controllers)
 	s.Troubles = state.Troubles(&s)
 	return s
@@ -89,14 +93,16 @@ func (m *manager) scrape() metrics.Scrape {
 }
 
 func (m *manager) process() state.ProcessStatus {
-	p := state.ProcessStatus{PID: os.Getpid(), Guardian: m.options.Guardian, Go: runtime.Version(), Started: m.began, Now: time.Now(), Server: m.rest.Host}
+	p := state.ProcessStatus{PID: os.Getpid(), Guardian: m.options.Guardian, Go: runtime.Version(), Started: m.began,
+		Now: time.Now(), Server: m.rest.Host}
 	p.Host, _ = os.Hostname()
 	return p
 }
 
 func (s *slot) status(m *manager) state.ControllerStatus {
 	v := s.Current()
-	c := state.ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(), Workers: s.Workers(), PartOf: v.Manifest.PartOf}
+	c := state.ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(),
+		Workers: s.Workers(), PartOf: v.Manifest.PartOf}
 	c.Syncing, c.Last = s.Syncing(), s.LastProblem()
 	c.Failing, c.Parked, c.Oldest = s.StuckCount()
 	c.Causes = s.Causes()

@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// A new version is on trial for so many syncs, or so long, whichever ends first. The one before it stays loaded until then, and comes back by itself if the sandbox gives up on the new one.
+// A new version is on trial for so many syncs, or so long, whichever ends first. The one before it stays loaded until
+// then, and comes back by itself if the sandbox gives up on the new one.
 const (
 	trialSyncs = 50
 	trialTime  = 30 * time.Second
@@ -23,25 +24,30 @@ const (
 // fillMax is how long a new version may take to get its caches before the old one is kept.
 const fillMax = time.Minute
 
-// swap replaces a plugin's generation while its controllers run. Another module is on trial; the same one under another configuration isn't, for that is the operator's word: it goes on with
-// the trial that it is on, if any. The caller holds changing.
+// swap replaces a plugin's generation while its controllers run. Another module is on trial; the same one under another
+// configuration isn't, for that is the operator's word: it goes on with the trial that it is on, if any. The caller
+// holds changing.
 func (m *manager) swap(ctx context.Context, k *config.Configuration, c *choice, h *hosted) error {
 	same := c.Digest == h.present.Digest
 	if !same {
 		m.settle(h) // there is room for one to fall back on
 	}
+
 	next, err := m.load(ctx, k, c, h)
 	if err != nil {
 		return err
 	}
+
 	if err := m.fill(ctx, next); err != nil {
 		h.forget(next)
 		return errors.Join(fmt.Errorf("plugin %s: %w", c.Name, err), next.close())
 	}
+
 	was, t := h.present, h.trial
 	if !same {
 		t = &trial{left: trialSyncs, over: make(chan error, 1)}
 	}
+
 	m.switchTo(h, next, t)
 	if same {
 		klog.InfoS("Plugin has another configuration", "plugin", c.Name, "digest", short(next.Digest))
@@ -50,7 +56,9 @@ func (m *manager) swap(ctx context.Context, k *config.Configuration, c *choice, 
 		m.replaced(h, was, next)
 		return nil
 	}
-	klog.InfoS("Plugin was replaced", "plugin", c.Name, "from", short(was.Digest), "to", short(next.Digest), "origin", next.loaded.String())
+
+	klog.InfoS("Plugin was replaced", "plugin", c.Name, "from", short(was.Digest), "to", short(next.Digest), "origin",
+		next.loaded.String())
 	h.mu.Lock()
 	h.before, h.trial = was, t
 	h.mu.Unlock()
@@ -74,7 +82,8 @@ func (m *manager) fill(ctx context.Context, g *generation) error {
 	return nil
 }
 
-// replaced frees a generation in whose place another one of the same module runs. Where rights are others, nothing more is written by the old ones.
+// replaced frees a generation in whose place another one of the same module runs. Where rights are others, nothing more
+// is written by the old ones.
 func (m *manager) replaced(h *hosted, was, next *generation) {
 	if was.rights != next.rights {
 		for _, v := range was.versions {
@@ -84,7 +93,8 @@ func (m *manager) replaced(h *hosted, was, next *generation) {
 	m.slots.Go(func() { m.retire(h, was) })
 }
 
-// switchTo has all slots of a plugin begin their syncs on a generation, starts those that are new, ends those that it doesn't have, and wakes all keys.
+// switchTo has all slots of a plugin begin their syncs on a generation, starts those that are new, ends those that it
+// doesn't have, and wakes all keys.
 func (m *manager) switchTo(h *hosted, g *generation, t *trial) {
 	m.mu.Lock()
 	k := m.config
@@ -99,10 +109,12 @@ func (m *manager) switchTo(h *hosted, g *generation, t *trial) {
 			delete(h.slots, name)
 		}
 	}
+
 	h.mu.Unlock()
 	for _, s := range ended {
 		s.halt()
 	}
+
 	for name, v := range g.versions {
 		s := h.slot(name)
 		if s.started.Load() && (len(g.loaded.Missing) > 0 || len(g.readings[name].denied) > 0) {
@@ -149,7 +161,7 @@ func (t *trial) judge() func(failed error) bool {
 	return t.sync
 }
 
-// sync tells whether the trial goes on.
+// sync reports whether the trial goes on.
 func (t *trial) sync(failed error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -192,6 +204,7 @@ func (m *manager) try(h *hosted, t *trial) {
 			return
 		}
 	}
+
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	h.mu.Lock()
@@ -200,6 +213,7 @@ func (m *manager) try(h *hosted, t *trial) {
 	if !current || m.closed {
 		return
 	}
+
 	if failed == nil {
 		m.settle(h)
 		return
@@ -216,7 +230,7 @@ func (m *manager) settle(h *hosted) {
 	}
 }
 
-// tried ends the trial, and gives the generation that there was to fall back on.
+// tried ends the trial, and returns the generation that there was to fall back on.
 func (h *hosted) tried() *generation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -243,7 +257,8 @@ func (m *manager) retire(h *hosted, old *generation) {
 	}
 }
 
-// rollBack puts the module before back, under the present configuration; what the failed one still answers is dropped, and its keys synced again.
+// rollBack puts the module before back, under the present configuration; what the failed one still answers is dropped,
+// and its keys synced again.
 func (m *manager) rollBack(h *hosted, failed error) {
 	old, g := h.tried(), h.present
 	h.mu.Lock()
@@ -253,16 +268,20 @@ func (m *manager) rollBack(h *hosted, failed error) {
 	if err != nil {
 		klog.ErrorS(err, "Plugin failed its trial and stays all the same: the version before can't run under the present configuration", "plugin", h.name, "failed", failed, "digest", short(g.Digest))
 		m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
-		m.history.ended(h.name, state.SwapStays, fmt.Errorf("%w; but the version before can't run as it is configured now: %w", failed, err))
+		m.history.ended(h.name, state.SwapStays,
+			fmt.Errorf("%w; but the version before can't run as it is configured now: %w", failed, err))
 		m.retire(h, old)
 		return
 	}
-	klog.ErrorS(failed, "Plugin was rolled back: the new version failed its trial", "plugin", h.name, "from", short(g.Digest), "to", short(back.Digest))
+
+	klog.ErrorS(failed, "Plugin was rolled back: the new version failed its trial", "plugin", h.name, "from",
+		short(g.Digest), "to", short(back.Digest))
 	m.metrics.Swaps.WithLabelValues(h.name, "rolled-back").Inc()
 	m.history.ended(h.name, state.SwapRolledBack, failed)
 	for _, v := range g.versions {
 		v.Writer.Revoke()
 	}
+
 	h.restore(m, back)
 	m.switchTo(h, back, nil)
 	m.retire(h, g)
@@ -271,7 +290,8 @@ func (m *manager) rollBack(h *hosted, failed error) {
 	}
 }
 
-// asConfigured gives a generation if it is as the present configuration would have it, and another one of its module if it isn't: an older, wider grant never comes back.
+// asConfigured returns a generation if it is as the present configuration would have it, and another one of its module
+// if it isn't: an older, wider grant never comes back.
 func (m *manager) asConfigured(h *hosted, old *generation) (*generation, error) {
 	m.mu.Lock()
 	k, list := m.config, m.list

@@ -61,6 +61,7 @@ func (m *manager) enter(ctx context.Context, g *group) error {
 		m.shadeAll(ctx, k)
 		return nil
 	}
+
 	for _, h := range m.all() {
 		for _, s := range h.all() {
 			if m.leaders.of(s.Current().Manifest) == g {
@@ -85,6 +86,7 @@ func (m *manager) leave(g *group) {
 			if m.leaders.of(v.Manifest) != g {
 				continue
 			}
+
 			m.unshade(h)
 			s := m.slot(k, v)
 			h.mu.Lock()
@@ -94,6 +96,7 @@ func (m *manager) leave(g *group) {
 			if trial != nil {
 				s.Swap(v, trial.judge()) // it goes on with the next term
 			}
+
 			v.Writer.Anew()
 			if b, ok := v.Metrics.(*metrics.Controller); ok {
 				b.Anew()
@@ -117,7 +120,8 @@ func (m *manager) startAll(g *group) {
 	}
 }
 
-// reread has a slot's versions read what they do from now on: whatever the controller needs while its Lease is held, what keeps the caches warm while it isn't.
+// reread has a slot's versions read what they do from now on: whatever the controller needs while its Lease is held,
+// what keeps the caches warm while it isn't.
 func (m *manager) reread(h *hosted, s *slot) error {
 	h.mu.Lock()
 	all := []*generation{h.before, h.present}
@@ -153,19 +157,19 @@ func (m *manager) readAs(s *slot, v *controller.Version) (*reading, error) {
 	return &reading{denied: v.Plan.Denied()}, nil
 }
 
-// standsBy tells whether the slot's Lease is another process's.
+// standsBy reports whether the slot's Lease is another process's.
 func (m *manager) standsBy(s *slot) bool {
 	g := m.leaders.of(s.Current().Manifest)
 	return g != nil && !g.lease.Leading()
 }
 
-// standsByWith tells whether no controller of a plugin runs here for want of its Lease.
+// standsByWith reports whether no controller of a plugin runs here for want of its Lease.
 func (m *manager) standsByWith(h *hosted) bool {
 	all := h.all()
 	return len(all) > 0 && !slices.ContainsFunc(all, func(s *slot) bool { return !m.standsBy(s) })
 }
 
-// readyToLead tells whether a slot that stands by has what it needs.
+// readyToLead reports whether a slot that stands by has what it needs.
 func (m *manager) readyToLead(s *slot) error {
 	reading, _, _ := s.now()
 	for _, n := range reading.needs {
@@ -180,7 +184,8 @@ func (m *manager) readyToLead(s *slot) error {
 	return nil
 }
 
-// current waits until the caches of a slot that is about to run are, and wakes all its keys: nothing has woken any while the slot stood by.
+// current waits until the caches of a slot that is about to run are, and wakes all its keys: nothing has woken any
+// while the slot stood by.
 func (m *manager) current(ctx context.Context, p *proofs, s *slot) bool {
 	if p == nil {
 		return true // events have

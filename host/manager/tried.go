@@ -2,7 +2,8 @@ package manager
 
 import "slices"
 
-// tried is what a plugin was tried with and what didn't do, with the reason: it isn't tried again. Only the last ones are remembered.
+// tried is what a plugin was tried with and what didn't do, with the reason: it isn't tried again. Only the last ones
+// are remembered.
 type tried struct {
 	names []string // the oldest first
 	errs  map[string]error

@@ -25,21 +25,24 @@ type Loaded struct {
 	Manifest *abi.Manifest
 	// Settings is a digest of the settings.
 	Settings string
-	// Missing names the required settings that are empty; while there are any, the plugin's controllers should be idle and say so.
+	// Missing names the required settings that are empty; while there are any, the plugin's controllers should be idle and
+	// say so.
 	Missing []string
 }
 
 // Close waits for the calls in flight and frees the module.
 func (l *Loaded) Close(ctx context.Context) error { return l.Module.Close(ctx) }
 
-// Options gives the bounds that the configuration sets for the plugin of that name.
+// Options returns the bounds that the configuration sets for the plugin of that name.
 func Options(c *config.Configuration, name string) sandbox.Options {
 	l := c.Plugin(name).Limits
-	return sandbox.Options{MemoryLimit: l.Memory.Value(), Deadline: l.Deadline.Duration, Budget: l.Fuel, Interpreter: c.Sandbox.Interpreter}
+	return sandbox.Options{MemoryLimit: l.Memory.Value(), Deadline: l.Deadline.Duration, Budget: l.Fuel,
+		Interpreter: c.Sandbox.Interpreter}
 }
 
-// Open compiles a plugin and gives it its settings. Of o, the name, the helpers and the log are filled in where they are empty, and what is about messages always. Options.Late holds for what the build
-// has tried: a built-in module with its default settings.
+// Open compiles a plugin and configures it with its settings. Of o, the name, the helpers and the log are filled in
+// where they are empty, and what is about messages always. Options.Late holds for what the build has tried: a built-in
+// module with its default settings.
 func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]string) (_ *Loaded, err error) {
 	if o.Name == "" {
 		o.Name = p.Name
@@ -50,6 +53,7 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 	if o.Log == nil {
 		o.Log = logOf(p)
 	}
+
 	o.TooLarge = tooLarge
 	o.Untrusted, o.Code = p.Origin != OriginBuiltin, p.Code
 	l := &Loaded{Plugin: p}
@@ -63,6 +67,7 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 			}
 		}
 	}
+
 	if l.Module, err = sandbox.Load(ctx, p.Wasm, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
@@ -71,16 +76,20 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 			_ = l.Module.Close(context.WithoutCancel(ctx))
 		}
 	}()
-	klog.V(1).InfoS("Loaded plugin", "plugin", p.Name, "origin", p.Origin, "late", o.Late, "precompiled", l.Module.Precompiled())
+
+	klog.V(1).InfoS("Loaded plugin", "plugin", p.Name, "origin", p.Origin, "late", o.Late, "precompiled",
+		l.Module.Precompiled())
 	if !o.Late {
 		if l.Manifest, err = readManifest(ctx, p, l.Module); err != nil {
 			return nil, err
 		}
 	}
+
 	limit := o.MemoryLimit
 	if limit == 0 {
 		limit = sandbox.DefaultMemoryLimit
 	}
+
 	if l.Manifest.Memory > limit {
 		return nil, fmt.Errorf("%s: plugin %q wants %d bytes of memory, its limit is %d: raise sandbox.memory, or limits.memory of the plugin", p, p.Name, l.Manifest.Memory, limit)
 	}
@@ -98,19 +107,23 @@ func tooLarge(answer []byte) string {
 	if size == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; of its %d effects effects[%d], of %q, object %q in namespace %q, is the largest with %d bytes", effects, place, about.Resource, about.Name, about.Namespace, size)
+	return fmt.Sprintf("; of its %d effects effects[%d], of %q, object %q in namespace %q, is the largest with %d bytes",
+		effects, place, about.Resource, about.Name, about.Namespace, size)
 }
 
-// manifestOptions are those under which a module runs for its manifest alone, before it is known whose limits it has: with no more memory than by default, unless it declares more.
+// manifestOptions are those under which a module runs for its manifest alone, before it is known whose limits it has:
+// with no more memory than by default, unless it declares more.
 func manifestOptions(p *Plugin) sandbox.Options {
-	o := sandbox.Options{Name: p.String(), Interpreter: true, MemoryLimit: sandbox.DefaultMemoryLimit, Helpers: Helpers, Log: logOf(p), Untrusted: p.Origin != OriginBuiltin}
+	o := sandbox.Options{Name: p.String(), Interpreter: true, MemoryLimit: sandbox.DefaultMemoryLimit, Helpers: Helpers,
+		Log: logOf(p), Untrusted: p.Origin != OriginBuiltin}
 	if m, err := rewrite.Parse(p.Wasm); err == nil {
 		o.MemoryLimit = min(max(o.MemoryLimit, int64(m.MemoryMin)<<16), sandbox.MaxMemoryLimit)
 	}
 	return o
 }
 
-// Configure gives the plugin new settings; syncs that begin from now on see them. After an error it has those it had. It isn't safe to call concurrently.
+// Configure returns the plugin new settings; syncs that begin from now on see them. After an error it has those it had.
+// It isn't safe to call concurrently.
 func (l *Loaded) Configure(ctx context.Context, values map[string]string) error {
 	m, digest, missing, err := message(l.Manifest, values)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 // ellipsis stands for what was cut off.
 const ellipsis = "…"
 
-// Line returns s as one line of at most so many bytes, in memory of its own: s may be a guest's. Each character of white
-// space is a space. What isn't printable is shown as what it is: control characters, which begin a terminal's escape
-// sequences, and those that turn the direction of text. A byte that isn't UTF-8 is a question mark. What is too long is
-// cut between characters, and ends with an ellipsis.
+// Line returns s as one line of at most so many bytes, in memory of its own: s may be a guest's. Each character of
+// white space is a space. What isn't printable is shown as what it is: control characters, which begin a terminal's
+// escape sequences, and those that turn the direction of text. A byte that isn't UTF-8 is a question mark. What is too
+// long is cut between characters, and ends with an ellipsis.
 func Line(s string, most int) string {
 	var b strings.Builder
 	fits := 0 // the length up to which there is room for an ellipsis

@@ -34,13 +34,15 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// A line is one, is no longer than it may be, has nothing that a terminal obeys, and is the same when it is made so again.
+// A line is one, is no longer than it may be, has nothing that a terminal obeys, and is the same when it is made so
+// again.
 func FuzzLineIsOne(f *testing.F) {
 	f.Add("a \x1b[31m世\u202e\xff\n", 12)
 	f.Fuzz(func(t *testing.T, text string, most int) {
 		most = len(ellipsis) + max(0, most)%1000
 		got := Line(text, most)
-		if len(got) > most || !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if len(got) > most || !utf8.ValidString(got) || strings.ContainsFunc(got,
+			func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("%q", got)
 		}
 		if again := Line(got, most); again != got {

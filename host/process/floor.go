@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// floor is up to where a heap may grow at the start before it is collected. Below it Go would collect each time that a few megabytes had come: a fifth of the time that a start takes.
+	// floor is up to where a heap may grow at the start before it is collected. Below it Go would collect each time that a
+	// few megabytes had come: a fifth of the time that a start takes.
 	floor = 48 << 20
 	// usual is Go's own percentage, which holds where twice the live heap is more than the floor.
 	usual = 100
@@ -17,7 +18,8 @@ const (
 	step = 10
 )
 
-// StartMemory has a small heap grow up to the floor before it is collected, until end is called. Who sets GOGC decides alone.
+// StartMemory has a small heap grow up to the floor before it is collected, until end is called. Who sets GOGC decides
+// alone.
 func StartMemory() (end func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}

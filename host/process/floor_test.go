@@ -8,7 +8,8 @@ import (
 )
 
 func TestPercentage(t *testing.T) {
-	for live, want := range map[uint64]int{0: 1100, 4 << 20: 1100, 12 << 20: 300, 24 << 20: 100, 40 << 20: 100, 1 << 40: 100} {
+	for live, want := range map[uint64]int{0: 1100, 4 << 20: 1100, 12 << 20: 300, 24 << 20: 100, 40 << 20: 100,
+		1 << 40: 100} {
 		if got := percentage(live); got != want {
 			t.Errorf("a live heap of %d MiB: %d, want %d", live>>20, got, want)
 		}
@@ -25,6 +26,7 @@ func TestStart(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.NextGC
 	}
+
 	after := func(what string, holds func(uint64) bool) {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); !holds(target()); runtime.Gosched() {
@@ -33,6 +35,7 @@ func TestStart(t *testing.T) {
 			}
 		}
 	}
+
 	runtime.GC()
 	after("a small heap", func(n uint64) bool { return n > floor*3/4 && n < floor*3/2 })
 	large := make([]byte, 200<<20)

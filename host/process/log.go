@@ -12,13 +12,15 @@ import (
 	"github.com/windlass-dev/windlass/config"
 )
 
-// StartLog has klog, log and slog write as the configuration says, to stderr. It is called once, before anything else runs.
+// StartLog has klog, log and slog write as the configuration says, to stderr. It is called once, before anything else
+// runs.
 func StartLog(c *config.Logging) error {
 	logs.InitLogs() // what writes to the log of the standard library, net/http for one, would have lines of another form
 	o := logsapi.NewLoggingConfiguration()
 	o.Format, o.Verbosity = c.Format, logsapi.VerbosityLevel(c.Verbosity)
 	for _, m := range c.VModule {
-		o.VModule = append(o.VModule, logsapi.VModuleItem{FilePattern: m.FilePattern, Verbosity: logsapi.VerbosityLevel(m.Verbosity)})
+		o.VModule = append(o.VModule, logsapi.VModuleItem{FilePattern: m.FilePattern,
+			Verbosity: logsapi.VerbosityLevel(m.Verbosity)})
 	}
 	if err := logsapi.ValidateAndApply(o, nil); err != nil {
 		return fmt.Errorf("logging: %w", err)
@@ -26,7 +28,8 @@ func StartLog(c *config.Logging) error {
 	return nil
 }
 
-// FollowLog changes what of the log can be changed while the process runs, and says what can't. What PUT /debug/flags/v has set since stays, unless the configuration changes.
+// FollowLog changes what of the log can be changed while the process runs, and says what can't. What PUT /debug/flags/v
+// has set since stays, unless the configuration changes.
 func FollowLog(was, now *config.Logging) {
 	if was.Verbosity != now.Verbosity {
 		if _, err := logs.GlogSetter(strconv.Itoa(int(now.Verbosity))); err != nil {
@@ -36,6 +39,7 @@ func FollowLog(was, now *config.Logging) {
 		}
 	}
 	if was.Format != now.Format {
-		klog.InfoS("The log's format changes with the next start of the process", "format", was.Format, "configured", now.Format)
+		klog.InfoS("The log's format changes with the next start of the process", "format", was.Format, "configured",
+			now.Format)
 	}
 }

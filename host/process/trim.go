@@ -1,8 +1,8 @@
 // Package process sets up what a whole process shares: its log, and its memory, of which a start collects seldom and
 // which is given back after a burst of work.
 //
-// Go collects garbage when the heap has doubled. After a start, or a burst of work, a manager that has nothing to do would hold on to twice of what it needs for as long as it has nothing
-// to do.
+// Go collects garbage when the heap has doubled. After a start, or a burst of work, a manager that has nothing to do
+// would hold on to twice of what it needs for as long as it has nothing to do.
 package process
 
 import (

@@ -17,6 +17,7 @@ func TestTrimsOnceAfterABurst(t *testing.T) {
 			sink = make([]byte, 1<<20)
 		}
 	}
+
 	look := func(when string, want int) {
 		t.Helper()
 		x.look()
@@ -24,6 +25,7 @@ func TestTrimsOnceAfterABurst(t *testing.T) {
 			t.Fatalf("%s: trimmed %d times, want %d", when, trims, want)
 		}
 	}
+
 	look("nothing has happened", 0)
 	allocate(burst + quiet)
 	look("in the midst of a burst", 0)

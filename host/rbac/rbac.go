@@ -1,4 +1,5 @@
-// Package rbac makes the Roles that the manager and its plugins need, from the plugins' manifests and the operator's grants.
+// Package rbac makes the Roles that the manager and its plugins need, from the plugins' manifests and the operator's
+// grants.
 package rbac
 
 import (
@@ -41,7 +42,8 @@ type Options struct {
 const (
 	ManagerRole  = "windlass"
 	PluginPrefix = "windlass:"
-	// CountsRole is what the manager may lack: it counts the objects that nobody acts for while their controllers don't run, and says so in its status.
+	// CountsRole is what the manager may lack: it counts the objects that nobody acts for while their controllers don't
+	// run, and says so in its status.
 	CountsRole = "windlass:counts"
 )
 
@@ -55,7 +57,7 @@ type maker struct {
 	seen                    map[string]bool
 }
 
-// Make gives the roles of the manager and of each plugin.
+// Make returns the roles of the manager and of each plugin.
 func Make(plugins []Plugin, o Options) []runtime.Object {
 	m := &maker{Options: o, seen: map[string]bool{}}
 	manager := rules{}
@@ -72,18 +74,21 @@ func Make(plugins []Plugin, o Options) []runtime.Object {
 		self = append(self, impersonated(k.Impersonate)...)
 		m.add(PluginPrefix+p.Name, own, annotations(k.Grant), slices.Collect(maps.Keys(subjects)))
 	}
+
 	asks(manager, &o.Config.Serving)
 	subject := m.account(subjectOf(o.User))
 	m.add(ManagerRole, manager, nil, []rbacv1.Subject{subject})
 	if o.Counts {
 		m.extra(CountsRole, "", Counts(), subject)
 	}
+
 	m.trust(subject)
 	m.leases(subject)
 	m.impersonate(self, subject)
 	if o.Config.UseServiceAccountCredentials {
 		m.tokens(subject)
 	}
+
 	if !o.Bindings {
 		return m.roles
 	}
@@ -103,7 +108,8 @@ func Granted(configured []config.Rule) (*grant.Grant, error) {
 	return grant.New(rules)
 }
 
-// reads adds what the host reads for a controller: its views, and the objects that it writes where a lost answer has to be looked up.
+// reads adds what the host reads for a controller: its views, and the objects that it writes where a lost answer has to
+// be looked up.
 func reads(r rules, c *abi.Controller, g []config.Rule) {
 	granted, err := Granted(g)
 	for _, v := range c.Views {
@@ -111,6 +117,7 @@ func reads(r rules, c *abi.Controller, g []config.Rule) {
 			return // it idles
 		}
 	}
+
 	for _, v := range c.Views {
 		cluster := rules{}
 		if v.Resource == schema.Any {
@@ -123,6 +130,7 @@ func reads(r rules, c *abi.Controller, g []config.Rule) {
 			r.add(t, slices.Collect(maps.Keys(verbs))...)
 		}
 	}
+
 	for _, w := range c.Writes {
 		if w.Subresource != "" || !slices.ContainsFunc(w.Verbs, func(v string) bool { return v != "get" && v != "list" }) {
 			continue
@@ -195,11 +203,13 @@ func (m *maker) account(s rbacv1.Subject) rbacv1.Subject {
 	}
 	if s.Namespace != accountNamespace && !m.seen[s.Namespace] {
 		m.seen[s.Namespace] = true
-		m.before = slices.Insert(m.before, 0, runtime.Object(&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}))
+		m.before = slices.Insert(m.before, 0, runtime.Object(&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1",
+			Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}))
 	}
 	if id := s.Namespace + "/" + s.Name; !m.seen[id] {
 		m.seen[id] = true
-		m.before = append(m.before, &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: s.Namespace}})
+		m.before = append(m.before, &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1",
+			Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: s.Name, Namespace: s.Namespace}})
 	}
 	return s
 }
@@ -218,12 +228,14 @@ func (m *maker) add(name string, r rules, notes map[string]string, subjects []rb
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 		if ns == "" {
 			m.roles = append(m.roles, &rbacv1.ClusterRole{TypeMeta: typ("ClusterRole"), ObjectMeta: meta, Rules: policy})
-			m.bindings = append(m.bindings, &rbacv1.ClusterRoleBinding{TypeMeta: typ("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: ref, Subjects: subjects})
+			m.bindings = append(m.bindings, &rbacv1.ClusterRoleBinding{TypeMeta: typ("ClusterRoleBinding"),
+				ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: ref, Subjects: subjects})
 			continue
 		}
 		ref.Kind = "Role"
 		m.roles = append(m.roles, &rbacv1.Role{TypeMeta: typ("Role"), ObjectMeta: meta, Rules: policy})
-		m.bindings = append(m.bindings, &rbacv1.RoleBinding{TypeMeta: typ("RoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns}, RoleRef: ref, Subjects: subjects})
+		m.bindings = append(m.bindings, &rbacv1.RoleBinding{TypeMeta: typ("RoleBinding"),
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns}, RoleRef: ref, Subjects: subjects})
 	}
 }
 
@@ -242,7 +254,7 @@ func Counts() []rbacv1.PolicyRule {
 	return r.policy("")
 }
 
-// impersonated gives the names of whom a plugin is impersonated as, by the resource that RBAC has for them.
+// impersonated returns the names of whom a plugin is impersonated as, by the resource that RBAC has for them.
 func impersonated(as config.Impersonate) (all []target) {
 	if ns, name, ok := strings.Cut(as.ServiceAccount, "/"); ok {
 		return []target{{ns, "serviceaccounts", name}}
@@ -270,7 +282,9 @@ func (m *maker) impersonate(all []target, manager rbacv1.Subject) {
 		for k, n := range names {
 			if k.group == kind {
 				slices.Sort(n)
-				byNamespace[k.namespace] = append(byNamespace[k.namespace], rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{kind}, Verbs: []string{"impersonate"}, ResourceNames: n})
+				byNamespace[k.namespace] = append(byNamespace[k.namespace],
+					rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{kind}, Verbs: []string{"impersonate"},
+						ResourceNames: n})
 			}
 		}
 	}
@@ -295,14 +309,16 @@ func (m *maker) extra(name, namespace string, policy []rbacv1.PolicyRule, subjec
 	if namespace == "" {
 		ref.Kind = "ClusterRole"
 		m.roles = append(m.roles, &rbacv1.ClusterRole{TypeMeta: typ("ClusterRole"), ObjectMeta: meta, Rules: policy})
-		m.bindings = append(m.bindings, &rbacv1.ClusterRoleBinding{TypeMeta: typ("ClusterRoleBinding"), ObjectMeta: meta, RoleRef: ref, Subjects: []rbacv1.Subject{subject}})
+		m.bindings = append(m.bindings, &rbacv1.ClusterRoleBinding{TypeMeta: typ("ClusterRoleBinding"), ObjectMeta: meta,
+			RoleRef: ref, Subjects: []rbacv1.Subject{subject}})
 		return
 	}
 	m.roles = append(m.roles, &rbacv1.Role{TypeMeta: typ("Role"), ObjectMeta: meta, Rules: policy})
-	m.bindings = append(m.bindings, &rbacv1.RoleBinding{TypeMeta: typ("RoleBinding"), ObjectMeta: meta, RoleRef: ref, Subjects: []rbacv1.Subject{subject}})
+	m.bindings = append(m.bindings, &rbacv1.RoleBinding{TypeMeta: typ("RoleBinding"), ObjectMeta: meta, RoleRef: ref,
+		Subjects: []rbacv1.Subject{subject}})
 }
 
-// Choose gives the plugins by name, all without names, with their enabled controllers. all are those that were found.
+// Choose returns the plugins by name, all without names, with their enabled controllers. all are those that were found.
 func Choose(c *config.Configuration, all []Plugin, aliases map[string]string, names []string) ([]Plugin, error) {
 	list := config.Canonical(c.Controllers, aliases)
 	var chosen []Plugin
@@ -315,6 +331,7 @@ func Choose(c *config.Configuration, all []Plugin, aliases map[string]string, na
 			return nil, fmt.Errorf("there is no plugin %q: there are %s", n, strings.Join(known, ", "))
 		}
 	}
+
 	for _, p := range all {
 		if len(names) > 0 && !slices.Contains(names, p.Name) {
 			continue

@@ -45,6 +45,7 @@ func Describe(a *abi.SyncResponse, m *abi.Manifest) Answer {
 	if a.RequeueAfter != 0 {
 		out.RequeueAfter = time.Duration(a.RequeueAfter).String()
 	}
+
 	switch {
 	case a.KeepState: // the SDK's default
 	case len(a.State) == 0:
@@ -52,6 +53,7 @@ func Describe(a *abi.SyncResponse, m *abi.Manifest) Answer {
 	default:
 		out.State = stateText(a.State)
 	}
+
 	for _, u := range a.Metrics {
 		name := fmt.Sprintf("metric %d", u.Metric)
 		if u.Metric >= 0 && int(u.Metric) < len(m.Metrics) {
@@ -101,18 +103,23 @@ func Notes(effects []abi.Effect) (out []Note) {
 }
 
 var kinds = map[abi.EffectKind]string{
-	abi.EffectCreate: "create", abi.EffectUpdate: "update", abi.EffectPatch: "patch", abi.EffectApply: "apply", abi.EffectDelete: "delete", abi.EffectEvict: "evict",
-	abi.EffectDeleteCollection: "delete all of", abi.EffectEvent: "event on", abi.EffectGet: "get", abi.EffectList: "list", abi.EffectReview: "review", abi.EffectView: "view",
-	abi.EffectWake: "wake", abi.EffectDiscover: "discover", abi.EffectRead: "read", abi.EffectPublish: "publish", abi.EffectFacts: "facts of",
+	abi.EffectCreate: "create", abi.EffectUpdate: "update", abi.EffectPatch: "patch", abi.EffectApply: "apply",
+	abi.EffectDelete: "delete", abi.EffectEvict: "evict",
+	abi.EffectDeleteCollection: "delete all of", abi.EffectEvent: "event on", abi.EffectGet: "get", abi.EffectList: "list",
+	abi.EffectReview: "review", abi.EffectView: "view",
+	abi.EffectWake: "wake", abi.EffectDiscover: "discover", abi.EffectRead: "read", abi.EffectPublish: "publish",
+	abi.EffectFacts: "facts of",
 }
 
-var modes = map[abi.GroupMode]string{abi.Sequence: "one after the other", abi.SlowStart: "1, 2, 4, … at once", abi.Parallel: "at once", abi.Independent: "each by itself"}
+var modes = map[abi.GroupMode]string{abi.Sequence: "one after the other", abi.SlowStart: "1, 2, 4, … at once",
+	abi.Parallel: "at once", abi.Independent: "each by itself"}
 
 func note(e *abi.Effect) Note {
 	kind := kinds[e.Kind]
 	if kind == "" {
 		kind = fmt.Sprintf("effect of unknown kind %d on", e.Kind)
 	}
+
 	n := Note{With: options(e), Members: Notes(e.Members)}
 	words := []string{kind}
 	switch {
@@ -136,6 +143,7 @@ func note(e *abi.Effect) Note {
 		}
 		words = append(words, target, name)
 	}
+
 	n.Do = strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 	if e.Event != nil {
 		n.Object = map[string]string{"type": e.Event.Type, "reason": e.Event.Reason, "message": e.Event.Message}
@@ -177,11 +185,14 @@ func options(e *abi.Effect) (out []string) {
 	for _, t := range []struct {
 		bit  abi.Tolerance
 		name string
-	}{{abi.TolerateNotFound, "NotFound"}, {abi.TolerateAlreadyExists, "AlreadyExists"}, {abi.TolerateConflict, "Conflict"}, {abi.TolerateInvalid, "Invalid"}, {abi.TolerateNamespaceTerminating, "NamespaceTerminating"}} {
+	}{{abi.TolerateNotFound, "NotFound"}, {abi.TolerateAlreadyExists, "AlreadyExists"}, {abi.TolerateConflict, "Conflict"},
+		{abi.TolerateInvalid, "Invalid"}, {abi.TolerateNamespaceTerminating, "NamespaceTerminating"}} {
 		add(e.Tolerate&t.bit != 0, t.name+" is fine")
 	}
-	add(e.Patch != 0, map[abi.PatchType]string{abi.JSONPatch: "JSON patch", abi.MergePatch: "merge patch", abi.StrategicPatch: "strategic merge patch"}[e.Patch])
-	add(e.Propagation != 0, map[abi.Propagation]string{abi.PropagationBackground: "background", abi.PropagationForeground: "foreground", abi.PropagationOrphan: "orphan"}[e.Propagation])
+	add(e.Patch != 0, map[abi.PatchType]string{abi.JSONPatch: "JSON patch", abi.MergePatch: "merge patch",
+		abi.StrategicPatch: "strategic merge patch"}[e.Patch])
+	add(e.Propagation != 0, map[abi.Propagation]string{abi.PropagationBackground: "background",
+		abi.PropagationForeground: "foreground", abi.PropagationOrphan: "orphan"}[e.Propagation])
 	add(e.HasGrace, "grace "+strconv.FormatInt(e.Grace, 10)+" s")
 	add(e.Metadata, "metadata")
 	add(e.DryRun, "dry run")
@@ -214,7 +225,8 @@ func decoded(e *abi.Effect) any {
 	return fmt.Sprintf("%d bytes, %s", len(e.Object), DigestOf(e.Object))
 }
 
-// Readable decodes an object as guests have it into what people read of it: nothing that is empty, and no apiVersion and kind, which stand beside it.
+// Readable decodes an object as guests have it into what people read of it: nothing that is empty, and no apiVersion
+// and kind, which stand beside it.
 func Readable(res *schema.Resource, raw []byte) (map[string]any, error) {
 	if !res.Custom {
 		o := res.New()
@@ -250,7 +262,8 @@ func prune(m map[string]any) {
 		case nil:
 			delete(m, k)
 		case map[string]any:
-			if prune(v); len(v) == 0 && (k == "status" || k == "resources" || k == "strategy" || k == "metadata" || k == "updateStrategy") {
+			if prune(v); len(v) == 0 && (k == "status" || k == "resources" || k == "strategy" || k == "metadata" ||
+				k == "updateStrategy") {
 				delete(m, k)
 			}
 		case []any:

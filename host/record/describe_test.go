@@ -18,25 +18,34 @@ import (
 
 func TestDescribe(t *testing.T) {
 	replicas := int32(3)
-	set, err := (&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{}}}).Marshal()
+	set, err := (&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web-1"},
+		Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{}}}).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	scale, err := (&autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 2}}).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	a := &abi.SyncResponse{
 		Effects: []abi.Effect{
-			{Kind: abi.EffectGroup, Mode: abi.Parallel, Members: []abi.Effect{{Kind: abi.EffectCreate, Resource: "apps/v1/replicasets", Namespace: "default", Object: set}}},
-			{Kind: abi.EffectUpdate, Resource: "example.com/v1/things", Subresource: "scale", Namespace: "default", Name: "x", Object: scale, Version: "7"},
-			{Kind: abi.EffectPatch, Resource: "v1/pods", Namespace: "default", Name: "p", Patch: abi.MergePatch, Object: []byte(`{"metadata":{"labels":{"a":"b"}}}`), Tolerate: abi.TolerateNotFound},
+			{Kind: abi.EffectGroup, Mode: abi.Parallel, Members: []abi.Effect{{Kind: abi.EffectCreate,
+				Resource: "apps/v1/replicasets", Namespace: "default", Object: set}}},
+			{Kind: abi.EffectUpdate, Resource: "example.com/v1/things", Subresource: "scale", Namespace: "default", Name: "x",
+				Object: scale, Version: "7"},
+			{Kind: abi.EffectPatch, Resource: "v1/pods", Namespace: "default", Name: "p", Patch: abi.MergePatch,
+				Object: []byte(`{"metadata":{"labels":{"a":"b"}}}`), Tolerate: abi.TolerateNotFound},
 			{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: "default", Name: "p", Object: []byte{0xff}},
-			{Kind: abi.EffectEvent, Resource: "v1/pods", Name: "p", Event: &abi.EventData{Type: "Normal", Reason: "R", Message: "m"}},
+			{Kind: abi.EffectEvent, Resource: "v1/pods", Name: "p",
+				Event: &abi.EventData{Type: "Normal", Reason: "R", Message: "m"}},
 			{Kind: 99},
 		},
-		RequeueAfter: 5e9, Error: "it failed", State: []byte("abc"), Metrics: []abi.MetricUpdate{{Value: math.NaN(), Labels: []int32{1}}, {Value: math.NaN(), From: 2, To: 4}},
+		RequeueAfter: 5e9, Error: "it failed", State: []byte("abc"),
+		Metrics: []abi.MetricUpdate{{Value: math.NaN(), Labels: []int32{1}}, {Value: math.NaN(), From: 2, To: 4}},
 	}
+
 	const want = `effects:
 - do: at once
   members:

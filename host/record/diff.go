@@ -11,7 +11,8 @@ const context = 3
 // diffMost bounds the lines that are compared one with the other: the table has so many squared.
 const diffMost = 2000
 
-// Diff shows what has to be done to a text to get another one, in lines that begin with -, + or a blank. It is empty where they are equal.
+// Diff shows what has to be done to a text to get another one, in lines that begin with -, + or a blank. It is empty
+// where they are equal.
 func Diff(old, new string) string {
 	if old == new {
 		return ""
@@ -55,10 +56,12 @@ func between(a, b []string) (out []string) {
 		}
 		return out
 	}
+
 	kept := make([][]int, len(a)+1) // of the rest of a and of b
 	for i := range kept {
 		kept[i] = make([]int, len(b)+1)
 	}
+
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
 			if a[i] == b[j] {
@@ -68,6 +71,7 @@ func between(a, b []string) (out []string) {
 			}
 		}
 	}
+
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// The format: a magic line with the version, then frames. A frame is its type (one byte), its length (four bytes, little endian), so many bytes, and the CRC-32C of all these. The first frame
-// is the header, in JSON; each further one a sync, in protobuf's form; the last one says how many there were.
+// The format: a magic line with the version, then frames. A frame is its type (one byte), its length (four bytes,
+// little endian), so many bytes, and the CRC-32C of all these. The first frame is the header, in JSON; each further one
+// a sync, in protobuf's form; the last one says how many there were.
 const (
 	magic       = "windlass recording 1\n"
 	magicFamily = "windlass recording "
@@ -41,7 +42,8 @@ type File struct {
 	Syncs   []Sync   `json:"-"`
 }
 
-// Append appends the recording in the form of a file. What must not be written out is wiped from the copy, see [Redact].
+// Append appends the recording in the form of a file. What must not be written out is wiped from the copy, see
+// [Redact].
 func (f *File) Append(b []byte) ([]byte, error) {
 	f = Redact(f)
 	header, err := json.Marshal(f)
@@ -86,6 +88,7 @@ func Parse(b []byte) (*File, error) {
 		}
 		return nil, &DamagedError{0, "not a windlass recording"}
 	}
+
 	f := &File{}
 	for at, n := len(magic), 0; ; n++ {
 		kind, payload, next, err := frame(b, at)
@@ -106,7 +109,8 @@ func Parse(b []byte) (*File, error) {
 				return nil, &DamagedError{inside, fmt.Sprintf("sync %d: %v", len(f.Syncs), err)}
 			}
 			if s.Source >= len(f.Sources) {
-				return nil, &DamagedError{inside, fmt.Sprintf("sync %d ran on source %d, there are %d", len(f.Syncs), s.Source, len(f.Sources))}
+				return nil, &DamagedError{inside, fmt.Sprintf("sync %d ran on source %d, there are %d", len(f.Syncs), s.Source,
+					len(f.Sources))}
 			}
 			f.Syncs = append(f.Syncs, s)
 		case kind == frameEnd:

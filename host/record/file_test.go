@@ -27,8 +27,10 @@ func testFile() *File {
 	return &File{
 		Controller: "c", Saved: time.Unix(1000, 0).UTC(), Reason: "asked for", Sources: []Source{*testSource("p")},
 		Syncs: []Sync{
-			{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Start: time.Unix(1, 2), Took: 3, Result: "ok", Request: call, Answer: []byte{}, Answered: true, Bytes: 9},
-			{Key: abi.KeyRef{Name: "x"}, Start: time.Unix(2, 0), Result: "trap", Error: "it trapped", Request: call, Performs: []Perform{{In: []byte{}, Out: []byte{}}, {In: []byte{}, Refused: "no"}}},
+			{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Start: time.Unix(1, 2), Took: 3, Result: "ok", Request: call,
+				Answer: []byte{}, Answered: true, Bytes: 9},
+			{Key: abi.KeyRef{Name: "x"}, Start: time.Unix(2, 0), Result: "trap", Error: "it trapped", Request: call,
+				Performs: []Perform{{In: []byte{}, Out: []byte{}}, {In: []byte{}, Refused: "no"}}},
 			{Key: abi.KeyRef{Name: "large"}, Start: time.Unix(3, 0), Result: "ok", Cut: true, Bytes: 1 << 30},
 		},
 	}
@@ -78,8 +80,8 @@ func TestDamage(t *testing.T) {
 	damaged(append(bytes.Clone(whole), 0), len(whole))
 }
 
-// Whatever bytes come as a file, they are a recording or an error; a recording that was read is the same when it is written and read again. Changed bytes hardly ever have a right
-// checksum: fix gives them one.
+// Whatever bytes come as a file, they are a recording or an error; a recording that was read is the same when it is
+// written and read again. Changed bytes hardly ever have a right checksum: fix gives them one.
 func FuzzParsedIsWrittenAsItWas(f *testing.F) {
 	whole := encoded(f, testFile())
 	f.Add(whole, false)
@@ -128,14 +130,18 @@ func secretSyncs(t testing.TB) *File {
 		}
 		return b
 	}
+
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "default", Annotations: map[string]string{
 			lastApplied: `{"data":{"password":"` + base64.StdEncoding.EncodeToString([]byte(password)) + `"}}`, "kept": "kept",
 		}},
-		Data: map[string][]byte{"password": []byte(password), "namespace": []byte("default")}, StringData: map[string]string{"text": "another-" + password},
+		Data:       map[string][]byte{"password": []byte(password), "namespace": []byte("default")},
+		StringData: map[string]string{"text": "another-" + password},
 	}
+
 	raw := must(secret.Marshal())
-	config := must((&corev1.ConfigMap{Data: map[string]string{"copy": "x=" + password, "base64": base64.StdEncoding.EncodeToString([]byte(password))}}).Marshal())
+	config := must((&corev1.ConfigMap{Data: map[string]string{"copy": "x=" + password,
+		"base64": base64.StdEncoding.EncodeToString([]byte(password))}}).Marshal())
 	source := testSource("p")
 	source.Manifest.Controllers[0].State = true
 	source.Manifest.Controllers[0].Views[1].Fields = []string{"data"}
@@ -149,25 +155,39 @@ func secretSyncs(t testing.TB) *File {
 		return abi.AppendRequest(nil, &abi.SyncRequest{Key: key, Now: 1, State: []byte(state), Views: views})
 	}
 	perform := func(e abi.Effect, o abi.Outcome) []Perform {
-		return []Perform{{In: abi.AppendPerform(nil, &abi.PerformRequest{Effects: []abi.Effect{e}}), Out: abi.AppendPerformed(nil, &abi.PerformResponse{Outcomes: []abi.Outcome{o}})}}
+		return []Perform{{In: abi.AppendPerform(nil, &abi.PerformRequest{Effects: []abi.Effect{e}}),
+			Out: abi.AppendPerformed(nil, &abi.PerformResponse{Outcomes: []abi.Outcome{o}})}}
 	}
+
 	answer := func(a abi.SyncResponse) []byte { return abi.AppendResponse(nil, &a) }
 	object := abi.ObjectData{Data: raw}
-	f := &File{Controller: "c", Sources: []Source{*source}, Saved: time.Unix(1000, 0).UTC(), Reason: "trap: it said " + password}
+	f := &File{Controller: "c", Sources: []Source{*source}, Saved: time.Unix(1000, 0).UTC(),
+		Reason: "trap: it said " + password}
 	for _, s := range []Sync{
 		{Request: call(view(1, raw), "")},
 		{Request: call(nil, "state of "+password)},
-		{Request: call(nil, ""), Answered: true, Answer: answer(abi.SyncResponse{State: []byte("new state of " + password), Error: "cannot use " + password})},
+		{Request: call(nil, ""), Answered: true, Answer: answer(abi.SyncResponse{State: []byte("new state of " + password),
+			Error: "cannot use " + password})},
 		{Request: call(view(0, config), "")},
-		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectGet, Resource: secrets}, abi.Outcome{Object: object})},
-		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectView, Ask: &abi.Ask{View: 1}}, abi.Outcome{View: &view(1, raw)[0]})},
-		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectGroup, Members: []abi.Effect{{Kind: abi.EffectCreate, Resource: secrets, Object: raw}}}, abi.Outcome{Members: []abi.Outcome{{Object: object}}})},
-		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectPatch, Resource: secrets, Object: []byte(`{"stringData":{"a":"` + password + `"}}`)}, abi.Outcome{})},
-		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectRead, Resource: "v1/*", Path: "/api/v1/secrets"}, abi.Outcome{Object: abi.ObjectData{Data: []byte(password)}})},
-		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectCreate, Resource: "v1/serviceaccounts", Subresource: "token"}, abi.Outcome{Object: abi.ObjectData{Data: []byte("token " + password)}})},
-		{Request: call(nil, ""), Performs: []Perform{{In: []byte(password), Out: []byte(password)}}, Error: "bad perform " + password},
+		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectGet, Resource: secrets},
+			abi.Outcome{Object: object})},
+		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectView, Ask: &abi.Ask{View: 1}},
+			abi.Outcome{View: &view(1, raw)[0]})},
+		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectGroup,
+			Members: []abi.Effect{{Kind: abi.EffectCreate, Resource: secrets, Object: raw}}},
+			abi.Outcome{Members: []abi.Outcome{{Object: object}}})},
+		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectPatch, Resource: secrets,
+			Object: []byte(`{"stringData":{"a":"` + password + `"}}`)}, abi.Outcome{})},
+		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectRead, Resource: "v1/*",
+			Path: "/api/v1/secrets"}, abi.Outcome{Object: abi.ObjectData{Data: []byte(password)}})},
+		{Request: call(nil, ""), Performs: perform(abi.Effect{Kind: abi.EffectCreate, Resource: "v1/serviceaccounts",
+			Subresource: "token"}, abi.Outcome{Object: abi.ObjectData{Data: []byte("token " + password)}})},
+		{Request: call(nil, ""), Performs: []Perform{{In: []byte(password), Out: []byte(password)}},
+			Error: "bad perform " + password},
 		{Request: []byte(password)},
-		{Request: call(nil, ""), Answered: true, Answer: answer(abi.SyncResponse{Effects: []abi.Effect{{Kind: abi.EffectApply, Resource: secrets, Object: []byte(`{"data":"` + password + `"}`)}, {Kind: abi.EffectEvent, Event: &abi.EventData{Message: password}}}})},
+		{Request: call(nil, ""), Answered: true, Answer: answer(abi.SyncResponse{Effects: []abi.Effect{{Kind: abi.EffectApply,
+			Resource: secrets, Object: []byte(`{"data":"` + password + `"}`)},
+			{Kind: abi.EffectEvent, Event: &abi.EventData{Message: password}}}})},
 		{Request: call(nil, ""), Answered: true, Answer: []byte("not an answer " + password)},
 	} {
 		s.Key, s.Start, s.Result = key, time.Unix(1, 0), "ok"
@@ -185,27 +205,33 @@ func TestNoSecretIsWrittenOut(t *testing.T) {
 			t.Errorf("%q is in the file at byte %d, near %q", value, i, b[max(0, i-100):i])
 		}
 	}
+
 	got, err := Parse(b)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range got.Syncs {
 		if !got.Syncs[i].Redacted {
 			t.Errorf("sync %d isn't marked as redacted", i)
 		}
 	}
+
 	// What was wiped has kept its length: the rest of the object is still there to be read.
 	if len(got.Syncs[0].Request) != before {
 		t.Errorf("a call of %d bytes has become one of %d", before, len(got.Syncs[0].Request))
 	}
+
 	var call abi.SyncRequest
 	if err := abi.DecodeRequest(got.Syncs[0].Request, &call); err != nil {
 		t.Fatal(err)
 	}
+
 	var s corev1.Secret
 	if err := s.Unmarshal(call.Views[0].Objects[0].Data); err != nil {
 		t.Fatal(err)
 	}
+
 	zeros := strings.Repeat("\x00", len(password))
 	if string(s.Data["password"]) != zeros || s.Annotations["kept"] != "kept" || s.Name != "s" {
 		t.Errorf("the redacted secret is %v", &s)
@@ -213,7 +239,9 @@ func TestNoSecretIsWrittenOut(t *testing.T) {
 	if !bytes.Contains(f.Syncs[0].Request, []byte(password)) {
 		t.Error("the recording in memory was wiped too")
 	}
-	if x := got.Sources[0].Settings; len(x) != 2 || x[0].Value != "" || !strings.HasPrefix(x[0].Digest, "sha256:") || x[1].Value != "x" {
+
+	if x := got.Sources[0].Settings; len(x) != 2 || x[0].Value != "" || !strings.HasPrefix(x[0].Digest, "sha256:") ||
+		x[1].Value != "x" {
 		t.Errorf("settings are %+v", x)
 	}
 }
@@ -227,7 +255,8 @@ func TestQuotedSecretsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{string(html), strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(html)), `{"spec":"x` + password + `"}`} {
+	for _, text := range []string{string(html), strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`,
+		"&").Replace(string(html)), `{"spec":"x` + password + `"}`} {
 		if got := r.text(text); strings.Contains(got, "42") {
 			t.Errorf("%s is left of %s", got, text)
 		}
@@ -270,7 +299,8 @@ func TestMetadataOfSecretsStay(t *testing.T) {
 	}
 	f := testFile()
 	f.Syncs = f.Syncs[:1]
-	f.Syncs[0].Request = abi.AppendRequest(nil, &abi.SyncRequest{Now: 1, Views: []abi.ViewData{{View: 1, Objects: []abi.ObjectData{{Data: raw}}}}})
+	f.Syncs[0].Request = abi.AppendRequest(nil, &abi.SyncRequest{Now: 1,
+		Views: []abi.ViewData{{View: 1, Objects: []abi.ObjectData{{Data: raw}}}}})
 	got, err := Parse(encoded(t, f))
 	if err != nil {
 		t.Fatal(err)
@@ -286,6 +316,7 @@ func TestSaver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	files := func() (names []string, bytes int64) {
 		t.Helper()
 		s.Wait()
@@ -305,6 +336,7 @@ func TestSaver(t *testing.T) {
 		}
 		return names, bytes
 	}
+
 	r := NewRing("c", 12_000)
 	s.Watch(r)
 	recorder := r.Recorder(testSource("p"))
@@ -313,15 +345,18 @@ func TestSaver(t *testing.T) {
 		rec.Request(request(5000))
 		rec.End(result, err)
 	}
+
 	fail("ok", nil)
 	if names, _ := files(); len(names) != 0 {
 		t.Errorf("a sync that went well left %v", names)
 	}
+
 	fail("trap", errors.New("unreachable"))
 	names, _ := files()
 	if len(names) != 1 {
 		t.Fatalf("a trap left %v", names)
 	}
+
 	f, err := Open(filepath.Join(folder, names[0]))
 	if err != nil {
 		t.Fatal(err)
@@ -329,12 +364,14 @@ func TestSaver(t *testing.T) {
 	if f.Reason != "trap: unreachable" || len(f.Syncs) != 2 || f.Syncs[1].Error != "unreachable" {
 		t.Errorf("saved %q, %d syncs", f.Reason, len(f.Syncs))
 	}
+
 	for range 10 {
 		fail("refused", errors.New("no right"))
 		if names, bytes := files(); len(names) > 3 || bytes > 40_000 {
 			t.Errorf("%d files, %d bytes", len(names), bytes)
 		}
 	}
+
 	s.Every = time.Hour
 	s.next = map[*Ring]time.Time{}
 	fail("trap", errors.New("first"))

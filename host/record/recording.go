@@ -9,7 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-// Recording is one sync that is being recorded. It is used by one goroutine; those of its methods that take messages copy them. The methods of a nil Recording do nothing.
+// Recording is one sync that is being recorded. It is used by one goroutine; those of its methods that take messages
+// copy them. The methods of a nil Recording do nothing.
 type Recording struct {
 	recorder *Recorder
 	key      abi.KeyRef
@@ -46,7 +47,8 @@ func (r *Recording) Request(b []byte) {
 	}
 }
 
-// Performed takes what the guest has asked for in the middle of the sync and what it was told, or the error that ended the sync.
+// Performed takes what the guest has asked for in the middle of the sync and what it was told, or the error that ended
+// the sync.
 func (r *Recording) Performed(in, out []byte, err error) {
 	if r == nil {
 		return
@@ -80,6 +82,7 @@ func (r *Recording) End(result string, err error) {
 	if err != nil {
 		text = bounded(err.Error())
 	}
+
 	ring := r.recorder.ring
 	ring.mu.Lock()
 	did := r.did()
@@ -87,6 +90,7 @@ func (r *Recording) End(result string, err error) {
 	if r.cut || len(r.buf)+len(did)+len(text)+len(r.key.Name)+overhead > int(ring.most.Load()) {
 		r.cut, r.buf = true, r.buf[:0]
 	}
+
 	b := append(r.buf, did...)
 	b = appendText(b, fieldResource, r.key.Resource)
 	b = appendText(b, fieldNamespace, r.key.Namespace)
@@ -99,11 +103,13 @@ func (r *Recording) End(result string, err error) {
 	if r.cut {
 		b = wire.AppendUint(b, fieldCut, 1)
 	}
+
 	r.buf = b
 	ring.mu.Lock()
 	if ring.running[r.key] == r {
 		delete(ring.running, r.key)
 	}
+
 	ring.put(r.recorder.source, b)
 	ring.writes.ended(r.wrote, result, text)
 	saver := ring.saver

@@ -15,7 +15,7 @@ import (
 // secrets is the resource whose data is never written out.
 const secrets = "v1/secrets"
 
-// Redact gives a copy of a recording without what must not be written out. Zeros of the same length take the place of
+// Redact returns a copy of a recording without what must not be written out. Zeros of the same length take the place of
 //
 //   - the values of data and stringData, and kubectl's copy of them in an annotation, in each Secret: in views, in effects, in their outcomes
 //   - tokens that a sync has asked for, and what it has sent to be reviewed
@@ -30,6 +30,7 @@ func Redact(f *File) *File {
 	for i := range f.Syncs {
 		out.Syncs[i] = f.Syncs[i].clone()
 	}
+
 	for i := range out.Syncs {
 		r.sync(f.Sources, &out.Syncs[i])
 	}
@@ -38,6 +39,7 @@ func Redact(f *File) *File {
 			r.remember(b)
 		}
 	}
+
 	for i := range out.Syncs {
 		r.scrub(&out.Syncs[i])
 	}
@@ -86,7 +88,8 @@ func (r *redaction) remember(b []byte) {
 	}
 }
 
-// quotedForms are a text as it stands in JSON, such as a custom resource's: as the SDK, the API server and others write it.
+// quotedForms are a text as it stands in JSON, such as a custom resource's: as the SDK, the API server and others write
+// it.
 func quotedForms(s string) []string {
 	forms := []string{string(wire.AppendQuoted(nil, s))}
 	for _, html := range []bool{true, false} {
@@ -123,31 +126,38 @@ func (r *redaction) sync(sources []Source, s *Sync) {
 	if s.Cut {
 		return
 	}
+
 	// What can't be read can't be known to be harmless.
 	var call abi.SyncRequest
-	if abi.DecodeRequest(s.Request, &call) != nil || s.Source >= len(sources) || call.Controller < 0 || int(call.Controller) >= len(sources[s.Source].Manifest.Controllers) {
+	if abi.DecodeRequest(s.Request, &call) != nil || s.Source >= len(sources) || call.Controller < 0 ||
+		int(call.Controller) >= len(sources[s.Source].Manifest.Controllers) {
 		r.all(s)
 		return
 	}
+
 	r.controller = &sources[s.Source].Manifest.Controllers[call.Controller]
 	for i := range call.Views {
 		r.view(r.resourceOf(call.Views[i].View), &call.Views[i])
 	}
+
 	sees := r.seesSecrets()
 	if sees {
 		r.wipe(call.State)
 	}
+
 	for i := range s.Performs {
 		r.perform(&s.Performs[i])
 	}
 	if !s.Answered {
 		return
 	}
+
 	var answer abi.SyncResponse
 	if abi.DecodeResponse(s.Answer, &answer) != nil {
 		r.wipe(s.Answer)
 		return
 	}
+
 	for i := range answer.Effects {
 		r.effect(&answer.Effects[i])
 	}
@@ -187,7 +197,7 @@ func (r *redaction) resourceOf(view int32) string {
 	return r.controller.Views[view].Resource.String()
 }
 
-// seesSecrets tells whether the controller may see the data of Secrets.
+// seesSecrets reports whether the controller may see the data of Secrets.
 func (r *redaction) seesSecrets() bool {
 	for _, v := range r.controller.Views {
 		if v.Resource.String() == secrets || v.Resource.Name == "*" {
@@ -241,7 +251,8 @@ func (r *redaction) outcomes(effects []abi.Effect, outcomes []abi.Outcome) {
 		switch {
 		case e.Kind == abi.EffectView && e.Ask != nil:
 			resource = r.resourceOf(e.Ask.View)
-		case e.Kind == abi.EffectRead && strings.Contains(e.Path, "/secrets"), e.Kind == abi.EffectReview, e.Subresource == "token":
+		case e.Kind == abi.EffectRead && strings.Contains(e.Path, "/secrets"), e.Kind == abi.EffectReview,
+			e.Subresource == "token":
 			r.wipe(o.Object.Data)
 		}
 		r.object(resource, o.Object.Data)

@@ -19,7 +19,8 @@ const prefix = 8
 // ringFirst is the size that a ring begins with.
 const ringFirst = 4 << 10
 
-// Ring holds the last syncs of one controller. Its methods are safe for concurrent use, and those of a nil Ring do nothing.
+// Ring holds the last syncs of one controller. Its methods are safe for concurrent use, and those of a nil Ring do
+// nothing.
 type Ring struct {
 	controller string
 	most       atomic.Int64
@@ -43,7 +44,8 @@ type source struct {
 	syncs int
 }
 
-// NewRing makes a ring of at most so many bytes: of DefaultBytes where it is 0, one that keeps no syncs where it is negative.
+// NewRing makes a ring of at most so many bytes: of DefaultBytes where it is 0, one that keeps no syncs where it is
+// negative.
 func NewRing(controller string, bytes int) *Ring {
 	if bytes == 0 {
 		bytes = DefaultBytes
@@ -53,7 +55,8 @@ func NewRing(controller string, bytes int) *Ring {
 	return r
 }
 
-// Resize changes how many bytes the ring may have; bytes is as in NewRing. The newest syncs that there is room for stay.
+// Resize changes how many bytes the ring may have; bytes is as in NewRing. The newest syncs that there is room for
+// stay.
 func (r *Ring) Resize(bytes int) {
 	if bytes == 0 {
 		bytes = DefaultBytes
@@ -81,7 +84,7 @@ type Recorder struct {
 	source *source
 }
 
-// Recorder gives what records the syncs that run on a version.
+// Recorder returns what records the syncs that run on a version.
 func (r *Ring) Recorder(s *Source) *Recorder {
 	if r == nil {
 		return nil
@@ -105,7 +108,7 @@ func (r *Recorder) Begin(key abi.KeyRef, start time.Time) *Recording {
 	return rec
 }
 
-// Running tells of the controller's syncs that are under way since when.
+// Running returns the keys that the controller is syncing, and since when.
 func (r *Recorder) Running() map[abi.KeyRef]time.Time {
 	if r == nil {
 		return nil
@@ -195,7 +198,7 @@ func (r *Ring) Len() (syncs, bytes int) {
 	return r.count, r.used
 }
 
-// File gives what the ring holds now, oldest first, as a recording of its own.
+// File returns what the ring holds now, oldest first, as a recording of its own.
 func (r *Ring) File() *File {
 	r.mu.Lock()
 	bytes := make([]byte, r.used)
@@ -204,6 +207,7 @@ func (r *Ring) File() *File {
 	for id := range r.sources {
 		ids = append(ids, id)
 	}
+
 	slices.Sort(ids)
 	f := &File{Controller: r.controller, Saved: time.Now()}
 	at := map[uint32]int{}
@@ -211,6 +215,7 @@ func (r *Ring) File() *File {
 		at[id] = i
 		f.Sources = append(f.Sources, *r.sources[id].Source)
 	}
+
 	r.mu.Unlock()
 	for len(bytes) > 0 {
 		length, id := int(binary.LittleEndian.Uint32(bytes)), binary.LittleEndian.Uint32(bytes[4:])

@@ -15,13 +15,16 @@ import (
 )
 
 func testSource(name string) *Source {
-	return &Source{Plugin: name, Version: "1.0", Digest: DigestOf([]byte(name)), Manifest: &abi.Manifest{Name: name, Controllers: []abi.Controller{{
-		Name: name, Views: []abi.View{{Name: "configs", Resource: abi.Resource{Version: "v1", Name: "configmaps"}}, {Name: "secrets", Resource: abi.Resource{Version: "v1", Name: "secrets"}}},
-	}}}}
+	return &Source{Plugin: name, Version: "1.0", Digest: DigestOf([]byte(name)),
+		Manifest: &abi.Manifest{Name: name, Controllers: []abi.Controller{{
+			Name: name, Views: []abi.View{{Name: "configs", Resource: abi.Resource{Version: "v1", Name: "configmaps"}},
+				{Name: "secrets", Resource: abi.Resource{Version: "v1", Name: "secrets"}}},
+		}}}}
 }
 
 func request(size int) []byte {
-	return abi.AppendRequest(nil, &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: 1, Views: []abi.ViewData{{Objects: []abi.ObjectData{{Data: make([]byte, size)}}}}})
+	return abi.AppendRequest(nil, &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: 1,
+		Views: []abi.ViewData{{Objects: []abi.ObjectData{{Data: make([]byte, size)}}}}})
 }
 
 // A ring holds the last syncs, whole and in their order, never more bytes than its bound, whatever their sizes.
@@ -32,7 +35,8 @@ func TestRingHoldsTheLastSyncs(t *testing.T) {
 	old, next := r.Recorder(testSource("old")), r.Recorder(testSource("next"))
 	var all []Sync
 	for i := range worlds.Number(2000) {
-		want := Sync{Key: abi.KeyRef{Namespace: "default", Name: fmt.Sprint(i)}, Result: "ok", Request: request(random.IntN(3000)), Answer: []byte{}, Answered: true}
+		want := Sync{Key: abi.KeyRef{Namespace: "default", Name: fmt.Sprint(i)}, Result: "ok",
+			Request: request(random.IntN(3000)), Answer: []byte{}, Answered: true}
 		recorder := old
 		if i >= 1500 {
 			recorder = next
@@ -67,7 +71,8 @@ func TestRingHoldsTheLastSyncs(t *testing.T) {
 		}
 		for j := range f.Syncs {
 			got, want := f.Syncs[j], all[len(all)-syncs+j]
-			if source := f.Sources[got.Source].Plugin; source != map[bool]string{true: "next", false: "old"}[got.Start.UnixNano() > 1500] {
+			if source := f.Sources[got.Source].Plugin; source != map[bool]string{true: "next",
+				false: "old"}[got.Start.UnixNano() > 1500] {
 				t.Errorf("sync %s ran on %s", got.Key.Name, source)
 			}
 			got.Source, got.Bytes, got.Took, got.Start = 0, 0, 0, want.Start
@@ -76,6 +81,7 @@ func TestRingHoldsTheLastSyncs(t *testing.T) {
 			}
 		}
 	}
+
 	if f := r.File(); len(f.Sources) != 1 || len(f.Syncs) < 5 {
 		t.Errorf("%d sources, %d syncs: a source goes with the last of its syncs", len(f.Sources), len(f.Syncs))
 	}
@@ -143,7 +149,8 @@ func BenchmarkRecord(b *testing.B) {
 		size, ring int
 	}{{"empty", 0, DefaultBytes}, {"450KB-beyond-ring", 450_000, DefaultBytes}, {"450KB-in-4MiB", 450_000, 4 << 20}} {
 		b.Run(c.name, func(b *testing.B) {
-			recorder, key, call, start := NewRing("c", c.ring).Recorder(testSource("p")), abi.KeyRef{Namespace: "default", Name: "web"}, request(c.size), time.Now()
+			recorder, key, call, start := NewRing("c", c.ring).Recorder(testSource("p")),
+				abi.KeyRef{Namespace: "default", Name: "web"}, request(c.size), time.Now()
 			b.ReportAllocs()
 			for b.Loop() {
 				rec := recorder.Begin(key, start)
@@ -172,12 +179,14 @@ func TestRingIsResized(t *testing.T) {
 				t.Fatalf("resized to %d: %d of %d syncs are left in %d bytes", most, after, before, bytes)
 			}
 		}
+
 		running.Answered([]byte("x"))
 		running.End("ok", nil)
 		f := r.File()
 		if _, bytes := r.Len(); bytes > most || most > 2000 && len(f.Syncs) == 0 {
 			t.Fatalf("%d syncs in %d bytes, the bound is %d", len(f.Syncs), bytes, most)
 		}
+
 		for j, s := range f.Syncs {
 			if want := fmt.Sprint(i - len(f.Syncs) + 1 + j); s.Key.Name != want && most > 2000 {
 				t.Fatalf("after %d syncs the one at %d of %d is %s", i+1, j, len(f.Syncs), s.Key.Name)

@@ -52,7 +52,8 @@ func Show(f *File, s *Sync) (*Shown, error) {
 	source := &f.Sources[s.Source]
 	x := &Shown{
 		Controller: f.Controller, Key: s.Key.String(), Time: s.Start, Took: s.Took.String(), Result: s.Result, Error: s.Error,
-		Plugin: source.Plugin + " " + source.Version, Digest: source.Digest, Redacted: s.Redacted, Settings: source.Settings, Wrote: s.Wrote,
+		Plugin: source.Plugin + " " + source.Version, Digest: source.Digest, Redacted: s.Redacted, Settings: source.Settings,
+		Wrote: s.Wrote,
 	}
 	if s.Request == nil {
 		x.Missing = "the plugin wasn't called"

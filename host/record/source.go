@@ -9,7 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// Source is what syncs ran on: one version of a plugin with its settings. The module itself isn't part of a recording, only its digest.
+// Source is what syncs ran on: one version of a plugin with its settings. The module itself isn't part of a recording,
+// only its digest.
 type Source struct {
 	Plugin  string `json:"plugin"`
 	Version string `json:"version"` // in the manifest
@@ -33,8 +34,8 @@ type Setting struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// SetSettings takes in the values that the plugin was configured with, in the manifest's order. Of a file it keeps the digest, and in memory the content of one that isn't a certificate: wherever else that
-// turns up it is wiped.
+// SetSettings takes in the values that the plugin was configured with, in the manifest's order. Of a file it keeps the
+// digest, and in memory the content of one that isn't a certificate: wherever else that turns up it is wiped.
 func (s *Source) SetSettings(values []string) {
 	for i, value := range values {
 		if i >= len(s.Manifest.Settings) {
@@ -60,7 +61,7 @@ func DigestOf(b []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// public tells whether a file holds certificates and nothing else.
+// public reports whether a file holds certificates and nothing else.
 func public(b []byte) bool {
 	found := false
 	for {

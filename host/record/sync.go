@@ -23,8 +23,9 @@ type Sync struct {
 	Answer   []byte // a SyncResponse
 	Answered bool
 
-	// Wrote is what the API server has taken of it, and which events were recorded, as "create v1/pods shop/web-1", in order. What was asked for and
-	// changed nothing isn't there, nor what failed. Of many the first hundred, and how many more there are.
+	// Wrote is what the API server has taken of it, and which events were recorded, as "create v1/pods shop/web-1", in
+	// order. What was asked for and changed nothing isn't there, nor what failed. Of many the first hundred, and how many
+	// more there are.
 	Wrote []string
 
 	Bytes int // of all messages
@@ -78,6 +79,7 @@ func (s *Sync) append(b []byte) []byte {
 	if s.Answered {
 		b = wire.AppendBytes(b, fieldAnswer, s.Answer)
 	}
+
 	b = appendText(b, fieldResource, s.Key.Resource)
 	b = appendText(b, fieldNamespace, s.Key.Namespace)
 	b = appendText(b, fieldName, s.Key.Name)
@@ -88,17 +90,20 @@ func (s *Sync) append(b []byte) []byte {
 	for _, w := range s.Wrote {
 		b = wire.AppendString(b, fieldWrote, w)
 	}
+
 	b = wire.AppendUint(b, fieldBytes, uint64(s.Bytes))
 	if s.Cut {
 		b = wire.AppendUint(b, fieldCut, 1)
 	}
+
 	if s.Redacted {
 		b = wire.AppendUint(b, fieldRedacted, 1)
 	}
 	return wire.AppendUint(b, fieldSource, uint64(s.Source))
 }
 
-// decode reads a sync; what it gives points into b. Fields that it doesn't know are left out: a later version may have written them.
+// decode reads a sync; what it gives points into b. Fields that it doesn't know are left out: a later version may have
+// written them.
 func (s *Sync) decode(b []byte) error {
 	f := wire.Fields{Data: b}
 	for f.Next() {
@@ -151,6 +156,7 @@ func (s *Sync) decode(b []byte) error {
 			s.Source = int(f.Uint)
 		}
 	}
+
 	if f.Err != 0 {
 		return fmt.Errorf("at byte %d: %w", f.End, f.Err)
 	}

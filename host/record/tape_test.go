@@ -14,6 +14,7 @@ func TestTape(t *testing.T) {
 		}
 		return all
 	}
+
 	recorded := []Perform{{In: []byte("a"), Out: []byte("A")}, {In: []byte("b"), Out: []byte("B")}}
 	refused := []Perform{{In: []byte("a"), Refused: "no"}}
 	for name, x := range map[string]struct {
@@ -45,9 +46,11 @@ func TestTape(t *testing.T) {
 			}
 			outs += string(out)
 		}
-		if outs != x.outs || tape.Strayed != x.strayed || tape.Whole() != x.whole || len(tape.Left()) != x.left || len(tape.Made) != len(x.made) {
+		if outs != x.outs || tape.Strayed != x.strayed || tape.Whole() != x.whole || len(tape.Left()) != x.left ||
+			len(tape.Made) != len(x.made) {
 			t.Errorf("%s: outcomes %q, strayed %v, whole %v, %d left, %d made; expected %q, %v, %v, %d, %d",
-				name, outs, tape.Strayed, tape.Whole(), len(tape.Left()), len(tape.Made), x.outs, x.strayed, x.whole, x.left, len(x.made))
+				name, outs, tape.Strayed, tape.Whole(), len(tape.Left()), len(tape.Made), x.outs, x.strayed, x.whole, x.left,
+				len(x.made))
 		}
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// Veil keeps what a recording leaves out from what else is written of a sync: the plugin's log, errors, differences. It is told of the sync's messages, and is used by one goroutine. A nil Veil, that of a
-// version which can't see any secret, hides nothing and costs nothing.
+// Veil keeps what a recording leaves out from what else is written of a sync: the plugin's log, errors, differences. It
+// is told of the sync's messages, and is used by one goroutine. A nil Veil, that of a version which can't see any
+// secret, hides nothing and costs nothing.
 type Veil struct {
 	source *Source
 	sync   Sync
@@ -23,7 +24,8 @@ func NewVeil(s *Source) *Veil {
 	return &Veil{source: s}
 }
 
-// Veiled gives the source for the syncs of one of its controllers to be veiled with; nil where those can see no secrets.
+// Veiled returns the source for the syncs of one of its controllers to be veiled with; nil where those can see no
+// secrets.
 func (s *Source) Veiled(controller int) *Source {
 	if len(s.private) == 0 && !mayRead(&s.Manifest.Controllers[controller]) {
 		return nil
@@ -31,14 +33,16 @@ func (s *Source) Veiled(controller int) *Source {
 	return s
 }
 
-// mayRead tells whether a controller may come to see the data of Secrets, in views or by live reads and the answers to writes.
+// mayRead reports whether a controller may come to see the data of Secrets, in views or by live reads and the answers
+// to writes.
 func mayRead(c *abi.Controller) bool {
 	r := redaction{controller: c}
 	if r.seesSecrets() {
 		return true
 	}
 	for _, w := range c.Writes {
-		if w.Resource.Name == "*" || w.Resource.String() == secrets || w.Subresource == "token" || strings.Contains(w.Resource.Name, "review") {
+		if w.Resource.Name == "*" || w.Resource.String() == secrets || w.Subresource == "token" ||
+			strings.Contains(w.Resource.Name, "review") {
 			return true
 		}
 	}
@@ -52,7 +56,8 @@ func (v *Veil) Request(b []byte) {
 	}
 }
 
-// Performed takes what the guest has asked for in the middle of the sync and what it was told, nothing where that ended the sync.
+// Performed takes what the guest has asked for in the middle of the sync and what it was told, nothing where that ended
+// the sync.
 func (v *Veil) Performed(in, out []byte, _ error) {
 	if v != nil {
 		v.sync.Performs, v.known = append(v.sync.Performs, Perform{In: bytes.Clone(in), Out: bytes.Clone(out)}), nil
@@ -66,7 +71,7 @@ func (v *Veil) Answered(b []byte) {
 	}
 }
 
-// redaction gives the values that the sync has seen or sent.
+// redaction returns the values that the sync has seen or sent.
 func (v *Veil) redaction() *redaction {
 	if v.known == nil {
 		v.known = &redaction{found: map[string]bool{}}
@@ -81,7 +86,7 @@ func (v *Veil) redaction() *redaction {
 	return v.known
 }
 
-// Text gives a text with what is secret replaced.
+// Text returns a text with what is secret replaced.
 func (v *Veil) Text(s string) string {
 	if v == nil || s == "" {
 		return s
@@ -89,7 +94,7 @@ func (v *Veil) Text(s string) string {
 	return v.redaction().text(s)
 }
 
-// Error gives an error whose text has nothing secret in it.
+// Error returns an error whose text has nothing secret in it.
 func (v *Veil) Error(err error) error {
 	if v == nil || err == nil {
 		return err
@@ -108,7 +113,7 @@ type veiled struct {
 func (e *veiled) Error() string { return e.text }
 func (e *veiled) Unwrap() error { return e.err }
 
-// Effects gives effects with the data of Secrets wiped.
+// Effects returns effects with the data of Secrets wiped.
 func (v *Veil) Effects(all []abi.Effect) []abi.Effect {
 	if v == nil {
 		return all
@@ -124,7 +129,8 @@ func (v *Veil) Effects(all []abi.Effect) []abi.Effect {
 	return a.Effects
 }
 
-// readsAnnotations tells whether a field of a Secret's metadata holds kubectl's copy of its data.
+// readsAnnotations reports whether a field of a Secret's metadata holds kubectl's copy of its data.
 func readsAnnotations(field string) bool {
-	return field == "metadata" || field == "metadata.annotations" || strings.HasPrefix(field, "metadata.annotations[") || strings.HasPrefix(field, "metadata.annotations.")
+	return field == "metadata" || field == "metadata.annotations" || strings.HasPrefix(field, "metadata.annotations[") ||
+		strings.HasPrefix(field, "metadata.annotations.")
 }

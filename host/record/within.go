@@ -9,13 +9,15 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-// tokenMin is the length from which on any text within a message that is secret as a whole, such as a token's review, is looked for elsewhere: names and kinds are shorter.
+// tokenMin is the length from which on any text within a message that is secret as a whole, such as a token's review,
+// is looked for elsewhere: names and kinds are shorter.
 const tokenMin = 40
 
 // depthMax bounds how deep messages are looked into.
 const depthMax = 16
 
-// within remembers the values that a secret text has within it: a Secret or a patch of one in JSON, or a message with a token.
+// within remembers the values that a secret text has within it: a Secret or a patch of one in JSON, or a message with a
+// token.
 func (r *redaction) within(b []byte) {
 	if len(b) == 0 {
 		return
@@ -47,7 +49,8 @@ func (r *redaction) inJSON(v any, secret bool) {
 	case map[string]any:
 		path, _ := v["path"].(string)
 		for k, x := range v {
-			r.inJSON(x, secret || k == "data" || k == "stringData" || k == "value" && (strings.HasPrefix(path, "/data") || strings.HasPrefix(path, "/stringData") || path == "/" || path == ""))
+			r.inJSON(x, secret || k == "data" || k == "stringData" || k == "value" &&
+				(strings.HasPrefix(path, "/data") || strings.HasPrefix(path, "/stringData") || path == "/" || path == ""))
 		}
 	}
 }

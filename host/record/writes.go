@@ -48,7 +48,8 @@ func (w *Write) String() string {
 // object names an object among those that were written.
 type object struct{ resource, namespace, name string }
 
-// writes are the last writes of a controller, each object's last one; the one that was longest ago makes room for a new one.
+// writes are the last writes of a controller, each object's last one; the one that was longest ago makes room for a new
+// one.
 type writes struct {
 	byObject map[object]*list.Element
 	order    list.List // of *Write, the newest in front
@@ -86,8 +87,8 @@ func (w *writes) find(o object) *Write {
 	return nil
 }
 
-// Wrote takes a write that a sync of the key has done, or an event that it had recorded: it is what effects.Options.Wrote calls. An event is no
-// write to the object that it is about.
+// Wrote takes a write that a sync of the key has done, or an event that it had recorded: it is what
+// effects.Options.Wrote calls. An event is no write to the object that it is about.
 func (r *Ring) Wrote(key abi.KeyRef, e effects.Write) {
 	if r == nil {
 		return
@@ -96,6 +97,7 @@ func (r *Ring) Wrote(key abi.KeyRef, e effects.Write) {
 		Time: time.Now(), Controller: r.controller, Verb: e.Verb, Resource: e.Resource, Subresource: e.Subresource,
 		Namespace: e.Namespace, Name: e.Name, UID: e.UID, ResourceVersion: e.ResourceVersion,
 	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec := r.running[key]
@@ -107,12 +109,14 @@ func (r *Ring) Wrote(key abi.KeyRef, e effects.Write) {
 		}
 		rec.wrote = append(rec.wrote, &x)
 	}
+
 	if x.Verb == effects.EventVerb {
 		return
 	}
 	if x.Key == "" {
 		x.Key = key.String()
 	}
+
 	if what := x.Verb + " " + x.Resource + sub(x.Subresource); !slices.Contains(x.Writes, what) {
 		x.Writes = append(slices.Clip(x.Writes), what)
 	}
@@ -126,7 +130,8 @@ func sub(resource string) string {
 	return "/" + resource
 }
 
-// Versions gives, of a group's resource, each version in which the controller has written it, as abi.Resource.String does.
+// Versions returns, of a group's resource, each version in which the controller has written it, as abi.Resource.String
+// does.
 func (r *Ring) Versions(group, name string) (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +144,8 @@ func (r *Ring) Versions(group, name string) (all []string) {
 	return all
 }
 
-// LastWrite gives the controller's last write to an object, or of its collection when that came later; false when there is none that is remembered.
+// LastWrite returns the controller's last write to an object, or of its collection when that came later; false when
+// there is none that is remembered.
 func (r *Ring) LastWrite(resource, namespace, name string) (Write, bool) {
 	if r == nil {
 		return Write{}, false

@@ -22,7 +22,8 @@ func TestLastWrite(t *testing.T) {
 	const sets = "apps/v1/replicasets"
 	first, second := old.Begin(web, time.Now()), next.Begin(api, time.Now())
 	r.Wrote(web, effects.Write{Verb: "create", Resource: sets, Namespace: "default", Name: "web-1", ResourceVersion: "1"})
-	r.Wrote(api, effects.Write{Verb: "update", Resource: sets, Subresource: "status", Namespace: "default", Name: "api-1", ResourceVersion: "2"})
+	r.Wrote(api, effects.Write{Verb: "update", Resource: sets, Subresource: "status", Namespace: "default", Name: "api-1",
+		ResourceVersion: "2"})
 	r.Wrote(web, effects.Write{Verb: "update", Resource: sets, Namespace: "default", Name: "web-2", ResourceVersion: "3"})
 	ignore := cmpopts.IgnoreFields(Write{}, "Time", "Digest", "Version")
 	check := func(name string, want Write) {
@@ -33,17 +34,22 @@ func TestLastWrite(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	check("web-1", Write{Plugin: "old", Verb: "create", ResourceVersion: "1", Key: "default/web", Writes: []string{"create " + sets}})
+	check("web-1", Write{Plugin: "old", Verb: "create", ResourceVersion: "1", Key: "default/web",
+		Writes: []string{"create " + sets}})
 	first.End("ok", nil)
 	second.End("error", errors.New("conflict"))
-	check("web-1", Write{Plugin: "old", Verb: "create", ResourceVersion: "1", Key: "default/web", Writes: []string{"create " + sets}, Result: "ok"})
-	check("web-2", Write{Plugin: "old", Verb: "update", ResourceVersion: "3", Key: "default/web", Writes: []string{"create " + sets, "update " + sets}, Result: "ok"})
-	check("api-1", Write{Plugin: "next", Verb: "update", Subresource: "status", ResourceVersion: "2", Key: "default/api", Writes: []string{"update " + sets + "/status"}, Result: "error", SyncError: "conflict"})
+	check("web-1", Write{Plugin: "old", Verb: "create", ResourceVersion: "1", Key: "default/web",
+		Writes: []string{"create " + sets}, Result: "ok"})
+	check("web-2", Write{Plugin: "old", Verb: "update", ResourceVersion: "3", Key: "default/web",
+		Writes: []string{"create " + sets, "update " + sets}, Result: "ok"})
+	check("api-1", Write{Plugin: "next", Verb: "update", Subresource: "status", ResourceVersion: "2", Key: "default/api",
+		Writes: []string{"update " + sets + "/status"}, Result: "error", SyncError: "conflict"})
 
 	again := next.Begin(web, time.Now())
 	r.Wrote(web, effects.Write{Verb: "delete", Resource: sets, Namespace: "default", Name: "web-1"})
 	again.End("ok", nil)
-	check("web-1", Write{Plugin: "next", Verb: "delete", Key: "default/web", Writes: []string{"delete " + sets}, Result: "ok"})
+	check("web-1", Write{Plugin: "next", Verb: "delete", Key: "default/web", Writes: []string{"delete " + sets},
+		Result: "ok"})
 
 	all := next.Begin(web, time.Now())
 	r.Wrote(web, effects.Write{Verb: "deletecollection", Resource: sets, Namespace: "default"})
@@ -56,14 +62,16 @@ func TestLastWrite(t *testing.T) {
 	}
 }
 
-// A recorded sync has what was written and which events there were, in order, in the ring and in a file; an event is no write to what it is about.
+// A recorded sync has what was written and which events there were, in order, in the ring and in a file; an event is no
+// write to what it is about.
 func TestSyncTellsItsWrites(t *testing.T) {
 	r := NewRing("c", 0)
 	recorder, key := r.Recorder(testSource("p")), abi.KeyRef{Namespace: "shop", Name: "web"}
 	rec := recorder.Begin(key, time.Now())
 	rec.Request([]byte{})
 	r.Wrote(key, effects.Write{Verb: effects.EventVerb, Resource: "apps/v1/replicasets", Namespace: "shop", Name: "web"})
-	r.Wrote(key, effects.Write{Verb: "update", Resource: "apps/v1/replicasets", Subresource: "status", Namespace: "shop", Name: "web"})
+	r.Wrote(key, effects.Write{Verb: "update", Resource: "apps/v1/replicasets", Subresource: "status", Namespace: "shop",
+		Name: "web"})
 	r.Wrote(key, effects.Write{Verb: "deletecollection", Resource: "v1/pods", Namespace: "shop"})
 	rec.End("ok", nil)
 	recorder.Begin(key, time.Now()).End("ok", nil)
@@ -72,7 +80,8 @@ func TestSyncTellsItsWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"event on apps/v1/replicasets shop/web", "update apps/v1/replicasets/status shop/web", "deletecollection v1/pods shop/"}
+	want := []string{"event on apps/v1/replicasets shop/web", "update apps/v1/replicasets/status shop/web",
+		"deletecollection v1/pods shop/"}
 	if d := cmp.Diff(want, file.Syncs[0].Wrote); d != "" {
 		t.Error(d)
 	}
@@ -114,8 +123,11 @@ func TestWritesAreSmall(t *testing.T) {
 	r := NewRing("replicaset-controller", -1)
 	recorder := r.Recorder(testSource("p"))
 	write := func(i int) effects.Write {
-		return effects.Write{Verb: "create", Resource: "v1/pods", Namespace: "default", Name: fmt.Sprintf("web-5d4f8b7c6d-%05d", i), UID: fmt.Sprintf("8a1f4a9e-5d2b-4b8e-9a53-%012d", i), ResourceVersion: fmt.Sprint(100000 + i)}
+		return effects.Write{Verb: "create", Resource: "v1/pods", Namespace: "default",
+			Name: fmt.Sprintf("web-5d4f8b7c6d-%05d", i), UID: fmt.Sprintf("8a1f4a9e-5d2b-4b8e-9a53-%012d", i),
+			ResourceVersion: fmt.Sprint(100000 + i)}
 	}
+
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -127,6 +139,7 @@ func TestWritesAreSmall(t *testing.T) {
 		}
 		rec.End("ok", nil)
 	}
+
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	n := len(r.writes.byObject)

@@ -60,7 +60,7 @@ var meterFunctions = map[string]hostFunction{
 	rewrite.GrowImport:   {rewrite.Signature{Params: i32, Results: i32}, hostGrow},
 }
 
-// available gives the functions of a module that guests may import from, nil where there is no such module.
+// available returns the functions of a module that guests may import from, nil where there is no such module.
 func (o *Options) available(module string) map[string]hostFunction {
 	switch module {
 	case wasiModule:
@@ -68,7 +68,8 @@ func (o *Options) available(module string) map[string]hostFunction {
 	case hostModule:
 		all := maps.Clone(windlassFunctions)
 		for name, helper := range o.Helpers {
-			all[name] = hostFunction{rewrite.Signature{Params: i32 + i32, Results: i32}, func(i *instance, stack []uint64) { hostHelper(i, name, helper, stack) }}
+			all[name] = hostFunction{rewrite.Signature{Params: i32 + i32, Results: i32},
+				func(i *instance, stack []uint64) { hostHelper(i, name, helper, stack) }}
 		}
 		return all
 	}
@@ -80,23 +81,28 @@ func checkABI(m *rewrite.Module, o *Options) error {
 	for _, im := range m.Imports {
 		f, ok := o.available(im.Module)[im.Name]
 		if !ok {
-			return fmt.Errorf("imports %s.%s: a plugin may import only windlass.{%s}: build it without what needs this", printable.Line(im.Module, 80), printable.Line(im.Name, 80),
+			return fmt.Errorf("imports %s.%s: a plugin may import only windlass.{%s}: build it without what needs this",
+				printable.Line(im.Module, 80), printable.Line(im.Name, 80),
 				strings.Join(slices.Sorted(maps.Keys(o.available(hostModule))), ", "))
 		}
 		if f.typ != im.Type {
-			return fmt.Errorf("imports %s.%s as %v, it is %v: build the plugin against this ABI", im.Module, im.Name, im.Type, f.typ)
+			return fmt.Errorf("imports %s.%s as %v, it is %v: build the plugin against this ABI", im.Module, im.Name, im.Type,
+				f.typ)
 		}
 	}
+
 	byName := make(map[string]rewrite.Export, len(m.Exports))
 	for _, e := range m.Exports {
 		byName[e.Name] = e
 	}
+
 	if e, ok := byName[exportMarker]; !ok || e.Kind != rewrite.Function && e.Kind != rewrite.Global {
 		return fmt.Errorf("no export %s: not a Windlass plugin, or built for another ABI", exportMarker)
 	}
 	if e, ok := byName[exportMemory]; !ok || e.Kind != rewrite.Memory || !m.HasMemory {
 		return fmt.Errorf("no memory exported as %q: export the module's memory under that name", exportMemory)
 	}
+
 	for _, want := range exports {
 		e, ok := byName[want.name]
 		switch {
@@ -107,16 +113,20 @@ func checkABI(m *rewrite.Module, o *Options) error {
 			return fmt.Errorf("export %s is %v, must be %v: build the plugin against ABI v1", want.name, e.Type, want.typ)
 		}
 	}
+
 	if memory := int64(m.MemoryMin) * pageSize; memory > MaxMemoryLimit {
-		return fmt.Errorf("declares %d pages of memory (%s), no plugin may have more than %s: build it smaller", m.MemoryMin, sizeText(memory), sizeText(MaxMemoryLimit))
+		return fmt.Errorf("declares %d pages of memory (%s), no plugin may have more than %s: build it smaller", m.MemoryMin,
+			sizeText(memory), sizeText(MaxMemoryLimit))
 	}
+
 	if int64(m.MemoryMin)*pageSize > o.MemoryLimit {
-		return fmt.Errorf("declares %d pages of memory (%s), limit is %s: raise limits.memory or build it smaller", m.MemoryMin, sizeText(int64(m.MemoryMin)*pageSize), sizeText(o.MemoryLimit))
+		return fmt.Errorf("declares %d pages of memory (%s), limit is %s: raise limits.memory or build it smaller",
+			m.MemoryMin, sizeText(int64(m.MemoryMin)*pageSize), sizeText(o.MemoryLimit))
 	}
 	return nil
 }
 
-// defineImports gives the runtime the modules that the plugin imports.
+// defineImports returns the runtime the modules that the plugin imports.
 func (m *Module) defineImports(ctx context.Context, parsed *rewrite.Module) error {
 	modules := map[string]map[string]hostFunction{rewrite.MeterModule: meterFunctions}
 	for _, im := range parsed.Imports {

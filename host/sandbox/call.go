@@ -15,9 +15,11 @@ import (
 type Call struct {
 	// Size of the message in bytes.
 	Size int
-	// Write writes the message into guest memory; the buffer has Size bytes, of any content. It is not called for an empty message.
+	// Write writes the message into guest memory; the buffer has Size bytes, of any content. It is not called for an empty
+	// message.
 	Write func(buffer []byte)
-	// Perform answers the guest's performs; request is a view on guest memory, the outcome must stay unchanged until the next perform or the call's end. Its error ends the sync.
+	// Perform answers the guest's performs; request is a view on guest memory, the outcome must stay unchanged until the
+	// next perform or the call's end. Its error ends the sync.
 	Perform func(ctx context.Context, request []byte) (outcome []byte, err error)
 	// Log gets what the guest logs; by default Options.Log.
 	Log func(level int32, message string)
@@ -36,8 +38,9 @@ type Stats struct {
 	LogDropped int64
 }
 
-// Sync puts an instance back to the baseline, hands it a message and gives its answer to read, as a view on guest memory. Any error but that of read is a
-// CallError, ErrClosed, or says that the message is too large. After an error the instance is thrown away; what was performed stands.
+// Sync puts an instance back to the baseline, hands it a message and returns its answer to read, as a view on guest
+// memory. Any error but that of read is a CallError, ErrClosed, or says that the message is too large. After an error
+// the instance is thrown away; what was performed stands.
 func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) error) (stats Stats, err error) {
 	from := time.Now()
 	if err := m.Ready(ctx); err != nil {
@@ -90,8 +93,8 @@ func (e *SettingsError) Error() string {
 	return fmt.Sprintf("plugin %q refuses its settings: %s", e.Plugin, e.Message)
 }
 
-// Configure gives the plugin its settings, in a freshly initialized instance. Syncs that begin from now on start from what it made of them. When the plugin
-// refuses them the error is a SettingsError, and everything stays as it was.
+// Configure returns the plugin its settings, in a freshly initialized instance. Syncs that begin from now on start from
+// what it made of them. When the plugin refuses them the error is a SettingsError, and everything stays as it was.
 func (m *Module) Configure(ctx context.Context, settings []byte) error {
 	if err := m.Ready(ctx); err != nil {
 		return err
@@ -135,7 +138,7 @@ func (m *Module) outsideSync(export string) invocation {
 	return invocation{export: export, budget: m.options.StartupBudget, log: m.options.Log}
 }
 
-// take gives an instance in the state of a baseline.
+// take returns an instance in the state of a baseline.
 func (m *Module) take(ctx context.Context, base *baseline) (*instance, error) {
 	i, err := m.pool.enter()
 	if err != nil {
@@ -164,10 +167,11 @@ func (m *Module) release(i *instance, good bool) {
 	m.pool.leave(i, time.Now())
 }
 
-// exchange hands the guest a message, calls an export and gives its answer, a view on its memory.
+// exchange hands the guest a message, calls an export and returns its answer, a view on its memory.
 func (i *instance) exchange(ctx context.Context, export api.Function, size int, write func([]byte)) ([]byte, error) {
 	if size > i.owner.options.MaxMessage {
-		return nil, fmt.Errorf("plugin %q: message of %d bytes, the limit is %d", i.owner.options.Name, size, i.owner.options.MaxMessage)
+		return nil, fmt.Errorf("plugin %q: message of %d bytes, the limit is %d", i.owner.options.Name, size,
+			i.owner.options.MaxMessage)
 	}
 	err := i.begin(ctx)
 	if err == nil {

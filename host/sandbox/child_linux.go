@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/host/printable"
 )
 
-// A program that is started under the child's name checks a module and ends, before its main begins: so every program that has this package can be its own
-// child, tests as well.
+// A program that is started under the child's name checks a module and ends, before its main begins: so every program
+// that has this package can be its own child, tests as well.
 func init() {
 	if len(os.Args) == 0 || os.Args[0] != childName {
 		return
@@ -43,25 +43,29 @@ func init() {
 const (
 	childRefuses = 10 // the child's exit code where it has a reason to tell; Go's runtime ends with 2
 
-	// childNice has syncs go first where the processors are busy, and gives the child its share all the same: what takes less than a second alone has to be done within childTime on a machine that
-	// is overloaded, too.
+	// childNice has syncs go first where the processors are busy, and gives the child its share all the same: what takes
+	// less than a second alone has to be done within childTime on a machine that is overloaded, too.
 	childNice = 5
 )
 
-// limitChild bounds this process, before it has read anything. What a Go program maps at its start is much and doesn't count.
+// limitChild bounds this process, before it has read anything. What a Go program maps at its start is much and doesn't
+// count.
 func limitChild(priority, seconds string) error {
 	cpu, err := strconv.ParseUint(seconds, 10, 16)
 	if err != nil {
 		return err
 	}
+
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return err
 	}
+
 	var mapped uint64
 	if _, err := fmt.Sscan(string(text), &mapped); err != nil {
 		return fmt.Errorf("/proc/self/statm: %w", err)
 	}
+
 	debug.SetMemoryLimit(childMemory / 4 * 3)
 	debug.SetGCPercent(1000) // the process ends before collecting pays; a fifth less processor time
 	// All threads that the runtime has started already: it is a process group of its own.
@@ -71,6 +75,7 @@ func limitChild(priority, seconds string) error {
 	if priority == priorityIdle {
 		giveWay()
 	}
+
 	for _, l := range []struct {
 		resource int
 		most     uint64
@@ -87,7 +92,8 @@ func limitChild(priority, seconds string) error {
 	return nil
 }
 
-// giveWay has all threads of this process run only while nothing else wants to, and stop at once when something does. Where the system doesn't allow that, they have childNice.
+// giveWay has all threads of this process run only while nothing else wants to, and stop at once when something does.
+// Where the system doesn't allow that, they have childNice.
 func giveWay() {
 	for changed := true; changed; { // a thread may start another one meanwhile
 		changed = false
@@ -108,7 +114,7 @@ func giveWay() {
 	}
 }
 
-// runChild starts this program as a child, and tells why the child did not come through with the module.
+// runChild starts this program as a child, and reports why the child did not come through with the module.
 func runChild(ctx context.Context, wasm []byte, args ...string) error {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = append([]string{childName}, args...)

@@ -20,13 +20,15 @@ var (
 	ErrPerform   = errors.New("perform failed")
 )
 
-// CallError is why a call into a guest failed. It is one of the errors above, and where the host gave the reason (a cancelled context, a failed perform) also that.
+// CallError is why a call into a guest failed. It is one of the errors above, and where the host gave the reason (a
+// cancelled context, a failed perform) also that.
 type CallError struct {
 	Plugin string
 	Export string
 	Kind   error
 	Detail string
-	// Trace is the guest's stack when it trapped, innermost first. Its names are the guest's own. Of a std Go guest that panicked it has file and line.
+	// Trace is the guest's stack when it trapped, innermost first. Its names are the guest's own. Of a std Go guest that
+	// panicked it has file and line.
 	Trace []string
 	Cause error
 
@@ -49,7 +51,7 @@ func (e *CallError) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the kind and the cause.
+// Unwrap returns the kind and the cause.
 func (e *CallError) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{e.Kind}
@@ -79,6 +81,7 @@ func (i *instance) failure(err error) error {
 	if e.Kind == ErrTrap || e.Kind == ErrBudget || e.Kind == ErrDeadline {
 		e.Trace = trace(stack)
 	}
+
 	if said := panicText(i.said); said != "" && e.Kind == ErrTrap {
 		e.Detail, e.frames = said, goFrames(string(i.said))
 		if len(e.frames) > 0 {
@@ -88,9 +91,11 @@ func (i *instance) failure(err error) error {
 			e.Trace = append(e.Trace, f.String())
 		}
 	}
+
 	if e.Kind == ErrTrap && i.refused {
 		e.Kind = ErrMemory
-		e.Detail = fmt.Sprintf("it asked for more than its limit of %s, then: %s: raise limits.memory", sizeText(int64(i.owner.limit)*pageSize), e.Detail)
+		e.Detail = fmt.Sprintf("it asked for more than its limit of %s, then: %s: raise limits.memory",
+			sizeText(int64(i.owner.limit)*pageSize), e.Detail)
 	}
 	return e
 }

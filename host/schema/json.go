@@ -20,7 +20,7 @@ func badJSON(b []byte, i int, what string) error {
 	return fmt.Errorf("JSON: byte %d is %q: %s", i, b[i], what)
 }
 
-// space gives where the white space at b[i:] ends.
+// space returns where the white space at b[i:] ends.
 func space(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
@@ -28,7 +28,8 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// walk goes through the members of an object or the elements of a list. Who walks sets at to where each value ends. Nothing is allocated.
+// walk goes through the members of an object or the elements of a list. Who walks sets at to where each value ends.
+// Nothing is allocated.
 type walk struct {
 	b     []byte
 	at    int // where next goes on
@@ -39,7 +40,7 @@ type walk struct {
 	value int    // where the value starts
 }
 
-// container tells whether there is an object or a list at b[i:].
+// container reports whether there is an object or a list at b[i:].
 func container(b []byte, i int) bool { return i < len(b) && (b[i] == '{' || b[i] == '[') }
 
 // walkAt begins at the object or list at b[i:], which is itself a value at the depth.
@@ -57,12 +58,14 @@ func (w *walk) next() (bool, error) {
 		w.at = i + 1
 		return false, nil
 	}
+
 	if w.begun {
 		if i >= len(b) || b[i] != ',' {
 			return false, badJSON(b, i, "expected a comma or the end of what was begun")
 		}
 		i = space(b, i+1)
 	}
+
 	w.begun = true
 	if w.end == '}' {
 		end, err := skipString(b, i)
@@ -79,7 +82,7 @@ func (w *walk) next() (bool, error) {
 	return true, nil
 }
 
-// skip gives where the value at b[i:] ends.
+// skip returns where the value at b[i:] ends.
 func skip(b []byte, i, depth int) (int, error) {
 	if i >= len(b) {
 		return 0, badJSON(b, i, "")
@@ -127,10 +130,12 @@ func skipNumber(b []byte, i int) (int, error) {
 	if b[i] == '-' {
 		i++
 	}
+
 	from := i
 	if i = skipDigits(b, i); i == from {
 		return 0, badJSON(b, start, "expected a value")
 	}
+
 	if b[from] == '0' && i > from+1 {
 		return 0, badJSON(b, from, "a number with a zero before it")
 	}
@@ -140,6 +145,7 @@ func skipNumber(b []byte, i int) (int, error) {
 			return 0, badJSON(b, i, "expected a digit")
 		}
 	}
+
 	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
 		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
 			i++
@@ -156,6 +162,7 @@ func skipString(b []byte, i int) (int, error) {
 	if i >= len(b) || b[i] != '"' {
 		return 0, badJSON(b, i, "expected a string")
 	}
+
 	start, plain := i, true
 	for i++; i < len(b); i++ {
 		switch c := b[i]; {
@@ -187,7 +194,8 @@ func skipString(b []byte, i int) (int, error) {
 	return 0, badJSON(b, i, "")
 }
 
-// unquoted gives a string's text: a part of b where nothing is escaped in it. s is what is between the quotes of a string that was skipped before.
+// unquoted returns a string's text: a part of b where nothing is escaped in it. s is what is between the quotes of a
+// string that was skipped before.
 func unquoted(s []byte) []byte {
 	if bytes.IndexByte(s, '\\') < 0 {
 		return s
@@ -225,7 +233,7 @@ func appendUnquoted(dst, s []byte) []byte {
 	}
 }
 
-// named tells whether a member's name, as it is between its quotes, is this one.
+// named reports whether a member's name, as it is between its quotes, is this one.
 func named(raw []byte, name string) bool {
 	return string(raw) == name || bytes.IndexByte(raw, '\\') >= 0 && string(unquoted(raw)) == name
 }
@@ -238,7 +246,8 @@ func ends(b []byte, i int) error {
 	return nil
 }
 
-// EachMember calls f with name and value of each member of an object, in its order; with a value that isn't an object it gives an error.
+// EachMember calls f with name and value of each member of an object, in its order; with a value that isn't an object
+// it gives an error.
 func EachMember(object []byte, f func(name, value []byte) error) error {
 	return each(object, '{', f)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A custom resource is on the wire what it was when version 1 of the ABI was new. This is added to and never changed; the
-// messages around objects are in abi/testdata/v1.
+// A custom resource is on the wire what it was when version 1 of the ABI was new. This is added to and never changed;
+// the messages around objects are in abi/testdata/v1.
 func TestVersion1CustomResource(t *testing.T) {
 	for name, x := range map[string]struct {
 		object, wire string

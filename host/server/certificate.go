@@ -24,13 +24,15 @@ import (
 	"github.com/windlass-dev/windlass/host/guard"
 )
 
-// The certificate that is signed by itself: for how long it holds, as upstream's, and how long before its end another one takes its place.
+// The certificate that is signed by itself: for how long it holds, as upstream's, and how long before its end another
+// one takes its place.
 const (
 	ownLife  = 365 * 24 * time.Hour
 	ownRenew = 30 * 24 * time.Hour
 )
 
-// The names of upstream's certificate in --cert-dir (cmd/kube-controller-manager/app/options), so that the one that is there is used.
+// The names of upstream's certificate in --cert-dir (cmd/kube-controller-manager/app/options), so that the one that is
+// there is used.
 const (
 	ownCertFile = "kube-controller-manager.crt"
 	ownKeyFile  = "kube-controller-manager.key"
@@ -44,7 +46,8 @@ type pair struct {
 	own   *tls.Certificate
 }
 
-// openPair gives the certificate that is configured. One that isn't there, or isn't one, is an error that names the file.
+// openPair returns the certificate that is configured. One that isn't there, or isn't one, is an error that names the
+// file.
 func openPair(c *config.ServingTLS, host string) (*pair, error) {
 	p := &pair{given: *c, host: host}
 	var err error
@@ -60,7 +63,8 @@ func openPair(c *config.ServingTLS, host string) (*pair, error) {
 	return p, nil
 }
 
-// parsePair parses a certificate and its key. One that has expired is good enough for a start, with a complaint, as health and metrics of a manager that works are better than none; but it takes no other one's place.
+// parsePair parses a certificate and its key. One that has expired is good enough for a start, with a complaint, as
+// health and metrics of a manager that works are better than none; but it takes no other one's place.
 func parsePair() func(contents [][]byte) (*tls.Certificate, error) {
 	started := false
 	return func(contents [][]byte) (*tls.Certificate, error) {
@@ -69,7 +73,8 @@ func parsePair() func(contents [][]byte) (*tls.Certificate, error) {
 			return nil, err
 		}
 		if now := time.Now(); now.After(c.Leaf.NotAfter) || now.Before(c.Leaf.NotBefore) {
-			err := fmt.Errorf("the certificate holds from %s to %s, which isn't now", c.Leaf.NotBefore.Format(time.RFC3339), c.Leaf.NotAfter.Format(time.RFC3339))
+			err := fmt.Errorf("the certificate holds from %s to %s, which isn't now", c.Leaf.NotBefore.Format(time.RFC3339),
+				c.Leaf.NotAfter.Format(time.RFC3339))
 			if started {
 				return nil, err
 			}
@@ -108,7 +113,8 @@ func (p *pair) refresh() (changed bool, _ error) {
 	return true, nil
 }
 
-// ownPair gives a certificate that is signed by itself: that in the folder if it still does, else a new one, which is put there. Without a folder the key stays in memory.
+// ownPair returns a certificate that is signed by itself: that in the folder if it still does, else a new one, which is
+// put there. Without a folder the key stays in memory.
 func ownPair(folder, host string) (*tls.Certificate, error) {
 	if folder == "" {
 		c, _, _, err := newPair(host)
@@ -144,10 +150,12 @@ func newPair(host string) (_ *tls.Certificate, certPEM, keyPEM []byte, _ error) 
 	if err != nil {
 		return nil, nil, nil, err
 	}
+
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, nil, nil, err
 	}
+
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: serial,
@@ -161,6 +169,7 @@ func newPair(host string) (_ *tls.Certificate, certPEM, keyPEM []byte, _ error) 
 	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() && !slices.ContainsFunc(template.IPAddresses, ip.Equal) {
 		template.IPAddresses = append(template.IPAddresses, ip)
 	}
+
 	if name, err := os.Hostname(); err == nil && name != "localhost" {
 		template.DNSNames = append(template.DNSNames, name)
 	}
@@ -168,11 +177,14 @@ func newPair(host string) (_ *tls.Certificate, certPEM, keyPEM []byte, _ error) 
 	if err != nil {
 		return nil, nil, nil, err
 	}
+
 	private, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	certPEM, keyPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})
+
+	certPEM, keyPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})
 	c, err := tls.X509KeyPair(certPEM, keyPEM)
 	return &c, certPEM, keyPEM, err
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/host/process"
 )
 
-// configName is under which name /configz has the configuration. Upstream's is kubecontrollermanager.config.k8s.io, and another type.
+// configName is under which name /configz has the configuration. Upstream's is kubecontrollermanager.config.k8s.io, and
+// another type.
 const configName = "controllermanager.config.windlass.dev"
 
 // levelMax bounds the body of a request that sets the log's level.
@@ -40,13 +41,15 @@ func (m *recorder) HandleFunc(pattern string, h func(http.ResponseWriter, *http.
 	m.Handle(pattern, http.HandlerFunc(h))
 }
 
-// routes are all that is served (k8s.io/controller-manager/app/serve.go, cmd/kube-controller-manager/app/controllermanager.go).
+// routes are all that is served (k8s.io/controller-manager/app/serve.go,
+// cmd/kube-controller-manager/app/controllermanager.go).
 func (s *Server) routes() *recorder {
 	o := &s.options
 	mux := &recorder{ServeMux: http.NewServeMux()}
 	for path, h := range o.Handle {
 		mux.Handle(path, h)
 	}
+
 	probe(mux, "/healthz", checksOf(o.Checks))
 	probe(mux, "/livez", checksOf())
 	probe(mux, "/readyz", checksOf(o.Checks, o.Ready))
@@ -60,12 +63,21 @@ func (s *Server) routes() *recorder {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(all)
 	})
+
 	mux.Handle("/flagz", s.flagz())
 	mux.Handle("/statusz", s.statusz())
-	mux.HandleFunc("GET /windlass/v1/flagz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.flags()) })
-	mux.HandleFunc("GET /windlass/v1/statusz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.status()) })
+	mux.HandleFunc("GET /windlass/v1/flagz", func(w http.ResponseWriter,
+		_ *http.Request) {
+		answer(w, http.StatusOK, s.flags())
+	})
+
+	mux.HandleFunc("GET /windlass/v1/statusz", func(w http.ResponseWriter,
+		_ *http.Request) {
+		answer(w, http.StatusOK, s.status())
+	})
 	for path, h := range map[string]http.HandlerFunc{
-		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
+		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
+		"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
 		"PUT /debug/flags/v": setLevel,
 	} {
 		mux.HandleFunc(path, s.profiling(h))
@@ -128,8 +140,10 @@ func (s *Server) flags() string {
 func (s *Server) status() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "windlass statusz\nWarning: this page is for people; its form isn't promised.\n\nStarted: %s\nUp: %s\nGo version: %s\nBinary version: %s\nProcess: %d\n",
-		s.started.Format(time.RFC3339), time.Since(s.started).Round(time.Second), runtime.Version(), process.Built().Version, os.Getpid())
-	fmt.Fprintf(&text, "Certificate: %s, until %s\n", s.Certificate().Leaf.Subject, s.Certificate().Leaf.NotAfter.Format(time.RFC3339))
+		s.started.Format(time.RFC3339), time.Since(s.started).Round(time.Second), runtime.Version(), process.Built().Version,
+		os.Getpid())
+	fmt.Fprintf(&text, "Certificate: %s, until %s\n", s.Certificate().Leaf.Subject,
+		s.Certificate().Leaf.NotAfter.Format(time.RFC3339))
 	if err := s.Problems(); err != nil {
 		fmt.Fprintf(&text, "Serving: %s\n", oneLine(err))
 	}

@@ -414,7 +414,8 @@ func TestPinnedFolderIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) > pinnedMost+1 {
-		t.Errorf("%d certificates are left, %d and that of the running server at most are to be: %v", len(all), pinnedMost, err)
+		t.Errorf("%d certificates are left, %d and that of the running server at most are to be: %v", len(all), pinnedMost,
+			err)
 	}
 	if _, _, err := Pinned(inUse); err != nil {
 		t.Errorf("that of a running server has gone: %v", err)

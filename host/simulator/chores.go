@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// chore is what others than the controllers under test do in a cluster: the garbage collector, the namespace controller, scheduler and kubelets.
+// chore is what others than the controllers under test do in a cluster: the garbage collector, the namespace
+// controller, scheduler and kubelets.
 type chore struct {
 	what string
 	due  time.Time
@@ -44,18 +45,21 @@ func (c *Cluster) chores() (all []chore) {
 func (c *Cluster) edit(k *kind, o *Object, subresource string, change func(*Object)) error {
 	changed := o.DeepCopy()
 	change(changed)
-	_, err := c.replace(&write{by: others, verb: "update", kind: k, subresource: subresource, namespace: o.GetNamespace(), name: o.GetName()}, o, changed)
+	_, err := c.replace(&write{by: others, verb: "update", kind: k, subresource: subresource, namespace: o.GetNamespace(),
+		name: o.GetName()}, o, changed)
 	return err
 }
 
 func (c *Cluster) delete(k *kind, o *Object, options *metav1.DeleteOptions) error {
-	_, _, err := c.remove(&write{by: others, verb: "delete", kind: k, namespace: o.GetNamespace(), name: o.GetName()}, options)
+	_, _, err := c.remove(&write{by: others, verb: "delete", kind: k, namespace: o.GetNamespace(), name: o.GetName()},
+		options)
 	return err
 }
 
-// collect is the garbage collector's: dependents without an owner go; an owner that is deleted in the foreground waits for those that block it, one that leaves orphans
-// lets go of them.
-func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind, add func(string, time.Time, func() error)) {
+// collect is the garbage collector's: dependents without an owner go; an owner that is deleted in the foreground waits
+// for those that block it, one that leaves orphans lets go of them.
+func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind,
+	add func(string, time.Time, func() error)) {
 	if refs := o.GetOwnerReferences(); len(refs) > 0 && o.GetDeletionTimestamp() == nil {
 		lives, waits := false, false
 		for _, r := range refs {
@@ -79,6 +83,7 @@ func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind, 
 			add("collect", c.now, func() error { return c.delete(k, o, &metav1.DeleteOptions{}) })
 		}
 	}
+
 	if o.GetDeletionTimestamp() == nil {
 		return
 	}
@@ -89,6 +94,7 @@ func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind, 
 			})
 		}
 	}
+
 	switch {
 	case slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents):
 		if !slices.ContainsFunc(objects, func(d *Object) bool { return owned(d, o) }) {
@@ -100,7 +106,8 @@ func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind, 
 				kd := kinds[i]
 				add("release what belongs to", c.now, func() error {
 					return c.edit(kd, d, "", func(d *Object) {
-						d.SetOwnerReferences(slices.DeleteFunc(d.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() }))
+						d.SetOwnerReferences(slices.DeleteFunc(d.GetOwnerReferences(),
+							func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() }))
 					})
 				})
 				return
@@ -110,13 +117,14 @@ func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind, 
 	}
 }
 
-// owned tells whether an object names another one as its owner.
+// owned reports whether an object names another one as its owner.
 func owned(o, by *Object) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == by.GetUID() })
 }
 
 // empty is the namespace controller's.
-func (c *Cluster) empty(k *kind, ns *Object, objects []*Object, kinds []*kind, add func(string, time.Time, func() error)) {
+func (c *Cluster) empty(k *kind, ns *Object, objects []*Object, kinds []*kind,
+	add func(string, time.Time, func() error)) {
 	if ns.GetDeletionTimestamp() == nil {
 		return
 	}
@@ -140,7 +148,8 @@ func (c *Cluster) empty(k *kind, ns *Object, objects []*Object, kinds []*kind, a
 	}
 }
 
-// kubelet schedules and runs pods: they run and are ready after a while, those of a Job end well a while later, and terminating ones end.
+// kubelet schedules and runs pods: they run and are ready after a while, those of a Job end well a while later, and
+// terminating ones end.
 func (c *Cluster) kubelet(k *kind, pod *Object, add func(string, time.Time, func() error)) {
 	if t := pod.GetDeletionTimestamp(); t != nil {
 		if grace := pod.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
@@ -151,6 +160,7 @@ func (c *Cluster) kubelet(k *kind, pod *Object, add func(string, time.Time, func
 		}
 		return
 	}
+
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 	switch phase {
 	case "Pending", "":
@@ -172,7 +182,10 @@ func (c *Cluster) kubelet(k *kind, pod *Object, add func(string, time.Time, func
 
 func (c *Cluster) run(k *kind, pod *Object) error {
 	if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node == "" {
-		if err := c.edit(k, pod, "", func(o *Object) { _ = unstructured.SetNestedField(o.Object, wantedNode(o), "spec", "nodeName") }); err != nil {
+		if err := c.edit(k, pod, "", func(o *Object) {
+			_ = unstructured.SetNestedField(o.Object, wantedNode(o), "spec",
+				"nodeName")
+		}); err != nil {
 			return err
 		}
 		pod = c.get(pods, pod.GetNamespace(), pod.GetName())
@@ -180,7 +193,8 @@ func (c *Cluster) run(k *kind, pod *Object) error {
 	return c.edit(k, pod, "status", func(o *Object) {
 		c.uids++
 		ip := fmt.Sprintf("10.0.%d.%d", c.uids/250%250, 1+c.uids%250)
-		for path, v := range map[string]any{"phase": "Running", "podIP": ip, "podIPs": []any{map[string]any{"ip": ip}}, "hostIP": "192.0.2.1", "startTime": c.now.Format(time.RFC3339)} {
+		for path, v := range map[string]any{"phase": "Running", "podIP": ip, "podIPs": []any{map[string]any{"ip": ip}},
+			"hostIP": "192.0.2.1", "startTime": c.now.Format(time.RFC3339)} {
 			_ = unstructured.SetNestedField(o.Object, v, "status", path)
 		}
 		c.ready(o, "True", "")
@@ -198,7 +212,8 @@ func (c *Cluster) ready(pod *Object, status, reason string) {
 
 // wantedNode is the node that a pod's affinity names, as a DaemonSet's does; else the one that there is.
 func wantedNode(pod *Object) string {
-	terms, _, _ := unstructured.NestedSlice(pod.Object, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	terms, _, _ := unstructured.NestedSlice(pod.Object, "spec", "affinity", "nodeAffinity",
+		"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 	for _, t := range terms {
 		term, _ := t.(map[string]any)
 		fields, _ := term["matchFields"].([]any)

@@ -53,7 +53,8 @@ func (e Event) String() string {
 
 // NewCluster makes an empty cluster of the built-in resources at a time.
 func NewCluster(now time.Time) (*Cluster, error) {
-	c := &Cluster{kinds: map[abi.Resource]*kind{}, objects: map[abi.Resource]map[string]*Object{}, now: now.UTC().Truncate(time.Second), applied: map[string]map[string]any{}, version: 1}
+	c := &Cluster{kinds: map[abi.Resource]*kind{}, objects: map[abi.Resource]map[string]*Object{},
+		now: now.UTC().Truncate(time.Second), applied: map[string]map[string]any{}, version: 1}
 	for _, r := range schema.All() {
 		k, err := builtinKind(r)
 		if err != nil {
@@ -89,7 +90,7 @@ func (c *Cluster) get(r abi.Resource, namespace, n string) *Object {
 	return c.objects[r][name(namespace, n)]
 }
 
-// all gives a resource's objects in the order of their names.
+// all returns a resource's objects in the order of their names.
 func (c *Cluster) all(r abi.Resource) []*Object {
 	of := c.objects[r]
 	out := make([]*Object, 0, len(of))
@@ -99,9 +100,12 @@ func (c *Cluster) all(r abi.Resource) []*Object {
 	return out
 }
 
-// everything gives all objects, sorted by resource and name.
+// everything returns all objects, sorted by resource and name.
 func (c *Cluster) everything() (out []*Object, kinds []*kind) {
-	rs := slices.SortedFunc(maps.Keys(c.objects), func(a, b abi.Resource) int { return cmp.Compare(a.String(), b.String()) })
+	rs := slices.SortedFunc(maps.Keys(c.objects), func(a, b abi.Resource) int {
+		return cmp.Compare(a.String(),
+			b.String())
+	})
 	for _, r := range rs {
 		for _, o := range c.all(r) {
 			out, kinds = append(out, o), append(kinds, c.kinds[r])
@@ -150,7 +154,7 @@ func (c *Cluster) newUID() types.UID {
 
 func (c *Cluster) timestamp() metav1.Time { return metav1.NewTime(c.now) }
 
-// namespace tells whether objects can be made in a namespace.
+// namespace reports whether objects can be made in a namespace.
 func (c *Cluster) namespace(n string) (exists, terminating bool) {
 	o := c.get(namespaces, "", n)
 	return o != nil, o != nil && o.GetDeletionTimestamp() != nil

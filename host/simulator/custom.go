@@ -6,7 +6,8 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-// encodeCustom gives a custom resource's object as the host keeps it: its metadata in protobuf, and all the rest in JSON.
+// encodeCustom returns a custom resource's object as the host keeps it: its metadata in protobuf, and all the rest in
+// JSON.
 func encodeCustom(o *Object) ([]byte, error) {
 	m, err := partial(o)
 	if err != nil {

@@ -12,11 +12,15 @@ import (
 )
 
 func (k *kind) served() abi.APIResource {
-	return abi.APIResource{Resource: k.Resource.String(), Kind: k.kind, Namespaced: k.namespaced, Verbs: []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}}
+	return abi.APIResource{Resource: k.Resource.String(), Kind: k.kind, Namespaced: k.namespaced,
+		Verbs: []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}}
 }
 
 func (c *Cluster) sorted() []*kind {
-	return slices.SortedFunc(maps.Values(c.kinds), func(a, b *kind) int { return strings.Compare(a.Resource.String(), b.Resource.String()) })
+	return slices.SortedFunc(maps.Values(c.kinds), func(a,
+		b *kind) int {
+		return strings.Compare(a.Resource.String(), b.Resource.String())
+	})
 }
 
 // All lists what the cluster serves.
@@ -38,7 +42,7 @@ func (e *noKind) Error() string {
 // Reason is that of an outcome.
 func (e *noKind) Reason() string { return "NoKindMatch" }
 
-// Kind gives the resource of a kind; the version may be *.
+// Kind returns the resource of a kind; the version may be *.
 func (c *Cluster) Kind(_ context.Context, apiVersion, kind string) (abi.APIResource, error) {
 	group, anyVersion := strings.CutSuffix(apiVersion, "*")
 	for _, k := range c.sorted() {
@@ -49,7 +53,7 @@ func (c *Cluster) Kind(_ context.Context, apiVersion, kind string) (abi.APIResou
 	return abi.APIResource{}, &noKind{apiVersion, kind}
 }
 
-// Resource gives a resource with its kind and scope.
+// Resource returns a resource with its kind and scope.
 func (c *Cluster) Resource(_ context.Context, r abi.Resource) (*schema.Resource, error) {
 	if k := c.kinds[r]; k != nil {
 		return k.schema, nil

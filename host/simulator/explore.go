@@ -39,7 +39,8 @@ type Report struct {
 // writesTried is at how many writes each fault is done at most: spread over all that there are.
 const writesTried = 25
 
-// Explore runs a plugin's controllers in a world, undisturbed and under faults, and reports what they should do otherwise: at most one finding of each check.
+// Explore runs a plugin's controllers in a world, undisturbed and under faults, and reports what they should do
+// otherwise: at most one finding of each check.
 func Explore(ctx context.Context, g guest.Guest, o Options) (*Report, error) {
 	x, err := newExplorer(ctx, g, o)
 	if err != nil {
@@ -97,7 +98,7 @@ func newExplorer(ctx context.Context, g guest.Guest, o Options) (*explorer, erro
 	return x, nil
 }
 
-// has tells whether there is a finding of the check.
+// has reports whether there is a finding of the check.
 func (x *explorer) has(c Check) bool {
 	return slices.ContainsFunc(x.report.Findings, func(f Finding) bool { return f.Check == c })
 }
@@ -132,8 +133,10 @@ func (x *explorer) all() error {
 	if err != nil || base == nil {
 		return err
 	}
+
 	x.report.Writes = len(base.writes)
-	scenarios := []Scenario{{Kind: Undisturbed, Foreground: true}, {Kind: OtherTime}, {Kind: Resynced}, {Kind: Labelled}, {Kind: Bystanding}, {Kind: NoChildren}, {Kind: Held}, {Kind: Zeroed}}
+	scenarios := []Scenario{{Kind: Undisturbed, Foreground: true}, {Kind: OtherTime}, {Kind: Resynced}, {Kind: Labelled},
+		{Kind: Bystanding}, {Kind: NoChildren}, {Kind: Held}, {Kind: Zeroed}}
 	seeds := x.options.Seeds
 	if seeds == 0 {
 		seeds = 10
@@ -141,6 +144,7 @@ func (x *explorer) all() error {
 	for i := range seeds {
 		scenarios = append(scenarios, Scenario{Kind: Shuffled, Seed: int64(i + 1), Foreground: i%2 == 1})
 	}
+
 	every := max(1, (len(base.writes)+writesTried-1)/writesTried)
 	for n := 1; n <= len(base.writes); n++ {
 		// Those that nothing like them follows are tried in any case: what comes later doesn't make good for them.
@@ -148,11 +152,13 @@ func (x *explorer) all() error {
 			continue
 		}
 		for _, kind := range []string{CrashBefore, CrashAfter, Forbid, Conflict} {
-			if kind != Conflict || strings.HasPrefix(base.writes[n-1], "update ") || strings.HasPrefix(base.writes[n-1], "patch ") {
+			if kind != Conflict || strings.HasPrefix(base.writes[n-1], "update ") ||
+				strings.HasPrefix(base.writes[n-1], "patch ") {
 				scenarios = append(scenarios, Scenario{Kind: kind, Write: n})
 			}
 		}
 	}
+
 	for _, s := range scenarios {
 		if err := x.compare(base, s); err != nil {
 			return err
@@ -181,6 +187,7 @@ func (x *explorer) compare(base *end, s Scenario) error {
 	if compared && x.has(v.check) {
 		return nil
 	}
+
 	e, err := x.run(s)
 	if err != nil || e == nil {
 		return err
@@ -192,10 +199,12 @@ func (x *explorer) compare(base *end, s Scenario) error {
 	if !compared {
 		return nil
 	}
+
 	d := difference(base, e)
 	if d == "" {
 		return nil
 	}
+
 	f := Finding{Check: v.check, Scenario: s, Message: v.message, Detail: d, Steps: e.steps, Step: len(e.steps)}
 	if s.Kind == Shuffled && s.Until == 0 {
 		if f.Scenario, f.Detail, err = x.first(base, s, len(e.steps), d); err != nil {
@@ -204,12 +213,15 @@ func (x *explorer) compare(base *end, s Scenario) error {
 		f.Step = f.Scenario.Until
 	} else {
 		for i, step := range e.steps {
-			if strings.Contains(step, "the process crashes") || s.Kind == Forbid && strings.Contains(step, "exceeded quota: simulated") || s.Kind == Conflict && strings.Contains(step, "has been modified") {
+			if strings.Contains(step, "the process crashes") || s.Kind == Forbid &&
+				strings.Contains(step, "exceeded quota: simulated") || s.Kind == Conflict &&
+				strings.Contains(step, "has been modified") {
 				f.Step = i + 1
 				break
 			}
 		}
 	}
+
 	if f.Step > 0 && f.Step <= len(e.steps) {
 		f.At, f.Steps = e.steps[f.Step-1], e.steps[:f.Step]
 	}
@@ -220,7 +232,8 @@ func (x *explorer) compare(base *end, s Scenario) error {
 	return nil
 }
 
-// first finds the first step of a run that is out of order after which it ends otherwise, even where all goes in order from there on.
+// first finds the first step of a run that is out of order after which it ends otherwise, even where all goes in order
+// from there on.
 func (x *explorer) first(base *end, s Scenario, steps int, d string) (Scenario, string, error) {
 	good, bad := 0, steps
 	quiet := *x

@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/host/record"
 )
 
-// tested tells whether a write comes from a controller under test.
+// tested reports whether a write comes from a controller under test.
 func (r *run) tested() bool { return r.current != nil && r.current.slot.Tested }
 
 // intercept does the faults.
@@ -20,10 +20,12 @@ func (r *run) intercept(w *write) error {
 	if !r.tested() {
 		return nil
 	}
+
 	n := len(r.writes) + 1
 	r.busy++
 	r.before = r.cluster.get(w.kind.Resource, w.namespace, w.name)
-	quota := apierrors.NewForbidden(w.kind.groupResource(), w.name, errors.New("exceeded quota: simulated, requested: 1, used: 0, limited: 0"))
+	quota := apierrors.NewForbidden(w.kind.groupResource(), w.name,
+		errors.New("exceeded quota: simulated, requested: 1, used: 0, limited: 0"))
 	switch s := r.scenario; {
 	case s.Kind == NoChildren && w.verb == "create" && w.subresource == "":
 		return quota
@@ -73,11 +75,13 @@ func (r *run) wrote(w *write, o *Object) error {
 	if r.step > 0 && r.step <= len(r.log) {
 		r.log[r.step-1] += "; " + w.String()
 	}
+
 	if !r.inRest {
 		r.changedLast = ""
 	} else if r.changedLast == "" {
 		r.changedLast = record.Diff(readable(r.before), readable(o))
 	}
+
 	if r.observe != nil {
 		now := o
 		if now == nil || w.verb == "delete" {
@@ -85,10 +89,12 @@ func (r *run) wrote(w *write, o *Object) error {
 		}
 		r.observe(w, r.before, now)
 	}
+
 	r.overwrites(w, r.before, o)
 	if w.subresource == "status" && o != nil {
 		r.statused[o.GetUID()] = true
 	}
+
 	if w.verb == "create" && w.subresource == "" && o != nil {
 		x := origin{step: r.step, at: r.current.String(), title: title(o), resource: w.kind.Resource.String()}
 		if rows := r.current.snapshot; rows != nil {
@@ -98,6 +104,7 @@ func (r *run) wrote(w *write, o *Object) error {
 		}
 		r.made[o.GetUID()] = x
 	}
+
 	if r.scenario.Kind == CrashAfter && r.scenario.Write == len(r.writes) {
 		r.crashed = true
 		return &lostError{"the process crashes after it has written"}

@@ -98,7 +98,8 @@ func (r *Recorded) Write(folder string) (string, error) {
 	}
 	name := odd.ReplaceAllString(strings.ToLower(r.Plugin+" "+string(r.Finding.Check)), "-") + ".yaml"
 	path := filepath.Join(folder, name)
-	head := "# " + strings.ReplaceAll(r.Finding.Message, "\n", "\n# ") + "\n# Run it again with plugintest.Replay, or with: windlass plugin test MODULE --replay " + name + "\n"
+	head := "# " + strings.ReplaceAll(r.Finding.Message, "\n", "\n# ") +
+		"\n# Run it again with plugintest.Replay, or with: windlass plugin test MODULE --replay " + name + "\n"
 	return path, os.WriteFile(path, append([]byte(head), b...), 0o644)
 }
 

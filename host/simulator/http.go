@@ -58,6 +58,7 @@ func (f *face) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		_ = r.Body.Close()
 	}
+
 	answer, code, err := f.serve(c)
 	var lost *lostError
 	if errors.As(err, &lost) {
@@ -67,13 +68,17 @@ func (f *face) RoundTrip(r *http.Request) (*http.Response, error) {
 		s := statusOf(err)
 		answer, code = s, int(s.Code)
 	}
+
 	b, contentType, err := c.encode(answer)
 	if err != nil {
 		return nil, err
 	}
+
 	return &http.Response{
-		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(bytes.NewReader(b)), ContentLength: int64(len(b)),
+		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(bytes.NewReader(b)),
+		ContentLength: int64(len(b)),
 	}, nil
 }
 
@@ -89,7 +94,8 @@ type list struct {
 }
 
 func notServed(path string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource (" + path + ")"}}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound,
+		Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource (" + path + ")"}}
 }
 
 // target reads what a path names.
@@ -107,6 +113,7 @@ func (f *face) target(c *call) error {
 	if len(p) > 2 && p[0] == "namespaces" && (p[2] != "status" && p[2] != "finalize" || r.Group != "") {
 		c.namespace, p = p[1], p[2:]
 	}
+
 	r.Name = p[0]
 	if len(p) > 1 {
 		c.name = p[1]
@@ -114,6 +121,7 @@ func (f *face) target(c *call) error {
 	if len(p) > 2 {
 		c.subresource = p[2]
 	}
+
 	if c.kind = f.c.kinds[r]; c.kind == nil || len(p) > 3 {
 		return notServed(c.URL.Path)
 	}
@@ -134,6 +142,7 @@ func (f *face) serve(c *call) (answer any, code int, err error) {
 		answer, err = f.read(c)
 		return answer, http.StatusOK, err
 	}
+
 	switch c.Method {
 	case http.MethodPost:
 		c.verb = "create"
@@ -144,7 +153,9 @@ func (f *face) serve(c *call) (answer any, code int, err error) {
 	case http.MethodDelete:
 		c.verb = "delete"
 	}
-	if c.body != nil && c.verb != "patch" && c.verb != "delete" && c.subresource != "eviction" && c.subresource != "scale" {
+
+	if c.body != nil && c.verb != "patch" && c.verb != "delete" && c.subresource != "eviction" &&
+		c.subresource != "scale" {
 		if c.object, err = c.sent(); err != nil {
 			return nil, 0, apierrors.NewBadRequest(err.Error())
 		}
@@ -152,11 +163,13 @@ func (f *face) serve(c *call) (answer any, code int, err error) {
 			c.write.name = c.object.GetName()
 		}
 	}
+
 	if f.c.intercept != nil && !c.dryRun {
 		if err := f.c.intercept(&c.write); err != nil {
 			return nil, 0, err
 		}
 	}
+
 	answer, code, err = f.change(c)
 	if err == nil && f.c.wrote != nil && !c.dryRun {
 		o, _ := answer.(*Object)
@@ -181,6 +194,7 @@ func (f *face) change(c *call) (answer any, code int, err error) {
 			_, _, err = f.c.remove(&c.write, e.DeleteOptions)
 		}
 		answer, code = success(nil), http.StatusCreated
+
 	case c.verb == "create" && c.subresource == "":
 		answer, err = f.c.create(&c.write)
 		code = http.StatusCreated
@@ -244,7 +258,8 @@ func (f *face) list(c *call) (*list, error) {
 	only, byName := strings.CutPrefix(c.query.Get("fieldSelector"), "metadata.name=")
 	l := &list{version: strconv.Itoa(f.c.version)}
 	for _, o := range f.c.all(c.kind.Resource) {
-		if c.namespace != "" && o.GetNamespace() != c.namespace || byName && o.GetName() != only || !selector.Matches(labels.Set(o.GetLabels())) {
+		if c.namespace != "" && o.GetNamespace() != c.namespace || byName && o.GetName() != only ||
+			!selector.Matches(labels.Set(o.GetLabels())) {
 			continue
 		}
 		l.items = append(l.items, o)
@@ -299,7 +314,8 @@ func scaleOf(k *kind, o *Object) (*autoscalingv1.Scale, error) {
 		return nil, notServed(k.Resource.String() + "/scale")
 	}
 	s := &autoscalingv1.Scale{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"}}
-	s.Name, s.Namespace, s.UID, s.ResourceVersion, s.CreationTimestamp = o.GetName(), o.GetNamespace(), o.GetUID(), o.GetResourceVersion(), o.GetCreationTimestamp()
+	s.Name, s.Namespace, s.UID, s.ResourceVersion, s.CreationTimestamp = o.GetName(), o.GetNamespace(), o.GetUID(),
+		o.GetResourceVersion(), o.GetCreationTimestamp()
 	s.Spec.Replicas = int32(replicas)
 	running, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
 	s.Status.Replicas = int32(running)
@@ -341,9 +357,10 @@ func (c *call) message(into message) error {
 	return wholejson.Unmarshal(c.body, into)
 }
 
-// encode gives an answer in the form that the client asks for.
+// encode returns an answer in the form that the client asks for.
 func (c *call) encode(answer any) (b []byte, contentType string, err error) {
-	asProtobuf := strings.Contains(c.accept, runtime.ContentTypeProtobuf) || c.kind == nil && strings.Contains(c.Header.Get("Accept"), runtime.ContentTypeProtobuf)
+	asProtobuf := strings.Contains(c.accept, runtime.ContentTypeProtobuf) || c.kind == nil &&
+		strings.Contains(c.Header.Get("Accept"), runtime.ContentTypeProtobuf)
 	switch a := answer.(type) {
 	case *Object:
 		if c.partial {
@@ -362,6 +379,7 @@ func (c *call) encode(answer any) (b []byte, contentType string, err error) {
 			return nil, "", err
 		}
 		return encodeAs(t, c.kind.apiVersion(), c.kind.kind, asProtobuf)
+
 	case *list:
 		return c.encodeList(a, asProtobuf)
 	case *metav1.Status:
@@ -412,18 +430,22 @@ func (c *call) encodeList(l *list, asProtobuf bool) ([]byte, string, error) {
 	if c.partial {
 		apiVersion, kind = "meta.k8s.io/v1", "PartialObjectMetadataList"
 	}
+
 	if c.kind.custom && !c.partial || !asProtobuf {
 		items := []any{}
 		for _, o := range l.items {
 			items = append(items, o.Object)
 		}
-		b, err := json.Marshal(map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"resourceVersion": l.version}, "items": items})
+		b, err := json.Marshal(map[string]any{"apiVersion": apiVersion, "kind": kind,
+			"metadata": map[string]any{"resourceVersion": l.version}, "items": items})
 		return b, runtime.ContentTypeJSON, err
 	}
+
 	raw, err := meta.Marshal()
 	if err != nil {
 		return nil, "", err
 	}
+
 	out := wire.AppendBytes(nil, 1, raw)
 	for _, o := range l.items {
 		var t message

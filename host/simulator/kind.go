@@ -51,7 +51,8 @@ func builtinKind(r abi.Resource) (*kind, error) {
 		return nil, err
 	}
 	k := &kind{Resource: r, kind: s.Kind, namespaced: s.Namespaced, schema: s, status: len(s.Message.Lookup("status")) > 0}
-	if kinds, ok := counted[r.Group]; ok && (kinds == nil || slices.Contains(kinds, s.Kind)) && r.Name != "controllerrevisions" {
+	if kinds, ok := counted[r.Group]; ok && (kinds == nil || slices.Contains(kinds, s.Kind)) &&
+		r.Name != "controllerrevisions" {
 		k.generation = true
 	}
 	return k, nil
@@ -66,7 +67,8 @@ func definitions(crd *unstructured.Unstructured) (all []*kind, err error) {
 
 	for _, d := range defined {
 		k := &kind{
-			Resource: d.Resource.Resource, kind: d.Kind, namespaced: d.Namespaced, generation: true, custom: true, schema: d.Resource,
+			Resource: d.Resource.Resource, kind: d.Kind, namespaced: d.Namespaced, generation: true, custom: true,
+			schema: d.Resource,
 		}
 		_, k.status, _ = unstructured.NestedMap(d.Version, "subresources", "status")
 		k.defaults, _, _ = unstructured.NestedMap(d.Version, "schema", "openAPIV3Schema")

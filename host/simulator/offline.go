@@ -34,13 +34,14 @@ type Wrote struct {
 	Diff string `json:"-"`
 }
 
-// Offline syncs keys of a plugin once on the world's objects and tells what each does: the given key, or all where it is empty. With settle it goes on until nothing changes any more, with all that the
-// cluster does by itself.
+// Offline syncs keys of a plugin once on the world's objects and reports what each does: the given key, or all where it
+// is empty. With settle it goes on until nothing changes any more, with all that the cluster does by itself.
 func Offline(ctx context.Context, g guest.Guest, o Options, key string, settle bool) ([]Done, error) {
 	x, err := newExplorer(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}
+
 	var findings []Finding
 	r, err := newRun(ctx, x.setting, Scenario{Kind: offline}, func(f Finding) { findings = append(findings, f) })
 	if err != nil {
@@ -58,6 +59,7 @@ func Offline(ctx context.Context, g guest.Guest, o Options, key string, settle b
 			d.Writes = append(d.Writes, wrote)
 		}
 	}
+
 	sync := func(s *slot, k abi.KeyRef) error {
 		all = append(all, Done{Controller: s.manifest().Name, Key: strings.TrimSpace(k.String())})
 		events := len(r.cluster.events)
@@ -74,6 +76,7 @@ func Offline(ctx context.Context, g guest.Guest, o Options, key string, settle b
 		}
 		return nil
 	}
+
 	found := false
 	var known []string
 	for _, s := range r.process.slots {
@@ -94,12 +97,14 @@ func Offline(ctx context.Context, g guest.Guest, o Options, key string, settle b
 			}
 		}
 	}
+
 	if !found {
 		if len(known) == 0 {
 			return nil, errors.New("no key: none of the objects is one that the plugin's key view selects; see windlass plugin inspect")
 		}
 		return nil, fmt.Errorf("no key %q: there is %s", key, strings.Join(known, ", "))
 	}
+
 	if settle {
 		r.calling = sync
 		if err := r.settle(); err != nil && !errors.Is(err, errStop) {

@@ -14,21 +14,24 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// patch changes an object by a patch. An apply is approximated: what the manager has applied last and doesn't any more is taken away, the rest is merged; there are no
-// conflicts between managers, for controllers force theirs.
+// patch changes an object by a patch. An apply is approximated: what the manager has applied last and doesn't any more
+// is taken away, the rest is merged; there are no conflicts between managers, for controllers force theirs.
 func (c *Cluster) patch(w *write, t types.PatchType, patch []byte, manager string) (*Object, error) {
 	old := c.get(w.kind.Resource, w.namespace, w.name)
 	if t == types.ApplyPatchType {
 		return c.apply(w, old, patch, manager)
 	}
+
 	if old == nil {
 		_, err := c.find(w)
 		return nil, err
 	}
+
 	before, err := json.Marshal(old.Object)
 	if err != nil {
 		return nil, err
 	}
+
 	var after []byte
 	switch t {
 	case types.JSONPatchType:
@@ -45,7 +48,8 @@ func (c *Cluster) patch(w *write, t types.PatchType, patch []byte, manager strin
 		}
 	case types.StrategicMergePatchType:
 		if w.kind.custom {
-			return nil, apierrors.NewGenericServerResponse(415, "", w.kind.groupResource(), w.name, "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", 0, false)
+			return nil, apierrors.NewGenericServerResponse(415, "", w.kind.groupResource(), w.name,
+				"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", 0, false)
 		}
 		if after, err = strategicpatch.StrategicMergePatch(before, patch, w.kind.schema.New()); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
@@ -53,13 +57,17 @@ func (c *Cluster) patch(w *write, t types.PatchType, patch []byte, manager strin
 	default:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("patches of type %s are not known", t))
 	}
+
 	o, err := parse(after)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+
 	if uid := string(o.GetUID()); uid != "" && uid != string(old.GetUID()) { // a PUT with it is a conflict
-		return nil, apierrors.NewInvalid(w.kind.groupKind(), w.name, field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
+		return nil, apierrors.NewInvalid(w.kind.groupKind(), w.name,
+			field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 	}
+
 	if err := precondition(w.kind, old, "", o.GetResourceVersion()); err != nil {
 		return nil, err
 	}
@@ -71,10 +79,12 @@ func (c *Cluster) apply(w *write, old *Object, patch []byte, manager string) (*O
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+
 	sent, err := parse(body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+
 	if old == nil {
 		if w.subresource != "" {
 			_, err := c.find(w)
@@ -89,6 +99,7 @@ func (c *Cluster) apply(w *write, old *Object, patch []byte, manager string) (*O
 		}
 		return o, err
 	}
+
 	of := manager + " " + string(old.GetUID()) + " " + w.subresource
 	last, err := json.Marshal(c.applied[of])
 	if err != nil {
@@ -97,10 +108,12 @@ func (c *Cluster) apply(w *write, old *Object, patch []byte, manager string) (*O
 	if c.applied[of] == nil {
 		last = []byte("{}")
 	}
+
 	before, err := json.Marshal(old.Object)
 	if err != nil {
 		return nil, err
 	}
+
 	var after []byte
 	if w.kind.custom {
 		p, err := jsonmergepatch.CreateThreeWayJSONMergePatch(last, body, before)
@@ -123,10 +136,12 @@ func (c *Cluster) apply(w *write, old *Object, patch []byte, manager string) (*O
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}
+
 	merged, err := parse(after)
 	if err != nil {
 		return nil, err
 	}
+
 	o, err := c.replace(w, old, merged)
 	if err == nil && !w.dryRun {
 		c.applied[of] = sent.Object

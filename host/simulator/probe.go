@@ -59,7 +59,8 @@ func describe(m *abi.Manifest, performs []record.Perform, answer []byte) string 
 	return out.YAML()
 }
 
-// steady tells whether all that makes a call's answer another one is the clock: where time stands still, it is always the same other one.
+// steady reports whether all that makes a call's answer another one is the clock: where time stands still, it is always
+// the same other one.
 func (c *called) steady(other Elsewhen, diff string) bool {
 	for range 8 {
 		if c.repeat(other.SyncElsewhen) != diff {
@@ -69,9 +70,10 @@ func (c *called) steady(other Elsewhen, diff string) bool {
 	return true
 }
 
-// probed tells whether the calls of this run are looked at closely.
+// probed reports whether the calls of this run are looked at closely.
 func (r *run) probed() bool {
-	return r.scenario.Kind == Undisturbed && !r.scenario.Foreground || r.scenario.Kind == Shuffled && r.scenario.Seed <= 2 && r.scenario.Until == 0
+	return r.scenario.Kind == Undisturbed && !r.scenario.Foreground || r.scenario.Kind == Shuffled &&
+		r.scenario.Seed <= 2 && r.scenario.Until == 0
 }
 
 // probe makes a call again in other circumstances: it has to answer the same.
@@ -83,19 +85,25 @@ func (r *run) probe(s *slot, c *called) {
 	if r.process.caches == nil {
 		return
 	}
+
 	if other, ok := s.Guest.(Elsewhen); ok {
 		if d := c.repeat(other.SyncElsewhen); d != "" {
 			if same := c.repeat(s.Guest.Sync); same == "" || same != d && c.steady(other, d) {
-				r.found(Finding{Check: Clock, Message: "the same call at another time of the process gives another answer: take the time from Call.Now alone", Detail: d})
+				r.found(Finding{Check: Clock,
+					Message: "the same call at another time of the process gives another answer: take the time from Call.Now alone",
+					Detail:  d})
 			} else {
-				r.found(Finding{Check: Determinism, Message: "the same call twice gives two answers: it depends on a package variable, on the order of a map, or on chance", Detail: same})
+				r.found(Finding{Check: Determinism,
+					Message: "the same call twice gives two answers: it depends on a package variable, on the order of a map, or on chance", Detail: same})
 			}
 			return
 		}
 	}
+
 	for range 2 {
 		if d := c.repeat(s.Guest.Sync); d != "" {
-			r.found(Finding{Check: Determinism, Message: "the same call twice gives two answers: it depends on a package variable, on the order of a map, or on chance", Detail: d})
+			r.found(Finding{Check: Determinism,
+				Message: "the same call twice gives two answers: it depends on a package variable, on the order of a map, or on chance", Detail: d})
 			return
 		}
 	}
@@ -107,8 +115,9 @@ func (r *run) again() {
 	for _, c := range slices.Backward(r.calls) {
 		if d := c.repeat(c.guest.Sync); d != "" {
 			r.found(Finding{
-				Check: HiddenState, At: "sync " + c.slot + " " + c.key.String(), Message: "the same call after others gives another answer: a package variable is read that an earlier sync has set; in the sandbox each sync starts afresh",
-				Detail: fmt.Sprintf("step %d, then and again at the end:\n%s", c.step, d),
+				Check: HiddenState, At: "sync " + c.slot + " " + c.key.String(),
+				Message: "the same call after others gives another answer: a package variable is read that an earlier sync has set; in the sandbox each sync starts afresh",
+				Detail:  fmt.Sprintf("step %d, then and again at the end:\n%s", c.step, d),
 			})
 			return
 		}
@@ -122,15 +131,18 @@ func (r *run) sufficient(s *slot, c *called) {
 	if err != nil {
 		return // of resources that aren't built in without a form
 	}
+
 	read, err := golden.Masks(declared)
 	if err != nil {
 		return
 	}
+
 	run := func(vs []abi.View) (string, error) { return r.process.answers(s, c, vs, read) }
 	want, err := run(declared.Views)
 	if err != nil {
 		return
 	}
+
 	got, err := run(whole.Views)
 	if err == nil && got == want {
 		return
@@ -138,6 +150,7 @@ func (r *run) sufficient(s *slot, c *called) {
 	if err != nil {
 		got = err.Error()
 	}
+
 	missing, err := golden.Missing(declared, func(vs []abi.View) bool {
 		now, err := run(vs)
 		return err == nil && now == got
@@ -145,11 +158,13 @@ func (r *run) sufficient(s *slot, c *called) {
 	if err != nil || len(missing) == 0 {
 		missing = []string{"(no single field: see what it reads)"}
 	}
-	r.found(Finding{Check: Fields, Message: "it reads fields that it doesn't declare, and would decide otherwise if it saw them: declare " + strings.Join(missing, "; "), Detail: record.Diff(want+"\n", got+"\n")})
+	r.found(Finding{Check: Fields,
+		Message: "it reads fields that it doesn't declare, and would decide otherwise if it saw them: declare " +
+			strings.Join(missing, "; "), Detail: record.Diff(want+"\n", got+"\n")})
 }
 
-// answers makes a call again on other views of the same resources, and returns what comes of it. Lazy views are delivered
-// anew, all else that it performs is answered as it was.
+// answers makes a call again on other views of the same resources, and returns what comes of it. Lazy views are
+// delivered anew, all else that it performs is answered as it was.
 func (p *process) answers(s *slot, c *called, vs []abi.View, read map[string]*schema.Mask) (string, error) {
 	k := *s.manifest()
 	k.Views = vs
@@ -169,7 +184,8 @@ func (p *process) answers(s *slot, c *called, vs []abi.View, read map[string]*sc
 		Module: guest.Sandboxed{Guest: s.Guest},
 	}
 	ctx := p.run.ctx
-	if err := again.Prepare(ctx, target, &syncer.Turn{Key: c.key, Now: time.Unix(0, was.Now), Attempt: was.Attempt}); err != nil {
+	if err := again.Prepare(ctx, target, &syncer.Turn{Key: c.key, Now: time.Unix(0, was.Now),
+		Attempt: was.Attempt}); err != nil {
 		return "", err
 	}
 
@@ -224,14 +240,16 @@ func (r *run) broken(s *slot, c *called, err error) {
 		err = c.refusal
 	}
 	if effects.Refused(err) && strings.Contains(err.Error(), "no precondition") {
-		r.found(Finding{Check: Precondition, Message: oneLine(err.Error()) + ": an object that was made anew under that name would be meant, too; name one that a view has shown"})
+		r.found(Finding{Check: Precondition, Message: oneLine(err.Error()) +
+			": an object that was made anew under that name would be meant, too; name one that a view has shown"})
 		return
 	}
 	if effects.Refused(err) || strings.Contains(err.Error(), "doesn't declare") {
 		r.found(Finding{Check: Undeclared, Message: oneLine(err.Error()) + hint(err)})
 		return
 	}
-	r.found(Finding{Check: Panics, Message: "the sync ends without an answer: " + oneLine(err.Error()), Detail: err.Error()})
+	r.found(Finding{Check: Panics, Message: "the sync ends without an answer: " + oneLine(err.Error()),
+		Detail: err.Error()})
 }
 
 // hint says what to declare.
@@ -254,11 +272,13 @@ func (r *run) look(s *slot, key abi.KeyRef, all []abi.Effect) {
 		switch e.Kind {
 		case abi.EffectDelete, abi.EffectEvict:
 			if e.Precondition == abi.PreconditionNone {
-				r.found(Finding{Check: Precondition, Message: fmt.Sprintf("%s %s/%s is deleted unconditionally: an object that was made anew under that name would go too; leave sdk.Unconditional away", e.Resource, e.Namespace, e.Name)})
+				r.found(Finding{Check: Precondition,
+					Message: fmt.Sprintf("%s %s/%s is deleted unconditionally: an object that was made anew under that name would go too; leave sdk.Unconditional away", e.Resource, e.Namespace, e.Name)})
 			}
 		case abi.EffectUpdate:
 			if e.Precondition == abi.PreconditionNone && e.Subresource != "scale" {
-				r.found(Finding{Check: Precondition, Message: fmt.Sprintf("%s %s/%s is updated unconditionally: a change that somebody made meanwhile would be undone; leave sdk.Unconditional away", e.Resource, e.Namespace, e.Name)})
+				r.found(Finding{Check: Precondition,
+					Message: fmt.Sprintf("%s %s/%s is updated unconditionally: a change that somebody made meanwhile would be undone; leave sdk.Unconditional away", e.Resource, e.Namespace, e.Name)})
 			}
 		case abi.EffectCreate:
 			r.forTerminating(e)
@@ -283,7 +303,8 @@ func (r *run) forTerminating(e *abi.Effect) {
 			}
 			var m metav1.PartialObjectMetadata
 			if m.Unmarshal(o.Raw) == nil && m.DeletionTimestamp != nil {
-				r.found(Finding{Check: Terminating, Message: fmt.Sprintf("%s %s/%s%s is created for %s %s, which is being deleted: return early where metadata.deletionTimestamp is set", e.Resource, e.Namespace, made.Name, made.GenerateName, owner.Kind, owner.Name)})
+				r.found(Finding{Check: Terminating,
+					Message: fmt.Sprintf("%s %s/%s%s is created for %s %s, which is being deleted: return early where metadata.deletionTimestamp is set", e.Resource, e.Namespace, made.Name, made.GenerateName, owner.Kind, owner.Name)})
 			}
 		}
 	}

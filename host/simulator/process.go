@@ -46,8 +46,9 @@ type slot struct {
 	syncer syncer.Syncer
 	states syncer.States
 
-	queue    []abi.KeyRef
-	due      map[abi.KeyRef]time.Time // synced then, whatever happens before: requeueAfter, replaced by the next sync's unless that fails
+	queue []abi.KeyRef
+	// synced then, whatever happens before: requeueAfter, replaced by the next sync's unless that fails
+	due      map[abi.KeyRef]time.Time
 	delayed  map[abi.KeyRef]time.Time // of batched wake-ups and failures
 	attempts map[abi.KeyRef]int
 }
@@ -63,16 +64,21 @@ func (r *run) start() error {
 		}
 		plans = append(plans, plan)
 	}
+
 	var err error
 	if p.caches, err = newCaches(r.cluster, plans); err != nil {
 		return err
 	}
+
 	for i, c := range r.world.controllers {
-		s := &slot{Controller: c, plan: plans[i], due: map[abi.KeyRef]time.Time{}, delayed: map[abi.KeyRef]time.Time{}, attempts: map[abi.KeyRef]int{}}
+		s := &slot{Controller: c, plan: plans[i], due: map[abi.KeyRef]time.Time{}, delayed: map[abi.KeyRef]time.Time{},
+			attempts: map[abi.KeyRef]int{}}
 		s.syncer.World, s.syncer.States = p.caches, &s.states
 		s.writer, err = effects.New(effects.Options{
-			Plugin: c.Guest.Manifest().Name, Controller: c.manifest(), Config: r.cluster.Config(c.manifest().Name), FieldManager: c.manifest().Name,
-			Parallel: 1, StaleWait: time.Nanosecond, LiveCheck: time.Hour, // the simulation waits for nothing: it knows what there is to come
+			Plugin: c.Guest.Manifest().Name, Controller: c.manifest(), Config: r.cluster.Config(c.manifest().Name),
+			FieldManager: c.manifest().Name,
+			// the simulation waits for nothing: it knows what there is to come
+			Parallel: 1, StaleWait: time.Nanosecond, LiveCheck: time.Hour,
 			Stores: func(res abi.Resource) effects.Store {
 				if st, ok := p.caches.stores[res]; ok {
 					return st
@@ -93,6 +99,7 @@ func (r *run) start() error {
 		slices.SortFunc(s.queue, compareKeys)
 		p.slots = append(p.slots, s)
 	}
+
 	r.process = p
 	return nil
 }
@@ -159,7 +166,7 @@ func (p *process) deliverAll() error {
 	}
 }
 
-// ring wakes the keys whose time has come, and tells when the next one's does.
+// ring wakes the keys whose time has come, and reports when the next one's does.
 func (p *process) ring() (next time.Time, failing bool) {
 	now := p.run.cluster.now
 	failing = true
@@ -216,12 +223,13 @@ func (r *recorder) Eventf(o runtime.Object, eventType, reason, format string, ar
 	r.Event(o, eventType, reason, fmt.Sprintf(format, args...))
 }
 
-func (r *recorder) AnnotatedEventf(o runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+func (r *recorder) AnnotatedEventf(o runtime.Object, _ map[string]string, eventType, reason, format string,
+	args ...any) {
 	r.Event(o, eventType, reason, fmt.Sprintf(format, args...))
 }
 
-// called is one call of a controller under test, kept so that it can be made again. As a witness of the sync it learns what
-// was said.
+// called is one call of a controller under test, kept so that it can be made again. As a witness of the sync it learns
+// what was said.
 type called struct {
 	step     int
 	slot     string
@@ -336,7 +344,7 @@ func backoff(attempts int) time.Duration {
 	return min(5*time.Millisecond<<min(attempts-1, 20), 1000*time.Second)
 }
 
-// fresh tells whether a question demands a cache that isn't older.
+// fresh reports whether a question demands a cache that isn't older.
 func fresh(all []abi.Effect) bool {
 	return slices.ContainsFunc(all, func(e abi.Effect) bool { return e.Ask != nil && e.Ask.Fresh || fresh(e.Members) })
 }

@@ -135,7 +135,8 @@ type end struct {
 var errStop = errors.New("stop")
 
 func newRun(ctx context.Context, w *setting, s Scenario, found func(Finding)) (*run, error) {
-	r := &run{ctx: ctx, world: w, scenario: s, made: map[types.UID]origin{}, marks: map[types.UID]bool{}, statused: map[types.UID]bool{}, stands: map[types.UID]map[string]any{}}
+	r := &run{ctx: ctx, world: w, scenario: s, made: map[types.UID]origin{}, marks: map[types.UID]bool{},
+		statused: map[types.UID]bool{}, stands: map[types.UID]map[string]any{}}
 	r.found = func(f Finding) {
 		f.Scenario, f.Step = s, r.step
 		if f.At == "" && r.current != nil {
@@ -144,6 +145,7 @@ func newRun(ctx context.Context, w *setting, s Scenario, found func(Finding)) (*
 		f.Steps = slices.Clone(r.log)
 		found(f)
 	}
+
 	now := w.world.Now
 	if now.IsZero() {
 		now = begin
@@ -151,18 +153,22 @@ func newRun(ctx context.Context, w *setting, s Scenario, found func(Finding)) (*
 	if s.Kind == OtherTime {
 		r.shift = -10 * 365 * 24 * time.Hour
 	}
+
 	utilrand.Seed(1 + s.Seed)
 	r.rand = rand.New(rand.NewPCG(uint64(s.Seed), 1))
 	var err error
 	if r.cluster, err = NewCluster(now.Add(r.shift)); err != nil {
 		return nil, err
 	}
+
 	for _, crd := range w.crds {
 		if err := r.cluster.Define(crd); err != nil {
 			return nil, err
 		}
 	}
-	r.cluster.uids = int(s.Seed+1)*1_000_000 + s.Write*10_000 + len(s.Kind)*1000 // a plugin that remembers UIDs from run to run isn't helped by it
+
+	// a plugin that remembers UIDs from run to run isn't helped by it
+	r.cluster.uids = int(s.Seed+1)*1_000_000 + s.Write*10_000 + len(s.Kind)*1000
 	if err := r.cluster.populate(w.world.Objects, r.shift); err != nil {
 		return nil, err
 	}
@@ -177,12 +183,14 @@ func (r *run) play() (*end, error) {
 	if err := r.settle(); err != nil {
 		return nil, err
 	}
+
 	if err := r.begun(); err != nil {
 		return nil, err
 	}
 	if err := r.settle(); err != nil {
 		return nil, err
 	}
+
 	for r.deeds < len(r.world.world.Then) {
 		if err := r.deed(); err != nil {
 			return nil, err
@@ -196,11 +204,13 @@ func (r *run) play() (*end, error) {
 			}
 		}
 	}
+
 	r.middle()
 	e.settled, e.statuses = r.state(), r.statuses()
 	if err := r.atRest(); err != nil {
 		return nil, err
 	}
+
 	if err := r.teardown(); err != nil {
 		return nil, err
 	}
@@ -228,7 +238,7 @@ func (r *run) deed() error {
 	return nil
 }
 
-// inOrder tells whether the next step is that of the undisturbed order.
+// inOrder reports whether the next step is that of the undisturbed order.
 func (r *run) inOrder() bool {
 	return r.scenario.Seed == 0 || r.scenario.Until > 0 && r.step >= r.scenario.Until
 }
@@ -284,7 +294,8 @@ func (r *run) endless() {
 	}
 	r.found(Finding{
 		Check: Settles, Message: fmt.Sprintf("it goes on writing for ever, last %s: write only what differs from what is there, and compare without times", last),
-		Detail: "the loop:\n  " + strings.Join(loop, "\n  ") + "\nits last writes:\n  " + strings.Join(r.writes[max(0, len(r.writes)-6):], "\n  "),
+		Detail: "the loop:\n  " + strings.Join(loop, "\n  ") + "\nits last writes:\n  " +
+			strings.Join(r.writes[max(0, len(r.writes)-6):], "\n  "),
 	})
 }
 
@@ -297,18 +308,21 @@ func (r *run) one() (bool, error) {
 			r.jumped = 0
 		}
 	}()
+
 	next, failing := p.ring()
 	behind := p.caches.behind()
 	type candidate struct {
 		slot *slot
 		key  abi.KeyRef
 	}
+
 	var ready []candidate
 	for _, s := range p.slots {
 		for _, k := range s.ready() {
 			ready = append(ready, candidate{s, k})
 		}
 	}
+
 	chores := r.cluster.chores()
 	var due []chore
 	for _, c := range chores {
@@ -320,6 +334,7 @@ func (r *run) one() (bool, error) {
 			failing = false
 		}
 	}
+
 	sync := func(c candidate) (bool, error) { return true, r.sync(c.slot, c.key) }
 	if r.inOrder() {
 		switch {
@@ -332,11 +347,14 @@ func (r *run) one() (bool, error) {
 		}
 		return r.jump(next, failing)
 	}
+
 	// Out of order: a cache may be late for as long as the key's own writes allow; people don't wait either.
 	deeds := 0
-	if r.deeds < len(r.world.world.Then) && !r.world.world.Then[r.deeds].Settled && r.rand.IntN(4) == 0 && r.cluster.can(&r.world.world.Then[r.deeds]) {
+	if r.deeds < len(r.world.world.Then) && !r.world.world.Then[r.deeds].Settled && r.rand.IntN(4) == 0 &&
+		r.cluster.can(&r.world.world.Then[r.deeds]) {
 		deeds = 1
 	}
+
 	late := behind
 	behind = slices.DeleteFunc(slices.Clone(behind), r.slow)
 	n := len(behind) + len(ready) + len(due) + deeds
@@ -346,6 +364,7 @@ func (r *run) one() (bool, error) {
 	case n == 0:
 		return r.jump(next, failing)
 	}
+
 	// Syncs are as likely as all else together: else caches would hardly ever be behind.
 	if len(ready) > 0 && r.rand.IntN(2) == 0 {
 		c := ready[r.rand.IntN(len(ready))]
@@ -357,6 +376,7 @@ func (r *run) one() (bool, error) {
 		}
 		return true, nil
 	}
+
 	switch i := r.rand.IntN(n); {
 	case i < len(behind):
 		return true, r.deliver(behind[i])
@@ -368,7 +388,8 @@ func (r *run) one() (bool, error) {
 	return true, r.deed()
 }
 
-// slow tells whether a resource's cache stays behind for now. In every other run out of order one resource's does for some twenty steps, or until nothing else can go on.
+// slow reports whether a resource's cache stays behind for now. In every other run out of order one resource's does for
+// some twenty steps, or until nothing else can go on.
 func (r *run) slow(res abi.Resource) bool {
 	all := r.process.caches.resources()
 	return r.scenario.Seed%2 == 0 && all[int(r.scenario.Seed/2)%len(all)] == res && r.rand.IntN(20) > 0

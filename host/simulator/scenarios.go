@@ -36,17 +36,20 @@ func (r *run) middle() {
 	objects, kinds := r.cluster.everything()
 	for i, o := range objects {
 		if r.marks[o.GetUID()] && (o.GetLabels()[foreign] == "" || o.GetAnnotations()[foreign] == "") {
-			r.found(Finding{Check: Foreign, At: r.lastOn(o, kinds[i]), Message: fmt.Sprintf("a label or an annotation that somebody else has put on %s is gone: change only those of your own, keep the rest", title(o))})
+			r.found(Finding{Check: Foreign, At: r.lastOn(o, kinds[i]),
+				Message: fmt.Sprintf("a label or an annotation that somebody else has put on %s is gone: change only those of your own, keep the rest", title(o))})
 		}
 		if was := r.stands[o.GetUID()]; was != nil && was["owner"] == nil {
 			if now := essence(o); !reflect.DeepEqual(now, was) {
-				r.found(Finding{Check: Bystander, At: r.lastOn(o, kinds[i]), Message: fmt.Sprintf("%s, which belongs to somebody else and has the same labels, was changed or is being deleted: look at the controlling owner, not at the labels alone", title(o))})
+				r.found(Finding{Check: Bystander, At: r.lastOn(o, kinds[i]),
+					Message: fmt.Sprintf("%s, which belongs to somebody else and has the same labels, was changed or is being deleted: look at the controlling owner, not at the labels alone", title(o))})
 			}
 		}
 	}
 	for uid, was := range r.stands {
 		if o, _ := r.cluster.byUID(uid); o == nil && was["owner"] == nil {
-			r.found(Finding{Check: Bystander, Message: fmt.Sprintf("%v, which belonged to somebody else and had the same labels, was deleted: look at the controlling owner, not at the labels alone", was["title"])})
+			r.found(Finding{Check: Bystander,
+				Message: fmt.Sprintf("%v, which belonged to somebody else and had the same labels, was deleted: look at the controlling owner, not at the labels alone", was["title"])})
 		}
 	}
 	r.generations()
@@ -55,14 +58,16 @@ func (r *run) middle() {
 // lastOn is the last step in which a controller under test wrote an object.
 func (r *run) lastOn(o *Object, k *kind) string {
 	for _, step := range slices.Backward(r.log) {
-		if strings.HasPrefix(step, "sync ") && strings.Contains(step, k.Resource.String()) && strings.Contains(step, " "+strings.TrimPrefix(keyOf(o), "/")) && strings.Contains(step, "; ") {
+		if strings.HasPrefix(step, "sync ") && strings.Contains(step, k.Resource.String()) &&
+			strings.Contains(step, " "+strings.TrimPrefix(keyOf(o), "/")) && strings.Contains(step, "; ") {
 			return step
 		}
 	}
 	return ""
 }
 
-// labelAll has somebody else put a label and an annotation on all that there is of the keys' objects and of what was made.
+// labelAll has somebody else put a label and an annotation on all that there is of the keys' objects and of what was
+// made.
 func (r *run) labelAll() error {
 	objects, kinds := r.cluster.everything()
 	keys, _ := r.keyObjects()
@@ -90,7 +95,8 @@ func (r *run) labelAll() error {
 
 // essence is what others than its owner mustn't change of an object.
 func essence(o *Object) map[string]any {
-	m := map[string]any{"title": title(o), "labels": o.GetLabels(), "annotations": o.GetAnnotations(), "deleting": o.GetDeletionTimestamp() != nil, "finalizers": o.GetFinalizers()}
+	m := map[string]any{"title": title(o), "labels": o.GetLabels(), "annotations": o.GetAnnotations(),
+		"deleting": o.GetDeletionTimestamp() != nil, "finalizers": o.GetFinalizers()}
 	m["owners"] = jsonOf(o.GetOwnerReferences())
 	maps.Copy(m, body(o))
 	if o.GetKind() == "Pod" {
@@ -108,6 +114,7 @@ func (r *run) standBy() error {
 	if err != nil {
 		return err
 	}
+
 	r.stands[owner.GetUID()] = map[string]any{"owner": true}
 	r.stands[r.cluster.get(namespaces, "", "somebody-else").GetUID()] = map[string]any{"owner": true}
 	r.note("somebody else makes objects with the same labels")
@@ -126,7 +133,8 @@ func (r *run) standBy() error {
 		b.SetGenerateName("")
 		b.SetUID("")
 		b.SetFinalizers(nil)
-		b.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.GetUID(), Controller: &yes}})
+		b.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.GetUID(),
+			Controller: &yes}})
 		made, err := r.cluster.add(b)
 		if err != nil {
 			return fmt.Errorf("a bystander: %w", err)
@@ -136,7 +144,8 @@ func (r *run) standBy() error {
 	return nil
 }
 
-// holdOne deletes an object that was made and that something else's finalizer keeps: one under a generated name is to be replaced, any isn't to be counted.
+// holdOne deletes an object that was made and that something else's finalizer keeps: one under a generated name is to
+// be replaced, any isn't to be counted.
 func (r *run) holdOne() error {
 	objects, kinds := r.cluster.everything()
 	for i, o := range objects {
@@ -146,36 +155,49 @@ func (r *run) holdOne() error {
 		if !ours || !generated && k.status || o.GetDeletionTimestamp() != nil || finished(k, o) {
 			continue
 		}
+
 		owner, of := r.cluster.byUID(x.owner)
 		if owner != nil && !owned(o, owner) {
 			continue // the status tells of others
 		}
+
 		before, statusBefore := r.living(k, x.owner), statusText(owner)
 		r.note("somebody deletes " + title(o) + ", which another finalizer keeps")
-		if err := r.cluster.edit(k, o, "", func(o *Object) { o.SetFinalizers(append(o.GetFinalizers(), stays)) }); err != nil {
+		if err := r.cluster.edit(k, o, "", func(o *Object) {
+			o.SetFinalizers(append(o.GetFinalizers(),
+				stays))
+		}); err != nil {
 			return err
 		}
+
 		now := int64(0)
-		if err := r.cluster.delete(k, r.cluster.get(k.Resource, o.GetNamespace(), o.GetName()), &metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		if err := r.cluster.delete(k, r.cluster.get(k.Resource, o.GetNamespace(), o.GetName()),
+			&metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 			return err
 		}
+
 		if err := r.settle(); err != nil {
 			return err
 		}
 		if owner != nil {
 			owner = r.cluster.get(of.Resource, owner.GetNamespace(), owner.GetName())
 		}
+
 		switch after, statusAfter := r.living(k, x.owner), statusText(owner); {
 		case generated && after < before:
-			r.found(Finding{Check: Terminating, At: x.at, Message: fmt.Sprintf("%s is being deleted and isn't replaced while it is there: don't count objects with a deletionTimestamp", title(o)),
-				Detail: fmt.Sprintf("there were %d that weren't being deleted, now there are %d", before, after)})
+			r.found(Finding{Check: Terminating, At: x.at,
+				Message: fmt.Sprintf("%s is being deleted and isn't replaced while it is there: don't count objects with a deletionTimestamp", title(o)),
+				Detail:  fmt.Sprintf("there were %d that weren't being deleted, now there are %d", before, after)})
 		case !generated && statusBefore.tells && statusBefore.text == statusAfter.text && statusBefore.counts:
-			r.found(Finding{Check: Terminating, At: x.at, Message: fmt.Sprintf("%s is being deleted and the status of %s counts it as before: don't count objects with a deletionTimestamp", title(o), title(owner)), Detail: statusAfter.text})
+			r.found(Finding{Check: Terminating, At: x.at,
+				Message: fmt.Sprintf("%s is being deleted and the status of %s counts it as before: don't count objects with a deletionTimestamp", title(o), title(owner)), Detail: statusAfter.text})
 		}
+
 		held := r.cluster.get(k.Resource, o.GetNamespace(), o.GetName())
 		if held == nil {
 			return nil
 		}
+
 		r.note("the finalizer of " + title(o) + " is gone")
 		return r.cluster.edit(k, held, "", func(o *Object) {
 			o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return f == stays }))
@@ -184,7 +206,7 @@ func (r *run) holdOne() error {
 	return nil
 }
 
-// finished tells of a pod that has ended: nobody need replace it.
+// finished reports whether an object is a pod that has ended: nobody need replace it.
 func finished(k *kind, o *Object) bool {
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 	return k.Resource == pods && (phase == "Succeeded" || phase == "Failed")
@@ -221,6 +243,7 @@ func statusText(o *Object) (s statusOfKey) {
 	if err != nil {
 		return s
 	}
+
 	s.text = string(b)
 	s.numbers = map[string]int64{}
 	for name, v := range status {
@@ -285,11 +308,13 @@ func (r *run) overwrites(w *write, old, o *Object) {
 	if old == nil || o == nil || w.subresource != "" || w.verb != "update" && w.verb != "patch" {
 		return
 	}
-	if _, ours := r.made[old.GetUID()]; ours || metav1.GetControllerOf(old) != nil || !slices.Contains(r.keyResources(), w.kind.Resource) {
+	if _, ours := r.made[old.GetUID()]; ours || metav1.GetControllerOf(old) != nil ||
+		!slices.Contains(r.keyResources(), w.kind.Resource) {
 		return
 	}
 	if path, was, is := differs(old.Object["spec"], o.Object["spec"], "spec"); path != "" {
-		r.found(Finding{Check: Foreign, Message: fmt.Sprintf("%s of %s, which somebody else has set to %v, is changed to %v: a spec says what people want; 0, false and empty are values too", path, title(old), was, is)})
+		r.found(Finding{Check: Foreign,
+			Message: fmt.Sprintf("%s of %s, which somebody else has set to %v, is changed to %v: a spec says what people want; 0, false and empty are values too", path, title(old), was, is)})
 	}
 }
 
@@ -311,7 +336,8 @@ func differs(old, new any, path string) (string, any, any) {
 	return "", nil, nil
 }
 
-// generations looks at the generation that statuses say they are about. Where nothing can be created a sync may end before it knows what to say.
+// generations looks at the generation that statuses say they are about. Where nothing can be created a sync may end
+// before it knows what to say.
 func (r *run) generations() {
 	if r.scenario.Kind == NoChildren {
 		return
@@ -326,12 +352,13 @@ func (r *run) generations() {
 			continue
 		}
 		if seen != o.GetGeneration() {
-			r.found(Finding{Check: Generation, At: r.lastOn(o, kinds[i]), Message: fmt.Sprintf("status.observedGeneration of %s is %d, its generation is %d: set it to metadata.generation in each status that is written", title(o), seen, o.GetGeneration())})
+			r.found(Finding{Check: Generation, At: r.lastOn(o, kinds[i]),
+				Message: fmt.Sprintf("status.observedGeneration of %s is %d, its generation is %d: set it to metadata.generation in each status that is written", title(o), seen, o.GetGeneration())})
 		}
 	}
 }
 
-// observes tells whether the status of a kind has an observedGeneration.
+// observes reports whether the status of a kind has an observedGeneration.
 func (k *kind) observes() bool {
 	if k.custom {
 		_, found, _ := unstructured.NestedMap(k.defaults, "properties", "status", "properties", "observedGeneration")
@@ -360,6 +387,7 @@ func (r *run) resync() error {
 		if !s.Tested || s.manifest().Key.Single || len(s.due) > 0 {
 			continue
 		}
+
 		var keys []abi.KeyRef
 		s.plan.Keys(r.process.caches, func(k abi.KeyRef) { keys = append(keys, k.Clone()) })
 		slices.SortFunc(keys, compareKeys)
@@ -368,7 +396,8 @@ func (r *run) resync() error {
 				of := "sync " + s.manifest().Name + " " + strings.TrimSpace(k.String())
 				for i, step := range slices.Backward(r.log) {
 					if _, failure, failed := strings.Cut(step, of+": "); failed {
-						r.found(Finding{Check: Fails, At: of, Message: fmt.Sprintf("key %s fails again and again: %s", k.String(), failure), Detail: fmt.Sprintf("last in step %d", i+1)})
+						r.found(Finding{Check: Fails, At: of, Message: fmt.Sprintf("key %s fails again and again: %s", k.String(),
+							failure), Detail: fmt.Sprintf("last in step %d", i+1)})
 						break
 					}
 				}
@@ -381,11 +410,14 @@ func (r *run) resync() error {
 			at := r.log[len(r.log)-1]
 			switch {
 			case len(r.writes) > writes:
-				r.found(Finding{Check: Resync, At: at, Message: fmt.Sprintf("key %s, synced again though nothing had happened, writes: %s. Something that it decides by doesn't wake it: a time (ask to be synced then with Call.After), a quiet or lazy view, a live read, or a failure that it has swallowed", k.String(), strings.Join(r.writes[writes:], ", ")), Detail: r.changedLast})
+				r.found(Finding{Check: Resync, At: at,
+					Message: fmt.Sprintf("key %s, synced again though nothing had happened, writes: %s. Something that it decides by doesn't wake it: a time (ask to be synced then with Call.After), a quiet or lazy view, a live read, or a failure that it has swallowed", k.String(), strings.Join(r.writes[writes:], ", ")), Detail: r.changedLast})
 			case len(r.cluster.events) > events:
-				r.found(Finding{Check: Resync, At: at, Message: fmt.Sprintf("key %s, synced again though nothing had happened, sends an event: send one for a change, not for each sync", k.String()), Detail: r.cluster.events[events].String()})
+				r.found(Finding{Check: Resync, At: at,
+					Message: fmt.Sprintf("key %s, synced again though nothing had happened, sends an event: send one for a change, not for each sync", k.String()), Detail: r.cluster.events[events].String()})
 			}
 		}
+
 		if err := r.settle(); err != nil {
 			return err
 		}

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// State is what a cluster holds, in a form that two runs can be compared in: without versions, times and UIDs, generated names cut down to what they were made from.
+// State is what a cluster holds, in a form that two runs can be compared in: without versions, times and UIDs,
+// generated names cut down to what they were made from.
 type State []string
 
 // state normalises what the cluster holds.
@@ -26,16 +27,19 @@ func (r *run) state() State {
 		}
 		uids[string(o.GetUID())] = "uid of " + o.GetKind() + " " + name
 	}
+
 	// Longer names first: one may begin with another.
 	pairs := [][2]string{}
 	for i := 0; i < len(replace); i += 2 {
 		pairs = append(pairs, [2]string{replace[i], replace[i+1]})
 	}
+
 	slices.SortFunc(pairs, func(a, b [2]string) int { return len(b[0]) - len(a[0]) })
 	replace = replace[:0]
 	for _, p := range pairs {
 		replace = append(replace, p[0], p[1])
 	}
+
 	names := strings.NewReplacer(replace...)
 	var s State
 	for i, o := range objects {
@@ -58,7 +62,7 @@ func (r *run) state() State {
 	return s
 }
 
-// foreigners tells of a bystander, and of what belongs to one.
+// foreigners reports whether an object is a bystander, or belongs to one.
 func (r *run) foreigners(o *Object) bool {
 	if r.stands[o.GetUID()] != nil {
 		return true
@@ -74,9 +78,11 @@ func (r *run) foreigners(o *Object) bool {
 // normalise takes out what differs from run to run for no reason of the plugin's.
 func normalise(m map[string]any, k *kind) {
 	meta, _ := m["metadata"].(map[string]any)
-	for _, f := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "deletionGracePeriodSeconds"} {
+	for _, f := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields",
+		"deletionGracePeriodSeconds"} {
 		delete(meta, f)
 	}
+
 	for _, f := range []string{"annotations", "labels"} {
 		if of, ok := meta[f].(map[string]any); ok {
 			for name := range of {
@@ -89,6 +95,7 @@ func normalise(m map[string]any, k *kind) {
 			}
 		}
 	}
+
 	if status, ok := m["status"].(map[string]any); ok {
 		delete(status, "observedGeneration")
 		if conditions, ok := status["conditions"].([]any); ok {
@@ -115,7 +122,8 @@ var (
 	address = regexp.MustCompile(`^10\.0\.\d+\.\d+$`)
 )
 
-// plain replaces names, UIDs, times and addresses in a value. Lists of objects are sorted but in specs, where order has a meaning.
+// plain replaces names, UIDs, times and addresses in a value. Lists of objects are sorted but in specs, where order has
+// a meaning.
 func plain(v any, names *strings.Replacer, uids map[string]string, path string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -124,6 +132,7 @@ func plain(v any, names *strings.Replacer, uids map[string]string, path string) 
 			out[names.Replace(k)] = plain(x, names, uids, path+"."+k)
 		}
 		return out
+
 	case []any:
 		out := make([]any, len(v))
 		for i, x := range v {
@@ -133,6 +142,7 @@ func plain(v any, names *strings.Replacer, uids map[string]string, path string) 
 			slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(jsonOf(a), jsonOf(b)) })
 		}
 		return out
+
 	case string:
 		if u, ok := uids[v]; ok {
 			return u

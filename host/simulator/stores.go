@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/host/views"
 )
 
-// caches are those of one process: per resource, what has come of the watch so far. They show each resource as it was at some time, and never go back.
+// caches are those of one process: per resource, what has come of the watch so far. They show each resource as it was
+// at some time, and never go back.
 type caches struct {
 	c      *Cluster
 	stores map[abi.Resource]*store
@@ -49,7 +50,9 @@ func newCaches(c *Cluster, plans []*views.Plan) (*caches, error) {
 					if k == nil {
 						return nil, fmt.Errorf("controller %s reads %s, which the simulated cluster doesn't serve: give its CustomResourceDefinition to the simulation (crd/*.yaml, or among the objects)", plan.Controller(), r)
 					}
-					s = &store{c: c, kind: k, objects: map[string]*cache.Object{}, version: c.version, indexers: map[string]cache.Indexer{}}
+
+					s = &store{c: c, kind: k, objects: map[string]*cache.Object{}, version: c.version,
+						indexers: map[string]cache.Indexer{}}
 					p.stores[r] = s
 					for _, o := range c.all(r) {
 						cached, err := k.cached(o)
@@ -90,7 +93,10 @@ func (p *caches) behind() (all []abi.Resource) {
 
 // resources are what is read.
 func (p *caches) resources() []abi.Resource {
-	return slices.SortedFunc(maps.Keys(p.stores), func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(p.stores), func(a, b abi.Resource) int {
+		return strings.Compare(a.String(),
+			b.String())
+	})
 }
 
 // next takes the first change of a backlog into the store.
@@ -114,11 +120,12 @@ func (p *caches) next(r abi.Resource) (e cache.Event, err error) {
 	return e, nil
 }
 
-// Store gives a resource's cache.
+// Store returns a resource's cache.
 func (p *caches) Store(r abi.Resource) views.Store {
 	if r == schema.Any {
 		all := views.Joint{}
-		for _, r := range slices.SortedFunc(maps.Keys(p.stores), func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) }) {
+		for _, r := range slices.SortedFunc(maps.Keys(p.stores),
+			func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) }) {
 			all = append(all, p.stores[r])
 		}
 		return all
@@ -129,7 +136,7 @@ func (p *caches) Store(r abi.Resource) views.Store {
 	return nil
 }
 
-// Get gives an object.
+// Get returns an object.
 func (s *store) Get(namespace, n string) *cache.Object { return s.objects[name(namespace, n)] }
 
 // ByIndex looks at all objects: there are few.
@@ -143,7 +150,7 @@ func (s *store) ByIndex(index, value string) (found []*cache.Object) {
 	return found
 }
 
-// List gives all objects, always in the same order: a run can be repeated.
+// List returns all objects, always in the same order: a run can be repeated.
 func (s *store) List() (all []*cache.Object) {
 	for _, k := range slices.Sorted(maps.Keys(s.objects)) {
 		all = append(all, s.objects[k])
@@ -151,7 +158,8 @@ func (s *store) List() (all []*cache.Object) {
 	return all
 }
 
-// Version is the version up to which the store is current: the cluster's, as a bookmark would tell, where nothing is left in the backlog.
+// Version is the version up to which the store is current: the cluster's, as a bookmark would tell, where nothing is
+// left in the backlog.
 func (s *store) Version() string {
 	if len(s.backlog) == 0 {
 		return strconv.Itoa(s.c.version)

@@ -21,7 +21,10 @@ func (r *run) keyResources() []abi.Resource {
 			all[m.Views[m.Key.View].Resource] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(all), func(a, b abi.Resource) int {
+		return strings.Compare(a.String(),
+			b.String())
+	})
 }
 
 // keyObjects are the keys' objects that people made.
@@ -31,7 +34,8 @@ func (r *run) keyObjects() (objects []*Object, kinds []*kind) {
 			continue // all resources
 		}
 		for _, o := range r.cluster.all(res) {
-			if _, ours := r.made[o.GetUID()]; !ours && len(o.GetOwnerReferences()) == 0 && r.stands[o.GetUID()] == nil && !preset(o) {
+			if _, ours := r.made[o.GetUID()]; !ours && len(o.GetOwnerReferences()) == 0 && r.stands[o.GetUID()] == nil &&
+				!preset(o) {
 				objects, kinds = append(objects, o), append(kinds, r.cluster.kinds[res])
 			}
 		}
@@ -39,7 +43,8 @@ func (r *run) keyObjects() (objects []*Object, kinds []*kind) {
 	return objects, kinds
 }
 
-// preset tells of a namespace in which other objects of the world live, which deleting would take away.
+// preset reports whether an object is a namespace in which other objects of the world live, which deleting would take
+// away.
 func preset(o *Object) bool { return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" }
 
 // teardown deletes the keys' objects.
@@ -55,14 +60,16 @@ func (r *run) teardown() error {
 	r.busy, r.jumped = 0, 0
 	for i, o := range objects {
 		r.note("delete " + title(o))
-		if err := r.cluster.delete(kinds[i], o, &metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil && !apierrors.IsNotFound(err) {
+		if err := r.cluster.delete(kinds[i], o, &metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil &&
+			!apierrors.IsNotFound(err) {
 			return err
 		}
 	}
 	return r.settle()
 }
 
-// leftovers reports the objects that the syncs of deleted objects have made, and the deleted objects that are still there.
+// leftovers reports the objects that the syncs of deleted objects have made, and the deleted objects that are still
+// there.
 func (r *run) leftovers() {
 	objects, kinds := r.cluster.everything()
 	for i, o := range objects {
@@ -71,13 +78,15 @@ func (r *run) leftovers() {
 			continue
 		}
 		if owner, _ := r.cluster.byUID(x.owner); owner == nil {
-			r.found(Finding{Check: Leftover, At: fmt.Sprintf("step %d: %s", x.step, x.at), Message: fmt.Sprintf("%s stays though the object that it was made for is gone: give it an owner reference, or clean it up under a finalizer", title(o))})
+			r.found(Finding{Check: Leftover, At: fmt.Sprintf("step %d: %s", x.step, x.at),
+				Message: fmt.Sprintf("%s stays though the object that it was made for is gone: give it an owner reference, or clean it up under a finalizer", title(o))})
 		}
 	}
 	keys, _ := r.keyObjects()
 	for _, o := range keys {
 		if o.GetDeletionTimestamp() != nil {
-			r.found(Finding{Check: Finalizer, Message: fmt.Sprintf("%s was deleted and can't go: it waits for its finalizers %q; remove yours when the clean-up is done", title(o), o.GetFinalizers())})
+			r.found(Finding{Check: Finalizer,
+				Message: fmt.Sprintf("%s was deleted and can't go: it waits for its finalizers %q; remove yours when the clean-up is done", title(o), o.GetFinalizers())})
 		}
 	}
 }

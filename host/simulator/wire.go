@@ -49,7 +49,8 @@ func prune(m map[string]any) {
 		case nil:
 			delete(m, name)
 		case map[string]any:
-			if prune(v); len(v) == 0 && (name == "status" || name == "resources" || name == "strategy" || name == "metadata" || name == "spec" || name == "loadBalancer") {
+			if prune(v); len(v) == 0 && (name == "status" || name == "resources" || name == "strategy" || name == "metadata" ||
+				name == "spec" || name == "loadBalancer") {
 				delete(m, name)
 			}
 		case []any:
@@ -75,7 +76,7 @@ func (k *kind) canonical(o *Object) (*Object, error) {
 	return k.untyped(t)
 }
 
-// encode gives the object's message on the wire.
+// encode returns the object's message on the wire.
 func (k *kind) encode(o *Object) ([]byte, error) {
 	if k.custom {
 		return encodeCustom(o)
@@ -113,5 +114,6 @@ func (k *kind) cached(o *Object) (*cache.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cache.Object{Resource: k.schema, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Raw: raw}, nil
+	return &cache.Object{Resource: k.schema, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
+		ResourceVersion: o.GetResourceVersion(), Raw: raw}, nil
 }

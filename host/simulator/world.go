@@ -29,14 +29,17 @@ type World struct {
 	Then    []Deed            `json:"then,omitempty"`
 }
 
-// Deed is something that somebody does: an object that is added, or one that is changed by a JSON merge patch or deleted.
+// Deed is something that somebody does: an object that is added, or one that is changed by a JSON merge patch or
+// deleted.
 type Deed struct {
-	What   string          `json:"what,omitempty"`
-	Add    json.RawMessage `json:"add,omitempty"`
-	Of     string          `json:"of,omitempty"` // such as Deployment default/web, or Deployment web where only one is called so
+	What string          `json:"what,omitempty"`
+	Add  json.RawMessage `json:"add,omitempty"`
+	// such as Deployment default/web, or Deployment web where only one is called so
+	Of     string          `json:"of,omitempty"`
 	Change json.RawMessage `json:"change,omitempty"`
 	Delete bool            `json:"delete,omitempty"`
-	// Settled has it done only when all has settled, in runs out of order too: for what ends otherwise when it comes earlier.
+	// Settled has it done only when all has settled, in runs out of order too: for what ends otherwise when it comes
+	// earlier.
 	Settled bool `json:"settled,omitempty"`
 }
 
@@ -87,7 +90,8 @@ func parseWorld(b []byte) (*World, error) {
 	return w, nil
 }
 
-// ReadManifests reads the objects in YAML files, and in those of folders; several stand in one file between lines of ---.
+// ReadManifests reads the objects in YAML files, and in those of folders; several stand in one file between lines of
+// ---.
 func ReadManifests(paths ...string) (all []json.RawMessage, err error) {
 	for _, path := range paths {
 		files := []string{path}
@@ -111,10 +115,12 @@ func ReadManifests(paths ...string) (all []json.RawMessage, err error) {
 				if string(j) == "null" {
 					continue
 				}
+
 				o, err := parse(j)
 				if err != nil {
 					return nil, fmt.Errorf("%s: document %d: %w", file, i+1, err)
 				}
+
 				if items, ok := o.Object["items"].([]any); ok && strings.HasSuffix(o.GetKind(), "List") {
 					for _, item := range items {
 						b, err := json.Marshal(item)
@@ -154,7 +160,8 @@ func shift(b []byte, by time.Duration) []byte {
 
 var definitionsResource = abi.Resource{Group: "apiextensions.k8s.io", Version: "v1", Name: "customresourcedefinitions"}
 
-// populate puts the objects of a world into the cluster: definitions first, then namespaces, which are made where they are missing.
+// populate puts the objects of a world into the cluster: definitions first, then namespaces, which are made where they
+// are missing.
 func (c *Cluster) populate(objects []json.RawMessage, by time.Duration) error {
 	var plain []*Object
 	for i, raw := range objects {
@@ -190,7 +197,8 @@ func rank(o *Object) int {
 	return 1
 }
 
-// add puts an object in as it is, status included. A UID, a creation time and owners' UIDs that aren't given are filled in.
+// add puts an object in as it is, status included. A UID, a creation time and owners' UIDs that aren't given are filled
+// in.
 func (c *Cluster) add(o *Object) (*Object, error) {
 	k, err := c.kindOf(o.GetAPIVersion(), o.GetKind())
 	if err != nil {
@@ -199,6 +207,7 @@ func (c *Cluster) add(o *Object) (*Object, error) {
 	if o.GetName() == "" && o.GetGenerateName() == "" {
 		return nil, fmt.Errorf("a %s has no metadata.name", o.GetKind())
 	}
+
 	if k.namespaced {
 		if o.GetNamespace() == "" {
 			o.SetNamespace(metav1.NamespaceDefault)
@@ -211,6 +220,7 @@ func (c *Cluster) add(o *Object) (*Object, error) {
 			}
 		}
 	}
+
 	refs := o.GetOwnerReferences()
 	for i := range refs {
 		if refs[i].UID != "" {
@@ -232,20 +242,24 @@ func (c *Cluster) add(o *Object) (*Object, error) {
 	if len(refs) > 0 {
 		o.SetOwnerReferences(refs)
 	}
+
 	uid, created := o.GetUID(), o.GetCreationTimestamp()
 	o.SetResourceVersion("")
 	made, err := c.create(&write{by: others, verb: "create", kind: k, namespace: o.GetNamespace(), object: o})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", title(o), err)
 	}
+
 	whole, err := k.canonical(o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", title(o), err)
 	}
+
 	changed := made.DeepCopy()
 	if status, has := whole.Object["status"]; has {
 		changed.Object["status"] = copyOf(status)
 	}
+
 	if uid != "" {
 		changed.SetUID(uid)
 	}
@@ -274,7 +288,8 @@ func (c *Cluster) named(of string) (*Object, *kind, error) {
 		}
 		found, k = o, kinds[i]
 	}
-	if !ok || !slices.ContainsFunc(slices.Collect(maps.Values(c.kinds)), func(k *kind) bool { return k.kind == kindName }) {
+	if !ok || !slices.ContainsFunc(slices.Collect(maps.Values(c.kinds)),
+		func(k *kind) bool { return k.kind == kindName }) {
 		return nil, nil, fmt.Errorf("there is no kind of %q: say Kind name, or Kind namespace/name", of)
 	}
 	if found == nil {
@@ -283,7 +298,7 @@ func (c *Cluster) named(of string) (*Object, *kind, error) {
 	return found, k, nil
 }
 
-// can tells whether there is what a deed is about.
+// can reports whether there is what a deed is about.
 func (c *Cluster) can(d *Deed) bool {
 	if d.Add != nil {
 		return true
@@ -302,6 +317,7 @@ func (c *Cluster) do(d *Deed, by time.Duration) error {
 		_, err = c.add(o)
 		return err
 	}
+
 	old, k, err := c.named(d.Of)
 	if err != nil {
 		return err
@@ -309,18 +325,22 @@ func (c *Cluster) do(d *Deed, by time.Duration) error {
 	if d.Delete {
 		return c.delete(k, old, &metav1.DeleteOptions{})
 	}
+
 	before, err := json.Marshal(old.Object)
 	if err != nil {
 		return err
 	}
+
 	after, err := jsonpatch.MergePatch(before, shift(d.Change, by))
 	if err != nil {
 		return err
 	}
+
 	o, err := parse(after)
 	if err != nil {
 		return err
 	}
+
 	w := &write{by: others, verb: "patch", kind: k, namespace: old.GetNamespace(), name: old.GetName()}
 	made, err := c.replace(w, old, o)
 	if err != nil || !k.status {

@@ -54,6 +54,7 @@ func (c *Cluster) create(w *write) (*Object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+
 	o.SetAPIVersion(k.apiVersion())
 	o.SetKind(k.kind)
 	if k.namespaced {
@@ -66,19 +67,25 @@ func (c *Cluster) create(w *write) (*Object, error) {
 		case !exists:
 			return nil, apierrors.NewNotFound(c.kinds[namespaces].groupResource(), w.namespace)
 		case terminating:
-			e := apierrors.NewForbidden(k.groupResource(), o.GetName(), fmt.Errorf("unable to create new content in namespace %s because it is being terminated", w.namespace))
-			e.ErrStatus.Details.Causes = append(e.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", w.namespace), Field: "metadata.namespace"})
+			e := apierrors.NewForbidden(k.groupResource(), o.GetName(),
+				fmt.Errorf("unable to create new content in namespace %s because it is being terminated", w.namespace))
+			e.ErrStatus.Details.Causes = append(e.ErrStatus.Details.Causes,
+				metav1.StatusCause{Type: corev1.NamespaceTerminatingCause,
+					Message: fmt.Sprintf("namespace %s is being terminated", w.namespace), Field: "metadata.namespace"})
 			return nil, e
 		}
 	} else {
 		o.SetNamespace("")
 	}
+
 	if o.GetResourceVersion() != "" {
-		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created"}}
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+			Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created"}}
 	}
 	if o.GetName() == "" && o.GetGenerateName() != "" {
 		o.SetName(o.GetGenerateName() + rand.String(5))
 	}
+
 	w.name = o.GetName()
 	if errs := c.validate(k, o); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(k.groupKind(), o.GetName(), errs)
@@ -86,6 +93,7 @@ func (c *Cluster) create(w *write) (*Object, error) {
 	if c.get(k.Resource, o.GetNamespace(), o.GetName()) != nil {
 		return nil, apierrors.NewAlreadyExists(k.groupResource(), o.GetName())
 	}
+
 	o.SetUID(c.newUID())
 	o.SetCreationTimestamp(c.timestamp())
 	o.SetDeletionTimestamp(nil)
@@ -98,6 +106,7 @@ func (c *Cluster) create(w *write) (*Object, error) {
 	if k.status {
 		delete(o.Object, "status")
 	}
+
 	if err := c.setDefaults(k, o); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -121,17 +130,20 @@ func (c *Cluster) validate(k *kind, o *Object) field.ErrorList {
 	return apivalidation.ValidateObjectMetaAccessor(o, k.namespaced, check, field.NewPath("metadata"))
 }
 
-// setDefaults fills in what the server does: what custom resources' definitions say, and of the built-in ones what controllers look at most.
+// setDefaults fills in what the server does: what custom resources' definitions say, and of the built-in ones what
+// controllers look at most.
 func (c *Cluster) setDefaults(k *kind, o *Object) error {
 	if k.custom {
 		setDefaults(o.Object, k.defaults)
 		return nil
 	}
+
 	fill := func(value any, path ...string) {
 		if _, found, err := unstructured.NestedFieldNoCopy(o.Object, path...); !found && err == nil {
 			_ = unstructured.SetNestedField(o.Object, value, path...) // an object in between that isn't one is the caller's
 		}
 	}
+
 	switch k.Resource.String() {
 	case "v1/pods":
 		fill("Pending", "status", "phase")
@@ -180,11 +192,13 @@ func (c *Cluster) setDefaults(k *kind, o *Object) error {
 			if labels == nil {
 				labels = map[string]string{}
 			}
-			maps.Copy(labels, map[string]string{"controller-uid": uid, "job-name": o.GetName(), "batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": o.GetName()})
+			maps.Copy(labels, map[string]string{"controller-uid": uid, "job-name": o.GetName(),
+				"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": o.GetName()})
 			if err := unstructured.SetNestedStringMap(o.Object, labels, "spec", "template", "metadata", "labels"); err != nil {
 				return err
 			}
-			if err := unstructured.SetNestedStringMap(o.Object, map[string]string{"batch.kubernetes.io/controller-uid": uid}, "spec", "selector", "matchLabels"); err != nil {
+			if err := unstructured.SetNestedStringMap(o.Object, map[string]string{"batch.kubernetes.io/controller-uid": uid},
+				"spec", "selector", "matchLabels"); err != nil {
 				return err
 			}
 			if len(o.GetLabels()) == 0 {
@@ -198,10 +212,12 @@ func (c *Cluster) setDefaults(k *kind, o *Object) error {
 // precondition compares an object with what a request expects.
 func precondition(k *kind, old *Object, uid, version string) error {
 	if uid != "" && string(old.GetUID()) != uid {
-		return apierrors.NewConflict(k.groupResource(), old.GetName(), fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
+		return apierrors.NewConflict(k.groupResource(), old.GetName(),
+			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
 	}
 	if version != "" && old.GetResourceVersion() != version {
-		return apierrors.NewConflict(k.groupResource(), old.GetName(), fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
+		return apierrors.NewConflict(k.groupResource(), old.GetName(),
+			fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	return nil
 }
@@ -236,6 +252,7 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 	if o.GetName() != "" && o.GetName() != old.GetName() {
 		return nil, apierrors.NewBadRequest("the name of the object does not match the name on the URL")
 	}
+
 	switch w.subresource {
 	case "":
 		if k.status {
@@ -260,6 +277,7 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 			_ = unstructured.SetNestedSlice(o.Object, finalizers, "spec", "finalizers")
 		}
 	}
+
 	o.SetAPIVersion(k.apiVersion())
 	o.SetKind(k.kind)
 	o.SetName(old.GetName())
@@ -275,22 +293,28 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 	if err := c.setDefaults(k, o); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+
 	if errs := c.validate(k, o); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(k.groupKind(), o.GetName(), errs)
 	}
 	if old.GetDeletionTimestamp() != nil {
 		for _, f := range o.GetFinalizers() {
 			if !slices.Contains(old.GetFinalizers(), f) {
-				return nil, apierrors.NewInvalid(k.groupKind(), o.GetName(), field.ErrorList{field.Forbidden(field.NewPath("metadata", "finalizers"), fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers []string{%q}", f))})
+				return nil, apierrors.NewInvalid(k.groupKind(), o.GetName(),
+					field.ErrorList{field.Forbidden(field.NewPath("metadata", "finalizers"),
+						fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers []string{%q}",
+							f))})
 			}
 		}
 	}
+
 	if k.generation && !reflect.DeepEqual(body(o), body(old)) {
 		o.SetGeneration(old.GetGeneration() + 1)
 	}
 	if reflect.DeepEqual(o.Object, old.Object) {
 		return old, nil
 	}
+
 	if w.dryRun {
 		return o, nil
 	}
@@ -301,7 +325,7 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 	return c.put(k, old, o), nil
 }
 
-// ended tells whether nothing keeps an object that is being deleted.
+// ended reports whether nothing keeps an object that is being deleted.
 func (c *Cluster) ended(k *kind, o *Object) bool {
 	if o.GetDeletionTimestamp() == nil || len(o.GetFinalizers()) > 0 {
 		return false
@@ -337,6 +361,7 @@ func (c *Cluster) remove(w *write, options *metav1.DeleteOptions) (o *Object, go
 	if err != nil {
 		return nil, false, err
 	}
+
 	if p := options.Preconditions; p != nil {
 		var uid, version string
 		if p.UID != nil {
@@ -349,9 +374,11 @@ func (c *Cluster) remove(w *write, options *metav1.DeleteOptions) (o *Object, go
 			return nil, false, err
 		}
 	}
+
 	o = old.DeepCopy()
 	finalizers := slices.DeleteFunc(o.GetFinalizers(), func(f string) bool {
-		return options.PropagationPolicy != nil && (f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents)
+		return options.PropagationPolicy != nil && (f == metav1.FinalizerOrphanDependents ||
+			f == metav1.FinalizerDeleteDependents)
 	})
 	if options.PropagationPolicy != nil {
 		switch *options.PropagationPolicy {
@@ -361,11 +388,13 @@ func (c *Cluster) remove(w *write, options *metav1.DeleteOptions) (o *Object, go
 			finalizers = append(finalizers, metav1.FinalizerOrphanDependents)
 		}
 	}
+
 	o.SetFinalizers(finalizers)
 	grace := int64(0)
 	if w.kind.Resource == pods {
 		if node, _, _ := unstructured.NestedString(o.Object, "spec", "nodeName"); node != "" {
-			if grace, _, _ = unstructured.NestedInt64(o.Object, "spec", "terminationGracePeriodSeconds"); options.GracePeriodSeconds != nil {
+			if grace, _, _ = unstructured.NestedInt64(o.Object, "spec",
+				"terminationGracePeriodSeconds"); options.GracePeriodSeconds != nil {
 				grace = *options.GracePeriodSeconds
 			}
 			if phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); phase == "Succeeded" || phase == "Failed" {
@@ -373,6 +402,7 @@ func (c *Cluster) remove(w *write, options *metav1.DeleteOptions) (o *Object, go
 			}
 		}
 	}
+
 	if old.GetDeletionTimestamp() == nil {
 		t := metav1.NewTime(c.now.Add(time.Duration(grace) * time.Second))
 		o.SetDeletionTimestamp(&t)
@@ -387,6 +417,7 @@ func (c *Cluster) remove(w *write, options *metav1.DeleteOptions) (o *Object, go
 	} else if was := o.GetDeletionGracePeriodSeconds(); was != nil && *was > grace {
 		o.SetDeletionGracePeriodSeconds(&grace)
 	}
+
 	gone = c.ended(w.kind, o)
 	switch {
 	case w.dryRun || slices.Contains(options.DryRun, metav1.DryRunAll):
@@ -406,5 +437,6 @@ func statusOf(err error) *metav1.Status {
 		status.APIVersion, status.Kind = "v1", "Status"
 		return &status
 	}
-	return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
+	return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+		Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 }

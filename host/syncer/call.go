@@ -13,12 +13,12 @@ import (
 
 // Module is what is called: a [sandbox.Module], or a guest in its form.
 type Module interface {
-	// Sync hands over a message and gives the answer to read. Its error is that there is none, or that of read.
+	// Sync hands over a message and returns the answer to read. Its error is that there is none, or that of read.
 	Sync(ctx context.Context, call *sandbox.Call, read func(answer []byte) error) (sandbox.Stats, error)
 }
 
-// Perform answers what a guest performs: in is guest memory, p what it says, and out a PerformResponse. Its error ends the
-// sync, whatever the guest makes of it.
+// Perform answers what a guest performs: in is guest memory, p what it says, and out a PerformResponse. Its error ends
+// the sync, whatever the guest makes of it.
 type Perform = func(ctx context.Context, in []byte, p *abi.PerformRequest) (out []byte, err error)
 
 // exchange is a call of a guest, with what the next one uses again: buffers, and functions that are made once, for each
@@ -46,8 +46,8 @@ const timed = 1024
 // errRefused marks what can't be understood.
 var errRefused = errors.New("refused")
 
-// Call hands the request that was prepared to the guest, and returns its answer, which lasts until the next call. The error
-// is that there is none.
+// Call hands the request that was prepared to the guest, and returns its answer, which lasts until the next call. The
+// error is that there is none.
 func (s *Syncer) Call(ctx context.Context, perform Perform) (*abi.SyncResponse, sandbox.Stats, error) {
 	if s.read == nil {
 		s.sandboxed.Write, s.sandboxed.Perform, s.read = s.writeRequest, s.answerPerform, s.readAnswer
@@ -105,7 +105,8 @@ func (s *Syncer) readAnswer(b []byte) error {
 		w.Answered(b)
 	}
 	if err := abi.DecodeResponse(s.buffer, &s.answer); err != nil {
-		return fmt.Errorf("plugin %q: malformed answer of %d bytes: %w: build the plugin with an SDK of ABI v1", s.target.Plugin, len(b), err)
+		return fmt.Errorf("plugin %q: malformed answer of %d bytes: %w: build the plugin with an SDK of ABI v1",
+			s.target.Plugin, len(b), err)
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// What a later version of the host may understand, this one refuses, with the whole answer: nothing of it is done by half.
+// What a later version of the host may understand, this one refuses, with the whole answer: nothing of it is done by
+// half.
 func TestWhatCameLaterIsRefused(t *testing.T) {
 	remove := abi.Effect{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: "shop", Name: "web"}
 	change := func(set func(*abi.Effect)) abi.Effect {

@@ -65,8 +65,8 @@ func (s *States) set(key abi.KeyRef, state State) {
 	s.byKey[key] = state
 }
 
-// of returns the state that a sync of the key begins with: not that of another object of the same name, nor one that the
-// version wouldn't understand.
+// of returns the state that a sync of the key begins with: not that of another object of the same name, nor one that
+// the version wouldn't understand.
 func (s *States) of(version int32, key abi.KeyRef, uid string) []byte {
 	if s == nil {
 		return nil

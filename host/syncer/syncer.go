@@ -50,8 +50,8 @@ type Target struct {
 	Labels *views.Labels
 }
 
-// Next returns after how long a key is synced again whose sync has asked for that after so long: 0 is not at all, and where
-// the controller has but one key, after its period.
+// Next returns after how long a key is synced again whose sync has asked for that after so long: 0 is not at all, and
+// where the controller has but one key, after its period.
 func (t *Target) Next(asked time.Duration) time.Duration {
 	if k := t.Manifest.Key; k.Single && asked == 0 {
 		return time.Duration(k.Period)
@@ -141,7 +141,8 @@ func (o *Outcome) Done() bool { return o.Err == nil || effects.NamespaceTerminat
 // Snapshot is that of the sync which was prepared last.
 func (s *Syncer) Snapshot() *views.Snapshot { return &s.snapshot }
 
-// Prepare takes a key's snapshot, and makes the request of it. Its error is that of [Syncer.Sync], too, for who goes on.
+// Prepare takes a key's snapshot, and makes the request of it. Its error is that of [Syncer.Sync], too, for who goes
+// on.
 func (s *Syncer) Prepare(ctx context.Context, t *Target, turn *Turn) error {
 	s.began = time.Now()
 	s.target, s.turn, s.size = t, turn, 0
@@ -297,7 +298,8 @@ func (s *Syncer) check(a *abi.SyncResponse) error {
 		return fmt.Errorf("plugin %s: the answer keeps %d bytes of state, with which controller %s would keep more than %d: keep less, in fewer keys",
 			t.Plugin, size, t.Manifest.Name, statesMax)
 	case size > 0 && !t.Manifest.State:
-		return fmt.Errorf("plugin %s: the answer keeps state, which controller %s doesn't declare: set State", t.Plugin, t.Manifest.Name)
+		return fmt.Errorf("plugin %s: the answer keeps state, which controller %s doesn't declare: set State", t.Plugin,
+			t.Manifest.Name)
 	}
 	return s.session.Check(a.Effects) // its error names the plugin
 }

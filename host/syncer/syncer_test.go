@@ -73,8 +73,8 @@ func configMap(t testing.TB, namespace, name string) *cache.Object {
 	return &cache.Object{Resource: s, Namespace: namespace, Name: name, UID: "u", ResourceVersion: "1"}
 }
 
-// target is a controller whose keys are config maps, and which may create some, and what verbs say. requests counts what comes to its API
-// server, which refuses all.
+// target is a controller whose keys are config maps, and which may create some, and what verbs say. requests counts
+// what comes to its API server, which refuses all.
 func target(t testing.TB, verbs ...string) (target *Target, requests *int) {
 	t.Helper()
 	requests = new(int)
@@ -124,11 +124,12 @@ func (w *watcher) Performed(in, out []byte, err error) {
 	w.told = append(w.told, what)
 }
 
-// An answer is taken as a whole or not at all: of one that is refused nothing is done, kept or counted. That a guest goes
-// on after what it performed was refused helps it nothing.
+// An answer is taken as a whole or not at all: of one that is refused nothing is done, kept or counted. That a guest
+// goes on after what it performed was refused helps it nothing.
 func TestOutcomes(t *testing.T) {
 	type perform = func(...abi.Effect) (*abi.PerformResponse, error)
-	foreign := abi.Effect{Kind: abi.EffectDelete, Resource: "v1/pods", Namespace: "shop", Name: "web", UID: "u", Precondition: abi.PreconditionUID}
+	foreign := abi.Effect{Kind: abi.EffectDelete, Resource: "v1/pods", Namespace: "shop", Name: "web", UID: "u",
+		Precondition: abi.PreconditionUID}
 	ask := abi.Effect{Kind: abi.EffectFacts}
 	for name, x := range map[string]struct {
 		guest     guest
@@ -186,7 +187,8 @@ func TestOutcomes(t *testing.T) {
 				_, _ = perform(create("a"))
 				_, _ = perform(foreign)
 				return &abi.SyncResponse{}
-			}, result: Performed, requests: 1, state: "old", told: []string{"request", "performed", "ended by what it performs", "answered"},
+			}, result: Performed, requests: 1, state: "old", told: []string{"request", "performed", "ended by what it performs",
+				"answered"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +211,8 @@ func TestOutcomes(t *testing.T) {
 					o.Result, o.Err, *requests, o.Writes, kept.Blob, x.result, x.requests, x.state)
 			}
 			failed := x.result == Refused || x.result == Performed
-			if (o.Failed != nil) != failed || o.Accepted == failed || (counted.answers == 1) == failed || (o.Err == nil) != (x.result == OK) {
+			if (o.Failed != nil) != failed || o.Accepted == failed || (counted.answers == 1) == failed ||
+				(o.Err == nil) != (x.result == OK) {
 				t.Errorf("failed %v, accepted %v, counted %d times, error %v", o.Failed, o.Accepted, counted.answers, o.Err)
 			}
 			if !slices.Equal(seen.told, x.told) {
@@ -239,7 +242,8 @@ func TestGone(t *testing.T) {
 		target, _ := target(t)
 		k, states, counted, around := abi.KeyRef{Namespace: "shop", Name: "k"}, &States{}, &counts{}, world{}
 		published := -1
-		target.Module = guest(func(r *abi.SyncRequest, perform func(...abi.Effect) (*abi.PerformResponse, error)) *abi.SyncResponse {
+		target.Module = guest(func(r *abi.SyncRequest, perform func(...abi.Effect) (*abi.PerformResponse,
+			error)) *abi.SyncResponse {
 			a := &abi.SyncResponse{State: []byte("state")}
 			switch {
 			case r.Key.Name == "other":
@@ -279,7 +283,8 @@ func TestGone(t *testing.T) {
 		sync(abi.KeyRef{Namespace: "shop", Name: "other"})
 		_, kept := states.Get(k)
 		if published != 0 || kept != fails || (counted.gone == nil) != fails || (o.Failed != nil) != fails {
-			t.Errorf("fails %v: after its end %d facts, keeps state %v, gone %v, failed %v", fails, published, kept, counted.gone, o.Failed)
+			t.Errorf("fails %v: after its end %d facts, keeps state %v, gone %v, failed %v", fails, published, kept,
+				counted.gone, o.Failed)
 		}
 	}
 }
@@ -289,7 +294,8 @@ func TestPermit(t *testing.T) {
 	no := errors.New("no")
 	for _, allowed := range []int{0, 1, 2} { // calls that are permitted
 		target, requests := target(t)
-		target.Module = guest(func(_ *abi.SyncRequest, perform func(...abi.Effect) (*abi.PerformResponse, error)) *abi.SyncResponse {
+		target.Module = guest(func(_ *abi.SyncRequest, perform func(...abi.Effect) (*abi.PerformResponse,
+			error)) *abi.SyncResponse {
 			_, _ = perform(create("a"))
 			return &abi.SyncResponse{Effects: []abi.Effect{create("b")}}
 		})
@@ -467,7 +473,8 @@ func TestSyncAllocations(t *testing.T) {
 	target.Module = &empty{make([]byte, 1<<10)}
 	around := world{}
 	around.put(t, "shop", "k")
-	s, turn := &Syncer{World: around, States: &States{}}, &Turn{Key: abi.KeyRef{Namespace: "shop", Name: "k"}, Metrics: &counts{}}
+	s, turn := &Syncer{World: around, States: &States{}}, &Turn{Key: abi.KeyRef{Namespace: "shop", Name: "k"},
+		Metrics: &counts{}}
 	session := testing.AllocsPerRun(1000, func() {
 		s.session = target.Writer.Begin(turn.Key, &s.snapshot)
 		if err := s.session.Check(nil); err != nil {
@@ -475,6 +482,7 @@ func TestSyncAllocations(t *testing.T) {
 		}
 		s.session.End()
 	})
+
 	snapshot := testing.AllocsPerRun(1000, func() {
 		if err := s.Prepare(t.Context(), target, turn); err != nil {
 			t.Fatal(err)

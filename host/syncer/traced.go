@@ -8,8 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
-// Cause returns why a sync or a call failed in the host's words, which begin with its result: an error's own text may have
-// an object's data in it.
+// Cause returns why a sync or a call failed in the host's words, which begin with its result: an error's own text may
+// have an object's data in it.
 func Cause(result string, err error) string {
 	var call *sandbox.CallError
 	switch reason := effects.Reason(err); {

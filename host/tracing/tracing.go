@@ -1,7 +1,9 @@
-// Package tracing tells an OpenTelemetry collector of syncs, where one is configured. Where none is, a call costs a look at a pointer and allocates nothing.
+// Package tracing tells an OpenTelemetry collector of syncs, where one is configured. Where none is, a call costs a
+// look at a pointer and allocates nothing.
 //
-// A sync has one span, with children for its snapshot, the guest's call, what that performs, and each effect. Spans have names, numbers and reasons: never anything of an object but its
-// key, and never the text of an error, which may have any of its data.
+// A sync has one span, with children for its snapshot, the guest's call, what that performs, and each effect. Spans
+// have names, numbers and reasons: never anything of an object but its key, and never the text of an error, which may
+// have any of its data.
 package tracing
 
 import (
@@ -42,7 +44,7 @@ const spansMost = 1000
 // textMost bounds a text in bytes.
 const textMost = 512
 
-// On tells whether any sync is traced.
+// On reports whether any sync is traced.
 func (t *Tracer) On() bool { return t != nil && t.live.Load() != nil }
 
 // Span is a step of a sync. All methods of a nil Span, that of a step that isn't traced, do nothing.
@@ -72,7 +74,7 @@ func (t *Tracer) Root(ctx context.Context, name string) (context.Context, *Span)
 	return context.WithValue(ctx, spanKey{}, s), s
 }
 
-// From gives the span that a context is within, nil for none.
+// From returns the span that a context is within, nil for none.
 func From(ctx context.Context) *Span {
 	s, _ := ctx.Value(spanKey{}).(*Span)
 	return s
@@ -97,12 +99,14 @@ func start(ctx context.Context, name string, kind trace.SpanKind) (context.Conte
 		parent.live.spans.dropped.Add(1)
 		return ctx, nil
 	}
-	_, span := parent.live.tracer.Start(trace.ContextWithSpan(ctx, parent.span), printable.Line(name, textMost), trace.WithSpanKind(kind))
+	_, span := parent.live.tracer.Start(trace.ContextWithSpan(ctx, parent.span), printable.Line(name, textMost),
+		trace.WithSpanKind(kind))
 	s := &Span{span: span, live: parent.live, left: parent.left}
 	return context.WithValue(ctx, spanKey{}, s), s
 }
 
-// Parent is the traceparent header of a request within the context's span (https://www.w3.org/TR/trace-context), empty for none.
+// Parent is the traceparent header of a request within the context's span (https://www.w3.org/TR/trace-context), empty
+// for none.
 func Parent(ctx context.Context) string {
 	s := From(ctx)
 	if s == nil {
@@ -141,7 +145,8 @@ func (s *Span) Event(what string, at time.Time, name, value string) {
 	case name == "":
 		s.span.AddEvent(what, trace.WithTimestamp(at))
 	default:
-		s.span.AddEvent(what, trace.WithTimestamp(at), trace.WithAttributes(attribute.String(name, printable.Line(value, textMost))))
+		s.span.AddEvent(what, trace.WithTimestamp(at), trace.WithAttributes(attribute.String(name,
+			printable.Line(value, textMost))))
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// The brute-force evaluator: straight from the conditions as the manifest has them, over the objects' JSON form. It shares nothing with the plan: no normal form, no index, no wire.
+// The brute-force evaluator: straight from the conditions as the manifest has them, over the objects' JSON form. It
+// shares nothing with the plan: no normal form, no index, no wire.
 
 // thing is one object in its JSON form, with what has been asked of it before.
 type thing struct {
@@ -35,7 +36,8 @@ func newThing(r abi.Resource, o runtime.Object) *thing {
 		panic(err)
 	}
 	meta := o.(metav1.Object)
-	return &thing{resource: r, ns: meta.GetNamespace(), name: meta.GetName(), json: m, values: map[string][]string{}, hashes: map[string]uint64{},
+	return &thing{resource: r, ns: meta.GetNamespace(), name: meta.GetName(), json: m, values: map[string][]string{},
+		hashes: map[string]uint64{},
 		labels: meta.GetLabels(), selectors: map[string][]labels.Selector{}}
 }
 
@@ -61,7 +63,7 @@ func (t *thing) at(path string) []string {
 	return v
 }
 
-// nodes gives what is at a path, lists spread out.
+// nodes returns what is at a path, lists spread out.
 func nodes(n any, path string) []any {
 	if list, ok := n.([]any); ok {
 		var all []any
@@ -76,14 +78,17 @@ func nodes(n any, path string) []any {
 		}
 		return []any{n}
 	}
+
 	m, ok := n.(map[string]any)
 	if !ok {
 		return nil
 	}
+
 	end := strings.IndexAny(path, ".[")
 	if end < 0 {
 		end = len(path)
 	}
+
 	name, rest := path[:end], path[end:]
 	if strings.HasPrefix(rest, "[") {
 		to := strings.Index(rest, "]")
@@ -134,13 +139,14 @@ func (t *thing) selector(path string) []labels.Selector {
 			all = append(all, s)
 		}
 	}
+
 	t.selectors[path] = all
 	return all
 }
 
 var seed = maphash.MakeSeed()
 
-// hash gives a hash of the fields without the quiet ones.
+// hash returns a hash of the fields without the quiet ones.
 func (t *thing) hash(v *abi.View) uint64 {
 	id := strings.Join(v.Fields, ",") + "-" + strings.Join(v.Quiet, ",")
 	if h, ok := t.hashes[id]; ok {
@@ -258,8 +264,8 @@ func (b *brute) inKeyView(i int, t *thing, key abi.KeyRef) bool {
 	return t.ns == key.Namespace && t.name == key.Name
 }
 
-// where tests the condition. Conditions that name the same view must hold for the same object: it tries all ways to pick one object of each earlier view,
-// separately for each alternative of an any (which may pick others).
+// where tests the condition. Conditions that name the same view must hold for the same object: it tries all ways to
+// pick one object of each earlier view, separately for each alternative of an any (which may pick others).
 func (b *brute) where(c *abi.Condition, t *thing, at any, key abi.KeyRef, views []bruteView, i int) bool {
 	if b.known == nil {
 		b.known = map[*abi.Condition][]alternative{}
@@ -285,7 +291,8 @@ func (b *brute) where(c *abi.Condition, t *thing, at any, key abi.KeyRef, views 
 	return false
 }
 
-func (b *brute) pick(named []int, all []abi.Condition, picked map[int]*thing, t *thing, key abi.KeyRef, views []bruteView) bool {
+func (b *brute) pick(named []int, all []abi.Condition, picked map[int]*thing, t *thing, key abi.KeyRef,
+	views []bruteView) bool {
 	if len(named) > 0 {
 		v := named[0]
 		// The key view's own name needs no object.
@@ -310,10 +317,11 @@ func (b *brute) pick(named []int, all []abi.Condition, picked map[int]*thing, t 
 }
 
 func (b *brute) isKeyName(c *abi.Condition) bool {
-	return !b.c.Key.Single && b.c.Key.Path == "" && b.c.Views[b.c.Key.View].Resource != schema.Any && c.View == b.c.Key.View && c.Op == abi.OpJoin && (c.ViewPath == "metadata.name" || c.ViewPath == "metadata.namespace")
+	return !b.c.Key.Single && b.c.Key.Path == "" && b.c.Views[b.c.Key.View].Resource != schema.Any &&
+		c.View == b.c.Key.View && c.Op == abi.OpJoin && (c.ViewPath == "metadata.name" || c.ViewPath == "metadata.namespace")
 }
 
-// keyOnly tells that the view is named for the key's own name alone.
+// keyOnly reports that the view is named for the key's own name alone.
 func (b *brute) keyOnly(v int, all []abi.Condition) bool {
 	for i := range all {
 		ok := true
@@ -352,7 +360,8 @@ func namedViews(c abi.Condition) []int {
 	return all
 }
 
-// alternatives gives the conjunctions of leaves (eaches whole) one of which must hold. The worlds' conditions negate leaves only.
+// alternatives returns the conjunctions of leaves (eaches whole) one of which must hold. The worlds' conditions negate
+// leaves only.
 func alternatives(c *abi.Condition) [][]abi.Condition {
 	switch {
 	case c == nil:
@@ -391,6 +400,7 @@ func (b *brute) leaf(c *abi.Condition, t *thing, at any, prefix string, picked m
 		}
 		return v
 	}
+
 	switch {
 	case len(c.All) > 0:
 		for i := range c.All {
@@ -421,8 +431,10 @@ func (b *brute) leaf(c *abi.Condition, t *thing, at any, prefix string, picked m
 	case c.Op == abi.OpIn:
 		return slices.ContainsFunc(values(), func(s string) bool { return slices.Contains(c.Values, s) }) != c.Not
 	case c.Op == abi.OpSelected:
-		return slices.ContainsFunc(picked[int(c.View)].selector(c.ViewPath), func(s labels.Selector) bool { return s.Matches(t.labels) })
+		return slices.ContainsFunc(picked[int(c.View)].selector(c.ViewPath),
+			func(s labels.Selector) bool { return s.Matches(t.labels) })
 	}
+
 	var want []string
 	switch {
 	case c.View == abi.FromKey && c.ViewPath == "namespace", b.isKeyName(c) && c.ViewPath == "metadata.namespace":
@@ -444,6 +456,7 @@ func (b *brute) guard(c *abi.Condition, views []bruteView, not bool, _ any) bool
 	if len(leaves) == 0 {
 		leaves = []abi.Condition{*c}
 	}
+
 	of := map[int32][]abi.Condition{}
 	for _, l := range leaves {
 		if l.Op == abi.OpExists && l.Path == "" {
@@ -454,9 +467,13 @@ func (b *brute) guard(c *abi.Condition, views []bruteView, not bool, _ any) bool
 		}
 		of[l.View] = append(of[l.View], l)
 	}
+
 	for v, tests := range of {
 		if !slices.ContainsFunc(views[v].rows, func(t *thing) bool {
-			return !slices.ContainsFunc(tests, func(l abi.Condition) bool { return !b.leaf(&l, t, t.json, "", nil, abi.KeyRef{}) })
+			return !slices.ContainsFunc(tests, func(l abi.Condition) bool {
+				return !b.leaf(&l, t, t.json, "", nil,
+					abi.KeyRef{})
+			})
 		}) {
 			return false
 		}

@@ -122,7 +122,8 @@ func TestLabelsThatCannotBe(t *testing.T) {
 		{"sets", "metadata.labels[zone]", ""},
 		{"sets", "metadata.name", ""}, // of every object
 		{"pods", "spec.nodeName", ""},
-		{"sets", "spec.replica", `path "spec.replica": k8s.io/api/apps/v1.ReplicaSetSpec has no field "replica"; there is replicas`},
+		{"sets", "spec.replica",
+			`path "spec.replica": k8s.io/api/apps/v1.ReplicaSetSpec has no field "replica"; there is replicas`},
 		{"sets", "status.replicas", `path "status.replicas" isn't among the view's fields: add it to them`},
 		{"sets", "metadata.labels[other]", `path "metadata.labels[other]" isn't among the view's fields: add it to them`},
 		{"pods", "spec", `path "spec" leads to more than one value: name one below it`},

@@ -11,7 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-// TestKeysBehindAGrant is the promise of the package, and what snapshots hold, for controllers that are granted a part of the objects.
+// TestKeysBehindAGrant is the promise of the package, and what snapshots hold, for controllers that are granted a part
+// of the objects.
 func TestKeysBehindAGrant(t *testing.T) {
 	f := &figures{narrowed: true}
 	for seed := uint64(1); f.events < worlds.Number(15_000); seed++ {
@@ -26,7 +27,7 @@ func TestKeysBehindAGrant(t *testing.T) {
 	t.Log(f)
 }
 
-// randomGrant gives one to three rules for views.
+// randomGrant returns one to three rules for views.
 func randomGrant(r *rand.Rand) []grant.Rule {
 	rules := []grant.Rule{}
 	for range 1 + r.IntN(3) {

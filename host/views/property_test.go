@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// namedWhole tells of each view whether its conditions name a key whole, so that absent keys are woken through it too.
+// namedWhole reports of each view whether its conditions name a key whole, so that absent keys are woken through it
+// too.
 func namedWhole(c *abi.Controller) []bool {
 	whole := make([]bool, len(c.Views))
 	b := &brute{c: c}
@@ -23,10 +24,12 @@ func namedWhole(c *abi.Controller) []bool {
 			whole[i] = true
 			continue
 		}
+
 		whole[i] = true
 		if g := c.Views[i].Guard; g != nil {
 			each(g, func(g *abi.Condition) { whole[i] = whole[i] && (g.Op == "" || whole[g.View]) })
 		}
+
 		for _, a := range alternatives(c.Views[i].Where) {
 			ok, ns, name, lost := false, false, false, false
 			for _, l := range a {
@@ -46,7 +49,8 @@ func namedWhole(c *abi.Controller) []bool {
 					}
 				})
 			}
-			if lost || !ok && !(name && (ns || c.Key.Path != "" || c.Views[c.Key.View].Resource != schema.Any && !knownOf(c.Views[c.Key.View].Resource).namespaced)) {
+			if lost || !ok && !(name && (ns || c.Key.Path != "" || c.Views[c.Key.View].Resource != schema.Any &&
+				!knownOf(c.Views[c.Key.View].Resource).namespaced)) {
 				whole[i] = false
 			}
 		}
@@ -67,7 +71,7 @@ func route(x *Router, p *Plan, res abi.Resource, wake func(abi.KeyRef, time.Dura
 	return nil
 }
 
-// universe gives all keys that there can be.
+// universe returns all keys that there can be.
 func universe(c *abi.Controller, w *world, known map[abi.KeyRef]bool) []abi.KeyRef {
 	if c.Key.Single {
 		return []abi.KeyRef{{}}
@@ -80,6 +84,7 @@ func universe(c *abi.Controller, w *world, known map[abi.KeyRef]bool) []abi.KeyR
 			}
 		}
 	}
+
 	for _, t := range w.things[res] {
 		if c.Key.Path == "" {
 			known[abi.KeyRef{Namespace: t.ns, Name: t.name}] = true
@@ -89,6 +94,7 @@ func universe(c *abi.Controller, w *world, known map[abi.KeyRef]bool) []abi.KeyR
 			known[abi.KeyRef{Name: v}] = true
 		}
 	}
+
 	if c.Key.Path == "" {
 		switch res {
 		case nodesR, namespaces, volumes, schema.Any:
@@ -100,6 +106,7 @@ func universe(c *abi.Controller, w *world, known map[abi.KeyRef]bool) []abi.KeyR
 			}
 		}
 	}
+
 	var all []abi.KeyRef
 	for k := range known {
 		all = append(all, k)
@@ -127,42 +134,51 @@ func resourcesOf(c *abi.Controller) []abi.Resource {
 // figures are what a run counts.
 type figures struct {
 	worlds, events, changed, woken, superfluous, snapshots int
-	moved, dropped                                         int           // events that a filter made of updates, changes of what nobody keeps
-	more, fewer                                            int           // events that woke more than they would without filters, keys that weren't woken though they would be
-	narrowed                                               bool          // worlds are seen through grants
-	spent                                                  time.Duration // in Wakes
+	// events that a filter made of updates, changes of what nobody keeps
+	moved, dropped int
+	// events that woke more than they would without filters, keys that weren't woken though they would be
+	more, fewer int
+	narrowed    bool          // worlds are seen through grants
+	spent       time.Duration // in Wakes
 }
 
 func (f *figures) String() string {
 	return fmt.Sprintf("%d worlds, %d events: %d keys changed loudly, %d woken, %d of them for nothing (%.1f %%); %d snapshots compared; %d objects came or went by an update, %d changes of what isn't kept, %d events woke more for it; %.2f µs per event in Wakes",
-		f.worlds, f.events, f.changed, f.woken, f.superfluous, 100*float64(f.superfluous)/float64(max(f.woken, 1)), f.snapshots, f.moved, f.dropped, f.more, float64(f.spent.Microseconds())/float64(max(f.events, 1)))
+		f.worlds, f.events, f.changed, f.woken, f.superfluous, 100*float64(f.superfluous)/float64(max(f.woken, 1)),
+		f.snapshots, f.moved, f.dropped, f.more, float64(f.spent.Microseconds())/float64(max(f.events, 1)))
 }
 
-// runWorld checks, event by event, that every key whose loud snapshot changed is woken, and that snapshots are what the brute-force evaluator finds.
-// The cache keeps what the controller's and a stranger's constants let through; where it keeps everything, the same keys are woken.
+// runWorld checks, event by event, that every key whose loud snapshot changed is woken, and that snapshots are what the
+// brute-force evaluator finds. The cache keeps what the controller's and a stranger's constants let through; where it
+// keeps everything, the same keys are woken.
 func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 	r := rand.New(rand.NewPCG(seed, 1))
 	p, err := Compile(c)
 	if err != nil {
 		return err
 	}
+
 	stranger := randomController(rand.New(rand.NewPCG(seed, 3)))
 	other, err := Compile(&stranger)
 	if err != nil {
 		return err
 	}
+
 	twin, err := Compile(c)
 	if err != nil {
 		return err
 	}
+
 	var rules []grant.Rule
 	if f.narrowed {
 		rules = randomGrant(rand.New(rand.NewPCG(seed, 7)))
 	}
+
 	g, err := grant.New(rules)
 	if err != nil {
 		return err
 	}
+
 	if err := errors.Join(p.Narrow(g), twin.Narrow(g)); err != nil {
 		return err
 	}
@@ -170,6 +186,7 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 	if err != nil {
 		return err
 	}
+
 	if w.mirror, err = newWorld(twin, other); err != nil {
 		return err
 	}
@@ -189,6 +206,7 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 			return err
 		}
 	}
+
 	// A count wakes when it is no longer what the key was delivered last, which isn't the same in both worlds.
 	counted := slices.ContainsFunc(c.Views, func(v abi.View) bool { return v.Count > 0 })
 	for n := range events {
@@ -229,17 +247,21 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 		if len(woken) > len(unfiltered) {
 			f.more++
 			if !e.Moved && w.sameReaders(e.Old, e.New) && !counted {
-				return fmt.Errorf("event %d (%s of %s %s/%s): wakes %v, unfiltered %v", n, kind, e.Resource.Resource, o.Namespace, o.Name, woken, unfiltered)
+				return fmt.Errorf("event %d (%s of %s %s/%s): wakes %v, unfiltered %v", n, kind, e.Resource.Resource, o.Namespace,
+					o.Name, woken, unfiltered)
 			}
 		}
 		for k := range unfiltered {
 			if !woken[k] {
-				f.fewer++ // of what is kept for others' sake, more may seem to have changed; that no wake-up is lost, the brute-force evaluator tells
+				// of what is kept for others' sake, more may seem to have changed; that no wake-up is lost, the brute-force
+				// evaluator tells
+				f.fewer++
 			}
 		}
 		except := func(i int, t *thing) bool {
 			v := &c.Views[i]
-			return t.resource == e.Resource.Resource && t.ns == o.Namespace && t.name == o.Name && slices.Contains(v.QuietOn, kind)
+			return t.resource == e.Resource.Resource && t.ns == o.Namespace && t.name == o.Name &&
+				slices.Contains(v.QuietOn, kind)
 		}
 		for _, k := range universe(c, w, known) {
 			after := look(b, k)
@@ -251,7 +273,8 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 			what, changed := differs(b, whole, last, after, delivered[k], except)
 			switch {
 			case changed && !woken[k]:
-				return fmt.Errorf("event %d (%s of %s %s/%s): key %+v changed in %s, and isn't woken", n, kind, e.Resource.Resource, o.Namespace, o.Name, k, what)
+				return fmt.Errorf("event %d (%s of %s %s/%s): key %+v changed in %s, and isn't woken", n, kind, e.Resource.Resource,
+					o.Namespace, o.Name, k, what)
 			case changed:
 				f.changed++
 			}

@@ -7,9 +7,9 @@ import (
 
 // Store is what views ask of one resource's cache; *cache.Store is one.
 type Store interface {
-	// Get gives the object, nil if there is none. The namespace is empty for cluster-scoped resources.
+	// Get returns the object, nil if there is none. The namespace is empty for cluster-scoped resources.
 	Get(namespace, name string) *cache.Object
-	// ByIndex gives the objects that have the value in the index, in any order.
+	// ByIndex returns the objects that have the value in the index, in any order.
 	ByIndex(index, value string) []*cache.Object
 	List() []*cache.Object
 	// Version is the resource version up to which the cache is current.
@@ -24,10 +24,10 @@ type World interface {
 // Joint is the stores of all resources as one, for views over all of them.
 type Joint []Store
 
-// Get gives nothing: a name alone says nothing of the resource.
+// Get returns nothing: a name alone says nothing of the resource.
 func (j Joint) Get(_, _ string) *cache.Object { return nil }
 
-// ByIndex gives the objects that have the value in the index of their own store.
+// ByIndex returns the objects that have the value in the index of their own store.
 func (j Joint) ByIndex(index, value string) []*cache.Object {
 	var all []*cache.Object
 	v := cache.ValueOf(value) // once for some sixty stores
@@ -47,7 +47,7 @@ func (j Joint) ByIndex(index, value string) []*cache.Object {
 	return all
 }
 
-// List gives all objects.
+// List returns all objects.
 func (j Joint) List() []*cache.Object {
 	var all []*cache.Object
 	for _, s := range j {

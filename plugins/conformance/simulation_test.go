@@ -45,7 +45,8 @@ func simulation(t *testing.T, p builtin.Plugin) {
 		return
 	}
 
-	q := pipe.Request{World: world, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Keep: o.Keep, Findings: filepath.Join(testdata(p), "findings")}
+	q := pipe.Request{World: world, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Keep: o.Keep,
+		Findings: filepath.Join(testdata(p), "findings")}
 	r, err := check.Explore(t.Context(), elsewhen{goldentest.Native(p.Native), t}, q)
 	if err != nil {
 		t.Fatal(err)

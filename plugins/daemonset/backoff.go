@@ -16,9 +16,9 @@ const (
 	backoffMax = 15 * time.Minute
 )
 
-// backoff is when the failed pods of nodes may be replaced again. Each generation of the DaemonSet begins anew; of others
-// than the one that was observed last it is known where they still wait, should somebody set the status back. It is kept
-// as text: a generation in a line, then in each a node, its delay and the time of its last replacement, both in
+// backoff is when the failed pods of nodes may be replaced again. Each generation of the DaemonSet begins anew; of
+// others than the one that was observed last it is known where they still wait, should somebody set the status back. It
+// is kept as text: a generation in a line, then in each a node, its delay and the time of its last replacement, both in
 // nanoseconds.
 type backoff struct {
 	generation int64

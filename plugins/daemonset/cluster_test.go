@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// The end of a node is no event of any pod that waits to be bound to it: too large for its node, it stayed pending for ever, and the status counted the node.
+// The end of a node is no event of any pod that waits to be bound to it: too large for its node, it stayed pending for
+// ever, and the status counted the node.
 func TestOnClusterTheEndOfANode(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 2})
 	windlass.Start(t, c, windlass.Options{Controllers: []string{"serviceaccount-controller", "daemonset-controller"}})
@@ -28,9 +29,10 @@ func TestOnClusterTheEndOfANode(t *testing.T) {
 	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent"}}
 	ds.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	ds.Spec.Template.Labels = labels
-	ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent", Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000000")},
-	}}}
+	ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent",
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000000")},
+		}}}
 	if _, err := sets.Create(ctx, ds, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,8 @@ func TestOnClusterTheEndOfANode(t *testing.T) {
 					}
 				}
 			}
-			return len(l.Items) == int(n) && told == int(n) && ds.Status.DesiredNumberScheduled == n, fmt.Sprintf("%d pods, %d unschedulable, %+v", len(l.Items), told, ds.Status)
+			return len(l.Items) == int(n) && told == int(n) && ds.Status.DesiredNumberScheduled == n,
+				fmt.Sprintf("%d pods, %d unschedulable, %+v", len(l.Items), told, ds.Status)
 		})
 	}
 	pending(2)

@@ -27,15 +27,21 @@ var (
 	sets = sdk.Key(appsv1.DaemonSets).
 		Fields("metadata.annotations", "metadata.generation", "metadata.deletionTimestamp", "spec", "status").
 		QuietOn(abi.QuietOwn) // a status that says what it should
-	revisions = sdk.Select(appsv1.ControllerRevisions, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
-			Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences", "data", "revision")
-	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
-		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
+	revisions = sdk.Select(appsv1.ControllerRevisions, sdk.KeyNamespace(),
+		sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
+		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences",
+			"data", "revision")
+	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets),
+		sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
+		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences.uid",
+			"metadata.ownerReferences.controller",
 			"spec.nodeName", fieldsOf,
 			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
-	// A node that comes or goes is counted in the status, and nobody can bind a pod that is meant for one that is gone; there is no hurry, and often there are several. What a node
-	// that is there has changed to, and whether a new one wants a pod, the other controller sees at once, and looks first whether it is any of a DaemonSet's business.
-	nodes = sdk.Select(scheduling.Nodes).Fields(scheduling.NodeFields...).QuietOn(abi.QuietStart, abi.QuietUpdate).Batch(time.Second)
+	// A node that comes or goes is counted in the status, and nobody can bind a pod that is meant for one that is gone;
+	// there is no hurry, and often there are several. What a node that is there has changed to, and whether a new one
+	// wants a pod, the other controller sees at once, and looks first whether it is any of a DaemonSet's business.
+	nodes = sdk.Select(scheduling.Nodes).Fields(scheduling.NodeFields...).QuietOn(abi.QuietStart,
+		abi.QuietUpdate).Batch(time.Second)
 )
 
 var comparisons = sdk.Gate("TaintTolerationComparisonOperators", false,
@@ -47,7 +53,8 @@ var Plugin = &sdk.Plugin{
 	Version:     "1.0.0",
 	Description: "Runs a pod of a template on each node that a DaemonSet wants.",
 	Settings:    []*sdk.Setting{comparisons},
-	Metrics:     []*sdk.Metric{sdk.Stale("daemonset_controller_stale_sync_skips_total", "[ALPHA] Total number of DaemonSet syncs skipped due to a stale watch cache.")},
+	Metrics: []*sdk.Metric{sdk.Stale("daemonset_controller_stale_sync_skips_total",
+		"[ALPHA] Total number of DaemonSet syncs skipped due to a stale watch cache.")},
 	Controllers: []*sdk.Controller{{
 		Name:           "daemonset-controller",
 		Alias:          "daemonset",
@@ -55,8 +62,10 @@ var Plugin = &sdk.Plugin{
 		ServiceAccount: "daemon-set-controller",
 		EventSource:    "daemonset-controller",
 		Reads:          sdk.Views{sets, revisions, pods, nodes},
-		Writes: sdk.Writes{corev1.Pods.Verbs("create", "delete", "patch"), appsv1.ControllerRevisions.Verbs("get", "create", "update", "patch", "delete"),
-			appsv1.DaemonSets.Verbs("get"), appsv1.DaemonSets.Sub("status", "update"), appsv1.DaemonSets.Sub("finalizers", "update")},
+		Writes: sdk.Writes{corev1.Pods.Verbs("create", "delete", "patch"),
+			appsv1.ControllerRevisions.Verbs("get", "create", "update", "patch", "delete"),
+			appsv1.DaemonSets.Verbs("get"), appsv1.DaemonSets.Sub("status", "update"),
+			appsv1.DaemonSets.Sub("finalizers", "update")},
 		Workers: 2,
 		Pace:    sdk.StatusPace,
 		State:   true,
@@ -91,7 +100,8 @@ func sync(c *sdk.Call) error {
 		return nil
 	}
 	if s := ds.Spec.Selector; s != nil && len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
-		c.Event(ds, corev1.EventTypeWarning, "SelectingAll", "This daemon set is selecting all pods. A non-empty selector is required.")
+		c.Event(ds, corev1.EventTypeWarning, "SelectingAll",
+			"This daemon set is selecting all pods. A non-empty selector is required.")
 		return nil
 	}
 	if ds.Deleting() {
@@ -109,7 +119,8 @@ func sync(c *sdk.Call) error {
 	return err
 }
 
-// proceed takes the DaemonSet's pods one step nearer to what they should be. It is done at once, because events tell of each.
+// proceed takes the DaemonSet's pods one step nearer to what they should be. It is done at once, because events tell of
+// each.
 func (d *daemon) proceed() error {
 	d.backoff = loadBackoff(d.c, d.ds.Status.ObservedGeneration)
 	create, remove := d.manage()
@@ -134,7 +145,8 @@ func (d *daemon) proceed() error {
 // burst is how many pods one sync creates, and deletes, at most; the pods' own events bring the next sync.
 const burst = 250
 
-// write creates pods on nodes and deletes others, whether or not creating works. It tells whether the places show all that it did: they get the pods that were created, and keep those that were deleted.
+// write creates pods on nodes and deletes others, whether or not creating works. It tells whether the places show all
+// that it did: they get the pods that were created, and keep those that were deleted.
 func (d *daemon) write(create []*place, remove []*corev1.Pod) (settled bool, failure error) {
 	settled = len(remove) == 0
 	if n := min(len(create), burst); n > 0 {
@@ -167,10 +179,11 @@ func (d *daemon) place(at []*place) {
 	}
 }
 
-// claim gives the DaemonSet's pods.
+// claim returns the DaemonSet's pods.
 func (d *daemon) claim() (err error) {
 	if d.pods == nil {
-		d.pods, err = owner.Claim(d.c, d.ds, pods.List(d.c), func(p *corev1.Pod) bool { return labels.Selects(d.ds.Spec.Selector, p.Labels) })
+		d.pods, err = owner.Claim(d.c, d.ds, pods.List(d.c),
+			func(p *corev1.Pod) bool { return labels.Selects(d.ds.Spec.Selector, p.Labels) })
 	}
 	return err
 }
@@ -224,12 +237,14 @@ func (d *daemon) status() appsv1.DaemonSetStatus {
 			}
 		}
 	}
+
 	s.NumberUnavailable = s.DesiredNumberScheduled - s.NumberAvailable
 	return s
 }
 
 func same(a, b *appsv1.DaemonSetStatus) bool {
-	return a.DesiredNumberScheduled == b.DesiredNumberScheduled && a.CurrentNumberScheduled == b.CurrentNumberScheduled && a.NumberMisscheduled == b.NumberMisscheduled &&
+	return a.DesiredNumberScheduled == b.DesiredNumberScheduled && a.CurrentNumberScheduled == b.CurrentNumberScheduled &&
+		a.NumberMisscheduled == b.NumberMisscheduled &&
 		a.NumberReady == b.NumberReady && a.UpdatedNumberScheduled == b.UpdatedNumberScheduled &&
 		a.NumberAvailable == b.NumberAvailable && a.NumberUnavailable == b.NumberUnavailable
 }

@@ -42,7 +42,8 @@ func (d *daemon) manage() (create []*place, remove []*corev1.Pod) {
 	return create, remove
 }
 
-// running tells the pods at a place that run, or are going to, from those that have ended and are to be replaced. Where they fail again and again this takes its time.
+// running separates the pods at a place that run, or are going to, from those that have ended and are to be replaced.
+// Where they fail again and again this takes its time.
 func (d *daemon) running(at *place) (running, ended []*corev1.Pod) {
 	for _, p := range at.pods {
 		switch {
@@ -55,10 +56,12 @@ func (d *daemon) running(at *place) (running, ended []*corev1.Pod) {
 				d.c.After(wait)
 				continue
 			}
-			d.c.Event(d.ds, corev1.EventTypeWarning, "FailedDaemonPod", "Found failed daemon pod "+p.Namespace+"/"+p.Name+" on node "+at.name+", will try to kill it")
+			d.c.Event(d.ds, corev1.EventTypeWarning, "FailedDaemonPod",
+				"Found failed daemon pod "+p.Namespace+"/"+p.Name+" on node "+at.name+", will try to kill it")
 			ended = append(ended, p)
 		case p.Status.Phase == corev1.PodSucceeded:
-			d.c.Event(d.ds, corev1.EventTypeNormal, "SucceededDaemonPod", "Found succeeded daemon pod "+p.Namespace+"/"+p.Name+" on node "+at.name+", will try to delete it")
+			d.c.Event(d.ds, corev1.EventTypeNormal, "SucceededDaemonPod",
+				"Found succeeded daemon pod "+p.Namespace+"/"+p.Name+" on node "+at.name+", will try to delete it")
 			ended = append(ended, p)
 		default:
 			running = append(running, p)
@@ -67,7 +70,8 @@ func (d *daemon) running(at *place) (running, ended []*corev1.Pod) {
 	return running, ended
 }
 
-// surplus are the pods at one place, the oldest first, that a surge doesn't need: it needs the first old one until the first new one can do without it.
+// surplus are the pods at one place, the oldest first, that a surge doesn't need: it needs the first old one until the
+// first new one can do without it.
 func (d *daemon) surplus(running []*corev1.Pod) (remove []*corev1.Pod) {
 	var fresh, old *corev1.Pod
 	for _, p := range running {
@@ -96,13 +100,14 @@ func appendPods(to, pods []*corev1.Pod, which func(*corev1.Pod) bool) []*corev1.
 	return to
 }
 
-// surges tells whether there may be two pods on a node.
+// surges reports whether there may be two pods on a node.
 func (d *daemon) surges() bool {
 	n, _, err := d.bounds(1)
 	return err == nil && n > 0
 }
 
-// bounds are how many nodes may have a pod too many, and how many none that is available, while the pods of n nodes are updated.
+// bounds are how many nodes may have a pod too many, and how many none that is available, while the pods of n nodes are
+// updated.
 func (d *daemon) bounds(n int32) (surge, unavailable int32, err error) {
 	u := d.ds.Spec.UpdateStrategy.RollingUpdate
 	if u == nil || d.ds.Spec.UpdateStrategy.Type != appsv1.RollingUpdateDaemonSetStrategyType {

@@ -27,7 +27,8 @@ func world(t testing.TB, nodes, pods int) *abi.SyncRequest {
 	ds.Spec.Template.Spec.NodeSelector.Set("kubernetes.io/os", "linux")
 	ds.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
 	n, have := int32(nodes), int32(min(nodes, pods))
-	ds.Status = appsv1.DaemonSetStatus{DesiredNumberScheduled: n, CurrentNumberScheduled: have, NumberReady: have, UpdatedNumberScheduled: have, NumberAvailable: have, NumberUnavailable: n - have, ObservedGeneration: 1}
+	ds.Status = appsv1.DaemonSetStatus{DesiredNumberScheduled: n, CurrentNumberScheduled: have, NumberReady: have,
+		UpdatedNumberScheduled: have, NumberAvailable: have, NumberUnavailable: n - have, ObservedGeneration: 1}
 
 	r := &appsv1.ControllerRevision{Revision: 1}
 	r.Namespace, r.Name, r.UID, r.OwnerReferences = ds.Namespace, "agent-h1", "r", []metav1.OwnerReference{owner.Ref(ds)}
@@ -38,14 +39,16 @@ func world(t testing.TB, nodes, pods int) *abi.SyncRequest {
 		t.Fatal(err)
 	}
 
-	q := &abi.SyncRequest{Key: abi.KeyRef{Namespace: ds.Namespace, Name: ds.Name}, Now: 1_800_000_000e9, Views: make([]abi.ViewData, 4)}
+	q := &abi.SyncRequest{Key: abi.KeyRef{Namespace: ds.Namespace, Name: ds.Name}, Now: 1_800_000_000e9,
+		Views: make([]abi.ViewData, 4)}
 	module.Put(q, 0, ds)
 	module.Put(q, 1, r)
 	for i := range max(nodes, pods) {
 		name := fmt.Sprintf("ip-10-%03d-%03d.eu-central-1.compute.internal", i/256, i%256)
 		if i < pods {
 			p := &corev1.Pod{}
-			p.Namespace, p.Name, p.UID, p.OwnerReferences = ds.Namespace, fmt.Sprintf("agent-%05d", i), metav1.UID("0b8f7c8e-0000-4000-8000-"+strconv.Itoa(i)), r.OwnerReferences
+			p.Namespace, p.Name, p.UID, p.OwnerReferences = ds.Namespace, fmt.Sprintf("agent-%05d", i),
+				metav1.UID("0b8f7c8e-0000-4000-8000-"+strconv.Itoa(i)), r.OwnerReferences
 			p.Labels, p.CreationTimestamp = r.Labels, metav1.Unix(1_790_000_000, 0)
 			p.Spec.NodeName, p.Status.Phase = name, corev1.PodRunning
 			if i >= nodes {
@@ -57,8 +60,10 @@ func world(t testing.TB, nodes, pods int) *abi.SyncRequest {
 		if i < nodes {
 			x := &scheduling.Node{}
 			x.Name, x.UID = name, metav1.UID("1b8f7c8e-0000-4000-8000-"+strconv.Itoa(i))
-			for _, k := range []string{"beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type", "beta.kubernetes.io/os", "failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
-				"kubernetes.io/arch", "node.kubernetes.io/instance-type", "topology.kubernetes.io/region", "topology.kubernetes.io/zone", "example.com/pool", "example.com/team"} {
+			for _, k := range []string{"beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type", "beta.kubernetes.io/os",
+				"failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone",
+				"kubernetes.io/arch", "node.kubernetes.io/instance-type", "topology.kubernetes.io/region",
+				"topology.kubernetes.io/zone", "example.com/pool", "example.com/team"} {
 				x.Labels.Set(k, "eu-central-1")
 			}
 			x.Labels.Set("kubernetes.io/hostname", name)
@@ -86,8 +91,10 @@ func TestBurst(t *testing.T) {
 		groups := 0
 		a := sdk.Run(Plugin, world(t, x.nodes, x.pods), nil, func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
 			groups++
-			if g := &r.Effects[0]; len(r.Effects) != 1 || g.Kind != abi.EffectGroup || g.Mode != x.mode || len(g.Members) != x.n || g.Members[0].Kind != x.kind {
-				t.Errorf("%d nodes, %d pods: %d effects, the first of kind %d and mode %d with %d members", x.nodes, x.pods, len(r.Effects), g.Kind, g.Mode, len(g.Members))
+			if g := &r.Effects[0]; len(r.Effects) != 1 || g.Kind != abi.EffectGroup || g.Mode != x.mode ||
+				len(g.Members) != x.n || g.Members[0].Kind != x.kind {
+				t.Errorf("%d nodes, %d pods: %d effects, the first of kind %d and mode %d with %d members", x.nodes, x.pods,
+					len(r.Effects), g.Kind, g.Mode, len(g.Members))
 			}
 			return module.Succeed(r)
 		})
@@ -117,7 +124,9 @@ func TestModuleAnswersAsNativeOnWorlds(t *testing.T) {
 	module.Agree(t, Plugin, all...)
 }
 
-// BenchmarkSteady is the sync of a DaemonSet whose pods are all there and ready, as each of their events brings it about.
+// BenchmarkSteady is the sync of a DaemonSet whose pods are all there and ready, as each of their events brings it
+// about.
 func BenchmarkSteady(b *testing.B) {
-	module.BenchSteady(b, Plugin, []int{1, 100, 1000, 5000}, func(nodes int) *abi.SyncRequest { return world(b, nodes, nodes) })
+	module.BenchSteady(b, Plugin, []int{1, 100, 1000, 5000},
+		func(nodes int) *abi.SyncRequest { return world(b, nodes, nodes) })
 }

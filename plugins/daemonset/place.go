@@ -45,7 +45,8 @@ func (d *daemon) placePods() error {
 
 // at is the place of that name: one of the first n, which are sorted as all views are, or one of those that are gone.
 func (d *daemon) at(name string, n int) *place {
-	i, found := slices.BinarySearchFunc(d.places[:n], name, func(at place, name string) int { return strings.Compare(at.name, name) })
+	i, found := slices.BinarySearchFunc(d.places[:n], name,
+		func(at place, name string) int { return strings.Compare(at.name, name) })
 	if found {
 		return &d.places[i]
 	}

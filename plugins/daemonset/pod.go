@@ -46,13 +46,15 @@ func onlyOn(affinity *corev1.Affinity, node string) *corev1.Affinity {
 		s = *n.RequiredDuringSchedulingIgnoredDuringExecution
 	}
 	s.NodeSelectorTerms = []corev1.NodeSelectorTerm{{
-		MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+		MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn,
+			Values: []string{node}}},
 	}}
 	n.RequiredDuringSchedulingIgnoredDuringExecution, a.NodeAffinity = &s, &n
 	return &a
 }
 
-// tolerations are the template's with those that every daemon pod has: trouble of its node is no reason for it to leave or not to come.
+// tolerations are the template's with those that every daemon pod has: trouble of its node is no reason for it to leave
+// or not to come.
 func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	all := append([]corev1.Toleration(nil), spec.Tolerations...)
 	add := func(taint string, effect corev1.TaintEffect) {
@@ -79,7 +81,8 @@ func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	return all
 }
 
-// generation is the number that pods were told apart by before there were revisions; empty where the DaemonSet has none.
+// generation is the number that pods were told apart by before there were revisions; empty where the DaemonSet has
+// none.
 func generation(ds *appsv1.DaemonSet) string {
 	if n, ok := decimal.Parse(ds.Annotations.Get(appsv1.DeprecatedTemplateGeneration)); ok {
 		return strconv.FormatInt(n, 10)
@@ -87,7 +90,8 @@ func generation(ds *appsv1.DaemonSet) string {
 	return ""
 }
 
-// updated tells whether the pod is one of the template as it is now.
+// updated reports whether the pod is one of the template as it is now.
 func (d *daemon) updated(p *corev1.Pod) bool {
-	return d.hash != "" && p.Labels.Get(hashLabel) == d.hash || d.generation != "" && p.Labels.Get(generationLabel) == d.generation
+	return d.hash != "" && p.Labels.Get(hashLabel) == d.hash || d.generation != "" &&
+		p.Labels.Get(generationLabel) == d.generation
 }

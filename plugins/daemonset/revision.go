@@ -13,15 +13,18 @@ import (
 	"github.com/windlass-dev/windlass/sdk/owner"
 )
 
-// findRevision finds the revision of the template among those that are the DaemonSet's, or creates it. It is the one with the highest number.
+// findRevision finds the revision of the template among those that are the DaemonSet's, or creates it. It is the one
+// with the highest number.
 func (d *daemon) findRevision() error {
 	if err := labels.Check(d.ds.Spec.Selector); err != nil {
 		return err
 	}
-	owned, err := owner.Claim(d.c, d.ds, revisions.List(d.c), func(r *appsv1.ControllerRevision) bool { return labels.Selects(d.ds.Spec.Selector, r.Labels) })
+	owned, err := owner.Claim(d.c, d.ds, revisions.List(d.c),
+		func(r *appsv1.ControllerRevision) bool { return labels.Selects(d.ds.Spec.Selector, r.Labels) })
 	if err != nil {
 		return err
 	}
+
 	for i, r := range owned {
 		if r.Labels.Has(hashLabel) {
 			continue
@@ -33,16 +36,19 @@ func (d *daemon) findRevision() error {
 		}
 		owned[i] = r
 	}
+
 	data, err := history.Data(&d.ds.Spec.Template)
 	if err != nil {
 		return err
 	}
+
 	current, old := history.Split(owned, data)
 	d.old = old
 	next := history.Next(old)
 	if len(current) == 0 {
 		return d.createRevision(data, next)
 	}
+
 	r, err := d.only(current)
 	if err != nil {
 		return err
@@ -66,12 +72,14 @@ func (d *daemon) only(current []*appsv1.ControllerRevision) (*appsv1.ControllerR
 			keep = r
 		}
 	}
+
 	if len(current) == 1 {
 		return keep, nil
 	}
 	if err := d.claim(); err != nil {
 		return nil, err
 	}
+
 	hash := keep.Labels.Get(hashLabel)
 	patch := []byte(`{"metadata":{"labels":{"` + hashLabel + `":"` + hash + `"}}}`)
 	for i, p := range d.pods {
@@ -86,6 +94,7 @@ func (d *daemon) only(current []*appsv1.ControllerRevision) (*appsv1.ControllerR
 		p.Labels.Set(hashLabel, hash)
 		d.pods[i] = p
 	}
+
 	for _, r := range current {
 		if r == keep {
 			continue
@@ -97,7 +106,8 @@ func (d *daemon) only(current []*appsv1.ControllerRevision) (*appsv1.ControllerR
 	return keep, nil
 }
 
-// createRevision makes the template's revision. Its name comes of its hash: if another template has the same, the number of collisions goes up, and the next sync finds another name.
+// createRevision makes the template's revision. Its name comes of its hash: if another template has the same, the
+// number of collisions goes up, and the next sync finds another name.
 func (d *daemon) createRevision(data []byte, number int64) error {
 	hash, err := form.TemplateHash(&d.ds.Spec.Template, d.ds.Status.CollisionCount)
 	if err != nil {
@@ -133,18 +143,23 @@ func (d *daemon) collide(name string, data []byte, exists error) (*appsv1.Contro
 	if same, _ := history.Split([]*appsv1.ControllerRevision{live}, data); len(same) > 0 {
 		return live, nil
 	}
+
 	ds, err := sdk.Get(d.c, appsv1.DaemonSets, d.ds.Namespace, d.ds.Name)
 	if err != nil {
 		return nil, err
 	}
+
 	// The name came of the cached count.
 	if a, b := ds.Status.CollisionCount, d.ds.Status.CollisionCount; (a == nil) != (b == nil) || a != nil && *a != *b {
-		return nil, sdk.Errors("found a stale collision count (", count(b), ", expected ", count(a), ") of DaemonSet \"", d.ds.Name, "\" while processing; will retry until it is updated")
+		return nil, sdk.Errors("found a stale collision count (", count(b), ", expected ", count(a), ") of DaemonSet \"",
+			d.ds.Name, "\" while processing; will retry until it is updated")
 	}
+
 	n := int32(1)
 	if ds.Status.CollisionCount != nil {
 		n += *ds.Status.CollisionCount
 	}
+
 	ds = sdk.Copy(ds)
 	ds.Status.CollisionCount = &n
 	if err := d.c.Do(sdk.UpdateStatus(ds)); err != nil {

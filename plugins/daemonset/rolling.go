@@ -27,7 +27,8 @@ func (d *daemon) roll() (create []*place, remove []*corev1.Pod, err error) {
 	return nil, d.replace(int(unavailable)), nil
 }
 
-// replace gives old pods to delete: all that aren't available, for they aren't missed, and others while no more than limit nodes go without.
+// replace returns old pods to delete: all that aren't available, for they aren't missed, and others while no more than
+// limit nodes go without.
 func (d *daemon) replace(limit int) (remove []*corev1.Pod) {
 	unavailable := 0
 	var candidates []*corev1.Pod
@@ -53,8 +54,9 @@ func (d *daemon) replace(limit int) (remove []*corev1.Pod) {
 	return append(remove, candidates[:min(max(0, limit-unavailable), len(candidates))]...)
 }
 
-// surge gives places for new pods beside old ones: wherever the old one isn't available, and others while no more than limit have two. An old pod goes when the new one is
-// available; where it shouldn't be any more, when there are enough pods without it.
+// surge returns places for new pods beside old ones: wherever the old one isn't available, and others while no more
+// than limit have two. An old pod goes when the new one is available; where it shouldn't be any more, when there are
+// enough pods without it.
 func (d *daemon) surge(limit, desired int) (create []*place, remove []*corev1.Pod) {
 	surged, available := 0, 0
 	var candidates []*place
@@ -85,6 +87,7 @@ func (d *daemon) surge(limit, desired int) (create []*place, remove []*corev1.Po
 			create = append(create, at)
 		}
 	}
+
 	remove = append(remove, misplaced[:min(max(0, available-desired), len(misplaced))]...)
 	return append(create, candidates[:min(max(0, limit-surged), len(candidates))]...), remove
 }

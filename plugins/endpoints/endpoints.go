@@ -26,13 +26,16 @@ var (
 		Named("ready pods").Counted(1 << 30)
 	// current is there before and after its service, too. Whoever changes it knows what they do.
 	current = sdk.Select(corev1.EndpointsResource, sdk.KeyNamespace(), sdk.KeyName("metadata.name")).
-		Fields("metadata.labels", "metadata.annotations["+corev1.EndpointsLastChangeTriggerTime+"]", "metadata.annotations["+corev1.EndpointsOverCapacity+"]", "subsets").
+		Fields("metadata.labels", "metadata.annotations["+corev1.EndpointsLastChangeTriggerTime+"]",
+			"metadata.annotations["+corev1.EndpointsOverCapacity+"]", "subsets").
 		QuietOn(abi.QuietStart, abi.QuietAdd, abi.QuietUpdate)
 	// leftovers may have lost their services while nobody looked. Those that leaders were elected by never had one.
-	leftovers = sdk.Select(corev1.EndpointsResource, sdk.KeyNamespace(), sdk.KeyName("metadata.name"), sdk.Not(sdk.Exists(leader))).
-			Named("leftovers").Counted(1).QuietOn(abi.QuietAdd, abi.QuietUpdate, abi.QuietDelete)
+	leftovers = sdk.Select(corev1.EndpointsResource, sdk.KeyNamespace(), sdk.KeyName("metadata.name"),
+		sdk.Not(sdk.Exists(leader))).
+		Named("leftovers").Counted(1).QuietOn(abi.QuietAdd, abi.QuietUpdate, abi.QuietDelete)
 
-	batchPeriod = &sdk.Setting{Name: "endpoint-updates-batch-period", Default: "0", Description: "How long changes of pods are collected before they are written."}
+	batchPeriod = &sdk.Setting{Name: "endpoint-updates-batch-period", Default: "0",
+		Description: "How long changes of pods are collected before they are written."}
 )
 
 // Plugin is the endpoints module (pkg/controller/endpoint).
@@ -73,34 +76,41 @@ func sync(c *sdk.Call) error {
 	case !ok || !endpoint.Selected(service):
 		return nil
 	}
+
 	period, _ := time.ParseDuration(batchPeriod.Get(c))
 	state, marked, wait := endpoint.Batch(c, service, period)
 	if wait {
 		return nil
 	}
+
 	trigger, memory := endpoint.TriggerTime(state, service, pods.List(c))
 	if marked || len(state) == 0 || &memory[0] != &state[0] {
 		c.SetState(memory)
 	}
+
 	subsets := pack(c, service)
 	over := truncate(subsets)
-	if exists && labelled(have.Labels, service.Labels) && annotated(have.Annotations, over) && same(service, have.Subsets, subsets) {
+	if exists && labelled(have.Labels, service.Labels) && annotated(have.Annotations, over) &&
+		same(service, have.Subsets, subsets) {
 		return nil
 	}
+
 	want := &corev1.Endpoints{}
 	if exists {
 		*want = *have
 	}
+
 	want.Namespace, want.Name, want.Subsets = service.Namespace, service.Name, written(service, subsets)
 	want.Labels = labels(service)
 	want.Annotations = annotations(want.Annotations, trigger, over)
 	if exists {
 		return write(c, want, sdk.Update(want), "FailedToUpdateEndpoint", "Failed to update endpoint ")
 	}
-	return write(c, want, sdk.Create(want, sdk.Tolerate(abi.TolerateNamespaceTerminating)), "FailedToCreateEndpoint", "Failed to create endpoint for service ")
+	return write(c, want, sdk.Create(want, sdk.Tolerate(abi.TolerateNamespaceTerminating)), "FailedToCreateEndpoint",
+		"Failed to create endpoint for service ")
 }
 
-// write performs the write and tells of its failure.
+// write performs the write and reports its failure.
 func write(c *sdk.Call, o *corev1.Endpoints, e sdk.Effect, reason, message string) error {
 	err := c.Do(e)
 	if err != nil {
@@ -120,7 +130,8 @@ func labels(s *corev1.Service) metav1.StringMap {
 	return l
 }
 
-// labelled tells whether the labels are those of the service and say whose the Endpoints are. Whether they say headless doesn't matter by itself.
+// labelled reports whether the labels are those of the service and say whose the Endpoints are. Whether they say
+// headless doesn't matter by itself.
 func labelled(have, service metav1.StringMap) bool {
 	return have.Get(managedBy) == manager && within(have, service) && within(service, have)
 }
@@ -151,7 +162,7 @@ func annotations(have metav1.StringMap, trigger metav1.Time, over bool) metav1.S
 	return a
 }
 
-// annotated tells whether the annotations say so if there were too many addresses.
+// annotated reports whether the annotations say so if there were too many addresses.
 func annotated(have metav1.StringMap, over bool) bool {
 	v, ok := have.Lookup(corev1.EndpointsOverCapacity)
 	return ok == over && (!ok || v == truncated)

@@ -25,10 +25,11 @@ type subset struct {
 	ready, notReady []*address
 }
 
-// pack gives as few subsets as say of each address which ports it has, with addresses in the order of their text (pkg/api/v1/endpoints, RepackSubsets).
+// pack returns as few subsets as say of each address which ports it has, with addresses in the order of their text
+// (pkg/api/v1/endpoints, RepackSubsets).
 //
-// Upstream orders ports, and the subsets among themselves, by hashes of a dump. Nobody looks at that order: here they have the service's, and upstream takes what it finds as its own
-// once it has put it into its order.
+// Upstream orders ports, and the subsets among themselves, by hashes of a dump. Nobody looks at that order: here they
+// have the service's, and upstream takes what it finds as its own once it has put it into its order.
 func pack(c *sdk.Call, s *corev1.Service) []subset {
 	all, groups := addresses(c, s)
 	subsets := portSubsets(s, groups)
@@ -58,7 +59,8 @@ func addresses(c *sdk.Call, s *corev1.Service) ([]address, *endpoint.PortGroups)
 		}
 		if ip := primary(p, s); ip != "" {
 			ready, _ := p.Ready()
-			all = append(all, address{key: key(ip), ip: ip, pod: p, ready: ready || s.Spec.PublishNotReadyAddresses, group: groups.Of(p)})
+			all = append(all, address{key: key(ip), ip: ip, pod: p, ready: ready || s.Spec.PublishNotReadyAddresses,
+				group: groups.Of(p)})
 		}
 	}
 	slices.SortFunc(all, func(a, b address) int {
@@ -93,7 +95,8 @@ func key(ip string) (k [2]uint64) {
 	return k
 }
 
-// primary is the pod's address in the service's first family. Where an old API server named none, that is the family of the service's address, or of the pod's.
+// primary is the pod's address in the service's first family. Where an old API server named none, that is the family of
+// the service's address, or of the pod's.
 func primary(p *endpoint.Pod, s *corev1.Service) string {
 	v6 := false
 	switch {
@@ -118,12 +121,14 @@ func portSubsets(s *corev1.Service, groups *endpoint.PortGroups) []subset {
 	if n == 0 {
 		return nil
 	}
+
 	if len(s.Spec.Ports) == 0 {
 		if s.Spec.ClusterIP != corev1.ClusterIPNone {
 			return nil
 		}
 		return []subset{{groups: []bool{true}}}
 	}
+
 	var subsets []subset
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]
@@ -136,7 +141,8 @@ func portSubsets(s *corev1.Service, groups *endpoint.PortGroups) []subset {
 			for k := g; k < n; k++ {
 				have[k] = groups.Numbers[k][i] == number
 			}
-			subsets = addPort(subsets, have, corev1.EndpointPort{Name: p.Name, Port: number, Protocol: p.Protocol, AppProtocol: p.AppProtocol})
+			subsets = addPort(subsets, have, corev1.EndpointPort{Name: p.Name, Port: number, Protocol: p.Protocol,
+				AppProtocol: p.AppProtocol})
 		}
 	}
 	return subsets
@@ -164,7 +170,8 @@ func addPort(subsets []subset, groups []bool, p corev1.EndpointPort) []subset {
 // most is how many addresses Endpoints hold.
 const most = 1000
 
-// truncate cuts the subsets down to what Endpoints hold, in proportion, those that aren't ready first. It tells whether it had to.
+// truncate cuts the subsets down to what Endpoints hold, in proportion, those that aren't ready first. It tells whether
+// it had to.
 func truncate(subsets []subset) bool {
 	ready, notReady := 0, 0
 	for i := range subsets {

@@ -21,13 +21,15 @@ func TestTruncate(t *testing.T) {
 		{"not ready ones go", [][2]int{{900, 101}}, [][2]int{{900, 100}}, true},
 		{"all that aren't ready go", [][2]int{{1000, 5}}, [][2]int{{1000, 0}}, true},
 		{"ready ones go, too", [][2]int{{1500, 5}}, [][2]int{{1000, 0}}, true},
-		{"in proportion, rounded up while there is room", [][2]int{{1000, 7}, {1000, 0}, {1000, 0}}, [][2]int{{334, 0}, {334, 0}, {332, 0}}, true},
+		{"in proportion, rounded up while there is room", [][2]int{{1000, 7}, {1000, 0}, {1000, 0}},
+			[][2]int{{334, 0}, {334, 0}, {332, 0}}, true},
 		{"not ready ones in proportion", [][2]int{{400, 300}, {400, 100}}, [][2]int{{400, 150}, {400, 50}}, true},
 	} {
 		var subsets []subset
 		for _, n := range x.have {
 			subsets = append(subsets, subset{ready: list(n[0]), notReady: list(n[1])})
 		}
+
 		if cut := truncate(subsets); cut != x.cut {
 			t.Errorf("%s: cut %v", x.name, cut)
 		}
@@ -47,7 +49,8 @@ func TestOverCapacity(t *testing.T) {
 	if err := resource.Decode(r.Views[3].Objects[0].Data, &e); err != nil {
 		t.Fatal(err)
 	}
-	if v := e.Annotations.Get(corev1.EndpointsOverCapacity); v != "truncated" || len(e.Subsets) != 1 || len(e.Subsets[0].Addresses) != 1000 {
+	if v := e.Annotations.Get(corev1.EndpointsOverCapacity); v != "truncated" || len(e.Subsets) != 1 ||
+		len(e.Subsets[0].Addresses) != 1000 {
 		t.Errorf("%q, %d subsets", v, len(e.Subsets))
 	}
 	sdk.Run(Plugin, r, nil, func(*abi.PerformRequest) (*abi.PerformResponse, error) {

@@ -4,7 +4,7 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// same tells whether the Endpoints have these subsets, in whatever order.
+// same reports whether the Endpoints have these subsets, in whatever order.
 func same(s *corev1.Service, have []corev1.EndpointSubset, want []subset) bool {
 	if len(have) != len(want) {
 		return false
@@ -13,7 +13,8 @@ next:
 	for i := range want {
 		for k := range have {
 			if samePorts(have[k].Ports, want[i].ports) {
-				if !sameAddresses(s, have[k].Addresses, want[i].ready) || !sameAddresses(s, have[k].NotReadyAddresses, want[i].notReady) {
+				if !sameAddresses(s, have[k].Addresses, want[i].ready) ||
+					!sameAddresses(s, have[k].NotReadyAddresses, want[i].notReady) {
 					return false
 				}
 				continue next
@@ -64,7 +65,8 @@ func written(s *corev1.Service, subsets []subset) []corev1.EndpointSubset {
 	all := make([]corev1.EndpointSubset, len(subsets))
 	for i := range subsets {
 		b := &subsets[i]
-		all[i] = corev1.EndpointSubset{Ports: b.ports, Addresses: endpointAddresses(s, b.ready), NotReadyAddresses: endpointAddresses(s, b.notReady)}
+		all[i] = corev1.EndpointSubset{Ports: b.ports, Addresses: endpointAddresses(s, b.ready),
+			NotReadyAddresses: endpointAddresses(s, b.notReady)}
 	}
 	return all
 }
@@ -75,7 +77,8 @@ func endpointAddresses(s *corev1.Service, l []*address) []corev1.EndpointAddress
 	}
 	all := make([]corev1.EndpointAddress, len(l))
 	for i, a := range l {
-		all[i] = corev1.EndpointAddress{IP: a.ip, Hostname: a.pod.Hostname(s), NodeName: &a.pod.Spec.NodeName, TargetRef: a.pod.Ref()}
+		all[i] = corev1.EndpointAddress{IP: a.ip, Hostname: a.pod.Hostname(s), NodeName: &a.pod.Spec.NodeName,
+			TargetRef: a.pod.Ref()}
 	}
 	return all
 }

@@ -33,18 +33,24 @@ var (
 	nodes = sdk.Select(resource.Of[node]{Info: nodeInfo}, sdk.Join("metadata.name", pods, "spec.nodeName")).
 		Fields(zoneLabel).Quiet(capacity...).
 		QuietOn(abi.QuietDelete) // the node's pods follow it
-	slices = sdk.Select(discoveryv1.EndpointSlices, sdk.KeyNamespace(), sdk.KeyName(serviceName), sdk.In(managedBy, manager)).
+	slices = sdk.Select(discoveryv1.EndpointSlices, sdk.KeyNamespace(), sdk.KeyName(serviceName),
+		sdk.In(managedBy, manager)).
 		Fields("metadata.deletionTimestamp", "metadata.labels", triggerTime,
-			"metadata.ownerReferences.uid", "metadata.ownerReferences.kind", "metadata.ownerReferences.apiVersion", "addressType", "endpoints", "ports").
+			"metadata.ownerReferences.uid", "metadata.ownerReferences.kind", "metadata.ownerReferences.apiVersion",
+			"addressType", "endpoints", "ports").
 		Quiet(triggerTime).QuietOn(abi.QuietOwn, abi.QuietStart).Batch(time.Second)
 
-	// capacity is what hints are shared out by; only services with the annotation look at all nodes, and the other controller says when.
-	capacity = []string{"metadata.labels[" + controlPlane + "]", "metadata.labels[" + master + "]", "status.allocatable[" + string(corev1.ResourceCPU) + "]",
+	// capacity is what hints are shared out by; only services with the annotation look at all nodes, and the other
+	// controller says when.
+	capacity = []string{"metadata.labels[" + controlPlane + "]", "metadata.labels[" + master + "]",
+		"status.allocatable[" + string(corev1.ResourceCPU) + "]",
 		"status.conditions.type", "status.conditions.status"}
 	cluster = sdk.Select(resource.Of[node]{Info: nodeInfo}).Named("cluster").Lazy().Fields(zoneLabel).Fields(capacity...).Quiet()
 
-	maxEndpoints = &sdk.Setting{Name: "max-endpoints-per-slice", Default: "100", Description: "The most endpoints in a slice, at most 1000."}
-	batchPeriod  = &sdk.Setting{Name: "endpointslice-updates-batch-period", Default: "0", Description: "How long changes of pods are collected before they are written."}
+	maxEndpoints = &sdk.Setting{Name: "max-endpoints-per-slice", Default: "100",
+		Description: "The most endpoints in a slice, at most 1000."}
+	batchPeriod = &sdk.Setting{Name: "endpointslice-updates-batch-period", Default: "0",
+		Description: "How long changes of pods are collected before they are written."}
 )
 
 // Plugin is the endpointslice module (pkg/controller/endpointslice, k8s.io/endpointslice).
@@ -70,12 +76,13 @@ var Plugin = &sdk.Plugin{
 		ServiceAccount: "endpointslice-controller",
 		EventSource:    "endpoint-slice-controller",
 		Reads:          sdk.Views{services, pods, ready, nodes, slices, cluster},
-		Writes:         sdk.Writes{discoveryv1.EndpointSlices.Verbs("create", "update", "delete"), corev1.Services.Sub("finalizers", "update")},
-		Workers:        5,
-		Backoff:        abi.Backoff{Base: int64(time.Second), Max: int64(1000 * time.Second), Retries: 15},
-		Pace:           endpoint.SlicesPace,
-		State:          true,
-		Sync:           sync,
+		Writes: sdk.Writes{discoveryv1.EndpointSlices.Verbs("create", "update", "delete"),
+			corev1.Services.Sub("finalizers", "update")},
+		Workers: 5,
+		Backoff: abi.Backoff{Base: int64(time.Second), Max: int64(1000 * time.Second), Retries: 15},
+		Pace:    endpoint.SlicesPace,
+		State:   true,
+		Sync:    sync,
 	}, {
 		Name:           "endpointslice-topology",
 		PartOf:         "endpointslice-controller",
@@ -87,7 +94,8 @@ var Plugin = &sdk.Plugin{
 	}},
 }
 
-// sync brings the slices of each of the service's address types up to date, whether or not that works for the others, then deletes those of all other types.
+// sync brings the slices of each of the service's address types up to date, whether or not that works for the others,
+// then deletes those of all other types.
 func sync(c *sdk.Call) error {
 	service, ok := services.Get(c)
 	if !ok || !endpoint.Selected(service) {
@@ -133,11 +141,13 @@ func sync(c *sdk.Call) error {
 	return nil
 }
 
-// addressTypes are those of the service's families. A service of an old API server, which has none, is of the family of its address, or of both.
+// addressTypes are those of the service's families. A service of an old API server, which has none, is of the family of
+// its address, or of both.
 func addressTypes(s *corev1.Service) []discoveryv1.AddressType {
 	var types []discoveryv1.AddressType
 	for _, f := range s.Spec.IPFamilies {
-		if t := discoveryv1.AddressType(f); (f == corev1.IPv4Protocol || f == corev1.IPv6Protocol) && (len(types) == 0 || types[0] != t) {
+		if t := discoveryv1.AddressType(f); (f == corev1.IPv4Protocol || f == corev1.IPv6Protocol) &&
+			(len(types) == 0 || types[0] != t) {
 			types = append(types, t)
 		}
 	}
@@ -153,7 +163,8 @@ func addressTypes(s *corev1.Service) []discoveryv1.AddressType {
 }
 
 // byType sorts the slices by their types, without those that are on their way out.
-func byType(all []*discoveryv1.EndpointSlice, types []discoveryv1.AddressType) (existing [][]*discoveryv1.EndpointSlice, others []*discoveryv1.EndpointSlice) {
+func byType(all []*discoveryv1.EndpointSlice, types []discoveryv1.AddressType) (existing [][]*discoveryv1.EndpointSlice,
+	others []*discoveryv1.EndpointSlice) {
 	existing = make([][]*discoveryv1.EndpointSlice, len(types))
 next:
 	for _, s := range all {

@@ -44,7 +44,8 @@ func world(pods int) (*abi.SyncRequest, module.Perform) {
 		p.Status = PodStatus{Phase: corev1.PodRunning, StartTime: &start,
 			Conditions: []PodCondition{{"Ready", "True", start}}}
 		view.Objects = append(view.Objects, abi.ObjectData{Data: resource.Append(nil, p), ResourceVersion: "1"})
-		items = append(items, `{"metadata":{"name":"`+p.Name+`","namespace":"default","creationTimestamp":"2026-01-01T00:00:00Z","labels":{"app":"web","pod-template-hash":"7d4b9c6f5d"}},`+
+		items = append(items, `{"metadata":{"name":"`+p.Name+
+			`","namespace":"default","creationTimestamp":"2026-01-01T00:00:00Z","labels":{"app":"web","pod-template-hash":"7d4b9c6f5d"}},`+
 			`"timestamp":"2001-09-09T01:46:30Z","window":"15.034s","containers":[{"name":"web","usage":{"cpu":"100123456n","memory":"65536Ki"}}]}`)
 	}
 

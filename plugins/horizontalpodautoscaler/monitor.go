@@ -26,13 +26,16 @@ const (
 )
 
 // powers are upstream's upper bounds, in seconds.
-var powers = []float64{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384}
+var powers = []float64{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192,
+	16.384}
 
 var (
 	actions = abi.Label{Name: "action", Values: []string{scaleDown, scaleUp, none}}
 	errors  = abi.Label{Name: "error", Values: []string{inSpec, internal, none}}
-	types   = abi.Label{Name: "metric_type", Values: []string{string(autoscalingv2.ObjectMetricSourceType), string(autoscalingv2.PodsMetricSourceType),
-		string(autoscalingv2.ResourceMetricSourceType), string(autoscalingv2.ContainerResourceMetricSourceType), string(autoscalingv2.ExternalMetricSourceType)}}
+	types   = abi.Label{Name: "metric_type", Values: []string{string(autoscalingv2.ObjectMetricSourceType),
+		string(autoscalingv2.PodsMetricSourceType),
+		string(autoscalingv2.ResourceMetricSourceType), string(autoscalingv2.ContainerResourceMetricSourceType),
+		string(autoscalingv2.ExternalMetricSourceType)}}
 
 	reconciliations = sdk.Counter("horizontal_pod_autoscaler_controller_reconciliations_total",
 		"[BETA] Number of reconciliations of HPA controller. "+ofBoth+ofFirst, actions, errors)
@@ -41,9 +44,11 @@ var (
 	computations = sdk.Counter("horizontal_pod_autoscaler_controller_metric_computation_total",
 		"[BETA] Number of metric computations. "+ofBoth+ofType, actions, errors, types)
 	computationTimes = sdk.Histogram("horizontal_pod_autoscaler_controller_metric_computation_duration_seconds",
-		"[BETA] The time(seconds) that the HPA controller takes to calculate one metric. "+ofAction+"The label "+ofError+ofType,
+		"[BETA] The time(seconds) that the HPA controller takes to calculate one metric. "+ofAction+"The label "+
+			ofError+ofType,
 		powers, actions, errors, types)
-	desiredReplicas = sdk.Gauge("horizontal_pod_autoscaler_controller_desired_replicas", "[ALPHA] Current desired replica count for HPA objects.",
+	desiredReplicas = sdk.Gauge("horizontal_pod_autoscaler_controller_desired_replicas",
+		"[ALPHA] Current desired replica count for HPA objects.",
 		abi.Label{Name: "namespace", From: abi.LabelKeyNamespace}, abi.Label{Name: "hpa_name", From: abi.LabelKeyName})
 	stale = sdk.Stale("horizontal_pod_autoscaler_controller_stale_sync_skips_total",
 		"[ALPHA] Total number of HPA syncs skipped due to a stale watch cache.")

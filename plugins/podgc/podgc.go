@@ -20,8 +20,11 @@ var (
 	of      = abi.Label{Name: "namespace", From: abi.LabelNamespace}
 	reasons = abi.Label{Name: "reason", Values: []string{terminatedPod, unscheduledPod, orphanedPod, outOfServicePod}}
 
-	deletions = sdk.Counter("pod_gc_collector_force_delete_pods_total", "[ALPHA] Number of pods that are being forcefully deleted since the Pod GC Controller started.", of, reasons)
-	failures  = sdk.Counter("pod_gc_collector_force_delete_pod_errors_total", "[ALPHA] Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.", of, reasons)
+	deletions = sdk.Counter("pod_gc_collector_force_delete_pods_total",
+		"[ALPHA] Number of pods that are being forcefully deleted since the Pod GC Controller started.", of, reasons)
+	failures = sdk.Counter("pod_gc_collector_force_delete_pod_errors_total",
+		"[ALPHA] Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.", of,
+		reasons)
 )
 
 // The values of the metrics' label reason.
@@ -35,8 +38,8 @@ const (
 // period is how often pods are looked at, in nanoseconds.
 const period = int64(20 * time.Second)
 
-// Plugin is the podgc module (pkg/controller/podgc). What is to be done for pods on a node that is gone or out of service is decided node by node, as soon as it is known;
-// what is to be done for others, on a timer.
+// Plugin is the podgc module (pkg/controller/podgc). What is to be done for pods on a node that is gone or out of
+// service is decided node by node, as soon as it is known; what is to be done for others, on a timer.
 var Plugin = &sdk.Plugin{
 	Name:        "podgc",
 	Version:     "1.0.0",
@@ -59,9 +62,10 @@ var Plugin = &sdk.Plugin{
 		Reads:          sdk.Views{ended, terminated, unscheduled},
 		Writes:         sdk.Writes{pods.Verbs("delete"), pods.Sub("status", "patch")},
 		By:             sdk.KeyedBy{Single: true, Every: period},
-		Backoff:        abi.Backoff{Base: period, Max: period}, // a pod that can't be deleted is tried, and counted, in the next round
-		Workers:        1,
-		Sync:           sync,
+		// a pod that can't be deleted is tried, and counted, in the next round
+		Backoff: abi.Backoff{Base: period, Max: period},
+		Workers: 1,
+		Sync:    sync,
 	}, {
 		Name:           "pod-garbage-collector-nodes",
 		PartOf:         "pod-garbage-collector-controller",

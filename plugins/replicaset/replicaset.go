@@ -15,13 +15,17 @@ import (
 
 var (
 	sets = replicas.Sets()
-	pods = replicas.PodsOf(sets).Fields(pod.RankFields...).Quiet(pod.RankFields...) // read when there are too many pods, and only then
+	// read when there are too many pods, and only then
+	pods = replicas.PodsOf(sets).Fields(pod.RankFields...).Quiet(pod.RankFields...)
 
-	// siblings are the sets of the same owner (the revisions of a deployment), and related their pods: those on one node count as doubled up.
-	siblings = sdk.Select(appsv1.ReplicaSets, sdk.KeyNamespace(), sdk.Join("controller.uid", sets, "controller.uid")).Named("siblings").Lazy().Quiet()
-	related  = sdk.Select(corev1.Pods, sdk.KeyNamespace()).Named("related pods").Lazy().AskBy("controller.uid").Quiet()
+	// siblings are the sets of the same owner (the revisions of a deployment), and related their pods: those on one node
+	// count as doubled up.
+	siblings = sdk.Select(appsv1.ReplicaSets, sdk.KeyNamespace(),
+		sdk.Join("controller.uid", sets, "controller.uid")).Named("siblings").Lazy().Quiet()
+	related = sdk.Select(corev1.Pods, sdk.KeyNamespace()).Named("related pods").Lazy().AskBy("controller.uid").Quiet()
 
-	deletionCost = sdk.Gate("PodDeletionCost", true, "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.")
+	deletionCost = sdk.Gate("PodDeletionCost", true,
+		"Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.")
 
 	ageRatio = sdk.Histogram("replicaset_controller_sorting_deletion_age_ratio",
 		"[ALPHA] The ratio of chosen deleted pod's ages to the current youngest pod's age (at the time). Should be <2. "+
@@ -36,7 +40,8 @@ var Plugin = &sdk.Plugin{
 	Version:     "1.0.0",
 	Description: "Keeps as many pods of a template running as a ReplicaSet says.",
 	Settings:    []*sdk.Setting{deletionCost, replicas.Terminating},
-	Metrics:     []*sdk.Metric{ageRatio, sdk.Stale("replicaset_controller_stale_sync_skips_total", "[ALPHA] Total number of ReplicaSet syncs skipped due to a stale watch cache.")},
+	Metrics: []*sdk.Metric{ageRatio, sdk.Stale("replicaset_controller_stale_sync_skips_total",
+		"[ALPHA] Total number of ReplicaSet syncs skipped due to a stale watch cache.")},
 	Controllers: []*sdk.Controller{{
 		Name:           "replicaset-controller",
 		Alias:          "replicaset",
@@ -67,8 +72,8 @@ func sync(c *sdk.Call) error {
 	})
 }
 
-// neighbours are the pods of all sets that have the same owner. Pods are taken by whom they belong to, not by the sets' selectors: that is what the ranking means, and an
-// index finds them.
+// neighbours are the pods of all sets that have the same owner. Pods are taken by whom they belong to, not by the sets'
+// selectors: that is what the ranking means, and an index finds them.
 func neighbours(c *sdk.Call, rs *appsv1.ReplicaSet) []*corev1.Pod {
 	if metav1.GetControllerOf(&rs.ObjectMeta) == nil {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// Where nobody has named a bundle, an empty one is published, as upstream does: without it no pod could mount its token.
+// Where nobody has named a bundle, an empty one is published, as upstream does: without it no pod could mount its
+// token.
 func TestOnClusterWithoutBundle(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	windlass.Start(t, c, windlass.Options{

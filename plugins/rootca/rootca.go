@@ -17,11 +17,14 @@ const (
 
 var (
 	namespaces = sdk.Key(corev1.Namespaces).Fields("status.phase")
-	bundles    = sdk.Select(corev1.ConfigMaps, sdk.Join("metadata.namespace", namespaces, "metadata.name"), sdk.In("metadata.name", name)).
-			Fields("metadata.name", "metadata.annotations", "data", "binaryData").QuietOn(abi.QuietAdd)
+	bundles    = sdk.Select(corev1.ConfigMaps, sdk.Join("metadata.namespace", namespaces, "metadata.name"),
+		sdk.In("metadata.name", name)).
+		Fields("metadata.name", "metadata.annotations", "data", "binaryData").QuietOn(abi.QuietAdd)
 
-	syncs = sdk.Codes("root_ca_cert_publisher_sync_total", "[ALPHA] Number of namespace syncs happened in root ca cert publisher.")
-	times = sdk.CodeSeconds("root_ca_cert_publisher_sync_duration_seconds", "[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
+	syncs = sdk.Codes("root_ca_cert_publisher_sync_total",
+		"[ALPHA] Number of namespace syncs happened in root ca cert publisher.")
+	times = sdk.CodeSeconds("root_ca_cert_publisher_sync_duration_seconds",
+		"[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
 		[]float64{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384})
 
 	rootCA = &sdk.Setting{Name: "root-ca-file", File: true,
@@ -47,7 +50,8 @@ var Plugin = &sdk.Plugin{
 	}},
 }
 
-// sync keeps the config map in every namespace that exists; a create that meets a namespace on its way out is none of anybody's concern.
+// sync keeps the config map in every namespace that exists; a create that meets a namespace on its way out is none of
+// anybody's concern.
 func sync(c *sdk.Call) error {
 	if _, ok := namespaces.Get(c); !ok {
 		return nil
@@ -61,7 +65,8 @@ func sync(c *sdk.Call) error {
 		c.Add(sdk.Create(m, sdk.Tolerate(abi.TolerateNotFound|abi.TolerateNamespaceTerminating)))
 		return nil
 	}
-	if bundle, ok := published.Data.Lookup(file); ok && len(published.Data) == 1 && bundle == rootCA.Get(c) && published.Annotations.Get(annotation) != "" {
+	if bundle, ok := published.Data.Lookup(file); ok && len(published.Data) == 1 && bundle == rootCA.Get(c) &&
+		published.Annotations.Get(annotation) != "" {
 		return nil
 	}
 	m := sdk.Clone(published)

@@ -94,7 +94,8 @@ type retention struct {
 func (r *rollout) retention(p *corev1.Pod, n int64) retention {
 	w := retention{r: r, pod: p, indefinite: true}
 	if policy := r.set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
-		scaled, deleted := policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType, policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+		scaled, deleted := policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+			policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 		w.byPod = scaled && !r.has(n)
 		w.bySet = deleted && !w.byPod
 		w.indefinite = !scaled && !deleted
@@ -102,13 +103,13 @@ func (r *rollout) retention(p *corev1.Pod, n int64) retention {
 	return w
 }
 
-// refersTo tells whether the reference means an object of o's kind and name, this one or a former one.
+// refersTo reports whether the reference means an object of o's kind and name, this one or a former one.
 func refersTo(ref *metav1.OwnerReference, o sdk.Object) bool {
 	k := o.GetResource()
 	return ref.Name == o.GetObjectMeta().Name && ref.Kind == k.Kind && ref.APIVersion == k.APIVersion()
 }
 
-// stale tells whether the claim belongs to a former object of o's name.
+// stale reports whether the claim belongs to a former object of o's name.
 func stale(x *corev1.PersistentVolumeClaim, o sdk.Object) bool {
 	for i := range x.OwnerReferences {
 		if ref := &x.OwnerReferences[i]; refersTo(ref, o) {
@@ -118,7 +119,7 @@ func stale(x *corev1.PersistentVolumeClaim, o sdk.Object) bool {
 	return false
 }
 
-// conflicts tells whether somebody else controls the claim whom the policy would deprive of it.
+// conflicts reports whether somebody else controls the claim whom the policy would deprive of it.
 func (w retention) conflicts(x *corev1.PersistentVolumeClaim) bool {
 	if w.indefinite {
 		return false
@@ -142,7 +143,8 @@ func (w retention) conflicts(x *corev1.PersistentVolumeClaim) bool {
 
 func controls(ref *metav1.OwnerReference) bool { return ref.Controller != nil && *ref.Controller }
 
-// met tells whether the claim has the owners that it should have. One that belongs to a former set or pod isn't touched.
+// met reports whether the claim has the owners that it should have. One that belongs to a former set or pod isn't
+// touched.
 func (w retention) met(x *corev1.PersistentVolumeClaim) bool {
 	if stale(x, w.r.set) || stale(x, w.pod) {
 		return true
@@ -160,7 +162,7 @@ func (w retention) met(x *corev1.PersistentVolumeClaim) bool {
 	return !idle && bySet == w.bySet && byPod == w.byPod
 }
 
-// allMet tells whether all claims of the pod that there are have their owners.
+// allMet reports whether all claims of the pod that there are have their owners.
 func (w retention) allMet(n int64) bool {
 	for i := range w.r.set.Spec.VolumeClaimTemplates {
 		if x := w.r.claim(i, n); x != nil && !w.met(x) {
@@ -177,6 +179,7 @@ func (w retention) settle(todo *work, n int64) {
 		if x == nil {
 			continue
 		}
+
 		conflict := w.conflicts(x)
 		if w.met(x) {
 			if conflict {
@@ -184,6 +187,7 @@ func (w retention) settle(todo *work, n int64) {
 			}
 			continue
 		}
+
 		x = sdk.Copy(x)
 		refs := make([]metav1.OwnerReference, 0, len(x.OwnerReferences)+1)
 		for _, ref := range x.OwnerReferences {
@@ -191,6 +195,7 @@ func (w retention) settle(todo *work, n int64) {
 				refs = append(refs, ref)
 			}
 		}
+
 		switch {
 		case conflict:
 		case w.bySet:

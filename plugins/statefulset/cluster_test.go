@@ -15,12 +15,14 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// The end of a claim wakes its set: one that a pod waits for is made anew, and behind one of a former pod a new pod is made. Nobody makes volumes here, so the pods wait for ever.
+// The end of a claim wakes its set: one that a pod waits for is made anew, and behind one of a former pod a new pod is
+// made. Nobody makes volumes here, so the pods wait for ever.
 func TestOnClusterEndOfClaims(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 1})
 	windlass.Start(t, c, windlass.Options{Controllers: []string{"serviceaccount-controller", "statefulset-controller"}})
 	ctx, client := t.Context(), c.Client()
-	pods, sets, claims := client.CoreV1().Pods("default"), client.AppsV1().StatefulSets("default"), client.CoreV1().PersistentVolumeClaims("default")
+	pods, sets, claims := client.CoreV1().Pods("default"), client.AppsV1().StatefulSets("default"),
+		client.CoreV1().PersistentVolumeClaims("default")
 	must := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
@@ -36,7 +38,8 @@ func TestOnClusterEndOfClaims(t *testing.T) {
 	}
 	scale := func(n int) {
 		t.Helper()
-		must(sets.Patch(ctx, "web", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n), metav1.PatchOptions{}))
+		must(sets.Patch(ctx, "web", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n),
+			metav1.PatchOptions{}))
 	}
 	end := func(name string) types.UID { // also without the controller that takes its finalizer
 		t.Helper()
@@ -52,12 +55,16 @@ func TestOnClusterEndOfClaims(t *testing.T) {
 	})
 
 	labels, two := map[string]string{"app": "web"}, int32(2)
-	data := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}
-	must(sets.Create(ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.StatefulSetSpec{Replicas: &two, ServiceName: "web",
-		PodManagementPolicy: appsv1.ParallelPodManagement, Selector: &metav1.LabelSelector{MatchLabels: labels}, VolumeClaimTemplates: []corev1.PersistentVolumeClaim{data},
-		PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType},
-		Template:                             corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}}}}}, metav1.CreateOptions{}))
+	data := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}
+	must(sets.Create(ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.StatefulSetSpec{Replicas: &two, ServiceName: "web",
+			PodManagementPolicy: appsv1.ParallelPodManagement, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			VolumeClaimTemplates:                 []corev1.PersistentVolumeClaim{data},
+			PersistentVolumeClaimRetentionPolicy: &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenScaled: appsv1.DeletePersistentVolumeClaimRetentionPolicyType},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}}}}}, metav1.CreateOptions{}))
 	pod("web-0", true)
 	pod("web-1", true)
 

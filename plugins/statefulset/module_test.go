@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// world is the sync of a set that wants some pods and has others, all ready, with ten revisions; the pods from outdated on are of an old one.
+// world is the sync of a set that wants some pods and has others, all ready, with ten revisions; the pods from outdated
+// on are of an old one.
 func world(t testing.TB, policy appsv1.PodManagementPolicyType, want, have, outdated int) *abi.SyncRequest {
 	n, limit := int32(want), int32(10)
 	set := &appsv1.StatefulSet{}
@@ -32,11 +33,14 @@ func world(t testing.TB, policy appsv1.PodManagementPolicyType, want, have, outd
 			t.Fatal(err)
 		}
 		v := &appsv1.ControllerRevision{Revision: int64(i + 1)}
-		v.Namespace, v.Name, v.Labels, v.OwnerReferences = "default", "web-"+strconv.Itoa(i), set.Spec.Template.Labels, []metav1.OwnerReference{owner.Ref(set)}
+		v.Namespace, v.Name, v.Labels, v.OwnerReferences = "default", "web-"+strconv.Itoa(i), set.Spec.Template.Labels,
+			[]metav1.OwnerReference{owner.Ref(set)}
 		v.Data.Raw = data
 		module.Put(r, 2, v)
 	}
-	set.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: n, ReadyReplicas: n, AvailableReplicas: n, CurrentReplicas: n, UpdatedReplicas: n, CurrentRevision: "web-9", UpdateRevision: "web-9"}
+
+	set.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: n, ReadyReplicas: n, AvailableReplicas: n,
+		CurrentReplicas: n, UpdatedReplicas: n, CurrentRevision: "web-9", UpdateRevision: "web-9"}
 	module.Put(r, 0, set)
 	for i := range have {
 		yes := true
@@ -60,15 +64,18 @@ func world(t testing.TB, policy appsv1.PodManagementPolicyType, want, have, outd
 // The module answers byte for byte as the same code does natively.
 func TestModuleAnswersAsNativeOnWorlds(t *testing.T) {
 	var all []*abi.SyncRequest
-	for _, x := range []struct{ want, have, outdated int }{{0, 0, 0}, {3, 0, 0}, {3, 2, 3}, {3, 3, 3}, {3, 3, 1}, {1, 30, 30}, {700, 0, 0}} {
-		for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement} {
+	for _, x := range []struct{ want, have, outdated int }{{0, 0, 0}, {3, 0, 0}, {3, 2, 3}, {3, 3, 3}, {3, 3, 1},
+		{1, 30, 30}, {700, 0, 0}} {
+		for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement,
+			appsv1.ParallelPodManagement} {
 			all = append(all, world(t, policy, x.want, x.have, x.outdated))
 		}
 	}
 	module.Agree(t, Plugin, all...)
 }
 
-// BenchmarkSteady is the sync of a set whose pods are all there and ready, with a full history, as each of their events brings it about.
+// BenchmarkSteady is the sync of a set whose pods are all there and ready, with a full history, as each of their events
+// brings it about.
 func BenchmarkSteady(b *testing.B) {
 	module.BenchSteady(b, Plugin, []int{3, 20, 1000}, func(pods int) *abi.SyncRequest {
 		return world(b, appsv1.OrderedReadyPodManagement, pods, pods, pods)

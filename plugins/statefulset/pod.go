@@ -56,7 +56,8 @@ func (r *rollout) sort() {
 	}
 }
 
-// insert puts a pod where its ordinal belongs, upwards or downwards. Of two that would have the same place, such as web-01 and web-1, the last has it.
+// insert puts a pod where its ordinal belongs, upwards or downwards. Of two that would have the same place, such as
+// web-01 and web-1, the last has it.
 func insert(l []*corev1.Pod, p *corev1.Pod, n, way int64) []*corev1.Pod {
 	from, to := 0, len(l)
 	for from < to {
@@ -76,7 +77,7 @@ func insert(l []*corev1.Pod, p *corev1.Pod, n, way int64) []*corev1.Pod {
 	return l
 }
 
-// has tells whether the set should have a pod with this ordinal.
+// has reports whether the set should have a pod with this ordinal.
 func (r *rollout) has(n int64) bool { return n >= r.first && n < r.behind }
 
 func revision(p *corev1.Pod) string { return p.Labels.Get(appsv1.StatefulSetRevisionLabel) }
@@ -89,7 +90,7 @@ func (r *rollout) available(p *corev1.Pod) bool {
 	return pod.Available(p, r.set.Spec.MinReadySeconds, r.c.Now())
 }
 
-// unavailable tells of a pod that can't be counted on: it is not available, or not for long.
+// unavailable reports whether a pod can't be counted on: it is not available, or not for long.
 func (r *rollout) unavailable(p *corev1.Pod) bool { return p.Deleting() || !r.available(p) }
 
 // design is the pod with this ordinal as it should be made.
@@ -112,7 +113,7 @@ func (r *rollout) design(n int64) (*corev1.Pod, error) {
 	return p, nil
 }
 
-// held tells whether a new pod with this ordinal is still to be of the current revision.
+// held reports whether a new pod with this ordinal is still to be of the current revision.
 func (r *rollout) held(n int64) bool {
 	s := &r.set.Spec.UpdateStrategy
 	if u := s.RollingUpdate; u != nil {
@@ -149,13 +150,14 @@ func (r *rollout) volumes(n int64, template []corev1.Volume) []corev1.Volume {
 	return l
 }
 
-// stored tells whether the pod has all of its claims as volumes.
+// stored reports whether the pod has all of its claims as volumes.
 func (r *rollout) stored(p *corev1.Pod, n int64) bool {
 	for i := range r.set.Spec.VolumeClaimTemplates {
 		found := false
 		for j := range p.Spec.Volumes {
 			v := &p.Spec.Volumes[j]
-			found = found || v.Name == r.set.Spec.VolumeClaimTemplates[i].Name && v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == r.claimName(i, n)
+			found = found || v.Name == r.set.Spec.VolumeClaimTemplates[i].Name && v.PersistentVolumeClaim != nil &&
+				v.PersistentVolumeClaim.ClaimName == r.claimName(i, n)
 		}
 		if !found {
 			return false
@@ -164,7 +166,8 @@ func (r *rollout) stored(p *corev1.Pod, n int64) bool {
 	return true
 }
 
-// storagePatch adds the claims to a pod's volumes. API servers refuse it, for a pod keeps its volumes; the refusal is what people get to read.
+// storagePatch adds the claims to a pod's volumes. API servers refuse it, for a pod keeps its volumes; the refusal is
+// what people get to read.
 func (r *rollout) storagePatch(n int64) []byte {
 	b := []byte(`{"spec":{"volumes":[`)
 	for i := range r.set.Spec.VolumeClaimTemplates {

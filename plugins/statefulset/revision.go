@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/podtemplate"
 )
 
-// adoptHistory takes stock of the revisions that the set selects, and makes those its own that nobody has. Others of its own it leaves alone.
+// adoptHistory takes stock of the revisions that the set selects, and makes those its own that nobody has. Others of
+// its own it leaves alone.
 func (r *rollout) adoptHistory() error {
 	var orphans []*appsv1.ControllerRevision
 	for _, v := range revisions.List(r.c) {
@@ -30,8 +31,9 @@ func (r *rollout) adoptHistory() error {
 	return err
 }
 
-// revise finds the revision of the set's template, or makes it: the newest with the same bytes, and where an older one has them, that one becomes the newest; else the
-// newest if it means the same (unless the gate byMeaning is off). Then it finds the revision that the set comes from.
+// revise finds the revision of the set's template, or makes it: the newest with the same bytes, and where an older one
+// has them, that one becomes the newest; else the newest if it means the same (unless the gate byMeaning is off). Then
+// it finds the revision that the set comes from.
 func (r *rollout) revise() error {
 	if n := r.set.Status.CollisionCount; n != nil {
 		r.collisions = *n
@@ -40,6 +42,7 @@ func (r *rollout) revise() error {
 	if err != nil {
 		return err
 	}
+
 	equal, _ := history.Split(r.history, data)
 	newest := last(r.history)
 	switch same := last(equal); {
@@ -54,6 +57,7 @@ func (r *rollout) revise() error {
 	default:
 		err = r.createRevision(data)
 	}
+
 	if err != nil {
 		return err
 	}
@@ -67,8 +71,9 @@ func (r *rollout) revise() error {
 	return nil
 }
 
-// means tells whether a set that went back to the revision would have this data, though the bytes of theirs differ: the revision lacks what a newer API server fills
-// in. No pod is replaced for that (upstream's gate StatefulSetSemanticRevisionComparison). What a template spells out that admission would add to a pod is a change.
+// means reports whether a set that went back to the revision would have this data, though the bytes of theirs differ:
+// the revision lacks what a newer API server fills in. No pod is replaced for that (upstream's gate
+// StatefulSetSemanticRevisionComparison). What a template spells out that admission would add to a pod is a change.
 func means(v *appsv1.ControllerRevision, data []byte) bool {
 	t, err := history.Template(v)
 	if err != nil {
@@ -86,7 +91,8 @@ func last(l []*appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	return l[len(l)-1]
 }
 
-// createRevision makes a revision of the set's template. Where its name is taken by another template's, it counts the collision and tries the next name.
+// createRevision makes a revision of the set's template. Where its name is taken by another template's, it counts the
+// collision and tries the next name.
 func (r *rollout) createRevision(data []byte) error {
 	hash := history.Hash(data, &r.collisions)
 	for {
@@ -102,6 +108,7 @@ func (r *rollout) createRevision(data []byte) error {
 			r.update = v
 			return nil
 		}
+
 		if !sdk.Failed(err, sdk.AlreadyExists) {
 			return err
 		}
@@ -117,8 +124,8 @@ func (r *rollout) createRevision(data []byte) error {
 	}
 }
 
-// truncateHistory deletes the oldest of the revisions that nothing is of any more, until no more of these are left than the set wants. It does so
-// whatever else has failed.
+// truncateHistory deletes the oldest of the revisions that nothing is of any more, until no more of these are left than
+// the set wants. It does so whatever else has failed.
 func (r *rollout) truncateHistory() {
 	limit := r.set.Spec.RevisionHistoryLimit
 	if limit == nil || *limit < 0 {

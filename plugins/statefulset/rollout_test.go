@@ -26,23 +26,27 @@ type model struct {
 	settled   bool // all pods were available since the size last changed: from here on only roll-outs take some away
 }
 
-// Whatever happens to a set, it comes to rest with the pods that it should have; on the way an ordered set makes no pod before those below it are ready, and
-// no roll-out makes more pods unavailable than it may.
+// Whatever happens to a set, it comes to rest with the pods that it should have; on the way an ordered set makes no pod
+// before those below it are ready, and no roll-out makes more pods unavailable than it may.
 func TestRolloutsComeToRest(t *testing.T) {
 	Plugin.Manifest()
 	for seed := range uint64(worlds.Number(150)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			n, limit, partition, most := int32(random.IntN(6)), int32(2), int32(0), metav1.IntOrString{IntVal: int32(1 + random.IntN(3))}
+			n, limit, partition, most := int32(random.IntN(6)), int32(2), int32(0),
+				metav1.IntOrString{IntVal: int32(1 + random.IntN(3))}
 			s := &appsv1.StatefulSet{}
 			s.Namespace, s.Name, s.UID, s.Generation = "default", "web", "u1", 1
 			s.Spec.Replicas, s.Spec.RevisionHistoryLimit = &n, &limit
-			s.Spec.PodManagementPolicy = []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement}[random.IntN(2)]
+			s.Spec.PodManagementPolicy = []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement,
+				appsv1.ParallelPodManagement}[random.IntN(2)]
 			s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
-			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition, MaxUnavailable: &most}
+			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition,
+				MaxUnavailable: &most}
 			s.Spec.Selector = &metav1.LabelSelector{}
 			s.Spec.Selector.MatchLabels.Set("app", "web")
 			s.Spec.Template.Labels.Set("app", "web")
+
 			s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:0"}}
 			m := &model{t: t, set: s}
 			m.rest(random)
@@ -59,7 +63,8 @@ func TestRolloutsComeToRest(t *testing.T) {
 				default:
 					s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: fmt.Sprintf("web:%d", random.IntN(3))}}
 				}
-				m.note("replicas %d partition %d %s", *s.Spec.Replicas, *s.Spec.UpdateStrategy.RollingUpdate.Partition, s.Spec.Template.Spec.Containers[0].Image)
+				m.note("replicas %d partition %d %s", *s.Spec.Replicas, *s.Spec.UpdateStrategy.RollingUpdate.Partition,
+					s.Spec.Template.Spec.Containers[0].Image)
 				for range random.IntN(10) { // and perhaps the next change comes midway
 					m.step(random)
 				}
@@ -67,6 +72,7 @@ func TestRolloutsComeToRest(t *testing.T) {
 					m.rest(random)
 				}
 			}
+
 			m.rest(random)
 			m.check()
 			if t.Failed() {
@@ -96,7 +102,8 @@ func (m *model) happen(i int) (moved bool) {
 		m.pods = slices.Delete(m.pods, i, i+1)
 	case p.Status.Phase == corev1.PodPending:
 		p.Status.Phase = corev1.PodRunning
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1, 0)}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.Unix(1, 0)}}
 	default:
 		return false
 	}
@@ -135,7 +142,8 @@ func (m *model) check() {
 			m.t.Errorf("%s: its revision %s was deleted", p.Name, revision(p))
 		}
 	}
-	if s := m.set.Status; int(s.Replicas) != n || int(s.AvailableReplicas) != n || s.ObservedGeneration != m.set.Generation {
+	if s := m.set.Status; int(s.Replicas) != n || int(s.AvailableReplicas) != n ||
+		s.ObservedGeneration != m.set.Generation {
 		m.t.Errorf("status %+v", s)
 	}
 }
@@ -153,13 +161,16 @@ func (m *model) available() (n int) {
 func (m *model) sync() (wrote bool) {
 	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: 1e18, Views: make([]abi.ViewData, 4)}
 	put := func(view int, o sdk.Object) {
-		r.Views[view].Objects = append(r.Views[view].Objects, abi.ObjectData{Data: resource.Append(nil, o), ResourceVersion: "1"})
+		r.Views[view].Objects = append(r.Views[view].Objects,
+			abi.ObjectData{Data: resource.Append(nil, o), ResourceVersion: "1"})
 	}
+
 	put(0, m.set)
 	slices.SortFunc(m.pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	for _, p := range m.pods {
 		put(1, p)
 	}
+
 	for _, v := range m.revisions {
 		put(2, v)
 	}
@@ -180,6 +191,7 @@ func (m *model) sync() (wrote bool) {
 		}
 		return l
 	}
+
 	a := sdk.Run(Plugin, r, nil, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
 		return &abi.PerformResponse{Outcomes: do(p.Effects)}, nil
 	})
@@ -196,6 +208,7 @@ func (m *model) write(e *abi.Effect) {
 			m.t.Fatal(err)
 		}
 	}
+
 	byName := func(v *appsv1.ControllerRevision) bool { return v.Name == e.Name }
 	switch what := fmt.Sprint(e.Kind, " ", e.Resource); what {
 	case fmt.Sprint(abi.EffectCreate, " v1/pods"):

@@ -1,4 +1,5 @@
-// Package statefulset gives each pod of a StatefulSet a name and a storage of its own, and creates, updates and deletes them in order.
+// Package statefulset gives each pod of a StatefulSet a name and a storage of its own, and creates, updates and deletes
+// them in order.
 package statefulset
 
 import (
@@ -20,28 +21,39 @@ var (
 	sets = sdk.Key(appsv1.StatefulSets).
 		Fields("metadata.annotations", "metadata.generation", "metadata.deletionTimestamp", "spec", "status").
 		QuietOn(abi.QuietOwn) // a status that says what it should
-	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
-		Fields("metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
+	pods = sdk.Select(corev1.Pods, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets),
+		sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
+		Fields("metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences.uid",
+			"metadata.ownerReferences.controller",
 			"spec.volumes.name", "spec.volumes.persistentVolumeClaim.claimName",
 			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime",
-			"status.conditions.reason", "status.conditions.message") // in which the scheduler says that a pod's claim isn't there
+			// in which the scheduler says that a pod's claim isn't there
+			"status.conditions.reason", "status.conditions.message")
 
-	// revisions wake nobody, and of claims the end of one that the last sync has asked for, which a pod waits for or which was in the way of a new one: what else is missing
-	// is missed when the pods or the set change, as upstream does it.
-	revisions = sdk.Select(appsv1.ControllerRevisions, sdk.KeyNamespace(), sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
-			Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences.uid", "metadata.ownerReferences.controller",
+	// revisions wake nobody, and of claims the end of one that the last sync has asked for, which a pod waits for or which
+	// was in the way of a new one: what else is missing is missed when the pods or the set change, as upstream does it.
+	revisions = sdk.Select(appsv1.ControllerRevisions, sdk.KeyNamespace(),
+		sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
+		Fields("metadata.labels", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.ownerReferences.uid",
+			"metadata.ownerReferences.controller",
 			"data", "revision").
 		Quiet()
-	claims = sdk.Select(corev1.PersistentVolumeClaims, sdk.KeyNamespace()).Fields("metadata.ownerReferences", "metadata.deletionTimestamp").
+	claims = sdk.Select(corev1.PersistentVolumeClaims, sdk.KeyNamespace()).Fields("metadata.ownerReferences",
+		"metadata.deletionTimestamp").
 		Lazy().QuietOn(abi.QuietStart, abi.QuietAdd, abi.QuietUpdate)
 )
 
 var (
-	ofSet = []abi.Label{{Name: "statefulset_namespace", From: abi.LabelKeyNamespace}, {Name: "statefulset_name", From: abi.LabelKeyName},
-		{Name: "pod_management_policy", Values: []string{string(appsv1.OrderedReadyPodManagement), string(appsv1.ParallelPodManagement)}}}
-	allowed = sdk.Gauge("statefulset_controller_statefulset_max_unavailable", "[ALPHA] Maximum number of unavailable pods allowed during StatefulSet rolling updates", ofSet...)
-	lacking = sdk.Gauge("statefulset_controller_statefulset_unavailable_replicas", "[ALPHA] Current number of unavailable pods in StatefulSet", ofSet...)
-	skipped = sdk.Stale("statefulset_controller_stale_sync_skips_total", "[ALPHA] Total number of StatefulSet syncs skipped due to a stale watch cache.")
+	ofSet = []abi.Label{{Name: "statefulset_namespace", From: abi.LabelKeyNamespace},
+		{Name: "statefulset_name", From: abi.LabelKeyName},
+		{Name: "pod_management_policy", Values: []string{string(appsv1.OrderedReadyPodManagement),
+			string(appsv1.ParallelPodManagement)}}}
+	allowed = sdk.Gauge("statefulset_controller_statefulset_max_unavailable",
+		"[ALPHA] Maximum number of unavailable pods allowed during StatefulSet rolling updates", ofSet...)
+	lacking = sdk.Gauge("statefulset_controller_statefulset_unavailable_replicas",
+		"[ALPHA] Current number of unavailable pods in StatefulSet", ofSet...)
+	skipped = sdk.Stale("statefulset_controller_stale_sync_skips_total",
+		"[ALPHA] Total number of StatefulSet syncs skipped due to a stale watch cache.")
 )
 
 var (
@@ -67,7 +79,8 @@ var Plugin = &sdk.Plugin{
 		ServiceAccount: "statefulset-controller",
 		EventSource:    "statefulset-controller",
 		Reads:          sdk.Views{sets, pods, revisions, claims},
-		Writes: sdk.Writes{appsv1.StatefulSets.Verbs("get"), appsv1.StatefulSets.Sub("status", "update"), appsv1.StatefulSets.Sub("finalizers", "update"), corev1.Pods.Sub("finalizers", "update"),
+		Writes: sdk.Writes{appsv1.StatefulSets.Verbs("get"), appsv1.StatefulSets.Sub("status", "update"),
+			appsv1.StatefulSets.Sub("finalizers", "update"), corev1.Pods.Sub("finalizers", "update"),
 			corev1.Pods.Verbs("create", "update", "patch", "delete"),
 			corev1.PersistentVolumeClaims.Verbs("create", "update"),
 			appsv1.ControllerRevisions.Verbs("get", "create", "update", "patch", "delete")},
@@ -132,14 +145,16 @@ func (r *rollout) proceed() error {
 	c, set := r.c, r.set
 	r.observe(r.owned)
 	if r.recreates() && !recreation.On(c) {
-		err := sdk.Errors("statefulset ", set.Namespace, "/", set.Name, " uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled")
+		err := sdk.Errors("statefulset ", set.Namespace, "/", set.Name,
+			" uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled")
 		c.Event(set, corev1.EventTypeWarning, "UnknownStrategy", err.Error())
 		return err
 	}
 	r.sort()
 	err := r.advance()
 	r.writeStatus()
-	if seconds := set.Spec.MinReadySeconds; err == nil && seconds > 0 && r.status.ReadyReplicas != r.status.AvailableReplicas {
+	if seconds := set.Spec.MinReadySeconds; err == nil && seconds > 0 &&
+		r.status.ReadyReplicas != r.status.AvailableReplicas {
 		// A pod becomes available without an event.
 		wait := pod.NextAvailabilityCheck(r.owned, seconds, c.Now())
 		if wait == 0 {

@@ -11,8 +11,10 @@ func TestParse(t *testing.T) {
 		name, parent string
 		ordinal      int64
 	}{
-		{"web-0", "web", 0}, {"web-12", "web", 12}, {"my-web-3", "my-web", 3}, {"web-01", "web", 1}, {"web-2147483647", "web", 2147483647},
-		{"web-2147483648", "web", -1}, {"web-99999999999999999999", "web", -1}, {"web", "", -1}, {"web-", "", -1}, {"web-a", "", -1}, {"web-1a", "", -1},
+		{"web-0", "web", 0}, {"web-12", "web", 12}, {"my-web-3", "my-web", 3}, {"web-01", "web", 1},
+		{"web-2147483647", "web", 2147483647},
+		{"web-2147483648", "web", -1}, {"web-99999999999999999999", "web", -1}, {"web", "", -1}, {"web-", "", -1},
+		{"web-a", "", -1}, {"web-1a", "", -1},
 		{"7", "", -1}, {"-7", "", 7}, {"web--1", "web-", 1}, {"", "", -1},
 	} {
 		if parent, ordinal := parse(x.name); parent != x.parent || ordinal != x.ordinal {
@@ -23,7 +25,8 @@ func TestParse(t *testing.T) {
 
 func TestInsert(t *testing.T) {
 	var up, down []*corev1.Pod
-	for _, name := range []string{"w-01", "w-1", "w-10", "w-2", "w-0", "w-3"} { // views come sorted by name, which is not by ordinal
+	// views come sorted by name, which is not by ordinal
+	for _, name := range []string{"w-01", "w-1", "w-10", "w-2", "w-0", "w-3"} {
 		p := &corev1.Pod{}
 		p.Name = name
 		up, down = insert(up, p, ordinal(p), 1), insert(down, p, ordinal(p), -1)

@@ -25,6 +25,7 @@ func (r *rollout) observe(lists ...[]*corev1.Pod) {
 					s.AvailableReplicas++
 				}
 			}
+
 			if p.Deleting() {
 				continue
 			}
@@ -39,7 +40,8 @@ func (r *rollout) observe(lists ...[]*corev1.Pod) {
 	r.status = s
 }
 
-// writeStatus writes the status where it says something new. Once all pods are of the update revision and ready, that is the current one.
+// writeStatus writes the status where it says something new. Once all pods are of the update revision and ready, that
+// is the current one.
 func (r *rollout) writeStatus() {
 	s, was := &r.status, &r.set.Status
 	if most, err := r.maxUnavailable(); err == nil && severalUnavailable.On(r.c) {
@@ -59,6 +61,7 @@ func (r *rollout) writeStatus() {
 // same compares what observe sets, but for the collisions, which a new revision's name tells of.
 func same(a, b *appsv1.StatefulSetStatus) bool {
 	return a.Replicas == b.Replicas && a.ReadyReplicas == b.ReadyReplicas && a.AvailableReplicas == b.AvailableReplicas &&
-		a.CurrentReplicas == b.CurrentReplicas && a.UpdatedReplicas == b.UpdatedReplicas && a.CurrentRevision == b.CurrentRevision && a.UpdateRevision == b.UpdateRevision &&
+		a.CurrentReplicas == b.CurrentReplicas && a.UpdatedReplicas == b.UpdatedReplicas &&
+		a.CurrentRevision == b.CurrentRevision && a.UpdateRevision == b.UpdateRevision &&
 		slices.Equal(a.Conditions, b.Conditions)
 }

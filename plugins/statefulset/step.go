@@ -24,8 +24,9 @@ func (r *rollout) each(visit func(n int64, p *corev1.Pod) bool) {
 	}
 }
 
-// settle creates what is missing, deletes what has ended so that it can be created again, and sets right what isn't as the set wants it. In order it goes no
-// further than the first pod that isn't available, and in no case beyond one that can't be set right.
+// settle creates what is missing, deletes what has ended so that it can be created again, and sets right what isn't as
+// the set wants it. In order it goes no further than the first pod that isn't available, and in no case beyond one that
+// can't be set right.
 func (r *rollout) settle() (wait bool, err error) {
 	var todo []work
 	r.each(func(n int64, p *corev1.Pod) bool {
@@ -53,7 +54,8 @@ func (r *rollout) create(n int64, wait *bool) (w work) {
 	*wait = r.inOrder
 	former := &corev1.Pod{}
 	former.Name = r.name(n)
-	if policy := r.set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil && policy.WhenScaled != appsv1.RetainPersistentVolumeClaimRetentionPolicyType {
+	if policy := r.set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil &&
+		policy.WhenScaled != appsv1.RetainPersistentVolumeClaimRetentionPolicyType {
 		for i := range r.set.Spec.VolumeClaimTemplates {
 			if x := r.claim(i, n); x != nil && stale(x, former) {
 				return w
@@ -81,6 +83,7 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 		}
 		return w
 	}
+
 	w.pod, w.verb, w.silent = p.Name, "Update", true
 	retention, pending := r.retention(p, n), p.Status.Phase == corev1.PodPending
 	if pending {
@@ -88,14 +91,17 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 		r.needClaims(&w, n)
 		retention.settle(&w, n)
 	}
+
 	if r.inOrder && (p.Deleting() || !ready(p) || !r.available(p)) {
 		*wait = true
 		return w
 	}
+
 	named, stored := p.Name == r.name(n) && p.Labels.Get(appsv1.StatefulSetPodNameLabel) == p.Name, r.stored(p, n)
 	if named && stored && (pending || retention.allMet(n)) {
 		return w
 	}
+
 	w.silent = false
 	if !pending {
 		if !stored {
@@ -108,6 +114,7 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 	if !stored {
 		w.effects = append(w.effects, sdk.Patch(p, abi.StrategicPatch, r.storagePatch(n)))
 	}
+
 	switch {
 	case named:
 	case p.Name != r.name(n):
@@ -121,7 +128,7 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 	return w
 }
 
-// settleCondemned gives the claims of pods that are about to go the owners that they should have then.
+// settleCondemned returns the claims of pods that are about to go the owners that they should have then.
 func (r *rollout) settleCondemned() (wait bool, err error) {
 	var todo []work
 	for _, p := range r.condemned {
@@ -136,7 +143,8 @@ func (r *rollout) settleCondemned() (wait bool, err error) {
 	return false, err
 }
 
-// scaleDown deletes the pods that are too many: in order the highest, once it is gone the next. A pod that isn't available is deleted only when all below it are.
+// scaleDown deletes the pods that are too many: in order the highest, once it is gone the next. A pod that isn't
+// available is deleted only when all below it are.
 func (r *rollout) scaleDown() (wait bool, err error) {
 	todo := make([]work, 0, len(r.condemned))
 	for i, p := range r.condemned {
@@ -176,18 +184,20 @@ func (r *rollout) maxUnavailable() (int, error) {
 	return max(1, int(n)), err
 }
 
-// roll deletes pods of other revisions, from the highest ordinal down to the partition, as long as no more than the set allows are unavailable. Where order doesn't
-// matter, those that are unavailable anyway go first, and all at once.
+// roll deletes pods of other revisions, from the highest ordinal down to the partition, as long as no more than the set
+// allows are unavailable. Where order doesn't matter, those that are unavailable anyway go first, and all at once.
 func (r *rollout) roll() error {
 	size := int32(r.behind - r.first)
 	partition := int64(0)
 	if u := r.set.Spec.UpdateStrategy.RollingUpdate; u != nil && u.Partition != nil {
 		partition = int64(*u.Partition)
 	}
+
 	most, err := r.maxUnavailable()
 	if err != nil {
 		return err
 	}
+
 	budget := most - (int(size) - len(r.replicas))
 	var sick, well []*corev1.Pod
 	for i := len(r.replicas) - 1; i >= 0; i-- {
@@ -204,11 +214,13 @@ func (r *rollout) roll() error {
 			well = append(well, p)
 		}
 	}
+
 	lacking.Add(r.c, float64(most-budget), string(r.set.Spec.PodManagementPolicy))
 	victims := well[:min(len(well), max(0, budget))]
 	if !r.inOrder {
 		victims = append(sick, victims...)
 	}
+
 	todo := make([]work, len(victims))
 	for i, p := range victims {
 		todo[i] = remove(p)
@@ -218,8 +230,8 @@ func (r *rollout) roll() error {
 	return err
 }
 
-// rollOne is the roll-out where the gate severalUnavailable is off: it deletes the highest pod of another revision, down
-// to the partition, once all pods above it are available.
+// rollOne is the roll-out where the gate severalUnavailable is off: it deletes the highest pod of another revision,
+// down to the partition, once all pods above it are available.
 func (r *rollout) rollOne() error {
 	n, partition := r.behind, int64(0)
 	if u := r.set.Spec.UpdateStrategy.RollingUpdate; u != nil && u.Partition != nil {

@@ -8,7 +8,8 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// work is what is to be done for one pod: its claims are created, those that there are get their owners, and the pod is created, changed or deleted.
+// work is what is to be done for one pod: its claims are created, those that there are get their owners, and the pod is
+// created, changed or deleted.
 type work struct {
 	pod    string
 	verb   string // of the events about the pod: Create, Update, Delete
@@ -39,7 +40,7 @@ func (w *work) empty() bool {
 	return len(w.claims) == 0 && len(w.owners) == 0 && len(w.effects) == 0 && w.err == nil
 }
 
-// stuck tells that the work can't succeed.
+// stuck reports whether the work can't succeed.
 func (w *work) stuck() bool {
 	stuck := w.err != nil
 	for i := range w.claims {
@@ -48,7 +49,8 @@ func (w *work) stuck() bool {
 	return stuck
 }
 
-// effect is all of the work: the group of the claims where some are missing, then what follows once they are there, the pod's effects and the group of the owners.
+// effect is all of the work: the group of the claims where some are missing, then what follows once they are there, the
+// pod's effects and the group of the owners.
 func (w *work) effect() sdk.Effect {
 	var rest []sdk.Effect
 	if !w.stuck() {
@@ -97,7 +99,7 @@ func (w *work) split(o []abi.Outcome) (claims, owners, own []abi.Outcome) {
 	return claims, o[0].Members, o[1:]
 }
 
-// reowns tells whether a claim's owners are to be written.
+// reowns reports whether a claim's owners are to be written.
 func (w *work) reowns() bool {
 	for i := range w.owners {
 		if w.owners[i].update {
@@ -107,7 +109,7 @@ func (w *work) reowns() bool {
 	return false
 }
 
-// missing tells whether claims are to be created.
+// missing reports whether claims are to be created.
 func (w *work) missing() bool {
 	for i := range w.claims {
 		if !w.claims[i].going {
@@ -126,8 +128,8 @@ func remove(p *corev1.Pod) work {
 	return w
 }
 
-// do does works now, because events tell how they went: one after another or, where the set waits for nobody, 1, 2, 4, …
-// at once, while none fails. It returns how many have been done and the first failure.
+// do does works now, because events tell how they went: one after another or, where the set waits for nobody, 1, 2, 4,
+// … at once, while none fails. It returns how many have been done and the first failure.
 func (r *rollout) do(works []work) (done int, first error) {
 	if r.inOrder {
 		return r.doAs(sdk.Sequence, works)
@@ -163,7 +165,7 @@ func (r *rollout) doAs(group func(...sdk.Effect) sdk.Effect, works []work) (done
 	return done, first
 }
 
-// tell tells in events how a work went, and gives its failure.
+// tell tells in events how a work went, and returns its failure.
 func (r *rollout) tell(w *work, outcomes []abi.Outcome) error {
 	claims, owners, own := w.split(outcomes)
 	if err := r.tellClaims(w, claims); err != nil {
@@ -210,14 +212,17 @@ func (r *rollout) tellClaims(w *work, created []abi.Outcome) error {
 		o := &created[0]
 		created = created[1:]
 		if o.Code == abi.CodeOK {
-			r.c.Event(r.set, corev1.EventTypeNormal, "SuccessfulCreate", "Create Claim "+x.Name+" Pod "+w.pod+" in StatefulSet "+r.set.Name+" success")
+			r.c.Event(r.set, corev1.EventTypeNormal, "SuccessfulCreate",
+				"Create Claim "+x.Name+" Pod "+w.pod+" in StatefulSet "+r.set.Name+" success")
 			continue
 		}
 		if o.Reason != sdk.AlreadyExists {
-			r.c.Event(r.set, corev1.EventTypeWarning, "FailedCreate", "Create Claim "+x.Name+" for Pod "+w.pod+" in StatefulSet "+r.set.Name+" failed error: "+o.Message)
+			r.c.Event(r.set, corev1.EventTypeWarning, "FailedCreate",
+				"Create Claim "+x.Name+" for Pod "+w.pod+" in StatefulSet "+r.set.Name+" failed error: "+o.Message)
 		}
 		errs = append(errs, "failed to create PVC "+x.Name+": "+o.Message)
 	}
+
 	switch len(errs) {
 	case 0:
 		return nil
@@ -227,13 +232,15 @@ func (r *rollout) tellClaims(w *work, created []abi.Outcome) error {
 	return sdk.Errors("[" + strings.Join(errs, ", ") + "]")
 }
 
-// tellOwners tells of claims whose owners the set doesn't decide, and of the first that couldn't be written.
+// tellOwners sends events of claims whose owners the set doesn't decide, and returns the error of the first that
+// couldn't be written.
 func (r *rollout) tellOwners(w *work, updated []abi.Outcome) error {
 	for i := range w.owners {
 		x := &w.owners[i]
 		if x.conflict {
 			r.c.Event(r.set, corev1.EventTypeWarning, "ConflictingController", "PersistentVolumeClaim "+x.claim.Name+
-				" has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim") // sic: events are told apart by their text
+				// sic: events are told apart by their text
+				" has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim")
 		}
 		if !x.update {
 			continue
@@ -243,7 +250,8 @@ func (r *rollout) tellOwners(w *work, updated []abi.Outcome) error {
 		if o.Code == abi.CodeOK {
 			continue
 		}
-		err := &sdk.Error{Reason: o.Reason, Message: "could not update claim " + x.claim.Name + " for delete policy ownerRefs: " + o.Message}
+		err := &sdk.Error{Reason: o.Reason, Message: "could not update claim " + x.claim.Name +
+			" for delete policy ownerRefs: " + o.Message}
 		if !w.ownersApart && o.Reason != sdk.Conflict { // a stale cache is no news
 			r.event("Update", w.pod, err)
 		}

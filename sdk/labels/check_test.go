@@ -43,7 +43,8 @@ func TestValidValue(t *testing.T) {
 }
 
 // values are what labels have, and what they can't have, as keys and as values.
-var values = []string{"", "a", "A-b_c.9", "-a", "a-", "a b", "ü", ".", "a\nb", "\"", "\\", "<&>", "\x01\x7f\a\b\f\v\r\t",
+var values = []string{"", "a", "A-b_c.9", "-a", "a-", "a b", "ü", ".", "a\nb", "\"", "\\", "<&>",
+	"\x01\x7f\a\b\f\v\r\t",
 	"tier/web", "a/b/c", "/a", "a/", "/", "x.io/a", "X.io/a", "x..io/a", "-x/a", "x-/a", "x.-y/a", "x.io/-a",
 	long(63), long(64), long(64) + "-", "x.io/" + long(64),
 	long(253) + "/a", long(254) + "/a", long(254) + "./" + long(64)}

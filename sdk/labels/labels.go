@@ -6,7 +6,7 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// Selects tells whether the selector takes in the labels: an empty one takes in all, a nil one nothing.
+// Selects reports whether the selector takes in the labels: an empty one takes in all, a nil one nothing.
 // What [Check] refuses takes in nothing.
 func Selects(s *metav1.LabelSelector, labels wire.StringMap) bool {
 	if s == nil || !Subset(s.MatchLabels, labels) {
@@ -20,7 +20,7 @@ func Selects(s *metav1.LabelSelector, labels wire.StringMap) bool {
 	return true
 }
 
-// Subset tells whether all of want is in have.
+// Subset reports whether all of want is in have.
 func Subset(want, have wire.StringMap) bool {
 	for i := range want {
 		if v, ok := have.Lookup(want[i].Key); !ok || !wire.Same(v, want[i].Value) {

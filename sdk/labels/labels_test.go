@@ -14,7 +14,8 @@ func set(kv ...string) (m metav1.StringMap) {
 }
 
 func expression(key string, op metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op,
+		Values: values}}}
 }
 
 func TestSelects(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// Parse reads a selector as it is written in queries and in the status of a scale: app=web,tier in (a,b),!old. An empty text selects everything. The comparisons > and <
-// are not understood.
+// Parse reads a selector as it is written in queries and in the status of a scale: app=web,tier in (a,b),!old. An empty
+// text selects everything. The comparisons > and < are not understood.
 func Parse(s string) (*metav1.LabelSelector, error) {
 	l := &metav1.LabelSelector{}
 	if trim(s) == "" {
@@ -49,14 +49,17 @@ func parseOne(s string) (x metav1.LabelSelectorRequirement, ok bool) {
 		x.Key, x.Operator = trim(s[1:]), metav1.LabelSelectorOpDoesNotExist
 		return x, validKey(x.Key)
 	}
+
 	end := 0
 	for end < len(s) && !delimits(s[end]) {
 		end++
 	}
+
 	x.Key, s = s[:end], trim(s[end:])
 	if !validKey(x.Key) {
 		return x, false
 	}
+
 	x.Operator = metav1.LabelSelectorOpIn
 	value := ""
 	switch {
@@ -90,16 +93,19 @@ func parseOne(s string) (x metav1.LabelSelectorRequirement, ok bool) {
 		}
 		return x, true
 	}
+
 	value = trim(value)
 	x.Values = []string{value}
 	return x, ValidValue(value)
 }
 
-// Format writes a selector the way [Parse] reads it, in the order of the keys. Nil, which selects nothing, has no form; it is written as an empty text, as upstream does.
+// Format writes a selector the way [Parse] reads it, in the order of the keys. Nil, which selects nothing, has no form;
+// it is written as an empty text, as upstream does.
 func Format(s *metav1.LabelSelector) string {
 	if s == nil {
 		return ""
 	}
+
 	type term struct{ key, text string }
 	var terms []term
 	add := func(key, text string) { // selectors are short, and sorting brings much code
@@ -114,6 +120,7 @@ func Format(s *metav1.LabelSelector) string {
 		l := &s.MatchLabels[i]
 		add(l.Key, l.Key+"="+l.Value)
 	}
+
 	for i := range s.MatchExpressions {
 		x := &s.MatchExpressions[i]
 		switch x.Operator {
@@ -127,6 +134,7 @@ func Format(s *metav1.LabelSelector) string {
 			add(x.Key, "!"+x.Key)
 		}
 	}
+
 	text := ""
 	for i := range terms {
 		if i > 0 {

@@ -28,11 +28,13 @@ var Nodes = resource.Of[Node]{Info: nodeInfo}
 var (
 	nodeTable = wire.Type{Size: unsafe.Sizeof(Node{}), New: wire.Grow[Node], Fields: []wire.Field{
 		{Kind: wire.Message, Offset: unsafe.Offsetof(Node{}.TypeMeta), Elem: &metav1.TypeMetaTable},
-		{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(Node{}.ObjectMeta), Elem: &metav1.ObjectMetaTable, JSON: "metadata"},
+		{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(Node{}.ObjectMeta), Elem: &metav1.ObjectMetaTable,
+			JSON: "metadata"},
 		{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(Node{}.Spec), Elem: &nodeSpecTable, JSON: "spec"},
 	}}
 	nodeSpecTable = wire.Type{Size: unsafe.Sizeof(NodeSpec{}), New: wire.Grow[NodeSpec], Fields: []wire.Field{
-		{Num: 5, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(NodeSpec{}.Taints), Elem: &corev1.TaintTable, JSON: "taints"},
+		{Num: 5, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(NodeSpec{}.Taints), Elem: &corev1.TaintTable,
+			JSON: "taints"},
 	}}
 	nodeInfo = resource.Info{Version: "v1", Name: "nodes", Kind: "Node", Type: &nodeTable}
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/sdk/labels"
 )
 
-// Attracted tells whether the node is one that the pod's node selector and required node affinity ask for.
+// Attracted reports whether the node is one that the pod's node selector and required node affinity ask for.
 func Attracted(spec *corev1.PodSpec, n *Node) bool {
 	if !labels.Subset(spec.NodeSelector, n.Labels) {
 		return false
@@ -35,7 +35,7 @@ func Required(spec *corev1.PodSpec) *corev1.NodeSelector {
 	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// fits tells whether all of the term holds; a term with something malformed in it doesn't, whatever else it says.
+// fits reports whether all of the term holds; a term with something malformed in it doesn't, whatever else it says.
 func fits(t *corev1.NodeSelectorTerm, n *Node) bool {
 	ok := true
 	for i := range t.MatchExpressions {
@@ -61,7 +61,7 @@ func fits(t *corev1.NodeSelectorTerm, n *Node) bool {
 	return ok
 }
 
-// wellFormed tells what labels.NewRequirement accepts. Keys are checked by the API server, values are not.
+// wellFormed reports what labels.NewRequirement accepts. Keys are checked by the API server, values are not.
 func wellFormed(x *corev1.NodeSelectorRequirement) bool {
 	switch x.Operator {
 	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
@@ -120,7 +120,8 @@ func contains(l []string, s string) bool {
 // Untolerated reports whether one of the taints with this effect is tolerated by none of the tolerations. The operators
 // Gt and Lt compare numbers where comparisons is set (upstream's feature TaintTolerationComparisonOperators); else they
 // tolerate nothing.
-func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, effect corev1.TaintEffect, comparisons bool) bool {
+func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, effect corev1.TaintEffect,
+	comparisons bool) bool {
 	for i := range taints {
 		if t := &taints[i]; t.Effect == effect && !tolerated(t, tolerations, comparisons) {
 			return true

@@ -37,14 +37,17 @@ func byField(r ...requirement) corev1.NodeSelectorTerm {
 // The cases are those of k8s.io/component-helpers/scheduling/corev1/nodeaffinity.
 func TestAttracted(t *testing.T) {
 	const (
-		in, notIn, exists, not, gt, lt = corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt
+		in, notIn, exists, not, gt, lt = corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists,
+			corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt
 	)
+
 	n := node("disk", "ssd", "cores", "12", "low", "-5")
 	selector := func(kv ...string) *corev1.PodSpec {
 		s := &corev1.PodSpec{}
 		s.NodeSelector = node(kv...).Labels
 		return s
 	}
+
 	both := required(byLabel(requirement{Key: "disk", Operator: in, Values: []string{"ssd"}}))
 	both.NodeSelector = node("disk", "hdd").Labels
 	for _, x := range []struct {
@@ -61,7 +64,8 @@ func TestAttracted(t *testing.T) {
 		{"node selector and affinity", both, false},
 		{"no terms", required(), false},
 		{"an empty term", required(corev1.NodeSelectorTerm{}), false},
-		{"an empty term among others", required(corev1.NodeSelectorTerm{}, byLabel(requirement{Key: "disk", Operator: exists})), true},
+		{"an empty term among others", required(corev1.NodeSelectorTerm{},
+			byLabel(requirement{Key: "disk", Operator: exists})), true},
 		{"in", required(byLabel(requirement{Key: "disk", Operator: in, Values: []string{"hdd", "ssd"}})), true},
 		{"in others", required(byLabel(requirement{Key: "disk", Operator: in, Values: []string{"hdd"}})), false},
 		{"in, no label", required(byLabel(requirement{Key: "x", Operator: in, Values: []string{""}})), false},
@@ -70,7 +74,8 @@ func TestAttracted(t *testing.T) {
 		{"not in others", required(byLabel(requirement{Key: "disk", Operator: notIn, Values: []string{"hdd"}})), true},
 		{"not in, no label", required(byLabel(requirement{Key: "x", Operator: notIn, Values: []string{"hdd"}})), true},
 		{"exists", required(byLabel(requirement{Key: "disk", Operator: exists})), true},
-		{"exists, with a value", required(byLabel(requirement{Key: "disk", Operator: exists, Values: []string{"ssd"}})), false},
+		{"exists, with a value", required(byLabel(requirement{Key: "disk", Operator: exists, Values: []string{"ssd"}})),
+			false},
 		{"does not exist", required(byLabel(requirement{Key: "disk", Operator: not})), false},
 		{"does not exist, no label", required(byLabel(requirement{Key: "x", Operator: not})), true},
 		{"greater", required(byLabel(requirement{Key: "cores", Operator: gt, Values: []string{"11"}})), true},
@@ -80,18 +85,25 @@ func TestAttracted(t *testing.T) {
 		{"greater, no number", required(byLabel(requirement{Key: "disk", Operator: gt, Values: []string{"1"}})), false},
 		{"greater, no label", required(byLabel(requirement{Key: "x", Operator: lt, Values: []string{"1"}})), false},
 		{"greater than two", required(byLabel(requirement{Key: "cores", Operator: gt, Values: []string{"1", "2"}})), false},
-		{"less than a negative number, which is no label's value", required(byLabel(requirement{Key: "low", Operator: gt, Values: []string{"-9"}})), false},
+		{"less than a negative number, which is no label's value",
+			required(byLabel(requirement{Key: "low", Operator: gt, Values: []string{"-9"}})), false},
 		{"unknown operator", required(byLabel(requirement{Key: "disk", Operator: "Near", Values: []string{"ssd"}})), false},
-		{"all of a term", required(byLabel(requirement{Key: "disk", Operator: exists}, requirement{Key: "x", Operator: exists})), false},
-		{"one of the terms", required(byLabel(requirement{Key: "x", Operator: exists}), byLabel(requirement{Key: "disk", Operator: exists})), true},
-		{"a malformed value beside the right one", required(byLabel(requirement{Key: "disk", Operator: in, Values: []string{"ssd", "a b"}})), false},
-		{"a malformed term beside a good one", required(byLabel(requirement{Key: "disk", Operator: "Near"}), byLabel(requirement{Key: "disk", Operator: exists})), true},
+		{"all of a term", required(byLabel(requirement{Key: "disk", Operator: exists},
+			requirement{Key: "x", Operator: exists})), false},
+		{"one of the terms", required(byLabel(requirement{Key: "x", Operator: exists}),
+			byLabel(requirement{Key: "disk", Operator: exists})), true},
+		{"a malformed value beside the right one", required(byLabel(requirement{Key: "disk", Operator: in,
+			Values: []string{"ssd", "a b"}})), false},
+		{"a malformed term beside a good one", required(byLabel(requirement{Key: "disk", Operator: "Near"}),
+			byLabel(requirement{Key: "disk", Operator: exists})), true},
 		{"name", required(byField(requirement{Key: "metadata.name", Operator: in, Values: []string{"n1"}})), true},
 		{"other name", required(byField(requirement{Key: "metadata.name", Operator: in, Values: []string{"n2"}})), false},
 		{"not a name", required(byField(requirement{Key: "metadata.name", Operator: notIn, Values: []string{"n2"}})), true},
-		{"two names", required(byField(requirement{Key: "metadata.name", Operator: in, Values: []string{"n1", "n2"}})), false},
+		{"two names", required(byField(requirement{Key: "metadata.name", Operator: in, Values: []string{"n1", "n2"}})),
+			false},
 		{"a name exists", required(byField(requirement{Key: "metadata.name", Operator: exists})), false},
-		{"name and label", required(corev1.NodeSelectorTerm{MatchExpressions: []requirement{{Key: "x", Operator: exists}}, MatchFields: []requirement{{Key: "metadata.name", Operator: in, Values: []string{"n1"}}}}), false},
+		{"name and label", required(corev1.NodeSelectorTerm{MatchExpressions: []requirement{{Key: "x", Operator: exists}},
+			MatchFields: []requirement{{Key: "metadata.name", Operator: in, Values: []string{"n1"}}}}), false},
 	} {
 		if got := Attracted(x.spec, n); got != x.want {
 			t.Errorf("%s: %v", x.what, got)
@@ -130,7 +142,8 @@ func TestTolerates(t *testing.T) {
 	}
 }
 
-// toleratesAsUpstream reports whether the toleration tolerates a taint, and fails the test where upstream says otherwise.
+// toleratesAsUpstream reports whether the toleration tolerates a taint, and fails the test where upstream says
+// otherwise.
 func toleratesAsUpstream(t *testing.T, x *corev1.Toleration, key, value string, comparisons bool) bool {
 	t.Helper()
 	theirs := k8scorev1.Toleration{

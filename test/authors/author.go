@@ -1,4 +1,5 @@
-// Package authors does what people do who write plugins: with the programs alone, in folders outside of the repository, beside a Windlass that is running.
+// Package authors does what people do who write plugins: with the programs alone, in folders outside of the repository,
+// beside a Windlass that is running.
 package authors
 
 import (
@@ -32,12 +33,14 @@ type author struct {
 	spent  time.Duration // processor time of the last command, with all that it started
 }
 
-// newAuthor gives an author who has windlass, Go, TinyGo and what they need of the system on the path, and no network. Caches of compilers are the machine's, or empty ones.
+// newAuthor returns an author who has windlass, Go, TinyGo and what they need of the system on the path, and no
+// network. Caches of compilers are the machine's, or empty ones.
 func newAuthor(t *testing.T, c *cluster.Cluster, cold bool) *author {
 	a := &author{t: t, c: c, client: c.Client(), home: t.TempDir(), loaded: t.TempDir()}
 	bin := t.TempDir()
 	out := filepath.Dir(cluster.Binary())
-	for name, target := range map[string]string{"windlass": filepath.Join(out, "windlass"), "tinygo": filepath.Join(out, "toolchain", "tinygo")} {
+	for name, target := range map[string]string{"windlass": filepath.Join(out, "windlass"),
+		"tinygo": filepath.Join(out, "toolchain", "tinygo")} {
 		if _, err := os.Stat(target); err != nil {
 			t.Fatalf("%v: run make build", err)
 		}
@@ -45,12 +48,15 @@ func newAuthor(t *testing.T, c *cluster.Cluster, cold bool) *author {
 			t.Fatal(err)
 		}
 	}
+
 	goProgram, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	path := strings.Join([]string{bin, filepath.Dir(goProgram), "/usr/local/bin", "/usr/bin", "/bin"}, ":")
-	a.env = []string{"PATH=" + path, "HOME=" + a.home, "KUBECONFIG=" + c.Kubeconfig, "GOPROXY=off", "GOTOOLCHAIN=local", "PLUGINS=" + a.loaded}
+	a.env = []string{"PATH=" + path, "HOME=" + a.home, "KUBECONFIG=" + c.Kubeconfig, "GOPROXY=off", "GOTOOLCHAIN=local",
+		"PLUGINS=" + a.loaded}
 	if !cold {
 		caches, err := os.UserCacheDir()
 		if err != nil {
@@ -61,7 +67,7 @@ func newAuthor(t *testing.T, c *cluster.Cluster, cold bool) *author {
 	return a
 }
 
-// run runs a shell's command line in a folder and gives what it prints.
+// run runs a shell's command line in a folder and returns what it prints.
 func (a *author) run(folder, line string) string {
 	a.t.Helper()
 	out, err := a.try(folder, line)
@@ -154,7 +160,8 @@ func (a *author) sized(module string) {
 func (a *author) onlySDK(folder string) {
 	a.t.Helper()
 	itself := strings.TrimSpace(a.run(folder, "go list -m"))
-	for _, p := range strings.Fields(a.run(folder, "go list -deps -f '{{if not .Standard}}{{.ImportPath}}{{end}}' ./module")) {
+	for _, p := range strings.Fields(a.run(folder,
+		"go list -deps -f '{{if not .Standard}}{{.ImportPath}}{{end}}' ./module")) {
 		sdk := slices.ContainsFunc([]string{"abi", "sdk"}, func(part string) bool {
 			root := "github.com/windlass-dev/windlass/" + part
 			return p == root || strings.HasPrefix(p, root+"/")

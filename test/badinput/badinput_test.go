@@ -63,6 +63,7 @@ func TestOneClearError(t *testing.T) {
 		write(t, path, []byte(content))
 		return path
 	}
+
 	const context = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: %q}}]\n"
 	server := nobodyListens(t)
 	var (
@@ -77,33 +78,50 @@ func TestOneClearError(t *testing.T) {
 		good        = file("good.kubeconfig", fmt.Sprintf(context, server))
 		noFolder    = filepath.Join(folder, "nowhere")
 	)
+
 	type row struct {
 		name string
 		args []string
 		says []string
 	}
+
 	rows := []row{
-		{"unknown controller", []string{"run", "--controllers=replicaset,deploymint"}, []string{"controllers[1]", `"deploymint"`, "not in the list of known controllers"}},
+		{"unknown controller", []string{"run", "--controllers=replicaset,deploymint"},
+			[]string{"controllers[1]", `"deploymint"`, "not in the list of known controllers"}},
 		{"no controller left", []string{"run", "--controllers=-*"}, []string{"controllers"}},
-		{"bad value", []string{"run", "--config", badValue}, []string{badValue, "plugins[0].workers", "-3", "must be from 1 to 1000"}},
-		{"bad type", []string{"run", "--config", badType}, []string{badType, "line 4", "clientConnection.qps", "must be a number"}},
-		{"misspelt field", []string{"run", "--config", misspelt}, []string{misspelt, "line 3", "contollers", "unknown field", "controllers"}},
-		{"another kind of file", []string{"run", "--config", wrongKind}, []string{wrongKind, "kind", "ControllerManagerConfiguration"}},
-		{"a plugin configured twice", []string{"run", "--config", twice}, []string{twice, "plugins[1].name", "make them one"}},
-		{"a plugin that isn't there", []string{"run", "--config", noPlugin}, []string{"plugins[0].name", `no plugin "replicasset"`, "replicaset"}},
+		{"bad value", []string{"run", "--config", badValue}, []string{badValue, "plugins[0].workers", "-3",
+			"must be from 1 to 1000"}},
+		{"bad type", []string{"run", "--config", badType}, []string{badType, "line 4", "clientConnection.qps",
+			"must be a number"}},
+		{"misspelt field", []string{"run", "--config", misspelt},
+			[]string{misspelt, "line 3", "contollers", "unknown field", "controllers"}},
+		{"another kind of file", []string{"run", "--config", wrongKind},
+			[]string{wrongKind, "kind", "ControllerManagerConfiguration"}},
+		{"a plugin configured twice", []string{"run", "--config", twice},
+			[]string{twice, "plugins[1].name", "make them one"}},
+		{"a plugin that isn't there", []string{"run", "--config", noPlugin},
+			[]string{"plugins[0].name", `no plugin "replicasset"`, "replicaset"}},
 		{"no configuration file", []string{"run", "--config", noFolder}, []string{"configuration", noFolder, "no such file"}},
-		{"no kubeconfig file", []string{"run", "--kubeconfig", noKubeconf}, []string{"clientConnection.kubeconfig", noKubeconf, "no such file"}},
-		{"a kubeconfig that is none", []string{"run", "--kubeconfig", badKubeconf}, []string{"clientConnection.kubeconfig", badKubeconf}},
+		{"no kubeconfig file", []string{"run", "--kubeconfig", noKubeconf},
+			[]string{"clientConnection.kubeconfig", noKubeconf, "no such file"}},
+		{"a kubeconfig that is none", []string{"run", "--kubeconfig", badKubeconf},
+			[]string{"clientConnection.kubeconfig", badKubeconf}},
 		{"no kubeconfig at all", []string{"run"}, []string{"clientConnection.kubeconfig", "give --kubeconfig"}},
-		{"no plugin folder", []string{"run", "--plugin-folder", noFolder}, []string{"pluginFolder", noFolder, "make the folder"}},
-		{"a plugin folder that is a file", []string{"run", "--plugin-folder", good}, []string{"pluginFolder", good, "is a file"}},
-		{"an address that is none", []string{"run", "--bind-address=localhost"}, []string{"--bind-address", "failed to parse IP"}},
-		{"nobody listens", []string{"run", "--kubeconfig", good, "--secure-port=-1"}, []string{server, "connection refused", good, "check that it runs"}},
+		{"no plugin folder", []string{"run", "--plugin-folder", noFolder},
+			[]string{"pluginFolder", noFolder, "make the folder"}},
+		{"a plugin folder that is a file", []string{"run", "--plugin-folder", good},
+			[]string{"pluginFolder", good, "is a file"}},
+		{"an address that is none", []string{"run", "--bind-address=localhost"},
+			[]string{"--bind-address", "failed to parse IP"}},
+		{"nobody listens", []string{"run", "--kubeconfig", good, "--secure-port=-1"},
+			[]string{server, "connection refused", good, "check that it runs"}},
 	}
+
 	for _, b := range bad {
 		path := filepath.Join(folder, b.name+".wasm")
 		rows = append(rows, row{"inspect " + b.name, []string{"plugin", "inspect", path}, []string{path, b.says, b.hint}})
 	}
+
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +148,7 @@ func fails(t *testing.T, args []string, says ...string) {
 	t.Log(strings.TrimSpace(stderr.String()))
 }
 
-// nobodyListens gives the address of a server that has ended.
+// nobodyListens returns the address of a server that has ended.
 func nobodyListens(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -23,11 +23,13 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 	badModules(t, folder)
 	write(t, filepath.Join(folder, "copy-1.wasm"), builtin(t, "serviceaccount"))
 	write(t, filepath.Join(folder, "copy-2.wasm"), builtin(t, "serviceaccount"))
-	write(t, filepath.Join(folder, "label.wasm"), replace(t, builtin(t, "job"), `"paths":["spec.managedBy"]`, `"paths":["spec.managedXy"]`))
+	write(t, filepath.Join(folder, "label.wasm"), replace(t, builtin(t, "job"), `"paths":["spec.managedBy"]`,
+		`"paths":["spec.managedXy"]`))
 	settings := filepath.Join(t.TempDir(), "windlass.yaml")
 	write(t, settings, []byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\nplugins: [{name: serviceaccount, serviceAccount: service-account-controller}]\n"))
 	c := cluster.Start(t, cluster.Options{})
-	cmd := exec.CommandContext(t.Context(), program, "run", "--kubeconfig", c.ManagerKubeconfig, "--use-service-account-credentials", "--secure-port=-1", "--plugin-folder", folder, "--config", settings)
+	cmd := exec.CommandContext(t.Context(), program, "run", "--kubeconfig", c.ManagerKubeconfig,
+		"--use-service-account-credentials", "--secure-port=-1", "--plugin-folder", folder, "--config", settings)
 	stderr := &output{}
 	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
@@ -37,7 +39,8 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 
 	client := c.Client()
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "good"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "good"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, time.Minute, "a service account by the plugin that is there twice", func() (bool, string) {
@@ -61,7 +64,8 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 		reported(t, all, filepath.Join(folder, b.name+".wasm"), b.says, b.hint)
 	}
 	reported(t, all, filepath.Join(folder, "copy-2.wasm"), filepath.Join(folder, "copy-1.wasm"), "remove one of them")
-	reported(t, all, filepath.Join(folder, "label.wasm"), "controller job-controller: metric job_controller_jobs_by_external_controller_total: label controller_name: view jobs",
+	reported(t, all, filepath.Join(folder, "label.wasm"),
+		"controller job-controller: metric job_controller_jobs_by_external_controller_total: label controller_name: view jobs",
 		`has no field \"managedXy\"; there is managedBy`)
 	if n := strings.Count(all, "left out"); n != len(bad)+2 {
 		t.Errorf("%d plugins were left out, want %d:\n%s", n, len(bad)+2, all)
@@ -73,7 +77,8 @@ func TestBadSetting(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	path := filepath.Join(t.TempDir(), "setting.yaml")
 	write(t, path, []byte(head+"serving: {port: -1}\nplugins:\n- name: rootca\n  settings:\n    root-ca: /ca.crt\n"))
-	fails(t, []string{"run", "--config", path, "--kubeconfig", c.ManagerKubeconfig}, `"rootca"`, "settings[root-ca]", "it has root-ca-file")
+	fails(t, []string{"run", "--config", path, "--kubeconfig", c.ManagerKubeconfig}, `"rootca"`, "settings[root-ca]",
+		"it has root-ca-file")
 }
 
 // reported demands one error in the log about the file, with all the parts.

@@ -1,4 +1,5 @@
-// Package chaos kills Windlass in the midst of roll-outs, at each of its writes and at random moments, and looks at every revision and at what is left in the end.
+// Package chaos kills Windlass in the midst of roll-outs, at each of its writes and at random moments, and looks at
+// every revision and at what is left in the end.
 package chaos
 
 import (
@@ -24,7 +25,8 @@ import (
 )
 
 var (
-	kills = flag.Int("kills", 0, "kills at random moments, and one at each write of the small roll-outs; 0 is the short form: some steps, some writes")
+	kills = flag.Int("kills", 0,
+		"kills at random moments, and one at each write of the small roll-outs; 0 is the short form: some steps, some writes")
 	every = flag.Int("every", 1, "of the small roll-outs' writes, take each so many")
 	seed  = flag.Uint64("seed", 0, "of the random moments; 0 takes the time")
 )
@@ -64,11 +66,12 @@ func (w *world) must(err error) {
 
 func (w *world) namespace(name string) {
 	w.Helper()
-	_, err := w.client.CoreV1().Namespaces().Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := w.client.CoreV1().Namespaces().Create(w.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	w.must(err)
 }
 
-// account tells whether there is the service account without which admission refuses pods.
+// account reports whether there is the service account without which admission refuses pods.
 func (w *world) account(namespace string) (bool, string) {
 	_, err := w.client.CoreV1().ServiceAccounts(namespace).Get(w.Context(), "default", metav1.GetOptions{})
 	return err == nil, fmt.Sprint(err)
@@ -97,7 +100,7 @@ func (w *world) undisturbed(namespace string) (last state.State) {
 	return last
 }
 
-// same tells whether a namespace's state is the wanted one.
+// same reports whether a namespace's state is the wanted one.
 func (w *world) same(namespace string, want state.State) func() (bool, string) {
 	return func() (bool, string) {
 		differ, err := want.Differs(w.Context(), w.client, namespace)
@@ -122,12 +125,14 @@ func (w *world) inTime(until time.Time, namespace string, want state.State, same
 	w.Helper()
 	done, seen := same()
 	if !done && time.Now().After(until) {
-		w.Fatalf("%s: not as undisturbed within %v (-undisturbed +killed):\n%s", namespace, patience, diff.Diff(want, w.state(namespace)))
+		w.Fatalf("%s: not as undisturbed within %v (-undisturbed +killed):\n%s", namespace, patience,
+			diff.Diff(want, w.state(namespace)))
 	}
 	return done, seen
 }
 
-// killedUntil has processes live and die until the namespace is as it is undisturbed, and tells in full what is different if that doesn't come.
+// killedUntil has processes live and die until the namespace is as it is undisturbed, and tells in full what is
+// different if that doesn't come.
 func (w *world) killedUntil(k *windlass.Killer, namespace, step string, want state.State) {
 	w.Helper()
 	same, until := w.same(namespace, want), time.Now().Add(patience)
@@ -139,7 +144,10 @@ func (w *world) killedUntil(k *windlass.Killer, namespace, step string, want sta
 
 // tell lists counts, the largest first.
 func tell(counts map[string]int) string {
-	keys := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]),
+			cmp.Compare(a, b))
+	})
 	for i, k := range keys {
 		keys[i] = fmt.Sprintf("%d × %s", counts[k], k)
 	}

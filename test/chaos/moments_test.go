@@ -15,8 +15,8 @@ import (
 // work is how long a process lives at most when all its caches are filled.
 const work = 1500 * time.Millisecond
 
-// The process is killed at random moments, from its first on, while all kinds of workloads are rolled out, back, over, scaled and deleted. Each step ends as it does undisturbed, and
-// at no revision is there a pod too many.
+// The process is killed at random moments, from its first on, while all kinds of workloads are rolled out, back, over,
+// scaled and deleted. Each step ends as it does undisturbed, and at no revision is there a pod too many.
 func TestRandomMoments(t *testing.T) {
 	t.Parallel()
 	from := time.Now()
@@ -57,7 +57,8 @@ func TestRandomMoments(t *testing.T) {
 	if k.Seed == 0 {
 		k.Seed = uint64(time.Now().Unix())
 	}
-	t.Logf("seed %d: one process in four is killed within %v of its start, the others within %v of being ready", k.Seed, start.Round(time.Millisecond), work)
+	t.Logf("seed %d: one process in four is killed within %v of its start, the others within %v of being ready", k.Seed,
+		start.Round(time.Millisecond), work)
 	phases := map[string]int{}
 	made, lag, rounds := 0, 0, 0
 	for k.Kills < least {
@@ -89,5 +90,6 @@ func TestRandomMoments(t *testing.T) {
 		k.Kills, rounds, k.Seed, k.Starting, tell(phases), made, undisturbed.Made, max(lag, 0), time.Since(from).Seconds())
 }
 
-// certain is how many pods were made of those that must be. A roll-out is taken back once it has made its first pod, and how many more it has made by then is a matter of moments.
+// certain is how many pods were made of those that must be. A roll-out is taken back once it has made its first pod,
+// and how many more it has made by then is a matter of moments.
 func certain(s ledger.Seen) int { return s.Made - s.Images[takenBack] }

@@ -32,10 +32,12 @@ func image(resource string) func(*world, context.Context, string) error {
 }
 
 func deploy(w *world, ctx context.Context, namespace string) error {
-	if _, err := w.client.CoreV1().Services(namespace).Create(ctx, workload.Service("web"), metav1.CreateOptions{}); err != nil {
+	if _, err := w.client.CoreV1().Services(namespace).Create(ctx, workload.Service("web"),
+		metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	_, err := w.client.AppsV1().Deployments(namespace).Create(ctx, workload.Deployment("web", 5, workload.Rolling(2, 1)), metav1.CreateOptions{})
+	_, err := w.client.AppsV1().Deployments(namespace).Create(ctx, workload.Deployment("web", 5, workload.Rolling(2, 1)),
+		metav1.CreateOptions{})
 	return err
 }
 
@@ -43,7 +45,8 @@ var small = []rollOut{
 	{"deployment", deploy, image("deployments")},
 	{"first-deployment", func(*world, context.Context, string) error { return nil }, deploy},
 	{"stateful-set", func(w *world, ctx context.Context, namespace string) error {
-		_, err := w.client.AppsV1().StatefulSets(namespace).Create(ctx, workload.StatefulSet("web", 3), metav1.CreateOptions{})
+		_, err := w.client.AppsV1().StatefulSets(namespace).Create(ctx, workload.StatefulSet("web", 3),
+			metav1.CreateOptions{})
 		return err
 	}, image("statefulsets")},
 	{"daemon-set", func(w *world, ctx context.Context, namespace string) error {
@@ -51,13 +54,16 @@ var small = []rollOut{
 		return err
 	}, image("daemonsets")},
 	{"recreated", func(w *world, ctx context.Context, namespace string) error {
-		_, err := w.client.AppsV1().Deployments(namespace).Create(ctx, workload.Deployment("web", 3, workload.Recreated), metav1.CreateOptions{})
+		_, err := w.client.AppsV1().Deployments(namespace).Create(ctx, workload.Deployment("web", 3, workload.Recreated),
+			metav1.CreateOptions{})
 		return err
 	}, image("deployments")},
-	{"job", func(*world, context.Context, string) error { return nil }, func(w *world, ctx context.Context, namespace string) error {
-		_, err := w.client.BatchV1().Jobs(namespace).Create(ctx, workload.Job("web", 4, 2, workload.Indexed), metav1.CreateOptions{})
-		return err
-	}},
+	{"job", func(*world, context.Context, string) error { return nil },
+		func(w *world, ctx context.Context, namespace string) error {
+			_, err := w.client.BatchV1().Jobs(namespace).Create(ctx, workload.Job("web", 4, 2, workload.Indexed),
+				metav1.CreateOptions{})
+			return err
+		}},
 }
 
 // points is a world whose windlass runs behind a gate.
@@ -71,8 +77,9 @@ type points struct {
 	by       map[string]int // the writes at which it was killed
 }
 
-// The process is killed at each write of a small roll-out: before the API server sees it, and when that has done it but before the answer comes. Each time the next process brings
-// the roll-out to the same end, and at no revision is there a pod too many.
+// The process is killed at each write of a small roll-out: before the API server sees it, and when that has done it but
+// before the answer comes. Each time the next process brings the roll-out to the same end, and at no revision is there
+// a pod too many.
 func TestEachWrite(t *testing.T) {
 	t.Parallel()
 	from := time.Now()
@@ -83,6 +90,7 @@ func TestEachWrite(t *testing.T) {
 	if *kills == 0 {
 		all, stride = small[:1], 24
 	}
+
 	made, lag := 0, 0
 	for i, r := range all {
 		calm := r.name + "-undisturbed"
@@ -99,11 +107,13 @@ func TestEachWrite(t *testing.T) {
 		p.prepared = nil
 		for _, after := range []bool{false, true} {
 			n := p.each(r, after, stride, l, begin, end)
-			t.Logf("%5.1f s: %s: %d kills so far; the roll-out was over before write %d", time.Since(from).Seconds(), r.name, p.kills, n)
+			t.Logf("%5.1f s: %s: %d kills so far; the roll-out was over before write %d", time.Since(from).Seconds(), r.name,
+				p.kills, n)
 		}
 		seen := l.End(t)
 		made, lag = made+seen.Made, max(lag, seen.Lag)
 	}
+
 	p.process.Stop(t)
 	t.Logf("killed %d times, each at a write (%s); %d pods made, none too many; a Deployment had at most %d that were yet to be deleted; %.0f s",
 		p.kills, tell(p.by), made, max(lag, 0), time.Since(from).Seconds())
@@ -149,11 +159,12 @@ func (p *points) each(r rollOut, after bool, stride int, l *ledger.Ledger, begin
 		p.start()
 		p.expectSame(namespace, end)
 	}
+
 	p.Fatalf("%s: no end of writes", r.name)
 	return n
 }
 
-// next gives a namespace in which nothing has been disturbed yet.
+// next returns a namespace in which nothing has been disturbed yet.
 func (p *points) next(r rollOut, begin state.State) string {
 	p.Helper()
 	if len(p.prepared) == 0 {

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Apply makes the objects of a stream of YAML documents what they say, as kubectl apply --server-side does. Those of a custom resource whose definition is new wait until it is served.
+// Apply makes the objects of a stream of YAML documents what they say, as kubectl apply --server-side does. Those of a
+// custom resource whose definition is new wait until it is served.
 func (c *Cluster) Apply(t testing.TB, text []byte) {
 	t.Helper()
 	client := dynamic.NewForConfigOrDie(c.RESTConfig())
@@ -26,6 +27,7 @@ func (c *Cluster) Apply(t testing.TB, text []byte) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
+
 		var o unstructured.Unstructured
 		if err == nil {
 			err = yaml.Unmarshal(doc, &o.Object)
@@ -36,9 +38,11 @@ func (c *Cluster) Apply(t testing.TB, text []byte) {
 		if len(o.Object) == 0 {
 			continue // only a comment
 		}
+
 		resource, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
 		Eventually(t, time.Minute, o.GetKind()+" "+o.GetName()+" is applied", func() (bool, any) {
-			_, err := client.Resource(resource).Namespace(o.GetNamespace()).Apply(t.Context(), o.GetName(), &o, metav1.ApplyOptions{FieldManager: "test", Force: true})
+			_, err := client.Resource(resource).Namespace(o.GetNamespace()).Apply(t.Context(), o.GetName(), &o,
+				metav1.ApplyOptions{FieldManager: "test", Force: true})
 			if err != nil && !apierrors.IsNotFound(err) {
 				t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 			}

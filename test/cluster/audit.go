@@ -55,8 +55,8 @@ func among[T comparable](wanted []T, v T) bool {
 	return len(wanted) == 0 || slices.Contains(wanted, v)
 }
 
-// Audit returns the events so far that the filter selects, oldest first. An event is in the log before its request is answered,
-// so a request that a caller has seen end is there; of a watch only its end is.
+// Audit returns the events so far that the filter selects, oldest first. An event is in the log before its request is
+// answered, so a request that a caller has seen end is there; of a watch only its end is.
 func (c *Cluster) Audit(t testing.TB, f Filter) (selected []Event) {
 	t.Helper()
 	if c.AuditLog == "" {
@@ -104,7 +104,8 @@ func (a *audited) events(path string) ([]Event, error) {
 	return a.all[:len(a.all):len(a.all)], nil
 }
 
-// readAudit reads audit.k8s.io/v1 events, one a line, and returns how many bytes these are. A last line without its end is still being written, and left out.
+// readAudit reads audit.k8s.io/v1 events, one a line, and returns how many bytes these are. A last line without its end
+// is still being written, and left out.
 func readAudit(r io.Reader) (events []Event, read int64, _ error) {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for {
@@ -115,6 +116,7 @@ func readAudit(r io.Reader) (events []Event, read int64, _ error) {
 		if err != nil {
 			return nil, 0, err
 		}
+
 		read += int64(len(line))
 		var raw struct {
 			Stage, Verb, UserAgent, RequestURI string
@@ -130,22 +132,27 @@ func readAudit(r io.Reader) (events []Event, read int64, _ error) {
 		if err := json.Unmarshal(line, &raw); err != nil {
 			return nil, 0, fmt.Errorf("event %q: %w", line, err)
 		}
+
 		e := Event{
 			Verb: raw.Verb, User: raw.User.Username, UserAgent: raw.UserAgent,
 			Group: raw.ObjectRef.APIGroup, Resource: raw.ObjectRef.Resource,
 			Namespace: raw.ObjectRef.Namespace, Name: raw.ObjectRef.Name,
-			Code: raw.ResponseStatus.Code, Denied: raw.Annotations["authorization.k8s.io/decision"] == "forbid", Time: raw.StageTimestamp, URI: raw.RequestURI,
+			Code: raw.ResponseStatus.Code, Denied: raw.Annotations["authorization.k8s.io/decision"] == "forbid",
+			Time: raw.StageTimestamp, URI: raw.RequestURI,
 		}
+
 		e.Received = raw.RequestReceivedTimestamp
 		if len(raw.SourceIPs) > 0 {
 			e.Source = raw.SourceIPs[0]
 		}
+
 		if raw.ImpersonatedUser.Username != "" {
 			e.User = raw.ImpersonatedUser.Username
 		}
 		if raw.ObjectRef.Subresource != "" {
 			e.Resource += "/" + raw.ObjectRef.Subresource
 		}
+
 		// A watch is also reported when it starts.
 		if raw.Stage != "ResponseStarted" {
 			events = append(events, e)

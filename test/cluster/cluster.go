@@ -1,8 +1,9 @@
 // Package cluster starts a real Kubernetes control plane for a test.
 //
-// The cluster is the devcluster binary (see the devcluster module) in a process and a folder of its own: etcd, kube-apiserver,
-// kube-scheduler and KWOK nodes, and no controller manager. So nothing but what a test brings along creates pods for a
-// replica set, endpoints for a service, or the service account "default" without which admission refuses pods.
+// The cluster is the devcluster binary (see the devcluster module) in a process and a folder of its own: etcd,
+// kube-apiserver, kube-scheduler and KWOK nodes, and no controller manager. So nothing but what a test brings along
+// creates pods for a replica set, endpoints for a service, or the service account "default" without which admission
+// refuses pods.
 package cluster
 
 import (
@@ -34,10 +35,11 @@ const refused = "WINDLASS_TEST_CLUSTERS"
 
 // Options says what cluster a test wants.
 type Options struct {
-	Nodes int    // KWOK nodes; they are called node-0, node-1, … and lie in zone-a, zone-b and zone-c by turns
-	Audit bool   // keep an audit log, for Cluster.Audit
-	Port  int    // the API server's port; 0 takes a free one
-	Dir   string // the cluster's folder; a second cluster on the same folder continues the first. Start makes one when it is empty
+	Nodes int  // KWOK nodes; they are called node-0, node-1, … and lie in zone-a, zone-b and zone-c by turns
+	Audit bool // keep an audit log, for Cluster.Audit
+	Port  int  // the API server's port; 0 takes a free one
+	// the cluster's folder; a second cluster on the same folder continues the first. Start makes one when it is empty
+	Dir string
 }
 
 // Cluster is a running control plane.
@@ -78,7 +80,8 @@ func Start(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// Run starts a cluster in o.Dir and returns when it can be used. The caller stops it; it also ends when the calling process does.
+// Run starts a cluster in o.Dir and returns when it can be used. The caller stops it; it also ends when the calling
+// process does.
 func Run(ctx context.Context, o Options) (*Cluster, error) {
 	if os.Getenv(refused) == "none" {
 		return nil, errors.New("cluster: make check and make race start no cluster: a test that needs one is called TestOnCluster…, or has a folder under test/ (hack/rings.txt)")
@@ -97,7 +100,8 @@ func Run(ctx context.Context, o Options) (*Cluster, error) {
 		Log:               filepath.Join(o.Dir, "devcluster.log"),
 		ended:             make(chan struct{}),
 	}
-	args := []string{"run", "--until-eof", "--dir", o.Dir, "--nodes", strconv.Itoa(o.Nodes), "--port", strconv.Itoa(o.Port)}
+	args := []string{"run", "--until-eof", "--dir", o.Dir, "--nodes", strconv.Itoa(o.Nodes), "--port",
+		strconv.Itoa(o.Port)}
 	if o.Audit {
 		c.AuditLog = filepath.Join(o.Dir, "audit.log")
 		args = append(args, "--audit-log", c.AuditLog)

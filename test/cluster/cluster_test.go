@@ -28,7 +28,8 @@ func TestPodLives(t *testing.T) {
 		t.Fatalf("creating a pod without its service account: %v; want forbidden", err)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), account,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// Admission has seen the account soon after.
@@ -69,7 +70,8 @@ func TestPodLives(t *testing.T) {
 		return false, err
 	})
 
-	created := c.Audit(t, cluster.Filter{Verbs: []string{"create"}, Resources: []string{"pods"}, Users: []string{"admin"}, Codes: []int{201}})
+	created := c.Audit(t, cluster.Filter{Verbs: []string{"create"}, Resources: []string{"pods"}, Users: []string{"admin"},
+		Codes: []int{201}})
 	if len(created) != 1 || created[0].Name != "web" || created[0].Namespace != metav1.NamespaceDefault {
 		t.Errorf("pods created according to the audit log: %v; want one, default/web", created)
 	}
@@ -86,12 +88,16 @@ func TestNoPodIsForgotten(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: nodes})
 	client := c.Client()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), account,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	for i := range nodes {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("web-", i)}, Spec: corev1.PodSpec{NodeName: fmt.Sprint("node-", i), Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("web-", i)},
+			Spec: corev1.PodSpec{NodeName: fmt.Sprint("node-", i),
+				Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}}
 		cluster.Eventually(t, time.Minute, "the pod to be admitted", func() (bool, any) {
 			_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
 			if apierrors.IsForbidden(err) {
@@ -100,12 +106,14 @@ func TestNoPodIsForgotten(t *testing.T) {
 			return err == nil, err
 		})
 	}
+
 	await := func(what, selector string) {
 		cluster.Eventually(t, time.Minute, what, func() (bool, any) {
 			left, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: selector})
 			return err == nil && len(left.Items) == 0, err
 		})
 	}
+
 	await("all pods to run", "status.phase!=Running")
 	if err := pods.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
@@ -127,7 +135,8 @@ func TestManagerIsBound(t *testing.T) {
 	}
 }
 
-// The native manager runs on the cluster, and a second cluster on the same folder has the first one's data and accepts its credentials.
+// The native manager runs on the cluster, and a second cluster on the same folder has the first one's data and accepts
+// its credentials.
 func TestNativeManagerAndRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -148,7 +157,8 @@ func TestNativeManagerAndRestart(t *testing.T) {
 	if after := c.RESTConfig(); after.BearerToken != before.BearerToken {
 		t.Error("the administrator has another token after the restart")
 	}
-	if _, err := c.Client().CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
+	if _, err := c.Client().CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(t.Context(), "default",
+		metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Patience is how long is waited for a condition at least, whatever a test thinks that it takes: a verdict doesn't hang on how busy
-// the machine is. That something is done within a time is no condition: that is measured, and compared with something measured, too.
+// Patience is how long is waited for a condition at least, whatever a test thinks that it takes: a verdict doesn't hang
+// on how busy the machine is. That something is done within a time is no condition: that is measured, and compared with
+// something measured, too.
 const Patience = 3 * time.Minute
 
-// Eventually waits for a condition, looking every 20 ms at first. It fails the test after the given time, or Patience where that is
-// longer, and says what was seen last.
+// Eventually waits for a condition, looking every 20 ms at first. It fails the test after the given time, or Patience
+// where that is longer, and says what was seen last.
 func Eventually[Seen any](
 	t testing.TB, within time.Duration, what string, condition func() (done bool, seen Seen),
 ) {

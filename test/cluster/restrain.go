@@ -21,8 +21,9 @@ func (c *Cluster) Kwok() kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// OwnPodsOnly keeps KWOK from deleting pods that nobody wants gone: it deletes by name, now and then a new pod after the old one of its name; kubelets don't. It returns when that
-// holds, for which there must be a pod in the namespace that stays.
+// OwnPodsOnly keeps KWOK from deleting pods that nobody wants gone: it deletes by name, now and then a new pod after
+// the old one of its name; kubelets don't. It returns when that holds, for which there must be a pod in the namespace
+// that stays.
 func (c *Cluster) OwnPodsOnly(t testing.TB, namespace string) {
 	t.Helper()
 	c.Restrain(t, "own-pods-only", admissionv1.Delete, "pods", `has(oldObject.metadata.deletionTimestamp)`)

@@ -27,7 +27,8 @@ type tab struct {
 
 func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
-	all := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1360, 900), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("lang", "en-GB"))
+	all := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WindowSize(1360, 900),
+		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("lang", "en-GB"))
 	allocator, end := chromedp.NewExecAllocator(context.Background(), append(all, more...)...)
 	t.Cleanup(end)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -62,7 +63,7 @@ func (x *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval gives what an expression of the page's comes to.
+// eval returns what an expression of the page's comes to.
 func eval[T any](x *tab, js string) T {
 	x.t.Helper()
 	v, err := chromedp.Run(x.ctx, chromedp.Evaluate[T](js))
@@ -109,7 +110,8 @@ func (x *tab) complaints() []string {
 // scheme has the page shown as to somebody who likes it dark, or light.
 func (x *tab) scheme(scheme string) {
 	x.t.Helper()
-	p := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	p := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+		Value: scheme}}}
 	if _, err := chromedp.Call(x.ctx, emulation.SetEmulatedMedia, p); err != nil {
 		x.t.Fatal(err)
 	}
@@ -122,12 +124,14 @@ func (x *tab) named() {
 	if err != nil {
 		x.t.Fatal(err)
 	}
+
 	word := func(v *accessibility.Value) (s string) {
 		if v != nil {
 			_ = json.Unmarshal(v.Value, &s)
 		}
 		return s
 	}
+
 	seen := map[string]int{}
 	for _, n := range tree.Nodes {
 		role := word(n.Role)
@@ -135,12 +139,14 @@ func (x *tab) named() {
 			continue
 		}
 		switch role {
-		case "button", "textbox", "searchbox", "link", "table", "region", "columnheader", "rowheader", "heading", "RootWebArea":
+		case "button", "textbox", "searchbox", "link", "table", "region", "columnheader", "rowheader", "heading",
+			"RootWebArea":
 			if seen[role]++; strings.TrimSpace(word(n.Name)) == "" {
 				x.t.Errorf("a %s has no name: %s", role, n.NodeID)
 			}
 		}
 	}
+
 	for _, role := range []string{"button", "searchbox", "table", "columnheader", "heading"} {
 		if seen[role] == 0 {
 			x.t.Errorf("the accessibility tree has no %s: %v", role, seen)

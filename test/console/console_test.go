@@ -1,4 +1,5 @@
-// Package console looks at a running windlass as people do: through the console in a browser, and with the commands of docs/console.md.
+// Package console looks at a running windlass as people do: through the console in a browser, and with the commands of
+// docs/console.md.
 package console
 
 import (
@@ -17,13 +18,15 @@ import (
 
 var update = flag.Bool("update", false, "write docs/console.png and the outputs in docs/console.md anew")
 
-// The console shows what runs, which key is stuck and why, what a shadow would do, and a swap as it happens; texts of the cluster's stay texts.
+// The console shows what runs, which key is stuck and why, what a shadow would do, and a swap as it happens; texts of
+// the cluster's stay texts.
 func TestConsole(t *testing.T) {
 	w := newWorld(t)
 	x := newTab(t)
 	x.do("the console", chromedp.Navigate(w.open(t)))
 	x.await("the controllers run", "#controllers", "deployment-controller", "replicaset-controller", "Running")
-	x.await("what doesn't run, and why", "#absent", "cronjob-controller", "isn't built yet", "namespace-controller", "Disabled", "is off unless --controllers names it", "2 v1/nodes")
+	x.await("what doesn't run, and why", "#absent", "cronjob-controller", "isn't built yet", "namespace-controller",
+		"Disabled", "is off unless --controllers names it", "2 v1/nodes")
 	x.await("it is live", "header", "live", fmt.Sprint(w.host.PID))
 	if at := eval[string](x, "location.href"); strings.Contains(at, "once") {
 		t.Errorf("the one-time token stays in the address: %s", at)
@@ -33,10 +36,12 @@ func TestConsole(t *testing.T) {
 	w.populate(t)
 	w.forbid(t, shop, closed)
 	w.deploy(t, shop, "web")
-	x.await("a stuck key is told", "#troubles", "Warning: replicaset-controller: 1 key held up", "shop/web-", closed, "windlass get keys --controller replicaset-controller")
+	x.await("a stuck key is told", "#troubles", "Warning: replicaset-controller: 1 key held up", "shop/web-", closed,
+		"windlass get keys --controller replicaset-controller")
 
 	x.press("#controllers", "replicaset-controller")
-	x.await("its keys, its error, its syncs", "#detail", "Stuck keys", "shop/web-", "failing", closed, "Last recorded syncs", "event on apps/v1/replicasets", "Last error")
+	x.await("its keys, its error, its syncs", "#detail", "Stuck keys", "shop/web-", "failing", closed,
+		"Last recorded syncs", "event on apps/v1/replicasets", "Last error")
 	x.await("what its shadow would do, as text", "#detail", "Its shadow answers otherwise", hostile)
 	if *update {
 		w.bustle(t)
@@ -63,9 +68,12 @@ func TestConsole(t *testing.T) {
 		t.Error("the controller is still open")
 	}
 
-	x.do("a search with the keyboard alone", chromedp.KeyEvent("/"), chromedp.KeyEvent("shop/web"), chromedp.KeyEvent(kb.Enter))
-	x.await("what it finds", "#found", "Keys with “shop/web”", "shop/web-", "failing", "replicaset-controller", "deployment-controller")
-	x.do("opening with the keyboard", chromedp.Focus(chromedp.CSS(`#controllers tbody th button`)), chromedp.KeyEvent(kb.Enter))
+	x.do("a search with the keyboard alone", chromedp.KeyEvent("/"), chromedp.KeyEvent("shop/web"),
+		chromedp.KeyEvent(kb.Enter))
+	x.await("what it finds", "#found", "Keys with “shop/web”", "shop/web-", "failing", "replicaset-controller",
+		"deployment-controller")
+	x.do("opening with the keyboard", chromedp.Focus(chromedp.CSS(`#controllers tbody th button`)),
+		chromedp.KeyEvent(kb.Enter))
 	x.await("the first controller", "#detail", "daemonset-controller", "None: no key fails")
 	x.do("closing with the keyboard", chromedp.KeyEvent(kb.Escape))
 
@@ -92,7 +100,8 @@ func TestConsole(t *testing.T) {
 	x.do("loading it anew", chromedp.Reload())
 	x.await("the session goes on", "header", "live", fmt.Sprint(w.host.PID))
 
-	if title, images := eval[string](x, "document.title"), eval[int](x, "document.images.length"); title != "Windlass" || images != 0 {
+	if title, images := eval[string](x, "document.title"), eval[int](x, "document.images.length"); title != "Windlass" ||
+		images != 0 {
 		t.Errorf("a text of the cluster's became markup: title %q, %d images", title, images)
 	}
 	for _, c := range x.complaints() {
@@ -103,7 +112,8 @@ func TestConsole(t *testing.T) {
 
 // The host's own page is anybody's and empty; a bearer token that the cluster gives rights to fills it.
 func login(t *testing.T, w *world) {
-	if code, b := w.host.Do(t, http.MethodGet, "/"); code != http.StatusOK || !strings.Contains(string(b), "<title>Windlass</title>") {
+	if code, b := w.host.Do(t, http.MethodGet, "/"); code != http.StatusOK ||
+		!strings.Contains(string(b), "<title>Windlass</title>") {
 		t.Errorf("/ doesn't lead to the page: %d", code)
 	}
 	x := newTab(t, chromedp.IgnoreCertErrors)

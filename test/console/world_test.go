@@ -56,10 +56,13 @@ func newWorld(t *testing.T) *world {
 	if err := os.WriteFile(shadow, simple(t, "(i64.const 0)"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.host = windlass.SpawnWith(t, w.Cluster, fmt.Sprintf("pluginFolder: %s\nplugins:\n- name: replicaset\n  serviceAccount: replicaset-controller\n  shadow: %s\n", w.folder, shadow),
+	w.host = windlass.SpawnWith(t, w.Cluster,
+		fmt.Sprintf("pluginFolder: %s\nplugins:\n- name: replicaset\n  serviceAccount: replicaset-controller\n  shadow: %s\n",
+			w.folder, shadow),
 		"daemonset", "deployment", "endpointslice", "garbagecollector", "job", "replicaset", "serviceaccount", "statefulset")
 	for _, name := range []string{shop, alley} {
-		w.must(t)(w.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
+		w.must(t)(w.client.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
 	}
 	for _, name := range []string{shop, alley, "default"} {
 		windlass.Account(t, w.client, name)
@@ -74,7 +77,8 @@ func (w *world) populate(t *testing.T) {
 	if err := web.Create(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
-	must(w.client.AppsV1().StatefulSets("default").Create(t.Context(), workload.StatefulSet("db", 2), metav1.CreateOptions{}))
+	must(w.client.AppsV1().StatefulSets("default").Create(t.Context(), workload.StatefulSet("db", 2),
+		metav1.CreateOptions{}))
 	must(w.client.AppsV1().DaemonSets("default").Create(t.Context(), workload.DaemonSet("agent"), metav1.CreateOptions{}))
 	must(w.client.BatchV1().Jobs("default").Create(t.Context(), workload.Job("report", 2, 1), metav1.CreateOptions{}))
 }
@@ -107,7 +111,8 @@ func simple(t *testing.T, sync string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("(; manifest ;)", escaped.String(), "(; manifest at ;)", fmt.Sprintf("0x%08x%08x", 16, len(manifest)), "(; sync ;)", sync).Replace(string(source))
+	text := strings.NewReplacer("(; manifest ;)", escaped.String(), "(; manifest at ;)",
+		fmt.Sprintf("0x%08x%08x", 16, len(manifest)), "(; sync ;)", sync).Replace(string(source))
 	return module.Assemble(t, text)
 }
 
@@ -115,32 +120,45 @@ func simple(t *testing.T, sync string) []byte {
 func (w *world) deploy(t *testing.T, namespace, name string) {
 	t.Helper()
 	labels, replicas := map[string]string{"app": name}, int32(2)
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{"note": hostile}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}
-	w.must(t)(w.client.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template}}, metav1.CreateOptions{}))
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels,
+		Annotations: map[string]string{"note": hostile}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c",
+		Image: "c:1"}}}}
+	w.must(t)(w.client.AppsV1().Deployments(namespace).Create(t.Context(),
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: template}}, metav1.CreateOptions{}))
 }
 
 // forbid has the API server refuse all pods of a namespace, and waits until it does.
 func (w *world) forbid(t *testing.T, namespace, message string) {
 	t.Helper()
 	api := w.client.AdmissionregistrationV1()
-	w.must(t)(api.ValidatingAdmissionPolicies().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-			Operations: []admissionv1.OperationType{admissionv1.Create}, Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-		}}}},
-		Validations: []admissionv1.Validation{{Expression: "false", Message: message}},
-	}}, metav1.CreateOptions{}))
-	w.must(t)(api.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}}},
-	}}, metav1.CreateOptions{}))
-	w.await(t, namespace, "the policy refuses pods", func(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) })
+	w.must(t)(api.ValidatingAdmissionPolicies().Create(t.Context(),
+		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace},
+			Spec: admissionv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				}}}},
+				Validations: []admissionv1.Validation{{Expression: "false", Message: message}},
+			}}, metav1.CreateOptions{}))
+	w.must(t)(api.ValidatingAdmissionPolicyBindings().Create(t.Context(),
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+				MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}}},
+			}}, metav1.CreateOptions{}))
+	w.await(t, namespace, "the policy refuses pods", func(err error) bool {
+		return apierrors.IsInvalid(err) ||
+			apierrors.IsForbidden(err)
+	})
 }
 
 // allow ends that.
 func (w *world) allow(t *testing.T, namespace string) {
 	t.Helper()
-	if err := w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
+	if err := w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), namespace,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.await(t, namespace, "the policy is gone", func(err error) bool { return err == nil })
@@ -150,9 +168,11 @@ func (w *world) allow(t *testing.T, namespace string) {
 // await creates a pod for show until the answer is as it should be.
 func (w *world) await(t *testing.T, namespace, what string, done func(error) bool) {
 	t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}
 	cluster.Eventually(t, time.Minute, what, func() (bool, string) {
-		_, err := w.client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := w.client.CoreV1().Pods(namespace).Create(t.Context(), pod,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return done(err), fmt.Sprint(err)
 	})
 }
@@ -166,7 +186,8 @@ func (w *world) wake(t *testing.T, namespace string) {
 	}
 	for _, s := range sets.Items {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"woken":"%d"}}}`, time.Now().UnixNano())
-		w.must(t)(w.client.AppsV1().ReplicaSets(namespace).Patch(t.Context(), s.Name, types.MergePatchType, patch, metav1.PatchOptions{}))
+		w.must(t)(w.client.AppsV1().ReplicaSets(namespace).Patch(t.Context(), s.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}))
 	}
 }
 
@@ -195,8 +216,10 @@ func (w *world) pods(t *testing.T, namespace, app string) int {
 func (w *world) viewer(t *testing.T) string {
 	t.Helper()
 	must, meta := w.must(t), metav1.ObjectMeta{Name: "viewer", Namespace: "default"}
-	must(w.client.CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{}))
-	for _, o := range rbac.People([]string{"system:serviceaccount:default:viewer"}, nil) { // what windlass rbac --viewer prints
+	must(w.client.CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: meta},
+		metav1.CreateOptions{}))
+	// what windlass rbac --viewer prints
+	for _, o := range rbac.People([]string{"system:serviceaccount:default:viewer"}, nil) {
 		switch o := o.(type) {
 		case *rbacv1.ClusterRole:
 			must(w.client.RbacV1().ClusterRoles().Create(t.Context(), o, metav1.CreateOptions{}))
@@ -204,7 +227,8 @@ func (w *world) viewer(t *testing.T) string {
 			must(w.client.RbacV1().ClusterRoleBindings().Create(t.Context(), o, metav1.CreateOptions{}))
 		}
 	}
-	token, err := w.client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "viewer", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := w.client.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "viewer",
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +258,7 @@ func (w *world) put(t *testing.T, wasm []byte) {
 	}
 }
 
-// tell runs a command of windlass and gives what it prints and its exit code.
+// tell runs a command of windlass and returns what it prints and its exit code.
 func (w *world) tell(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), windlass.Program(), append(args, w.reach()...)...)
@@ -250,7 +274,7 @@ func (w *world) reach() []string {
 	return []string{"--server", w.host.Address, "--kubeconfig", w.Kubeconfig, "--certificate-authority", w.CAFile}
 }
 
-// open runs windlass console, and gives the address that it prints.
+// open runs windlass console, and returns the address that it prints.
 func (w *world) open(t *testing.T) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -262,6 +286,7 @@ func (w *world) open(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -271,6 +296,7 @@ func (w *world) open(t *testing.T) string {
 			t.Errorf("windlass console: %v: %s", err, &stderr)
 		}
 	})
+
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if a := regexp.MustCompile(`http://\S+`).FindString(lines.Text()); a != "" {

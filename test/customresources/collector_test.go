@@ -59,7 +59,8 @@ var things = schema.GroupVersionResource{Group: "example.com", Version: "v1", Re
 func (c *collected) define(served ...string) {
 	c.t.Helper()
 	c.must(c.client.Resource(definitions).Create(c.t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "things.example.com"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "things.example.com"},
 		"spec": map[string]any{
 			"group": "example.com", "scope": "Namespaced", "versions": versions(served...),
 			"names": map[string]any{"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
@@ -76,7 +77,8 @@ func versions(served ...string) (all []any) {
 	for _, v := range []string{"v1", "v2"} {
 		all = append(all, map[string]any{
 			"name": v, "served": slices.Contains(served, v), "storage": v == "v1",
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+				"x-kubernetes-preserve-unknown-fields": true}},
 		})
 	}
 	return all
@@ -88,14 +90,16 @@ func (c *collected) redefine(spec map[string]any) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.must(c.client.Resource(definitions).Patch(c.t.Context(), "things.example.com", types.MergePatchType, b, metav1.PatchOptions{}))
+	c.must(c.client.Resource(definitions).Patch(c.t.Context(), "things.example.com", types.MergePatchType, b,
+		metav1.PatchOptions{}))
 }
 
 func object(apiVersion, kind, name string, owner *unstructured.Unstructured) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 	o.SetName(name)
 	if owner != nil {
-		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID()}})
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(),
+			Name: owner.GetName(), UID: owner.GetUID()}})
 	}
 	return o
 }
@@ -107,7 +111,8 @@ func (c *collected) create(r schema.GroupVersionResource, o *unstructured.Unstru
 
 func (c *collected) delete(r schema.GroupVersionResource, name string, policy metav1.DeletionPropagation) {
 	c.t.Helper()
-	if err := c.client.Resource(r).Namespace(namespace).Delete(c.t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+	if err := c.client.Resource(r).Namespace(namespace).Delete(c.t.Context(), name,
+		metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -145,7 +150,8 @@ func (c *collected) letGo() {
 	}
 }
 
-// works says that the collector has seen all that there is by now: it has collected a thing's dependent, of the version that it watches.
+// works says that the collector has seen all that there is by now: it has collected a thing's dependent, of the version
+// that it watches.
 func (c *collected) works(name string) {
 	c.t.Helper()
 	nobody := object("v1", "ConfigMap", "nobody", nil)
@@ -164,7 +170,8 @@ func TestADefinitionGoesWithItsObjects(t *testing.T) {
 		for i := range dependents {
 			c.create(configMaps, object("v1", "ConfigMap", fmt.Sprint("dependent-", i), owner))
 		}
-		if err := c.client.Resource(definitions).Delete(c.t.Context(), "things.example.com", metav1.DeleteOptions{}); err != nil {
+		if err := c.client.Resource(definitions).Delete(c.t.Context(), "things.example.com",
+			metav1.DeleteOptions{}); err != nil {
 			c.t.Fatal(err)
 		}
 		c.eventually("the dependents are gone", func() (bool, string) {
@@ -177,7 +184,8 @@ func TestADefinitionGoesWithItsObjects(t *testing.T) {
 			}
 			return err == nil && n == 0, fmt.Sprint(n, err)
 		})
-		// One that comes when nobody knows the kind any longer: that its owner is gone is known all the same. The native collector keeps it.
+		// One that comes when nobody knows the kind any longer: that its owner is gone is known all the same. The native
+		// collector keeps it.
 		if c.native {
 			return
 		}
@@ -187,7 +195,8 @@ func TestADefinitionGoesWithItsObjects(t *testing.T) {
 	})
 }
 
-// later waits until the collector has looked for resources again: it has seen what was there when it has seen what came later.
+// later waits until the collector has looked for resources again: it has seen what was there when it has seen what came
+// later.
 func (c *collected) later() {
 	c.t.Helper()
 	c.laters++
@@ -197,7 +206,8 @@ func (c *collected) later() {
 	nobody := object("v1", "ConfigMap", "nobody", nil)
 	nobody.SetUID("nobody")
 	c.eventually("a later thing is made", func() (bool, string) {
-		_, err := c.client.Resource(laters).Namespace(namespace).Create(c.t.Context(), object("example.org/v1", kind, "later", nobody), metav1.CreateOptions{})
+		_, err := c.client.Resource(laters).Namespace(namespace).Create(c.t.Context(),
+			object("example.org/v1", kind, "later", nobody), metav1.CreateOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
 	c.gone(laters, "later")
@@ -206,10 +216,12 @@ func (c *collected) later() {
 // otherKind is a definition of another group than that of things.
 func otherKind(plural, kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + ".example.org"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + ".example.org"},
 		"spec": map[string]any{
 			"group": "example.org", "scope": "Namespaced", "versions": versions("v1"),
-			"names": map[string]any{"plural": plural, "singular": strings.ToLower(kind), "kind": kind, "listKind": kind + "List"},
+			"names": map[string]any{"plural": plural, "singular": strings.ToLower(kind), "kind": kind,
+				"listKind": kind + "List"},
 		},
 	}}
 }
@@ -231,12 +243,14 @@ func TestNothingIsServed(t *testing.T) {
 	})
 }
 
-// What an APIService served counts as it was known while another one is in its place that nobody answers for, and goes on when it is made anew.
+// What an APIService served counts as it was known while another one is in its place that nobody answers for, and goes
+// on when it is made anew.
 func TestAnAPIServiceIsMadeAnew(t *testing.T) {
 	beside(t, func(c *collected) {
 		c.family()
 		const name = "v1.example.com"
-		apiServices := c.client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+		apiServices := c.client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
+			Resource: "apiservices"})
 		nobody := []byte(`{"metadata": {"labels": {"kube-aggregator.kubernetes.io/automanaged": null}}, "spec": {"service": {"namespace": "default", "name": "nobody"}, "insecureSkipTLSVerify": true}}`)
 		c.must(apiServices.Patch(c.t.Context(), name, types.MergePatchType, nobody, metav1.PatchOptions{}))
 		c.eventually("things aren't served", func() (bool, string) {
@@ -257,13 +271,15 @@ func TestAnAPIServiceIsMadeAnew(t *testing.T) {
 	})
 }
 
-// Where another version is preferred that can't be listed, what was known of the one before counts: an owner's dependents are let go as it asks, none is taken for absent.
+// Where another version is preferred that can't be listed, what was known of the one before counts: an owner's
+// dependents are let go as it asks, none is taken for absent.
 func TestAnotherVersionCantBeListed(t *testing.T) {
 	beside(t, func(c *collected) {
 		c.family()
-		c.redefine(map[string]any{"versions": versions("v1", "v2"), "conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-			"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/nobody"},
-		}}})
+		c.redefine(map[string]any{"versions": versions("v1", "v2"),
+			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+				"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/nobody"},
+			}}})
 		v2 := things
 		v2.Version = "v2"
 		c.eventually("v2 is served and can't be converted to", func() (bool, string) {

@@ -35,14 +35,15 @@ const (
 )
 
 var (
-	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions"}
 	mirrors         = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "mirrors"}
 	configMaps      = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	events          = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
-// build compiles a plugin, and gives the folder that its module is in.
+// build compiles a plugin, and returns the folder that its module is in.
 func build(t *testing.T, plugin string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -69,10 +70,11 @@ func begin(t *testing.T, controller, plugin string) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, client: client, folder: folder}
-	w.m = windlass.Begin(t, c, windlass.Options{Controllers: []string{controller, "garbage-collector-controller"}, Configure: func(k *config.Configuration) {
-		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
-		k.PluginFolder = folder
-	}})
+	w.m = windlass.Begin(t, c, windlass.Options{Controllers: []string{controller, "garbage-collector-controller"},
+		Configure: func(k *config.Configuration) {
+			k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
+			k.PluginFolder = folder
+		}})
 	return w
 }
 
@@ -89,12 +91,15 @@ func (w *world) define() {
 	w.t.Helper()
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	w.must(w.client.Resource(definitions).Create(w.t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "mirrors.example.com"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "mirrors.example.com"},
 		"spec": map[string]any{
-			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"plural": "mirrors", "singular": "mirror", "kind": "Mirror", "listKind": "Mirrors"},
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"plural": "mirrors", "singular": "mirror",
+				"kind": "Mirror", "listKind": "Mirrors"},
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": open, "status": open}}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+					"properties": map[string]any{"spec": open, "status": open}}},
 			}},
 		},
 	}}, metav1.CreateOptions{}))
@@ -111,9 +116,11 @@ func (w *world) eventually(what string, f func() (bool, string)) {
 
 func (w *world) mirror(name string, spec map[string]any) {
 	w.t.Helper()
-	w.must(w.client.Resource(mirrors).Namespace(namespace).Create(w.t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Mirror", "metadata": map[string]any{"name": name, "labels": map[string]any{"kept": "yes"}}, "spec": spec,
-	}}, metav1.CreateOptions{}))
+	w.must(w.client.Resource(mirrors).Namespace(namespace).Create(w.t.Context(),
+		&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Mirror", "metadata": map[string]any{"name": name,
+				"labels": map[string]any{"kept": "yes"}}, "spec": spec,
+		}}, metav1.CreateOptions{}))
 }
 
 func (w *world) patch(r schema.GroupVersionResource, name string, patch any, subresources ...string) {
@@ -122,15 +129,17 @@ func (w *world) patch(r schema.GroupVersionResource, name string, patch any, sub
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.must(w.client.Resource(r).Namespace(namespace).Patch(w.t.Context(), name, types.MergePatchType, b, metav1.PatchOptions{}, subresources...))
+	w.must(w.client.Resource(r).Namespace(namespace).Patch(w.t.Context(), name, types.MergePatchType, b,
+		metav1.PatchOptions{}, subresources...))
 }
 
-// shows waits until a Mirror's status has a value, and gives the Mirror.
+// shows waits until a Mirror's status has a value, and returns the Mirror.
 func (w *world) shows(name, field string, want any) (o *unstructured.Unstructured) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("%s shows %s %v", name, field, want), func() (bool, string) {
 		var err error
-		if o, err = w.client.Resource(mirrors).Namespace(namespace).Get(w.t.Context(), name, metav1.GetOptions{}); err != nil {
+		if o, err = w.client.Resource(mirrors).Namespace(namespace).Get(w.t.Context(), name,
+			metav1.GetOptions{}); err != nil {
 			return false, err.Error()
 		}
 		got, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", field)
@@ -144,7 +153,8 @@ func (w *world) copied(name, message string) (o *unstructured.Unstructured) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("config map %s has %q", name, message), func() (bool, string) {
 		var err error
-		if o, err = w.client.Resource(configMaps).Namespace(namespace).Get(w.t.Context(), name, metav1.GetOptions{}); err != nil {
+		if o, err = w.client.Resource(configMaps).Namespace(namespace).Get(w.t.Context(), name,
+			metav1.GetOptions{}); err != nil {
 			return false, err.Error()
 		}
 		got, _, _ := unstructured.NestedString(o.Object, "data", "message")
@@ -184,12 +194,14 @@ func TestACustomResource(t *testing.T) {
 	ctx := t.Context()
 	w.eventually("the controller waits for its resource, and says so", func() (bool, string) {
 		said := w.says()
-		return strings.HasPrefix(said, "Starting: ") && strings.Contains(said, "example.com/v1/mirrors can't be read: the server could not find the requested resource"), said
+		return strings.HasPrefix(said, "Starting: ") && strings.Contains(said,
+			"example.com/v1/mirrors can't be read: the server could not find the requested resource"), said
 	})
 	w.define()
 	w.m.AwaitReady(t)
 
-	w.mirror("a", map[string]any{"message": "hello", "other": map[string]any{"ratio": 1.5, "list": []any{"x", int64(1) << 60}}, "selector": map[string]any{"matchLabels": map[string]any{"friend": "yes"}}})
+	w.mirror("a", map[string]any{"message": "hello", "other": map[string]any{"ratio": 1.5,
+		"list": []any{"x", int64(1) << 60}}, "selector": map[string]any{"matchLabels": map[string]any{"friend": "yes"}}})
 	o := w.shows("a", "copied", "hello")
 	child := w.copied("a", "hello")
 	t.Run("what the plugin doesn't know stays", func(t *testing.T) {
@@ -212,11 +224,13 @@ func TestACustomResource(t *testing.T) {
 		}
 	})
 	t.Run("owner and event name the kind", func(t *testing.T) {
-		if ref := metav1.GetControllerOf(child); ref == nil || ref.Kind != "Mirror" || ref.APIVersion != "example.com/v1" || ref.UID != o.GetUID() {
+		if ref := metav1.GetControllerOf(child); ref == nil || ref.Kind != "Mirror" || ref.APIVersion != "example.com/v1" ||
+			ref.UID != o.GetUID() {
 			t.Error(ref)
 		}
 		w.eventually("an event", func() (bool, string) {
-			l, err := w.client.Resource(events).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Mirror,reason=Copied"})
+			l, err := w.client.Resource(events).Namespace(namespace).List(ctx,
+				metav1.ListOptions{FieldSelector: "involvedObject.kind=Mirror,reason=Copied"})
 			return err == nil && len(l.Items) > 0, fmt.Sprint(err)
 		})
 	})
@@ -230,14 +244,18 @@ func TestACustomResource(t *testing.T) {
 	})
 	t.Run("a selector in the body selects", func(t *testing.T) {
 		for _, label := range []string{"yes", "no"} {
-			w.must(w.client.Resource(configMaps).Namespace(namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "friend-" + label, "labels": map[string]any{"friend": label}},
-			}}, metav1.CreateOptions{}))
+			w.must(w.client.Resource(configMaps).Namespace(namespace).Create(ctx,
+				&unstructured.Unstructured{Object: map[string]any{
+					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "friend-" + label,
+						"labels": map[string]any{"friend": label}},
+				}}, metav1.CreateOptions{}))
 		}
 		w.shows("a", "friends", int64(1))
 		w.patch(mirrors, "a", map[string]any{"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"friend": "maybe"}}}})
-		w.patch(configMaps, "friend-no", map[string]any{"metadata": map[string]any{"labels": map[string]any{"friend": "maybe"}}})
-		w.patch(configMaps, "friend-yes", map[string]any{"metadata": map[string]any{"labels": map[string]any{"friend": "maybe"}}})
+		w.patch(configMaps, "friend-no",
+			map[string]any{"metadata": map[string]any{"labels": map[string]any{"friend": "maybe"}}})
+		w.patch(configMaps, "friend-yes",
+			map[string]any{"metadata": map[string]any{"labels": map[string]any{"friend": "maybe"}}})
 		w.shows("a", "friends", int64(2))
 	})
 	t.Run("what isn't read wakes nobody", func(t *testing.T) {
@@ -298,14 +316,16 @@ func TestACustomResource(t *testing.T) {
 	})
 }
 
-// ofNew is the most syncs that a new Mirror takes: its own appearance, and the echo of each of the writes, with some that find the cache behind.
+// ofNew is the most syncs that a new Mirror takes: its own appearance, and the echo of each of the writes, with some
+// that find the cache behind.
 const ofNew = 10
 
 // serve has the API server serve the resource, or not.
 func (w *world) serve(served bool) {
 	w.t.Helper()
 	b := fmt.Appendf(nil, `[{"op":"replace","path":"/spec/versions/0/served","value":%v}]`, served)
-	w.must(w.client.Resource(definitions).Patch(w.t.Context(), "mirrors.example.com", types.JSONPatchType, b, metav1.PatchOptions{}))
+	w.must(w.client.Resource(definitions).Patch(w.t.Context(), "mirrors.example.com", types.JSONPatchType, b,
+		metav1.PatchOptions{}))
 	w.eventually(fmt.Sprintf("served: %v", served), func() (bool, string) {
 		_, err := w.client.Resource(mirrors).List(w.t.Context(), metav1.ListOptions{})
 		return (err == nil) == served, fmt.Sprint(err)

@@ -27,8 +27,9 @@ func definition(t *testing.T, file string) *unstructured.Unstructured {
 	return o
 }
 
-// The controller of docs/custom-resources.md, with generated types and definition: the API server takes the definition, fills in its defaults and holds the objects to it;
-// finalizer, server-side apply, owner references, conditions; and what a newer definition has and the types don't is kept.
+// The controller of docs/custom-resources.md, with generated types and definition: the API server takes the definition,
+// fills in its defaults and holds the objects to it; finalizer, server-side apply, owner references, conditions; and
+// what a newer definition has and the types don't is kept.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	w := begin(t, "website-controller", "test/docs/customresources/module")
@@ -39,20 +40,24 @@ func TestGenerated(t *testing.T) {
 	for _, file := range others {
 		w.must(w.client.Resource(definitions).Create(t.Context(), definition(t, file), metav1.CreateOptions{}))
 	}
+
 	d := definition(t, "../docs/customresources/crd/example.com_websites.yaml")
 	versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
 	if err := unstructured.SetNestedField(versions[0].(map[string]any), map[string]any{"type": "string"},
 		"schema", "openAPIV3Schema", "properties", "spec", "properties", "motto"); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := unstructured.SetNestedSlice(d.Object, versions, "spec", "versions"); err != nil {
 		t.Fatal(err)
 	}
 	w.must(w.client.Resource(definitions).Create(t.Context(), d, metav1.CreateOptions{}))
 	site := func(title string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Website", "metadata": map[string]any{"name": "hello"},
-			"spec": map[string]any{"title": title, "motto": "more light"}}}
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Website",
+			"metadata": map[string]any{"name": "hello"},
+			"spec":     map[string]any{"title": title, "motto": "more light"}}}
 	}
+
 	at := w.client.Resource(websites).Namespace(namespace)
 	w.eventually("a website is taken", func() (bool, string) {
 		if _, err := at.Create(t.Context(), site(""), metav1.CreateOptions{}); err == nil {
@@ -61,17 +66,22 @@ func TestGenerated(t *testing.T) {
 		_, err := at.Create(t.Context(), site("Hello"), metav1.CreateOptions{})
 		return err == nil, errorText(err)
 	})
+
 	o := w.ready()
 	if n, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); n != 2 {
 		t.Errorf("spec.replicas is %d, not the default", n)
 	}
+
 	if s, _, _ := unstructured.NestedString(o.Object, "spec", "motto"); s != "more light" || len(o.GetFinalizers()) != 1 {
-		t.Errorf("after the finalizer was added the member that the types don't know is %q, the finalizers %v", s, o.GetFinalizers())
+		t.Errorf("after the finalizer was added the member that the types don't know is %q, the finalizers %v", s,
+			o.GetFinalizers())
 	}
+
 	page := w.must(w.client.Resource(configMaps).Namespace(namespace).Get(t.Context(), "hello", metav1.GetOptions{}))
 	if c := metav1.GetControllerOf(page); c == nil || c.Kind != "Website" || c.UID != o.GetUID() {
 		t.Errorf("the page's owner is %v", page.GetOwnerReferences())
 	}
+
 	if m := page.GetManagedFields(); len(m) != 1 || m[0].Operation != metav1.ManagedFieldsOperationApply {
 		t.Errorf("the page's managers: %v", m)
 	}
@@ -85,6 +95,7 @@ func TestGenerated(t *testing.T) {
 	if err := at.Delete(t.Context(), "hello", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+
 	w.eventually("the website and its page are gone", func() (bool, string) {
 		_, one := at.Get(t.Context(), "hello", metav1.GetOptions{})
 		_, other := w.client.Resource(configMaps).Namespace(namespace).Get(t.Context(), "hello", metav1.GetOptions{})
@@ -102,7 +113,8 @@ func (w *world) ready() (o *unstructured.Unstructured) {
 			return false, "no condition"
 		}
 		c := list[0].(map[string]any)
-		return c["type"] == "Ready" && c["status"] == "True" && c["observedGeneration"] == o.GetGeneration(), c["reason"].(string)
+		return c["type"] == "Ready" && c["status"] == "True" && c["observedGeneration"] == o.GetGeneration(),
+			c["reason"].(string)
 	})
 	return o
 }

@@ -1,4 +1,5 @@
-// Package docs does what the pages of docs/ tell their readers to do: runs the commands, writes the files, and compares what is printed. Code that pages show is code that is compiled.
+// Package docs does what the pages of docs/ tell their readers to do: runs the commands, writes the files, and compares
+// what is printed. Code that pages show is code that is compiled.
 package docs
 
 import (
@@ -25,7 +26,8 @@ import (
 
 var update = flag.Bool("update", false, "write the outputs in the pages anew")
 
-// worlds are what is there when a reader begins with a page: a running windlass, some objects. The commands of a page that isn't here are run by the test that is named.
+// worlds are what is there when a reader begins with a page: a running windlass, some objects. The commands of a page
+// that isn't here are run by the test that is named.
 var worlds = map[string]func(t *testing.T, c *cluster.Cluster) *shell{
 	"abi.md":         running("*"),
 	"debugging.md":   recorded,
@@ -122,7 +124,8 @@ spec:
     spec: {containers: [{name: web, image: web:1}]}
 `
 
-// recorded is a shell beside a windlass that has just made a Deployment's pods, with the plugin's next version in a file.
+// recorded is a shell beside a windlass that has just made a Deployment's pods, with the plugin's next version in a
+// file.
 func recorded(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
 	s := running("deployment,replicaset,serviceaccount")(t, c)

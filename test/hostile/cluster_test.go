@@ -30,17 +30,23 @@ var answers = []attack{
 	{name: "effect-subresource", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-unknown", stage: atEffects, result: "refused", says: "unknown kind of effect 99"},
 	{name: "effect-address", stage: atEffects, result: "refused", says: `can't be part of an address`},
-	{name: "effect-other-object", stage: atEffects, result: "refused", says: "the object's name or namespace isn't the effect's"},
-	{name: "effect-other-namespace", stage: atEffects, result: "refused", says: "the object's name or namespace isn't the effect's"},
-	{name: "effect-last", stage: atEffects, result: "refused", says: "effect 1 (create v1/secrets) refused, nothing of the answer was written"},
+	{name: "effect-other-object", stage: atEffects, result: "refused",
+		says: "the object's name or namespace isn't the effect's"},
+	{name: "effect-other-namespace", stage: atEffects, result: "refused",
+		says: "the object's name or namespace isn't the effect's"},
+	{name: "effect-last", stage: atEffects, result: "refused",
+		says: "effect 1 (create v1/secrets) refused, nothing of the answer was written"},
 	{name: "effect-collection", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-list-secrets", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-read", stage: atEffects, result: "refused", says: "effect 0 (read v1/nodes) refused"},
-	{name: "delete-blind", stage: atEffects, result: "refused", says: "it has no precondition, neither a UID nor a version"},
-	{name: "delete-unconditional", stage: atEffects, result: "refused", says: "it has no precondition, neither a UID nor a version"},
+	{name: "delete-blind", stage: atEffects, result: "refused",
+		says: "it has no precondition, neither a UID nor a version"},
+	{name: "delete-unconditional", stage: atEffects, result: "refused",
+		says: "it has no precondition, neither a UID nor a version"},
 	{name: "update-blind", stage: atEffects, result: "refused", says: "is in none of the views"},
 	{name: "update-forged", stage: atEffects, result: "error", says: ""},
-	{name: "create-forged", stage: atEffects, result: "error", says: "resourceVersion should not be set on objects to be created"},
+	{name: "create-forged", stage: atEffects, result: "error",
+		says: "resourceVersion should not be set on objects to be created"},
 	{name: "create-garbage", stage: atEffects, result: "refused", says: "effect 0 (create v1/configmaps) refused"},
 	{name: "event-undeclared", stage: atEffects, result: "refused", says: "manifest names no eventSource"},
 	{name: "group-deep", stage: atEffects, result: "refused", says: "groups are nested at most 4 deep"},
@@ -48,7 +54,8 @@ var answers = []attack{
 	{name: "effects-million", stage: atEffects, result: "refused", says: "an answer has at most 100000 effects"},
 	{name: "events-flood", stage: harmless, result: "ok", change: func(c *abi.Controller) { c.EventSource = "flood" }},
 	{name: "state-huge", stage: atEffects, result: "refused", says: "2097152 bytes of state, the limit is 1048576"},
-	{name: "state-undeclared", stage: atEffects, result: "refused", says: "the answer keeps state, which controller", change: func(c *abi.Controller) { c.State = false }},
+	{name: "state-undeclared", stage: atEffects, result: "refused", says: "the answer keeps state, which controller",
+		change: func(c *abi.Controller) { c.State = false }},
 	{name: "error-shouts", stage: atEffects, result: "error", says: "AAAA"},
 	{name: "loop", stage: atSync, result: "trap", says: "windlass_sync: deadline exceeded: ran longer than 1s"},
 	{name: "memory-bomb", stage: atSync, result: "trap", says: "windlass_sync: out of memory"},
@@ -58,8 +65,8 @@ var answers = []attack{
 	{name: "log-million", stage: harmless, result: "ok"},
 }
 
-// TestCorpusOnCluster: the manager runs hostile plugins that are in its folder. None writes anything, each failure is counted and logged with its plugin and its key, what
-// can't be loaded is named, and other controllers go on.
+// TestCorpusOnCluster: the manager runs hostile plugins that are in its folder. None writes anything, each failure is
+// counted and logged with its plugin and its key, what can't be loaded is named, and other controllers go on.
 func TestCorpusOnCluster(t *testing.T) {
 	log := windlass.RecordLog(t)
 	folder := t.TempDir()
@@ -96,10 +103,12 @@ func TestCorpusOnCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "loot"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Secrets(namespace).Create(ctx,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "loot"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	create("bystander", nil)
@@ -116,12 +125,14 @@ func TestCorpusOnCluster(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			cluster.Eventually(t, time.Minute, "its first sync", func() (bool, string) {
 				n := m.Count(t, "windlass_syncs_total", "controller", a.name+"-controller", "result", a.result)
-				return n > 0, fmt.Sprintf("%v of %v syncs", n, m.Count(t, "windlass_syncs_total", "controller", a.name+"-controller"))
+				return n > 0, fmt.Sprintf("%v of %v syncs", n, m.Count(t, "windlass_syncs_total", "controller",
+					a.name+"-controller"))
 			})
 			if a.says == "" {
 				return
 			}
-			line, ok := log.With(`"Sync failed, will retry"`, a.says, `controller="`+a.name+`-controller"`, `key="`+namespace+"/"+a.name+`-0"`)
+			line, ok := log.With(`"Sync failed, will retry"`, a.says, `controller="`+a.name+`-controller"`,
+				`key="`+namespace+"/"+a.name+`-0"`)
 			if !ok {
 				line, _ = log.With(`controller="`+a.name+`-controller"`, "err=")
 				t.Fatalf("no line of the log names controller and key, and says %q; there is: %.2000s", a.says, line)
@@ -137,7 +148,8 @@ func TestCorpusOnCluster(t *testing.T) {
 	fastest := time.Hour
 	for n := range 5 {
 		name := fmt.Sprintf("neighbour-%d", n)
-		if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		from := time.Now()
@@ -161,13 +173,14 @@ func TestCorpusOnCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(events.Items); n > 100 { // of tens of thousands: aggregated, limited by object, and dropped when too many wait
+	// of tens of thousands: aggregated, limited by object, and dropped when too many wait
+	if n := len(events.Items); n > 100 {
 		t.Errorf("%d events were written", n)
 	}
 	t.Logf("%d events were written", len(events.Items))
 }
 
-// state tells all objects that somebody might have written to.
+// state returns all objects that somebody might have written to, as text.
 func state(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	var b strings.Builder

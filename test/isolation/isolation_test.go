@@ -35,15 +35,19 @@ var hostiles = []struct {
 	hold time.Duration
 }{
 	{"trap", "trap-controller", "trap", "trap", `windlass_sync: trap: `, 5 * time.Millisecond},
-	{"loop", "loop-controller", "loop", "trap", "windlass_sync: deadline exceeded: ran longer than 1s", 5 * time.Millisecond},
-	{"greedy", "greedy-controller", "greedy", "trap", "windlass_sync: out of memory: it asked for more than its limit of 64 MiB", 5 * time.Millisecond},
+	{"loop", "loop-controller", "loop", "trap", "windlass_sync: deadline exceeded: ran longer than 1s",
+		5 * time.Millisecond},
+	{"greedy", "greedy-controller", "greedy", "trap",
+		"windlass_sync: out of memory: it asked for more than its limit of 64 MiB", 5 * time.Millisecond},
 	{"garbage", "garbage-controller", "garbage", "trap", "malformed answer of 1000 bytes", 5 * time.Millisecond},
 	{"overreach", "overreach-controller", "overreach", "refused", "configmaps", 5 * time.Millisecond},
-	{"overreach", "overreach-performing-controller", "overreach-performing", "refused", "configmaps", 5 * time.Millisecond},
+	{"overreach", "overreach-performing-controller", "overreach-performing", "refused", "configmaps",
+		5 * time.Millisecond},
 	{"halfway", "halfway-controller", "halfway", "performed", `windlass_sync: trap: `, time.Second},
 }
 
-// Hostile plugins are stopped, reported and retried with backoff; they write nothing that they may not, and other controllers don't notice them.
+// Hostile plugins are stopped, reported and retried with backoff; they write nothing that they may not, and other
+// controllers don't notice them.
 func TestHostilePlugins(t *testing.T) {
 	log := windlass.RecordLog(t)
 	folder := build(t, "trap", "loop", "greedy", "garbage", "overreach", "halfway")
@@ -61,7 +65,8 @@ func TestHostilePlugins(t *testing.T) {
 	t.Logf("without hostile syncs: %v", quiet)
 
 	ctx := t.Context()
-	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	from := time.Now()
@@ -95,10 +100,12 @@ func TestHostilePlugins(t *testing.T) {
 			if all > most {
 				t.Errorf("%v syncs in %v: more than the %.0f that backoff allows", all, time.Since(from).Round(time.Second), most)
 			}
-			if others := all - failed() - m.Count(t, "windlass_syncs_total", "controller", h.controller, "result", "stale"); others > float64(victims) {
+			if others := all - failed() - m.Count(t, "windlass_syncs_total", "controller", h.controller, "result",
+				"stale"); others > float64(victims) {
 				t.Errorf("%v syncs did not end in %q", others, h.result)
 			}
-			line, ok := log.With(`"Sync failed, will retry"`, `err="plugin \"`+h.plugin+`\": `, h.says, `controller="`+h.controller+`"`, `key="`+namespace+"/"+h.victim+`-0"`, `result="`+h.result+`"`)
+			line, ok := log.With(`"Sync failed, will retry"`, `err="plugin \"`+h.plugin+`\": `, h.says,
+				`controller="`+h.controller+`"`, `key="`+namespace+"/"+h.victim+`-0"`, `result="`+h.result+`"`)
 			if !ok {
 				line, _ = log.With(`controller="` + h.controller + `"`)
 				t.Errorf("no line of the log names plugin, controller and key, and says %q; there is: %s", h.says, line)
@@ -109,7 +116,8 @@ func TestHostilePlugins(t *testing.T) {
 	wroteOnlyWhatStands(t, c)
 
 	// A key that can be synced again is, and all is well.
-	if err := client.CoreV1().ConfigMaps(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: label}); err != nil {
+	if err := client.CoreV1().ConfigMaps(namespace).DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: label}); err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range hostiles {
@@ -124,27 +132,31 @@ func TestHostilePlugins(t *testing.T) {
 func attack(t *testing.T, client kubernetes.Interface, victim string, first, n int) {
 	t.Helper()
 	for i := range n {
-		v := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", victim, first+i), Labels: map[string]string{label: victim}}}
+		v := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", victim, first+i),
+			Labels: map[string]string{label: victim}}}
 		if _, err := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), v, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// otherControllersDontNotice measures again when the bounds aren't kept: a guest that is in the way is so each time, a busy machine isn't.
+// otherControllersDontNotice measures again when the bounds aren't kept: a guest that is in the way is so each time, a
+// busy machine isn't.
 func otherControllersDontNotice(t *testing.T, quiet latency, measure func(try int) latency) {
 	t.Helper()
 	for try := range tries {
 		loud := measure(try)
 		t.Logf("with hostile syncs: %v", loud)
-		if loud.p50 <= slowdown*quiet.p50+allowance && loud.p95 <= slowdown*quiet.p95+allowance && loud.stall <= heartbeatMax {
+		if loud.p50 <= slowdown*quiet.p50+allowance && loud.p95 <= slowdown*quiet.p95+allowance &&
+			loud.stall <= heartbeatMax {
 			return
 		}
 	}
 	t.Errorf("another controller's latency moved in each of %d tries: bounds are %d times the quiet one and %v more, and a stall of %v", tries, slowdown, allowance, heartbeatMax)
 }
 
-// wroteOnlyWhatStands checks the writes of the hostile plugins: the service accounts of halfway, which it performed before it trapped, and no others.
+// wroteOnlyWhatStands checks the writes of the hostile plugins: the service accounts of halfway, which it performed
+// before it trapped, and no others.
 func wroteOnlyWhatStands(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	client := c.Client()
@@ -152,6 +164,7 @@ func wroteOnlyWhatStands(t *testing.T, c *cluster.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	stand := 0
 	for _, a := range accounts.Items {
 		switch {
@@ -164,19 +177,23 @@ func wroteOnlyWhatStands(t *testing.T, c *cluster.Cluster) {
 	if stand < 2 {
 		t.Errorf("%d service accounts that halfway performed stand, want one for each of its syncs", stand)
 	}
+
 	maps, err := client.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, o := range maps.Items {
 		if o.Labels[label] == "" && o.Name != "kube-root-ca.crt" {
 			t.Errorf("config map %s was created", o.Name)
 		}
 	}
+
 	// Not even sent: the API server would have allowed it.
 	for _, e := range c.Audit(t, cluster.Filter{Verbs: cluster.Writes, Namespace: namespace}) {
 		mine := !strings.Contains(e.UserAgent, "kube-controller-manager")
-		allowed := e.Resource == "serviceaccounts" && (e.Name == "default" || strings.HasPrefix(e.Name, "halfway-0") || e.Name == "")
+		allowed := e.Resource == "serviceaccounts" && (e.Name == "default" || strings.HasPrefix(e.Name, "halfway-0") ||
+			e.Name == "")
 		if !mine && !allowed && !slices.Contains([]string{"kube-root-ca.crt"}, e.Name) {
 			t.Errorf("sent: %v", e)
 		}

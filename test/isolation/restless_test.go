@@ -18,16 +18,19 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// A key that nothing but its own writes wakes, again and again, is slowed down; somebody else's change wakes it as ever.
+// A key that nothing but its own writes wakes, again and again, is slowed down; somebody else's change wakes it as
+// ever.
 func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
 	folder := build(t, "restless")
 	c := cluster.Start(t, cluster.Options{})
-	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"restless-controller"}, Configure: func(k *config.Configuration) {
-		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
-		k.PluginFolder = folder
-	}})
+	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"restless-controller"},
+		Configure: func(k *config.Configuration) {
+			k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
+			k.PluginFolder = folder
+		}})
 	client := c.Client()
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	attack(t, client, "restless", 0, 1)
@@ -56,10 +59,12 @@ func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
 		from = time.Now()
 		before = syncs()
 		patch := fmt.Appendf(nil, `{"data":{"other":"%d"}}`, n)
-		if _, err := client.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "restless-0", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		if _, err := client.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "restless-0", "application/merge-patch+json",
+			patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		cluster.Eventually(t, time.Minute, "a sync for somebody else's change", func() (bool, string) { return syncs() > before, "" })
+		cluster.Eventually(t, time.Minute, "a sync for somebody else's change",
+			func() (bool, string) { return syncs() > before, "" })
 		fastest = min(fastest, time.Since(from))
 	}
 	if fastest > time.Second {
@@ -71,12 +76,14 @@ func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
 func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
 	folder := build(t, "hasty")
 	c := cluster.Start(t, cluster.Options{})
-	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"hasty-controller"}, Configure: func(k *config.Configuration) {
-		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
-		k.PluginFolder = folder
-	}})
+	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"hasty-controller"},
+		Configure: func(k *config.Configuration) {
+			k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
+			k.PluginFolder = folder
+		}})
 	client := c.Client()
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	attack(t, client, "hasty", 0, 1)
@@ -84,7 +91,8 @@ func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
 	cluster.Eventually(t, time.Minute, "the status tells of it", func() (bool, string) {
 		s := m.Status(t)
 		told := slices.ContainsFunc(s.Troubles, func(x state.Trouble) bool {
-			return x.Level == state.Warning && x.About == "hasty-controller" && strings.Contains(x.What, key) && strings.Contains(x.What, "1ns")
+			return x.Level == state.Warning && x.About == "hasty-controller" && strings.Contains(x.What, key) &&
+				strings.Contains(x.What, "1ns")
 		})
 		return told, fmt.Sprintf("%+v", s.Troubles)
 	})

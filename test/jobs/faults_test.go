@@ -69,6 +69,7 @@ func awaitComplete(t *testing.T, client kubernetes.Interface, name string) *batc
 		}
 		return slices.ContainsFunc(job.Status.Conditions, complete), fmt.Sprintf("%+v", job.Status)
 	})
+
 	s := job.Status
 	uncounted := 0
 	if u := s.UncountedTerminatedPods; u != nil {
@@ -77,6 +78,7 @@ func awaitComplete(t *testing.T, client kubernetes.Interface, name string) *batc
 	if s.Succeeded != pods || s.Failed != 0 || s.Active != 0 || uncounted > 0 {
 		t.Errorf("%s: status %+v, want %d succeeded", name, s, pods)
 	}
+
 	for _, p := range podsOf(t, client, name) {
 		if slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {
 			t.Errorf("%s: pod %s still has the finalizer; status %+v", name, p.Name, p.Status)

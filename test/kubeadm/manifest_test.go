@@ -26,7 +26,8 @@ import (
 
 const namespace = "default"
 
-// Kubeadm's manifest with another image: the same command, and what it asks for that isn't here is told of. Then the native manager with that command, which takes the Lease and the work.
+// Kubeadm's manifest with another image: the same command, and what it asks for that isn't here is told of. Then the
+// native manager with that command, which takes the Lease and the work.
 func TestManifest(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 2})
 	client := c.Client()
@@ -47,26 +48,30 @@ func TestManifest(t *testing.T) {
 	}
 
 	if d := cmp.Diff([]string{
-		"--allocate-node-cidrs", "--cluster-cidr", "--cluster-name", "--cluster-signing-cert-file", "--cluster-signing-key-file", "--service-account-private-key-file", "--service-cluster-ip-range",
+		"--allocate-node-cidrs", "--cluster-cidr", "--cluster-name", "--cluster-signing-cert-file",
+		"--cluster-signing-key-file", "--service-account-private-key-file", "--service-cluster-ip-range",
 	}, run.each(t, `changes nothing here" flag="([^"]+)" why="[^"]+"`)); d != "" {
 		t.Errorf("flags that windlass tells of, -want +got:\n%s", d)
 	}
-	if d := cmp.Diff([]string{"bootstrap-signer-controller", "token-cleaner-controller"}, run.each(t, `Nobody runs this controller: .* controller="([^"]+)"`)); d != "" {
+	if d := cmp.Diff([]string{"bootstrap-signer-controller", "token-cleaner-controller"},
+		run.each(t, `Nobody runs this controller: .* controller="([^"]+)"`)); d != "" {
 		t.Errorf("controllers that windlass tells of, -want +got:\n%s", d)
 	}
-	if others := run.each(t, `nobody runs these controllers.* controllers="([^"]+)"`); len(others) != 1 || !strings.Contains(others[0], "node-lifecycle-controller,") {
+	if others := run.each(t, `nobody runs these controllers.* controllers="([^"]+)"`); len(others) != 1 ||
+		!strings.Contains(others[0], "node-lifecycle-controller,") {
 		t.Errorf("of what else isn't here windlass tells %q", others)
 	}
 	run.stop(t)
 
 	run = start(t, "the native manager", append([]string{cluster.Binary(), "kube-controller-manager", "--"}, args...))
-	cluster.Eventually(t, time.Minute, "the native manager takes the Lease", func() (bool, string) { h := lease(t, c); return h != held && h != "", h })
+	cluster.Eventually(t, time.Minute, "the native manager takes the Lease",
+		func() (bool, string) { h := lease(t, c); return h != held && h != "", h })
 	do(t, web.Image(t.Context(), "web:2"))
 	run.converge(t, web, 3, "web:2")
 }
 
-// command is what kubeadm v1.37 writes behind the program's name (cmd/kubeadm/app/phases/controlplane/manifests.go) for a dual-stack cluster; paths and the address
-// are those of this cluster, and so is the range of its nodes' pods.
+// command is what kubeadm v1.37 writes behind the program's name (cmd/kubeadm/app/phases/controlplane/manifests.go) for
+// a dual-stack cluster; paths and the address are those of this cluster, and so is the range of its nodes' pods.
 func command(t *testing.T, c *cluster.Cluster, address string) []string {
 	t.Helper()
 	pem, _, err := cert.GenerateSelfSignedCertKey("front-proxy-ca", nil, nil)
@@ -107,7 +112,8 @@ type process struct {
 
 func start(t *testing.T, name string, command []string) *process {
 	t.Helper()
-	p := &process{name: name, log: filepath.Join(t.TempDir(), "log"), cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
+	p := &process{name: name, log: filepath.Join(t.TempDir(), "log"), cmd: exec.Command(command[0], command[1:]...),
+		ended: make(chan struct{})}
 	for _, a := range command {
 		if host, ok := strings.CutPrefix(a, "--bind-address="); ok {
 			p.address = host + ":10257"
@@ -158,7 +164,7 @@ func (p *process) running(t *testing.T) {
 	}
 }
 
-// each gives what a pattern finds in the log, sorted.
+// each returns what a pattern finds in the log, sorted.
 func (p *process) each(t *testing.T, pattern string) (all []string) {
 	t.Helper()
 	b, err := os.ReadFile(p.log)
@@ -173,7 +179,9 @@ func (p *process) each(t *testing.T, pattern string) (all []string) {
 // awaitHealth waits for what the kubelet's probes wait for.
 func awaitHealth(t *testing.T, p *process) {
 	t.Helper()
-	probe := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} // as kubelets do
+	// as kubelets do
+	probe := &http.Client{Timeout: 5 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	cluster.Eventually(t, time.Minute, p.name+" is healthy", func() (bool, string) {
 		p.running(t)
 		r, err := probe.Get("https://" + p.address + "/healthz")
@@ -189,7 +197,8 @@ func awaitHealth(t *testing.T, p *process) {
 // lease is who holds kube-controller-manager's Lease.
 func lease(t *testing.T, c *cluster.Cluster) string {
 	t.Helper()
-	l, err := c.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
+	l, err := c.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager",
+		metav1.GetOptions{})
 	if err != nil || l.Spec.HolderIdentity == nil {
 		return ""
 	}

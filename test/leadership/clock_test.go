@@ -19,7 +19,8 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// clockVariable names the file that says by how much a process's wall clock is wrong. A process that has it is windlass run with that clock, for the machine's own isn't a test's to put.
+// clockVariable names the file that says by how much a process's wall clock is wrong. A process that has it is windlass
+// run with that clock, for the machine's own isn't a test's to put.
 const clockVariable = "WINDLASS_TEST_CLOCK"
 
 func TestMain(m *testing.M) {
@@ -99,6 +100,7 @@ func TestClockJumps(t *testing.T) {
 	if source := w.holder(t, mainLease); source != leader.source {
 		t.Fatalf("%s leads", source)
 	}
+
 	w.start(t, election("standby: warm"), "serviceaccount-controller", "replicaset-controller").AwaitReady(t)
 	w.space(t)
 	var usual time.Duration // from a change to the write, on this machine
@@ -107,7 +109,10 @@ func TestClockJumps(t *testing.T) {
 		put := time.Now()
 		name := fmt.Sprint("jump-", put.UnixNano())
 		w.makeNamespace(t, name)
-		first := w.firstBy(t, put, "the leader writes on", func(e cluster.Event) bool { return e.Source == leader.source && e.Namespace == name })
+		first := w.firstBy(t, put, "the leader writes on", func(e cluster.Event) bool {
+			return e.Source == leader.source &&
+				e.Namespace == name
+		})
 		took := first.Received.Sub(put)
 		if n == 0 {
 			usual = took
@@ -117,6 +122,7 @@ func TestClockJumps(t *testing.T) {
 			t.Errorf("with the clock put by %v the leader wrote after %v, and at first after %v", by, took, usual)
 		}
 	}
+
 	for _, e := range w.writes(t, time.Time{}) {
 		if e.Source != leader.source {
 			t.Errorf("the other one wrote %v", e)

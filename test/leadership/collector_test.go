@@ -55,8 +55,8 @@ func (g *gate) wrap(c *rest.Config) {
 	})
 }
 
-// In its second term the collector takes nothing for absent that its caches don't show yet: an owner that was deleted meanwhile, whose dependents are to be let go, waits for them, and
-// all else goes on.
+// In its second term the collector takes nothing for absent that its caches don't show yet: an owner that was deleted
+// meanwhile, whose dependents are to be let go, waits for them, and all else goes on.
 func TestTheCollectorsSecondTerm(t *testing.T) {
 	t.Parallel()
 	for _, standby := range []string{"cold", "warm"} {
@@ -72,13 +72,16 @@ func secondTerm(t *testing.T, w *world, standby string) {
 	ns := standby + "-collected"
 	create(t, w.client, ns)
 	core := w.client.CoreV1()
-	owner, err := core.ServiceAccounts(ns).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	owner, err := core.ServiceAccounts(ns).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
 	do(t, err)
 	owned := func(name string, uid types.UID) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ServiceAccount", Name: "owner", UID: uid}}}
+		return metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1",
+			Kind: "ServiceAccount", Name: "owner", UID: uid}}}
 	}
 	for i := range dependents {
-		_, err := core.ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: owned(fmt.Sprint("dependent-", i), owner.UID)}, metav1.CreateOptions{})
+		_, err := core.ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: owned(fmt.Sprint("dependent-", i),
+			owner.UID)}, metav1.CreateOptions{})
 		do(t, err)
 	}
 	configMaps := &gate{resource: "configmaps"}
@@ -86,7 +89,8 @@ func secondTerm(t *testing.T, w *world, standby string) {
 	defer m.Stop(t)
 	collects := func(name string) {
 		t.Helper()
-		_, err := core.Secrets(ns).Create(t.Context(), &corev1.Secret{ObjectMeta: owned(name, "nobody")}, metav1.CreateOptions{})
+		_, err := core.Secrets(ns).Create(t.Context(), &corev1.Secret{ObjectMeta: owned(name, "nobody")},
+			metav1.CreateOptions{})
 		do(t, err)
 		eventually(t, "a secret without an owner is collected", func() (bool, string) {
 			_, err := core.Secrets(ns).Get(t.Context(), name, metav1.GetOptions{})

@@ -16,29 +16,34 @@ import (
 // many is how many pods there are at high tide.
 const many = 120
 
-// slowly is the field of the configuration file that has a tide last for seconds: what is to happen in the middle of it must not come when all is done.
+// slowly is the field of the configuration file that has a tide last for seconds: what is to happen in the middle of it
+// must not come when all is done.
 const slowly = "plugins: [{name: replicaset, api: {qps: 40, burst: 10}}]\n"
 
 // flood makes a ReplicaSet without pods, which tides fill and empty.
 func (w *world) flood(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"app": "many"}
-	_, err := w.client.AppsV1().ReplicaSets(namespace).Create(t.Context(), &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "many"}, Spec: appsv1.ReplicaSetSpec{
-		Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
-		},
-	}}, metav1.CreateOptions{})
+	_, err := w.client.AppsV1().ReplicaSets(namespace).Create(t.Context(),
+		&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "many"}, Spec: appsv1.ReplicaSetSpec{
+			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main",
+					Image: "main:1"}}},
+			},
+		}}, metav1.CreateOptions{})
 	do(t, err)
 }
 
-// tide has a leader make all pods in even rounds and delete all in odd ones, and returns when it has done more than so many. It gives how many there will be.
+// tide has a leader make all pods in even rounds and delete all in odd ones, and returns when it has done more than so
+// many. It gives how many there will be.
 func (w *world) tide(t *testing.T, round, done int) (want int) {
 	t.Helper()
 	want, under := many, func(n int) bool { return n > done }
 	if round%2 == 1 {
 		want, under = 0, func(n int) bool { return n < many-done }
 	}
-	_, err := w.client.AppsV1().ReplicaSets(namespace).Patch(t.Context(), "many", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, want), metav1.PatchOptions{}, "scale")
+	_, err := w.client.AppsV1().ReplicaSets(namespace).Patch(t.Context(), "many", types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, want), metav1.PatchOptions{}, "scale")
 	do(t, err)
 	eventually(t, "the leader is in the middle of it", func() (bool, string) {
 		n, err := w.pods(t.Context())

@@ -13,7 +13,8 @@ import (
 
 const rounds = 4
 
-// A leader that is frozen in the middle of its writes for longer than its Lease lasts, and woken while its successor works, writes nothing any more.
+// A leader that is frozen in the middle of its writes for longer than its Lease lasts, and woken while its successor
+// works, writes nothing any more.
 func TestFrozen(t *testing.T) { frozen(t, nil) }
 
 // The same where the wall clock has been put to another hour meanwhile.
@@ -41,11 +42,13 @@ func frozen(t *testing.T, jump func(round int) time.Duration) {
 		all[r.source] = r
 		t.Cleanup(func() { r.Signal(t, syscall.SIGCONT) }) // it isn't stopped before this
 	}
+
 	w.holder(t, mainLease)
 	w.space(t)
 	for _, r := range all {
 		r.AwaitReady(t)
 	}
+
 	w.flood(t)
 	book := ledger.Keep(t, w.client, namespace)
 	for round := range rounds {
@@ -77,9 +80,11 @@ func frozen(t *testing.T, jump func(round int) time.Duration) {
 				t.Errorf("round %d: woken, it wrote: %v, received at %v", round, e, e.Received)
 			}
 		}
-		t.Logf("round %d: frozen for %v; %d writes of the successor's since, %d of the frozen one's", round, woken.Sub(frozen).Round(time.Millisecond), len(writes), late)
+		t.Logf("round %d: frozen for %v; %d writes of the successor's since, %d of the frozen one's", round,
+			woken.Sub(frozen).Round(time.Millisecond), len(writes), late)
 		book.Rest(t)
 	}
+
 	book.End(t)
 	w.expectTurns(t)
 	for _, r := range all {

@@ -10,11 +10,13 @@ import (
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
-var controllers = []string{"deployment-controller", "replicaset-controller", "endpointslice-controller", "endpoints-controller", "serviceaccount-controller", "root-ca-certificate-publisher-controller"}
+var controllers = []string{"deployment-controller", "replicaset-controller", "endpointslice-controller",
+	"endpoints-controller", "serviceaccount-controller", "root-ca-certificate-publisher-controller"}
 
 const replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
 
-// Three processes share the controllers by the Leases of groups: each controller is run by exactly one of them at any time, and when one is killed its controllers go on elsewhere where they were.
+// Three processes share the controllers by the Leases of groups: each controller is run by exactly one of them at any
+// time, and when one is killed its controllers go on elsewhere where they were.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -45,7 +47,10 @@ func TestGroups(t *testing.T) {
 		since := time.Now()
 		do(t, web.Scale(t.Context(), n))
 		do(t, web.Image(t.Context(), image))
-		under := w.firstBy(t, since, "a pod is made", func(e cluster.Event) bool { return e.Resource == "pods" && e.Verb == "create" })
+		under := w.firstBy(t, since, "a pod is made", func(e cluster.Event) bool {
+			return e.Resource == "pods" &&
+				e.Verb == "create"
+		})
 		victim := all[under.Source]
 		if victim == nil {
 			t.Fatalf("%v came from %s", under, under.Source)
@@ -56,9 +61,11 @@ func TestGroups(t *testing.T) {
 		} else {
 			victim.KillManager(t, syscall.SIGKILL)
 		}
-		next := w.firstBy(t, killed, "another process goes on with it", func(e cluster.Event) bool { return e.User == replicaSets && e.Source != victim.source })
+		next := w.firstBy(t, killed, "another process goes on with it",
+			func(e cluster.Event) bool { return e.User == replicaSets && e.Source != victim.source })
 		took := next.Received.Sub(killed)
-		t.Logf("killed %s under way to %s: the next write came %v later from %s", victim.source, image, took.Round(time.Millisecond), next.Source)
+		t.Logf("killed %s under way to %s: the next write came %v later from %s", victim.source, image,
+			took.Round(time.Millisecond), next.Source)
 		if most := 2*duration + 10*under.Received.Sub(since); took > most { // what this machine takes to come to a change
 			t.Errorf("it took %v, want %v at most", took, most)
 		}

@@ -14,16 +14,19 @@ import (
 	"github.com/windlass-dev/windlass/test/ledger"
 )
 
-// unexpired is a time within which no Lease with upstream's times expires that was renewed until now: it lasts 15 s and is renewed every two or three.
+// unexpired is a time within which no Lease with upstream's times expires that was renewed until now: it lasts 15 s and
+// is renewed every two or three.
 const unexpired = 10 * time.Second
 
-// A leader that is killed or crashes is succeeded long before its Lease would have expired, also in the middle of its writes; these are over by then.
+// A leader that is killed or crashes is succeeded long before its Lease would have expired, also in the middle of its
+// writes; these are over by then.
 func TestGuardian(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	all := map[string]*replica{}
 	start := func() {
-		r := w.start(t, "leaderElection: {leaderElect: true, standby: warm}\n", "serviceaccount-controller", "replicaset-controller")
+		r := w.start(t, "leaderElection: {leaderElect: true, standby: warm}\n", "serviceaccount-controller",
+			"replicaset-controller")
 		all[r.source] = r
 	}
 	start()
@@ -42,7 +45,8 @@ func TestGuardian(t *testing.T) {
 		{"killed", func(r *replica) { r.KillManager(t, syscall.SIGKILL) }, `how="signal: killed"`},
 		{"crashed", func(r *replica) { r.KillManager(t, syscall.SIGQUIT) }, `how="exit code 2"`},
 		{"killed", func(r *replica) { r.KillManager(t, syscall.SIGKILL) }, `how="signal: killed"`},
-		{"robbed of its guardian", func(r *replica) { r.KillGuardian(t) }, `"The guardian has ended, and the manager ends, too"`},
+		{"robbed of its guardian", func(r *replica) { r.KillGuardian(t) },
+			`"The guardian has ended, and the manager ends, too"`},
 	} {
 		for _, r := range all {
 			r.AwaitReady(t)
@@ -54,7 +58,8 @@ func TestGuardian(t *testing.T) {
 		end.do(leader)
 		first := w.firstBy(t, killed, "a successor writes", func(e cluster.Event) bool { return e.Source != leader.source })
 		took := first.Received.Sub(killed)
-		t.Logf("round %d: %s in the middle of its writes, its successor wrote %v later", round, end.what, took.Round(time.Millisecond))
+		t.Logf("round %d: %s in the middle of its writes, its successor wrote %v later", round, end.what,
+			took.Round(time.Millisecond))
 		if took > unexpired {
 			t.Errorf("round %d: %s, and its successor wrote only %v later", round, end.what, took)
 		}
@@ -66,7 +71,8 @@ func TestGuardian(t *testing.T) {
 		}
 		eventually(t, "the log tells", func() (bool, string) {
 			log := leader.Log(t)
-			return strings.Contains(log, end.log) && strings.Contains(log, `"Released the lease" lease="kube-system/kube-controller-manager"`), log[max(0, len(log)-2000):]
+			return strings.Contains(log, end.log) && strings.Contains(log,
+				`"Released the lease" lease="kube-system/kube-controller-manager"`), log[max(0, len(log)-2000):]
 		})
 		book.Rest(t)
 		delete(all, leader.source)
@@ -82,7 +88,10 @@ func TestGuardian(t *testing.T) {
 	killed := time.Now()
 	leader.KillManager(t, syscall.SIGKILL)
 	w.makeNamespace(t, "after")
-	first := w.firstBy(t, killed, "a successor writes", func(e cluster.Event) bool { return e.Source != leader.source && e.Namespace == "after" })
+	first := w.firstBy(t, killed, "a successor writes", func(e cluster.Event) bool {
+		return e.Source != leader.source &&
+			e.Namespace == "after"
+	})
 	took := first.Received.Sub(killed)
 	t.Logf("killed at rest, its successor wrote %v later", took.Round(time.Millisecond))
 	if took > unexpired {
@@ -96,7 +105,8 @@ func told(t *testing.T, r *replica) {
 	t.Helper()
 	var s state.Status
 	do(t, json.Unmarshal(r.Get(t, "/windlass/v1/status"), &s))
-	if got, want := fmt.Sprint(s.Process.PID, s.Process.Guardian), fmt.Sprint(r.Manager(t), r.PID); got != want || s.Process.PID == r.PID {
+	if got, want := fmt.Sprint(s.Process.PID, s.Process.Guardian), fmt.Sprint(r.Manager(t), r.PID); got != want ||
+		s.Process.PID == r.PID {
 		t.Errorf("the process and its guardian are %s, want %s", got, want)
 	}
 }

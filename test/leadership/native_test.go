@@ -15,7 +15,8 @@ func TestNative(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	native := func() func() {
-		return w.Native(t, controllers, "--leader-elect=true", "--leader-elect-lease-duration="+duration.String(), "--leader-elect-renew-deadline="+deadline.String(), "--leader-elect-retry-period="+retry.String())
+		return w.Native(t, controllers, "--leader-elect=true", "--leader-elect-lease-duration="+duration.String(),
+			"--leader-elect-renew-deadline="+deadline.String(), "--leader-elect-retry-period="+retry.String())
 	}
 	const there = "127.0.0.1" // where the native manager's requests come from
 	lead := func(source string) {
@@ -38,7 +39,10 @@ func TestNative(t *testing.T) {
 	ours.AwaitReady(t)
 	since := time.Now()
 	do(t, web.Image(t.Context(), "web:2"))
-	w.firstBy(t, since, "the roll-out is under way", func(e cluster.Event) bool { return e.Resource == "pods" && e.Verb == "create" && e.Source == there })
+	w.firstBy(t, since, "the roll-out is under way", func(e cluster.Event) bool {
+		return e.Resource == "pods" &&
+			e.Verb == "create" && e.Source == there
+	})
 	stop()
 	converge(t, web, 10, "web:2")
 	lead(ours.source)
@@ -61,7 +65,8 @@ func TestNative(t *testing.T) {
 	if turns[replicaSets] != 2 {
 		t.Errorf("the replica set controller changed places %d times, want 2", turns[replicaSets])
 	}
-	if all := w.writes(t, time.Time{}); !slices.ContainsFunc(all, func(e cluster.Event) bool { return e.Source == ours.source }) {
+	if all := w.writes(t, time.Time{}); !slices.ContainsFunc(all,
+		func(e cluster.Event) bool { return e.Source == ours.source }) {
 		t.Error("Windlass has written nothing")
 	}
 }

@@ -24,20 +24,27 @@ func release(t *testing.T, w *world, standby string) {
 	if at := w.holder(t, mainLease); at != first.source {
 		t.Fatalf("%s leads, not %s", at, first.source)
 	}
+
 	second := w.start(t, fields, controllers...)
 	second.AwaitReady(t)
 	web := workload.Web{Client: w.client, Namespace: namespace, Name: "web-" + standby}
 	if standby == "cold" {
 		w.space(t)
 	}
+
 	since := time.Now()
 	do(t, web.Create(t.Context(), 40))
-	w.firstBy(t, since, "it is under way", func(e cluster.Event) bool { return e.Resource == "pods" && e.Verb == "create" })
+	w.firstBy(t, since, "it is under way", func(e cluster.Event) bool {
+		return e.Resource == "pods" &&
+			e.Verb == "create"
+	})
+
 	first.Stop(t)
 	converge(t, web, 40, "web:1")
 	if at := w.holder(t, mainLease); at != second.source {
 		t.Fatalf("%s leads, not %s", at, second.source)
 	}
+
 	var released, taken cluster.Event
 	for _, e := range w.renewals(t, mainLease) {
 		switch {
@@ -47,11 +54,13 @@ func release(t *testing.T, w *world, standby string) {
 			taken = e
 		}
 	}
+
 	if gap := taken.Received.Sub(released.Time); gap > duration/3 {
 		t.Errorf("taken %v after it was released", gap)
 	} else {
 		t.Logf("taken %v after it was released", gap.Round(time.Millisecond))
 	}
+
 	for _, e := range w.writes(t, since) {
 		if e.Source == first.source && e.Time.After(released.Received) {
 			t.Errorf("%v ended after the release", e)

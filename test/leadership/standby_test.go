@@ -27,7 +27,8 @@ import (
 func electing(standby string, wrap func(*rest.Config), controllers ...string) windlass.Options {
 	return windlass.Options{Controllers: controllers, Wrap: wrap, Configure: func(k *config.Configuration) {
 		k.LeaderElection.LeaderElect, k.LeaderElection.Standby = true, standby
-		k.LeaderElection.LeaseDuration.Duration, k.LeaderElection.RenewDeadline.Duration, k.LeaderElection.RetryPeriod.Duration = duration, deadline, retry
+		k.LeaderElection.LeaseDuration.Duration, k.LeaderElection.RenewDeadline.Duration,
+			k.LeaderElection.RetryPeriod.Duration = duration, deadline, retry
 	}}
 }
 
@@ -48,7 +49,7 @@ func (s *seen) wrap(c *rest.Config) {
 	})
 }
 
-// but gives the requests that have none of the parts.
+// but returns the requests that have none of the parts.
 func (s *seen) but(parts ...string) (rest []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,9 +70,10 @@ type trip func(*http.Request) (*http.Response, error)
 func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // away are the requests of a process that aren't those of its controllers.
-var away = []string{"/leases", "/healthz", "/extension-apiserver-authentication", "/tokenreviews", "/subjectaccessreviews"}
+var away = []string{"/leases", "/healthz", "/extension-apiserver-authentication", "/tokenreviews",
+	"/subjectaccessreviews"}
 
-// leads tells how a manager sees the main Lease.
+// leads returns how a manager sees the main Lease.
 func leads(t *testing.T, m *windlass.Manager) state.LeaderStatus {
 	t.Helper()
 	all := m.Status(t).Leaders
@@ -91,6 +93,7 @@ func TestStandby(t *testing.T) {
 	if !us.Here || us.Holder == "" || us.Since == nil || len(us.Controllers) != 1 {
 		t.Errorf("the leader says %+v", us)
 	}
+
 	var cold, warm seen
 	standbys := map[string]*windlass.Manager{
 		"cold": windlass.Start(t, w.Cluster, electing("cold", cold.wrap, "serviceaccount-controller")),
@@ -101,16 +104,19 @@ func TestStandby(t *testing.T) {
 			l := leads(t, m)
 			return l.Holder == us.Holder && !l.Here, fmt.Sprintf("%+v", l)
 		})
-		if n := m.Count(t, "leader_election_master_status", "name", mainLease); n > 1 { // one registry is all managers' of this process
+		// one registry is all managers' of this process
+		if n := m.Count(t, "leader_election_master_status", "name", mainLease); n > 1 {
 			t.Errorf("leader_election_master_status is %v", n)
 		}
 	}
+
 	if all := cold.but(away...); len(all) > 0 {
 		t.Errorf("the cold standby has asked for %q", all)
 	}
 	if all := standbys["cold"].Status(t).Controllers; len(all) != 0 {
 		t.Errorf("the cold standby has controllers: %+v", all)
 	}
+
 	if all := standbys["warm"].Status(t).Controllers; len(all) != 1 || all[0].State != "Standby" || all[0].Queue != 0 {
 		t.Errorf("the warm standby has controllers: %+v", all)
 	}
@@ -124,7 +130,8 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// A manager whose Lease was taken away stops its controllers, stands by, and goes on when it has the Lease again; what happened meanwhile it finds.
+// A manager whose Lease was taken away stops its controllers, stands by, and goes on when it has the Lease again; what
+// happened meanwhile it finds.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
@@ -141,7 +148,8 @@ func lost(t *testing.T, w *world, standby string) {
 	giveBack := w.take(t, m)
 	create(t, w.client, during)
 	do(t, w.client.CoreV1().ServiceAccounts(before).Delete(t.Context(), "default", metav1.DeleteOptions{}))
-	if _, err := w.client.CoreV1().ServiceAccounts(during).Get(t.Context(), "default", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := w.client.CoreV1().ServiceAccounts(during).Get(t.Context(), "default",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("somebody has made a service account: %v", err)
 	}
 	giveBack()
@@ -154,12 +162,14 @@ func lost(t *testing.T, w *world, standby string) {
 	m.Stop(t)
 }
 
-// take gives the main Lease to somebody until giveBack, however long that is, and waits until a manager of one controller stands by.
+// take returns the main Lease to somebody until giveBack, however long that is, and waits until a manager of one
+// controller stands by.
 func (w *world) take(t *testing.T, m *windlass.Manager) (giveBack func()) {
 	t.Helper()
 	change := func(spec string) {
 		t.Helper()
-		_, err := w.client.CoordinationV1().Leases(leaseNamespace).Patch(t.Context(), mainLease, types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{})
+		_, err := w.client.CoordinationV1().Leases(leaseNamespace).Patch(t.Context(), mainLease, types.MergePatchType,
+			[]byte(`{"spec":`+spec+`}`), metav1.PatchOptions{})
 		do(t, err)
 	}
 	change(`{"holderIdentity":"somebody","leaseDurationSeconds":3600}`)
@@ -172,7 +182,8 @@ func (w *world) take(t *testing.T, m *windlass.Manager) (giveBack func()) {
 
 func create(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
-	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	do(t, err)
 }
 
@@ -200,11 +211,13 @@ func TestBehind(t *testing.T) {
 	book := ledger.Keep(t, w.client, namespace)
 	slow.WatchHeld.Store(true)
 	labels, n := map[string]string{"app": "many"}, int32(replicas)
-	_, err := w.client.AppsV1().ReplicaSets(namespace).Create(t.Context(), &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "many"}, Spec: appsv1.ReplicaSetSpec{
-		Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main:1"}}},
-		},
-	}}, metav1.CreateOptions{})
+	_, err := w.client.AppsV1().ReplicaSets(namespace).Create(t.Context(),
+		&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "many"}, Spec: appsv1.ReplicaSetSpec{
+			Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main",
+					Image: "main:1"}}},
+			},
+		}}, metav1.CreateOptions{})
 	do(t, err)
 	eventually(t, "all pods", func() (bool, string) {
 		have, err := w.pods(t.Context())
@@ -212,7 +225,11 @@ func TestBehind(t *testing.T) {
 	})
 
 	first.Stop(t)
-	eventually(t, "the other one leads", func() (bool, string) { l := leads(t, second); return l.Here, fmt.Sprintf("%+v", l) })
+	eventually(t, "the other one leads", func() (bool, string) {
+		l := leads(t, second)
+		return l.Here,
+			fmt.Sprintf("%+v", l)
+	})
 	syncs := func() float64 {
 		return second.Count(t, "windlass_syncs_total", "controller", "replicaset-controller", "result", "ok")
 	}

@@ -1,4 +1,5 @@
-// Package leadership runs several managers on one cluster, ends, kills and freezes them, and looks in the API server's audit log who wrote when.
+// Package leadership runs several managers on one cluster, ends, kills and freezes them, and looks in the API server's
+// audit log who wrote when.
 package leadership
 
 import (
@@ -22,7 +23,8 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// The Leases' times, short so that the tests are, and long enough for a leader to renew its Lease on a machine that others use, too.
+// The Leases' times, short so that the tests are, and long enough for a leader to renew its Lease on a machine that
+// others use, too.
 const (
 	duration = 6 * time.Second
 	deadline = 4 * time.Second
@@ -41,7 +43,8 @@ const namespace = "web"
 
 // election is the field of the configuration file.
 func election(more string) string {
-	return fmt.Sprintf("leaderElection: {leaderElect: true, leaseDuration: %v, renewDeadline: %v, retryPeriod: %v, %s}\n", duration, deadline, retry, more)
+	return fmt.Sprintf("leaderElection: {leaderElect: true, leaseDuration: %v, renewDeadline: %v, retryPeriod: %v, %s}\n",
+		duration, deadline, retry, more)
 }
 
 // replica is one of several processes, told apart by the address that its requests come from.
@@ -72,7 +75,8 @@ func (w *world) space(t *testing.T) {
 
 func (w *world) makeNamespace(t *testing.T, name string) {
 	t.Helper()
-	_, err := w.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := w.client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	do(t, err)
 }
 
@@ -145,7 +149,7 @@ func forward(l net.Listener, to, source string) {
 	}
 }
 
-// holder waits until a Lease is held by somebody, and tells where its last renewal came from.
+// holder waits until a Lease is held by somebody, and reports where its last renewal came from.
 func (w *world) holder(t *testing.T, lease string) string {
 	t.Helper()
 	source := ""
@@ -165,10 +169,12 @@ func (w *world) holder(t *testing.T, lease string) string {
 	return source
 }
 
-// renewals are what was written to a Lease, in the order in which the API server received it: in the audit log it is that of the answers.
+// renewals are what was written to a Lease, in the order in which the API server received it: in the audit log it is
+// that of the answers.
 func (w *world) renewals(t *testing.T, lease string) (all []cluster.Event) {
 	t.Helper()
-	for _, e := range w.Audit(t, cluster.Filter{Verbs: []string{"create", "update"}, Resources: []string{"leases"}, Namespace: leaseNamespace}) {
+	for _, e := range w.Audit(t, cluster.Filter{Verbs: []string{"create", "update"}, Resources: []string{"leases"},
+		Namespace: leaseNamespace}) {
 		// A create's name isn't in its address.
 		if (e.Name == lease || e.Verb == "create" && e.Name == "") && e.Code < 300 {
 			all = append(all, e)
@@ -178,7 +184,8 @@ func (w *world) renewals(t *testing.T, lease string) (all []cluster.Event) {
 	return all
 }
 
-// writes are those of controllers since a time, as their service accounts, in the order in which the API server received them. Whether they were allowed doesn't matter.
+// writes are those of controllers since a time, as their service accounts, in the order in which the API server
+// received them. Whether they were allowed doesn't matter.
 func (w *world) writes(t *testing.T, since time.Time) []cluster.Event {
 	t.Helper()
 	var all []cluster.Event
@@ -207,8 +214,8 @@ func (w *world) firstBy(t *testing.T, since time.Time, what string, condition fu
 	return first
 }
 
-// expectTurns fails the test if two processes were one controller at a time: all that one has written was done before the next one wrote anything. It gives how often each controller
-// changed places.
+// expectTurns fails the test if two processes were one controller at a time: all that one has written was done before
+// the next one wrote anything. It gives how often each controller changed places.
 func (w *world) expectTurns(t *testing.T) map[string]int {
 	t.Helper()
 	turns := map[string]int{}
@@ -225,7 +232,8 @@ func (w *world) expectTurns(t *testing.T) map[string]int {
 				t.Logf("%s is at %s again", e.User, e.Source)
 			}
 			if before.Time.After(e.Received) {
-				t.Errorf("two at a time: %v (from %s at %v) came before %v (from %s) had ended at %v", e, e.Source, e.Received, before, before.Source, before.Time)
+				t.Errorf("two at a time: %v (from %s at %v) came before %v (from %s) had ended at %v", e, e.Source, e.Received,
+					before, before.Source, before.Time)
 			}
 		}
 		had[e.User][e.Source] = true
@@ -233,6 +241,7 @@ func (w *world) expectTurns(t *testing.T) map[string]int {
 			last[e.User] = e
 		}
 	}
+
 	if len(last) == 0 {
 		t.Error("no controller has written anything")
 	}
@@ -252,7 +261,7 @@ func do(t *testing.T, err error) {
 	}
 }
 
-// pods tells how many there are.
+// pods reports how many there are.
 func (w *world) pods(ctx context.Context) (int, error) {
 	l, err := w.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {

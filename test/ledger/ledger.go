@@ -1,4 +1,5 @@
-// Package ledger follows workloads and their pods through every revision, and finds pods that should never have been made.
+// Package ledger follows workloads and their pods through every revision, and finds pods that should never have been
+// made.
 package ledger
 
 import (
@@ -23,7 +24,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// Ledger collects what several watches deliver. It is judged at the end, in the order of the API server's revisions, which is one for all resources.
+// Ledger collects what several watches deliver. It is judged at the end, in the order of the API server's revisions,
+// which is one for all resources.
 type Ledger struct {
 	client    kubernetes.Interface
 	namespace string
@@ -64,11 +66,13 @@ func sources(c kubernetes.Interface, namespace string) []source {
 	}
 }
 
-func list[L runtime.Object](f func(context.Context, metav1.ListOptions) (L, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+func list[L runtime.Object](f func(context.Context, metav1.ListOptions) (L, error)) func(context.Context,
+	metav1.ListOptions) (runtime.Object, error) {
 	return func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return f(ctx, o) }
 }
 
-// Keep begins a ledger of a namespace, or of all of them if the name is empty. What there is already counts as being at rest.
+// Keep begins a ledger of a namespace, or of all of them if the name is empty. What there is already counts as being at
+// rest.
 func Keep(t testing.TB, client kubernetes.Interface, namespace string) *Ledger {
 	t.Helper()
 	l := &Ledger{client: client, namespace: namespace, there: map[types.UID]string{}}
@@ -86,13 +90,15 @@ func Keep(t testing.TB, client kubernetes.Interface, namespace string) *Ledger {
 			t.Fatal(err)
 		}
 		// A busy API server ends watches: they go on where they were.
-		w, err := toolswatch.NewRetryWatcherWithContext(ctx, m.GetResourceVersion(), &clientcache.ListWatch{WatchFuncWithContext: s.watch})
+		w, err := toolswatch.NewRetryWatcherWithContext(ctx, m.GetResourceVersion(),
+			&clientcache.ListWatch{WatchFuncWithContext: s.watch})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.stop = append(l.stop, w.Stop)
 		l.ended.Go(func() { l.follow(w) })
 	}
+
 	t.Cleanup(func() { l.close(t) })
 	l.Rest(t)
 	return l
@@ -152,7 +158,8 @@ func (l *Ledger) Rest(t testing.TB) {
 	l.entries = append(l.entries, entry{revision: revision(now.ResourceVersion)})
 }
 
-// End waits until the watches have delivered all that there is, which must have come to rest, and fails the test for all that was wrong.
+// End waits until the watches have delivered all that there is, which must have come to rest, and fails the test for
+// all that was wrong.
 func (l *Ledger) End(t testing.TB) Seen {
 	t.Helper()
 	cluster.Eventually(t, time.Minute, "the ledger has all", func() (bool, string) {
@@ -170,11 +177,13 @@ func (l *Ledger) End(t testing.TB) Seen {
 				return err
 			})
 		}
+
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.closed {
 			t.Fatal("a watch of the ledger's has ended")
 		}
+
 		for uid, version := range there {
 			if l.there[uid] != version {
 				return false, fmt.Sprintf("version %s of %s is missing", version, uid)

@@ -116,6 +116,7 @@ func (p *player) do(s *Step) {
 				p.create(o, i)
 			}
 		}
+
 	case s.Patch != nil:
 		p.patch(s.Patch)
 	case s.Delete != nil:
@@ -128,6 +129,7 @@ func (p *player) do(s *Step) {
 		p.look(s.Look)
 	case s.Refuse != nil:
 		p.refuse(s.Refuse)
+
 	case s.Allow != nil:
 		p.allow(s.Allow)
 	case s.Watch != nil:
@@ -155,6 +157,7 @@ func (p *player) create(object map[string]any, i int) {
 	if o.GetNamespace() != "" {
 		in = o.GetNamespace()
 	}
+
 	status := o.Object["status"]
 	what := p.what + ": " + o.GetKind() + " " + o.GetName() + " is made"
 	cluster.Poll(p, interval, patience, what, func() (bool, any) {
@@ -179,7 +182,7 @@ func (p *player) create(object map[string]any, i int) {
 	})
 }
 
-// noAccount tells that admission doesn't know yet of the account that pods of a namespace have.
+// noAccount reports whether admission doesn't know yet of the account that pods of a namespace have.
 func noAccount(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "serviceaccount")
 }
@@ -199,7 +202,7 @@ func (p *player) setStatus(ctx context.Context, made *unstructured.Unstructured,
 	return err
 }
 
-// some waits until there are as many of what is meant, and gives the first of them by name.
+// some waits until there are as many of what is meant, and returns the first of them by name.
 func (p *player) some(
 	w *Which, count int, but func(*unstructured.Unstructured) bool,
 ) (some []unstructured.Unstructured) {
@@ -287,6 +290,7 @@ func (p *player) end(x *End) {
 		phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 		return phase == "Succeeded" || phase == "Failed" || o.GetDeletionTimestamp() != nil
 	}
+
 	for _, o := range p.some(&x.Which, x.Count, ended) {
 		at := time.Now().Add(-ago).UTC().Format(time.RFC3339)
 		phase := "Succeeded"

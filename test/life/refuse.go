@@ -21,7 +21,8 @@ func (p *player) refuse(x *Which) {
 	rule := admissionv1.Rule{
 		APIGroups: []string{gvk.Group}, APIVersions: []string{"*"}, Resources: []string{m.Resource.Resource},
 	}
-	others := fmt.Sprintf("object.metadata.name != %q || object.metadata.?namespace.orValue('') != %q", o.GetName(), o.GetNamespace())
+	others := fmt.Sprintf("object.metadata.name != %q || object.metadata.?namespace.orValue('') != %q", o.GetName(),
+		o.GetNamespace())
 	p.Cluster.Admit(p, p.refusal(x), admissionv1.Update, rule, others)
 
 	r, err := p.of(&o)

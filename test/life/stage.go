@@ -30,7 +30,7 @@ type Stage struct {
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	Metrics *metricsapi.Server // nil where no script sets any
-	// Own gives the sum of a metric of Windlass's, where that runs
+	// Own returns the sum of a metric of Windlass's, where that runs
 	Own func(t testing.TB, metric string, labels map[string]string) (float64, error)
 
 	mapper *restmapper.DeferredDiscoveryRESTMapper
@@ -143,6 +143,7 @@ func (s *Stage) fill(ctx context.Context, v any, namespace string, i int) (any, 
 			return value
 		})
 	}
+
 	walk = func(v any) any {
 		switch v := v.(type) {
 		case map[string]any:

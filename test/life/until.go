@@ -44,6 +44,7 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 	case c.Event != nil:
 		return p.lacksEvent(ctx, c)
 	}
+
 	all, err := p.list(ctx, &Which{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Selector: c.Selector}, p.namespace)
 	if c.Fails != "" {
 		if err == nil || !strings.Contains(err.Error(), c.Fails) {
@@ -51,6 +52,7 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 		}
 		return ""
 	}
+
 	if err != nil {
 		return err.Error()
 	}
@@ -63,6 +65,7 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 	if len(all) == 0 && c.Count == nil {
 		return fmt.Sprintf("there is no %s %s%s", c.Kind, c.Name, c.Selector)
 	}
+
 	n, last := 0, ""
 	for _, o := range all {
 		why := ""
@@ -81,6 +84,7 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 			return last
 		}
 	}
+
 	if c.Count != nil && n != *c.Count {
 		return fmt.Sprintf("%d of %s %s%s, not %d; %s", n, c.Kind, c.Name, c.Selector, *c.Count, last)
 	}

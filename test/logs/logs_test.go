@@ -26,25 +26,31 @@ const password = "correct-horse-battery-staple"
 // header begins a line of klog's: severity, day, time, thread, file and line.
 var header = regexp.MustCompile(`^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+:\d+\] "`)
 
-// Each line of a whole run's log is one of its format, with kube-controller-manager's fields; a plugin's own lines say whose they are; and none has a secret.
+// Each line of a whole run's log is one of its format, with kube-controller-manager's fields; a plugin's own lines say
+// whose they are; and none has a secret.
 func TestFormats(t *testing.T) {
 	folder := t.TempDir()
 	module.Build(t, filepath.Join(folder, "secretive.wasm"), "test/replay/testdata/secretive")
 	c := cluster.Start(t, cluster.Options{})
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: map[string]string{"spread": "yes"}}, Data: map[string][]byte{"password": []byte(password)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: map[string]string{"spread": "yes"}},
+		Data: map[string][]byte{"password": []byte(password)}}
 	if _, err := c.Client().CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(c.ManagerKubeconfig, must(os.ReadFile(c.Kubeconfig)), 0o600); err != nil { // upstream's roles give no controller what secretive does here
+
+	// upstream's roles give no controller what secretive does here
+	if err := os.WriteFile(c.ManagerKubeconfig, must(os.ReadFile(c.Kubeconfig)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	log := filepath.Join(c.Dir, "windlass.log")
 	for format, read := range map[string]func(t *testing.T, b []byte){"json": readJSON, "text": readText} {
 		t.Run(format, func(t *testing.T) {
 			if err := os.WriteFile(log, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			p := windlass.SpawnWith(t, c, fmt.Sprintf("logging: {format: %s, verbosity: 4}\npluginFolder: %s\nplugins: [{name: secretive, impersonate: {user: admin, groups: [\"system:masters\"]}}]\n", format, folder),
+			p := windlass.SpawnWith(t, c,
+				fmt.Sprintf("logging: {format: %s, verbosity: 4}\npluginFolder: %s\nplugins: [{name: secretive, impersonate: {user: admin, groups: [\"system:masters\"]}}]\n", format, folder),
 				"*", "secretive-controller")
 			p.AwaitReady(t)
 			cluster.Eventually(t, time.Minute, "the plugin's syncs fail", func() (bool, string) {
@@ -79,7 +85,8 @@ func readJSON(t *testing.T, b []byte) {
 		caller, _ := line["caller"].(string)
 		msg, _ := line["msg"].(string)
 		v, info := line["v"].(float64)
-		if now := float64(time.Now().UnixMilli()); ts < now-600_000 || ts > now || !strings.Contains(caller, ".go:") || msg == "" {
+		if now := float64(time.Now().UnixMilli()); ts < now-600_000 || ts > now || !strings.Contains(caller, ".go:") ||
+			msg == "" {
 			t.Errorf("line %d has not all of ts, caller and msg: %s", lines+1, s.Bytes())
 		}
 		if _, err := line["err"]; !info && !err && strings.Contains(msg, "fail") {
@@ -89,7 +96,8 @@ func readJSON(t *testing.T, b []byte) {
 			detailed++
 		}
 		whose := func() {
-			for field, want := range map[string]string{"plugin": "^secretive$", "controller": "^secretive-controller$", "key": "^default/s$", "digest": "^[0-9a-f]{12}$"} {
+			for field, want := range map[string]string{"plugin": "^secretive$", "controller": "^secretive-controller$",
+				"key": "^default/s$", "digest": "^[0-9a-f]{12}$"} {
 				if got, _ := line[field].(string); !regexp.MustCompile(want).MatchString(got) {
 					t.Errorf("line %d: %s is %q, want %s: %s", lines+1, field, got, want, s.Bytes())
 				}
@@ -107,8 +115,10 @@ func readJSON(t *testing.T, b []byte) {
 			}
 		}
 	}
+
 	if lines < 20 || said < 2 || failed < 2 || detailed == 0 {
-		t.Errorf("%d lines, of which %d are the plugin's, %d tell of its failures, %d have a verbosity of 4", lines, said, failed, detailed)
+		t.Errorf("%d lines, of which %d are the plugin's, %d tell of its failures, %d have a verbosity of 4", lines, said,
+			failed, detailed)
 	}
 }
 
@@ -131,7 +141,7 @@ func readText(t *testing.T, b []byte) {
 	}
 }
 
-// continued tells a line of a value that has several: klog begins each with a tab, and ends them with " >".
+// continued reports a line of a value that has several: klog begins each with a tab, and ends them with " >".
 func continued(line string) bool {
 	return strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " >")
 }

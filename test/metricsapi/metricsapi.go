@@ -41,7 +41,8 @@ type Server struct {
 
 type object = map[string]any
 
-// Use has each pod of an app use so much of a resource ("cpu"), or have that of a metric: "hits?verb=GET" is the one with that selector.
+// Use has each pod of an app use so much of a resource ("cpu"), or have that of a metric: "hits?verb=GET" is the one
+// with that selector.
 func (s *Server) Use(app, name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +52,8 @@ func (s *Server) Use(app, name, value string) {
 	s.usage[app][name] = value
 }
 
-// Say gives a value to an object's metric ("services/db/queue"), or one to each series of an external metric ("jobs?zone in (a)").
+// Say gives a value to an object's metric ("services/db/queue"), or one to each series of an external metric
+// ("jobs?zone in (a)").
 func (s *Server) Say(name, values string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,14 +73,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer any
 	switch {
 	case len(parts) == 3 && parts[0] == "apis":
-		answer = object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": parts[1] + "/" + parts[2], "resources": []object{}}
+		answer = object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": parts[1] + "/" + parts[2],
+			"resources": []object{}}
 	case len(parts) > 5 && parts[0] == "apis" && parts[3] == "namespaces":
 		answer = s.answer(parts[1], parts[4], parts[5:], r.URL.Query())
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if answer == nil {
 		w.WriteHeader(http.StatusNotFound)
-		answer = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonNotFound, Code: 404,
+		answer = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure",
+			Reason: metav1.StatusReasonNotFound, Code: 404,
 			Message: "the server could not find the metric " + parts[len(parts)-1] + " for " + r.URL.Path}
 	}
 	_ = json.NewEncoder(w).Encode(answer)
@@ -103,6 +107,7 @@ func (s *Server) answer(group, namespace string, path []string, query url.Values
 			items = append(items, object{"metricName": path[0], "metricLabels": object{}, "timestamp": now, "value": v})
 		}
 		return list("ExternalMetricValueList", "v1beta1")
+
 	case path[0] == "pods":
 		selector, err := labels.Parse(query.Get("labelSelector"))
 		if err != nil {
@@ -118,14 +123,17 @@ func (s *Server) answer(group, namespace string, path []string, query url.Values
 			usage := s.usage[p.Labels["app"]]
 			if group == "metrics.k8s.io" {
 				if usage["cpu"] != "" {
-					items = append(items, object{"metadata": object{"name": p.Name, "namespace": namespace}, "timestamp": now, "window": "0s", "containers": []object{
-						{"name": "main", "usage": object{"cpu": usage["cpu"], "memory": cmp.Or(usage["memory"], "16Mi")}}, {"name": "side", "usage": object{"cpu": "10m", "memory": "16Mi"}}}})
+					items = append(items, object{"metadata": object{"name": p.Name, "namespace": namespace}, "timestamp": now,
+						"window": "0s", "containers": []object{
+							{"name": "main", "usage": object{"cpu": usage["cpu"], "memory": cmp.Or(usage["memory"], "16Mi")}},
+							{"name": "side", "usage": object{"cpu": "10m", "memory": "16Mi"}}}})
 				}
 				continue
 			}
 			if v, ok := usage[path[2]+"?"+query.Get("metricLabelSelector")]; ok {
 				known = true
-				items = append(items, object{"describedObject": object{"kind": "Pod", "name": p.Name, "namespace": namespace}, "metric": object{"name": path[2]}, "timestamp": now, "value": v})
+				items = append(items, object{"describedObject": object{"kind": "Pod", "name": p.Name, "namespace": namespace},
+					"metric": object{"name": path[2]}, "timestamp": now, "value": v})
 			}
 		}
 		switch {
@@ -134,12 +142,14 @@ func (s *Server) answer(group, namespace string, path []string, query url.Values
 		case group == "metrics.k8s.io":
 			return list("PodMetricsList", "v1beta1")
 		}
+
 	default:
 		value, ok := s.values[strings.Join(path, "/")]
 		if !ok {
 			return nil
 		}
-		items = append(items, object{"describedObject": object{"name": path[1]}, "metric": object{"name": path[len(path)-1]}, "timestamp": now, "value": value})
+		items = append(items, object{"describedObject": object{"name": path[1]}, "metric": object{"name": path[len(path)-1]},
+			"timestamp": now, "value": value})
 	}
 	return list("MetricValueList", "v1beta2")
 }
@@ -153,7 +163,8 @@ func Serve(t testing.TB, config *rest.Config) *Server {
 	client, err := kubernetes.NewForConfig(config)
 	must(t, err)
 	following := informers.NewSharedInformerFactory(client, 0)
-	s := &Server{pods: following.Core().V1().Pods().Lister(), usage: map[string]map[string]string{}, values: map[string]string{}}
+	s := &Server{pods: following.Core().V1().Pods().Lister(), usage: map[string]map[string]string{},
+		values: map[string]string{}}
 	following.Start(ctx.Done())
 	t.Cleanup(following.Shutdown)
 	following.WaitForCacheSync(ctx.Done())
@@ -163,16 +174,23 @@ func Serve(t testing.TB, config *rest.Config) *Server {
 	must(t, err)
 	port, err := strconv.ParseInt(at.Port(), 10, 64)
 	must(t, err)
-	_, err = client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "metrics"},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}, metav1.CreateOptions{})
+	_, err = client.CoreV1().Services(namespace).Create(ctx,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "metrics"},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}, metav1.CreateOptions{})
 	must(t, err)
+
 	d, err := dynamic.NewForConfig(config)
 	must(t, err)
-	for _, gv := range [][2]string{{"metrics.k8s.io", "v1beta1"}, {"custom.metrics.k8s.io", "v1beta2"}, {"external.metrics.k8s.io", "v1beta1"}} {
+	for _, gv := range [][2]string{{"metrics.k8s.io", "v1beta1"}, {"custom.metrics.k8s.io", "v1beta2"},
+		{"external.metrics.k8s.io", "v1beta1"}} {
 		name := gv[1] + "." + gv[0]
-		_, err := d.Resource(apiServices).Create(ctx, &unstructured.Unstructured{Object: object{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": object{"name": name},
-			"spec": object{"group": gv[0], "version": gv[1], "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
-				"service": object{"namespace": namespace, "name": "metrics", "port": port}}}}, metav1.CreateOptions{})
+		_, err := d.Resource(apiServices).Create(ctx,
+			&unstructured.Unstructured{Object: object{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+				"metadata": object{"name": name},
+				"spec": object{"group": gv[0], "version": gv[1], "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+					"insecureSkipTLSVerify": true,
+					"service":               object{"namespace": namespace, "name": "metrics", "port": port}}}},
+			metav1.CreateOptions{})
 		must(t, err)
 		cluster.Eventually(t, time.Minute, name+" is served", func() (bool, string) {
 			b, err := client.Discovery().RESTClient().Get().AbsPath("/apis/" + gv[0] + "/" + gv[1]).DoRaw(ctx)

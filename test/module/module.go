@@ -46,8 +46,12 @@ func Open(t testing.TB, p *sdk.Plugin) *Module {
 func (m *Module) Run(t testing.TB, r *abi.SyncRequest, perform Perform) *abi.SyncResponse {
 	t.Helper()
 	a := &abi.SyncResponse{}
-	c := call(r, func(request []byte) ([]byte, error) { return answer(bytes.Clone(request), perform) }) // the guest's memory is not ours to keep
-	if _, err := m.loaded.Module.Sync(t.Context(), c, func(b []byte) error { return abi.DecodeResponse(bytes.Clone(b), a) }); err != nil {
+	// the guest's memory is not ours to keep
+	c := call(r, func(request []byte) ([]byte, error) { return answer(bytes.Clone(request), perform) })
+	if _, err := m.loaded.Module.Sync(t.Context(), c, func(b []byte) error {
+		return abi.DecodeResponse(bytes.Clone(b),
+			a)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return a

@@ -18,11 +18,13 @@ func playKind(t *testing.T, b *book, kind string, lives []*life.Life) {
 	if len(all) == 0 {
 		return
 	}
+
 	native, ours := newSides(t)
 	controllers, settings := configured(lives)
 	if !slices.Contains(controllers, accounts) {
 		controllers = append(controllers, accounts)
 	}
+
 	t.Run("before", func(t *testing.T) {
 		for _, s := range []*side{native, ours} {
 			t.Run(s.name, func(t *testing.T) {
@@ -31,6 +33,7 @@ func playKind(t *testing.T, b *book, kind string, lives []*life.Life) {
 			})
 		}
 	})
+
 	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, false) })
 	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
 	t.Run("requests", func(t *testing.T) { compareRequests(t, b, kind, lives, native, ours) })
@@ -60,6 +63,7 @@ func compareCounts(t *testing.T, b *book, lives []*life.Life, all []*part, nativ
 	if len(names) == 0 {
 		return
 	}
+
 	var counts [2]map[string]map[string]float64
 	for i, s := range []*side{native, ours} {
 		families, err := s.manager.scrape(t, "/metrics")
@@ -73,6 +77,7 @@ func compareCounts(t *testing.T, b *book, lives []*life.Life, all []*part, nativ
 			})
 		}
 	}
+
 	meant := func(line string) bool {
 		return slices.ContainsFunc(all, func(p *part) bool {
 			fit := func(d life.Difference) bool { return fits(d.What, line) }

@@ -86,6 +86,7 @@ func (s *side) native(t *testing.T, controllers []string, settings map[string]ma
 			flags = append(flags, "--"+k+"="+v)
 		}
 	}
+
 	r.stop = s.cluster.Native(t, controllers, flags...)
 	// Its certificate is one that it has made for itself.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
@@ -100,6 +101,7 @@ func (s *side) native(t *testing.T, controllers []string, settings map[string]ma
 		q.Header.Set("Authorization", "Bearer "+token)
 		return client.Do(q)
 	}
+
 	r.scrape = func(t testing.TB, path string) (map[string]*dto.MetricFamily, error) {
 		a, err := get(t, path)
 		if err != nil {
@@ -108,6 +110,7 @@ func (s *side) native(t *testing.T, controllers []string, settings map[string]ma
 		defer a.Body.Close()
 		return windlass.Families(a)
 	}
+
 	r.healthy = func(t testing.TB) error {
 		a, err := get(t, "/healthz")
 		if err == nil {

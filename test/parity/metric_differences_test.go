@@ -7,13 +7,17 @@ type difference struct {
 }
 
 var differences = []difference{
-	{what: "kubernetes_feature_enabled{*}", why: "upstream has one list of gates for all its programs; few of them are of controllers, and none of those can be turned here"},
+	{what: "kubernetes_feature_enabled{*}",
+		why: "upstream has one list of gates for all its programs; few of them are of controllers, and none of those can be turned here"},
 	{what: "node_collector_*", why: "of a controller that isn't here, registered all the same"},
-	{what: "workqueue_*{name=serviceaccount_tokens_service}", why: "of a controller that isn't here, and that upstream always runs"},
+	{what: "workqueue_*{name=serviceaccount_tokens_service}",
+		why: "of a controller that isn't here, and that upstream always runs"},
 	{what: "kubernetes_healthcheck*{name=serviceaccount-token-controller}", why: "the same"},
 	{what: "workqueue_*{name=garbage_collector_graph_changes}", why: "there is no graph"},
-	{what: "workqueue_*{name=garbage_collector_attempt_to_orphan}", why: "an object that orphans is a key like all others"},
-	{what: "endpoint_slice_controller_syncs{result=stale}", sometimes: true, why: "a key that the cache is behind of isn't synced"},
+	{what: "workqueue_*{name=garbage_collector_attempt_to_orphan}",
+		why: "an object that orphans is a key like all others"},
+	{what: "endpoint_slice_controller_syncs{result=stale}", sometimes: true,
+		why: "a key that the cache is behind of isn't synced"},
 	{what: "registered_metrics_total{stability_level=INTERNAL}", why: "there is no such metric"},
 	{what: "aggregator_discovery_aggregation_count_total", why: "of an API server"},
 	{what: "apiserver_*", why: "of an API server"},

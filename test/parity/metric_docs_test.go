@@ -14,7 +14,8 @@ var update = flag.Bool("update", false, "write docs/metrics.md anew")
 
 const docs = "../../docs/metrics.md"
 
-// meanings tell of the libraries' metrics, which have no manifest here: of those that begin with the name, the longest counts.
+// meanings tell of the libraries' metrics, which have no manifest here: of those that begin with the name, the longest
+// counts.
 var meanings = map[string]string{
 	"cardinality_enforcement_unexpected_categorizations_total": "Label values that a limit on a metric's series has changed.",
 	"disabled_metrics_total":                                   "Metrics that are turned off.",
@@ -43,7 +44,8 @@ var meanings = map[string]string{
 	"workqueue_work_duration_seconds":                          "How long syncs took, with all that held them up.",
 }
 
-// rare are metrics of the libraries that take a failure, or a machine other than this one, to be seen, with their labels.
+// rare are metrics of the libraries that take a failure, or a machine other than this one, to be seen, with their
+// labels.
 var rare = map[string][]string{
 	"leader_election_slowpath_total":              {"name"},
 	"rest_client_dns_resolution_duration_seconds": {"host"},
@@ -60,6 +62,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	controllers := ofControllers(t, string(have))
 	var own, process []string
 	all := with(ours, declared)
@@ -77,6 +80,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		}
 		all[name] = f
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		switch {
 		case owner[name] != "":
@@ -89,6 +93,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 			process = append(process, name)
 		}
 	}
+
 	var b strings.Builder
 	b.WriteString("# Metrics\n\nWhat `/metrics` has. Names, texts, types, labels, their values and buckets are upstream's where upstream has the metric, so dashboards and alerts made for the native\n" +
 		"kube-controller-manager go on; `docs/differences.md` lists what differs. `go test ./test/parity` compares them with a scrape of the native manager after the same work, and writes this page\n" +
@@ -96,6 +101,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		"object that the controller reads, such as `spec.managedBy` of a job (`docs/manifest.md`). Of such values a metric has at most 10,000 series, each value at most 253 bytes; what is\n" +
 		"over counts under `unexpected`, and the log tells of it once. The series of a gauge end with their objects; those of counters and histograms go on, and make place when there is none.\n\n" +
 		"## Of the controllers\n\n" + controllers)
+
 	b.WriteString("\n## Of the process\n\nUpstream's as well. Of Go's runtime (`go_*`) and of the process (`process_*`) there is what Prometheus's client library has.\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, name := range process {
 		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
@@ -114,6 +120,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, text, inCell(help))
 	}
+
 	b.WriteString("\n## Windlass's own\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
 	for _, name := range own {
 		f := all[name]
@@ -125,18 +132,22 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, labelNames(f), inCell(f.help))
 	}
+
 	if *update {
 		have = []byte(b.String())
 		if err := os.WriteFile(docs, have, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if string(have) != b.String() {
-		t.Errorf("docs/metrics.md isn't up to date: go test ./test/parity -update, then read it\n%s", firstDifference(string(have), b.String()))
+		t.Errorf("docs/metrics.md isn't up to date: go test ./test/parity -update, then read it\n%s",
+			firstDifference(string(have), b.String()))
 	}
 }
 
-// ofControllers returns the page's part about the controllers' metrics, which hack/generate-controllers writes from the manifests.
+// ofControllers returns the page's part about the controllers' metrics, which hack/generate-controllers writes from the
+// manifests.
 func ofControllers(t *testing.T, page string) string {
 	t.Helper()
 	const end = "<!-- end -->\n"

@@ -65,7 +65,8 @@ func served(scrape map[string]*dto.MetricFamily) map[string]*family {
 	return all
 }
 
-// declared are the families that the manager and the built-in plugins have whether or not there has been any reason for a series, and whose they are.
+// declared are the families that the manager and the built-in plugins have whether or not there has been any reason for
+// a series, and whose they are.
 func declared(t testing.TB) (all map[string]*family, owner map[string]string) {
 	t.Helper()
 	all, owner = map[string]*family{}, map[string]string{}
@@ -91,13 +92,15 @@ func declared(t testing.TB) (all map[string]*family, owner map[string]string) {
 }
 
 func declaredBy(m abi.Metric) *family {
-	kinds := map[string]string{abi.MetricSum: "gauge", abi.MetricStale: "counter", abi.MetricCodes: "counter", abi.MetricCodeSeconds: "histogram"}
+	kinds := map[string]string{abi.MetricSum: "gauge", abi.MetricStale: "counter", abi.MetricCodes: "counter",
+		abi.MetricCodeSeconds: "histogram"}
 	f := newFamily(m.Type, m.Help)
 	if kind := kinds[m.Type]; kind != "" {
 		f.kind = kind
 	}
 	f.buckets, f.native = m.Buckets, f.kind == "histogram"
-	hosts := map[string][]string{abi.MetricStale: {"group", "resource"}, abi.MetricCodes: {"code"}, abi.MetricCodeSeconds: {"code"}}
+	hosts := map[string][]string{abi.MetricStale: {"group", "resource"}, abi.MetricCodes: {"code"},
+		abi.MetricCodeSeconds: {"code"}}
 	for _, l := range hosts[m.Type] {
 		f.add(l)
 		f.values[l] = nil
@@ -148,7 +151,8 @@ func isFree(metric, label string) bool {
 	return slices.Contains(free["*"], label) || slices.Contains(free[metric], label)
 }
 
-// lacks gives what is in one but not in the other, such as "NAME", "NAME type", "NAME help", "NAME labels", "NAME buckets" or "NAME{LABEL=VALUE}", each with what there is.
+// lacks returns what is in one but not in the other, such as "NAME", "NAME type", "NAME help", "NAME labels", "NAME
+// buckets" or "NAME{LABEL=VALUE}", each with what there is.
 func lacks(native, ours map[string]*family) map[string]string {
 	all := map[string]string{}
 	for name, n := range native {
@@ -157,12 +161,14 @@ func lacks(native, ours map[string]*family) map[string]string {
 			all[name] = "is missing"
 			continue
 		}
+
 		if n.kind != o.kind {
 			all[name+" type"] = o.kind + ", natively " + n.kind
 		}
 		if n.help != o.help {
 			all[name+" help"] = fmt.Sprintf("%q, natively %q", o.help, n.help)
 		}
+
 		if !slices.Equal(n.labels, o.labels) {
 			all[name+" labels"] = fmt.Sprintf("%v, natively %v", o.labels, n.labels)
 		}
@@ -172,6 +178,7 @@ func lacks(native, ours map[string]*family) map[string]string {
 		if n.native && !o.native {
 			all[name+" native buckets"] = "are missing"
 		}
+
 		for label, values := range n.values {
 			have, ok := o.values[label]
 			if isFree(name, label) || ok && have == nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/test/life"
 )
 
-// compareMetrics fails what dashboards and alerts for the native manager would miss in Windlass: whoever has some finds the same metrics in Windlass: names, types, labels with their values, buckets, and, of what is counted by the piece,
+// compareMetrics fails what dashboards and alerts for the native manager would miss in Windlass: whoever has some finds
+// the same metrics in Windlass: names, types, labels with their values, buckets, and, of what is counted by the piece,
 // numbers. What differs is on the list, with its reason, and in docs/differences.md.
 func compareMetrics(t *testing.T, lives []*life.Life, controllers int, native, ours *side) {
 	declared, owner := declared(t)
@@ -46,6 +47,7 @@ func compareFamilies(t *testing.T, found map[string]string, ours map[string]*fam
 	for _, d := range differences {
 		stale[d.what] = true
 	}
+
 next:
 	for _, what := range slices.Sorted(maps.Keys(found)) {
 		for _, d := range differences {
@@ -58,6 +60,7 @@ next:
 		}
 		t.Errorf("%s: %s", what, found[what])
 	}
+
 	told, err := os.ReadFile("../../docs/differences.md")
 	must(t, err)
 	for _, d := range differences {
@@ -70,7 +73,7 @@ next:
 	}
 }
 
-// has tells whether there is a family, or one with that value, of those that [lacks] would say are missing.
+// has reports whether there is a family, or one with that value, of those that [lacks] would say are missing.
 func has(ours map[string]*family, what string) bool {
 	name, label, ok := strings.Cut(strings.TrimSuffix(what, "}"), "{")
 	f := ours[name]
@@ -91,10 +94,12 @@ func numbers(t *testing.T, lives []*life.Life, native, ours map[string]*family) 
 		}
 		return false
 	}
+
 	equal := []string{"leader_election_master_status"}
 	for _, l := range lives {
 		equal = append(equal, l.Metrics...)
 	}
+
 	for _, name := range equal {
 		n, o := native[name], ours[name]
 		if n == nil || o == nil {
@@ -124,7 +129,7 @@ func numbers(t *testing.T, lives []*life.Life, native, ours map[string]*family) 
 	}
 }
 
-// count gives the value of each series by its labels, of a histogram how much was observed.
+// count returns the value of each series by its labels, of a histogram how much was observed.
 func count(series []*dto.Metric) map[string]float64 {
 	all := map[string]float64{}
 	for _, s := range series {

@@ -228,6 +228,7 @@ func compare(t *testing.T, b *book, all []*part, native, ours *side) {
 		}
 		settle(t, native, ours)
 	}
+
 	for _, p := range all {
 		t.Run(p.name(), func(t *testing.T) {
 			if native.failed[p.name()] || ours.failed[p.name()] {

@@ -25,20 +25,24 @@ func (s *side) requests(t testing.TB) map[string]map[string]int {
 		if !ok || e.Verb == "list" || e.Verb == "watch" || e.Resource == "events" {
 			continue
 		}
+
 		what := fmt.Sprintf("%s: %s %s", account, e.Verb, e.Resource)
 		if strings.Contains(e.URI, "dryRun=") {
 			what += dryRun
 		}
+
 		if e.Code >= 400 {
 			what += refused
 		}
 		if all[what] == nil {
 			all[what] = map[string]int{}
 		}
+
 		in := e.Namespace
 		if in == "" {
 			in = e.Name
 		}
+
 		if strings.HasPrefix(in, probes) {
 			in = "probes"
 		}
@@ -156,8 +160,8 @@ const autoscaler = "horizontal-pod-autoscaler"
 
 // clocked returns how often Windlass has reconciled an autoscaler for each time that the native manager has, and takes
 // down where that is more than once in each period. How many periods there were is a matter of how long the others'
-// scripts took, and one that comes late on a busy machine isn't made up for, so what a reconciliation asks for is compared
-// and not what was asked for in all.
+// scripts took, and one that comes late on a busy machine isn't made up for, so what a reconciliation asks for is
+// compared and not what was asked for in all.
 func clocked(t *testing.T, b *book, all []*part, group string, native, ours *side) (pace float64) {
 	t.Helper()
 	var times [2]float64
@@ -176,7 +180,8 @@ func clocked(t *testing.T, b *book, all []*part, group string, native, ours *sid
 	periods := 1 + time.Since(ours.manager.since).Seconds() // each life has them last a second
 	t.Logf("%v reconciliations of %d autoscalers in %.0f periods, native %v", times[1], len(made), periods, times[0])
 	if most := periods * float64(len(made)); times[1] > most {
-		b.add(all, group+" reconciliations", "%v reconciliations of %d autoscalers in %.0f periods", times[1], len(made), periods)
+		b.add(all, group+" reconciliations", "%v reconciliations of %d autoscalers in %.0f periods", times[1], len(made),
+			periods)
 	}
 	return times[1] / times[0]
 }

@@ -21,6 +21,7 @@ func takeover(t *testing.T, b *book, all []*part, native, ours *side, controller
 		}
 		s.manager = start(t, controllers, settings, false)
 	}
+
 	for i, s := range sides {
 		s.settle(t)
 		t.Run("takeover-by-"+sides[1-i].name, func(t *testing.T) {

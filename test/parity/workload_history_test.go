@@ -69,7 +69,7 @@ func (h *history[T]) replay(f func(world map[string]T, c change[T])) {
 	}
 }
 
-// includes tells whether the changes lead to just these objects.
+// includes reports whether the changes lead to just these objects.
 func (h *history[T]) includes(objects []T) bool {
 	world := h.now()
 	for _, o := range objects {

@@ -23,7 +23,8 @@ const (
 		"No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 
-// The account that pods run under and the bundle that they trust come back when they are deleted, the bundle also when it is changed.
+// The account that pods run under and the bundle that they trust come back when they are deleted, the bundle also when
+// it is changed.
 func accountsAndBundles(s *space) {
 	accounts, configMaps := s.client.CoreV1().ServiceAccounts(s.name), s.client.CoreV1().ConfigMaps(s.name)
 	before, err := accounts.Get(s.ctx, "default", metav1.GetOptions{})
@@ -42,7 +43,8 @@ func accountsAndBundles(s *space) {
 		s.eventually(what, func() (bool, string) {
 			var err error
 			m, err = configMaps.Get(s.ctx, bundle, metav1.GetOptions{})
-			return err == nil && m.UID != not && maps.Equal(m.Data, map[string]string{bundleFile: string(ca)}) && m.Annotations[bundleAnnotation] == bundleDescription, fmt.Sprint(err, m)
+			return err == nil && m.UID != not && maps.Equal(m.Data, map[string]string{bundleFile: string(ca)}) &&
+				m.Annotations[bundleAnnotation] == bundleDescription, fmt.Sprint(err, m)
 		})
 		return m
 	}
@@ -70,14 +72,18 @@ func endingNamespace(s *space) {
 	s.makeSetNamed("other", 2)
 	s.set("other", "two ready pods", ready(2))
 	for _, rs := range s.listSets() {
-		s.happened("ReplicaSet", rs.Name, "SuccessfulCreate", "Created pod: "+rs.Name+"-") // later there can be no event either
+		// later there can be no event either
+		s.happened("ReplicaSet", rs.Name, "SuccessfulCreate", "Created pod: "+rs.Name+"-")
 	}
-	s.must(s.client.CoreV1().Namespaces().Delete(s.ctx, s.name, metav1.DeleteOptions{})) // nobody finalizes it: it stays on its way out
+
+	// nobody finalizes it: it stays on its way out
+	s.must(s.client.CoreV1().Namespaces().Delete(s.ctx, s.name, metav1.DeleteOptions{}))
 	s.eventually("the namespace is ending", func() (bool, string) {
 		n, err := s.client.CoreV1().Namespaces().Get(s.ctx, s.name, metav1.GetOptions{})
 		s.must(err)
 		return n.Status.Phase == corev1.NamespaceTerminating, string(n.Status.Phase)
 	})
+
 	begun := time.Now()
 	s.must(s.client.CoreV1().ServiceAccounts(s.name).Delete(s.ctx, "default", metav1.DeleteOptions{}))
 	s.must(s.client.CoreV1().ConfigMaps(s.name).Delete(s.ctx, bundle, metav1.DeleteOptions{}))
@@ -87,10 +93,13 @@ func endingNamespace(s *space) {
 			s.must(s.pods.Delete(s.ctx, p.Name, metav1.DeleteOptions{}))
 		}
 	}
+
 	s.set("other", "no pods", func(rs *appsv1.ReplicaSet) bool { return rs.Status.Replicas == 0 })
 	attempts := func() []cluster.Event {
-		return s.cluster.Audit(s, cluster.Filter{Verbs: cluster.Writes, Namespace: s.name, Since: begun, Codes: []int{403, 404, 409, 422, 500}})
+		return s.cluster.Audit(s, cluster.Filter{Verbs: cluster.Writes, Namespace: s.name, Since: begun,
+			Codes: []int{403, 404, 409, 422, 500}})
 	}
+
 	s.eventually("attempts to make pods", func() (bool, string) {
 		for _, e := range attempts() {
 			if e.Resource == "pods" {
@@ -99,20 +108,24 @@ func endingNamespace(s *space) {
 		}
 		return false, fmt.Sprint(attempts())
 	})
+
 	s.eventually("attempts end", func() (bool, string) {
 		l := attempts()
 		return time.Since(l[len(l)-1].Time) > 3*time.Second, fmt.Sprint(l[len(l)-1])
 	})
+
 	l := attempts()
 	per := map[string]int{}
 	for _, e := range l {
 		per[e.User+" "+e.Verb+" "+e.Resource]++
 	}
+
 	for what, n := range per {
 		if n > 12 {
 			s.Errorf("%s was tried %d times", what, n)
 		}
 	}
+
 	for _, rs := range s.listSets() {
 		if len(rs.Status.Conditions) > 0 {
 			s.Errorf("set %s has conditions %v: an ending namespace is no failure", rs.Name, rs.Status.Conditions)

@@ -14,7 +14,8 @@ func foreground() metav1.DeleteOptions {
 	return metav1.DeleteOptions{PropagationPolicy: &policy}
 }
 
-// A Deployment takes over an orphaned set of its template with its pods, and lets it go when its labels no longer match.
+// A Deployment takes over an orphaned set of its template with its pods, and lets it go when its labels no longer
+// match.
 func adoptSet(s *space) {
 	orphan := s.makeSet(2)
 	s.set("web", "two ready pods", ready(2))
@@ -58,7 +59,10 @@ func deletingDeployment(s *space) {
 		}
 	}
 	s.patchSet(mine.Name, `{"spec":{"replicas":1}}`)
-	s.deployment("the size that its set was given", func(d *appsv1.Deployment) bool { return d.Status.Replicas == 1 && d.DeletionTimestamp != nil })
+	s.deployment("the size that its set was given", func(d *appsv1.Deployment) bool {
+		return d.Status.Replicas == 1 &&
+			d.DeletionTimestamp != nil
+	})
 	if rs, err := s.sets.Get(s.ctx, "web", metav1.GetOptions{}); err != nil || len(rs.OwnerReferences) != 0 {
 		s.Errorf("a Deployment that is being deleted has adopted %v, error %v", rs.OwnerReferences, err)
 	}
@@ -72,11 +76,13 @@ func adoptPods(s *space) {
 	s.makePod("stray")
 	rs := s.makeSet(3)
 	s.set("web", "three ready pods", ready(3))
-	want := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: rs.UID, Controller: new(bool), BlockOwnerDeletion: new(bool)}
+	want := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: rs.UID,
+		Controller: new(bool), BlockOwnerDeletion: new(bool)}
 	*want.Controller, *want.BlockOwnerDeletion = true, true
 	if got := s.getPod("stray").OwnerReferences; len(got) != 1 || got[0].String() != want.String() {
 		s.Errorf("owners of the stray pod: %v, want %v", got, want)
 	}
+
 	if n := len(s.listPods()); n != 3 {
 		s.Errorf("there are %d pods, want 3", n)
 	}
@@ -85,10 +91,12 @@ func adoptPods(s *space) {
 		l := s.getPod("stray").OwnerReferences
 		return len(l) == 0, fmt.Sprint(l)
 	})
+
 	s.eventually("a pod in its place", func() (bool, string) {
 		n := len(s.listPods())
 		return n == 4, fmt.Sprint(n)
 	})
+
 	s.set("web", "three ready pods", ready(3))
 	// It comes back: now there is one too many.
 	s.patchPod("stray", `{"metadata":{"labels":{"app":"web"}}}`)
@@ -99,7 +107,8 @@ func adoptPods(s *space) {
 	s.set("web", "three ready pods", ready(3))
 }
 
-// A set that is being deleted takes over nothing, releases nothing and makes nothing; its status still follows its pods.
+// A set that is being deleted takes over nothing, releases nothing and makes nothing; its status still follows its
+// pods.
 func deletingSet(s *space) {
 	s.makeSet(3)
 	s.set("web", "three ready pods", ready(3))
@@ -115,10 +124,12 @@ func deletingSet(s *space) {
 			break
 		}
 	}
+
 	s.set("web", "two ready pods", ready(2))
 	if l := s.getPod("stray").OwnerReferences; len(l) != 0 {
 		s.Errorf("a set that is being deleted has adopted the pod: %v", l)
 	}
+
 	running := 0
 	for _, p := range s.listPods() {
 		if p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning {

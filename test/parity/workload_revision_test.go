@@ -36,6 +36,7 @@ func pause(s *space) {
 	if l := s.listSets(); len(l) != 1 {
 		s.Errorf("a paused Deployment has %d sets, want 1", len(l))
 	}
+
 	s.change(func(d *appsv1.Deployment) { paused(false)(d); nowhere(d) })
 	s.deployment("the roll-out begins", func(d *appsv1.Deployment) bool {
 		return d.Status.UpdatedReplicas == 3 && d.Status.AvailableReplicas == 4
@@ -58,6 +59,7 @@ func rollback(s *space) {
 		s.change(image(i))
 		s.complete(2)
 	}
+
 	undo := func(to, reason, message string) *appsv1.Deployment {
 		s.Helper()
 		s.change(func(d *appsv1.Deployment) {
@@ -71,6 +73,7 @@ func rollback(s *space) {
 		s.complete(2)
 		return d
 	}
+
 	expect := func(d *appsv1.Deployment, image string) {
 		s.Helper()
 		if got := d.Spec.Template.Spec.Containers[0].Image; got != image {
@@ -80,14 +83,18 @@ func rollback(s *space) {
 			s.Error("the template has got a set's hash")
 		}
 	}
+
 	expect(undo("0", "DeploymentRollback", `Rolled back deployment "web" to revision 2`), "web:2")
 	s.eventually("revision 4", func() (bool, string) {
 		rs := s.setOf("web:2")
-		return rs.Annotations[revisionAnnotation] == "4" && rs.Annotations[historyAnnotation] == "2", fmt.Sprint(rs.Annotations)
+		return rs.Annotations[revisionAnnotation] == "4" && rs.Annotations[historyAnnotation] == "2",
+			fmt.Sprint(rs.Annotations)
 	})
+
 	expect(undo("1", "DeploymentRollback", `Rolled back deployment "web" to revision 1`), "web:1")
 	expect(undo("99", "DeploymentRollbackRevisionNotFound", "Unable to find the revision to rollback to."), "web:1")
-	expect(undo("5", "DeploymentRollbackTemplateUnchanged", `The rollback revision contains the same template as current deployment "web"`), "web:1")
+	expect(undo("5", "DeploymentRollbackTemplateUnchanged",
+		`The rollback revision contains the same template as current deployment "web"`), "web:1")
 	s.deployment("revision 5", func(d *appsv1.Deployment) bool { return d.Annotations[revisionAnnotation] == "5" })
 }
 
@@ -100,6 +107,7 @@ func historyLimit(s *space) {
 		s.change(image(i))
 		s.complete(1)
 	}
+
 	revisions := func(want ...string) {
 		s.Helper()
 		s.eventually(fmt.Sprint("revisions ", want), func() (bool, string) {
@@ -111,6 +119,7 @@ func historyLimit(s *space) {
 			return slices.Equal(got, want), fmt.Sprint(got)
 		})
 	}
+
 	revisions("3", "4", "5")
 	none := int32(0)
 	s.change(func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = &none })
@@ -140,7 +149,8 @@ func annotations(s *space) {
 		d.Annotations["team"], d.Annotations["kubernetes.io/change-cause"] = "back", "a test"
 		d.Spec.MinReadySeconds = 1
 	})
-	want(map[string]string{"team": "back", "kubernetes.io/change-cause": "a test", revisionAnnotation: "1", desiredAnnotation: "2", maxAnnotation: "3"})
+	want(map[string]string{"team": "back", "kubernetes.io/change-cause": "a test", revisionAnnotation: "1",
+		desiredAnnotation: "2", maxAnnotation: "3"})
 	s.complete(2)
 	if n := s.setOf("web:1").Spec.MinReadySeconds; n != 1 {
 		s.Errorf("the set's minReadySeconds are %d, want 1", n)

@@ -12,7 +12,8 @@ import (
 func bounds(surge, unavailable int) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		s, u := intstr.FromInt(surge), intstr.FromInt(unavailable)
-		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &s, MaxUnavailable: &u}}
+		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+			RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &s, MaxUnavailable: &u}}
 	}
 }
 
@@ -58,6 +59,7 @@ func (s *space) expectBounds(minAvailable int, maxWanted int32) {
 	if !begun {
 		s.Errorf("at most %d pods were ever available", lowest)
 	}
+
 	s.setHistory.replay(func(sets map[string]*appsv1.ReplicaSet, c change[*appsv1.ReplicaSet]) {
 		n := int32(0)
 		for _, rs := range sets {
@@ -120,13 +122,15 @@ func proportionalScaling(s *space) {
 	sized := func(old, new int32) {
 		s.Helper()
 		s.deployment("old and new pods", func(d *appsv1.Deployment) bool {
-			return d.Status.Replicas == old+new && d.Status.UpdatedReplicas == new && d.Status.AvailableReplicas == old && d.Status.UnavailableReplicas == new
+			return d.Status.Replicas == old+new && d.Status.UpdatedReplicas == new && d.Status.AvailableReplicas == old &&
+				d.Status.UnavailableReplicas == new
 		})
 	}
 	sized(8, 5)
 	s.change(replicas(15))
 	sized(11, 7)
-	s.change(replicas(6)) // 9 with the surge: 5 and 4 by proportion, and then one old pod more than must be available makes way for a new one
+	// 9 with the surge: 5 and 4 by proportion, and then one old pod more than must be available makes way for a new one
+	s.change(replicas(6))
 	sized(4, 5)
 	s.reaches(appsv1.DeploymentAvailable, "True MinimumReplicasAvailable")
 }
@@ -163,6 +167,7 @@ func minReadySeconds(s *space) {
 	if !early {
 		s.Error("no pod was ever ready and not yet available")
 	}
+
 	// How many pods were available by their own account, whenever a set said how many are.
 	pods := s.podHistory.all()
 	for _, c := range s.setHistory.all() {
@@ -171,12 +176,14 @@ func minReadySeconds(s *space) {
 		}
 		ripe := map[string]bool{}
 		for _, p := range pods {
-			if since, ok := readySince(p.object); ok && metav1.IsControlledBy(p.object, c.object) && c.at.Sub(since) >= seconds*time.Second {
+			if since, ok := readySince(p.object); ok && metav1.IsControlledBy(p.object, c.object) &&
+				c.at.Sub(since) >= seconds*time.Second {
 				ripe[p.object.Name] = true
 			}
 		}
 		if int(c.object.Status.AvailableReplicas) > len(ripe) {
-			s.Errorf("%s has %d available replicas where only %d had been ready for %d s", c.object.Name, c.object.Status.AvailableReplicas, len(ripe), seconds)
+			s.Errorf("%s has %d available replicas where only %d had been ready for %d s", c.object.Name,
+				c.object.Status.AvailableReplicas, len(ripe), seconds)
 		}
 	}
 }

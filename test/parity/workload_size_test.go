@@ -30,10 +30,14 @@ func sizes(s *space) {
 
 	name := s.setOf("web:1").Name
 	s.patchSet(name, `{"spec":{"replicas":5}}`)
-	s.set(name, "the Deployment's size", func(rs *appsv1.ReplicaSet) bool { return *rs.Spec.Replicas == 3 && ready(3)(rs) })
+	s.set(name, "the Deployment's size", func(rs *appsv1.ReplicaSet) bool {
+		return *rs.Spec.Replicas == 3 &&
+			ready(3)(rs)
+	})
 	s.eventually("no pod too many, on its way out either", func() (bool, string) {
 		l := s.listPods()
-		return len(l) == 3 && !slices.ContainsFunc(l, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }), fmt.Sprint(len(l))
+		return len(l) == 3 && !slices.ContainsFunc(l, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }),
+			fmt.Sprint(len(l))
 	})
 	victim := s.listPods()[0].Name
 	s.must(s.pods.Delete(s.ctx, victim, metav1.DeleteOptions{}))
@@ -51,7 +55,9 @@ func deletionCost(s *space) {
 	pods := s.listPods()
 	for i, cost := range []string{`"10"`, `"-5"`, "null", `"7"`} {
 		// The label goes in the same write, so that the set's status tells when its controller has seen it.
-		s.patchPod(pods[i].Name, fmt.Sprintf(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":%s},"labels":{"tier":null}}}`, cost))
+		s.patchPod(pods[i].Name,
+			fmt.Sprintf(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":%s},"labels":{"tier":null}}}`,
+				cost))
 	}
 	s.set("web", "no pod with all labels", func(rs *appsv1.ReplicaSet) bool { return rs.Status.FullyLabeledReplicas == 0 })
 	s.patchSet("web", `{"spec":{"replicas":2}}`)
@@ -79,7 +85,8 @@ func terminatingReplicas(s *space) {
 		s.Helper()
 		s.deployment(what, func(d *appsv1.Deployment) bool {
 			x := d.Status
-			return x.AvailableReplicas == replicas && x.Replicas == replicas && x.TerminatingReplicas != nil && *x.TerminatingReplicas == n
+			return x.AvailableReplicas == replicas && x.Replicas == replicas && x.TerminatingReplicas != nil &&
+				*x.TerminatingReplicas == n
 		})
 		s.set(s.setOf("web:1").Name, what, func(rs *appsv1.ReplicaSet) bool {
 			x := rs.Status
@@ -104,7 +111,8 @@ func (s *space) limit(pods, used string) (lift func()) {
 	s.Helper()
 	hard := corev1.ResourceList{"pods": resource.MustParse(pods)}
 	quotas := s.client.CoreV1().ResourceQuotas(s.name)
-	q, err := quotas.Create(s.ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{})
+	q, err := quotas.Create(s.ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "pods"},
+		Spec: corev1.ResourceQuotaSpec{Hard: hard}}, metav1.CreateOptions{})
 	s.must(err)
 	q.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{"pods": resource.MustParse(used)}}
 	_, err = quotas.UpdateStatus(s.ctx, q, metav1.UpdateOptions{})
@@ -114,19 +122,24 @@ func (s *space) limit(pods, used string) (lift func()) {
 
 // refused counts pods that were not let in.
 func (s *space) refused() int {
-	return len(s.cluster.Audit(s, cluster.Filter{Verbs: []string{"create"}, Resources: []string{"pods"}, Namespace: s.name, Codes: []int{http.StatusForbidden}}))
+	return len(s.cluster.Audit(s, cluster.Filter{Verbs: []string{"create"}, Resources: []string{"pods"}, Namespace: s.name,
+		Codes: []int{http.StatusForbidden}}))
 }
 
-// A set that may not make its pods says so, tries ever more rarely and with one pod first, not with all 18 that it lacks, and gets over it.
+// A set that may not make its pods says so, tries ever more rarely and with one pod first, not with all 18 that it
+// lacks, and gets over it.
 func quota(s *space) {
 	lift := s.limit("2", "0")
 	s.makeSet(20)
-	rs := s.set("web", "condition ReplicaFailure", func(rs *appsv1.ReplicaSet) bool { return len(rs.Status.Conditions) > 0 && rs.Status.ReadyReplicas == 2 })
+	rs := s.set("web", "condition ReplicaFailure",
+		func(rs *appsv1.ReplicaSet) bool { return len(rs.Status.Conditions) > 0 && rs.Status.ReadyReplicas == 2 })
 	c := rs.Status.Conditions[0]
-	if c.Type != appsv1.ReplicaSetReplicaFailure || c.Status != corev1.ConditionTrue || c.Reason != "FailedCreate" || c.LastTransitionTime.IsZero() {
+	if c.Type != appsv1.ReplicaSetReplicaFailure || c.Status != corev1.ConditionTrue || c.Reason != "FailedCreate" ||
+		c.LastTransitionTime.IsZero() {
 		s.Errorf("condition %+v", c)
 	}
-	s.happened("ReplicaSet", "web", "FailedCreate", "exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2")
+	s.happened("ReplicaSet", "web", "FailedCreate",
+		"exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2")
 	s.eventually("more attempts", func() (bool, string) {
 		n := s.refused()
 		return n > 3, fmt.Sprint(n)

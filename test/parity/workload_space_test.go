@@ -44,8 +44,10 @@ func newSpace(t *testing.T, c *cluster.Cluster, name string, native bool) *space
 	t.Helper()
 	client := c.Client()
 	s := &space{T: t, ctx: t.Context(), cluster: c, client: client, name: name, native: native,
-		deployments: client.AppsV1().Deployments(name), sets: client.AppsV1().ReplicaSets(name), pods: client.CoreV1().Pods(name)}
-	_, err := client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		deployments: client.AppsV1().Deployments(name), sets: client.AppsV1().ReplicaSets(name),
+		pods: client.CoreV1().Pods(name)}
+	_, err := client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	s.must(err)
 	s.deploymentHistory.begin(t, s.deployments.Watch)
 	s.setHistory.begin(t, s.sets.Watch)
@@ -153,7 +155,8 @@ func (s *space) letGo() {
 	s.Helper()
 	for _, p := range s.listPods() {
 		if p.DeletionTimestamp != nil {
-			_, err := s.pods.Patch(s.ctx, p.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			_, err := s.pods.Patch(s.ctx, p.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+				metav1.PatchOptions{})
 			if err != nil && !apierrors.IsNotFound(err) {
 				s.Fatal(err)
 			}
@@ -170,7 +173,8 @@ func (s *space) deployment(what string, holds func(*appsv1.Deployment) bool) (d 
 		if err != nil {
 			return false, err.Error()
 		}
-		return d.Status.ObservedGeneration == d.Generation && holds(d), fmt.Sprintf("generation %d, status %+v", d.Generation, d.Status)
+		return d.Status.ObservedGeneration == d.Generation && holds(d),
+			fmt.Sprintf("generation %d, status %+v", d.Generation, d.Status)
 	})
 	return d
 }
@@ -180,7 +184,8 @@ func (s *space) complete(n int32) *appsv1.Deployment {
 	s.Helper()
 	return s.deployment(fmt.Sprintf("%d available replicas", n), func(d *appsv1.Deployment) bool {
 		x := d.Status
-		return x.Replicas == n && x.UpdatedReplicas == n && x.ReadyReplicas == n && x.AvailableReplicas == n && x.UnavailableReplicas == 0
+		return x.Replicas == n && x.UpdatedReplicas == n && x.ReadyReplicas == n && x.AvailableReplicas == n &&
+			x.UnavailableReplicas == 0
 	})
 }
 
@@ -220,7 +225,8 @@ func (s *space) set(name, what string, holds func(*appsv1.ReplicaSet) bool) (rs 
 func ready(n int32) func(*appsv1.ReplicaSet) bool {
 	return func(rs *appsv1.ReplicaSet) bool {
 		x := rs.Status
-		return x.Replicas == n && x.ReadyReplicas == n && x.AvailableReplicas == n && x.FullyLabeledReplicas == n && len(x.Conditions) == 0
+		return x.Replicas == n && x.ReadyReplicas == n && x.AvailableReplicas == n && x.FullyLabeledReplicas == n &&
+			len(x.Conditions) == 0
 	}
 }
 
@@ -295,7 +301,8 @@ func (s *space) setOf(image string) *appsv1.ReplicaSet {
 func (s *space) happened(kind, name, reason, message string) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("event %s of %s %s: %q", reason, kind, name, message), func() (bool, string) {
-		l, err := s.client.CoreV1().Events(s.name).List(s.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name})
+		l, err := s.client.CoreV1().Events(s.name).List(s.ctx,
+			metav1.ListOptions{FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name})
 		if err != nil {
 			return false, err.Error()
 		}

@@ -25,12 +25,14 @@ const (
 	replicas  = 250
 )
 
-// A scale from 0 to 250 and back makes exactly 250 creates and 250 deletes, whatever the network does to the cache or to the answers.
+// A scale from 0 to 250 and back makes exactly 250 creates and 250 deletes, whatever the network does to the cache or
+// to the answers.
 func TestScaleWritesOnce(t *testing.T) {
 	lossy := func() func(*http.Request) bool {
 		r := rand.New(rand.NewPCG(1, 2))
 		return func(*http.Request) bool { return r.IntN(10) == 0 }
 	}
+
 	for name, set := range map[string]func(*faults.Faults){
 		"clean":                        func(*faults.Faults) {},
 		"cache delayed by two seconds": func(f *faults.Faults) { f.WatchDelay.Store(int64(2 * time.Second)) },
@@ -42,7 +44,8 @@ func TestScaleWritesOnce(t *testing.T) {
 			c := cluster.Start(t, cluster.Options{Nodes: 5, Audit: true})
 			f := &faults.Faults{}
 			set(f)
-			w := windlass.Start(t, c, windlass.Options{Wrap: f.Wrap, Controllers: []string{"serviceaccount-controller", "replicaset-controller"}})
+			w := windlass.Start(t, c, windlass.Options{Wrap: f.Wrap,
+				Controllers: []string{"serviceaccount-controller", "replicaset-controller"}})
 			scale(t, c)
 			w.Stop(t)
 			windlass.ExpectRoles(t, c)
@@ -57,13 +60,16 @@ func TestScaleWritesOnce(t *testing.T) {
 	}
 }
 
-// A manager that is stopped in the middle of a scale-up ends what it has begun; its successor makes what is missing and nothing twice.
+// A manager that is stopped in the middle of a scale-up ends what it has begun; its successor makes what is missing and
+// nothing twice.
 func TestStopMidway(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Nodes: 5, Audit: true})
-	o := windlass.Options{Controllers: []string{"serviceaccount-controller", "replicaset-controller"}, Configure: func(k *config.Configuration) {
-		k.ClientConnection.QPS, k.ClientConnection.Burst = 4, 4 // a scale-up takes a minute: longer than it takes to see that it has begun and to stop
-	}}
+	o := windlass.Options{Controllers: []string{"serviceaccount-controller", "replicaset-controller"},
+		Configure: func(k *config.Configuration) {
+			// a scale-up takes a minute: longer than it takes to see that it has begun and to stop
+			k.ClientConnection.QPS, k.ClientConnection.Burst = 4, 4
+		}}
 	first := windlass.Start(t, c, o)
 	_, status := create(t, c)
 	cluster.Eventually(t, time.Minute, "some pods", func() (bool, string) {
@@ -81,7 +87,8 @@ func TestStopMidway(t *testing.T) {
 }
 
 // create makes a ReplicaSet of that size; status gives a condition on its status.
-func create(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterface, status func(want int32) func() (bool, string)) {
+func create(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterface,
+	status func(want int32) func() (bool, string)) {
 	ctx := t.Context()
 	client := c.Client()
 	windlass.Account(t, client, "default")
@@ -90,7 +97,8 @@ func create(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterfac
 	labels := map[string]string{"app": "web"}
 	_, err := sets.Create(ctx, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.ReplicaSetSpec{
 		Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}}},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +109,8 @@ func create(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterfac
 			if err != nil {
 				return false, err.Error()
 			}
-			return s.Status.ObservedGeneration == s.Generation && s.Status.Replicas == want && s.Status.ReadyReplicas == want, fmt.Sprintf("%+v", s.Status)
+			return s.Status.ObservedGeneration == s.Generation && s.Status.Replicas == want && s.Status.ReadyReplicas == want,
+				fmt.Sprintf("%+v", s.Status)
 		}
 	}
 	return sets, status
@@ -111,7 +120,8 @@ func scale(t *testing.T, c *cluster.Cluster) {
 	ctx, client := t.Context(), c.Client()
 	sets, status := create(t, c)
 	cluster.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
-	if _, err := sets.Patch(ctx, "web", "application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := sets.Patch(ctx, "web", "application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, 3*time.Minute, "no replicas", status(0))
@@ -133,8 +143,9 @@ func expect(t *testing.T, c *cluster.Cluster, verb string, want, code int) {
 	}
 }
 
-// expectDeletes counts the pods that were deleted: each once. Where the answer to a delete was lost the same delete is sent again, by UID: the server answers it a second time
-// as long as the pod is on its way out, and nothing more happens.
+// expectDeletes counts the pods that were deleted: each once. Where the answer to a delete was lost the same delete is
+// sent again, by UID: the server answers it a second time as long as the pod is on its way out, and nothing more
+// happens.
 func expectDeletes(t *testing.T, c *cluster.Cluster, f *faults.Faults) {
 	t.Helper()
 	pods, all := map[string]bool{}, 0
@@ -162,7 +173,8 @@ func count(t *testing.T, c *cluster.Cluster, verb string, code int) int {
 
 // requests are the controller's requests for pods that ended with the code.
 func requests(t *testing.T, c *cluster.Cluster, verb string, code int) []cluster.Event {
-	return c.Audit(t, cluster.Filter{Verbs: []string{verb}, Resources: []string{"pods"}, Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}, Codes: []int{code}})
+	return c.Audit(t, cluster.Filter{Verbs: []string{verb}, Resources: []string{"pods"},
+		Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}, Codes: []int{code}})
 }
 
 func synchronised(f func(*http.Request) bool) func(*http.Request) bool {

@@ -56,11 +56,14 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, c: cluster.Start(t, cluster.Options{Nodes: 3}), registry: registrytest.Start(t, registrytest.Options{TLS: true, User: "u", Password: "s3cret"}),
-		controllers: []string{"deployment", "replicaset", "serviceaccount"}, cache: filepath.Join(t.TempDir(), "modules"), log: windlass.RecordLog(t)}
+	w := &world{t: t, c: cluster.Start(t, cluster.Options{Nodes: 3}),
+		registry:    registrytest.Start(t, registrytest.Options{TLS: true, User: "u", Password: "s3cret"}),
+		controllers: []string{"deployment", "replicaset", "serviceaccount"}, cache: filepath.Join(t.TempDir(), "modules"),
+		log: windlass.RecordLog(t)}
 	w.client = w.c.Client()
 	var err error
-	if w.oci, err = oci.New(oci.Options{CAFile: w.registry.CAFile, Credentials: w.registry.Credentials("u", "s3cret")}); err != nil {
+	if w.oci, err = oci.New(oci.Options{CAFile: w.registry.CAFile,
+		Credentials: w.registry.Credentials("u", "s3cret")}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.oci.Close)
@@ -96,7 +99,7 @@ func keyPair(t *testing.T) (*signature.Signer, string) {
 	return signer, public
 }
 
-// push stores a version of replicaset that does the same, with other bytes, and gives its reference.
+// push stores a version of replicaset that does the same, with other bytes, and returns its reference.
 func (w *world) push(version int) oci.Reference {
 	w.t.Helper()
 	wasm, ok := builtin.Module("replicaset")
@@ -108,7 +111,8 @@ func (w *world) push(version int) oci.Reference {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ref, err := w.oci.Push(w.t.Context(), to, append(slices.Clone(wasm), append([]byte{0, byte(len(note))}, note...)...), nil)
+	ref, err := w.oci.Push(w.t.Context(), to, append(slices.Clone(wasm), append([]byte{0, byte(len(note))}, note...)...),
+		nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -151,7 +155,8 @@ func (w *world) begin() {
 		k.Registries.CAFile, k.Registries.CredentialsFile, k.Registries.CacheFolder = w.registry.CAFile, credentials, w.cache
 		k.Registries.VerificationKeys = []string{w.key}
 		k.Registries.Timeout.Duration = 2 * time.Second
-		k.Plugins = []config.Plugin{{Name: "replicaset", Image: w.image, Shadow: w.shadow, ServiceAccount: "replicaset-controller"}}
+		k.Plugins = []config.Plugin{{Name: "replicaset", Image: w.image, Shadow: w.shadow,
+			ServiceAccount: "replicaset-controller"}}
 	}})
 }
 
@@ -184,8 +189,10 @@ func (w *world) awaitLog(parts ...string) {
 func (w *world) deploy(name string, replicas int32) {
 	w.t.Helper()
 	labels := map[string]string{"app": name}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
 	if _, err := w.client.AppsV1().Deployments(namespace).Create(w.t.Context(), d, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -193,7 +200,8 @@ func (w *world) deploy(name string, replicas int32) {
 
 func (w *world) scale(name string, replicas int) {
 	w.t.Helper()
-	if _, err := w.client.AppsV1().Deployments(namespace).Patch(w.t.Context(), name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{}); err != nil {
+	if _, err := w.client.AppsV1().Deployments(namespace).Patch(w.t.Context(), name, types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.awaitPods(name, replicas)
@@ -216,7 +224,8 @@ func (w *world) awaitPods(name string, n int) {
 	})
 }
 
-// A module is pushed, signed, run by its digest, replaced by another digest while it is busy; what isn't signed by the key is refused by name, and what ran runs on.
+// A module is pushed, signed, run by its digest, replaced by another digest while it is busy; what isn't signed by the
+// key is refused by name, and what ran runs on.
 func TestFromTheRegistry(t *testing.T) {
 	w := newWorld(t)
 	first, second, unsigned, others := w.push(1), w.push(2), w.push(3), w.push(4)
@@ -236,9 +245,11 @@ func TestFromTheRegistry(t *testing.T) {
 	w.scale("web", 8)
 
 	w.use(unsigned)
-	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+unsigned.String()+": isn't signed, and must be by a key of "+w.key)
+	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+unsigned.String()+
+		": isn't signed, and must be by a key of "+w.key)
 	w.use(others)
-	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+others.String()+": is signed, but not by a key of "+w.key)
+	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+others.String()+
+		": is signed, but not by a key of "+w.key)
 	w.awaitPlugin(second)
 	w.scale("web", 3)
 
@@ -266,7 +277,8 @@ func TestFromTheRegistry(t *testing.T) {
 	}
 }
 
-// A registry that is down takes nothing down: with the module in the cache a start needs no registry, without it the rest starts, nothing else runs in the plugin's place, and it comes when the registry does.
+// A registry that is down takes nothing down: with the module in the cache a start needs no registry, without it the
+// rest starts, nothing else runs in the plugin's place, and it comes when the registry does.
 func TestRegistryDown(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.push(1), w.push(2)
@@ -289,7 +301,8 @@ func TestRegistryDown(t *testing.T) {
 	if p := w.plugin(); p.Digest != "" {
 		t.Errorf("something else runs as replicaset: %+v", p)
 	}
-	if why := w.m.Status(t).Missing["replicaset"]; !strings.Contains(why, "can't get its signatures") || w.m.Count(t, "windlass_missing_images") != 1 {
+	if why := w.m.Status(t).Missing["replicaset"]; !strings.Contains(why, "can't get its signatures") ||
+		w.m.Count(t, "windlass_missing_images") != 1 {
 		t.Errorf("the status says %q", why)
 	}
 	w.registry.Intercept(nil)
@@ -326,7 +339,8 @@ func TestRegistryDown(t *testing.T) {
 	w.awaitPlugin(second)
 }
 
-// A shadow may come from the registry as well, by its digest and signed by the same keys; and recorded syncs are run again on a module from there.
+// A shadow may come from the registry as well, by its digest and signed by the same keys; and recorded syncs are run
+// again on a module from there.
 func TestShadowFromTheRegistry(t *testing.T) {
 	w := newWorld(t)
 	live, next, unsigned := w.push(1), w.push(2), w.push(3)
@@ -337,7 +351,8 @@ func TestShadowFromTheRegistry(t *testing.T) {
 	w.begin()
 	windlass.Account(t, w.client, namespace)
 	w.awaitPlugin(live)
-	w.awaitLog("plugins[replicaset].shadow: image " + unsigned.String() + ": isn't signed, and must be by a key of " + w.key)
+	w.awaitLog("plugins[replicaset].shadow: image " + unsigned.String() + ": isn't signed, and must be by a key of " +
+		w.key)
 	w.shade(next)
 	cluster.Eventually(t, time.Minute, "the plugin has its shadow", func() (bool, string) {
 		p := w.plugin()
@@ -357,7 +372,8 @@ func TestShadowFromTheRegistry(t *testing.T) {
 	if err := os.WriteFile(file, w.m.Get(t, "/debug/recordings/replicaset-controller"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	replay := exec.CommandContext(t.Context(), windlass.Program(), "replay", file, "--plugin", next.String(), "--ca-file", w.registry.CAFile, "--credentials-file", w.registry.Credentials("u", "s3cret"))
+	replay := exec.CommandContext(t.Context(), windlass.Program(), "replay", file, "--plugin", next.String(), "--ca-file",
+		w.registry.CAFile, "--credentials-file", w.registry.Credentials("u", "s3cret"))
 	out, err := replay.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), " 0 different") || strings.Contains(string(out), ": 0 same") {
 		t.Errorf("windlass replay --plugin %s: %v\n%s", next, err, out)

@@ -36,7 +36,8 @@ func TestMain(m *testing.M) { life.Main(m) }
 
 const password = "correct-horse-battery-staple"
 
-// Whatever the controllers did on a cluster, their recordings do it again: bit for bit, under the compiler and under the interpreter. No secret is in them, and another module shows its difference.
+// Whatever the controllers did on a cluster, their recordings do it again: bit for bit, under the compiler and under
+// the interpreter. No secret is in them, and another module shows its difference.
 func TestRecordingsReplay(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
 	lives, err := life.All("../../plugins")
@@ -79,7 +80,8 @@ func TestRecordingsReplay(t *testing.T) {
 					case r.Verdict == replay.Skipped && r.Ended == "stale": // the plugin wasn't called: there is nothing to run again
 						putOff++
 					default:
-						t.Errorf("interpreter %v: sync %d of %s (%s) is %s: %s\n%s", interpreter, r.Number, r.Key, r.Ended, r.Verdict, r.Why, r.Diff)
+						t.Errorf("interpreter %v: sync %d of %s (%s) is %s: %s\n%s", interpreter, r.Number, r.Key, r.Ended, r.Verdict,
+							r.Why, r.Diff)
 					}
 				}); err != nil {
 					t.Fatal(err)
@@ -87,7 +89,8 @@ func TestRecordingsReplay(t *testing.T) {
 				if same == 0 {
 					t.Errorf("interpreter %v: none of %d syncs was run again", interpreter, len(f.Syncs))
 				}
-				t.Logf("interpreter %v: %d of %d syncs the same, %d were put off until a cache is current, in %v", interpreter, same, len(f.Syncs), putOff, time.Since(from).Round(time.Millisecond))
+				t.Logf("interpreter %v: %d of %d syncs the same, %d were put off until a cache is current, in %v", interpreter,
+					same, len(f.Syncs), putOff, time.Since(from).Round(time.Millisecond))
 			}
 		})
 	}
@@ -164,24 +167,31 @@ func save(t *testing.T, m *windlass.Manager) map[string]string {
 func explained(t *testing.T, m *windlass.Manager) {
 	t.Helper()
 	for kind, want := range map[string][]string{
-		"deployment": {"deployment-controller"}, "Deployments.apps": {"deployment-controller"}, "endpointslice": nil, "serviceaccount/default": {"serviceaccount-controller"},
+		"deployment": {"deployment-controller"}, "Deployments.apps": {"deployment-controller"}, "endpointslice": nil,
+		"serviceaccount/default": {"serviceaccount-controller"},
 	} {
 		kind, name, named := strings.Cut(kind, "/")
 		if !named {
 			name = "other"
 		}
+
 		var e state.Explanation
-		cluster.Eventually(t, time.Minute, "the syncs that wrote "+kind+" "+name+" have ended", func() (bool, string) { // moments after the write is seen
+		// moments after the write is seen
+		cluster.Eventually(t, time.Minute, "the syncs that wrote "+kind+" "+name+" have ended", func() (bool, string) {
 			e = state.Explanation{}
-			if err := json.Unmarshal(m.Get(t, "/debug/explain?"+url.Values{"resource": {kind}, "namespace": {"default"}, "name": {name}}.Encode()), &e); err != nil {
+			if err := json.Unmarshal(m.Get(t, "/debug/explain?"+url.Values{"resource": {kind}, "namespace": {"default"},
+				"name": {name}}.Encode()), &e); err != nil {
 				t.Fatal(err)
 			}
-			return !slices.ContainsFunc(e.Writes, func(w record.Write) bool { return w.Result == "" }), fmt.Sprintf("%+v", e.Writes)
+			return !slices.ContainsFunc(e.Writes, func(w record.Write) bool { return w.Result == "" }),
+				fmt.Sprintf("%+v", e.Writes)
 		})
+
 		var got []string
 		for _, w := range e.Writes {
 			got = append(got, w.Controller)
-			if w.Plugin == "" || !strings.HasPrefix(w.Digest, "sha256:") || w.Version == "" || w.Key == "" || w.Result == "" || w.ResourceVersion == "" || time.Since(w.Time) > time.Hour {
+			if w.Plugin == "" || !strings.HasPrefix(w.Digest, "sha256:") || w.Version == "" || w.Key == "" || w.Result == "" ||
+				w.ResourceVersion == "" || time.Since(w.Time) > time.Hour {
 				t.Errorf("%s: %+v", kind, w)
 			}
 		}
@@ -191,20 +201,24 @@ func explained(t *testing.T, m *windlass.Manager) {
 	}
 }
 
-// changed replays the deployment controller's recording with a module that differs in the text of one event, and demands to see that difference and no other.
+// changed replays the deployment controller's recording with a module that differs in the text of one event, and
+// demands to see that difference and no other.
 func changed(t *testing.T, path string) {
 	f, err := record.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p, err := plugins.Named("builtin:deployment")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	const before, after = "ScalingReplicaSet", "ScalingReplicaBag"
 	if n := bytes.Count(p.Wasm, []byte(before)); n != 1 {
 		t.Fatalf("%q is %d times in the module", before, n)
 	}
+
 	p.Wasm = bytes.Replace(p.Wasm, []byte(before), []byte(after), 1)
 	events := func(s *record.Sync) int { return bytes.Count(s.Answer, []byte(before)) }
 	different := 0
@@ -218,7 +232,8 @@ func changed(t *testing.T, path string) {
 		}
 		different++
 		for _, l := range strings.Split(r.Diff, "\n") {
-			if l != "" && l[0] == '-' && strings.TrimSpace(l[1:]) != "reason: "+before || l != "" && l[0] == '+' && strings.TrimSpace(l[1:]) != "reason: "+after {
+			if l != "" && l[0] == '-' && strings.TrimSpace(l[1:]) != "reason: "+before || l != "" && l[0] == '+' &&
+				strings.TrimSpace(l[1:]) != "reason: "+after {
 				t.Errorf("sync %d: %s", r.Number, l)
 			}
 		}

@@ -21,7 +21,8 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// Families have a root, children and grandchildren, 5,000 in all, and go, or let go, in different ways. Every fifth child has a second owner that lives.
+// Families have a root, children and grandchildren, 5,000 in all, and go, or let go, in different ways. Every fifth
+// child has a second owner that lives.
 const (
 	children      = 25
 	grandchildren = 19
@@ -34,14 +35,17 @@ var families = []struct {
 	name   string
 	policy metav1.DeletionPropagation
 }{
-	{"background-1", metav1.DeletePropagationBackground}, {"background-2", metav1.DeletePropagationBackground}, {"background-3", metav1.DeletePropagationBackground},
+	{"background-1", metav1.DeletePropagationBackground}, {"background-2", metav1.DeletePropagationBackground},
+	{"background-3", metav1.DeletePropagationBackground},
 	{"background-4", metav1.DeletePropagationBackground},
-	{"foreground-1", metav1.DeletePropagationForeground}, {"foreground-2", metav1.DeletePropagationForeground}, {"foreground-3", metav1.DeletePropagationForeground},
+	{"foreground-1", metav1.DeletePropagationForeground}, {"foreground-2", metav1.DeletePropagationForeground},
+	{"foreground-3", metav1.DeletePropagationForeground},
 	{"foreground-4", metav1.DeletePropagationForeground},
 	{"orphan-1", metav1.DeletePropagationOrphan}, {"orphan-2", metav1.DeletePropagationOrphan},
 }
 
-// A cascade goes on where it was: what has no owner goes, each object by one delete that is done, what has one stays, and the end is as if nothing had happened.
+// A cascade goes on where it was: what has no owner goes, each object by one delete that is done, what has one stays,
+// and the end is as if nothing had happened.
 func TestCascade(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Audit: true})
@@ -50,7 +54,8 @@ func TestCascade(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(config)
 	controllers := []string{"garbage-collector-controller"}
 	for _, namespace := range []string{calm, killed} {
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		if _, err := client.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		createFamilies(t, client, namespace)
@@ -106,10 +111,12 @@ func TestCascade(t *testing.T) {
 	if d := cmp.Diff(state(calm), state(killed)); d != "" {
 		t.Errorf("the end is another than undisturbed (-undisturbed +killed):\n%s", d)
 	}
-	// What a killed process had asked for may have been done or not: the API server notes no more than that nobody waited for its answer.
+	// What a killed process had asked for may have been done or not: the API server notes no more than that nobody waited
+	// for its answer.
 	asked, done, codes := map[string]bool{}, map[string]int{}, map[int]int{}
-	for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{"delete"}, Resources: []string{"configmaps"}, Namespace: killed,
-		Users: []string{"system:serviceaccount:kube-system:generic-garbage-collector"}}) {
+	for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{"delete"}, Resources: []string{"configmaps"},
+		Namespace: killed,
+		Users:     []string{"system:serviceaccount:kube-system:generic-garbage-collector"}}) {
 		asked[e.Name] = true
 		codes[e.Code]++
 		if e.Code == 200 {
@@ -134,14 +141,17 @@ func createFamilies(t *testing.T, client kubernetes.Interface, namespace string)
 		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for _, owner := range owners {
 			block := true
-			o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &block})
+			o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap",
+				Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &block})
 		}
 		return client.CoreV1().ConfigMaps(namespace).Create(t.Context(), o, metav1.CreateOptions{})
 	}
+
 	second, err := create(keeper)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	errs := make([]error, len(families)*children)
 	var g sync.WaitGroup
 	for i, f := range families {
@@ -163,6 +173,7 @@ func createFamilies(t *testing.T, client kubernetes.Interface, namespace string)
 			})
 		}
 	}
+
 	g.Wait()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
@@ -172,7 +183,8 @@ func createFamilies(t *testing.T, client kubernetes.Interface, namespace string)
 func deleteRoots(t *testing.T, client kubernetes.Interface, namespace string) {
 	t.Helper()
 	for _, f := range families {
-		if err := client.CoreV1().ConfigMaps(namespace).Delete(t.Context(), f.name+"-root", metav1.DeleteOptions{PropagationPolicy: &f.policy}); err != nil {
+		if err := client.CoreV1().ConfigMaps(namespace).Delete(t.Context(), f.name+"-root",
+			metav1.DeleteOptions{PropagationPolicy: &f.policy}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,9 +194,10 @@ func deleteRoots(t *testing.T, client kubernetes.Interface, namespace string) {
 func behind(t *testing.T, client kubernetes.Interface, namespace, name string) {
 	t.Helper()
 	all := client.CoreV1().ConfigMaps(namespace)
-	_, err := all.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody", UID: "00000000-0000-4000-8000-000000000000"},
-	}}}, metav1.CreateOptions{})
+	_, err := all.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name,
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody", UID: "00000000-0000-4000-8000-000000000000"},
+		}}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +207,7 @@ func behind(t *testing.T, client kubernetes.Interface, namespace, name string) {
 	})
 }
 
-// count tells how many ConfigMaps there are: it is asked for all the time.
+// count reports how many ConfigMaps there are: it is asked for all the time.
 func count(t *testing.T, client kubernetes.Interface, namespace string) int {
 	t.Helper()
 	l, err := client.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{Limit: 1})
@@ -224,7 +237,8 @@ func owners(o *corev1.ConfigMap) (s string) {
 	return s
 }
 
-// ownersLedger follows objects in the order of their changes, and takes note of those that are deleted though an owner lives.
+// ownersLedger follows objects in the order of their changes, and takes note of those that are deleted though an owner
+// lives.
 type ownersLedger struct {
 	there map[types.UID]*corev1.ConfigMap
 	gone  map[string]bool
@@ -236,7 +250,8 @@ type ownersLedger struct {
 
 func watchOwners(t *testing.T, client kubernetes.Interface, namespace string) *ownersLedger {
 	t.Helper()
-	l := &ownersLedger{there: map[types.UID]*corev1.ConfigMap{}, gone: map[string]bool{}, last: make(chan struct{}, lasts), ended: make(chan struct{})}
+	l := &ownersLedger{there: map[types.UID]*corev1.ConfigMap{}, gone: map[string]bool{}, last: make(chan struct{}, lasts),
+		ended: make(chan struct{})}
 	now, err := client.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +259,8 @@ func watchOwners(t *testing.T, client kubernetes.Interface, namespace string) *o
 	for i := range now.Items {
 		l.there[now.Items[i].UID] = &now.Items[i]
 	}
-	if l.watch, err = client.CoreV1().ConfigMaps(namespace).Watch(context.WithoutCancel(t.Context()), metav1.ListOptions{ResourceVersion: now.ResourceVersion}); err != nil {
+	if l.watch, err = client.CoreV1().ConfigMaps(namespace).Watch(context.WithoutCancel(t.Context()),
+		metav1.ListOptions{ResourceVersion: now.ResourceVersion}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.watch.Stop)
@@ -262,7 +278,8 @@ func watchOwners(t *testing.T, client kubernetes.Interface, namespace string) *o
 func (l *ownersLedger) see(o *corev1.ConfigMap, gone bool) {
 	if before := l.there[o.UID]; before != nil && before.DeletionTimestamp == nil && (gone || o.DeletionTimestamp != nil) {
 		for _, r := range before.OwnerReferences {
-			if owner := l.there[r.UID]; owner != nil && (owner.DeletionTimestamp == nil || len(owner.Finalizers) == 0 || owner.Finalizers[0] != metav1.FinalizerDeleteDependents) {
+			if owner := l.there[r.UID]; owner != nil && (owner.DeletionTimestamp == nil || len(owner.Finalizers) == 0 ||
+				owner.Finalizers[0] != metav1.FinalizerDeleteDependents) {
 				l.wrong = append(l.wrong, fmt.Sprintf("%s was deleted while %s lived", o.Name, owner.Name))
 			}
 		}
@@ -276,7 +293,7 @@ func (l *ownersLedger) see(o *corev1.ConfigMap, gone bool) {
 	}
 }
 
-// end fails the test for all that was wrong, and gives the names of what is gone.
+// end fails the test for all that was wrong, and returns the names of what is gone.
 func (l *ownersLedger) end(t *testing.T) map[string]bool {
 	t.Helper()
 	for range lasts {

@@ -24,7 +24,8 @@ const (
 	plainCompletions = 200
 )
 
-// An indexed Job goes on where it was: each index has one pod and is counted once, there are never more pods at work than wanted, and the end is as if nothing had happened.
+// An indexed Job goes on where it was: each index has one pod and is counted once, there are never more pods at work
+// than wanted, and the end is as if nothing had happened.
 func TestJob(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Nodes: 1, Audit: true})
@@ -61,22 +62,25 @@ func TestJob(t *testing.T) {
 	}
 	expectSame(t, client)
 	count := map[int]int{}
-	for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{"create"}, Resources: []string{"pods"}, Namespace: killed}) {
+	for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{"create"}, Resources: []string{"pods"},
+		Namespace: killed}) {
 		count[e.Code]++
 	}
-	t.Logf("creates of pods by code: %v", count) // those that were under way are told as 504, whether they made a pod or not
+	// those that were under way are told as 504, whether they made a pod or not
+	t.Logf("creates of pods by code: %v", count)
 }
 
 func createJobs(t *testing.T, client kubernetes.Interface, namespace string) {
 	t.Helper()
-	for _, j := range []*batchv1.Job{workload.Job("many", completions, parallelism, workload.Indexed), workload.Job("plain", plainCompletions, plainCompletions/4)} {
+	for _, j := range []*batchv1.Job{workload.Job("many", completions, parallelism, workload.Indexed),
+		workload.Job("plain", plainCompletions, plainCompletions/4)} {
 		if _, err := client.BatchV1().Jobs(namespace).Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// complete tells whether all jobs are.
+// complete reports whether all jobs are.
 func complete(t *testing.T, client kubernetes.Interface, namespace string) func() (bool, string) {
 	return func() (done bool, seen string) {
 		l, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})

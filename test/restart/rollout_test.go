@@ -17,7 +17,8 @@ import (
 
 const replicas = 20
 
-// A roll-out of a StatefulSet goes on where it was: pods are replaced one after another from the top, each once, and the end is as if nothing had happened.
+// A roll-out of a StatefulSet goes on where it was: pods are replaced one after another from the top, each once, and
+// the end is as if nothing had happened.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Options{Nodes: 1, Audit: true})
@@ -26,7 +27,8 @@ func TestRollout(t *testing.T) {
 	p := windlass.Spawn(t, c, controllers...)
 	begin(t, client)
 	for _, namespace := range []string{calm, killed} {
-		if _, err := client.AppsV1().StatefulSets(namespace).Create(t.Context(), workload.StatefulSet("web", replicas), metav1.CreateOptions{}); err != nil {
+		if _, err := client.AppsV1().StatefulSets(namespace).Create(t.Context(), workload.StatefulSet("web", replicas),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +44,8 @@ func TestRollout(t *testing.T) {
 		t.Helper()
 		d := workload.Watch(t, client, namespace, "web", true)
 		_, err := client.AppsV1().StatefulSets(namespace).Patch(t.Context(), "web", types.StrategicMergePatchType,
-			[]byte(`{"spec":{"minReadySeconds":1,"template":{"spec":{"containers":[{"name":"main","image":"main:2"}]}}}}`), metav1.PatchOptions{})
+			[]byte(`{"spec":{"minReadySeconds":1,"template":{"spec":{"containers":[{"name":"main","image":"main:2"}]}}}}`),
+			metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,11 +62,14 @@ func TestRollout(t *testing.T) {
 	expectSame(t, client)
 	for verb, want := range map[string]int{"create": 2 * replicas, "delete": replicas} {
 		done, unknown := 0, 0
-		for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{verb}, Resources: []string{"pods"}, Namespace: killed, Users: []string{"system:serviceaccount:kube-system:statefulset-controller"}}) {
+		for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{verb}, Resources: []string{"pods"}, Namespace: killed,
+			Users: []string{"system:serviceaccount:kube-system:statefulset-controller"}}) {
 			switch {
 			case e.Code < 300:
 				done++
-			case e.Code >= 500: // under way when the process was killed: done or not, the API server notes no more than that nobody waited for its answer
+			case e.Code >= 500:
+				// under way when the process was killed: done or not, the API server notes no more than that nobody waited for its
+				// answer
 				unknown++
 			default: // one that found the pod of the same name would be a 409
 				t.Errorf("refused: %v", e)
@@ -75,7 +81,7 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// rolled tells whether all pods have the image and are available, and the status says so.
+// rolled reports whether all pods have the image and are available, and the status says so.
 func rolled(t *testing.T, client kubernetes.Interface, namespace, image string) func() (bool, string) {
 	return func() (bool, string) {
 		s, err := client.AppsV1().StatefulSets(namespace).Get(t.Context(), "web", metav1.GetOptions{})
@@ -84,7 +90,8 @@ func rolled(t *testing.T, client kubernetes.Interface, namespace, image string) 
 		}
 		x := s.Status
 		seen := fmt.Sprintf("%d pods, %d updated, %d available", x.Replicas, x.UpdatedReplicas, x.AvailableReplicas)
-		return s.Spec.Template.Spec.Containers[0].Image == image && x.ObservedGeneration == s.Generation && x.Replicas == replicas && x.AvailableReplicas == replicas &&
+		return s.Spec.Template.Spec.Containers[0].Image == image && x.ObservedGeneration == s.Generation &&
+			x.Replicas == replicas && x.AvailableReplicas == replicas &&
 			x.UpdatedReplicas == replicas && x.CurrentReplicas == replicas && x.CurrentRevision == x.UpdateRevision, seen
 	}
 }

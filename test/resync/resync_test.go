@@ -22,16 +22,18 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// What nothing wakes a controller for is mended all the same: Endpoints that somebody has edited, and a key that was given up.
+// What nothing wakes a controller for is mended all the same: Endpoints that somebody has edited, and a key that was
+// given up.
 func TestEveryKeyIsLookedAtAgain(t *testing.T) {
 	folder := t.TempDir()
 	module.Build(t, filepath.Join(folder, "serviceaccount.wasm"), "test/resync/testdata/impatient")
 	c := cluster.Start(t, cluster.Options{})
-	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"endpoints-controller", "serviceaccount-controller"}, Configure: func(k *config.Configuration) {
-		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
-		k.PluginFolder = folder
-		k.MinResyncPeriod.Duration = time.Second
-	}})
+	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"endpoints-controller", "serviceaccount-controller"},
+		Configure: func(k *config.Configuration) {
+			k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
+			k.PluginFolder = folder
+			k.MinResyncPeriod.Duration = time.Second
+		}})
 	client := c.Client()
 	for _, s := range m.Status(t).Controllers {
 		if p, err := time.ParseDuration(s.Resync); err != nil || p < time.Second || p > 2*time.Second {
@@ -48,13 +50,15 @@ func TestEveryKeyIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// editEndpoints puts an address into a service's Endpoints and waits until it is gone: the controller doesn't watch for that.
+// editEndpoints puts an address into a service's Endpoints and waits until it is gone: the controller doesn't watch for
+// that.
 func editEndpoints(t *testing.T, client kubernetes.Interface) {
 	const name = "web"
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
 		Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{{Port: 80}},
 	}}
-	if _, err := client.CoreV1().Services(metav1.NamespaceDefault).Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Services(metav1.NamespaceDefault).Create(t.Context(), s,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -74,18 +78,22 @@ func editEndpoints(t *testing.T, client kubernetes.Interface) {
 	})
 }
 
-// giveUp has a policy refuse a namespace's service account until its key is given up, and waits for the account once the policy has gone: nothing tells the controller of that.
+// giveUp has a policy refuse a namespace's service account until its key is given up, and waits for the account once
+// the policy has gone: nothing tells the controller of that.
 func giveUp(t *testing.T, c *cluster.Cluster, m *windlass.Manager) {
 	const name = "shop"
 	client := c.Client()
 	rule := admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"serviceaccounts"}}
-	c.Admit(t, name, admissionv1.Create, rule, fmt.Sprintf("request.namespace != %q && object.metadata.name != %[1]q", name))
+	c.Admit(t, name, admissionv1.Create, rule, fmt.Sprintf("request.namespace != %q && object.metadata.name != %[1]q",
+		name))
 	cluster.Eventually(t, time.Minute, "service accounts are refused", func() (bool, any) {
 		refused := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), refused, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Create(t.Context(), refused,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), err
 	})
-	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Eventually(t, time.Minute, "the namespace is given up", func() (bool, string) {

@@ -23,15 +23,18 @@ import (
 
 const autoscaling = "horizontal-pod-autoscaler-controller"
 
-// BenchmarkFiveHundred is the time that 500 autoscalers, each with a Deployment of its own of one pod or two, take to see their metrics once, and, when all pods use twice as much from
-// one moment to the next, to double their Deployments: under either manager, with the same rate of requests, period and number of workers. Run it with -benchtime 1x.
+// BenchmarkFiveHundred is the time that 500 autoscalers, each with a Deployment of its own of one pod or two, take to
+// see their metrics once, and, when all pods use twice as much from one moment to the next, to double their
+// Deployments: under either manager, with the same rate of requests, period and number of workers. Run it with
+// -benchtime 1x.
 //
 // Either manager is a process of its own, whose processor time is told: the test serves the metrics, and watches.
 func BenchmarkFiveHundred(b *testing.B) {
 	const n = 500
 	c := cluster.Start(b, cluster.Options{Nodes: 10, Audit: true})
 	client := c.Client()
-	_, err := client.CoreV1().ServiceAccounts(namespace).Create(b.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+	_, err := client.CoreV1().ServiceAccounts(namespace).Create(b.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
 	check(b, err)
 	metrics := metricsapi.Serve(b, c.RESTConfig())
 	use := func(cpu string) {
@@ -40,7 +43,8 @@ func BenchmarkFiveHundred(b *testing.B) {
 		}
 	}
 	following := informers.NewSharedInformerFactory(client, 0)
-	deployments, autoscalers := following.Apps().V1().Deployments().Lister().Deployments(namespace), following.Autoscaling().V2().HorizontalPodAutoscalers().Lister().HorizontalPodAutoscalers(namespace)
+	deployments, autoscalers := following.Apps().V1().Deployments().Lister().Deployments(namespace),
+		following.Autoscaling().V2().HorizontalPodAutoscalers().Lister().HorizontalPodAutoscalers(namespace)
 	pods := following.Core().V1().Pods().Lister().Pods(namespace)
 	following.Start(b.Context().Done())
 	b.Cleanup(following.Shutdown)
@@ -57,14 +61,16 @@ func BenchmarkFiveHundred(b *testing.B) {
 		}
 		return running == n*3/2, fmt.Sprint(running)
 	})
-	// await waits until all autoscalers want their Deployments to have so many times the replicas of their beginning, and they have.
+	// await waits until all autoscalers want their Deployments to have so many times the replicas of their beginning, and
+	// they have.
 	await := func(b *testing.B, what string, times int32) {
 		cluster.Eventually(b, 2*time.Minute, what, func() (bool, string) {
 			done := 0
 			for i := range n {
 				d, err := deployments.Get(name(i))
 				h, err2 := autoscalers.Get(name(i))
-				if err == nil && err2 == nil && *d.Spec.Replicas == times*replicas(i) && h.Status.DesiredReplicas == times*replicas(i) && len(h.Status.CurrentMetrics) > 0 {
+				if err == nil && err2 == nil && *d.Spec.Replicas == times*replicas(i) &&
+					h.Status.DesiredReplicas == times*replicas(i) && len(h.Status.CurrentMetrics) > 0 {
 					done++
 				}
 			}
@@ -83,7 +89,8 @@ func BenchmarkFiveHundred(b *testing.B) {
 		for b.Loop() {
 			use("40m") // the other container uses 10m
 			each(b, n, func(ctx context.Context, i int) error {
-				_, err := client.AppsV1().Deployments(namespace).Patch(ctx, name(i), "application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas(i)), metav1.PatchOptions{})
+				_, err := client.AppsV1().Deployments(namespace).Patch(ctx, name(i), "application/merge-patch+json",
+					fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas(i)), metav1.PatchOptions{})
 				return err
 			})
 			begin, idle := time.Now(), cpu()
@@ -120,13 +127,16 @@ func BenchmarkFiveHundred(b *testing.B) {
 		}
 	}
 	b.Run("windlass", func(b *testing.B) {
-		m := windlass.SpawnWith(b, c, "plugins: [{name: horizontalpodautoscaler, settings: {horizontal-pod-autoscaler-sync-period: "+"1s"+"}}]\n", autoscaling)
+		m := windlass.SpawnWith(b, c,
+			"plugins: [{name: horizontalpodautoscaler, settings: {horizontal-pod-autoscaler-sync-period: "+"1s"+"}}]\n",
+			autoscaling)
 		run(b, func() time.Duration { return cluster.CPU(b, m.PID) })
 		windlass.ReportSyncs(b, m, autoscaling)
 		m.Stop(b)
 	})
 	b.Run("native", func(b *testing.B) {
-		stop := c.Native(b, []string{autoscaling}, "--horizontal-pod-autoscaler-sync-period="+"1s", "--concurrent-horizontal-pod-autoscaler-syncs=5")
+		stop := c.Native(b, []string{autoscaling}, "--horizontal-pod-autoscaler-sync-period="+"1s",
+			"--concurrent-horizontal-pod-autoscaler-syncs=5")
 		run(b, func() time.Duration { return c.NativeCPU(b) })
 		stop()
 	})
@@ -139,11 +149,16 @@ func replicas(i int) int32 { return 1 + int32(i%2) }
 // target makes a Deployment, and its pods, which nobody else makes here.
 func target(ctx context.Context, client kubernetes.Interface, name string, replicas int32) error {
 	labels := map[string]string{"app": name}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
-		{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("90m")}}},
-		{Name: "side", Image: "side", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}}}}}}
-	_, err := client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template}}, metav1.CreateOptions{})
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "main", Image: "main",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("90m")}}},
+			{Name: "side", Image: "side",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}}}}}}
+	_, err := client.AppsV1().Deployments(namespace).Create(ctx,
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: template}}, metav1.CreateOptions{})
 	for i := 0; i < int(replicas) && err == nil; i++ {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(name, "-", i), Labels: labels}, Spec: template.Spec}
 		_, err = client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
@@ -154,11 +169,15 @@ func target(ctx context.Context, client kubernetes.Interface, name string, repli
 // autoscaler wants half of what the pods request to be used.
 func autoscaler(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	half := int32(50)
-	return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, MaxReplicas: 10,
-		Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &half}}}},
-	}}
+	return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			MaxReplicas:    10,
+			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType,
+				Resource: &autoscalingv2.ResourceMetricSource{
+					Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType,
+						AverageUtilization: &half}}}},
+		}}
 }
 
 // each does something n times, some at once.

@@ -17,15 +17,17 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// BenchmarkCascade is the time that 10,000 descendants of one object take to go, 100 of its own and theirs, under either manager with the same rate of requests: in the background, and in
-// the foreground. Run it with -benchtime 1x.
+// BenchmarkCascade is the time that 10,000 descendants of one object take to go, 100 of its own and theirs, under
+// either manager with the same rate of requests: in the background, and in the foreground. Run it with -benchtime 1x.
 func BenchmarkCascade(b *testing.B) {
-	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground,
+		metav1.DeletePropagationForeground} {
 		b.Run(string(policy), func(b *testing.B) {
 			c := cluster.Start(b, cluster.Options{Audit: true})
 			client := unlimited(c)
 			run := func(b *testing.B, namespace string) {
-				if _, err := client.CoreV1().Namespaces().Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+				if _, err := client.CoreV1().Namespaces().Create(b.Context(),
+					&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 					b.Fatal(err)
 				}
 				for b.Loop() {
@@ -33,7 +35,8 @@ func BenchmarkCascade(b *testing.B) {
 						b.Fatal(err)
 					}
 					begin := time.Now()
-					if err := client.CoreV1().ConfigMaps(namespace).Delete(b.Context(), "root", metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+					if err := client.CoreV1().ConfigMaps(namespace).Delete(b.Context(), "root",
+						metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 						b.Fatal(err)
 					}
 					cluster.Eventually(b, 10*time.Minute, "all are gone", func() (bool, string) {
@@ -41,7 +44,8 @@ func BenchmarkCascade(b *testing.B) {
 						return err == nil && n == 0, fmt.Sprint(n, " left ", err)
 					})
 					b.ReportMetric(time.Since(begin).Seconds(), "s/cascade")
-					b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Users: []string{account("generic-garbage-collector")}, Verbs: []string{"get", "patch", "delete"}, Since: begin}))), "calls")
+					b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Users: []string{account("generic-garbage-collector")},
+						Verbs: []string{"get", "patch", "delete"}, Since: begin}))), "calls")
 				}
 			}
 			windlass.InTurn(b, c, "garbage-collector-controller", []string{"garbage-collector-controller"}, run)
@@ -62,14 +66,17 @@ func family(ctx context.Context, client kubernetes.Interface, namespace string, 
 		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if owner != nil {
 			block := true
-			o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &block}}
+			o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID,
+				BlockOwnerDeletion: &block}}
 		}
 		return all.Create(ctx, o, metav1.CreateOptions{})
 	}
+
 	root, err := create("root", nil)
 	if err != nil {
 		return err
 	}
+
 	errs := make([]error, children)
 	var g sync.WaitGroup
 	for i := range children {

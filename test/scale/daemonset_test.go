@@ -16,8 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
-// BenchmarkThousandNodes is the time that a DaemonSet takes to get its pods onto 1,000 nodes, and to replace all of them at once, under either manager, both with the same
-// rate of requests. Run it with -benchtime 1x.
+// BenchmarkThousandNodes is the time that a DaemonSet takes to get its pods onto 1,000 nodes, and to replace all of
+// them at once, under either manager, both with the same rate of requests. Run it with -benchtime 1x.
 func BenchmarkThousandNodes(b *testing.B) {
 	const nodes = 1000
 	c := cluster.Start(b, cluster.Options{Nodes: nodes, Audit: true})
@@ -30,6 +30,7 @@ func BenchmarkThousandNodes(b *testing.B) {
 		}
 		return len(l.Items) == nodes, fmt.Sprint(len(l.Items), " leases")
 	})
+
 	sets := client.AppsV1().DaemonSets(namespace)
 	all := intstr.FromString("100%")
 	await := func(b *testing.B, name string) {
@@ -43,6 +44,7 @@ func BenchmarkThousandNodes(b *testing.B) {
 			return s.ObservedGeneration == ds.Generation && s.UpdatedNumberScheduled == nodes, fmt.Sprintf("%+v", s)
 		})
 	}
+
 	run := func(b *testing.B, name string) {
 		windlass.Account(b, client, namespace)
 		for b.Loop() {
@@ -62,7 +64,8 @@ func BenchmarkThousandNodes(b *testing.B) {
 			}
 			await(b, name)
 			b.ReportMetric(time.Since(begin).Seconds(), "s/roll-out")
-			b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Verbs: cluster.Writes, Users: []string{account("daemon-set-controller")}, Resources: []string{"daemonsets/status"}}))), "status-writes")
+			b.ReportMetric(float64(len(c.Audit(b, cluster.Filter{Verbs: cluster.Writes,
+				Users: []string{account("daemon-set-controller")}, Resources: []string{"daemonsets/status"}}))), "status-writes")
 		}
 	}
 	windlass.InTurn(b, c, "daemonset-controller", with("daemonset-controller"), run)

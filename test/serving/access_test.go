@@ -54,19 +54,20 @@ func (w *world) callers(t *testing.T, token string) map[string]refused {
 	administrator := map[string]string{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
 
 	return map[string]refused{
-		"nobody":                      {caller{}, 403},
-		"a wrong token":               {caller{token: "wrong"}, 401},
-		"an empty token":              {caller{headers: map[string]string{"Authorization": "Bearer "}}, 403},
-		"a password":                  {caller{headers: map[string]string{"Authorization": "Basic YTpi"}}, 403},
-		"a token without a role":      {caller{token: token}, 403},
-		"a stranger's certificate":    {caller{certificate: signed(t, newCA(t), "admin", "system:masters")}, 401},
-		"certificate without a role":  {caller{certificate: w.certificate(t, "jane")}, 403},
-		"certificate without a name":  {caller{certificate: w.certificate(t, "", "system:masters")}, 401},
-		"headers and nothing":         {caller{headers: administrator}, 403},
-		"headers of no proxy":         {caller{certificate: w.certificate(t, "jane"), headers: administrator}, 403},
-		"headers of another name":     {caller{certificate: signed(t, w.front, "other"), headers: administrator}, 401},
-		"a proxy for nobody":          {caller{certificate: signed(t, w.front, proxyName)}, 401},
-		"a proxy for one who may not": {caller{certificate: signed(t, w.front, proxyName), headers: map[string]string{"X-Remote-User": "jane"}}, 403},
+		"nobody":                     {caller{}, 403},
+		"a wrong token":              {caller{token: "wrong"}, 401},
+		"an empty token":             {caller{headers: map[string]string{"Authorization": "Bearer "}}, 403},
+		"a password":                 {caller{headers: map[string]string{"Authorization": "Basic YTpi"}}, 403},
+		"a token without a role":     {caller{token: token}, 403},
+		"a stranger's certificate":   {caller{certificate: signed(t, newCA(t), "admin", "system:masters")}, 401},
+		"certificate without a role": {caller{certificate: w.certificate(t, "jane")}, 403},
+		"certificate without a name": {caller{certificate: w.certificate(t, "", "system:masters")}, 401},
+		"headers and nothing":        {caller{headers: administrator}, 403},
+		"headers of no proxy":        {caller{certificate: w.certificate(t, "jane"), headers: administrator}, 403},
+		"headers of another name":    {caller{certificate: signed(t, w.front, "other"), headers: administrator}, 401},
+		"a proxy for nobody":         {caller{certificate: signed(t, w.front, proxyName)}, 401},
+		"a proxy for one who may not": {caller{certificate: signed(t, w.front, proxyName),
+			headers: map[string]string{"X-Remote-User": "jane"}}, 403},
 	}
 }
 
@@ -106,7 +107,8 @@ func TestAccess(t *testing.T) {
 	})
 
 	t.Run("other spellings", func(t *testing.T) {
-		for _, path := range []string{"/healthz/../metrics", "//metrics", "/healthz/..%2fmetrics", "/healthz/%2e%2e/metrics", "/./metrics", "/healthz//"} {
+		for _, path := range []string{"/healthz/../metrics", "//metrics", "/healthz/..%2fmetrics", "/healthz/%2e%2e/metrics",
+			"/./metrics", "/healthz//"} {
 			if code, b := w.ask(t, caller{}, http.MethodGet, path); code == 200 || strings.Contains(b, "go_goroutines") {
 				t.Errorf("%s: %d %.100s", path, code, b)
 			}
@@ -117,10 +119,12 @@ func TestAccess(t *testing.T) {
 		w.apply(t, rbac.People([]string{"viewer", "system:serviceaccount:default:viewer"}, []string{"operator"}))
 		viewer, operator := caller{token: w.account(t, "viewer")}, caller{certificate: w.certificate(t, "operator")}
 		eventually(t, "the roles hold", func() string {
-			return expect(w.ask(t, operator, http.MethodGet, "/debug/pprof/goroutine"))(200) + expect(w.ask(t, viewer, http.MethodGet, "/metrics"))(200)
+			return expect(w.ask(t, operator, http.MethodGet, "/debug/pprof/goroutine"))(200) + expect(w.ask(t, viewer,
+				http.MethodGet, "/metrics"))(200)
 		})
 		proxied := caller{certificate: signed(t, w.front, proxyName), headers: map[string]string{"X-Remote-User": "viewer"}}
-		for name, c := range map[string]caller{"token": viewer, "certificate": {certificate: w.certificate(t, "viewer")}, "proxy": proxied, "operator": operator} {
+		for name, c := range map[string]caller{"token": viewer, "certificate": {certificate: w.certificate(t, "viewer")},
+			"proxy": proxied, "operator": operator} {
 			for _, path := range []string{"/metrics", "/windlass/v1/status", "/configz", "/healthz/ping"} {
 				if code, b := w.ask(t, c, http.MethodGet, path); code != 200 {
 					t.Errorf("%s: %s: %d %s", name, path, code, b)
@@ -134,11 +138,13 @@ func TestAccess(t *testing.T) {
 				t.Errorf("%s: release: %d %s", name, code, b)
 			}
 		}
-		if _, b := w.ask(t, viewer, http.MethodGet, "/debug/pprof/heap"); !strings.Contains(b, `user "system:serviceaccount:default:viewer" may not get /debug/pprof/heap: a ClusterRole with nonResourceURLs: ["/debug/pprof/heap"], verbs: [get]`) {
+		if _, b := w.ask(t, viewer, http.MethodGet, "/debug/pprof/heap"); !strings.Contains(b,
+			`user "system:serviceaccount:default:viewer" may not get /debug/pprof/heap: a ClusterRole with nonResourceURLs: ["/debug/pprof/heap"], verbs: [get]`) {
 			t.Errorf("what is missing isn't named: %s", b)
 		}
 
-		if err := w.Client().RbacV1().ClusterRoleBindings().Delete(t.Context(), rbac.ViewerRole, metav1.DeleteOptions{}); err != nil {
+		if err := w.Client().RbacV1().ClusterRoleBindings().Delete(t.Context(), rbac.ViewerRole,
+			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the role is gone", func() string { return expect(w.ask(t, viewer, http.MethodGet, "/metrics"))(403) })
@@ -147,7 +153,9 @@ func TestAccess(t *testing.T) {
 	t.Run("answers are kept", func(t *testing.T) {
 		w.tweak = func(s *config.Serving) {
 			d := config.Default().Serving
-			s.Authentication.TokenCacheTTL, s.Authorization.AllowCacheTTL, s.Authorization.DenyCacheTTL = d.Authentication.TokenCacheTTL, d.Authorization.AllowCacheTTL, d.Authorization.DenyCacheTTL
+			s.Authentication.TokenCacheTTL, s.Authorization.AllowCacheTTL,
+				s.Authorization.DenyCacheTTL = d.Authentication.TokenCacheTTL, d.Authorization.AllowCacheTTL,
+				d.Authorization.DenyCacheTTL
 		}
 		w.m.Reload()
 		asked := func(from time.Time, resource string) int {

@@ -1,4 +1,5 @@
-// Package serving holds the server to what it promises: nobody is let through whom the cluster doesn't let, and what is wrong with a certificate doesn't end what was right.
+// Package serving holds the server to what it promises: nobody is let through whom the cluster doesn't let, and what is
+// wrong with a certificate doesn't end what was right.
 package serving
 
 import (
@@ -46,7 +47,8 @@ func begin(t *testing.T) *world {
 // prepare makes a world without a manager.
 func prepare(t *testing.T) *world {
 	t.Helper()
-	w := &world{Cluster: cluster.Start(t, cluster.Options{Audit: true}), front: newCA(t), tweak: func(*config.Serving) {}, controllers: []string{"serviceaccount-controller"}}
+	w := &world{Cluster: cluster.Start(t, cluster.Options{Audit: true}), front: newCA(t), tweak: func(*config.Serving) {},
+		controllers: []string{"serviceaccount-controller"}}
 	w.publish(t)
 	return w
 }
@@ -57,7 +59,8 @@ func (w *world) start(t *testing.T) {
 	w.m = windlass.Start(t, w.Cluster, windlass.Options{Flags: flags(), Configure: func(k *config.Configuration) {
 		k.Controllers = w.controllers
 		k.Serving.Authentication.ClientCAFile = "" // what the API server publishes instead
-		k.Serving.Authentication.TokenCacheTTL, k.Serving.Authorization.AllowCacheTTL, k.Serving.Authorization.DenyCacheTTL = metav1.Duration{}, metav1.Duration{}, metav1.Duration{}
+		k.Serving.Authentication.TokenCacheTTL, k.Serving.Authorization.AllowCacheTTL,
+			k.Serving.Authorization.DenyCacheTTL = metav1.Duration{}, metav1.Duration{}, metav1.Duration{}
 		w.tweak(&k.Serving)
 	}})
 }
@@ -70,7 +73,8 @@ func flags() map[string]string {
 	return all
 }
 
-// publish adds front proxies to what the API server publishes, which it would do itself with --requestheader-client-ca-file.
+// publish adds front proxies to what the API server publishes, which it would do itself with
+// --requestheader-client-ca-file.
 func (w *world) publish(t *testing.T) {
 	t.Helper()
 	maps := w.Client().CoreV1().ConfigMaps("kube-system")
@@ -78,22 +82,23 @@ func (w *world) publish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, time.Minute, "the API server has published its CA, and that of front proxies", func() (bool, string) {
-		m, err := maps.Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
-		if err != nil {
-			return false, err.Error()
-		}
-		if m.Data["client-ca-file"] == "" {
-			return false, "no client-ca-file"
-		}
-		m.Data["requestheader-client-ca-file"] = string(ca)
-		m.Data["requestheader-allowed-names"] = `["` + proxyName + `"]`
-		m.Data["requestheader-username-headers"] = `["X-Remote-User"]`
-		m.Data["requestheader-group-headers"] = `["X-Remote-Group"]`
-		m.Data["requestheader-extra-headers-prefix"] = `["X-Remote-Extra-"]`
-		_, err = maps.Update(t.Context(), m, metav1.UpdateOptions{})
-		return err == nil, errorText(err)
-	})
+	cluster.Eventually(t, time.Minute, "the API server has published its CA, and that of front proxies",
+		func() (bool, string) {
+			m, err := maps.Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
+			if err != nil {
+				return false, err.Error()
+			}
+			if m.Data["client-ca-file"] == "" {
+				return false, "no client-ca-file"
+			}
+			m.Data["requestheader-client-ca-file"] = string(ca)
+			m.Data["requestheader-allowed-names"] = `["` + proxyName + `"]`
+			m.Data["requestheader-username-headers"] = `["X-Remote-User"]`
+			m.Data["requestheader-group-headers"] = `["X-Remote-Group"]`
+			m.Data["requestheader-extra-headers-prefix"] = `["X-Remote-Extra-"]`
+			_, err = maps.Update(t.Context(), m, metav1.UpdateOptions{})
+			return err == nil, errorText(err)
+		})
 }
 
 func errorText(err error) string {
@@ -156,7 +161,7 @@ func (w *world) client(t *testing.T, certificate *tls.Certificate) *http.Client 
 	return &http.Client{Transport: transport, Timeout: 20 * time.Second}
 }
 
-// ask gives the code and the beginning of the answer.
+// ask returns the code and the beginning of the answer.
 func (w *world) ask(t *testing.T, c caller, method, path string) (int, string) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, w.m.URL(path), nil)
@@ -180,11 +185,12 @@ func (w *world) ask(t *testing.T, c caller, method, path string) (int, string) {
 	return r.StatusCode, string(b)
 }
 
-// account makes a service account, and gives a token of it.
+// account makes a service account, and returns a token of it.
 func (w *world) account(t *testing.T, name string) (token string) {
 	t.Helper()
 	core := w.Client().CoreV1().ServiceAccounts(metav1.NamespaceDefault)
-	if _, err := core.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := core.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := core.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})

@@ -221,8 +221,10 @@ func (s *script) generations() {
 		set(o, int64(9), "status", "replicas")
 	})
 	s.create(deployments, namespace, `{"metadata":{"name":"web","generation":5},"spec":{`+podTemplate+`}}`)
-	s.create(jobs, namespace, `{"metadata":{"name":"work"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"w","image":"w:1"}]}}}}`)
-	s.create(pods, namespace, `{"metadata":{"name":"pod"},"spec":{"containers":[{"name":"w","image":"w:1"}]},"status":{"phase":"Running"}}`)
+	s.create(jobs, namespace,
+		`{"metadata":{"name":"work"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"w","image":"w:1"}]}}}}`)
+	s.create(pods, namespace,
+		`{"metadata":{"name":"pod"},"spec":{"containers":[{"name":"w","image":"w:1"}]},"status":{"phase":"Running"}}`)
 }
 
 func (s *script) statuses() {

@@ -31,18 +31,22 @@ func BenchmarkCompilers(b *testing.B) {
 				}
 				return m
 			}
+
 			loaded := run(b, "load", func(t testing.TB) {
 				if err := load(t).Close(context.Background()); err != nil {
 					t.Fatal(err)
 				}
 			})
+
 			w.module = load(b)
 			b.Cleanup(func() { _ = w.module.Close(context.Background()) })
 			crowd := run(b, "thousand-pods", w.sandboxed)
-			stats, err := w.module.Sync(b.Context(), &sandbox.Call{Size: len(w.message), Write: func(m []byte) { copy(m, w.message) }}, func([]byte) error { return nil })
+			stats, err := w.module.Sync(b.Context(), &sandbox.Call{Size: len(w.message),
+				Write: func(m []byte) { copy(m, w.message) }}, func([]byte) error { return nil })
 			if err != nil {
 				b.Fatal(err)
 			}
+
 			w.request.Key.Name = "gone"
 			w.snap(b)
 			w.message = abi.AppendRequest(nil, &w.request)

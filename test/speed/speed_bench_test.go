@@ -51,7 +51,8 @@ func say(format string, args ...any) {
 	figures.lines = append(figures.lines, fmt.Sprintf(format, args...))
 }
 
-// cost is what a run takes: the fastest one on the clock, and the processor time of one of many, what the garbage collector does for it included.
+// cost is what a run takes: the fastest one on the clock, and the processor time of one of many, what the garbage
+// collector does for it included.
 type cost struct{ fastest, cpu time.Duration }
 
 func run(b *testing.B, name string, f func(testing.TB)) (c cost) {
@@ -83,7 +84,8 @@ func BenchmarkThousandPods(b *testing.B) {
 			w := crowded[name](b)
 			native, sandboxed, whole := run(b, "native", w.native), run(b, "sandboxed", w.sandboxed), run(b, "whole", w.whole)
 			say("%s of 1,000 pods\t%.2f times native\tat most %v\tprocessor time %v and %v; fastest %v and %v, %v with its snapshot of %d KB", name,
-				float64(sandboxed.cpu)/float64(native.cpu), ratioMost, short(sandboxed.cpu), short(native.cpu), short(sandboxed.fastest), short(native.fastest), short(whole.fastest), len(w.message)>>10)
+				float64(sandboxed.cpu)/float64(native.cpu), ratioMost, short(sandboxed.cpu), short(native.cpu),
+				short(sandboxed.fastest), short(native.fastest), short(whole.fastest), len(w.message)>>10)
 		})
 	}
 }
@@ -100,7 +102,8 @@ func BenchmarkCompile(b *testing.B) {
 				t.Fatal(err)
 			}
 		})
-		say("compiling %s\t%v\tat most %v\tprocessor time %v; %.1f KB, at most %d", name, short(c.fastest), compileMost, short(c.cpu), float64(len(wasm))/1024, sizeMost>>10)
+		say("compiling %s\t%v\tat most %v\tprocessor time %v; %.1f KB, at most %d", name, short(c.fastest), compileMost,
+			short(c.cpu), float64(len(wasm))/1024, sizeMost>>10)
 	}
 }
 

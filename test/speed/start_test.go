@@ -18,12 +18,14 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// windlass run --controllers=replicaset is syncing within a second of its start, less what it waited for a processor that others used.
+// windlass run --controllers=replicaset is syncing within a second of its start, less what it waited for a processor
+// that others used.
 func TestStartsWithinASecond(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	fastest := time.Hour
 	for n := 0; n < 3 || n < 10 && fastest > startMost; n++ { // other processes share the machine
-		took := start(t, c.ManagerKubeconfig, `"Loaded plugin" plugin="replicaset" origin="builtin" late=true`, "--controllers=replicaset")
+		took := start(t, c.ManagerKubeconfig, `"Loaded plugin" plugin="replicaset" origin="builtin" late=true`,
+			"--controllers=replicaset")
 		t.Logf("ready %v after its start", took.Round(time.Millisecond))
 		fastest = min(fastest, took)
 	}
@@ -32,7 +34,8 @@ func TestStartsWithinASecond(t *testing.T) {
 		t.Errorf("ready %v after its start, want %v", fastest, startMost)
 	}
 	// A module waits for its first key, unless it has settings: then its code is taken at once.
-	start(t, c.ManagerKubeconfig, `"Loaded plugin" plugin="podgc" origin="builtin" late=false precompiled=true`, "--controllers=pod-garbage-collector-controller", "--terminated-pod-gc-threshold=1")
+	start(t, c.ManagerKubeconfig, `"Loaded plugin" plugin="podgc" origin="builtin" late=false precompiled=true`,
+		"--controllers=pod-garbage-collector-controller", "--terminated-pod-gc-threshold=1")
 }
 
 // A module that no key comes for is loaded when the start is over.
@@ -40,7 +43,8 @@ func TestLoadsWhatWaits(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, windlass.Program(), "run", "--leader-elect=false", "--kubeconfig", c.ManagerKubeconfig, "--secure-port=0", "-v=1", "--controllers=statefulset-controller")
+	cmd := exec.CommandContext(ctx, windlass.Program(), "run", "--leader-elect=false", "--kubeconfig", c.ManagerKubeconfig,
+		"--secure-port=0", "-v=1", "--controllers=statefulset-controller")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +66,8 @@ func TestLoadsWhatWaits(t *testing.T) {
 	}
 }
 
-// start runs windlass until it is ready: its caches are filled, and keys are synced. What is loaded says whether the code that make plugins left was there, and taken.
+// start runs windlass until it is ready: its caches are filled, and keys are synced. What is loaded says whether the
+// code that make plugins left was there, and taken.
 func start(t *testing.T, kubeconfig, loaded string, flags ...string) time.Duration {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,16 +77,20 @@ func start(t *testing.T, kubeconfig, loaded string, flags ...string) time.Durati
 	address := l.Addr().String()
 	l.Close()
 	_, port, _ := net.SplitHostPort(address)
+
 	// As it comes: with a certificate that it makes itself.
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
-	cmd := exec.CommandContext(t.Context(), windlass.Program(), append([]string{"run", "--leader-elect=false", "--kubeconfig", kubeconfig, "--secure-port", port, "-v=1"}, flags...)...)
+	cmd := exec.CommandContext(t.Context(), windlass.Program(),
+		append([]string{"run", "--leader-elect=false", "--kubeconfig", kubeconfig, "--secure-port", port, "-v=1"},
+			flags...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	from := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	var took time.Duration
@@ -102,6 +111,7 @@ func start(t *testing.T, kubeconfig, loaded string, flags ...string) time.Durati
 			t.Fatalf("not ready after %v", cluster.Patience)
 		}
 	}
+
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-// Package status asks a running windlass on a real cluster, with the program's own commands, what runs, what doesn't, and what that means for the cluster's objects.
+// Package status asks a running windlass on a real cluster, with the program's own commands, what runs, what doesn't,
+// and what that means for the cluster's objects.
 package status
 
 import (
@@ -27,7 +28,8 @@ import (
 // tell runs a command of windlass against a process, and returns what it prints.
 func tell(t *testing.T, c *cluster.Cluster, p *windlass.Process, args ...string) string {
 	t.Helper()
-	return run(t, append(args, "--server", p.Address, "--kubeconfig", c.Kubeconfig, "--certificate-authority", c.CAFile)...)
+	return run(t, append(args, "--server", p.Address, "--kubeconfig", c.Kubeconfig, "--certificate-authority",
+		c.CAFile)...)
 }
 
 // run runs a command of windlass, and returns what it prints; the exit code of windlass status is of no account here.
@@ -51,7 +53,8 @@ func cronJob(name string) *batchv1.CronJob {
 
 func replicaSet(name string) *appsv1.ReplicaSet {
 	d := workload.Deployment(name, 2).Spec
-	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.ReplicaSetSpec{Replicas: d.Replicas, Selector: d.Selector, Template: d.Template}}
+	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.ReplicaSetSpec{Replicas: d.Replicas, Selector: d.Selector, Template: d.Template}}
 }
 
 func claim(name string) *corev1.PersistentVolumeClaim {
@@ -61,17 +64,20 @@ func claim(name string) *corev1.PersistentVolumeClaim {
 	}}
 }
 
-// Every controller of kube-controller-manager's is listed with its state, those that don't run with the reason; objects that nobody acts for are counted, with metadata of one
-// object a minute, and where that isn't allowed nothing is said of them.
+// Every controller of kube-controller-manager's is listed with its state, those that don't run with the reason; objects
+// that nobody acts for are counted, with metadata of one object a minute, and where that isn't allowed nothing is said
+// of them.
 func TestWhatDoesNotRunIsTold(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Audit: true})
 	client := c.Client()
 	for i := range 3 {
-		if _, err := client.BatchV1().CronJobs("default").Create(t.Context(), cronJob(fmt.Sprint("nightly-", i)), metav1.CreateOptions{}); err != nil {
+		if _, err := client.BatchV1().CronJobs("default").Create(t.Context(), cronJob(fmt.Sprint("nightly-", i)),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim("data"), metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim("data"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p := windlass.Spawn(t, c, "*", "-job", "-bootstrap-signer-controller")
@@ -135,28 +141,36 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 // Where the objects that nobody acts for may not be listed, nothing is said of them, and the log is silent, too.
 func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Audit: true})
-	if _, err := c.Client().BatchV1().CronJobs("default").Create(t.Context(), cronJob("nightly"), metav1.CreateOptions{}); err != nil {
+	if _, err := c.Client().BatchV1().CronJobs("default").Create(t.Context(), cronJob("nightly"),
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.Apply(t, []byte(run(t, "rbac", "replicaset", "--use-service-account-credentials", "--bindings", "--user", "system:serviceaccount:lean:windlass")))
-	p := windlass.SpawnReplica(t, c, windlass.Replica{Name: "lean", Kubeconfig: windlass.Kubeconfig(t, c, "lean", "windlass"), Fields: "leaderElection: {leaderElect: false}"}, "*",
-		"-daemonset", "-deployment", "-endpoint", "-endpointslice", "-garbagecollector", "-horizontalpodautoscaling", "-job", "-namespace", "-podgc", "-root-ca-cert-publisher", "-serviceaccount", "-statefulset")
+	c.Apply(t, []byte(run(t, "rbac", "replicaset", "--use-service-account-credentials", "--bindings", "--user",
+		"system:serviceaccount:lean:windlass")))
+	p := windlass.SpawnReplica(t, c, windlass.Replica{Name: "lean",
+		Kubeconfig: windlass.Kubeconfig(t, c, "lean", "windlass"), Fields: "leaderElection: {leaderElect: false}"}, "*",
+		"-daemonset", "-deployment", "-endpoint", "-endpointslice", "-garbagecollector", "-horizontalpodautoscaling", "-job",
+		"-namespace", "-podgc", "-root-ca-cert-publisher", "-serviceaccount", "-statefulset")
 	p.AwaitReady(t)
 
-	if said := tell(t, c, p, "status"); !strings.Contains(said, "Nothing is wrong") || !strings.Contains(said, "not running    ") {
+	if said := tell(t, c, p, "status"); !strings.Contains(said, "Nothing is wrong") ||
+		!strings.Contains(said, "not running    ") {
 		t.Errorf("status:\n%s", said)
 	}
 	cluster.Eventually(t, cluster.Patience, "cronjobs were asked for and refused", func() (bool, any) {
 		all := c.Audit(t, cluster.Filter{Verbs: []string{"list"}, Resources: []string{"cronjobs"}})
-		return slices.ContainsFunc(all, func(e cluster.Event) bool { return e.Denied && e.User == "system:serviceaccount:lean:windlass" }), all
+		return slices.ContainsFunc(all, func(e cluster.Event) bool {
+			return e.Denied &&
+				e.User == "system:serviceaccount:lean:windlass"
+		}), all
 	})
 	if log := p.Log(t); strings.Contains(log, "cronjobs") || strings.Contains(log, "forbidden") {
 		t.Errorf("the log:\n%s", log)
 	}
 }
 
-// Keys that fail for the same reason are one warning with their number; what a sync did is what it wrote, not what was refused; keys that wait for a time are listed, and namespaces
-// that are being deleted.
+// Keys that fail for the same reason are one warning with their number; what a sync did is what it wrote, not what was
+// refused; keys that wait for a time are listed, and namespaces that are being deleted.
 func TestWhatIsHeldUpIsTold(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 1})
 	client := c.Client()
@@ -167,9 +181,12 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"full", "kept"} {
-		must(client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))
+		must(client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{}))
 	}
-	must(client.CoreV1().ConfigMaps("kept").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{"example.com/nobody"}}}, metav1.CreateOptions{}))
+	must(client.CoreV1().ConfigMaps("kept").Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept", Finalizers: []string{"example.com/nobody"}}},
+		metav1.CreateOptions{}))
 	p := windlass.Spawn(t, c, "replicaset", "namespace")
 	p.AwaitReady(t)
 	// Nobody gives the namespace its service account, so no pod may be made in it.
@@ -182,10 +199,12 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 
 	cluster.Eventually(t, cluster.Patience, "three keys have one cause", func() (bool, any) {
 		said := tell(t, c, p, "status")
-		return strings.Contains(said, "WARNING  replicaset-controller: 3 keys held up, for longest full/") && strings.Count(said, "held up") == 1, said
+		return strings.Contains(said, "WARNING  replicaset-controller: 3 keys held up, for longest full/") &&
+			strings.Count(said, "held up") == 1, said
 	})
 	var syncs []state.Sync
-	if err := json.Unmarshal([]byte(tell(t, c, p, "get", "syncs", "--controller", "replicaset", "--match", "full/", "-o", "json")), &syncs); err != nil {
+	if err := json.Unmarshal([]byte(tell(t, c, p, "get", "syncs", "--controller", "replicaset", "--match", "full/", "-o",
+		"json")), &syncs); err != nil {
 		t.Fatal(err)
 	}
 	wrote := 0
@@ -211,7 +230,8 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 	}
 	cases := t.TempDir()
 	file := filepath.Join(cases, "seen.yaml")
-	if err := os.WriteFile(file, []byte(tell(t, c, p, "get", "sync", "replicaset", "full/web", "-o", "golden")), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(tell(t, c, p, "get", "sync", "replicaset", "full/web", "-o", "golden")),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(t, "plugin", "test", "builtin:replicaset", "--cases", cases, "--update")
@@ -220,7 +240,8 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"key: full/web\n", "reason: Forbidden\n", "want:\n", "  - do: create v1/pods full/\n    failed: Forbidden\n"} {
+	for _, want := range []string{"key: full/web\n", "reason: Forbidden\n", "want:\n",
+		"  - do: create v1/pods full/\n    failed: Forbidden\n"} {
 		if !strings.Contains(string(seen), want) {
 			t.Errorf("the golden case doesn't have %q", want)
 		}

@@ -27,8 +27,11 @@ var (
 // set makes a set of pods, with no deployment above it.
 func (w *world) set(name string, replicas int32, labels map[string]string) {
 	w.t.Helper()
-	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.ReplicaSetSpec{Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
 	if _, err := w.client.AppsV1().ReplicaSets(namespace).Create(w.t.Context(), set, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -73,7 +76,8 @@ func (w *world) syncs(result string) float64 {
 	return w.m.Count(w.t, "windlass_syncs_total", "controller", "replicaset-controller", "result", result)
 }
 
-// However often a plugin is replaced, it has one burst of requests and one minute's deletes; another bound in the configuration holds at once, without a swap.
+// However often a plugin is replaced, it has one burst of requests and one minute's deletes; another bound in the
+// configuration holds at once, without a swap.
 func TestLimitsOutliveVersions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "replicaset", "serviceaccount")
@@ -83,25 +87,30 @@ func TestLimitsOutliveVersions(t *testing.T) {
 		p.API, p.Workers = api, workers
 		p.Budget.DeletesPerMinute = deletes
 	}
+
 	w.start()
 	began := time.Now()
 	for n := range sets {
 		name := fmt.Sprint("one-", n)
 		w.set(name, 1, map[string]string{"app": name})
 	}
+
 	for n := range swaps {
 		w.replace(n)
 	}
 	sent := 0
-	for _, e := range w.c.Audit(t, cluster.Filter{Verbs: cluster.Writes, Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}}) {
+	for _, e := range w.c.Audit(t, cluster.Filter{Verbs: cluster.Writes,
+		Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}}) {
 		if e.Resource != "events" {
 			sent++
 		}
 	}
+
 	allowed := burst + 1 + int(time.Since(began).Seconds()*qps)
 	if sent < burst || sent > allowed || allowed >= 2*sets {
 		t.Errorf("%d requests with %d swaps, the rate allows %d", sent, swaps, allowed)
 	}
+
 	api, workers = config.API{QPS: 1000, Burst: 1000}, 7
 	w.m.Reload()
 	w.set("web", many, map[string]string{"app": "web"})
@@ -111,6 +120,7 @@ func TestLimitsOutliveVersions(t *testing.T) {
 	for n := range swaps {
 		w.replace(swaps + n)
 	}
+
 	if n := w.pods("web"); n != many-int(deletes) {
 		t.Errorf("%d pods are left of %d, the budget is %d deletes", n, many, deletes)
 	}
@@ -125,7 +135,8 @@ func TestLimitsOutliveVersions(t *testing.T) {
 	}
 }
 
-// The present grant binds whichever version runs: also the one that a failed one's roll-back brings back, and at once. What it refuses speaks against no version.
+// The present grant binds whichever version runs: also the one that a failed one's roll-back brings back, and at once.
+// What it refuses speaks against no version.
 func TestTheGrantBinds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "replicaset", "serviceaccount")
@@ -152,7 +163,11 @@ func TestTheGrantBinds(t *testing.T) {
 	for _, name := range names {
 		w.resize(name, 2)
 	}
-	w.eventually("what it wants is refused", func() (bool, string) { n := w.syncs("refused"); return n > 40, fmt.Sprint(n) })
+	w.eventually("what it wants is refused", func() (bool, string) {
+		n := w.syncs("refused")
+		return n > 40,
+			fmt.Sprint(n)
+	})
 	for _, name := range names {
 		if n := w.pods(name); n != 1 {
 			t.Errorf("%s has %d pods: the wider grant came back", name, n)
@@ -166,7 +181,11 @@ func TestTheGrantBinds(t *testing.T) {
 	from := w.syncs("refused")
 	w.replace(1)
 	next := w.plugin("replicaset")
-	w.eventually("what it wants is refused", func() (bool, string) { n := w.syncs("refused"); return n >= from+4, fmt.Sprint(n) })
+	w.eventually("what it wants is refused", func() (bool, string) {
+		n := w.syncs("refused")
+		return n >= from+4,
+			fmt.Sprint(n)
+	})
 	if p := w.plugin("replicaset"); p.Digest != next.Digest || !p.Trial || p.Before != good {
 		t.Errorf("%+v, expected %s on trial", p, next.Digest)
 	}
@@ -195,6 +214,7 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 		k.Recordings.Bytes, k.Recordings.Folder = resource.MustParse(size), saved
 		p.Grant = grant
 	}
+
 	w.start()
 	recorded := func() int {
 		t.Helper()
@@ -205,11 +225,13 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 		}
 		return len(f.Syncs)
 	}
+
 	w.set("web", 2, map[string]string{"app": "web"})
 	w.awaitPods("web", 2)
 	if n := recorded(); n != 0 {
 		t.Errorf("%d syncs are recorded, though none should be", n)
 	}
+
 	size, saved = "1Mi", folder
 	w.m.Reload()
 	w.eventually("the configuration is applied", func() (bool, string) {
@@ -217,6 +239,7 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 		n := recorded()
 		return n > 0, fmt.Sprint(n)
 	})
+
 	files := func() int {
 		l, err := filepath.Glob(filepath.Join(folder, "*"+record.Extension))
 		if err != nil {
@@ -224,6 +247,7 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 		}
 		return len(l)
 	}
+
 	grant = []config.Rule{reads}
 	w.m.Reload()
 	w.eventually("a failed sync is saved", func() (bool, string) {
@@ -236,7 +260,8 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 	w.eventually("nothing is recorded any more", func() (bool, string) { n := recorded(); return n == 0, fmt.Sprint(n) })
 }
 
-// A shadow sees what the plugin may see, and nothing else: a pod without the granted label is no orphan that it would adopt.
+// A shadow sees what the plugin may see, and nothing else: a pod without the granted label is no orphan that it would
+// adopt.
 func TestShadowSeesNoMoreThanTheGrant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "replicaset", "serviceaccount")
@@ -247,11 +272,14 @@ func TestShadowSeesNoMoreThanTheGrant(t *testing.T) {
 		pods.Resources, pods.Selector = []string{"pods"}, metav1.LabelSelector{MatchLabels: map[string]string{"seen": "yes"}}
 		p.Grant = []config.Rule{sets, pods}
 	}
+
 	w.start()
-	orphan := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "web"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}
+	orphan := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "web"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}
 	if _, err := w.client.CoreV1().Pods(namespace).Create(t.Context(), orphan, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+
 	w.set("web", 2, map[string]string{"app": "web", "seen": "yes"})
 	w.awaitPods("web", 3)
 	w.resize("web", 4)
@@ -263,6 +291,7 @@ func TestShadowSeesNoMoreThanTheGrant(t *testing.T) {
 	if d := w.differences(); len(d) > 0 {
 		t.Errorf("the shadow, which is the same code, answers otherwise: %+v", d)
 	}
+
 	o, err := w.client.CoreV1().Pods(namespace).Get(t.Context(), "orphan", metav1.GetOptions{})
 	if err != nil || len(o.OwnerReferences) > 0 {
 		t.Errorf("the orphan was adopted: %v %v", o.OwnerReferences, err)

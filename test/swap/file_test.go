@@ -45,7 +45,8 @@ func (w *world) broken(says string) (p state.PluginStatus) {
 		})
 		x := lastSwap(&s)
 		swap := x.Plugin == "replicaset" && x.Result == "failed" && x.From == p.Digest && x.To == "" && x.Why == p.Broken
-		return strings.Contains(p.Broken, w.file()) && strings.Contains(p.Broken, says) && trouble && swap && s.Refused == "" && len(s.LeftOut) == 0,
+		return strings.Contains(p.Broken, w.file()) && strings.Contains(p.Broken, says) && trouble && swap &&
+				s.Refused == "" && len(s.LeftOut) == 0,
 			fmt.Sprintf("%+v\ntroubles %+v\nlast swap %+v\nrefused %s, left out %q", p, s.Troubles, x, s.Refused, s.LeftOut)
 	})
 	return p
@@ -66,21 +67,25 @@ func (w *world) runs(wasm []byte, before string) (p state.PluginStatus) {
 		s := w.m.Status(w.t)
 		p = pluginOf(&s, "replicaset")
 		x := lastSwap(&s)
-		return p.Digest == digest && p.Broken == "" && (x.Result == "on trial" || x.Result == "ok") && x.From == before && x.To == digest, fmt.Sprintf("%+v\nlast swap %+v", p, x)
+		return p.Digest == digest && p.Broken == "" && (x.Result == "on trial" || x.Result == "ok") && x.From == before &&
+			x.To == digest, fmt.Sprintf("%+v\nlast swap %+v", p, x)
 	})
 	return p
 }
 
-// A file that is broken, or half written, changes nothing; whole again it is on trial. The plugin is named in the configuration, and where it is no built-in one's nothing else runs in its place.
+// A file that is broken, or half written, changes nothing; whole again it is on trial. The plugin is named in the
+// configuration, and where it is no built-in one's nothing else runs in its place.
 func TestBrokenFile(t *testing.T) {
 	t.Parallel()
-	for name, builtin := range map[string]bool{"in place of a built-in plugin": true, "of a plugin that isn't built in": false} {
+	for name, builtin := range map[string]bool{"in place of a built-in plugin": true,
+		"of a plugin that isn't built in": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 			var more []config.Plugin
 			w.configure = func(k *config.Configuration, _ *config.Plugin) { k.Plugins = append(k.Plugins, more...) }
-			one, two, three, four := variant(t, "replicaset", 1), variant(t, "replicaset", 2), variant(t, "replicaset", 3), variant(t, "replicaset", 4)
+			one, two, three, four := variant(t, "replicaset", 1), variant(t, "replicaset", 2), variant(t, "replicaset", 3),
+				variant(t, "replicaset", 4)
 			w.put("replicaset", one)
 			if !builtin {
 				w.sources = []plugins.Source{without{plugins.Builtin{}, "replicaset"}, plugins.Folder(w.folder)}

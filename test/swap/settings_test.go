@@ -12,7 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
-// Settings take effect while the plugin runs; those that the plugin or the host refuses leave it with the ones that it has, and the manager says which and why.
+// Settings take effect while the plugin runs; those that the plugin or the host refuses leave it with the ones that it
+// has, and the manager says which and why.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	const pods = 5
@@ -32,7 +33,8 @@ func TestSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.eventually(fmt.Sprintf("service %s has %d slices", service, slices), func() (bool, string) {
-			l, err := w.client.DiscoveryV1().EndpointSlices(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
+			l, err := w.client.DiscoveryV1().EndpointSlices(namespace).List(t.Context(),
+				metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
 			if err != nil {
 				return false, err.Error()
 			}
@@ -50,7 +52,8 @@ func TestSettings(t *testing.T) {
 		t.Helper()
 		settings = map[string]string{name: value}
 		w.m.Reload()
-		w.eventually(fmt.Sprintf("%s=%s: %s", name, value, result), func() (bool, string) { return swaps(result) == n, fmt.Sprint(swaps(result)) })
+		w.eventually(fmt.Sprintf("%s=%s: %s", name, value, result),
+			func() (bool, string) { return swaps(result) == n, fmt.Sprint(swaps(result)) })
 	}
 	refused := func(parts ...string) {
 		t.Helper()

@@ -57,18 +57,19 @@ func newWorld(t testing.TB, controllers ...string) *world {
 
 func (w *world) begin() {
 	w.t.Helper()
-	w.m = windlass.Begin(w.t, w.c, windlass.Options{Wrap: w.wrap, Sources: w.sources, Configure: func(k *config.Configuration) {
-		k.PluginFolder, k.Controllers = w.folder, w.controllers
-		if w.bad {
-			k.Plugins = append(k.Plugins, config.Plugin{Name: "nobody"})
-		}
-		// Modules that aren't built in get the rights of the one that they replace by the operator's word alone.
-		p := config.Plugin{Name: "replicaset", ServiceAccount: "replicaset-controller", Shadow: w.shadow}
-		if w.configure != nil {
-			w.configure(k, &p)
-		}
-		k.Plugins = append(k.Plugins, p)
-	}})
+	w.m = windlass.Begin(w.t, w.c, windlass.Options{Wrap: w.wrap, Sources: w.sources,
+		Configure: func(k *config.Configuration) {
+			k.PluginFolder, k.Controllers = w.folder, w.controllers
+			if w.bad {
+				k.Plugins = append(k.Plugins, config.Plugin{Name: "nobody"})
+			}
+			// Modules that aren't built in get the rights of the one that they replace by the operator's word alone.
+			p := config.Plugin{Name: "replicaset", ServiceAccount: "replicaset-controller", Shadow: w.shadow}
+			if w.configure != nil {
+				w.configure(k, &p)
+			}
+			k.Plugins = append(k.Plugins, p)
+		}})
 }
 
 func (w *world) start() {
@@ -113,8 +114,8 @@ var built struct {
 	modules map[string][]byte
 }
 
-// build compiles a version of replicaset: one that traps, one that wants a pod more. It returns its bytes, and a file of
-// the test's own that holds them.
+// build compiles a version of replicaset: one that traps, one that wants a pod more. It returns its bytes, and a file
+// of the test's own that holds them.
 func build(t *testing.T, name string) (wasm []byte, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name+".wasm")
@@ -170,8 +171,10 @@ func (w *world) eventually(what string, f func() (bool, string)) {
 func (w *world) deploy(name string, replicas int32) {
 	w.t.Helper()
 	labels := map[string]string{"app": name}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
 	if _, err := w.client.AppsV1().Deployments(namespace).Create(w.t.Context(), d, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
@@ -179,7 +182,8 @@ func (w *world) deploy(name string, replicas int32) {
 
 func (w *world) scale(name string, replicas int) {
 	w.t.Helper()
-	_, err := w.client.AppsV1().Deployments(namespace).Patch(w.t.Context(), name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
+	_, err := w.client.AppsV1().Deployments(namespace).Patch(w.t.Context(), name, types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -200,12 +204,17 @@ func (w *world) pods(name string) (n int) {
 
 func (w *world) awaitPods(name string, n int) {
 	w.t.Helper()
-	w.eventually(fmt.Sprint(name, " has ", n, " pods"), func() (bool, string) { got := w.pods(name); return got == n, fmt.Sprint(got) })
+	w.eventually(fmt.Sprint(name, " has ", n, " pods"), func() (bool, string) {
+		got := w.pods(name)
+		return got == n,
+			fmt.Sprint(got)
+	})
 }
 
 // writes counts the pods that replicaset made and deleted.
 func (w *world) writes(verb string) (n int) {
-	for _, e := range w.c.Audit(w.t, cluster.Filter{Verbs: []string{verb}, Resources: []string{"pods"}, Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}}) {
+	for _, e := range w.c.Audit(w.t, cluster.Filter{Verbs: []string{verb}, Resources: []string{"pods"},
+		Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}}) {
 		if e.Code < 300 {
 			n++
 		}
@@ -213,7 +222,8 @@ func (w *world) writes(verb string) (n int) {
 	return n
 }
 
-// A controller is replaced again and again while its key is busy: no key is lost, no pod is made or deleted twice, the other controllers run on.
+// A controller is replaced again and again while its key is busy: no key is lost, no pod is made or deleted twice, the
+// other controllers run on.
 func TestSwapUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
@@ -277,7 +287,8 @@ func TestRollBack(t *testing.T) {
 		p := w.plugin("replicaset")
 		return p.Digest == good && len(p.Failed) == 1, fmt.Sprintf("%+v", p)
 	})
-	if s := w.plugin("replicaset").Failed[0]; !strings.Contains(s, "replicaset") || !strings.Contains(s, "trap") && !strings.Contains(s, "unreachable") {
+	if s := w.plugin("replicaset").Failed[0]; !strings.Contains(s, "replicaset") || !strings.Contains(s, "trap") &&
+		!strings.Contains(s, "unreachable") {
 		t.Errorf("the version failed for %q", s)
 	}
 	w.scale("web", 8)
@@ -298,14 +309,16 @@ func TestRollBack(t *testing.T) {
 	t.Log("a shadow that can't be loaded is told of until it is taken away")
 	w.shadow = filepath.Join(t.TempDir(), "liar.wasm")
 	wasm := variant(t, "replicaset", 2)
-	liar := bytes.Replace(wasm, []byte(`"serviceAccount":"replicaset-controller"`), []byte(`"serviceAccount":"replicaset-controllex"`), 1)
+	liar := bytes.Replace(wasm, []byte(`"serviceAccount":"replicaset-controller"`),
+		[]byte(`"serviceAccount":"replicaset-controllex"`), 1)
 	if err := os.WriteFile(w.shadow, liar, 0o600); err != nil || bytes.Equal(wasm, liar) {
 		t.Fatal(err)
 	}
 	w.m.Reload()
 	w.eventually("it is told of", func() (bool, string) {
 		p := w.plugin("replicaset")
-		return len(p.Failed) == 1 && strings.Contains(p.Failed[0], "is not the manifest that the module gives"), fmt.Sprintf("%+v", p)
+		return len(p.Failed) == 1 && strings.Contains(p.Failed[0], "is not the manifest that the module gives"),
+			fmt.Sprintf("%+v", p)
 	})
 	w.shadow = ""
 	w.m.Reload()
@@ -317,8 +330,12 @@ func (w *world) nothingWrong() {
 	w.t.Helper()
 	w.eventually("nothing is wrong", func() (bool, string) {
 		s := w.m.Status(w.t)
-		wrong := slices.DeleteFunc(s.Troubles, func(x state.Trouble) bool { return strings.Contains(x.What, "nobody here acts for") })
-		return len(wrong) == 0 && len(pluginOf(&s, "replicaset").Failed) == 0, fmt.Sprintf("%+v %+v", wrong, pluginOf(&s, "replicaset"))
+		wrong := slices.DeleteFunc(s.Troubles, func(x state.Trouble) bool {
+			return strings.Contains(x.What,
+				"nobody here acts for")
+		})
+		return len(wrong) == 0 && len(pluginOf(&s, "replicaset").Failed) == 0,
+			fmt.Sprintf("%+v %+v", wrong, pluginOf(&s, "replicaset"))
 	})
 }
 
@@ -385,7 +402,11 @@ func TestEnablement(t *testing.T) {
 	t.Log("a controller is turned off")
 	w.controllers = []string{"deployment", "serviceaccount"}
 	w.m.Reload()
-	w.eventually("it is gone", func() (bool, string) { p := w.plugin("replicaset"); return p.Name == "", fmt.Sprintf("%+v", p) })
+	w.eventually("it is gone", func() (bool, string) {
+		p := w.plugin("replicaset")
+		return p.Name == "",
+			fmt.Sprintf("%+v", p)
+	})
 	w.scale("web", 6)
 	w.eventually("its set is scaled", func() (bool, string) {
 		l, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{})
@@ -442,7 +463,8 @@ func TestQuarantine(t *testing.T) {
 	})
 
 	t.Log("a command releases it, and it fails again")
-	if code, b := w.m.Do(t, http.MethodPost, "/windlass/v1/controllers/replicaset-controller/release"); code != http.StatusOK {
+	if code, b := w.m.Do(t, http.MethodPost,
+		"/windlass/v1/controllers/replicaset-controller/release"); code != http.StatusOK {
 		t.Fatalf("%d %s", code, b)
 	}
 	w.eventually("it is quarantined again", func() (bool, string) { return state() == "Quarantined", state() })
@@ -478,7 +500,8 @@ func TestShadow(t *testing.T) {
 		return len(all) > 0, fmt.Sprintf("%+v %s", all, w.m.Status(t).Refused)
 	})
 	d := w.differences()[0]
-	if d.Controller != "replicaset-controller" || !strings.HasPrefix(d.Key, "default/web-") || strings.Count(d.Text, "create v1/pods") != 1 || !strings.Contains(d.Text, "+") {
+	if d.Controller != "replicaset-controller" || !strings.HasPrefix(d.Key, "default/web-") ||
+		strings.Count(d.Text, "create v1/pods") != 1 || !strings.Contains(d.Text, "+") {
 		t.Errorf("the difference is %+v, expected one pod more", d)
 	}
 	if after := w.writes("create"); after != before || w.pods("web") != 3 {
@@ -488,7 +511,10 @@ func TestShadow(t *testing.T) {
 	w.awaitPods("web", 5)
 
 	note := func() bool {
-		return slices.ContainsFunc(w.m.Status(t).Troubles, func(x state.Trouble) bool { return strings.Contains(x.What, "its shadow answers otherwise") })
+		return slices.ContainsFunc(w.m.Status(t).Troubles, func(x state.Trouble) bool {
+			return strings.Contains(x.What,
+				"its shadow answers otherwise")
+		})
 	}
 	if !note() {
 		t.Error("no note of the differences")

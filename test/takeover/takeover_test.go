@@ -168,13 +168,13 @@ func (w *world) awaitWork(since time.Time, asked int) {
 	})
 }
 
-// sweep tells whether a write is one of those that the namespace controller repeats as long as something is left: the
+// sweep reports whether a write is one of those that the namespace controller repeats as long as something is left: the
 // native one does so too, whether or not it is the one that began.
 func sweep(e cluster.Event) bool {
 	return e.Verb == "deletecollection" && e.User == "system:serviceaccount:kube-system:namespace-controller"
 }
 
-// refused tells whether a write is that of a config map with the root certificates, which the native manager tries
+// refused reports whether a write is that of a config map with the root certificates, which the native manager tries
 // whenever it starts and finds a namespace without one: admission lets nothing into a namespace that ends.
 func refused(e cluster.Event) bool {
 	return e.Verb == "create" && e.Name == "kube-root-ca.crt" && e.Code == http.StatusForbidden && !e.Denied
@@ -188,7 +188,8 @@ func what(e cluster.Event) string {
 // writes are those of controllers: what they do to objects of users, without the tokens that a manager asks for.
 func writes(t *testing.T, c *cluster.Cluster, since time.Time) (all []cluster.Event) {
 	for _, e := range c.Audit(t, cluster.Filter{Verbs: cluster.Writes, Since: since}) {
-		controller := strings.HasPrefix(e.User, "system:serviceaccount:kube-system:") || e.User == "system:kube-controller-manager"
+		controller := strings.HasPrefix(e.User, "system:serviceaccount:kube-system:") ||
+			e.User == "system:kube-controller-manager"
 		switch e.Resource {
 		case "leases", "serviceaccounts/token", "tokenreviews", "subjectaccessreviews":
 			continue
@@ -217,7 +218,10 @@ func expectNoWrites(t *testing.T, c *cluster.Cluster, since time.Time, again []s
 // settle waits until no controller has written for a while, sweeps aside.
 func settle(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	windlass.Settle(t, quiet, func(since time.Time) []cluster.Event { return slices.DeleteFunc(writes(t, c, since), sweep) })
+	windlass.Settle(t, quiet, func(since time.Time) []cluster.Event {
+		return slices.DeleteFunc(writes(t, c, since),
+			sweep)
+	})
 }
 
 func eventually(t *testing.T, what string, condition func() (bool, string)) {

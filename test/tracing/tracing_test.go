@@ -29,7 +29,8 @@ import (
 
 const password = "correct-horse-battery-staple"
 
-// The spans of a sync are one tree, from the queue to the API server's request; nothing secret is in them; and a collector that isn't there, or never answers, holds up no sync.
+// The spans of a sync are one tree, from the queue to the API server's request; nothing secret is in them; and a
+// collector that isn't there, or never answers, holds up no sync.
 func TestSpans(t *testing.T) {
 	plugins := t.TempDir()
 	module.Build(t, filepath.Join(plugins, "secretive.wasm"), "test/replay/testdata/secretive")
@@ -56,7 +57,8 @@ func TestSpans(t *testing.T) {
 			defer mu.Unlock()
 			k.Tracing.Endpoint = endpoint
 			k.PluginFolder = plugins
-			k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false // for upstream's roles give no controller what secretive does here
+			// for upstream's roles give no controller what secretive does here
+			k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 		},
 		Wrap: func(k *rest.Config) { k.Wrap(headers.wrap) },
 	})
@@ -76,7 +78,8 @@ func TestSpans(t *testing.T) {
 
 	use(r.Address)
 	usual := run(t, client, "traced", 3)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: map[string]string{"spread": "yes"}}, Data: map[string][]byte{"password": []byte(password)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: map[string]string{"spread": "yes"}},
+		Data: map[string][]byte{"password": []byte(password)}}
 	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +89,8 @@ func TestSpans(t *testing.T) {
 		for _, x := range r.Roots() {
 			seen = append(seen, x.Text("windlass.controller")+" "+x.Text("windlass.key")+" "+x.Text("windlass.result"))
 			switch {
-			case x.Text("windlass.controller") == "replicaset-controller" && x.Text("windlass.key") == "default/traced" && len(x.Named("effect create")) > 0:
+			case x.Text("windlass.controller") == "replicaset-controller" && x.Text("windlass.key") == "default/traced" &&
+				len(x.Named("effect create")) > 0:
 				made = x
 			case x.Text("windlass.controller") == "secretive-controller" && x.Text("windlass.result") == "error":
 				failed = x
@@ -104,7 +108,8 @@ func TestSpans(t *testing.T) {
 			t.Errorf("the spans have the secret %q", value)
 		}
 	}
-	cluster.Eventually(t, time.Minute, "the exported spans are counted", func() (bool, string) { // once the collector has answered
+	// once the collector has answered
+	cluster.Eventually(t, time.Minute, "the exported spans are counted", func() (bool, string) {
 		n := m.Count(t, "windlass_trace_spans_total", "result", "exported")
 		return n > 0, fmt.Sprint(n)
 	})
@@ -143,8 +148,10 @@ func run(t *testing.T, client kubernetes.Interface, name string, replicas int32)
 	t.Helper()
 	begin := time.Now()
 	labels := map[string]string{"app": name}
-	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}}}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}}}
 	if _, err := client.AppsV1().ReplicaSets("default").Create(t.Context(), set, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -167,19 +174,25 @@ func checkCreation(t *testing.T, m *windlass.Manager, x *tracingtest.Span, sent 
 			digest = p.Digest
 		}
 	}
-	if x.Name != "sync" || x.Text("windlass.plugin") != "replicaset" || x.Text("windlass.plugin.digest") != digest || digest == "" || !x.Has("windlass.queue.seconds") || !x.Has("windlass.attempt") {
+
+	if x.Name != "sync" || x.Text("windlass.plugin") != "replicaset" || x.Text("windlass.plugin.digest") != digest ||
+		digest == "" || !x.Has("windlass.queue.seconds") || !x.Has("windlass.attempt") {
 		t.Errorf("the root is %v", x.Span)
 	}
 	if len(x.Named("snapshot")) != 1 || len(x.Named("guest")) != 1 {
 		t.Fatalf("it doesn't have one snapshot and one guest within: %v", x.Within)
 	}
+
 	guest := x.Named("guest")[0]
-	if guest.Int("windlass.fuel") == 0 || guest.Int("windlass.memory.bytes") == 0 || int(guest.Int("windlass.performs")) != len(guest.Named("perform")) {
+	if guest.Int("windlass.fuel") == 0 || guest.Int("windlass.memory.bytes") == 0 ||
+		int(guest.Int("windlass.performs")) != len(guest.Named("perform")) {
 		t.Errorf("the guest's call is %v", guest.Span)
 	}
+
 	creates := x.Named("effect create")
 	for _, e := range creates {
-		if e.Text("windlass.resource") != "v1/pods" || e.Int("http.response.status_code") != http.StatusCreated || e.Kind != tracepb.Span_SPAN_KIND_CLIENT {
+		if e.Text("windlass.resource") != "v1/pods" || e.Int("http.response.status_code") != http.StatusCreated ||
+			e.Kind != tracepb.Span_SPAN_KIND_CLIENT {
 			t.Errorf("a create is %v", e.Span)
 		}
 		if !sent.has(e) {
@@ -189,9 +202,11 @@ func checkCreation(t *testing.T, m *windlass.Manager, x *tracingtest.Span, sent 
 	if len(creates) != 3 {
 		t.Errorf("%d pods are created, want 3", len(creates))
 	}
+
 	for _, name := range []string{"snapshot", "guest", "perform", "effect create"} {
 		for _, s := range x.Named(name) {
-			if s.StartTimeUnixNano < x.StartTimeUnixNano || s.EndTimeUnixNano > x.EndTimeUnixNano || string(s.TraceId) != string(x.TraceId) {
+			if s.StartTimeUnixNano < x.StartTimeUnixNano || s.EndTimeUnixNano > x.EndTimeUnixNano ||
+				string(s.TraceId) != string(x.TraceId) {
 				t.Errorf("%s is not within the sync: %v", name, s.Span)
 			}
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// Killer runs the program again and again on a cluster, and kills it with SIGKILL at random moments: a quarter of the processes while they start, so however slow the machine is, most get to work.
+// Killer runs the program again and again on a cluster, and kills it with SIGKILL at random moments: a quarter of the
+// processes while they start, so however slow the machine is, most get to work.
 type Killer struct {
 	Cluster     *cluster.Cluster
 	Controllers []string
@@ -27,8 +28,10 @@ type Killer struct {
 	end     time.Time
 }
 
-// Until has processes live and die until the condition holds, which is looked at every so often. The last process lives on: it is killed, if its time has come, by the next call.
-func (k *Killer) Until(t testing.TB, every, within time.Duration, what string, condition func() (done bool, seen string)) {
+// Until has processes live and die until the condition holds, which is looked at every so often. The last process lives
+// on: it is killed, if its time has come, by the next call.
+func (k *Killer) Until(t testing.TB, every, within time.Duration, what string,
+	condition func() (done bool, seen string)) {
 	t.Helper()
 	within = max(within, cluster.Patience)
 	for from := time.Now(); ; {
@@ -74,7 +77,8 @@ func (k *Killer) kill(t testing.TB, seen string) {
 	if seen == "" {
 		seen = "at rest"
 	}
-	t.Logf("kill %d: process %d after %v, %s: %s", k.Kills, k.process.PID, time.Since(k.begun).Round(time.Millisecond), when, seen)
+	t.Logf("kill %d: process %d after %v, %s: %s", k.Kills, k.process.PID, time.Since(k.begun).Round(time.Millisecond),
+		when, seen)
 	k.process = nil
 }
 
@@ -101,7 +105,7 @@ func (p *Process) AwaitReady(t testing.TB) {
 	})
 }
 
-// Ready tells whether all controllers have their caches, and what is said of each.
+// Ready reports whether all controllers have their caches, and what is said of each.
 func (p *Process) Ready() (ready bool, seen string) {
 	client := *p.Client
 	client.Timeout = 10 * time.Second // not ready is answered at once; a process that hangs is asked again

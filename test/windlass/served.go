@@ -32,7 +32,7 @@ func served(t testing.TB, c *cluster.Cluster, address string) Served {
 // URL is that of a path.
 func (s *Served) URL(path string) string { return "https://" + s.Address + path }
 
-// Get gives what is served at a path, and fails the test if that isn't with 200.
+// Get returns what is served at a path, and fails the test if that isn't with 200.
 func (s *Served) Get(t testing.TB, path string) []byte {
 	t.Helper()
 	code, b := s.Do(t, http.MethodGet, path)
@@ -42,7 +42,7 @@ func (s *Served) Get(t testing.TB, path string) []byte {
 	return b
 }
 
-// Do asks, and gives the code and what is answered.
+// Do asks, and returns the code and what is answered.
 func (s *Served) Do(t testing.TB, method, path string) (code int, body []byte) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, s.URL(path), nil)
@@ -64,7 +64,7 @@ func (s *Served) Do(t testing.TB, method, path string) (code int, body []byte) {
 // Protobuf is what a scraper accepts that takes native histograms.
 const Protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 
-// Metrics gives the metrics that are served at a path, by name.
+// Metrics returns the metrics that are served at a path, by name.
 func (s *Served) Metrics(t testing.TB, path string) map[string]*dto.MetricFamily {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL(path), nil)
@@ -119,7 +119,8 @@ func (s *Served) Counted(t testing.TB, metric string, labels ...string) float64 
 	return sum
 }
 
-// AwaitCount waits until a metric that only grows is as wanted: what a sync counts is served when the sync is over, moments after its last write is seen in the cluster.
+// AwaitCount waits until a metric that only grows is as wanted: what a sync counts is served when the sync is over,
+// moments after its last write is seen in the cluster.
 func (s *Served) AwaitCount(t testing.TB, want float64, metric string, labels ...string) {
 	t.Helper()
 	cluster.Eventually(t, time.Minute, fmt.Sprintf("%s%v is %v", metric, labels, want), func() (bool, string) {

@@ -33,7 +33,8 @@ func StatefulSet(name string, replicas int32, change ...func(*appsv1.StatefulSet
 
 // DaemonSet is one of image main:1.
 func DaemonSet(name string, change ...func(*appsv1.DaemonSetSpec)) *appsv1.DaemonSet {
-	s := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DaemonSetSpec{Selector: selector(name), Template: Template(name, "main:1")}}
+	s := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DaemonSetSpec{Selector: selector(name), Template: Template(name, "main:1")}}
 	for _, f := range change {
 		f(&s.Spec)
 	}
@@ -42,7 +43,8 @@ func DaemonSet(name string, change ...func(*appsv1.DaemonSetSpec)) *appsv1.Daemo
 
 // Job is one whose pods complete by themselves.
 func Job(name string, completions, parallelism int32, change ...func(*batchv1.JobSpec)) *batchv1.Job {
-	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.JobSpec{Completions: &completions, Parallelism: &parallelism, Template: Template(name, "main:1")}}
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{Completions: &completions, Parallelism: &parallelism, Template: Template(name, "main:1")}}
 	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	for _, f := range change {
 		f(&j.Spec)
@@ -58,7 +60,8 @@ func Indexed(s *batchv1.JobSpec) {
 
 // Deployment is one of image main:1.
 func Deployment(name string, replicas int32, change ...func(*appsv1.DeploymentSpec)) *appsv1.Deployment {
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector(name), Template: Template(name, "main:1")}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector(name), Template: Template(name, "main:1")}}
 	for _, f := range change {
 		f(&d.Spec)
 	}
@@ -69,7 +72,8 @@ func Deployment(name string, replicas int32, change ...func(*appsv1.DeploymentSp
 func Rolling(surge, unavailable int32) func(*appsv1.DeploymentSpec) {
 	s, u := intstr.FromInt32(surge), intstr.FromInt32(unavailable)
 	return func(d *appsv1.DeploymentSpec) {
-		d.Strategy = appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &s, MaxUnavailable: &u}}
+		d.Strategy = appsv1.DeploymentStrategy{RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &s,
+			MaxUnavailable: &u}}
 	}
 }
 
@@ -78,5 +82,6 @@ func Recreated(d *appsv1.DeploymentSpec) { d.Strategy.Type = appsv1.RecreateDepl
 
 // Service is one that selects an app's pods.
 func Service(app string) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: app}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": app}, Ports: []corev1.ServicePort{{Port: 80}}}}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec: corev1.ServiceSpec{Selector: map[string]string{"app": app}, Ports: []corev1.ServicePort{{Port: 80}}}}
 }

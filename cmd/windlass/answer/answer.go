@@ -72,7 +72,8 @@ func (e *ExitError) Error() string {
 // Unwrap returns Err.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Execute runs the command that the arguments name, says on stderr in one line what is wrong, and returns the exit code.
+// Execute runs the command that the arguments name, says on stderr in one line what is wrong, and returns the exit
+// code.
 func Execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -92,7 +93,8 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) int {
 // LineMax is how long a text may be in a table, in characters, where it isn't to be wide.
 const LineMax = 100
 
-// Line makes a text from a cluster fit for one line of a terminal, of at most so many of its characters and an ellipsis.
+// Line makes a text from a cluster fit for one line of a terminal, of at most so many of its characters and an
+// ellipsis.
 func Line(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if all := []rune(s); len(all) > most {

@@ -48,7 +48,8 @@ Go 1.26 and TinyGo 0.41 build it, or Go alone.`,
 		},
 	}
 	c.Flags().StringVar(&o.Folder, "dir", "", "the folder to make (default: NAME)")
-	c.Flags().StringVar(&o.Kind, "custom-resource", "", "the kind of a custom resource that the controller is for, such as Website")
+	c.Flags().StringVar(&o.Kind, "custom-resource", "",
+		"the kind of a custom resource that the controller is for, such as Website")
 	c.Flags().StringVar(&o.Group, "group", "", "the custom resource's API group, such as example.com")
 	c.Flags().StringVar(&o.Module, "module", "", "path of the Go module (default: example.com/NAME)")
 	return c
@@ -62,7 +63,8 @@ func nextSteps(name, folder string, files []string) string {
 		{"go test ./...", "its cases, and a simulated cluster"},
 		{"windlass plugin build", name + ".wasm"},
 		{"windlass plugin inspect " + name + ".wasm", "what it reads, writes and is made of"},
-		{"windlass run --kubeconfig ~/.kube/config --plugin-folder .", "or build into the folder of one that runs: plugin build -o FOLDER"},
+		{"windlass run --kubeconfig ~/.kube/config --plugin-folder .",
+			"or build into the folder of one that runs: plugin build -o FOLDER"},
 	} {
 		fmt.Fprintf(&b, "  %-60s # %s\n", step[0], step[1])
 	}
@@ -85,7 +87,8 @@ The plugin's go.mod says "replace ` + scaffold.SDKModule + ` => ./` + scaffold.S
 			if err := scaffold.WriteSDK(folder, process.Built().Version); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: the SDK of windlass %s\n", filepath.Join(folder, scaffold.SDKFolder), process.Built().Version)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: the SDK of windlass %s\n", filepath.Join(folder, scaffold.SDKFolder),
+				process.Built().Version)
 			return err
 		},
 	}
@@ -169,7 +172,7 @@ func selected(folder, run string) ([]*golden.Case, error) {
 	return nil, fmt.Errorf("--run %s: none of the %d cases in %s is called so", run, len(all), folder)
 }
 
-// interpreted tells whether an engine is the interpreter.
+// interpreted reports whether an engine is the interpreter.
 func interpreted(engine string) (bool, error) {
 	switch engine {
 	case "compiler":
@@ -184,7 +187,8 @@ func printMeasured(w io.Writer, results []bench.Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "CASE\tSYNCS/S\tµS\tGUEST µS\tRESTORE µS\tFUEL\tMEMORY KIB\tALLOCS\tPERFORMS\tREQUEST B\tANSWER B\t")
 	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%d\t%d\t%.1f\t%d\t%d\t%d\t\n", r.Case, r.PerSecond, micros(r.Took), micros(r.Guest), micros(r.Restore), r.Fuel, r.Memory>>10, r.Allocs,
+		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%d\t%d\t%.1f\t%d\t%d\t%d\t\n", r.Case, r.PerSecond, micros(r.Took),
+			micros(r.Guest), micros(r.Restore), r.Fuel, r.Memory>>10, r.Allocs,
 			r.Performs, r.Request, r.Answer)
 	}
 	return t.Flush()
@@ -225,7 +229,8 @@ A plugin whose source doesn't tell its version gets the one of --version, or els
 			return printBuilt(cmd.OutOrStdout(), r)
 		},
 	}
-	c.Flags().StringVarP(&o.Out, "output", "o", "", "the module's file, or a folder to write NAME.wasm into (default: the plugin's folder)")
+	c.Flags().StringVarP(&o.Out, "output", "o", "",
+		"the module's file, or a folder to write NAME.wasm into (default: the plugin's folder)")
 	c.Flags().StringVar(&o.Compiler, "compiler", build.TinyGo, "tinygo or go")
 	c.Flags().StringVar(&o.TinyGo, "tinygo", "", "the TinyGo to build with (default: $TINYGO, or tinygo on the PATH)")
 	c.Flags().StringVar(&o.Version, "version", "", "the plugin's version (default: what git describes)")
@@ -233,7 +238,7 @@ A plugin whose source doesn't tell its version gets the one of --version, or els
 	return c
 }
 
-// printBuilt tells what was built, and what the host will think of it.
+// printBuilt reports what was built, and what the host will think of it.
 func printBuilt(w io.Writer, r *build.Result) error {
 	i := r.Inspection
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -241,8 +246,10 @@ func printBuilt(w io.Writer, r *build.Result) error {
 	if r.Debug != "" {
 		fmt.Fprintf(t, "%s\tfor file and line of panics; not to be loaded\n", r.Debug)
 	}
-	fmt.Fprintf(t, "plugin\t%s %s, by %s in %v\n", i.Manifest.Name, i.Manifest.Version, r.Compiler, r.Took.Round(100*time.Millisecond))
-	fmt.Fprintf(t, "memory\t%d KiB at first, at most %d MiB unless its limits say otherwise\n", i.Memory.Min>>10, sandbox.DefaultMemoryLimit>>20)
+	fmt.Fprintf(t, "plugin\t%s %s, by %s in %v\n", i.Manifest.Name, i.Manifest.Version, r.Compiler,
+		r.Took.Round(100*time.Millisecond))
+	fmt.Fprintf(t, "memory\t%d KiB at first, at most %d MiB unless its limits say otherwise\n", i.Memory.Min>>10,
+		sandbox.DefaultMemoryLimit>>20)
 	for _, c := range i.Manifest.Controllers {
 		fmt.Fprintf(t, "controller\t%s\n", c.Name)
 		for _, v := range c.Views {

@@ -20,7 +20,8 @@ func PluginCommand() *cobra.Command {
   windlass plugin push ./mine.wasm registry.example/plugins/mine:v1`,
 	}
 	c.AddCommand(newCommand(), sdkCommand(), buildCommand(), benchCommand())
-	c.AddCommand(generateCommand(), inspectCommand(), pushCommand(), pullCommand(), signCommand(), verifyCommand(), testCommand(), offlineCommand(), simulateCommand())
+	c.AddCommand(generateCommand(), inspectCommand(), pushCommand(), pullCommand(), signCommand(), verifyCommand(),
+		testCommand(), offlineCommand(), simulateCommand())
 	return c
 }
 

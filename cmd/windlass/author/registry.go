@@ -24,7 +24,8 @@ import (
 type reach struct{ oci.Options }
 
 func (r *reach) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&r.Credentials, "credentials-file", "", "docker config file with the registry's password (default: that of docker login, if it is there); credential helpers aren't run")
+	f.StringVar(&r.Credentials, "credentials-file", "",
+		"docker config file with the registry's password (default: that of docker login, if it is there); credential helpers aren't run")
 	f.StringVar(&r.CAFile, "ca-file", "", "certificates in PEM that are trusted beside the system's")
 	f.StringSliceVar(&r.PlainHTTP, "plain-http", nil, "registries, HOST:PORT, that are spoken to without TLS")
 	f.DurationVar(&r.Timeout, "timeout", oci.DefaultTimeout, "how long each step may take")
@@ -54,7 +55,7 @@ func dockerConfig() string {
 	return file
 }
 
-// open gives the client and the reference that an argument names.
+// open returns the client and the reference that an argument names.
 func (r *reach) open(image string) (*oci.Client, oci.Reference, error) {
 	ref, err := oci.Parse(image)
 	if err != nil {
@@ -78,7 +79,7 @@ func (r *reach) on(cmd *cobra.Command, image string, f func(*oci.Client, oci.Ref
 	return err
 }
 
-// named gives the module that "builtin:NAME", a path or an image with its digest names.
+// named returns the module that "builtin:NAME", a path or an image with its digest names.
 func (r *reach) named(ctx context.Context, name string) (*plugins.Plugin, error) {
 	if !strings.Contains(name, "@sha256:") {
 		return plugins.Named(name)
@@ -119,7 +120,8 @@ The module runs in the sandbox for its manifest first; what isn't a plugin isn't
 				if ref.Digest != "" {
 					return ref, fmt.Errorf("%s: the digest comes of what is pushed: name a tag, or nothing, in its place", args[1])
 				}
-				return c.Push(cmd.Context(), ref, p.Wasm, map[string]string{"org.opencontainers.image.title": i.Manifest.Name, "org.opencontainers.image.version": i.Manifest.Version})
+				return c.Push(cmd.Context(), ref, p.Wasm, map[string]string{"org.opencontainers.image.title": i.Manifest.Name,
+					"org.opencontainers.image.version": i.Manifest.Version})
 			})
 		},
 	}
@@ -165,7 +167,8 @@ A tag is refused, with the digest that it has now: it could be another module th
 			})
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "file to write (default: the repository's last name with .wasm, which must not be there)")
+	c.Flags().StringVarP(&output, "output", "o", "",
+		"file to write (default: the repository's last name with .wasm, which must not be there)")
 	c.Flags().StringSliceVar(&keys, "key", nil, "public key in PEM, one of which must have signed the image")
 	r.addFlags(c.Flags())
 	return c
@@ -243,7 +246,8 @@ What cosign sign made verifies, too, if it was told to use a key and the tag bes
 	return c
 }
 
-// publicKeys reads the keys of --key. One that is given and empty, as by a variable that isn't set, is no reason to verify nothing.
+// publicKeys reads the keys of --key. One that is given and empty, as by a variable that isn't set, is no reason to
+// verify nothing.
 func publicKeys(cmd *cobra.Command, files []string) ([]signature.Key, error) {
 	if cmd.Flags().Changed("key") && len(files) == 0 {
 		return nil, errors.New("--key: is empty: name the file of a public key")

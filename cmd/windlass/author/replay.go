@@ -82,21 +82,25 @@ The exit code is 0 if all syncs are the same, 1 if one differs, 2 if they could 
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return answer.Exit(exitFailed, fmt.Errorf("%w: see %s --help", err, c.CommandPath()))
 	})
-	c.Flags().StringVar(&plugin, "plugin", "", "run this module in place of the recorded one: a file, builtin:NAME, or IMAGE@sha256:DIGEST")
+	c.Flags().StringVar(&plugin, "plugin", "",
+		"run this module in place of the recorded one: a file, builtin:NAME, or IMAGE@sha256:DIGEST")
 	c.Flags().StringVar(&engine, "engine", "compiler", "compiler or interpreter")
 	c.Flags().StringVar(&controller, "controller", "", "refuse a recording of another controller")
 	c.Flags().StringVar(&key, "key", "", "only the syncs of this key: namespace/name, or name where there is no namespace")
-	c.Flags().StringArrayVar(&files, "file", nil, "NAME=PATH: the file of a setting that is a file, of which a recording has only the digest; may be given several times")
+	c.Flags().StringArrayVar(&files, "file", nil,
+		"NAME=PATH: the file of a setting that is a file, of which a recording has only the digest; may be given several times")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, yaml or json")
 	r.addFlags(c.Flags())
 	return c
 }
 
-func runReplay(cmd *cobra.Command, r *reach, path, plugin, engine, controller, key string, files []string, x *comparison) error {
+func runReplay(cmd *cobra.Command, r *reach, path, plugin, engine, controller, key string, files []string,
+	x *comparison) error {
 	interpreter, err := interpreted(engine)
 	if err != nil {
 		return err
 	}
+
 	o := replay.Options{Key: key, Interpreter: interpreter, Files: map[string][]byte{}}
 	for _, f := range files {
 		name, file, ok := strings.Cut(f, "=")
@@ -109,20 +113,24 @@ func runReplay(cmd *cobra.Command, r *reach, path, plugin, engine, controller, k
 		}
 		o.Files[name] = b
 	}
+
 	f, err := record.Open(path)
 	if err != nil {
 		return err
 	}
+
 	x.Controller = f.Controller
 	if controller != "" && controller != f.Controller && controller+"-controller" != f.Controller {
 		return fmt.Errorf("%s: is of controller %s, not of %s", path, f.Controller, controller)
 	}
+
 	if plugin != "" {
 		if o.Plugin, err = r.named(cmd.Context(), plugin); err != nil {
 			return err
 		}
 		x.Warnings = replay.Warnings(cmd.Context(), f, o.Plugin)
 	}
+
 	return replay.Run(cmd.Context(), f, o, func(r replay.Result) {
 		switch r.Verdict {
 		case replay.Same:
@@ -146,7 +154,8 @@ func (x *comparison) text() string {
 		if r.Verdict == replay.Same && r.Trap == "" {
 			continue
 		}
-		fmt.Fprintf(&s, "sync %d of %s at %s (%s): %s", r.Number, r.Key, r.Time.UTC().Format(time.RFC3339Nano), r.Ended, r.Verdict)
+		fmt.Fprintf(&s, "sync %d of %s at %s (%s): %s", r.Number, r.Key, r.Time.UTC().Format(time.RFC3339Nano), r.Ended,
+			r.Verdict)
 		if r.Why != "" {
 			s.WriteString(": " + r.Why)
 		}

@@ -50,10 +50,12 @@ No API server is needed and nothing outside the folder is touched. Each thing th
 	f.StringVar(&o.Run, "run", "", "only the cases whose TOPIC/CASE matches, as with go test, and don't simulate")
 	f.BoolVar(&o.Update, "update", false, "write what comes out of the cases into their files, and don't simulate")
 	f.IntVar(&o.Seeds, "seeds", 10, "how many simulated runs are out of order")
-	f.StringArrayVar(&o.With, "with", nil, "another plugin in the simulated cluster: builtin:NAME or a file; may be given several times")
+	f.StringArrayVar(&o.With, "with", nil,
+		"another plugin in the simulated cluster: builtin:NAME or a file; may be given several times")
 	f.StringToStringVar(&o.Settings, "set", nil, "NAME=VALUE: a setting of the plugin")
 	f.StringSliceVar(&o.Except, "except", nil, "checks that the controller is meant not to pass, as findings name them")
-	f.StringSliceVar(&o.Keep, "keep", nil, "resources, such as v1/persistentvolumeclaims, whose objects may stay when the key's object is gone")
+	f.StringSliceVar(&o.Keep, "keep", nil,
+		"resources, such as v1/persistentvolumeclaims, whose objects may stay when the key's object is gone")
 	f.StringVar(&o.Replay, "replay", "", "run the file of a finding again, and nothing else")
 	f.StringVarP(&output, "output", "o", "text", "text, yaml or json")
 	return c
@@ -96,10 +98,12 @@ With --settle it goes on, with what the cluster does by itself (pods run, garbag
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVarP(&o.Files, "filename", "f", nil, "a file, or a folder of files, with objects in YAML, CustomResourceDefinitions among them; may be given several times")
+	f.StringArrayVarP(&o.Files, "filename", "f", nil,
+		"a file, or a folder of files, with objects in YAML, CustomResourceDefinitions among them; may be given several times")
 	f.StringVar(&o.Key, "key", "", "only this key: namespace/name, or name where there is no namespace")
 	f.BoolVar(&o.Settle, "settle", false, "go on until nothing changes any more")
-	f.StringArrayVar(&o.With, "with", nil, "another plugin in the same cluster: builtin:NAME or a file; may be given several times")
+	f.StringArrayVar(&o.With, "with", nil,
+		"another plugin in the same cluster: builtin:NAME or a file; may be given several times")
 	f.StringToStringVar(&o.Settings, "set", nil, "NAME=VALUE: a setting of the plugin")
 	f.StringVarP(&output, "output", "o", "text", "text, yaml or json")
 	return c

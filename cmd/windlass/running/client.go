@@ -24,7 +24,7 @@ type server struct {
 	client func() (*http.Client, error)
 }
 
-// serverFlags gives a command the flags that say which windlass it asks.
+// serverFlags returns a command the flags that say which windlass it asks.
 func serverFlags(c *cobra.Command) *server {
 	s := newServer("")
 	s.address = "127.0.0.1:10257"
@@ -76,7 +76,8 @@ func (e *statusError) Error() string {
 	case e.text == "":
 		return fmt.Sprintf("%s: %d %s", e.server, e.code, http.StatusText(e.code))
 	case e.code == http.StatusUnauthorized, e.code == http.StatusForbidden && strings.Contains(e.text, user.Anonymous):
-		return fmt.Sprintf("%s: %d %s: ask as a user of the cluster, with --kubeconfig, --token-file or --client-certificate", e.server, e.code, e.text)
+		return fmt.Sprintf("%s: %d %s: ask as a user of the cluster, with --kubeconfig, --token-file or --client-certificate",
+			e.server, e.code, e.text)
 	}
 	return fmt.Sprintf("%s: %s", e.server, e.text)
 }
@@ -99,7 +100,7 @@ func (s *server) do(ctx context.Context, method, path string, query url.Values) 
 	return answer, nil
 }
 
-// ask gives the whole answer, which must be 200 and not larger than the largest recording.
+// ask returns the whole answer, which must be 200 and not larger than the largest recording.
 func (s *server) ask(ctx context.Context, method, path string, query url.Values) ([]byte, error) {
 	answer, err := s.do(ctx, method, path, query)
 	if err != nil {

@@ -39,7 +39,9 @@ The address that it prints lets one browser in, once. Other users of this machin
 				return fmt.Errorf("--port %d: %w: choose another one, or 0 for any", port, err)
 			}
 			d := newDoor(from, l.Addr().String())
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "The console of %s, until Ctrl-C; the address holds once:\n\n  http://%s%s#once=%s\n\n", from.address, l.Addr(), console.Path, d.once); err != nil {
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(),
+				"The console of %s, until Ctrl-C; the address holds once:\n\n  http://%s%s#once=%s\n\n", from.address, l.Addr(),
+				console.Path, d.once); err != nil {
 				return err
 			}
 			return d.serve(cmd.Context(), l)
@@ -50,8 +52,9 @@ The address that it prints lets one browser in, once. Other users of this machin
 	return c
 }
 
-// door lets one browser through to a windlass. The page is anybody's; what is behind it needs the session's token, which is given once, for the token that only the user's terminal has shown.
-// There are no cookies: those would go to each server on 127.0.0.1, whoever's it is.
+// door lets one browser through to a windlass. The page is anybody's; what is behind it needs the session's token,
+// which is given once, for the token that only the user's terminal has shown. There are no cookies: those would go to
+// each server on 127.0.0.1, whoever's it is.
 type door struct {
 	from  *server
 	hosts []string // by which it may be called: a browser that was told another name for this address gets nothing
@@ -63,11 +66,13 @@ type door struct {
 
 func newDoor(from *server, address string) *door {
 	_, port, _ := net.SplitHostPort(address)
-	return &door{from: from, hosts: []string{"127.0.0.1:" + port, "localhost:" + port}, once: rand.Text(), session: rand.Text()}
+	return &door{from: from, hosts: []string{"127.0.0.1:" + port, "localhost:" + port}, once: rand.Text(),
+		session: rand.Text()}
 }
 
 func (d *door) serve(ctx context.Context, l net.Listener) error {
-	s := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: 64 << 10}
+	s := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
+		IdleTimeout: 90 * time.Second, MaxHeaderBytes: 64 << 10}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {

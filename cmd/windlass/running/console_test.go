@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The printed address lets one browser in, once; nobody else gets more than the empty page, whatever this address is called.
+// The printed address lets one browser in, once; nobody else gets more than the empty page, whatever this address is
+// called.
 func TestDoor(t *testing.T) {
 	address, _ := host(t, ailing(), true)
 	front := httptest.NewUnstartedServer(nil)
@@ -34,12 +35,14 @@ func TestDoor(t *testing.T) {
 		b, _ := io.ReadAll(answer.Body)
 		return answer.StatusCode, string(b)
 	}
+
 	expect := func(what string, code, want int, body, has string) {
 		t.Helper()
 		if code != want || !strings.Contains(body, has) {
 			t.Errorf("%s: %d %.200s, want %d with %q", what, code, body, want, has)
 		}
 	}
+
 	once := d.once
 	code, body := ask("GET", "/console", "", "")
 	expect("the page", code, 200, body, "<title>Windlass</title>")
@@ -48,6 +51,7 @@ func TestDoor(t *testing.T) {
 			t.Errorf("the page has %q in it", s)
 		}
 	}
+
 	code, body = ask("GET", "/windlass/v1/status", "", "")
 	expect("without a token", code, 401, body, "open the address that windlass console has printed")
 	code, body = ask("GET", "/windlass/v1/status", once, "")

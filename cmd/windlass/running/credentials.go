@@ -19,7 +19,8 @@ import (
 	windlassserver "github.com/windlass-dev/windlass/host/server"
 )
 
-// credentials say who asks a windlass, and how it is known to be the one that is meant. Nothing of a user's is sent to one that isn't known to be.
+// credentials say who asks a windlass, and how it is known to be the one that is meant. Nothing of a user's is sent to
+// one that isn't known to be.
 type credentials struct {
 	kubeconfig, context, tokenFile   string
 	authority, serverName, cert, key string
@@ -27,17 +28,20 @@ type credentials struct {
 }
 
 func (k *credentials) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&k.kubeconfig, "kubeconfig", "", "kubeconfig file whose user asks (default: as kubectl, $KUBECONFIG, ~/.kube/config, or in a pod its service account)")
+	f.StringVar(&k.kubeconfig, "kubeconfig", "",
+		"kubeconfig file whose user asks (default: as kubectl, $KUBECONFIG, ~/.kube/config, or in a pod its service account)")
 	f.StringVar(&k.context, "context", "", "context of the kubeconfig (default: its current one)")
 	f.StringVar(&k.tokenFile, "token-file", "", "file with a bearer token, in place of the kubeconfig's user")
 	f.StringVar(&k.cert, "client-certificate", "", "client certificate in PEM, in place of the kubeconfig's user")
 	f.StringVar(&k.key, "client-key", "", "its private key in PEM")
-	f.StringVar(&k.authority, "certificate-authority", "", "CAs in PEM, one of which must have signed the certificate of the windlass that is asked (default: the system's; on this machine the certificate that a windlass of the same user has left)")
+	f.StringVar(&k.authority, "certificate-authority", "",
+		"CAs in PEM, one of which must have signed the certificate of the windlass that is asked (default: the system's; on this machine the certificate that a windlass of the same user has left)")
 	f.StringVar(&k.serverName, "tls-server-name", "", "name that the certificate must have (default: that of --server)")
-	f.BoolVar(&k.insecure, "insecure-skip-tls-verify", false, "ask whoever answers, and send the user's token there: anybody may have it then")
+	f.BoolVar(&k.insecure, "insecure-skip-tls-verify", false,
+		"ask whoever answers, and send the user's token there: anybody may have it then")
 }
 
-// client gives a client for the windlass at an address.
+// client returns a client for the windlass at an address.
 func (k *credentials) client(address string) (*http.Client, error) {
 	user, err := k.user()
 	if err != nil {
@@ -57,7 +61,10 @@ func (k *credentials) client(address string) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+	return &http.Client{Transport: rt, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}, nil
 }
 
 // user is who asks.
@@ -78,7 +85,8 @@ func (k *credentials) user() (*clientrest.Config, error) {
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = k.kubeconfig
-	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: k.context}).ClientConfig()
+	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: k.context}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) && k.kubeconfig == "" && k.context == "" {
 		return &clientrest.Config{}, nil // what anybody may ask
 	}
@@ -88,25 +96,30 @@ func (k *credentials) user() (*clientrest.Config, error) {
 	return c, nil
 }
 
-// pinned gives the certificate that a windlass of this user's on this machine has left, and a name that it has; nothing where there is none.
+// pinned returns the certificate that a windlass of this user's on this machine has left, and a name that it has;
+// nothing where there is none.
 func (k *credentials) pinned(address string) (certificate []byte, name string) {
 	host, port, err := net.SplitHostPort(address)
 	number, portErr := strconv.Atoi(port)
 	if err != nil || portErr != nil || !onLoopback(host) {
 		return nil, k.serverName
 	}
+
 	b, _, err := windlassserver.Pinned(number)
 	if err != nil {
 		return nil, k.serverName
 	}
+
 	block, _ := pem.Decode(b)
 	if block == nil {
 		return nil, k.serverName
 	}
+
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		return nil, k.serverName
 	}
+
 	switch { // it is known by itself: whichever of its names will do
 	case k.serverName != "":
 		return b, k.serverName

@@ -26,7 +26,8 @@ func asked(t *testing.T) (address string, certificate []byte, tokens *[]string) 
 		*tokens = append(*tokens, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	}))
 	t.Cleanup(s.Close)
-	return strings.TrimPrefix(s.URL, "https://"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), tokens
+	return strings.TrimPrefix(s.URL, "https://"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+		Bytes: s.Certificate().Raw}), tokens
 }
 
 func saved(t *testing.T, content string) string {
@@ -62,6 +63,7 @@ func TestCredentials(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", cache)
 	address, certificate, tokens := asked(t)
 	_, port, _ := strings.Cut(address, ":")
+
 	stranger := another(t)
 	for name, c := range map[string]struct {
 		credentials
@@ -69,23 +71,31 @@ func TestCredentials(t *testing.T) {
 		token  string // that arrives
 		fails  []string
 	}{
-		"unknown":              {credentials{tokenFile: saved(t, "secret")}, "", "", []string{"isn't known to be windlass, nothing was sent", "--certificate-authority", filepath.Join(cache, "windlass", "serving", port+".crt")}},
-		"left here":            {credentials{tokenFile: saved(t, "secret")}, string(certificate), "secret", nil},
-		"another left":         {credentials{tokenFile: saved(t, "secret")}, stranger, "", []string{"nothing was sent"}},
-		"authority":            {credentials{tokenFile: saved(t, "secret"), authority: saved(t, string(certificate))}, "", "secret", nil},
-		"authority goes first": {credentials{tokenFile: saved(t, "secret"), authority: saved(t, stranger)}, string(certificate), "", []string{"nothing was sent"}},
-		"other name":           {credentials{tokenFile: saved(t, "secret"), authority: saved(t, string(certificate)), serverName: "windlass"}, "", "", []string{"nothing was sent", "--tls-server-name"}},
-		"a name that it has":   {credentials{tokenFile: saved(t, "secret"), authority: saved(t, string(certificate)), serverName: "example.com"}, "", "secret", nil},
-		"not verified":         {credentials{tokenFile: saved(t, "secret"), insecure: true}, "", "secret", nil},
-		"kubeconfig":           {credentials{kubeconfig: kubeconfigOf(t, "theirs")}, string(certificate), "theirs", nil},
-		"kubeconfig, unknown":  {credentials{kubeconfig: kubeconfigOf(t, "theirs")}, "", "", []string{"nothing was sent"}},
-		"nobody":               {credentials{}, string(certificate), "", nil},
-		"no such file":         {credentials{tokenFile: "/nowhere"}, "", "", []string{"--token-file: stat /nowhere"}},
-		"no such kubeconfig":   {credentials{kubeconfig: "/nowhere"}, "", "", []string{"kubeconfig: stat /nowhere"}},
-		"no such context":      {credentials{kubeconfig: kubeconfigOf(t, "theirs"), context: "y"}, "", "", []string{"kubeconfig: context \"y\" does not exist"}},
-		"half a certificate":   {credentials{cert: "/c"}, "", "", []string{"--client-certificate and --client-key go together"}},
-		"two":                  {credentials{cert: "/c", key: "/k", tokenFile: "/t"}, "", "", []string{"one of them is enough"}},
-		"no such authority":    {credentials{authority: "/nowhere"}, "", "", []string{"open /nowhere"}},
+		"unknown": {credentials{tokenFile: saved(t, "secret")}, "", "",
+			[]string{"isn't known to be windlass, nothing was sent", "--certificate-authority",
+				filepath.Join(cache, "windlass", "serving", port+".crt")}},
+		"left here":    {credentials{tokenFile: saved(t, "secret")}, string(certificate), "secret", nil},
+		"another left": {credentials{tokenFile: saved(t, "secret")}, stranger, "", []string{"nothing was sent"}},
+		"authority": {credentials{tokenFile: saved(t, "secret"), authority: saved(t, string(certificate))}, "",
+			"secret", nil},
+		"authority goes first": {credentials{tokenFile: saved(t, "secret"), authority: saved(t, stranger)},
+			string(certificate), "", []string{"nothing was sent"}},
+		"other name": {credentials{tokenFile: saved(t, "secret"), authority: saved(t, string(certificate)),
+			serverName: "windlass"}, "", "", []string{"nothing was sent", "--tls-server-name"}},
+		"a name that it has": {credentials{tokenFile: saved(t, "secret"), authority: saved(t, string(certificate)),
+			serverName: "example.com"}, "", "secret", nil},
+		"not verified":        {credentials{tokenFile: saved(t, "secret"), insecure: true}, "", "secret", nil},
+		"kubeconfig":          {credentials{kubeconfig: kubeconfigOf(t, "theirs")}, string(certificate), "theirs", nil},
+		"kubeconfig, unknown": {credentials{kubeconfig: kubeconfigOf(t, "theirs")}, "", "", []string{"nothing was sent"}},
+		"nobody":              {credentials{}, string(certificate), "", nil},
+		"no such file":        {credentials{tokenFile: "/nowhere"}, "", "", []string{"--token-file: stat /nowhere"}},
+		"no such kubeconfig":  {credentials{kubeconfig: "/nowhere"}, "", "", []string{"kubeconfig: stat /nowhere"}},
+		"no such context": {credentials{kubeconfig: kubeconfigOf(t, "theirs"), context: "y"}, "", "",
+			[]string{"kubeconfig: context \"y\" does not exist"}},
+		"half a certificate": {credentials{cert: "/c"}, "", "",
+			[]string{"--client-certificate and --client-key go together"}},
+		"two":               {credentials{cert: "/c", key: "/k", tokenFile: "/t"}, "", "", []string{"one of them is enough"}},
+		"no such authority": {credentials{authority: "/nowhere"}, "", "", []string{"open /nowhere"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(cache, "windlass")); err != nil {

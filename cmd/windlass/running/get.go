@@ -26,48 +26,56 @@ func getCommand() *cobra.Command {
   windlass get keys --controller deployment
   windlass get syncs --key default/web -o wide`,
 	}
+
 	c.AddCommand(
-		getter("controllers", "controller", "The controllers: their state, their queues, their syncs and what is wrong with them; those that don't run here with the reason", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
-			var s state.Status
-			err := json.Unmarshal(b, &s)
-			return everyController(&s), controllersTable(&s, wide), err
-		}),
-		getter("plugins", "plugin", "The plugins: their versions and where they come from", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
-			var s state.Status
-			err := json.Unmarshal(b, &s)
-			return s.Plugins, pluginsTable(&s, wide), err
-		}),
-		getter("swaps", "", "The last replacements of plugins' versions", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
-			var s state.Status
-			err := json.Unmarshal(b, &s)
-			return s.Swaps, swapsTable(&s, wide), err
-		}),
-		ofKeys(getter("keys", "", "The keys that aren't done: that fail, wait for the cache, or take long; behind them those that wait for a time", "/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
-			var k state.Keys
-			err := json.Unmarshal(b, &k)
-			return slices.Concat(k.Keys, k.Waiting), keysTable(&k, wide), err
-		})),
-		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they wrote", "/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
-			var r state.Recorded
-			err := json.Unmarshal(b, &r)
-			return r.Syncs, syncsTable(&r, wide), err
-		})),
+		getter("controllers", "controller",
+			"The controllers: their state, their queues, their syncs and what is wrong with them; those that don't run here with the reason", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
+				var s state.Status
+				err := json.Unmarshal(b, &s)
+				return everyController(&s), controllersTable(&s, wide), err
+			}),
+		getter("plugins", "plugin", "The plugins: their versions and where they come from", "/windlass/v1/status",
+			func(b []byte, wide bool) (any, table, error) {
+				var s state.Status
+				err := json.Unmarshal(b, &s)
+				return s.Plugins, pluginsTable(&s, wide), err
+			}),
+		getter("swaps", "", "The last replacements of plugins' versions", "/windlass/v1/status",
+			func(b []byte, wide bool) (any, table, error) {
+				var s state.Status
+				err := json.Unmarshal(b, &s)
+				return s.Swaps, swapsTable(&s, wide), err
+			}),
+		ofKeys(getter("keys", "",
+			"The keys that aren't done: that fail, wait for the cache, or take long; behind them those that wait for a time",
+			"/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
+				var k state.Keys
+				err := json.Unmarshal(b, &k)
+				return slices.Concat(k.Keys, k.Waiting), keysTable(&k, wide), err
+			})),
+		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they wrote",
+			"/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
+				var r state.Recorded
+				err := json.Unmarshal(b, &r)
+				return r.Syncs, syncsTable(&r, wide), err
+			})),
 		syncCommand(),
-		ofController(getter("differences", "", "What shadows have answered otherwise", "/windlass/v1/differences", func(b []byte, _ bool) (any, table, error) {
-			var all []controller.Difference
-			err := json.Unmarshal(b, &all)
-			return all, differencesTable(all), err
-		})))
+		ofController(getter("differences", "", "What shadows have answered otherwise", "/windlass/v1/differences",
+			func(b []byte, _ bool) (any, table, error) {
+				var all []controller.Difference
+				err := json.Unmarshal(b, &all)
+				return all, differencesTable(all), err
+			})))
 	return c
 }
 
-// ofController gives a getter the flag that asks for one controller.
+// ofController returns a getter the flag that asks for one controller.
 func ofController(c *cobra.Command) *cobra.Command {
 	c.Flags().String("controller", "", "of this controller alone; the -controller at a name's end may be left out")
 	return c
 }
 
-// ofKeys gives a getter the flags that ask for some keys.
+// ofKeys returns a getter the flags that ask for some keys.
 func ofKeys(c *cobra.Command) *cobra.Command {
 	c.Flags().String("key", "", "of this key alone, such as default/web")
 	c.Flags().String("match", "", "of keys with this text in them")
@@ -75,7 +83,7 @@ func ofKeys(c *cobra.Command) *cobra.Command {
 	return ofController(c)
 }
 
-// ofSyncs gives a getter the flags that ask for some syncs.
+// ofSyncs returns a getter the flags that ask for some syncs.
 func ofSyncs(c *cobra.Command) *cobra.Command {
 	c.Flags().Bool("did", false, "those alone that wrote something")
 	return ofKeys(c)
@@ -100,12 +108,14 @@ type table struct {
 	names []string // for -o name
 }
 
-// getter makes a command that shows what is read at a path. kind is what one of the things is, for those that have names.
+// getter makes a command that shows what is read at a path. kind is what one of the things is, for those that have
+// names.
 func getter(name, kind, what, path string, read func(b []byte, wide bool) (any, table, error)) *cobra.Command {
 	outputs := []string{"wide", "yaml", "json"}
 	if kind != "" {
 		outputs = append(outputs, "name")
 	}
+
 	var output string
 	var from *server
 	c := &cobra.Command{
@@ -192,7 +202,8 @@ func releaseCommand() *cobra.Command {
   windlass release deployment-controller`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := from.ask(cmd.Context(), http.MethodPost, "/windlass/v1/controllers/"+args[0]+"/release", nil); err != nil {
+			if _, err := from.ask(cmd.Context(), http.MethodPost, "/windlass/v1/controllers/"+args[0]+"/release",
+				nil); err != nil {
 				return fmt.Errorf("controller %s: %w", args[0], err)
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), args[0]+": released")

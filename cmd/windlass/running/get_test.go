@@ -22,24 +22,37 @@ var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
 func ailing() *state.Status {
 	return &state.Status{
-		Process: state.ProcessStatus{Host: "node-1", PID: 4711, Started: began, Now: began.Add(3 * time.Hour), Server: "https://10.0.0.1:6443"},
+		Process: state.ProcessStatus{Host: "node-1", PID: 4711, Started: began, Now: began.Add(3 * time.Hour),
+			Server: "https://10.0.0.1:6443"},
 		Controllers: []state.ControllerStatus{
-			{Name: "job-controller", Plugin: "job", Digest: "sha256:0123456789abcdef", State: "Quarantined", Message: "trap:\nunreachable", Queue: 7, Workers: 5, Failing: 2, Parked: 1,
-				Syncs: state.Syncs{Total: 1204, Failed: 31, P50: 0.00042, P99: 0.012, Memory: 3 << 20, Fuel: 12345}, Writes: state.Writes{Verbs: map[string]int64{"create": 9, "delete": 2, "update": 40}}},
+			{Name: "job-controller", Plugin: "job", Digest: "sha256:0123456789abcdef", State: "Quarantined",
+				Message: "trap:\nunreachable", Queue: 7, Workers: 5, Failing: 2, Parked: 1,
+				Syncs:  state.Syncs{Total: 1204, Failed: 31, P50: 0.00042, P99: 0.012, Memory: 3 << 20, Fuel: 12345},
+				Writes: state.Writes{Verbs: map[string]int64{"create": 9, "delete": 2, "update": 40}}},
 			{Name: "replicaset-controller", Plugin: "replicaset", Digest: "sha256:ef", State: "Running", Workers: 5, Failing: 1,
-				Oldest: &controller.Stuck{Key: "shop/web\x1b[31m", State: controller.Failing, Tries: 4, Error: "pods \"web\" is forbidden"}, Syncs: state.Syncs{Total: 3, P50: 1.5, P99: 12}},
-			{Name: "ttl-controller", Plugin: "ttl", Digest: "sha256:ab", State: "Running", Workers: 1, Resync: "17h3m20s", Differences: 3},
+				Oldest: &controller.Stuck{Key: "shop/web\x1b[31m", State: controller.Failing, Tries: 4,
+					Error: "pods \"web\" is forbidden"}, Syncs: state.Syncs{Total: 3, P50: 1.5, P99: 12}},
+			{Name: "ttl-controller", Plugin: "ttl", Digest: "sha256:ab", State: "Running", Workers: 1, Resync: "17h3m20s",
+				Differences: 3},
 		},
-		Plugins: []state.PluginStatus{{Name: "job", Version: "1.2", Digest: "sha256:0123456789abcdef", Origin: "/plugins/job.wasm", Since: began.Add(time.Hour), Trial: true, Before: "sha256:fedcba9876543210",
+		Plugins: []state.PluginStatus{{Name: "job", Version: "1.2", Digest: "sha256:0123456789abcdef",
+			Origin: "/plugins/job.wasm", Since: began.Add(time.Hour), Trial: true, Before: "sha256:fedcba9876543210",
 			Controllers: []string{"job-controller"}, Instances: 3, Busy: 1, Shadow: "sha256:cd", Failed: []string{"it trapped"}},
-			{Name: "ttl", Version: "1.0", Digest: "sha256:ab", Origin: "/plugins/ttl.wasm", Since: began.Add(30 * time.Minute), Broken: "/plugins/ttl.wasm: truncated"}},
-		Swaps: []state.Swap{{Time: began.Add(time.Hour), Plugin: "job", Result: "rolled back", From: "sha256:fedcba9876543210", FromVersion: "1.1", To: "sha256:0123456789abcdef", ToVersion: "1.2", Why: "trap: unreachable"},
-			{Time: began.Add(40 * time.Minute), Plugin: "ttl", Result: "failed", From: "sha256:ab", FromVersion: "1.0", Why: "/plugins/ttl.wasm: truncated"},
+			{Name: "ttl", Version: "1.0", Digest: "sha256:ab", Origin: "/plugins/ttl.wasm", Since: began.Add(30 * time.Minute),
+				Broken: "/plugins/ttl.wasm: truncated"}},
+		Swaps: []state.Swap{{Time: began.Add(time.Hour), Plugin: "job", Result: "rolled back",
+			From: "sha256:fedcba9876543210", FromVersion: "1.1", To: "sha256:0123456789abcdef", ToVersion: "1.2",
+			Why: "trap: unreachable"},
+			{Time: began.Add(40 * time.Minute), Plugin: "ttl", Result: "failed", From: "sha256:ab", FromVersion: "1.0",
+				Why: "/plugins/ttl.wasm: truncated"},
 			{Time: began.Add(30 * time.Minute), Plugin: "ttl", Result: "added", To: "sha256:ab", ToVersion: "1.0"}},
 		LeftOut: []string{"/plugins/x.wasm: not a WebAssembly module"},
-		Troubles: []state.Trouble{{Level: state.Bad, About: "job-controller", What: "is quarantined: trap: unreachable", Do: "windlass release job-controller"},
-			{Level: state.Warning, About: "replicaset-controller", What: "1 key held up", Do: "windlass get keys --controller replicaset-controller"}},
-		Absent: []state.Absent{{Name: "cronjob-controller", State: state.NotBuilt, Message: "isn't built yet", Resource: "batch/v1/cronjobs", Objects: 3},
+		Troubles: []state.Trouble{{Level: state.Bad, About: "job-controller", What: "is quarantined: trap: unreachable",
+			Do: "windlass release job-controller"},
+			{Level: state.Warning, About: "replicaset-controller", What: "1 key held up",
+				Do: "windlass get keys --controller replicaset-controller"}},
+		Absent: []state.Absent{{Name: "cronjob-controller", State: state.NotBuilt, Message: "isn't built yet",
+			Resource: "batch/v1/cronjobs", Objects: 3},
 			{Name: "podgc-controller", State: state.Disabled, Message: "is turned off by --controllers"}},
 		Refused: "plugins[0].name: no plugin",
 	}
@@ -84,22 +97,30 @@ func host(t *testing.T, s *state.Status, healthy bool) (address string, asked fu
 
 func keys(now time.Time) any {
 	return state.Keys{All: 120, Keys: []controller.Stuck{
-		{Controller: "job-controller", Key: "shop/pay", State: controller.Failing, Result: "trap", Error: "it trapped", Tries: 5, Since: now.Add(-15 * time.Minute), Next: now.Add(13 * time.Minute)},
-		{Controller: "job-controller", Key: "shop/send", State: controller.GivenUp, Result: "error", Error: "forbidden", Tries: 16, Since: now.Add(-2 * time.Hour)},
-		{Controller: "replicaset-controller", Key: "shop/web", State: controller.Parked, Since: now.Add(-11 * time.Minute), WaitsFor: []string{"v1/pods at resourceVersion 7: the cache is at 6"}},
+		{Controller: "job-controller", Key: "shop/pay", State: controller.Failing, Result: "trap", Error: "it trapped",
+			Tries: 5, Since: now.Add(-15 * time.Minute), Next: now.Add(13 * time.Minute)},
+		{Controller: "job-controller", Key: "shop/send", State: controller.GivenUp, Result: "error", Error: "forbidden",
+			Tries: 16, Since: now.Add(-2 * time.Hour)},
+		{Controller: "replicaset-controller", Key: "shop/web", State: controller.Parked, Since: now.Add(-11 * time.Minute),
+			WaitsFor: []string{"v1/pods at resourceVersion 7: the cache is at 6"}},
 		{Controller: "ttl-controller", State: controller.Syncing, Since: now.Add(-16 * time.Minute)},
-	}, AllWaiting: 1, Waiting: []controller.Stuck{{Controller: "ttl-controller", Key: "shop/late", State: controller.Waiting, Since: now.Add(-4 * time.Minute), Next: now.Add(12 * time.Minute)}}}
+	}, AllWaiting: 1, Waiting: []controller.Stuck{{Controller: "ttl-controller", Key: "shop/late",
+		State: controller.Waiting, Since: now.Add(-4 * time.Minute), Next: now.Add(12 * time.Minute)}}}
 }
 
 func syncs(now time.Time) any {
 	return state.Recorded{All: 2, Syncs: []state.Sync{
-		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-12 * time.Minute), Seconds: 0.0042, Result: "error", Error: "no\x1b[2J\nquota", Digest: "sha256:0123456789abcdef", Did: []string{"create v1/pods shop/pay-1", "update batch/v1/jobs/status shop/pay"}},
-		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-20 * time.Minute), Seconds: 0.0001, Result: "ok", Digest: "sha256:0123456789abcdef"},
+		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-12 * time.Minute), Seconds: 0.0042, Result: "error",
+			Error: "no\x1b[2J\nquota", Digest: "sha256:0123456789abcdef",
+			Did: []string{"create v1/pods shop/pay-1", "update batch/v1/jobs/status shop/pay"}},
+		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-20 * time.Minute), Seconds: 0.0001, Result: "ok",
+			Digest: "sha256:0123456789abcdef"},
 	}}
 }
 
 func differences(time.Time) any {
-	return []controller.Difference{{Controller: "ttl-controller", Key: "default/a", Live: "sha256:ab", Shadow: "sha256:cd", Text: "+ one pod more\n+ \x1b]0;owned\a"}}
+	return []controller.Difference{{Controller: "ttl-controller", Key: "default/a", Live: "sha256:ab", Shadow: "sha256:cd",
+		Text: "+ one pod more\n+ \x1b]0;owned\a"}}
 }
 
 // tell runs a command against a host.
@@ -117,7 +138,8 @@ func tell(t *testing.T, address, args string) (stdout, stderr string, code int) 
 	return out.String(), errs.String(), code
 }
 
-// What a running windlass says of its controllers, plugins, keys and shadows is shown to people; no text of a cluster's reaches the terminal but as text.
+// What a running windlass says of its controllers, plugins, keys and shadows is shown to people; no text of a cluster's
+// reaches the terminal but as text.
 func TestGet(t *testing.T) {
 	address, asked := host(t, ailing(), true)
 	for _, c := range []struct{ args, want, query string }{
@@ -133,7 +155,8 @@ podgc-controller     Disabled   is turned off by --controllers
 
 Not applied: plugins[0].name: no plugin
 `},
-		{args: "get controllers -o name", want: "\njob-controller\nreplicaset-controller\nttl-controller\ncronjob-controller\npodgc-controller\n"},
+		{args: "get controllers -o name",
+			want: "\njob-controller\nreplicaset-controller\nttl-controller\ncronjob-controller\npodgc-controller\n"},
 		{args: "get plugins", want: `
 NAME   VERSION   DIGEST         AGE    ORIGIN              STATE
 job    1.2       0123456789ab   120m   /plugins/job.wasm   on trial, before it fedcba987654; shadow cd; failed: it trapped
@@ -158,7 +181,8 @@ ttl-controller          -           syncing    -       16m    -
 ttl-controller          shop/late   waiting    -       4m     11m
 5 of 121: --limit shows more
 `},
-		{args: "get keys --controller job --match shop/ --limit 4", query: "controller=job&limit=4&match=shop%2F", want: "\nCONTROLLER"},
+		{args: "get keys --controller job --match shop/ --limit 4", query: "controller=job&limit=4&match=shop%2F",
+			want: "\nCONTROLLER"},
 		{args: "get syncs --key shop/pay", query: "key=shop%2Fpay", want: `
 AGE   CONTROLLER       KEY        RESULT   TOOK     DID                                    ERROR
 12m   job-controller   shop/pay   error    4.2ms    create v1/pods shop/pay-1 and 1 more   no\x1b[2J quota
@@ -202,7 +226,8 @@ func TestGetForPrograms(t *testing.T) {
 			}
 		}
 	}
-	if _, stderr, code := tell(t, address, "get keys -o name"); code != 1 || !strings.Contains(stderr, `--output "name": must be wide, yaml, json, or left out`) {
+	if _, stderr, code := tell(t, address, "get keys -o name"); code != 1 ||
+		!strings.Contains(stderr, `--output "name": must be wide, yaml, json, or left out`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -210,10 +235,13 @@ func TestGetForPrograms(t *testing.T) {
 // A quarantine is ended by name.
 func TestRelease(t *testing.T) {
 	address, asked := host(t, ailing(), true)
-	if stdout, stderr, code := tell(t, address, "release job-controller"); stdout != "job-controller: released\n" || asked() != "job-controller" {
+	if stdout, stderr, code := tell(t, address, "release job-controller"); stdout != "job-controller: released\n" ||
+		asked() != "job-controller" {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	if _, stderr, code := tell(t, address, "release ttl-controller"); code != 1 || !strings.Contains(stderr, "controller ttl-controller: ") || !strings.Contains(stderr, "the controller isn't quarantined") {
+	if _, stderr, code := tell(t, address, "release ttl-controller"); code != 1 ||
+		!strings.Contains(stderr, "controller ttl-controller: ") ||
+		!strings.Contains(stderr, "the controller isn't quarantined") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

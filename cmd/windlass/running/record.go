@@ -45,7 +45,9 @@ The data of Secrets is left out, other objects aren't: treat the file as you tre
 			return err
 		},
 	}
-	c.Flags().StringVarP(&output, "output", "o", "", "the file; by default one in this folder, named after the controller and the time")
+
+	c.Flags().StringVarP(&output, "output", "o", "",
+		"the file; by default one in this folder, named after the controller and the time")
 	from = serverFlags(c)
 	return c
 }
@@ -69,7 +71,8 @@ and how that sync ended. The host remembers the last writes to a few thousand ob
 			if !ok || kind == "" || name == "" {
 				return fmt.Errorf("%q: must be KIND/NAME, such as deployment/web", args[0])
 			}
-			b, err := from.get(cmd.Context(), "/debug/explain", url.Values{"resource": {kind}, "namespace": {namespace}, "name": {name}})
+			b, err := from.get(cmd.Context(), "/debug/explain", url.Values{"resource": {kind}, "namespace": {namespace},
+				"name": {name}})
 			if err != nil {
 				return err
 			}
@@ -84,18 +87,20 @@ and how that sync ended. The host remembers the last writes to a few thousand ob
 			return err
 		},
 	}
+
 	c.Flags().StringVarP(&namespace, "namespace", "n", "default", "the object's namespace")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, yaml or json")
 	from = serverFlags(c)
 	return c
 }
 
-// explained tells of an object's last writes in sentences.
+// explained reports an object's last writes in sentences.
 func explained(e *state.Explanation, now time.Time) string {
 	object := e.Resource + " " + strings.TrimPrefix(e.Namespace+"/"+e.Name, "/")
 	if len(e.Writes) == 0 {
 		return object + ": no controller here has written it, as far as is remembered\n"
 	}
+
 	var s strings.Builder
 	s.WriteString(object + "\n")
 	for _, x := range e.Writes {
@@ -114,7 +119,8 @@ func explained(e *state.Explanation, now time.Time) string {
 		case x.SyncError != "":
 			result += ": " + x.SyncError
 		}
-		fmt.Fprintf(&s, "\n  plugin  %s %s %s\n  sync    of %s: %s\n  wrote   %s\n", x.Plugin, x.Version, x.Digest, x.Key, result, strings.Join(x.Writes, ", "))
+		fmt.Fprintf(&s, "\n  plugin  %s %s %s\n  sync    of %s: %s\n  wrote   %s\n", x.Plugin, x.Version, x.Digest, x.Key,
+			result, strings.Join(x.Writes, ", "))
 	}
 	return s.String()
 }

@@ -107,7 +107,9 @@ func statusText(s *state.Status, health string) string {
 	if p.Guardian != 0 {
 		guardian = fmt.Sprintf(" with guardian %d", p.Guardian)
 	}
-	fmt.Fprintf(&b, "windlass on %s, process %d%s, up %s, for the API server %s\n\n", answer.Line(p.Host, answer.LineMax), p.PID, guardian, since(s, p.Started), p.Server)
+
+	fmt.Fprintf(&b, "windlass on %s, process %d%s, up %s, for the API server %s\n\n", answer.Line(p.Host, answer.LineMax),
+		p.PID, guardian, since(s, p.Started), p.Server)
 	verdict := "ok"
 	switch {
 	case health != "":
@@ -115,10 +117,12 @@ func statusText(s *state.Status, health string) string {
 	case slices.ContainsFunc(s.Troubles, func(t state.Trouble) bool { return t.Level == state.Bad }):
 		verdict = "the process is well, what is configured isn't"
 	}
+
 	fmt.Fprintf(&b, "health         %s\n", verdict)
 	for _, l := range leadership(s) {
 		fmt.Fprintf(&b, "%s\n", l)
 	}
+
 	by := map[string]int{}
 	var queue, syncing, stuck int
 	var syncs, failed int64
@@ -128,26 +132,31 @@ func statusText(s *state.Status, health string) string {
 		queue, syncing, stuck = queue+c.Queue, syncing+c.Syncing, stuck+c.Failing+c.Parked
 		syncs, failed = syncs+c.Syncs.Total, failed+c.Syncs.Failed
 	}
+
 	var states []string
 	for _, name := range []string{"Running", "Starting", "Standby", "Idle", "Quarantined"} {
 		if n := by[name]; n > 0 {
 			states = append(states, fmt.Sprintf("%d %s", n, strings.ToLower(name)))
 		}
 	}
+
 	fmt.Fprintf(&b, "controllers    %d: %s\n", len(s.Controllers), strings.Join(states, ", "))
 	if len(s.Absent) > 0 {
 		fmt.Fprintf(&b, "not running    %d: %s; windlass get controllers lists them\n", len(s.Absent), absentStates(s.Absent))
 	}
+
 	fmt.Fprintf(&b, "keys           %d in queues, %d being synced, %d stuck\n", queue, syncing, stuck)
 	fmt.Fprintf(&b, "syncs          %d, %d of them failed\n", syncs, failed)
 	if len(s.Swaps) > 0 {
 		x := &s.Swaps[0]
 		fmt.Fprintf(&b, "last swap      %s, %s ago: %s\n", x.Plugin, since(s, x.Time), x.Result)
 	}
+
 	if len(s.Troubles) == 0 {
 		b.WriteString("\nNothing is wrong.\n")
 		return b.String()
 	}
+
 	b.WriteString("\n")
 	for _, t := range s.Troubles {
 		word := map[string]string{state.Bad: "BROKEN", state.Warning: "WARNING", state.Note: "NOTE"}[t.Level]
@@ -166,7 +175,8 @@ func absentStates(all []state.Absent) string {
 		by[a.State]++
 	}
 	var states []string
-	for _, x := range []struct{ state, words string }{{state.NotBuilt, "not built yet"}, {state.Disabled, "disabled"}, {state.LeftOut, "left out"}, {"Standby", "standby"}} {
+	for _, x := range []struct{ state, words string }{{state.NotBuilt, "not built yet"}, {state.Disabled, "disabled"},
+		{state.LeftOut, "left out"}, {"Standby", "standby"}} {
 		if n := by[x.state]; n > 0 {
 			states = append(states, fmt.Sprintf("%d %s", n, x.words))
 		}

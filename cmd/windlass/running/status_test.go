@@ -34,11 +34,16 @@ WARNING  replicaset-controller: 1 key held up
 	well := ailing()
 	well.Process.Guardian = 4710
 	since := began.Add(time.Hour)
-	well.Leaders = []state.LeaderStatus{{Group: "all", Lease: "kube-system/windlass", Holder: "node-1_x", Here: true, Since: &since, Controllers: []string{"ttl-controller"}},
-		{Group: "apps", Lease: "kube-system/windlass-apps", Holder: "node-2_y", Controllers: []string{"replicaset-controller"}}}
+	well.Leaders = []state.LeaderStatus{{Group: "all", Lease: "kube-system/windlass", Holder: "node-1_x", Here: true,
+		Since: &since, Controllers: []string{"ttl-controller"}},
+		{Group: "apps", Lease: "kube-system/windlass-apps", Holder: "node-2_y",
+			Controllers: []string{"replicaset-controller"}}}
 	well.Controllers, well.Troubles, well.Swaps = well.Controllers[1:], well.Troubles[1:], nil
 	address, _ = host(t, well, true)
-	if stdout, stderr, code = tell(t, address, "status"); code != 0 || !strings.HasPrefix(stdout, "windlass on node-1, process 4711 with guardian 4710, up 3h, ") || !strings.Contains(stdout, "health         ok\nleader         kube-system/windlass: here, for 120m\nleader         kube-system/windlass-apps: node-2_y\n") || !strings.Contains(stdout, "WARNING  replicaset-controller: 1 key held up\n") {
+	if stdout, stderr, code = tell(t, address, "status"); code != 0 ||
+		!strings.HasPrefix(stdout, "windlass on node-1, process 4711 with guardian 4710, up 3h, ") ||
+		!strings.Contains(stdout,
+			"health         ok\nleader         kube-system/windlass: here, for 120m\nleader         kube-system/windlass-apps: node-2_y\n") || !strings.Contains(stdout, "WARNING  replicaset-controller: 1 key held up\n") {
 		t.Errorf("single keys that fail are warnings: exit code %d: %s\n%s", code, stderr, stdout)
 	}
 
@@ -47,7 +52,8 @@ WARNING  replicaset-controller: 1 key held up
 		t.Fatal(err)
 	}
 	l.Close()
-	if _, stderr, code = tell(t, l.Addr().String(), "status"); code != exitUnreachable || !strings.Contains(stderr, l.Addr().String()) || !strings.Contains(stderr, "does windlass run") {
+	if _, stderr, code = tell(t, l.Addr().String(), "status"); code != exitUnreachable ||
+		!strings.Contains(stderr, l.Addr().String()) || !strings.Contains(stderr, "does windlass run") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -78,7 +84,8 @@ BROKEN job-controller: is quarantined: trap: unreachable
 		x.order = order
 		return x.loads()[0].Name
 	}
-	for i, name := range []string{"replicaset-controller", "replicaset-controller", "job-controller", "job-controller", "job-controller"} {
+	for i, name := range []string{"replicaset-controller", "replicaset-controller", "job-controller", "job-controller",
+		"job-controller"} {
 		if got := first(i); got != name {
 			t.Errorf("sorted by %s: %s is first, want %s", orders[i].name, got, name)
 		}
@@ -96,10 +103,12 @@ BROKEN job-controller: is quarantined: trap: unreachable
 func TestTopOnce(t *testing.T) {
 	address, _ := host(t, ailing(), true)
 	stdout, stderr, code := tell(t, address, "top --interval 100ms --sort errors")
-	if code != 0 || !strings.Contains(stdout, "CONTROLLER\n") || strings.Count(stdout, "job-controller\n") != 1 || strings.Contains(stdout, "\x1b") {
+	if code != 0 || !strings.Contains(stdout, "CONTROLLER\n") || strings.Count(stdout, "job-controller\n") != 1 ||
+		strings.Contains(stdout, "\x1b") {
 		t.Errorf("exit code %d: %s\n%s", code, stderr, stdout)
 	}
-	for args, want := range map[string]string{"top --sort fun": `--sort "fun": must be syncs, time, queue, errors or name`, "top --interval 1ms": "--interval 1ms: must be at least 100ms"} {
+	for args, want := range map[string]string{"top --sort fun": `--sort "fun": must be syncs, time, queue, errors or name`,
+		"top --interval 1ms": "--interval 1ms: must be at least 100ms"} {
 		if _, stderr, code := tell(t, address, args); code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 		}

@@ -83,7 +83,8 @@ func pick(f *record.File, key string, back int) (*record.Sync, error) {
 		}
 		n++
 	}
-	return nil, fmt.Errorf("%s: %d syncs of %s are remembered: windlass get syncs --controller %s lists them", f.Controller, n, keyName(key), f.Controller)
+	return nil, fmt.Errorf("%s: %d syncs of %s are remembered: windlass get syncs --controller %s lists them",
+		f.Controller, n, keyName(key), f.Controller)
 }
 
 func printCase(cmd *cobra.Command, f *record.File, s *record.Sync) error {
@@ -97,7 +98,8 @@ func printCase(cmd *cobra.Command, f *record.File, s *record.Sync) error {
 	}
 	source := &f.Sources[s.Source]
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# A sync of %s at %s, which ended %s. Plugin %s %s.\n", f.Controller, s.Start.UTC().Format(time.RFC3339), s.Result, source.Plugin, source.Version)
+	fmt.Fprintf(&b, "# A sync of %s at %s, which ended %s. Plugin %s %s.\n", f.Controller,
+		s.Start.UTC().Format(time.RFC3339), s.Result, source.Plugin, source.Version)
 	for _, l := range left {
 		fmt.Fprintf(&b, "# Not in the case: %s.\n", answer.Line(l, 5*answer.LineMax))
 	}

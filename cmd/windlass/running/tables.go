@@ -29,21 +29,28 @@ func controllersTable(s *state.Status, wide bool) table {
 	if wide {
 		most = 10 * answer.LineMax
 	}
-	t := table{none: "No controller runs here.", lines: [][]string{row(wide, []string{"NAME", "STATE", "PLUGIN", "VERSION", "QUEUE", "STUCK", "SYNCS", "ERRORS", "P50", "P99"},
+
+	t := table{none: "No controller runs here.", lines: [][]string{row(wide,
+		[]string{"NAME", "STATE", "PLUGIN", "VERSION", "QUEUE", "STUCK", "SYNCS", "ERRORS", "P50", "P99"},
 		"DIGEST", "LEADER", "WORKERS", "RESYNC", "SYNCING", "PARKED", "WRITES", "MEMORY", "FUEL", "DIFFERENCES")}}
 	t.lines[0] = append(t.lines[0], "MESSAGE")
 	versions := map[string]string{}
 	for i := range s.Plugins {
 		versions[s.Plugins[i].Name] = s.Plugins[i].Version
 	}
+
 	for i := range s.Controllers {
 		c := &s.Controllers[i]
-		l := row(wide, []string{c.Name, c.State, c.Plugin, answer.Line(versions[c.Plugin], 20), fmt.Sprint(c.Queue), fmt.Sprint(c.Failing + c.Parked), fmt.Sprint(c.Syncs.Total), fmt.Sprint(c.Syncs.Failed),
+		l := row(wide, []string{c.Name, c.State, c.Plugin, answer.Line(versions[c.Plugin], 20), fmt.Sprint(c.Queue),
+			fmt.Sprint(c.Failing + c.Parked), fmt.Sprint(c.Syncs.Total), fmt.Sprint(c.Syncs.Failed),
 			took(c.Syncs.P50), took(c.Syncs.P99)},
-			brief(c.Digest), leader(s, c.Name), fmt.Sprint(c.Workers), cmp.Or(c.Resync, "-"), fmt.Sprint(c.Syncing), fmt.Sprint(c.Parked), written(c.Writes.Verbs), size(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel), fmt.Sprint(c.Differences))
+			brief(c.Digest), leader(s, c.Name), fmt.Sprint(c.Workers), cmp.Or(c.Resync, "-"), fmt.Sprint(c.Syncing),
+			fmt.Sprint(c.Parked), written(c.Writes.Verbs), size(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel),
+			fmt.Sprint(c.Differences))
 		t.lines = append(t.lines, append(l, answer.Line(message(c), most)))
 		t.names = append(t.names, c.Name)
 	}
+
 	if absent := everyController(s)[len(s.Controllers):]; len(absent) > 0 {
 		t.notes = absentLines(absent)
 		for _, c := range absent {
@@ -54,7 +61,8 @@ func controllersTable(s *state.Status, wide bool) table {
 	return t
 }
 
-// everyController returns the controllers that run here, and behind them those that don't: of these there is nothing but the state and why.
+// everyController returns the controllers that run here, and behind them those that don't: of these there is nothing
+// but the state and why.
 func everyController(s *state.Status) []state.ControllerStatus {
 	every := slices.Clone(s.Controllers)
 	for _, a := range s.Absent {
@@ -67,7 +75,8 @@ func everyController(s *state.Status) []state.ControllerStatus {
 	return every
 }
 
-// absentLines are the lines of a table of its own for the controllers that don't run: they have no numbers, and long names.
+// absentLines are the lines of a table of its own for the controllers that don't run: they have no numbers, and long
+// names.
 func absentLines(every []state.ControllerStatus) []string {
 	lines := [][]string{{"NOT RUNNING", "STATE", "WHY"}}
 	for _, c := range every {
@@ -116,7 +125,8 @@ func refused(s *state.Status) (notes []string) {
 }
 
 func pluginsTable(s *state.Status, wide bool) table {
-	t := table{none: "No plugin runs here.", lines: [][]string{row(wide, []string{"NAME", "VERSION", "DIGEST", "AGE", "ORIGIN"}, "CONTROLLERS", "INSTANCES", "BUSY")}}
+	t := table{none: "No plugin runs here.", lines: [][]string{row(wide,
+		[]string{"NAME", "VERSION", "DIGEST", "AGE", "ORIGIN"}, "CONTROLLERS", "INSTANCES", "BUSY")}}
 	t.lines[0] = append(t.lines[0], "STATE")
 	for i := range s.Plugins {
 		p := &s.Plugins[i]
@@ -133,10 +143,13 @@ func pluginsTable(s *state.Status, wide bool) table {
 		for _, f := range p.Failed {
 			states = append(states, "failed: "+answer.Line(f, 2*answer.LineMax))
 		}
-		l := row(wide, []string{p.Name, answer.Line(p.Version, 20), brief(p.Digest), since(s, p.Since), answer.Line(p.Origin, 10*answer.LineMax)}, strings.Join(p.Controllers, ","), fmt.Sprint(p.Instances), fmt.Sprint(p.Busy))
+		l := row(wide, []string{p.Name, answer.Line(p.Version, 20), brief(p.Digest), since(s, p.Since),
+			answer.Line(p.Origin, 10*answer.LineMax)}, strings.Join(p.Controllers, ","), fmt.Sprint(p.Instances),
+			fmt.Sprint(p.Busy))
 		t.lines = append(t.lines, append(l, strings.Join(states, "; ")))
 		t.names = append(t.names, p.Name)
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
 		t.notes = append(t.notes, "", "No image for "+name+": "+answer.Line(s.Missing[name], 10*answer.LineMax))
 	}
@@ -152,9 +165,11 @@ func swapsTable(s *state.Status, wide bool) table {
 	if wide {
 		most = 10 * answer.LineMax
 	}
-	t := table{none: "No plugin's version was replaced since the process began.", lines: [][]string{{"AGE", "PLUGIN", "FROM", "TO", "RESULT", "WHY"}}}
+	t := table{none: "No plugin's version was replaced since the process began.",
+		lines: [][]string{{"AGE", "PLUGIN", "FROM", "TO", "RESULT", "WHY"}}}
 	for _, x := range s.Swaps {
-		t.lines = append(t.lines, []string{since(s, x.Time), x.Plugin, version(x.FromVersion, x.From), version(x.ToVersion, x.To), x.Result, answer.Line(x.Why, most)})
+		t.lines = append(t.lines, []string{since(s, x.Time), x.Plugin, version(x.FromVersion, x.From),
+			version(x.ToVersion, x.To), x.Result, answer.Line(x.Why, most)})
 	}
 	return t
 }
@@ -171,8 +186,10 @@ func keysTable(k *state.Keys, wide bool) table {
 	if wide {
 		most = 20 * answer.LineMax
 	}
+
 	now := time.Now()
-	t := table{none: "No key is stuck, and none waits for a time.", lines: [][]string{{"CONTROLLER", "KEY", "STATE", "TRIES", "AGE", "NEXT", "WHY"}}}
+	t := table{none: "No key is stuck, and none waits for a time.",
+		lines: [][]string{{"CONTROLLER", "KEY", "STATE", "TRIES", "AGE", "NEXT", "WHY"}}}
 	for _, x := range slices.Concat(k.Keys, k.Waiting) {
 		tries, next, why := "-", "-", x.Error
 		if x.Tries > 0 {
@@ -190,18 +207,22 @@ func keysTable(k *state.Keys, wide bool) table {
 		if x.Result != "" && x.Result != "error" && x.Result != x.State {
 			why = x.Result + ": " + why
 		}
-		t.lines = append(t.lines, []string{x.Controller, keyName(x.Key), x.State, tries, duration.HumanDuration(now.Sub(x.Since)), next, answer.Line(why, most)})
+		t.lines = append(t.lines, []string{x.Controller, keyName(x.Key), x.State, tries,
+			duration.HumanDuration(now.Sub(x.Since)), next, answer.Line(why, most)})
 	}
+
 	t.notes = rest(len(k.Keys)+len(k.Waiting), k.All+k.AllWaiting)
 	return t
 }
 
 func syncsTable(r *state.Recorded, wide bool) table {
 	now := time.Now()
-	t := table{none: "No such sync is remembered.", lines: [][]string{{"AGE", "CONTROLLER", "KEY", "RESULT", "TOOK", "DID"}}}
+	t := table{none: "No such sync is remembered.", lines: [][]string{{"AGE", "CONTROLLER", "KEY", "RESULT", "TOOK",
+		"DID"}}}
 	if wide {
 		t.lines[0] = append(t.lines[0], "DIGEST")
 	}
+
 	t.lines[0] = append(t.lines[0], "ERROR")
 	for i := range r.Syncs {
 		x := &r.Syncs[i]
@@ -244,7 +265,8 @@ func differencesTable(all []controller.Difference) table {
 	t := table{none: "No shadow has answered otherwise."}
 	for _, d := range all {
 		t.none = ""
-		t.notes = append(t.notes, fmt.Sprintf("%s %s %s: %s is shadowed by %s, which answers otherwise:", d.Time.Format(time.RFC3339), d.Controller, keyName(d.Key), brief(d.Live), brief(d.Shadow)), printable.Text(d.Text))
+		t.notes = append(t.notes, fmt.Sprintf("%s %s %s: %s is shadowed by %s, which answers otherwise:",
+			d.Time.Format(time.RFC3339), d.Controller, keyName(d.Key), brief(d.Live), brief(d.Shadow)), printable.Text(d.Text))
 	}
 	return t
 }

@@ -28,7 +28,8 @@ var orders = []struct {
 	{"time", 't', func(a, b *load) int { return cmp.Compare(b.time, a.time) }},
 	{"queue", 'u', func(a, b *load) int { return cmp.Compare(b.Queue, a.Queue) }},
 	{"errors", 'e', func(a, b *load) int {
-		return cmp.Or(cmp.Compare(b.failed, a.failed), cmp.Compare(b.Failing, a.Failing), cmp.Compare(b.Syncs.Failed, a.Syncs.Failed))
+		return cmp.Or(cmp.Compare(b.failed, a.failed), cmp.Compare(b.Failing, a.Failing),
+			cmp.Compare(b.Syncs.Failed, a.Syncs.Failed))
 	}},
 	{"name", 'n', func(*load, *load) int { return 0 }},
 }
@@ -140,12 +141,16 @@ func (t *top) loads() []load {
 		l := load{ControllerStatus: c}
 		if b := before[c.Name]; b != nil && passed > 0 {
 			each := func(now, then int64) float64 { return max(float64(now-then), 0) / passed }
-			l.syncs, l.failed, l.writes = each(c.Syncs.Total, b.Syncs.Total), each(c.Syncs.Failed, b.Syncs.Failed), each(sum(c.Writes.Verbs), sum(b.Writes.Verbs))
+			l.syncs, l.failed, l.writes = each(c.Syncs.Total, b.Syncs.Total), each(c.Syncs.Failed, b.Syncs.Failed),
+				each(sum(c.Writes.Verbs), sum(b.Writes.Verbs))
 			l.time = max(c.Syncs.GuestSeconds-b.Syncs.GuestSeconds, 0) / passed
 		}
 		all = append(all, l)
 	}
-	slices.SortStableFunc(all, func(a, b load) int { return cmp.Or(orders[t.order].less(&a, &b), strings.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(all, func(a, b load) int {
+		return cmp.Or(orders[t.order].less(&a, &b),
+			strings.Compare(a.Name, b.Name))
+	})
 	return all
 }
 
@@ -165,19 +170,23 @@ func (t *top) lines() []string {
 	for i := range all {
 		syncs, writes, share = syncs+all[i].syncs, writes+all[i].writes, share+all[i].time
 	}
+
 	fmt.Fprintf(&b, "windlass on %s, process %d, up %s: %d controllers, %.1f syncs/s, %.1f writes/s, %.1f%% of a processor in sandboxes\n",
-		answer.Line(s.Process.Host, answer.LineMax), s.Process.PID, since(s, s.Process.Started), len(all), syncs, writes, 100*share)
+		answer.Line(s.Process.Host, answer.LineMax), s.Process.PID, since(s, s.Process.Started), len(all), syncs, writes,
+		100*share)
 	for _, x := range s.Troubles {
 		if x.Level == state.Bad {
 			fmt.Fprintf(&b, "BROKEN %s: %s\n", answer.Line(x.About, answer.LineMax), answer.Line(x.What, 2*answer.LineMax))
 		}
 	}
+
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "SYNCS/S\tERRORS/S\tWRITES/S\tTIME\tP50\tP99\tQUEUE\tSYNCING\tSTUCK\tERRORS\tSTATE\t\t CONTROLLER")
 	for i := range all {
 		l := &all[i]
-		fmt.Fprintf(w, "%.1f\t%.1f\t%.1f\t%.1f%%\t%s\t%s\t%d\t%d/%d\t%d\t%d\t%s\t\t %s\n", l.syncs, l.failed, l.writes, 100*l.time, took(l.Syncs.P50), took(l.Syncs.P99),
+		fmt.Fprintf(w, "%.1f\t%.1f\t%.1f\t%.1f%%\t%s\t%s\t%d\t%d/%d\t%d\t%d\t%s\t\t %s\n", l.syncs, l.failed, l.writes,
+			100*l.time, took(l.Syncs.P50), took(l.Syncs.P99),
 			l.Queue, l.Syncing, l.Workers, l.Failing+l.Parked, l.Syncs.Failed, l.State, l.Name)
 	}
 	_ = w.Flush()
@@ -220,6 +229,7 @@ func (t *top) live(ctx context.Context, in, out *os.File) error {
 			}
 		}()
 	}
+
 	fmt.Fprint(out, screenOn)
 	defer fmt.Fprint(out, screenOff)
 	tick := time.NewTicker(t.interval)

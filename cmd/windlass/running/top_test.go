@@ -48,11 +48,13 @@ func TestTopOnTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cmd, _, _ := answertest.Command(t, "top", "--interval", "100ms", "--server", address)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	screen := make(chan string, 1000)
 	go func() {
 		for b := make([]byte, 64<<10); ; {
@@ -63,6 +65,7 @@ func TestTopOnTerminal(t *testing.T) {
 			screen <- string(b[:n])
 		}
 	}()
+
 	seen := ""
 	await := func(what string) {
 		t.Helper()
@@ -76,12 +79,14 @@ func TestTopOnTerminal(t *testing.T) {
 		}
 		_, seen, _ = strings.Cut(seen, what)
 	}
+
 	press := func(key string) {
 		t.Helper()
 		if _, err := person.WriteString(key); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	await(screenOn)
 	await("sorted by syncs")
 	press("e")

@@ -1,4 +1,5 @@
-// The quota controller as those of kube-controller-manager are written: informers, listers, a work queue and a client. It gives each namespace the resource quota that its label asks for.
+// The quota controller as those of kube-controller-manager are written: informers, listers, a work queue and a client.
+// It gives each namespace the resource quota that its label asks for.
 package main
 
 import (
@@ -43,7 +44,8 @@ func newController(client kubernetes.Interface, factory informers.SharedInformer
 	namespaces, quotas := factory.Core().V1().Namespaces(), factory.Core().V1().ResourceQuotas()
 	c := &controller{
 		client: client, namespaces: namespaces.Lister(), quotas: quotas.Lister(),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](), workqueue.TypedRateLimitingQueueConfig[string]{Name: "quota"}),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "quota"}),
 	}
 	for informer, key := range map[cache.SharedIndexInformer]func(metav1.Object) string{
 		namespaces.Informer(): metav1.Object.GetName,
@@ -57,7 +59,8 @@ func newController(client kubernetes.Interface, factory informers.SharedInformer
 				c.queue.Add(key(o))
 			}
 		}
-		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: wake, UpdateFunc: func(_, o any) { wake(o) }, DeleteFunc: wake}); err != nil {
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: wake,
+			UpdateFunc: func(_, o any) { wake(o) }, DeleteFunc: wake}); err != nil {
 			return nil, err
 		}
 	}
@@ -75,6 +78,7 @@ func (c *controller) sync(ctx context.Context, key string) error {
 	if ns.DeletionTimestamp != nil {
 		return nil
 	}
+
 	pods, wanted := sizes[ns.Labels[label]]
 	quota, err := c.quotas.ResourceQuotas(key).Get(name)
 	exists := err == nil
@@ -84,6 +88,7 @@ func (c *controller) sync(ctx context.Context, key string) error {
 	if exists && !metav1.IsControlledBy(quota, ns) {
 		return nil // somebody else's
 	}
+
 	client := c.client.CoreV1().ResourceQuotas(key)
 	switch {
 	case wanted && exists:
@@ -100,8 +105,9 @@ func (c *controller) sync(ctx context.Context, key string) error {
 		return err
 	case wanted:
 		_, err = client.Create(ctx, &corev1.ResourceQuota{
-			ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ns, corev1.SchemeGroupVersion.WithKind("Namespace"))}},
-			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}},
+			ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ns,
+				corev1.SchemeGroupVersion.WithKind("Namespace"))}},
+			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}},
 		}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil // the informer doesn't show it yet; when it does, it wakes the key
@@ -133,23 +139,28 @@ func (c *controller) next(ctx context.Context) bool {
 }
 
 func run(ctx context.Context) error {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(),
+		nil).ClientConfig()
 	if err != nil {
 		return err
 	}
+
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
+
 	factory := informers.NewSharedInformerFactory(client, 0)
 	c, err := newController(client, factory)
 	if err != nil {
 		return err
 	}
+
 	factory.StartWithContext(ctx)
 	if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
 		return err
 	}
+
 	for range workers {
 		go wait.UntilWithContext(ctx, func(ctx context.Context) {
 			for c.next(ctx) {

@@ -32,6 +32,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if !ns.DeletionTimestamp.IsZero() {
 		return ctrl.Result{}, nil
 	}
+
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "size"}}
 	pods, wanted := sizes[ns.Labels[label]]
 	if !wanted {
@@ -43,6 +44,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(r.Delete(ctx, quota))
 	}
+
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, quota, func() error {
 		if quota.Spec.Hard == nil {
 			quota.Spec.Hard = corev1.ResourceList{}
@@ -54,7 +56,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 }
 
 func main() {
-	manager, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{Metrics: server.Options{BindAddress: "0"}}) // it serves nothing
+	// it serves nothing
+	manager, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{Metrics: server.Options{BindAddress: "0"}})
 	if err != nil {
 		os.Exit(1)
 	}

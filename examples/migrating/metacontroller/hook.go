@@ -1,4 +1,5 @@
-// The quota controller as a hook of metacontroller's: it gives each namespace the resource quota that its label asks for.
+// The quota controller as a hook of metacontroller's: it gives each namespace the resource quota that its label asks
+// for.
 package main
 
 import (

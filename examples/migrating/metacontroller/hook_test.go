@@ -17,24 +17,28 @@ func TestHook(t *testing.T) {
 		`{}`:                            `{"attachments":[]}`,
 	} {
 		w := httptest.NewRecorder()
-		hook(w, httptest.NewRequest("POST", "/sync", strings.NewReader(`{"object":{"metadata":{"name":"team","labels":`+labels+`}}}`)))
+		hook(w, httptest.NewRequest("POST", "/sync", strings.NewReader(`{"object":{"metadata":{"name":"team","labels":`+
+			labels+`}}}`)))
 		if d := cmp.Diff(want, strings.TrimSpace(w.Body.String())); d != "" {
 			t.Errorf("labels %s: -want +got:\n%s", labels, d)
 		}
 	}
 }
 
-// The controller's declaration has the fields that metacontroller's CustomResourceDefinition requires, and no others than those that it knows.
+// The controller's declaration has the fields that metacontroller's CustomResourceDefinition requires, and no others
+// than those that it knows.
 func TestController(t *testing.T) {
 	b, err := os.ReadFile("controller.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	type hook struct {
 		Webhook struct {
 			URL string `json:"url"`
 		} `json:"webhook"`
 	}
+
 	var c struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -62,8 +66,11 @@ func TestController(t *testing.T) {
 	if err := yaml.UnmarshalStrict(b, &c); err != nil {
 		t.Fatal(err)
 	}
-	if c.APIVersion != "metacontroller.k8s.io/v1alpha1" || c.Kind != "DecoratorController" || len(c.Spec.Resources) != 1 || len(c.Spec.Attachments) != 1 ||
-		c.Spec.Attachments[0].UpdateStrategy.Method != "InPlace" || !strings.HasSuffix(c.Spec.Hooks.Sync.Webhook.URL, "/sync") {
+
+	if c.APIVersion != "metacontroller.k8s.io/v1alpha1" || c.Kind != "DecoratorController" || len(c.Spec.Resources) != 1 ||
+		len(c.Spec.Attachments) != 1 ||
+		c.Spec.Attachments[0].UpdateStrategy.Method != "InPlace" ||
+		!strings.HasSuffix(c.Spec.Hooks.Sync.Webhook.URL, "/sync") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -77,5 +77,6 @@ func (w watched) Sync(request []byte, perform guest.Perform) (answer []byte, sta
 		return nil, guest.Stats{}, errors.Join(endless, err)
 	}
 
-	return nil, guest.Stats{}, fmt.Errorf("the sync of %s %s: %w", w.Manifest().Controllers[r.Controller].Name, r.Key.String(), endless)
+	return nil, guest.Stats{}, fmt.Errorf("the sync of %s %s: %w", w.Manifest().Controllers[r.Controller].Name,
+		r.Key.String(), endless)
 }

@@ -17,7 +17,8 @@ type Finished struct {
 	Manifest *abi.Manifest
 }
 
-// Finish runs a built module for its manifest, and finishes it. name is for errors; prefix, such as the path of the Go module that most functions are from, is taken out of their names.
+// Finish runs a built module for its manifest, and finishes it. name is for errors; prefix, such as the path of the Go
+// module that most functions are from, is taken out of their names.
 func Finish(ctx context.Context, name string, built []byte, prefix string) (*Finished, error) {
 	m, err := sandbox.Load(ctx, built, sandbox.Options{Name: name, Interpreter: true, Helpers: Helpers})
 	if err != nil {

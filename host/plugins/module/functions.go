@@ -21,8 +21,9 @@ import (
 )
 
 // Helpers are the pure functions that a guest borrows from the host, for what it can't carry itself: what comes of
-// k8s.io/api's own Go types by reflection. They are listed by the name of their import from module "windlass". An argument is a head, a newline and a body; a result is a byte that is 0, and what was asked
-// for, or 1, and what was wrong.
+// k8s.io/api's own Go types by reflection. They are listed by the name of their import from module "windlass". An
+// argument is a head, a newline and a body; a result is a byte that is 0, and what was asked for, or 1, and what was
+// wrong.
 //
 //   - json_form: head "group/version/Kind" (core: "v1/Kind"; also "v1/PodTemplateSpec"), body protobuf; gives JSON with sorted keys, as encoding/json prints the type and then,
 //     once more, what it read of that. With " floats" behind the head numbers go through float64, as they do where upstream reads them into an any.

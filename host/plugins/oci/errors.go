@@ -27,7 +27,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("image %s: %s", e.Reference, e.What) }
 
-// Unwrap gives the error of the network, if it was one.
+// Unwrap returns the error of the network, if it was one.
 func (e *Error) Unwrap() error { return e.cause }
 
 func refuse(r Reference, format string, args ...any) *Error {
@@ -41,7 +41,8 @@ func final(r Reference, format string, args ...any) *Error {
 	return e
 }
 
-// failed says what went wrong between here and the registry. What others have written is made short and plain, and queries are left out: those of a redirect are often as good as a password.
+// failed says what went wrong between here and the registry. What others have written is made short and plain, and
+// queries are left out: those of a redirect are often as good as a password.
 func failed(r Reference, doing string, err error) error {
 	if ours := (*Error)(nil); errors.As(err, &ours) {
 		return err
@@ -58,9 +59,11 @@ func hint(r Reference, err error) string {
 	if errors.As(err, &response) {
 		code = response.StatusCode
 	}
+
 	switch {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || strings.Contains(err.Error(), "credential"):
-		return "give credentials for " + r.host() + " in a docker config file (registries.credentialsFile, --credentials-file); credential helpers that it names aren't run"
+		return "give credentials for " + r.host() +
+			" in a docker config file (registries.credentialsFile, --credentials-file); credential helpers that it names aren't run"
 	case code == http.StatusNotFound || errors.Is(err, errdef.ErrNotFound):
 		return "push it there, or correct the reference"
 	case code == http.StatusTooManyRequests:

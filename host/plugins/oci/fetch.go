@@ -123,7 +123,8 @@ func moduleLayer(r Reference, manifest []byte) (*ocispec.Descriptor, error) {
 		return nil, final(r, "is an index of several images: name the digest of the one that holds the module")
 	}
 	if len(m.Layers) != 1 {
-		return nil, final(r, "has %d layers, a plugin's image has one, the module: push it with windlass plugin push", len(m.Layers))
+		return nil, final(r, "has %d layers, a plugin's image has one, the module: push it with windlass plugin push",
+			len(m.Layers))
 	}
 	layer := &m.Layers[0]
 	switch {
@@ -151,7 +152,8 @@ func (c *Client) Signatures(ctx context.Context, r Reference) (all []Signature, 
 	for i := range m.Layers {
 		l := &m.Layers[i]
 		sig, err := base64.StdEncoding.DecodeString(l.Annotations[signatureAnnotation])
-		if l.MediaType != typeClaim || len(sig) == 0 || err != nil || !sha256Digest.MatchString(string(l.Digest)) || l.Size < 1 || l.Size > payloadMax {
+		if l.MediaType != typeClaim || len(sig) == 0 || err != nil || !sha256Digest.MatchString(string(l.Digest)) ||
+			l.Size < 1 || l.Size > payloadMax {
 			continue // something else, of which nothing is expected
 		}
 		payload, err := blob(ctx, r, repository, l, "can't get a signature", payloadMax)
@@ -179,12 +181,13 @@ func signatureManifest(ctx context.Context, r Reference, repository *remote.Repo
 	}
 	m := &ocispec.Manifest{}
 	if err := json.Unmarshal(b, m); err != nil {
-		return nil, refuse(r, "what lies under the tag %s isn't signatures: remove that tag, and sign the image again", r.signatureTag())
+		return nil, refuse(r, "what lies under the tag %s isn't signatures: remove that tag, and sign the image again",
+			r.signatureTag())
 	}
 	return m, nil
 }
 
-// Verify tells whether one of the signatures is by one of the keys, over this image in this repository.
+// Verify reports whether one of the signatures is by one of the keys, over this image in this repository.
 func Verify(r Reference, all []Signature, keys []signature.Key) error {
 	claim := signature.Claim{Repository: r.Repository, Digest: r.Digest}
 	var files, why []string
@@ -212,14 +215,18 @@ func Verify(r Reference, all []Signature, keys []signature.Key) error {
 }
 
 // blob gets what a descriptor names.
-func blob(ctx context.Context, r Reference, repository *remote.Repository, d *ocispec.Descriptor, doing string, most int64) ([]byte, error) {
+func blob(ctx context.Context, r Reference, repository *remote.Repository, d *ocispec.Descriptor, doing string,
+	most int64) ([]byte, error) {
 	return read(ctx, r, doing, min(most, d.Size), d.Digest.String(), func() (io.ReadCloser, error) {
-		return repository.Blobs().Fetch(ctx, ocispec.Descriptor{MediaType: d.MediaType, Digest: digest.Digest(d.Digest), Size: d.Size})
+		return repository.Blobs().Fetch(ctx, ocispec.Descriptor{MediaType: d.MediaType, Digest: digest.Digest(d.Digest),
+			Size: d.Size})
 	})
 }
 
-// read reads at most so many bytes and compares them with their digest, if one is known. A body that breaks off is asked for again.
-func read(ctx context.Context, r Reference, doing string, most int64, want string, open func() (io.ReadCloser, error)) ([]byte, error) {
+// read reads at most so many bytes and compares them with their digest, if one is known. A body that breaks off is
+// asked for again.
+func read(ctx context.Context, r Reference, doing string, most int64, want string,
+	open func() (io.ReadCloser, error)) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
 		body, err := open()
 		if err != nil {

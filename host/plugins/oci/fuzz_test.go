@@ -9,7 +9,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Whatever a manifest says, what is asked for because of it is one blob of a module's type, with a SHA-256 and a size within the bound; or an error on one line.
+// Whatever a manifest says, what is asked for because of it is one blob of a module's type, with a SHA-256 and a size
+// within the bound; or an error on one line.
 func FuzzModuleLayerIsBounded(f *testing.F) {
 	good, err := json.Marshal(ocispec.Manifest{Layers: []ocispec.Descriptor{describe(typeWasm, wasm).Descriptor}})
 	if err != nil {
@@ -27,7 +28,8 @@ func FuzzModuleLayerIsBounded(f *testing.F) {
 			}
 			return
 		}
-		if l.Size < 1 || l.Size > moduleMax || !sha256Digest.MatchString(string(l.Digest)) || l.MediaType != typeWasm && l.MediaType != typeWasmBefore {
+		if l.Size < 1 || l.Size > moduleMax || !sha256Digest.MatchString(string(l.Digest)) || l.MediaType != typeWasm &&
+			l.MediaType != typeWasmBefore {
 			t.Errorf("would ask for %+v", l)
 		}
 	})
@@ -39,7 +41,8 @@ func FuzzVeiledIsOneShortLine(f *testing.F) {
 	f.Add("https://user:hush@host/ \x1b[2J\n\u2028")
 	f.Fuzz(func(t *testing.T, text string) {
 		got := veiled("https://u:password@a/b?token=secret " + text)
-		if strings.ContainsAny(got, "\n\r\x1b\x7f\u2028\u2029") || len(got) > 600 || !strings.HasPrefix(got, "https://a/b?... ") {
+		if strings.ContainsAny(got, "\n\r\x1b\x7f\u2028\u2029") || len(got) > 600 ||
+			!strings.HasPrefix(got, "https://a/b?... ") {
 			t.Errorf("%q", got)
 		}
 	})

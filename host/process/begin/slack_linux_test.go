@@ -37,7 +37,8 @@ func current() int {
 	return int(now)
 }
 
-// A manager's threads have the slack, in the same process and with its arguments; those of other commands don't, nor do a manager's for which another one was chosen.
+// A manager's threads have the slack, in the same process and with its arguments; those of other commands don't, nor do
+// a manager's for which another one was chosen.
 func TestSlack(t *testing.T) {
 	for _, c := range []struct {
 		name, args string

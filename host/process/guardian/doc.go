@@ -1,5 +1,7 @@
-// Package guardian is the small process that stands behind a manager: it starts the manager as its child, passes signals on and waits. When the manager has ended in whatever way, by SIGKILL, for
-// want of memory or in a crash, the kernel tells the guardian at once, and nothing that the manager hasn't sent yet will ever be sent. So its Leases needn't expire: they can be given up for it.
+// Package guardian is the small process that stands behind a manager: it starts the manager as its child, passes
+// signals on and waits. When the manager has ended in whatever way, by SIGKILL, for want of memory or in a crash, the
+// kernel tells the guardian at once, and nothing that the manager hasn't sent yet will ever be sent. So its Leases
+// needn't expire: they can be given up for it.
 //
 // A process is three things in turn, by what is in its environment:
 //
@@ -11,5 +13,6 @@
 // The guardian holds no client, no configuration and no credentials. It runs before packages are initialised that take
 // memory ([Begin], package begin): so this package imports next to nothing, and must stay so.
 //
-// When the guardian is killed, the kernel sends the manager SIGTERM: it stops its controllers and gives its Leases up by itself. When both are killed at once, as with a container, the Leases expire.
+// When the guardian is killed, the kernel sends the manager SIGTERM: it stops its controllers and gives its Leases up
+// by itself. When both are killed at once, as with a container, the Leases expire.
 package guardian

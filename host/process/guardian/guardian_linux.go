@@ -16,7 +16,8 @@ const (
 	heirVariable     = "WINDLASS_HEIR"     // how the manager has ended, and the descriptors of Files
 )
 
-// Files are open files that a manager shares with its guardian. The guardian reads four bytes at the start of the first one: while all are zero, the manager leaves nothing to be done.
+// Files are open files that a manager shares with its guardian. The guardian reads four bytes at the start of the first
+// one: while all are zero, the manager leaves nothing to be done.
 type Files [3]int
 
 // wardFiles are the descriptors of Files in a manager.
@@ -48,10 +49,10 @@ func Enter(f Files) error {
 	return become(program, f, guardianVariable, f.text())
 }
 
-// Ward tells whether this process is a manager with a guardian, whose process it gives.
+// Ward reports whether this process is a manager with a guardian, whose process it gives.
 func Ward() (guardian int, f Files, ok bool) { return behind, wardFiles, behind != 0 }
 
-// Heir tells whether this process is a guardian whose manager has ended, and how.
+// Heir reports whether this process is a guardian whose manager has ended, and how.
 func Heir() (ended syscall.WaitStatus, f Files, ok bool) {
 	all := numbers(os.Getenv(heirVariable))
 	if len(all) != 1+len(f) {
@@ -75,44 +76,55 @@ func Code(ended syscall.WaitStatus) int {
 
 // guard is a guardian's life; it gives its exit code.
 //
-// It runs on the process's main thread, which lives as long as the process: the kernel sends the ward its signal when the thread ends that has started it.
+// It runs on the process's main thread, which lives as long as the process: the kernel sends the ward its signal when
+// the thread ends that has started it.
 func guard(text string) int {
 	var f Files
 	if copy(f[:], numbers(text)) < len(f) {
 		return say(errors.New(guardianVariable + " is set: it is windlass's own"))
 	}
+
 	name := [16]byte([]byte("windlass-guard\x00\x00"))
-	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0) // for people who look at a list of processes
+	// for people who look at a list of processes
+	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_NAME, uintptr(unsafe.Pointer(&name)), 0)
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1,
+		syscall.SIGUSR2)
 	files := []uintptr{0, 1, 2}
 	for _, fd := range f {
 		syscall.CloseOnExec(fd)
 		files = append(files, uintptr(fd))
 	}
+
 	program, err := os.Executable()
 	if err != nil {
 		return say(err)
 	}
+
 	pid, _, err := syscall.StartProcess(program, os.Args, &syscall.ProcAttr{
-		Files: files, Env: environment(wardVariable, strconv.Itoa(os.Getpid())), Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM},
+		Files: files, Env: environment(wardVariable, strconv.Itoa(os.Getpid())),
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM},
 	})
 	if err != nil {
 		return say(err)
 	}
+
 	ward, err := os.FindProcess(pid)
 	if err != nil {
 		return say(err)
 	}
+
 	go func() {
 		for s := range signals {
 			_ = ward.Signal(s) // one that has ended gets none
 		}
 	}()
+
 	state, err := ward.Wait()
 	if err != nil {
 		return say(err)
 	}
+
 	ended, _ := state.Sys().(syscall.WaitStatus)
 	var left [4]byte
 	if n, err := syscall.Pread(f[0], left[:], 0); err == nil && n == len(left) && left != [4]byte{} {

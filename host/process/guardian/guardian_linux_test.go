@@ -33,6 +33,7 @@ func program(what string) int {
 		fmt.Printf("heir: %v %v, code %d\n", string(left[:]), err, Code(ended))
 		return Code(ended)
 	}
+
 	process, f, ok := Ward()
 	if !ok {
 		file, err := os.Create(filepath.Join(os.TempDir(), "shared"))
@@ -45,6 +46,7 @@ func program(what string) int {
 		fmt.Println(err)
 		return 99
 	}
+
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	if strings.Contains(what, "leave") {
@@ -52,14 +54,17 @@ func program(what string) int {
 			fmt.Println(err)
 		}
 	}
+
 	fmt.Println("ward", os.Getpid(), process, os.Getppid(), len(os.Getenv(wardVariable)))
 	if strings.Contains(what, "exit") {
 		return 3
 	}
+
 	if strings.Contains(what, "crash") {
 		var none *int
 		*none = 1
 	}
+
 	for s := range signals {
 		fmt.Println("got", s)
 		if s == syscall.SIGTERM {
@@ -93,7 +98,8 @@ func start(t *testing.T, what string) *guardedProcess {
 		t.Fatal(err)
 	}
 	if guardian != p.Process.Pid || parent != guardian || left != 0 {
-		t.Errorf("process %d: its ward says that its guardian is %d, its parent %d, and has %d bytes of what made it a ward", p.Process.Pid, guardian, parent, left)
+		t.Errorf("process %d: its ward says that its guardian is %d, its parent %d, and has %d bytes of what made it a ward",
+			p.Process.Pid, guardian, parent, left)
 	}
 	return p
 }
@@ -107,7 +113,7 @@ func (p *guardedProcess) line(t *testing.T) string {
 	return strings.TrimSpace(l)
 }
 
-// ends waits for its end and gives its exit code and what it has said meanwhile.
+// ends waits for its end and returns its exit code and what it has said meanwhile.
 func (p *guardedProcess) ends(t *testing.T) (code int, said string) {
 	t.Helper()
 	b, err := io.ReadAll(p.out)
@@ -188,6 +194,7 @@ func TestStopped(t *testing.T) {
 	if err := syscall.Kill(p.ward, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+
 	for state := ""; state != "T"; {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.ward))
 		if err != nil {
@@ -197,6 +204,7 @@ func TestStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	said := make(chan string, 1)
 	go func() { said <- p.line(t) }()
 	select {
@@ -204,11 +212,13 @@ func TestStopped(t *testing.T) {
 		t.Fatalf("stopped, and: %s", s)
 	case <-time.After(100 * time.Millisecond):
 	}
+
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGCONT} {
 		if err := syscall.Kill(p.ward, s); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if s := <-said; s != "got terminated" {
 		t.Error(s)
 	}
@@ -218,7 +228,8 @@ func TestStopped(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	for text, want := range map[string]string{"": "[]", "7": "[7]", "7 8 9": "[7 8 9]", "7 8 x": "[]", "7  8": "[]", " ": "[]"} {
+	for text, want := range map[string]string{"": "[]", "7": "[7]", "7 8 9": "[7 8 9]", "7 8 x": "[]", "7  8": "[]",
+		" ": "[]"} {
 		if got := fmt.Sprint(numbers(text)); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}

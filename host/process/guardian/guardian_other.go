@@ -16,10 +16,10 @@ func Begin() {}
 // Enter fails: there are guardians on Linux alone.
 func Enter(Files) error { return errors.ErrUnsupported }
 
-// Ward tells that this process has no guardian.
+// Ward reports that this process has no guardian.
 func Ward() (guardian int, f Files, ok bool) { return 0, f, false }
 
-// Heir tells that this process is nobody's.
+// Heir reports that this process is nobody's.
 func Heir() (ended syscall.WaitStatus, f Files, ok bool) { return 0, f, false }
 
 // Code is the exit code that tells how a process has ended.

@@ -11,12 +11,14 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox"
 )
 
-// BenchmarkSync is a sync of a deployment that is gone, the smallest there is, in the sandbox: with a recorder and without one.
+// BenchmarkSync is a sync of a deployment that is gone, the smallest there is, in the sandbox: with a recorder and
+// without one.
 func BenchmarkSync(b *testing.B) {
 	p, err := plugins.Named("builtin:deployment")
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	l, err := plugins.Open(b.Context(), p, sandbox.Options{}, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -26,8 +28,10 @@ func BenchmarkSync(b *testing.B) {
 	for i := range l.Manifest.Controllers[0].Views {
 		r.Views = append(r.Views, abi.ViewData{View: int32(i)})
 	}
+
 	source := &record.Source{Plugin: p.Name, Manifest: l.Manifest}
-	for name, recorder := range map[string]*record.Recorder{"recorded": record.NewRing("c", 0).Recorder(source), "not recorded": nil} {
+	for name, recorder := range map[string]*record.Recorder{"recorded": record.NewRing("c", 0).Recorder(source),
+		"not recorded": nil} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				rec := recorder.Begin(r.Key, time.Now())

@@ -51,7 +51,7 @@ type Result struct {
 	Trap string `json:"trap,omitempty"`
 }
 
-// Run runs the syncs of a recording, and tells of each. The error is that of a module that can't be had or run at all.
+// Run runs the syncs of a recording, and reports each. The error is that of a module that can't be had or run at all.
 func Run(ctx context.Context, f *record.File, o Options, each func(Result)) error {
 	modules := make([]*module, len(f.Sources))
 	defer func() {
@@ -61,6 +61,7 @@ func Run(ctx context.Context, f *record.File, o Options, each func(Result)) erro
 			}
 		}
 	}()
+
 	for i := range f.Syncs {
 		s := &f.Syncs[i]
 		key := describe(s.Key)
@@ -132,21 +133,26 @@ func open(ctx context.Context, s *record.Source, controller string, o *Options) 
 			return nil, err
 		}
 	}
-	options := sandbox.Options{Name: p.Name, MemoryLimit: memory(s), Budget: s.Fuel, Deadline: deadline, Interpreter: o.Interpreter, Helpers: plugins.Helpers, Log: func(int32, string) {}}
+
+	options := sandbox.Options{Name: p.Name, MemoryLimit: memory(s), Budget: s.Fuel, Deadline: deadline,
+		Interpreter: o.Interpreter, Helpers: plugins.Helpers, Log: func(int32, string) {}}
 	loaded, err := sandbox.Load(ctx, p.Wasm, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
+
 	m := &module{Module: loaded, source: s, options: options}
 	defer func() {
 		if err != nil {
 			_ = loaded.Close(context.WithoutCancel(ctx))
 		}
 	}()
+
 	text, err := loaded.Manifest(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
+
 	if m.manifest, err = abi.DecodeManifest(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
@@ -159,10 +165,12 @@ func open(ctx context.Context, s *record.Source, controller string, o *Options) 
 	if m.index < 0 {
 		return nil, fmt.Errorf("%s: it has no controller %s, whose syncs these are", p, controller)
 	}
+
 	settings, missing := settings(s, m.manifest, o.Files)
 	if m.missing = missing; missing != "" {
 		return m, nil
 	}
+
 	m.settings = abi.AppendSettings(nil, settings)
 	if err := loaded.Configure(ctx, m.settings); err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
@@ -178,7 +186,7 @@ func memory(s *record.Source) int64 {
 	return s.Memory
 }
 
-// settings gives a module the recorded settings, by name; one that the recording doesn't know has its default.
+// settings returns a module the recorded settings, by name; one that the recording doesn't know has its default.
 func settings(s *record.Source, m *abi.Manifest, files map[string][]byte) (*abi.Settings, string) {
 	out := &abi.Settings{}
 	for _, want := range m.Settings {
@@ -196,7 +204,8 @@ func settings(s *record.Source, m *abi.Manifest, files map[string][]byte) (*abi.
 				return nil, fmt.Sprintf("setting %s is a file, of which a recording has only the digest: name it with --file %s=PATH", x.Name, x.Name)
 			}
 			if got := record.DigestOf(file); got != x.Digest {
-				return nil, fmt.Sprintf("setting %s was a file with digest %s, the one that --file names has %s", x.Name, x.Digest, got)
+				return nil, fmt.Sprintf("setting %s was a file with digest %s, the one that --file names has %s", x.Name, x.Digest,
+					got)
 			}
 			value = string(file)
 		}
@@ -212,6 +221,7 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 		r.Why = "its call can't be read: " + err.Error()
 		return nil
 	}
+
 	tape, again := &record.Tape{Recorded: s.Performs}, record.Sync{}
 	_, err = m.Sync(ctx, called(request, tape), func(b []byte) error {
 		again.Answer, again.Answered = bytes.Clone(b), true
@@ -223,18 +233,22 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 	if err != nil {
 		again.Error = err.Error()
 	}
+
 	again.Performs = tape.Made
 	if sandbox.Debuggable(err) && m.debugForm != nil {
 		r.Trap = m.trap(ctx, called(request, &record.Tape{Recorded: s.Performs}), err)
 	}
+
 	r.Verdict = Same
 	if tape.Whole() && again.Answered == s.Answered && bytes.Equal(again.Answer, s.Answer) {
 		return nil
 	}
+
 	r.Verdict = Different
 	if tape.Strayed {
 		r.Why = "it performs something else in the middle of the sync, whose outcome the recording doesn't have: what comes after is not known"
 	}
+
 	r.Diff = record.Diff(readable(s, m.source.Manifest).YAML(), readable(&again, m.manifest).YAML())
 	if r.Diff == "" {
 		r.Diff = fmt.Sprintf("the same effects in other bytes:\n-%x\n+%x\n", s.Answer, again.Answer)
@@ -242,7 +256,7 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 	return nil
 }
 
-// trap makes a call again in the module's debug form, and tells where that traps.
+// trap makes a call again in the module's debug form, and reports where that traps.
 func (m *module) trap(ctx context.Context, call *sandbox.Call, failed error) string {
 	t, err := sandbox.Debug(ctx, m.debugForm, m.options, m.settings, call, failed)
 	switch {
@@ -290,7 +304,8 @@ func readable(s *record.Sync, manifest *abi.Manifest) (out record.Answer) {
 	for _, p := range s.Performs {
 		var in abi.PerformRequest
 		if err := abi.DecodePerform(p.In, &in); err != nil {
-			out.Performed = append(out.Performed, record.Note{Do: fmt.Sprintf("malformed request of %d bytes: %v", len(p.In), err)})
+			out.Performed = append(out.Performed, record.Note{Do: fmt.Sprintf("malformed request of %d bytes: %v", len(p.In),
+				err)})
 			continue
 		}
 		out.Performed = append(out.Performed, record.Notes(in.Effects)...)

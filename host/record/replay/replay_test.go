@@ -28,19 +28,23 @@ func recorded(t *testing.T) *record.File {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	l, err := plugins.Open(t.Context(), p, sandbox.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close(context.WithoutCancel(t.Context()))
 	ring := record.NewRing("deployment-controller", 1<<20)
-	recorder := ring.Recorder(&record.Source{Plugin: p.Name, Version: l.Manifest.Version, Digest: p.Digest, Origin: p.String(), Manifest: l.Manifest})
+
+	recorder := ring.Recorder(&record.Source{Plugin: p.Name, Version: l.Manifest.Version, Digest: p.Digest,
+		Origin: p.String(), Manifest: l.Manifest})
 	for _, name := range []string{"one", "two"} {
 		replicas, labels := int32(len(name)), map[string]string{"app": name}
 		raw, err := (&appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "1", ResourceVersion: "1", Generation: 1},
 			Spec: appsv1.DeploymentSpec{
-				Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
+				Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
 				Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 			},
 		}).Marshal()
@@ -118,15 +122,18 @@ func TestDifferent(t *testing.T) {
 			if err := abi.DecodeResponse(s.Answer, &a); err != nil {
 				t.Fatal(err)
 			}
-			a.Effects = append(a.Effects, abi.Effect{Kind: abi.EffectDelete, Resource: "v1/pods", Namespace: "default", Name: "a"})
+			a.Effects = append(a.Effects, abi.Effect{Kind: abi.EffectDelete, Resource: "v1/pods", Namespace: "default",
+				Name: "a"})
 			s.Answer = abi.AppendResponse(nil, &a)
 		}, "-- do: delete v1/pods default/a"},
 		"a perform": {func(s *record.Sync) {
-			s.Performs[0].In = abi.AppendPerform(nil, &abi.PerformRequest{Effects: []abi.Effect{{Kind: abi.EffectGet, Resource: "v1/pods", Name: "x"}}})
+			s.Performs[0].In = abi.AppendPerform(nil, &abi.PerformRequest{Effects: []abi.Effect{{Kind: abi.EffectGet,
+				Resource: "v1/pods", Name: "x"}}})
 		}, "-- do: get v1/pods x"},
 		"one perform less": {func(s *record.Sync) { s.Performs = nil }, "+performed:"},
 		"one perform more": {func(s *record.Sync) { s.Performs = append(s.Performs, s.Performs[0]) }, "-"},
-		"no answer":        {func(s *record.Sync) { s.Answer, s.Answered, s.Error = nil, false, "it trapped" }, "-failed: 'no answer: it trapped'"},
+		"no answer": {func(s *record.Sync) { s.Answer, s.Answered, s.Error = nil, false, "it trapped" },
+			"-failed: 'no answer: it trapped'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := recorded(t)
@@ -148,8 +155,11 @@ func TestDifferent(t *testing.T) {
 // A sync whose recording is not whole is not compared, and it is said why.
 func TestSkipped(t *testing.T) {
 	for want, change := range map[string]func(f *record.File){
-		"raise recordings.bytes": func(f *record.File) { f.Syncs[0].Cut, f.Syncs[0].Request, f.Syncs[0].Answered = true, nil, false },
-		"secrets were wiped":     func(f *record.File) { f.Syncs[0].Redacted = true },
+		"raise recordings.bytes": func(f *record.File) {
+			f.Syncs[0].Cut, f.Syncs[0].Request, f.Syncs[0].Answered = true, nil,
+				false
+		},
+		"secrets were wiped": func(f *record.File) { f.Syncs[0].Redacted = true },
 		"before the plugin was called: too large": func(f *record.File) {
 			f.Syncs[0] = record.Sync{Key: f.Syncs[0].Key, Result: "error", Error: "too large"}
 		},
@@ -187,10 +197,12 @@ func TestUnknownModule(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--plugin") || !strings.Contains(err.Error(), "sha256:0") {
 		t.Errorf("got %v", err)
 	}
+
 	p, err := plugins.Named("builtin:podgc")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	err = replay.Run(t.Context(), f, replay.Options{Plugin: p}, func(replay.Result) {})
 	if err == nil || !strings.Contains(err.Error(), "no controller deployment-controller") {
 		t.Errorf("got %v", err)
@@ -198,6 +210,7 @@ func TestUnknownModule(t *testing.T) {
 	if w := replay.Warnings(t.Context(), f, p); len(w) != 0 {
 		t.Errorf("of another controller: %v", w)
 	}
+
 	// A module that declares its views otherwise gets the recorded ones, which is said.
 	p, err = plugins.Named("builtin:deployment")
 	if err != nil {
@@ -206,6 +219,7 @@ func TestUnknownModule(t *testing.T) {
 	if w := replay.Warnings(t.Context(), f, p); len(w) != 0 {
 		t.Errorf("of the same module: %v", w)
 	}
+
 	other := *f.Sources[0].Manifest // the module's own is the process's
 	other.Controllers = slices.Clone(other.Controllers)
 	other.Controllers[0].Views = slices.Clone(other.Controllers[0].Views)

@@ -73,7 +73,8 @@ func (p *pair) fill(seed int64) message {
 	return m
 }
 
-var quantities = []string{"0", "1", "-1", "100m", "1500m", "1Gi", "1.5Gi", "128Mi", "2e3", "12E", "0.1", "1n", "999999999999k", "-3Ki"}
+var quantities = []string{"0", "1", "-1", "100m", "1500m", "1Gi", "1.5Gi", "128Mi", "2e3", "12E", "0.1", "1n",
+	"999999999999k", "-3Ki"}
 
 // moment is unset, 1970, or any second that JSON can write.
 func moment(c randfill.Continue) time.Time {
@@ -113,6 +114,7 @@ func unknown(p unsafe.Pointer, t *wire.Type) (all []string) {
 			all = append(all, string(s))
 		}
 	}
+
 	for i := range t.Fields {
 		f := &t.Fields[i]
 		if f.Kind&0x0f != wire.Message {
@@ -173,7 +175,8 @@ func (p *pair) roundTrip(m message) error {
 	}
 	ours := wire.AppendJSON(nil, o, p.t)
 	if !wire.Equal(o, fromJSON, p.t) {
-		return fmt.Errorf("JSON and protobuf of one object differ: %s", cmp.Diff(string(ours), string(wire.AppendJSON(nil, fromJSON, p.t))))
+		return fmt.Errorf("JSON and protobuf of one object differ: %s",
+			cmp.Diff(string(ours), string(wire.AppendJSON(nil, fromJSON, p.t))))
 	}
 	back = p.empty()
 	if err := json.Unmarshal(ours, back); err != nil {
@@ -213,6 +216,7 @@ func scribble(p unsafe.Pointer, t *wire.Type) {
 		if et == nil {
 			et = t
 		}
+
 		switch f.Kind {
 		case wire.String:
 			*(*string)(q) = "scribbled"

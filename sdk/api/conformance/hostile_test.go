@@ -45,7 +45,8 @@ func (p *pair) stable(b []byte) error {
 	return nil
 }
 
-// Objects of every type with bytes changed, left out and cut off: what the fuzz target finds in hours, a little of it in every test run.
+// Objects of every type with bytes changed, left out and cut off: what the fuzz target finds in hours, a little of it
+// in every test run.
 func TestDamagedBytes(t *testing.T) {
 	for i := range types {
 		p := &types[i]
@@ -54,6 +55,7 @@ func TestDamagedBytes(t *testing.T) {
 		if err != nil || len(b) == 0 {
 			continue
 		}
+
 		for range worlds.Number(100) {
 			d := append([]byte(nil), b...)
 			for range 1 + r.Intn(4) {
@@ -87,6 +89,7 @@ func FuzzJSONNeverPanics(f *testing.F) {
 			f.Add(uint16(i), b)
 		}
 	}
+
 	f.Add(uint16(3), []byte(`{"spec":{"x":[1,{"y":"\ud83d\ude00\n"}]},"metadata":null,"unknown":-1.5e3}`))
 	f.Fuzz(func(t *testing.T, which uint16, b []byte) {
 		p := &types[int(which)%len(types)]
@@ -111,7 +114,8 @@ func FuzzJSONNeverPanics(f *testing.F) {
 	})
 }
 
-// What a newer API server adds anywhere in an object, between and behind the fields known here, is there after a change of the object.
+// What a newer API server adds anywhere in an object, between and behind the fields known here, is there after a change
+// of the object.
 func TestUnknownFieldsSurvive(t *testing.T) {
 	for i := range types {
 		p := &types[i]
@@ -143,7 +147,8 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 
 const newNumber = 4711
 
-// inject puts unknown fields into every message that can keep them: one behind the first field, one of bytes at the end.
+// inject puts unknown fields into every message that can keep them: one behind the first field, one of bytes at the
+// end.
 func inject(b []byte, t *wire.Type) (out []byte, n int) {
 	f := wire.Fields{Data: b}
 	first := true
@@ -198,6 +203,7 @@ func TestUnknownMembersSurvive(t *testing.T) {
 	if err := wire.UnmarshalJSON([]byte(in), o, p.t); err != nil {
 		t.Fatal(err)
 	}
+
 	c := p.t.New(nil, 0, 1)
 	wire.Clone(c, o, p.t)
 	out := wire.AppendJSON(nil, c, p.t)
@@ -218,10 +224,13 @@ func TestUnknownMembersSurvive(t *testing.T) {
 	if err := json.Unmarshal(out, &doc); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	s := doc.Spec.Template.Spec
-	if doc.Kind != "Deployment" || !doc.Last || len(doc.Metadata.New) != 2 || s.Containers[0].New != "ä" || s.Newer.Deep["er"] != 1.5 || doc.Spec.Selector == nil {
+	if doc.Kind != "Deployment" || !doc.Last || len(doc.Metadata.New) != 2 || s.Containers[0].New != "ä" ||
+		s.Newer.Deep["er"] != 1.5 || doc.Spec.Selector == nil {
 		t.Errorf("lost something: %s", out)
 	}
+
 	if b := wire.Append(nil, o, p.t); count(b, p.t) != 0 || len(unknown(o, p.t)) != 4 {
 		t.Errorf("unknown members: %q", unknown(o, p.t))
 	} else if again := p.t.New(nil, 0, 1); wire.Unmarshal(b, again, p.t) != nil || len(unknown(again, p.t)) != 0 {
@@ -229,7 +238,8 @@ func TestUnknownMembersSurvive(t *testing.T) {
 	}
 }
 
-// A few bytes can't take many: two-byte elements that stand for structs of hundreds of bytes are refused beyond the bound.
+// A few bytes can't take many: two-byte elements that stand for structs of hundreds of bytes are refused beyond the
+// bound.
 func TestSmallElementsCannotEatMemory(t *testing.T) {
 	p := find(t, "core/v1 PodSpec")
 	bomb := make([]byte, 0, 1<<20)

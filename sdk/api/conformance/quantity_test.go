@@ -11,8 +11,11 @@ import (
 
 // Quantities compare and round as apimachinery's.
 func TestQuantitiesAgree(t *testing.T) {
-	texts := []string{"0", "1", "-1", "1k", "1000", "1Ki", "1024", "1024000m", "0.5", "500m", "1.5Gi", "1610612736", "1e3", "1E3", "2E", "1E", "1Ei", "-3Ki", "-3072",
-		"123456789n", "999999u", "0.1", "100m", "1.0", "0001", "00.50", ".5", "5.", "+7", "12e-3", "1e-9", "9223372036854775807", "1Mi", "1M", "1Ti", "1Pi", "1T", "1P", "1G", "1.0000000001", "-0.3", "-1500m"}
+	texts := []string{"0", "1", "-1", "1k", "1000", "1Ki", "1024", "1024000m", "0.5", "500m", "1.5Gi", "1610612736", "1e3",
+		"1E3", "2E", "1E", "1Ei", "-3Ki", "-3072",
+		"123456789n", "999999u", "0.1", "100m", "1.0", "0001", "00.50", ".5", "5.", "+7", "12e-3", "1e-9",
+		"9223372036854775807", "1Mi", "1M", "1Ti", "1Pi", "1T", "1P", "1G", "1.0000000001", "-0.3", "-1500m"}
+
 	for _, a := range texts {
 		qa, err := resource.ParseQuantity(a)
 		if err != nil {
@@ -23,7 +26,8 @@ func TestQuantitiesAgree(t *testing.T) {
 		}
 		ours := wire.Quantity{Text: a}
 		if ours.Value() != qa.Value() || ours.IsZero() != qa.IsZero() || ours.Sign() != qa.Sign() {
-			t.Errorf("%q: value %d, zero %v, sign %d; want %d, %v, %d", a, ours.Value(), ours.IsZero(), ours.Sign(), qa.Value(), qa.IsZero(), qa.Sign())
+			t.Errorf("%q: value %d, zero %v, sign %d; want %d, %v, %d", a, ours.Value(), ours.IsZero(), ours.Sign(), qa.Value(),
+				qa.IsZero(), qa.Sign())
 		}
 		if abs := qa.Value(); abs < 1<<50 && abs > -1<<50 && ours.MilliValue() != qa.MilliValue() {
 			t.Errorf("%q: %d thousandths, want %d", a, ours.MilliValue(), qa.MilliValue())
@@ -38,6 +42,7 @@ func TestQuantitiesAgree(t *testing.T) {
 			}
 		}
 	}
+
 	for _, s := range []string{"x", "1x", "1 ", "1e", "1Kii", "1.2.3", "1e+"} {
 		if _, ok := wire.ParseQuantity(s); ok {
 			t.Errorf("%q is taken for a quantity", s)

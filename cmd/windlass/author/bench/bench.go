@@ -40,7 +40,8 @@ type Result struct {
 	Answer   int     `json:"answer"`
 }
 
-// Run measures the cases one after another. What a sync performs is answered as in its case; that isn't part of the time.
+// Run measures the cases one after another. What a sync performs is answered as in its case; that isn't part of the
+// time.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	options := sandbox.Options{Interpreter: o.Interpreter}
 	m, err := guest.Load(ctx, o.Plugin, options)
@@ -99,6 +100,7 @@ func (t *tape) measure(ctx context.Context, m *guest.Module, atLeast time.Durati
 			return t.outcomes[next-1], nil
 		},
 	}
+
 	var performing time.Duration
 	sync := func() error {
 		next = 0
@@ -112,6 +114,7 @@ func (t *tape) measure(ctx context.Context, m *guest.Module, atLeast time.Durati
 	if err := sync(); err != nil { // makes the instance
 		return nil, err
 	}
+
 	r.Guest, r.Restore, performing = 0, 0, 0
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -125,6 +128,7 @@ func (t *tape) measure(ctx context.Context, m *guest.Module, atLeast time.Durati
 		}
 		r.Syncs++
 	}
+
 	took := time.Since(from) - performing
 	runtime.ReadMemStats(&after)
 	n := int64(r.Syncs)

@@ -1,4 +1,5 @@
-// Package build makes a plugin's module of its source: compiled, checked as the host checks it, with its manifest and its version in it.
+// Package build makes a plugin's module of its source: compiled, checked as the host checks it, with its manifest and
+// its version in it.
 package build
 
 import (
@@ -40,7 +41,8 @@ type Options struct {
 	TinyGo string
 	// Version is given to a plugin that doesn't tell its own; empty: what git describes.
 	Version string
-	// Debug makes the debug form too: the same source by std Go. Of a module of std Go there is none: its panics tell where they were by themselves.
+	// Debug makes the debug form too: the same source by std Go. Of a module of std Go there is none: its panics tell
+	// where they were by themselves.
 	Debug bool
 	// Messages gets what the compiler says.
 	Messages io.Writer
@@ -70,6 +72,7 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	temporary, err := os.MkdirTemp("", "windlass-build-")
 	if err != nil {
 		return nil, err
@@ -79,15 +82,18 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	version := o.Version
 	if version == "" {
 		version = described(ctx, o.Folder)
 	}
+
 	b := &building{Options: o, compiler: c, debug: debug, source: source, version: version, temporary: temporary}
 	built, debugForm, err := b.compile(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	r, err := b.finish(ctx, built, debugForm)
 	if err != nil {
 		return nil, err
@@ -117,7 +123,8 @@ func mainPackage(folder string) (string, error) {
 		if i, statErr := os.Stat(folder); statErr != nil || !i.IsDir() {
 			return "", fmt.Errorf("%s: is no folder: name the one that has the plugin's go.mod", folder)
 		}
-		return "", fmt.Errorf("%s: has no go.mod: name the plugin's folder, or make one with \"windlass plugin new NAME\"", folder)
+		return "", fmt.Errorf("%s: has no go.mod: name the plugin's folder, or make one with \"windlass plugin new NAME\"",
+			folder)
 	}
 	for _, where := range []string{"module", "."} {
 		if main, _ := filepath.Glob(filepath.Join(folder, where, "main.go")); len(main) > 0 {
@@ -154,6 +161,7 @@ func (b *building) compile(ctx context.Context) (module, debugForm []byte, err e
 		said []byte
 		err  error
 	}
+
 	run := func(by compiler, name string) (h half) {
 		out := filepath.Join(b.temporary, name)
 		c := by.command(ctx, b.source, out, b.version, by == b.debug)
@@ -163,25 +171,30 @@ func (b *building) compile(ctx context.Context) (module, debugForm []byte, err e
 		}
 		return h
 	}
+
 	other := make(chan half, 1)
 	if b.debug != nil {
 		go func() { other <- run(b.debug, "debug.wasm") }()
 	} else {
 		other <- half{}
 	}
+
 	h := run(b.compiler, "module.wasm")
 	if len(h.said) > 0 {
 		_, _ = b.Messages.Write(h.said)
 	}
+
 	if h.err != nil {
 		cancel()
 		<-other
 		var ended *exec.ExitError
 		if errors.As(h.err, &ended) {
-			return nil, nil, fmt.Errorf("%s: %s doesn't build it (%w): mend what it names above", b.Folder, b.compiler.about(), h.err)
+			return nil, nil, fmt.Errorf("%s: %s doesn't build it (%w): mend what it names above", b.Folder, b.compiler.about(),
+				h.err)
 		}
 		return nil, nil, fmt.Errorf("%s: %s: %w", b.Folder, b.compiler.about(), h.err)
 	}
+
 	d := <-other
 	if d.err != nil {
 		return nil, nil, fmt.Errorf("%s: the debug form: %w\n%s", b.Folder, d.err, bytes.TrimSpace(d.said))
@@ -195,6 +208,7 @@ func (b *building) finish(ctx context.Context, built, debugForm []byte) (*Result
 	if absolute, err := filepath.Abs(b.Folder); err == nil {
 		name = filepath.Base(absolute)
 	}
+
 	prefix := modulePath(b.Folder)
 	module, err := module.Finish(ctx, name, built, prefix)
 	if err != nil {
@@ -203,6 +217,7 @@ func (b *building) finish(ctx context.Context, built, debugForm []byte) (*Result
 	if b.Version != "" && module.Manifest.Version != b.Version {
 		return nil, fmt.Errorf("--version %s: the plugin says in its source that it is version %s: leave out Version of its sdk.Plugin", b.Version, module.Manifest.Version)
 	}
+
 	for i := range module.Manifest.Controllers {
 		plan, err := views.Compile(&module.Manifest.Controllers[i])
 		if err == nil {
@@ -212,18 +227,22 @@ func (b *building) finish(ctx context.Context, built, debugForm []byte) (*Result
 			return nil, fmt.Errorf("%s: its manifest: %w", name, err)
 		}
 	}
+
 	r := &Result{File: b.file(module.Manifest.Name)}
 	if err := replace(r.File, module.Wasm); err != nil {
 		return nil, err
 	}
+
 	p, err := plugins.File(r.File)
 	if err != nil {
 		return nil, err
 	}
+
 	if r.Inspection, err = plugins.Inspect(ctx, p); err != nil {
 		_ = os.Remove(r.File) // no host would take it
 		return nil, err
 	}
+
 	r.Warnings = warnings(r.Inspection)
 	debugFile := plugins.DebugFile(r.File)
 	if debugForm == nil {
@@ -293,7 +312,8 @@ func modulePath(folder string) string {
 // warnings tell what a module may be refused for elsewhere, or what its author can't have meant.
 func warnings(i *plugins.Inspection) (all []string) {
 	if i.Memory.Min > sandbox.DefaultMemoryLimit/2 {
-		all = append(all, fmt.Sprintf("it begins with %d MiB of memory, the default limit is %d MiB", i.Memory.Min>>20, sandbox.DefaultMemoryLimit>>20))
+		all = append(all, fmt.Sprintf("it begins with %d MiB of memory, the default limit is %d MiB", i.Memory.Min>>20,
+			sandbox.DefaultMemoryLimit>>20))
 	}
 	for _, c := range i.Manifest.Controllers {
 		if len(c.Writes) == 0 && c.EventSource == "" {

@@ -30,7 +30,8 @@ const sizeMost = 150_000
 // scaffolded is the folder of a new plugin.
 func scaffolded(t *testing.T, name string) string {
 	t.Helper()
-	folder, _, err := scaffold.New(t.Context(), scaffold.Options{Name: name, Folder: filepath.Join(t.TempDir(), name), Version: "v1"})
+	folder, _, err := scaffold.New(t.Context(), scaffold.Options{Name: name, Folder: filepath.Join(t.TempDir(), name),
+		Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,19 +65,23 @@ func with(t *testing.T, file, old, text string) {
 // A new plugin is small, has its version, and does under both compilers the same.
 func TestNewPlugin(t *testing.T) {
 	folder, out := scaffolded(t, "hello"), t.TempDir()
-	small, err := build.Build(t.Context(), build.Options{Folder: folder, Out: out, TinyGo: compiler(t), Version: "v1.2.3", Debug: true, Messages: io.Discard})
+	small, err := build.Build(t.Context(), build.Options{Folder: folder, Out: out, TinyGo: compiler(t), Version: "v1.2.3",
+		Debug: true, Messages: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := small.Inspection
-	if small.File != filepath.Join(out, "hello.wasm") || i.Size > sizeMost || i.Manifest.Version != "v1.2.3" || i.ManifestFrom != "section" || len(small.Warnings) > 0 {
+	if small.File != filepath.Join(out, "hello.wasm") || i.Size > sizeMost || i.Manifest.Version != "v1.2.3" ||
+		i.ManifestFrom != "section" || len(small.Warnings) > 0 {
 		t.Errorf("built %+v, %+v", small, i)
 	}
 	t.Logf("%d bytes in %v", i.Size, small.Took)
-	if found, problems := plugins.Find(t.Context(), plugins.Folder(out)); len(found) != 1 || found[0].Name != "hello" || len(problems) > 0 {
+	if found, problems := plugins.Find(t.Context(), plugins.Folder(out)); len(found) != 1 || found[0].Name != "hello" ||
+		len(problems) > 0 {
 		t.Errorf("in its folder are %v, %v", found, problems)
 	}
-	large, err := build.Build(t.Context(), build.Options{Folder: folder, Out: filepath.Join(out, "go.wasm"), Compiler: build.Go, Version: "v1.2.3", Debug: true, Messages: io.Discard})
+	large, err := build.Build(t.Context(), build.Options{Folder: folder, Out: filepath.Join(out, "go.wasm"),
+		Compiler: build.Go, Version: "v1.2.3", Debug: true, Messages: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,23 +98,31 @@ func TestNotBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	old := filepath.Join(t.TempDir(), "tinygo")
 	if err := os.WriteFile(old, []byte("#!/bin/sh\necho tinygo version 0.30.0 linux/amd64\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, x := range []struct {
 		name     string
 		old, new string // in the source
 		o        build.Options
 		says     []string // in the error or in what the compiler says
 	}{
-		{name: "an undefined name", old: "namespaces.Get(c)", new: "namespace.Get(c)", says: []string{"hello.go:", "undefined: namespace", "mend"}},
-		{name: "a field that isn't there", old: `"status.phase"`, new: `"status.phrase"`, says: []string{"hello-controller", "namespaces", "status.phrase", "phase"}},
-		{name: "a label that isn't there", old: "Controllers: ", new: `Metrics: []*sdk.Metric{sdk.Counter("x_total", "X.", namespaces.Label("phase", "status.phrase"))}, Controllers: `,
+		{name: "an undefined name", old: "namespaces.Get(c)", new: "namespace.Get(c)",
+			says: []string{"hello.go:", "undefined: namespace", "mend"}},
+		{name: "a field that isn't there", old: `"status.phase"`, new: `"status.phrase"`,
+			says: []string{"hello-controller", "namespaces", "status.phrase", "phase"}},
+		{name: "a label that isn't there", old: "Controllers: ",
+			new:  `Metrics: []*sdk.Metric{sdk.Counter("x_total", "X.", namespaces.Label("phase", "status.phrase"))}, Controllers: `,
 			says: []string{"hello-controller", "metric x_total", "label phase", "namespaces", "status.phrase", "phase"}},
-		{name: "a view that isn't read", old: "Views{namespaces, configMaps}", new: "Views{configMaps}", says: []string{"view configmaps", "namespaces", "Reads"}},
-		{name: "a verb that there isn't", old: `"create", "update", "delete"`, new: `"create", "updat"`, says: []string{"hello-controller", "v1/configmaps", `"updat"`, "deletecollection"}},
-		{name: "two versions", old: "Name:        ", new: "Version: \"1.0.0\", Name: ", o: build.Options{Version: "v2"}, says: []string{"--version v2", "1.0.0", "leave out"}},
+		{name: "a view that isn't read", old: "Views{namespaces, configMaps}", new: "Views{configMaps}",
+			says: []string{"view configmaps", "namespaces", "Reads"}},
+		{name: "a verb that there isn't", old: `"create", "update", "delete"`, new: `"create", "updat"`,
+			says: []string{"hello-controller", "v1/configmaps", `"updat"`, "deletecollection"}},
+		{name: "two versions", old: "Name:        ", new: "Version: \"1.0.0\", Name: ", o: build.Options{Version: "v2"},
+			says: []string{"--version v2", "1.0.0", "leave out"}},
 		{name: "no folder", o: build.Options{Folder: "nowhere"}, says: []string{"nowhere: is no folder"}},
 		{name: "no go.mod", o: build.Options{Folder: t.TempDir()}, says: []string{"has no go.mod", "plugin new"}},
 		{name: "no compiler", o: build.Options{TinyGo: "/nowhere/tinygo"}, says: []string{"no TinyGo", "--compiler=go"}},
@@ -153,13 +166,16 @@ func TestNotBuilt(t *testing.T) {
 // Each way to trap is shown with file and line: of TinyGo by the debug form, of std Go at once.
 func TestTraps(t *testing.T) {
 	folder := scaffolded(t, "traps")
-	if out, err := exec.Command("cp", "testdata/traps/traps.go", filepath.Join(folder, "traps.go")).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "testdata/traps/traps.go",
+		filepath.Join(folder, "traps.go")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+
 	source, err := os.ReadFile("testdata/traps/traps.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ways := []struct {
 		key, line, text string
 		kind            error
@@ -171,11 +187,13 @@ func TestTraps(t *testing.T) {
 		{"assert", `c.Log(string(rune(x.(int))))`, "interface conversion", sandbox.ErrTrap},
 		{"answer", "return answer(c)", "out of memory", sandbox.ErrMemory}, // within answer the line is a matter of chance
 	}
+
 	small := buildTraps(t, folder, build.Options{TinyGo: compiler(t), Debug: true})
 	form, err := plugins.DebugForm(small.plugin)
 	if err != nil || form == nil {
 		t.Fatalf("the debug form is %d bytes: %v", len(form), err)
 	}
+
 	large := buildTraps(t, folder, build.Options{Compiler: build.Go})
 	for _, w := range ways {
 		t.Run(w.key, func(t *testing.T) {
@@ -188,44 +206,54 @@ func TestTraps(t *testing.T) {
 			if err != nil || trap == nil {
 				t.Fatalf("the debug form: %v, %v", trap, err)
 			}
-			if text := trap.String(); !strings.Contains(text, at) || !strings.Contains(text, w.text) || w.kind == sandbox.ErrTrap && !strings.Contains(text, w.line) {
+			if text := trap.String(); !strings.Contains(text, at) || !strings.Contains(text, w.text) ||
+				w.kind == sandbox.ErrTrap && !strings.Contains(text, w.line) {
 				t.Errorf("it doesn't tell %s and %q:\n%s", at, w.text, text)
 			}
 			if text := small.replayed(w.key); !strings.Contains(text, at) || !strings.Contains(text, w.text) {
 				t.Errorf("its replay doesn't tell %s and %q: %s", at, w.text, text)
 			}
-			if _, err := large.sync(w.key); err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), w.text) {
+			if _, err := large.sync(w.key); err == nil || !strings.Contains(err.Error(), at) ||
+				!strings.Contains(err.Error(), w.text) {
 				t.Errorf("std Go doesn't tell %s and %q: %v", at, w.text, err)
 			}
 		})
 	}
+
 	for name, m := range map[string]*loaded{"TinyGo": small, "Go": large} {
-		if answer, err := m.sync("view"); err != nil || !strings.Contains(answer.Error, "controller traps-controller: view pods isn't in Reads: add it there") {
+		if answer, err := m.sync("view"); err != nil || !strings.Contains(answer.Error,
+			"controller traps-controller: view pods isn't in Reads: add it there") {
 			t.Errorf("%s: a view that isn't read gives %+v, %v", name, answer, err)
 		}
 		if answer, err := m.sync("other"); err != nil || answer.Error != "" {
 			t.Errorf("%s: a sync that does nothing gives %+v, %v", name, answer, err)
 		}
 	}
+
 	for name, p := range map[string]*plugins.Plugin{"TinyGo": small.plugin, "Go": large.plugin} {
 		l, err := plugins.Open(t.Context(), p, sandbox.Options{MaxMessage: 1 << 20}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := &loaded{t: t, plugin: p, module: l}
-		if _, err := m.sync("large"); err == nil || !strings.Contains(err.Error(), `the limit is 1048576; of its 2 effects effects[1], of "v1/configmaps", object "whole" in namespace "shop", is the largest with 25000`) {
+		if _, err := m.sync("large"); err == nil || !strings.Contains(err.Error(),
+			`the limit is 1048576; of its 2 effects effects[1], of "v1/configmaps", object "whole" in namespace "shop", is the largest with 25000`) {
 			t.Errorf("%s: an answer that is too large gives %v", name, err)
 		}
 		if err := l.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
-	if trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, call("other"), sandbox.ErrTrap); trap != nil || err != nil {
+
+	if trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, call("other"),
+		sandbox.ErrTrap); trap != nil || err != nil {
 		t.Errorf("a sync that doesn't trap gives %v, %v", trap, err)
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if trap, err := sandbox.Debug(ctx, form, sandbox.Options{Name: "traps"}, nil, call("recurse"), sandbox.ErrTrap); err == nil && trap == nil {
+	if trap, err := sandbox.Debug(ctx, form, sandbox.Options{Name: "traps"}, nil, call("recurse"),
+		sandbox.ErrTrap); err == nil && trap == nil {
 		t.Error("endless recursion ends well")
 	}
 }
@@ -262,7 +290,8 @@ func buildTraps(t *testing.T, folder string, o build.Options) *loaded {
 
 func (l *loaded) sync(key string) (*abi.SyncResponse, error) {
 	a := &abi.SyncResponse{}
-	_, err := l.module.Module.Sync(l.t.Context(), call(key), func(b []byte) error { return abi.DecodeResponse(bytes.Clone(b), a) })
+	_, err := l.module.Module.Sync(l.t.Context(), call(key),
+		func(b []byte) error { return abi.DecodeResponse(bytes.Clone(b), a) })
 	return a, err
 }
 
@@ -271,7 +300,8 @@ func (l *loaded) replayed(key string) (trap string) {
 	l.t.Helper()
 	r := request(key)
 	f := &record.File{
-		Controller: "traps-controller", Sources: []record.Source{{Plugin: l.plugin.Name, Digest: l.plugin.Digest, Manifest: l.module.Manifest}},
+		Controller: "traps-controller", Sources: []record.Source{{Plugin: l.plugin.Name, Digest: l.plugin.Digest,
+			Manifest: l.module.Manifest}},
 		Syncs: []record.Sync{{Key: r.Key, Result: "trap", Request: abi.AppendRequest(nil, r)}},
 	}
 	err := replay.Run(l.t.Context(), f, replay.Options{Plugin: l.plugin}, func(r replay.Result) {

@@ -64,7 +64,8 @@ func sources(ctx context.Context, folder string) (files []string, err error) {
 	c.Stderr = &said
 	out, err := c.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: go list doesn't find what it is made of: %w\n%s", folder, err, strings.TrimSpace(said.String()))
+		return nil, fmt.Errorf("%s: go list doesn't find what it is made of: %w\n%s", folder, err,
+			strings.TrimSpace(said.String()))
 	}
 
 	modules := map[string]bool{}
@@ -94,8 +95,8 @@ func sources(ctx context.Context, folder string) (files []string, err error) {
 	}
 }
 
-// Fresh builds the plugin in a folder anew where its module is missing or older than its source, by the compiler that it
-// was built by, and says so on messages. It returns the module's file.
+// Fresh builds the plugin in a folder anew where its module is missing or older than its source, by the compiler that
+// it was built by, and says so on messages. It returns the module's file.
 func Fresh(ctx context.Context, folder, module string, messages io.Writer) (string, error) {
 	o := Options{Folder: folder, Out: module, Debug: true, Messages: messages}
 	why := "there is no module yet"

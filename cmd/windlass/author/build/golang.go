@@ -21,9 +21,11 @@ func findGo(ctx context.Context) (*golang, error) {
 
 func (g *golang) about() string { return "Go " + g.version }
 
-// command builds a reactor, which the host calls as it calls any other module. The paths in it are what a panic tells: whole ones in a debug form, which stays where it was built.
+// command builds a reactor, which the host calls as it calls any other module. The paths in it are what a panic tells:
+// whole ones in a debug form, which stays where it was built.
 func (g *golang) command(ctx context.Context, source, out, version string, debug bool) *exec.Cmd {
-	c := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", fmt.Sprintf("-trimpath=%t", !debug), "-ldflags=-s -w -X="+versionVariable+"="+version, "-o", out, source)
+	c := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", fmt.Sprintf("-trimpath=%t", !debug),
+		"-ldflags=-s -w -X="+versionVariable+"="+version, "-o", out, source)
 	c.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
 	return c
 }

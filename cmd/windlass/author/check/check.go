@@ -1,4 +1,5 @@
-// Package check does what `windlass plugin test` and package sdk/plugintest ask for: golden cases, simulations, and findings run again.
+// Package check does what `windlass plugin test` and package sdk/plugintest ask for: golden cases, simulations, and
+// findings run again.
 package check
 
 import (
@@ -83,7 +84,8 @@ func wakes(g guest.Guest, file string) (*pipe.Response, error) {
 		r.Cases = append(r.Cases, pipe.Case{File: file, Topic: topic, Name: x.What, Failed: x.Wrong})
 		if x.Wrong != "" {
 			r.Findings = append(r.Findings, finding(simulator.Finding{
-				Check: "wakes", Scenario: simulator.Scenario{Kind: topic + "/" + x.What}, Step: 1, Message: file + " says otherwise: it " + x.Wrong,
+				Check: "wakes", Scenario: simulator.Scenario{Kind: topic + "/" + x.What}, Step: 1,
+				Message: file + " says otherwise: it " + x.Wrong,
 			}))
 		}
 	}
@@ -139,7 +141,8 @@ func Golden(g guest.Guest, in *golden.Case, update bool) (*Case, error) {
 			return nil, err
 		}
 		find(simulator.Fields,
-			"it reads fields that it doesn't declare, and would decide otherwise if it saw them: declare "+strings.Join(missing, "; "),
+			"it reads fields that it doesn't declare, and would decide otherwise if it saw them: declare "+strings.Join(missing,
+				"; "),
 			"-whole objects +declared fields\n"+d)
 
 		return c, nil
@@ -166,23 +169,29 @@ func Explore(ctx context.Context, g guest.Guest, q pipe.Request) (*pipe.Response
 	if err != nil {
 		return nil, err
 	}
-	recorded := &simulator.Recorded{Plugin: g.Manifest().Name, World: world, With: q.With, Keep: q.Keep, Settings: q.Settings}
+
+	recorded := &simulator.Recorded{Plugin: g.Manifest().Name, World: world, With: q.With, Keep: q.Keep,
+		Settings: q.Settings}
 	if recorded.Definitions, err = simulator.ReadManifests(q.Definitions...); err != nil {
 		return nil, err
 	}
+
 	o, done, err := options(ctx, g, recorded)
 	defer done()
 	if err != nil {
 		return nil, err
 	}
+
 	o.Seeds = q.Seeds
 	for _, c := range q.Except {
 		o.Except = append(o.Except, simulator.Check(c))
 	}
+
 	report, err := simulator.Explore(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}
+
 	for i := range report.Findings {
 		if q.Findings == "" {
 			break
@@ -254,6 +263,7 @@ func response(r *simulator.Report) *pipe.Response {
 
 func finding(f simulator.Finding) pipe.Finding {
 	return pipe.Finding{
-		Check: string(f.Check), Scenario: f.Scenario.String(), Seed: f.Scenario.Seed, Step: f.Step, At: f.At, Message: f.Message, Detail: f.Detail, File: f.File, Text: f.String(),
+		Check: string(f.Check), Scenario: f.Scenario.String(), Seed: f.Scenario.Seed, Step: f.Step, At: f.At,
+		Message: f.Message, Detail: f.Detail, File: f.File, Text: f.String(),
 	}
 }

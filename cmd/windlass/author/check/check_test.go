@@ -39,10 +39,12 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := Plan(all); len(all) != 1 || !strings.Contains(text, "+ create apps/v1/replicasets default/web-") || !strings.Contains(text, "+  replicas: 2") {
+	if text := Plan(all); len(all) != 1 || !strings.Contains(text, "+ create apps/v1/replicasets default/web-") ||
+		!strings.Contains(text, "+  replicas: 2") {
 		t.Errorf("one sync gives:\n%s", text)
 	}
-	all, err = Run(t.Context(), "builtin:deployment", RunOptions{Files: []string{file}, Now: now, Settle: true, With: []string{"builtin:replicaset"}})
+	all, err = Run(t.Context(), "builtin:deployment", RunOptions{Files: []string{file}, Now: now, Settle: true,
+		With: []string{"builtin:replicaset"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +65,12 @@ func TestModule(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Module(t.Context(), "builtin:replicaset", Options{Cases: cases}); err == nil || !strings.Contains(err.Error(), "--update") {
+
+	if _, err := Module(t.Context(), "builtin:replicaset", Options{Cases: cases}); err == nil ||
+		!strings.Contains(err.Error(), "--update") {
 		t.Errorf("a case that says nothing of what comes out: %v", err)
 	}
+
 	if _, err := Module(t.Context(), "builtin:replicaset", Options{Cases: cases, Update: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -74,14 +79,18 @@ func TestModule(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(cases, "wakes-sets.yaml"), []byte(wakes), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	woken, err := Module(t.Context(), "builtin:replicaset", Options{Cases: cases, Run: "wakes-sets"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]Event{{Name: "wakes-sets/right"}, {Name: "wakes-sets/wrong", Failed: true}}, woken.Wakes); d != "" || len(woken.Cases) > 0 ||
+
+	if d := cmp.Diff([]Event{{Name: "wakes-sets/right"}, {Name: "wakes-sets/wrong", Failed: true}},
+		woken.Wakes); d != "" || len(woken.Cases) > 0 ||
 		len(woken.Findings) != 1 || !strings.Contains(woken.Text(), "wakes [default/web], should wake []") {
 		t.Errorf("%s\n%s", d, woken.Text())
 	}
+
 	if err := os.Remove(filepath.Join(cases, "wakes-sets.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +101,12 @@ func TestModule(t *testing.T) {
 	if len(r.Cases) != 1 || r.Cases[0].Failed || r.Cases[0].Fuel == 0 || r.Cases[0].Memory == 0 {
 		t.Errorf("the case: %+v", r.Cases)
 	}
-	if len(r.Findings) != 1 || r.Findings[0].Check != "finalizer" || !strings.Contains(r.Findings[0].Message, "example.com/stays") {
+
+	if len(r.Findings) != 1 || r.Findings[0].Check != "finalizer" ||
+		!strings.Contains(r.Findings[0].Message, "example.com/stays") {
 		t.Fatalf("findings: %s", r.Text())
 	}
+
 	again, err := Module(t.Context(), "builtin:replicaset", Options{Replay: r.Findings[0].File})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +127,8 @@ objects:
   spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}}}
 `
 	file := write(t, "set.yaml", "case: up\n"+set+"---\ncase: fails\n"+set+
-		"failures: [{effect: create, resource: v1/pods, reason: Forbidden}]\n---\ncase: gone\n"+strings.Replace(set, "default/web", "default/gone", 1))
+		"failures: [{effect: create, resource: v1/pods, reason: Forbidden}]\n---\ncase: gone\n"+strings.Replace(set,
+		"default/web", "default/gone", 1))
 	all, ok, err := Cases(t.Context(), "builtin:replicaset", RunOptions{Files: []string{file}})
 	if err != nil || !ok || len(all) != 3 {
 		t.Fatalf("%d cases, %v: %v", len(all), ok, err)
@@ -126,15 +139,18 @@ objects:
 	}
 	up, rest, _ := strings.Cut(text, "case set/fails, key default/web\n")
 	fails, gone, _ := strings.Cut(rest, "case set/gone, key default/gone\n")
-	if !strings.HasPrefix(up, "case set/up, key default/web\n") || !strings.Contains(up, "create v1/pods") || strings.Contains(up, "Forbidden") ||
+	if !strings.HasPrefix(up, "case set/up, key default/web\n") || !strings.Contains(up, "create v1/pods") ||
+		strings.Contains(up, "Forbidden") ||
 		!strings.Contains(fails, "failed: Forbidden") || gone != "  nothing to do\n" {
 		t.Errorf("they do:\n%s", text)
 	}
 
-	if all, _, err := Cases(t.Context(), "builtin:replicaset", RunOptions{Files: []string{file}, Key: "default/gone"}); err != nil || len(all) != 1 {
+	if all, _, err := Cases(t.Context(), "builtin:replicaset",
+		RunOptions{Files: []string{file}, Key: "default/gone"}); err != nil || len(all) != 1 {
 		t.Errorf("of one key there are %d: %v", len(all), err)
 	}
-	if _, _, err := Cases(t.Context(), "builtin:replicaset", RunOptions{Files: []string{file}, Settle: true}); err == nil || !strings.Contains(err.Error(), "--settle") {
+	if _, _, err := Cases(t.Context(), "builtin:replicaset",
+		RunOptions{Files: []string{file}, Settle: true}); err == nil || !strings.Contains(err.Error(), "--settle") {
 		t.Errorf("--settle: %v", err)
 	}
 	objects := write(t, "web.yaml", deployment)
@@ -158,7 +174,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%q: %v, should tell of %q", x.text, err, x.want)
 		}
 	}
-	if _, err := Run(t.Context(), t.TempDir(), RunOptions{}); err == nil || !strings.Contains(err.Error(), "plugin build") {
+	if _, err := Run(t.Context(), t.TempDir(), RunOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "plugin build") {
 		t.Errorf("a folder without a module: %v", err)
 	}
 }

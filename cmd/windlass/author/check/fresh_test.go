@@ -18,7 +18,8 @@ func TestFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TINYGO", tinygo)
-	folder, _, err := scaffold.New(t.Context(), scaffold.Options{Name: "hello", Folder: filepath.Join(t.TempDir(), "hello"), Version: "v1"})
+	folder, _, err := scaffold.New(t.Context(), scaffold.Options{Name: "hello",
+		Folder: filepath.Join(t.TempDir(), "hello"), Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,8 @@ func TestFresh(t *testing.T) {
 		return r, said.String()
 	}
 
-	if r, said := test(); len(r.Findings) > 0 || len(r.Cases) != 2 || !strings.Contains(said, "there is no module yet: building it anew") {
+	if r, said := test(); len(r.Findings) > 0 || len(r.Cases) != 2 ||
+		!strings.Contains(said, "there is no module yet: building it anew") {
 		t.Errorf("at first: %s\n%s", said, r.Text())
 	}
 	if r, said := test(); len(r.Findings) > 0 || said != "" {
@@ -51,7 +53,8 @@ func TestFresh(t *testing.T) {
 	if err := os.WriteFile(source, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, said := test(); len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Detail, "hello, world") || !strings.Contains(said, "hello.go is newer than") {
+	if r, said := test(); len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Detail, "hello, world") ||
+		!strings.Contains(said, "hello.go is newer than") {
 		t.Errorf("the source has changed: %s\n%s", said, r.Text())
 	}
 
@@ -69,10 +72,12 @@ func TestFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Module(t.Context(), folder, Options{})
-	if err == nil || !strings.Contains(err.Error(), "has to be built anew") || !strings.Contains(err.Error(), "name its file") {
+	if err == nil || !strings.Contains(err.Error(), "has to be built anew") ||
+		!strings.Contains(err.Error(), "name its file") {
 		t.Errorf("a source that doesn't build: %v", err)
 	}
-	if r, err := Module(t.Context(), filepath.Join(folder, "hello.wasm"), Options{Run: "cases"}); err != nil || len(r.Cases) != 2 {
+	if r, err := Module(t.Context(), filepath.Join(folder, "hello.wasm"), Options{Run: "cases"}); err != nil ||
+		len(r.Cases) != 2 {
 		t.Errorf("the module by its file: %v", err)
 	}
 }

@@ -66,8 +66,9 @@ type Event struct {
 	Failed bool   `json:"failed,omitempty"`
 }
 
-// Find returns the module that a path names: a file, builtin:NAME, or the only module in a folder. Where the folder has the
-// plugin's source in Go the module is built anew if it is missing or older; messages gets what is to be known of that.
+// Find returns the module that a path names: a file, builtin:NAME, or the only module in a folder. Where the folder has
+// the plugin's source in Go the module is built anew if it is missing or older; messages gets what is to be known of
+// that.
 func Find(ctx context.Context, path string, messages io.Writer) (*plugins.Plugin, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -79,7 +80,8 @@ func Find(ctx context.Context, path string, messages io.Writer) (*plugins.Plugin
 	}
 	found = slices.DeleteFunc(found, func(f string) bool { return strings.HasSuffix(f, ".debug.wasm") })
 	if len(found) > 1 {
-		return nil, fmt.Errorf("%s: there are several modules in this folder: name one of %s", path, strings.Join(found, ", "))
+		return nil, fmt.Errorf("%s: there are several modules in this folder: name one of %s", path,
+			strings.Join(found, ", "))
 	}
 
 	module := strings.Join(found, "")
@@ -92,7 +94,8 @@ func Find(ctx context.Context, path string, messages io.Writer) (*plugins.Plugin
 		return nil, fmt.Errorf("%s: there is no module in this folder: run windlass plugin build", path)
 	default:
 		if newer := newerThan(path, module); newer != "" {
-			fmt.Fprintf(messages, "warning: %s is older than %s: build it anew, or what you see is of an older source\n", module, newer)
+			fmt.Fprintf(messages, "warning: %s is older than %s: build it anew, or what you see is of an older source\n", module,
+				newer)
 		}
 	}
 
@@ -123,7 +126,8 @@ func newerThan(folder, module string) string {
 	return newer
 }
 
-// Module tests the module that a path names: its golden cases, and, where there is a world.yaml among them, a simulation under faults.
+// Module tests the module that a path names: its golden cases, and, where there is a world.yaml among them, a
+// simulation under faults.
 func Module(ctx context.Context, path string, o Options) (*Report, error) {
 	if o.Messages == nil {
 		o.Messages = io.Discard
@@ -187,14 +191,16 @@ func Module(ctx context.Context, path string, o Options) (*Report, error) {
 	}
 	if o.Run != "" {
 		if len(r.Cases)+len(r.Wakes) == 0 {
-			return nil, fmt.Errorf("--run %s: none of the %d cases in %s, and no event, is called so", o.Run, len(cases), o.Cases)
+			return nil, fmt.Errorf("--run %s: none of the %d cases in %s, and no event, is called so", o.Run, len(cases),
+				o.Cases)
 		}
 		return r, nil
 	}
 	if !simulated || o.Update {
 		return r, nil
 	}
-	q := pipe.Request{World: world, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Except: o.Except, Keep: o.Keep, Findings: filepath.Join(o.Cases, "findings")}
+	q := pipe.Request{World: world, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Except: o.Except, Keep: o.Keep,
+		Findings: filepath.Join(o.Cases, "findings")}
 	if crds := filepath.Join(filepath.Dir(o.Cases), "crd"); exists(crds) {
 		q.Definitions = []string{crds}
 	}
@@ -248,6 +254,7 @@ func (r *Report) Text() string {
 		}
 		fmt.Fprintf(&s, "case %-40s %-6s fuel %9d  memory %5d KiB\n", c.Name, verdict, c.Fuel, c.Memory>>10)
 	}
+
 	if len(r.Wakes) > 0 {
 		failed := 0
 		for _, e := range r.Wakes {
@@ -260,6 +267,7 @@ func (r *Report) Text() string {
 	if r.Runs > 0 {
 		fmt.Fprintf(&s, "simulated: %d runs, %d syncs, %d writes in the undisturbed run\n", r.Runs, r.Syncs, r.Writes)
 	}
+
 	for _, f := range r.Findings {
 		s.WriteString("\n" + f.Text)
 	}

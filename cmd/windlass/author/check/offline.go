@@ -56,7 +56,8 @@ func Run(ctx context.Context, path string, o RunOptions) ([]simulator.Done, erro
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	recorded := &simulator.Recorded{World: &simulator.World{Now: o.Now, Objects: objects}, With: o.With, Settings: o.Settings}
+	recorded := &simulator.Recorded{World: &simulator.World{Now: o.Now, Objects: objects}, With: o.With,
+		Settings: o.Settings}
 	options, done, err := options(ctx, m, recorded)
 	defer done()
 	if err != nil {
@@ -72,8 +73,8 @@ type Did struct {
 	*golden.Output
 }
 
-// Cases runs the golden cases that files hold, as they are, and returns what each does; ok is false where the files hold
-// objects. Of options that have no meaning for cases it returns an error.
+// Cases runs the golden cases that files hold, as they are, and returns what each does; ok is false where the files
+// hold objects. Of options that have no meaning for cases it returns an error.
 func Cases(ctx context.Context, path string, o RunOptions) (all []Did, ok bool, err error) {
 	var cases []*golden.Case
 	for _, file := range o.Files {
@@ -172,7 +173,9 @@ func Plan(all []simulator.Done) string {
 			s.WriteString("  nothing to do\n")
 		}
 	}
-	fmt.Fprintf(&s, "%d created, %d changed, %d deleted\n", counts["create"], counts["update"]+counts["patch"], counts["delete"])
+
+	fmt.Fprintf(&s, "%d created, %d changed, %d deleted\n", counts["create"], counts["update"]+counts["patch"],
+		counts["delete"])
 	return s.String()
 }
 

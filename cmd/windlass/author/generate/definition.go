@@ -20,7 +20,8 @@ import (
 //go:embed schemas
 var schemas embed.FS
 
-// overrides give controller-tools the schemas of the types that the SDK has, by package and type: those of the originals, with their descriptions and markers.
+// overrides give controller-tools the schemas of the types that the SDK has, by package and type: those of the
+// originals, with their descriptions and markers.
 func overrides() (map[string]crd.PackageOverride, error) {
 	b, err := schemas.ReadFile("schemas/kubernetes.json.gz")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,9 +59,11 @@ type definition struct {
 func (p *program) definitions() []definition {
 	meta := p.all[metaPath]
 	if meta == nil {
-		p.add(Problem{Message: "no package with a group imports " + metaPath + ": a kind is a struct that embeds its TypeMeta and ObjectMeta"})
+		p.add(Problem{Message: "no package with a group imports " + metaPath +
+			": a kind is a struct that embeds its TypeMeta and ObjectMeta"})
 		return nil
 	}
+
 	var list []definition
 	for _, kind := range crd.FindKubeKinds(p.parser, meta) {
 		d := definition{}
@@ -78,9 +81,11 @@ func (p *program) definitions() []definition {
 		crd.FixTopLevelMetadata(d.CustomResourceDefinition)
 		list = append(list, d)
 	}
+
 	if len(list) == 0 && len(p.problems) == 0 {
 		for _, r := range p.roots {
-			p.problem(r.Syntax[0].Name, "", "no kind in package %s: a kind is a struct that embeds metav1.TypeMeta `json:\",inline\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`", r.Name)
+			p.problem(r.Syntax[0].Name, "",
+				"no kind in package %s: a kind is a struct that embeds metav1.TypeMeta `json:\",inline\"` and metav1.ObjectMeta `json:\"metadata,omitempty\"`", r.Name)
 		}
 	}
 	return list

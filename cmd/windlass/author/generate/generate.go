@@ -1,6 +1,8 @@
-// Package generate writes what the Go types of a custom resource need beside themselves: the tables that its objects travel by, and its CustomResourceDefinition.
+// Package generate writes what the Go types of a custom resource need beside themselves: the tables that its objects
+// travel by, and its CustomResourceDefinition.
 //
-// The definition is controller-gen's own: its library reads the types and markers. It is shown the SDK's types as the Kubernetes types that they stand for.
+// The definition is controller-gen's own: its library reads the types and markers. It is shown the SDK's types as the
+// Kubernetes types that they stand for.
 package generate
 
 import (
@@ -25,7 +27,8 @@ const groupMarker = "+groupName="
 
 // Options say what to generate.
 type Options struct {
-	// Dir is the folder whose packages are read, with all folders below it that aren't modules of their own; empty is the working directory.
+	// Dir is the folder whose packages are read, with all folders below it that aren't modules of their own; empty is the
+	// working directory.
 	Dir string
 	// CRDs is the folder for the definitions; empty is crd in the module's folder.
 	CRDs string
@@ -41,6 +44,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+
 	var stale []string
 	for name, content := range files {
 		was, err := os.ReadFile(name)
@@ -51,13 +55,16 @@ func Run(ctx context.Context, o Options) error {
 			stale = append(stale, name)
 		}
 	}
+
 	slices.Sort(stale)
 	if o.Check {
 		if len(stale) > 0 {
-			return fmt.Errorf("not what the types say now: %s: run windlass plugin generate %s", strings.Join(stale, ", "), o.Dir)
+			return fmt.Errorf("not what the types say now: %s: run windlass plugin generate %s", strings.Join(stale, ", "),
+				o.Dir)
 		}
 		return nil
 	}
+
 	for _, name := range stale {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
@@ -70,7 +77,8 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Files gives the generated files' content by their path, as seen from the working directory. Errors of the types are [Problems].
+// Files returns the generated files' content by their path, as seen from the working directory. Errors of the types are
+// [Problems].
 func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {
 	if dir == "" {
 		dir = "."
@@ -78,6 +86,7 @@ func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, errors.New("the go command isn't on the PATH: it is asked for the packages that the types are made of; install Go")
 	}
+
 	module, err := moduleOf(dir)
 	if err != nil {
 		return nil, err
@@ -85,6 +94,7 @@ func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {
 	if crds == "" {
 		crds = filepath.Join(module, "crd")
 	}
+
 	folders, err := apiFolders(dir)
 	if err != nil {
 		return nil, err
@@ -92,22 +102,26 @@ func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {
 	if len(folders) == 0 {
 		return nil, fmt.Errorf("%s: no package here or below has a comment // %sGROUP above its package clause: write one in the package with your types, such as // %[2]sexample.com", dir, groupMarker)
 	}
+
 	p, err := load(ctx, module, folders)
 	if err != nil {
 		return nil, err
 	}
+
 	files := map[string][]byte{}
 	definitions := p.definitions()
 	sources, err := p.sources(definitions)
 	if err != nil {
 		return nil, err
 	}
+
 	if err := p.failed(); err != nil {
 		return nil, err
 	}
 	for name, b := range sources {
 		files[name] = b
 	}
+
 	for _, d := range definitions {
 		b, err := d.yaml()
 		if err != nil {
@@ -147,17 +161,20 @@ func apiFolders(dir string) ([]string, error) {
 			return err
 		case d.IsDir() && path != dir:
 			_, err := os.Stat(filepath.Join(path, "go.mod"))
-			if name := d.Name(); err == nil || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "vendor" {
+			if name := d.Name(); err == nil || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
+				name == "testdata" || name == "vendor" {
 				return filepath.SkipDir
 			}
 			return nil
 		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
+
 		folder := filepath.Dir(path)
 		if slices.Contains(list, folder) {
 			return nil
 		}
+
 		b, err := os.ReadFile(path)
 		if err == nil && namesGroup(b) {
 			list = append(list, folder)
@@ -167,10 +184,11 @@ func apiFolders(dir string) ([]string, error) {
 	return list, err
 }
 
-// namesGroup tells whether a line of a Go file is the marker.
+// namesGroup reports whether a line of a Go file is the marker.
 func namesGroup(b []byte) bool {
 	for line := range bytes.Lines(b) {
-		if comment, ok := bytes.CutPrefix(line, []byte("//")); ok && bytes.HasPrefix(bytes.TrimSpace(comment), []byte(groupMarker)) {
+		if comment, ok := bytes.CutPrefix(line, []byte("//")); ok &&
+			bytes.HasPrefix(bytes.TrimSpace(comment), []byte(groupMarker)) {
 			return true
 		}
 	}

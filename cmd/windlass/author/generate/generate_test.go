@@ -35,6 +35,7 @@ func TestDefinitionsAreControllerGens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.RemoveAll(original) })
 	for _, name := range []string{"shared/shared.go", "v1/types.go"} {
 		b, err := os.ReadFile(filepath.Join(rich, name))
@@ -43,21 +44,25 @@ func TestDefinitionsAreControllerGens(t *testing.T) {
 		}
 		write(t, filepath.Join(original, name), kubernetes(string(b), filepath.Base(original)))
 	}
+
 	g := genall.Generator(crd.Generator{OmitToolVersion: new(true)})
 	r, err := genall.Generators{&g}.ForRoots("./" + original + "/v1")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	made := t.TempDir()
 	r.OutputRules.Default = genall.OutputToDirectory(made)
 	var problems bytes.Buffer
 	if r.ErrorWriter = &problems; r.Run() {
 		t.Fatalf("controller-gen: %s%v", &problems, r.Roots[0].Errors)
 	}
+
 	names, err := filepath.Glob(made + "/*.yaml")
 	if err != nil || len(names) != 2 {
 		t.Fatalf("controller-gen made %v (%v)", names, err)
 	}
+
 	for _, name := range names {
 		want, err := os.ReadFile(name)
 		if err != nil {
@@ -87,6 +92,7 @@ func kubernetes(s, folder string) string {
 		"metav1.RawExtension", "runtime.RawExtension",
 		"import (", "import (\n\t\"k8s.io/apimachinery/pkg/runtime\"\n\t\"k8s.io/apimachinery/pkg/util/intstr\"\n",
 	).Replace(s)
+
 	const m = "metav1.Map["
 	for i := strings.Index(s, m); i >= 0; i = strings.Index(s, m) {
 		open, end := 1, i+len(m)
@@ -119,7 +125,8 @@ func firstDifference(got, want string) string {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
 			from, to := max(i-3, 0), i+3
-			return strings.Join(a[from:min(to, len(a))], "\n") + "\n--- controller-gen's:\n" + strings.Join(b[from:min(to, len(b))], "\n")
+			return strings.Join(a[from:min(to, len(a))], "\n") + "\n--- controller-gen's:\n" +
+				strings.Join(b[from:min(to, len(b))], "\n")
 		}
 	}
 	return "one is longer"

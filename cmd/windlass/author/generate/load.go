@@ -40,39 +40,47 @@ func load(ctx context.Context, module string, folders []string) (*program, error
 	if err != nil {
 		return nil, err
 	}
+
 	absolute, err := filepath.Abs(module)
 	if err != nil {
 		return nil, err
 	}
+
 	paths := make([]string, len(folders))
 	for i, f := range folders {
 		if paths[i], err = filepath.Abs(f); err != nil {
 			return nil, err
 		}
 	}
+
 	fset := token.NewFileSet()
 	roots, err := loader.LoadRootsWithConfig(&packages.Config{Context: ctx, Dir: absolute, Fset: fset}, paths...)
 	if err != nil {
 		return nil, err
 	}
+
 	registry := &markers.Registry{}
 	if err := (crd.Generator{}).RegisterMarkers(registry); err != nil {
 		return nil, err
 	}
-	p := &program{module: absolute, fset: fset, roots: roots, all: map[string]*loader.Package{}, goMaps: map[ast.Node]bool{}, parser: &crd.Parser{
-		Collector:        &markers.Collector{Registry: registry},
-		Checker:          &loader.TypeChecker{NodeFilters: []loader.NodeFilter{crd.Generator{}.CheckFilter()}},
-		PackageOverrides: overrides,
-	}}
+
+	p := &program{module: absolute, fset: fset, roots: roots, all: map[string]*loader.Package{},
+		goMaps: map[ast.Node]bool{}, parser: &crd.Parser{
+			Collector:        &markers.Collector{Registry: registry},
+			Checker:          &loader.TypeChecker{NodeFilters: []loader.NodeFilter{crd.Generator{}.CheckFilter()}},
+			PackageOverrides: overrides,
+		}}
 	for _, r := range roots {
 		p.visit(r)
 	}
+
 	if wire := p.all[table.WirePath]; wire != nil {
 		wire.NeedSyntax()
 		for _, f := range wire.Syntax {
 			dictIsMap(f)
 		}
 	}
+
 	for _, pkg := range p.own {
 		pkg.NeedSyntax()
 		for _, f := range pkg.Syntax {
@@ -81,6 +89,7 @@ func load(ctx context.Context, module string, folders []string) (*program, error
 			p.maps(pkg, f)
 		}
 	}
+
 	if err := p.failed(); err != nil {
 		return nil, err
 	}
@@ -104,14 +113,15 @@ func (p *program) visit(pkg *loader.Package) {
 	}
 }
 
-// isOwn tells whether a package is of the author's module, and not the SDK's where they are one.
+// isOwn reports whether a package is of the author's module, and not the SDK's where they are one.
 func (p *program) isOwn(pkg *loader.Package) bool {
 	for _, r := range p.roots {
 		if r == pkg {
 			return true
 		}
 	}
-	return len(pkg.GoFiles) > 0 && strings.HasPrefix(pkg.GoFiles[0], p.module+string(filepath.Separator)) && !isSDK(pkg.PkgPath)
+	return len(pkg.GoFiles) > 0 && strings.HasPrefix(pkg.GoFiles[0], p.module+string(filepath.Separator)) &&
+		!isSDK(pkg.PkgPath)
 }
 
 func isSDK(path string) bool {
@@ -125,6 +135,7 @@ func (p *program) imports(f *ast.File) {
 		if err != nil {
 			continue
 		}
+
 		use := ""
 		if rest, ok := strings.CutPrefix(path, "k8s.io/api/"); ok {
 			use = sdkPath + "api/" + rest
@@ -142,10 +153,12 @@ func (p *program) imports(f *ast.File) {
 		} else {
 			continue
 		}
+
 		if use == "" {
 			p.problem(i, "", "import of %s: a module has no scheme to register types in; take what uses it out", path)
 		} else {
-			p.problem(i, "", "import of %s: types of plugins are made of the SDK's, which have the same names: import %s", path, use)
+			p.problem(i, "", "import of %s: types of plugins are made of the SDK's, which have the same names: import %s", path,
+				use)
 		}
 	}
 }
@@ -160,7 +173,8 @@ func (p *program) markers(f *ast.File) {
 				continue
 			}
 			known := false
-			for _, target := range []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField} {
+			for _, target := range []markers.TargetType{markers.DescribesPackage, markers.DescribesType,
+				markers.DescribesField} {
 				known = known || p.parser.Collector.Registry.Lookup(text, target) != nil
 			}
 			if !known {
@@ -170,7 +184,7 @@ func (p *program) markers(f *ast.File) {
 	}
 }
 
-// otherTools tells whether a kubebuilder marker is for something else than definitions.
+// otherTools reports whether a kubebuilder marker is for something else than definitions.
 func otherTools(name string) bool {
 	for _, prefix := range []string{"object", "rbac", "webhook", "ac:", "scaffold"} {
 		if strings.HasPrefix(name, prefix) {
@@ -193,6 +207,7 @@ func (p *program) maps(pkg *loader.Package, f *ast.File) {
 			}
 		}
 	}
+
 	is := func(e ast.Expr, of map[string]string) bool {
 		s, ok := e.(*ast.SelectorExpr)
 		if !ok {
@@ -201,6 +216,7 @@ func (p *program) maps(pkg *loader.Package, f *ast.File) {
 		x, ok := s.X.(*ast.Ident)
 		return ok && of[names[x.Name]] == s.Sel.Name
 	}
+
 	astutil.Apply(f, func(c *astutil.Cursor) bool {
 		if m, ok := c.Node().(*ast.MapType); ok {
 			p.goMaps[m] = true
@@ -214,7 +230,8 @@ func (p *program) maps(pkg *loader.Package, f *ast.File) {
 			}
 		case *ast.SelectorExpr:
 			if is(n, map[string]string{table.WirePath: "StringMap", metaPath: "StringMap"}) {
-				c.Replace(&ast.MapType{Map: n.Pos(), Key: &ast.Ident{NamePos: n.Pos(), Name: "string"}, Value: &ast.Ident{NamePos: n.Pos(), Name: "string"}})
+				c.Replace(&ast.MapType{Map: n.Pos(), Key: &ast.Ident{NamePos: n.Pos(), Name: "string"},
+					Value: &ast.Ident{NamePos: n.Pos(), Name: "string"}})
 			}
 		}
 		return true
@@ -225,7 +242,8 @@ func (p *program) maps(pkg *loader.Package, f *ast.File) {
 func dictIsMap(f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.TypeSpec); ok && s.Name.Name == "Dict" && s.TypeParams != nil {
-			s.Type = &ast.MapType{Map: s.Type.Pos(), Key: &ast.Ident{NamePos: s.Type.Pos(), Name: "K"}, Value: &ast.Ident{NamePos: s.Type.Pos(), Name: "V"}}
+			s.Type = &ast.MapType{Map: s.Type.Pos(), Key: &ast.Ident{NamePos: s.Type.Pos(), Name: "K"},
+				Value: &ast.Ident{NamePos: s.Type.Pos(), Name: "V"}}
 		}
 		return true
 	})

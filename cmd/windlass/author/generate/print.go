@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/cmd/windlass/author/generate/table"
 )
 
-// print gives the file: the resources of its package, then the tables.
+// print returns the file: the resources of its package, then the tables.
 func (s *source) print(gv schema.GroupVersion, definitions []definition) ([]byte, error) {
 	var body strings.Builder
 	for _, d := range definitions {

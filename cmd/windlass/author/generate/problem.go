@@ -61,12 +61,13 @@ func relative(name string) string {
 	return name
 }
 
-// failed gives what was found wrong so far, or else what controller-tools found.
+// failed returns what was found wrong so far, or else what controller-tools found.
 func (p *program) failed() error {
 	if len(p.problems) == 0 {
 		for _, pkg := range p.all {
 			for _, e := range pkg.Errors {
-				if e.Kind == packages.TypeError { // of what isn't looked at: only declarations are read, and only those that are needed
+				// of what isn't looked at: only declarations are read, and only those that are needed
+				if e.Kind == packages.TypeError {
 					continue
 				}
 				x := Problem{Message: e.Msg}
@@ -75,6 +76,7 @@ func (p *program) failed() error {
 			}
 		}
 	}
+
 	if len(p.problems) == 0 {
 		return nil
 	}
@@ -131,7 +133,7 @@ func (p *program) fieldAt(s *ast.StructType, line int) string {
 	return ""
 }
 
-// spans tells whether a line is one of a node's, or of its comment's.
+// spans reports whether a line is one of a node's, or of its comment's.
 func (p *program) spans(n ast.Node, doc *ast.CommentGroup, line int) bool {
 	from := n.Pos()
 	if doc != nil {

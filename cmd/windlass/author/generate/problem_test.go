@@ -36,6 +36,7 @@ func TestProblems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	file := filepath.Join(folder, "types.go")
 	for _, c := range []struct{ name, field, more, want string }{
@@ -44,7 +45,8 @@ func TestProblems(t *testing.T) {
 		{"unsigned", "N uint16 `json:\"n\"`", "", `Bad.spec.n: uint16: `},
 		{"Go map", "M map[string]string `json:\"m\"`", "", `Bad.spec.m: map\[string\]string: .*metav1.StringMap`},
 		{"Go map in a list", "M []map[string]int32 `json:\"m\"`", "", `Bad.spec.m: .*metav1.Map\[string, int32\]`},
-		{"named Go map", "M M `json:\"m\"`", "type M map[string]bool", `types.go:18:6: Bad.spec.m: .*metav1.Map\[string, bool\]`},
+		{"named Go map", "M M `json:\"m\"`", "type M map[string]bool",
+			`types.go:18:6: Bad.spec.m: .*metav1.Map\[string, bool\]`},
 		{"map of numbers", "M metav1.Map[Key, int32] `json:\"m\"`", "type Key int32", `Bad.spec.m: a map with keys of type`},
 		{"interface", "A any `json:\"a\"`", "", `Bad.spec.a: an interface.*apiextensionsv1.JSON`},
 		{"channel", "C chan int32 `json:\"c\"`", "", `Bad.spec.c: chan int32 has no form in JSON`},
@@ -54,21 +56,32 @@ func TestProblems(t *testing.T) {
 		{"struct without a name", "S struct{} `json:\"s\"`", "", `Bad.spec.s: a struct without a name`},
 		{"pointer to a list", "L *[]string `json:\"l\"`", "", `Bad.spec.l: a pointer to a list`},
 		{"list of pointers", "L []*string `json:\"l\"`", "", `Bad.spec.l: a list of pointers`},
-		{"no tag", "Count int32", "", "types.go:14:2: Bad.spec.Count: the field has no json tag: .*`json:\"count,omitempty\"`"},
+		{"no tag", "Count int32", "",
+			"types.go:14:2: Bad.spec.Count: the field has no json tag: .*`json:\"count,omitempty\"`"},
 		{"no name in the tag", "Count int32 `json:\",omitempty\"`", "", `Bad.spec.Count: the json tag has no name`},
 		{"not exported", "count int32 `json:\"count\"`", "", `Bad.spec.count: the field isn't exported`},
 		{"left out", "Count int32 `json:\"-\"`", "", `Bad.spec.Count: the field doesn't travel`},
-		{"twice", "A int32 `json:\"a\"`\n\tB int32 `json:\"a\"`", "", `types.go:15:2: Bad.spec.a: another field has the JSON name`},
+		{"twice", "A int32 `json:\"a\"`\n\tB int32 `json:\"a\"`", "",
+			`types.go:15:2: Bad.spec.a: another field has the JSON name`},
 		{"several", "A, B int32 `json:\"a\"`", "", `Bad.spec.a: several fields share one declaration`},
 		{"as text", "A int32 `json:\"a,string\"`", "", `Bad.spec.a: the json option string`},
-		{"part of itself", "T []Tree `json:\"t\"`", "type Tree struct {\n\tKids []Tree `json:\"kids\"`\n\tXUnknown metav1.Unknown `json:\"-\"`\n}", `types.go:19:2: Bad.spec.t\[\].kids: Tree is part of itself`},
-		{"type parameters", "T Of[int32] `json:\"t\"`", "type Of[T any] struct {\n\tA T `json:\"a\"`\n\tXUnknown metav1.Unknown `json:\"-\"`\n}", `Bad.spec.t: Of has type parameters`},
-		{"no room", "T Tier `json:\"t\"`", "type Tier struct {\n\tA string `json:\"a\"`\n}", "types.go:18:6: Bad.spec.t: Tier has no room.*XUnknown metav1.Unknown `json:\"-\"`"},
+		{"part of itself", "T []Tree `json:\"t\"`",
+			"type Tree struct {\n\tKids []Tree `json:\"kids\"`\n\tXUnknown metav1.Unknown `json:\"-\"`\n}",
+			`types.go:19:2: Bad.spec.t\[\].kids: Tree is part of itself`},
+		{"type parameters", "T Of[int32] `json:\"t\"`",
+			"type Of[T any] struct {\n\tA T `json:\"a\"`\n\tXUnknown metav1.Unknown `json:\"-\"`\n}",
+			`Bad.spec.t: Of has type parameters`},
+		{"no room", "T Tier `json:\"t\"`", "type Tier struct {\n\tA string `json:\"a\"`\n}",
+			"types.go:18:6: Bad.spec.t: Tier has no room.*XUnknown metav1.Unknown `json:\"-\"`"},
 		{"unknown type", "T Tier `json:\"t\"`", "", `Bad.spec.t: unknown type`},
-		{"value of a marker", "// +kubebuilder:validation:Minimum=low\n\tN int32 `json:\"n\"`", "", `types.go:14:2: Spec.n: invalid minimum`},
-		{"marker that is none", "// +kubebuilder:validation:Minimun=1\n\tN int32 `json:\"n\"`", "", `types.go:14:2: there is no marker \+kubebuilder:validation:Minimun=1: .*book.kubebuilder.io`},
-		{"marker for another type", "// +kubebuilder:validation:MaxLength=1\n\tN int32 `json:\"n\"`", "", `types.go:15:2: Spec.n: must apply maxlength`},
-		{"Kubernetes' own types", "N int32 `json:\"n\"`", "import corev1 \"k8s.io/api/core/v1\"\n\ntype Pod = corev1.Pod", `import of k8s.io/api/core/v1: .*import github.com/windlass-dev/windlass/sdk/api/core/v1`},
+		{"value of a marker", "// +kubebuilder:validation:Minimum=low\n\tN int32 `json:\"n\"`", "",
+			`types.go:14:2: Spec.n: invalid minimum`},
+		{"marker that is none", "// +kubebuilder:validation:Minimun=1\n\tN int32 `json:\"n\"`", "",
+			`types.go:14:2: there is no marker \+kubebuilder:validation:Minimun=1: .*book.kubebuilder.io`},
+		{"marker for another type", "// +kubebuilder:validation:MaxLength=1\n\tN int32 `json:\"n\"`", "",
+			`types.go:15:2: Spec.n: must apply maxlength`},
+		{"Kubernetes' own types", "N int32 `json:\"n\"`", "import corev1 \"k8s.io/api/core/v1\"\n\ntype Pod = corev1.Pod",
+			`import of k8s.io/api/core/v1: .*import github.com/windlass-dev/windlass/sdk/api/core/v1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(fine, "FIELD", "\t"+c.field, 1)

@@ -48,7 +48,9 @@ type world struct{ *rand.Rand }
 func (w world) object(s *apiextensionsv1.JSONSchemaProps) map[string]any {
 	o := w.value(s, 0).(map[string]any)
 	o["apiVersion"], o["kind"] = "rich.example.com/v1", "Rich"
-	o["metadata"] = map[string]any{"name": "a", "namespace": "default", "uid": "u1", "labels": map[string]any{"app": "web"}, "finalizers": []any{"example.com/hold"}, "generation": 3, "resourceVersion": "1"}
+	o["metadata"] = map[string]any{"name": "a", "namespace": "default", "uid": "u1",
+		"labels": map[string]any{"app": "web"}, "finalizers": []any{"example.com/hold"}, "generation": 3,
+		"resourceVersion": "1"}
 	return o
 }
 
@@ -64,6 +66,7 @@ func (w world) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 	case s.XPreserveUnknownFields != nil:
 		return w.any(0)
 	}
+
 	switch s.Type {
 	case "boolean":
 		return w.IntN(2) == 0
@@ -87,6 +90,7 @@ func (w world) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 		}
 		return l
 	}
+
 	o := map[string]any{}
 	if s.AdditionalProperties != nil {
 		for range w.IntN(4) {
@@ -94,11 +98,13 @@ func (w world) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 		}
 		return o
 	}
+
 	for name, p := range s.Properties {
 		if w.IntN(2+depth) == 0 {
 			o[name] = w.value(&p, depth+1)
 		}
 	}
+
 	if w.IntN(3) == 0 {
 		o["x"+w.text()] = w.any(0)
 	}
@@ -213,7 +219,8 @@ func samples(t *testing.T, n int) [][]byte {
 	return l
 }
 
-// Nothing of an object is lost in the types, not even what they don't know, and an object that was read is what it says when it is written.
+// Nothing of an object is lost in the types, not even what they don't know, and an object that was read is what it says
+// when it is written.
 func TestObjectsSurvive(t *testing.T) {
 	for _, object := range samples(t, 500) {
 		travel(t, object, func(raw []byte) []byte {
@@ -238,27 +245,35 @@ func TestObjectsSurvive(t *testing.T) {
 func TestObjectsSurviveInAModule(t *testing.T) {
 	const root = "../../../.."
 	file := filepath.Join(t.TempDir(), "rich.wasm")
-	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json", "-opt=z", "-no-debug", "-panic=trap", "-o", file,
+	c := exec.CommandContext(t.Context(), "_output/toolchain/tinygo", "build", "-target=_output/toolchain/target.json",
+		"-opt=z", "-no-debug", "-panic=trap", "-o", file,
 		"./cmd/windlass/author/generate/testdata/rich/module")
 	c.Dir = root
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v (the toolchain is built by make toolchain)\n%s", err, out)
 	}
+
 	found, err := plugins.Named(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	m, err := plugins.Open(t.Context(), found, sandbox.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { m.Close(context.Background()) })
 	for _, object := range samples(t, 100) {
 		travel(t, object, func(raw []byte) []byte {
-			r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "a"}, Views: []abi.ViewData{{Objects: []abi.ObjectData{{Data: raw, ResourceVersion: "1"}}}}}
+			r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "a"},
+				Views: []abi.ViewData{{Objects: []abi.ObjectData{{Data: raw, ResourceVersion: "1"}}}}}
 			var a abi.SyncResponse
 			call := &sandbox.Call{Size: abi.SizeRequest(r), Write: func(b []byte) { abi.AppendRequest(b[:0], r) }}
-			if _, err := m.Module.Sync(t.Context(), call, func(b []byte) error { return abi.DecodeResponse(bytes.Clone(b), &a) }); err != nil {
+			if _, err := m.Module.Sync(t.Context(), call, func(b []byte) error {
+				return abi.DecodeResponse(bytes.Clone(b),
+					&a)
+			}); err != nil {
 				t.Fatal(err)
 			}
 			if a.Error != "" || len(a.Effects) != 1 {
@@ -276,7 +291,8 @@ func TestExplicitZeros(t *testing.T) {
 	if err := resource.Decode(wire.AppendBytes(nil, 2, []byte(body)), &o); err != nil {
 		t.Fatal(err)
 	}
-	if o.Spec.Replicas == nil || *o.Spec.Replicas != 0 || o.Spec.Wanted == nil || *o.Spec.Wanted || sdk.Deref(o.Spec.Address, "none") != "" || sdk.Deref(o.Spec.Spare, richv1.Tier{Name: "none"}).Name != "none" {
+	if o.Spec.Replicas == nil || *o.Spec.Replicas != 0 || o.Spec.Wanted == nil || *o.Spec.Wanted ||
+		sdk.Deref(o.Spec.Address, "none") != "" || sdk.Deref(o.Spec.Spare, richv1.Tier{Name: "none"}).Name != "none" {
 		t.Errorf("read as %+v", o.Spec)
 	}
 	o.Spec.Serial = 0

@@ -36,7 +36,8 @@ type walker struct {
 
 // sources makes the generated files by their path.
 func (p *program) sources(definitions []definition) (map[string][]byte, error) {
-	w := &walker{program: p, sources: map[*loader.Package]*source{}, kinds: map[crd.TypeIdent]bool{}, done: map[crd.TypeIdent]bool{}}
+	w := &walker{program: p, sources: map[*loader.Package]*source{}, kinds: map[crd.TypeIdent]bool{},
+		done: map[crd.TypeIdent]bool{}}
 	for _, d := range definitions {
 		for _, k := range d.kinds {
 			w.kinds[k] = true
@@ -65,7 +66,8 @@ func (p *program) sources(definitions []definition) (map[string][]byte, error) {
 func (w *walker) source(pkg *loader.Package) *source {
 	s := w.sources[pkg]
 	if s == nil {
-		s = &source{pkg: pkg, imports: table.Imports{"unsafe": "unsafe", table.WirePath: "wire"}, helpers: map[string]string{}}
+		s = &source{pkg: pkg, imports: table.Imports{"unsafe": "unsafe", table.WirePath: "wire"},
+			helpers: map[string]string{}}
 		w.sources[pkg] = s
 	}
 	return s
@@ -84,13 +86,16 @@ func (w *walker) structure(t crd.TypeIdent, at string) {
 	if w.done[t] {
 		return
 	}
+
 	w.done[t] = true
 	w.under = append(w.under, t)
 	defer func() { w.under = w.under[:len(w.under)-1] }()
 	if info.RawSpec.TypeParams != nil {
-		w.problem(info.RawSpec, at, "%s has type parameters, which a definition's schema can't have: write a type for each use", t.Name)
+		w.problem(info.RawSpec, at,
+			"%s has type parameters, which a definition's schema can't have: write a type for each use", t.Name)
 		return
 	}
+
 	s := w.source(t.Package)
 	x := table.Table{Name: t.Name + "Table", Of: t.Name}
 	names := map[string]bool{}
@@ -114,7 +119,8 @@ func (w *walker) structure(t crd.TypeIdent, at string) {
 			fail("several fields share one declaration, and so one json tag: declare each by itself")
 			continue
 		case !tagged:
-			fail("the field has no json tag: give it one, such as `json:%q`", strings.ToLower(goName[:1])+goName[1:]+",omitempty")
+			fail("the field has no json tag: give it one, such as `json:%q`",
+				strings.ToLower(goName[:1])+goName[1:]+",omitempty")
 			continue
 		case goName == "XUnknown" && tag == "-":
 			if types.TypeString(types.Unalias(t.Package.TypesInfo.TypeOf(f.RawField.Type)), nil) != table.WirePath+".Unknown" {
@@ -157,9 +163,12 @@ func (w *walker) structure(t crd.TypeIdent, at string) {
 		names[name] = name != ""
 		x.Fields = append(x.Fields, row)
 	}
+
 	if !x.Spare {
-		w.problem(info.RawSpec, at, "%s has no room for the members that it doesn't know, and an update would drop them: add the field\tXUnknown metav1.Unknown `json:\"-\"`", t.Name)
+		w.problem(info.RawSpec, at,
+			"%s has no room for the members that it doesn't know, and an update would drop them: add the field\tXUnknown metav1.Unknown `json:\"-\"`", t.Name)
 	}
+
 	// A kind's TypeMeta first, its metadata last.
 	slices.SortStableFunc(x.Fields, func(a, b table.Field) int { return weight(a) - weight(b) })
 	s.tables = append(s.tables, x)
@@ -187,7 +196,7 @@ func embeddedName(e ast.Expr) string {
 // errReported stands for what was noted already.
 var errReported = errors.New("reported")
 
-// field gives the kind of a field's type, as the author wrote it.
+// field returns the kind of a field's type, as the author wrote it.
 func (w *walker) field(s *source, e ast.Expr, at string) (table.Field, error) {
 	if err := w.goMap(e); err != nil {
 		return table.Field{}, err
@@ -208,14 +217,16 @@ func (w *walker) goMap(e ast.Expr) (err error) {
 			if k == "string" && v == "string" {
 				use = "metav1.StringMap"
 			}
-			err = fmt.Errorf("map[%s]%s: Go's maps have no order, and a plugin's answer must follow from its call: write %s", k, v, use)
+			err = fmt.Errorf("map[%s]%s: Go's maps have no order, and a plugin's answer must follow from its call: write %s", k,
+				v, use)
 		}
 		return true
 	})
 	return err
 }
 
-var basics = map[types.BasicKind]string{types.String: "wire.String", types.Bool: "wire.Bool", types.Int32: "wire.Int32", types.Int64: "wire.Int64"}
+var basics = map[types.BasicKind]string{types.String: "wire.String", types.Bool: "wire.Bool", types.Int32: "wire.Int32",
+	types.Int64: "wire.Int64"}
 
 func (w *walker) kind(s *source, t types.Type, at string) (f table.Field, err error) {
 	switch t := types.Unalias(t).(type) {
@@ -232,6 +243,7 @@ func (w *walker) kind(s *source, t types.Type, at string) (f table.Field, err er
 			return f, fmt.Errorf("%s: a number in an API has a size and a sign: take int32 or int64", t)
 		}
 		return f, fmt.Errorf("%s has no form in JSON: take another type", t)
+
 	case *types.Pointer:
 		f, err = w.kind(s, t.Elem(), at)
 		if err == nil && (strings.Contains(f.Kind, "|") || f.Kind == "wire.Bytes") {
@@ -239,6 +251,7 @@ func (w *walker) kind(s *source, t types.Type, at string) (f table.Field, err er
 		}
 		f.Kind = "wire.Ptr | " + f.Kind
 		return f, err
+
 	case *types.Slice:
 		if b, ok := types.Unalias(t.Elem()).(*types.Basic); ok && b.Kind() == types.Byte {
 			return table.Field{Kind: "wire.Bytes"}, nil
@@ -254,6 +267,7 @@ func (w *walker) kind(s *source, t types.Type, at string) (f table.Field, err er
 		}
 		f.Kind = "wire.Rep | " + f.Kind
 		return f, nil
+
 	case *types.Map:
 		return w.dict(s, t.Key(), t.Elem(), at)
 	case *types.Named:
@@ -276,12 +290,15 @@ func (w *walker) named(s *source, t *types.Named, at string) (f table.Field, err
 	if o.Pkg() == nil {
 		return f, fmt.Errorf("%s has no form in JSON: take another type", o.Name())
 	}
+
 	where := o.Pkg().Path()
 	if a := t.TypeArgs(); where == table.WirePath && o.Name() == "Dict" && a.Len() == 2 {
 		return w.dict(s, a.At(0), a.At(1), at)
 	} else if a.Len() > 0 {
-		return f, fmt.Errorf("%s has type parameters, which a definition's schema can't have: write a type for each use", o.Name())
+		return f, fmt.Errorf("%s has type parameters, which a definition's schema can't have: write a type for each use",
+			o.Name())
 	}
+
 	pkg := w.all[where]
 	if isSDK(where) || pkg == nil || !w.isOwn(pkg) {
 		name := o.Name() + "Table"
@@ -289,10 +306,12 @@ func (w *walker) named(s *source, t *types.Named, at string) (f table.Field, err
 			return table.Field{Kind: "wire.Message", Elem: s.in(o.Pkg()) + "." + name}, nil
 		}
 		if _, ok := t.Underlying().(*types.Struct); ok {
-			return f, fmt.Errorf("%s.%s is of another module, and no type of the SDK: declare the type in your own module", where, o.Name())
+			return f, fmt.Errorf("%s.%s is of another module, and no type of the SDK: declare the type in your own module",
+				where, o.Name())
 		}
 		return w.kind(s, t.Underlying(), at)
 	}
+
 	ident := crd.TypeIdent{Package: pkg, Name: o.Name()}
 	if _, ok := t.Underlying().(*types.Struct); !ok {
 		if info := w.parser.Types[ident]; info != nil {
@@ -306,6 +325,7 @@ func (w *walker) named(s *source, t *types.Named, at string) (f table.Field, err
 	if slices.Contains(w.under, ident) {
 		return f, fmt.Errorf("%s is part of itself, and a definition's schema has an end: take apiextensionsv1.JSON where it begins again", o.Name())
 	}
+
 	w.structure(ident, at)
 	elem := o.Name() + "Table"
 	if pkg != s.pkg {
@@ -334,7 +354,7 @@ func (w *walker) dict(s *source, key, value types.Type, at string) (f table.Fiel
 	return f, nil
 }
 
-// list gives the table of a list, or map, that is an element of a list.
+// list returns the table of a list, or map, that is an element of a list.
 func (w *walker) list(s *source, t types.Type, f table.Field) string {
 	of := s.goType(t)
 	return s.helper("list", of, func(name string) table.Table {
@@ -343,14 +363,17 @@ func (w *walker) list(s *source, t types.Type, f table.Field) string {
 	})
 }
 
-// helper gives the name of the table of a type that has no name to build one from.
+// helper returns the name of the table of a type that has no name to build one from.
 func (s *source) helper(prefix, of string, make func(name string) table.Table) string {
 	key := prefix + " " + of
 	if name := s.helpers[key]; name != "" {
 		return name
 	}
 	name := prefix
-	for _, word := range strings.FieldsFunc(of, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') }) {
+	for _, word := range strings.FieldsFunc(of, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' &&
+			r <= 'Z' || r >= '0' && r <= '9')
+	}) {
 		name += strings.ToUpper(word[:1]) + word[1:]
 	}
 	for taken, n := name, 2; slices.ContainsFunc(s.tables, func(t table.Table) bool { return t.Name == name }); n++ {
@@ -392,7 +415,7 @@ func (s *source) goType(t types.Type) string {
 	return t.String()
 }
 
-// in imports a package and gives its name in the file: corev1.
+// in imports a package and returns its name in the file: corev1.
 func (s *source) in(p *types.Package) string {
 	if a := s.imports[p.Path()]; a != "" {
 		return a

@@ -57,7 +57,7 @@ var (
 
 const nameMost = 40
 
-// New writes the folder, and gives the names of what it wrote, the SDK's source aside.
+// New writes the folder, and returns the names of what it wrote, the SDK's source aside.
 func New(ctx context.Context, o Options) (folder string, files []string, err error) {
 	n, err := o.names()
 	if err != nil {
@@ -76,7 +76,8 @@ func New(ctx context.Context, o Options) (folder string, files []string, err err
 	return folder, files, err
 }
 
-// all are the files of every plugin, by the templates that they are made of; plain and custom those of one without and with a custom resource.
+// all are the files of every plugin, by the templates that they are made of; plain and custom those of one without and
+// with a custom resource.
 func (n *names) all() map[string]string {
 	return map[string]string{
 		"go.mod":               "all/go.mod",
@@ -176,16 +177,19 @@ func (o *Options) names() (*names, error) {
 	if slices.Contains(plugins.Names(), o.Name) {
 		return nil, fmt.Errorf("%q is the name of a built-in plugin, which yours would replace: choose another", o.Name)
 	}
+
 	n := &names{Name: o.Name, Package: strings.ReplaceAll(o.Name, "-", ""), Module: o.Module, Go: goVersion()}
 	if token.IsKeyword(n.Package) || slices.Contains(taken, n.Package) {
 		return nil, fmt.Errorf("%q can't be the name of the plugin's Go package: choose another", n.Package)
 	}
+
 	if n.Module == "" {
 		n.Module = "example.com/" + o.Name
 	}
 	if !modulePattern.MatchString(n.Module) || n.Module == SDKModule {
 		return nil, fmt.Errorf("--module %q is no path for a Go module of yours: name it as in go.mod, such as example.com/%s", n.Module, o.Name)
 	}
+
 	if o.Kind != "" || o.Group != "" {
 		if !kindPattern.MatchString(o.Kind) || len(o.Kind) > nameMost {
 			return nil, fmt.Errorf("--custom-resource %q is no kind: at most %d letters and digits, a capital first, such as Website", o.Kind, nameMost)
@@ -195,6 +199,7 @@ func (o *Options) names() (*names, error) {
 		}
 		n.Kind, n.Group = o.Kind, o.Group
 	}
+
 	n.Import = strconv.Quote(n.Module)
 	if path.Base(n.Module) != n.Package {
 		n.Import = n.Package + " " + n.Import

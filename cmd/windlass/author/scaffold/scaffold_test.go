@@ -19,7 +19,8 @@ func alone(t *testing.T, folder string, args ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Env = append(os.Environ(), "WINDLASS="+windlass, "GOPROXY=off", "GOFLAGS=-mod=mod", "GOWORK=off", "GOTOOLCHAIN=local")
+	c.Env = append(os.Environ(), "WINDLASS="+windlass, "GOPROXY=off", "GOFLAGS=-mod=mod", "GOWORK=off",
+		"GOTOOLCHAIN=local")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

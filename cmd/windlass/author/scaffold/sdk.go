@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// SDKFolder is where a plugin's folder has the SDK's source. The go command looks at no folder that begins with a dot unless it is told to.
+	// SDKFolder is where a plugin's folder has the SDK's source. The go command looks at no folder that begins with a dot
+	// unless it is told to.
 	SDKFolder = ".windlass"
 	// SDKModule is the Go module of the SDK.
 	SDKModule = "github.com/windlass-dev/windlass"
@@ -30,7 +31,8 @@ func goVersion() string {
 	return goLine.FindStringSubmatch(string(b))[1]
 }
 
-// WriteSDK writes the SDK's source into a plugin's folder, in place of what is in its SDKFolder: a Go module that requires no other. version is told in its go.mod.
+// WriteSDK writes the SDK's source into a plugin's folder, in place of what is in its SDKFolder: a Go module that
+// requires no other. version is told in its go.mod.
 func WriteSDK(folder, version string) error {
 	to := filepath.Join(folder, SDKFolder)
 	if err := ours(to); err != nil {
@@ -40,7 +42,8 @@ func WriteSDK(folder, version string) error {
 		return err
 	}
 	err := fs.WalkDir(windlass.SDK, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || name == "go.mod" || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "/testdata/") {
+		if err != nil || e.IsDir() || name == "go.mod" || strings.HasSuffix(name, "_test.go") ||
+			strings.Contains(name, "/testdata/") {
 			return err
 		}
 		b, err := windlass.SDK.ReadFile(name)

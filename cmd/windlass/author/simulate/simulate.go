@@ -109,6 +109,7 @@ func (g *piped) sync(t pipe.Type, request []byte, perform guest.Perform) (answer
 			if err != nil {
 				return nil, stats, g.lost(err)
 			}
+
 		case pipe.Helper:
 			if err := g.conn.Send(pipe.Helped, help(b)); err != nil {
 				return nil, stats, g.lost(err)

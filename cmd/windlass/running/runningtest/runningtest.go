@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Known serves as a windlass of this user's on this machine does: commands know it by the certificate that it has left. There is no kubeconfig.
+// Known serves as a windlass of this user's on this machine does: commands know it by the certificate that it has left.
+// There is no kubeconfig.
 func Known(t testing.TB, h http.Handler) (address string) {
 	t.Helper()
 	s := httptest.NewTLSServer(h)
@@ -19,7 +20,8 @@ func Known(t testing.TB, h http.Handler) (address string) {
 	address = strings.TrimPrefix(s.URL, "https://")
 	_, port, _ := strings.Cut(address, ":")
 	home := t.TempDir()
-	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": home, "KUBECONFIG": "", "KUBERNETES_SERVICE_HOST": ""} {
+	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": home, "KUBECONFIG": "",
+		"KUBERNETES_SERVICE_HOST": ""} {
 		t.Setenv(name, value)
 	}
 	Leave(t, home, port, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))

@@ -46,7 +46,8 @@ type WebAppSpec struct {
 	// MaxReplicas lets an autoscaler run more pods, up to so many.
 	// +kubebuilder:validation:Minimum=0
 	MaxReplicas int32 `json:"maxReplicas,omitempty"`
-	// TargetCPU is how much of the CPU that they request the pods should use on average, in percent, where there is an autoscaler.
+	// TargetCPU is how much of the CPU that they request the pods should use on average, in percent, where there is an
+	// autoscaler.
 	// +kubebuilder:default=80
 	// +kubebuilder:validation:Minimum=1
 	TargetCPU int32 `json:"targetCPU,omitempty"`

@@ -1,4 +1,5 @@
-// Package will is what a manager leaves to its guardian: which Leases are to be given up when it has ended without doing so, and what there is to know about the writes that may still be under way then.
+// Package will is what a manager leaves to its guardian: which Leases are to be given up when it has ended without
+// doing so, and what there is to know about the writes that may still be under way then.
 //
 // It is kept where a SIGKILL can't stop it from being right: in memory that both processes share, and in a socket.
 //

@@ -91,7 +91,8 @@ func open(fd, access int) (*page, error) {
 	return (*page)(unsafe.Pointer(unsafe.SliceData(memory))), nil
 }
 
-// now is a clock that is the same for all processes: the slowest one, by which time that is over is over by every other.
+// now is a clock that is the same for all processes: the slowest one, by which time that is over is over by every
+// other.
 func now() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
@@ -131,7 +132,8 @@ func (w *Will) Begin() {
 	}
 }
 
-// End ends what Begin began: the write was answered, or, if lost isn't 0, it may be done for so long though there will be no answer.
+// End ends what Begin began: the write was answered, or, if lost isn't 0, it may be done for so long though there will
+// be no answer.
 func (w *Will) End(lost time.Duration) {
 	if w == nil {
 		return
@@ -151,8 +153,9 @@ func (w *Will) doubt(most time.Duration) {
 	}
 }
 
-// Keep keeps a connection, before anything is sent on it, until gone is called. Closing it doesn't end it, for it is open here, too: it has to be shut down before. lost is 0, or how long
-// writes that were under way on it may still take.
+// Keep keeps a connection, before anything is sent on it, until gone is called. Closing it doesn't end it, for it is
+// open here, too: it has to be shut down before. lost is 0, or how long writes that were under way on it may still
+// take.
 func (w *Will) Keep(c net.Conn) (gone func(lost time.Duration)) {
 	if w == nil {
 		return func(time.Duration) {}
@@ -165,6 +168,7 @@ func (w *Will) Keep(c net.Conn) (gone func(lost time.Duration)) {
 	} else {
 		w.connections[fd] = struct{}{}
 	}
+
 	w.put()
 	once := false
 	return func(lost time.Duration) {
@@ -189,7 +193,7 @@ func (w *Will) Keep(c net.Conn) (gone func(lost time.Duration)) {
 	}
 }
 
-// duplicate gives another descriptor of a connection, negative if there is none.
+// duplicate returns another descriptor of a connection, negative if there is none.
 func duplicate(c net.Conn) int {
 	s, ok := c.(syscall.Conn)
 	if !ok {
@@ -206,7 +210,8 @@ func duplicate(c net.Conn) int {
 	return fd
 }
 
-// put puts all connections into the socket and takes those out that it had: at each moment it has all. The caller holds the lock.
+// put puts all connections into the socket and takes those out that it had: at each moment it has all. The caller holds
+// the lock.
 func (w *Will) put() {
 	all := slices.Collect(maps.Keys(w.connections))
 	blind := w.unseen > 0 || len(all) > connectionsMax
@@ -244,6 +249,7 @@ func Read(f guardian.Files) (*Estate, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	e := &Estate{page: p}
 	length := int(p.length.Load())
 	if length > len(p.text) {
@@ -252,6 +258,7 @@ func Read(f guardian.Files) (*Estate, error) {
 	if err := json.Unmarshal(p.text[:length], &e.Testament); err != nil {
 		return nil, fmt.Errorf("memory shared with the manager: %w", err)
 	}
+
 	buffer := make([]byte, unix.CmsgSpace(4*connectionsMax))
 	for {
 		var b [1]byte
@@ -289,7 +296,8 @@ func rights(control []byte) (all []int, err error) {
 	return all, nil
 }
 
-// Over waits until no write of the manager's can be under way; it gives how many there were. Its error says why that isn't known, until the end at the latest.
+// Over waits until no write of the manager's can be under way; it gives how many there were. Its error says why that
+// isn't known, until the end at the latest.
 func (e *Estate) Over(end time.Time) (writes int64, err error) {
 	writes = e.page.writes.Load()
 	if left := time.Duration(e.page.doubt.Load()) - now(); left > 0 {

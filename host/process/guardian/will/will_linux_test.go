@@ -54,7 +54,8 @@ func TestTestament(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := read(t, f)
-	if got := e.Testament; got.Identity != want.Identity || got.Namespace != want.Namespace || !slices.Equal(got.Leases, want.Leases) || got.Late != want.Late || got.Within != want.Within {
+	if got := e.Testament; got.Identity != want.Identity || got.Namespace != want.Namespace ||
+		!slices.Equal(got.Leases, want.Leases) || got.Late != want.Late || got.Within != want.Within {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
 	if n, err := e.Over(time.Time{}); n != 0 || err != nil {
@@ -108,6 +109,7 @@ func (s *api) send(t *testing.T, w *Will, writes int) (end func()) {
 		}
 		return c, err
 	}
+
 	client := &http.Client{Transport: over}
 	for range writes {
 		w.Begin()
@@ -117,6 +119,7 @@ func (s *api) send(t *testing.T, w *Will, writes int) (end func()) {
 			}
 		}()
 	}
+
 	for range writes {
 		<-s.came
 	}
@@ -165,8 +168,10 @@ func TestUnknown(t *testing.T) {
 		do   func(t *testing.T, w *Will)
 		want string
 	}{
-		"the answer was lost":       {func(_ *testing.T, w *Will) { w.Begin(); w.End(time.Hour) }, "answers to writes were lost, which may be done for"},
-		"the connection was closed": {func(t *testing.T, w *Will) { serve(t, true).send(t, w, 1)() }, "answers to writes were lost"},
+		"the answer was lost": {func(_ *testing.T, w *Will) { w.Begin(); w.End(time.Hour) },
+			"answers to writes were lost, which may be done for"},
+		"the connection was closed": {func(t *testing.T, w *Will) { serve(t, true).send(t, w, 1)() },
+			"answers to writes were lost"},
 		"the connection has no descriptor": {func(_ *testing.T, w *Will) {
 			one, _ := net.Pipe()
 			w.Keep(one)
@@ -177,6 +182,7 @@ func TestUnknown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			t.Cleanup(func() { l.Close() })
 			c, err := net.Dial("tcp", l.Addr().String())
 			if err != nil {
@@ -231,10 +237,12 @@ func TestConnections(t *testing.T) {
 	if err := w.Leave(Testament{}); err != nil {
 		t.Fatal(err)
 	}
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { l.Close() })
 	var open []func(time.Duration)
 	for i := range 100 {
@@ -251,11 +259,13 @@ func TestConnections(t *testing.T) {
 			open = append(open, gone)
 		}
 	}
+
 	for _, gone := range open[:40] {
 		gone(0)
 	}
 	if e := read(t, f); len(e.connections) != len(open)-40 || e.page.blind.Load() != 0 || e.page.doubt.Load() != 0 {
-		t.Errorf("%d connections, want %d; blind: %d, doubt until %d", len(e.connections), len(open)-40, e.page.blind.Load(), e.page.doubt.Load())
+		t.Errorf("%d connections, want %d; blind: %d, doubt until %d", len(e.connections), len(open)-40, e.page.blind.Load(),
+			e.page.doubt.Load())
 	}
 	if _, err := l.Accept(); err != nil && !errors.Is(err, net.ErrClosed) {
 		t.Error(err)

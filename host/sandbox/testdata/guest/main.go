@@ -1,4 +1,5 @@
-// Package main is a guest for the sandbox's tests: what a sync does is said by its message's first byte. It builds with TinyGo and with Go.
+// Package main is a guest for the sandbox's tests: what a sync does is said by its message's first byte. It builds with
+// TinyGo and with Go.
 package main
 
 import "unsafe"
@@ -68,6 +69,7 @@ func sync() int64 {
 	if len(message) == 0 {
 		return answer(nil)
 	}
+
 	syncs++
 	rest := message[1:]
 	switch message[0] {

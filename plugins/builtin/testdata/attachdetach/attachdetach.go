@@ -11,7 +11,8 @@ var (
 	nodes = sdk.Key(corev1.Nodes).Fields("status.volumesAttached")
 
 	// period is what one of upstream's flags says.
-	period = &sdk.Setting{Name: "attach-detach-reconcile-sync-period", Default: "1m0s", Description: "How long nothing is done."}
+	period = &sdk.Setting{Name: "attach-detach-reconcile-sync-period", Default: "1m0s",
+		Description: "How long nothing is done."}
 
 	detached = sdk.Counter("attachdetach_controller_detached_total", "How many volumes were taken off nodes.")
 )

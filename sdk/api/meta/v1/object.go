@@ -1,12 +1,12 @@
 package v1
 
-// GetObjectMeta gives the metadata of the object that embeds it.
+// GetObjectMeta returns the metadata of the object that embeds it.
 func (m *ObjectMeta) GetObjectMeta() *ObjectMeta { return m }
 
-// Deleting tells whether the object waits for its finalizers to be removed.
+// Deleting reports whether the object waits for its finalizers to be removed.
 func (m *ObjectMeta) Deleting() bool { return m.DeletionTimestamp != nil }
 
-// HasFinalizer tells whether the object has the finalizer.
+// HasFinalizer reports whether the object has the finalizer.
 func (m *ObjectMeta) HasFinalizer(name string) bool {
 	for _, f := range m.Finalizers {
 		if f == name {
@@ -16,7 +16,7 @@ func (m *ObjectMeta) HasFinalizer(name string) bool {
 	return false
 }
 
-// AddFinalizer adds the finalizer, and tells whether it was missing.
+// AddFinalizer adds the finalizer, and reports whether it was missing.
 func (m *ObjectMeta) AddFinalizer(name string) bool {
 	if m.HasFinalizer(name) {
 		return false
@@ -25,7 +25,7 @@ func (m *ObjectMeta) AddFinalizer(name string) bool {
 	return true
 }
 
-// RemoveFinalizer removes the finalizer, and tells whether it was there.
+// RemoveFinalizer removes the finalizer, and reports whether it was there.
 func (m *ObjectMeta) RemoveFinalizer(name string) bool {
 	var rest []string
 	for _, f := range m.Finalizers {
@@ -40,7 +40,7 @@ func (m *ObjectMeta) RemoveFinalizer(name string) bool {
 	return removed
 }
 
-// GetControllerOf gives the owner reference of the controller that manages the object, nil where there is none.
+// GetControllerOf returns the owner reference of the controller that manages the object, nil where there is none.
 func GetControllerOf(m *ObjectMeta) *OwnerReference {
 	for i := range m.OwnerReferences {
 		if r := &m.OwnerReferences[i]; r.Controller != nil && *r.Controller {
@@ -50,7 +50,7 @@ func GetControllerOf(m *ObjectMeta) *OwnerReference {
 	return nil
 }
 
-// IsControlledBy tells whether the owner is the object's controller.
+// IsControlledBy reports whether the owner is the object's controller.
 func IsControlledBy(m, owner *ObjectMeta) bool {
 	r := GetControllerOf(m)
 	return r != nil && r.UID == owner.UID
@@ -59,5 +59,6 @@ func IsControlledBy(m, owner *ObjectMeta) bool {
 // NewControllerRef makes the reference to a controller that holds up the deletion of its owner.
 func NewControllerRef(owner *ObjectMeta, apiVersion, kind string) OwnerReference {
 	yes, block := true, true
-	return OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.Name, UID: owner.UID, Controller: &yes, BlockOwnerDeletion: &block}
+	return OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.Name, UID: owner.UID, Controller: &yes,
+		BlockOwnerDeletion: &block}
 }

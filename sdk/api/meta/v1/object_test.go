@@ -19,7 +19,8 @@ func TestControllerRef(t *testing.T) {
 		t.Error("an owner that is no controller counts as one")
 	}
 	m.OwnerReferences = append(m.OwnerReferences, NewControllerRef(owner, "apps/v1", "ReplicaSet"))
-	if r := GetControllerOf(m); r == nil || r.Name != "web" || !*r.BlockOwnerDeletion || !IsControlledBy(m, owner) || IsControlledBy(m, &ObjectMeta{UID: "2"}) {
+	if r := GetControllerOf(m); r == nil || r.Name != "web" || !*r.BlockOwnerDeletion || !IsControlledBy(m, owner) ||
+		IsControlledBy(m, &ObjectMeta{UID: "2"}) {
 		t.Errorf("controller: %+v", r)
 	}
 	now := Unix(1, 0)

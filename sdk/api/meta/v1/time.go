@@ -15,8 +15,8 @@ type (
 // Map is what stands for a map in API types.
 type Map[K ~string, V any] = wire.Dict[K, V]
 
-// Unix gives the Time that lies so many seconds and nanoseconds behind the beginning of 1970.
+// Unix returns the Time that lies so many seconds and nanoseconds behind the beginning of 1970.
 func Unix(seconds, nanos int64) Time { return wire.Unix(seconds, nanos) }
 
-// UnixNano gives the Time that lies so many nanoseconds behind the beginning of 1970.
+// UnixNano returns the Time that lies so many nanoseconds behind the beginning of 1970.
 func UnixNano(n int64) Time { return wire.UnixNano(n) }

@@ -10,7 +10,8 @@ var victims = sdk.Select(corev1.ConfigMaps, sdk.In("metadata.labels[hostile]", "
 
 func init() {
 	sdk.Serve(&sdk.Plugin{Name: "halfway", Version: "1", Controllers: []*sdk.Controller{
-		{Name: "halfway-controller", Reads: sdk.Views{victims}, Writes: sdk.Writes{corev1.ServiceAccounts.Verbs("create")}, Workers: 1, Sync: sync},
+		{Name: "halfway-controller", Reads: sdk.Views{victims}, Writes: sdk.Writes{corev1.ServiceAccounts.Verbs("create")},
+			Workers: 1, Sync: sync},
 	}})
 }
 

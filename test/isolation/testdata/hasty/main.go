@@ -10,7 +10,8 @@ var victims = sdk.Select(corev1.ConfigMaps, sdk.In("metadata.labels[hostile]", "
 
 func init() {
 	sdk.Serve(&sdk.Plugin{Name: "hasty", Version: "1", Controllers: []*sdk.Controller{
-		{Name: "hasty-controller", Reads: sdk.Views{victims}, Workers: 1, Sync: func(c *sdk.Call) error { return c.After(1) }},
+		{Name: "hasty-controller", Reads: sdk.Views{victims}, Workers: 1,
+			Sync: func(c *sdk.Call) error { return c.After(1) }},
 	}})
 }
 

@@ -1,4 +1,5 @@
-// Plugin overreach creates a service account, which its manifest declares, then a config map, which it doesn't: one controller in its answer, one in the middle of a sync.
+// Plugin overreach creates a service account, which its manifest declares, then a config map, which it doesn't: one
+// controller in its answer, one in the middle of a sync.
 package main
 
 import (
@@ -8,7 +9,8 @@ import (
 
 var (
 	answered  = sdk.Select(corev1.ConfigMaps, sdk.In("metadata.labels[hostile]", "overreach")).Fields("metadata.name")
-	performed = sdk.Select(corev1.ConfigMaps, sdk.In("metadata.labels[hostile]", "overreach-performing")).Fields("metadata.name")
+	performed = sdk.Select(corev1.ConfigMaps, sdk.In("metadata.labels[hostile]",
+		"overreach-performing")).Fields("metadata.name")
 )
 
 func init() {
@@ -20,13 +22,14 @@ func init() {
 			}
 			return nil
 		}},
-		{Name: "overreach-performing-controller", Reads: sdk.Views{performed}, Writes: writes, Workers: 1, Sync: func(c *sdk.Call) error {
-			if _, ok := performed.Get(c); ok {
-				_, err := c.DoAll(effects(c)...)
-				return err
-			}
-			return nil
-		}},
+		{Name: "overreach-performing-controller", Reads: sdk.Views{performed}, Writes: writes, Workers: 1,
+			Sync: func(c *sdk.Call) error {
+				if _, ok := performed.Get(c); ok {
+					_, err := c.DoAll(effects(c)...)
+					return err
+				}
+				return nil
+			}},
 	}})
 }
 

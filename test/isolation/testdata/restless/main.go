@@ -8,11 +8,13 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-var victims = sdk.Select(corev1.ConfigMaps, sdk.In("metadata.labels[hostile]", "restless")).Fields("metadata.name", "data")
+var victims = sdk.Select(corev1.ConfigMaps, sdk.In("metadata.labels[hostile]", "restless")).Fields("metadata.name",
+	"data")
 
 func init() {
 	sdk.Serve(&sdk.Plugin{Name: "restless", Version: "1", Controllers: []*sdk.Controller{
-		{Name: "restless-controller", Reads: sdk.Views{victims}, Writes: sdk.Writes{corev1.ConfigMaps.Verbs("update")}, Workers: 1, Sync: sync},
+		{Name: "restless-controller", Reads: sdk.Views{victims}, Writes: sdk.Writes{corev1.ConfigMaps.Verbs("update")},
+			Workers: 1, Sync: sync},
 	}})
 }
 

@@ -1,4 +1,5 @@
-// Plugin secretive reads a secret's data, keeps it in its state, spreads it, logs it and fails: nothing that the host writes of that may have it.
+// Plugin secretive reads a secret's data, keeps it in its state, spreads it, logs it and fails: nothing that the host
+// writes of that may have it.
 package main
 
 import (
@@ -12,7 +13,9 @@ var secrets = sdk.Key(corev1.Secrets).Fields("metadata.labels", "data")
 
 func init() {
 	sdk.Serve(&sdk.Plugin{Name: "secretive", Version: "1", Controllers: []*sdk.Controller{
-		{Name: "secretive-controller", Reads: sdk.Views{secrets}, Writes: sdk.Writes{corev1.ConfigMaps.Verbs("create"), corev1.Secrets.Verbs("get")}, State: true, Workers: 1, Sync: sync},
+		{Name: "secretive-controller", Reads: sdk.Views{secrets},
+			Writes: sdk.Writes{corev1.ConfigMaps.Verbs("create"), corev1.Secrets.Verbs("get")}, State: true, Workers: 1,
+			Sync: sync},
 	}})
 }
 

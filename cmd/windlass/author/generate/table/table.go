@@ -36,7 +36,8 @@ type Field struct {
 // Entry is the table of an entry of a map.
 func Entry(name, key, value string, v Field) Table {
 	v.Num, v.Keep, v.Name = 2, true, "Value"
-	return Table{Name: name, Of: "wire.Entry[" + key + ", " + value + "]", Fields: []Field{{Num: 1, Kind: "wire.String", Keep: true}, v}}
+	return Table{Name: name, Of: "wire.Entry[" + key + ", " + value + "]",
+		Fields: []Field{{Num: 1, Kind: "wire.String", Keep: true}, v}}
 }
 
 // Source is the declaration of the table. The file has to import wire and unsafe.
@@ -103,6 +104,7 @@ func (i Imports) Source() string {
 			std = append(std, p)
 		}
 	}
+
 	var b strings.Builder
 	b.WriteString("import (\n")
 	for k, group := range [][]string{std, others} {
@@ -117,11 +119,12 @@ func (i Imports) Source() string {
 			fmt.Fprintf(&b, "%q\n", p)
 		}
 	}
+
 	b.WriteString(")\n\n")
 	return b.String()
 }
 
-// Plural gives a resource's name the capitals of its kind: NetworkPolicies.
+// Plural returns a resource's name the capitals of its kind: NetworkPolicies.
 func Plural(kind, name string) string {
 	n := 0
 	for n < len(kind) && n < len(name) && strings.ToLower(kind)[n] == name[n] {
