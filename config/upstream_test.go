@@ -259,7 +259,8 @@ func TestGatesOfAStage(t *testing.T) {
 // need comes later.
 func TestGatesThatNeedOthers(t *testing.T) {
 	_, err := fromFlags(t, "--feature-gates=AllAlpha=true", "--emulated-version=1.34")
-	if want := "feature gate EventedPLEG is enabled, but depends on features that are disabled: [PLEGOnDemandRelist]"; err == nil || !strings.Contains(err.Error(), want) {
+	const want = "feature gate EventedPLEG is enabled, but depends on features that are disabled: [PLEGOnDemandRelist]"
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if _, err = fromFlags(t, "--feature-gates=AllAlpha=true,EventedPLEG=false", "--emulated-version=1.34"); err != nil &&

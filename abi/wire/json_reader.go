@@ -109,6 +109,7 @@ func (r *reader) escaped(start int) (string, Error) {
 			s = append(s, c)
 			continue
 		}
+
 		if r.i >= len(r.b) {
 			break
 		}

@@ -57,7 +57,9 @@ func (o options) GetRESTOptions(r schema.GroupResource, _ runtime.Object) (gener
 		StorageConfig: &storagebackend.ConfigForResource{
 			GroupResource: r,
 			// A dry run's answer is made of what it would have stored.
-			Config: storagebackend.Config{Codec: legacyscheme.Codecs.LegacyCodec(legacyscheme.Scheme.PrioritizedVersionsAllGroups()...)},
+			Config: storagebackend.Config{
+				Codec: legacyscheme.Codecs.LegacyCodec(legacyscheme.Scheme.PrioritizedVersionsAllGroups()...),
+			},
 		},
 		ResourcePrefix:          prefix(r),
 		EnableGarbageCollection: true,

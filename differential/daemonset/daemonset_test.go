@@ -56,8 +56,10 @@ func subject() *differential.Subject {
 				f.Core().V1().Pods(), f.Core().V1().Nodes(), e.Client, flowcontrol.NewBackOff(time.Second, 15*time.Minute))
 			return &native.Made{
 				Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) },
-				Feeds: map[string]func(context.Context) bool{"nodeUpdateQueue": func(ctx context.Context) bool { return processNode(c, ctx) }},
-				Note:  func(key string) string { return waits(c, key) },
+				Feeds: map[string]func(context.Context) bool{
+					"nodeUpdateQueue": func(ctx context.Context) bool { return processNode(c, ctx) },
+				},
+				Note: func(key string) string { return waits(c, key) },
 			}, err
 		},
 		World: objects,

@@ -105,8 +105,10 @@ func subject(threshold int) *differential.Subject {
 		Native: func(e *native.Env) (*native.Made, error) {
 			c := upstream.NewPodGC(e.Context, e.Client, e.Informers.Core().V1().Pods(), e.Informers.Core().V1().Nodes(),
 				threshold)
-			queue := native.Exposed(reflect.ValueOf(c).Elem().FieldByName("nodeQueue")).(workqueue.TypedDelayingInterface[string])
+			field := native.Exposed(reflect.ValueOf(c).Elem().FieldByName("nodeQueue"))
+			queue := field.(workqueue.TypedDelayingInterface[string])
 			next := time.Now().Add(time.Duration(e.Pick(int(period)))) // it may have begun at any time
+
 			return &native.Made{Controller: c, End: queue.ShutDown, Work: func(ctx context.Context) bool {
 				if time.Now().Before(next) {
 					return false

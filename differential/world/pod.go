@@ -59,7 +59,9 @@ func (r *Rand) container(name string) corev1.Container {
 		c.Env = []corev1.EnvVar{{Name: "A", Value: Of(r, "1", "2", "")}}
 	}
 	if r.One(10) {
-		c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(80)}}}
+		c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+			TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(80)},
+		}}
 	}
 	return c
 }

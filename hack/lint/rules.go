@@ -87,7 +87,12 @@ func (f *file) literalLines() (beyond, inside map[int]bool) {
 }
 
 func isDirective(line string) bool {
-	return strings.HasPrefix(line, "//go:") || strings.HasPrefix(line, "//lint:")
+	for _, prefix := range []string{"//go:", "//lint:", "// +"} {
+		if strings.HasPrefix(line, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // isAddress reports whether a line is a comment of one word, such as a URL.

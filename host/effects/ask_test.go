@@ -102,6 +102,7 @@ func TestReadRights(t *testing.T) {
 		w := &Writer{lasting: &lasting{}, Options: Options{Controller: controller,
 			Grant: granted(t, grant.Rule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: strings.Fields(c.grant)})},
 			rights: rightsOf(controller)}
+
 		err := w.Begin(abi.KeyRef{Name: "k"}, nil).Check([]abi.Effect{{Kind: abi.EffectRead, Resource: metrics.String(),
 			Path: "/apis/metrics.k8s.io/v1beta1/pods"}})
 		if (err == nil) != c.fine || err != nil && !errors.Is(err, errNotAllowed) &&

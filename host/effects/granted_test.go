@@ -55,6 +55,7 @@ func TestPatchedLabels(t *testing.T) {
 		{"object replaced", abi.StrategicPatch, `{"$patch":"replace"}`, nil},
 		{"strategic", abi.StrategicPatch, `{"metadata":{"labels":{"app":"db"}}}`, labels.Set{"app": "db", "a/b": "1"}},
 	} {
+
 		got, err := patchedLabels(before, c.patch, []byte(c.text))
 		if (err == nil) != (c.want != nil) {
 			t.Errorf("%s: %v, %v", c.name, got, err)

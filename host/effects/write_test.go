@@ -155,14 +155,14 @@ func TestWireAllocations(t *testing.T) {
 	p.Name, p.UID, p.ResourceVersion = "web-5d4f-abcde", "5a8a9d0e-0b3d-4a39-8a3a-0d5c9b1d7f10", "12345"
 	raw := schematest.Marshal(t, p)
 	wrapped := wrap("v1", "Pod", raw)
+
 	for what, c := range map[string]struct {
 		most float64
 		do   func() error
 	}{
 		"reading the metadata": {8, func() error { _, err := readMeta(raw); return err }}, // its 6 strings
 		"setting two strings": {3, func() error {
-			_,
-				err := setMeta(raw, text{metaResourceVersion, "7"}, text{metaUID, "u"})
+			_, err := setMeta(raw, text{metaResourceVersion, "7"}, text{metaUID, "u"})
 			return err
 		}},
 		"wrapping":                      {1, func() error { wrap("v1", "Pod", raw); return nil }},

@@ -156,8 +156,8 @@ func (c *Case) check() error {
 // Wanted returns what should come out, as Run has it.
 func (c *Case) Wanted() (string, error) {
 	if c.Want == nil {
-		return "", c.errorf("it doesn't say what should come out (want): run with -update (windlass plugin test: --update), " +
-			"then read what it wrote")
+		return "", c.errorf("it doesn't say what should come out (want): " +
+			"run with -update (windlass plugin test: --update), then read what it wrote")
 	}
 
 	text, err := yaml.Marshal(c.Want)

@@ -14,6 +14,7 @@ import (
 // What is wrong with a file is said with the file, the line and the case.
 func TestBadFiles(t *testing.T) {
 	two := "# Why.\ncase: one\n" + set + "want: {}\n---\n"
+
 	for _, x := range []struct {
 		name, text string
 		says       []string

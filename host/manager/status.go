@@ -130,6 +130,7 @@ func (s *slot) status(m *manager) state.ControllerStatus {
 func (m *manager) handlers() map[string]http.Handler {
 	all := m.recordingHandlers()
 	maps.Copy(all, m.keyHandlers())
+
 	maps.Copy(all, map[string]http.Handler{
 		"GET /windlass/v1/status": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer(w, m.status(r.Context()))

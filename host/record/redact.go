@@ -17,10 +17,12 @@ const secrets = "v1/secrets"
 
 // Redact returns a copy of a recording without what must not be written out. Zeros of the same length take the place of
 //
-//   - the values of data and stringData, and kubectl's copy of them in an annotation, in each Secret: in views, in effects, in their outcomes
+//   - the values of data and stringData, and kubectl's copy of them in an annotation, in each Secret: in views, in
+//     effects, in their outcomes
 //   - tokens that a sync has asked for, and what it has sent to be reviewed
 //   - the state of a controller that may see the data of Secrets: it may have kept some
-//   - each of those values, and what is in files that settings name (certificates aside), wherever else in the recording it turns up, as it is, in base64 or quoted in JSON
+//   - each of those values, and what is in files that settings name (certificates aside), wherever else in the
+//     recording it turns up, as it is, in base64 or quoted in JSON
 //
 // A sync of which anything was wiped is marked as redacted.
 func Redact(f *File) *File {

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -212,8 +213,8 @@ func (c *Cluster) setDefaults(k *kind, o *Object) error {
 // precondition compares an object with what a request expects.
 func precondition(k *kind, old *Object, uid, version string) error {
 	if uid != "" && string(old.GetUID()) != uid {
-		return apierrors.NewConflict(k.groupResource(), old.GetName(),
-			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
+		failed := fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID())
+		return apierrors.NewConflict(k.groupResource(), old.GetName(), errors.New(failed))
 	}
 	if version != "" && old.GetResourceVersion() != version {
 		return apierrors.NewConflict(k.groupResource(), old.GetName(),

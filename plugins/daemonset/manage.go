@@ -25,6 +25,7 @@ func (d *daemon) manage() (create []*place, remove []*corev1.Pod) {
 		default:
 			running, ended := d.running(at)
 			remove = append(remove, ended...)
+
 			switch {
 			case len(running) == 0 && surging && at.run:
 				create = append(create, at) // a surge doesn't wait for the end of what ends

@@ -98,6 +98,7 @@ func TestBurst(t *testing.T) {
 			}
 			return module.Succeed(r)
 		})
+
 		if n := events(a); groups != 1 || a.Error != "" || n != x.n {
 			t.Errorf("%d nodes, %d pods: %d groups, %d events, error %q", x.nodes, x.pods, groups, n, a.Error)
 		}

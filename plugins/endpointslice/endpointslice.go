@@ -45,7 +45,8 @@ var (
 	capacity = []string{"metadata.labels[" + controlPlane + "]", "metadata.labels[" + master + "]",
 		"status.allocatable[" + string(corev1.ResourceCPU) + "]",
 		"status.conditions.type", "status.conditions.status"}
-	cluster = sdk.Select(resource.Of[node]{Info: nodeInfo}).Named("cluster").Lazy().Fields(zoneLabel).Fields(capacity...).Quiet()
+	cluster = sdk.Select(resource.Of[node]{Info: nodeInfo}).Named("cluster").Lazy().
+		Fields(zoneLabel).Fields(capacity...).Quiet()
 
 	maxEndpoints = &sdk.Setting{Name: "max-endpoints-per-slice", Default: "100",
 		Description: "The most endpoints in a slice, at most 1000."}

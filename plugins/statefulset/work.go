@@ -165,7 +165,7 @@ func (r *rollout) doAs(group func(...sdk.Effect) sdk.Effect, works []work) (done
 	return done, first
 }
 
-// tell tells in events how a work went, and returns its failure.
+// tell sends events of how a work went, and returns its failure.
 func (r *rollout) tell(w *work, outcomes []abi.Outcome) error {
 	claims, owners, own := w.split(outcomes)
 	if err := r.tellClaims(w, claims); err != nil {

@@ -21,6 +21,7 @@ func expression(key string, op metav1.LabelSelectorOperator, values ...string) *
 func TestSelects(t *testing.T) {
 	both := expression("tier", metav1.LabelSelectorOpExists)
 	both.MatchLabels = set("app", "web")
+
 	for _, x := range []struct {
 		name     string
 		selector *metav1.LabelSelector

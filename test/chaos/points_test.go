@@ -27,7 +27,8 @@ type rollOut struct {
 func image(resource string) func(*world, context.Context, string) error {
 	return func(w *world, ctx context.Context, namespace string) error {
 		patch := []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"main:2"}]}}}}`)
-		return w.client.AppsV1().RESTClient().Patch(types.StrategicMergePatchType).Namespace(namespace).Resource(resource).Name("web").Body(patch).Do(ctx).Error()
+		return w.client.AppsV1().RESTClient().Patch(types.StrategicMergePatchType).
+			Namespace(namespace).Resource(resource).Name("web").Body(patch).Do(ctx).Error()
 	}
 }
 

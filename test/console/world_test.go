@@ -136,17 +136,24 @@ func (w *world) forbid(t *testing.T, namespace, message string) {
 	w.must(t)(api.ValidatingAdmissionPolicies().Create(t.Context(),
 		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace},
 			Spec: admissionv1.ValidatingAdmissionPolicySpec{
-				MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-				}}}},
+				MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionv1.RuleWithOperations{
+						Operations: []admissionv1.OperationType{admissionv1.Create},
+						Rule: admissionv1.Rule{
+							APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"},
+						},
+					},
+				}}},
 				Validations: []admissionv1.Validation{{Expression: "false", Message: message}},
 			}}, metav1.CreateOptions{}))
+
 	w.must(t)(api.ValidatingAdmissionPolicyBindings().Create(t.Context(),
 		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace},
 			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 				PolicyName: namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-				MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}}},
+				MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+					MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace},
+				}},
 			}}, metav1.CreateOptions{}))
 	w.await(t, namespace, "the policy refuses pods", func(err error) bool {
 		return apierrors.IsInvalid(err) ||

@@ -131,7 +131,8 @@ func readText(t *testing.T, b []byte) {
 		}
 		if strings.Contains(line, `"I have read ***"`) {
 			said++
-			if !regexp.MustCompile(`controller="secretive-controller" plugin="secretive" digest="[0-9a-f]{12}" key="default/s"$`).MatchString(line) {
+			const end = `controller="secretive-controller" plugin="secretive" digest="[0-9a-f]{12}" key="default/s"$`
+			if !regexp.MustCompile(end).MatchString(line) {
 				t.Errorf("line %d doesn't say whose it is: %s", lines+1, line)
 			}
 		}

@@ -149,12 +149,14 @@ func replicas(i int) int32 { return 1 + int32(i%2) }
 // target makes a Deployment, and its pods, which nobody else makes here.
 func target(ctx context.Context, client kubernetes.Interface, name string, replicas int32) error {
 	labels := map[string]string{"app": name}
+	cpu := func(quantity string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(quantity)}}
+	}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{
-			{Name: "main", Image: "main",
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("90m")}}},
-			{Name: "side", Image: "side",
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}}}}}}
+			{Name: "main", Image: "main", Resources: cpu("90m")},
+			{Name: "side", Image: "side", Resources: cpu("10m")},
+		}}}
 	_, err := client.AppsV1().Deployments(namespace).Create(ctx,
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},

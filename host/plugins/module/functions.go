@@ -25,10 +25,12 @@ import (
 // argument is a head, a newline and a body; a result is a byte that is 0, and what was asked for, or 1, and what was
 // wrong.
 //
-//   - json_form: head "group/version/Kind" (core: "v1/Kind"; also "v1/PodTemplateSpec"), body protobuf; gives JSON with sorted keys, as encoding/json prints the type and then,
-//     once more, what it read of that. With " floats" behind the head numbers go through float64, as they do where upstream reads them into an any.
+//   - json_form: head "group/version/Kind" (core: "v1/Kind"; also "v1/PodTemplateSpec"), body protobuf; gives JSON with
+//     sorted keys, as encoding/json prints the type and then, once more, what it read of that. With " floats" behind
+//     the head numbers go through float64, as they do where upstream reads them into an any.
 //   - protobuf_form: the same head, body JSON; gives protobuf.
-//   - template_hash: head a collision count or nothing, body a v1/PodTemplateSpec; gives upstream's hash of it in a name (controller.ComputeHash).
+//   - template_hash: head a collision count or nothing, body a v1/PodTemplateSpec; gives upstream's hash of it in a
+//     name (controller.ComputeHash).
 var Helpers = map[string]sandbox.Helper{
 	"json_form":     helper(jsonForm),
 	"protobuf_form": helper(protobufForm),

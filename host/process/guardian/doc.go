@@ -5,10 +5,12 @@
 //
 // A process is three things in turn, by what is in its environment:
 //
-//   - `windlass run` reads its configuration. Where a guardian is wanted it becomes one ([Enter]): the same process, with the program's memory as at its first instruction.
-//   - The guardian starts the program once more with the same arguments. That one finds that it is somebody's ward ([Ward]), and is the manager.
-//   - When the manager has ended and has left something to be done (package will), the guardian becomes its heir: once more the same process with the whole program, which does that ([Heir]) and
-//     ends with the manager's exit code.
+//   - `windlass run` reads its configuration. Where a guardian is wanted it becomes one ([Enter]): the same process,
+//     with the program's memory as at its first instruction.
+//   - The guardian starts the program once more with the same arguments. That one finds that it is somebody's ward
+//     ([Ward]), and is the manager.
+//   - When the manager has ended and has left something to be done (package will), the guardian becomes its heir: once
+//     more the same process with the whole program, which does that ([Heir]) and ends with the manager's exit code.
 //
 // The guardian holds no client, no configuration and no credentials. It runs before packages are initialised that take
 // memory ([Begin], package begin): so this package imports next to nothing, and must stay so.

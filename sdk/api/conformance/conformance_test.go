@@ -42,6 +42,7 @@ func (p *pair) empty() message {
 func (p *pair) fill(seed int64) message {
 	r := rand.New(rand.NewSource(seed))
 	m := p.empty()
+
 	randfill.New().RandSource(r).NilChance([]float64{0, 0.3, 0.8}[uint64(seed)%3]).NumElements(0, 3).MaxDepth(14).Funcs(
 		func(*metav1.TypeMeta, randfill.Continue) {},
 		func(t *metav1.Time, c randfill.Continue) { *t = metav1.NewTime(moment(c).Truncate(time.Second)) },

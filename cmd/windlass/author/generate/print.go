@@ -20,6 +20,7 @@ func (s *source) print(gv schema.GroupVersion, definitions []definition) ([]byte
 			if k.Package != s.pkg {
 				continue
 			}
+
 			s.imports.Add(sdkPath+"resource", "resource")
 			name := table.Plural(k.Name, d.Spec.Names.Plural)
 			if s.pkg.Types.Scope().Lookup(name) != nil {
@@ -35,6 +36,7 @@ func (s *source) print(gv schema.GroupVersion, definitions []definition) ([]byte
 			fmt.Fprintf(&body, "// GetResource names the resource that a %s is of.\nfunc (*%[1]s) GetResource() *resource.Info { return &%s.Info }\n\n", k.Name, name)
 		}
 	}
+
 	slices.SortFunc(s.tables, func(a, b table.Table) int { return strings.Compare(a.Name, b.Name) })
 	for i := range s.tables {
 		body.WriteString("// " + s.tables[i].Name + " is the table of " + s.tables[i].Of + ".\n")

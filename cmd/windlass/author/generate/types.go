@@ -403,6 +403,7 @@ func (s *source) goType(t types.Type) string {
 		if p := t.Obj().Pkg(); p != nil && p.Path() != s.pkg.PkgPath {
 			name = s.in(p) + "." + name
 		}
+
 		if a := t.TypeArgs(); a.Len() > 0 {
 			parts := make([]string, a.Len())
 			for i := range parts {
