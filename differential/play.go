@@ -24,6 +24,8 @@ type script struct {
 	steps   int
 	// objects, where set, take the place of the seed's.
 	objects []runtime.Object
+	// same, where set, is looked for while the script is played.
+	same *situation
 }
 
 // Difference is what the two controllers did otherwise.
@@ -43,6 +45,8 @@ type Difference struct {
 	past    []string                // what had happened before
 	// parts are the differences of single keys, where several keys were compared at once.
 	parts []*Difference
+	// found is the situation in which they differed.
+	found situation
 	// counted says that a rule of known.yaml has recognised it, goesOn that the world goes on all the same.
 	counted, goesOn bool
 }
@@ -381,7 +385,11 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		return nil, nil, err
 	}
 	before.did = strings.Join(a, "\n")
-	if text := compare(a, b); text != "" {
+	text := compare(a, b)
+	if p.met(before, ours, text == "") {
+		return nil, nil, nil
+	}
+	if text != "" {
 		if w.Err != nil {
 			text += "\nthe plugin's error: " + w.Err.Error()
 		}
