@@ -11,8 +11,8 @@ import (
 // replays is how often a world is played anew in which the two have differed.
 const replays = 10
 
-// situation is what the plugin had before it and what it did, from which it follows whether the two differ, but for what
-// upstream's controller picks at random.
+// situation is what the plugin had before it and what it did, from which it follows whether the two differ, but for
+// what upstream's controller picks at random.
 type situation struct {
 	step  int
 	key   string
@@ -47,9 +47,10 @@ func digest(c *api.Cluster) uint64 {
 	return h.Sum64()
 }
 
-// byChance reports whether it was upstream's chance that the two differed in a world: played anew, they are alike in the
-// same situation, or come to no difference at all, for what a plugin does follows from its world.
-func (s *Subject) byChance(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) (bool, error) {
+// byChance reports whether it was upstream's chance that the two differed in a world: played anew, they are alike in
+// the same situation, or come to no difference at all, for what a plugin does follows from its world.
+func (s *Subject) byChance(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) (bool,
+	error) {
 	again := 0
 	for range replays {
 		x := &script{seed: d.Seed, steps: d.Step, same: &d.found}
