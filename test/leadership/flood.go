@@ -13,11 +13,11 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// many is how many pods there are at high tide.
+// many is how many pods there are at the end of an even round.
 const many = 120
 
-// slowly is the field of the configuration file that has a tide last for seconds: what is to happen in the middle of it
-// must not come when all is done.
+// slowly is the field of the configuration file that has a round last for seconds: what is to happen in the middle of
+// it must not come when all is done.
 const slowly = "plugins: [{name: replicaset, api: {qps: 40, burst: 10}}]\n"
 
 // createReplicaSet makes a ReplicaSet without pods, which rounds fill and empty.
@@ -35,7 +35,7 @@ func (w *world) createReplicaSet(t *testing.T) {
 }
 
 // scaleInRound has a leader make all pods in even rounds and delete all in odd ones, and returns when it has done more
-// than so many. It gives how many there will be.
+// than so many. It returns how many there will be.
 func (w *world) scaleInRound(t *testing.T, round, done int) (want int) {
 	t.Helper()
 	want, under := many, func(n int) bool { return n > done }
