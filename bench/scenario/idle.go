@@ -23,7 +23,7 @@ func stayIdle(ctx context.Context, w *World) error {
 	}
 }
 
-// awaitCalm lets what a start has left over pass: Windlass collects and gives back its garbage some seconds after,
+// awaitCalm lets what a start has left over pass: Windlass collects its garbage, and hands it back, some seconds after,
 // once, which is no part of being idle, and memory isn't steady before.
 func awaitCalm(ctx context.Context, w *World) error {
 	select {

@@ -323,7 +323,8 @@ func conformance(pkgs map[string]*pkg) ([]byte, error) {
 		for _, t := range p.types {
 			if t.Kind() == reflect.Struct {
 				w.imports[p.path] = "k" + importAlias(dir)
-				fmt.Fprintf(w, "{%q, new(k%s.%s), &%s},\n", dir+" "+t.Name(), importAlias(dir), t.Name(), w.qualify(p.path, t.Name()+"Table"))
+				fmt.Fprintf(w, "{%q, new(k%s.%s), &%s},\n", dir+" "+t.Name(), importAlias(dir), t.Name(),
+					w.qualify(p.path, t.Name()+"Table"))
 			}
 		}
 	}

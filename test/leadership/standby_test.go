@@ -162,7 +162,7 @@ func testLostLease(t *testing.T, w *world, standby string) {
 	m.Stop(t)
 }
 
-// takeLease gives the main Lease to somebody until giveBack, however long that is, and waits until a manager of one
+// takeLease has somebody hold the main Lease until giveBack, however long that is, and waits until a manager of one
 // controller stands by.
 func (w *world) takeLease(t *testing.T, m *windlass.Manager) (giveBack func()) {
 	t.Helper()

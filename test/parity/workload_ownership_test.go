@@ -21,6 +21,7 @@ func adoptSet(s *space) {
 	s.awaitSet("web", "two ready pods", allReady(2))
 	s.createDeployment(2)
 	d := s.complete(2)
+
 	rs, err := s.sets.Get(s.ctx, orphan.Name, metav1.GetOptions{})
 	if s.must(err); !metav1.IsControlledBy(rs, d) {
 		s.Errorf("the orphan was not adopted: %v", rs.OwnerReferences)
@@ -31,6 +32,7 @@ func adoptSet(s *space) {
 	if l := s.listSets(); len(l) != 1 {
 		s.Errorf("there are %d sets, want the orphan alone", len(l))
 	}
+
 	s.patchSet("web", `{"metadata":{"labels":{"app":"other"}}}`)
 	s.eventually("the set is released", func() (bool, string) {
 		rs, err := s.sets.Get(s.ctx, "web", metav1.GetOptions{})

@@ -59,6 +59,7 @@ func deletionCost(s *space) {
 			fmt.Sprintf(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":%s},"labels":{"tier":null}}}`,
 				cost))
 	}
+
 	s.awaitSet("web", "no pod with all labels",
 		func(rs *appsv1.ReplicaSet) bool { return rs.Status.FullyLabeledReplicas == 0 })
 	s.patchSet("web", `{"spec":{"replicas":2}}`)
@@ -67,6 +68,7 @@ func deletionCost(s *space) {
 		n := len(s.listPods())
 		return n == 2, fmt.Sprint(n)
 	})
+
 	var left []string
 	for _, p := range s.listPods() {
 		left = append(left, p.Name)
