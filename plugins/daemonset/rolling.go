@@ -5,20 +5,20 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// roll finds the next pods to replace by such of the template as it is now: in place, or with a surge.
-func (d *daemon) roll() (create []*place, remove []*corev1.Pod, err error) {
+// planUpdate finds the next pods to replace by such of the template as it is now: in place, or with a surge.
+func (d *daemon) planUpdate() (create []*place, remove []*corev1.Pod, err error) {
 	desired := int32(0)
 	for i := range d.places {
 		if d.places[i].run {
 			desired++
 		}
 	}
-	surge, unavailable, err := d.bounds(desired)
+	surge, unavailable, err := d.updateBounds(desired)
 	if err != nil {
 		return nil, nil, sdk.Errors("couldn't get unavailable numbers: ", err.Error())
 	}
 	if surge > 0 {
-		create, remove = d.surge(int(surge), int(desired))
+		create, remove = d.planSurge(int(surge), int(desired))
 		return create, remove, nil
 	}
 	if desired > 0 {
@@ -54,10 +54,10 @@ func (d *daemon) replace(limit int) (remove []*corev1.Pod) {
 	return append(remove, candidates[:min(max(0, limit-unavailable), len(candidates))]...)
 }
 
-// surge returns places for new pods beside old ones: wherever the old one isn't available, and others while no more
+// planSurge returns places for new pods beside old ones: wherever the old one isn't available, and others while no more
 // than limit have two. An old pod goes when the new one is available; where it shouldn't be any more, when there are
 // enough pods without it.
-func (d *daemon) surge(limit, desired int) (create []*place, remove []*corev1.Pod) {
+func (d *daemon) planSurge(limit, desired int) (create []*place, remove []*corev1.Pod) {
 	surged, available := 0, 0
 	var candidates []*place
 	var misplaced []*corev1.Pod
