@@ -38,7 +38,7 @@ func (d *daemon) replace(limit int) (remove []*corev1.Pod) {
 			continue
 		}
 		switch fresh, old, ok := d.generations(at); {
-		case !ok, (fresh == nil) == (old == nil): // manage creates or deletes one here
+		case !ok, (fresh == nil) == (old == nil): // planPods creates or deletes one here
 			unavailable++
 		case fresh != nil:
 			if !d.available(fresh) {
@@ -65,14 +65,14 @@ func (d *daemon) planSurge(limit, desired int) (create []*place, remove []*corev
 		at := &d.places[i]
 		fresh, old, ok := d.generations(at)
 		if !ok {
-			surged++ // manage deletes some here
+			surged++ // planPods deletes some here
 			continue
 		}
 		if old != nil && d.available(old) || old == nil && fresh != nil && d.available(fresh) {
 			available++
 		}
 		switch {
-		case old == nil: // nothing is to be done, or manage does it
+		case old == nil: // nothing is to be done, or planPods does it
 		case fresh != nil && d.available(fresh):
 			remove = append(remove, old)
 		case fresh != nil:

@@ -43,7 +43,7 @@ func checkSettings(s *sdk.Settings) error {
 	return nil
 }
 
-// periodSetting returns a setting that [check] has seen.
+// periodSetting returns a setting that [checkSettings] has seen.
 func periodSetting(c *sdk.Call, s *sdk.Setting) time.Duration {
 	d, _ := time.ParseDuration(s.Get(c))
 	return d

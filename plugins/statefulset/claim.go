@@ -57,8 +57,8 @@ func (r *rollout) findClaim(template int, n int64) *corev1.PersistentVolumeClaim
 	return r.claims[from]
 }
 
-// designClaim is a pod's claim as it should be made.
-func (r *rollout) designClaim(template int, n int64) *corev1.PersistentVolumeClaim {
+// buildClaim returns a pod's claim as it should be made.
+func (r *rollout) buildClaim(template int, n int64) *corev1.PersistentVolumeClaim {
 	x := sdk.Copy(&r.set.Spec.VolumeClaimTemplates[template])
 	x.Namespace, x.Name = r.set.Namespace, r.claimName(template, n)
 	x.Labels = x.Labels.Clone()
@@ -75,7 +75,7 @@ func (r *rollout) needClaims(w *work, n int64) {
 	for i := range r.set.Spec.VolumeClaimTemplates {
 		switch x := r.findClaim(i, n); {
 		case x == nil:
-			w.claims = append(w.claims, need{claim: r.designClaim(i, n)})
+			w.claims = append(w.claims, need{claim: r.buildClaim(i, n)})
 		case x.Deleting():
 			w.claims = append(w.claims, need{claim: x, going: true})
 		}

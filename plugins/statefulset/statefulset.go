@@ -189,5 +189,5 @@ func (r *rollout) advance() error {
 	case severalUnavailable.On(r.c):
 		return r.deleteNextOutdated()
 	}
-	return r.rollOne()
+	return r.deleteOneOutdated()
 }

@@ -233,9 +233,9 @@ func (r *rollout) deleteNextOutdated() error {
 	return err
 }
 
-// rollOne is the roll-out where the gate severalUnavailable is off: it deletes the highest pod of another revision,
-// down to the partition, once all pods above it are available.
-func (r *rollout) rollOne() error {
+// deleteOneOutdated is deleteNextOutdated where the gate severalUnavailable is off: it deletes the highest pod of
+// another revision, down to the partition, once all pods above it are available.
+func (r *rollout) deleteOneOutdated() error {
 	n, partition := r.behind, int64(0)
 	if u := r.set.Spec.UpdateStrategy.RollingUpdate; u != nil && u.Partition != nil {
 		partition = int64(*u.Partition)

@@ -85,7 +85,7 @@ func (w *work) updates() (l []sdk.Effect) {
 	return l
 }
 
-// splitOutcomes takes the outcomes of effect apart.
+// splitOutcomes takes the outcomes of combinedEffect apart.
 func (w *work) splitOutcomes(o []abi.Outcome) (claims, owners, own []abi.Outcome) {
 	if len(o) > 0 && w.missing() {
 		claims, o = o[0].Members, o[1].Members
