@@ -69,7 +69,7 @@ func dateOfDays(days int64) (year, month, day int) {
 	return year + 1, int(m) - 9, day
 }
 
-// daysBefore is date the other way round.
+// daysBefore is dateOfDays the other way round.
 func daysBefore(year, month, day int) int64 {
 	if month < 3 {
 		year--
