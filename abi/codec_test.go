@@ -17,8 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-// random fills v, a few levels deep, leaving some fields at zero.
-func random(r *rand.Rand, v reflect.Value, depth int) {
+// fillRandomly fills v, a few levels deep, leaving some fields at zero.
+func fillRandomly(r *rand.Rand, v reflect.Value, depth int) {
 	if r.Intn(4) == 0 {
 		return
 	}
@@ -44,24 +44,24 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 		}
 		v.Set(reflect.MakeSlice(v.Type(), 1+r.Intn(3), 4))
 		for i := range v.Len() {
-			random(r, v.Index(i), depth-1)
+			fillRandomly(r, v.Index(i), depth-1)
 		}
 	case reflect.Pointer:
 		if depth == 0 {
 			return
 		}
 		v.Set(reflect.New(v.Type().Elem()))
-		random(r, v.Elem(), depth-1)
+		fillRandomly(r, v.Elem(), depth-1)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			random(r, v.Field(i), depth)
+			fillRandomly(r, v.Field(i), depth)
 		}
 	default:
 		panic("a kind that no message has: " + v.Kind().String())
 	}
 }
 
-func same[T any](t *testing.T, want, got *T) {
+func requireEqual[T any](t *testing.T, want, got *T) {
 	t.Helper()
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateApprox(1e-12, 0)); d != "" {
 		t.Fatalf("another message came back (-want +got):\n%s", d)
@@ -73,7 +73,7 @@ func TestMessagesComeBack(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	for range worlds.Number(500) {
 		var q, q2 SyncRequest
-		random(r, reflect.ValueOf(&q).Elem(), 4)
+		fillRandomly(r, reflect.ValueOf(&q).Elem(), 4)
 		b := AppendRequest(nil, &q)
 		if len(b) != SizeRequest(&q) {
 			t.Fatalf("a request of %d bytes was said to have %d", len(b), SizeRequest(&q))
@@ -81,21 +81,21 @@ func TestMessagesComeBack(t *testing.T) {
 		if err := DecodeRequest(b, &q2); err != nil {
 			t.Fatal(err)
 		}
-		same(t, &q, &q2)
+		requireEqual(t, &q, &q2)
 
 		var a, a2 SyncResponse
-		random(r, reflect.ValueOf(&a).Elem(), 4)
+		fillRandomly(r, reflect.ValueOf(&a).Elem(), 4)
 		if err := DecodeResponse(AppendResponse(nil, &a), &a2); err != nil {
 			t.Fatal(err)
 		}
-		same(t, &a, &a2)
+		requireEqual(t, &a, &a2)
 
 		var p, p2 PerformResponse
-		random(r, reflect.ValueOf(&p).Elem(), 4)
+		fillRandomly(r, reflect.ValueOf(&p).Elem(), 4)
 		if err := DecodePerformed(AppendPerformed(nil, &p), &p2); err != nil {
 			t.Fatal(err)
 		}
-		same(t, &p, &p2)
+		requireEqual(t, &p, &p2)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestManifestTablesAgreeWithTags(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
 	for range worlds.Number(100) {
 		var m, m2 Manifest
-		random(r, reflect.ValueOf(&m).Elem(), 5)
+		fillRandomly(r, reflect.ValueOf(&m).Elem(), 5)
 		b := AppendManifest(nil, &m)
 		if err := unknown(b, reflect.TypeOf(m)); err != nil {
 			t.Fatalf("%v in %s", err, b)
@@ -112,7 +112,7 @@ func TestManifestTablesAgreeWithTags(t *testing.T) {
 		if err := json.Unmarshal(b, &m2); err != nil {
 			t.Fatalf("%v in %s", err, b)
 		}
-		same(t, &m, &m2)
+		requireEqual(t, &m, &m2)
 	}
 }
 
@@ -223,7 +223,7 @@ func FuzzDecodeResponseNeverPanics(f *testing.F) {
 	r := rand.New(rand.NewSource(3))
 	for range 20 {
 		var a SyncResponse
-		random(r, reflect.ValueOf(&a).Elem(), 4)
+		fillRandomly(r, reflect.ValueOf(&a).Elem(), 4)
 		f.Add(AppendResponse(nil, &a))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -244,9 +244,9 @@ func FuzzOtherMessagesNeverPanic(f *testing.F) {
 		var q SyncRequest
 		var p PerformRequest
 		var o PerformResponse
-		random(r, reflect.ValueOf(&q).Elem(), 4)
-		random(r, reflect.ValueOf(&p).Elem(), 4)
-		random(r, reflect.ValueOf(&o).Elem(), 4)
+		fillRandomly(r, reflect.ValueOf(&q).Elem(), 4)
+		fillRandomly(r, reflect.ValueOf(&p).Elem(), 4)
+		fillRandomly(r, reflect.ValueOf(&o).Elem(), 4)
 		f.Add(AppendRequest(nil, &q))
 		f.Add(AppendPerform(nil, &p))
 		f.Add(AppendPerformed(nil, &o))

@@ -98,7 +98,8 @@ func (m *Manifest) validate() error {
 		}
 		for j, w := range c.Writes {
 			if err := w.knowsVerbs(); err != nil {
-				return fmt.Errorf("manifest of %s: controller %s: writes[%d] (%s).verbs: %w", m.Name, c.Name, j, w.what(), err)
+				return fmt.Errorf("manifest of %s: controller %s: writes[%d] (%s).verbs: %w", m.Name, c.Name, j, w.resourceName(),
+					err)
 			}
 		}
 	}
@@ -123,8 +124,8 @@ func (w *Write) knowsVerbs() error {
 	return nil
 }
 
-// what is the right's resource with its subresource.
-func (w *Write) what() string {
+// resourceName returns the right's resource with its subresource.
+func (w *Write) resourceName() string {
 	if w.Subresource == "" {
 		return w.Resource.String()
 	}

@@ -15,7 +15,7 @@ import (
 // is left to the decoder, whose errors come in the text's order as well.
 func unknown(b []byte, t reflect.Type) error {
 	w := walker{d: json.NewDecoder(bytes.NewReader(b)), members: map[reflect.Type]map[string]reflect.Type{}}
-	_, err := w.walk(t, manifestDepth)
+	_, err := w.readValue(t, manifestDepth)
 	return err
 }
 
@@ -28,11 +28,11 @@ type walker struct {
 	members map[reflect.Type]map[string]reflect.Type
 }
 
-// walk reads one value; t is nil where the type has nothing of it. ok is false when there is nothing to be read any
-// more.
-func (w *walker) walk(t reflect.Type, depth int) (ok bool, _ error) {
+// readValue reads one value; t is nil where the type has nothing of it. ok is false when there is nothing to be read
+// any more.
+func (w *walker) readValue(t reflect.Type, depth int) (ok bool, _ error) {
 	if depth == 0 {
-		return false, fmt.Errorf("%.80s…: nested deeper than %d", w.at(), manifestDepth)
+		return false, fmt.Errorf("%.80s…: nested deeper than %d", w.position(), manifestDepth)
 	}
 	token, err := w.d.Token()
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *walker) walk(t reflect.Type, depth int) (ok bool, _ error) {
 		}
 		for i := 0; w.d.More(); i++ {
 			w.path[level] = i
-			if ok, err := w.walk(element, depth-1); !ok || err != nil {
+			if ok, err := w.readValue(element, depth-1); !ok || err != nil {
 				return ok, err
 			}
 		}
@@ -66,11 +66,11 @@ func (w *walker) walk(t reflect.Type, depth int) (ok bool, _ error) {
 			w.path[level] = name
 			var member reflect.Type
 			if t != nil && t.Kind() == reflect.Struct {
-				if member, ok = w.of(t)[name.(string)]; !ok {
-					return false, fmt.Errorf("%s: unknown field: there are %s", w.at(), strings.Join(members(t), ", "))
+				if member, ok = w.fieldTypes(t)[name.(string)]; !ok {
+					return false, fmt.Errorf("%s: unknown field: there are %s", w.position(), strings.Join(members(t), ", "))
 				}
 			}
-			if ok, err := w.walk(member, depth-1); !ok || err != nil {
+			if ok, err := w.readValue(member, depth-1); !ok || err != nil {
 				return ok, err
 			}
 		}
@@ -84,8 +84,8 @@ func (w *walker) walk(t reflect.Type, depth int) (ok bool, _ error) {
 	return err == nil, nil
 }
 
-// at is where in the text the walker is.
-func (w *walker) at() string {
+// position returns where in the text the walker is.
+func (w *walker) position() string {
 	var b strings.Builder
 	for _, p := range w.path {
 		switch p := p.(type) {
@@ -98,8 +98,8 @@ func (w *walker) at() string {
 	return strings.TrimPrefix(b.String(), ".")
 }
 
-// of are the types of a struct's fields by their names in JSON.
-func (w *walker) of(t reflect.Type) map[string]reflect.Type {
+// fieldTypes returns the types of a struct's fields by their names in JSON.
+func (w *walker) fieldTypes(t reflect.Type) map[string]reflect.Type {
 	known := w.members[t]
 	if known == nil {
 		known = map[string]reflect.Type{}

@@ -56,8 +56,8 @@ func readProto(t *testing.T) *proto {
 	return p
 }
 
-// render writes a message's fields, those of messages inside of it indented.
-func (p *proto) render(to *strings.Builder, message string, b []byte, depth int) {
+// renderFields writes a message's fields, those of messages inside of it indented.
+func (p *proto) renderFields(to *strings.Builder, message string, b []byte, depth int) {
 	for f := (wire.Fields{Data: b}); f.Next(); {
 		field, isKnown := p.messages[message][f.Num]
 		raw, note := f.Raw(), field.name
@@ -80,13 +80,13 @@ func (p *proto) render(to *strings.Builder, message string, b []byte, depth int)
 
 		fmt.Fprintf(to, "%-48s # %s\n", strings.Repeat("  ", depth)+fmt.Sprintf("% x", raw), note)
 		if isKnown && p.messages[field.typ] != nil {
-			p.render(to, field.typ, f.Bytes, depth+1)
+			p.renderFields(to, field.typ, f.Bytes, depth+1)
 		}
 	}
 }
 
-// walk calls visit for each known field of a message and of those inside of it.
-func (p *proto) walk(message string, b []byte, visit func(message string, f protoField)) {
+// visitFields calls visit for each known field of a message and of those inside of it.
+func (p *proto) visitFields(message string, b []byte, visit func(message string, f protoField)) {
 	for f := (wire.Fields{Data: b}); f.Next(); {
 		field, isKnown := p.messages[message][f.Num]
 		if !isKnown {
@@ -94,7 +94,7 @@ func (p *proto) walk(message string, b []byte, visit func(message string, f prot
 		}
 		visit(message, field)
 		if p.messages[field.typ] != nil {
-			p.walk(field.typ, f.Bytes, visit)
+			p.visitFields(field.typ, f.Bytes, visit)
 		}
 	}
 }

@@ -27,24 +27,24 @@ func newSeen() *seen {
 	}
 }
 
-// value takes note of a value and of all that is in it.
-func (s *seen) value(v reflect.Value) {
+// noteValue takes note of a value and of all that is in it.
+func (s *seen) noteValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		s.reach(v.Type())
+		s.noteType(v.Type())
 		for i := range v.NumField() {
 			if !v.Field(i).IsZero() {
 				s.fields[v.Type()][i] = true
 			}
-			s.value(v.Field(i))
+			s.noteValue(v.Field(i))
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			s.value(v.Index(i))
+			s.noteValue(v.Index(i))
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			s.value(v.Elem())
+			s.noteValue(v.Elem())
 		}
 	case reflect.Int32:
 		if s.numbers[v.Type()] == nil {
@@ -56,8 +56,8 @@ func (s *seen) value(v reflect.Value) {
 	}
 }
 
-// reach takes note of a type and of those of its fields.
-func (s *seen) reach(t reflect.Type) {
+// noteType takes note of a type and of those of its fields.
+func (s *seen) noteType(t reflect.Type) {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -67,12 +67,12 @@ func (s *seen) reach(t reflect.Type) {
 
 	s.types[t], s.fields[t] = true, map[int]bool{}
 	for i := range t.NumField() {
-		s.reach(t.Field(i).Type)
+		s.noteType(t.Field(i).Type)
 	}
 }
 
-// unset returns the fields that no value has set, as Type.Field.
-func (s *seen) unset() (names []string) {
+// unsetFields returns the fields that no value has set, as Type.Field.
+func (s *seen) unsetFields() (names []string) {
 	for t := range s.types {
 		for i := range t.NumField() {
 			if !s.fields[t][i] {

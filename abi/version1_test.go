@@ -30,8 +30,8 @@ func TestVersion1Messages(t *testing.T) {
 	for _, v := range version1Messages() {
 		k, ok := kept[v.name]
 		if !ok && *add && !v.read {
-			k = &keptMessage{name: v.name, message: nameOf(v.message), bytes: encode(t, v.message)}
-			k.append(t, known)
+			k = &keptMessage{name: v.name, message: typeName(v.message), bytes: encode(t, v.message)}
+			k.appendToFile(t, known)
 			ok = true
 		}
 		if !ok {
@@ -40,7 +40,7 @@ func TestVersion1Messages(t *testing.T) {
 		}
 		delete(kept, v.name)
 
-		t.Run(v.name, func(t *testing.T) { k.check(t, known, v) })
+		t.Run(v.name, func(t *testing.T) { k.checkMeaning(t, known, v) })
 	}
 
 	for name := range kept {
@@ -105,13 +105,13 @@ func TestVersion1Manifests(t *testing.T) {
 func TestVersion1IsWhole(t *testing.T) {
 	seen := newSeen()
 	for _, v := range version1Messages() {
-		seen.value(reflect.ValueOf(v.message).Elem())
+		seen.noteValue(reflect.ValueOf(v.message).Elem())
 	}
 	for _, m := range version1Manifests() {
-		seen.value(reflect.ValueOf(m).Elem())
+		seen.noteValue(reflect.ValueOf(m).Elem())
 	}
 
-	for _, field := range seen.unset() {
+	for _, field := range seen.unsetFields() {
 		t.Errorf("no value of version 1 sets %s: add one", field)
 	}
 
@@ -140,7 +140,7 @@ func TestVersion1IsWhole(t *testing.T) {
 func TestVersion1Proto(t *testing.T) {
 	known, used := readProto(t), map[string]bool{}
 	for _, k := range readKept(t) {
-		k.fields(known, func(message string, f protoField) { used[message+"."+f.name] = true })
+		k.visitFields(known, func(message string, f protoField) { used[message+"."+f.name] = true })
 	}
 
 	for message, fields := range known.messages {
@@ -197,11 +197,11 @@ func readKept(t *testing.T) map[string]*keptMessage {
 	return kept
 }
 
-// check holds the message against the value that it has had from the beginning.
-func (k *keptMessage) check(t *testing.T, known *proto, want value) {
-	if k.message != nameOf(want.message) || k.onlyRead != want.read {
+// checkMeaning holds the message against the value that it has had from the beginning.
+func (k *keptMessage) checkMeaning(t *testing.T, known *proto, want value) {
+	if k.message != typeName(want.message) || k.onlyRead != want.read {
 		t.Fatalf("the bytes are of a %s (only read: %v), the value is a %s (%v)",
-			k.message, k.onlyRead, nameOf(want.message), want.read)
+			k.message, k.onlyRead, typeName(want.message), want.read)
 	}
 
 	got := reflect.New(reflect.TypeOf(want.message).Elem()).Interface()
@@ -215,13 +215,13 @@ func (k *keptMessage) check(t *testing.T, known *proto, want value) {
 		t.Errorf("it is written otherwise now:\n%x\nwas\n%x", b, k.bytes)
 	}
 
-	if notes := k.render(known); notes != k.text {
+	if notes := k.renderText(known); notes != k.text {
 		t.Errorf("by abi.proto the bytes and their notes are\n%s", notes)
 	}
 }
 
-// append adds the message to the file's end.
-func (k *keptMessage) append(t *testing.T, known *proto) {
+// appendToFile adds the message to the file's end.
+func (k *keptMessage) appendToFile(t *testing.T, known *proto) {
 	t.Helper()
 	f, err := os.OpenFile(messagesFile, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -229,26 +229,26 @@ func (k *keptMessage) append(t *testing.T, known *proto) {
 	}
 	defer f.Close()
 
-	k.text = k.render(known)
+	k.text = k.renderText(known)
 	if _, err := fmt.Fprintf(f, "\n== %s %s\n%s", k.name, k.message, k.text); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// render returns the bytes in hex, a line for each field with its name and value.
-func (k *keptMessage) render(known *proto) string {
+// renderText returns the bytes in hex, a line for each field with its name and value.
+func (k *keptMessage) renderText(known *proto) string {
 	var b strings.Builder
-	known.render(&b, k.message, k.bytes, 0)
+	known.renderFields(&b, k.message, k.bytes, 0)
 	return b.String()
 }
 
-// fields calls f for each field of the message and of those inside of it.
-func (k *keptMessage) fields(known *proto, f func(message string, field protoField)) {
-	known.walk(k.message, k.bytes, f)
+// visitFields calls f for each field of the message and of those inside of it.
+func (k *keptMessage) visitFields(known *proto, f func(message string, field protoField)) {
+	known.visitFields(k.message, k.bytes, f)
 }
 
-// nameOf returns the name of a message's type.
-func nameOf(message any) string { return reflect.TypeOf(message).Elem().Name() }
+// typeName returns the name of a message's type.
+func typeName(message any) string { return reflect.TypeOf(message).Elem().Name() }
 
 func encode(t *testing.T, message any) []byte {
 	t.Helper()

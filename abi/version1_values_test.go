@@ -115,10 +115,10 @@ func version1Effects() []value {
 				Selector: []byte{}, Fresh: true, Count: true,
 			}}
 		})},
-		{name: "group-in-sequence", message: group(Sequence)},
-		{name: "group-with-a-slow-start", message: group(SlowStart)},
-		{name: "group-in-parallel", message: group(Parallel)},
-		{name: "group-independent", message: group(Independent)},
+		{name: "group-in-sequence", message: nestedGroup(Sequence)},
+		{name: "group-with-a-slow-start", message: nestedGroup(SlowStart)},
+		{name: "group-in-parallel", message: nestedGroup(Parallel)},
+		{name: "group-independent", message: nestedGroup(Independent)},
 		{name: "wake", message: &PerformRequest{Effects: []Effect{{Kind: EffectWake, Wake: &Wake{
 			Controller: 1, Key: KeyRef{Namespace: "shop", Name: "web"},
 		}}}}},
@@ -141,8 +141,8 @@ func version1Effects() []value {
 	}
 }
 
-// group returns a group that has a group in it.
-func group(mode GroupMode) *PerformRequest {
+// nestedGroup returns a group that has a group in it.
+func nestedGroup(mode GroupMode) *PerformRequest {
 	return &PerformRequest{Effects: []Effect{{Kind: EffectGroup, Mode: mode, Members: []Effect{
 		{Kind: EffectDelete, Resource: "v1/pods", Namespace: "shop", Name: "a", UID: "u-a"},
 		{Kind: EffectGroup, Mode: Parallel, Members: []Effect{{Kind: EffectEvict, Resource: "v1/pods", Name: "b"}}},

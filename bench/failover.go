@@ -41,12 +41,12 @@ func failovers(ctx context.Context, o lab.Options, out io.Writer) (err error) {
 		fmt.Fprintln(t, "manager, standby\tkill to write\tkill to Lease taken\tLease taken to write\texpiry to write")
 		for _, k := range lab.Standbys {
 			fmt.Fprintf(t, "%v\t%s\t%s\t%s\t%s\n", k,
-				spread(all[k], func(f lab.Failover) time.Duration {
+				formatSpread(all[k], func(f lab.Failover) time.Duration {
 					return f.FromKill
-				}), spread(all[k], func(f lab.Failover) time.Duration { return f.Taking }),
-				spread(all[k], func(f lab.Failover) time.Duration {
+				}), formatSpread(all[k], func(f lab.Failover) time.Duration { return f.Taking }),
+				formatSpread(all[k], func(f lab.Failover) time.Duration {
 					return f.Working
-				}), spread(all[k], func(f lab.Failover) time.Duration { return f.FromExpiry }))
+				}), formatSpread(all[k], func(f lab.Failover) time.Duration { return f.FromExpiry }))
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -56,8 +56,8 @@ func failovers(ctx context.Context, o lab.Options, out io.Writer) (err error) {
 	return nil
 }
 
-// spread is the median, and the least and the most.
-func spread(all []lab.Failover, of func(lab.Failover) time.Duration) string {
+// formatSpread returns the median, and the least and the most.
+func formatSpread(all []lab.Failover, of func(lab.Failover) time.Duration) string {
 	seconds := make([]float64, len(all))
 	least, most := of(all[0]), of(all[0])
 	for i, f := range all {

@@ -49,7 +49,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	o := lab.Options{Say: say(time.Now())}
+	o := lab.Options{Say: progressPrinter(time.Now())}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.Usage = func() {
 		fmt.Fprint(f.Output(), usage)
@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 
 	var err error
-	if o.Scenarios, err = choose(*names, o.Full); err != nil {
+	if o.Scenarios, err = chooseScenarios(*names, o.Full); err != nil {
 		return err
 	}
 	if *list {
@@ -132,8 +132,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return r.Print(out)
 }
 
-// choose returns the scenarios of the names, or all of the form.
-func choose(names string, full bool) ([]*scenario.Scenario, error) {
+// chooseScenarios returns the scenarios of the names, or all of the form.
+func chooseScenarios(names string, full bool) ([]*scenario.Scenario, error) {
 	var all []*scenario.Scenario
 	if names == "" {
 		for _, s := range scenario.All {
@@ -228,7 +228,7 @@ func measure(ctx context.Context, o lab.Options, raw string, goOn bool) (r repor
 		return r, err
 	}
 	if o.Profiles != "" {
-		return r, texts(ctx, o.Profiles, o.Scenarios)
+		return r, writeSummaries(ctx, o.Profiles, o.Scenarios)
 	}
 	return r, nil
 }
@@ -261,8 +261,8 @@ func interrupted(now report.Report, raw string, wanted []*scenario.Scenario) (re
 	return last, nil
 }
 
-// say prints progress with the time since the beginning.
-func say(from time.Time) func(string, ...any) {
+// progressPrinter returns what prints progress with the time since the beginning.
+func progressPrinter(from time.Time) func(string, ...any) {
 	return func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%5.0fs  %s\n", time.Since(from).Seconds(), fmt.Sprintf(format, args...))
 	}

@@ -42,7 +42,7 @@ func TestChoose(t *testing.T) {
 		!strings.Contains(short.String(), "4 Deployments 0 → 50 → 0") {
 		t.Errorf("short:\n%s\nfull:\n%s", &short, &full)
 	}
-	all, err := choose("scale, idle-empty", false)
+	all, err := chooseScenarios("scale, idle-empty", false)
 	if err != nil || len(all) != 2 || all[0].Name != "scale" || all[1].Name != "idle-empty" {
 		t.Errorf("got %v, %v", all, err)
 	}
@@ -95,7 +95,7 @@ func TestSummary(t *testing.T) {
 // An interrupted run is taken up where the setting is the same: neither a complete one is, nor one of other programs,
 // nor what isn't asked for.
 func TestInterrupted(t *testing.T) {
-	all, err := choose("scale,job,hpa", false)
+	all, err := chooseScenarios("scale,job,hpa", false)
 	if err != nil {
 		t.Fatal(err)
 	}

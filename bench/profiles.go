@@ -13,9 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/bench/scenario"
 )
 
-// texts writes of each profile what took most, as text, and of those of the processor a summary in the form that
-// docs/performance.md has.
-func texts(ctx context.Context, folder string, scenarios []*scenario.Scenario) error {
+// writeSummaries writes of each profile what took most, as text, and of those of the processor a summary in the form
+// that docs/performance.md has.
+func writeSummaries(ctx context.Context, folder string, scenarios []*scenario.Scenario) error {
 	for pattern, options := range map[string][]string{"*.cpu": {"-nodecount=25"},
 		"*.heap": {"-nodecount=25", "-sample_index=inuse_space"}} {
 		files, err := filepath.Glob(filepath.Join(folder, pattern))
@@ -23,7 +23,7 @@ func texts(ctx context.Context, folder string, scenarios []*scenario.Scenario) e
 			return err
 		}
 		for _, f := range files {
-			out, err := top(ctx, f, options...)
+			out, err := pprofTop(ctx, f, options...)
 			if err == nil {
 				err = os.WriteFile(f+".txt", out, 0o644)
 			}
@@ -39,7 +39,7 @@ func texts(ctx context.Context, folder string, scenarios []*scenario.Scenario) e
 		if _, err := os.Stat(f); err != nil {
 			continue // an idle manager has none
 		}
-		out, err := top(ctx, f, "-cum", "-nodecount=250")
+		out, err := pprofTop(ctx, f, "-cum", "-nodecount=250")
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func texts(ctx context.Context, folder string, scenarios []*scenario.Scenario) e
 	return os.WriteFile(filepath.Join(folder, "profiles.md"), all.Bytes(), 0o644)
 }
 
-func top(ctx context.Context, file string, options ...string) ([]byte, error) {
+func pprofTop(ctx context.Context, file string, options ...string) ([]byte, error) {
 	out, err := exec.CommandContext(ctx, "go",
 		append(append([]string{"tool", "pprof", "-top"}, options...), file)...).Output()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 const head = "apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\n"
 
-func load(t *testing.T, text string) (*Configuration, error) {
+func loadText(t *testing.T, text string) (*Configuration, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "windlass.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -29,7 +29,7 @@ func load(t *testing.T, text string) (*Configuration, error) {
 
 func TestLoad(t *testing.T) {
 	folder := t.TempDir()
-	got, err := load(t, head+`
+	got, err := loadText(t, head+`
 clientConnection: {kubeconfig: /etc/k, qps: 0.5, burst: 7}
 controllers: ["*", -ttl]
 useServiceAccountCredentials: true
@@ -107,7 +107,7 @@ func TestLoadDefaults(t *testing.T) {
 	for name, text := range map[string]string{"nothing but what it is": head,
 		"JSON": `{"apiVersion":"` + APIVersion + `","kind":"` + Kind + `"}`, "empty fields": head +
 			"plugins:\nsandbox: ~\n"} {
-		got, err := load(t, text)
+		got, err := loadText(t, text)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if d := cmp.Diff(Default(), got); d != "" {
@@ -242,7 +242,7 @@ func TestLoadRefuses(t *testing.T) {
 			"sandbox: Invalid value: \"<<\": a field's name must be a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := load(t, c.text)
+			_, err := loadText(t, c.text)
 			if err == nil {
 				t.Fatal("was accepted")
 			}
@@ -254,7 +254,7 @@ func TestLoadRefuses(t *testing.T) {
 }
 
 func TestLoadReportsAll(t *testing.T) {
-	_, err := load(t, head+"foo: 1\nplugins: [{workers: x}]\nsandbox: {deadline: 5}\n")
+	_, err := loadText(t, head+"foo: 1\nplugins: [{workers: x}]\nsandbox: {deadline: 5}\n")
 	for _, want := range []string{"line 3: foo:", "line 4: plugins[0].workers:", "line 5: sandbox.deadline:"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in: %v", want, err)

@@ -56,12 +56,12 @@ var (
 // decoder sets values from nodes and collects what is wrong with them.
 type decoder struct{ errs []error }
 
-func (d *decoder) errorf(n *yaml.Node, e *field.Error) {
+func (d *decoder) addError(n *yaml.Node, e *field.Error) {
 	d.errs = append(d.errs, fmt.Errorf("line %d: %w", n.Line, e))
 }
 
-// wrong reports a value of the wrong type with what to write instead.
-func (d *decoder) wrong(p *field.Path, n *yaml.Node, want string) {
+// addWrongType reports a value of the wrong type with what to write instead.
+func (d *decoder) addWrongType(p *field.Path, n *yaml.Node, want string) {
 	var got any = n.Value
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -69,13 +69,13 @@ func (d *decoder) wrong(p *field.Path, n *yaml.Node, want string) {
 	case yaml.SequenceNode:
 		got = "a list"
 	}
-	d.errorf(n, field.Invalid(p, got, want))
+	d.addError(n, field.Invalid(p, got, want))
 }
 
-// value sets v from n. p is nil for the document itself.
-func (d *decoder) value(p *field.Path, n *yaml.Node, v reflect.Value) {
+// decodeValue sets v from n. p is nil for the document itself.
+func (d *decoder) decodeValue(p *field.Path, n *yaml.Node, v reflect.Value) {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
-		d.errorf(n, field.Invalid(p, n.Value, "anchors and aliases aren't supported: write the value out"))
+		d.addError(n, field.Invalid(p, n.Value, "anchors and aliases aren't supported: write the value out"))
 		return
 	}
 	if n.ShortTag() == "!!null" && p != nil {
@@ -83,43 +83,43 @@ func (d *decoder) value(p *field.Path, n *yaml.Node, v reflect.Value) {
 	}
 	switch {
 	case v.Type() == durationType:
-		d.duration(p, n, v)
+		d.decodeDuration(p, n, v)
 	case v.Type() == quantityType:
-		d.quantity(p, n, v)
+		d.decodeQuantity(p, n, v)
 	case v.Kind() == reflect.Struct:
 		if n.Kind != yaml.MappingNode {
-			d.wrong(p, n, "must be a map of fields")
+			d.addWrongType(p, n, "must be a map of fields")
 			return
 		}
-		d.fields(p, n, v)
+		d.decodeFields(p, n, v)
 	case v.Kind() == reflect.Slice:
-		d.list(p, n, v)
+		d.decodeList(p, n, v)
 	case v.Kind() == reflect.Map:
-		d.settings(p, n, v)
+		d.decodeSettings(p, n, v)
 	default:
-		d.scalar(p, n, v)
+		d.decodeScalar(p, n, v)
 	}
 }
 
-func (d *decoder) scalar(p *field.Path, n *yaml.Node, v reflect.Value) {
+func (d *decoder) decodeScalar(p *field.Path, n *yaml.Node, v reflect.Value) {
 	plain := n.Kind == yaml.ScalarNode &&
 		n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
 
 	switch v.Kind() {
 	case reflect.String:
-		if s, ok := d.text(p, n); ok {
+		if s, ok := d.decodeString(p, n); ok {
 			v.SetString(s)
 		}
 	case reflect.Bool:
 		if !plain || n.Value != "true" && n.Value != "false" {
-			d.wrong(p, n, "must be true or false, without quotes")
+			d.addWrongType(p, n, "must be true or false, without quotes")
 			return
 		}
 		v.SetBool(n.Value == "true")
 	case reflect.Int32, reflect.Int64:
 		i, err := strconv.ParseInt(n.Value, 10, v.Type().Bits())
 		if !plain || !integer.MatchString(n.Value) || err != nil {
-			d.wrong(p, n, fmt.Sprintf("must be a whole number of at most %d bits, in decimal and without quotes",
+			d.addWrongType(p, n, fmt.Sprintf("must be a whole number of at most %d bits, in decimal and without quotes",
 				v.Type().Bits()))
 			return
 		}
@@ -127,7 +127,7 @@ func (d *decoder) scalar(p *field.Path, n *yaml.Node, v reflect.Value) {
 	case reflect.Float32:
 		f, err := strconv.ParseFloat(n.Value, 32)
 		if !plain || !decimal.MatchString(n.Value) || err != nil {
-			d.wrong(p, n, "must be a number such as 20 or 0.5, without quotes")
+			d.addWrongType(p, n, "must be a number such as 20 or 0.5, without quotes")
 			return
 		}
 		v.SetFloat(f)
@@ -136,46 +136,47 @@ func (d *decoder) scalar(p *field.Path, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-func (d *decoder) text(p *field.Path, n *yaml.Node) (string, bool) {
+func (d *decoder) decodeString(p *field.Path, n *yaml.Node) (string, bool) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
 		want := "must be a string"
 		if n.Kind == yaml.ScalarNode {
 			want += fmt.Sprintf(": put it in quotes, %q", n.Value)
 		}
-		d.wrong(p, n, want)
+		d.addWrongType(p, n, want)
 		return "", false
 	}
 	return n.Value, true
 }
 
-func (d *decoder) duration(p *field.Path, n *yaml.Node, v reflect.Value) {
+func (d *decoder) decodeDuration(p *field.Path, n *yaml.Node, v reflect.Value) {
 	parsed, err := time.ParseDuration(n.Value)
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" || err != nil {
-		d.wrong(p, n, `must be a duration with its unit, such as "10s" or "1m30s"`)
+		d.addWrongType(p, n, `must be a duration with its unit, such as "10s" or "1m30s"`)
 		return
 	}
 	v.Set(reflect.ValueOf(metav1.Duration{Duration: parsed}))
 }
 
-func (d *decoder) quantity(p *field.Path, n *yaml.Node, v reflect.Value) {
+func (d *decoder) decodeQuantity(p *field.Path, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.ScalarNode || !memory.MatchString(n.Value) {
-		d.wrong(p, n, `must be a quantity with its unit, such as "64Mi" or "1Gi"`)
+		d.addWrongType(p, n, `must be a quantity with its unit, such as "64Mi" or "1Gi"`)
 		return
 	}
 	v.Set(reflect.ValueOf(resource.MustParse(n.Value)))
 }
 
-// entries calls f for each entry of a map, refusing keys that aren't strings or are there twice.
-func (d *decoder) entries(p *field.Path, n *yaml.Node, at func(string) *field.Path,
+// decodeEntries calls f for each entry of a map, refusing keys that aren't strings or are there twice.
+func (d *decoder) decodeEntries(p *field.Path, n *yaml.Node, at func(string) *field.Path,
 	f func(key string, k, value *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, value := n.Content[i], n.Content[i+1]
 		switch line, twice := seen[k.Value]; {
 		case k.Kind != yaml.ScalarNode || k.ShortTag() != "!!str":
-			d.errorf(k, field.Invalid(p, k.Value, "a field's name must be a string (YAML's << and other tags aren't supported)"))
+			d.addError(k, field.Invalid(p, k.Value,
+				"a field's name must be a string (YAML's << and other tags aren't supported)"))
 		case twice:
-			d.errorf(k, &field.Error{Type: field.ErrorTypeDuplicate, Field: at(k.Value).String(), BadValue: k.Value,
+			d.addError(k, &field.Error{Type: field.ErrorTypeDuplicate, Field: at(k.Value).String(), BadValue: k.Value,
 				Detail: fmt.Sprintf("it is on line %d already: keep one", line)})
 		default:
 			seen[k.Value] = k.Line
@@ -184,8 +185,8 @@ func (d *decoder) entries(p *field.Path, n *yaml.Node, at func(string) *field.Pa
 	}
 }
 
-// fields sets the fields of a struct.
-func (d *decoder) fields(p *field.Path, n *yaml.Node, v reflect.Value) {
+// decodeFields sets the fields of a struct.
+func (d *decoder) decodeFields(p *field.Path, n *yaml.Node, v reflect.Value) {
 	known, names := fieldsOf(v)
 	at := func(name string) *field.Path {
 		if p == nil {
@@ -193,14 +194,14 @@ func (d *decoder) fields(p *field.Path, n *yaml.Node, v reflect.Value) {
 		}
 		return p.Child(name)
 	}
-	d.entries(p, n, at, func(name string, k, value *yaml.Node) {
+	d.decodeEntries(p, n, at, func(name string, k, value *yaml.Node) {
 		f, ok := known[name]
 		if !ok {
-			d.errorf(k, &field.Error{Type: field.ErrorTypeNotSupported, Field: at(name).String(), BadValue: name,
+			d.addError(k, &field.Error{Type: field.ErrorTypeNotSupported, Field: at(name).String(), BadValue: name,
 				Detail: "unknown field" + suggest(name, names)})
 			return
 		}
-		d.value(at(name), value, f)
+		d.decodeValue(at(name), value, f)
 	})
 }
 
@@ -223,36 +224,37 @@ func fieldsOf(v reflect.Value) (map[string]reflect.Value, []string) {
 	return known, names
 }
 
-// list replaces a list.
-func (d *decoder) list(p *field.Path, n *yaml.Node, v reflect.Value) {
+// decodeList replaces a list.
+func (d *decoder) decodeList(p *field.Path, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {
-		d.wrong(p, n, "must be a list")
+		d.addWrongType(p, n, "must be a list")
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for i, e := range n.Content {
 		if e.ShortTag() == "!!null" {
-			d.errorf(e, field.Required(p.Index(i), "remove the empty element, or fill it in"))
+			d.addError(e, field.Required(p.Index(i), "remove the empty element, or fill it in"))
 			continue
 		}
-		d.value(p.Index(i), e, out.Index(i))
+		d.decodeValue(p.Index(i), e, out.Index(i))
 	}
 	v.Set(out)
 }
 
-// settings replaces a map of strings.
-func (d *decoder) settings(p *field.Path, n *yaml.Node, v reflect.Value) {
+// decodeSettings replaces a map of strings.
+func (d *decoder) decodeSettings(p *field.Path, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
-		d.wrong(p, n, "must be a map of strings")
+		d.addWrongType(p, n, "must be a map of strings")
 		return
 	}
 	out := map[string]string{}
-	d.entries(p, n, p.Key, func(name string, _, value *yaml.Node) {
+	d.decodeEntries(p, n, p.Key, func(name string, _, value *yaml.Node) {
 		if value.Kind == yaml.AliasNode || value.Anchor != "" {
-			d.errorf(value, field.Invalid(p.Key(name), value.Value, "anchors and aliases aren't supported: write the value out"))
+			d.addError(value, field.Invalid(p.Key(name), value.Value,
+				"anchors and aliases aren't supported: write the value out"))
 			return
 		}
-		if s, ok := d.text(p.Key(name), value); ok {
+		if s, ok := d.decodeString(p.Key(name), value); ok {
 			out[name] = s
 		}
 	})

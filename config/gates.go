@@ -81,13 +81,13 @@ func parseGates(fs *pflag.FlagSet) (all []gate, _ error) {
 	}
 	slices.SortFunc(all, func(a, b gate) int { return strings.Compare(a.name, b.name) })
 	if len(errs) == 0 && len(all) > 0 {
-		errs = needed(all, minor)
+		errs = missingGates(all, minor)
 	}
 	return all, errors.Join(errs...)
 }
 
-// needed returns an error for each gate that is on without those that it needs, in version 1.minor.
-func needed(all []gate, minor int) (errs []error) {
+// missingGates returns an error for each gate that is on without those that it needs, in version 1.minor.
+func missingGates(all []gate, minor int) (errs []error) {
 	on := func(name string) bool {
 		if i := slices.IndexFunc(all, func(g gate) bool { return g.name == name }); i >= 0 {
 			return all[i].on
@@ -118,7 +118,7 @@ func setGates(c *Configuration, fs *pflag.FlagSet) error {
 			if _, set := p.Settings[g.name]; set && g.by != "" {
 				continue // what a file says of this gate takes precedence over what is said of all
 			}
-			p.set(g.name, strconv.FormatBool(g.on))
+			p.setSetting(g.name, strconv.FormatBool(g.on))
 		}
 	}
 	return nil

@@ -44,6 +44,6 @@ func Decode(data []byte) (*Configuration, error) {
 	c := Default()
 	c.APIVersion, c.Kind = "", "" // a file has to say what it is
 	d := decoder{}
-	d.value(nil, root, valueOf(c))
+	d.decodeValue(nil, root, valueOf(c))
 	return c, errors.Join(d.errs...)
 }

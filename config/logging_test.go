@@ -8,14 +8,14 @@ import (
 )
 
 func TestLoadLogging(t *testing.T) {
-	got, err := load(t, head+"logging: {verbosity: 2, vmodule: [{filePattern: work*, verbosity: 4}]}")
+	got, err := loadText(t, head+"logging: {verbosity: 2, vmodule: [{filePattern: work*, verbosity: 4}]}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(Logging{Format: LogText, Verbosity: 2, VModule: []VModule{{"work*", 4}}}, got.Logging); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	if got, err = load(t, head+"logging: {format: json}"); err != nil || got.Logging.Format != LogJSON {
+	if got, err = loadText(t, head+"logging: {format: json}"); err != nil || got.Logging.Format != LogJSON {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -30,7 +30,7 @@ func TestLoadRefusesLogging(t *testing.T) {
 		`vmodule: [{filePattern: "a,b"}]`:                              "logging.vmodule[0].filePattern: Invalid value",
 		"vmodule: [{filePattern: a}, {filePattern: b, verbosity: -1}]": "logging.vmodule[1].verbosity: Invalid value: -1",
 	} {
-		if _, err := load(t, head+"logging: {"+text+"}"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := loadText(t, head+"logging: {"+text+"}"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: no %q in: %v", text, want, err)
 		}
 	}

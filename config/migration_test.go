@@ -11,7 +11,7 @@ import (
 const migrationHead = "apiVersion: controllermanager.config.k8s.io/v1beta1\nkind: LeaderMigrationConfiguration\n"
 
 func TestMigrate(t *testing.T) {
-	file := saved(t, migrationHead+`leaderName: moving
+	file := saveText(t, migrationHead+`leaderName: moving
 resourceLock: leases
 controllerLeaders:
 - {name: job-controller, component: kube-controller-manager}
@@ -78,7 +78,7 @@ func TestMigrateRefuses(t *testing.T) {
 			"controllerLeaders[0].component: Required value"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := saved(t, c.text)
+			path := saveText(t, c.text)
 			_, err := fromFlags(t, "--enable-leader-migration", "--leader-migration-config="+path)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("no %q with the file's name in: %v", c.want, err)

@@ -16,26 +16,26 @@ import (
 // pluginPath is the path of what a flag sets of a plugin: its name, then its workers or the name of a setting.
 var pluginPath = regexp.MustCompile(`^plugins\[([^\]]+)\]\.(?:workers|settings\[([^\]]+)\])$`)
 
-// put sets the field at a path to a flag's value. A path that doesn't exist is a mistake in the table of flags, which
-// tests find.
-func put(c *Configuration, path string, v pflag.Value) error {
+// setByPath sets the field at a path to a flag's value. A path that doesn't exist is a mistake in the table of flags,
+// which tests find.
+func setByPath(c *Configuration, path string, v pflag.Value) error {
 	if m := pluginPath.FindStringSubmatch(path); m != nil {
 		p := c.configured(m[1])
 		if m[2] == "" {
-			return assign(reflect.ValueOf(&p.Workers).Elem(), v)
+			return setFromFlag(reflect.ValueOf(&p.Workers).Elem(), v)
 		}
-		p.set(m[2], v.String())
+		p.setSetting(m[2], v.String())
 		return nil
 	}
-	f, err := at(c, path)
+	f, err := findField(c, path)
 	if err != nil {
 		return err
 	}
-	return assign(f, v)
+	return setFromFlag(f, v)
 }
 
-// set gives a setting its value.
-func (p *Plugin) set(setting, value string) {
+// setSetting gives a setting its value.
+func (p *Plugin) setSetting(setting, value string) {
 	if p.Settings == nil {
 		p.Settings = map[string]string{}
 	}
@@ -53,8 +53,8 @@ func (c *Configuration) configured(plugin string) *Plugin {
 	return &c.Plugins[len(c.Plugins)-1]
 }
 
-// at finds a field by its path in a file, such as clientConnection.qps.
-func at(c *Configuration, path string) (reflect.Value, error) {
+// findField finds a field by its path in a file, such as clientConnection.qps.
+func findField(c *Configuration, path string) (reflect.Value, error) {
 	v := valueOf(c)
 	for name := range strings.SplitSeq(path, ".") {
 		if v.Kind() != reflect.Struct {
@@ -70,8 +70,8 @@ func at(c *Configuration, path string) (reflect.Value, error) {
 	return v, nil
 }
 
-// assign returns a field a flag's value. A flag has checked its text; what the field is too narrow for is an error.
-func assign(f reflect.Value, v pflag.Value) error {
+// setFromFlag gives a field a flag's value. A flag has checked its text; what the field is too narrow for is an error.
+func setFromFlag(f reflect.Value, v pflag.Value) error {
 	text := v.String()
 	switch {
 	case f.Type() == durationType:
@@ -118,8 +118,8 @@ func assign(f reflect.Value, v pflag.Value) error {
 	return nil
 }
 
-// text is how a flag shows a field's value as its default.
-func text(f reflect.Value) string {
+// formatDefault returns how a flag shows a field's value as its default.
+func formatDefault(f reflect.Value) string {
 	switch v := f.Interface().(type) {
 	case metav1.Duration:
 		return v.Duration.String()

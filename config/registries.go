@@ -36,14 +36,14 @@ func (r *Registries) validate(p *field.Path) (errs field.ErrorList) {
 		}
 	}
 	for name, file := range map[string]string{"credentialsFile": r.CredentialsFile, "caFile": r.CAFile} {
-		if e := isFile(p.Child(name), file); e != nil && file != "" {
+		if e := mustBeFile(p.Child(name), file); e != nil && file != "" {
 			errs = append(errs, e)
 		}
 	}
 	if info, err := os.Stat(r.CacheFolder); r.CacheFolder != "" && err == nil && !info.IsDir() {
 		errs = append(errs, field.Invalid(p.Child("cacheFolder"), r.CacheFolder, "is a file: name a folder for modules"))
 	}
-	return append(errs, areFiles(p.Child("verificationKeys"), r.VerificationKeys)...)
+	return append(errs, mustBeFiles(p.Child("verificationKeys"), r.VerificationKeys)...)
 }
 
 // ShadowImage is the OCI reference of the plugin's shadow, empty for one that is built in or a file.
@@ -71,19 +71,19 @@ func (c *Plugin) validateImage(p *field.Path) (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(p.Child("verificationKeys"), strings.Join(c.VerificationKeys, ", "),
 			"goes with image: only modules from registries are verified by signatures"))
 	}
-	return append(errs, areFiles(p.Child("verificationKeys"), c.VerificationKeys)...)
+	return append(errs, mustBeFiles(p.Child("verificationKeys"), c.VerificationKeys)...)
 }
 
-func areFiles(p *field.Path, files []string) (errs field.ErrorList) {
+func mustBeFiles(p *field.Path, files []string) (errs field.ErrorList) {
 	for i, f := range files {
-		if e := isFile(p.Index(i), f); e != nil {
+		if e := mustBeFile(p.Index(i), f); e != nil {
 			errs = append(errs, e)
 		}
 	}
 	return errs
 }
 
-func isFile(p *field.Path, file string) *field.Error {
+func mustBeFile(p *field.Path, file string) *field.Error {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:

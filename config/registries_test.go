@@ -18,7 +18,7 @@ func TestLoadRegistries(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := load(t, head+`
+	got, err := loadText(t, head+`
 registries: {credentialsFile: `+file+`, caFile: `+file+`, plainHTTP: ["127.0.0.1:5000", "[::1]:5000", localhost], timeout: 5s, cacheFolder: /nowhere/yet, verificationKeys: [`+file+`]}
 plugins:
 - {name: a, image: registry.example/team/a`+digest+`}
@@ -68,7 +68,7 @@ func TestLoadRefusesRegistries(t *testing.T) {
 			`plugins[0].verificationKeys[0]: Invalid value: "/nowhere"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := load(t, head+c.text)
+			_, err := loadText(t, head+c.text)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}

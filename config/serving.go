@@ -174,7 +174,7 @@ func (t *ServingTLS) validate(p *field.Path) (errs field.ErrorList) {
 }
 
 func (a *Authentication) validate(p *field.Path) (errs field.ErrorList) {
-	errs = append(errs, ttl(p.Child("tokenCacheTTL"), a.TokenCacheTTL)...)
+	errs = append(errs, validateTTL(p.Child("tokenCacheTTL"), a.TokenCacheTTL)...)
 	h, p := &a.RequestHeader, p.Child("requestHeader")
 	for name, list := range map[string][]string{"usernameHeaders": h.UsernameHeaders, "uidHeaders": h.UIDHeaders,
 		"groupHeaders": h.GroupHeaders, "extraHeaderPrefixes": h.ExtraHeaderPrefixes, "allowedNames": h.AllowedNames} {
@@ -197,11 +197,11 @@ func (a *Authorization) validate(p *field.Path) (errs field.ErrorList) {
 				"must be a path that begins with /, such as /healthz or, for all paths that begin so, /healthz/*"))
 		}
 	}
-	errs = append(errs, ttl(p.Child("allowCacheTTL"), a.AllowCacheTTL)...)
-	return append(errs, ttl(p.Child("denyCacheTTL"), a.DenyCacheTTL)...)
+	errs = append(errs, validateTTL(p.Child("allowCacheTTL"), a.AllowCacheTTL)...)
+	return append(errs, validateTTL(p.Child("denyCacheTTL"), a.DenyCacheTTL)...)
 }
 
-func ttl(p *field.Path, d metav1.Duration) field.ErrorList {
+func validateTTL(p *field.Path, d metav1.Duration) field.ErrorList {
 	if d.Duration < 0 || d.Duration > cacheTTLMax {
 		return field.ErrorList{field.Invalid(p, d.Duration.String(), fmt.Sprintf("must be from 0s to %v", cacheTTLMax))}
 	}

@@ -37,7 +37,7 @@ func TestServingIsChecked(t *testing.T) {
 			`serving.tls.cert: Unsupported value: "cert": unknown field: did you mean certDir, certFile?`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := load(t, head+"serving: "+c.text+"\n"); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := loadText(t, head+"serving: "+c.text+"\n"); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got:  %v\nwant: %s", err, c.want)
 			}
 		})

@@ -70,7 +70,7 @@ func (t *Tracing) validate(p *field.Path) (errs field.ErrorList) {
 			errs = append(errs, field.Invalid(tls.Child(f.name), f.file,
 				"goes with tls.enabled: set it to true, or remove the field"))
 		default:
-			if e := isFile(tls.Child(f.name), f.file); e != nil {
+			if e := mustBeFile(tls.Child(f.name), f.file); e != nil {
 				errs = append(errs, e)
 			}
 		}

@@ -14,7 +14,7 @@ func TestLoadTracing(t *testing.T) {
 	if err := os.WriteFile(pem, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := load(t, head+
+	got, err := loadText(t, head+
 		"tracing: {endpoint: 'collector:4317', samplingRatePerMillion: 0, tls: {enabled: true, caFile: "+pem+", certFile: "+
 		pem+", keyFile: "+pem+", serverName: s}}")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestLoadRefusesTracing(t *testing.T) {
 		"tls: {serverName: s}":                      "tracing.tls.serverName: Invalid value: \"s\": goes with tls.enabled",
 		"tls: {enabled: true, certFile: /dev/null}": "tracing.tls.keyFile: Required value: certFile and keyFile go together",
 	} {
-		if _, err := load(t, head+"tracing: {"+text+"}"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := loadText(t, head+"tracing: {"+text+"}"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: no %q in: %v", text, want, err)
 		}
 	}

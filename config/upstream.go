@@ -23,12 +23,12 @@ var byHand = map[string]func(c *Configuration, fs *pflag.FlagSet) error{
 	"leader-migration-config": func(*Configuration, *pflag.FlagSet) error { return nil }, // the other one reads it
 	"tls-min-version": func(c *Configuration, fs *pflag.FlagSet) error {
 		if v := fs.Lookup("tls-min-version").Value; v.String() != "" { // empty is the default
-			return put(c, "serving.tls.minVersion", v)
+			return setByPath(c, "serving.tls.minVersion", v)
 		}
 		return nil
 	},
 	"tls-cipher-suites": func(c *Configuration, fs *pflag.FlagSet) error {
-		c.Serving.TLS.CipherSuites = slices.DeleteFunc(suites(fs), insecure)
+		c.Serving.TLS.CipherSuites = slices.DeleteFunc(cipherSuites(fs), insecure)
 		return nil
 	},
 	"enable-garbage-collector": func(c *Configuration, fs *pflag.FlagSet) error {
@@ -67,8 +67,8 @@ func addUpstream(fs *pflag.FlagSet) {
 		}
 		f.Add(fs)
 		// Of plugins the manifests have the defaults; a flag of another type than its field's doesn't show the field's.
-		if field, err := at(c, f.Sets); err == nil && f.Sets != "" && !slices.Contains(apart, f.Name) {
-			fs.Lookup(f.Name).DefValue = text(field)
+		if field, err := findField(c, f.Sets); err == nil && f.Sets != "" && !slices.Contains(apart, f.Name) {
+			fs.Lookup(f.Name).DefValue = formatDefault(field)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func setUpstream(c *Configuration, f *kcm.Flag, fs *pflag.FlagSet) error {
 	case by != nil:
 		return by(c, fs)
 	case f.Sets != "":
-		return put(c, f.Sets, v)
+		return setByPath(c, f.Sets, v)
 	case f.Name == featureGates:
 		return setGates(c, fs)
 	case f.Name == emulatedVersion:
@@ -101,8 +101,8 @@ func setUpstream(c *Configuration, f *kcm.Flag, fs *pflag.FlagSet) error {
 	return nil
 }
 
-// suites are those of --tls-cipher-suites.
-func suites(fs *pflag.FlagSet) []string {
+// cipherSuites returns those of --tls-cipher-suites.
+func cipherSuites(fs *pflag.FlagSet) []string {
 	list, _ := fs.GetStringSlice("tls-cipher-suites")
 	return slices.Clone(list)
 }
@@ -128,7 +128,7 @@ func Notices(fs *pflag.FlagSet) (all []Notice) {
 				}
 			}
 		case f.Name == "tls-cipher-suites":
-			for _, s := range slices.DeleteFunc(suites(fs), func(s string) bool { return !insecure(s) }) {
+			for _, s := range slices.DeleteFunc(cipherSuites(fs), func(s string) bool { return !insecure(s) }) {
 				all = append(all, Notice{"--" + f.Name + "=" + s, "the cipher suite is insecure"})
 			}
 		case f.Name == "enable-leader-migration" && given.Value.String() == "true":

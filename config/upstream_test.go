@@ -43,7 +43,7 @@ func TestUpstreamTable(t *testing.T) {
 			}
 
 			if byHand[f.Name] == nil {
-				if err := put(Default(), f.Sets, was.Value); err != nil {
+				if err := setByPath(Default(), f.Sets, was.Value); err != nil {
 					t.Errorf("--%s: %v", f.Name, err)
 				}
 			}
@@ -134,7 +134,8 @@ func TestUpstreamSets(t *testing.T) {
 
 // A flag goes over what the file says of the same plugin, and leaves the rest of it.
 func TestUpstreamOverFile(t *testing.T) {
-	path := saved(t, head+"plugins:\n- {name: job, workers: 2, budget: {deletesPerMinute: 3}}\n- {name: podgc, settings: {node-quarantine: 1m}}\n")
+	path := saveText(t, head+
+		"plugins:\n- {name: job, workers: 2, budget: {deletesPerMinute: 3}}\n- {name: podgc, settings: {node-quarantine: 1m}}\n")
 	got, err := fromFlags(t, "--config="+path, "--concurrent-job-syncs=9", "--terminated-pod-gc-threshold=5")
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +217,7 @@ func TestGatesAreSettings(t *testing.T) {
 // AllAlpha and AllBeta are the defaults of the gates that are of that stage in the version that is emulated; what is
 // said of a gate by its name takes precedence, wherever it is said.
 func TestGatesOfAStage(t *testing.T) {
-	file := saved(t, `{apiVersion: config.windlass.dev/v1alpha1, kind: ControllerManagerConfiguration, plugins: [{name: horizontalpodautoscaler, settings: {HPAGeneration: "true"}}]}`)
+	file := saveText(t, `{apiVersion: config.windlass.dev/v1alpha1, kind: ControllerManagerConfiguration, plugins: [{name: horizontalpodautoscaler, settings: {HPAGeneration: "true"}}]}`)
 	for _, x := range []struct {
 		args []string
 		want map[string]string // of the job's and the autoscaler's plugin and the replicaset's
@@ -303,7 +304,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-func saved(t *testing.T, text string) string {
+func saveText(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

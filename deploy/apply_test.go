@@ -40,18 +40,18 @@ func (h *helm) HandleWarningHeader(_ int, _, text string) {
 	h.warnings = append(h.warnings, text)
 }
 
-// of returns the client of an object's resource.
-func (h *helm) of(o *unstructured.Unstructured) dynamic.ResourceInterface {
+// resourceClient returns the client of an object's resource.
+func (h *helm) resourceClient(o *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvr, _ := apimeta.UnsafeGuessKindToResource(o.GroupVersionKind())
 	return h.client.Resource(gvr).Namespace(o.GetNamespace())
 }
 
-// apply applies the objects with server-side apply, which refuses fields that aren't there. dryRun has the API server
-// do all but store them.
-func (h *helm) apply(t *testing.T, objects []*unstructured.Unstructured, dryRun ...string) {
+// applyObjects applies the objects with server-side apply, which refuses fields that aren't there. dryRun has the API
+// server do all but store them.
+func (h *helm) applyObjects(t *testing.T, objects []*unstructured.Unstructured, dryRun ...string) {
 	t.Helper()
 	for _, o := range objects {
-		if _, err := h.of(o).Apply(t.Context(), o.GetName(), o,
+		if _, err := h.resourceClient(o).Apply(t.Context(), o.GetName(), o,
 			metav1.ApplyOptions{FieldManager: "helm", DryRun: dryRun}); err != nil {
 			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
@@ -69,13 +69,14 @@ func (h *helm) uninstall(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	background := metav1.DeletePropagationBackground
 	for _, o := range slices.Backward(objects) {
-		if err := h.of(o).Delete(t.Context(), o.GetName(), metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		if err := h.resourceClient(o).Delete(t.Context(), o.GetName(),
+			metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 		}
 	}
 	for _, o := range objects {
 		cluster.Eventually(t, time.Minute, o.GetKind()+" "+o.GetName()+" to go", func() (bool, any) {
-			_, err := h.of(o).Get(t.Context(), o.GetName(), metav1.GetOptions{})
+			_, err := h.resourceClient(o).Get(t.Context(), o.GetName(), metav1.GetOptions{})
 			return apierrors.IsNotFound(err), err
 		})
 	}
@@ -96,7 +97,7 @@ func TestAPIServerTakesIt(t *testing.T) {
 
 	serviceAccount(t, c, restricted.Name, "windlass")
 	serviceAccount(t, c, "kube-system", "default")
-	h.apply(t, documents(t, serviceMonitors))
+	h.applyObjects(t, documents(t, serviceMonitors))
 	cluster.Eventually(t, time.Minute, "ServiceMonitors to be served", func() (bool, any) {
 		_, err := c.Client().Discovery().ServerResourcesForGroupVersion(monitoring)
 		return err == nil, err
@@ -104,7 +105,7 @@ func TestAPIServerTakesIt(t *testing.T) {
 
 	for name, values := range examples(t) {
 		out := release{name: "windlass", namespace: restricted.Name, values: values, apis: []string{monitoring}}.mustRender(t)
-		h.apply(t, out.objects, metav1.DryRunAll)
+		h.applyObjects(t, out.objects, metav1.DryRunAll)
 		deployment := out.get(t, "Deployment", "windlass")
 		template, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template")
 		pod := &unstructured.Unstructured{Object: template}
@@ -112,7 +113,7 @@ func TestAPIServerTakesIt(t *testing.T) {
 		pod.SetKind("Pod")
 		pod.SetName("windlass")
 		pod.SetNamespace(restricted.Name)
-		h.apply(t, []*unstructured.Unstructured{pod}, metav1.DryRunAll)
+		h.applyObjects(t, []*unstructured.Unstructured{pod}, metav1.DryRunAll)
 		if t.Failed() {
 			t.Fatalf("with the values of %s:\n%s", name, strings.Join(out.text, "---\n"))
 		}
@@ -120,8 +121,8 @@ func TestAPIServerTakesIt(t *testing.T) {
 			t.Errorf("%s: the notes don't say what to do next:\n%s", name, out.notes)
 		}
 	}
-	h.apply(t, documents(t, read(t, "manifests/windlass.yaml")), metav1.DryRunAll)
-	h.apply(t, documents(t, read(t, "static-pod.yaml")), metav1.DryRunAll)
+	h.applyObjects(t, documents(t, readFile(t, "manifests/windlass.yaml")), metav1.DryRunAll)
+	h.applyObjects(t, documents(t, readFile(t, "static-pod.yaml")), metav1.DryRunAll)
 }
 
 // Without the Prometheus operator there is no ServiceMonitor, whatever the values say.

@@ -65,8 +65,8 @@ func loadChart(t *testing.T) *chart.Chart {
 	return c
 }
 
-// render does what helm template does, without the rest of helm, which takes minutes to compile.
-func (r release) render(t *testing.T) (*rendered, error) {
+// renderChart does what helm template does, without the rest of helm, which takes minutes to compile.
+func (r release) renderChart(t *testing.T) (*rendered, error) {
 	t.Helper()
 	values, err := common.ReadValues([]byte(r.values))
 	if err != nil {
@@ -121,7 +121,7 @@ func (r release) render(t *testing.T) (*rendered, error) {
 
 func (r release) mustRender(t *testing.T) *rendered {
 	t.Helper()
-	out, err := r.render(t)
+	out, err := r.renderChart(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ const containerVariable = "WINDLASS_DEPLOY_TEST_CONTAINER"
 func TestMain(m *testing.M) {
 	if text := os.Getenv(containerVariable); text != "" {
 		runtime.LockOSThread() // rights are a thread's
-		err := become(text)
+		err := becomeContainer(text)
 		fmt.Fprintln(os.Stderr, "container:", err)
 		os.Exit(99)
 	}
@@ -73,7 +73,7 @@ func (c *container) start(t *testing.T) {
 	}
 	c.Mounts = append(system, c.Mounts...)
 	for _, m := range c.Mounts {
-		place(t, filepath.Join(c.Root, m.To), m.From)
+		makeMountPoint(t, filepath.Join(c.Root, m.To), m.From)
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *container) start(t *testing.T) {
 	})
 }
 
-// place makes the empty file or folder that something is mounted over.
-func place(t *testing.T, at, from string) {
+// makeMountPoint makes the empty file or folder that something is mounted over.
+func makeMountPoint(t *testing.T, at, from string) {
 	t.Helper()
 	info, err := os.Stat(from)
 	if err != nil || info.IsDir() {
@@ -162,9 +162,9 @@ func (c *container) output() string {
 	return string(b)
 }
 
-// become sets the container up around this process, and has it become the container's. It returns only where that
-// fails.
-func become(text string) error {
+// becomeContainer sets the container up around this process, and has it become the container's. It returns only where
+// that fails.
+func becomeContainer(text string) error {
 	var c container
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return err
@@ -239,7 +239,7 @@ func become(text string) error {
 func (c *container) confined(t *testing.T) {
 	t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", c.cmd.Process.Pid)
-	status, mounts := read(t, proc+"status"), read(t, proc+"mountinfo")
+	status, mounts := readFile(t, proc+"status"), readFile(t, proc+"mountinfo")
 	for _, want := range []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"} {
 		if !strings.Contains(status, want) {
 			t.Errorf("the process isn't confined: no %q in\n%s", want, status)
@@ -265,7 +265,7 @@ func TestImage(t *testing.T) {
 		{[]string{"kube-controller-manager", "--version"}, "Windlass"},
 	} {
 		c := &container{Root: t.TempDir(), Args: x.args, Mounts: []mount{{To: "/tmp"}}}
-		c.Mounts = append(c.Mounts, files(t, c.Root)...)
+		c.Mounts = append(c.Mounts, imageFiles(t, c.Root)...)
 		c.start(t)
 		select {
 		case <-c.ended:

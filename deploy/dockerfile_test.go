@@ -12,8 +12,8 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-// stages reads the Dockerfile as docker does.
-func stages(t *testing.T) []instructions.Stage {
+// readStages reads the Dockerfile as docker does.
+func readStages(t *testing.T) []instructions.Stage {
 	t.Helper()
 	f, err := os.Open("Dockerfile")
 	if err != nil {
@@ -34,8 +34,8 @@ func stages(t *testing.T) []instructions.Stage {
 	return all
 }
 
-// of returns the instructions of a stage that are of a type.
-func of[T instructions.Command](s instructions.Stage) (all []T) {
+// instructionsOf returns the instructions of a stage that are of a type.
+func instructionsOf[T instructions.Command](s instructions.Stage) (all []T) {
 	for _, c := range s.Commands {
 		if x, ok := c.(T); ok {
 			all = append(all, x)
@@ -47,15 +47,16 @@ func of[T instructions.Command](s instructions.Stage) (all []T) {
 // entrypoint is the image's.
 func entrypoint(t *testing.T) []string {
 	t.Helper()
-	all := stages(t)
-	return of[*instructions.EntrypointCommand](all[len(all)-1])[0].CmdLine
+	all := readStages(t)
+	return instructionsOf[*instructions.EntrypointCommand](all[len(all)-1])[0].CmdLine
 }
 
-// files is what the image has beside its base: what the Dockerfile's first stage lays out for the last one to copy.
-func files(t *testing.T, root string) (mounts []mount) {
+// imageFiles returns what the image has beside its base: what the Dockerfile's first stage lays out for the last one to
+// copy.
+func imageFiles(t *testing.T, root string) (mounts []mount) {
 	t.Helper()
-	all := stages(t)
-	copies := of[*instructions.CopyCommand](all[len(all)-1])
+	all := readStages(t)
+	copies := instructionsOf[*instructions.CopyCommand](all[len(all)-1])
 	if len(copies) != 1 || copies[0].From != "build" || strings.Join(copies[0].SourcePaths, " ") != "/image/" ||
 		copies[0].DestPath != "/" {
 		t.Fatalf("this test doesn't know what the image has: %v", copies)
@@ -75,14 +76,14 @@ func files(t *testing.T, root string) (mounts []mount) {
 
 // commands are those that a stage runs.
 func commands(s instructions.Stage) (all []string) {
-	for _, r := range of[*instructions.RunCommand](s) {
+	for _, r := range instructionsOf[*instructions.RunCommand](s) {
 		all = append(all, strings.Join(r.CmdLine, " "))
 	}
 	return all
 }
 
 func TestDockerfile(t *testing.T) {
-	all := stages(t)
+	all := readStages(t)
 	if len(all) != 2 {
 		t.Fatalf("%d stages", len(all))
 	}
@@ -91,18 +92,18 @@ func TestDockerfile(t *testing.T) {
 	if runs := commands(build); !slices.Contains(runs, "make build") {
 		t.Errorf("the image isn't built as everywhere, by make build: %q", runs)
 	}
-	if n := len(of[*instructions.RunCommand](final)); n > 0 {
+	if n := len(instructionsOf[*instructions.RunCommand](final)); n > 0 {
 		t.Errorf("the base has no shell that could run %d commands", n)
 	}
-	if u := of[*instructions.UserCommand](final); len(u) != 1 || u[0].User != "65532:65532" {
+	if u := instructionsOf[*instructions.UserCommand](final); len(u) != 1 || u[0].User != "65532:65532" {
 		t.Errorf("user: %v", u)
 	}
-	if e := of[*instructions.EntrypointCommand](final); len(e) != 1 || e[0].PrependShell {
+	if e := instructionsOf[*instructions.EntrypointCommand](final); len(e) != 1 || e[0].PrependShell {
 		t.Errorf("entrypoint: %v", e)
 	}
 
 	labels := map[string]string{}
-	for _, l := range of[*instructions.LabelCommand](final) {
+	for _, l := range instructionsOf[*instructions.LabelCommand](final) {
 		for _, kv := range l.Labels {
 			labels[strings.Trim(kv.Key, `"`)] = strings.Trim(kv.Value, `"`)
 		}

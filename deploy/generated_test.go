@@ -49,7 +49,7 @@ func TestReadmeIsCurrent(t *testing.T) {
 	}
 	var table strings.Builder
 	table.WriteString("\n| value | default | what it is |\n|---|---|---|\n")
-	rows(t, &table, "", doc.Content[0])
+	writeRows(t, &table, "", doc.Content[0])
 	path := chartFolder + "/README.md"
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -63,8 +63,8 @@ func TestReadmeIsCurrent(t *testing.T) {
 	generated(t, path, before+tableBegin+table.String()+"\n"+tableEnd+after)
 }
 
-// rows writes a row for each value that has a comment. A map without one is a group of values.
-func rows(t *testing.T, w *strings.Builder, prefix string, m *yaml.Node) {
+// writeRows writes a row for each value that has a comment. A map without one is a group of values.
+func writeRows(t *testing.T, w *strings.Builder, prefix string, m *yaml.Node) {
 	t.Helper()
 	for i := 0; i < len(m.Content); i += 2 {
 		key, value := m.Content[i], m.Content[i+1]
@@ -78,18 +78,18 @@ func rows(t *testing.T, w *strings.Builder, prefix string, m *yaml.Node) {
 				t.Errorf("values.yaml: %s has no comment", name)
 				continue
 			}
-			rows(t, w, name+".", value)
+			writeRows(t, w, name+".", value)
 			continue
 		}
 		comment = strings.Join(strings.Fields(strings.ReplaceAll(comment, "# ", "")), " ")
-		fmt.Fprintf(w, "| `%s` | `%s` | %s |\n", name, inline(t, value), strings.ReplaceAll(comment, "|", `\|`))
+		fmt.Fprintf(w, "| `%s` | `%s` | %s |\n", name, inlineYAML(t, value), strings.ReplaceAll(comment, "|", `\|`))
 	}
 }
 
-// inline returns a value in one line.
-func inline(t *testing.T, n *yaml.Node) string {
+// inlineYAML returns a value in one line.
+func inlineYAML(t *testing.T, n *yaml.Node) string {
 	t.Helper()
-	plain(n)
+	stripComments(n)
 	b, err := yaml.Marshal(n)
 	if err != nil {
 		t.Fatal(err)
@@ -97,12 +97,12 @@ func inline(t *testing.T, n *yaml.Node) string {
 	return strings.Join(strings.Fields(string(b)), " ")
 }
 
-func plain(n *yaml.Node) {
+func stripComments(n *yaml.Node) {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	if n.Kind != yaml.ScalarNode {
 		n.Style = yaml.FlowStyle
 	}
 	for _, c := range n.Content {
-		plain(c)
+		stripComments(c)
 	}
 }

@@ -65,10 +65,10 @@ func TestInstall(t *testing.T) {
 	const plugins = "  plugins: [{name: endpoints, serviceAccount: endpoint-controller}]\n"
 	r := release{name: "windlass", namespace: ns, values: always + plugins}
 	out := r.mustRender(t)
-	h.apply(t, out.objects)
+	h.applyObjects(t, out.objects)
 
 	// As on a cluster where kube-controller-manager runs: who stands by is ready, and does nothing.
-	release := hold(t, c)
+	release := holdLease(t, c)
 	p := runPod(t, c, ns, podSpec(t, c, ns, "windlass"), nil)
 	p.awaitReady(t)
 	p.confined(t)
@@ -90,12 +90,12 @@ func TestInstall(t *testing.T) {
 
 	t.Run("metrics", func(t *testing.T) {
 		url := fmt.Sprintf("https://127.0.0.1:%d/metrics", port)
-		if code, body, err := get(t.Context(), url, ""); err != nil || code != http.StatusForbidden &&
+		if code, body, err := httpGet(t.Context(), url, ""); err != nil || code != http.StatusForbidden &&
 			code != http.StatusUnauthorized {
 			t.Errorf("without credentials: %d %v %.100s", code, err, body)
 		}
 		viewer := serviceAccount(t, c, "default", "prometheus")
-		if code, _, err := get(t.Context(), url, viewer); err != nil || code != http.StatusForbidden {
+		if code, _, err := httpGet(t.Context(), url, viewer); err != nil || code != http.StatusForbidden {
 			t.Errorf("as somebody who may not: %d %v", code, err)
 		}
 		other := serviceAccount(t, c, "default", "dashboard")
@@ -109,7 +109,7 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 		cluster.Eventually(t, time.Minute, "metrics for whom the viewer's role is bound to", func() (bool, any) {
-			code, body, err := get(t.Context(), url, other)
+			code, body, err := httpGet(t.Context(), url, other)
 			return code == http.StatusOK && strings.Contains(body, "workqueue_adds_total"), fmt.Sprint(code, err)
 		})
 	})
@@ -123,11 +123,11 @@ func TestInstall(t *testing.T) {
 			if before != after {
 				t.Errorf("the change takes new pods:\n%s\n%s", before, after)
 			}
-			h.apply(t, next.objects)
-			p.sync(t)
+			h.applyObjects(t, next.objects)
+			p.updateConfigMaps(t)
 		}
 		checks := func(ctx context.Context) string {
-			_, body, err := get(ctx, fmt.Sprintf("https://127.0.0.1:%d/healthz?verbose", port), "")
+			_, body, err := httpGet(ctx, fmt.Sprintf("https://127.0.0.1:%d/healthz?verbose", port), "")
 			return fmt.Sprint(body, err)
 		}
 		upgrade("  controllers: ['*', '-endpoint']\n" + plugins)
@@ -212,11 +212,11 @@ func TestInstall(t *testing.T) {
 	// The next manager, which takes the Lease over, takes the rest.
 	c.Native(t, []string{"garbage-collector-controller"}, "--leader-elect")
 	awaitGone(t, c, metav1.NamespaceAll)
-	left(t, c)
+	checkNothingLeft(t, c)
 }
 
-// hold has somebody hold kube-controller-manager's Lease until release is called.
-func hold(t *testing.T, c *cluster.Cluster) (release func()) {
+// holdLease has somebody hold kube-controller-manager's Lease until release is called.
+func holdLease(t *testing.T, c *cluster.Cluster) (release func()) {
 	t.Helper()
 	leases, holder, seconds, now := c.Client().CoordinationV1().Leases("kube-system"), "kube-controller-manager",
 		int32(3600), metav1.NowMicro()
@@ -266,9 +266,9 @@ func awaitGone(t *testing.T, c *cluster.Cluster, ns string) {
 	})
 }
 
-// left fails for each object in the cluster that has to do with the release. What windlass has made itself stays, as it
-// would of kube-controller-manager: the Lease, which ends by itself, and service accounts.
-func left(t *testing.T, c *cluster.Cluster) {
+// checkNothingLeft fails for each object in the cluster that has to do with the release. What windlass has made itself
+// stays, as it would of kube-controller-manager: the Lease, which ends by itself, and service accounts.
+func checkNothingLeft(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	h := newHelm(c)
 	lists, err := c.Client().Discovery().ServerPreferredResources()

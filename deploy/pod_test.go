@@ -42,7 +42,7 @@ func runPod(t *testing.T, c *cluster.Cluster, ns string, spec corev1.PodSpec, ho
 
 	k := spec.Containers[0]
 	p := &pod{container: &container{Root: t.TempDir()}, cluster: c, spec: spec, ns: ns, volumes: map[string]string{}}
-	p.Mounts = append(p.Mounts, files(t, p.Root)...)
+	p.Mounts = append(p.Mounts, imageFiles(t, p.Root)...)
 	p.Args = append(k.Command, k.Args...)
 	if len(k.Command) == 0 {
 		p.Args = append(entrypoint(t), k.Args...)
@@ -52,7 +52,7 @@ func runPod(t *testing.T, c *cluster.Cluster, ns string, spec corev1.PodSpec, ho
 		p.Env = append(p.Env, e.Name+"="+e.Value)
 	}
 	if a := spec.AutomountServiceAccountToken; spec.ServiceAccountName != "" && (a == nil || *a) {
-		p.Mounts = append(p.Mounts, mount{From: p.token(t), To: tokenFolder})
+		p.Mounts = append(p.Mounts, mount{From: p.tokenFolder(t), To: tokenFolder})
 		u, err := url.Parse(c.RESTConfig().Host)
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func runPod(t *testing.T, c *cluster.Cluster, ns string, spec corev1.PodSpec, ho
 		p.Env = append(p.Env, "KUBERNETES_SERVICE_HOST="+u.Hostname(), "KUBERNETES_SERVICE_PORT="+u.Port())
 	}
 	for _, v := range spec.Volumes {
-		p.volumes[v.Name] = p.volume(t, v, hostPaths)
+		p.volumes[v.Name] = p.volumeFolder(t, v, hostPaths)
 	}
 
 	for _, m := range k.VolumeMounts {
@@ -77,8 +77,8 @@ func runPod(t *testing.T, c *cluster.Cluster, ns string, spec corev1.PodSpec, ho
 	return p
 }
 
-// token returns a folder with what a pod finds in its token's.
-func (p *pod) token(t *testing.T) string {
+// tokenFolder returns a folder with what a pod finds in its token's.
+func (p *pod) tokenFolder(t *testing.T) string {
 	t.Helper()
 	token, err := p.cluster.Client().CoreV1().ServiceAccounts(p.ns).CreateToken(t.Context(), p.spec.ServiceAccountName,
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
@@ -93,8 +93,8 @@ func (p *pod) token(t *testing.T) string {
 		"namespace": []byte(p.ns)})
 }
 
-// volume returns a folder with the volume's contents, empty for a temporary one.
-func (p *pod) volume(t *testing.T, v corev1.Volume, hostPaths map[string]string) string {
+// volumeFolder returns a folder with the volume's contents, empty for a temporary one.
+func (p *pod) volumeFolder(t *testing.T, v corev1.Volume, hostPaths map[string]string) string {
 	t.Helper()
 	switch {
 	case v.EmptyDir != nil:
@@ -133,8 +133,8 @@ func (p *pod) configMap(t *testing.T, name string) map[string][]byte {
 	return files
 }
 
-// sync brings the pod's ConfigMaps up to date, as a kubelet does within a minute or two.
-func (p *pod) sync(t *testing.T) {
+// updateConfigMaps brings the pod's ConfigMaps up to date, as a kubelet does within a minute or two.
+func (p *pod) updateConfigMaps(t *testing.T) {
 	t.Helper()
 	for _, v := range p.spec.Volumes {
 		if v.ConfigMap != nil {
@@ -162,20 +162,21 @@ func project(t *testing.T, folder string, files map[string][]byte) string {
 	must(os.Symlink(version, filepath.Join(folder, "..data_tmp")))
 	must(os.Rename(filepath.Join(folder, "..data_tmp"), filepath.Join(folder, "..data")))
 	for name := range files {
-		if link := filepath.Join(folder, name); !exists(link) {
+		if link := filepath.Join(folder, name); !pathExists(link) {
 			must(os.Symlink(filepath.Join("..data", name), link))
 		}
 	}
 	return folder
 }
 
-func exists(path string) bool {
+func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// probe does what the kubelet does for a probe, and returns what is wrong. The pod's address is the machine's loopback.
-func (p *pod) probe(ctx context.Context, probe *corev1.Probe) error {
+// runProbe does what the kubelet does for a probe, and returns what is wrong. The pod's address is the machine's
+// loopback.
+func (p *pod) runProbe(ctx context.Context, probe *corev1.Probe) error {
 	host := probe.HTTPGet.Host
 	if host == "" {
 		host = "127.0.0.1"
@@ -186,7 +187,7 @@ func (p *pod) probe(ctx context.Context, probe *corev1.Probe) error {
 			port = int(c.ContainerPort)
 		}
 	}
-	code, body, err := get(ctx, strings.ToLower(string(probe.HTTPGet.Scheme))+"://"+net.JoinHostPort(host,
+	code, body, err := httpGet(ctx, strings.ToLower(string(probe.HTTPGet.Scheme))+"://"+net.JoinHostPort(host,
 		fmt.Sprint(port))+probe.HTTPGet.Path, "")
 	if err == nil && code != http.StatusOK {
 		err = fmt.Errorf("%s: %d: %s", probe.HTTPGet.Path, code, body)
@@ -209,14 +210,14 @@ func (p *pod) awaitReady(t *testing.T) {
 				t.Fatalf("it ended: %v:\n%s", p.err, cluster.Tail(p.log))
 			default:
 			}
-			err := p.probe(t.Context(), probe)
+			err := p.runProbe(t.Context(), probe)
 			return err == nil, err
 		})
 	}
 }
 
-// get asks with a token, or without one. Whose certificate it is doesn't matter to a kubelet.
-func get(ctx context.Context, url, token string) (int, string, error) {
+// httpGet sends a GET with a token, or without one. Whose certificate it is doesn't matter to a kubelet.
+func httpGet(ctx context.Context, url, token string) (int, string, error) {
 	client := http.Client{Timeout: 10 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -20,8 +20,8 @@ import (
 // program is where make build leaves windlass.
 func program() string { return filepath.Join(filepath.Dir(cluster.Binary()), "windlass") }
 
-// run returns what windlass prints.
-func run(t *testing.T, args ...string) []byte {
+// runWindlass returns what windlass prints.
+func runWindlass(t *testing.T, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program(), args...)
 	var stderr strings.Builder
@@ -57,11 +57,11 @@ type printed struct {
 	Subjects          []rbacv1.Subject    `json:"subjects"`
 }
 
-// rbacOf returns what windlass rbac prints, by kind and name.
-func rbacOf(t *testing.T, args ...string) map[string]printed {
+// printedRBAC returns what windlass rbac prints, by kind and name.
+func printedRBAC(t *testing.T, args ...string) map[string]printed {
 	t.Helper()
 	all := map[string]printed{}
-	for _, doc := range strings.Split(string(run(t, append([]string{"rbac"}, args...)...)), "---\n") {
+	for _, doc := range strings.Split(string(runWindlass(t, append([]string{"rbac"}, args...)...)), "---\n") {
 		var p printed
 		if err := yaml.Unmarshal([]byte(doc), &p); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,8 @@ func builtin(t *testing.T) (all []rights) {
 			} `json:"manifest"`
 		}
 
-		if err := json.Unmarshal(run(t, "plugin", "inspect", "builtin:"+filepath.Base(filepath.Dir(filepath.Dir(m))), "-o",
+		if err := json.Unmarshal(runWindlass(t, "plugin", "inspect", "builtin:"+filepath.Base(filepath.Dir(filepath.Dir(m))),
+			"-o",
 			"json"), &inspected); err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func builtin(t *testing.T) (all []rights) {
 		for _, c := range r.Controllers {
 			on = append(on, c.Name)
 		}
-		objects := rbacOf(t, r.Name, "--controllers", strings.Join(on, ","), "--use-service-account-credentials",
+		objects := printedRBAC(t, r.Name, "--controllers", strings.Join(on, ","), "--use-service-account-credentials",
 			"--bindings")
 		r.Writes = objects["ClusterRole windlass:"+r.Name].Rules
 
@@ -160,13 +161,13 @@ func TestRightsAreCurrent(t *testing.T) {
 		t.Errorf("the chart has roles for %d plugins, there are %d", len(chart.Plugins), len(printed))
 	}
 
-	if counts := rbacOf(t)["ClusterRole windlass:counts"].Rules; len(counts) == 0 ||
+	if counts := printedRBAC(t)["ClusterRole windlass:counts"].Rules; len(counts) == 0 ||
 		!reflect.DeepEqual(counts, chart.Counts) {
 		t.Errorf("the chart's rights to count aren't those that windlass rbac prints:\nprinted: %+v\nchart: %+v",
 			counts, chart.Counts)
 	}
 
-	objects, people := rbacOf(t, "--viewer", "x", "--operator", "x"), map[string][]rbacv1.PolicyRule{}
+	objects, people := printedRBAC(t, "--viewer", "x", "--operator", "x"), map[string][]rbacv1.PolicyRule{}
 	for _, name := range []string{"viewer", "operator"} {
 		people[name] = objects["ClusterRole windlass:"+name].Rules
 		if len(people[name]) == 0 {

@@ -26,7 +26,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 	}
 	path := chartFolder + "/values.schema.json"
 	line := regexp.MustCompile(`(?m)^    "config": .*,$`)
-	text := read(t, path)
+	text := readFile(t, path)
 	if n := len(line.FindAllString(text, -1)); n != 1 {
 		t.Fatalf("%s has %d lines for config", path, n)
 	}
@@ -79,7 +79,7 @@ func addFields(typ reflect.Type, fields map[string]any) {
 // The pods' annotation read-at-start covers what package config says is read at the start alone, so that a change of it
 // takes new pods.
 func TestReadAtStart(t *testing.T) {
-	_, helper, _ := strings.Cut(read(t, chartFolder+"/templates/_helpers.tpl"), `define "windlass.start"`)
+	_, helper, _ := strings.Cut(readFile(t, chartFolder+"/templates/_helpers.tpl"), `define "windlass.start"`)
 	helper, _, _ = strings.Cut(helper, "sha256sum")
 	sources, err := filepath.Glob("../config/*.go")
 	if err != nil {

@@ -19,7 +19,7 @@ func TestStaticPod(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 1})
 	_, port := onLoopback(t)
 	var pod corev1.Pod
-	if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(read(t, "static-pod.yaml"), "10257", fmt.Sprint(port))),
+	if err := yaml.UnmarshalStrict([]byte(strings.ReplaceAll(readFile(t, "static-pod.yaml"), "10257", fmt.Sprint(port))),
 		&pod); err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestWrongValues(t *testing.T) {
 		if !strings.Contains(values, "image:") {
 			values += "\n" + image
 		}
-		_, err := release{name: "windlass", namespace: "kube-system", values: values}.render(t)
+		_, err := release{name: "windlass", namespace: "kube-system", values: values}.renderChart(t)
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: the error should contain %q: %v", x.values, x.want, err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-func read(t *testing.T, path string) string {
+func readFile(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -51,7 +51,7 @@ type credentials struct {
 // writes the kubeconfigs.
 func loadOrCreate(dir, server string) (*credentials, error) {
 	if _, err := os.Stat(filepath.Join(dir, "tokens.csv")); errors.Is(err, fs.ErrNotExist) {
-		if err := create(dir); err != nil {
+		if err := createCredentials(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +101,7 @@ func (c *credentials) writeKubeconfig(u user, file string) error {
 	return clientcmd.WriteToFile(*config, file)
 }
 
-func create(dir string) error {
+func createCredentials(dir string) error {
 	// Elliptic keys: made in no time, where an RSA key costs a good part of the start.
 	caKey, err := newKey(filepath.Join(dir, "ca.key"))
 	if err != nil {

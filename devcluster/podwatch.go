@@ -115,15 +115,15 @@ func (w *podWatch) run(stopped <-chan struct{}) {
 			w.waiting = append(w.waiting, e)
 		case out <- first:
 			w.waiting = w.waiting[1:]
-			w.told(first)
+			w.noteEvent(first)
 		case <-tick.C:
-			w.remind()
+			w.remindReader()
 		}
 	}
 }
 
-// told notes what the reader knows now.
-func (w *podWatch) told(e watch.Event) {
+// noteEvent notes what the reader knows now.
+func (w *podWatch) noteEvent(e watch.Event) {
 	p, ok := e.Object.(*corev1.Pod)
 	if !ok {
 		return // a bookmark, or an error
@@ -141,9 +141,9 @@ func (w *podWatch) told(e watch.Event) {
 	o.after = min(2*o.after, remindMost)
 }
 
-// remind repeats what the reader was told of pods that have waited long. While it has more to read it has not forgotten
-// anything.
-func (w *podWatch) remind() {
+// remindReader repeats what the reader was told of pods that have waited long. While it has more to read it has not
+// forgotten anything.
+func (w *podWatch) remindReader() {
 	if len(w.waiting) > 0 {
 		return
 	}

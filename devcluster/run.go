@@ -61,7 +61,7 @@ func run(ctx context.Context, o clusterOptions) error {
 
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	apiserver := start(ctx, fail, "kube-apiserver", func(ctx context.Context) error {
+	apiserver := startPart(ctx, fail, "kube-apiserver", func(ctx context.Context) error {
 		return runAPIServer(ctx, o, listener, etcd.URL)
 	})
 	// Everything below is a client of the API server and stops before it: their contexts end with their group's.
@@ -77,7 +77,7 @@ func run(ctx context.Context, o clusterOptions) error {
 	}
 	slog.Info("kube-apiserver is ready", "after", time.Since(started).Round(time.Millisecond))
 
-	scheduler := start(ctx, fail, "kube-scheduler", func(ctx context.Context) error {
+	scheduler := startPart(ctx, fail, "kube-scheduler", func(ctx context.Context) error {
 		return runScheduler(ctx, filepath.Join(o.dir, "kube-scheduler.kubeconfig"))
 	})
 	defer scheduler.stop()
@@ -104,9 +104,9 @@ type part struct {
 	done   chan struct{}
 }
 
-// start runs f with a context that outlives ctx until stop is called: the order of stopping is run's. When f ends
+// startPart runs f with a context that outlives ctx until stop is called: the order of stopping is run's. When f ends
 // before that, fail is told.
-func start(ctx context.Context, fail context.CancelCauseFunc, name string, f func(context.Context) error) *part {
+func startPart(ctx context.Context, fail context.CancelCauseFunc, name string, f func(context.Context) error) *part {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	p := &part{cancel: cancel, done: make(chan struct{})}
 	go func() {

@@ -79,17 +79,17 @@ func (c *Call) DoAll(effects ...Effect) ([]abi.Outcome, error) {
 	c.performs++
 	a, err := c.perform(&r)
 	if err != nil {
-		c.fail(err)
+		c.recordError(err)
 		return make([]abi.Outcome, len(effects)), err
 	}
 	if len(a.Outcomes) != len(effects) {
 		err := errorString("perform: the host gave another number of outcomes than there were effects")
-		c.fail(err)
+		c.recordError(err)
 		return make([]abi.Outcome, len(effects)), err
 	}
 	var first error
 	for i := range effects {
-		if err := effects[i].take(&a.Outcomes[i]); err != nil && first == nil {
+		if err := effects[i].applyOutcome(&a.Outcomes[i]); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -125,28 +125,28 @@ func (c *Call) Event(o Object, eventType, reason, message string) {
 	c.Add(Event(o, eventType, reason, message))
 }
 
-// index is a view's place in the request. That of a view which the controller doesn't declare is -1, and the sync
-// fails.
-func (c *Call) index(s *viewSpec) int {
+// viewIndex returns a view's place in the request. That of a view which the controller doesn't declare is -1, and the
+// sync fails.
+func (c *Call) viewIndex(s *viewSpec) int {
 	i := c.controller.Reads.index(s)
 	if i < 0 {
-		c.fail(Errors("controller ", c.controller.Name, ": view ", s.view.Name, " isn't in Reads: add it there"))
+		c.recordError(Errors("controller ", c.controller.Name, ": view ", s.view.Name, " isn't in Reads: add it there"))
 	}
 	return i
 }
 
-// data is what the request has of a view.
-func (c *Call) data(s *viewSpec) *abi.ViewData {
-	if i := c.index(s); i >= 0 {
+// viewData returns what the request has of a view.
+func (c *Call) viewData(s *viewSpec) *abi.ViewData {
+	if i := c.viewIndex(s); i >= 0 {
 		return &c.request.Views[i]
 	}
 	return &abi.ViewData{}
 }
 
-func (c *Call) ask(a *abi.Ask) *abi.ViewData {
+func (c *Call) performAsk(a *abi.Ask) *abi.ViewData {
 	out, err := c.DoAll(Effect{Effect: &abi.Effect{Kind: abi.EffectView, Ask: a}})
 	if err != nil {
-		c.fail(err)
+		c.recordError(err)
 		return &abi.ViewData{}
 	}
 	if out[0].View == nil {
@@ -155,7 +155,7 @@ func (c *Call) ask(a *abi.Ask) *abi.ViewData {
 	return out[0].View
 }
 
-func (c *Call) fail(err error) {
+func (c *Call) recordError(err error) {
 	if c.err == nil {
 		c.err = err
 	}

@@ -31,13 +31,13 @@ func (c Condition) condition() abi.Condition {
 	return m
 }
 
-// unread is a view that the condition names and that isn't among those, nil: none.
-func (c Condition) unread(views Views) *viewSpec {
+// undeclaredView returns a view that the condition names and that isn't among those, nil: none.
+func (c Condition) undeclaredView(views Views) *viewSpec {
 	if c.view != nil && views.index(c.view.spec()) < 0 {
 		return c.view.spec()
 	}
 	for _, s := range c.subs {
-		if v := s.unread(views); v != nil {
+		if v := s.undeclaredView(views); v != nil {
 			return v
 		}
 	}

@@ -28,7 +28,7 @@ func (c *Call) ResourceOfObject(apiVersion, kind string, uid metav1.UID) (*abi.A
 func (c *Call) Discover() (*abi.Discovery, error) { return c.discover(&abi.Discover{}, "") }
 
 func (c *Call) discover(d *abi.Discover, uid string) (*abi.Discovery, error) {
-	o, err := c.one(&abi.Effect{Kind: abi.EffectDiscover, Discover: d, UID: uid})
+	o, err := c.performOne(&abi.Effect{Kind: abi.EffectDiscover, Discover: d, UID: uid})
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (c *Call) discover(d *abi.Discover, uid string) (*abi.Discovery, error) {
 // Read gets a path below a resource of the controller's writes that may be read (get or list), and gives the answer in
 // JSON.
 func (c *Call) Read(r abi.Resource, path string) ([]byte, error) {
-	o, err := c.one(&abi.Effect{Kind: abi.EffectRead, Resource: r.String(), Path: path})
+	o, err := c.performOne(&abi.Effect{Kind: abi.EffectRead, Resource: r.String(), Path: path})
 	if err != nil {
 		return nil, err
 	}
@@ -51,21 +51,21 @@ func (c *Call) Read(r abi.Resource, path string) ([]byte, error) {
 // Publish makes the bytes the key's fact at once, for other keys of this controller; none ends it. Those who ask for
 // facts by terms find it under each of its terms, and always if it has none.
 func (c *Call) Publish(fact []byte, terms ...string) error {
-	_, err := c.one(&abi.Effect{Kind: abi.EffectPublish, Object: fact, Terms: terms})
+	_, err := c.performOne(&abi.Effect{Kind: abi.EffectPublish, Object: fact, Terms: terms})
 	return err
 }
 
 // Facts are what the controller's keys in a namespace have published last under one of the terms or under none; without
 // terms all. A key whose object is gone has no fact.
 func (c *Call) Facts(namespace string, terms ...string) ([]abi.Fact, error) {
-	o, err := c.one(&abi.Effect{Kind: abi.EffectFacts, Namespace: namespace, Terms: terms})
+	o, err := c.performOne(&abi.Effect{Kind: abi.EffectFacts, Namespace: namespace, Terms: terms})
 	if err != nil {
 		return nil, err
 	}
 	return o.Facts, nil
 }
 
-func (c *Call) one(e *abi.Effect) (*abi.Outcome, error) {
+func (c *Call) performOne(e *abi.Effect) (*abi.Outcome, error) {
 	out, err := c.DoAll(Effect{Effect: e})
 	return &out[0], err
 }

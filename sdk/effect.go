@@ -43,7 +43,7 @@ func Grace(seconds int64) Option {
 	return func(e *Effect) { e.Effect.Grace, e.HasGrace = seconds, true }
 }
 
-func effect(kind abi.EffectKind, o, into Object, options []Option) Effect {
+func newEffect(kind abi.EffectKind, o, into Object, options []Option) Effect {
 	e := Effect{Effect: &abi.Effect{Kind: kind}, object: o, into: into}
 	for _, f := range options {
 		f(&e)
@@ -52,17 +52,17 @@ func effect(kind abi.EffectKind, o, into Object, options []Option) Effect {
 }
 
 // Create makes an object; with only a generateName the host makes the name.
-func Create(o Object, options ...Option) Effect { return effect(abi.EffectCreate, o, o, options) }
+func Create(o Object, options ...Option) Effect { return newEffect(abi.EffectCreate, o, o, options) }
 
 // Update writes what differs from the object that a view gave, under its resource version.
-func Update(o Object, options ...Option) Effect { return effect(abi.EffectUpdate, o, o, options) }
+func Update(o Object, options ...Option) Effect { return newEffect(abi.EffectUpdate, o, o, options) }
 
 // UpdateStatus is Update of the status subresource.
 func UpdateStatus(o Object, options ...Option) Effect { return UpdateSub("status", o, options...) }
 
 // UpdateSub is Update of a subresource.
 func UpdateSub(subresource string, o Object, options ...Option) Effect {
-	e := effect(abi.EffectUpdate, o, o, options)
+	e := newEffect(abi.EffectUpdate, o, o, options)
 	e.Subresource = subresource
 	return e
 }
@@ -72,7 +72,7 @@ func UpdateSub(subresource string, o Object, options ...Option) Effect {
 // stay. The object is made where there is none. The field manager is the host's, one for each controller.
 //
 // What o holds is what the controller wants to own: make a new object for it, don't clone one of a view.
-func Apply(o Object, options ...Option) Effect { return effect(abi.EffectApply, o, o, options) }
+func Apply(o Object, options ...Option) Effect { return newEffect(abi.EffectApply, o, o, options) }
 
 // ApplyStatus is Apply of the status subresource.
 func ApplyStatus(o Object, options ...Option) Effect {
@@ -82,18 +82,18 @@ func ApplyStatus(o Object, options ...Option) Effect {
 }
 
 // Delete deletes the object with this UID.
-func Delete(o Object, options ...Option) Effect { return effect(abi.EffectDelete, o, nil, options) }
+func Delete(o Object, options ...Option) Effect { return newEffect(abi.EffectDelete, o, nil, options) }
 
 // DeleteCollection deletes all objects of a resource, named as abi.Resource.String does, in a namespace.
 func DeleteCollection(resource, namespace string, options ...Option) Effect {
-	e := effect(abi.EffectDeleteCollection, nil, nil, options)
+	e := newEffect(abi.EffectDeleteCollection, nil, nil, options)
 	e.Resource, e.Namespace, e.Metadata = resource, namespace, true
 	return e
 }
 
 // Patch sends a patch as it is given; the answer doesn't change o.
 func Patch(o Object, t abi.PatchType, body []byte, options ...Option) Effect {
-	e := effect(abi.EffectPatch, o, nil, options)
+	e := newEffect(abi.EffectPatch, o, nil, options)
 	e.Effect.Patch, e.Effect.Object = t, body
 	e.Precondition = abi.PreconditionNone
 	return e
@@ -101,7 +101,7 @@ func Patch(o Object, t abi.PatchType, body []byte, options ...Option) Effect {
 
 // Event reports people something about an object; eventType is Normal or Warning.
 func Event(o Object, eventType, reason, message string) Effect {
-	e := effect(abi.EffectEvent, o, nil, nil)
+	e := newEffect(abi.EffectEvent, o, nil, nil)
 	e.Effect.Event = &abi.EventData{Type: eventType, Reason: reason, Message: message}
 	return e
 }
@@ -114,18 +114,18 @@ func Wake(controller int, o Object) Effect {
 }
 
 // Sequence does its members one after another up to the first failure.
-func Sequence(members ...Effect) Effect { return group(abi.Sequence, members) }
+func Sequence(members ...Effect) Effect { return newGroup(abi.Sequence, members) }
 
 // SlowStart does its members 1, 2, 4, … at once while none fails: each that succeeds lets two begin.
-func SlowStart(members ...Effect) Effect { return group(abi.SlowStart, members) }
+func SlowStart(members ...Effect) Effect { return newGroup(abi.SlowStart, members) }
 
 // Parallel does its members at once and fails with the first error.
-func Parallel(members ...Effect) Effect { return group(abi.Parallel, members) }
+func Parallel(members ...Effect) Effect { return newGroup(abi.Parallel, members) }
 
 // Independent does its members at once; a failure stops nobody.
-func Independent(members ...Effect) Effect { return group(abi.Independent, members) }
+func Independent(members ...Effect) Effect { return newGroup(abi.Independent, members) }
 
-func group(mode abi.GroupMode, members []Effect) Effect {
+func newGroup(mode abi.GroupMode, members []Effect) Effect {
 	return Effect{Effect: &abi.Effect{Kind: abi.EffectGroup, Mode: mode}, members: members}
 }
 
@@ -155,11 +155,11 @@ func (e *Effect) encode() abi.Effect {
 	return x
 }
 
-// take puts an outcome's answer into the effect's object and returns its failure.
-func (e *Effect) take(o *abi.Outcome) error {
+// applyOutcome puts an outcome's answer into the effect's object and returns its failure.
+func (e *Effect) applyOutcome(o *abi.Outcome) error {
 	for i := range e.members {
 		if i < len(o.Members) {
-			_ = e.members[i].take(&o.Members[i]) // the group's own outcome says whether it failed
+			_ = e.members[i].applyOutcome(&o.Members[i]) // the group's own outcome says whether it failed
 		}
 	}
 	if o.Code != abi.CodeOK {

@@ -44,16 +44,16 @@ func alloc(size int32) int32 {
 }
 
 //go:wasmexport windlass_manifest
-func giveManifest() int64 { return give(manifest) }
+func returnManifest() int64 { return returnBytes(manifest) }
 
 //go:wasmexport windlass_configure
 func configure() int64 {
 	var s abi.Settings
 	if err := abi.DecodeSettings(message, &s); err != nil {
-		return give([]byte(err.Error()))
+		return returnBytes([]byte(err.Error()))
 	}
 	if err := served.Refused(&s); err != nil {
-		return give([]byte(err.Error()))
+		return returnBytes([]byte(err.Error()))
 	}
 	settings.Values = settings.Values[:0]
 	for _, v := range s.Values { // the message's memory is the next message's
@@ -66,10 +66,10 @@ func configure() int64 {
 func sync() int64 {
 	var r abi.SyncRequest
 	if err := abi.DecodeRequest(message, &r); err != nil {
-		return give(abi.AppendResponse(nil,
+		return returnBytes(abi.AppendResponse(nil,
 			&abi.SyncResponse{Error: "the request can't be read: " + err.Error(), KeepState: true}))
 	}
-	return give(abi.AppendResponse(nil, Run(served, &r, &settings, perform)))
+	return returnBytes(abi.AppendResponse(nil, Run(served, &r, &settings, perform)))
 }
 
 func perform(r *abi.PerformRequest) (*abi.PerformResponse, error) {
@@ -96,7 +96,7 @@ func (c *Call) Log(text string) {
 	hostLog(0, unsafe.Pointer(unsafe.StringData(text)), int32(len(text)))
 }
 
-func give(b []byte) int64 {
+func returnBytes(b []byte) int64 {
 	answer = b
 	return int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))<<32 | int64(len(b))
 }

@@ -22,7 +22,7 @@ func (c *Call) GetMetadata(of, namespace, name string, uid metav1.UID) (*Metadat
 // ListMetadata reads the metadata of all objects of a resource in a namespace, live: each on the wire, to be decoded
 // into a [Metadata], or where there may be a great many into a type with fewer fields.
 func (c *Call) ListMetadata(of, namespace string) ([]abi.ObjectData, error) {
-	o, err := c.one(&abi.Effect{Kind: abi.EffectList, Resource: of, Namespace: namespace, Metadata: true})
+	o, err := c.performOne(&abi.Effect{Kind: abi.EffectList, Resource: of, Namespace: namespace, Metadata: true})
 	if err != nil || o.View == nil {
 		return nil, err
 	}

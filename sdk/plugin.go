@@ -123,7 +123,7 @@ func (c *Controller) manifest() abi.Controller {
 	for i, v := range c.Reads {
 		s := v.spec()
 		for _, x := range append(append([]Condition(nil), s.where...), s.guard...) {
-			if other := x.unread(c.Reads[:i]); other != nil {
+			if other := x.undeclaredView(c.Reads[:i]); other != nil {
 				panic("controller " + c.Name + ": view " + s.view.Name + " names view " + other.view.Name +
 					", which isn't before it in Reads: put it there")
 			}
@@ -236,7 +236,7 @@ func CodeSeconds(name, help string, buckets []float64) *Metric {
 // is accepted. Labels that come from the key or from objects are not given. A label value that was not declared drops
 // the update.
 func (m *Metric) Add(c *Call, value float64, labels ...string) {
-	m.update(c, abi.MetricUpdate{Value: value}, labels)
+	m.addUpdate(c, abi.MetricUpdate{Value: value}, labels)
 }
 
 // Took adds the seconds that the sync has taken so far by the host's clock, performed effects included: a plugin has no
@@ -249,10 +249,10 @@ type Moment int32
 // Since adds the seconds that all that was performed since then has taken by the host's clock, from the beginning of
 // the first effect to the end of the last; 0 if nothing was.
 func (m *Metric) Since(c *Call, then Moment, labels ...string) {
-	m.update(c, abi.MetricUpdate{Value: math.NaN(), From: int32(then), To: int32(c.Moment())}, labels)
+	m.addUpdate(c, abi.MetricUpdate{Value: math.NaN(), From: int32(then), To: int32(c.Moment())}, labels)
 }
 
-func (m *Metric) update(c *Call, u abi.MetricUpdate, labels []string) {
+func (m *Metric) addUpdate(c *Call, u abi.MetricUpdate, labels []string) {
 	u.Metric, u.Labels = int32(m.index), make([]int32, len(m.Labels))
 	for i := range m.Labels {
 		l := &m.Labels[i]

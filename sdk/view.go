@@ -126,7 +126,7 @@ func (v *View[T, P]) Get(c *Call) (P, bool) {
 // List returns the view's objects in the order of their names. They are shared by the whole sync: [Clone] before
 // changing one.
 func (v *View[T, P]) List(c *Call) []P {
-	i := c.index(&v.s)
+	i := c.viewIndex(&v.s)
 	if i < 0 {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (v *View[T, P]) List(c *Call) []P {
 	if *d == nil {
 		data := &c.request.Views[i]
 		if v.s.view.Lazy {
-			data = c.ask(&abi.Ask{View: int32(i)})
+			data = c.performAsk(&abi.Ask{View: int32(i)})
 		}
 		*d = v.decode(c, data)
 	}
@@ -143,22 +143,22 @@ func (v *View[T, P]) List(c *Call) []P {
 
 // Ask delivers a lazy view, narrowed by names, values or a selector.
 func (v *View[T, P]) Ask(c *Call, a abi.Ask) []P {
-	i := c.index(&v.s)
+	i := c.viewIndex(&v.s)
 	if i < 0 {
 		return nil
 	}
 	a.View = int32(i)
-	return v.decode(c, c.ask(&a))
+	return v.decode(c, c.performAsk(&a))
 }
 
 // Count returns the number of objects of a counted view.
-func (v *View[T, P]) Count(c *Call) int { return int(c.data(&v.s).Count) }
+func (v *View[T, P]) Count(c *Call) int { return int(c.viewData(&v.s).Count) }
 
 // Guarded reports that the view's guard didn't hold, so that nothing was looked at.
-func (v *View[T, P]) Guarded(c *Call) bool { return c.data(&v.s).Guarded }
+func (v *View[T, P]) Guarded(c *Call) bool { return c.viewData(&v.s).Guarded }
 
 // Version is the resource version up to which the view is known to be current.
-func (v *View[T, P]) Version(c *Call) string { return c.data(&v.s).StoreVersion }
+func (v *View[T, P]) Version(c *Call) string { return c.viewData(&v.s).StoreVersion }
 
 func (v *View[T, P]) decode(c *Call, data *abi.ViewData) []P {
 	items := make([]T, len(data.Objects))
@@ -166,7 +166,7 @@ func (v *View[T, P]) decode(c *Call, data *abi.ViewData) []P {
 	for i := range data.Objects {
 		p := P(&items[i])
 		if err := resource.Decode(data.Objects[i].Data, p); err != nil {
-			c.fail(errorString("view " + v.s.view.Name + ": " + err.Error()))
+			c.recordError(errorString("view " + v.s.view.Name + ": " + err.Error()))
 			return nil
 		}
 		p.GetObjectMeta().ResourceVersion = data.Objects[i].ResourceVersion

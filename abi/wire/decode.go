@@ -27,7 +27,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 	if depth == 0 {
 		return ErrDepth
 	}
-	if t.Form == instant && moment(b, n, (*Time)(p)) {
+	if t.Form == instant && readTime(b, n, (*Time)(p)) {
 		return 0
 	}
 
@@ -109,7 +109,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			if w > n-i {
 				return ErrTruncated
 			}
-			v, i = fixed(unsafe.Slice((*byte)(b), n), i, w), i+w
+			v, i = readFixed(unsafe.Slice((*byte)(b), n), i, w), i+w
 		}
 
 		// Numbers ascend, so that this one lies at most as far from the last field as its number from that one's; and in most
@@ -144,11 +144,11 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 		}
 
 		q := unsafe.Add(p, f.Offset)
-		if f.Kind.wire() != WireType(key&7) {
-			if f.Kind&^base != Rep || f.Kind.wire() == WireBytes || key&7 != uint32(WireBytes) {
+		if f.Kind.wireType() != WireType(key&7) {
+			if f.Kind&^base != Rep || f.Kind.wireType() == WireBytes || key&7 != uint32(WireBytes) {
 				return ErrWireType
 			}
-			if e := d.packed(unsafe.Slice((*byte)(data), size), q, f.Kind); e != 0 {
+			if e := d.readPacked(unsafe.Slice((*byte)(data), size), q, f.Kind); e != 0 {
 				return e
 			}
 			continue
@@ -207,7 +207,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 				if i < n && (key >= 0x80 || uint32(*(*byte)(unsafe.Add(b, i))) == key) {
 					more += countMore(unsafe.Slice((*byte)(b), n), i, uint64(key))
 				}
-				if e := d.grow(h, et, more); e != 0 {
+				if e := d.growList(h, et, more); e != 0 {
 					return e
 				}
 			}
@@ -218,7 +218,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			case Bytes:
 				*(*slice)(e) = slice{data, size, size}
 			default:
-				if et == &StringEntry && entry(data, size, (*KV)(e)) {
+				if et == &StringEntry && readEntry(data, size, (*KV)(e)) {
 				} else if err := d.message(data, size, e, et, depth-1); err != 0 {
 					return err
 				}
@@ -228,7 +228,7 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 			}
 			h.len = at + 1
 		default:
-			repeat(q, f.Kind, v)
+			appendNumber(q, f.Kind, v)
 		}
 	}
 
@@ -241,8 +241,8 @@ func (d *decoder) message(b unsafe.Pointer, n int, p unsafe.Pointer, t *Type, de
 	return 0
 }
 
-// moment reads a Time as everyone writes it, and reports whether this is one.
-func moment(b unsafe.Pointer, n int, t *Time) bool {
+// readTime reads a Time as everyone writes it, and reports whether this is one.
+func readTime(b unsafe.Pointer, n int, t *Time) bool {
 	if n < 2 || *(*byte)(b) != 1<<3|byte(WireVarint) {
 		return false
 	}
@@ -265,9 +265,9 @@ func moment(b unsafe.Pointer, n int, t *Time) bool {
 	return true
 }
 
-// entry reads an entry of a StringMap with a short key and a short value, as everyone writes it, and tells whether this
-// is one.
-func entry(b unsafe.Pointer, n int, e *KV) bool {
+// readEntry reads an entry of a StringMap with a short key and a short value, as everyone writes it, and tells whether
+// this is one.
+func readEntry(b unsafe.Pointer, n int, e *KV) bool {
 	if n < 4 || *(*byte)(b) != 1<<3|byte(WireBytes) {
 		return false
 	}
@@ -305,27 +305,27 @@ var (
 func (d *decoder) unknown(s *Unknown, b []byte, start, spareEnd int) int {
 	switch {
 	case *s == "":
-		*s = Unknown(text(b[start:]))
+		*s = Unknown(unsafeString(b[start:]))
 	case spareEnd == start:
 		*s = Unknown(unsafe.String(unsafe.StringData(string(*s)), len(*s)+len(b)-start))
 	default:
 		if d.budget -= len(*s) + len(b) - start; d.budget < 0 {
 			return -1
 		}
-		*s += Unknown(text(b[start:]))
+		*s += Unknown(unsafeString(b[start:]))
 		return 0
 	}
 	return len(b)
 }
 
-// wire is the wire type that values of the kind have, out of a table in a number.
-func (k Kind) wire() WireType { return WireType(uint32(wireTypes) >> (k & 7 * 4) & 7) }
+// wireType returns the wire type that values of the kind have, out of a table in a number.
+func (k Kind) wireType() WireType { return WireType(uint32(wireTypes) >> (k & 7 * 4) & 7) }
 
 const wireTypes = uint32(WireBytes)<<(String*4) | uint32(WireBytes)<<(Bytes*4) | uint32(WireBytes)<<(Message*4) |
 	uint32(WireFixed64)<<(Double*4)
 
-// repeat appends a value to a list of numbers.
-func repeat(q unsafe.Pointer, k Kind, v uint64) {
+// appendNumber appends a value to a list of numbers.
+func appendNumber(q unsafe.Pointer, k Kind, v uint64) {
 	switch k & base {
 	case Bool:
 		*(*[]bool)(q) = append(*(*[]bool)(q), v != 0)
@@ -338,25 +338,25 @@ func repeat(q unsafe.Pointer, k Kind, v uint64) {
 	}
 }
 
-// packed reads a list of numbers that came as one field.
-func (d *decoder) packed(b []byte, q unsafe.Pointer, k Kind) Error {
+// readPacked reads a list of numbers that came as one field.
+func (d *decoder) readPacked(b []byte, q unsafe.Pointer, k Kind) Error {
 	for i := 0; i < len(b); {
 		var v uint64
-		if k.wire() == WireFixed64 {
+		if k.wireType() == WireFixed64 {
 			if len(b)-i < 8 {
 				return ErrTruncated
 			}
-			v, i = fixed(b, i, 8), i+8
+			v, i = readFixed(b, i, 8), i+8
 		} else if v, i = ConsumeVarint(b, i); i < 0 {
 			return Error(-i)
 		}
-		repeat(q, k, v)
+		appendNumber(q, k, v)
 	}
 	return 0
 }
 
-// grow makes room in a list for more elements.
-func (d *decoder) grow(h *slice, t *Type, more int) Error {
+// growList makes room in a list for more elements.
+func (d *decoder) growList(h *slice, t *Type, more int) Error {
 	size := h.len + more
 	if size < 2*h.cap {
 		size = 2 * h.cap

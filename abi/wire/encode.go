@@ -70,7 +70,7 @@ func Append(b []byte, p unsafe.Pointer, t *Type) []byte {
 			}
 		default:
 			h := (*slice)(q)
-			size := f.Kind.size()
+			size := f.Kind.sizeInMemory()
 			for i := range h.len {
 				b = appendScalar(b, n, unsafe.Add(h.ptr, uintptr(i)*size), f.Kind&base, true)
 			}
@@ -112,8 +112,8 @@ func appendScalar(b []byte, n uint32, p unsafe.Pointer, k Kind, zero bool) []byt
 	return AppendUint(b, n, v)
 }
 
-// size is that of a scalar in memory.
-func (k Kind) size() uintptr {
+// sizeInMemory returns the size of a scalar in memory.
+func (k Kind) sizeInMemory() uintptr {
 	switch k & base {
 	case Bool:
 		return 1

@@ -50,7 +50,7 @@ func equalValue(x, y unsafe.Pointer, f *Field, t *Type) bool {
 	case String:
 		return *(*string)(x) == *(*string)(y)
 	case Bytes:
-		return text(*(*[]byte)(x)) == text(*(*[]byte)(y))
+		return unsafeString(*(*[]byte)(x)) == unsafeString(*(*[]byte)(y))
 	case Message:
 		return Equal(x, y, f.elem(t))
 	case Bool:

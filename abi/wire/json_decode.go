@@ -14,35 +14,35 @@ func UnmarshalJSON(b []byte, p unsafe.Pointer, t *Type) error {
 // unmarshalJSON also tells how far it came.
 func unmarshalJSON(b []byte, p unsafe.Pointer, t *Type) (int, Error) {
 	r := reader{b: b, decoder: decoder{budget: len(b)*Expansion + ExpansionBase}}
-	e := r.value(p, t, MaxDepth)
-	if r.space(); e == 0 && r.i < len(b) {
+	e := r.readValue(p, t, MaxDepth)
+	if r.skipSpace(); e == 0 && r.i < len(b) {
 		e = ErrJSON
 	}
 	return r.i, e
 }
 
-// value reads what a type's form asks for; null leaves it as it is.
-func (r *reader) value(p unsafe.Pointer, t *Type, depth int) Error {
+// readValue reads what a type's form asks for; null leaves it as it is.
+func (r *reader) readValue(p unsafe.Pointer, t *Type, depth int) Error {
 	if depth == 0 {
 		return ErrDepth
 	}
-	c := r.space()
+	c := r.skipSpace()
 	if t.Form == Bare {
-		return r.field(p, &t.Fields[0], t, depth)
+		return r.readField(p, &t.Fields[0], t, depth)
 	}
 	if t.Form == raw {
 		start := r.i
-		e := r.skip(maxSkip)
+		e := r.skipValue(maxSkip)
 		*(*[]byte)(p) = r.b[start:r.i:r.i]
 		return e
 	}
 	if c == 'n' {
-		return r.word("null")
+		return r.readWord("null")
 	}
 
 	switch t.Form {
 	case instant, instants:
-		s, e := r.text()
+		s, e := r.readString()
 		if e != 0 {
 			return e
 		}
@@ -50,7 +50,7 @@ func (r *reader) value(p unsafe.Pointer, t *Type, depth int) Error {
 		if !ok {
 			return ErrTime
 		}
-		m.round(t.Form)
+		m.roundTo(t.Form)
 		*(*Time)(p) = m
 		return 0
 	case quantity:
@@ -63,25 +63,25 @@ func (r *reader) value(p unsafe.Pointer, t *Type, depth int) Error {
 	case choice:
 		x := (*IntOrString)(p)
 		if c == '"' {
-			s, e := r.text()
+			s, e := r.readString()
 			*x = FromString(s)
 			return e
 		}
-		n, e := r.integer(32)
+		n, e := r.readInteger(32)
 		*x = FromInt(int32(n))
 		return e
 	}
 
-	return r.object(p, t, depth)
+	return r.readObject(p, t, depth)
 }
 
-func (r *reader) object(p unsafe.Pointer, t *Type, depth int) Error {
+func (r *reader) readObject(p unsafe.Pointer, t *Type, depth int) Error {
 	var rest []byte
 	unsorted := false
-	e := r.members(func(name string, start int) Error {
-		f, q, in := member(p, t, name)
+	e := r.readMembers(func(name string, start int) Error {
+		f, q, in := findMember(p, t, name)
 		if f == nil {
-			e := r.skip(maxSkip)
+			e := r.skipValue(maxSkip)
 			if e == 0 && t.Spare != 0 {
 				if rest == nil {
 					rest = append(rest, 0)
@@ -92,7 +92,7 @@ func (r *reader) object(p unsafe.Pointer, t *Type, depth int) Error {
 			}
 			return e
 		}
-		e := r.field(q, f, in, depth)
+		e := r.readField(q, f, in, depth)
 		unsorted = unsorted || f.Kind == Map|Message
 		return e
 	})
@@ -104,13 +104,13 @@ func (r *reader) object(p unsafe.Pointer, t *Type, depth int) Error {
 		sortMaps(p, t)
 	}
 	if rest != nil {
-		*t.spare(p) = Unknown(text(rest))
+		*t.spare(p) = Unknown(unsafeString(rest))
 	}
 	return 0
 }
 
-// member finds the field of a name, also among the members of inlined structs: its place, and the type it is in.
-func member(p unsafe.Pointer, t *Type, name string) (*Field, unsafe.Pointer, *Type) {
+// findMember finds the field of a name, also among the members of inlined structs: its place, and the type it is in.
+func findMember(p unsafe.Pointer, t *Type, name string) (*Field, unsafe.Pointer, *Type) {
 	for i := range t.Fields {
 		f := &t.Fields[i]
 		if f.JSON == name && name != "" {
@@ -119,7 +119,7 @@ func member(p unsafe.Pointer, t *Type, name string) (*Field, unsafe.Pointer, *Ty
 	}
 	for i := range t.Fields {
 		if f := &t.Fields[i]; f.JSON == "" && f.Kind == Message {
-			if g, q, in := member(unsafe.Add(p, f.Offset), f.elem(t), name); g != nil {
+			if g, q, in := findMember(unsafe.Add(p, f.Offset), f.elem(t), name); g != nil {
 				return g, q, in
 			}
 		}
@@ -127,43 +127,43 @@ func member(p unsafe.Pointer, t *Type, name string) (*Field, unsafe.Pointer, *Ty
 	return nil, nil, nil
 }
 
-func (r *reader) field(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
-	null := r.space() == 'n'
+func (r *reader) readField(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
+	null := r.skipSpace() == 'n'
 	switch f.Kind & Map {
 	case 0:
-		return r.scalar(q, f, t, depth)
+		return r.readScalar(q, f, t, depth)
 	case Ptr:
 		if null {
 			*(*unsafe.Pointer)(q) = nil
-			return r.word("null")
+			return r.readWord("null")
 		}
-		return r.pointer(q, f, t, depth)
+		return r.readPointer(q, f, t, depth)
 	}
 
 	h := (*slice)(q)
 	*h = slice{}
 	if null {
-		return r.word("null")
+		return r.readWord("null")
 	}
 	if f.Kind == Map|Message {
-		return r.dict(h, f.elem(t), depth)
+		return r.readMap(h, f.elem(t), depth)
 	}
-	if r.space() != '[' {
+	if r.skipSpace() != '[' {
 		return ErrJSON
 	}
 
 	r.i++
-	if r.space() == ']' {
+	if r.skipSpace() == ']' {
 		r.i++
 		*h = emptySlice()
 		return 0
 	}
 
 	for {
-		if e := r.element(q, f, t, depth); e != 0 {
+		if e := r.readElement(q, f, t, depth); e != 0 {
 			return e
 		}
-		switch r.space() {
+		switch r.skipSpace() {
 		case ',':
 			r.i++
 		case ']':
@@ -180,33 +180,33 @@ func emptySlice() slice { return slice{ptr: unsafe.Pointer(&nothing)} }
 // nothing is what empty lists point to, so that they aren't nil.
 var nothing struct{}
 
-// element reads one element of a list and appends it.
-func (r *reader) element(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
+// readElement reads one element of a list and appends it.
+func (r *reader) readElement(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 	h := (*slice)(q)
 	var v int64
 	switch f.Kind & base {
 	case Message:
 		et := f.elem(t)
 		if h.len == h.cap {
-			if e := r.grow(h, et, 1); e != 0 {
+			if e := r.growList(h, et, 1); e != 0 {
 				return e
 			}
 		}
 		h.len++
-		return r.value(h.at(h.len-1, et), et, depth-1)
+		return r.readValue(h.at(h.len-1, et), et, depth-1)
 	case String:
 		var s string
-		e := r.scalar(unsafe.Pointer(&s), f, t, depth)
+		e := r.readScalar(unsafe.Pointer(&s), f, t, depth)
 		*(*[]string)(q) = append(*(*[]string)(q), s)
 		return e
 	case Bytes:
 		var s []byte
-		e := r.scalar(unsafe.Pointer(&s), f, t, depth)
+		e := r.readScalar(unsafe.Pointer(&s), f, t, depth)
 		*(*[][]byte)(q) = append(*(*[][]byte)(q), s)
 		return e
 	}
 
-	e := r.scalar(unsafe.Pointer(&v), f, t, depth)
+	e := r.readScalar(unsafe.Pointer(&v), f, t, depth)
 	switch p := unsafe.Pointer(&v); f.Kind & base {
 	case Bool:
 		*(*[]bool)(q) = append(*(*[]bool)(q), *(*bool)(p))
@@ -221,7 +221,7 @@ func (r *reader) element(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 	return e
 }
 
-func (r *reader) pointer(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
+func (r *reader) readPointer(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 	var m unsafe.Pointer
 	switch f.Kind & base {
 	case String:
@@ -240,13 +240,13 @@ func (r *reader) pointer(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 		m = et.New(nil, 0, 1)
 	}
 	*(*unsafe.Pointer)(q) = m
-	return r.scalar(m, f, t, depth)
+	return r.readScalar(m, f, t, depth)
 }
 
-func (r *reader) dict(h *slice, t *Type, depth int) Error {
-	e := r.members(func(name string, _ int) Error {
+func (r *reader) readMap(h *slice, t *Type, depth int) Error {
+	e := r.readMembers(func(name string, _ int) Error {
 		if h.len == h.cap {
-			if e := r.grow(h, t, 1); e != 0 {
+			if e := r.growList(h, t, 1); e != 0 {
 				return e
 			}
 		}
@@ -254,7 +254,7 @@ func (r *reader) dict(h *slice, t *Type, depth int) Error {
 		h.len++
 		*(*string)(q) = name
 		v := &t.Fields[1]
-		return r.field(unsafe.Add(q, v.Offset), v, t, depth-1)
+		return r.readField(unsafe.Add(q, v.Offset), v, t, depth-1)
 	})
 	if e == 0 && h.ptr == nil {
 		*h = emptySlice()
@@ -262,23 +262,23 @@ func (r *reader) dict(h *slice, t *Type, depth int) Error {
 	return e
 }
 
-// scalar reads a single value; null leaves it as it is.
-func (r *reader) scalar(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
+// readScalar reads a single value; null leaves it as it is.
+func (r *reader) readScalar(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 	if f.Kind&base == Message {
-		return r.value(q, f.elem(t), depth-1)
+		return r.readValue(q, f.elem(t), depth-1)
 	}
-	c := r.space()
+	c := r.skipSpace()
 	if c == 'n' {
-		return r.word("null")
+		return r.readWord("null")
 	}
 
 	switch f.Kind & base {
 	case String:
-		s, e := r.text()
+		s, e := r.readString()
 		*(*string)(q) = s
 		return e
 	case Bytes:
-		s, e := r.text()
+		s, e := r.readString()
 		if e != 0 {
 			return e
 		}
@@ -291,21 +291,21 @@ func (r *reader) scalar(q unsafe.Pointer, f *Field, t *Type, depth int) Error {
 	case Bool:
 		if c == 't' {
 			*(*bool)(q) = true
-			return r.word("true")
+			return r.readWord("true")
 		}
 		*(*bool)(q) = false
-		return r.word("false")
+		return r.readWord("false")
 	case Int32:
-		n, e := r.integer(32)
+		n, e := r.readInteger(32)
 		*(*int32)(q) = int32(n)
 		return e
 	case Double:
-		x, e := r.float()
+		x, e := r.readFloat()
 		*(*float64)(q) = x
 		return e
 	}
 
-	n, e := r.integer(64)
+	n, e := r.readInteger(64)
 	*(*int64)(q) = n
 	return e
 }

@@ -51,7 +51,7 @@ func appendMembers(b []byte, p unsafe.Pointer, t *Type) []byte {
 			}
 			continue
 		}
-		if !f.Keep && absent(q, f, t) {
+		if !f.Keep && isAbsent(q, f, t) {
 			continue
 		}
 		was := len(b)
@@ -71,8 +71,8 @@ func appendMembers(b []byte, p unsafe.Pointer, t *Type) []byte {
 	return b
 }
 
-// absent reports whether a field's value is one that JSON leaves out.
-func absent(q unsafe.Pointer, f *Field, t *Type) bool {
+// isAbsent reports whether a field's value is one that JSON leaves out.
+func isAbsent(q unsafe.Pointer, f *Field, t *Type) bool {
 	switch f.Kind {
 	case String:
 		return *(*string)(q) == ""
@@ -93,7 +93,7 @@ func absent(q unsafe.Pointer, f *Field, t *Type) bool {
 		case raw:
 			return len(*(*[]byte)(q)) == 0
 		case Bare:
-			return absent(q, &f.elem(t).Fields[0], f.elem(t))
+			return isAbsent(q, &f.elem(t).Fields[0], f.elem(t))
 		}
 		return false
 	}
@@ -186,7 +186,7 @@ func (f *Field) elemSize(t *Type) uintptr {
 	case Bytes:
 		return unsafe.Sizeof(slice{})
 	}
-	return f.Kind.size()
+	return f.Kind.sizeInMemory()
 }
 
 // AppendQuoted appends s as a JSON string.

@@ -28,47 +28,47 @@ func UnmarshalJSONPath(b []byte, p unsafe.Pointer, t *Type) error {
 	}
 	if e == ErrJSON {
 		whole := reader{b: b}
-		if whole.skip(maxSkip) == 0 && whole.space() == 0 && whole.i == len(b) {
+		if whole.skipValue(maxSkip) == 0 && whole.skipSpace() == 0 && whole.i == len(b) {
 			e = ErrType
 		}
 	}
 	r := reader{b: b}
-	return &PathError{string(r.pathTo(nil, at, maxSkip)), e}
+	return &PathError{string(r.appendPath(nil, at, maxSkip)), e}
 }
 
 // found ends a search.
 const found Error = 255
 
-// pathTo appends the path to the innermost value that the byte at lies in, or directly behind.
-func (r *reader) pathTo(path []byte, at, depth int) []byte {
-	c := r.space()
+// appendPath appends the path to the innermost value that the byte at lies in, or directly behind.
+func (r *reader) appendPath(path []byte, at, depth int) []byte {
+	c := r.skipSpace()
 	if r.i >= at || depth == 0 {
 		return path
 	}
 
 	switch c {
 	case '{':
-		r.members(func(name string, _ int) Error {
-			switch past, holds := r.holds(at); {
+		r.readMembers(func(name string, _ int) Error {
+			switch past, holds := r.reachesByte(at); {
 			case past:
 				return 0
 			case holds:
 				if len(path) > 0 {
 					path = append(path, '.')
 				}
-				path = r.pathTo(append(path, name...), at, depth-1)
+				path = r.appendPath(append(path, name...), at, depth-1)
 			}
 			return found
 		})
 	case '[':
 		r.i++
 		for i := int64(0); ; i++ {
-			r.space()
-			past, holds := r.holds(at)
+			r.skipSpace()
+			past, holds := r.reachesByte(at)
 			if holds {
-				return r.pathTo(append(appendInt(append(path, '['), i), ']'), at, depth-1)
+				return r.appendPath(append(appendInt(append(path, '['), i), ']'), at, depth-1)
 			}
-			if !past || r.space() != ',' {
+			if !past || r.skipSpace() != ',' {
 				return path
 			}
 			r.i++
@@ -78,11 +78,11 @@ func (r *reader) pathTo(path []byte, at, depth int) []byte {
 	return path
 }
 
-// holds reports of the value at hand whether it ends before the byte at, having passed over it then, or else whether it
-// begins there or before.
-func (r *reader) holds(at int) (past, holds bool) {
+// reachesByte reports of the value at hand whether it ends before the byte at, having passed over it then, or else
+// whether it begins there or before.
+func (r *reader) reachesByte(at int) (past, holds bool) {
 	start := r.i
-	if e := r.skip(maxSkip); e == 0 && r.i < at {
+	if e := r.skipValue(maxSkip); e == 0 && r.i < at {
 		return true, false
 	}
 	r.i = start

@@ -12,8 +12,8 @@ type reader struct {
 	i int
 }
 
-// space skips white space and returns the byte behind it, 0 at the end.
-func (r *reader) space() byte {
+// skipSpace skips white space and returns the byte behind it, 0 at the end.
+func (r *reader) skipSpace() byte {
 	for r.i < len(r.b) {
 		switch c := r.b[r.i]; c {
 		case ' ', '\t', '\n', '\r':
@@ -25,42 +25,42 @@ func (r *reader) space() byte {
 	return 0
 }
 
-func (r *reader) word(w string) Error {
-	if len(r.b)-r.i < len(w) || text(r.b[r.i:r.i+len(w)]) != w {
+func (r *reader) readWord(w string) Error {
+	if len(r.b)-r.i < len(w) || unsafeString(r.b[r.i:r.i+len(w)]) != w {
 		return ErrJSON
 	}
 	r.i += len(w)
 	return 0
 }
 
-// members calls do for each member of the object at hand, standing at its value; start is where the member's name
+// readMembers calls do for each member of the object at hand, standing at its value; start is where the member's name
 // begins.
-func (r *reader) members(do func(name string, start int) Error) Error {
-	if r.space() != '{' {
+func (r *reader) readMembers(do func(name string, start int) Error) Error {
+	if r.skipSpace() != '{' {
 		return ErrJSON
 	}
 	r.i++
-	if r.space() == '}' {
+	if r.skipSpace() == '}' {
 		r.i++
 		return 0
 	}
 
 	for {
-		r.space()
+		r.skipSpace()
 		start := r.i
-		name, e := r.text()
+		name, e := r.readString()
 		if e != 0 {
 			return e
 		}
-		if r.space() != ':' {
+		if r.skipSpace() != ':' {
 			return ErrJSON
 		}
 		r.i++
-		r.space()
+		r.skipSpace()
 		if e := do(name, start); e != 0 {
 			return e
 		}
-		switch r.space() {
+		switch r.skipSpace() {
 		case ',':
 			r.i++
 		case '}':
@@ -72,8 +72,8 @@ func (r *reader) members(do func(name string, start int) Error) Error {
 	}
 }
 
-// text reads a string.
-func (r *reader) text() (string, Error) {
+// readString reads a string.
+func (r *reader) readString() (string, Error) {
 	if r.i >= len(r.b) || r.b[r.i] != '"' {
 		return "", ErrJSON
 	}
@@ -82,11 +82,11 @@ func (r *reader) text() (string, Error) {
 	for ; r.i < len(r.b); r.i++ {
 		switch c := r.b[r.i]; {
 		case c == '"':
-			s := text(r.b[start:r.i])
+			s := unsafeString(r.b[start:r.i])
 			r.i++
 			return s, 0
 		case c == '\\':
-			return r.escaped(start)
+			return r.readEscaped(start)
 		case c < ' ':
 			return "", ErrJSON
 		}
@@ -94,15 +94,15 @@ func (r *reader) text() (string, Error) {
 	return "", ErrTruncated
 }
 
-// escaped goes on with a string at its first backslash.
-func (r *reader) escaped(start int) (string, Error) {
+// readEscaped goes on with a string at its first backslash.
+func (r *reader) readEscaped(start int) (string, Error) {
 	s := append([]byte(nil), r.b[start:r.i]...)
 	for r.i < len(r.b) {
 		c := r.b[r.i]
 		r.i++
 		switch {
 		case c == '"':
-			return text(s), 0
+			return unsafeString(s), 0
 		case c < ' ':
 			return "", ErrJSON
 		case c != '\\':
@@ -129,7 +129,7 @@ func (r *reader) escaped(start int) (string, Error) {
 		case 't':
 			s = append(s, '\t')
 		case 'u':
-			v, ok := r.hex()
+			v, ok := r.readHex4()
 			if !ok {
 				return "", ErrJSON
 			}
@@ -147,8 +147,8 @@ func (r *reader) escaped(start int) (string, Error) {
 // surrogate reads the second half of a pair; a half alone is no character.
 func (r *reader) surrogate(high rune) rune {
 	at := r.i
-	if high < 0xdc00 && r.word(`\u`) == 0 {
-		if low, ok := r.hex(); ok && low >= 0xdc00 && low < 0xe000 {
+	if high < 0xdc00 && r.readWord(`\u`) == 0 {
+		if low, ok := r.readHex4(); ok && low >= 0xdc00 && low < 0xe000 {
 			return (high-0xd800)<<10 | (low - 0xdc00) + 0x10000
 		}
 	}
@@ -156,8 +156,8 @@ func (r *reader) surrogate(high rune) rune {
 	return utf8.RuneError
 }
 
-// hex reads the four digits of an escape.
-func (r *reader) hex() (v rune, ok bool) {
+// readHex4 reads the four digits of an escape.
+func (r *reader) readHex4() (v rune, ok bool) {
 	if v, ok = Hex4(r.b[r.i:]); ok {
 		r.i += 4
 	}
@@ -185,37 +185,37 @@ func Hex4(b []byte) (v rune, ok bool) {
 	return v, true
 }
 
-// number reads a number and returns its text.
-func (r *reader) number() (string, Error) {
+// readNumber reads a number and returns its text.
+func (r *reader) readNumber() (string, Error) {
 	start := r.i
-	if r.at('-') {
+	if r.startsWith('-') {
 		r.i++
 	}
-	zero := r.at('0')
-	if n := r.digits(); n == 0 || zero && n > 1 {
+	zero := r.startsWith('0')
+	if n := r.skipDigits(); n == 0 || zero && n > 1 {
 		return "", ErrJSON
 	}
-	if r.at('.') {
+	if r.startsWith('.') {
 		r.i++
-		if r.digits() == 0 {
+		if r.skipDigits() == 0 {
 			return "", ErrJSON
 		}
 	}
-	if r.at('e') || r.at('E') {
+	if r.startsWith('e') || r.startsWith('E') {
 		r.i++
-		if r.at('+') || r.at('-') {
+		if r.startsWith('+') || r.startsWith('-') {
 			r.i++
 		}
-		if r.digits() == 0 {
+		if r.skipDigits() == 0 {
 			return "", ErrJSON
 		}
 	}
-	return text(r.b[start:r.i]), 0
+	return unsafeString(r.b[start:r.i]), 0
 }
 
-func (r *reader) at(c byte) bool { return r.i < len(r.b) && r.b[r.i] == c }
+func (r *reader) startsWith(c byte) bool { return r.i < len(r.b) && r.b[r.i] == c }
 
-func (r *reader) digits() (n int) {
+func (r *reader) skipDigits() (n int) {
 	for ; r.i < len(r.b) && r.b[r.i] >= '0' && r.b[r.i] <= '9'; r.i++ {
 		n++
 	}
@@ -224,14 +224,14 @@ func (r *reader) digits() (n int) {
 
 func (r *reader) textOrNumber(c byte) (string, Error) {
 	if c == '"' {
-		return r.text()
+		return r.readString()
 	}
-	return r.number()
+	return r.readNumber()
 }
 
-// integer reads an integer of so many bits.
-func (r *reader) integer(bits uint) (int64, Error) {
-	s, e := r.number()
+// readInteger reads an integer of so many bits.
+func (r *reader) readInteger(bits uint) (int64, Error) {
+	s, e := r.readNumber()
 	if e != 0 {
 		return 0, e
 	}
@@ -255,9 +255,9 @@ func (r *reader) integer(bits uint) (int64, Error) {
 	return int64(v), 0
 }
 
-// float reads a number of up to 15 digits exactly, others nearly.
-func (r *reader) float() (float64, Error) {
-	s, e := r.number()
+// readFloat reads a number of up to 15 digits exactly, others nearly.
+func (r *reader) readFloat() (float64, Error) {
+	s, e := r.readNumber()
 	if e != 0 {
 		return 0, e
 	}
@@ -316,29 +316,29 @@ func (r *reader) float() (float64, Error) {
 	return mantissa, 0
 }
 
-// skip passes over a value of any kind.
-func (r *reader) skip(depth int) Error {
+// skipValue passes over a value of any kind.
+func (r *reader) skipValue(depth int) Error {
 	if depth == 0 {
 		return ErrDepth
 	}
 
-	switch c := r.space(); c {
+	switch c := r.skipSpace(); c {
 	case '"':
-		_, e := r.text()
+		_, e := r.readString()
 		return e
 	case '{':
-		return r.members(func(string, int) Error { return r.skip(depth - 1) })
+		return r.readMembers(func(string, int) Error { return r.skipValue(depth - 1) })
 	case '[':
 		r.i++
-		if r.space() == ']' {
+		if r.skipSpace() == ']' {
 			r.i++
 			return 0
 		}
 		for {
-			if e := r.skip(depth - 1); e != 0 {
+			if e := r.skipValue(depth - 1); e != 0 {
 				return e
 			}
-			switch r.space() {
+			switch r.skipSpace() {
 			case ',':
 				r.i++
 			case ']':
@@ -349,13 +349,13 @@ func (r *reader) skip(depth int) Error {
 			}
 		}
 	case 't':
-		return r.word("true")
+		return r.readWord("true")
 	case 'f':
-		return r.word("false")
+		return r.readWord("false")
 	case 'n':
-		return r.word("null")
+		return r.readWord("null")
 	}
 
-	_, e := r.number()
+	_, e := r.readNumber()
 	return e
 }

@@ -109,18 +109,18 @@ func mapOrder(h *slice, t *Type) []int32 {
 		return x < y || x == y && a < b
 	}
 	for root := len(order)/2 - 1; root >= 0; root-- {
-		sift(order, root, less)
+		siftDown(order, root, less)
 	}
 
 	for end := len(order) - 1; end > 0; end-- {
 		order[0], order[end] = order[end], order[0]
-		sift(order[:end], 0, less)
+		siftDown(order[:end], 0, less)
 	}
 	return order
 }
 
-// sift is the step of a heap sort; sort.Slice would bring reflection along.
-func sift(l []int32, root int, less func(a, b int32) bool) {
+// siftDown is the step of a heap sort; sort.Slice would bring reflection along.
+func siftDown(l []int32, root int, less func(a, b int32) bool) {
 	for {
 		c := 2*root + 1
 		if c >= len(l) {

@@ -164,7 +164,7 @@ func (f *Fields) Next() bool {
 		if n > len(b)-i {
 			return f.fail(ErrTruncated)
 		}
-		f.Uint, i = fixed(b, i, n), i+n
+		f.Uint, i = readFixed(b, i, n), i+n
 	default:
 		return f.fail(ErrWireType)
 	}
@@ -174,7 +174,7 @@ func (f *Fields) Next() bool {
 }
 
 // String is the field's bytes as text; it aliases Data.
-func (f *Fields) String() string { return text(f.Bytes) }
+func (f *Fields) String() string { return unsafeString(f.Bytes) }
 
 // Raw is the whole field with its tag.
 func (f *Fields) Raw() []byte { return f.Data[f.Start:f.End:f.End] }
@@ -184,7 +184,7 @@ func (f *Fields) fail(e Error) bool {
 	return false
 }
 
-func fixed(b []byte, i, n int) (v uint64) {
+func readFixed(b []byte, i, n int) (v uint64) {
 	for k := n - 1; k >= 0; k-- {
 		v = v<<8 | uint64(b[i+k])
 	}

@@ -33,19 +33,19 @@ func (q Quantity) Cmp(r Quantity) int {
 	}
 	a, _ := parseQuantity(q.Text)
 	b, _ := parseQuantity(r.Text)
-	return a.cmp(b)
+	return a.compare(b)
 }
 
 // Value returns the amount in whole units, rounded up, at most what an int64 holds.
 func (q Quantity) Value() int64 {
 	n, _ := parseQuantity(q.Text)
-	return n.scaled(0)
+	return n.scaledInteger(0)
 }
 
 // MilliValue returns the amount in thousandths, rounded up, at most what an int64 holds.
 func (q Quantity) MilliValue() int64 {
 	n, _ := parseQuantity(q.Text)
-	return n.scaled(3)
+	return n.scaledInteger(3)
 }
 
 // AsApproximateFloat64 returns the amount as a float, exact as far as sixteen digits go.
@@ -156,7 +156,7 @@ func parseQuantity(s string) (n number, ok bool) {
 	}
 
 	for ; binary > 0; binary -= 10 {
-		n.times(1024)
+		n.multiply(1024)
 	}
 	n.trim()
 	return n, ok
@@ -187,8 +187,8 @@ func exponent(s string) (e int, ok bool) {
 	return e, true
 }
 
-// times multiplies by a small number, digit by digit: binary suffixes on decimal fractions stay exact.
-func (n *number) times(by int) {
+// multiply multiplies by a small number, digit by digit: binary suffixes on decimal fractions stay exact.
+func (n *number) multiply(by int) {
 	carry := 0
 	for i := len(n.digits) - 1; i >= 0; i-- {
 		carry += int(n.digits[i]) * by
@@ -219,7 +219,7 @@ func (n *number) trim() {
 	}
 }
 
-func (n number) cmp(m number) int {
+func (n number) compare(m number) int {
 	if len(n.digits) == 0 || len(m.digits) == 0 || n.negative != m.negative {
 		switch a, b := n.sign(), m.sign(); {
 		case a < b:
@@ -257,8 +257,8 @@ func (n number) sign() int {
 	return 1
 }
 
-// scaled returns the number times 10^scale, away from zero to an integer.
-func (n number) scaled(scale int) int64 {
+// scaledInteger returns the number times 10^scale, away from zero to an integer.
+func (n number) scaledInteger(scale int) int64 {
 	const most = 1<<63 - 1
 	end := n.exponent + scale
 	var v int64

@@ -5,7 +5,7 @@ func (t Time) String() string {
 	if t.IsZero() {
 		return ""
 	}
-	return text(t.append(nil, t.nanos != 0))
+	return unsafeString(t.append(nil, t.nanos != 0))
 }
 
 // Parse reads RFC 3339, with or without a fraction of a second.
@@ -25,20 +25,20 @@ func (t Time) append(b []byte, micros bool) []byte {
 		days--
 		second += 86400
 	}
-	year, month, day := date(days)
-	b = append(digits(b, year, 4), '-')
-	b = append(digits(b, month, 2), '-')
-	b = append(digits(b, day, 2), 'T')
-	b = append(digits(b, second/3600, 2), ':')
-	b = append(digits(b, second/60%60, 2), ':')
-	b = digits(b, second%60, 2)
+	year, month, day := dateOfDays(days)
+	b = append(appendDigits(b, year, 4), '-')
+	b = append(appendDigits(b, month, 2), '-')
+	b = append(appendDigits(b, day, 2), 'T')
+	b = append(appendDigits(b, second/3600, 2), ':')
+	b = append(appendDigits(b, second/60%60, 2), ':')
+	b = appendDigits(b, second%60, 2)
 	if micros {
-		b = digits(append(b, '.'), int(t.nanos/1000), 6)
+		b = appendDigits(append(b, '.'), int(t.nanos/1000), 6)
 	}
 	return append(b, 'Z')
 }
 
-func digits(b []byte, n, width int) []byte {
+func appendDigits(b []byte, n, width int) []byte {
 	for p := 1; width > 0; width-- {
 		p = 1
 		for range width - 1 {
@@ -49,9 +49,9 @@ func digits(b []byte, n, width int) []byte {
 	return b
 }
 
-// date turns days since the first of January of the year 1 into a date: whole cycles of 400, 100, 4 and 1 years first,
-// years starting in March.
-func date(days int64) (year, month, day int) {
+// dateOfDays turns days since the first of January of the year 1 into a date: whole cycles of 400, 100, 4 and 1 years
+// first, years starting in March.
+func dateOfDays(days int64) (year, month, day int) {
 	d := days + 306 // since the first of March of the year 0
 	cycles := d / 146097
 	if d %= 146097; d < 0 {
@@ -69,7 +69,7 @@ func date(days int64) (year, month, day int) {
 	return year + 1, int(m) - 9, day
 }
 
-// daysBefore is date the other way round.
+// daysBefore is dateOfDays the other way round.
 func daysBefore(year, month, day int) int64 {
 	if month < 3 {
 		year--

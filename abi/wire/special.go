@@ -32,7 +32,7 @@ func (x *IntOrString) String() string {
 	if x.Type == Text {
 		return x.StrVal
 	}
-	return text(appendInt(nil, int64(x.IntVal)))
+	return unsafeString(appendInt(nil, int64(x.IntVal)))
 }
 
 // IntOrStringTable is the table of IntOrString.

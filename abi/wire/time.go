@@ -102,10 +102,10 @@ func (t Time) Truncate() Time { t.nanos = 0; return t }
 // fromWire turns the seconds since 1970 that were decoded into our own, and drops what the form doesn't carry.
 func (t *Time) fromWire(f Form) {
 	t.seconds += epoch
-	t.round(f)
+	t.roundTo(f)
 }
 
-func (t *Time) round(f Form) {
+func (t *Time) roundTo(f Form) {
 	if f == instant || t.nanos < 0 || t.nanos >= 1e9 {
 		t.nanos = 0
 	}
@@ -117,7 +117,7 @@ func (t *Time) appendWire(b []byte, f Form) []byte {
 		return b
 	}
 	u := *t
-	u.round(f)
+	u.roundTo(f)
 	b = AppendUint(b, 1, uint64(u.Unix()))
 	if u.nanos != 0 {
 		b = AppendUint(b, 2, uint64(u.nanos))

@@ -83,7 +83,7 @@ func (f *Field) elem(t *Type) *Type {
 	return f.Elem
 }
 
-func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func (t *Type) spare(p unsafe.Pointer) *Unknown {
 	if t.Spare == 0 {

@@ -72,7 +72,7 @@ func (l *Log) Read() ([]Event, error) {
 		}
 		l.offset += int64(len(line)) + 1
 		b = rest
-		e, ok, err := parse(line)
+		e, ok, err := parseEvent(line)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %q: %w", l.Path, line, err)
 		}
@@ -85,7 +85,7 @@ func (l *Log) Read() ([]Event, error) {
 // admin is whom the benchmark acts as.
 const admin = "admin"
 
-func parse(line []byte) (Event, bool, error) {
+func parseEvent(line []byte) (Event, bool, error) {
 	// Most lines are the scheduler's and KWOK's: a look costs less than decoding.
 	if !bytes.Contains(line, []byte(`"username":"system:kube-controller-manager"`)) &&
 		!bytes.Contains(line, []byte(`"username":"system:serviceaccount:kube-system:`)) &&

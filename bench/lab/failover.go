@@ -107,7 +107,7 @@ func (o Options) failover(ctx context.Context, base *scenario.Base, template str
 
 	defer leader.Stop()
 	w.Alive = leader.Err
-	if err := space(ctx, w, "before"); err != nil {
+	if err := createNamespace(ctx, w, "before"); err != nil {
 		return f, fmt.Errorf("the leader: %w", err)
 	}
 
@@ -121,7 +121,7 @@ func (o Options) failover(ctx context.Context, base *scenario.Base, template str
 	if err := standing(ctx, c, successor); err != nil {
 		return f, err
 	}
-	if _, err := settle(ctx, log, leader); err != nil {
+	if _, err := waitForRest(ctx, log, leader); err != nil {
 		return f, err
 	}
 
@@ -140,7 +140,7 @@ func (o Options) failover(ctx context.Context, base *scenario.Base, template str
 	expiry := lease.Spec.RenewTime.Add(leaseTime)
 
 	// Work that waits for whoever comes.
-	if err := space(ctx, w, "after"); err != nil {
+	if err := createNamespace(ctx, w, "after"); err != nil {
 		return f, fmt.Errorf("the successor: %w", err)
 	}
 	if lease, err = w.Client.CoordinationV1().Leases("kube-system").Get(ctx, lease.Name, metav1.GetOptions{}); err != nil {
@@ -168,8 +168,8 @@ func (o Options) failover(ctx context.Context, base *scenario.Base, template str
 		FromExpiry: wrote.Sub(expiry)}, nil
 }
 
-// space makes a namespace and waits for its service account.
-func space(ctx context.Context, w *scenario.World, name string) error {
+// createNamespace makes a namespace and waits for its service account.
+func createNamespace(ctx context.Context, w *scenario.World, name string) error {
 	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		metav1.CreateOptions{}); err != nil {
 		return err

@@ -37,10 +37,10 @@ type Results map[string]map[subject.Kind][]figure.Set
 // Run measures all scenarios.
 func Run(ctx context.Context, o Options) (Results, error) {
 	results := Results{}
-	groups := group(o)
+	groups := groupScenarios(o)
 	p := newPace(groups, o)
 	for n, g := range groups {
-		o.Say("[%d/%d] preparing cluster %q%s", n+1, len(groups), g.base.Name, p.left())
+		o.Say("[%d/%d] preparing cluster %q%s", n+1, len(groups), g.base.Name, p.timeLeft())
 		template, err := o.template(ctx, g.base)
 		if err != nil {
 			return results, fmt.Errorf("cluster %s: %w", g.base.Name, err)
@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options) (Results, error) {
 		pairs, first := o.Pairs, time.Now()
 		for pair := 0; pair < pairs; pair++ {
 			for _, k := range o.Kinds {
-				o.Say("[%d/%d] %s: pair %d of %d: %s%s", n+1, len(groups), g.base.Name, pair+1, pairs, k, p.left())
+				o.Say("[%d/%d] %s: pair %d of %d: %s%s", n+1, len(groups), g.base.Name, pair+1, pairs, k, p.timeLeft())
 				began := time.Now()
 				sets, err := o.measure(ctx, g, template, k)
 				if err != nil && ctx.Err() == nil {
@@ -60,7 +60,7 @@ func Run(ctx context.Context, o Options) (Results, error) {
 				if err != nil {
 					return results, fmt.Errorf("%s, pair %d: %w", k, pair+1, err)
 				}
-				p.ran(g, time.Since(began))
+				p.finishRun(g, time.Since(began))
 				for i, s := range g.scenarios {
 					if results[s.Name] == nil {
 						results[s.Name] = map[subject.Kind][]figure.Set{}
@@ -70,8 +70,8 @@ func Run(ctx context.Context, o Options) (Results, error) {
 			}
 
 			if pair == 0 {
-				pairs = o.pairs(time.Since(first))
-				p.more(g, (pairs-o.Pairs)*len(o.Kinds))
+				pairs = o.pairsFor(time.Since(first))
+				p.addRuns(g, (pairs-o.Pairs)*len(o.Kinds))
 			}
 		}
 
@@ -91,9 +91,9 @@ func Run(ctx context.Context, o Options) (Results, error) {
 // mostPairs is from where on more pairs don't tell more.
 const mostPairs = 9
 
-// pairs is how many pairs a batch has whose first one took so long. It is settled before there is a second: figures
-// don't tell when to stop.
-func (o Options) pairs(first time.Duration) int {
+// pairsFor returns how many pairs a batch has whose first one took so long. It is settled before there is a second:
+// figures don't tell when to stop.
+func (o Options) pairsFor(first time.Duration) int {
 	return max(o.Pairs, min(int(o.More/max(first, 1)), mostPairs))
 }
 
@@ -103,9 +103,9 @@ type batch struct {
 	scenarios []*scenario.Scenario
 }
 
-// group puts scenarios of the same base together, unless each is to have clusters of its own. Where a base takes long
-// to prepare, a start goes with whatever follows it then: every run has one.
-func group(o Options) (all []batch) {
+// groupScenarios puts scenarios of the same base together, unless each is to have clusters of its own. Where a base
+// takes long to prepare, a start goes with whatever follows it then: every run has one.
+func groupScenarios(o Options) (all []batch) {
 	for _, s := range o.Scenarios {
 		i := slices.IndexFunc(all, func(b batch) bool {
 			return b.base == s.Base && (!o.Full || s.Base.Prepare != nil && len(b.scenarios) == 1 && b.scenarios[0].Start)
@@ -153,7 +153,7 @@ func (o Options) template(ctx context.Context, b *scenario.Base) (string, error)
 	if err := w.Tended(ctx); err != nil {
 		return "", err
 	}
-	if _, err := settle(ctx, &audit.Log{Path: c.AuditLog}, s); err != nil {
+	if _, err := waitForRest(ctx, &audit.Log{Path: c.AuditLog}, s); err != nil {
 		return "", err
 	}
 
@@ -199,7 +199,7 @@ func (o Options) measure(ctx context.Context, g batch, template string, k subjec
 
 	defer r.subject.Stop()
 	w.Alive = r.subject.Err
-	started, err := r.start(ctx, g.base.Name)
+	started, err := r.measureStart(ctx, g.base.Name)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}

@@ -18,7 +18,7 @@ func TestGroup(t *testing.T) {
 		{Name: "other", Base: b}, {Name: "two", Base: a}}}
 	names := func() string {
 		var all []string
-		for _, g := range group(o) {
+		for _, g := range groupScenarios(o) {
 			var names []string
 			for _, s := range g.scenarios {
 				names = append(names, s.Name)
@@ -47,11 +47,11 @@ func TestPairs(t *testing.T) {
 		want        int
 	}{{0, time.Second, 3}, {6 * time.Minute, 3 * time.Minute, 3}, {6 * time.Minute, 70 * time.Second, 5},
 		{6 * time.Minute, time.Second, 9}, {6 * time.Minute, 0, 9}} {
-		if got := (Options{Pairs: 3, More: c.more}).pairs(c.first); got != c.want {
+		if got := (Options{Pairs: 3, More: c.more}).pairsFor(c.first); got != c.want {
 			t.Errorf("%v more, %v for the first: got %d pairs, want %d", c.more, c.first, got, c.want)
 		}
 	}
-	if got := (Options{Pairs: 20, More: time.Hour}).pairs(time.Second); got != 20 {
+	if got := (Options{Pairs: 20, More: time.Hour}).pairsFor(time.Second); got != 20 {
 		t.Errorf("twenty are asked for: got %d", got)
 	}
 }
@@ -61,26 +61,26 @@ func TestPace(t *testing.T) {
 	a, b := &scenario.Base{}, &scenario.Base{}
 	o := Options{Pairs: 3, Kinds: []subject.Kind{subject.Native, subject.Windlass},
 		Scenarios: []*scenario.Scenario{{Base: a}, {Base: a}, {Base: a}, {Base: b}}}
-	groups := group(o)
+	groups := groupScenarios(o)
 	p := newPace(groups, o)
-	if got := p.left(); got != "" {
+	if got := p.timeLeft(); got != "" {
 		t.Errorf("before the first run: %q", got)
 	}
-	p.ran(groups[0], 70*time.Second) // twice as slow as expected
-	if got, want := p.left(), ", about 9 min left"; got != want {
+	p.finishRun(groups[0], 70*time.Second) // twice as slow as expected
+	if got, want := p.timeLeft(), ", about 9 min left"; got != want {
 		t.Errorf("after the first run: got %q, want %q", got, want)
 	}
-	p.more(groups[1], 6)
-	if got, want := p.left(), ", about 12 min left"; got != want {
+	p.addRuns(groups[1], 6)
+	if got, want := p.timeLeft(), ", about 12 min left"; got != want {
 		t.Errorf("with more runs: got %q, want %q", got, want)
 	}
 	for range 5 {
-		p.ran(groups[0], 70*time.Second)
+		p.finishRun(groups[0], 70*time.Second)
 	}
 	for range 11 {
-		p.ran(groups[1], 30*time.Second)
+		p.finishRun(groups[1], 30*time.Second)
 	}
-	if got, want := p.left(), ", less than a minute left"; got != want {
+	if got, want := p.timeLeft(), ", less than a minute left"; got != want {
 		t.Errorf("before the last run: got %q, want %q", got, want)
 	}
 }

@@ -32,7 +32,7 @@ type mark struct {
 	counts   subject.Counts
 }
 
-func (r *run) mark() (m mark, err error) {
+func (r *run) takeMark() (m mark, err error) {
 	if m.counts, err = r.subject.Counts(); err != nil { // first: it costs processor time
 		return m, err
 	}
@@ -41,9 +41,9 @@ func (r *run) mark() (m mark, err error) {
 	return m, err
 }
 
-// start measures a manager's start: from the process's beginning until its controllers work, and on until it is at
-// rest.
-func (r *run) start(ctx context.Context, base string) (figure.Set, error) {
+// measureStart measures a manager's start: from the process's beginning until its controllers work, and on until it is
+// at rest.
+func (r *run) measureStart(ctx context.Context, base string) (figure.Set, error) {
 	f := figure.Set{}
 	stop := func() error { return nil }
 	if r.profiles != "" { // it serves them soon
@@ -64,7 +64,7 @@ func (r *run) start(ctx context.Context, base string) (figure.Set, error) {
 	if err := stop(); err != nil {
 		return nil, err
 	}
-	return f, r.finish(ctx, mark{}, f)
+	return f, r.measureUse(ctx, mark{}, f)
 }
 
 // scenario measures one scenario.
@@ -74,7 +74,7 @@ func (r *run) scenario(ctx context.Context, s *scenario.Scenario) (figure.Set, e
 		if err := s.Setup(ctx, r.world); err != nil {
 			return nil, fmt.Errorf("setup: %w", err)
 		}
-		if _, err := settle(ctx, r.log, r.subject); err != nil {
+		if _, err := waitForRest(ctx, r.log, r.subject); err != nil {
 			return nil, err
 		}
 	}
@@ -82,7 +82,7 @@ func (r *run) scenario(ctx context.Context, s *scenario.Scenario) (figure.Set, e
 	if err := r.subject.ResetPeak(); err != nil {
 		return nil, err
 	}
-	before, err := r.mark()
+	before, err := r.takeMark()
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (r *run) scenario(ctx context.Context, s *scenario.Scenario) (figure.Set, e
 	}
 
 	f := figure.Set{figure.Wall: r.world.Wall.Seconds(), figure.Made: r.world.Made.Seconds()}
-	if err := r.finish(ctx, before, f); err != nil {
+	if err := r.measureUse(ctx, before, f); err != nil {
 		return nil, err
 	}
 
@@ -131,10 +131,10 @@ func (r *run) profile(name string) (stop func() error, err error) {
 	}, nil
 }
 
-// finish waits until the manager is at rest and says what it has used since the mark. What it used to come to rest
-// counts: it is work left over.
-func (r *run) finish(ctx context.Context, before mark, f figure.Set) (err error) {
-	if r.events, err = settle(ctx, r.log, r.subject); err != nil {
+// measureUse waits until the manager is at rest and measures what it has used since the mark. What it used to come to
+// rest counts: it is work left over.
+func (r *run) measureUse(ctx context.Context, before mark, f figure.Set) (err error) {
+	if r.events, err = waitForRest(ctx, r.log, r.subject); err != nil {
 		return err
 	}
 	cpu, err := r.subject.CPU() // before the mark, which costs some
@@ -142,7 +142,7 @@ func (r *run) finish(ctx context.Context, before mark, f figure.Set) (err error)
 		return err
 	}
 
-	after, err := r.mark()
+	after, err := r.takeMark()
 	if err != nil {
 		return err
 	}
@@ -163,11 +163,11 @@ func (r *run) finish(ctx context.Context, before mark, f figure.Set) (err error)
 		}
 	}
 
-	return r.memory(ctx, f)
+	return r.sampleMemory(ctx, f)
 }
 
-// memory samples what the manager uses at rest.
-func (r *run) memory(ctx context.Context, f figure.Set) error {
+// sampleMemory samples what the manager uses at rest.
+func (r *run) sampleMemory(ctx context.Context, f figure.Set) error {
 	var rss, anon []float64
 	for range 5 {
 		m, err := r.subject.Memory()
@@ -187,9 +187,9 @@ func (r *run) memory(ctx context.Context, f figure.Set) error {
 	return err
 }
 
-// settle waits until the manager has written nothing for a while, and returns what was asked of the API server since
-// the log was last read.
-func settle(ctx context.Context, log *audit.Log, s *subject.Subject) ([]audit.Event, error) {
+// waitForRest waits until the manager has written nothing for a while, and returns what was asked of the API server
+// since the log was last read.
+func waitForRest(ctx context.Context, log *audit.Log, s *subject.Subject) ([]audit.Event, error) {
 	var all []audit.Event
 	last := time.Now()
 	for deadline := time.Now().Add(5 * time.Minute); ; {

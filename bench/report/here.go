@@ -50,8 +50,8 @@ func (s Setting) Same(as Setting) bool {
 func Here(ctx context.Context) (Setting, error) {
 	s := Setting{Time: time.Now().UTC(), Cores: runtime.NumCPU(), Go: runtime.Version(),
 		System: runtime.GOOS + "/" + runtime.GOARCH}
-	s.CPU, _ = field("/proc/cpuinfo", "model name")
-	memory, err := field("/proc/meminfo", "MemTotal")
+	s.CPU, _ = procField("/proc/cpuinfo", "model name")
+	memory, err := procField("/proc/meminfo", "MemTotal")
 	if err != nil {
 		return s, err
 	}
@@ -80,12 +80,12 @@ func Here(ctx context.Context) (Setting, error) {
 
 	first, _, _ := strings.Cut(string(out), "\n")
 	s.Windlass = strings.TrimSpace(strings.TrimPrefix(first, "windlass"))
-	s.Programs, err = hashed(windlass, cluster.Binary())
+	s.Programs, err = hashFiles(windlass, cluster.Binary())
 	return s, err
 }
 
-// hashed is a hash of files.
-func hashed(files ...string) (string, error) {
+// hashFiles returns a hash of files.
+func hashFiles(files ...string) (string, error) {
 	h := sha256.New()
 	for _, name := range files {
 		f, err := os.Open(name)
@@ -100,8 +100,8 @@ func hashed(files ...string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// field returns the first value of a name in a file of /proc.
-func field(path, name string) (string, error) {
+// procField returns the first value of a name in a file of /proc.
+func procField(path, name string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

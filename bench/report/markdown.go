@@ -26,7 +26,7 @@ func (r *Report) Write(folder string) error {
 		return err
 	}
 	files := map[string][]byte{"RESULTS.md": r.markdown(why)}
-	for name, plot := range r.plots() {
+	for name, plot := range r.drawPlots() {
 		files[filepath.Join("plots", name)] = plot
 	}
 	for name, b := range files {
@@ -63,13 +63,13 @@ func readReasons(path string) (map[string]string, error) {
 // continued returns when a run that was interrupted went on.
 func continued(times []time.Time) (text string) {
 	for _, t := range times {
-		text += "; continued " + date(t)
+		text += "; continued " + formatDate(t)
 	}
 	return text
 }
 
-// pairs is how many each scenario has.
-func (r *Report) pairs() string {
+// pairsText returns how many pairs each scenario has.
+func (r *Report) pairsText() string {
 	least, most := r.Setting.Pairs, r.Setting.Pairs
 	for _, s := range r.Scenarios {
 		most = max(most, len(s.Windlass))
@@ -90,10 +90,10 @@ func (r *Report) markdown(why map[string]string) []byte {
 	fmt.Fprintf(&b, "# Windlass beside the native kube-controller-manager\n\nWritten by `%s`; not to be edited. "+
 		"bench/README.md says how it is measured.\n\n", command)
 	fmt.Fprintf(&b, "| | |\n|---|---|\n| date | %s%s |\n| machine | %d cores, %s, %.1f GiB of memory, %s; load %.1f "+
-		"before |\n", date(s.Time), continued(s.Continued), s.Cores, s.CPU, float64(s.Memory)/(1<<30), s.System, s.Load)
+		"before |\n", formatDate(s.Time), continued(s.Continued), s.Cores, s.CPU, float64(s.Memory)/(1<<30), s.System, s.Load)
 	fmt.Fprintf(&b, "| native | kube-controller-manager %s |\n| Windlass | %s, %s |\n", s.Native, s.Windlass, s.Go)
 	fmt.Fprintf(&b, "| form | %s, %s pairs; medians, with the least and the most in parentheses |\n| API rate | %d a "+
-		"second for each client, workers by default |\n", form, r.pairs(), s.QPS)
+		"second for each client, workers by default |\n", form, r.pairsText(), s.QPS)
 	fmt.Fprintf(&b, "| controllers | %s |\n\n", strings.Join(s.Controllers, ", "))
 
 	fmt.Fprint(&b, "## What must hold\n\nWindlass's median to the native manager's.\n\n| figure | ratio | at most | "+
@@ -106,19 +106,20 @@ func (r *Report) markdown(why map[string]string) []byte {
 				verdict += ": " + reason
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %s | %.2f | %s |\n", t.name(), ratio(t.ratio), t.most, verdict)
+		fmt.Fprintf(&b, "| %s | %s | %.2f | %s |\n", t.name(), formatRatio(t.ratio), t.most, verdict)
 	}
 	fmt.Fprint(&b, "\n")
 	for _, p := range ratioPlots {
 		fmt.Fprintf(&b, "![%s, Windlass to native](plots/%s)\n\n", p.name, p.file)
 	}
-	if len(r.growth()) > 1 {
+	if len(r.growthScenarios()) > 1 {
 		fmt.Fprint(&b, "## How cost grows\n\n| pods | figure | native | Windlass | ratio |\n|---|---|---|---|---|\n")
 		for _, p := range growthPlots {
-			for _, at := range r.growth() {
-				row := at.scenario.row(p.name)
+			for _, at := range r.growthScenarios() {
+				row := at.scenario.figureRow(p.name)
 				fmt.Fprintf(&b, "| %d | %s | %s | %s | %s |\n",
-					at.pods, p.name, spread(p.name, row.native), spread(p.name, row.windlass), ratio(row.ratio()))
+					at.pods, p.name, formatSpread(p.name, row.native), formatSpread(p.name, row.windlass),
+					formatRatio(row.medianRatio()))
 			}
 		}
 		fmt.Fprint(&b, "\n")
@@ -129,9 +130,9 @@ func (r *Report) markdown(why map[string]string) []byte {
 	fmt.Fprint(&b, "## Scenarios\n\n")
 	for _, s := range r.Scenarios {
 		fmt.Fprintf(&b, "### %s: %s\n\n| figure | native | Windlass | ratio |\n|---|---|---|---|\n", s.Name, s.Title)
-		for _, row := range s.rows() {
+		for _, row := range s.figureRows() {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n",
-				row.name, spread(row.name, row.native), spread(row.name, row.windlass), ratio(row.ratio()))
+				row.name, formatSpread(row.name, row.native), formatSpread(row.name, row.windlass), formatRatio(row.medianRatio()))
 		}
 		fmt.Fprint(&b, "\n")
 	}
@@ -148,27 +149,27 @@ var (
 		{figure.SyncTime, "growth-sync.svg"}}
 )
 
-// plots draws all that there is to draw.
-func (r *Report) plots() map[string][]byte {
+// drawPlots draws all that there is to draw.
+func (r *Report) drawPlots() map[string][]byte {
 	files := map[string][]byte{}
 	for _, p := range ratioPlots {
 		var bars []bar
 		for _, s := range r.Scenarios {
-			if row := s.row(p.name); Median(row.native) > 0 {
-				bars = append(bars, bar{s.Name, row.ratio()})
+			if row := s.figureRow(p.name); Median(row.native) > 0 {
+				bars = append(bars, bar{s.Name, row.medianRatio()})
 			}
 		}
-		files[p.file] = ratios(p.name+": Windlass to native, less is better", bars)
+		files[p.file] = drawRatios(p.name+": Windlass to native, less is better", bars)
 	}
-	if g := r.growth(); len(g) > 1 {
+	if g := r.growthScenarios(); len(g) > 1 {
 		for _, p := range growthPlots {
 			native, windlass := line{name: "native"}, line{name: "windlass"}
 			for _, at := range g {
-				row := at.scenario.row(p.name)
+				row := at.scenario.figureRow(p.name)
 				native.points = append(native.points, point{float64(at.pods), Median(row.native)})
 				windlass.points = append(windlass.points, point{float64(at.pods), Median(row.windlass)})
 			}
-			files[p.file] = curves(p.name+", by pods in the cluster", p.name, []line{native, windlass})
+			files[p.file] = drawCurves(p.name+", by pods in the cluster", p.name, []line{native, windlass})
 		}
 	}
 	return files
@@ -180,7 +181,7 @@ type grown struct {
 	scenario *Scenario
 }
 
-func (r *Report) growth() (all []grown) {
+func (r *Report) growthScenarios() (all []grown) {
 	for i := range r.Scenarios {
 		var n int
 		if _, err := fmt.Sscanf(r.Scenarios[i].Name, "growth-%d", &n); err == nil {

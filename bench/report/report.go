@@ -53,9 +53,9 @@ type row struct {
 	native, windlass []float64
 }
 
-// ratio is Windlass's median to the native one's; NaN where that says nothing, infinite where only the native one's is
-// 0.
-func (r row) ratio() float64 {
+// medianRatio returns Windlass's median to the native one's; NaN where that says nothing, infinite where only the
+// native one's is 0.
+func (r row) medianRatio() float64 {
 	n, w := Median(r.native), Median(r.windlass)
 	if n == 0 {
 		if w > 0 {
@@ -66,8 +66,8 @@ func (r row) ratio() float64 {
 	return w / n
 }
 
-// rows are the scenario's figures in order; those that are 0 in all runs are left out.
-func (s Scenario) rows() (all []row) {
+// figureRows returns the scenario's figures in order; those that are 0 in all runs are left out.
+func (s Scenario) figureRows() (all []row) {
 	names := slices.Clone(figure.Ordered)
 	var calls []string
 	for _, set := range slices.Concat(s.Native, s.Windlass) {
@@ -79,14 +79,15 @@ func (s Scenario) rows() (all []row) {
 	}
 	slices.Sort(calls)
 	for _, name := range append(names, calls...) {
-		if r := s.row(name); slices.ContainsFunc(append(r.native, r.windlass...), func(v float64) bool { return v != 0 }) {
+		if r := s.figureRow(name); slices.ContainsFunc(append(r.native, r.windlass...),
+			func(v float64) bool { return v != 0 }) {
 			all = append(all, r)
 		}
 	}
 	return all
 }
 
-func (s Scenario) row(name string) row {
+func (s Scenario) figureRow(name string) row {
 	r := row{name: name}
 	for _, set := range s.Native {
 		r.native = append(r.native, set[name])
@@ -113,32 +114,32 @@ func (r *Report) Print(out io.Writer) error {
 	for _, s := range r.Scenarios {
 		fmt.Fprintf(w, "\n%s: %s\n", s.Name, s.Title)
 		fmt.Fprintf(w, "  figure\tnative\twindlass\tratio\n")
-		for _, row := range s.rows() {
+		for _, row := range s.figureRows() {
 			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n",
-				row.name, spread(row.name, row.native), spread(row.name, row.windlass), ratio(row.ratio()))
+				row.name, formatSpread(row.name, row.native), formatSpread(row.name, row.windlass), formatRatio(row.medianRatio()))
 		}
 	}
 	fmt.Fprintf(w, "\n")
 	for _, t := range r.targets() {
-		fmt.Fprintf(w, "  %s\t%s\tat most %.2f\t%s\n", t.name(), ratio(t.ratio), t.most, t.verdict())
+		fmt.Fprintf(w, "  %s\t%s\tat most %.2f\t%s\n", t.name(), formatRatio(t.ratio), t.most, t.verdict())
 	}
 	return w.Flush()
 }
 
-// spread is a median with the least and the most.
-func spread(name string, all []float64) string {
+// formatSpread returns a median with the least and the most.
+func formatSpread(name string, all []float64) string {
 	if len(all) == 0 {
 		return "–"
 	}
-	m := value(name, Median(all))
-	if least, most := value(name, slices.Min(all)), value(name, slices.Max(all)); least != most {
+	m := formatValue(name, Median(all))
+	if least, most := formatValue(name, slices.Min(all)), formatValue(name, slices.Max(all)); least != most {
 		return fmt.Sprintf("%s (%s to %s)", m, least, most)
 	}
 	return m
 }
 
-// value is a number with its unit.
-func value(name string, v float64) string {
+// formatValue returns a number with its unit.
+func formatValue(name string, v float64) string {
 	switch figure.Of(name) {
 	case figure.Seconds:
 		switch {
@@ -159,7 +160,7 @@ func value(name string, v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-func ratio(r float64) string {
+func formatRatio(r float64) string {
 	switch {
 	case math.IsNaN(r):
 		return "–"
@@ -169,5 +170,5 @@ func ratio(r float64) string {
 	return fmt.Sprintf("%.2f", r)
 }
 
-// date is a time as a report has it.
-func date(t time.Time) string { return t.Format("2 January 2006, 15:04 UTC") }
+// formatDate returns a time as a report has it.
+func formatDate(t time.Time) string { return t.Format("2 January 2006, 15:04 UTC") }

@@ -67,11 +67,11 @@ func example() Report {
 // The form tells how many pairs there are where some scenario has more.
 func TestForm(t *testing.T) {
 	r := example()
-	if got := r.pairs(); got != "3" {
+	if got := r.pairsText(); got != "3" {
 		t.Errorf("got %q, want 3", got)
 	}
 	r.Scenarios[1].Windlass = make([]figure.Set, 7)
-	if got := r.pairs(); got != "3 to 7" {
+	if got := r.pairsText(); got != "3 to 7" {
 		t.Errorf("got %q, want 3 to 7", got)
 	}
 }
@@ -136,7 +136,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestPlots(t *testing.T) {
-	plots := func() map[string][]byte { r := example(); return r.plots() }()
+	plots := func() map[string][]byte { r := example(); return r.drawPlots() }()
 	for file, want := range map[string][]string{
 		"memory.svg":        {">idle-pods<", ">0.20<", better},
 		"cpu.svg":           {">2.50<", worse},
@@ -166,7 +166,7 @@ func TestValue(t *testing.T) {
 		{figure.CPU, 12.345, "12.35 s"},
 		{figure.Received, 2048, "2 KiB"}, {figure.Peak, 3 << 20, "3.0 MiB"}, {figure.Writes, 1234, "1234"},
 	} {
-		if got := value(c.name, c.v); got != c.want {
+		if got := formatValue(c.name, c.v); got != c.want {
 			t.Errorf("%s of %v: got %q, want %q", c.name, c.v, got, c.want)
 		}
 	}

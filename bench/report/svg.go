@@ -33,8 +33,8 @@ const head = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" 
 <text x="10" y="20" font-size="14">%[3]s</text>
 `
 
-// ratios draws a bar for each ratio, with a line at 1.
-func ratios(title string, bars []bar) []byte {
+// drawRatios draws a bar for each ratio, with a line at 1.
+func drawRatios(title string, bars []bar) []byte {
 	const left, width, step, top = 130, 420, 22, 36
 	most := 1.25
 	for _, b := range bars {
@@ -66,8 +66,8 @@ func ratios(title string, bars []bar) []byte {
 	return b.Bytes()
 }
 
-// curves draws lines over logarithmic axes; name is the figure whose unit the upright one has.
-func curves(title, name string, lines []line) []byte {
+// drawCurves draws lines over logarithmic axes; name is the figure whose unit the upright one has.
+func drawCurves(title, name string, lines []line) []byte {
 	const left, width, top, tall = 90, 420, 40, 240
 	low, high := point{math.Inf(1), math.Inf(1)}, point{}
 	for _, l := range lines {
@@ -89,7 +89,7 @@ func curves(title, name string, lines []line) []byte {
 
 	for e := from; e <= to; e++ {
 		v := math.Pow(10, e)
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1[3]f" y2="%.1[3]f" stroke="%[4]s"/><text x="%[5]d" y="%.1[6]f" text-anchor="end">%[7]s</text>`+"\n", left, left+width, y(v), gridColour, left-6, y(v)+4, value(name, v))
+		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1[3]f" y2="%.1[3]f" stroke="%[4]s"/><text x="%[5]d" y="%.1[6]f" text-anchor="end">%[7]s</text>`+"\n", left, left+width, y(v), gridColour, left-6, y(v)+4, formatValue(name, v))
 	}
 
 	for i, l := range lines {
@@ -104,7 +104,7 @@ func curves(title, name string, lines []line) []byte {
 		fmt.Fprint(&b, "\"/>\n")
 		for _, p := range l.points {
 			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"><title>%s</title></circle>`+"\n", x(p.x), y(p.y),
-				colour, value(name, p.y))
+				colour, formatValue(name, p.y))
 			if i == 0 {
 				fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%.0f</text>`+"\n", x(p.x), top+tall+18, p.x)
 			}

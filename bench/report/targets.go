@@ -30,7 +30,7 @@ func (t target) verdict() string {
 func (r *Report) targets() (all []target) {
 	add := func(scenario, name, what string, most float64) {
 		if s := r.Find(scenario); s != nil {
-			all = append(all, target{scenario, what, most, s.row(name).ratio()})
+			all = append(all, target{scenario, what, most, s.figureRow(name).medianRatio()})
 		}
 	}
 
@@ -47,11 +47,11 @@ func (r *Report) targets() (all []target) {
 		if s.Name != "heartbeats" {
 			add(s.Name, figure.CPU, "CPU", 1)
 		}
-		if Median(s.row(figure.Wall).native) > 0 {
+		if Median(s.figureRow(figure.Wall).native) > 0 {
 			add(s.Name, figure.Wall, figure.Wall, 1)
 		}
 		// Where neither writes there is nothing to compare; where Windlass alone does, the ratio has no bound.
-		if r := s.row(figure.Writes); Median(r.native) > 0 || Median(r.windlass) > 0 {
+		if r := s.figureRow(figure.Writes); Median(r.native) > 0 || Median(r.windlass) > 0 {
 			add(s.Name, figure.Writes, figure.Writes, 1)
 		}
 	}

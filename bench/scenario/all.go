@@ -7,7 +7,7 @@ var All = []*Scenario{
 	startEmpty, idleEmpty, scale, rolling, flips, job, cascade, autoscalers,
 	heartbeats, daemons,
 	startLoaded, idleLoaded,
-	growth(Grown[0]), growth(Grown[1]), growth(Grown[2]),
+	growthScenario(Grown[0]), growthScenario(Grown[1]), growthScenario(Grown[2]),
 }
 
 // few is how many nodes a cluster has that is about pods.
@@ -18,7 +18,7 @@ var empty = &Base{Name: "empty", Nodes: func(bool) int { return few }}
 
 // Make makes the base's objects, and what all bases have. No manager runs meanwhile.
 func (b *Base) Make(ctx context.Context, w *World) error {
-	if err := w.tended(ctx, ready); err != nil {
+	if err := w.createNamespace(ctx, ready); err != nil {
 		return err
 	}
 	if b.Prepare == nil {

@@ -14,11 +14,11 @@ import (
 
 // HPAPeriod is how often autoscalers look, under either manager: more often than by default, to see more of it in less
 // time.
-func HPAPeriod(full bool) time.Duration { return time.Duration(size(full, 5, 3)) * time.Second }
+func HPAPeriod(full bool) time.Duration { return time.Duration(sizeOfForm(full, 5, 3)) * time.Second }
 
 // autoscalers is the last of its base: they go on and on. Each has a Deployment of one pod, whose load doubles.
 var autoscalers = &Scenario{
-	Name: "hpa", Base: empty, Title: title("%d HPAs, each period %d s, whose load doubles, for %d periods",
+	Name: "hpa", Base: empty, Title: titleWithNumbers("%d HPAs, each period %d s, whose load doubles, for %d periods",
 		500, 50, 5, 3, 3, 2),
 	Setup: func(ctx context.Context, w *World) error {
 		if err := w.namespace(ctx, "hpa"); err != nil {
@@ -32,7 +32,7 @@ var autoscalers = &Scenario{
 		w.load = s.load.Store
 		n := w.Size(500, 50)
 		if err := parallel(ctx, n, 32, func(ctx context.Context, i int) error {
-			d := deployment(of("hpa", i), 1)
+			d := deployment(namespaceName("hpa", i), 1)
 			d.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(
 				"100m")}
 			_, err := w.Client.AppsV1().Deployments("hpa").Create(ctx, d, metav1.CreateOptions{})
@@ -40,18 +40,18 @@ var autoscalers = &Scenario{
 		}); err != nil {
 			return err
 		}
-		if err := w.scaled(ctx, n, 1); err != nil {
+		if err := w.awaitScaled(ctx, n, 1); err != nil {
 			return err
 		}
 		if err := parallel(ctx, n, 32, func(ctx context.Context, i int) error {
-			_, err := w.Client.AutoscalingV2().HorizontalPodAutoscalers("hpa").Create(ctx, autoscaler(of("hpa", i)),
+			_, err := w.Client.AutoscalingV2().HorizontalPodAutoscalers("hpa").Create(ctx, autoscaler(namespaceName("hpa", i)),
 				metav1.CreateOptions{})
 			return err
 		}); err != nil {
 			return err
 		}
 		// Each has found its metrics once.
-		return watch(ctx, w, w.Client.AutoscalingV2().RESTClient(), "horizontalpodautoscalers", "hpa",
+		return watchUntil(ctx, w, w.Client.AutoscalingV2().RESTClient(), "horizontalpodautoscalers", "hpa",
 			&autoscalingv2.HorizontalPodAutoscaler{}, "the autoscalers see their metrics",
 			func(all []*autoscalingv2.HorizontalPodAutoscaler) (bool, string) {
 				seeing := 0
@@ -66,7 +66,7 @@ var autoscalers = &Scenario{
 	Act: func(ctx context.Context, w *World) error {
 		until := time.After(time.Duration(w.Size(3, 2)) * HPAPeriod(w.Full))
 		w.load(200)
-		if err := w.timed(func() error { return w.scaled(ctx, w.Size(500, 50), 2) }); err != nil {
+		if err := w.addWallTime(func() error { return w.awaitScaled(ctx, w.Size(500, 50), 2) }); err != nil {
 			return err
 		}
 		select {
@@ -90,9 +90,9 @@ func autoscaler(name string) *autoscalingv2.HorizontalPodAutoscaler {
 		}}
 }
 
-// scaled waits until all targets of the autoscalers have so many pods that are available.
-func (w *World) scaled(ctx context.Context, n int, want int32) error {
-	return watch(ctx, w, w.Client.AppsV1().RESTClient(), "deployments", "hpa", &appsv1.Deployment{},
+// awaitScaled waits until all targets of the autoscalers have so many pods that are available.
+func (w *World) awaitScaled(ctx context.Context, n int, want int32) error {
+	return watchUntil(ctx, w, w.Client.AppsV1().RESTClient(), "deployments", "hpa", &appsv1.Deployment{},
 		fmt.Sprintf("%d targets of %d", n, want), func(all []*appsv1.Deployment) (bool, string) {
 			done := 0
 			for _, d := range all {

@@ -17,8 +17,8 @@ import (
 // patience is how long a convergence may take, on the slowest machine.
 const patience = 15 * time.Minute
 
-// poll looks every so often until the condition holds.
-func (w *World) poll(ctx context.Context, every time.Duration, what string,
+// pollUntil looks every so often until the condition holds.
+func (w *World) pollUntil(ctx context.Context, every time.Duration, what string,
 	condition func() (done bool, seen string, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -40,9 +40,9 @@ func (w *World) poll(ctx context.Context, every time.Duration, what string,
 	}
 }
 
-// watch waits until the condition holds of all objects of a resource in a namespace (or in all). It looks at each
+// watchUntil waits until the condition holds of all objects of a resource in a namespace (or in all). It looks at each
 // change, and so is as quick as the API server.
-func watch[T runtime.Object](ctx context.Context, w *World, client rest.Interface, resource, namespace string,
+func watchUntil[T runtime.Object](ctx context.Context, w *World, client rest.Interface, resource, namespace string,
 	example T, what string, condition func([]T) (done bool, seen string)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -136,15 +136,15 @@ func (w *World) namespace(ctx context.Context, name string) error {
 		metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return w.poll(ctx, 20*time.Millisecond, "the service account of namespace "+name, func() (bool, string, error) {
+	return w.pollUntil(ctx, 20*time.Millisecond, "the service account of namespace "+name, func() (bool, string, error) {
 		_, err := w.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
 		return err == nil, "", err
 	})
 }
 
-// pods waits until a namespace (or all of them) has so many pods.
-func (w *World) pods(ctx context.Context, namespace string, want int64) error {
-	return w.poll(ctx, 50*time.Millisecond, fmt.Sprintf("%d pods", want), func() (bool, string, error) {
+// awaitPods waits until a namespace (or all of them) has so many pods.
+func (w *World) awaitPods(ctx context.Context, namespace string, want int64) error {
+	return w.pollUntil(ctx, 50*time.Millisecond, fmt.Sprintf("%d pods", want), func() (bool, string, error) {
 		l, err := w.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return false, "", err

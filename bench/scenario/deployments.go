@@ -11,14 +11,14 @@ import (
 )
 
 var scale = &Scenario{
-	Name: "scale", Base: empty, Title: title("%d Deployments 0 → %d → 0", 20, 4, 500, 50),
+	Name: "scale", Base: empty, Title: titleWithNumbers("%d Deployments 0 → %d → 0", 20, 4, 500, 50),
 	Setup: func(ctx context.Context, w *World) error { return w.deployments(ctx, "scale", w.Size(20, 4), 0) },
 	Act: func(ctx context.Context, w *World) error {
 		n := w.Size(20, 4)
 		for _, replicas := range []int{w.Size(500, 50), 0} {
-			if err := w.timed(func() error {
+			if err := w.addWallTime(func() error {
 				from := time.Now()
-				if err := w.patch(ctx, "scale", n, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
+				if err := w.patchDeployments(ctx, "scale", n, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)); err != nil {
 					return err
 				}
 				if err := w.settled(ctx, "scale", n, replicas, false); err != nil {
@@ -32,12 +32,12 @@ var scale = &Scenario{
 				return err
 			}
 		}
-		return w.each(n, func(i int) error { return w.pods(ctx, of("scale", i), 0) })
+		return w.forEach(n, func(i int) error { return w.awaitPods(ctx, namespaceName("scale", i), 0) })
 	},
 }
 
 var rolling = &Scenario{
-	Name: "rolling", Base: empty, Title: title("rolling update of %d Deployments of %d", 50, 6, 20, 10),
+	Name: "rolling", Base: empty, Title: titleWithNumbers("rolling update of %d Deployments of %d", 50, 6, 20, 10),
 	Setup: func(ctx context.Context, w *World) error {
 		n, replicas := w.Size(50, 6), w.Size(20, 10)
 		if err := w.deployments(ctx, "rolling", n, replicas); err != nil {
@@ -47,8 +47,8 @@ var rolling = &Scenario{
 	},
 	Act: func(ctx context.Context, w *World) error {
 		n, replicas := w.Size(50, 6), w.Size(20, 10)
-		return w.timed(func() error {
-			if err := w.patch(ctx, "rolling", n,
+		return w.addWallTime(func() error {
+			if err := w.patchDeployments(ctx, "rolling", n,
 				`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`); err != nil {
 				return err
 			}
@@ -57,10 +57,11 @@ var rolling = &Scenario{
 	},
 }
 
-// of is the name of the namespace of one of many: each has its own, so that the audit log tells whose a write is.
-func of(scenario string, i int) string { return fmt.Sprintf("%s-%d", scenario, i) }
+// namespaceName returns the name of the namespace of one of many: each has its own, so that the audit log tells whose a
+// write is.
+func namespaceName(scenario string, i int) string { return fmt.Sprintf("%s-%d", scenario, i) }
 
-func (w *World) each(n int, f func(i int) error) error {
+func (w *World) forEach(n int, f func(i int) error) error {
 	for i := range n {
 		if err := f(i); err != nil {
 			return err
@@ -72,18 +73,19 @@ func (w *World) each(n int, f func(i int) error) error {
 // deployments makes n Deployments.
 func (w *World) deployments(ctx context.Context, scenario string, n, replicas int) error {
 	return parallel(ctx, n, 16, func(ctx context.Context, i int) error {
-		if err := w.namespace(ctx, of(scenario, i)); err != nil {
+		if err := w.namespace(ctx, namespaceName(scenario, i)); err != nil {
 			return err
 		}
-		_, err := w.Client.AppsV1().Deployments(of(scenario, i)).Create(ctx, deployment(scenario, replicas),
+		_, err := w.Client.AppsV1().Deployments(namespaceName(scenario, i)).Create(ctx, deployment(scenario, replicas),
 			metav1.CreateOptions{})
 		return err
 	})
 }
 
-func (w *World) patch(ctx context.Context, scenario string, n int, body string) error {
+func (w *World) patchDeployments(ctx context.Context, scenario string, n int, body string) error {
 	return parallel(ctx, n, 16, func(ctx context.Context, i int) error {
-		_, err := w.Client.AppsV1().Deployments(of(scenario, i)).Patch(ctx, scenario, types.StrategicMergePatchType,
+		_, err := w.Client.AppsV1().Deployments(namespaceName(scenario, i)).Patch(ctx, scenario,
+			types.StrategicMergePatchType,
 			[]byte(body), metav1.PatchOptions{})
 		return err
 	})
@@ -92,7 +94,7 @@ func (w *World) patch(ctx context.Context, scenario string, n int, body string) 
 // settled waits until all Deployments of a scenario have what they want; ready asks for available pods too.
 func (w *World) settled(ctx context.Context, scenario string, n, replicas int, ready bool) error {
 	want := int32(replicas)
-	return watch(ctx, w, w.Client.AppsV1().RESTClient(), "deployments", "", &appsv1.Deployment{},
+	return watchUntil(ctx, w, w.Client.AppsV1().RESTClient(), "deployments", "", &appsv1.Deployment{},
 		fmt.Sprintf("%d Deployments of %d", n, replicas), func(all []*appsv1.Deployment) (bool, string) {
 			done := 0
 			for _, d := range all {

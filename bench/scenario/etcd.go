@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// etcd returns a client of the cluster's etcd. Objects that are written there as the API server would have them come
-// many times as fast as through it.
-func (w *World) etcd() (*clientv3.Client, error) {
+// etcdClient returns a client of the cluster's etcd. Objects that are written there as the API server would have them
+// come many times as fast as through it.
+func (w *World) etcdClient() (*clientv3.Client, error) {
 	url, err := os.ReadFile(filepath.Join(w.Cluster.Dir, "etcd.url"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: run make devcluster", err)
@@ -28,9 +28,9 @@ func (w *World) etcd() (*clientv3.Client, error) {
 	return c, nil
 }
 
-// put stores an object in the API server's form; key is without "/registry/". Each has a revision of its own: watches
-// lose objects of which many share one.
-func put(ctx context.Context, c *clientv3.Client, key, apiVersion, kind string,
+// putObject stores an object in the API server's form; key is without "/registry/". Each has a revision of its own:
+// watches lose objects of which many share one.
+func putObject(ctx context.Context, c *clientv3.Client, key, apiVersion, kind string,
 	o interface{ Marshal() ([]byte, error) }) error {
 	raw, err := o.Marshal()
 	if err != nil {

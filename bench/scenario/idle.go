@@ -13,8 +13,8 @@ func restFor(full bool) time.Duration {
 	return 6 * time.Second
 }
 
-// stay does nothing for a while.
-func stay(ctx context.Context, w *World) error {
+// stayIdle does nothing for a while.
+func stayIdle(ctx context.Context, w *World) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -23,9 +23,9 @@ func stay(ctx context.Context, w *World) error {
 	}
 }
 
-// calm lets what a start has left over pass: Windlass collects and returns back its garbage some seconds after, once,
-// which is no part of being idle, and memory isn't steady before.
-func calm(ctx context.Context, w *World) error {
+// awaitCalm lets what a start has left over pass: Windlass collects its garbage, and hands it back, some seconds after,
+// once, which is no part of being idle, and memory isn't steady before.
+func awaitCalm(ctx context.Context, w *World) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -36,6 +36,7 @@ func calm(ctx context.Context, w *World) error {
 
 var (
 	startEmpty = &Scenario{Name: "start-empty", Base: empty, Start: true,
-		Title: title("start to first sync, empty cluster")}
-	idleEmpty = &Scenario{Name: "idle-empty", Base: empty, Title: title("idle, empty cluster"), Setup: calm, Act: stay}
+		Title: titleWithNumbers("start to first sync, empty cluster")}
+	idleEmpty = &Scenario{Name: "idle-empty", Base: empty, Title: titleWithNumbers("idle, empty cluster"),
+		Setup: awaitCalm, Act: stayIdle}
 )

@@ -106,7 +106,7 @@ func (w *World) serveMetrics(ctx context.Context, namespace string) (*metricsSer
 		return nil, err
 	}
 
-	return s, w.poll(ctx, 50*time.Millisecond, "metrics are served", func() (bool, string, error) {
+	return s, w.pollUntil(ctx, 50*time.Millisecond, "metrics are served", func() (bool, string, error) {
 		b, err := w.Client.Discovery().RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1").SetHeader("Accept",
 			"application/json").DoRaw(ctx)
 		return err == nil && strings.Contains(string(b), "APIResourceList"), string(b), err

@@ -12,13 +12,14 @@ import (
 )
 
 // nodes is a cluster of many nodes.
-var nodes = &Base{Name: "nodes", Nodes: func(full bool) int { return size(full, 1000, 200) }}
+var nodes = &Base{Name: "nodes", Nodes: func(full bool) int { return sizeOfForm(full, 1000, 200) }}
 
 const beatsPerSecond = 2000
 
 var heartbeats = &Scenario{
 	Name: "heartbeats", Base: nodes,
-	Title: title("irrelevant updates: %d node heartbeats at 2,000 a second, or what the server takes", 60000, 4000),
+	Title: titleWithNumbers("irrelevant updates: %d node heartbeats at 2,000 a second, or what the server takes", 60000,
+		4000),
 	Act: func(ctx context.Context, w *World) error {
 		n, all := w.Size(60000, 4000), nodes.Nodes(w.Full)
 		began := time.Now()
@@ -38,16 +39,16 @@ var heartbeats = &Scenario{
 }
 
 var daemons = &Scenario{
-	Name: "daemonset", Base: nodes, Title: title("DaemonSet over %d nodes", 1000, 200),
+	Name: "daemonset", Base: nodes, Title: titleWithNumbers("DaemonSet over %d nodes", 1000, 200),
 	Setup: func(ctx context.Context, w *World) error { return w.namespace(ctx, "daemonset") },
 	Act: func(ctx context.Context, w *World) error {
 		labels := map[string]string{"app": "daemonset"}
 		want := int32(nodes.Nodes(w.Full))
-		if err := w.timed(func() error {
+		if err := w.addWallTime(func() error {
 			_, err := w.Client.AppsV1().DaemonSets("daemonset").Create(ctx,
 				&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "daemonset"}, Spec: appsv1.DaemonSetSpec{
 					Selector: &metav1.LabelSelector{MatchLabels: labels},
-					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: tiny()},
+					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: minimalPodSpec()},
 				}}, metav1.CreateOptions{})
 			if err != nil {
 				return err
@@ -61,7 +62,7 @@ var daemons = &Scenario{
 }
 
 func (w *World) daemons(ctx context.Context, condition func(*appsv1.DaemonSetStatus) bool) error {
-	return watch(ctx, w, w.Client.AppsV1().RESTClient(), "daemonsets", "daemonset", &appsv1.DaemonSet{},
+	return watchUntil(ctx, w, w.Client.AppsV1().RESTClient(), "daemonsets", "daemonset", &appsv1.DaemonSet{},
 		"the DaemonSet is on all nodes", func(all []*appsv1.DaemonSet) (bool, string) {
 			if len(all) == 0 {
 				return false, "it isn't there"

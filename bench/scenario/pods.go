@@ -124,10 +124,10 @@ func (w *World) prototype(ctx context.Context, namespace, app string, owner *met
 	return p, pods.Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 }
 
-// clones puts n pods like the prototype into the cluster, numbered from first, on so many nodes. KWOK leaves pods alone
-// that have an address.
-func (w *World) clones(ctx context.Context, prototype *corev1.Pod, first, n, nodes int) error {
-	etcd, err := w.etcd()
+// createClones puts n pods like the prototype into the cluster, numbered from first, on so many nodes. KWOK leaves pods
+// alone that have an address.
+func (w *World) createClones(ctx context.Context, prototype *corev1.Pod, first, n, nodes int) error {
+	etcd, err := w.etcdClient()
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (w *World) clones(ctx context.Context, prototype *corev1.Pod, first, n, nod
 		p.Name, p.UID, p.ResourceVersion = fmt.Sprintf("%s%05x", p.GenerateName, first+i), uuid.NewUUID(), ""
 		p.Spec.NodeName = fmt.Sprint("node-", (first+i)%nodes)
 		p.Status = running(first+i, &p.Spec)
-		return put(ctx, etcd, "pods/"+p.Namespace+"/"+p.Name, "v1", "Pod", &p)
+		return putObject(ctx, etcd, "pods/"+p.Namespace+"/"+p.Name, "v1", "Pod", &p)
 	})
 }
 
@@ -147,13 +147,14 @@ const perSet = 500
 // nodesFor is how many nodes so many pods need, by what they ask for.
 func nodesFor(pods int) int { return pods/400 + 1 }
 
-// fill makes n realistic pods, in replica sets behind services, each in a namespace of its own. No manager must run.
-func (w *World) fill(ctx context.Context, n int) error {
+// fillCluster makes n realistic pods, in replica sets behind services, each in a namespace of its own. No manager must
+// run.
+func (w *World) fillCluster(ctx context.Context, n int) error {
 	sets := (n + perSet - 1) / perSet
 	owners := make([]metav1.OwnerReference, sets)
 	err := parallel(ctx, sets, 16, func(ctx context.Context, i int) error {
-		name := of("load", i)
-		if err := w.tended(ctx, name); err != nil {
+		name := namespaceName("load", i)
+		if err := w.createNamespace(ctx, name); err != nil {
 			return err
 		}
 		d := deployment("load", min(perSet, n-i*perSet))
@@ -175,7 +176,7 @@ func (w *World) fill(ctx context.Context, n int) error {
 		return err
 	}
 
-	prototype, err := w.prototype(ctx, of("load", 0), "load", &owners[0])
+	prototype, err := w.prototype(ctx, namespaceName("load", 0), "load", &owners[0])
 	if err != nil {
 		return err
 	}
@@ -183,8 +184,8 @@ func (w *World) fill(ctx context.Context, n int) error {
 	began := time.Now()
 	for i := range sets {
 		p := *prototype
-		p.Namespace, p.OwnerReferences = of("load", i), owners[i:i+1]
-		if err := w.clones(ctx, &p, i*perSet, min(perSet, n-i*perSet), nodesFor(n)); err != nil {
+		p.Namespace, p.OwnerReferences = namespaceName("load", i), owners[i:i+1]
+		if err := w.createClones(ctx, &p, i*perSet, min(perSet, n-i*perSet), nodesFor(n)); err != nil {
 			return err
 		}
 		if done := min(n, (i+1)*perSet); i%20 == 19 || done == n {
@@ -192,11 +193,11 @@ func (w *World) fill(ctx context.Context, n int) error {
 		}
 	}
 
-	return w.pods(ctx, "", int64(n))
+	return w.awaitPods(ctx, "", int64(n))
 }
 
-// tended makes a namespace with the service account that its manager would make.
-func (w *World) tended(ctx context.Context, name string) error {
+// createNamespace makes a namespace with the service account that its manager would make.
+func (w *World) createNamespace(ctx context.Context, name string) error {
 	if _, err := w.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		metav1.CreateOptions{}); err != nil {
 		return err

@@ -73,29 +73,29 @@ func (w *World) Close() {
 func (w *World) Reset() { w.Wall, w.Made, w.Reactions, w.Events = 0, 0, nil, 0 }
 
 // Size is the larger number in the full form.
-func (w *World) Size(full, short int) int { return size(w.Full, full, short) }
+func (w *World) Size(full, short int) int { return sizeOfForm(w.Full, full, short) }
 
-func size(is bool, full, short int) int {
+func sizeOfForm(is bool, full, short int) int {
 	if is {
 		return full
 	}
 	return short
 }
 
-// timed adds how long f takes to the time to convergence.
-func (w *World) timed(f func() error) error {
+// addWallTime adds how long f takes to the time to convergence.
+func (w *World) addWallTime(f func() error) error {
 	from := time.Now()
 	err := f()
 	w.Wall += time.Since(from)
 	return err
 }
 
-// title is a title with its numbers: of the full and the short form by turns.
-func title(format string, numbers ...int) func(bool) string {
+// titleWithNumbers returns a title with its numbers in it: those of the full and the short form by turns.
+func titleWithNumbers(format string, numbers ...int) func(bool) string {
 	return func(full bool) string {
 		args := make([]any, 0, len(numbers)/2)
 		for i := 0; i+1 < len(numbers); i += 2 {
-			args = append(args, size(full, numbers[i], numbers[i+1]))
+			args = append(args, sizeOfForm(full, numbers[i], numbers[i+1]))
 		}
 		return fmt.Sprintf(format, args...)
 	}

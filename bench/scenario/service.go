@@ -17,7 +17,7 @@ import (
 const flipsPerSecond = 20
 
 var flips = &Scenario{
-	Name: "service", Base: empty, Title: title("Service of %d pods, readiness flips at 20 a second for %d s",
+	Name: "service", Base: empty, Title: titleWithNumbers("Service of %d pods, readiness flips at 20 a second for %d s",
 		1000, 1000, 60, 8),
 	Setup: func(ctx context.Context, w *World) error {
 		const n = 1000
@@ -32,10 +32,11 @@ var flips = &Scenario{
 		if err != nil {
 			return err
 		}
-		if err := w.clones(ctx, prototype, 0, n, few); err != nil {
+		if err := w.createClones(ctx, prototype, 0, n, few); err != nil {
 			return err
 		}
-		return watch(ctx, w, w.Client.DiscoveryV1().RESTClient(), "endpointslices", "service", &discoveryv1.EndpointSlice{},
+		return watchUntil(ctx, w, w.Client.DiscoveryV1().RESTClient(), "endpointslices", "service",
+			&discoveryv1.EndpointSlice{},
 			"1000 endpoints", func(all []*discoveryv1.EndpointSlice) (bool, string) {
 				ready := 0
 				for _, s := range all {
@@ -77,7 +78,7 @@ var flips = &Scenario{
 			}
 		}
 		w.Events = n
-		return w.poll(ctx, 50*time.Millisecond, "all flips are in the slices", func() (bool, string, error) {
+		return w.pollUntil(ctx, 50*time.Millisecond, "all flips are in the slices", func() (bool, string, error) {
 			var missing int
 			w.Reactions, missing = seen.reactions()
 			return missing == 0, fmt.Sprint(missing, " are missing"), nil
@@ -99,16 +100,17 @@ func (w *World) observe(ctx context.Context, namespace string) *observer {
 	o := &observer{pods: map[string]bool{}, since: map[string]time.Time{}}
 	var g sync.WaitGroup
 	o.stop = func() { cancel(); g.Wait() }
-	pods, slices := w.informer(w.Client.CoreV1().RESTClient(), "pods", namespace, &corev1.Pod{}, o.pod),
-		w.informer(w.Client.DiscoveryV1().RESTClient(), "endpointslices", namespace, &discoveryv1.EndpointSlice{}, o.slice)
+	pods, slices := w.informer(w.Client.CoreV1().RESTClient(), "pods", namespace, &corev1.Pod{}, o.observePod),
+		w.informer(w.Client.DiscoveryV1().RESTClient(), "endpointslices", namespace, &discoveryv1.EndpointSlice{},
+			o.observeSlice)
 	g.Go(func() { pods.RunWithContext(ctx) })
 	g.Go(func() { slices.RunWithContext(ctx) })
 	cache.WaitForCacheSync(ctx.Done(), pods.HasSynced, slices.HasSynced)
 	return o
 }
 
-// pod notes a pod's readiness.
-func (o *observer) pod(object any) {
+// observePod notes a pod's readiness.
+func (o *observer) observePod(object any) {
 	now, p := time.Now(), object.(*corev1.Pod)
 	ready := false
 	for _, c := range p.Status.Conditions {
@@ -126,8 +128,8 @@ func (o *observer) pod(object any) {
 	o.pods[p.Name] = ready
 }
 
-// slice ends the wait of the pods that it shows as they are.
-func (o *observer) slice(object any) {
+// observeSlice ends the wait of the pods that it shows as they are.
+func (o *observer) observeSlice(object any) {
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()

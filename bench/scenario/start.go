@@ -60,7 +60,7 @@ func (w *World) Started(ctx context.Context, first func()) error {
 		},
 	}
 
-	return w.poll(ctx, 5*time.Millisecond, "the manager works", func() (bool, string, error) {
+	return w.pollUntil(ctx, 5*time.Millisecond, "the manager works", func() (bool, string, error) {
 		for what, get := range look {
 			if done[what] || get() != nil {
 				continue
@@ -76,7 +76,7 @@ func (w *World) Started(ctx context.Context, first func()) error {
 
 // Tended waits until a manager has done what it does first, on a cluster without sentinels.
 func (w *World) Tended(ctx context.Context) error {
-	return w.poll(ctx, 50*time.Millisecond, "the manager works", func() (bool, string, error) {
+	return w.pollUntil(ctx, 50*time.Millisecond, "the manager works", func() (bool, string, error) {
 		_, err := w.Client.CoreV1().ConfigMaps(ready).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return err == nil, "", err
 	})
@@ -88,11 +88,11 @@ func deployment(name string, replicas int) *appsv1.Deployment {
 	n := int32(replicas)
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
 		Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: tiny()},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: minimalPodSpec()},
 	}}
 }
 
-func tiny() corev1.PodSpec {
+func minimalPodSpec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1",
 		Ports: []corev1.ContainerPort{{ContainerPort: 8080}}}}}
 }

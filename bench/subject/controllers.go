@@ -31,7 +31,7 @@ func Controllers(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("windlass plugin inspect builtin:%s: %w: run make build", plugin, err)
 		}
-		names, err := named(out)
+		names, err := defaultControllers(out)
 		if err != nil {
 			return nil, fmt.Errorf("windlass plugin inspect builtin:%s: %w", plugin, err)
 		}
@@ -44,9 +44,9 @@ func Controllers(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// known are those of the names that the native manager has too. A controller of Windlass's own does a part of what one
-// of the native manager's does.
-func known(names []string) ([]string, error) {
+// knownNatively returns those of the names that the native manager has too. A controller of Windlass's own does a part
+// of what one of the native manager's does.
+func knownNatively(names []string) ([]string, error) {
 	help, err := exec.Command(cluster.Binary(), "kube-controller-manager", "--", "--help").Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: run make devcluster", cluster.Binary(), err)
@@ -59,8 +59,8 @@ func known(names []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(all, n) }), nil
 }
 
-// named reads the controllers that a plugin has on by default, parts of others aside.
-func named(inspection []byte) ([]string, error) {
+// defaultControllers reads the controllers that a plugin has on by default, parts of others aside.
+func defaultControllers(inspection []byte) ([]string, error) {
 	var i struct {
 		Manifest struct {
 			Controllers []struct {

@@ -21,16 +21,16 @@ func (s *Subject) profiled(program string) error {
 
 // Profile starts a profile of the processor into a file. What it gives ends it.
 func (s *Subject) Profile(file string) (stop func() error, err error) {
-	if err := s.post("/start", file); err != nil {
+	if err := s.postProfile("/start", file); err != nil {
 		return nil, err
 	}
-	return func() error { return s.post("/stop", "") }, nil
+	return func() error { return s.postProfile("/stop", "") }, nil
 }
 
 // HeapProfile writes a profile of the heap, collected, into a file.
-func (s *Subject) HeapProfile(file string) error { return s.post("/heap", file) }
+func (s *Subject) HeapProfile(file string) error { return s.postProfile("/heap", file) }
 
-func (s *Subject) post(path, file string) error {
+func (s *Subject) postProfile(path, file string) error {
 	if s.pprof == "" {
 		return fmt.Errorf("%s serves no profiles here", s.Kind)
 	}

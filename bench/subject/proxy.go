@@ -17,8 +17,8 @@ type proxy struct {
 	closed bool
 }
 
-// listen starts a proxy to an address.
-func listen(to string) (*proxy, error) {
+// startProxy starts a proxy to an address.
+func startProxy(to string) (*proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func listen(to string) (*proxy, error) {
 			if err != nil {
 				return
 			}
-			go p.pass(client, to)
+			go p.forwardConnection(client, to)
 		}
 	}()
 	return p, nil
@@ -39,16 +39,16 @@ func listen(to string) (*proxy, error) {
 // Address is where the proxy listens.
 func (p *proxy) Address() string { return p.listener.Addr().String() }
 
-func (p *proxy) pass(client net.Conn, to string) {
-	defer p.forget(client)
+func (p *proxy) forwardConnection(client net.Conn, to string) {
+	defer p.untrackConnection(client)
 	server, err := net.Dial("tcp", to)
 	if err != nil {
 		client.Close()
 		return
 	}
 
-	defer p.forget(server)
-	if !p.keep(client) || !p.keep(server) {
+	defer p.untrackConnection(server)
+	if !p.trackConnection(client) || !p.trackConnection(server) {
 		return
 	}
 
@@ -72,14 +72,14 @@ func (p *proxy) pass(client net.Conn, to string) {
 	<-sent
 }
 
-func (p *proxy) keep(c net.Conn) bool {
+func (p *proxy) trackConnection(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open[c] = true
 	return !p.closed
 }
 
-func (p *proxy) forget(c net.Conn) {
+func (p *proxy) untrackConnection(c net.Conn) {
 	c.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()

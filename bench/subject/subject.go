@@ -62,7 +62,7 @@ func Start(k Kind, c *cluster.Cluster, o Options) (*Subject, error) {
 		o.Name = string(k)
 	}
 	s := &Subject{Kind: k, log: filepath.Join(c.Dir, o.Name+".log"), ended: make(chan struct{})}
-	kubeconfig, err := s.detour(c, o.Name)
+	kubeconfig, err := s.proxyKubeconfig(c, o.Name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k, err)
 	}
@@ -75,7 +75,7 @@ func Start(k Kind, c *cluster.Cluster, o Options) (*Subject, error) {
 
 	s.Address = fmt.Sprint("127.0.0.1:", port)
 	if k == Native {
-		s.cmd, err = native(c, kubeconfig, port, o)
+		s.cmd, err = nativeCommand(c, kubeconfig, port, o)
 	} else {
 		s.cmd, err = windlass(c, kubeconfig, port, o)
 		if o.Profiled != "" && err == nil {
@@ -108,8 +108,8 @@ func Start(k Kind, c *cluster.Cluster, o Options) (*Subject, error) {
 	return s, nil
 }
 
-// detour writes a kubeconfig that leads to the API server by way of a proxy that counts.
-func (s *Subject) detour(c *cluster.Cluster, name string) (string, error) {
+// proxyKubeconfig writes a kubeconfig that leads to the API server by way of a proxy that counts.
+func (s *Subject) proxyKubeconfig(c *cluster.Cluster, name string) (string, error) {
 	config, err := clientcmd.LoadFromFile(c.ManagerKubeconfig)
 	if err != nil {
 		return "", err
@@ -119,7 +119,7 @@ func (s *Subject) detour(c *cluster.Cluster, name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%s: server %q is not https", c.ManagerKubeconfig, server.Server)
 	}
-	if s.proxy, err = listen(host); err != nil {
+	if s.proxy, err = startProxy(host); err != nil {
 		return "", err
 	}
 	server.Server = "https://" + s.proxy.Address()
@@ -131,10 +131,10 @@ func (s *Subject) detour(c *cluster.Cluster, name string) (string, error) {
 	return path, nil
 }
 
-// native is the command of the native manager, which is a part of the devcluster program. It serves its metrics and
-// profiles with the API server's certificate, so that making one of its own doesn't count.
-func native(c *cluster.Cluster, kubeconfig string, port int, o Options) (*exec.Cmd, error) {
-	names, err := known(o.Controllers)
+// nativeCommand returns the command of the native manager, which is a part of the devcluster program. It serves its
+// metrics and profiles with the API server's certificate, so that making one of its own doesn't count.
+func nativeCommand(c *cluster.Cluster, kubeconfig string, port int, o Options) (*exec.Cmd, error) {
+	names, err := knownNatively(o.Controllers)
 	if err != nil {
 		return nil, err
 	}
@@ -200,14 +200,14 @@ func Program() string { return filepath.Join(filepath.Dir(cluster.Binary()), "wi
 func (s *Subject) Err() error {
 	select {
 	case <-s.ended:
-		return fmt.Errorf("%s ended by itself: %v; its log ends with:\n%s", s.Kind, s.err, narrow(cluster.Tail(s.log)))
+		return fmt.Errorf("%s ended by itself: %v; its log ends with:\n%s", s.Kind, s.err, cutLongLines(cluster.Tail(s.log)))
 	default:
 		return nil
 	}
 }
 
-// narrow cuts long lines, of which managers log some that name a thousand pods.
-func narrow(text string) string {
+// cutLongLines cuts long lines, of which managers log some that name a thousand pods.
+func cutLongLines(text string) string {
 	const most = 300
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -219,7 +219,7 @@ func narrow(text string) string {
 }
 
 // Stop ends the manager and waits for that.
-func (s *Subject) Stop() { s.end(syscall.SIGTERM) }
+func (s *Subject) Stop() { s.terminate(syscall.SIGTERM) }
 
 // Kill sends the process that runs the controllers SIGKILL, and where that has a guardian and both is true also that.
 // It doesn't wait; Stop does.
@@ -237,7 +237,7 @@ func (s *Subject) Kill(both bool) error {
 	return err
 }
 
-func (s *Subject) end(how syscall.Signal) {
+func (s *Subject) terminate(how syscall.Signal) {
 	s.once.Do(func() {
 		_ = s.cmd.Process.Signal(how) // this one process, which was started here and not yet waited for
 		select {

@@ -43,7 +43,7 @@ workqueue_work_duration_seconds_count{name="b"} 4
 }
 
 func TestNamed(t *testing.T) {
-	got, err := named([]byte(`{"manifest":{"controllers":[{"name":"a"},{"name":"b","partOf":"a"},{"name":"c","disabledByDefault":true},{"name":"d"}]}}`))
+	got, err := defaultControllers([]byte(`{"manifest":{"controllers":[{"name":"a"},{"name":"b","partOf":"a"},{"name":"c","disabledByDefault":true},{"name":"d"}]}}`))
 	if want := []string{"a", "d"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
@@ -113,7 +113,7 @@ func TestProxyCounts(t *testing.T) {
 		}
 	}()
 
-	p, err := listen(server.Addr().String())
+	p, err := startProxy(server.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

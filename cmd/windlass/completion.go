@@ -22,47 +22,47 @@ type words func(cmd *cobra.Command, args []string, typed string) ([]string, cobr
 // complete tells a shell of all commands what may be typed: their arguments and their flags' values.
 func complete(root *cobra.Command) {
 	arguments := map[string]words{
-		"docs":            first(some(docs.Names()...)),
-		"record":          first(controllers),
-		"release":         first(controllers),
-		"get sync":        first(controllers),
-		"rbac":            all(builtinPlugins),
-		"replay":          first(files(strings.TrimPrefix(record.Extension, "."))),
-		"plugin generate": first(folders),
-		"plugin inspect":  first(modules),
-		"plugin push":     first(modules),
-		"plugin build":    first(folders),
-		"plugin bench":    first(modules),
-		"plugin sdk":      first(folders),
-		"plugin test":     first(modules),
-		"plugin run":      first(modules),
+		"docs":            completeFirst(completeFrom(docs.Names()...)),
+		"record":          completeFirst(controllers),
+		"release":         completeFirst(controllers),
+		"get sync":        completeFirst(controllers),
+		"rbac":            completeAll(builtinPlugins),
+		"replay":          completeFirst(completeFiles(strings.TrimPrefix(record.Extension, "."))),
+		"plugin generate": completeFirst(folders),
+		"plugin inspect":  completeFirst(modules),
+		"plugin push":     completeFirst(modules),
+		"plugin build":    completeFirst(folders),
+		"plugin bench":    completeFirst(modules),
+		"plugin sdk":      completeFirst(folders),
+		"plugin test":     completeFirst(modules),
+		"plugin run":      completeFirst(modules),
 	}
 
 	flags := map[string]words{
-		"config":                     files("yaml", "yml", "json"),
+		"config":                     completeFiles("yaml", "yml", "json"),
 		"controller":                 controllers,
 		"controllers":                enabled,
 		"plugin":                     modules,
 		"plugin-folder":              folders,
 		"crd":                        folders,
-		"engine":                     some("compiler", "interpreter"),
-		"compiler":                   some(build.TinyGo, build.Go),
+		"engine":                     completeFrom("compiler", "interpreter"),
+		"compiler":                   completeFrom(build.TinyGo, build.Go),
 		"cases":                      folders,
 		"run":                        nothing,
 		"dir":                        folders,
-		"sort":                       some("syncs", "time", "queue", "errors", "name"),
-		"logging-format":             some("text", "json"),
-		"tls-min-version":            some("VersionTLS12", "VersionTLS13"),
-		"leader-elect-resource-lock": some("leases"),
-		"key":                        files("pub", "key", "pem"),
-		"ca-file":                    files("crt", "pem"),
+		"sort":                       completeFrom("syncs", "time", "queue", "errors", "name"),
+		"logging-format":             completeFrom("text", "json"),
+		"tls-min-version":            completeFrom("VersionTLS12", "VersionTLS13"),
+		"leader-elect-resource-lock": completeFrom("leases"),
+		"key":                        completeFiles("pub", "key", "pem"),
+		"ca-file":                    completeFiles("crt", "pem"),
 		"server":                     nothing,
 		"user":                       nothing,
 		"namespace":                  nothing,
-		"v":                          some("0", "1", "2", "4", "6"),
+		"v":                          completeFrom("0", "1", "2", "4", "6"),
 	}
 
-	walk(root, func(path string, c *cobra.Command) {
+	walkCommands(root, func(path string, c *cobra.Command) {
 		if c.Name() == "help" || strings.HasPrefix(path, "completion") {
 			return
 		}
@@ -72,7 +72,7 @@ func complete(root *cobra.Command) {
 			c.ValidArgsFunction = nothing
 		}
 		if o := answer.Formats[path]; o != nil {
-			register(c, "output", some(o...))
+			register(c, "output", completeFrom(o...))
 		}
 		for name, f := range flags {
 			// elsewhere it is one that is synced
@@ -84,12 +84,12 @@ func complete(root *cobra.Command) {
 	})
 }
 
-// walk calls f for each command with its path without the program's name.
-func walk(c *cobra.Command, f func(path string, c *cobra.Command)) {
+// walkCommands calls f for each command with its path without the program's name.
+func walkCommands(c *cobra.Command, f func(path string, c *cobra.Command)) {
 	_, path, _ := strings.Cut(c.CommandPath(), " ")
 	f(path, c)
 	for _, x := range c.Commands() {
-		walk(x, f)
+		walkCommands(x, f)
 	}
 }
 
@@ -104,13 +104,13 @@ func nothing(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-func some(all ...string) words {
+func completeFrom(all ...string) words {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return beginning(all, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func files(suffixes ...string) words {
+func completeFiles(suffixes ...string) words {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return suffixes, cobra.ShellCompDirectiveFilterFileExt
 	}
@@ -120,8 +120,8 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// first is f for the first argument, and nothing for others.
-func first(f words) words {
+// completeFirst completes as f does for the first argument, and nothing for others.
+func completeFirst(f words) words {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nothing(cmd, args, typed)
@@ -130,8 +130,8 @@ func first(f words) words {
 	}
 }
 
-// all is f for each argument, without those that are there already.
-func all(f words) words {
+// completeAll completes as f does for each argument, without those that are there already.
+func completeAll(f words) words {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		found, directive := f(cmd, args, typed)
 		return slices.DeleteFunc(found, func(w string) bool {

@@ -138,7 +138,7 @@ func TestOutputs(t *testing.T) {
 	}
 
 	seen := 0
-	walk(command(), func(path string, c *cobra.Command) {
+	walkCommands(command(), func(path string, c *cobra.Command) {
 		f := c.Flags().Lookup("output")
 		if f == nil || path == "record" || path == "plugin pull" || path == "plugin build" { // where it is a file
 			return

@@ -35,8 +35,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return cobra.NoArgs(cmd, slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "" }))
 }
 
-// notice logs which flags change nothing.
-func notice(fs *pflag.FlagSet) {
+// logIgnoredFlags logs which flags change nothing.
+func logIgnoredFlags(fs *pflag.FlagSet) {
 	for _, n := range config.Notices(fs) {
 		klog.InfoS("A flag of kube-controller-manager changes nothing here", "flag", n.Flag, "why", n.Why)
 	}

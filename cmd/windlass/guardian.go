@@ -37,9 +37,9 @@ func guarded(ctx context.Context, c *config.LeaderElection) (behind int, w *will
 	return 0, nil, err
 }
 
-// settle does what the manager has left whose guardian this process was, and ends with its exit code. invalid is what
-// is wrong with the configuration by now.
-func settle(c *config.Configuration, invalid error, ended syscall.WaitStatus, files guardian.Files) error {
+// executeWill does what the manager has left whose guardian this process was, and ends with its exit code. invalid is
+// what is wrong with the configuration by now.
+func executeWill(c *config.Configuration, invalid error, ended syscall.WaitStatus, files guardian.Files) error {
 	how := fmt.Sprint("exit code ", guardian.Code(ended))
 	if ended.Signaled() {
 		how = "signal: " + ended.Signal().String()

@@ -9,7 +9,7 @@ import (
 
 // helpful has all commands answer what they can't make sense of in one line that says where to look.
 func helpful(root *cobra.Command) {
-	walk(root, func(_ string, c *cobra.Command) {
+	walkCommands(root, func(_ string, c *cobra.Command) {
 		if c.HasSubCommands() {
 			c.Args, c.RunE = unknown, func(c *cobra.Command, _ []string) error { return c.Help() }
 			return

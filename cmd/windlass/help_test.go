@@ -17,7 +17,7 @@ func TestHelp(t *testing.T) {
 	root := command()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	walk(root, func(path string, c *cobra.Command) {
+	walkCommands(root, func(path string, c *cobra.Command) {
 		if strings.HasPrefix(path, "completion") || path == "help" {
 			return // cobra's own
 		}
@@ -46,7 +46,7 @@ func TestHelp(t *testing.T) {
 			}
 		})
 
-		help, err := helpOf(t, path)
+		help, err := helpText(t, path)
 		if err != nil {
 			t.Errorf("%q: %v", path, err)
 		}
@@ -59,7 +59,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func helpOf(t *testing.T, path string) (string, error) {
+func helpText(t *testing.T, path string) (string, error) {
 	t.Helper()
 	root := command()
 	var out bytes.Buffer
@@ -71,7 +71,7 @@ func helpOf(t *testing.T, path string) (string, error) {
 
 // The examples are ones that the commands take: their flags exist.
 func TestExamples(t *testing.T) {
-	walk(command(), func(path string, c *cobra.Command) {
+	walkCommands(command(), func(path string, c *cobra.Command) {
 		for l := range strings.Lines(c.Example) {
 			for part := range strings.SplitSeq(l, "|") {
 				words := strings.Fields(part)
@@ -101,7 +101,7 @@ func TestExamples(t *testing.T) {
 
 // What nobody can make sense of is answered with a line that says what to do.
 func TestUnknown(t *testing.T) {
-	walk(command(), func(path string, c *cobra.Command) {
+	walkCommands(command(), func(path string, c *cobra.Command) {
 		run := func(args ...string) error {
 			root := command()
 			root.SetOut(&bytes.Buffer{})

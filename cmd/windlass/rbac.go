@@ -43,7 +43,7 @@ The configuration is read as by windlass run: its grants narrow the roles, and w
 			if err != nil {
 				return err
 			}
-			objects, err := roles(cmd.Context(), k, args, rbac.Options{Config: k, User: user, Bindings: bindings,
+			objects, err := generateRoles(cmd.Context(), k, args, rbac.Options{Config: k, User: user, Bindings: bindings,
 				Counts: len(args) == 0})
 			if err != nil {
 				return err
@@ -63,7 +63,8 @@ The configuration is read as by windlass run: its grants narrow the roles, and w
 	return c
 }
 
-func roles(ctx context.Context, k *config.Configuration, names []string, o rbac.Options) ([]runtime.Object, error) {
+func generateRoles(ctx context.Context, k *config.Configuration, names []string, o rbac.Options) ([]runtime.Object,
+	error) {
 	sources := []plugins.Source{plugins.Builtin{}}
 	if k.PluginFolder != "" {
 		sources = append(sources, plugins.Folder(k.PluginFolder))

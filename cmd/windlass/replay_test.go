@@ -19,8 +19,8 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// absent is a recording of one sync, of a deployment that is gone: nothing was to be done.
-func absent(t *testing.T) *record.File {
+// absentRecording returns a recording of one sync, of a deployment that is gone: nothing was to be done.
+func absentRecording(t *testing.T) *record.File {
 	t.Helper()
 	p, err := plugins.Named("builtin:deployment")
 	if err != nil {
@@ -40,7 +40,7 @@ func absent(t *testing.T) *record.File {
 			Answer: abi.AppendResponse(nil, &abi.SyncResponse{KeepState: true}), Answered: true}}}
 }
 
-func write(t *testing.T, f *record.File) string {
+func writeRecording(t *testing.T, f *record.File) string {
 	t.Helper()
 	b, err := f.Append(nil)
 	if err != nil {
@@ -67,14 +67,14 @@ func exitCode(t *testing.T, err error) int {
 
 // The exit code of replay is 0 where all is the same, 1 where something differs, 2 where it can't be told.
 func TestReplay(t *testing.T) {
-	same := write(t, absent(t))
-	f := absent(t)
+	same := writeRecording(t, absentRecording(t))
+	f := absentRecording(t)
 	f.Syncs[0].Answer = abi.AppendResponse(nil, &abi.SyncResponse{KeepState: true,
 		Effects: []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/pods", Namespace: "shop", Name: "web-1", UID: "7"}}})
-	different := write(t, f)
-	f = absent(t)
+	different := writeRecording(t, f)
+	f = absentRecording(t)
 	f.Sources[0].Digest = "sha256:00"
-	unknown := write(t, f)
+	unknown := writeRecording(t, f)
 	b, err := os.ReadFile(same)
 	if err != nil {
 		t.Fatal(err)
@@ -117,15 +117,15 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// serve is a windlass that runs here, as far as record and explain are concerned.
-func serve(t *testing.T) string {
+// serveRecording serves what a windlass that runs here would, as far as record and explain are concerned.
+func serveRecording(t *testing.T) string {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/recordings/{controller}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("controller") != "deployment" {
 			http.Error(w, "no controller runs here by that name", http.StatusNotFound)
 			return
 		}
-		b, err := absent(t).Append(nil)
+		b, err := absentRecording(t).Append(nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -147,7 +147,7 @@ func serve(t *testing.T) string {
 }
 
 func TestRecordIsReplayed(t *testing.T) {
-	server, path := serve(t), filepath.Join(t.TempDir(), "saved")
+	server, path := serveRecording(t), filepath.Join(t.TempDir(), "saved")
 	cmd, stdout, stderr := answertest.Command(t, "record", "deployment", "-o", path, "--server", server)
 	if err := cmd.Run(); err != nil || !strings.HasPrefix(stdout.String(), path+": 1 syncs of deployment-controller, ") {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
@@ -163,7 +163,7 @@ func TestRecordIsReplayed(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	server := serve(t)
+	server := serveRecording(t)
 	for _, c := range []struct {
 		args []string
 		want string

@@ -58,7 +58,7 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 			}
 			c, err := config.FromFlags(cmd.Flags())
 			if ended, files, ok := guardian.Heir(); ok {
-				return settle(c, err, ended, files)
+				return executeWill(c, err, ended, files)
 			}
 			if err != nil {
 				return err
@@ -70,7 +70,7 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 			if unguarded != nil {
 				klog.ErrorS(unguarded, "The manager has no guardian: when it is killed its leases have to expire")
 			}
-			notice(cmd.Flags())
+			logIgnoredFlags(cmd.Flags())
 			grace := c.ShutdownTimeout.Duration
 			if grace == 0 {
 				grace = forever
@@ -81,7 +81,7 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 			if f := cmd.Flags().Lookup("config"); f != nil && f.Value.String() != "" {
 				o.Files = []string{f.Value.String()}
 			}
-			return said(c, bounded(cmd.Context(), grace+stopMax,
+			return logExitError(c, bounded(cmd.Context(), grace+stopMax,
 				func(ctx context.Context) error { return manager.Run(ctx, c, o) }))
 		},
 	}
@@ -98,8 +98,8 @@ func flagsOf(fs *pflag.FlagSet) map[string]string {
 	return all
 }
 
-// said logs why the process ends, where a line that isn't JSON would spoil the log.
-func said(c *config.Configuration, err error) error {
+// logExitError logs why the process ends, where a line that isn't JSON would spoil the log.
+func logExitError(c *config.Configuration, err error) error {
 	if err == nil || c.Logging.Format != config.LogJSON {
 		return err
 	}

@@ -49,7 +49,7 @@ func (f *Flag) Add(fs *pflag.FlagSet) {
 }
 
 // Groups are all of kube-controller-manager's flags, in the order of its own --help.
-var Groups = meant(slices.Concat(generic, serving, controllers, process))
+var Groups = setMeanings(slices.Concat(generic, serving, controllers, process))
 
 // Value adds a flag of a type, with a default, to a set.
 type Value func(fs *pflag.FlagSet, name, usage string)
@@ -111,13 +111,13 @@ func workers(text string) error {
 func oneOf(words ...string) func(string) error {
 	return func(text string) error {
 		if !slices.Contains(words, text) {
-			return fmt.Errorf("must be %s", strings.TrimPrefix(strings.Join(words, " or "), " or ")+empty(words))
+			return fmt.Errorf("must be %s", strings.TrimPrefix(strings.Join(words, " or "), " or ")+emptyChoice(words))
 		}
 		return nil
 	}
 }
 
-func empty(words []string) string {
+func emptyChoice(words []string) string {
 	if slices.Contains(words, "") {
 		return ", or empty"
 	}

@@ -27,8 +27,9 @@ var generic = []Group{
 			Why: "all controllers start together: they share their caches, and have limits of their own"},
 		{Name: "controller-shutdown-timeout", Value: Duration(10 * time.Second), Sets: "shutdownTimeout",
 			Usage: "how long the writes of syncs in flight may take at the end, 0 for as long as they take"},
-		{Name: "feature-gates", Value: Other(gates), Does: "those that a controller here asks for upstream are settings " +
-			"of its plugin, listed below; the log tells of others that they change nothing; unknown ones are refused",
+		{Name: "feature-gates", Value: Other(featureGates),
+			Does: "those that a controller here asks for upstream are settings " +
+				"of its plugin, listed below; the log tells of others that they change nothing; unknown ones are refused",
 			Usage: "feature gates of kube-controller-manager, `Name=true|false,...`; unknown ones are refused"},
 		{Name: "emulated-version", Value: List(),
 			Does:  "gates can be set that were not locked yet in that version; all else is as in v1.37",
@@ -74,7 +75,7 @@ var generic = []Group{
 	}},
 }
 
-// gates is the value of --feature-gates: by component, "" being kube, lists of Name=true.
-func gates() pflag.Value {
+// featureGates returns the value of --feature-gates: by component, "" being kube, lists of Name=true.
+func featureGates() pflag.Value {
 	return cliflag.NewColonSeparatedMultimapStringStringAllowDefaultEmptyKey(&map[string][]string{})
 }

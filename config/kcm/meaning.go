@@ -11,20 +11,20 @@ type builtin struct {
 	settings map[string]string // what each is, by name
 }
 
-// meant says of the flags that a single controller reads what they mean: they are its plugin's number of workers, or
+// setMeanings sets what the flags mean that a single controller reads: they are its plugin's number of workers, or
 // the setting of the same name.
-func meant(groups []Group) []Group {
+func setMeanings(groups []Group) []Group {
 	for _, g := range groups {
 		for i := range g.Flags {
 			if f := &g.Flags[i]; f.Of != "" {
-				f.mean()
+				f.setMeaning()
 			}
 		}
 	}
 	return groups
 }
 
-func (f *Flag) mean() {
+func (f *Flag) setMeaning() {
 	b, here := builtins[f.Of]
 	setting, has := b.settings[f.Name]
 	switch {
@@ -34,14 +34,14 @@ func (f *Flag) mean() {
 	case f.Workers:
 		f.Sets, f.Usage = "plugins["+b.plugin+"].workers", "keys that are synced at once"
 	case has:
-		f.Sets, f.Usage = "plugins["+b.plugin+"].settings["+f.Name+"]", cmp.Or(f.Usage, phrase(setting))
+		f.Sets, f.Usage = "plugins["+b.plugin+"].settings["+f.Name+"]", cmp.Or(f.Usage, endOfSentence(setting))
 	default:
 		f.Why = f.Of + " has no use for it here"
 	}
 }
 
-// phrase is a sentence as the end of another one.
-func phrase(sentence string) string {
+// endOfSentence returns a sentence as the end of another one.
+func endOfSentence(sentence string) string {
 	r := []rune(sentence)
 	if len(r) > 1 && unicode.IsLower(r[1]) {
 		r[0] = unicode.ToLower(r[0])

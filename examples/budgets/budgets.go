@@ -53,9 +53,9 @@ func controller[T any, P resource.Pointer[T]](name string, of resource.Of[T],
 			}
 
 			value, wanted := w.GetObjectMeta().Labels.Lookup(Label)
-			amount, ok := parse(value)
+			amount, ok := parseBudget(value)
 			if wanted && !ok {
-				refuse(c, w, value)
+				warnInvalidBudget(c, w, value)
 				return nil // a budget that there is already stays: it protects
 			}
 
@@ -87,8 +87,8 @@ func controller[T any, P resource.Pointer[T]](name string, of resource.Of[T],
 	}
 }
 
-// refuse tells of a label that can't be read, once: the key's state is the value that was told of.
-func refuse(c *sdk.Call, o sdk.Object, value string) {
+// warnInvalidBudget warns of a label that can't be read, once: the key's state is the value that it warned of.
+func warnInvalidBudget(c *sdk.Call, o sdk.Object, value string) {
 	if string(c.State()) == value {
 		return
 	}
@@ -97,8 +97,8 @@ func refuse(c *sdk.Call, o sdk.Object, value string) {
 	c.SetState([]byte(value))
 }
 
-// parse reads "2" and "50-percent".
-func parse(value string) (amount metav1.IntOrString, ok bool) {
+// parseBudget reads "2" and "50-percent".
+func parseBudget(value string) (amount metav1.IntOrString, ok bool) {
 	digits, percent := strings.CutSuffix(value, "-percent")
 	n, ok := decimal.Parse(digits)
 	if !ok || n < 0 || n > 1<<31-1 || percent && n > 100 {

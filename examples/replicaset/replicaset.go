@@ -60,14 +60,14 @@ func sync(c *sdk.Call) error {
 	}
 	return replicas.Sync(c, rs, pods.List(c), func(active []*corev1.Pod, n int) []*corev1.Pod {
 		pod.Rank(active, nil, c.Now()) // the order of those that are equal in what follows
-		slices.SortStableFunc(active, order(c, rs, active))
+		slices.SortStableFunc(active, podOrder(c, rs, active))
 		return active[:n]
 	})
 }
 
-// order compares two pods: those that users have labelled go first, then those that serve nobody yet, then by the set's
-// annotation.
-func order(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod) func(a, b *corev1.Pod) int {
+// podOrder returns what compares two pods: those that users have labelled go first, then those that serve nobody yet,
+// then by the set's annotation.
+func podOrder(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod) func(a, b *corev1.Pod) int {
 	var chosen func(a, b *corev1.Pod) int
 	switch o := rs.Annotations.Get(Order); o {
 	case Oldest:

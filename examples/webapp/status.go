@@ -9,9 +9,9 @@ import (
 	v1 "example.com/webapp/api/v1"
 )
 
-// status tells what there is, not what is wanted: it is read off the Deployment that the snapshot has. A Deployment
-// that this sync makes or changes isn't current yet.
-func status(c *sdk.Call, app *v1.WebApp, current bool) {
+// updateStatus writes what there is, not what is wanted: it is read off the Deployment that the snapshot has. A
+// Deployment that this sync makes or changes isn't current yet.
+func updateStatus(c *sdk.Call, app *v1.WebApp, current bool) {
 	a := sdk.Clone(app)
 	a.Status.ObservedGeneration, a.Status.AvailableReplicas = app.Generation, 0
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, ObservedGeneration: app.Generation,

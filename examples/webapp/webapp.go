@@ -62,7 +62,7 @@ func sync(c *sdk.Call) error {
 			c.Delete(h)
 		}
 	}
-	status(c, app, current)
+	updateStatus(c, app, current)
 	return nil
 }
 

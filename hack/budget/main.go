@@ -64,7 +64,7 @@ func run(note, into string, files []string) error {
 		if err != nil {
 			return err
 		}
-		if err := m.read(strings.TrimSuffix(filepath.Base(file), ".json"), b, plugins); err != nil {
+		if err := m.addOutput(strings.TrimSuffix(filepath.Base(file), ".json"), b, plugins); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
@@ -122,8 +122,8 @@ type event struct {
 	Elapsed               float64
 }
 
-// read adds what was said of a ring. That a test failed is an error: what it took says nothing.
-func (m *measured) read(ring string, said []byte, plugins []string) error {
+// addOutput adds what was said of a ring. That a test failed is an error: what it took says nothing.
+func (m *measured) addOutput(ring string, said []byte, plugins []string) error {
 	var first, last time.Time
 	lines := bufio.NewScanner(bytes.NewReader(said))
 	lines.Buffer(nil, 64<<20)
@@ -145,7 +145,7 @@ func (m *measured) read(ring string, said []byte, plugins []string) error {
 		case e.Test == "" && e.Elapsed >= worth:
 			m.packages = append(m.packages, took{ring, strings.TrimPrefix(e.Package, root), e.Elapsed})
 		}
-		if p := about(e, plugins); p != "" {
+		if p := pluginTested(e, plugins); p != "" {
 			m.controllers[p] += e.Elapsed
 		}
 	}
@@ -156,9 +156,9 @@ func (m *measured) read(ring string, said []byte, plugins []string) error {
 	return lines.Err()
 }
 
-// about returns the plugin whose package this is the end of, or, of a package that is about several, whose outermost
-// test.
-func about(e event, plugins []string) string {
+// pluginTested returns the plugin whose package this is the end of, or, of a package that is about several, whose
+// outermost test.
+func pluginTested(e event, plugins []string) string {
 	of := func(path string) int {
 		return slices.IndexFunc(strings.Split(path, "/"), func(s string) bool {
 			return slices.Contains(plugins, strings.TrimSuffix(s, "-controller"))
@@ -185,7 +185,7 @@ func (m *measured) String() string {
 	for _, ring := range rings {
 		row := "to be measured"
 		if i := slices.IndexFunc(m.rings, func(t took) bool { return t.ring == ring }); i >= 0 {
-			row = clock(m.rings[i].seconds)
+			row = formatSeconds(m.rings[i].seconds)
 		}
 		fmt.Fprintf(&b, "| %s | %s |\n", ring, row)
 	}
@@ -193,18 +193,18 @@ func (m *measured) String() string {
 	fmt.Fprintf(&b, "\n| package of %.0f s and more | ring | takes |\n|---|---|---|\n", worth)
 	slices.SortStableFunc(m.packages, func(x, y took) int { return cmp.Compare(y.seconds, x.seconds) })
 	for _, p := range m.packages {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.name, p.ring, clock(p.seconds))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.name, p.ring, formatSeconds(p.seconds))
 	}
 
 	b.WriteString("\n| controller | its package, and tests with its name |\n|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(m.controllers)) {
-		fmt.Fprintf(&b, "| %s | %s |\n", name, clock(m.controllers[name]))
+		fmt.Fprintf(&b, "| %s | %s |\n", name, formatSeconds(m.controllers[name]))
 	}
 	return b.String()
 }
 
-// clock is a time as people read it.
-func clock(seconds float64) string {
+// formatSeconds returns a time as people read it.
+func formatSeconds(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
 	if d < time.Minute {
 		return fmt.Sprintf("%.0f s", d.Seconds())

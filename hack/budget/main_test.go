@@ -16,7 +16,7 @@ const said = `{"Time":"2026-01-01T00:00:00Z","Action":"start","Package":"github.
 
 func TestTables(t *testing.T) {
 	m := &measured{controllers: map[string]float64{}}
-	if err := m.read("check", []byte(said), []string{"job", "podgc"}); err != nil {
+	if err := m.addOutput("check", []byte(said), []string{"job", "podgc"}); err != nil {
 		t.Fatal(err)
 	}
 	page, err := replace([]byte("before\n"+begin+"old\n"+end+"after\n"), m.String())
@@ -45,7 +45,7 @@ func TestNothingIsTakenFromFailures(t *testing.T) {
 			`"fail","Package":"github.com/windlass-dev/windlass/test/all","Elapsed"`): "failed",
 	} {
 		m := &measured{controllers: map[string]float64{}}
-		if err := m.read("check", []byte(said), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := m.addOutput("check", []byte(said), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

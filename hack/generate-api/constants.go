@@ -48,7 +48,7 @@ type markers struct{ client, noVerbs, cluster bool }
 
 func newSources() *sources { return &sources{pkgs: map[string]*source{}} }
 
-func (s *sources) load(path string) (*source, error) {
+func (s *sources) loadPackage(path string) (*source, error) {
 	if p := s.pkgs[path]; p != nil {
 		return p, nil
 	}
@@ -76,14 +76,14 @@ func (s *sources) load(path string) (*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.file(f)
+		p.addFile(f)
 	}
 
 	sort.Strings(p.order)
 	return p, nil
 }
 
-func (p *source) file(f *ast.File) {
+func (p *source) addFile(f *ast.File) {
 	imports := map[string]string{}
 	for _, i := range f.Imports {
 		path, _ := strconv.Unquote(i.Path.Value)
@@ -108,7 +108,7 @@ func (p *source) file(f *ast.File) {
 				// Markers may stand in a comment of their own, a blank line above the doc comment.
 				doc := ""
 				for _, c := range f.Comments {
-					if c.End() < x.Pos() && c.Pos() > before(f, g) {
+					if c.End() < x.Pos() && c.Pos() > endBefore(f, g) {
 						for _, l := range c.List {
 							doc += l.Text + "\n"
 						}
@@ -133,8 +133,8 @@ func (p *source) file(f *ast.File) {
 	}
 }
 
-// before is the end of the declaration in front of d.
-func before(f *ast.File, d ast.Decl) token.Pos {
+// endBefore returns the end of the declaration in front of d.
+func endBefore(f *ast.File, d ast.Decl) token.Pos {
 	end := f.Name.End()
 	for _, x := range f.Decls {
 		if x == d {
@@ -146,7 +146,7 @@ func before(f *ast.File, d ast.Decl) token.Pos {
 }
 
 func (s *sources) markers(p *pkg, typeName string) (m markers, err error) {
-	src, err := s.load(p.path)
+	src, err := s.loadPackage(p.path)
 	if err != nil {
 		return m, err
 	}
@@ -165,7 +165,7 @@ func (s *sources) markers(p *pkg, typeName string) (m markers, err error) {
 
 // constants are the package's exported constants in alphabetical order.
 func (s *sources) constants(p *pkg) ([]constant, error) {
-	src, err := s.load(p.path)
+	src, err := s.loadPackage(p.path)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (s *sources) constants(p *pkg) ([]constant, error) {
 		if !ast.IsExported(n) {
 			continue
 		}
-		c, v, err := s.eval(src, n)
+		c, v, err := s.evalConstant(src, n)
 		if err != nil {
 			return nil, fmt.Errorf("constant %s: %w", n, err)
 		}
@@ -184,20 +184,20 @@ func (s *sources) constants(p *pkg) ([]constant, error) {
 	return list, nil
 }
 
-func (s *sources) eval(p *source, name string) (c constant, v goconst.Value, err error) {
+func (s *sources) evalConstant(p *source, name string) (c constant, v goconst.Value, err error) {
 	spec := p.consts[name]
 	if spec == nil {
 		return c, nil, fmt.Errorf("%s.%s is no constant", p.path, name)
 	}
-	c, v, err = s.expr(p, spec, spec.value)
+	c, v, err = s.evalExpression(p, spec, spec.value)
 	if err == nil && spec.typ != nil {
-		c, err = typeOf(p, spec, spec.typ)
+		c, err = constantType(p, spec, spec.typ)
 	}
 	return c, v, err
 }
 
-// typeOf names a constant's type.
-func typeOf(p *source, spec *constSpec, e ast.Expr) (constant, error) {
+// constantType names a constant's type.
+func constantType(p *source, spec *constSpec, e ast.Expr) (constant, error) {
 	switch e := e.(type) {
 	case *ast.Ident:
 		if _, ok := p.types[e.Name]; ok {
@@ -210,12 +210,12 @@ func typeOf(p *source, spec *constSpec, e ast.Expr) (constant, error) {
 	return constant{}, fmt.Errorf("type %T", e)
 }
 
-func (s *sources) expr(p *source, spec *constSpec, e ast.Expr) (c constant, v goconst.Value, err error) {
+func (s *sources) evalExpression(p *source, spec *constSpec, e ast.Expr) (c constant, v goconst.Value, err error) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		return c, goconst.MakeFromLiteral(e.Value, e.Kind, 0), nil
 	case *ast.ParenExpr:
-		return s.expr(p, spec, e.X)
+		return s.evalExpression(p, spec, e.X)
 	case *ast.Ident:
 		switch e.Name {
 		case "iota":
@@ -223,25 +223,25 @@ func (s *sources) expr(p *source, spec *constSpec, e ast.Expr) (c constant, v go
 		case "true", "false":
 			return c, goconst.MakeBool(e.Name == "true"), nil
 		}
-		return s.eval(p, e.Name)
+		return s.evalConstant(p, e.Name)
 	case *ast.SelectorExpr:
-		q, err := s.load(spec.imports[e.X.(*ast.Ident).Name])
+		q, err := s.loadPackage(spec.imports[e.X.(*ast.Ident).Name])
 		if err != nil {
 			return c, nil, err
 		}
-		return s.eval(q, e.Sel.Name)
+		return s.evalConstant(q, e.Sel.Name)
 	case *ast.UnaryExpr:
-		c, v, err = s.expr(p, spec, e.X)
+		c, v, err = s.evalExpression(p, spec, e.X)
 		if err == nil {
 			v = goconst.UnaryOp(e.Op, v, 0)
 		}
 		return c, v, err
 	case *ast.BinaryExpr:
-		c, x, err := s.expr(p, spec, e.X)
+		c, x, err := s.evalExpression(p, spec, e.X)
 		if err != nil {
 			return c, nil, err
 		}
-		d, y, err := s.expr(p, spec, e.Y)
+		d, y, err := s.evalExpression(p, spec, e.Y)
 		if err != nil {
 			return c, nil, err
 		}
@@ -254,11 +254,11 @@ func (s *sources) expr(p *source, spec *constSpec, e ast.Expr) (c constant, v go
 		}
 		return c, goconst.BinaryOp(x, e.Op, y), nil
 	case *ast.CallExpr:
-		_, v, err = s.expr(p, spec, e.Args[0])
+		_, v, err = s.evalExpression(p, spec, e.Args[0])
 		if err != nil {
 			return c, nil, err
 		}
-		c, err = typeOf(p, spec, e.Fun)
+		c, err = constantType(p, spec, e.Fun)
 		return c, v, err
 	}
 

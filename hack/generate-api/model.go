@@ -66,22 +66,22 @@ func sourcePath(dir string) string {
 	return apiPath + dir
 }
 
-// model gathers the types that the groups' objects reach.
-func model() (map[string]*pkg, error) {
+// gatherTypes gathers the types that the groups' objects reach.
+func gatherTypes() (map[string]*pkg, error) {
 	pkgs := map[string]*pkg{}
 	for _, g := range groups {
 		pkgs[sourcePath(g)] = &pkg{dir: g, path: sourcePath(g)}
 	}
 	w := walker{pkgs: pkgs, seen: map[reflect.Type]bool{}}
 	for _, r := range metaRoots {
-		w.walk(reflect.TypeOf(r))
+		w.walkType(reflect.TypeOf(r))
 	}
 	for gvk, t := range scheme.Scheme.AllKnownTypes() {
 		p := pkgs[t.PkgPath()]
 		if p == nil || gvk.Version == runtime.APIVersionInternal || p.path == metaPath {
 			continue
 		}
-		w.walk(t)
+		w.walkType(t)
 		if f, ok := t.FieldByName("ObjectMeta"); ok && f.Anonymous {
 			plural, _ := meta.UnsafeGuessKindToResource(gvk)
 			p.kinds = append(p.kinds, kind{gvk, table.Plural(gvk.Kind, plural.Resource), plural.Resource, t})
@@ -100,13 +100,13 @@ type walker struct {
 	err  error
 }
 
-func (w *walker) walk(t reflect.Type) {
+func (w *walker) walkType(t reflect.Type) {
 	if special[t] != "" || w.seen[t] {
 		return
 	}
 	w.seen[t] = true
 	if t.Name() != "" && t.PkgPath() != "" {
-		if p := w.pkgs[home(t)]; p != nil {
+		if p := w.pkgs[homePackage(t)]; p != nil {
 			p.types = append(p.types, t)
 		} else if w.err == nil {
 			w.err = fmt.Errorf("%s is of a package that is not among the groups", t)
@@ -114,19 +114,19 @@ func (w *walker) walk(t reflect.Type) {
 	}
 	switch t.Kind() {
 	case reflect.Map:
-		w.walk(t.Key())
-		w.walk(t.Elem())
+		w.walkType(t.Key())
+		w.walkType(t.Elem())
 	case reflect.Pointer, reflect.Slice:
-		w.walk(t.Elem())
+		w.walkType(t.Elem())
 	case reflect.Struct:
 		for i := range t.NumField() {
-			w.walk(t.Field(i).Type)
+			w.walkType(t.Field(i).Type)
 		}
 	}
 }
 
-// home is the path of the package that a type is written to.
-func home(t reflect.Type) string {
+// homePackage returns the path of the package that a type is written to.
+func homePackage(t reflect.Type) string {
 	if t.PkgPath() == "k8s.io/apimachinery/pkg/types" {
 		return metaPath
 	}
@@ -141,7 +141,7 @@ type field struct {
 	keep bool
 }
 
-func fields(t reflect.Type) ([]field, error) {
+func structFields(t reflect.Type) ([]field, error) {
 	var fs []field
 	for i := range t.NumField() {
 		f := field{StructField: t.Field(i)}
@@ -165,5 +165,5 @@ func fields(t reflect.Type) ([]field, error) {
 	return fs, nil
 }
 
-// alias is the name that a package is imported by: corev1.
-func alias(dir string) string { return strings.ReplaceAll(path.Dir(dir)+path.Base(dir), "/", "") }
+// importAlias returns the name that a package is imported by: corev1.
+func importAlias(dir string) string { return strings.ReplaceAll(path.Dir(dir)+path.Base(dir), "/", "") }

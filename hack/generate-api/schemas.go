@@ -57,7 +57,7 @@ func writeSchemas(name string) error {
 	parser := &crd.Parser{Collector: &crdmarkers.Collector{Registry: registry},
 		Checker: &loader.TypeChecker{NodeFilters: []loader.NodeFilter{crd.Generator{}.CheckFilter()}}}
 	crd.AddKnownTypes(parser)
-	pkgs, err := model()
+	pkgs, err := gatherTypes()
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func writeSchemas(name string) error {
 		if home == "" {
 			continue
 		}
-		if err := relink(&schema, home); err != nil {
+		if err := redirectReferences(&schema, home); err != nil {
 			return fmt.Errorf("%s: %w", ident, err)
 		}
 		all[home][ident.Name] = schema
@@ -123,8 +123,8 @@ func writeSchemas(name string) error {
 	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
-// relink has a schema's references lead to the SDK's packages; home is the one that the schema is in.
-func relink(schema *apiextensionsv1.JSONSchemaProps, home string) (err error) {
+// redirectReferences has a schema's references lead to the SDK's packages; home is the one that the schema is in.
+func redirectReferences(schema *apiextensionsv1.JSONSchemaProps, home string) (err error) {
 	crd.EditSchema(schema, visitor(func(s *apiextensionsv1.JSONSchemaProps) {
 		if s.Ref == nil || *s.Ref == "" {
 			return

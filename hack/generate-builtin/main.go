@@ -25,7 +25,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	text, err := table(names)
+	text, err := tableSource(names)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,8 +49,8 @@ func folders(plugins string) (names []string, err error) {
 	return names, nil
 }
 
-// table returns the file's text. A folder's package has the folder's name.
-func table(names []string) ([]byte, error) {
+// tableSource returns the file's text. A folder's package has the folder's name.
+func tableSource(names []string) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(head + "\nimport (\n")
 	for _, name := range names {

@@ -16,17 +16,17 @@ func main() {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(file), "..", "..")
 
-	rights, err := rights()
+	rights, err := generateRights()
 	if err != nil {
 		log.Fatal(err)
 	}
-	flags, err := flags()
+	flags, err := generateFlags()
 	if err != nil {
 		log.Fatal(err)
 	}
 	for name, text := range map[string]string{
 		"config/kcm/zz_builtins.go":                flags,
-		"docs/controllers.md":                      page(),
+		"docs/controllers.md":                      generatePage(),
 		"deploy/charts/windlass/files/rights.yaml": rights,
 	} {
 		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
@@ -64,13 +64,13 @@ func replace(path, text string) error {
 	return os.WriteFile(path, []byte(before+begin+text+end+after), 0o644)
 }
 
-// cell is a text in a cell of a table.
-func cell(s string) string {
+// tableCell returns a text as a cell of a table has it.
+func tableCell(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }
 
-// code is a text as code, empty if it is.
-func code(s string) string {
+// codeSpan returns a text as code, empty if it is.
+func codeSpan(s string) string {
 	if s == "" {
 		return ""
 	}

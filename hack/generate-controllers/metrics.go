@@ -29,7 +29,8 @@ func metrics() string {
 			if k := kinds[m.Type]; k != "" {
 				kind = k
 			}
-			rows[m.Name] = fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", m.Name, kind, labels(&m), p.Folder, cell(m.Help))
+			rows[m.Name] = fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", m.Name, kind, metricLabels(&m), p.Folder,
+				tableCell(m.Help))
 		}
 	}
 
@@ -41,14 +42,14 @@ func metrics() string {
 	return b.String()
 }
 
-// labels returns a metric's labels by name, with the values that they can take where the manifest lists them.
-func labels(m *abi.Metric) string {
+// metricLabels returns a metric's labels by name, with the values that they can take where the manifest lists them.
+func metricLabels(m *abi.Metric) string {
 	var all []string
 	for _, l := range kept[m.Type] {
-		all = append(all, code(l))
+		all = append(all, codeSpan(l))
 	}
 	for _, l := range m.Labels {
-		text := code(l.Name)
+		text := codeSpan(l.Name)
 		if l.From == "" && len(l.Values) > 0 {
 			text += " (" + strings.Join(slices.Sorted(slices.Values(l.Values)), ", ") + ")"
 		} else if l.View != "" {

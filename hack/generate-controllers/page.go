@@ -23,8 +23,8 @@ writes as its account in kube-system.
 |---|---|---|---|---|---|
 `
 
-// page returns docs/controllers.md.
-func page() string {
+// generatePage returns docs/controllers.md.
+func generatePage() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	all := builtin.Controllers()
@@ -35,7 +35,7 @@ func page() string {
 		var queues []string
 		for _, x := range all {
 			if x.Queue != "" && (x.Name == c.Name || x.PartOf == c.Name) {
-				queues = append(queues, code(x.Queue))
+				queues = append(queues, codeSpan(x.Queue))
 			}
 		}
 		does := c.Plugin.Native.Description
@@ -43,7 +43,8 @@ func page() string {
 			does += " Off by default."
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
-			code(c.Name), code(c.Alias), c.Plugin.Folder, cell(does), strings.Join(queues, ", "), code(c.ServiceAccount))
+			codeSpan(c.Name), codeSpan(c.Alias), c.Plugin.Folder, tableCell(does), strings.Join(queues, ", "),
+			codeSpan(c.ServiceAccount))
 	}
 
 	b.WriteString(allNames(all))
@@ -52,13 +53,13 @@ func page() string {
 		"| plugin | setting | default | what it is |\n|---|---|---|---|\n")
 	for _, p := range builtin.Plugins {
 		for _, s := range p.Native.Settings {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Folder, code(s.Name), code(s.Default), cell(s.Description))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Folder, codeSpan(s.Name), codeSpan(s.Default), tableCell(s.Description))
 		}
 	}
 
 	b.WriteString("\n## Not here yet\n\n")
 	for _, name := range missing() {
-		fmt.Fprintf(&b, "- %s\n", code(name))
+		fmt.Fprintf(&b, "- %s\n", codeSpan(name))
 	}
 	return b.String()
 }
@@ -74,7 +75,7 @@ func allNames(all []builtin.Controller) string {
 		"| name | part of | queue | events from |\n|---|---|---|---|\n")
 	for _, c := range all {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n",
-			code(c.Name), code(c.PartOf), code(c.Queue), code(c.Manifest.EventSource))
+			codeSpan(c.Name), codeSpan(c.PartOf), codeSpan(c.Queue), codeSpan(c.Manifest.EventSource))
 	}
 	return b.String()
 }
@@ -89,7 +90,7 @@ func summary() string {
 	text := fmt.Sprintf("%d of kube-controller-manager's %d controllers are here so far "+
 		"([docs/controllers.md](docs/controllers.md)): %s.",
 		len(names), len(names)+len(missing()), strings.Join(names, ", "))
-	return wrap(text)
+	return wrapText(text)
 }
 
 // missing returns upstream's controllers that aren't in the table.
@@ -103,8 +104,8 @@ func missing() (names []string) {
 	return names
 }
 
-// wrap breaks a text into lines of at most 120 columns.
-func wrap(text string) string {
+// wrapText breaks a text into lines of at most 120 columns.
+func wrapText(text string) string {
 	var b strings.Builder
 	column := 0
 	for word := range strings.FieldsSeq(text) {

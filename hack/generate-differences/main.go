@@ -39,7 +39,7 @@ type difference struct {
 func main() {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(file), "..", "..")
-	page, err := write(root)
+	page, err := generatePage(root)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(root, "docs", "differences.md"), page, 0o644)
 	}
@@ -48,8 +48,8 @@ func main() {
 	}
 }
 
-// write returns the page: the host's differences, then each plugin's, by the names of their folders.
-func write(root string) ([]byte, error) {
+// generatePage returns the page: the host's differences, then each plugin's, by the names of their folders.
+func generatePage(root string) ([]byte, error) {
 	files, err := filepath.Glob(filepath.Join(root, "plugins", "*", "differences.yaml"))
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func write(root string) ([]byte, error) {
 
 	b, seen := bytes.NewBufferString(head), map[string]string{}
 	for _, f := range append([]string{filepath.Join(root, "docs", "differences", "host.yaml")}, files...) {
-		all, err := read(f)
+		all, err := readDifferences(f)
 		if err != nil {
 			return nil, err
 		}
@@ -72,14 +72,15 @@ func write(root string) ([]byte, error) {
 				return nil, fmt.Errorf("%s: %q is in %s, too", f, d.Where, other)
 			}
 			seen[d.Where] = f
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", cell(d.Where), cell(d.Native), cell(d.Windlass), cell(d.Why))
+			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", tableCell(d.Where), tableCell(d.Native), tableCell(d.Windlass),
+				tableCell(d.Why))
 		}
 	}
 	return b.Bytes(), nil
 }
 
-// read returns the differences of a file.
-func read(file string) ([]difference, error) {
+// readDifferences returns the differences of a file.
+func readDifferences(file string) ([]difference, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -90,22 +91,23 @@ func read(file string) ([]difference, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	for i, d := range all {
-		if missing := cmp.Or(needs("where", d.Where), needs("windlass", d.Windlass), needs("why", d.Why)); missing != "" {
+		if missing := cmp.Or(missingField("where", d.Where), missingField("windlass", d.Windlass),
+			missingField("why", d.Why)); missing != "" {
 			return nil, fmt.Errorf("%s: number %d (%q) has no %s", file, i+1, d.Where, missing)
 		}
 	}
 	return all, nil
 }
 
-// needs returns a field's name when it has no value.
-func needs(name, value string) string {
+// missingField returns a field's name when it has no value.
+func missingField(name, value string) string {
 	if strings.TrimSpace(value) == "" {
 		return name
 	}
 	return ""
 }
 
-// cell returns a text as a table has it: in one line, without the mark between cells.
-func cell(s string) string {
+// tableCell returns a text as a table has it: in one line, without the mark between cells.
+func tableCell(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
 }

@@ -15,8 +15,8 @@ const host = `
     can be repeated
 `
 
-// tree is a repository with the host's differences and one plugin's.
-func tree(t *testing.T, plugin string) string {
+// makeRepository makes a repository with the host's differences and one plugin's.
+func makeRepository(t *testing.T, plugin string) string {
 	t.Helper()
 	root := t.TempDir()
 	for file, text := range map[string]string{"docs/differences/host.yaml": host, "plugins/job/differences.yaml": plugin} {
@@ -32,7 +32,7 @@ func tree(t *testing.T, plugin string) string {
 }
 
 func TestPage(t *testing.T) {
-	got, err := write(tree(t, "- {where: 'Job: a|b', native: x, windlass: other, why: z}\n"))
+	got, err := generatePage(makeRepository(t, "- {where: 'Job: a|b', native: x, windlass: other, why: z}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestRefused(t *testing.T) {
 		"- {windlass: y, why: z}":                       `has no where`,
 		"- {where: a, windlass: y, why: z, because: z}": "because",
 	} {
-		if _, err := write(tree(t, plugin)); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := generatePage(makeRepository(t, plugin)); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), filepath.Join("plugins", "job", "differences.yaml")) {
 			t.Errorf("%s: %v", plugin, err)
 		}

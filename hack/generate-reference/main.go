@@ -47,11 +47,11 @@ func main() {
 
 	m := page{types: typesOf(filepath.Join(root, "abi"))}
 	m.text.WriteString(manifestHead)
-	m.list("Manifest", "")
+	m.writeFields("Manifest", "")
 
 	c := page{types: typesOf(filepath.Join(root, "config"))}
 	c.text.WriteString(configurationHead)
-	c.list("Configuration", "")
+	c.writeFields("Configuration", "")
 	defaults, err := yaml.Marshal(config.Default())
 	if err != nil {
 		log.Fatal(err)
@@ -107,8 +107,8 @@ type page struct {
 	text  strings.Builder
 }
 
-// list writes the fields of a type, those of the types in it behind them.
-func (p *page) list(name, path string) {
+// writeFields writes the fields of a type, those of the types in it behind them.
+func (p *page) writeFields(name, path string) {
 	t := p.types[name]
 	if p.at == nil {
 		p.at = map[string]string{}
@@ -116,7 +116,7 @@ func (p *page) list(name, path string) {
 	p.at[name] = path
 
 	if path != "" {
-		fmt.Fprintf(&p.text, "\n## %s\n\n%s\n", path, wrap(sentence(name, t.doc), ""))
+		fmt.Fprintf(&p.text, "\n## %s\n\n%s\n", path, wrapText(sentence(name, t.doc), ""))
 	} else {
 		p.text.WriteString("\n## Fields\n")
 	}
@@ -124,7 +124,7 @@ func (p *page) list(name, path string) {
 	p.text.WriteString("\n")
 	type nested struct{ name, path string }
 	var below []nested
-	for _, f := range p.fields(t) {
+	for _, f := range p.jsonFields(t) {
 		inside := strings.TrimPrefix(path+"."+f.json+f.suffix, ".")
 		kind := f.kind
 		if _, ok := p.types[f.elem]; ok {
@@ -133,13 +133,13 @@ func (p *page) list(name, path string) {
 				p.at[f.elem], at = inside, inside
 				below = append(below, nested{f.elem, inside})
 			}
-			kind = fmt.Sprintf("%s, see [%s](#%s)", kind, at, anchor(at))
+			kind = fmt.Sprintf("%s, see [%s](#%s)", kind, at, headingAnchor(at))
 		}
-		p.text.WriteString(wrap(fmt.Sprintf("- **`%s`** (%s): %s", f.json, kind, sentence(f.name, f.doc)), "  ") + "\n")
+		p.text.WriteString(wrapText(fmt.Sprintf("- **`%s`** (%s): %s", f.json, kind, sentence(f.name, f.doc)), "  ") + "\n")
 	}
 
 	for _, n := range below {
-		p.list(n.name, n.path)
+		p.writeFields(n.name, n.path)
 	}
 }
 
@@ -150,17 +150,17 @@ type field struct {
 	suffix          string // [] behind the path of an element
 }
 
-// fields are those of a struct in JSON, those of inlined ones among them.
-func (p *page) fields(t structure) (all []field) {
+// jsonFields returns the fields of a struct in JSON, those of inlined ones among them.
+func (p *page) jsonFields(t structure) (all []field) {
 	for _, f := range t.fields.List {
 		if f.Tag == nil {
 			continue
 		}
 		name, options, _ := strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
 		x := field{json: name, doc: f.Doc.Text()}
-		x.kind, x.elem, x.suffix = kindOf(f.Type)
+		x.kind, x.elem, x.suffix = typeInWords(f.Type)
 		if strings.Contains(options, "inline") {
-			all = append(all, p.fields(p.types[x.elem])...)
+			all = append(all, p.jsonFields(p.types[x.elem])...)
 			continue
 		}
 		x.name = f.Names[0].Name
@@ -172,19 +172,19 @@ func (p *page) fields(t structure) (all []field) {
 	return all
 }
 
-// kindOf returns a type as people say it.
-func kindOf(e ast.Expr) (kind, elem, suffix string) {
+// typeInWords returns a type as people say it.
+func typeInWords(e ast.Expr) (kind, elem, suffix string) {
 	switch t := e.(type) {
 	case *ast.StarExpr:
-		return kindOf(t.X)
+		return typeInWords(t.X)
 	case *ast.ArrayType:
-		_, elem, _ := kindOf(t.Elt)
+		_, elem, _ := typeInWords(t.Elt)
 		if simple := names[elem]; simple != "" {
 			return "list of " + simple + "s", elem, "[]"
 		}
 		return "list", elem, "[]"
 	case *ast.MapType:
-		_, elem, _ := kindOf(t.Value)
+		_, elem, _ := typeInWords(t.Value)
 		return "map of " + names[elem] + "s", elem, "[]"
 	case *ast.SelectorExpr:
 		return names[t.Sel.Name], t.Sel.Name, ""
@@ -221,8 +221,8 @@ func sentence(name, doc string) string {
 	return strings.ToUpper(rest[:1]) + rest[1:]
 }
 
-// wrap breaks a text into lines that fit a terminal.
-func wrap(text, indent string) string {
+// wrapText breaks a text into lines that fit a terminal.
+func wrapText(text, indent string) string {
 	const width = 120
 	var b strings.Builder
 	column := 0
@@ -242,8 +242,8 @@ func wrap(text, indent string) string {
 	return b.String()
 }
 
-// anchor is a heading's, as GitHub and hack/site make it.
-func anchor(heading string) string {
+// headingAnchor returns the anchor of a heading, as GitHub and hack/site make it.
+func headingAnchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_':

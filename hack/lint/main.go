@@ -79,15 +79,16 @@ func run(modules []string, all, prune bool) (wrong bool, err error) {
 		}
 	}
 	for _, s := range shares {
-		whole := s.of(files)
-		mended := s.of(slices.DeleteFunc(slices.Clone(files), func(f *file) bool { return left.has(f.folder(), s.rule) }))
+		whole := s.sumOver(files)
+		mended := s.sumOver(slices.DeleteFunc(slices.Clone(files),
+			func(f *file) bool { return left.has(f.folder(), s.rule) }))
 		fmt.Printf("lint: %s: %s of the tree, %s of the folders that must hold to it; at most %s\n",
 			s.what, whole, mended, percent(s.bound))
-		wrong = wrong || mended.value() > s.bound
+		wrong = wrong || mended.fraction() > s.bound
 	}
 	printCounts(found, left)
 
-	stale := left.stale(found)
+	stale := left.staleEntries(found)
 	if len(modules) == 0 { // nothing is known of what staticcheck would find
 		stale = slices.DeleteFunc(stale, func(e entry) bool { return e.rule == "staticcheck" })
 	}

@@ -29,13 +29,13 @@ func (f *file) findings() []finding {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			found = append(found, f.paragraphs(n)...)
-			found = append(found, f.words(n.Doc, n.Type)...)
+			found = append(found, f.checkWords(n.Doc, n.Type)...)
 			if isExported(n) && !f.isTest() { // a test's comment says what it shows
-				found = append(found, f.begins(n.Doc, n.Name.Name)...)
+				found = append(found, f.checkBeginning(n.Doc, n.Name.Name)...)
 			}
 		case *ast.Field:
 			if t, ok := n.Type.(*ast.FuncType); ok {
-				found = append(found, f.words(n.Doc, t)...)
+				found = append(found, f.checkWords(n.Doc, t)...)
 			}
 		case *ast.GenDecl:
 			found = append(found, f.declared(n)...)
@@ -106,7 +106,7 @@ func isAddress(line string) bool {
 func (f *file) paragraphs(fn *ast.FuncDecl) []finding {
 	body := fn.Body
 	for body != nil && len(body.List) == 1 {
-		body = inner(body.List[0])
+		body = innerBody(body.List[0])
 	}
 	if body == nil {
 		return nil
@@ -126,8 +126,8 @@ func (f *file) paragraphs(fn *ast.FuncDecl) []finding {
 	return []finding{{f.path, f.line(fn.Pos()), "paragraphs", text}}
 }
 
-// inner returns the body of a loop or of a condition without an else, or nil.
-func inner(s ast.Stmt) *ast.BlockStmt {
+// innerBody returns the body of a loop or of a condition without an else, or nil.
+func innerBody(s ast.Stmt) *ast.BlockStmt {
 	switch s := s.(type) {
 	case *ast.ForStmt:
 		return s.Body
@@ -153,19 +153,19 @@ func (f *file) declared(d *ast.GenDecl) []finding {
 				doc = d.Doc
 			}
 			if s.Name.IsExported() {
-				found = append(found, f.begins(doc, s.Name.Name)...)
+				found = append(found, f.checkBeginning(doc, s.Name.Name)...)
 			}
 		case *ast.ValueSpec:
 			if len(s.Names) == 1 && s.Names[0].IsExported() && !d.Lparen.IsValid() {
-				found = append(found, f.begins(d.Doc, s.Names[0].Name)...)
+				found = append(found, f.checkBeginning(d.Doc, s.Names[0].Name)...)
 			}
 		}
 	}
 	return found
 }
 
-// begins finds a doc comment that doesn't begin with the name that it documents.
-func (f *file) begins(doc *ast.CommentGroup, name string) []finding {
+// checkBeginning finds a doc comment that doesn't begin with the name that it documents.
+func (f *file) checkBeginning(doc *ast.CommentGroup, name string) []finding {
 	text := doc.Text()
 	for _, article := range []string{"A ", "An ", "The "} {
 		text = strings.TrimPrefix(text, article)
@@ -201,9 +201,9 @@ func isExported(fn *ast.FuncDecl) bool {
 // foreign are the words that our comments once had for "returns" and "reports whether".
 var foreign = regexp.MustCompile(`^\S+ (?:(?:\S+ ){0,12}?and )?(gives|tells)\b`)
 
-// words finds a doc comment that says "gives" or "tells" of a function with results, where Go says "returns" or
+// checkWords finds a doc comment that says "gives" or "tells" of a function with results, where Go says "returns" or
 // "reports whether".
-func (f *file) words(doc *ast.CommentGroup, t *ast.FuncType) []finding {
+func (f *file) checkWords(doc *ast.CommentGroup, t *ast.FuncType) []finding {
 	if t.Results == nil {
 		return nil
 	}

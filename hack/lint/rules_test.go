@@ -11,8 +11,8 @@ import (
 
 var long = strings.Repeat("x", 130)
 
-// steps returns a function's body of n lines.
-func steps(n int) string { return strings.Repeat("\tf()\n", n) }
+// stepsBody returns a function's body of n lines.
+func stepsBody(n int) string { return strings.Repeat("\tf()\n", n) }
 
 func TestRules(t *testing.T) {
 	for _, x := range []struct {
@@ -28,14 +28,14 @@ func TestRules(t *testing.T) {
 		{"lines of a raw literal", "a.go", "var a = `\n" + long + "\n`", nil},
 		{"a comment behind a literal", "a.go", `var a = "b" // and ` + long, []string{"2: columns"}},
 
-		{"25 lines", "a.go", "func f() {\n" + steps(25) + "}", nil},
-		{"26 lines", "a.go", "func f() {\n" + steps(26) + "}", []string{"2: paragraphs"}},
-		{"26 lines with a blank one", "a.go", "func f() {\n" + steps(10) + "\n" + steps(16) + "}", nil},
-		{"one long switch", "a.go", "func f() {\nswitch {\ncase true:\n" + steps(30) + "}\n}", nil},
-		{"one long loop", "a.go", "func f() {\nfor {\n" + steps(30) + "}\n}", []string{"2: paragraphs"}},
+		{"25 lines", "a.go", "func f() {\n" + stepsBody(25) + "}", nil},
+		{"26 lines", "a.go", "func f() {\n" + stepsBody(26) + "}", []string{"2: paragraphs"}},
+		{"26 lines with a blank one", "a.go", "func f() {\n" + stepsBody(10) + "\n" + stepsBody(16) + "}", nil},
+		{"one long switch", "a.go", "func f() {\nswitch {\ncase true:\n" + stepsBody(30) + "}\n}", nil},
+		{"one long loop", "a.go", "func f() {\nfor {\n" + stepsBody(30) + "}\n}", []string{"2: paragraphs"}},
 
 		{"a short loop over a long table", "a.go",
-			"func f() {\nfor range []int{\n" + strings.Repeat("1,\n", 30) + "} {\n" + steps(3) + "}\n}", nil},
+			"func f() {\nfor range []int{\n" + strings.Repeat("1,\n", 30) + "} {\n" + stepsBody(3) + "}\n}", nil},
 
 		{"a comment without the name", "a.go", "// Does it.\nfunc F() {}", []string{"2: comments"}},
 		{"a comment with another name", "a.go", "// Fine does it.\nfunc F() {}", []string{"2: comments"}},
@@ -59,7 +59,7 @@ func TestRules(t *testing.T) {
 		{"a long test", "a_test.go", strings.Repeat("\n", 500), nil},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			f, err := parse(x.path, "package p\n"+x.text+"\n")
+			f, err := parseFile(x.path, "package p\n"+x.text+"\n")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,8 @@ func TestRules(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	f, err := parse("a.go", "package p\n\nfunc six123() {}\n\nfunc seven12() {}\n\nvar a = `\n"+long+"\n`\n\nvar b = \""+
+	f, err := parseFile("a.go", "package p\n\nfunc six123() {}\n\nfunc seven12() {}\n\nvar a = `\n"+long+
+		"\n`\n\nvar b = \""+
 		long+"\"\n")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +99,7 @@ func TestTodo(t *testing.T) {
 	}
 
 	found := []finding{{path: "a/b/x.go", rule: "words"}, {path: "c/d/x.go", rule: "words"}}
-	stale := list.stale(found)
+	stale := list.staleEntries(found)
 	if want := []entry{{"a/b", "columns"}, {"c", "words"}}; !slices.Equal(stale, want) {
 		t.Errorf("stale: %v, want %v", stale, want)
 	}
@@ -137,7 +138,7 @@ func TestStaticcheck(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 
-	found, err := vet(tool, folder, folder)
+	found, err := runGoVet(tool, folder, folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,16 +22,16 @@ var shares = []share{
 // ratio is a part of a whole.
 type ratio struct{ part, whole int }
 
-func (r ratio) value() float64 { return float64(r.part) / float64(max(r.whole, 1)) }
+func (r ratio) fraction() float64 { return float64(r.part) / float64(max(r.whole, 1)) }
 
 func (r ratio) String() string {
-	return fmt.Sprintf("%d of %d, %s,", r.part, r.whole, percent(r.value()))
+	return fmt.Sprintf("%d of %d, %s,", r.part, r.whole, percent(r.fraction()))
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.2g %%", 100*v) }
 
-// of returns the share over files.
-func (s share) of(files []*file) (sum ratio) {
+// sumOver returns the share over files.
+func (s share) sumOver(files []*file) (sum ratio) {
 	for _, f := range files {
 		r := s.count(f)
 		sum.part += r.part

@@ -66,11 +66,11 @@ func staticcheck(module string) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return vet(self, root, filepath.Join(root, module))
+	return runGoVet(self, root, filepath.Join(root, module))
 }
 
-// vet runs go vet with a tool in a module's folder and returns what it finds, with paths below root.
-func vet(tool, root, module string) ([]finding, error) {
+// runGoVet runs go vet with a tool in a module's folder and returns what it finds, with paths below root.
+func runGoVet(tool, root, module string) ([]finding, error) {
 	out, err := execute(module, "go", "vet", "-json", "-vettool="+tool, "./...")
 	if err != nil {
 		return nil, fmt.Errorf("go vet in %s: %w", module, err)
@@ -112,7 +112,7 @@ func parseVet(root, out string) ([]finding, error) {
 					return nil, fmt.Errorf("%s: %s", check, raw) // an error of the check itself
 				}
 				for _, x := range diagnostics {
-					f, err := place(root, x.Posn)
+					f, err := parsePosition(root, x.Posn)
 					if err != nil {
 						return nil, err
 					}
@@ -126,8 +126,8 @@ func parseVet(root, out string) ([]finding, error) {
 	}
 }
 
-// place returns a finding at a position as go vet prints it.
-func place(root, position string) (finding, error) {
+// parsePosition returns a finding at a position as go vet prints it.
+func parsePosition(root, position string) (finding, error) {
 	m := posn.FindStringSubmatch(position)
 	if m == nil {
 		return finding{}, fmt.Errorf("go vet printed a position %q", position)

@@ -45,9 +45,9 @@ func parseTodo(name, text string) (todo, error) {
 
 func (t todo) has(folder, rule string) bool { return slices.Contains(t[folder], rule) }
 
-// stale returns the entries that nothing is found of. Names are a share of the whole: where they are mended, somebody
-// takes them out by hand.
-func (t todo) stale(found []finding) (all []entry) {
+// staleEntries returns the entries that nothing is found of. Names are a share of the whole: where they are mended,
+// somebody takes them out by hand.
+func (t todo) staleEntries(found []finding) (all []entry) {
 	seen := map[entry]bool{}
 	for _, f := range found {
 		seen[entry{f.folder(), f.rule}] = true

@@ -70,7 +70,7 @@ func readTree() ([]*file, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := parse(name, string(text))
+		f, err := parseFile(name, string(text))
 		if err != nil {
 			return nil, err
 		}
@@ -81,8 +81,8 @@ func readTree() ([]*file, error) {
 	return files, nil
 }
 
-// parse parses one file.
-func parse(name, text string) (*file, error) {
+// parseFile parses one file.
+func parseFile(name, text string) (*file, error) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -42,11 +43,11 @@ func run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := load(folder)
+	all, err := loadMutations(folder)
 	if err != nil {
 		return err
 	}
-	if all, err = choose(all, names); err != nil {
+	if all, err = selectMutations(all, names); err != nil {
 		return err
 	}
 
@@ -54,18 +55,18 @@ func run(ctx context.Context, names []string) error {
 	r := &runner{root: root, timeout: most, passed: map[string]error{}}
 	var results []result
 	for _, m := range all {
-		x := r.try(ctx, m)
+		x := r.tryMutation(ctx, m)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		fmt.Printf("%-8s %4.0f s  %s: %s\n", x.verdict, x.took.Seconds(), m.Name, or(x.by, m.Wrong))
+		fmt.Printf("%-8s %4.0f s  %s: %s\n", x.verdict, x.took.Seconds(), m.Name, cmp.Or(x.by, m.Wrong))
 		results = append(results, x)
 	}
-	return report(results, time.Since(began))
+	return printReport(results, time.Since(began))
 }
 
-// choose returns the mutations of these names, all of them where there are none.
-func choose(all []*Mutation, names []string) ([]*Mutation, error) {
+// selectMutations returns the mutations of these names, all of them where there are none.
+func selectMutations(all []*Mutation, names []string) ([]*Mutation, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
@@ -81,8 +82,8 @@ func choose(all []*Mutation, names []string) ([]*Mutation, error) {
 	return chosen, nil
 }
 
-// report prints the table, and fails where a mutation wasn't found.
-func report(results []result, took time.Duration) error {
+// printReport prints the table, and fails where a mutation wasn't found.
+func printReport(results []result, took time.Duration) error {
 	fmt.Println()
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "mutation\tin\ttests\tverdict\ttakes")
@@ -103,11 +104,4 @@ func report(results []result, took time.Duration) error {
 		return fmt.Errorf("not found: %s", strings.Join(open, ", "))
 	}
 	return nil
-}
-
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }

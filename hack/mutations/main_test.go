@@ -16,7 +16,7 @@ const root = "../.."
 // No mutation rots: its text is where it was, what takes its place can be read, and the tests that are meant to find
 // it are there.
 func TestPlanted(t *testing.T) {
-	all, err := load("planted")
+	all, err := loadMutations("planted")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestPlanted(t *testing.T) {
 		t.Errorf("%d mutations are left, there were 30", len(all))
 	}
 	for _, m := range all {
-		text, err := m.apply(root)
+		text, err := m.mutatedFile(root)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -48,7 +48,7 @@ func hasTests(m *Mutation) string {
 	if len(m.packages()) == 0 {
 		return "its test names no package"
 	}
-	first, _, _ := strings.Cut(m.runs(), "/")
+	first, _, _ := strings.Cut(m.testPattern(), "/")
 	pattern, err := regexp.Compile(first)
 	if err != nil {
 		return err.Error()
@@ -136,7 +136,7 @@ func TestWrong(t *testing.T) { t.Error("always") }
 		{"endless", "n--", "n++; n--", "-run TestDrain .", broken, "don't end", endless},
 	} {
 		m := &Mutation{Name: c.name, File: "half.go", Text: c.text, With: c.with, Test: c.test}
-		x := c.runner.try(t.Context(), m)
+		x := c.runner.tryMutation(t.Context(), m)
 		if x.verdict != c.verdict || !strings.Contains(x.by, c.by) {
 			t.Errorf("%s: %s by %q, expected %s by %q", c.name, x.verdict, x.by, c.verdict, c.by)
 		}
@@ -148,11 +148,11 @@ func TestWrong(t *testing.T) { t.Error("always") }
 
 	for _, verdict := range []string{survived, broken} {
 		results := []result{{Mutation: &Mutation{Name: "x"}, verdict: verdict}}
-		if err := report(results, time.Second); err == nil || !strings.Contains(err.Error(), "not found: x") {
+		if err := printReport(results, time.Second); err == nil || !strings.Contains(err.Error(), "not found: x") {
 			t.Errorf("one that is %s: %v", verdict, err)
 		}
 	}
-	if err := report([]result{{Mutation: &Mutation{Name: "x"}, verdict: found}}, time.Second); err != nil {
+	if err := printReport([]result{{Mutation: &Mutation{Name: "x"}, verdict: found}}, time.Second); err != nil {
 		t.Errorf("one that was found: %v", err)
 	}
 }

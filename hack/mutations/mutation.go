@@ -37,8 +37,8 @@ type Mutation struct {
 // ending is that of mutations' files.
 const ending = ".yaml"
 
-// load reads the mutations in a folder, in the order of their names.
-func load(folder string) ([]*Mutation, error) {
+// loadMutations reads the mutations in a folder, in the order of their names.
+func loadMutations(folder string) ([]*Mutation, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*"+ending))
 	if err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func load(folder string) ([]*Mutation, error) {
 // errStale is of a mutation whose file has changed since.
 var errStale = errors.New("stale")
 
-// apply returns the file as the mutation has it.
-func (m *Mutation) apply(root string) ([]byte, error) {
+// mutatedFile returns the file as the mutation has it.
+func (m *Mutation) mutatedFile(root string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(root, m.File))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("mutation %s is %w: there is no %s", m.Name, errStale, m.File)
@@ -93,8 +93,8 @@ func (m *Mutation) packages() (folders []string) {
 	return folders
 }
 
-// runs is the pattern of the tests' names, all where there is none.
-func (m *Mutation) runs() string {
+// testPattern returns the pattern of the tests' names, all where there is none.
+func (m *Mutation) testPattern() string {
 	args := strings.Fields(m.Test)
 	if i := slices.Index(args, "-run"); i >= 0 && i+1 < len(args) {
 		return args[i+1]

@@ -35,22 +35,22 @@ type runner struct {
 	passed  map[string]error // by command: how the tests end without any mutation
 }
 
-// try plants a mutation and runs the tests that are meant to find it. Nothing in the tree is touched: Go's overlay has
-// the changed file.
-func (r *runner) try(ctx context.Context, m *Mutation) result {
+// tryMutation plants a mutation and runs the tests that are meant to find it. Nothing in the tree is touched: Go's
+// overlay has the changed file.
+func (r *runner) tryMutation(ctx context.Context, m *Mutation) result {
 	began := time.Now()
-	verdict, by := r.judge(ctx, m)
+	verdict, by := r.judgeMutation(ctx, m)
 	return result{m, verdict, by, time.Since(began)}
 }
 
-func (r *runner) judge(ctx context.Context, m *Mutation) (verdict, by string) {
-	changed, err := m.apply(r.root)
+func (r *runner) judgeMutation(ctx context.Context, m *Mutation) (verdict, by string) {
+	changed, err := m.mutatedFile(r.root)
 	if err != nil {
 		return broken, err.Error()
 	}
 	err, known := r.passed[m.command()]
 	if !known {
-		err = r.passes(ctx, m)
+		err = r.testUnmutated(ctx, m)
 		r.passed[m.command()] = err
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *runner) judge(ctx context.Context, m *Mutation) (verdict, by string) {
 		return broken, err.Error()
 	}
 	defer remove()
-	o, err := r.test(ctx, m, "-overlay", overlay)
+	o, err := r.runTests(ctx, m, "-overlay", overlay)
 	switch {
 	case err != nil:
 		return broken, err.Error()
@@ -72,9 +72,9 @@ func (r *runner) judge(ctx context.Context, m *Mutation) (verdict, by string) {
 	return survived, ""
 }
 
-// passes runs the tests without a mutation.
-func (r *runner) passes(ctx context.Context, m *Mutation) error {
-	o, err := r.test(ctx, m)
+// testUnmutated runs the tests without a mutation.
+func (r *runner) testUnmutated(ctx context.Context, m *Mutation) error {
+	o, err := r.runTests(ctx, m)
 	if err == nil && o.failed != "" {
 		err = fmt.Errorf("%s fails", o.failed)
 	}
@@ -117,8 +117,8 @@ const building = 10 * time.Minute
 // event is a line of go test -json.
 type event struct{ Action, Test, Output, FailedBuild string }
 
-// test runs the tests of a mutation. That a test fails is an outcome; an error says that it couldn't come to that.
-func (r *runner) test(ctx context.Context, m *Mutation, flags ...string) (o outcome, err error) {
+// runTests runs the tests of a mutation. That a test fails is an outcome; an error says that it couldn't come to that.
+func (r *runner) runTests(ctx context.Context, m *Mutation, flags ...string) (o outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout+building)
 	defer cancel()
 	args := append([]string{"test", "-json", "-vet=off", "-timeout", r.timeout.String()}, flags...)
@@ -134,20 +134,20 @@ func (r *runner) test(ctx context.Context, m *Mutation, flags ...string) (o outc
 		return o, fmt.Errorf("not done within %v", r.timeout+building)
 	}
 
-	o, err = read(said)
+	o, err = parseOutput(said)
 	switch {
 	case err != nil:
 		return o, err
 	case runErr != nil && o.failed == "":
-		return o, fmt.Errorf("go test: %w: %s", runErr, tail(said))
+		return o, fmt.Errorf("go test: %w: %s", runErr, endOfText(said))
 	case o.tests == 0:
 		return o, errors.New("no test has run")
 	}
 	return o, nil
 }
 
-// read reads what go test -json says, between which compilers and programs may say anything.
-func read(said []byte) (o outcome, err error) {
+// parseOutput parses what go test -json says, between which compilers and programs may say anything.
+func parseOutput(said []byte) (o outcome, err error) {
 	var build strings.Builder
 	for line := range bytes.Lines(said) {
 		var e event
@@ -158,7 +158,7 @@ func read(said []byte) (o outcome, err error) {
 		case e.Action == "build-output":
 			build.WriteString(e.Output)
 		case e.FailedBuild != "":
-			return o, fmt.Errorf("it doesn't build: %s", tail([]byte(build.String())))
+			return o, fmt.Errorf("it doesn't build: %s", endOfText([]byte(build.String())))
 		case strings.HasPrefix(e.Output, "panic: test timed out"):
 			return o, errors.New("the tests don't end: " + strings.TrimSpace(e.Output))
 		case e.Action == "run":
@@ -170,8 +170,8 @@ func read(said []byte) (o outcome, err error) {
 	return o, nil
 }
 
-// tail is the end of a text that may be long.
-func tail(text []byte) string {
+// endOfText returns the end of a text that may be long.
+func endOfText(text []byte) string {
 	const most = 1000
 	return strings.TrimSpace(string(text[max(0, len(text)-most):]))
 }

@@ -33,7 +33,7 @@ var style []byte
 func main() {
 	out := flag.String("out", "_output/site", "the folder that the site is written to")
 	flag.Parse()
-	if err := build(".", *out); err != nil {
+	if err := buildSite(".", *out); err != nil {
 		log.Fatalf("site: %v", err)
 	}
 	fmt.Printf("site: %s\n", filepath.Join(*out, "index.html"))
@@ -66,9 +66,9 @@ type group struct {
 
 type entry struct{ Title, path string }
 
-// build writes the site of the repository at root into a folder.
-func build(root, out string) error {
-	s, err := read(root)
+// buildSite writes the site of the repository at root into a folder.
+func buildSite(root, out string) error {
+	s, err := readPages(root)
 	if err != nil {
 		return err
 	}
@@ -79,12 +79,12 @@ func build(root, out string) error {
 	}
 
 	for name, d := range s.pages {
-		s.link(d)
+		s.resolveLinks(d)
 		var body, whole bytes.Buffer
 		if err := markdown.Renderer().Render(&body, d.source, d.tree); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		at := target(name)
+		at := targetPath(name)
 		page := struct {
 			Title, Home, Style string
 			Body               template.HTML
@@ -93,20 +93,20 @@ func build(root, out string) error {
 		if err := t.Execute(&whole, page); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := write(out, at, whole.Bytes()); err != nil {
+		if err := writeFile(out, at, whole.Bytes()); err != nil {
 			return err
 		}
 	}
 
 	for name, b := range s.files {
-		if err := write(out, name, b); err != nil {
+		if err := writeFile(out, name, b); err != nil {
 			return err
 		}
 	}
-	return write(out, "style.css", style)
+	return writeFile(out, "style.css", style)
 }
 
-func write(out, name string, b []byte) error {
+func writeFile(out, name string, b []byte) error {
 	file := filepath.Join(out, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
@@ -117,8 +117,8 @@ func write(out, name string, b []byte) error {
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID()), goldmark.WithRendererOptions(html.WithXHTML()))
 
-// read parses the pages of docs/ and those that stand in folders which they speak of.
-func read(root string) (*site, error) {
+// readPages reads the pages of docs/ and those that stand in folders which they speak of.
+func readPages(root string) (*site, error) {
 	s := &site{root: root, pages: map[string]*document{}, files: map[string][]byte{}}
 	for _, pattern := range []string{"*.md", "docs/*.md", "bench/*.md", "deploy/*.md", "deploy/*/*.md", "examples/*/*.md",
 		"examples/*.md"} {
@@ -135,15 +135,15 @@ func read(root string) (*site, error) {
 			if err != nil {
 				return nil, err
 			}
-			d := parse(filepath.ToSlash(name), source)
+			d := parsePage(filepath.ToSlash(name), source)
 			s.pages[d.path] = d
 		}
 	}
 	return s, s.findNavigation()
 }
 
-// parse reads a page, without the comments in it, which are for tests.
-func parse(name string, source []byte) *document {
+// parsePage parses a page, without the comments in it, which are for tests.
+func parsePage(name string, source []byte) *document {
 	d := &document{path: name, source: source, tree: markdown.Parser().Parse(text.NewReader(source)), title: name}
 	var comments []ast.Node
 	for n := d.tree.FirstChild(); n != nil; n = n.NextSibling() {
@@ -151,7 +151,7 @@ func parse(name string, source []byte) *document {
 			comments = append(comments, n)
 		}
 		if h, ok := n.(*ast.Heading); ok && h.Level == 1 && d.title == name {
-			d.title = plain(h, source)
+			d.title = plainText(h, source)
 		}
 	}
 	for _, n := range comments {
@@ -160,8 +160,8 @@ func parse(name string, source []byte) *document {
 	return d
 }
 
-// plain is the text below a node.
-func plain(n ast.Node, source []byte) string {
+// plainText returns the text below a node.
+func plainText(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if t, ok := n.(*ast.Text); ok && entering {
@@ -183,7 +183,7 @@ func (s *site) findNavigation() error {
 		switch n := n.(type) {
 		case *ast.Heading:
 			if n.Level == 2 {
-				s.nav = append(s.nav, group{Title: plain(n, d.source)})
+				s.nav = append(s.nav, group{Title: plainText(n, d.source)})
 			}
 		case *ast.List:
 			if len(s.nav) == 0 {
@@ -192,7 +192,7 @@ func (s *site) findNavigation() error {
 			g := &s.nav[len(s.nav)-1]
 			for item := n.FirstChild(); item != nil; item = item.NextSibling() {
 				if l := firstLink(item); l != nil {
-					g.Pages = append(g.Pages, entry{plain(l, d.source), path.Join("docs", string(l.Destination))})
+					g.Pages = append(g.Pages, entry{plainText(l, d.source), path.Join("docs", string(l.Destination))})
 				}
 			}
 		}
@@ -226,15 +226,15 @@ func (s *site) navigation(from string) (all []navigation) {
 	for _, g := range s.nav {
 		n := navigation{Title: g.Title}
 		for _, e := range g.Pages {
-			n.Pages = append(n.Pages, place{e.Title, relative(target(from), target(e.path)), e.path == from})
+			n.Pages = append(n.Pages, place{e.Title, relative(targetPath(from), targetPath(e.path)), e.path == from})
 		}
 		all = append(all, n)
 	}
 	return all
 }
 
-// target is where a page of the repository is in the site.
-func target(name string) string {
+// targetPath returns where a page of the repository is in the site.
+func targetPath(name string) string {
 	dir, file := path.Split(name)
 	if file == "README.md" {
 		return dir + "index.html"
@@ -256,8 +256,8 @@ func relative(from, to string) string {
 // mention is how pages speak of each other: by path, from the root of the repository.
 var mention = regexp.MustCompile(`\b(?:docs/|bench/|deploy/|examples/)?[A-Za-z0-9_/-]*[A-Za-z0-9]\.md\b`)
 
-// link leads the links between pages to their HTML, and makes links of mentions.
-func (s *site) link(d *document) {
+// resolveLinks leads the links between pages to their HTML, and makes links of mentions.
+func (s *site) resolveLinks(d *document) {
 	var texts []*ast.Text
 	_ = ast.Walk(d.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -273,10 +273,10 @@ func (s *site) link(d *document) {
 		case *ast.Heading:
 			return ast.WalkSkipChildren, nil
 		case *ast.CodeSpan:
-			name := plain(n, d.source)
+			name := plainText(n, d.source)
 			if s.pages[name] != nil && name != d.path {
 				l := ast.NewLink()
-				l.Destination = []byte(relative(target(d.path), target(name)))
+				l.Destination = []byte(relative(targetPath(d.path), targetPath(name)))
 				n.Parent().ReplaceChild(n.Parent(), n, l)
 				l.AppendChild(l, n)
 			}
@@ -306,7 +306,7 @@ func (s *site) destination(from, to string) string {
 		}
 		return to
 	}
-	to = relative(target(from), target(name))
+	to = relative(targetPath(from), targetPath(name))
 	if anchored {
 		to += "#" + anchor
 	}
@@ -324,18 +324,18 @@ func (s *site) linkMentions(d *document, t *ast.Text) {
 			continue
 		}
 		l := ast.NewLink()
-		l.Destination = []byte(relative(target(d.path), target(name)))
-		l.AppendChild(l, ast.NewTextSegment(part(t, at[0], at[1])))
-		before := ast.NewTextSegment(part(t, last, at[0]))
+		l.Destination = []byte(relative(targetPath(d.path), targetPath(name)))
+		l.AppendChild(l, ast.NewTextSegment(subSegment(t, at[0], at[1])))
+		before := ast.NewTextSegment(subSegment(t, last, at[0]))
 		p := t.Parent()
 		p.InsertBefore(p, after, before)
 		p.InsertBefore(p, after, l)
 		last = at[1]
 	}
-	t.Segment = part(t, last, t.Segment.Len())
+	t.Segment = subSegment(t, last, t.Segment.Len())
 }
 
-// part is the piece of a text from one byte to another.
-func part(t *ast.Text, from, to int) text.Segment {
+// subSegment returns the piece of a text from one byte to another.
+func subSegment(t *ast.Text, from, to int) text.Segment {
 	return text.NewSegment(t.Segment.Start+from, t.Segment.Start+to)
 }

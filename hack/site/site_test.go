@@ -27,7 +27,7 @@ type file struct {
 // elsewhere.
 func TestSite(t *testing.T) {
 	out := t.TempDir()
-	if err := build(root, out); err != nil {
+	if err := buildSite(root, out); err != nil {
 		t.Fatal(err)
 	}
 
@@ -128,7 +128,7 @@ func wellFormed(t *testing.T, name string, b []byte, f *file) {
 
 // All pages are in the index, and those that others speak of are there.
 func TestPages(t *testing.T) {
-	s, err := read(root)
+	s, err := readPages(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,10 @@ var checks = []struct {
 	run  func(*testing.T, builtin.Plugin)
 }{
 	{"manifest", manifest},
-	{"rights", rights},
-	{"size", size},
+	{"rights", checkRights},
+	{"size", checkSize},
 	{"golden", func(t *testing.T, p builtin.Plugin) { goldentest.Run(t, p.Native, testdata(p)) }},
-	{"wakes", wakes},
+	{"wakes", checkWakes},
 	{"module", func(t *testing.T, p builtin.Plugin) { goldentest.Module(t, p.Native, testdata(p)) }},
 	{"simulation", simulation},
 }
@@ -39,8 +39,8 @@ func TestPlugins(t *testing.T) {
 // testdata is the folder of what a plugin's checks need.
 func testdata(p builtin.Plugin) string { return filepath.Join("..", p.Folder, "testdata") }
 
-// wakes checks which events wake which keys, by the plugin's files that say so.
-func wakes(t *testing.T, p builtin.Plugin) {
+// checkWakes checks which events wake which keys, by the plugin's files that say so.
+func checkWakes(t *testing.T, p builtin.Plugin) {
 	files, err := filepath.Glob(filepath.Join(testdata(p), "wakes*.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func wakes(t *testing.T, p builtin.Plugin) {
 
 // The size limit keeps compiling a module at start within about 0.1 s, where one is given as a file: of the built-in
 // ones the native code comes with the build.
-func size(t *testing.T, p builtin.Plugin) {
+func checkSize(t *testing.T, p builtin.Plugin) {
 	const limit = 156 << 10
 	info, err := os.Stat(filepath.Join("..", "modules", p.Folder+".wasm"))
 	if err != nil {

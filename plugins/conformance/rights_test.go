@@ -15,9 +15,9 @@ import (
 	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
-// rights checks that whatever a controller may write by its manifest, upstream's service account of it may write in
-// every cluster.
-func rights(t *testing.T, p builtin.Plugin) {
+// checkRights checks that whatever a controller may write by its manifest, upstream's service account of it may write
+// in every cluster.
+func checkRights(t *testing.T, p builtin.Plugin) {
 	text, err := os.ReadFile("testdata/roles.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +35,13 @@ func rights(t *testing.T, p builtin.Plugin) {
 			t.Errorf("%s: upstream has no service account %q with a role", c.Name, c.ServiceAccount)
 			continue
 		}
-		written := writes(p, c)
+		written := grantedWrites(p, c)
 		for _, r := range role {
 			checkFinalizers(t, c, r, written)
 		}
 		for _, need := range written {
 			any = true
-			if !covers(role, need) {
+			if !roleAllows(role, need) {
 				t.Errorf("%s writes what the role of %s doesn't allow: %s", c.Name, c.ServiceAccount, need)
 			}
 		}
@@ -78,8 +78,8 @@ type need struct{ group, resource, verb string }
 
 func (n need) String() string { return n.verb + " " + strings.TrimPrefix(n.group+"/"+n.resource, "/") }
 
-// writes returns what windlass rbac prints for a controller, one by one.
-func writes(p builtin.Plugin, c builtin.Controller) (all []need) {
+// grantedWrites returns what windlass rbac prints for a controller, one by one.
+func grantedWrites(p builtin.Plugin, c builtin.Controller) (all []need) {
 	made := rbac.Make(
 		[]rbac.Plugin{{Name: p.Folder, Builtin: true, Controllers: []abi.Controller{c.Manifest}}},
 		rbac.Options{Config: config.Default()},
@@ -100,8 +100,8 @@ func writes(p builtin.Plugin, c builtin.Controller) (all []need) {
 	return all
 }
 
-// covers reports whether a role allows something.
-func covers(role []rbacv1.PolicyRule, n need) bool {
+// roleAllows reports whether a role allows something.
+func roleAllows(role []rbacv1.PolicyRule, n need) bool {
 	has := func(list []string, s string) bool { return slices.Contains(list, s) || slices.Contains(list, "*") }
 	return slices.ContainsFunc(role, func(r rbacv1.PolicyRule) bool {
 		return len(r.ResourceNames) == 0 && has(r.APIGroups, n.group) && has(r.Resources, n.resource) && has(r.Verbs, n.verb)

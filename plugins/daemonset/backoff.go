@@ -61,8 +61,8 @@ func loadBackoff(c *sdk.Call, generation int64) backoff {
 	return b
 }
 
-// next is how long the node's failed pod has to wait. If it hasn't, the next one will: twice as long.
-func (b *backoff) next(node string, now metav1.Time) time.Duration {
+// nextDelay returns how long the node's failed pod has to wait. If it hasn't, the next one will: twice as long.
+func (b *backoff) nextDelay(node string, now metav1.Time) time.Duration {
 	var x *delayed
 	for i := range b.nodes {
 		if y := &b.nodes[i]; y.generation == b.generation && y.node == node {
@@ -82,8 +82,8 @@ func (b *backoff) next(node string, now metav1.Time) time.Duration {
 	return 0
 }
 
-// save keeps it for the next sync.
-func (b *backoff) save(c *sdk.Call) {
+// saveState keeps it for the next sync.
+func (b *backoff) saveState(c *sdk.Call) {
 	if !b.changed {
 		return
 	}

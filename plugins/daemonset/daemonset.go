@@ -123,18 +123,18 @@ func sync(c *sdk.Call) error {
 // each.
 func (d *daemon) proceed() error {
 	d.backoff = loadBackoff(d.c, d.ds.Status.ObservedGeneration)
-	create, remove := d.manage()
-	d.backoff.save(d.c)
-	settled, err := d.write(create, remove)
+	create, remove := d.planPods()
+	d.backoff.saveState(d.c)
+	settled, err := d.writePods(create, remove)
 	if err != nil {
 		return err
 	}
 	if settled && d.ds.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		// In the same sync, else the nodes whose pods are slow to end would hold up all others.
-		if create, remove, err = d.roll(); err != nil {
+		if create, remove, err = d.planUpdate(); err != nil {
 			return err
 		}
-		if _, err = d.write(create, remove); err != nil {
+		if _, err = d.writePods(create, remove); err != nil {
 			return err
 		}
 	}
@@ -145,9 +145,9 @@ func (d *daemon) proceed() error {
 // burst is how many pods one sync creates, and deletes, at most; the pods' own events bring the next sync.
 const burst = 250
 
-// write creates pods on nodes and deletes others, whether or not creating works. It tells whether the places show all
-// that it did: they get the pods that were created, and keep those that were deleted.
-func (d *daemon) write(create []*place, remove []*corev1.Pod) (settled bool, failure error) {
+// writePods creates pods on nodes and deletes others, whether or not creating works. It tells whether the places show
+// all that it did: they get the pods that were created, and keep those that were deleted.
+func (d *daemon) writePods(create []*place, remove []*corev1.Pod) (settled bool, failure error) {
 	settled = len(remove) == 0
 	if n := min(len(create), burst); n > 0 {
 		pods := make([]*corev1.Pod, n)
@@ -157,7 +157,7 @@ func (d *daemon) write(create []*place, remove []*corev1.Pod) (settled bool, fai
 		var created int
 		created, _, failure = pod.CreateCounted(d.c, d.ds, pods)
 		if created == n {
-			d.place(create[:n])
+			d.assumePods(create[:n])
 		} else {
 			settled = false // the next sync sees which are there
 		}
@@ -170,8 +170,8 @@ func (d *daemon) write(create []*place, remove []*corev1.Pod) (settled bool, fai
 	return settled, failure
 }
 
-// place puts what is known of a pod that has just been created where one was.
-func (d *daemon) place(at []*place) {
+// assumePods puts what is known of a pod that has just been created where one was.
+func (d *daemon) assumePods(at []*place) {
 	p := &corev1.Pod{}
 	p.Labels, p.CreationTimestamp = d.newLabels(), d.c.Now()
 	for _, x := range at {
@@ -179,8 +179,8 @@ func (d *daemon) place(at []*place) {
 	}
 }
 
-// claim returns the DaemonSet's pods.
-func (d *daemon) claim() (err error) {
+// claimPods returns the DaemonSet's pods.
+func (d *daemon) claimPods() (err error) {
 	if d.pods == nil {
 		d.pods, err = owner.Claim(d.c, d.ds, pods.List(d.c),
 			func(p *corev1.Pod) bool { return labels.Selects(d.ds.Spec.Selector, p.Labels) })
@@ -190,8 +190,8 @@ func (d *daemon) claim() (err error) {
 
 // writeStatus writes the status of the pods that the sync found and created, whatever became of its writes.
 func (d *daemon) writeStatus() {
-	s := d.status()
-	if was := &d.ds.Status; !same(&s, was) || was.ObservedGeneration < d.ds.Generation {
+	s := d.computeStatus()
+	if was := &d.ds.Status; !sameStatus(&s, was) || was.ObservedGeneration < d.ds.Generation {
 		x := sdk.Copy(d.ds)
 		x.Status = s
 		d.c.Add(sdk.UpdateStatus(x, sdk.Always()))
@@ -207,8 +207,8 @@ func (d *daemon) writeStatus() {
 	}
 }
 
-// status is what the nodes and the pods on them amount to.
-func (d *daemon) status() appsv1.DaemonSetStatus {
+// computeStatus returns what the nodes and the pods on them amount to.
+func (d *daemon) computeStatus() appsv1.DaemonSetStatus {
 	s := d.ds.Status // with what of it nobody here knows
 	s.ObservedGeneration = d.ds.Generation
 	s.DesiredNumberScheduled, s.CurrentNumberScheduled, s.NumberMisscheduled = 0, 0, 0
@@ -225,7 +225,7 @@ func (d *daemon) status() appsv1.DaemonSetStatus {
 				continue
 			}
 			s.CurrentNumberScheduled++
-			p := slices.MinFunc(at.pods, byAge)
+			p := slices.MinFunc(at.pods, compareByAge)
 			if pod.Ready(p) {
 				s.NumberReady++
 			}
@@ -242,7 +242,7 @@ func (d *daemon) status() appsv1.DaemonSetStatus {
 	return s
 }
 
-func same(a, b *appsv1.DaemonSetStatus) bool {
+func sameStatus(a, b *appsv1.DaemonSetStatus) bool {
 	return a.DesiredNumberScheduled == b.DesiredNumberScheduled && a.CurrentNumberScheduled == b.CurrentNumberScheduled &&
 		a.NumberMisscheduled == b.NumberMisscheduled &&
 		a.NumberReady == b.NumberReady && a.UpdatedNumberScheduled == b.UpdatedNumberScheduled &&

@@ -9,9 +9,9 @@ import (
 	"github.com/windlass-dev/windlass/sdk/pod"
 )
 
-// manage finds the places that lack a pod, and the pods that are too many where they are.
-func (d *daemon) manage() (create []*place, remove []*corev1.Pod) {
-	surging := d.surges()
+// planPods finds the places that lack a pod, and the pods that are too many where they are.
+func (d *daemon) planPods() (create []*place, remove []*corev1.Pod) {
+	surging := d.allowsSurge()
 	for i := range d.places {
 		at := &d.places[i]
 		switch {
@@ -30,7 +30,7 @@ func (d *daemon) manage() (create []*place, remove []*corev1.Pod) {
 			case len(running) == 0 && surging && at.run:
 				create = append(create, at) // a surge doesn't wait for the end of what ends
 			case len(running) > 1:
-				slices.SortStableFunc(running, byAge)
+				slices.SortStableFunc(running, compareByAge)
 				if surging {
 					running = d.surplus(running)
 				} else {
@@ -50,7 +50,7 @@ func (d *daemon) running(at *place) (running, ended []*corev1.Pod) {
 		switch {
 		case p.Deleting():
 		case p.Status.Phase == corev1.PodFailed:
-			if wait := d.backoff.next(at.name, d.c.Now()); wait > 0 {
+			if wait := d.backoff.nextDelay(at.name, d.c.Now()); wait > 0 {
 				if d.ds.Status.ObservedGeneration < d.ds.Generation {
 					wait = 0 // once the status says that this generation is seen, it begins anew
 				}
@@ -101,15 +101,15 @@ func appendPods(to, pods []*corev1.Pod, which func(*corev1.Pod) bool) []*corev1.
 	return to
 }
 
-// surges reports whether there may be two pods on a node.
-func (d *daemon) surges() bool {
-	n, _, err := d.bounds(1)
+// allowsSurge reports whether there may be two pods on a node.
+func (d *daemon) allowsSurge() bool {
+	n, _, err := d.updateBounds(1)
 	return err == nil && n > 0
 }
 
-// bounds are how many nodes may have a pod too many, and how many none that is available, while the pods of n nodes are
-// updated.
-func (d *daemon) bounds(n int32) (surge, unavailable int32, err error) {
+// updateBounds returns how many nodes may have a pod too many, and how many none that is available, while the pods of n
+// nodes are updated.
+func (d *daemon) updateBounds(n int32) (surge, unavailable int32, err error) {
 	u := d.ds.Spec.UpdateStrategy.RollingUpdate
 	if u == nil || d.ds.Spec.UpdateStrategy.Type != appsv1.RollingUpdateDaemonSetStrategyType {
 		return 0, 0, nil

@@ -16,8 +16,9 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// world is a DaemonSet on so many nodes, the first of which have a ready pod; what is declared of each, no more.
-func world(t testing.TB, nodes, pods int) *abi.SyncRequest {
+// newRequest returns the sync of a DaemonSet on so many nodes, the first of which have a ready pod; what is declared of
+// each, no more.
+func newRequest(t testing.TB, nodes, pods int) *abi.SyncRequest {
 	ds := &appsv1.DaemonSet{}
 	ds.Namespace, ds.Name, ds.UID, ds.Generation = "kube-system", "agent", "uid", 1
 	l := &ds.Spec.Template.Labels
@@ -52,7 +53,7 @@ func world(t testing.TB, nodes, pods int) *abi.SyncRequest {
 			p.Labels, p.CreationTimestamp = r.Labels, metav1.Unix(1_790_000_000, 0)
 			p.Spec.NodeName, p.Status.Phase = name, corev1.PodRunning
 			if i >= nodes {
-				p.Spec.NodeName, p.Spec.Affinity = "", onlyOn(nil, name)
+				p.Spec.NodeName, p.Spec.Affinity = "", restrictToNode(nil, name)
 			}
 			p.Status.Conditions = module.ReadyConditions(p.CreationTimestamp)
 			module.Put(q, 2, p)
@@ -89,7 +90,7 @@ func TestBurst(t *testing.T) {
 		{nodes: 1, pods: 3, n: 2, kind: abi.EffectDelete, mode: abi.Parallel},
 	} {
 		groups := 0
-		a := sdk.Run(Plugin, world(t, x.nodes, x.pods), nil, func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
+		a := sdk.Run(Plugin, newRequest(t, x.nodes, x.pods), nil, func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
 			groups++
 			if g := &r.Effects[0]; len(r.Effects) != 1 || g.Kind != abi.EffectGroup || g.Mode != x.mode ||
 				len(g.Members) != x.n || g.Members[0].Kind != x.kind {
@@ -99,13 +100,13 @@ func TestBurst(t *testing.T) {
 			return module.Succeed(r)
 		})
 
-		if n := events(a); groups != 1 || a.Error != "" || n != x.n {
+		if n := countEvents(a); groups != 1 || a.Error != "" || n != x.n {
 			t.Errorf("%d nodes, %d pods: %d groups, %d events, error %q", x.nodes, x.pods, groups, n, a.Error)
 		}
 	}
 }
 
-func events(a *abi.SyncResponse) (n int) {
+func countEvents(a *abi.SyncResponse) (n int) {
 	for i := range a.Effects {
 		if a.Effects[i].Kind == abi.EffectEvent {
 			n++
@@ -118,7 +119,7 @@ func events(a *abi.SyncResponse) (n int) {
 func TestModuleAnswersAsNativeOnWorlds(t *testing.T) {
 	var all []*abi.SyncRequest
 	for _, x := range []struct{ nodes, pods int }{{0, 0}, {3, 0}, {300, 0}, {3, 3}, {1, 300}} {
-		old, new := world(t, x.nodes, x.pods), world(t, x.nodes, x.pods)
+		old, new := newRequest(t, x.nodes, x.pods), newRequest(t, x.nodes, x.pods)
 		new.Views[1].Objects = nil // the revision is to be made
 		all = append(all, old, new)
 	}
@@ -129,5 +130,5 @@ func TestModuleAnswersAsNativeOnWorlds(t *testing.T) {
 // about.
 func BenchmarkSteady(b *testing.B) {
 	module.BenchSteady(b, Plugin, []int{1, 100, 1000, 5000},
-		func(nodes int) *abi.SyncRequest { return world(b, nodes, nodes) })
+		func(nodes int) *abi.SyncRequest { return newRequest(b, nodes, nodes) })
 }

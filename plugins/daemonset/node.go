@@ -39,7 +39,7 @@ func syncNode(c *sdk.Call) error {
 	for _, ds := range allSets.List(c) {
 		spec := ds.Spec.Template.Spec
 		spec.Tolerations = tolerations(&spec)
-		run, stay := wanted(&spec, n, comparisons.On(c))
+		run, stay := nodeShouldRun(&spec, n, comparisons.On(c))
 		scheduled := controls(ds, there)
 		if run && !scheduled || (scheduled || controls(ds, pending)) && (!stay || ds.Status.NumberMisscheduled > 0) {
 			c.Add(sdk.Wake(0, ds))

@@ -20,7 +20,7 @@ type place struct {
 
 // placePods finds the places of the pods.
 func (d *daemon) placePods() error {
-	if err := d.claim(); err != nil {
+	if err := d.claimPods(); err != nil {
 		return err
 	}
 	d.spec = d.ds.Spec.Template.Spec
@@ -29,22 +29,23 @@ func (d *daemon) placePods() error {
 	d.places = make([]place, len(all))
 	for i, n := range all {
 		d.places[i].name = n.Name
-		d.places[i].run, d.places[i].stay = wanted(&d.spec, n, comparisons.On(d.c))
+		d.places[i].run, d.places[i].stay = nodeShouldRun(&d.spec, n, comparisons.On(d.c))
 	}
 	for _, p := range d.pods {
 		if pod.Terminal(p) && p.Deleting() {
 			continue // it only waits for its finalizers
 		}
-		if name := target(p); name != "" {
-			at := d.at(name, len(all))
+		if name := targetNode(p); name != "" {
+			at := d.placeOfNode(name, len(all))
 			at.pods = append(at.pods, p)
 		}
 	}
 	return nil
 }
 
-// at is the place of that name: one of the first n, which are sorted as all views are, or one of those that are gone.
-func (d *daemon) at(name string, n int) *place {
+// placeOfNode returns the place of that name: one of the first n, which are sorted as all views are, or one of those
+// that are gone.
+func (d *daemon) placeOfNode(name string, n int) *place {
 	i, found := slices.BinarySearchFunc(d.places[:n], name,
 		func(at place, name string) int { return strings.Compare(at.name, name) })
 	if found {
@@ -59,9 +60,9 @@ func (d *daemon) at(name string, n int) *place {
 	return &d.places[len(d.places)-1]
 }
 
-// wanted reports whether a pod should run on the node, and whether one that runs there may stay. Where compare is set
-// tolerations compare numbers.
-func wanted(spec *corev1.PodSpec, n *scheduling.Node, compare bool) (run, stay bool) {
+// nodeShouldRun reports whether a pod should run on the node, and whether one that runs there may stay. Where compare
+// is set tolerations compare numbers.
+func nodeShouldRun(spec *corev1.PodSpec, n *scheduling.Node, compare bool) (run, stay bool) {
 	if spec.NodeName != "" && spec.NodeName != n.Name || !scheduling.Attracted(spec, n) {
 		return false, false
 	}
@@ -71,8 +72,9 @@ func wanted(spec *corev1.PodSpec, n *scheduling.Node, compare bool) (run, stay b
 	return run, stay
 }
 
-// target is the node that the pod is on, or is meant for until the scheduler has seen it; empty where it says none.
-func target(p *corev1.Pod) string {
+// targetNode returns the node that the pod is on, or is meant for until the scheduler has seen it; empty where it says
+// none.
+func targetNode(p *corev1.Pod) string {
 	if p.Spec.NodeName != "" {
 		return p.Spec.NodeName
 	}
@@ -94,8 +96,8 @@ func target(p *corev1.Pod) string {
 	return ""
 }
 
-// byAge puts pods that have a node first, then the older ones.
-func byAge(a, b *corev1.Pod) int {
+// compareByAge puts pods that have a node first, then the older ones.
+func compareByAge(a, b *corev1.Pod) int {
 	if x, y := a.Spec.NodeName != "", b.Spec.NodeName != ""; x != y {
 		if x {
 			return -1

@@ -14,7 +14,7 @@ import (
 func (d *daemon) newPod(node string) *corev1.Pod {
 	p := pod.New(d.ds, &d.ds.Spec.Template)
 	p.Spec = d.spec
-	p.Spec.Affinity = onlyOn(d.spec.Affinity, node)
+	p.Spec.Affinity = restrictToNode(d.spec.Affinity, node)
 	p.Labels = d.newLabels()
 	return p
 }
@@ -31,8 +31,9 @@ func (d *daemon) newLabels() wire.StringMap {
 	return l
 }
 
-// onlyOn is the affinity with a node's name in place of the required node selector's terms. The preferences stay.
-func onlyOn(affinity *corev1.Affinity, node string) *corev1.Affinity {
+// restrictToNode returns the affinity with a node's name in place of the required node selector's terms. The
+// preferences stay.
+func restrictToNode(affinity *corev1.Affinity, node string) *corev1.Affinity {
 	var a corev1.Affinity
 	if affinity != nil {
 		a = *affinity

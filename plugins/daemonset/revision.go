@@ -49,7 +49,7 @@ func (d *daemon) findRevision() error {
 		return d.createRevision(data, next)
 	}
 
-	r, err := d.only(current)
+	r, err := d.mergeDuplicates(current)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,9 @@ func (d *daemon) findRevision() error {
 	return nil
 }
 
-// only leaves of revisions that say the same the one with the highest number. The pods of the others become its pods.
-func (d *daemon) only(current []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
+// mergeDuplicates leaves of revisions that say the same the one with the highest number. The pods of the others become
+// its pods.
+func (d *daemon) mergeDuplicates(current []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	keep := current[0]
 	for _, r := range current {
 		if r.Revision >= keep.Revision {
@@ -76,7 +77,7 @@ func (d *daemon) only(current []*appsv1.ControllerRevision) (*appsv1.ControllerR
 	if len(current) == 1 {
 		return keep, nil
 	}
-	if err := d.claim(); err != nil {
+	if err := d.claimPods(); err != nil {
 		return nil, err
 	}
 
@@ -151,7 +152,8 @@ func (d *daemon) collide(name string, data []byte, exists error) (*appsv1.Contro
 
 	// The name came of the cached count.
 	if a, b := ds.Status.CollisionCount, d.ds.Status.CollisionCount; (a == nil) != (b == nil) || a != nil && *a != *b {
-		return nil, sdk.Errors("found a stale collision count (", count(b), ", expected ", count(a), ") of DaemonSet \"",
+		return nil, sdk.Errors("found a stale collision count (", formatCount(b), ", expected ", formatCount(a),
+			") of DaemonSet \"",
 			d.ds.Name, "\" while processing; will retry until it is updated")
 	}
 
@@ -168,7 +170,7 @@ func (d *daemon) collide(name string, data []byte, exists error) (*appsv1.Contro
 	return nil, exists
 }
 
-func count(n *int32) string {
+func formatCount(n *int32) string {
 	if n == nil {
 		return "none"
 	}

@@ -5,20 +5,20 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// roll finds the next pods to replace by such of the template as it is now: in place, or with a surge.
-func (d *daemon) roll() (create []*place, remove []*corev1.Pod, err error) {
+// planUpdate finds the next pods to replace by such of the template as it is now: in place, or with a surge.
+func (d *daemon) planUpdate() (create []*place, remove []*corev1.Pod, err error) {
 	desired := int32(0)
 	for i := range d.places {
 		if d.places[i].run {
 			desired++
 		}
 	}
-	surge, unavailable, err := d.bounds(desired)
+	surge, unavailable, err := d.updateBounds(desired)
 	if err != nil {
 		return nil, nil, sdk.Errors("couldn't get unavailable numbers: ", err.Error())
 	}
 	if surge > 0 {
-		create, remove = d.surge(int(surge), int(desired))
+		create, remove = d.planSurge(int(surge), int(desired))
 		return create, remove, nil
 	}
 	if desired > 0 {
@@ -38,7 +38,7 @@ func (d *daemon) replace(limit int) (remove []*corev1.Pod) {
 			continue
 		}
 		switch fresh, old, ok := d.generations(at); {
-		case !ok, (fresh == nil) == (old == nil): // manage creates or deletes one here
+		case !ok, (fresh == nil) == (old == nil): // planPods creates or deletes one here
 			unavailable++
 		case fresh != nil:
 			if !d.available(fresh) {
@@ -54,10 +54,10 @@ func (d *daemon) replace(limit int) (remove []*corev1.Pod) {
 	return append(remove, candidates[:min(max(0, limit-unavailable), len(candidates))]...)
 }
 
-// surge returns places for new pods beside old ones: wherever the old one isn't available, and others while no more
+// planSurge returns places for new pods beside old ones: wherever the old one isn't available, and others while no more
 // than limit have two. An old pod goes when the new one is available; where it shouldn't be any more, when there are
 // enough pods without it.
-func (d *daemon) surge(limit, desired int) (create []*place, remove []*corev1.Pod) {
+func (d *daemon) planSurge(limit, desired int) (create []*place, remove []*corev1.Pod) {
 	surged, available := 0, 0
 	var candidates []*place
 	var misplaced []*corev1.Pod
@@ -65,14 +65,14 @@ func (d *daemon) surge(limit, desired int) (create []*place, remove []*corev1.Po
 		at := &d.places[i]
 		fresh, old, ok := d.generations(at)
 		if !ok {
-			surged++ // manage deletes some here
+			surged++ // planPods deletes some here
 			continue
 		}
 		if old != nil && d.available(old) || old == nil && fresh != nil && d.available(fresh) {
 			available++
 		}
 		switch {
-		case old == nil: // nothing is to be done, or manage does it
+		case old == nil: // nothing is to be done, or planPods does it
 		case fresh != nil && d.available(fresh):
 			remove = append(remove, old)
 		case fresh != nil:

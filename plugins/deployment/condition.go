@@ -20,7 +20,7 @@ func condition(d *appsv1.Deployment, t appsv1.DeploymentConditionType) *appsv1.D
 func (r *rollout) setCondition(t appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason,
 	message string) {
 	r.addCondition(&appsv1.DeploymentCondition{Type: t, Status: status, Reason: reason, Message: message,
-		LastUpdateTime: r.now(), LastTransitionTime: r.now()})
+		LastUpdateTime: r.nowInSeconds(), LastTransitionTime: r.nowInSeconds()})
 }
 
 // addCondition puts a condition behind the others, unless it is there with the same status and reason. While the status
@@ -47,7 +47,7 @@ func (r *rollout) dropCondition(t appsv1.DeploymentConditionType) {
 	r.d.Status.Conditions = rest
 }
 
-// now is the time as conditions tell it, in whole seconds.
-func (r *rollout) now() metav1.Time { return r.c.Now().Truncate() }
+// nowInSeconds returns the time as conditions tell it, in whole seconds.
+func (r *rollout) nowInSeconds() metav1.Time { return r.c.Now().Truncate() }
 
-func quote(name string) string { return `"` + name + `"` }
+func quoteName(name string) string { return `"` + name + `"` }

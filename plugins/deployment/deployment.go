@@ -80,7 +80,7 @@ func sync(c *sdk.Call) error {
 		return nil
 	}
 	if s := d.Spec.Selector; s != nil && len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
-		return refuse(c, d)
+		return refuseEmptySelector(c, d)
 	}
 	if err := labels.Check(d.Spec.Selector); err != nil {
 		return sdk.Errors("deployment ", d.Namespace, "/", d.Name, " has invalid label selector: ", err.Error())
@@ -99,30 +99,30 @@ func sync(c *sdk.Call) error {
 		}
 	}
 
-	err = begin(c, d, owned).proceed()
+	err = newRollout(c, d, owned).proceed()
 	if sdk.Failed(err, sdk.NamespaceTerminating) {
 		return nil // no set can come to be here any more
 	}
 	return err
 }
 
-// refuse says that a Deployment must not select everything.
-func refuse(c *sdk.Call, seen *appsv1.Deployment) error {
+// refuseEmptySelector records that a Deployment must not select everything.
+func refuseEmptySelector(c *sdk.Call, seen *appsv1.Deployment) error {
 	c.Event(seen, corev1.EventTypeWarning, "SelectingAll",
 		"This deployment is selecting all pods. A non-empty selector is required.")
 	if seen.Status.ObservedGeneration < seen.Generation {
-		d := own(seen)
+		d := copyDeployment(seen)
 		d.Status.ObservedGeneration = d.Generation
 		return c.UpdateStatus(d)
 	}
 	return nil
 }
 
-// begin returns the new set, the oldest with the Deployment's template, from the old ones.
-func begin(c *sdk.Call, seen *appsv1.Deployment, owned []*appsv1.ReplicaSet) *rollout {
-	d := own(seen)
-	r := &rollout{c: c, seen: seen, d: d, want: or1(d.Spec.Replicas)}
-	slices.SortStableFunc(owned, byAge)
+// newRollout sorts the sets into the new one, which is the oldest with the Deployment's template, and the old ones.
+func newRollout(c *sdk.Call, seen *appsv1.Deployment, owned []*appsv1.ReplicaSet) *rollout {
+	d := copyDeployment(seen)
+	r := &rollout{c: c, seen: seen, d: d, want: orDefault(d.Spec.Replicas)}
+	slices.SortStableFunc(owned, compareByAge)
 	for _, rs := range owned {
 		if r.new == nil && podtemplate.Equal(&rs.Spec.Template, &d.Spec.Template) {
 			r.new = rs
@@ -147,11 +147,11 @@ func (r *rollout) proceed() error {
 	switch {
 	case d.Deleting():
 		r.observe()
-		r.write()
+		r.writeStatus()
 	case d.Spec.Paused:
-		r.scale()
+		r.scaleSets()
 		r.observe()
-		r.write()
+		r.writeStatus()
 		if !rollback {
 			r.cleanUp()
 		}
@@ -159,11 +159,11 @@ func (r *rollout) proceed() error {
 		return r.rollBack(to)
 	case r.rescale():
 		r.observe()
-		r.write()
+		r.writeStatus()
 	case d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
 		return r.recreate()
 	case d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType:
-		return r.roll()
+		return r.advanceRollout()
 	default:
 		return sdk.Errors("unexpected deployment strategy type: ", string(d.Spec.Strategy.Type))
 	}
@@ -171,58 +171,59 @@ func (r *rollout) proceed() error {
 	return nil
 }
 
-// own is a Deployment whose annotations and status may be changed, conditions as a whole; the rest is the view's.
-func own(d *appsv1.Deployment) *appsv1.Deployment {
+// copyDeployment returns a Deployment whose annotations and status may be changed, conditions as a whole; the rest is
+// the view's.
+func copyDeployment(d *appsv1.Deployment) *appsv1.Deployment {
 	d = sdk.Copy(d)
 	d.Annotations = d.Annotations.Clone()
 	return d
 }
 
-// ownSet is a set whose annotations and numbers may be changed; the rest is the view's.
-func ownSet(rs *appsv1.ReplicaSet) *appsv1.ReplicaSet {
+// copyReplicaSet returns a set whose annotations and numbers may be changed; the rest is the view's.
+func copyReplicaSet(rs *appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	rs = sdk.Copy(rs)
 	rs.Annotations = rs.Annotations.Clone()
 	return rs
 }
 
-// all are the sets, the new one last.
-func (r *rollout) all() []*appsv1.ReplicaSet {
+// allSets returns the sets, the new one last.
+func (r *rollout) allSets() []*appsv1.ReplicaSet {
 	if r.new == nil {
 		return r.old
 	}
 	return append(slices.Clip(r.old), r.new)
 }
 
-// active are the sets that should have pods.
-func active(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
+// activeSets returns the sets that should have pods.
+func activeSets(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
 	var l []*appsv1.ReplicaSet
 	for _, rs := range sets {
-		if size(rs) > 0 {
+		if desiredReplicas(rs) > 0 {
 			l = append(l, rs)
 		}
 	}
 	return l
 }
 
-// size is how many pods the set should have.
-func size(rs *appsv1.ReplicaSet) int32 { return or1(rs.Spec.Replicas) }
+// desiredReplicas returns how many pods the set should have.
+func desiredReplicas(rs *appsv1.ReplicaSet) int32 { return orDefault(rs.Spec.Replicas) }
 
-func total(sets []*appsv1.ReplicaSet) (n int32) {
+func totalDesired(sets []*appsv1.ReplicaSet) (n int32) {
 	for _, rs := range sets {
-		n += size(rs)
+		n += desiredReplicas(rs)
 	}
 	return n
 }
 
-// or1 is the number, or the API's default.
-func or1(n *int32) int32 {
+// orDefault returns the number, or the API's default.
+func orDefault(n *int32) int32 {
 	if n == nil {
 		return 1
 	}
 	return *n
 }
 
-func byAge(a, b *appsv1.ReplicaSet) int {
+func compareByAge(a, b *appsv1.ReplicaSet) int {
 	if n := a.CreationTimestamp.Compare(b.CreationTimestamp); n != 0 {
 		return n
 	}

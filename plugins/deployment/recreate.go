@@ -7,18 +7,18 @@ import (
 // recreate lets all old pods end before it makes new ones.
 func (r *rollout) recreate() error {
 	for _, rs := range r.old {
-		r.resize(rs, 0, false)
+		r.resizeSet(rs, 0, false)
 	}
 	if r.sized || r.oldPods() {
 		r.progress()
 		return nil
 	}
 	if r.new == nil {
-		if err := r.create(); err != nil {
+		if err := r.createNewSet(); err != nil {
 			return err
 		}
 	}
-	r.resize(r.new, r.want, false)
+	r.resizeSet(r.new, r.want, false)
 	if r.progress() {
 		r.cleanUp()
 	}

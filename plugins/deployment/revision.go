@@ -47,8 +47,8 @@ func revision(rs *appsv1.ReplicaSet) (int64, bool) {
 	return decimal.Parse(text)
 }
 
-// next is the revision of the new set: one more than any old one's.
-func (r *rollout) next() int64 {
+// nextRevision returns the revision of the new set: one more than any old one's.
+func (r *rollout) nextRevision() int64 {
 	last := int64(0)
 	for _, rs := range r.old {
 		if n, ok := revision(rs); ok {
@@ -64,7 +64,7 @@ func (r *rollout) syncRevision() error {
 	if r.new == nil {
 		return nil
 	}
-	rs := ownSet(r.new)
+	rs := copyReplicaSet(r.new)
 	follows := r.annotate(rs) || rs.Spec.MinReadySeconds != r.d.Spec.MinReadySeconds
 	if follows {
 		rs.Spec.MinReadySeconds = r.d.Spec.MinReadySeconds
@@ -76,7 +76,8 @@ func (r *rollout) syncRevision() error {
 
 	r.setRevision(rs.Annotations.Get(revisionAnnotation))
 	if !follows && r.hasDeadline() && condition(r.d, appsv1.DeploymentProgressing) == nil {
-		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, foundSet, "Found new replica set "+quote(rs.Name))
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, foundSet,
+			"Found new replica set "+quoteName(rs.Name))
 	}
 	return nil
 }
@@ -96,7 +97,7 @@ func (r *rollout) annotate(rs *appsv1.ReplicaSet) bool {
 	if !ok && text != "" {
 		return false // someone else's: nothing of it is ours to change
 	}
-	if next := r.next(); before < next {
+	if next := r.nextRevision(); before < next {
 		rs.Annotations.Set(revisionAnnotation, strconv.FormatInt(next, 10))
 		changed = true
 		if had {
@@ -123,19 +124,19 @@ func (r *rollout) setRevision(revision string) {
 	}
 }
 
-// create makes the new set. The Deployment's conditions tell how that went.
-func (r *rollout) create() error {
-	rs := r.design()
-	n := size(rs)
+// createNewSet makes the new set. The Deployment's conditions tell how that went.
+func (r *rollout) createNewSet() error {
+	rs := r.buildNewSet()
+	n := desiredReplicas(rs)
 	switch err := r.c.Do(sdk.Create(rs)); {
 	case err == nil:
 		r.new = rs
 		if n > 0 {
-			r.event(corev1.EventTypeNormal, scaling, "Scaled up replica set "+rs.Name+" from 0 to "+itoa(n))
+			r.recordEvent(corev1.EventTypeNormal, scaling, "Scaled up replica set "+rs.Name+" from 0 to "+formatInt(n))
 		}
 		if r.hasDeadline() {
 			r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, createdSet,
-				"Created new replica set "+quote(rs.Name))
+				"Created new replica set "+quoteName(rs.Name))
 		}
 	case sdk.Failed(err, sdk.AlreadyExists):
 		live, getErr := sdk.Get(r.c, appsv1.ReplicaSets, rs.Namespace, rs.Name)
@@ -149,54 +150,54 @@ func (r *rollout) create() error {
 				count += *r.d.Status.CollisionCount
 			}
 			r.d.Status.CollisionCount = &count
-			r.write()
+			r.writeStatus()
 			return err
 		}
 		r.new = live // the cache doesn't show it yet
 	case sdk.Failed(err, sdk.NamespaceTerminating):
-		r.write() // that it was resumed, say
+		r.writeStatus() // that it was resumed, say
 		return err
 	default:
-		message := "Failed to create new replica set " + quote(rs.Name) + ": " + err.Error()
-		r.event(corev1.EventTypeWarning, createFailed, message)
+		message := "Failed to create new replica set " + quoteName(rs.Name) + ": " + err.Error()
+		r.recordEvent(corev1.EventTypeWarning, createFailed, message)
 		if r.hasDeadline() {
 			r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, createFailed, message)
-			r.write()
+			r.writeStatus()
 		}
 		return err
 	}
 
-	r.setRevision(strconv.FormatInt(r.next(), 10))
+	r.setRevision(strconv.FormatInt(r.nextRevision(), 10))
 	return nil
 }
 
 // nameMax is how long a set's name may be.
 const nameMax = 253
 
-// design is the new set as it should be made.
-func (r *rollout) design() *appsv1.ReplicaSet {
+// buildNewSet returns the new set as it should be made.
+func (r *rollout) buildNewSet() *appsv1.ReplicaSet {
 	d := r.d
 	hash := podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
 	rs := &appsv1.ReplicaSet{}
 	rs.Namespace, rs.Name = d.Namespace, d.Name[:min(len(d.Name), nameMax-1-len(hash))]+"-"+hash
 	rs.OwnerReferences = []metav1.OwnerReference{owner.Ref(d)}
 	rs.Spec.MinReadySeconds = d.Spec.MinReadySeconds
-	rs.Labels = with(d.Spec.Template.Labels, podtemplate.HashLabel, hash)
+	rs.Labels = withLabel(d.Spec.Template.Labels, podtemplate.HashLabel, hash)
 	podtemplate.Relabel(&rs.Spec.Template, &d.Spec.Template, rs.Labels)
 	rs.Spec.Selector = &metav1.LabelSelector{}
 	if d.Spec.Selector != nil {
 		*rs.Spec.Selector = *d.Spec.Selector
 	}
-	rs.Spec.Selector.MatchLabels = with(rs.Spec.Selector.MatchLabels, podtemplate.HashLabel, hash)
+	rs.Spec.Selector.MatchLabels = withLabel(rs.Spec.Selector.MatchLabels, podtemplate.HashLabel, hash)
 	n := int32(0)
 	rs.Spec.Replicas = &n
-	n = r.room(append(slices.Clip(r.old), rs), rs)
+	n = r.newSetLimit(append(slices.Clip(r.old), rs), rs)
 	r.annotate(rs)
 	r.noteSize(rs)
 	return rs
 }
 
-func with(m wire.StringMap, key, value string) wire.StringMap {
+func withLabel(m wire.StringMap, key, value string) wire.StringMap {
 	m = m.Clone()
 	m.Set(key, value)
 	return m
@@ -219,13 +220,13 @@ func (r *rollout) cleanUp() {
 		x, okA := revision(a)
 		y, okB := revision(b)
 		if !okA || !okB || x == y {
-			return byAge(a, b)
+			return compareByAge(a, b)
 		}
 		return int(min(max(x-y, -1), 1))
 	})
 	for i := range len(alive) - int(*limit) {
 		rs := alive[i]
-		if rs.Status.Replicas == 0 && size(rs) == 0 && rs.Generation <= rs.Status.ObservedGeneration {
+		if rs.Status.Replicas == 0 && desiredReplicas(rs) == 0 && rs.Generation <= rs.Status.ObservedGeneration {
 			r.c.Add(sdk.Delete(rs, sdk.Tolerate(abi.TolerateNotFound)))
 		}
 	}

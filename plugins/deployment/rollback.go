@@ -28,7 +28,7 @@ func rollbackTo(d *appsv1.Deployment) (int64, bool) {
 // the wish is taken off the Deployment.
 func (r *rollout) rollBack(to int64) error {
 	if r.new == nil {
-		if err := r.create(); err != nil {
+		if err := r.createNewSet(); err != nil {
 			return err
 		}
 	}
@@ -37,13 +37,13 @@ func (r *rollout) rollBack(to int64) error {
 			return err
 		}
 	}
-	x := own(r.d)
+	x := copyDeployment(r.d)
 	to, done := r.takeTemplate(x, to)
 	x.Annotations.Delete(appsv1.DeprecatedRollbackTo)
 	r.c.Update(x)
 	if done {
-		r.event(corev1.EventTypeNormal, rolledBack,
-			"Rolled back deployment "+quote(x.Name)+" to revision "+strconv.FormatInt(to, 10))
+		r.recordEvent(corev1.EventTypeNormal, rolledBack,
+			"Rolled back deployment "+quoteName(x.Name)+" to revision "+strconv.FormatInt(to, 10))
 	}
 	return r.c.After(1) // its own update wakes nobody
 }
@@ -51,18 +51,18 @@ func (r *rollout) rollBack(to int64) error {
 // takeTemplate returns the revision that was gone back to. Where it leaves the Deployment as it is, an event tells why.
 func (r *rollout) takeTemplate(d *appsv1.Deployment, to int64) (int64, bool) {
 	if to == 0 {
-		if to = last(r.all()); to == 0 {
-			r.event(corev1.EventTypeWarning, revisionNotFound, "Unable to find last revision.")
+		if to = lastRevision(r.allSets()); to == 0 {
+			r.recordEvent(corev1.EventTypeWarning, revisionNotFound, "Unable to find last revision.")
 			return 0, false
 		}
 	}
-	for _, rs := range r.all() {
+	for _, rs := range r.allSets() {
 		if n, ok := revision(rs); !ok || n != to {
 			continue
 		}
 		if podtemplate.Equal(&d.Spec.Template, &rs.Spec.Template) {
-			r.event(corev1.EventTypeWarning, templateSame,
-				"The rollback revision contains the same template as current deployment "+quote(d.Name))
+			r.recordEvent(corev1.EventTypeWarning, templateSame,
+				"The rollback revision contains the same template as current deployment "+quoteName(d.Name))
 			return 0, false
 		}
 		labels := rs.Spec.Template.Labels
@@ -71,7 +71,7 @@ func (r *rollout) takeTemplate(d *appsv1.Deployment, to int64) (int64, bool) {
 		exchange(d, rs)
 		return to, true
 	}
-	r.event(corev1.EventTypeWarning, revisionNotFound, "Unable to find the revision to rollback to.")
+	r.recordEvent(corev1.EventTypeWarning, revisionNotFound, "Unable to find the revision to rollback to.")
 	return 0, false
 }
 
@@ -92,8 +92,8 @@ func exchange(d *appsv1.Deployment, rs *appsv1.ReplicaSet) {
 	d.Annotations = keep
 }
 
-// last is the revision before the highest.
-func last(sets []*appsv1.ReplicaSet) int64 {
+// lastRevision returns the revision before the highest.
+func lastRevision(sets []*appsv1.ReplicaSet) int64 {
 	first, second := int64(0), int64(0)
 	for _, rs := range sets {
 		switch n, ok := revision(rs); {

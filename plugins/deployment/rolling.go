@@ -6,60 +6,61 @@ import (
 	"github.com/windlass-dev/windlass/sdk/intstr"
 )
 
-// roll grows the new set as far as the surge allows; when there is nothing to grow it shrinks old ones as far as enough
-// pods stay available.
-func (r *rollout) roll() error {
+// advanceRollout grows the new set as far as the surge allows; when there is nothing to grow it shrinks old ones as far
+// as enough pods stay available.
+func (r *rollout) advanceRollout() error {
 	if r.new == nil {
-		if err := r.create(); err != nil {
+		if err := r.createNewSet(); err != nil {
 			return err
 		}
 	}
 	n := r.want
-	if size(r.new) < n {
-		n = r.room(r.all(), r.new)
+	if desiredReplicas(r.new) < n {
+		n = r.newSetLimit(r.allSets(), r.new)
 	}
-	if r.resize(r.new, n, false) {
+	if r.resizeSet(r.new, n, false) {
 		r.progress()
 		return nil
 	}
 	// The status tells of a rollout that doesn't get rid of its old pods, too.
-	r.shrink()
+	r.shrinkOldSets()
 	if r.progress(sdk.Always()) {
 		r.cleanUp()
 	}
 	return nil
 }
 
-// room is the size up to which the new set may grow, for there are never to be more pods than wanted and surge.
-func (r *rollout) room(all []*appsv1.ReplicaSet, rs *appsv1.ReplicaSet) int32 {
+// newSetLimit returns the size up to which the new set may grow, for there are never to be more pods than wanted and
+// surge.
+func (r *rollout) newSetLimit(all []*appsv1.ReplicaSet, rs *appsv1.ReplicaSet) int32 {
 	if r.d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return r.want
 	}
-	free := r.want + r.surge() - total(all)
-	return size(rs) + max(0, min(free, r.want-size(rs)))
+	free := r.want + r.maxSurge() - totalDesired(all)
+	return desiredReplicas(rs) + max(0, min(free, r.want-desiredReplicas(rs)))
 }
 
-// shrink takes pods from the old sets, oldest first: those that are not available anyway, then as many as are available
-// beyond what is needed.
-func (r *rollout) shrink() {
-	old := active(r.old)
+// shrinkOldSets takes pods from the old sets, oldest first: those that are not available anyway, then as many as are
+// available beyond what is needed.
+func (r *rollout) shrinkOldSets() {
+	old := activeSets(r.old)
 	needed := r.want - r.maxUnavailable()
 
 	// Pods of the new set that aren't available yet count as if they weren't there.
-	spare := total(old) + spared(r.new) - needed
+	spare := totalDesired(old) + keptAvailable(r.new) - needed
 	if len(old) == 0 || spare <= 0 {
 		return
 	}
 
 	sizes := make([]int32, len(old))
 	for i, rs := range old {
-		sizes[i] = size(rs)
+		sizes[i] = desiredReplicas(rs)
 	}
 
-	has := spared(r.new)
+	has := keptAvailable(r.new)
 	for i, rs := range old {
-		has += spared(rs)
-		k := max(0, min(spare, sizes[i]-spared(rs)))
+		has += keptAvailable(rs)
+		k := max(0, min(spare, sizes[i]-keptAvailable(rs)))
 		sizes[i] -= k
 		spare -= k
 	}
@@ -71,13 +72,16 @@ func (r *rollout) shrink() {
 	}
 
 	for i, rs := range old {
-		r.resize(rs, sizes[i], false)
+		r.resizeSet(rs, sizes[i], false)
 	}
 }
 
-// spared is how many available pods the set keeps. One that has more of them than it should have pods is about to lose
-// some; upstream counts those too (pkg/controller/deployment/rolling.go), and may end up with fewer than needed.
-func spared(rs *appsv1.ReplicaSet) int32 { return min(size(rs), rs.Status.AvailableReplicas) }
+// keptAvailable returns how many available pods the set keeps. One that has more of them than it should have pods is
+// about to lose some; upstream counts those too (pkg/controller/deployment/rolling.go), and may end up with fewer than
+// needed.
+func keptAvailable(rs *appsv1.ReplicaSet) int32 {
+	return min(desiredReplicas(rs), rs.Status.AvailableReplicas)
+}
 
 func available(sets []*appsv1.ReplicaSet) (n int32) {
 	for _, rs := range sets {
@@ -86,8 +90,9 @@ func available(sets []*appsv1.ReplicaSet) (n int32) {
 	return n
 }
 
-// bounds are how many pods there may be too many and too few of in a rolling update, which must not both be none.
-func (r *rollout) bounds() (surge, unavailable int32) {
+// updateBounds returns how many pods there may be too many and too few of in a rolling update, which must not both be
+// none.
+func (r *rollout) updateBounds() (surge, unavailable int32) {
 	s := &r.d.Spec.Strategy
 	if s.Type != appsv1.RollingUpdateDeploymentStrategyType || s.RollingUpdate == nil {
 		return 0, 0
@@ -105,12 +110,12 @@ func (r *rollout) bounds() (surge, unavailable int32) {
 	return surge, unavailable
 }
 
-func (r *rollout) surge() int32 {
-	n, _ := r.bounds()
+func (r *rollout) maxSurge() int32 {
+	n, _ := r.updateBounds()
 	return n
 }
 
 func (r *rollout) maxUnavailable() int32 {
-	_, n := r.bounds()
+	_, n := r.updateBounds()
 	return min(n, r.want)
 }

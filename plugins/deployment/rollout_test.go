@@ -36,10 +36,10 @@ func TestRollout(t *testing.T) {
 		m := newModel(t, seed)
 		for range 60 {
 			if m.rand.IntN(4) == 0 {
-				m.user()
+				m.changeSpec()
 			}
-			m.pods(m.rand.IntN(3) > 0)
-			m.sync()
+			m.updatePods(m.rand.IntN(3) > 0)
+			m.syncUntilIdle()
 		}
 		m.d.Spec.Paused = false
 		m.d.Generation++
@@ -47,8 +47,8 @@ func TestRollout(t *testing.T) {
 			if i == 200 {
 				t.Fatalf("seed %d: not complete:\n%s", seed, m)
 			}
-			m.pods(true)
-			m.sync()
+			m.updatePods(true)
+			m.syncUntilIdle()
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d:\n%s", seed, m)
@@ -75,7 +75,7 @@ func (m *model) strategy() {
 	s := &m.d.Spec.Strategy
 	*s = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	if m.rand.IntN(5) > 0 {
-		surge, unavailable := m.amount(), m.amount()
+		surge, unavailable := m.randomAmount(), m.randomAmount()
 		if surge.String() == "0" && unavailable.String() == "0" {
 			surge = metav1.IntOrString{IntVal: 1}
 		}
@@ -84,15 +84,15 @@ func (m *model) strategy() {
 	}
 }
 
-func (m *model) amount() metav1.IntOrString {
+func (m *model) randomAmount() metav1.IntOrString {
 	if m.rand.IntN(2) == 0 {
 		return metav1.IntOrString{IntVal: m.rand.Int32N(4)}
 	}
 	return metav1.IntOrString{Type: 1, StrVal: strconv.Itoa(m.rand.IntN(101)) + "%"}
 }
 
-// user changes something of the spec.
-func (m *model) user() {
+// changeSpec changes something of the spec.
+func (m *model) changeSpec() {
 	s := &m.d.Spec
 	switch m.rand.IntN(8) {
 	case 0, 1, 2:
@@ -108,17 +108,17 @@ func (m *model) user() {
 		m.d.Annotations.Set(appsv1.DeprecatedRollbackTo, strconv.Itoa(m.rand.IntN(3)))
 	}
 	m.d.Generation++
-	m.note("user: %s of %s, %v, paused %v",
-		itoa(*s.Replicas), s.Template.Spec.Containers[0].Image, s.Strategy.Type, s.Paused)
+	m.appendLog("user: %s of %s, %v, paused %v",
+		formatInt(*s.Replicas), s.Template.Spec.Containers[0].Image, s.Strategy.Type, s.Paused)
 }
 
-// pods lets the sets' controller do part of its work: it takes pods that aren't available first.
-func (m *model) pods(up bool) {
+// updatePods lets the sets' controller do part of its work: it takes pods that aren't available first.
+func (m *model) updatePods(up bool) {
 	for _, rs := range m.sets {
 		if m.rand.IntN(3) == 0 {
 			continue
 		}
-		s, n := &rs.Status, size(rs)
+		s, n := &rs.Status, desiredReplicas(rs)
 		s.ObservedGeneration = rs.Generation
 		s.Replicas = n
 		s.AvailableReplicas = min(s.AvailableReplicas, n)
@@ -133,21 +133,21 @@ func (m *model) pods(up bool) {
 }
 
 func (m *model) complete() bool {
-	s, n := &m.d.Status, or1(m.d.Spec.Replicas)
+	s, n := &m.d.Status, orDefault(m.d.Spec.Replicas)
 	return s.ObservedGeneration == m.d.Generation && s.UpdatedReplicas == n && s.Replicas == n && s.AvailableReplicas == n
 }
 
-// sync runs syncs until one writes no set, as their echoes would have it.
-func (m *model) sync() {
+// syncUntilIdle runs syncs until one writes no set, as their echoes would have it.
+func (m *model) syncUntilIdle() {
 	for range 50 {
-		before, spared, resized := total(m.sets), m.spared(), m.resized()
-		sets, deployment := m.run()
-		most, needed := m.bounds()
+		before, spared, resized := totalDesired(m.sets), m.keptAvailable(), m.resized()
+		sets, deployment := m.syncOnce()
+		most, needed := m.podBounds()
 		if m.d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
-			if n := total(m.sets); n > before && n > most {
+			if n := totalDesired(m.sets); n > before && n > most {
 				m.t.Errorf("%d pods where %d are allowed", n, most)
 			}
-			if n := m.spared(); !resized && !m.d.Spec.Paused && n < spared && n < needed {
+			if n := m.keptAvailable(); !resized && !m.d.Spec.Paused && n < spared && n < needed {
 				m.t.Errorf("%d available pods left where %d are needed", n, needed)
 			}
 		}
@@ -155,7 +155,7 @@ func (m *model) sync() {
 			continue
 		}
 		if deployment {
-			if sets, deployment = m.run(); sets || deployment {
+			if sets, deployment = m.syncOnce(); sets || deployment {
 				m.t.Errorf("a write of the Deployment alone makes another one necessary")
 			}
 		}
@@ -164,22 +164,22 @@ func (m *model) sync() {
 	m.t.Fatalf("no end:\n%s", m)
 }
 
-// spared are the available pods that no set is about to lose.
-func (m *model) spared() (n int32) {
+// keptAvailable returns the number of available pods that no set is about to lose.
+func (m *model) keptAvailable() (n int32) {
 	for _, rs := range m.sets {
-		n += min(size(rs), rs.Status.AvailableReplicas)
+		n += min(desiredReplicas(rs), rs.Status.AvailableReplicas)
 	}
 	return n
 }
 
 func (m *model) resized() bool {
-	return slices.ContainsFunc(active(m.sets), func(rs *appsv1.ReplicaSet) bool {
-		return rs.Annotations.Get(desiredAnnotation) != itoa(or1(m.d.Spec.Replicas))
+	return slices.ContainsFunc(activeSets(m.sets), func(rs *appsv1.ReplicaSet) bool {
+		return rs.Annotations.Get(desiredAnnotation) != formatInt(orDefault(m.d.Spec.Replicas))
 	})
 }
 
-func (m *model) bounds() (most, needed int32) {
-	n, u := or1(m.d.Spec.Replicas), m.d.Spec.Strategy.RollingUpdate
+func (m *model) podBounds() (most, needed int32) {
+	n, u := orDefault(m.d.Spec.Replicas), m.d.Spec.Strategy.RollingUpdate
 	if u == nil {
 		return n, 0
 	}
@@ -191,13 +191,13 @@ func (m *model) bounds() (most, needed int32) {
 	return n + surge, n - unavailable
 }
 
-// run runs one sync and does what it says. It tells whether that wrote sets, and whether it wrote the Deployment.
-func (m *model) run() (sets, deployment bool) {
+// syncOnce runs one sync and does what it says. It tells whether that wrote sets, and whether it wrote the Deployment.
+func (m *model) syncOnce() (sets, deployment bool) {
 	m.now++
 	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: m.now * 1e9,
 		Views: make([]abi.ViewData, 3)}
 	r.Views[0].Objects = []abi.ObjectData{{Data: resource.Append(nil, m.d), ResourceVersion: "1"}}
-	slices.SortFunc(m.sets, byName)
+	slices.SortFunc(m.sets, compareByName)
 	for _, rs := range m.sets {
 		r.Views[1].Objects = append(r.Views[1].Objects, abi.ObjectData{Data: resource.Append(nil, rs), ResourceVersion: "1"})
 	}
@@ -207,12 +207,12 @@ func (m *model) run() (sets, deployment bool) {
 		case abi.EffectView:
 			return abi.Outcome{View: &abi.ViewData{}} // pods end with their set's count of them
 		case abi.EffectEvent:
-			m.note("event: %s", e.Event.Message)
+			m.appendLog("event: %s", e.Event.Message)
 			return abi.Outcome{}
 		}
 		s := e.Resource == "apps/v1/replicasets"
 		sets, deployment = sets || s, deployment || !s
-		return m.write(e)
+		return m.applyEffect(e)
 	}
 
 	a := sdk.Run(Plugin, r, nil, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
@@ -236,7 +236,7 @@ func (m *model) run() (sets, deployment bool) {
 	return sets || a.RequeueAfter == 1, deployment && a.RequeueAfter != 1
 }
 
-func (m *model) write(e *abi.Effect) abi.Outcome {
+func (m *model) applyEffect(e *abi.Effect) abi.Outcome {
 	if e.Resource == "apps/v1/deployments" {
 		d := &appsv1.Deployment{}
 		if err := resource.Decode(e.Object, d); err != nil {
@@ -254,7 +254,7 @@ func (m *model) write(e *abi.Effect) abi.Outcome {
 
 	i := slices.IndexFunc(m.sets, func(rs *appsv1.ReplicaSet) bool { return rs.Name == e.Name })
 	if e.Kind == abi.EffectDelete {
-		if rs := m.sets[i]; size(rs) != 0 || rs.Status.Replicas != 0 {
+		if rs := m.sets[i]; desiredReplicas(rs) != 0 || rs.Status.Replicas != 0 {
 			m.t.Errorf("%s is deleted with pods", rs.Name)
 		}
 		m.sets = slices.Delete(m.sets, i, i+1)
@@ -281,9 +281,11 @@ func (m *model) write(e *abi.Effect) abi.Outcome {
 	return abi.Outcome{Object: abi.ObjectData{Data: resource.Append(nil, rs), ResourceVersion: "2"}}
 }
 
-func byName(a, b *appsv1.ReplicaSet) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) }
+func compareByName(a, b *appsv1.ReplicaSet) int {
+	return slices.Compare([]byte(a.Name), []byte(b.Name))
+}
 
-func (m *model) note(format string, args ...any) {
+func (m *model) appendLog(format string, args ...any) {
 	m.log = append(m.log, fmt.Sprintf(format, args...))
 }
 
@@ -294,7 +296,7 @@ func (m *model) String() string {
 	}
 	for _, rs := range m.sets {
 		text += fmt.Sprintf("%s: %d, status %d, available %d, %v\n",
-			rs.Name, size(rs), rs.Status.Replicas, rs.Status.AvailableReplicas, rs.Annotations)
+			rs.Name, desiredReplicas(rs), rs.Status.Replicas, rs.Status.AvailableReplicas, rs.Annotations)
 	}
 	return text + fmt.Sprintf("%+v", m.d.Status)
 }

@@ -17,36 +17,36 @@ const scaling = "ScalingReplicaSet"
 // anything to do. If there was not, for one set has the right size already or the strategy is Recreate, the rollout
 // goes on; upstream's stands still until somebody changes a set.
 func (r *rollout) rescale() bool {
-	for _, rs := range active(r.all()) {
+	for _, rs := range activeSets(r.allSets()) {
 		if n, ok := annotated(rs, desiredAnnotation); ok && n != r.want {
-			r.scale()
+			r.scaleSets()
 			break
 		}
 	}
 	return r.sized
 }
 
-// scale gives the sets their shares of the Deployment's size. That it happens to all alike, old and new, keeps the risk
-// of an unfinished rollout what it was.
-func (r *rollout) scale() {
+// scaleSets gives the sets their shares of the Deployment's size. That it happens to all alike, old and new, keeps the
+// risk of an unfinished rollout what it was.
+func (r *rollout) scaleSets() {
 	old := slices.Clone(r.old)
 	slices.Reverse(old) // newest first
 	all := old
 	if r.new != nil {
 		all = append(all, r.new)
 	}
-	act := active(all)
+	act := activeSets(all)
 	switch {
 	case len(all) == 0:
 	case len(act) == 0 && r.new != nil:
-		r.resize(r.new, r.want, false)
+		r.resizeSet(r.new, r.want, false)
 	case len(act) == 0:
-		r.resize(old[0], r.want, false)
+		r.resizeSet(old[0], r.want, false)
 	case len(act) == 1:
-		r.resize(act[0], r.want, false)
+		r.resizeSet(act[0], r.want, false)
 	case r.saturated():
-		for _, rs := range active(old) {
-			r.resize(rs, 0, false)
+		for _, rs := range activeSets(old) {
+			r.resizeSet(rs, 0, false)
 		}
 	case r.d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType:
 		r.distribute(act)
@@ -59,7 +59,7 @@ func (r *rollout) saturated() bool {
 		return false
 	}
 	n, ok := annotated(r.new, desiredAnnotation)
-	return ok && n == r.want && size(r.new) == r.want && r.new.Status.AvailableReplicas == r.want
+	return ok && n == r.want && desiredReplicas(r.new) == r.want && r.new.Status.AvailableReplicas == r.want
 }
 
 // distribute divides what there is to add or to take among the sets, in proportion to their sizes: the largest first,
@@ -67,25 +67,25 @@ func (r *rollout) saturated() bool {
 func (r *rollout) distribute(sets []*appsv1.ReplicaSet) {
 	allowed := int32(0)
 	if r.want > 0 {
-		allowed = r.want + r.surge()
+		allowed = r.want + r.maxSurge()
 	}
-	left := allowed - total(sets)
+	left := allowed - totalDesired(sets)
 	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int {
-		switch n := size(b) - size(a); {
+		switch n := desiredReplicas(b) - desiredReplicas(a); {
 		case n != 0:
 			return int(n)
 		case left > 0:
-			return byAge(b, a)
+			return compareByAge(b, a)
 		}
-		return byAge(a, b)
+		return compareByAge(a, b)
 	})
 
 	sizes := make([]int32, len(sets))
 	add := left
 	for i, rs := range sets {
-		sizes[i] = size(rs)
+		sizes[i] = desiredReplicas(rs)
 		if left != 0 {
-			share := r.share(rs)
+			share := r.proportionOf(rs)
 			if add > 0 {
 				share = min(share, left)
 			} else {
@@ -98,14 +98,15 @@ func (r *rollout) distribute(sets []*appsv1.ReplicaSet) {
 
 	sizes[0] = max(0, sizes[0]+left)
 	for i, rs := range sets {
-		r.resize(rs, sizes[i], true)
+		r.resizeSet(rs, sizes[i], true)
 	}
 }
 
-// share is what the set should get of a change: what keeps it the same part of the Deployment with its surge.
-func (r *rollout) share(rs *appsv1.ReplicaSet) int32 {
+// proportionOf returns what the set should get of a change: what keeps it the same part of the Deployment with its
+// surge.
+func (r *rollout) proportionOf(rs *appsv1.ReplicaSet) int32 {
 	if r.want == 0 {
-		return -size(rs)
+		return -desiredReplicas(rs)
 	}
 	before, ok := annotated(rs, maxAnnotation)
 	if !ok || before == 0 {
@@ -114,18 +115,18 @@ func (r *rollout) share(rs *appsv1.ReplicaSet) int32 {
 	if before == 0 {
 		return 0
 	}
-	part := 2*int64(size(rs))*int64(r.want+r.surge()) + int64(before) // rounded half up
-	return int32(part/(2*int64(before))) - size(rs)
+	part := 2*int64(desiredReplicas(rs))*int64(r.want+r.maxSurge()) + int64(before) // rounded half up
+	return int32(part/(2*int64(before))) - desiredReplicas(rs)
 }
 
-// resize updates the set's size, noting for what size of the Deployment. Without force it leaves a set of the right
+// resizeSet updates the set's size, noting for what size of the Deployment. Without force it leaves a set of the right
 // size alone. It tells whether the size changes.
-func (r *rollout) resize(rs *appsv1.ReplicaSet, n int32, force bool) bool {
-	from := size(rs)
+func (r *rollout) resizeSet(rs *appsv1.ReplicaSet, n int32, force bool) bool {
+	from := desiredReplicas(rs)
 	if from == n && !force {
 		return false
 	}
-	x := ownSet(rs)
+	x := copyReplicaSet(rs)
 	if !r.noteSize(x) && from == n {
 		return false
 	}
@@ -139,14 +140,15 @@ func (r *rollout) resize(rs *appsv1.ReplicaSet, n int32, force bool) bool {
 	if n < from {
 		way = "down"
 	}
-	r.event(corev1.EventTypeNormal, scaling, "Scaled "+way+" replica set "+rs.Name+" from "+itoa(from)+" to "+itoa(n))
+	r.recordEvent(corev1.EventTypeNormal, scaling, "Scaled "+way+" replica set "+rs.Name+" from "+formatInt(from)+" to "+
+		formatInt(n))
 	return true
 }
 
 // noteSize notes in a set's annotations the Deployment's size, and that with its surge; it tells whether they said
 // otherwise.
 func (r *rollout) noteSize(rs *appsv1.ReplicaSet) bool {
-	desired, most := itoa(r.want), itoa(r.want+r.surge())
+	desired, most := formatInt(r.want), formatInt(r.want+r.maxSurge())
 	if rs.Annotations.Get(desiredAnnotation) == desired && rs.Annotations.Get(maxAnnotation) == most {
 		return false
 	}
@@ -161,8 +163,8 @@ func annotated(rs *appsv1.ReplicaSet, annotation string) (int32, bool) {
 	return int32(n), ok && n >= 0 && n <= math.MaxInt32
 }
 
-func itoa(n int32) string { return strconv.Itoa(int(n)) }
+func formatInt(n int32) string { return strconv.Itoa(int(n)) }
 
-func (r *rollout) event(eventType, reason, message string) {
+func (r *rollout) recordEvent(eventType, reason, message string) {
 	r.c.Event(r.seen, eventType, reason, message)
 }

@@ -26,7 +26,7 @@ const (
 
 // observe sets the status to what the sets amount to, the condition Available among it.
 func (r *rollout) observe() {
-	s, all := &r.d.Status, r.all()
+	s, all := &r.d.Status, r.allSets()
 	s.ObservedGeneration = r.d.Generation
 	s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas = 0, 0, 0, available(all)
 	for _, rs := range all {
@@ -36,7 +36,7 @@ func (r *rollout) observe() {
 	if r.new != nil {
 		s.UpdatedReplicas = r.new.Status.Replicas
 	}
-	s.UnavailableReplicas = max(0, total(all)-s.AvailableReplicas)
+	s.UnavailableReplicas = max(0, totalDesired(all)-s.AvailableReplicas)
 	s.TerminatingReplicas = nil
 	if tellTerminating.On(r.c) {
 		s.TerminatingReplicas = terminating(all)
@@ -73,7 +73,7 @@ func (r *rollout) progress(options ...sdk.Option) (complete bool) {
 	complete = s.UpdatedReplicas == r.want && s.Replicas == r.want && s.AvailableReplicas == r.want
 	r.setProgressing(&before, complete)
 	r.setFailure()
-	r.write(options...)
+	r.writeStatus(options...)
 	p := condition(r.d, appsv1.DeploymentProgressing)
 	if p != nil && !complete && p.Reason != timedOut && p.Reason != progressed {
 		r.c.After(p.LastUpdateTime.Add(r.deadline()).Sub(r.c.Now()) + time.Second) // nothing else may happen until then
@@ -92,9 +92,9 @@ func (r *rollout) setProgressing(before *appsv1.DeploymentStatus, complete bool)
 		return // no rollout: pods come and go
 	}
 
-	what := "Deployment " + quote(r.d.Name)
+	what := "Deployment " + quoteName(r.d.Name)
 	if r.new != nil {
-		what = "ReplicaSet " + quote(r.new.Name)
+		what = "ReplicaSet " + quoteName(r.new.Name)
 	}
 
 	switch {
@@ -148,8 +148,8 @@ func (r *rollout) notePause() {
 	}
 }
 
-// write writes the status with the revision annotation, if this sync has changed anything of it.
-func (r *rollout) write(options ...sdk.Option) {
+// writeStatus writes the status with the revision annotation, if this sync has changed anything of it.
+func (r *rollout) writeStatus(options ...sdk.Option) {
 	if !resource.Equal(r.seen, r.d) {
 		r.c.Add(sdk.UpdateStatus(r.d, options...))
 	}

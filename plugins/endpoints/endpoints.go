@@ -88,10 +88,10 @@ func sync(c *sdk.Call) error {
 		c.SetState(memory)
 	}
 
-	subsets := pack(c, service)
+	subsets := packSubsets(c, service)
 	over := truncate(subsets)
 	if exists && labelled(have.Labels, service.Labels) && annotated(have.Annotations, over) &&
-		same(service, have.Subsets, subsets) {
+		sameSubsets(service, have.Subsets, subsets) {
 		return nil
 	}
 
@@ -101,17 +101,18 @@ func sync(c *sdk.Call) error {
 	}
 
 	want.Namespace, want.Name, want.Subsets = service.Namespace, service.Name, written(service, subsets)
-	want.Labels = labels(service)
+	want.Labels = endpointsLabels(service)
 	want.Annotations = annotations(want.Annotations, trigger, over)
 	if exists {
-		return write(c, want, sdk.Update(want), "FailedToUpdateEndpoint", "Failed to update endpoint ")
+		return performWrite(c, want, sdk.Update(want), "FailedToUpdateEndpoint", "Failed to update endpoint ")
 	}
-	return write(c, want, sdk.Create(want, sdk.Tolerate(abi.TolerateNamespaceTerminating)), "FailedToCreateEndpoint",
+	return performWrite(c, want, sdk.Create(want, sdk.Tolerate(abi.TolerateNamespaceTerminating)),
+		"FailedToCreateEndpoint",
 		"Failed to create endpoint for service ")
 }
 
-// write performs the write and reports its failure.
-func write(c *sdk.Call, o *corev1.Endpoints, e sdk.Effect, reason, message string) error {
+// performWrite performs the write and reports its failure.
+func performWrite(c *sdk.Call, o *corev1.Endpoints, e sdk.Effect, reason, message string) error {
 	err := c.Do(e)
 	if err != nil {
 		c.Event(o, corev1.EventTypeWarning, reason, message+c.Namespace()+"/"+c.Name()+": "+err.Error())
@@ -119,8 +120,8 @@ func write(c *sdk.Call, o *corev1.Endpoints, e sdk.Effect, reason, message strin
 	return err
 }
 
-// labels are the service's, with two of our own.
-func labels(s *corev1.Service) metav1.StringMap {
+// endpointsLabels returns the service's, with two of our own.
+func endpointsLabels(s *corev1.Service) metav1.StringMap {
 	l := s.Labels.Clone()
 	l.Delete(corev1.IsHeadlessService)
 	if endpoint.Headless(s) {
@@ -133,10 +134,10 @@ func labels(s *corev1.Service) metav1.StringMap {
 // labelled reports whether the labels are those of the service and say whose the Endpoints are. Whether they say
 // headless doesn't matter by itself.
 func labelled(have, service metav1.StringMap) bool {
-	return have.Get(managedBy) == manager && within(have, service) && within(service, have)
+	return have.Get(managedBy) == manager && labelsWithin(have, service) && labelsWithin(service, have)
 }
 
-func within(a, b metav1.StringMap) bool {
+func labelsWithin(a, b metav1.StringMap) bool {
 	for i := range a {
 		if k := a[i].Key; k == corev1.IsHeadlessService || k == managedBy {
 			continue

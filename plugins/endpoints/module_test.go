@@ -8,13 +8,13 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// world is a service with so many ready pods and no Endpoints yet.
-func world(n int) *abi.SyncRequest { return module.Service(5, n) }
+// newRequest returns the sync of a service with so many ready pods and no Endpoints yet.
+func newRequest(n int) *abi.SyncRequest { return module.Service(5, n) }
 
-// steady is a world whose Endpoints have been written.
-func steady(t testing.TB, n int) *abi.SyncRequest {
+// steadyRequest returns the sync of such a service when its Endpoints have been written.
+func steadyRequest(t testing.TB, n int) *abi.SyncRequest {
 	Plugin.Manifest() // numbers the views
-	r := world(n)
+	r := newRequest(n)
 	a := sdk.Run(Plugin, r, nil, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
 		for i := range p.Effects {
 			r.Views[3].Objects = append(r.Views[3].Objects, abi.ObjectData{Data: p.Effects[i].Object, ResourceVersion: "1"})
@@ -30,14 +30,14 @@ func steady(t testing.TB, n int) *abi.SyncRequest {
 
 // The module answers byte for byte as the same code does natively.
 func TestModuleAnswersAsNativeOnWorlds(t *testing.T) {
-	module.Agree(t, Plugin, world(0), world(1), world(1234), steady(t, 0), steady(t, 250))
+	module.Agree(t, Plugin, newRequest(0), newRequest(1), newRequest(1234), steadyRequest(t, 0), steadyRequest(t, 250))
 }
 
 var sizes = []int{10, 100, 1000, 5000}
 
 func BenchmarkSteady(b *testing.B) {
-	module.BenchSteady(b, Plugin, sizes, func(n int) *abi.SyncRequest { return steady(b, n) })
+	module.BenchSteady(b, Plugin, sizes, func(n int) *abi.SyncRequest { return steadyRequest(b, n) })
 }
 
 // BenchmarkFirst is the sync that writes all.
-func BenchmarkFirst(b *testing.B) { module.Bench(b, Plugin, sizes, world) }
+func BenchmarkFirst(b *testing.B) { module.Bench(b, Plugin, sizes, newRequest) }

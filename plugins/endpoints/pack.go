@@ -25,12 +25,12 @@ type subset struct {
 	ready, notReady []*address
 }
 
-// pack returns as few subsets as say of each address which ports it has, with addresses in the order of their text
-// (pkg/api/v1/endpoints, RepackSubsets).
+// packSubsets returns as few subsets as say of each address which ports it has, with addresses in the order of their
+// text (pkg/api/v1/endpoints, RepackSubsets).
 //
 // Upstream orders ports, and the subsets among themselves, by hashes of a dump. Nobody looks at that order: here they
 // have the service's, and upstream takes what it finds as its own once it has put it into its order.
-func pack(c *sdk.Call, s *corev1.Service) []subset {
+func packSubsets(c *sdk.Call, s *corev1.Service) []subset {
 	all, groups := addresses(c, s)
 	subsets := portSubsets(s, groups)
 	for i := range subsets {
@@ -59,16 +59,16 @@ func addresses(c *sdk.Call, s *corev1.Service) ([]address, *endpoint.PortGroups)
 		}
 		if ip := primary(p, s); ip != "" {
 			ready, _ := p.Ready()
-			all = append(all, address{key: key(ip), ip: ip, pod: p, ready: ready || s.Spec.PublishNotReadyAddresses,
+			all = append(all, address{key: sortKey(ip), ip: ip, pod: p, ready: ready || s.Spec.PublishNotReadyAddresses,
 				group: groups.Of(p)})
 		}
 	}
 	slices.SortFunc(all, func(a, b address) int {
 		switch {
 		case a.key[0] != b.key[0]:
-			return less(a.key[0] < b.key[0])
+			return compareByLess(a.key[0] < b.key[0])
 		case a.key[1] != b.key[1]:
-			return less(a.key[1] < b.key[1])
+			return compareByLess(a.key[1] < b.key[1])
 		case a.ip != b.ip:
 			return strings.Compare(a.ip, b.ip)
 		}
@@ -77,15 +77,15 @@ func addresses(c *sdk.Call, s *corev1.Service) ([]address, *endpoint.PortGroups)
 	return all, groups
 }
 
-func less(b bool) int {
+func compareByLess(b bool) int {
 	if b {
 		return -1
 	}
 	return 1
 }
 
-// key is the text's first 16 characters as numbers that compare as the text does; an IPv4 address has no more.
-func key(ip string) (k [2]uint64) {
+// sortKey returns the text's first 16 characters as numbers that compare as the text does; an IPv4 address has no more.
+func sortKey(ip string) (k [2]uint64) {
 	for i := range 16 {
 		k[i/8] <<= 8
 		if i < len(ip) {
@@ -134,7 +134,7 @@ func portSubsets(s *corev1.Service, groups *endpoint.PortGroups) []subset {
 		p := &s.Spec.Ports[i]
 		for g, numbers := range groups.Numbers {
 			number := numbers[i]
-			if number == endpoint.Unresolved || seen(groups.Numbers[:g], i, number) {
+			if number == endpoint.Unresolved || appearsEarlier(groups.Numbers[:g], i, number) {
 				continue
 			}
 			have := make([]bool, n)
@@ -148,7 +148,7 @@ func portSubsets(s *corev1.Service, groups *endpoint.PortGroups) []subset {
 	return subsets
 }
 
-func seen(earlier [][]int32, port int, number int32) bool {
+func appearsEarlier(earlier [][]int32, port int, number int32) bool {
 	for _, numbers := range earlier {
 		if numbers[port] == number {
 			return true

@@ -44,7 +44,7 @@ func TestTruncate(t *testing.T) {
 // Endpoints that were cut say so, and are not written again while nothing changes.
 func TestOverCapacity(t *testing.T) {
 	Plugin.Manifest() // numbers the views
-	r := steady(t, 1200)
+	r := steadyRequest(t, 1200)
 	var e corev1.Endpoints
 	if err := resource.Decode(r.Views[3].Objects[0].Data, &e); err != nil {
 		t.Fatal(err)

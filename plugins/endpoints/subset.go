@@ -4,8 +4,8 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// same reports whether the Endpoints have these subsets, in whatever order.
-func same(s *corev1.Service, have []corev1.EndpointSubset, want []subset) bool {
+// sameSubsets reports whether the Endpoints have these subsets, in whatever order.
+func sameSubsets(s *corev1.Service, have []corev1.EndpointSubset, want []subset) bool {
 	if len(have) != len(want) {
 		return false
 	}

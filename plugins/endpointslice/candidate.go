@@ -74,8 +74,9 @@ func address(all []candidate, t discoveryv1.AddressType) {
 	}
 }
 
-// is reports whether the endpoint is the candidate's; whatever else of it may have changed is no more than that.
-func (x *candidate) is(e *discoveryv1.Endpoint) bool {
+// isSameEndpoint reports whether the endpoint is the candidate's; whatever else of it may have changed is no more than
+// that.
+func (x *candidate) isSameEndpoint(e *discoveryv1.Endpoint) bool {
 	hostname := ""
 	if e.Hostname != nil {
 		hostname = *e.Hostname
@@ -95,10 +96,11 @@ next:
 	return true
 }
 
-// equals reports whether the endpoint is the candidate's as it is now.
-func (x *candidate) equals(e *discoveryv1.Endpoint) bool {
-	return equal(e.NodeName, x.pod.Spec.NodeName) && equal(e.Zone, x.zone) && x.pod.IsAt(e.TargetRef) &&
-		is(e.Conditions.Ready, x.ready) && is(e.Conditions.Serving, x.serving) && is(e.Conditions.Terminating, x.terminating)
+// equalsEndpoint reports whether the endpoint is the candidate's as it is now.
+func (x *candidate) equalsEndpoint(e *discoveryv1.Endpoint) bool {
+	return equalString(e.NodeName, x.pod.Spec.NodeName) && equalString(e.Zone, x.zone) && x.pod.IsAt(e.TargetRef) &&
+		equalBool(e.Conditions.Ready, x.ready) && equalBool(e.Conditions.Serving, x.serving) &&
+		equalBool(e.Conditions.Terminating, x.terminating)
 }
 
 // endpoint makes the candidate's endpoint.
@@ -120,12 +122,12 @@ func (x *candidate) endpoint() discoveryv1.Endpoint {
 	return e
 }
 
-// equal reports whether a field says s, where an absent one says nothing.
-func equal(field *string, s string) bool {
+// equalString reports whether a field says s, where an absent one says nothing.
+func equalString(field *string, s string) bool {
 	if field == nil {
 		return s == ""
 	}
 	return s != "" && wire.Same(*field, s)
 }
 
-func is(field *bool, b bool) bool { return field != nil && *field == b }
+func equalBool(field *bool, b bool) bool { return field != nil && *field == b }

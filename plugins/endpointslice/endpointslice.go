@@ -62,7 +62,7 @@ var Plugin = &sdk.Plugin{
 	Settings:    []*sdk.Setting{maxEndpoints, batchPeriod},
 	Metrics:     []*sdk.Metric{added, removed, changes, changed, syncs, desired, actual, ideal, spread},
 	Check: func(s *sdk.Settings) error {
-		if _, ok := number(maxEndpoints.In(s), 1000); !ok {
+		if _, ok := parseNumber(maxEndpoints.In(s), 1000); !ok {
 			return sdk.Errors("max-endpoints-per-slice: ", maxEndpoints.In(s), " is not a number from 1 to 1000")
 		}
 		if _, err := time.ParseDuration(batchPeriod.In(s)); err != nil {
@@ -100,7 +100,7 @@ var Plugin = &sdk.Plugin{
 func sync(c *sdk.Call) error {
 	service, ok := services.Get(c)
 	if !ok || !endpoint.Selected(service) {
-		totals{}.tell(c, "")
+		totals{}.recordMetrics(c, "")
 		syncs.Add(c, 1, "success")
 		return nil
 	}
@@ -111,13 +111,13 @@ func sync(c *sdk.Call) error {
 	}
 	m := remember(state)
 	r := &reconciler{call: c, service: service, labels: sliceLabels(service), hinted: m.hinted}
-	r.max, _ = number(maxEndpoints.Get(c), 1000)
+	r.max, _ = parseNumber(maxEndpoints.Get(c), 1000)
 	var memory []byte
 	r.trigger, memory = endpoint.TriggerTime(m.pods, service, pods.List(c))
 	r.candidates, r.ports = candidates(c, service)
 
 	types := addressTypes(service)
-	existing, others := byType(slices.List(c), types)
+	existing, others := splitByType(slices.List(c), types)
 	if len(others) > 0 {
 		r.hinted = false
 	}
@@ -125,9 +125,9 @@ func sync(c *sdk.Call) error {
 		r.reconcile(t, existing[i])
 	}
 	for _, s := range others {
-		r.remove(s)
+		r.deleteSlice(s)
 	}
-	r.totals.tell(c, r.distribution())
+	r.totals.recordMetrics(c, r.distribution())
 	if marked || m.differs(r.hinted, memory) {
 		c.SetState(stateOf(r.hinted, memory))
 	}
@@ -163,8 +163,9 @@ func addressTypes(s *corev1.Service) []discoveryv1.AddressType {
 	return []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4}
 }
 
-// byType sorts the slices by their types, without those that are on their way out.
-func byType(all []*discoveryv1.EndpointSlice, types []discoveryv1.AddressType) (existing [][]*discoveryv1.EndpointSlice,
+// splitByType splits the slices by their types, without those that are on their way out.
+func splitByType(all []*discoveryv1.EndpointSlice,
+	types []discoveryv1.AddressType) (existing [][]*discoveryv1.EndpointSlice,
 	others []*discoveryv1.EndpointSlice) {
 	existing = make([][]*discoveryv1.EndpointSlice, len(types))
 next:

@@ -8,16 +8,16 @@ import (
 // notice is an event on the service, told once the slices are written.
 type notice struct{ eventType, reason, message string }
 
-func (n *notice) tell(r *reconciler) {
+func (n *notice) recordEvent(r *reconciler) {
 	if n != nil {
 		r.call.Event(r.service, n.eventType, n.reason, n.message)
 	}
 }
 
-// hint puts hints into the endpoints of a plan: for which zones or nodes each is. That may make slices of the plan
+// addHints puts hints into the endpoints of a plan: for which zones or nodes each is. That may make slices of the plan
 // change that else wouldn't.
-func (r *reconciler) hint(p *plan, t discoveryv1.AddressType) *notice {
-	if r.mode() == "Auto" {
+func (r *reconciler) addHints(p *plan, t discoveryv1.AddressType) *notice {
+	if r.topologyMode() == "Auto" {
 		return r.shareOut(p, t)
 	}
 	var n *notice
@@ -27,16 +27,17 @@ func (r *reconciler) hint(p *plan, t discoveryv1.AddressType) *notice {
 	}
 	switch d := r.distribution(); d {
 	case "":
-		p.rehint(hasHints, noHint)
+		p.replaceHints(hasHints, clearHints)
 	default:
 		c := closest{nodes: d == corev1.ServiceTrafficDistributionPreferSameNode}
-		p.rehint(c.missing, c.hint)
+		p.replaceHints(c.missing, c.hintClosest)
 	}
 	return n
 }
 
-// mode says in the words of the metric whether the annotation asks for hints that share out the zones' capacity.
-func (r *reconciler) mode() string {
+// topologyMode returns in the words of the metric whether the annotation asks for hints that share out the zones'
+// capacity.
+func (r *reconciler) topologyMode() string {
 	v, ok := r.service.Annotations.Lookup(corev1.DeprecatedAnnotationTopologyAwareHints)
 	if !ok {
 		v = r.service.Annotations.Get(corev1.AnnotationTopologyMode)
@@ -50,7 +51,7 @@ func (r *reconciler) mode() string {
 // distribution is the traffic distribution in use, empty where there is none. The annotation goes before it.
 func (r *reconciler) distribution() string {
 	d := r.service.Spec.TrafficDistribution
-	if d == nil || r.mode() == "Auto" {
+	if d == nil || r.topologyMode() == "Auto" {
 		return ""
 	}
 	switch *d {
@@ -61,8 +62,8 @@ func (r *reconciler) distribution() string {
 	return ""
 }
 
-// rehint hints all endpoints that are written; an unchanged slice is when one of its endpoints is wrong.
-func (p *plan) rehint(wrong func(*discoveryv1.Endpoint) bool, hint func(*discoveryv1.Endpoint)) {
+// replaceHints hints all endpoints that are written; an unchanged slice is written when one of its endpoints is wrong.
+func (p *plan) replaceHints(wrong func(*discoveryv1.Endpoint) bool, hint func(*discoveryv1.Endpoint)) {
 	p.rewrite(func(s *discoveryv1.EndpointSlice) bool {
 		for i := range s.Endpoints {
 			if wrong(&s.Endpoints[i]) {
@@ -98,14 +99,14 @@ func (p *plan) rewrite(wrong func(*discoveryv1.EndpointSlice) bool) {
 
 func hasHints(e *discoveryv1.Endpoint) bool { return e.Hints != nil }
 
-func noHint(e *discoveryv1.Endpoint) { e.Hints = nil }
+func clearHints(e *discoveryv1.Endpoint) { e.Hints = nil }
 
 // closest hints each ready endpoint for its own zone, and for its own node where told to
 // (k8s.io/endpointslice/trafficdist). Others keep the hints they have.
 type closest struct{ nodes bool }
 
 func (c closest) missing(e *discoveryv1.Endpoint) bool {
-	if !is(e.Conditions.Ready, true) {
+	if !equalBool(e.Conditions.Ready, true) {
 		return false
 	}
 	h := e.Hints
@@ -116,19 +117,19 @@ func (c closest) missing(e *discoveryv1.Endpoint) bool {
 		zone != nil && (len(h.ForZones) != 1 || h.ForZones[0].Name != *zone) {
 		return true
 	}
-	node := c.node(e)
+	node := c.hintedNode(e)
 	return node == nil && len(h.ForNodes) > 0 || node != nil && (len(h.ForNodes) != 1 || h.ForNodes[0].Name != *node)
 }
 
-func (c closest) hint(e *discoveryv1.Endpoint) {
-	if !is(e.Conditions.Ready, true) {
+func (c closest) hintClosest(e *discoveryv1.Endpoint) {
+	if !equalBool(e.Conditions.Ready, true) {
 		return
 	}
 	e.Hints = nil
 	if e.Zone != nil {
 		e.Hints = forZone(*e.Zone)
 	}
-	if node := c.node(e); node != nil {
+	if node := c.hintedNode(e); node != nil {
 		if e.Hints == nil {
 			e.Hints = &discoveryv1.EndpointHints{}
 		}
@@ -136,7 +137,7 @@ func (c closest) hint(e *discoveryv1.Endpoint) {
 	}
 }
 
-func (c closest) node(e *discoveryv1.Endpoint) *string {
+func (c closest) hintedNode(e *discoveryv1.Endpoint) *string {
 	if !c.nodes {
 		return nil
 	}

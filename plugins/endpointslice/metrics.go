@@ -39,8 +39,9 @@ var (
 // totals are a service's shares of the sums.
 type totals struct{ endpoints, slices, ideal int }
 
-// tell says the service's shares, and the traffic distribution that it uses, if any; a service that is gone has none.
-func (t totals) tell(c *sdk.Call, distribution string) {
+// recordMetrics sets the service's shares, and the traffic distribution that it uses, if any; a service that is gone
+// has none.
+func (t totals) recordMetrics(c *sdk.Call, distribution string) {
 	desired.Add(c, float64(t.endpoints))
 	actual.Add(c, float64(t.slices))
 	ideal.Add(c, float64(t.ideal))

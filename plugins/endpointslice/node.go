@@ -46,7 +46,7 @@ var (
 // GetResource names the resource, and the form in which it is read.
 func (*node) GetResource() *resource.Info { return &nodeInfo }
 
-func (n *node) ready() bool {
+func (n *node) isReady() bool {
 	for i := range n.Status.Conditions {
 		if c := &n.Status.Conditions[i]; c.Type == string(corev1.NodeReady) {
 			return c.Status == corev1.ConditionTrue

@@ -6,10 +6,11 @@ import (
 	"github.com/windlass-dev/windlass/sdk/endpoint"
 )
 
-// pack puts the group's endpoints into its slices with as few writes as it can: it keeps in place what is there, then
-// fills the slices that have to be written anyway, the fullest first, then one other that takes in all the rest, or new
-// ones. It gives the number of endpoints added, removed, and there then.
-func (r *reconciler) pack(p *plan, t discoveryv1.AddressType, group int, existing []*discoveryv1.EndpointSlice) (plus,
+// packGroup puts the group's endpoints into its slices with as few writes as it can: it keeps in place what is there,
+// then fills the slices that have to be written anyway, the fullest first, then one other that takes in all the rest,
+// or new ones. It gives the number of endpoints added, removed, and there then.
+func (r *reconciler) packGroup(p *plan, t discoveryv1.AddressType, group int,
+	existing []*discoveryv1.EndpointSlice) (plus,
 	minus, all int) {
 	first := len(p.update)
 	var unchanged []*discoveryv1.EndpointSlice
@@ -19,10 +20,10 @@ func (r *reconciler) pack(p *plan, t discoveryv1.AddressType, group int, existin
 		same := r.labelled(s)
 		for i := range s.Endpoints {
 			e := &s.Endpoints[i]
-			if x := r.find(e, group); x != nil {
+			if x := r.findCandidate(e, group); x != nil {
 				x.wanted = false
 				kept = append(kept, x)
-				same = same && x.equals(e)
+				same = same && x.equalsEndpoint(e)
 			}
 		}
 		gone := len(s.Endpoints) - len(kept)
@@ -33,7 +34,7 @@ func (r *reconciler) pack(p *plan, t discoveryv1.AddressType, group int, existin
 		case gone > 0 && len(kept) == 0:
 			p.delete = append(p.delete, s)
 		default:
-			u := r.copy(s)
+			u := r.copySlice(s)
 			if gone > 0 || !allEqual(kept, s.Endpoints) { // else they keep their hints
 				u.Endpoints = u.Endpoints[:0]
 				for _, x := range kept {
@@ -44,21 +45,21 @@ func (r *reconciler) pack(p *plan, t discoveryv1.AddressType, group int, existin
 		}
 	}
 
-	rest := r.wanted(group)
+	rest := r.unplacedCandidates(group)
 	plus = len(rest)
 	all += plus
-	rest = r.fill(p.update[first:], rest)
+	rest = r.fillSlices(p.update[first:], rest)
 	for len(rest) > 0 {
 		if s := roomiest(unchanged, len(rest), r.max); s != nil && len(rest) < r.max {
 			unchanged = without(unchanged, s)
-			u := r.copy(s)
-			rest = r.top(u, rest)
+			u := r.copySlice(s)
+			rest = r.topUpSlice(u, rest)
 			p.update = append(p.update, u)
 			continue
 		}
-		u := r.new(t, r.ports[group])
+		u := r.newSlice(t, r.ports[group])
 		u.Endpoints = make([]discoveryv1.Endpoint, 0, min(r.max, len(rest)))
-		rest = r.top(u, rest)
+		rest = r.topUpSlice(u, rest)
 		p.create = append(p.create, u)
 	}
 
@@ -66,8 +67,8 @@ func (r *reconciler) pack(p *plan, t discoveryv1.AddressType, group int, existin
 	return plus, minus, all
 }
 
-// find returns the candidate that the endpoint is of, if it is to be in a slice of the group and isn't yet.
-func (r *reconciler) find(e *discoveryv1.Endpoint, group int) *candidate {
+// findCandidate returns the candidate that the endpoint is of, if it is to be in a slice of the group and isn't yet.
+func (r *reconciler) findCandidate(e *discoveryv1.Endpoint, group int) *candidate {
 	if e.TargetRef == nil || len(r.candidates) == 0 {
 		return nil
 	}
@@ -82,14 +83,14 @@ func (r *reconciler) find(e *discoveryv1.Endpoint, group int) *candidate {
 		}
 	}
 	r.last = i
-	if x := &r.candidates[i]; x.wanted && x.group == group && x.is(e) {
+	if x := &r.candidates[i]; x.wanted && x.group == group && x.isSameEndpoint(e) {
 		return x
 	}
 	return nil
 }
 
-// wanted are the group's endpoints that are in no slice yet.
-func (r *reconciler) wanted(group int) (rest []*candidate) {
+// unplacedCandidates returns the group's endpoints that are in no slice yet.
+func (r *reconciler) unplacedCandidates(group int) (rest []*candidate) {
 	for i := range r.candidates {
 		if x := &r.candidates[i]; x.wanted && x.group == group {
 			rest = append(rest, x)
@@ -98,8 +99,8 @@ func (r *reconciler) wanted(group int) (rest []*candidate) {
 	return rest
 }
 
-// fill puts endpoints into the slices, the fullest first, and returns those that found no room.
-func (r *reconciler) fill(slices []*discoveryv1.EndpointSlice, rest []*candidate) []*candidate {
+// fillSlices puts endpoints into the slices, the fullest first, and returns those that found no room.
+func (r *reconciler) fillSlices(slices []*discoveryv1.EndpointSlice, rest []*candidate) []*candidate {
 	if len(rest) == 0 {
 		return nil
 	}
@@ -111,14 +112,14 @@ func (r *reconciler) fill(slices []*discoveryv1.EndpointSlice, rest []*candidate
 	}
 	for _, s := range order {
 		if len(s.Endpoints) < r.max {
-			rest = r.top(s, rest)
+			rest = r.topUpSlice(s, rest)
 		}
 	}
 	return rest
 }
 
-// top fills a slice that is to be written.
-func (r *reconciler) top(s *discoveryv1.EndpointSlice, rest []*candidate) []*candidate {
+// topUpSlice fills a slice that is to be written.
+func (r *reconciler) topUpSlice(s *discoveryv1.EndpointSlice, rest []*candidate) []*candidate {
 	n := min(r.max-len(s.Endpoints), len(rest))
 	for _, x := range rest[:n] {
 		x.wanted = false
@@ -149,15 +150,15 @@ func without(slices []*discoveryv1.EndpointSlice, s *discoveryv1.EndpointSlice) 
 
 func allEqual(kept []*candidate, endpoints []discoveryv1.Endpoint) bool {
 	for i, x := range kept {
-		if !x.equals(&endpoints[i]) {
+		if !x.equalsEndpoint(&endpoints[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// copy is the slice to be written, with the labels that it should have, and room for more endpoints.
-func (r *reconciler) copy(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+// copySlice returns the slice to be written, with the labels that it should have, and room for more endpoints.
+func (r *reconciler) copySlice(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	u := *s
 	u.Labels = r.labels
 	u.Endpoints = append(make([]discoveryv1.Endpoint, 0, max(r.max, len(s.Endpoints))), s.Endpoints...)

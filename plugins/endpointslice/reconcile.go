@@ -56,7 +56,7 @@ func (r *reconciler) reconcile(t discoveryv1.AddressType, existing []*discoveryv
 
 	plus, minus, ideal := 0, 0, 0
 	for g := range r.ports {
-		a, b, n := r.pack(&p, t, g, ours[g])
+		a, b, n := r.packGroup(&p, t, g, ours[g])
 		plus, minus, ideal = plus+a, minus+b, ideal+(n+r.max-1)/r.max
 		r.totals.endpoints += n
 	}
@@ -66,7 +66,7 @@ func (r *reconciler) reconcile(t discoveryv1.AddressType, existing []*discoveryv
 		if len(p.delete) == 1 && r.isPlaceholder(p.delete[0]) {
 			p.unchanged, p.delete = p.delete, nil
 		} else {
-			p.create = append(p.create, r.new(t, nil))
+			p.create = append(p.create, r.newSlice(t, nil))
 		}
 	}
 
@@ -74,15 +74,15 @@ func (r *reconciler) reconcile(t discoveryv1.AddressType, existing []*discoveryv
 	r.totals.ideal += max(ideal, 1) // there is always a slice
 	added.Add(r.call, float64(plus))
 	removed.Add(r.call, float64(minus))
-	notice := r.hint(&p, t)
+	notice := r.addHints(&p, t)
 	r.finalize(&p)
-	notice.tell(r)
+	notice.recordEvent(r)
 }
 
 // groupOf returns the ports' group that the slice belongs to, -1 for a slice of another service of that name or of
 // ports that no pod has.
 func (r *reconciler) groupOf(s *discoveryv1.EndpointSlice) int {
-	if !r.owns(s) {
+	if !r.ownsSlice(s) {
 		return -1
 	}
 next:
@@ -114,7 +114,7 @@ func hasPort(ports []discoveryv1.EndpointPort, want *discoveryv1.EndpointPort) b
 	return false
 }
 
-func (r *reconciler) owns(s *discoveryv1.EndpointSlice) bool {
+func (r *reconciler) ownsSlice(s *discoveryv1.EndpointSlice) bool {
 	for i := range s.OwnerReferences {
 		if o := &s.OwnerReferences[i]; o.UID == r.service.UID && o.Kind == corev1.Services.Kind &&
 			o.APIVersion == corev1.Services.APIVersion() {
@@ -126,11 +126,12 @@ func (r *reconciler) owns(s *discoveryv1.EndpointSlice) bool {
 
 // isPlaceholder reports whether the slice is empty as the one is that a service without endpoints has.
 func (r *reconciler) isPlaceholder(s *discoveryv1.EndpointSlice) bool {
-	return len(s.Ports) == 0 && len(s.Endpoints) == 0 && covers(s.Labels, r.labels) && covers(r.labels, s.Labels)
+	return len(s.Ports) == 0 && len(s.Endpoints) == 0 && coversLabels(s.Labels, r.labels) &&
+		coversLabels(r.labels, s.Labels)
 }
 
-// covers reports whether a says all that b does; an empty label says as much as none.
-func covers(a, b metav1.StringMap) bool {
+// coversLabels reports whether a says all that b does; an empty label says as much as none.
+func coversLabels(a, b metav1.StringMap) bool {
 	for i := range b {
 		if a.Get(b[i].Key) != b[i].Value {
 			return false
@@ -139,16 +140,16 @@ func covers(a, b metav1.StringMap) bool {
 	return true
 }
 
-// new is an empty slice of the service, whose name the host makes.
-func (r *reconciler) new(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
+// newSlice returns an empty slice of the service, whose name the host makes.
+func (r *reconciler) newSlice(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{AddressType: t, Ports: ports}
-	s.Namespace, s.GenerateName, s.Labels = r.service.Namespace, prefix(r.service.Name), r.labels
+	s.Namespace, s.GenerateName, s.Labels = r.service.Namespace, namePrefix(r.service.Name), r.labels
 	s.OwnerReferences = []metav1.OwnerReference{owner.Ref(r.service)}
 	return s
 }
 
-// prefix is the name with a dash, unless that is too long for a slice's name.
-func prefix(name string) string {
+// namePrefix returns the name with a dash, unless that is too long for a slice's name.
+func namePrefix(name string) string {
 	if len(name) > 252 {
 		return name
 	}

@@ -29,8 +29,8 @@ func stateOf(hinted bool, pods []byte) []byte {
 	return append(state, '-')
 }
 
-// number reads a whole number from 1 to most. strconv would bring its errors along, and these reflection.
-func number(s string, most int) (int, bool) {
+// parseNumber reads a whole number from 1 to most. strconv would bring its errors along, and these reflection.
+func parseNumber(s string, most int) (int, bool) {
 	n := 0
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' || n > most {

@@ -35,17 +35,17 @@ type zone struct {
 // Most are for their own zone; as few as can be are for another one.
 func (r *reconciler) shareOut(p *plan, t discoveryv1.AddressType) *notice {
 	zones, total := capacities(cluster.List(r.call))
-	endpoints := p.ready()
+	endpoints := p.countReady()
 	message := allocate(zones, total, endpoints)
 	if message == "" {
-		p.rewrite(func(s *discoveryv1.EndpointSlice) bool { return !keep(zones, s) })
+		p.rewrite(func(s *discoveryv1.EndpointSlice) bool { return !countKeptHints(zones, s) })
 		if !startInOwnZone(zones, p) {
 			message = "One or more endpoints do not have a zone specified"
 		}
 	}
 	if message != "" {
 		r.hinted = false
-		p.rehint(hasHints, noHint)
+		p.replaceHints(hasHints, clearHints)
 		return disabled(message, t)
 	}
 	balance(zones)
@@ -66,14 +66,14 @@ func disabled(message string, t discoveryv1.AddressType) *notice {
 // these nodes.
 func capacities(nodes []*node) (zones []zone, total int64) {
 	for _, n := range nodes {
-		if n.Labels.Has(controlPlane) || n.Labels.Has(master) || !n.ready() {
+		if n.Labels.Has(controlPlane) || n.Labels.Has(master) || !n.isReady() {
 			continue
 		}
 		name, cpu := n.Labels.Get(corev1.LabelTopologyZone), n.Status.Allocatable.Get(corev1.ResourceCPU).MilliValue()
 		if name == "" || cpu == 0 {
 			return nil, 0
 		}
-		z := find(zones, name)
+		z := findZone(zones, name)
 		if z == nil {
 			zones = append(zones, zone{name: name})
 			z = &zones[len(zones)-1]
@@ -84,7 +84,7 @@ func capacities(nodes []*node) (zones []zone, total int64) {
 	return zones, total
 }
 
-func find(zones []zone, name string) *zone {
+func findZone(zones []zone, name string) *zone {
 	for i := range zones {
 		if zones[i].name == name {
 			return &zones[i]
@@ -118,13 +118,13 @@ func allocate(zones []zone, total int64, endpoints int) string {
 	return ""
 }
 
-// keep counts the hints of a slice that can stay as it is. It can't where a ready endpoint has no hint or one for an
-// unknown zone, or where a zone got more than leaves the others enough.
-func keep(zones []zone, s *discoveryv1.EndpointSlice) bool {
+// countKeptHints counts the hints of a slice that can stay as it is. It can't where a ready endpoint has no hint or one
+// for an unknown zone, or where a zone got more than leaves the others enough.
+func countKeptHints(zones []zone, s *discoveryv1.EndpointSlice) bool {
 	counts := make([]int, len(zones))
 	for i := range s.Endpoints {
 		e := &s.Endpoints[i]
-		if !is(e.Conditions.Ready, true) {
+		if !equalBool(e.Conditions.Ready, true) {
 			continue
 		}
 		if e.Hints == nil || len(e.Hints.ForZones) == 0 {
@@ -160,7 +160,7 @@ func startInOwnZone(zones []zone, p *plan) bool {
 		if e.Zone == nil || *e.Zone == "" {
 			return false
 		}
-		if z := find(zones, *e.Zone); z != nil {
+		if z := findZone(zones, *e.Zone); z != nil {
 			z.allocated++
 		}
 		e.Hints = forZone(*e.Zone)
@@ -196,7 +196,7 @@ func balance(zones []zone) {
 // redistribute hints endpoints of the zones that give for those that get.
 func redistribute(zones []zone, p *plan) {
 	p.eachReady(func(e *discoveryv1.Endpoint) bool {
-		from := find(zones, *e.Zone)
+		from := findZone(zones, *e.Zone)
 		if from == nil || from.moves <= 0 {
 			return true
 		}
@@ -212,12 +212,12 @@ func redistribute(zones []zone, p *plan) {
 	})
 }
 
-// ready is the number of ready endpoints.
-func (p *plan) ready() (n int) {
+// countReady returns the number of ready endpoints.
+func (p *plan) countReady() (n int) {
 	for _, slices := range [][]*discoveryv1.EndpointSlice{p.create, p.update, p.unchanged} {
 		for _, s := range slices {
 			for i := range s.Endpoints {
-				if is(s.Endpoints[i].Conditions.Ready, true) {
+				if equalBool(s.Endpoints[i].Conditions.Ready, true) {
 					n++
 				}
 			}
@@ -231,7 +231,7 @@ func (p *plan) eachReady(do func(*discoveryv1.Endpoint) bool) bool {
 	for _, slices := range [][]*discoveryv1.EndpointSlice{p.create, p.update} {
 		for _, s := range slices {
 			for i := range s.Endpoints {
-				if e := &s.Endpoints[i]; is(e.Conditions.Ready, true) && !do(e) {
+				if e := &s.Endpoints[i]; equalBool(e.Conditions.Ready, true) && !do(e) {
 					return false
 				}
 			}

@@ -13,12 +13,12 @@ func (r *reconciler) finalize(p *plan) {
 	n := 0
 	for _, s := range p.delete {
 		last := len(p.create) - 1
-		if last < 0 || !r.owns(s) {
+		if last < 0 || !r.ownsSlice(s) {
 			p.delete[n] = s
 			n++
 			continue
 		}
-		u := r.copy(s)
+		u := r.copySlice(s)
 		u.Ports, u.Endpoints = p.create[last].Ports, p.create[last].Endpoints
 		p.create, p.update = p.create[:last], append(p.update, u)
 	}
@@ -27,27 +27,27 @@ func (r *reconciler) finalize(p *plan) {
 	var w writes
 	if !r.service.Deleting() { // else the garbage collector would race with us
 		for _, s := range p.create {
-			r.stamp(s)
+			r.setTriggerTime(s)
 			w.add("create", "failed to create", sdk.Create(s, sdk.Tolerate(abi.TolerateNamespaceTerminating)))
 		}
 	}
 	for _, s := range p.update {
-		r.stamp(s)
+		r.setTriggerTime(s)
 		w.add("update", "failed to update "+s.Name, sdk.Update(s))
 	}
 	for _, s := range p.delete {
 		w.add("delete", "failed to delete "+s.Name, sdk.Delete(s))
 	}
-	if r.write(&w) {
-		changed.Add(r.call, float64(len(p.create)+len(p.update)+len(p.delete)), r.mode(), r.distribution())
+	if r.performWrites(&w) {
+		changed.Add(r.call, float64(len(p.create)+len(p.update)+len(p.delete)), r.topologyMode(), r.distribution())
 	}
 }
 
-// remove deletes a slice, whatever became of the other writes.
-func (r *reconciler) remove(s *discoveryv1.EndpointSlice) {
+// deleteSlice deletes a slice, whatever became of the other writes.
+func (r *reconciler) deleteSlice(s *discoveryv1.EndpointSlice) {
 	var w writes
 	w.add("delete", "error deleting "+s.Name, sdk.Delete(s))
-	r.write(&w)
+	r.performWrites(&w)
 }
 
 // writes are effects with their names in the metrics and what to say if they fail.
@@ -60,8 +60,9 @@ func (w *writes) add(verb, fails string, e sdk.Effect) {
 	w.effects, w.verbs, w.fails = append(w.effects, e), append(w.verbs, verb), append(w.fails, fails)
 }
 
-// write performs effects in order up to the first that fails, counts those that didn't, and tells whether none did.
-func (r *reconciler) write(w *writes) bool {
+// performWrites performs effects in order up to the first that fails, counts those that didn't, and tells whether none
+// did.
+func (r *reconciler) performWrites(w *writes) bool {
 	if len(w.effects) == 0 {
 		return true
 	}
@@ -82,8 +83,8 @@ func (r *reconciler) write(w *writes) bool {
 	return err == nil
 }
 
-// stamp notes the time of the change that the write is about.
-func (r *reconciler) stamp(s *discoveryv1.EndpointSlice) {
+// setTriggerTime notes the time of the change that the write is about.
+func (r *reconciler) setTriggerTime(s *discoveryv1.EndpointSlice) {
 	if r.trigger.IsZero() {
 		if s.Annotations.Has(corev1.EndpointsLastChangeTriggerTime) {
 			s.Annotations = s.Annotations.Clone()

@@ -57,12 +57,12 @@ func outdated(zones []zone, total int64, slices []*discoveryv1.EndpointSlice) bo
 		for i := range s.Endpoints {
 			e := &s.Endpoints[i]
 			hinted = hinted || hasHints(e)
-			placed = placed && (e.Zone != nil || !is(e.Conditions.Ready, true))
+			placed = placed && (e.Zone != nil || !equalBool(e.Conditions.Ready, true))
 		}
 	}
 
 	p := plan{unchanged: slices}
-	if allocate(zones, total, p.ready()) != "" || !placed {
+	if allocate(zones, total, p.countReady()) != "" || !placed {
 		return hinted
 	}
 
@@ -70,7 +70,7 @@ func outdated(zones []zone, total int64, slices []*discoveryv1.EndpointSlice) bo
 		zones[i].allocated = 0
 	}
 	for _, s := range slices {
-		if !keep(zones, s) {
+		if !countKeptHints(zones, s) {
 			return true
 		}
 	}

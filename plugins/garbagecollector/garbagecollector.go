@@ -22,8 +22,8 @@ const (
 // its end.
 const unwatched = time.Minute
 
-// ending holds for an object that is being deleted and that the finalizer keeps.
-func ending(view sdk.AnyView, finalizer string) sdk.Condition {
+// deletingWith holds for an object that is being deleted and that the finalizer keeps.
+func deletingWith(view sdk.AnyView, finalizer string) sdk.Condition {
 	return sdk.All(sdk.On(view, sdk.Exists("metadata.deletionTimestamp")),
 		sdk.On(view, sdk.In("metadata.finalizers", finalizer)))
 }
@@ -44,17 +44,17 @@ var (
 
 	blocking = sdk.Select(resource.Any,
 		sdk.Each("metadata.ownerReferences", sdk.Join("uid", items, "metadata.uid"), sdk.In("blockOwnerDeletion", "true"))).
-		Named("blocking").When(ending(items, foregroundFinalizer)).Counted(1)
+		Named("blocking").When(deletingWith(items, foregroundFinalizer)).Counted(1)
 
 	orphans = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
-		Named("orphans").Fields("metadata.ownerReferences").When(ending(items, orphanFinalizer))
+		Named("orphans").Fields("metadata.ownerReferences").When(deletingWith(items, orphanFinalizer))
 
 	dependents = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
-			Named("dependents").When(ending(owners, foregroundFinalizer)).Counted(1)
+			Named("dependents").When(deletingWith(owners, foregroundFinalizer)).Counted(1)
 
 	circular = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid"),
 		sdk.Exists("metadata.deletionTimestamp"), sdk.In("metadata.finalizers", foregroundFinalizer)).
-		Named("circular").When(ending(owners, foregroundFinalizer)).Counted(1)
+		Named("circular").When(deletingWith(owners, foregroundFinalizer)).Counted(1)
 )
 
 // Plugin is the garbagecollector module (pkg/controller/garbagecollector). Where upstream keeps a graph, each object is
@@ -85,9 +85,9 @@ func sync(c *sdk.Call) error {
 		return nil
 	case item.DeletionTimestamp == nil:
 		return collect(c, item)
-	case has(item, orphanFinalizer):
-		return orphan(c, item)
-	case has(item, foregroundFinalizer) && blocking.Count(c) == 0:
+	case hasFinalizer(item, orphanFinalizer):
+		return orphanDependents(c, item)
+	case hasFinalizer(item, foregroundFinalizer) && blocking.Count(c) == 0:
 		c.Add(finalized(item, foregroundFinalizer))
 	}
 	return nil
@@ -127,18 +127,18 @@ func collect(c *sdk.Call, item *sdk.Metadata) error {
 				return err
 			}
 		}
-		return remove(c, item, sdk.Foreground)
-	case has(item, orphanFinalizer):
-		return remove(c, item, sdk.Orphans)
-	case has(item, foregroundFinalizer):
-		return remove(c, item, sdk.Foreground)
+		return deleteItem(c, item, sdk.Foreground)
+	case hasFinalizer(item, orphanFinalizer):
+		return deleteItem(c, item, sdk.Orphans)
+	case hasFinalizer(item, foregroundFinalizer):
+		return deleteItem(c, item, sdk.Foreground)
 	}
 
-	return remove(c, item, sdk.Background)
+	return deleteItem(c, item, sdk.Background)
 }
 
-// remove deletes the object as it was judged. One that changes all the time is judged again by its owners alone.
-func remove(c *sdk.Call, item *sdk.Metadata, policy sdk.Option) error {
+// deleteItem deletes the object as it was judged. One that changes all the time is judged again by its owners alone.
+func deleteItem(c *sdk.Call, item *sdk.Metadata, policy sdk.Option) error {
 	gone := sdk.Tolerate(abi.TolerateNotFound)
 	err := c.Do(sdk.Delete(item, policy, sdk.IfUnchanged(), gone))
 	if !sdk.Failed(err, sdk.Conflict) {
@@ -154,8 +154,8 @@ func remove(c *sdk.Call, item *sdk.Metadata, policy sdk.Option) error {
 	return c.Do(sdk.Delete(item, policy, gone))
 }
 
-// orphan takes the object out of its dependents' owners, then lets it go.
-func orphan(c *sdk.Call, item *sdk.Metadata) error {
+// orphanDependents takes the object out of its dependents' owners, then lets it go.
+func orphanDependents(c *sdk.Call, item *sdk.Metadata) error {
 	var released []sdk.Effect
 	for _, d := range orphans.List(c) {
 		e := without(d, item.UID)
@@ -169,7 +169,7 @@ func orphan(c *sdk.Call, item *sdk.Metadata) error {
 	return nil
 }
 
-func has(o *sdk.Metadata, finalizer string) bool {
+func hasFinalizer(o *sdk.Metadata, finalizer string) bool {
 	for _, f := range o.Finalizers {
 		if f == finalizer {
 			return true

@@ -35,7 +35,7 @@ func stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state
 		if o.Name != ref.Name || o.KindName != ref.Kind || groupOfResource(o.Resource) != groupOf(ref.APIVersion) {
 			break // the reference says something else: whether that exists, the server knows
 		}
-		return living(o), nil
+		return ownerState(o), nil
 	}
 
 	r, err := c.ResourceOfObject(ref.APIVersion, ref.Kind, ref.UID)
@@ -62,14 +62,14 @@ func stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state
 	}
 
 	_ = c.After(unwatched) // the cache will show it soon, if it can
-	if living(o) == waiting {
+	if ownerState(o) == waiting {
 		return waitingUnseen, nil
 	}
 	return alive, nil
 }
 
-func living(o *sdk.Metadata) state {
-	if o.DeletionTimestamp != nil && has(o, foregroundFinalizer) {
+func ownerState(o *sdk.Metadata) state {
+	if o.DeletionTimestamp != nil && hasFinalizer(o, foregroundFinalizer) {
 		return waiting
 	}
 	return alive
@@ -93,11 +93,12 @@ func sameOwners(a, b []metav1.OwnerReference) bool {
 	for i := range a {
 		x, y := &a[i], &b[i]
 		if x.UID != y.UID || x.Name != y.Name || x.Kind != y.Kind || x.APIVersion != y.APIVersion ||
-			is(x.Controller) != is(y.Controller) || is(x.BlockOwnerDeletion) != is(y.BlockOwnerDeletion) {
+			isSetTrue(x.Controller) != isSetTrue(y.Controller) ||
+			isSetTrue(x.BlockOwnerDeletion) != isSetTrue(y.BlockOwnerDeletion) {
 			return false
 		}
 	}
 	return true
 }
 
-func is(b *bool) bool { return b != nil && *b }
+func isSetTrue(b *bool) bool { return b != nil && *b }

@@ -28,7 +28,7 @@ func unblocked(o *sdk.Metadata) sdk.Effect {
 	no := false
 	all := append([]metav1.OwnerReference(nil), o.OwnerReferences...)
 	for i := range all {
-		if is(all[i].BlockOwnerDeletion) {
+		if isSetTrue(all[i].BlockOwnerDeletion) {
 			all[i].BlockOwnerDeletion = &no
 		}
 	}
@@ -37,7 +37,7 @@ func unblocked(o *sdk.Metadata) sdk.Effect {
 
 // references makes these the object's references to its owners.
 func references(o *sdk.Metadata, all []metav1.OwnerReference) sdk.Effect {
-	return patch(o, "ownerReferences", len(all), func(b []byte, i int) []byte {
+	return mergePatch(o, "ownerReferences", len(all), func(b []byte, i int) []byte {
 		return wire.AppendJSON(b, unsafe.Pointer(&all[i]), &metav1.OwnerReferenceTable)
 	})
 }
@@ -50,12 +50,12 @@ func finalized(o *sdk.Metadata, finalizer string) sdk.Effect {
 			kept = append(kept, f)
 		}
 	}
-	e := patch(o, "finalizers", len(kept), func(b []byte, i int) []byte { return wire.AppendQuoted(b, kept[i]) })
+	e := mergePatch(o, "finalizers", len(kept), func(b []byte, i int) []byte { return wire.AppendQuoted(b, kept[i]) })
 	sdk.Tolerate(abi.TolerateNotFound)(&e)
 	return e
 }
 
-func patch(o *sdk.Metadata, field string, n int, element func(b []byte, i int) []byte) sdk.Effect {
+func mergePatch(o *sdk.Metadata, field string, n int, element func(b []byte, i int) []byte) sdk.Effect {
 	b := append([]byte(nil), `{"metadata":{"`+field+`":`...)
 	if n == 0 {
 		b = append(b, "null}}"...)

@@ -14,7 +14,7 @@ import (
 // tolerance is how far a ratio of usage and target may be from 1.
 type tolerance struct{ down, up float64 }
 
-func (t tolerance) holds(ratio float64) bool { return 1-t.down <= ratio && ratio <= 1+t.up }
+func (t tolerance) includes(ratio float64) bool { return 1-t.down <= ratio && ratio <= 1+t.up }
 
 // tolerances are those of the behavior, or else the setting's.
 func tolerances(c *sdk.Call, b *autoscalingv2.HorizontalPodAutoscalerBehavior) tolerance {
@@ -42,7 +42,7 @@ type usage struct {
 // byUsage computes replicas from what the pods should use on average.
 func (r *run) byUsage(samples []sample, target int64, name corev1.ResourceName) (replicas int32, average int64,
 	err error) {
-	g, err := r.group(samples, name)
+	g, err := r.groupPods(samples, name)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -55,14 +55,14 @@ func (r *run) byUsage(samples []sample, target int64, name corev1.ResourceName) 
 		u.ratio = float64(u.average) / float64(target)
 		return u, nil
 	}
-	replicas, u, err := r.byPods(g, measure, func(*sample) int64 { return target })
+	replicas, u, err := r.replicasByPods(g, measure, func(*sample) int64 { return target })
 	return replicas, u.average, err
 }
 
 // byUtilization computes replicas from the percentage that the pods should use of what they ask for.
 func (r *run) byUtilization(samples []sample, target int32, name corev1.ResourceName, container string) (replicas int32,
 	average int64, percent int32, err error) {
-	g, err := r.group(samples, name)
+	g, err := r.groupPods(samples, name)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -73,7 +73,7 @@ func (r *run) byUtilization(samples []sample, target int32, name corev1.Resource
 			return 0, 0, 0, err
 		}
 		for _, list := range [][]sample{g.used, g.unready, g.missing} {
-			if i, found := place(list, p.Name); found {
+			if i, found := findSample(list, p.Name); found {
 				list[i].request, list[i].matched = request, true
 			}
 		}
@@ -94,19 +94,23 @@ func (r *run) byUtilization(samples []sample, target int32, name corev1.Resource
 		return u, nil
 	}
 
-	replicas, u, err := r.byPods(g, measure, func(s *sample) int64 { return s.request * int64(max(100, target)) / 100 })
+	replicas, u, err := r.replicasByPods(g, measure, func(s *sample) int64 {
+		return s.request * int64(max(100,
+			target)) / 100
+	})
 	return replicas, u.average, u.percent, err
 }
 
-// place finds a pod's sample among those that are in the order of their pods.
-func place(samples []sample, pod string) (int, bool) {
+// findSample finds a pod's sample among those that are in the order of their pods.
+func findSample(samples []sample, pod string) (int, bool) {
 	return slices.BinarySearchFunc(samples, pod, func(s sample, pod string) int { return strings.Compare(s.pod, pod) })
 }
 
-// byPods computes replicas from what pods use. Of a pod that nothing is known of it is assumed what speaks most against
-// a change: that it uses nothing when there should be more replicas, all that it may when there should be fewer. A pod
-// that isn't ready yet is going to take its share. If that turns the direction, nothing is done.
-func (r *run) byPods(g groups, measure func([]sample) (usage, error), full func(*sample) int64) (int32, usage, error) {
+// replicasByPods computes replicas from what pods use. Of a pod that nothing is known of it is assumed what speaks most
+// against a change: that it uses nothing when there should be more replicas, all that it may when there should be
+// fewer. A pod that isn't ready yet is going to take its share. If that turns the direction, nothing is done.
+func (r *run) replicasByPods(g groups, measure func([]sample) (usage, error), full func(*sample) int64) (int32, usage,
+	error) {
 	current := r.target.Spec.Replicas
 	u, err := measure(g.used)
 	if err != nil {
@@ -116,10 +120,10 @@ func (r *run) byPods(g groups, measure func([]sample) (usage, error), full func(
 	up, down := u.ratio > 1, u.ratio < 1
 	growing := up && len(g.unready) > 0
 	if !growing && len(g.missing) == 0 {
-		if r.tolerance.holds(u.ratio) {
+		if r.tolerance.includes(u.ratio) {
 			return current, u, nil
 		}
-		return ceil(u.ratio * float64(g.ready)), u, nil
+		return ceilReplicas(u.ratio * float64(g.ready)), u, nil
 	}
 
 	all := g.used
@@ -139,11 +143,11 @@ func (r *run) byPods(g groups, measure func([]sample) (usage, error), full func(
 	if err != nil {
 		return 0, u, err
 	}
-	if r.tolerance.holds(again.ratio) || down && again.ratio > 1 || up && again.ratio < 1 {
+	if r.tolerance.includes(again.ratio) || down && again.ratio > 1 || up && again.ratio < 1 {
 		return current, u, nil
 	}
 
-	replicas := ceil(again.ratio * float64(len(all)))
+	replicas := ceilReplicas(again.ratio * float64(len(all)))
 	if again.ratio < 1 && replicas > current || again.ratio > 1 && replicas < current {
 		return current, u, nil
 	}
@@ -157,14 +161,14 @@ type groups struct {
 	ready            int      // pods with a sample that counts
 }
 
-// group sorts the pods. Those on their way out count for nothing.
-func (r *run) group(samples []sample, name corev1.ResourceName) (g groups, err error) {
+// groupPods sorts the pods. Those on their way out count for nothing.
+func (r *run) groupPods(samples []sample, name corev1.ResourceName) (g groups, err error) {
 	if len(r.pods) == 0 {
 		return g, sdk.Errors("no pods returned by selector while calculating replica count")
 	}
 	dropped := make([]bool, len(samples))
 	for _, p := range r.pods {
-		i, found := place(samples, p.Name)
+		i, found := findSample(samples, p.Name)
 		switch {
 		case p.Deleting() || p.Status.Phase == corev1.PodFailed:
 		case p.Status.Phase == corev1.PodPending:
@@ -197,15 +201,15 @@ func (r *run) group(samples []sample, name corev1.ResourceName) (g groups, err e
 // starting reports whether what the pod uses of CPU is what its start needs: it isn't ready or hasn't been for the
 // whole of the sample's window, in the time that it may take to initialize; later, that it has never been ready.
 func (r *run) starting(p *Pod, s *sample) bool {
-	ready, start := p.ready(), p.Status.StartTime
+	ready, start := p.readyCondition(), p.Status.StartTime
 	if ready == nil || start == nil {
 		return true
 	}
 	unready := ready.Status == string(corev1.ConditionFalse)
-	if start.Add(period(r.c, cpuInitialization)).After(r.c.Now()) {
+	if start.Add(periodSetting(r.c, cpuInitialization)).After(r.c.Now()) {
 		return unready || s.at.Before(ready.LastTransitionTime.Add(s.window))
 	}
-	return unready && start.Add(period(r.c, readinessDelay)).After(ready.LastTransitionTime)
+	return unready && start.Add(periodSetting(r.c, readinessDelay)).After(ready.LastTransitionTime)
 }
 
 // byRatio computes replicas from how much more there is of something than there should be: as many times the pods that
@@ -214,27 +218,28 @@ func (r *run) byRatio(ratio float64) (int32, error) {
 	current := r.target.Spec.Replicas
 	switch {
 	case current == 0:
-		return ceil(ratio), nil
-	case r.tolerance.holds(ratio):
+		return ceilReplicas(ratio), nil
+	case r.tolerance.includes(ratio):
 		return current, nil
 	case len(r.pods) == 0:
 		return 0, sdk.Errors("unable to calculate ready pods: no pods returned by selector while calculating replica count")
 	}
 	ready := 0
 	for _, p := range r.pods {
-		if c := p.ready(); p.Status.Phase == corev1.PodRunning && c != nil && c.Status == string(corev1.ConditionTrue) {
+		if c := p.readyCondition(); p.Status.Phase == corev1.PodRunning && c != nil &&
+			c.Status == string(corev1.ConditionTrue) {
 			ready++
 		}
 	}
-	return ceil(ratio * float64(ready)), nil
+	return ceilReplicas(ratio * float64(ready)), nil
 }
 
 // byAverage computes replicas from how much of something there should be for each, and returns how much there is.
 func (r *run) byAverage(value, target int64) (replicas int32, average int64) {
 	replicas = r.target.Status.Replicas
 	each := float64(value) / float64(replicas)
-	if !r.tolerance.holds(float64(value) / (float64(target) * float64(replicas))) {
-		replicas = ceil(float64(value) / float64(target))
+	if !r.tolerance.includes(float64(value) / (float64(target) * float64(replicas))) {
+		replicas = ceilReplicas(float64(value) / float64(target))
 	}
 	if each = math.Ceil(each); each >= math.MaxInt64 || float64(value) >= math.MaxInt64 {
 		return replicas, math.MaxInt64
@@ -245,8 +250,8 @@ func (r *run) byAverage(value, target int64) (replicas int32, average int64) {
 	return replicas, int64(each)
 }
 
-// ceil is the smallest number of replicas that is no less.
-func ceil(n float64) int32 {
+// ceilReplicas returns the smallest number of replicas that is no less.
+func ceilReplicas(n float64) int32 {
 	switch n = math.Ceil(n); {
 	case n >= math.MaxInt32:
 		return math.MaxInt32

@@ -31,7 +31,7 @@ func (r *run) ofResource(name corev1.ResourceName, container string) ([]sample, 
 	list, err := metrics.Pods(r.c, r.hpa.Namespace, r.selector)
 	switch {
 	case err != nil:
-		return nil, wrap("unable to get metrics for resource "+string(name)+": "+before, err)
+		return nil, wrapError("unable to get metrics for resource "+string(name)+": "+before, err)
 	case len(list) == 0:
 		return nil, sdk.Errors("unable to get metrics for resource ", string(name),
 			": no metrics returned from resource metrics API")
@@ -56,16 +56,16 @@ func (r *run) ofResource(name corev1.ResourceName, container string) ([]sample, 
 		}
 	}
 
-	return sorted(samples), nil
+	return sortByPod(samples), nil
 }
 
-// ofPods asks for a metric of each pod.
-func (r *run) ofPods(m *autoscalingv2.PodsMetricSource) ([]sample, error) {
+// fetchPodMetric asks for a metric of each pod.
+func (r *run) fetchPodMetric(m *autoscalingv2.PodsMetricSource) ([]sample, error) {
 	list, err := metrics.OfPods(r.c, r.hpa.Namespace, r.selector, m.Metric.Name, labels.Format(m.Metric.Selector))
 	before := "unable to get metric " + m.Metric.Name + ": "
 	switch {
 	case err != nil:
-		return nil, wrap(before+"unable to fetch metrics from custom metrics API: ", err)
+		return nil, wrapError(before+"unable to fetch metrics from custom metrics API: ", err)
 	case len(list) == 0:
 		return nil, sdk.Errors(before, "no metrics returned from custom metrics API")
 	}
@@ -74,11 +74,11 @@ func (r *run) ofPods(m *autoscalingv2.PodsMetricSource) ([]sample, error) {
 		samples[i] = sample{pod: list[i].DescribedObject.Name, value: list[i].Value.MilliValue(), at: list[i].Timestamp,
 			window: list[i].Duration()}
 	}
-	return sorted(samples), nil
+	return sortByPod(samples), nil
 }
 
-// sorted are the samples by pod, one each: where there are more, the last.
-func sorted(samples []sample) []sample {
+// sortByPod returns the samples by pod, one each: where there are more, the last.
+func sortByPod(samples []sample) []sample {
 	slices.SortStableFunc(samples, func(a, b sample) int { return strings.Compare(a.pod, b.pod) })
 	n := 0
 	for i := range samples {
@@ -110,7 +110,7 @@ func (r *run) ofObject(m *autoscalingv2.ObjectMetricSource) (int64, error) {
 		}
 	}
 	if err != nil {
-		return 0, wrap("unable to get metric "+m.Metric.Name+" on "+o.Kind+" "+r.hpa.Namespace+"/"+o.Name+
+		return 0, wrapError("unable to get metric "+m.Metric.Name+" on "+o.Kind+" "+r.hpa.Namespace+"/"+o.Name+
 			": unable to fetch metrics from custom metrics API: ", err)
 	}
 	return v.Value.MilliValue(), nil
@@ -123,7 +123,7 @@ func qualified(c *sdk.Call, o *autoscalingv2.CrossVersionObjectReference, group 
 		group = "." + group
 	}
 	if err != nil {
-		return "", wrap("unable to map kind "+o.Kind+group+" to resource: ", err)
+		return "", wrapError("unable to map kind "+o.Kind+group+" to resource: ", err)
 	}
 	return found.Resource[strings.LastIndexByte(found.Resource, '/')+1:] + group, nil
 }
@@ -138,15 +138,15 @@ func (r *run) ofNothing(m *autoscalingv2.ExternalMetricSource) ([]metrics.Metric
 	list, err := metrics.External(r.c, r.hpa.Namespace, m.Metric.Name, labels.Format(m.Metric.Selector))
 	switch {
 	case err != nil:
-		return nil, wrap(before+"unable to fetch metrics from external metrics API: ", err)
+		return nil, wrapError(before+"unable to fetch metrics from external metrics API: ", err)
 	case len(list) == 0:
 		return nil, sdk.Errors(before, "no metrics returned from external metrics API")
 	}
 	return list, nil
 }
 
-// total sums up series, as far as an int64 goes.
-func total(values []metrics.MetricValue) (sum int64) {
+// sumValues sums up series, as far as an int64 goes.
+func sumValues(values []metrics.MetricValue) (sum int64) {
 	for i := range values {
 		v := values[i].Value.MilliValue()
 		if v > 0 && sum > math.MaxInt64-v {

@@ -20,7 +20,7 @@ type mark struct {
 	at       int64
 }
 
-func millis(t metav1.Time) int64 { return t.Unix()*1000 + int64(t.Nanosecond())/1e6 }
+func unixMillis(t metav1.Time) int64 { return t.Unix()*1000 + int64(t.Nanosecond())/1e6 }
 
 // remember puts a mark in the place of the last one from before the cutoff, which matters no more, or behind all that
 // there are.
@@ -34,8 +34,8 @@ func remember(marks []mark, m mark, cutoff int64) []mark {
 	return append(marks, m)
 }
 
-// since sums up the marks later than the cutoff.
-func since(marks []mark, cutoff int64) (sum int64) {
+// sumSince sums up the marks later than the cutoff.
+func sumSince(marks []mark, cutoff int64) (sum int64) {
 	for _, m := range marks {
 		if m.at > cutoff {
 			sum += int64(m.replicas)

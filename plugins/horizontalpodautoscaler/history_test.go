@@ -77,10 +77,11 @@ func FuzzQuantity_as_upstream(f *testing.F) {
 		f.Add(n)
 	}
 	f.Fuzz(func(t *testing.T, n int64) {
-		if got, want := milli(n).Text, resource.NewMilliQuantity(n, resource.DecimalSI).String(); got != want {
+		if got, want := milliQuantity(n).Text, resource.NewMilliQuantity(n, resource.DecimalSI).String(); got != want {
 			t.Errorf("%d: %s, should be %s", n, got, want)
 		}
-		if got, want := bytes(n).Text, resource.NewMilliQuantity(n, resource.BinarySI).String(); n >= 0 && got != want {
+		if got, want := bytesQuantity(n).Text, resource.NewMilliQuantity(n, resource.BinarySI).String(); n >= 0 &&
+			got != want {
 			t.Errorf("%d bytes: %s, should be %s", n, got, want)
 		}
 	})
@@ -103,7 +104,7 @@ func TestSettings(t *testing.T) {
 		values := append([]string(nil), good...)
 		values[x.i] = x.value
 		is := ""
-		if err := check(settingsOf(values)); err != nil {
+		if err := checkSettings(settingsOf(values)); err != nil {
 			is = err.Error()
 		}
 		if is != x.is {

@@ -29,7 +29,7 @@ var Plugin = &sdk.Plugin{
 		scaleToZero, generation, podRequests},
 	Metrics: []*sdk.Metric{reconciliations, reconciliationTimes, computations, computationTimes, desiredReplicas,
 		stale, number},
-	Check: check,
+	Check: checkSettings,
 	Controllers: []*sdk.Controller{{
 		Name:           "horizontal-pod-autoscaler-controller",
 		Alias:          "horizontalpodautoscaling",
@@ -69,13 +69,13 @@ func sync(c *sdk.Call) error {
 		return nil
 	}
 	number.Add(c, 1)
-	r := &run{c: c, hpa: sdk.Clone(seen), now: millis(c.Now()), history: decodeHistory(c.State())}
+	r := &run{c: c, hpa: sdk.Clone(seen), now: unixMillis(c.Now()), history: decodeHistory(c.State())}
 	t := &seen.Spec.ScaleTargetRef
 	r.reference = t.Kind + "/" + seen.Namespace + "/" + t.Name
 	r.tolerance = tolerances(c, seen.Spec.Behavior)
 	action, err := r.reconcile()
 	c.SetState(r.history.encode())
-	if e := r.write(seen); e != nil {
+	if e := r.writeStatus(seen); e != nil {
 		err = e
 	}
 	result := errorLabel(err)
@@ -84,38 +84,39 @@ func sync(c *sdk.Call) error {
 	if err != nil {
 		c.Log(err.Error()) // it is in the conditions too; a failure is no reason to be synced sooner
 	}
-	return c.After(period(c, syncPeriod))
+	return c.After(periodSetting(c, syncPeriod))
 }
 
 // reconcile brings the target's scale to what the autoscaler asks for. It may fail though it has scaled: by those
 // metrics that there were.
 func (r *run) reconcile() (action string, err error) {
-	if err := r.find(); err != nil {
+	if err := r.fetchScale(); err != nil {
 		return none, err
 	}
-	r.set(autoscalingv2.AbleToScale, true, "SucceededGetScale",
+	r.setCondition(autoscalingv2.AbleToScale, true, "SucceededGetScale",
 		"the HPA controller was able to get the target's current scale")
 	current := r.target.Spec.Replicas
 	if len(r.history.recommended) == 0 {
 		r.history.recommended = []mark{{current, r.now}}
 	}
-	d, err := r.decide(current)
+	d, err := r.decideReplicas(current)
 	if err != nil && d.replicas < 0 {
-		r.status(current, r.hpa.Status.DesiredReplicas, d.metrics)
-		r.event(corev1.EventTypeWarning, "FailedComputeMetricsReplicas", err.Error())
-		return none, wrap("failed to compute desired number of replicas based on listed metrics for "+r.reference+": ", err)
+		r.setStatus(current, r.hpa.Status.DesiredReplicas, d.metrics)
+		r.addEvent(corev1.EventTypeWarning, "FailedComputeMetricsReplicas", err.Error())
+		return none, wrapError("failed to compute desired number of replicas based on listed metrics for "+r.reference+": ",
+			err)
 	}
 
 	if d.replicas != current {
 		if err := r.rescale(current, d); err != nil {
-			r.status(current, r.hpa.Status.DesiredReplicas, d.metrics)
-			return none, wrap("failed to rescale "+r.reference+": ", err)
+			r.setStatus(current, r.hpa.Status.DesiredReplicas, d.metrics)
+			return none, wrapError("failed to rescale "+r.reference+": ", err)
 		}
 		now := r.c.Now().Truncate()
 		r.hpa.Status.LastScaleTime = &now
 	}
 
-	r.status(current, d.replicas, d.metrics)
+	r.setStatus(current, d.replicas, d.metrics)
 	desiredReplicas.Add(r.c, float64(d.replicas))
 	switch {
 	case d.replicas > current:
@@ -134,17 +135,17 @@ type decision struct {
 	metrics  []autoscalingv2.MetricStatus
 }
 
-// decide keeps the replicas within the limits, and within them lets the metrics decide. A target without replicas is
-// let alone, unless it was the autoscaler that took the last one.
-func (r *run) decide(current int32) (d decision, err error) {
-	spec, least := &r.hpa.Spec, r.least()
-	asleep := current == 0 && scaleToZero.On(r.c) && r.is(autoscalingv2.ScaledToZero)
+// decideReplicas keeps the replicas within the limits, and within them lets the metrics decide. A target without
+// replicas is let alone, unless it was the autoscaler that took the last one.
+func (r *run) decideReplicas(current int32) (d decision, err error) {
+	spec, least := &r.hpa.Spec, r.minReplicas()
+	asleep := current == 0 && scaleToZero.On(r.c) && r.isConditionTrue(autoscalingv2.ScaledToZero)
 	switch {
 	case current == 0 && !(asleep && (least != 0 || r.fromZero())):
-		r.set(autoscalingv2.ScalingActive, false, "ScalingDisabled",
+		r.setCondition(autoscalingv2.ScalingActive, false, "ScalingDisabled",
 			"scaling is disabled since the replica count of the target is zero")
 		if !scaleToZero.On(r.c) {
-			r.unset(autoscalingv2.ScaledToZero)
+			r.removeCondition(autoscalingv2.ScaledToZero)
 		}
 		return d, nil
 	case current > spec.MaxReplicas:
@@ -178,8 +179,8 @@ func (r *run) decide(current int32) (d decision, err error) {
 	return d, err
 }
 
-// least is the smallest number of replicas that there may be.
-func (r *run) least() int32 {
+// minReplicas returns the smallest number of replicas that there may be.
+func (r *run) minReplicas() int32 {
 	if n := r.hpa.Spec.MinReplicas; n != nil {
 		return *n
 	}
@@ -199,26 +200,27 @@ func (r *run) fromZero() bool {
 
 // rescale sets the target's scale and reports of it.
 func (r *run) rescale(current int32, d decision) error {
-	size := "New size: " + itoa(d.replicas) + "; reason: " + d.reason
-	if err := r.resize(d.replicas); err != nil {
-		r.event(corev1.EventTypeWarning, "FailedRescale", size+"; error: "+err.Error())
-		r.set(autoscalingv2.AbleToScale, false, "FailedUpdateScale",
+	size := "New size: " + formatInt(d.replicas) + "; reason: " + d.reason
+	if err := r.updateScale(d.replicas); err != nil {
+		r.addEvent(corev1.EventTypeWarning, "FailedRescale", size+"; error: "+err.Error())
+		r.setCondition(autoscalingv2.AbleToScale, false, "FailedUpdateScale",
 			"the HPA controller was unable to update the target scale: "+err.Error())
 		return err
 	}
-	r.set(autoscalingv2.AbleToScale, true, "SucceededRescale",
-		"the HPA controller was able to update the target scale to "+itoa(d.replicas))
-	r.event(corev1.EventTypeNormal, "SuccessfulRescale", size)
-	r.scaled(current, d.replicas)
+	r.setCondition(autoscalingv2.AbleToScale, true, "SucceededRescale",
+		"the HPA controller was able to update the target scale to "+formatInt(d.replicas))
+	r.addEvent(corev1.EventTypeNormal, "SuccessfulRescale", size)
+	r.rememberScaling(current, d.replicas)
 	switch {
 	case !scaleToZero.On(r.c):
-		r.unset(autoscalingv2.ScaledToZero)
-	case current > 0 && d.replicas == 0 && r.least() == 0 && r.fromZero():
-		r.set(autoscalingv2.ScaledToZero, true, "ScaledToZero", "the HPA controller scaled the workload to zero")
+		r.removeCondition(autoscalingv2.ScaledToZero)
+	case current > 0 && d.replicas == 0 && r.minReplicas() == 0 && r.fromZero():
+		r.setCondition(autoscalingv2.ScaledToZero, true, "ScaledToZero", "the HPA controller scaled the workload to zero")
 	default:
-		r.set(autoscalingv2.ScaledToZero, false, "NotScaledToZero", "the HPA controller did not scale the workload to zero")
+		r.setCondition(autoscalingv2.ScaledToZero, false, "NotScaledToZero",
+			"the HPA controller did not scale the workload to zero")
 	}
 	return nil
 }
 
-func itoa(n int32) string { return strconv.Itoa(int(n)) }
+func formatInt(n int32) string { return strconv.Itoa(int(n)) }

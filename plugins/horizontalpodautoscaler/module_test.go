@@ -16,9 +16,9 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// world is the sync of an autoscaler of so many pods, which use what they should, in a namespace of two hundred
-// autoscalers.
-func world(pods int) (*abi.SyncRequest, module.Perform) {
+// newRequest returns the sync of an autoscaler of so many pods, which use what they should, in a namespace of two
+// hundred autoscalers.
+func newRequest(pods int) (*abi.SyncRequest, module.Perform) {
 	percent := int32(50)
 	h := &autoscalingv2.HorizontalPodAutoscaler{}
 	h.Namespace, h.Name, h.UID = "default", "web", "u1"
@@ -87,7 +87,7 @@ func world(pods int) (*abi.SyncRequest, module.Perform) {
 
 // The largest deployments that there are fit into a sync.
 func TestManyPods(t *testing.T) {
-	r, perform := world(10_000)
+	r, perform := newRequest(10_000)
 	m := module.Open(t, Plugin)
 	if a := m.Run(t, r, perform); a.Error != "" || a.RequeueAfter != 15e9 {
 		t.Errorf("error %q, again after %d ns", a.Error, a.RequeueAfter)
@@ -97,7 +97,7 @@ func TestManyPods(t *testing.T) {
 // BenchmarkSteady is a sync that finds the usage as it should be.
 func BenchmarkSteady(b *testing.B) {
 	for _, pods := range []int{3, 100, 1000} {
-		r, perform := world(pods)
+		r, perform := newRequest(pods)
 		b.Run(fmt.Sprint("native/", pods), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -64,9 +64,11 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-func wrap(before string, err error) error { return &failure{before + err.Error(), isSpec(err)} }
+func wrapError(before string, err error) error {
+	return &failure{before + err.Error(), isSpecError(err)}
+}
 
-func isSpec(err error) bool {
+func isSpecError(err error) bool {
 	f, ok := err.(*failure)
 	return ok && f.spec
 }
@@ -75,7 +77,7 @@ func errorLabel(err error) string {
 	switch {
 	case err == nil:
 		return none
-	case isSpec(err):
+	case isSpecError(err):
 		return inSpec
 	}
 	return internal

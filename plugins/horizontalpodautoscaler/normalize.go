@@ -18,16 +18,17 @@ func (r *run) normalize(current, desired, least int32) int32 {
 		stable, reason, message = r.stabilize(current, desired)
 	}
 	if stable != desired {
-		r.set(autoscalingv2.AbleToScale, true, reason, message)
+		r.setCondition(autoscalingv2.AbleToScale, true, reason, message)
 	} else {
-		r.set(autoscalingv2.AbleToScale, true, "ReadyForNewScale", "recommended size matches current size")
+		r.setCondition(autoscalingv2.AbleToScale, true, "ReadyForNewScale", "recommended size matches current size")
 	}
 	if b == nil {
-		limited, reason, message = limit(stable, least, r.hpa.Spec.MaxReplicas, max(2*int64(current), 4), math.MinInt64)
+		limited, reason, message = limitReplicas(stable, least, r.hpa.Spec.MaxReplicas, max(2*int64(current), 4),
+			math.MinInt64)
 	} else {
 		limited, reason, message = r.limitByRules(current, stable, least)
 	}
-	r.set(autoscalingv2.ScalingLimited, limited != stable, reason, message)
+	r.setCondition(autoscalingv2.ScalingLimited, limited != stable, reason, message)
 	return limited
 }
 
@@ -38,7 +39,7 @@ const (
 
 // highest is the highest recommendation of the last few minutes.
 func (r *run) highest(desired int32) (stable int32, reason, message string) {
-	cutoff := r.now - period(r.c, downscaleStabilization).Milliseconds()
+	cutoff := r.now - periodSetting(r.c, downscaleStabilization).Milliseconds()
 	stable = desired
 	for _, m := range r.history.recommended {
 		if m.at >= cutoff {
@@ -52,7 +53,7 @@ func (r *run) highest(desired int32) (stable int32, reason, message string) {
 // stabilize goes no higher than the lowest recommendation of the window for scaling up, and no lower than the highest
 // of the one for scaling down.
 func (r *run) stabilize(current, desired int32) (stable int32, reason, message string) {
-	up, down := r.rules()
+	up, down := r.scalingRules()
 	lowest, highest := desired, desired
 	upCutoff, downCutoff := r.now-up.window, r.now-down.window
 	for _, m := range r.history.recommended {
@@ -73,19 +74,20 @@ func (r *run) stabilize(current, desired int32) (stable int32, reason, message s
 
 // limitByRules goes no further in one direction than the policies allow.
 func (r *run) limitByRules(current, desired, least int32) (int32, string, string) {
-	up, down := r.rules()
+	up, down := r.scalingRules()
 	switch {
 	case desired > current:
-		return limit(desired, math.MinInt32, r.hpa.Spec.MaxReplicas, max(r.allowed(current, up, 1), int64(current)),
+		return limitReplicas(desired, math.MinInt32, r.hpa.Spec.MaxReplicas, max(r.allowed(current, up, 1), int64(current)),
 			math.MinInt64)
 	case desired < current:
-		return limit(desired, least, math.MaxInt32, math.MaxInt64, min(r.allowed(current, down, -1), int64(current)))
+		return limitReplicas(desired, least, math.MaxInt32, math.MaxInt64, min(r.allowed(current, down, -1), int64(current)))
 	}
-	return limit(desired, math.MinInt32, math.MaxInt32, math.MaxInt64, math.MinInt64)
+	return limitReplicas(desired, math.MinInt32, math.MaxInt32, math.MaxInt64, math.MinInt64)
 }
 
-// limit keeps replicas between the least and the most that there may be at all, and within what may be reached now.
-func limit(desired, least, most int32, fastest, slowest int64) (int32, string, string) {
+// limitReplicas keeps replicas between the least and the most that there may be at all, and within what may be reached
+// now.
+func limitReplicas(desired, least, most int32, fastest, slowest int64) (int32, string, string) {
 	switch {
 	case int64(desired) < slowest && slowest > int64(least):
 		return int32(slowest), "ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate"
@@ -106,20 +108,21 @@ type rules struct {
 	policies []autoscalingv2.HPAScalingPolicy
 }
 
-// rules are the behavior's. The API server sets what isn't said of them, but for the window for scaling down.
-func (r *run) rules() (up, down rules) {
+// scalingRules returns the behavior's. The API server sets what isn't said of them, but for the window for scaling
+// down.
+func (r *run) scalingRules() (up, down rules) {
 	double := autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15}
 	four := autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15}
 	up = rules{0, autoscalingv2.MaxChangePolicySelect, []autoscalingv2.HPAScalingPolicy{four, double}}
 	// Upstream counts this window in whole seconds.
-	down = rules{int64(period(r.c, downscaleStabilization)/time.Second) * 1000, autoscalingv2.MaxChangePolicySelect,
+	down = rules{int64(periodSetting(r.c, downscaleStabilization)/time.Second) * 1000, autoscalingv2.MaxChangePolicySelect,
 		[]autoscalingv2.HPAScalingPolicy{double}}
-	up.read(r.hpa.Spec.Behavior.ScaleUp)
-	down.read(r.hpa.Spec.Behavior.ScaleDown)
+	up.override(r.hpa.Spec.Behavior.ScaleUp)
+	down.override(r.hpa.Spec.Behavior.ScaleDown)
 	return up, down
 }
 
-func (u *rules) read(s *autoscalingv2.HPAScalingRules) {
+func (u *rules) override(s *autoscalingv2.HPAScalingRules) {
 	if s == nil {
 		return
 	}
@@ -152,7 +155,7 @@ func (r *run) allowed(current int32, u rules, direction int64) int64 {
 	for i := range u.policies {
 		p := &u.policies[i]
 		cutoff := r.now - int64(p.PeriodSeconds)*1000
-		begin := int64(current) - since(r.history.up, cutoff) + since(r.history.down, cutoff)
+		begin := int64(current) - sumSince(r.history.up, cutoff) + sumSince(r.history.down, cutoff)
 		to := begin
 		switch p.Type {
 		case autoscalingv2.PodsScalingPolicy:
@@ -171,12 +174,12 @@ func (r *run) allowed(current int32, u rules, direction int64) int64 {
 	return direction * change
 }
 
-// scaled remembers by how much the target was scaled, as far as policies will ask for it.
-func (r *run) scaled(from, to int32) {
+// rememberScaling remembers by how much the target was scaled, as far as policies will ask for it.
+func (r *run) rememberScaling(from, to int32) {
 	if r.hpa.Spec.Behavior == nil {
 		return
 	}
-	up, down := r.rules()
+	up, down := r.scalingRules()
 	if to > from {
 		r.history.up = remember(r.history.up, mark{to - from, r.now}, r.now-up.longest())
 	} else {

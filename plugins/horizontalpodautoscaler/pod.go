@@ -102,8 +102,8 @@ var (
 // GetResource names the resource, and the form in which it is read.
 func (*Pod) GetResource() *resource.Info { return &podInfo }
 
-// ready is the pod's condition Ready, nil where it has none.
-func (p *Pod) ready() *PodCondition {
+// readyCondition returns the pod's condition Ready, nil where it has none.
+func (p *Pod) readyCondition() *PodCondition {
 	for i := range p.Status.Conditions {
 		if c := &p.Status.Conditions[i]; c.Type == string(corev1.PodReady) {
 			return c

@@ -20,7 +20,7 @@ type proposal struct {
 // that there should be fewer replicas.
 func (r *run) propose() (most proposal, statuses []autoscalingv2.MetricStatus, err error) {
 	failed := proposal{replicas: -1}
-	if err := r.look(); err != nil {
+	if err := r.fetchPods(); err != nil {
 		return failed, nil, err
 	}
 
@@ -32,7 +32,7 @@ func (r *run) propose() (most proposal, statuses []autoscalingv2.MetricStatus, e
 		p, f := r.compute(&specs[i])
 		if f != nil {
 			r.observe(&specs[i], then, p, f.err)
-			r.event(corev1.EventTypeWarning, f.reason, f.cause)
+			r.addEvent(corev1.EventTypeWarning, f.reason, f.cause)
 			if missing++; missing == 1 {
 				err, reason, message = f.err, f.reason, "the HPA was unable to compute the replica count: "+f.cause
 			}
@@ -46,18 +46,18 @@ func (r *run) propose() (most proposal, statuses []autoscalingv2.MetricStatus, e
 	}
 
 	if err != nil {
-		err = wrap("invalid metrics ("+strconv.Itoa(missing)+" invalid out of "+strconv.Itoa(len(specs))+
+		err = wrapError("invalid metrics ("+strconv.Itoa(missing)+" invalid out of "+strconv.Itoa(len(specs))+
 			"), first error is: ", err)
 	}
 	if missing == len(specs) || missing > 0 && most.replicas < r.target.Spec.Replicas {
 		if missing == 0 {
 			return failed, statuses, &failure{text: "there are no metrics", spec: true}
 		}
-		r.set(autoscalingv2.ScalingActive, false, reason, message)
+		r.setCondition(autoscalingv2.ScalingActive, false, reason, message)
 		return failed, statuses, err
 	}
 
-	r.set(autoscalingv2.ScalingActive, true, "ValidMetricFound",
+	r.setCondition(autoscalingv2.ScalingActive, true, "ValidMetricFound",
 		"the HPA was able to successfully calculate a replica count from "+most.metric)
 	return most, statuses, err
 }
@@ -69,9 +69,9 @@ type missed struct {
 	err           error
 }
 
-// miss makes a missed of a cause and what comes before it in the error.
-func miss(reason, before string, cause error) *missed {
-	return &missed{reason, cause.Error(), wrap(before, cause)}
+// newMissed makes a missed of a cause and what comes before it in the error.
+func newMissed(reason, before string, cause error) *missed {
+	return &missed{reason, cause.Error(), wrapError(before, cause)}
 }
 
 func (r *run) compute(m *autoscalingv2.MetricSpec) (proposal, *missed) {
@@ -87,7 +87,7 @@ func (r *run) compute(m *autoscalingv2.MetricSpec) (proposal, *missed) {
 	case m.Type == autoscalingv2.ExternalMetricSourceType && m.External != nil:
 		return r.computeExternal(m.External)
 	}
-	return proposal{}, miss("InvalidMetricSourceType", "",
+	return proposal{}, newMissed("InvalidMetricSourceType", "",
 		&failure{text: "unknown metric source type " + strconv.Quote(string(m.Type)), spec: true})
 }
 
@@ -98,27 +98,28 @@ func (r *run) computeObject(m *autoscalingv2.ObjectMetricSource) (p proposal, f 
 	now := &p.status.Object.Current
 	switch t := &m.Target; {
 	case labels.Check(m.Metric.Selector) != nil:
-		return p, miss(reason, before, labels.Check(m.Metric.Selector))
+		return p, newMissed(reason, before, labels.Check(m.Metric.Selector))
 	case t.Type == autoscalingv2.ValueMetricType && t.Value != nil:
 		value, err := r.ofObject(m)
 		if err == nil {
 			p.replicas, err = r.byRatio(float64(value) / float64(t.Value.MilliValue()))
 		}
 		if err != nil {
-			return p, miss(reason, before, err)
+			return p, newMissed(reason, before, err)
 		}
-		p.metric, now.Value = m.DescribedObject.Kind+" metric "+m.Metric.Name, milli(value)
+		p.metric, now.Value = m.DescribedObject.Kind+" metric "+m.Metric.Name, milliQuantity(value)
 	case t.Type == autoscalingv2.AverageValueMetricType && t.AverageValue != nil:
 		value, err := r.ofObject(m)
 		if err != nil {
-			return p, miss(reason, before+"failed to get "+m.Metric.Name+" object metric: ", err)
+			return p, newMissed(reason, before+"failed to get "+m.Metric.Name+" object metric: ", err)
 		}
 		var average int64
 		p.replicas, average = r.byAverage(value, t.AverageValue.MilliValue())
 		// "external" is upstream's word
-		p.metric, now.AverageValue = "external metric "+m.Metric.Name+"("+printed(m.Metric.Selector)+")", milli(average)
+		p.metric, now.AverageValue = "external metric "+m.Metric.Name+"("+printed(m.Metric.Selector)+")",
+			milliQuantity(average)
 	default:
-		return p, miss(reason, before,
+		return p, newMissed(reason, before,
 			&failure{text: "invalid object metric source: neither a value target nor an average value target was set"})
 	}
 
@@ -128,25 +129,25 @@ func (r *run) computeObject(m *autoscalingv2.ObjectMetricSource) (p proposal, f 
 func (r *run) computePods(m *autoscalingv2.PodsMetricSource) (p proposal, f *missed) {
 	const reason, before = "FailedGetPodsMetric", "failed to get pods metric value: "
 	if err := labels.Check(m.Metric.Selector); err != nil {
-		return p, miss(reason, before, err)
+		return p, newMissed(reason, before, err)
 	}
-	samples, err := r.ofPods(m)
+	samples, err := r.fetchPodMetric(m)
 	if err != nil {
-		return p, miss(reason, before, err)
+		return p, newMissed(reason, before, err)
 	}
 	replicas, average, err := r.byUsage(samples, m.Target.AverageValue.MilliValue(), "")
 	if err != nil {
-		return p, miss(reason, before, err)
+		return p, newMissed(reason, before, err)
 	}
 	return proposal{replicas, "pods metric " + m.Metric.Name,
 		autoscalingv2.MetricStatus{Type: autoscalingv2.PodsMetricSourceType, Pods: &autoscalingv2.PodsMetricStatus{
-			Metric: m.Metric, Current: autoscalingv2.MetricValueStatus{AverageValue: milli(average)}}}}, nil
+			Metric: m.Metric, Current: autoscalingv2.MetricValueStatus{AverageValue: milliQuantity(average)}}}}, nil
 }
 
 func (r *run) computeResource(m *autoscalingv2.ResourceMetricSource) (p proposal, f *missed) {
 	replicas, metric, now, err := r.computeUsage(&m.Target, m.Name, "")
 	if err != nil {
-		return p, miss("FailedGetResourceMetric", "failed to get "+string(m.Name)+" resource metric value: ", err)
+		return p, newMissed("FailedGetResourceMetric", "failed to get "+string(m.Name)+" resource metric value: ", err)
 	}
 	return proposal{replicas, metric,
 		autoscalingv2.MetricStatus{Type: autoscalingv2.ResourceMetricSourceType,
@@ -156,7 +157,7 @@ func (r *run) computeResource(m *autoscalingv2.ResourceMetricSource) (p proposal
 func (r *run) computeContainer(m *autoscalingv2.ContainerResourceMetricSource) (p proposal, f *missed) {
 	replicas, metric, now, err := r.computeUsage(&m.Target, m.Name, m.Container)
 	if err != nil {
-		return p, miss("FailedGetContainerResourceMetric", "failed to get "+m.Container+" container metric value: ", err)
+		return p, newMissed("FailedGetContainerResourceMetric", "failed to get "+m.Container+" container metric value: ", err)
 	}
 	return proposal{replicas, metric, autoscalingv2.MetricStatus{Type: autoscalingv2.ContainerResourceMetricSourceType,
 			ContainerResource: &autoscalingv2.ContainerResourceMetricStatus{Name: m.Name, Container: m.Container,
@@ -184,7 +185,7 @@ func (r *run) computeUsage(t *autoscalingv2.MetricTarget, name corev1.ResourceNa
 
 	samples, err := r.ofResource(name, container)
 	if err != nil {
-		return 0, "", now, wrap(before, err)
+		return 0, "", now, wrapError(before, err)
 	}
 
 	var average int64
@@ -197,11 +198,11 @@ func (r *run) computeUsage(t *autoscalingv2.MetricTarget, name corev1.ResourceNa
 	}
 
 	if err != nil {
-		return 0, "", now, wrap(before, err)
+		return 0, "", now, wrapError(before, err)
 	}
-	now.AverageValue = milli(average)
+	now.AverageValue = milliQuantity(average)
 	if name == corev1.ResourceMemory {
-		now.AverageValue = bytes(average)
+		now.AverageValue = bytesQuantity(average)
 	}
 	return replicas, metric, now, nil
 }
@@ -210,7 +211,7 @@ func (r *run) computeExternal(m *autoscalingv2.ExternalMetricSource) (p proposal
 	const reason = "FailedGetExternalMetric"
 	before := "failed to get " + m.Metric.Name + " external metric value: "
 	if m.Target.AverageValue == nil && m.Target.Value == nil {
-		return p, miss(reason, before,
+		return p, newMissed(reason, before,
 			&failure{text: "invalid external metric source: neither a value target nor an average value target was set"})
 	}
 
@@ -220,20 +221,20 @@ func (r *run) computeExternal(m *autoscalingv2.ExternalMetricSource) (p proposal
 	}
 	values, err := r.ofNothing(m)
 	if err != nil {
-		return p, miss(reason, before+within, err)
+		return p, newMissed(reason, before+within, err)
 	}
 
-	value := total(values)
+	value := sumValues(values)
 	var now autoscalingv2.MetricValueStatus
 	if m.Target.AverageValue != nil {
 		var average int64
 		p.replicas, average = r.byAverage(value, m.Target.AverageValue.MilliValue())
-		now.AverageValue = milli(average)
+		now.AverageValue = milliQuantity(average)
 	} else {
 		if p.replicas, err = r.byRatio(float64(value) / float64(m.Target.Value.MilliValue())); err != nil {
-			return p, miss(reason, before+within, err)
+			return p, newMissed(reason, before+within, err)
 		}
-		now.Value = milli(value)
+		now.Value = milliQuantity(value)
 	}
 
 	p.metric = "external metric " + m.Metric.Name + "(" + printed(m.Metric.Selector) + ")"
@@ -244,8 +245,8 @@ func (r *run) computeExternal(m *autoscalingv2.ExternalMetricSource) (p proposal
 
 var suffixes = [...]string{"m", "", "k", "M", "G", "T", "P", "E"}
 
-// milli is an amount given in thousandths.
-func milli(n int64) *wire.Quantity {
+// milliQuantity returns an amount given in thousandths.
+func milliQuantity(n int64) *wire.Quantity {
 	i := 0
 	for ; n != 0 && n%1000 == 0 && i < len(suffixes)-1; i++ {
 		n /= 1000
@@ -256,11 +257,11 @@ func milli(n int64) *wire.Quantity {
 	return &wire.Quantity{Text: strconv.FormatInt(n, 10) + suffixes[i]}
 }
 
-// bytes is an amount of memory given in thousandths, in powers of 1024 where that is exact.
-func bytes(n int64) *wire.Quantity {
+// bytesQuantity returns an amount of memory given in thousandths, in powers of 1024 where that is exact.
+func bytesQuantity(n int64) *wire.Quantity {
 	whole := n / 1000
 	if n%1000 != 0 || whole < 1024 || whole%1024 != 0 {
-		return milli(n)
+		return milliQuantity(n)
 	}
 	i := 0
 	for ; whole%1024 == 0 && i < 6; i++ {

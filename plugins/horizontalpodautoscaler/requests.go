@@ -42,15 +42,15 @@ func (k *Container) restarts() bool {
 	return k.RestartPolicy == string(corev1.ContainerRestartPolicyAlways)
 }
 
-// ofPods reports whether a pod as a whole may ask for the resource.
-func ofPods(name corev1.ResourceName) bool {
+// isPodLevelResource reports whether a pod as a whole may ask for the resource.
+func isPodLevelResource(name corev1.ResourceName) bool {
 	return name == corev1.ResourceCPU || name == corev1.ResourceMemory ||
 		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
 func (p *Pod) asksAsWhole() bool {
 	for i := range p.Spec.Resources.Requests {
-		if ofPods(p.Spec.Resources.Requests[i].Key) {
+		if isPodLevelResource(p.Spec.Resources.Requests[i].Key) {
 			return true
 		}
 	}
@@ -61,7 +61,7 @@ func (p *Pod) asksAsWhole() bool {
 // containers need at a time; with its overhead.
 func (p *Pod) wholeRequest(name corev1.ResourceName) (milli int64, found bool) {
 	overhead, charged := p.Spec.Overhead.Lookup(name)
-	if q, ok := p.Spec.Resources.Requests.Lookup(name); ok && ofPods(name) {
+	if q, ok := p.Spec.Resources.Requests.Lookup(name); ok && isPodLevelResource(name) {
 		return q.MilliValue() + overhead.MilliValue(), true
 	}
 	var running, started, most int64

@@ -12,9 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/sdk/labels"
 )
 
-// look gets the target's pods. An autoscaler publishes the selector of its target, so that each can see whether others
-// scale the same pods.
-func (r *run) look() error {
+// fetchPods gets the target's pods. An autoscaler publishes the selector of its target, so that each can see whether
+// others scale the same pods.
+func (r *run) fetchPods() error {
 	r.selector = r.target.Status.Selector
 	if r.selector == "" {
 		return r.unselected("SelectorRequired", "InvalidSelector", "selector is required",
@@ -49,8 +49,9 @@ func (r *run) look() error {
 
 	for i := range facts {
 		if other := facts[i].Key.Name; other != r.hpa.Name && overlaps(string(facts[i].Data), kinds) {
-			message := "pods by selector " + r.selector + " are controlled by more than one HPA (e.g. [" + r.named(r.hpa.Name) +
-				" " + r.named(other) + "])"
+			message := "pods by selector " + r.selector + " are controlled by more than one HPA (e.g. [" +
+				r.describe(r.hpa.Name) +
+				" " + r.describe(other) + "])"
 			return r.unselected("AmbiguousSelector", "AmbiguousSelector", message, message)
 		}
 	}
@@ -97,13 +98,13 @@ func overlaps(selector string, kinds []wire.StringMap) bool {
 }
 
 func (r *run) unselected(event, reason, short, long string) error {
-	r.event(corev1.EventTypeWarning, event, short)
-	r.set(autoscalingv2.ScalingActive, false, reason, long)
+	r.addEvent(corev1.EventTypeWarning, event, short)
+	r.setCondition(autoscalingv2.ScalingActive, false, reason, long)
 	return sdk.Errors(short)
 }
 
-// named is an autoscaler of the namespace as upstream's messages print it.
-func (r *run) named(name string) string { return "{" + name + " " + r.hpa.Namespace + "}" }
+// describe returns an autoscaler of the namespace as upstream's messages print it.
+func (r *run) describe(name string) string { return "{" + name + " " + r.hpa.Namespace + "}" }
 
 // printed is a metric's selector as upstream's messages print it.
 func printed(s *metav1.LabelSelector) string {

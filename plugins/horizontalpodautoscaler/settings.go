@@ -31,7 +31,7 @@ var (
 // periods are the settings that are times; the first one must be some time.
 var periods = []*sdk.Setting{syncPeriod, downscaleStabilization, cpuInitialization, readinessDelay}
 
-func check(s *sdk.Settings) error {
+func checkSettings(s *sdk.Settings) error {
 	for i, p := range periods {
 		if d, err := time.ParseDuration(p.In(s)); err != nil || d < 0 || i == 0 && d == 0 {
 			return sdk.Errors(p.Name, ": ", p.In(s), " is not a time such as 15s")
@@ -43,8 +43,8 @@ func check(s *sdk.Settings) error {
 	return nil
 }
 
-// period is a setting that [check] has seen.
-func period(c *sdk.Call, s *sdk.Setting) time.Duration {
+// periodSetting returns a setting that [checkSettings] has seen.
+func periodSetting(c *sdk.Call, s *sdk.Setting) time.Duration {
 	d, _ := time.ParseDuration(s.Get(c))
 	return d
 }

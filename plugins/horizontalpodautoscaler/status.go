@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
-// set says a condition; when it came to be so is told of its status alone.
-func (r *run) set(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType, holds bool, reason,
+// setCondition sets a condition; when it came to be so is told of its status alone.
+func (r *run) setCondition(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType, holds bool, reason,
 	message string) {
 	status := corev1.ConditionFalse
 	if holds {
@@ -27,8 +27,8 @@ func (r *run) set(conditionType autoscalingv2.HorizontalPodAutoscalerConditionTy
 	c.Status, c.Reason, c.Message = status, reason, message
 }
 
-// unset takes a condition away.
-func (r *run) unset(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType) {
+// removeCondition takes a condition away.
+func (r *run) removeCondition(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType) {
 	s := &r.hpa.Status
 	s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions),
 		func(c autoscalingv2.HorizontalPodAutoscalerCondition) bool {
@@ -36,8 +36,8 @@ func (r *run) unset(conditionType autoscalingv2.HorizontalPodAutoscalerCondition
 		})
 }
 
-// is reports whether the condition is true.
-func (r *run) is(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
+// isConditionTrue reports whether the condition is true.
+func (r *run) isConditionTrue(conditionType autoscalingv2.HorizontalPodAutoscalerConditionType) bool {
 	c := r.condition(conditionType)
 	return c != nil && c.Status == corev1.ConditionTrue
 }
@@ -53,8 +53,8 @@ func (r *run) condition(
 	return nil
 }
 
-// status says how many replicas there are and should be, and what the metrics are.
-func (r *run) status(current, desired int32, metrics []autoscalingv2.MetricStatus) {
+// setStatus sets how many replicas there are and should be, and what the metrics are.
+func (r *run) setStatus(current, desired int32, metrics []autoscalingv2.MetricStatus) {
 	s := &r.hpa.Status
 	s.CurrentReplicas, s.DesiredReplicas, s.CurrentMetrics = current, desired, metrics
 	s.ObservedGeneration = nil
@@ -64,12 +64,12 @@ func (r *run) status(current, desired int32, metrics []autoscalingv2.MetricStatu
 	}
 }
 
-func (r *run) event(eventType, reason, message string) {
+func (r *run) addEvent(eventType, reason, message string) {
 	r.events = append(r.events, sdk.Event(r.hpa, eventType, reason, message))
 }
 
-// write sends the events, then the status if it has changed.
-func (r *run) write(seen *autoscalingv2.HorizontalPodAutoscaler) error {
+// writeStatus sends the events, then the status if it has changed.
+func (r *run) writeStatus(seen *autoscalingv2.HorizontalPodAutoscaler) error {
 	changed := !resource.Equal(seen, r.hpa)
 	if changed {
 		r.events = append(r.events, sdk.UpdateStatus(r.hpa))
@@ -82,5 +82,5 @@ func (r *run) write(seen *autoscalingv2.HorizontalPodAutoscaler) error {
 		return err
 	}
 	r.c.Event(r.hpa, corev1.EventTypeWarning, "FailedUpdateStatus", err.Error())
-	return wrap("failed to update status for "+r.hpa.Name+": ", err)
+	return wrapError("failed to update status for "+r.hpa.Name+": ", err)
 }

@@ -13,13 +13,13 @@ import (
 // attempts is how often the scale is written while others change the target.
 const attempts = 5
 
-// find gets the scale of the autoscaler's target.
-func (r *run) find() error {
+// fetchScale gets the scale of the autoscaler's target.
+func (r *run) fetchScale() error {
 	ref := &r.hpa.Spec.ScaleTargetRef
 	where := "failed to query scale subresource for " + r.reference + ": "
 	target, err := resourceOf(r.c, ref.APIVersion, ref.Kind)
 	switch {
-	case isSpec(err):
+	case isSpecError(err):
 		where = "invalid API version in scale target reference: "
 	case err != nil:
 		where = "unable to determine resource for scale target reference: "
@@ -29,10 +29,10 @@ func (r *run) find() error {
 	if err == nil {
 		return nil
 	}
-	r.event(corev1.EventTypeWarning, "FailedGetScale", err.Error())
-	r.set(autoscalingv2.AbleToScale, false, "FailedGetScale",
+	r.addEvent(corev1.EventTypeWarning, "FailedGetScale", err.Error())
+	r.setCondition(autoscalingv2.AbleToScale, false, "FailedGetScale",
 		"the HPA controller was unable to get the target's current scale: "+err.Error())
-	return wrap(where, err)
+	return wrapError(where, err)
 }
 
 // resourceOf finds the resource of a kind in a group; the version in a reference may be one that is served no longer.
@@ -58,8 +58,8 @@ func resourceOf(c *sdk.Call, apiVersion, kind string) (*abi.APIResource, error) 
 
 const noKindMatch = "NoKindMatch"
 
-// resize writes the target's scale, anew on top of what others have changed meanwhile.
-func (r *run) resize(replicas int32) error {
+// updateScale writes the target's scale, anew on top of what others have changed meanwhile.
+func (r *run) updateScale(replicas int32) error {
 	for n := 1; ; n++ {
 		r.target.Spec.Replicas = replicas
 		err := r.target.Update(r.c)

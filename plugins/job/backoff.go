@@ -25,10 +25,10 @@ type record struct {
 	last     metav1.Time
 }
 
-// recall reads the record that the last sync kept.
-func recall(c *sdk.Call) record {
+// loadRecord reads the record that the last sync kept.
+func loadRecord(c *sdk.Call) record {
 	n, last, _ := strings.Cut(string(c.State()), " ")
-	failures, ok := number(n)
+	failures, ok := parseNumber(n)
 	nanos, also := decimal.Parse(last)
 	if !ok || !also {
 		return record{}
@@ -36,7 +36,7 @@ func recall(c *sdk.Call) record {
 	return record{failures, metav1.UnixNano(nanos)}
 }
 
-func (r record) keep(c *sdk.Call) {
+func (r record) saveState(c *sdk.Call) {
 	if r.failures == 0 {
 		c.SetState(nil)
 		return
@@ -44,11 +44,11 @@ func (r record) keep(c *sdk.Call) {
 	c.SetState(strconv.AppendInt(append(strconv.AppendInt(nil, int64(r.failures), 10), ' '), r.last.UnixNano(), 10))
 }
 
-// after is the record after further pods have ended: a success makes good all failures before it.
-func (r record) after(succeeded, failed []*member) record {
+// afterPods returns the record after further pods have ended: a success makes good all failures before it.
+func (r record) afterPods(succeeded, failed []*member) record {
 	var success metav1.Time
 	for i, m := range succeeded {
-		if t := ended(m.Pod); i == 0 || t.After(success) {
+		if t := finishTime(m.Pod); i == 0 || t.After(success) {
 			success = t
 		}
 	}
@@ -57,7 +57,7 @@ func (r record) after(succeeded, failed []*member) record {
 	}
 	first := true
 	for _, m := range failed {
-		t := ended(m.Pod)
+		t := finishTime(m.Pod)
 		if len(succeeded) > 0 && !t.After(success) {
 			continue
 		}
@@ -68,8 +68,8 @@ func (r record) after(succeeded, failed []*member) record {
 	return r
 }
 
-// wait is how long no pod may be made yet.
-func (r record) wait(now metav1.Time) time.Duration {
+// remainingBackoff returns how long no pod may be made yet.
+func (r record) remainingBackoff(now metav1.Time) time.Duration {
 	if r.failures == 0 {
 		return 0
 	}
@@ -80,9 +80,9 @@ func (r record) wait(now metav1.Time) time.Duration {
 	return max(0, min(d, backoffMax)-now.Sub(r.last))
 }
 
-// ended is when the pod ended: when its last container did; else when it stopped being ready; else when it was told to
-// go; else, for want of anything better, when it was made.
-func ended(p *corev1.Pod) metav1.Time {
+// finishTime returns when the pod ended: when its last container did; else when it stopped being ready; else when it
+// was told to go; else, for want of anything better, when it was made.
+func finishTime(p *corev1.Pod) metav1.Time {
 	if t, ok := lastExit(p); ok {
 		return t
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
-// world is a job of many pods, so many of which are there.
-func world(parallelism int32, have int, phase corev1.PodPhase) *abi.SyncRequest {
+// newRequest returns the sync of a job of many pods, so many of which are there.
+func newRequest(parallelism int32, have int, phase corev1.PodPhase) *abi.SyncRequest {
 	most := int32(100_000)
 	j := &batchv1.Job{}
 	j.Namespace, j.Name, j.UID = "default", "many", "uid"
@@ -51,7 +51,7 @@ func TestBurst(t *testing.T) {
 	} {
 		count := map[abi.EffectKind]int{}
 		var noted *batchv1.JobStatus
-		a := sdk.Run(Plugin, world(x.parallelism, x.have, x.phase), nil,
+		a := sdk.Run(Plugin, newRequest(x.parallelism, x.have, x.phase), nil,
 			func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
 				a := &abi.PerformResponse{}
 				for i := range r.Effects {

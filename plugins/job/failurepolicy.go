@@ -8,20 +8,22 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// action is what the failure policy says of a pod; empty: nothing.
+// policyAction returns what the failure policy says of a pod; empty: nothing.
 //
 //go:noinline
-func (r *run) action(m *member) batchv1.PodFailurePolicyAction {
+func (r *run) policyAction(m *member) batchv1.PodFailurePolicyAction {
 	if policy := r.job.Spec.PodFailurePolicy; policy != nil {
-		if i, _, _ := match(policy, m.Pod); i >= 0 {
+		if i, _, _ := matchRule(policy, m.Pod); i >= 0 {
 			return policy.Rules[i].Action
 		}
 	}
 	return ""
 }
 
-// counts reports whether the pod's failure counts against the backoff limit.
-func (r *run) counts(m *member) bool { return r.action(m) != batchv1.PodFailurePolicyActionIgnore }
+// countsAgainstLimit reports whether the pod's failure counts against the backoff limit.
+func (r *run) countsAgainstLimit(m *member) bool {
+	return r.policyAction(m) != batchv1.PodFailurePolicyActionIgnore
+}
 
 // failJob is why a failed pod fails the whole job; empty: none does.
 func (r *run) failJob() string {
@@ -33,7 +35,7 @@ func (r *run) failJob() string {
 		if !m.failed {
 			continue
 		}
-		i, container, condition := match(policy, m.Pod)
+		i, container, condition := matchRule(policy, m.Pod)
 		if i < 0 || policy.Rules[i].Action != batchv1.PodFailurePolicyActionFailJob {
 			continue
 		}
@@ -47,17 +49,17 @@ func (r *run) failJob() string {
 	return ""
 }
 
-// match finds the first rule that takes in the pod, and what of the pod it goes by; -1: there is none.
-func match(policy *batchv1.PodFailurePolicy, p *corev1.Pod) (rule int, container *corev1.ContainerStatus,
+// matchRule finds the first rule that takes in the pod, and what of the pod it goes by; -1: there is none.
+func matchRule(policy *batchv1.PodFailurePolicy, p *corev1.Pod) (rule int, container *corev1.ContainerStatus,
 	condition *corev1.PodCondition) {
 	for i := range policy.Rules {
 		x := &policy.Rules[i]
 		if x.OnExitCodes != nil {
-			if container = exited(p.Status.ContainerStatuses, x.OnExitCodes); container == nil {
-				container = exited(p.Status.InitContainerStatuses, x.OnExitCodes)
+			if container = matchExitCodes(p.Status.ContainerStatuses, x.OnExitCodes); container == nil {
+				container = matchExitCodes(p.Status.InitContainerStatuses, x.OnExitCodes)
 			}
 		} else {
-			condition = hasOne(p.Status.Conditions, x.OnPodConditions)
+			condition = matchConditions(p.Status.Conditions, x.OnPodConditions)
 		}
 		if container != nil || condition != nil {
 			return i, container, condition
@@ -66,8 +68,8 @@ func match(policy *batchv1.PodFailurePolicy, p *corev1.Pod) (rule int, container
 	return -1, nil, nil
 }
 
-// exited finds a container that has failed with an exit code as required.
-func exited(containers []corev1.ContainerStatus,
+// matchExitCodes finds a container that has failed with an exit code as required.
+func matchExitCodes(containers []corev1.ContainerStatus,
 	want *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
 	for i := range containers {
 		c := &containers[i]
@@ -84,7 +86,7 @@ func exited(containers []corev1.ContainerStatus,
 	return nil
 }
 
-func hasOne(conditions []corev1.PodCondition,
+func matchConditions(conditions []corev1.PodCondition,
 	patterns []batchv1.PodFailurePolicyOnPodConditionsPattern) *corev1.PodCondition {
 	for i := range conditions {
 		c := &conditions[i]

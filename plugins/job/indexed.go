@@ -25,16 +25,16 @@ func (r *run) indexed() bool {
 // perIndex reports whether each index has failures of its own.
 func (r *run) perIndex() bool { return r.job.Spec.BackoffLimitPerIndex != nil }
 
-func (r *run) completions() int { return int(or(r.job.Spec.Completions, 0)) }
+func (r *run) completions() int { return int(orDefault(r.job.Spec.Completions, 0)) }
 
-// valid reports whether the pod counts: in an indexed job it needs an index.
-func (r *run) valid(m *member) bool {
+// hasValidIndex reports whether the pod counts: in an indexed job it needs an index.
+func (r *run) hasValidIndex(m *member) bool {
 	return !r.indexed() || m.index >= 0 && m.index < r.completions()
 }
 
 // indexOf is the pod's completion index, -1 without one.
 func indexOf(p *corev1.Pod) int {
-	if i, ok := number(p.Annotations.Get(batchv1.JobCompletionIndexAnnotation)); ok {
+	if i, ok := parseNumber(p.Annotations.Get(batchv1.JobCompletionIndexAnnotation)); ok {
 		return i
 	}
 	return -1
@@ -49,7 +49,7 @@ func allFailures(p *corev1.Pod) int {
 }
 
 func annotated(p *corev1.Pod, name string) int {
-	n, _ := number(p.Annotations.Get(name))
+	n, _ := parseNumber(p.Annotations.Get(name))
 	return n
 }
 
@@ -71,27 +71,27 @@ func (r *run) countIndexes() {
 		return
 	}
 	s, n := &r.job.Status, r.completions()
-	r.counted = parse(s.CompletedIndexes, n)
+	r.counted = parseIntervals(s.CompletedIndexes, n)
 	r.done = r.counted.union(r.indexes(func(m *member) bool {
-		return m.tracked && r.valid(m) && m.Status.Phase == corev1.PodSucceeded
+		return m.tracked && r.hasValidIndex(m) && m.Status.Phase == corev1.PodSucceeded
 	}))
-	r.succeeded = int32(r.done.total())
+	r.succeeded = int32(r.done.countAll())
 
 	if r.perIndex() {
 		if s.FailedIndexes != nil {
-			r.lost = parse(*s.FailedIndexes, n)
+			r.lost = parseIntervals(*s.FailedIndexes, n)
 		}
-		r.lost = r.lost.union(r.indexes(func(m *member) bool { return m.tracked && r.valid(m) && r.losesIndex(m) }))
-		if lost, most := r.lost.total(), r.job.Spec.MaxFailedIndexes; r.end == nil && lost > 0 {
+		r.lost = r.lost.union(r.indexes(func(m *member) bool { return m.tracked && r.hasValidIndex(m) && r.losesIndex(m) }))
+		if lost, most := r.lost.countAll(), r.job.Spec.MaxFailedIndexes; r.end == nil && lost > 0 {
 			switch {
 			case most != nil && lost > int(*most):
 				r.end = r.failure(batchv1.JobReasonMaxFailedIndexesExceeded,
 					"Job has exceeded the specified maximal number of failed indexes")
-			case lost+r.done.total() >= n:
+			case lost+r.done.countAll() >= n:
 				r.end = r.failure(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
 			}
 		}
-		r.delay()
+		r.chooseDelayed()
 	}
 
 	if r.end == nil {
@@ -107,7 +107,7 @@ func (r *run) losesIndex(m *member) bool {
 	if !m.failed {
 		return false
 	}
-	switch r.action(m) {
+	switch r.policyAction(m) {
 	case batchv1.PodFailurePolicyActionFailIndex:
 		return true
 	case batchv1.PodFailurePolicyActionIgnore:
@@ -116,19 +116,21 @@ func (r *run) losesIndex(m *member) bool {
 	return failures(m.Pod) >= int(*r.job.Spec.BackoffLimitPerIndex)
 }
 
-// delay chooses the failed pods that stay until another one of their index is there: they are all that tells how often
-// the index has failed, and when.
-func (r *run) delay() {
+// chooseDelayed chooses the failed pods that stay until another one of their index is there: they are all that tells
+// how often the index has failed, and when.
+func (r *run) chooseDelayed() {
 	active := r.indexes(func(m *member) bool { return pod.Active(m.Pod) })
 	for _, m := range r.pods {
-		if !m.tracked || !m.failed || !r.valid(m) || r.done.has(m.index) || r.lost.has(m.index) || active.has(m.index) {
+		if !m.tracked || !m.failed || !r.hasValidIndex(m) || r.done.has(m.index) || r.lost.has(m.index) ||
+			active.has(m.index) {
 			continue
 		}
 		last := len(r.delayed) - 1
 		switch {
 		case last < 0 || r.delayed[last].index != m.index:
 			r.delayed = append(r.delayed, m)
-		case allFailures(m.Pod) >= allFailures(r.delayed[last].Pod) && !ended(m.Pod).Before(ended(r.delayed[last].Pod)):
+		case allFailures(m.Pod) >= allFailures(r.delayed[last].Pod) &&
+			!finishTime(m.Pod).Before(finishTime(r.delayed[last].Pod)):
 			r.delayed[last] = m
 		}
 	}
@@ -160,7 +162,7 @@ func (r *run) noteIndexes() (changed bool) {
 	s := &r.job.Status
 	done := r.done.String()
 	changed = s.CompletedIndexes != done
-	s.CompletedIndexes, s.Succeeded = done, int32(r.done.total())
+	s.CompletedIndexes, s.Succeeded = done, int32(r.done.countAll())
 	switch {
 	case !r.perIndex():
 		changed = changed || s.FailedIndexes != nil
@@ -190,16 +192,16 @@ func (r *run) pending(n int) []int {
 	return l
 }
 
-// ripe are the indexes whose last failure is long enough ago; where there are none, wait is the time until the first
-// one is.
-func (r *run) ripe(indexes []int) (now []int, wait time.Duration) {
+// ripeIndexes returns the indexes whose last failure is long enough ago; where there are none, wait is the time until
+// the first one is.
+func (r *run) ripeIndexes(indexes []int) (now []int, wait time.Duration) {
 	if !r.perIndex() {
 		return indexes, 0
 	}
 	for _, i := range indexes {
 		left := time.Duration(0)
 		if m := r.predecessor(i); m != nil {
-			left = record{allFailures(m.Pod) + 1, ended(m.Pod)}.wait(r.c.Now())
+			left = record{allFailures(m.Pod) + 1, finishTime(m.Pod)}.remainingBackoff(r.c.Now())
 		}
 		if left == 0 {
 			now = append(now, i)
@@ -213,8 +215,8 @@ func (r *run) ripe(indexes []int) (now []int, wait time.Duration) {
 	return now, wait
 }
 
-// number makes a pod that of an index.
-func (r *run) number(p *corev1.Pod, index int) {
+// assignIndex makes the pod that of an index.
+func (r *run) assignIndex(p *corev1.Pod, index int) {
 	i := strconv.Itoa(index)
 	p.Labels, p.Annotations = p.Labels.Clone(), p.Annotations.Clone()
 	p.Labels.Set(batchv1.JobCompletionIndexAnnotation, i)
@@ -228,7 +230,7 @@ func (r *run) number(p *corev1.Pod, index int) {
 	counted, ignored := 0, 0
 	if m := r.predecessor(index); m != nil {
 		counted, ignored = failures(m.Pod), annotated(m.Pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
-		if r.counts(m) {
+		if r.countsAgainstLimit(m) {
 			counted++
 		} else {
 			ignored++
@@ -262,7 +264,7 @@ func (r *run) superfluous() (victims, rest []*corev1.Pod) {
 			n++
 		}
 		same := members(list[:n])
-		if r.valid(list[0]) {
+		if r.hasValidIndex(list[0]) {
 			pod.Rank(same, nil, metav1.Time{})
 			rest = append(rest, same[n-1])
 			same = same[:n-1]

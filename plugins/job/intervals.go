@@ -12,20 +12,21 @@ type intervals []interval
 
 type interval struct{ first, last int }
 
-// parse reads indexes below limit from a status or a success policy, such as "1,3-5,7". What can't be read is left out.
-func parse(text string, limit int) intervals {
+// parseIntervals reads indexes below limit from a status or a success policy, such as "1,3-5,7". What can't be read is
+// left out.
+func parseIntervals(text string, limit int) intervals {
 	var l intervals
 	for text != "" {
 		var part string
 		part, text, _ = strings.Cut(text, ",")
 		from, to, stretch := strings.Cut(part, "-")
-		i, ok := number(from)
+		i, ok := parseNumber(from)
 		last := i
 		if ok && i >= limit {
 			break
 		}
 		if ok && stretch {
-			last, ok = number(to)
+			last, ok = parseNumber(to)
 		}
 		if ok {
 			l = l.extend(interval{i, min(last, limit-1)})
@@ -34,8 +35,8 @@ func parse(text string, limit int) intervals {
 	return l
 }
 
-// number reads a whole number that fits into an int32 and isn't negative.
-func number(s string) (int, bool) {
+// parseNumber reads a whole number that fits into an int32 and isn't negative.
+func parseNumber(s string) (int, bool) {
 	n, ok := decimal.Parse(s)
 	if !ok || n < 0 || n > 1<<31-1 {
 		return 0, false
@@ -91,8 +92,8 @@ func (l intervals) union(m intervals) intervals {
 	return all
 }
 
-// total is how many indexes there are.
-func (l intervals) total() (n int) {
+// countAll returns how many indexes there are.
+func (l intervals) countAll() (n int) {
 	for _, x := range l {
 		n += x.last - x.first + 1
 	}
@@ -112,8 +113,8 @@ func (l intervals) has(index int) bool {
 	return low < len(l) && l[low].first <= index
 }
 
-// common is how many indexes are in both.
-func (l intervals) common(m intervals) (n int) {
+// countCommon returns how many indexes are in both.
+func (l intervals) countCommon(m intervals) (n int) {
 	for len(l) > 0 && len(m) > 0 {
 		n += max(0, min(l[0].last, m[0].last)-max(l[0].first, m[0].first)+1)
 		if l[0].last < m[0].last {

@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 		{"x,1,2-y,-4,5--6,7", 10, "1,7"}, // what can't be read is left out
 		{"1,99999999999999999999", 10, "1"},
 	} {
-		if got := parse(x.text, x.limit).String(); got != x.want {
+		if got := parseIntervals(x.text, x.limit).String(); got != x.want {
 			t.Errorf("%q below %d: %q, want %q", x.text, x.limit, got, x.want)
 		}
 	}
@@ -33,8 +33,8 @@ func FuzzIntervalsAreSets(f *testing.F) {
 	f.Add([]byte{}, []byte{0, 255, 254, 0})
 
 	f.Fuzz(func(t *testing.T, x, y []byte) {
-		a, b := set(x), set(y)
-		la, lb := of(a), of(b)
+		a, b := sortedUnique(x), sortedUnique(y)
+		la, lb := intervalsOf(a), intervalsOf(b)
 		both := la.union(lb)
 		var union []int
 		common := 0
@@ -51,17 +51,17 @@ func FuzzIntervalsAreSets(f *testing.F) {
 			}
 		}
 
-		if !slices.Equal(of(union), both) || both.total() != len(union) || la.common(lb) != common ||
-			lb.common(la) != common {
-			t.Errorf("%v and %v: union %v of %d, %d in common", la, lb, both, both.total(), la.common(lb))
+		if !slices.Equal(intervalsOf(union), both) || both.countAll() != len(union) || la.countCommon(lb) != common ||
+			lb.countCommon(la) != common {
+			t.Errorf("%v and %v: union %v of %d, %d in common", la, lb, both, both.countAll(), la.countCommon(lb))
 		}
-		if read := parse(both.String(), 256); !slices.Equal(read, both) {
+		if read := parseIntervals(both.String(), 256); !slices.Equal(read, both) {
 			t.Errorf("%q is read as %v", both.String(), read)
 		}
 	})
 }
 
-func set(b []byte) (l []int) {
+func sortedUnique(b []byte) (l []int) {
 	for _, x := range b {
 		l = append(l, int(x))
 	}
@@ -69,7 +69,7 @@ func set(b []byte) (l []int) {
 	return slices.Compact(l)
 }
 
-func of(numbers []int) (l intervals) {
+func intervalsOf(numbers []int) (l intervals) {
 	for _, i := range numbers {
 		l = l.extend(interval{i, i})
 	}

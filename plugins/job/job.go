@@ -127,13 +127,13 @@ func sync(c *sdk.Call) error {
 		return nil
 	}
 	r := &run{c: c, job: sdk.Copy(seen)}
-	action, err := r.sync(seen)
+	action, err := r.syncJob(seen)
 	result := success
 	if err != nil {
 		result = "error"
 	}
-	durations.Took(c, mode(seen), result, action)
-	syncs.Add(c, 1, mode(seen), result, action)
+	durations.Took(c, completionMode(seen), result, action)
+	syncs.Add(c, 1, completionMode(seen), result, action)
 	return err
 }
 
@@ -146,14 +146,14 @@ func manager(c *sdk.Call, job *batchv1.Job) string {
 }
 
 // finished reports whether the job has ended for good.
-func finished(job *batchv1.Job) bool { return endOf(job) != nil }
+func finished(job *batchv1.Job) bool { return finalCondition(job) != nil }
 
-// endOf is the condition that ends the job for good, nil before.
-func endOf(job *batchv1.Job) *batchv1.JobCondition {
-	return cmp.Or(isTrue(job, batchv1.JobComplete), isTrue(job, batchv1.JobFailed))
+// finalCondition returns the condition that ends the job for good, nil before.
+func finalCondition(job *batchv1.Job) *batchv1.JobCondition {
+	return cmp.Or(trueCondition(job, batchv1.JobComplete), trueCondition(job, batchv1.JobFailed))
 }
 
-func (r *run) sync(seen *batchv1.Job) (action string, err error) {
+func (r *run) syncJob(seen *batchv1.Job) (action string, err error) {
 	if err := labels.Check(seen.Spec.Selector); err != nil {
 		return reconciling, sdk.Errors("couldn't convert Job selector: ", err.Error())
 	}
@@ -164,25 +164,25 @@ func (r *run) sync(seen *batchv1.Job) (action string, err error) {
 		return reconciling, err
 	}
 
-	r.look(claimed)
+	r.classifyPods(claimed)
 	s := &r.job.Status
 	if s.StartTime == nil && !r.suspended() {
-		s.StartTime = r.now()
+		s.StartTime = r.nowInSeconds()
 	}
-	r.count()
-	if r.end = r.decide(); r.end == nil {
+	r.countEnded()
+	if r.end = r.decideEnd(); r.end == nil {
 		r.wakeAtDeadline()
 	}
 	r.countIndexes()
 	action = reconciling
 	changed := false
 	if r.end != nil {
-		if err = r.remove(members(r.active), false); r.running > 0 {
+		if err = r.deletePods(members(r.active), false); r.running > 0 {
 			r.end = nil // not before all its pods have been told to go
 		}
 	} else {
 		if !r.job.Deleting() {
-			action, err = r.manage()
+			action, err = r.managePods()
 		}
 		if r.complete() {
 			r.end = r.condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached,
@@ -192,20 +192,20 @@ func (r *run) sync(seen *batchv1.Job) (action string, err error) {
 		}
 	}
 
-	if s.Active != r.running || !equal(s.Ready, r.ready) || !equal(s.Terminating, r.ending) {
+	if s.Active != r.running || !equalsNumber(s.Ready, r.ready) || !equalsNumber(s.Terminating, r.ending) {
 		changed = true
 	}
 	ready, ending := r.ready, r.ending
 	s.Active, s.Ready, s.Terminating = r.running, &ready, &ending
-	if failure := r.track(changed); failure != nil {
+	if failure := r.trackEndedPods(changed); failure != nil {
 		return action, sdk.Errors("tracking status: ", failure.Error())
 	}
 
 	return action, err
 }
 
-// look takes stock of the pods.
-func (r *run) look(claimed []*corev1.Pod) {
+// classifyPods takes stock of the claimed pods.
+func (r *run) classifyPods(claimed []*corev1.Pod) {
 	job := r.job
 	old := job.Status.UncountedTerminatedPods
 	job.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
@@ -227,7 +227,7 @@ func (r *run) look(claimed []*corev1.Pod) {
 	}
 
 	if r.indexed() {
-		r.pods = sorted(r.pods, func(a, b *member) bool { return a.index <= b.index })
+		r.pods = sortMembers(r.pods, func(a, b *member) bool { return a.index <= b.index })
 	}
 	for _, m := range r.pods {
 		switch {
@@ -244,24 +244,24 @@ func (r *run) look(claimed []*corev1.Pod) {
 
 	u := job.Status.UncountedTerminatedPods
 	for _, uid := range u.Succeeded {
-		if m := r.find(uid); m != nil {
+		if m := r.memberByUID(uid); m != nil {
 			m.inSucceeded = true
 		}
 	}
 
 	for _, uid := range u.Failed {
-		if m := r.find(uid); m != nil {
+		if m := r.memberByUID(uid); m != nil {
 			m.inFailed = true
 		}
 	}
 }
 
-// find is the pod of that UID, nil where it is gone.
+// memberByUID returns the pod of that UID, nil where it is gone.
 //
 //go:noinline
-func (r *run) find(uid metav1.UID) *member {
+func (r *run) memberByUID(uid metav1.UID) *member {
 	if r.byUID == nil {
-		r.byUID = sorted(r.pods, func(a, b *member) bool { return a.UID <= b.UID })
+		r.byUID = sortMembers(r.pods, func(a, b *member) bool { return a.UID <= b.UID })
 	}
 	low, high := 0, len(r.byUID)
 	for low < high {
@@ -277,12 +277,12 @@ func (r *run) find(uid metav1.UID) *member {
 	return nil
 }
 
-// sorted is the list in order; what is alike stays as it is. slices would make the module 2 KB larger.
-func sorted(list []*member, before func(a, b *member) bool) []*member {
+// sortMembers returns the list in order; what is alike stays as it is. slices would make the module 2 KB larger.
+func sortMembers(list []*member, before func(a, b *member) bool) []*member {
 	if len(list) < 2 {
 		return list
 	}
-	a, b := sorted(list[:len(list)/2], before), sorted(list[len(list)/2:], before)
+	a, b := sortMembers(list[:len(list)/2], before), sortMembers(list[len(list)/2:], before)
 	all := make([]*member, 0, len(list))
 	for len(a) > 0 && len(b) > 0 {
 		if before(a[0], b[0]) {
@@ -301,14 +301,14 @@ func (r *run) hasFailed(p *corev1.Pod) bool {
 		!r.replacesFailed() && p.Deleting() && p.Status.Phase != corev1.PodSucceeded
 }
 
-// count adds the pods that have ended since the last status to those in it.
-func (r *run) count() {
+// countEnded adds the pods that have ended since the last status to those in it.
+func (r *run) countEnded() {
 	s := &r.job.Status
 	r.succeeded = s.Succeeded + int32(len(s.UncountedTerminatedPods.Succeeded))
 	r.failed = s.Failed + int32(len(s.UncountedTerminatedPods.Failed))
 	var succeeded, failed []*member
 	for _, m := range r.pods {
-		if !m.tracked || !r.valid(m) {
+		if !m.tracked || !r.hasValidIndex(m) {
 			continue
 		}
 		if m.Status.Phase == corev1.PodSucceeded && !m.inSucceeded {
@@ -316,13 +316,13 @@ func (r *run) count() {
 		}
 		if m.failed && !m.inFailed {
 			failed = append(failed, m)
-			if r.counts(m) {
+			if r.countsAgainstLimit(m) {
 				r.failed++
 			}
 		}
 	}
 	r.succeeded += int32(len(succeeded))
-	r.record = recall(r.c).after(succeeded, failed)
+	r.record = loadRecord(r.c).afterPods(succeeded, failed)
 }
 
 // complete reports whether the job has had enough successes: with a number of completions that many, without one as
@@ -342,7 +342,7 @@ func (r *run) replacesFailed() bool {
 	return p != nil && *p == batchv1.Failed
 }
 
-func (r *run) now() *metav1.Time {
+func (r *run) nowInSeconds() *metav1.Time {
 	t := r.c.Now().Truncate()
 	return &t
 }
@@ -355,10 +355,10 @@ func members(list []*member) []*corev1.Pod {
 	return l
 }
 
-func equal(p *int32, n int32) bool { return p != nil && *p == n }
+func equalsNumber(p *int32, n int32) bool { return p != nil && *p == n }
 
-// or is the number, or the API's default.
-func or(n *int32, otherwise int32) int32 {
+// orDefault returns the number, or the API's default.
+func orDefault(n *int32, otherwise int32) int32 {
 	if n == nil {
 		return otherwise
 	}

@@ -78,8 +78,8 @@ var (
 		abi.Label{Name: "status", Values: []string{succeeded, failed}})
 )
 
-// mode is the job's completion mode.
-func mode(job *batchv1.Job) string {
+// completionMode returns the job's completion mode.
+func completionMode(job *batchv1.Job) string {
 	if m := job.Spec.CompletionMode; m != nil {
 		return string(*m)
 	}
@@ -101,12 +101,12 @@ type counters struct {
 }
 
 func countersOf(job *batchv1.Job) counters {
-	s, n := &job.Status, int(or(job.Spec.Completions, 0))
+	s, n := &job.Status, int(orDefault(job.Spec.Completions, 0))
 	c := counters{succeeded: s.Succeeded, failed: s.Failed}
-	if mode(job) == string(batchv1.IndexedCompletion) {
-		c.succeededOnes = parse(s.CompletedIndexes, n).total()
+	if completionMode(job) == string(batchv1.IndexedCompletion) {
+		c.succeededOnes = parseIntervals(s.CompletedIndexes, n).countAll()
 		if s.FailedIndexes != nil {
-			c.failedOnes = parse(*s.FailedIndexes, n).total()
+			c.failedOnes = parseIntervals(*s.FailedIndexes, n).countAll()
 		}
 	}
 	return c
@@ -114,7 +114,7 @@ func countersOf(job *batchv1.Job) counters {
 
 // countFinished counts what a written status has more than before.
 func countFinished(c *sdk.Call, job *batchv1.Job, before counters) counters {
-	now, m := countersOf(job), mode(job)
+	now, m := countersOf(job), completionMode(job)
 	good := int(now.succeeded - before.succeeded)
 	if m == string(batchv1.IndexedCompletion) {
 		limit := "global"
@@ -122,25 +122,26 @@ func countFinished(c *sdk.Call, job *batchv1.Job, before counters) counters {
 			limit = "perIndex"
 		}
 		good = now.succeededOnes - before.succeededOnes
-		grow(c, indexesFinished, good, succeeded, limit)
-		growIf(c, indexesFinished, now.failedOnes-before.failedOnes, failed, limit)
+		increaseCounter(c, indexesFinished, good, succeeded, limit)
+		increaseIfPositive(c, indexesFinished, now.failedOnes-before.failedOnes, failed, limit)
 	}
-	grow(c, podsFinished, good, m, succeeded)
-	grow(c, podsFinished, int(now.failed-before.failed), m, failed)
+	increaseCounter(c, podsFinished, good, m, succeeded)
+	increaseCounter(c, podsFinished, int(now.failed-before.failed), m, failed)
 	return now
 }
 
-// grow adds what there is more, also none: a counter is there, at 0, from the first status on. Counters don't shrink.
+// increaseCounter adds what there is more, also none: a counter is there, at 0, from the first status on. Counters
+// don't shrink.
 //
 //go:noinline
-func grow(c *sdk.Call, m *sdk.Metric, n int, labels ...string) {
+func increaseCounter(c *sdk.Call, m *sdk.Metric, n int, labels ...string) {
 	m.Add(c, float64(max(n, 0)), labels...)
 }
 
-// growIf is grow for counters that are there once there is something to count.
+// increaseIfPositive is increaseCounter for counters that are there once there is something to count.
 //
 //go:noinline
-func growIf(c *sdk.Call, m *sdk.Metric, n int, labels ...string) {
+func increaseIfPositive(c *sdk.Call, m *sdk.Metric, n int, labels ...string) {
 	if n > 0 {
 		m.Add(c, float64(n), labels...)
 	}
@@ -150,7 +151,7 @@ func growIf(c *sdk.Call, m *sdk.Metric, n int, labels ...string) {
 func countHandled(r *run, ended []*member) {
 	for _, m := range ended {
 		if m.handled {
-			if a := r.action(m); a != "" {
+			if a := r.policyAction(m); a != "" {
 				policyHandled.Add(r.c, 1, string(a))
 			}
 		}
@@ -165,6 +166,6 @@ func countCreated(r *run, made, refused int) {
 	case r.failed > 0 || r.ending > 0:
 		reason = "recreate_terminating_or_failed"
 	}
-	growIf(r.c, podsCreated, made, reason, succeeded)
-	growIf(r.c, podsCreated, refused, reason, failed)
+	increaseIfPositive(r.c, podsCreated, made, reason, succeeded)
+	increaseIfPositive(r.c, podsCreated, refused, reason, failed)
 }

@@ -51,7 +51,7 @@ func syncOrphan(c *sdk.Call) error {
 	if !ok || !orphaned(c, p) {
 		return nil
 	}
-	if wait := unseen(c); wait > 0 {
+	if wait := remainingSettling(c); wait > 0 {
 		return c.After(wait)
 	}
 	e := release(p)
@@ -64,13 +64,13 @@ func syncOrphan(c *sdk.Call) error {
 // before the pod does, and what follows isn't urgent.
 const settling = 2 * time.Second
 
-// unseen is how long the pod waits yet for the cache to show what its job has done at its end.
-func unseen(c *sdk.Call) time.Duration {
+// remainingSettling returns how long the pod waits yet for the cache to show what its job has done at its end.
+func remainingSettling(c *sdk.Call) time.Duration {
 	job, ok := owners.Get(c)
 	if !ok {
 		return 0
 	}
-	if since := c.Now().Sub(endOf(job).LastTransitionTime); since >= 0 {
+	if since := c.Now().Sub(finalCondition(job).LastTransitionTime); since >= 0 {
 		return settling - since
 	}
 	return 0

@@ -15,14 +15,14 @@ import (
 // burst is how many pods one sync creates or deletes at most; their own events bring the next sync.
 const burst = 500
 
-// manage deletes the pods that are too many, else creates those that are missing.
-func (r *run) manage() (action string, err error) {
+// managePods deletes the pods that are too many, else creates those that are missing.
+func (r *run) managePods() (action string, err error) {
 	if r.suspended() {
-		return podsDelete, r.remove(members(r.active), true)
+		return podsDelete, r.deletePods(members(r.active), true)
 	}
-	want := r.want()
+	want := r.wantedPods()
 	if victims := r.victims(int(r.running - want)); len(victims) > 0 {
-		return podsDelete, r.remove(victims[:min(len(victims), burst)], true)
+		return podsDelete, r.deletePods(victims[:min(len(victims), burst)], true)
 	}
 	missing := want - r.running
 	if r.replacesFailed() {
@@ -31,13 +31,13 @@ func (r *run) manage() (action string, err error) {
 	if missing <= 0 {
 		return tracking, nil
 	}
-	return podsCreate, r.create(min(int(missing), burst))
+	return podsCreate, r.createPods(min(int(missing), burst))
 }
 
-// want is how many pods should run: no more than there are successes missing, and as many as there are once one has
-// succeeded where one is enough.
-func (r *run) want() int32 {
-	most := or(r.job.Spec.Parallelism, 1)
+// wantedPods returns how many pods should run: no more than there are successes missing, and as many as there are once
+// one has succeeded where one is enough.
+func (r *run) wantedPods() int32 {
+	most := orDefault(r.job.Spec.Parallelism, 1)
 	switch n := r.job.Spec.Completions; {
 	case n != nil:
 		return max(0, min(*n-r.succeeded, most))
@@ -47,16 +47,16 @@ func (r *run) want() int32 {
 	return most
 }
 
-// create makes n pods, unless the last failures are too recent.
-func (r *run) create(n int) error {
+// createPods makes n pods, unless the last failures are too recent.
+func (r *run) createPods(n int) error {
 	var indexes []int
 	wait := time.Duration(0)
 	if !r.perIndex() {
-		wait = r.record.wait(r.c.Now())
+		wait = r.record.remainingBackoff(r.c.Now())
 	}
 
 	if wait == 0 && r.indexed() {
-		indexes, wait = r.ripe(r.pending(n))
+		indexes, wait = r.ripeIndexes(r.pending(n))
 		n = len(indexes)
 	}
 	if wait > 0 {
@@ -71,7 +71,7 @@ func (r *run) create(n int) error {
 	for i := range created {
 		created[i] = pod.New(r.job, template)
 		if r.indexed() {
-			r.number(created[i], indexes[i])
+			r.assignIndex(created[i], indexes[i])
 		}
 	}
 
@@ -109,9 +109,9 @@ func (r *run) victims(n int) []*corev1.Pod {
 	return victims
 }
 
-// remove deletes active pods now. Those that the job won't count lose its finalizer before; the others keep it until
-// they are in the status.
-func (r *run) remove(pods []*corev1.Pod, uncounted bool) error {
+// deletePods deletes active pods now. Those that the job won't count lose its finalizer before; the others keep it
+// until they are in the status.
+func (r *run) deletePods(pods []*corev1.Pod, uncounted bool) error {
 	if len(pods) == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (r *run) remove(pods []*corev1.Pod, uncounted bool) error {
 		}
 	}
 
-	outcomes, err := r.doAll(effects)
+	outcomes, err := r.performAll(effects)
 	for i := range outcomes {
 		o, p := &outcomes[i], pods[i]
 		if len(o.Members) == 2 {
@@ -133,7 +133,7 @@ func (r *run) remove(pods []*corev1.Pod, uncounted bool) error {
 			o = &o.Members[1]
 		}
 		if o.Code != abi.CodeOK {
-			r.warn(pod.FailedDelete, "Error deleting: "+o.Message)
+			r.recordWarning(pod.FailedDelete, "Error deleting: "+o.Message)
 			continue
 		}
 		r.running--
@@ -142,17 +142,17 @@ func (r *run) remove(pods []*corev1.Pod, uncounted bool) error {
 			r.ready--
 		}
 		if o.Reason == "" { // else it was gone
-			r.inform(pod.SuccessfulDelete, "Deleted pod: "+p.Name)
+			r.recordNormal(pod.SuccessfulDelete, "Deleted pod: "+p.Name)
 		}
 	}
 
 	return err
 }
 
-// doAll does effects at once. There is an outcome for each, and the first failure.
+// performAll performs effects at once. There is an outcome for each, and the first failure.
 //
 //go:noinline
-func (r *run) doAll(effects []sdk.Effect) ([]abi.Outcome, error) {
+func (r *run) performAll(effects []sdk.Effect) ([]abi.Outcome, error) {
 	outcomes, err := r.c.DoAll(sdk.Parallel(effects...))
 	if len(outcomes) == 0 {
 		return nil, err

@@ -7,13 +7,13 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// decide looks for a reason to end the job, other than its successes: what an earlier sync has decided stays.
-func (r *run) decide() *batchv1.JobCondition {
+// decideEnd looks for a reason to end the job, other than its successes: what an earlier sync has decided stays.
+func (r *run) decideEnd() *batchv1.JobCondition {
 	job := r.job
-	if x := isTrue(job, batchv1.JobSuccessCriteriaMet); x != nil {
+	if x := trueCondition(job, batchv1.JobSuccessCriteriaMet); x != nil {
 		return x
 	}
-	if x := isTrue(job, batchv1.JobFailureTarget); x != nil {
+	if x := trueCondition(job, batchv1.JobFailureTarget); x != nil {
 		return r.condition(batchv1.JobFailed, x.Reason, x.Message)
 	}
 	if message := r.failJob(); message != "" {
@@ -28,7 +28,7 @@ func (r *run) decide() *batchv1.JobCondition {
 	return nil
 }
 
-func (r *run) backoffLimit() int32 { return or(r.job.Spec.BackoffLimit, 6) }
+func (r *run) backoffLimit() int32 { return orDefault(r.job.Spec.BackoffLimit, 6) }
 
 // restartedTooOften reports whether containers that restart in place have failed as often as pods may.
 func (r *run) restartedTooOften() bool {
@@ -67,14 +67,14 @@ func (r *run) wakeAtDeadline() {
 
 // noteSuspension reports whether the job is suspended, and starts its clock anew when it goes on.
 func (r *run) noteSuspension() (changed bool) {
-	status, what, message, start := corev1.ConditionFalse, "Resumed", "Job resumed", r.now()
+	status, what, message, start := corev1.ConditionFalse, "Resumed", "Job resumed", r.nowInSeconds()
 	if r.suspended() {
 		status, what, message, start = corev1.ConditionTrue, "Suspended", "Job suspended", nil
 	}
 	if !r.setCondition(batchv1.JobSuspended, status, "Job"+what, message) {
 		return false
 	}
-	r.inform(what, message)
+	r.recordNormal(what, message)
 	if start != nil || unsetStarted.On(r.c) {
 		r.job.Status.StartTime = start
 	}
@@ -82,12 +82,12 @@ func (r *run) noteSuspension() (changed bool) {
 }
 
 //go:noinline
-func (r *run) inform(reason, message string) {
+func (r *run) recordNormal(reason, message string) {
 	r.c.Event(r.job, corev1.EventTypeNormal, reason, message)
 }
 
 //go:noinline
-func (r *run) warn(reason, message string) {
+func (r *run) recordWarning(reason, message string) {
 	r.c.Event(r.job, corev1.EventTypeWarning, reason, message)
 }
 
@@ -95,8 +95,8 @@ func (r *run) warn(reason, message string) {
 //
 //go:noinline
 func (r *run) condition(t batchv1.JobConditionType, reason, message string) *batchv1.JobCondition {
-	return &batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, LastProbeTime: *r.now(),
-		LastTransitionTime: *r.now(), Reason: reason, Message: message}
+	return &batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, LastProbeTime: *r.nowInSeconds(),
+		LastTransitionTime: *r.nowInSeconds(), Reason: reason, Message: message}
 }
 
 // failure says that the job is going to fail, once its pods have ended.
@@ -132,8 +132,8 @@ func conditionOf(job *batchv1.Job, t batchv1.JobConditionType) *batchv1.JobCondi
 	return nil
 }
 
-// isTrue is the condition where it is true, else nil.
-func isTrue(job *batchv1.Job, t batchv1.JobConditionType) *batchv1.JobCondition {
+// trueCondition returns the condition where it is true, else nil.
+func trueCondition(job *batchv1.Job, t batchv1.JobConditionType) *batchv1.JobCondition {
 	if x := conditionOf(job, t); x != nil && x.Status == corev1.ConditionTrue {
 		return x
 	}

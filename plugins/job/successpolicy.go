@@ -9,13 +9,13 @@ func (r *run) metSuccessPolicy() (rule int, met bool) {
 	}
 	for i := range policy.Rules {
 		x := &policy.Rules[i]
-		have, all := r.done.total(), -1
+		have, all := r.done.countAll(), -1
 		if x.SucceededIndexes != nil {
-			wanted := parse(*x.SucceededIndexes, r.completions())
+			wanted := parseIntervals(*x.SucceededIndexes, r.completions())
 			if len(wanted) == 0 {
 				continue
 			}
-			have, all = wanted.common(r.done), wanted.total()
+			have, all = wanted.countCommon(r.done), wanted.countAll()
 		}
 		if have == all || x.SucceededCount != nil && have >= int(*x.SucceededCount) {
 			return i, true

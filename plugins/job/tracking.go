@@ -11,15 +11,15 @@ import (
 // uncountedMax is how many UIDs the status holds at most, to stay below 20 KB.
 const uncountedMax = 500
 
-// track counts each pod that has ended exactly once, wherever it may be interrupted: the pod's UID (or its index) goes
-// into the status, the finalizer that kept the pod is removed, and then the UID makes way for a higher number. The
-// conditions that end the job come at the same two steps.
-func (r *run) track(changed bool) error {
+// trackEndedPods counts each pod that has ended exactly once, wherever it may be interrupted: the pod's UID (or its
+// index) goes into the status, the finalizer that kept the pod is removed, and then the UID makes way for a higher
+// number. The conditions that end the job come at the same two steps.
+func (r *run) trackEndedPods(changed bool) error {
 	before := countersOf(r.job)
-	if r.settle() {
+	if r.settleCounted() {
 		changed = true
 	}
-	ended, noted, full := r.note()
+	ended, noted, full := r.noteEnded()
 	if r.noteIndexes() || noted {
 		changed = true
 	}
@@ -28,19 +28,19 @@ func (r *run) track(changed bool) error {
 	}
 
 	if changed {
-		if err := r.write("adding uncounted pods to status: "); err != nil {
+		if err := r.writeStatus("adding uncounted pods to status: "); err != nil {
 			return err
 		}
-		r.record.keep(r.c)
+		r.record.saveState(r.c)
 		before = countFinished(r.c, r.job, before)
 	}
 
 	countHandled(r, ended)
 	failure := r.releaseAll(ended)
-	changed = r.settle()
-	over := failure == nil && !full && r.finish()
+	changed = r.settleCounted()
+	over := failure == nil && !full && r.finishJob()
 	if changed || over {
-		if err := r.write("removing uncounted pods from status: "); err != nil {
+		if err := r.writeStatus("removing uncounted pods from status: "); err != nil {
 			return err
 		}
 		if failure == nil { // upstream never counts the pods that were released where others couldn't be
@@ -54,8 +54,8 @@ func (r *run) track(changed bool) error {
 	return failure
 }
 
-// write writes the status; the next one goes on from the answer.
-func (r *run) write(what string) error {
+// writeStatus writes the status; the next one goes on from the answer.
+func (r *run) writeStatus(what string) error {
 	if err := r.c.Do(sdk.UpdateStatus(r.job)); err != nil {
 		return sdk.Errors(what, err.Error())
 	}
@@ -65,10 +65,10 @@ func (r *run) write(what string) error {
 	return nil
 }
 
-// settle moves the UIDs of pods that have no finalizer any more to the numbers.
+// settleCounted moves the UIDs of pods that have no finalizer any more to the numbers.
 //
 //go:noinline
-func (r *run) settle() (changed bool) {
+func (r *run) settleCounted() (changed bool) {
 	s := &r.job.Status
 	u := s.UncountedTerminatedPods
 	succeeded, failed := r.unsettled(u.Succeeded), r.unsettled(u.Failed)
@@ -83,20 +83,20 @@ func (r *run) settle() (changed bool) {
 func (r *run) unsettled(uids []metav1.UID) []metav1.UID {
 	var rest []metav1.UID
 	for _, uid := range uids {
-		if m := r.find(uid); m != nil && m.tracked {
+		if m := r.memberByUID(uid); m != nil && m.tracked {
 			rest = append(rest, uid)
 		}
 	}
 	return rest
 }
 
-// note puts into the status the pods that may go, and returns those, counted or not. When the job ends otherwise than
-// by success, whatever has not ended yet has failed.
-func (r *run) note() (ended []*member, changed, full bool) {
+// noteEnded puts into the status the pods that may go, and returns those, counted or not. When the job ends otherwise
+// than by success, whatever has not ended yet has failed.
+func (r *run) noteEnded() (ended []*member, changed, full bool) {
 	u := r.job.Status.UncountedTerminatedPods
 	indexes := 0
 	for _, m := range r.pods {
-		if !m.tracked || !r.mayGo(m) {
+		if !m.tracked || !r.canRelease(m) {
 			continue
 		}
 		ended = append(ended, m)
@@ -104,7 +104,7 @@ func (r *run) note() (ended []*member, changed, full bool) {
 		switch {
 		case m.Status.Phase == corev1.PodSucceeded && !m.inFailed:
 			if r.indexed() {
-				if r.valid(m) && !r.counted.has(m.index) { // the index says it all
+				if r.hasValidIndex(m) && !r.counted.has(m.index) { // the index says it all
 					indexes++
 					changed = true
 				}
@@ -112,9 +112,9 @@ func (r *run) note() (ended []*member, changed, full bool) {
 				u.Succeeded = append(u.Succeeded, m.UID)
 				changed = true
 			}
-		case m.failed || r.fails():
-			m.handled = !m.inFailed && r.valid(m)
-			if m.handled && r.counts(m) {
+		case m.failed || r.isFailing():
+			m.handled = !m.inFailed && r.hasValidIndex(m)
+			if m.handled && r.countsAgainstLimit(m) {
 				u.Failed = append(u.Failed, m.UID)
 				changed = true
 			}
@@ -128,13 +128,13 @@ func (r *run) note() (ended []*member, changed, full bool) {
 	return ended, changed, false
 }
 
-// fails reports whether the job is about to end, and not well.
-func (r *run) fails() bool {
+// isFailing reports whether the job is about to end, and not well.
+func (r *run) isFailing() bool {
 	return r.end != nil && r.end.Type != batchv1.JobSuccessCriteriaMet
 }
 
-// mayGo reports whether nobody needs the pod once it is counted.
-func (r *run) mayGo(m *member) bool {
+// canRelease reports whether nobody needs the pod once it is counted.
+func (r *run) canRelease(m *member) bool {
 	if r.job.Deleting() || r.end != nil || m.Status.Phase == corev1.PodSucceeded {
 		return true
 	}
@@ -151,7 +151,7 @@ func (r *run) announce() (changed bool) {
 	switch r.end.Type {
 	case batchv1.JobSuccessCriteriaMet:
 		final = batchv1.JobComplete
-		changed = isTrue(r.job, r.end.Type) == nil
+		changed = trueCondition(r.job, r.end.Type) == nil
 	case batchv1.JobFailureTarget:
 		changed = true
 	}
@@ -172,7 +172,7 @@ func (r *run) releaseAll(ended []*member) error {
 	for i, m := range ended {
 		patches[i] = release(m.Pod)
 	}
-	outcomes, err := r.doAll(patches)
+	outcomes, err := r.performAll(patches)
 	for i := range outcomes {
 		if outcomes[i].Code == abi.CodeOK {
 			ended[i].tracked = false
@@ -181,8 +181,8 @@ func (r *run) releaseAll(ended []*member) error {
 	return err
 }
 
-// finish adds the final condition, once all pods have ended and are counted.
-func (r *run) finish() bool {
+// finishJob adds the final condition, once all pods have ended and are counted.
+func (r *run) finishJob() bool {
 	s := &r.job.Status
 	if u := s.UncountedTerminatedPods; r.end == nil || len(u.Succeeded)+len(u.Failed) > 0 || r.ending > 0 {
 		return false
@@ -199,13 +199,13 @@ func (r *run) tellEnd() {
 	job, result := r.job, success
 	if r.end.Type == batchv1.JobComplete {
 		if want := job.Spec.Completions; want != nil && job.Status.Succeeded > *want {
-			r.warn("TooManySucceededPods", "Too many succeeded pods running after completion count reached")
+			r.recordWarning("TooManySucceededPods", "Too many succeeded pods running after completion count reached")
 		}
-		r.inform("Completed", "Job completed")
+		r.recordNormal("Completed", "Job completed")
 		result = succeeded
 	} else {
-		r.warn(r.end.Reason, r.end.Message)
+		r.recordWarning(r.end.Reason, r.end.Message)
 		result = failed
 	}
-	jobsFinished.Add(r.c, 1, mode(job), result, r.end.Reason)
+	jobsFinished.Add(r.c, 1, completionMode(job), result, r.end.Reason)
 }

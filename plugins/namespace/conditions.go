@@ -16,8 +16,8 @@ type finding struct {
 	badReason, badMessage string // no message: it doesn't
 }
 
-// list returns all five, as upstream words them.
-func (f *findings) list() [5]finding {
+// listFindings returns all five, as upstream words them.
+func (f *findings) listFindings() [5]finding {
 	return [5]finding{
 		{corev1.NamespaceDeletionDiscoveryFailure, "ResourcesDiscovered", "All resources successfully discovered",
 			"DiscoveryFailed", f.discovery},
@@ -25,17 +25,17 @@ func (f *findings) list() [5]finding {
 			"GroupVersionParsingFailed", f.parsing},
 		{corev1.NamespaceDeletionContentFailure, "ContentDeleted",
 			"All content successfully deleted, may be waiting on finalization", "ContentDeletionFailed",
-			sorted("Failed to delete all resource types, "+strconv.Itoa(len(f.failures))+" remaining: ", f.failures)},
+			joinSorted("Failed to delete all resource types, "+strconv.Itoa(len(f.failures))+" remaining: ", f.failures)},
 		{corev1.NamespaceContentRemaining, "ContentRemoved", "All content successfully removed", "SomeResourcesRemain",
-			sorted("Some resources are remaining: ", f.remaining)},
+			joinSorted("Some resources are remaining: ", f.remaining)},
 		{corev1.NamespaceFinalizersRemaining, "ContentHasNoFinalizers", "All content-preserving finalizers finished",
 			"SomeFinalizersRemain",
-			sorted("Some content in the namespace has finalizers remaining: ", f.kept())},
+			joinSorted("Some content in the namespace has finalizers remaining: ", f.describeFinalizers())},
 	}
 }
 
-// kept says of each finalizer how many objects it keeps.
-func (f *findings) kept() []string {
+// describeFinalizers says of each finalizer how many objects it keeps.
+func (f *findings) describeFinalizers() []string {
 	texts := make([]string, len(f.finalizers))
 	for i, t := range f.finalizers {
 		texts[i] = t.finalizer + " in " + strconv.Itoa(t.objects) + " resource instances"
@@ -43,8 +43,8 @@ func (f *findings) kept() []string {
 	return texts
 }
 
-// sorted is the sentence, nothing where there is nothing to say.
-func sorted(what string, list []string) string {
+// joinSorted returns the sentence with the sorted list, nothing where there is nothing to say.
+func joinSorted(what string, list []string) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -52,9 +52,9 @@ func sorted(what string, list []string) string {
 	return what + strings.Join(list, ", ")
 }
 
-// tell brings the namespace's conditions up to date, and reports whether that changed any.
-func (f *findings) tell(ns *corev1.Namespace, now metav1.Time) (changed bool) {
-	for _, x := range f.list() {
+// updateConditions brings the namespace's conditions up to date, and reports whether that changed any.
+func (f *findings) updateConditions(ns *corev1.Namespace, now metav1.Time) (changed bool) {
+	for _, x := range f.listFindings() {
 		status, reason, message := corev1.ConditionFalse, x.okReason, x.okMessage
 		if x.badMessage != "" {
 			status, reason, message = corev1.ConditionTrue, x.badReason, x.badMessage

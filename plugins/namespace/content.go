@@ -38,16 +38,16 @@ type target struct {
 	verbs []string
 }
 
-// empty deletes all that is in the namespace: the pods, and when none is left all else, whatever can't be deleted of
-// it. Pods that run on must find their policies and secrets.
-func empty(c *sdk.Call, ns *corev1.Namespace) *findings {
+// deleteContent deletes all that is in the namespace: the pods, and when none is left all else, whatever can't be
+// deleted of it. Pods that run on must find their policies and secrets.
+func deleteContent(c *sdk.Call, ns *corev1.Namespace) *findings {
 	f := &findings{}
 	for _, t := range f.targets(c) {
 		estimate := int64(0)
 		if t.id == podsID {
-			estimate = grace(c, ns)
+			estimate = remainingGrace(c, ns)
 		}
-		f.drain(c, ns, &t, estimate)
+		f.drainResource(c, ns, &t, estimate)
 		if t.id == podsID && len(f.remaining)+len(f.failures) > 0 {
 			break
 		}
@@ -99,8 +99,8 @@ func (f *findings) targets(c *sdk.Call) (targets []target) {
 	return targets
 }
 
-// drain deletes what there is of a resource, and takes down how much remains and what keeps it.
-func (f *findings) drain(c *sdk.Call, ns *corev1.Namespace, t *target, estimate int64) {
+// drainResource deletes what there is of a resource, and takes down how much remains and what keeps it.
+func (f *findings) drainResource(c *sdk.Call, ns *corev1.Namespace, t *target, estimate int64) {
 	left, listed, err := f.deleteAll(c, t, ns.Name)
 	if left.objects > 0 {
 		f.remaining = append(f.remaining, t.Name+"."+t.Group+" has "+strconv.Itoa(left.objects)+" resource instances")
@@ -148,11 +148,11 @@ func (f *findings) deleteAll(c *sdk.Call, t *target, namespace string) (l remain
 		}
 	}
 
-	err = each(c, t.id, namespace, func(o *itemMeta) {
+	err = forEachItem(c, t.id, namespace, func(o *itemMeta) {
 		l.objects++
 		for _, finalizer := range o.finalizers {
 			l.finalizers = true
-			f.count(finalizer)
+			f.countFinalizer(finalizer)
 		}
 	})
 	if unsupported(err) {
@@ -162,8 +162,8 @@ func (f *findings) deleteAll(c *sdk.Call, t *target, namespace string) (l remain
 	return l, err == nil, err
 }
 
-// count takes down that an object has the finalizer.
-func (f *findings) count(finalizer string) {
+// countFinalizer takes down that an object has the finalizer.
+func (f *findings) countFinalizer(finalizer string) {
 	i := slices.IndexFunc(f.finalizers, func(t tally) bool { return t.finalizer == finalizer })
 	if i < 0 {
 		i = len(f.finalizers)
@@ -178,7 +178,7 @@ const deletedAtOnce = 500
 // deleteEach deletes the objects of a resource one by one.
 func deleteEach(c *sdk.Call, id, namespace string) error {
 	var found []itemMeta
-	if err := each(c, id, namespace, func(o *itemMeta) { found = append(found, *o) }); err != nil {
+	if err := forEachItem(c, id, namespace, func(o *itemMeta) { found = append(found, *o) }); err != nil {
 		return err
 	}
 	for len(found) > 0 {
@@ -202,9 +202,9 @@ func unsupported(err error) bool {
 	return sdk.Failed(err, "MethodNotAllowed") || sdk.Failed(err, sdk.NotFound)
 }
 
-// grace is how many seconds the namespace's pods may take to end, counted from when the namespace was deleted; 0 when
-// that is over.
-func grace(c *sdk.Call, ns *corev1.Namespace) (seconds int64) {
+// remainingGrace returns how many seconds the namespace's pods may take to end, counted from when the namespace was
+// deleted; 0 when that is over.
+func remainingGrace(c *sdk.Call, ns *corev1.Namespace) (seconds int64) {
 	for _, p := range ending.List(c) {
 		if s := p.Spec.TerminationGracePeriodSeconds; s != nil && p.Status.Phase != corev1.PodSucceeded &&
 			p.Status.Phase != corev1.PodFailed {

@@ -28,8 +28,8 @@ var (
 	}}
 )
 
-// each calls f with the metadata of each object of a resource, one after another in the same memory.
-func each(c *sdk.Call, resource, namespace string, f func(*itemMeta)) error {
+// forEachItem calls f with the metadata of each object of a resource, one after another in the same memory.
+func forEachItem(c *sdk.Call, resource, namespace string, f func(*itemMeta)) error {
 	list, err := c.ListMetadata(resource, namespace)
 	if err != nil {
 		return err

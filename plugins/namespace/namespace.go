@@ -72,7 +72,7 @@ func sync(c *sdk.Call) error {
 	}
 
 	if ns.Status.Phase != corev1.NamespaceTerminating {
-		if err := write(c, ns, "status", terminate); err != nil {
+		if err := updateNamespace(c, ns, "status", terminate); err != nil {
 			return unlessGone(err)
 		}
 	}
@@ -80,8 +80,8 @@ func sync(c *sdk.Call) error {
 	if len(ns.Spec.Finalizers) == 0 {
 		return nil
 	}
-	f := empty(c, ns)
-	if f.tell(ns, c.Now()) {
+	f := deleteContent(c, ns)
+	if f.updateConditions(ns, c.Now()) {
 		_ = c.Do(sdk.UpdateStatus(ns)) // what is to be done doesn't depend on it, and the next sync says it again
 	}
 
@@ -91,7 +91,7 @@ func sync(c *sdk.Call) error {
 	case f.estimate > 0:
 		return c.After(time.Duration(f.estimate/2+1) * time.Second)
 	}
-	return unlessGone(write(c, ns, "finalize", finalize))
+	return unlessGone(updateNamespace(c, ns, "finalize", finalize))
 }
 
 // settled reports whether the namespace has been known to be deleted for long enough, and has it synced again if not.
@@ -127,8 +127,8 @@ func finalize(ns *corev1.Namespace) {
 // conflicts is how often in a row others may get ahead of a write before the whole sync is tried again later.
 const conflicts = 5
 
-// write changes the namespace as it is now: others may write to it meanwhile.
-func write(c *sdk.Call, ns *corev1.Namespace, subresource string, change func(*corev1.Namespace)) error {
+// updateNamespace changes the namespace as it is now: others may write to it meanwhile.
+func updateNamespace(c *sdk.Call, ns *corev1.Namespace, subresource string, change func(*corev1.Namespace)) error {
 	for i := 0; ; i++ {
 		change(ns)
 		err := c.Do(sdk.UpdateSub(subresource, ns))

@@ -38,8 +38,8 @@ func syncNode(c *sdk.Call) error {
 		if len(c.State()) > 0 {
 			c.SetState(nil)
 		}
-		if n, ok := nodes.Get(c); ok && !holds(n.Status.Conditions, string(corev1.NodeReady)) {
-			return remove(c, stranded.List(c), outOfServicePod)
+		if n, ok := nodes.Get(c); ok && !isConditionTrue(n.Status.Conditions, string(corev1.NodeReady)) {
+			return deletePods(c, stranded.List(c), outOfServicePod)
 		}
 		return nil
 	}
@@ -54,13 +54,13 @@ func syncNode(c *sdk.Call) error {
 		missed = metav1.UnixNano(since)
 	}
 	if wait := missed.Add(patience).Sub(c.Now()); wait > 0 {
-		return miss(c, missed, wait)
+		return recordMissing(c, missed, wait)
 	}
 
 	_, err = sdk.Get(c, nodeKind, "", c.Name())
 	switch {
 	case sdk.Failed(err, sdk.NotFound):
-		if err := remove(c, lost, orphanedPod); err != nil {
+		if err := deletePods(c, lost, orphanedPod); err != nil {
 			return err
 		}
 	case err != nil:
@@ -68,11 +68,11 @@ func syncNode(c *sdk.Call) error {
 	}
 
 	// What is still there after another while, or comes to be there, is looked at anew.
-	return miss(c, c.Now(), patience)
+	return recordMissing(c, c.Now(), patience)
 }
 
-// miss keeps since when the node is missed, and has it looked for again.
-func miss(c *sdk.Call, since metav1.Time, wait time.Duration) error {
+// recordMissing keeps since when the node is missed, and has it looked for again.
+func recordMissing(c *sdk.Call, since metav1.Time, wait time.Duration) error {
 	c.SetState(strconv.AppendInt(nil, since.UnixNano(), 10))
 	return c.After(wait)
 }

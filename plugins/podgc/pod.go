@@ -69,8 +69,8 @@ func (p *Pod) evicted() bool {
 	return p.Status.Phase == corev1.PodFailed && p.Status.Reason == "Evicted"
 }
 
-// holds reports whether the condition of that type is true.
-func holds(conditions []Condition, conditionType string) bool {
+// isConditionTrue reports whether the condition of that type is true.
+func isConditionTrue(conditions []Condition, conditionType string) bool {
 	for i := range conditions {
 		if conditions[i].Type == conditionType {
 			return conditions[i].Status == corev1.ConditionTrue

@@ -10,9 +10,9 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// remove deletes pods at once, each marked as failed before if it hasn't ended: others look at its phase, which no
+// deletePods deletes pods at once, each marked as failed before if it hasn't ended: others look at its phase, which no
 // kubelet is going to set. A failure stops no other pod.
-func remove(c *sdk.Call, doomed []*Pod, reason string) error {
+func deletePods(c *sdk.Call, doomed []*Pod, reason string) error {
 	var effects []sdk.Effect
 	var removed []*Pod
 	for _, p := range doomed {
@@ -63,7 +63,7 @@ func markFailed(p *Pod, disrupted bool, now metav1.Time) sdk.Effect {
 		b = append(b, `,"conditions":[{"type":"`+disruptionTarget+
 			`","status":"True","reason":"DeletionByPodGC","message":"PodGC: node no longer exists"`...)
 		b = appendGeneration(b, p)
-		if !holds(p.Status.Conditions, disruptionTarget) { // else it stays as old as it is
+		if !isConditionTrue(p.Status.Conditions, disruptionTarget) { // else it stays as old as it is
 			b = wire.AppendQuoted(append(b, `,"lastTransitionTime":`...), now.Truncate().String())
 		}
 		b = append(b, "}]"...)

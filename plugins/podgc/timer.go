@@ -34,7 +34,7 @@ const most = 10000
 // node, which no kubelet will ever end.
 func sync(c *sdk.Call) error {
 	err := syncTerminated(c)
-	if e := remove(c, unscheduled.List(c), unscheduledPod); err == nil {
+	if e := deletePods(c, unscheduled.List(c), unscheduledPod); err == nil {
 		err = e
 	}
 	return err
@@ -46,19 +46,19 @@ func syncTerminated(c *sdk.Call) error {
 		return err
 	}
 	all := terminated.List(c)
-	slices.SortFunc(all, byAge)
+	slices.SortFunc(all, compareByAge)
 	surplus := slices.DeleteFunc(all[:max(0, len(all)-limit)], (*Pod).awaitsFinalizers)
 	if len(surplus) <= most {
-		return remove(c, surplus, terminatedPod)
+		return deletePods(c, surplus, terminatedPod)
 	}
-	if err := remove(c, surplus[:most], terminatedPod); err != nil {
+	if err := deletePods(c, surplus[:most], terminatedPod); err != nil {
 		return err
 	}
 	return c.After(1) // the rest at once
 }
 
-// byAge has evicted pods first, which no controller counts on, then the oldest.
-func byAge(a, b *Pod) int {
+// compareByAge has evicted pods first, which no controller counts on, then the oldest.
+func compareByAge(a, b *Pod) int {
 	if a.evicted() != b.evicted() {
 		if a.evicted() {
 			return -1

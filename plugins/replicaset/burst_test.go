@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
-// world is a set that wants so many replicas and has so many pods.
-func world(replicas int32, have int) *abi.SyncRequest {
+// newRequest returns the sync of a set that wants so many replicas and has so many pods.
+func newRequest(replicas int32, have int) *abi.SyncRequest {
 	rs := &appsv1.ReplicaSet{}
 	rs.Namespace, rs.Name, rs.UID = "default", "web", "uid"
 	rs.Spec.Replicas = &replicas
@@ -50,7 +50,7 @@ func TestBurst(t *testing.T) {
 		{want: 0, have: 500, n: 500, kind: abi.EffectDelete, mode: abi.Parallel},
 	} {
 		groups := 0
-		a := sdk.Run(Plugin, world(x.want, x.have), nil, func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
+		a := sdk.Run(Plugin, newRequest(x.want, x.have), nil, func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
 			groups++
 			g := &r.Effects[0]
 			if len(r.Effects) != 1 || g.Kind != abi.EffectGroup || g.Mode != x.mode || len(g.Members) != x.n {

@@ -12,13 +12,14 @@ import (
 
 // The module answers byte for byte as the same code does natively.
 func TestModuleAnswersAsNativeOnWorlds(t *testing.T) {
-	module.Agree(t, Plugin, world(0, 0), world(3, 0), world(600, 0), world(3, 3), world(1, 600), world(0, 5))
+	module.Agree(t, Plugin, newRequest(0, 0), newRequest(3, 0), newRequest(600, 0), newRequest(3, 3), newRequest(1, 600),
+		newRequest(0, 5))
 }
 
 // BenchmarkSteady is the sync of a set whose pods are all there and ready, as each of their events brings it about.
 func BenchmarkSteady(b *testing.B) {
 	module.BenchSteady(b, Plugin, []int{1, 100, 1000, 5000}, func(pods int) *abi.SyncRequest {
-		r := world(int32(pods), pods)
+		r := newRequest(int32(pods), pods)
 		rs := &appsv1.ReplicaSet{}
 		if err := resource.Decode(r.Views[0].Objects[0].Data, rs); err != nil {
 			b.Fatal(err)

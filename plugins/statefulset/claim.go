@@ -28,7 +28,7 @@ func (r *rollout) askClaims() {
 		}
 	}
 	missing := 0
-	r.each(func(n int64, p *corev1.Pod) bool {
+	r.forEachOrdinal(func(n int64, p *corev1.Pod) bool {
 		add(n)
 		if p == nil {
 			missing++
@@ -41,8 +41,8 @@ func (r *rollout) askClaims() {
 	r.claims = claims.Ask(r.c, abi.Ask{Namespace: r.set.Namespace, Names: names})
 }
 
-// claim is a pod's claim, nil where there is none.
-func (r *rollout) claim(template int, n int64) *corev1.PersistentVolumeClaim {
+// findClaim returns a pod's claim, nil where there is none.
+func (r *rollout) findClaim(template int, n int64) *corev1.PersistentVolumeClaim {
 	name, from, to := r.claimName(template, n), 0, len(r.claims)
 	for from < to { // they come in the order of their names
 		if mid := (from + to) / 2; r.claims[mid].Name < name {
@@ -57,8 +57,8 @@ func (r *rollout) claim(template int, n int64) *corev1.PersistentVolumeClaim {
 	return r.claims[from]
 }
 
-// designClaim is a pod's claim as it should be made.
-func (r *rollout) designClaim(template int, n int64) *corev1.PersistentVolumeClaim {
+// buildClaim returns a pod's claim as it should be made.
+func (r *rollout) buildClaim(template int, n int64) *corev1.PersistentVolumeClaim {
 	x := sdk.Copy(&r.set.Spec.VolumeClaimTemplates[template])
 	x.Namespace, x.Name = r.set.Namespace, r.claimName(template, n)
 	x.Labels = x.Labels.Clone()
@@ -73,9 +73,9 @@ func (r *rollout) designClaim(template int, n int64) *corev1.PersistentVolumeCla
 // needClaims has the work begin with the claims that are missing, and stops it at those on their way out.
 func (r *rollout) needClaims(w *work, n int64) {
 	for i := range r.set.Spec.VolumeClaimTemplates {
-		switch x := r.claim(i, n); {
+		switch x := r.findClaim(i, n); {
 		case x == nil:
-			w.claims = append(w.claims, need{claim: r.designClaim(i, n)})
+			w.claims = append(w.claims, need{claim: r.buildClaim(i, n)})
 		case x.Deleting():
 			w.claims = append(w.claims, need{claim: x, going: true})
 		}
@@ -96,7 +96,7 @@ func (r *rollout) retention(p *corev1.Pod, n int64) retention {
 	if policy := r.set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
 		scaled, deleted := policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
 			policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
-		w.byPod = scaled && !r.has(n)
+		w.byPod = scaled && !r.hasOrdinal(n)
 		w.bySet = deleted && !w.byPod
 		w.indefinite = !scaled && !deleted
 	}
@@ -109,8 +109,8 @@ func refersTo(ref *metav1.OwnerReference, o sdk.Object) bool {
 	return ref.Name == o.GetObjectMeta().Name && ref.Kind == k.Kind && ref.APIVersion == k.APIVersion()
 }
 
-// stale reports whether the claim belongs to a former object of o's name.
-func stale(x *corev1.PersistentVolumeClaim, o sdk.Object) bool {
+// isStaleClaim reports whether the claim belongs to a former object of o's name.
+func isStaleClaim(x *corev1.PersistentVolumeClaim, o sdk.Object) bool {
 	for i := range x.OwnerReferences {
 		if ref := &x.OwnerReferences[i]; refersTo(ref, o) {
 			return ref.UID != o.GetObjectMeta().UID
@@ -143,10 +143,10 @@ func (w retention) conflicts(x *corev1.PersistentVolumeClaim) bool {
 
 func controls(ref *metav1.OwnerReference) bool { return ref.Controller != nil && *ref.Controller }
 
-// met reports whether the claim has the owners that it should have. One that belongs to a former set or pod isn't
+// ownersMet reports whether the claim has the owners that it should have. One that belongs to a former set or pod isn't
 // touched.
-func (w retention) met(x *corev1.PersistentVolumeClaim) bool {
-	if stale(x, w.r.set) || stale(x, w.pod) {
+func (w retention) ownersMet(x *corev1.PersistentVolumeClaim) bool {
+	if isStaleClaim(x, w.r.set) || isStaleClaim(x, w.pod) {
 		return true
 	}
 	bySet, byPod, idle := false, false, false
@@ -162,26 +162,26 @@ func (w retention) met(x *corev1.PersistentVolumeClaim) bool {
 	return !idle && bySet == w.bySet && byPod == w.byPod
 }
 
-// allMet reports whether all claims of the pod that there are have their owners.
-func (w retention) allMet(n int64) bool {
+// allOwnersMet reports whether all claims of the pod that there are have their owners.
+func (w retention) allOwnersMet(n int64) bool {
 	for i := range w.r.set.Spec.VolumeClaimTemplates {
-		if x := w.r.claim(i, n); x != nil && !w.met(x) {
+		if x := w.r.findClaim(i, n); x != nil && !w.ownersMet(x) {
 			return false
 		}
 	}
 	return true
 }
 
-// settle has the work give the claims their owners.
-func (w retention) settle(todo *work, n int64) {
+// settleOwners has the work give the claims their owners.
+func (w retention) settleOwners(todo *work, n int64) {
 	for i := range w.r.set.Spec.VolumeClaimTemplates {
-		x := w.r.claim(i, n)
+		x := w.r.findClaim(i, n)
 		if x == nil {
 			continue
 		}
 
 		conflict := w.conflicts(x)
-		if w.met(x) {
+		if w.ownersMet(x) {
 			if conflict {
 				todo.owners = append(todo.owners, owned{claim: x, conflict: true})
 			}

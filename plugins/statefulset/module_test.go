@@ -13,9 +13,9 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// world is the sync of a set that wants some pods and has others, all ready, with ten revisions; the pods from outdated
-// on are of an old one.
-func world(t testing.TB, policy appsv1.PodManagementPolicyType, want, have, outdated int) *abi.SyncRequest {
+// newRequest returns the sync of a set that wants some pods and has others, all ready, with ten revisions; the pods
+// from outdated on are of an old one.
+func newRequest(t testing.TB, policy appsv1.PodManagementPolicyType, want, have, outdated int) *abi.SyncRequest {
 	n, limit := int32(want), int32(10)
 	set := &appsv1.StatefulSet{}
 	set.Namespace, set.Name, set.UID, set.Generation = "default", "web", "u1", 1
@@ -68,7 +68,7 @@ func TestModuleAnswersAsNativeOnWorlds(t *testing.T) {
 		{1, 30, 30}, {700, 0, 0}} {
 		for _, policy := range []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement,
 			appsv1.ParallelPodManagement} {
-			all = append(all, world(t, policy, x.want, x.have, x.outdated))
+			all = append(all, newRequest(t, policy, x.want, x.have, x.outdated))
 		}
 	}
 	module.Agree(t, Plugin, all...)
@@ -78,6 +78,6 @@ func TestModuleAnswersAsNativeOnWorlds(t *testing.T) {
 // brings it about.
 func BenchmarkSteady(b *testing.B) {
 	module.BenchSteady(b, Plugin, []int{3, 20, 1000}, func(pods int) *abi.SyncRequest {
-		return world(b, appsv1.OrderedReadyPodManagement, pods, pods, pods)
+		return newRequest(b, appsv1.OrderedReadyPodManagement, pods, pods, pods)
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/pod"
 )
 
-// parse takes a pod's name apart: the set's name, a dash, and the pod's ordinal, which is -1 where it is none.
-func parse(name string) (parent string, ordinal int64) {
+// parsePodName takes a pod's name apart: the set's name, a dash, and the pod's ordinal, which is -1 where it is none.
+func parsePodName(name string) (parent string, ordinal int64) {
 	i := len(name)
 	for i > 0 && name[i-1] >= '0' && name[i-1] <= '9' {
 		i--
@@ -29,15 +29,15 @@ func parse(name string) (parent string, ordinal int64) {
 }
 
 func ordinal(p *corev1.Pod) int64 {
-	_, n := parse(p.Name)
+	_, n := parsePodName(p.Name)
 	return n
 }
 
-// name is the name of the set's pod with this ordinal.
-func (r *rollout) name(n int64) string { return r.set.Name + "-" + strconv.FormatInt(n, 10) }
+// podName returns the name of the set's pod with this ordinal.
+func (r *rollout) podName(n int64) string { return r.set.Name + "-" + strconv.FormatInt(n, 10) }
 
-// sort tells the pods that the set should have from those that it should not.
-func (r *rollout) sort() {
+// sortPods tells the pods that the set should have from those that it should not.
+func (r *rollout) sortPods() {
 	if o := r.set.Spec.Ordinals; o != nil {
 		r.first = int64(o.Start)
 	}
@@ -48,17 +48,17 @@ func (r *rollout) sort() {
 	r.behind = r.first + int64(size)
 	for _, p := range r.owned {
 		switch n := ordinal(p); {
-		case r.has(n):
-			r.replicas = insert(r.replicas, p, n, 1)
+		case r.hasOrdinal(n):
+			r.replicas = insertPod(r.replicas, p, n, 1)
 		case n >= 0:
-			r.condemned = insert(r.condemned, p, n, -1)
+			r.condemned = insertPod(r.condemned, p, n, -1)
 		}
 	}
 }
 
-// insert puts a pod where its ordinal belongs, upwards or downwards. Of two that would have the same place, such as
+// insertPod puts a pod where its ordinal belongs, upwards or downwards. Of two that would have the same place, such as
 // web-01 and web-1, the last has it.
-func insert(l []*corev1.Pod, p *corev1.Pod, n, way int64) []*corev1.Pod {
+func insertPod(l []*corev1.Pod, p *corev1.Pod, n, way int64) []*corev1.Pod {
 	from, to := 0, len(l)
 	for from < to {
 		if mid := (from + to) / 2; (ordinal(l[mid])-n)*way < 0 {
@@ -77,14 +77,16 @@ func insert(l []*corev1.Pod, p *corev1.Pod, n, way int64) []*corev1.Pod {
 	return l
 }
 
-// has reports whether the set should have a pod with this ordinal.
-func (r *rollout) has(n int64) bool { return n >= r.first && n < r.behind }
+// hasOrdinal reports whether the set should have a pod with this ordinal.
+func (r *rollout) hasOrdinal(n int64) bool { return n >= r.first && n < r.behind }
 
 func revision(p *corev1.Pod) string { return p.Labels.Get(appsv1.StatefulSetRevisionLabel) }
 
 func (r *rollout) outdated(p *corev1.Pod) bool { return revision(p) != r.update.Name }
 
-func ready(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning && pod.Ready(p) }
+func isRunningAndReady(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodRunning && pod.Ready(p)
+}
 
 func (r *rollout) available(p *corev1.Pod) bool {
 	return pod.Available(p, r.set.Spec.MinReadySeconds, r.c.Now())
@@ -93,10 +95,10 @@ func (r *rollout) available(p *corev1.Pod) bool {
 // unavailable reports whether a pod can't be counted on: it is not available, or not for long.
 func (r *rollout) unavailable(p *corev1.Pod) bool { return p.Deleting() || !r.available(p) }
 
-// design is the pod with this ordinal as it should be made.
-func (r *rollout) design(n int64) (*corev1.Pod, error) {
+// buildPod returns the pod with this ordinal as it should be made.
+func (r *rollout) buildPod(n int64) (*corev1.Pod, error) {
 	v, t := r.update, &r.set.Spec.Template
-	if r.held(n) && r.current.Name != v.Name {
+	if r.usesCurrentRevision(n) && r.current.Name != v.Name {
 		var err error
 		v = r.current
 		if t, err = history.Template(v); err != nil {
@@ -104,7 +106,7 @@ func (r *rollout) design(n int64) (*corev1.Pod, error) {
 		}
 	}
 	p := pod.New(r.set, t)
-	p.Name = r.name(n)
+	p.Name = r.podName(n)
 	p.Labels = p.Labels.Clone()
 	identify(p, n)
 	p.Labels.Set(appsv1.StatefulSetRevisionLabel, v.Name)
@@ -113,8 +115,8 @@ func (r *rollout) design(n int64) (*corev1.Pod, error) {
 	return p, nil
 }
 
-// held reports whether a new pod with this ordinal is still to be of the current revision.
-func (r *rollout) held(n int64) bool {
+// usesCurrentRevision reports whether a new pod with this ordinal is still to be of the current revision.
+func (r *rollout) usesCurrentRevision(n int64) bool {
 	s := &r.set.Spec.UpdateStrategy
 	if u := s.RollingUpdate; u != nil {
 		return u.Partition != nil && n < r.first+int64(*u.Partition)
@@ -150,8 +152,8 @@ func (r *rollout) volumes(n int64, template []corev1.Volume) []corev1.Volume {
 	return l
 }
 
-// stored reports whether the pod has all of its claims as volumes.
-func (r *rollout) stored(p *corev1.Pod, n int64) bool {
+// hasClaimVolumes reports whether the pod has all of its claims as volumes.
+func (r *rollout) hasClaimVolumes(p *corev1.Pod, n int64) bool {
 	for i := range r.set.Spec.VolumeClaimTemplates {
 		found := false
 		for j := range p.Spec.Volumes {

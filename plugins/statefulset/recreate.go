@@ -18,26 +18,26 @@ func (r *rollout) recreates() bool {
 	return r.set.Spec.UpdateStrategy.Type == appsv1.RecreateStatefulSetStrategyType
 }
 
-// clear deletes all pods of other revisions, whatever the set's policy, and has the sync wait until they are gone. All
-// pods count in the slow start, also those that there is nothing to do for.
-func (r *rollout) clear() (wait bool, err error) {
+// deleteAllOutdated deletes all pods of other revisions, whatever the set's policy, and has the sync wait until they
+// are gone. All pods count in the slow start, also those that there is nothing to do for.
+func (r *rollout) deleteAllOutdated() (wait bool, err error) {
 	var todo []work
 	add := func(p *corev1.Pod) {
 		w := work{silent: true}
 		if p != nil && r.outdated(p) {
 			if wait = true; !p.Deleting() {
-				w = remove(p)
+				w = deletionOf(p)
 			}
 		}
 		todo = append(todo, w)
 	}
-	r.each(func(_ int64, p *corev1.Pod) bool { add(p); return true })
+	r.forEachOrdinal(func(_ int64, p *corev1.Pod) bool { add(p); return true })
 	for _, p := range r.condemned {
 		add(p)
 	}
 
 	if wait {
-		if _, err = r.doAs(sdk.SlowStart, todo); err != nil {
+		if _, err = r.performGroup(sdk.SlowStart, todo); err != nil {
 			return true, err
 		}
 	}

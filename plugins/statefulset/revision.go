@@ -31,10 +31,10 @@ func (r *rollout) adoptHistory() error {
 	return err
 }
 
-// revise finds the revision of the set's template, or makes it: the newest with the same bytes, and where an older one
-// has them, that one becomes the newest; else the newest if it means the same (unless the gate byMeaning is off). Then
-// it finds the revision that the set comes from.
-func (r *rollout) revise() error {
+// findRevisions finds the revision of the set's template, or makes it: the newest with the same bytes, and where an
+// older one has them, that one becomes the newest; else the newest if it means the same (unless the gate byMeaning is
+// off). Then it finds the revision that the set comes from.
+func (r *rollout) findRevisions() error {
 	if n := r.set.Status.CollisionCount; n != nil {
 		r.collisions = *n
 	}
@@ -44,15 +44,15 @@ func (r *rollout) revise() error {
 	}
 
 	equal, _ := history.Split(r.history, data)
-	newest := last(r.history)
-	switch same := last(equal); {
+	newest := lastOrNil(r.history)
+	switch same := lastOrNil(equal); {
 	case same != nil && same == newest:
 		r.update = newest
 	case same != nil:
 		r.update = sdk.Copy(same)
 		r.update.Revision = history.Next(r.history)
 		err = r.c.Do(sdk.Update(r.update))
-	case newest != nil && byMeaning.On(r.c) && means(newest, data):
+	case newest != nil && byMeaning.On(r.c) && isEquivalent(newest, data):
 		r.update = newest
 	default:
 		err = r.createRevision(data)
@@ -71,10 +71,10 @@ func (r *rollout) revise() error {
 	return nil
 }
 
-// means reports whether a set that went back to the revision would have this data, though the bytes of theirs differ:
-// the revision lacks what a newer API server fills in. No pod is replaced for that (upstream's gate
+// isEquivalent reports whether a set that went back to the revision would have this data, though the bytes of theirs
+// differ: the revision lacks what a newer API server fills in. No pod is replaced for that (upstream's gate
 // StatefulSetSemanticRevisionComparison). What a template spells out that admission would add to a pod is a change.
-func means(v *appsv1.ControllerRevision, data []byte) bool {
+func isEquivalent(v *appsv1.ControllerRevision, data []byte) bool {
 	t, err := history.Template(v)
 	if err != nil {
 		return false // nobody could go back to it
@@ -84,7 +84,7 @@ func means(v *appsv1.ControllerRevision, data []byte) bool {
 	return err == nil && bytes.Equal(again, data)
 }
 
-func last(l []*appsv1.ControllerRevision) *appsv1.ControllerRevision {
+func lastOrNil(l []*appsv1.ControllerRevision) *appsv1.ControllerRevision {
 	if len(l) == 0 {
 		return nil
 	}

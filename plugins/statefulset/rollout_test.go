@@ -49,7 +49,7 @@ func TestRolloutsComeToRest(t *testing.T) {
 
 			s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:0"}}
 			m := &model{t: t, set: s}
-			m.rest(random)
+			m.runUntilIdle(random)
 			for range 4 {
 				s := m.set
 				s.Generation++
@@ -63,18 +63,18 @@ func TestRolloutsComeToRest(t *testing.T) {
 				default:
 					s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: fmt.Sprintf("web:%d", random.IntN(3))}}
 				}
-				m.note("replicas %d partition %d %s", *s.Spec.Replicas, *s.Spec.UpdateStrategy.RollingUpdate.Partition,
+				m.appendLog("replicas %d partition %d %s", *s.Spec.Replicas, *s.Spec.UpdateStrategy.RollingUpdate.Partition,
 					s.Spec.Template.Spec.Containers[0].Image)
 				for range random.IntN(10) { // and perhaps the next change comes midway
-					m.step(random)
+					m.stepRandomly(random)
 				}
 				if random.IntN(2) == 0 {
-					m.rest(random)
+					m.runUntilIdle(random)
 				}
 			}
 
-			m.rest(random)
-			m.check()
+			m.runUntilIdle(random)
+			m.checkSettled()
 			if t.Failed() {
 				t.Log(strings.Join(m.log, "\n"))
 			}
@@ -82,23 +82,23 @@ func TestRolloutsComeToRest(t *testing.T) {
 	}
 }
 
-func (m *model) note(format string, a ...any) { m.log = append(m.log, fmt.Sprintf(format, a...)) }
+func (m *model) appendLog(format string, a ...any) { m.log = append(m.log, fmt.Sprintf(format, a...)) }
 
-// step is a sync, or something that happens to a pod.
-func (m *model) step(random *rand.Rand) (idle bool) {
+// stepRandomly runs a sync, or lets something happen to a pod.
+func (m *model) stepRandomly(random *rand.Rand) (idle bool) {
 	if len(m.pods) > 0 && random.IntN(2) == 0 {
 		i := random.IntN(len(m.pods))
-		m.happen(i)
+		m.advancePod(i)
 		return false
 	}
-	return !m.sync()
+	return !m.syncOnce()
 }
 
-// happen lets a pod get on: it becomes ready, or goes if it is to.
-func (m *model) happen(i int) (moved bool) {
+// advancePod lets a pod get on: it becomes ready, or goes if it is to.
+func (m *model) advancePod(i int) (moved bool) {
 	switch p := m.pods[i]; {
 	case p.DeletionTimestamp != nil:
-		m.note("gone %s", p.Name)
+		m.appendLog("gone %s", p.Name)
 		m.pods = slices.Delete(m.pods, i, i+1)
 	case p.Status.Phase == corev1.PodPending:
 		p.Status.Phase = corev1.PodRunning
@@ -111,25 +111,25 @@ func (m *model) happen(i int) (moved bool) {
 	return true
 }
 
-// rest lets everything happen until nothing does.
-func (m *model) rest(random *rand.Rand) {
+// runUntilIdle lets everything happen until nothing does.
+func (m *model) runUntilIdle(random *rand.Rand) {
 	for range worlds.Number(500) {
-		if !m.step(random) {
+		if !m.stepRandomly(random) {
 			continue
 		}
 		moved := false
 		for i := len(m.pods) - 1; i >= 0 && !moved; i-- {
-			moved = m.happen(i)
+			moved = m.advancePod(i)
 		}
-		if !moved && !m.sync() {
+		if !moved && !m.syncOnce() {
 			return
 		}
 	}
 	m.t.Fatalf("no end:\n%s", strings.Join(m.log, "\n"))
 }
 
-// check looks at a set that is at rest.
-func (m *model) check() {
+// checkSettled looks at a set that is at rest.
+func (m *model) checkSettled() {
 	n, partition := int(*m.set.Spec.Replicas), int64(*m.set.Spec.UpdateStrategy.RollingUpdate.Partition)
 	if len(m.pods) != n || m.available() != n {
 		m.t.Errorf("%d pods, %d available, want %d", len(m.pods), m.available(), n)
@@ -150,15 +150,15 @@ func (m *model) check() {
 
 func (m *model) available() (n int) {
 	for _, p := range m.pods {
-		if p.DeletionTimestamp == nil && ready(p) {
+		if p.DeletionTimestamp == nil && isRunningAndReady(p) {
 			n++
 		}
 	}
 	return n
 }
 
-// sync runs one sync and does what it says. It tells whether anything was written.
-func (m *model) sync() (wrote bool) {
+// syncOnce runs one sync and does what it says. It tells whether anything was written.
+func (m *model) syncOnce() (wrote bool) {
 	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: 1e18, Views: make([]abi.ViewData, 4)}
 	put := func(view int, o sdk.Object) {
 		r.Views[view].Objects = append(r.Views[view].Objects,
@@ -185,7 +185,7 @@ func (m *model) sync() (wrote bool) {
 			case abi.EffectEvent:
 			default:
 				wrote = true
-				m.write(e)
+				m.applyEffect(e)
 			}
 			l = append(l, abi.Outcome{Object: abi.ObjectData{Data: e.Object, ResourceVersion: "2"}})
 		}
@@ -202,7 +202,7 @@ func (m *model) sync() (wrote bool) {
 	return wrote
 }
 
-func (m *model) write(e *abi.Effect) {
+func (m *model) applyEffect(e *abi.Effect) {
 	decode := func(o sdk.Object) {
 		if err := resource.Decode(slices.Clone(e.Object), o); err != nil {
 			m.t.Fatal(err)
@@ -214,7 +214,7 @@ func (m *model) write(e *abi.Effect) {
 	case fmt.Sprint(abi.EffectCreate, " v1/pods"):
 		p := &corev1.Pod{}
 		decode(p)
-		m.note("create %s %s", p.Name, p.Spec.Containers[0].Image)
+		m.appendLog("create %s %s", p.Name, p.Spec.Containers[0].Image)
 		for _, q := range m.pods {
 			if q.Name == p.Name {
 				m.t.Errorf("%s is there already", p.Name)
@@ -222,7 +222,7 @@ func (m *model) write(e *abi.Effect) {
 		}
 		lower := 0
 		for _, q := range m.pods {
-			if ordinal(q) < ordinal(p) && ready(q) && q.DeletionTimestamp == nil {
+			if ordinal(q) < ordinal(p) && isRunningAndReady(q) && q.DeletionTimestamp == nil {
 				lower++
 			}
 		}
@@ -232,7 +232,7 @@ func (m *model) write(e *abi.Effect) {
 		p.UID, p.Status.Phase = metav1.UID(fmt.Sprint("uid-", len(m.log))), corev1.PodPending
 		m.pods = append(m.pods, p)
 	case fmt.Sprint(abi.EffectDelete, " v1/pods"):
-		m.note("delete %s", e.Name)
+		m.appendLog("delete %s", e.Name)
 		i := slices.IndexFunc(m.pods, func(p *corev1.Pod) bool { return p.Name == e.Name })
 		if m.pods[i].DeletionTimestamp != nil {
 			m.t.Errorf("%s is deleted twice", e.Name)

@@ -126,7 +126,7 @@ func sync(c *sdk.Call) error {
 	}
 	var err error
 	r.owned, err = owner.Claim(c, set, pods.List(c), func(p *corev1.Pod) bool {
-		parent, _ := parse(p.Name)
+		parent, _ := parsePodName(p.Name)
 		return parent == set.Name && labels.Selects(selector, p.Labels)
 	})
 	if err != nil {
@@ -139,7 +139,7 @@ func sync(c *sdk.Call) error {
 
 // proceed goes on with the set's revisions and pods, and writes the status.
 func (r *rollout) proceed() error {
-	if err := r.revise(); err != nil {
+	if err := r.findRevisions(); err != nil {
 		return err
 	}
 	c, set := r.c, r.set
@@ -150,7 +150,7 @@ func (r *rollout) proceed() error {
 		c.Event(set, corev1.EventTypeWarning, "UnknownStrategy", err.Error())
 		return err
 	}
-	r.sort()
+	r.sortPods()
 	err := r.advance()
 	r.writeStatus()
 	if seconds := set.Spec.MinReadySeconds; err == nil && seconds > 0 &&
@@ -172,13 +172,13 @@ func (r *rollout) advance() error {
 	}
 	r.observe(r.replicas, r.condemned)
 	if r.recreates() {
-		if wait, err := r.clear(); wait || err != nil {
+		if wait, err := r.deleteAllOutdated(); wait || err != nil {
 			return err
 		}
 	}
 
 	r.askClaims()
-	for _, step := range []func() (wait bool, err error){r.settle, r.settleCondemned, r.scaleDown} {
+	for _, step := range []func() (wait bool, err error){r.reconcilePods, r.settleCondemned, r.scaleDown} {
 		if wait, err := step(); wait || err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (r *rollout) advance() error {
 	case r.recreates(), r.set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
 		return nil
 	case severalUnavailable.On(r.c):
-		return r.roll()
+		return r.deleteNextOutdated()
 	}
-	return r.rollOne()
+	return r.deleteOneOutdated()
 }

@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 		{"web-a", "", -1}, {"web-1a", "", -1},
 		{"7", "", -1}, {"-7", "", 7}, {"web--1", "web-", 1}, {"", "", -1},
 	} {
-		if parent, ordinal := parse(x.name); parent != x.parent || ordinal != x.ordinal {
+		if parent, ordinal := parsePodName(x.name); parent != x.parent || ordinal != x.ordinal {
 			t.Errorf("%q: %q, %d, want %q, %d", x.name, parent, ordinal, x.parent, x.ordinal)
 		}
 	}
@@ -29,7 +29,7 @@ func TestInsert(t *testing.T) {
 	for _, name := range []string{"w-01", "w-1", "w-10", "w-2", "w-0", "w-3"} {
 		p := &corev1.Pod{}
 		p.Name = name
-		up, down = insert(up, p, ordinal(p), 1), insert(down, p, ordinal(p), -1)
+		up, down = insertPod(up, p, ordinal(p), 1), insertPod(down, p, ordinal(p), -1)
 	}
 	text := func(l []*corev1.Pod) (s string) {
 		for _, p := range l {

@@ -19,7 +19,7 @@ func (r *rollout) observe(lists ...[]*corev1.Pod) {
 	for _, l := range lists {
 		for _, p := range l {
 			s.Replicas++
-			if ready(p) {
+			if isRunningAndReady(p) {
 				s.ReadyReplicas++
 				if r.available(p) {
 					s.AvailableReplicas++
@@ -51,15 +51,15 @@ func (r *rollout) writeStatus() {
 		s.CurrentReplicas, s.CurrentRevision = s.UpdatedReplicas, s.UpdateRevision
 		r.completeRecreation()
 	}
-	if s.ObservedGeneration > was.ObservedGeneration || !same(s, was) {
+	if s.ObservedGeneration > was.ObservedGeneration || !sameStatus(s, was) {
 		set := sdk.Copy(r.set)
 		set.Status = *s
 		_ = r.c.UpdateStatus(set)
 	}
 }
 
-// same compares what observe sets, but for the collisions, which a new revision's name tells of.
-func same(a, b *appsv1.StatefulSetStatus) bool {
+// sameStatus compares what observe sets, but for the collisions, which a new revision's name tells of.
+func sameStatus(a, b *appsv1.StatefulSetStatus) bool {
 	return a.Replicas == b.Replicas && a.ReadyReplicas == b.ReadyReplicas && a.AvailableReplicas == b.AvailableReplicas &&
 		a.CurrentReplicas == b.CurrentReplicas && a.UpdatedReplicas == b.UpdatedReplicas &&
 		a.CurrentRevision == b.CurrentRevision && a.UpdateRevision == b.UpdateRevision &&

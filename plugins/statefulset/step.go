@@ -9,8 +9,9 @@ import (
 	"github.com/windlass-dev/windlass/sdk/pod"
 )
 
-// each visits the ordinals that the set should have, in order, while visit says so. A pod that isn't there is nil.
-func (r *rollout) each(visit func(n int64, p *corev1.Pod) bool) {
+// forEachOrdinal visits the ordinals that the set should have, in order, while visit says so. A pod that isn't there is
+// nil.
+func (r *rollout) forEachOrdinal(visit func(n int64, p *corev1.Pod) bool) {
 	next := 0
 	for n := r.first; n < r.behind; n++ {
 		var p *corev1.Pod
@@ -24,53 +25,53 @@ func (r *rollout) each(visit func(n int64, p *corev1.Pod) bool) {
 	}
 }
 
-// settle creates what is missing, deletes what has ended so that it can be created again, and sets right what isn't as
-// the set wants it. In order it goes no further than the first pod that isn't available, and in no case beyond one that
-// can't be set right.
-func (r *rollout) settle() (wait bool, err error) {
+// reconcilePods creates what is missing, deletes what has ended so that it can be created again, and sets right what
+// isn't as the set wants it. In order it goes no further than the first pod that isn't available, and in no case beyond
+// one that can't be set right.
+func (r *rollout) reconcilePods() (wait bool, err error) {
 	var todo []work
-	r.each(func(n int64, p *corev1.Pod) bool {
+	r.forEachOrdinal(func(n int64, p *corev1.Pod) bool {
 		var w work
 		if p == nil {
-			w = r.create(n, &wait)
+			w = r.createPod(n, &wait)
 		} else {
 			w = r.correct(n, p, &wait)
 		}
-		if !w.empty() {
+		if !w.isEmpty() {
 			todo = append(todo, w)
-			wait = wait || w.stuck()
+			wait = wait || w.isStuck()
 		}
 		return !wait && len(todo) < burst
 	})
-	if _, err = r.do(todo); err == nil && len(todo) == burst {
+	if _, err = r.performWorks(todo); err == nil && len(todo) == burst {
 		wait = true
 		return wait, r.c.After(1) // to go on with the rest
 	}
 	return wait, err
 }
 
-// create makes a pod with its claims. One that is to be deleted with a former pod of that name has to go first.
-func (r *rollout) create(n int64, wait *bool) (w work) {
+// createPod makes a pod with its claims. One that is to be deleted with a former pod of that name has to go first.
+func (r *rollout) createPod(n int64, wait *bool) (w work) {
 	*wait = r.inOrder
 	former := &corev1.Pod{}
-	former.Name = r.name(n)
+	former.Name = r.podName(n)
 	if policy := r.set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil &&
 		policy.WhenScaled != appsv1.RetainPersistentVolumeClaimRetentionPolicyType {
 		for i := range r.set.Spec.VolumeClaimTemplates {
-			if x := r.claim(i, n); x != nil && stale(x, former) {
+			if x := r.findClaim(i, n); x != nil && isStaleClaim(x, former) {
 				return w
 			}
 		}
 	}
 	w.pod, w.verb = former.Name, "Create"
 	r.needClaims(&w, n)
-	p, err := r.design(n)
+	p, err := r.buildPod(n)
 	if err != nil {
 		w.err = err
 		return w
 	}
 	w.effects = append(w.effects, sdk.Create(p))
-	r.retention(former, n).settle(&w, n)
+	r.retention(former, n).settleOwners(&w, n)
 	return w
 }
 
@@ -79,7 +80,7 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 	if pod.Terminal(p) {
 		*wait = r.inOrder
 		if !p.Deleting() {
-			w = remove(p)
+			w = deletionOf(p)
 		}
 		return w
 	}
@@ -89,16 +90,17 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 	if pending {
 		w.claimsApart = true
 		r.needClaims(&w, n)
-		retention.settle(&w, n)
+		retention.settleOwners(&w, n)
 	}
 
-	if r.inOrder && (p.Deleting() || !ready(p) || !r.available(p)) {
+	if r.inOrder && (p.Deleting() || !isRunningAndReady(p) || !r.available(p)) {
 		*wait = true
 		return w
 	}
 
-	named, stored := p.Name == r.name(n) && p.Labels.Get(appsv1.StatefulSetPodNameLabel) == p.Name, r.stored(p, n)
-	if named && stored && (pending || retention.allMet(n)) {
+	named, stored := p.Name == r.podName(n) && p.Labels.Get(appsv1.StatefulSetPodNameLabel) == p.Name,
+		r.hasClaimVolumes(p, n)
+	if named && stored && (pending || retention.allOwnersMet(n)) {
 		return w
 	}
 
@@ -107,8 +109,8 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 		if !stored {
 			r.needClaims(&w, n)
 		}
-		if !retention.allMet(n) {
-			retention.settle(&w, n)
+		if !retention.allOwnersMet(n) {
+			retention.settleOwners(&w, n)
 		}
 	}
 	if !stored {
@@ -117,8 +119,8 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 
 	switch {
 	case named:
-	case p.Name != r.name(n):
-		w.err = sdk.Errors("pod ", p.Name, " is in the place of ", r.name(n), ", and a pod keeps its name")
+	case p.Name != r.podName(n):
+		w.err = sdk.Errors("pod ", p.Name, " is in the place of ", r.podName(n), ", and a pod keeps its name")
 	default:
 		p = sdk.Copy(p)
 		p.Labels = p.Labels.Clone()
@@ -133,13 +135,13 @@ func (r *rollout) settleCondemned() (wait bool, err error) {
 	var todo []work
 	for _, p := range r.condemned {
 		n := ordinal(p)
-		if retention := r.retention(p, n); !retention.allMet(n) {
+		if retention := r.retention(p, n); !retention.allOwnersMet(n) {
 			w := work{pod: p.Name, silent: true, ownersApart: true}
-			retention.settle(&w, n)
+			retention.settleOwners(&w, n)
 			todo = append(todo, w)
 		}
 	}
-	_, err = r.do(todo)
+	_, err = r.performWorks(todo)
 	return false, err
 }
 
@@ -149,19 +151,19 @@ func (r *rollout) scaleDown() (wait bool, err error) {
 	todo := make([]work, 0, len(r.condemned))
 	for i, p := range r.condemned {
 		if r.inOrder {
-			if p.Deleting() || !(ready(p) && r.available(p)) && r.anyUnavailable(r.condemned[i+1:]) {
+			if p.Deleting() || !(isRunningAndReady(p) && r.available(p)) && r.anyUnavailable(r.condemned[i+1:]) {
 				return true, nil
 			}
 		} else if p.Deleting() {
 			continue
 		}
-		todo = append(todo, remove(p))
+		todo = append(todo, deletionOf(p))
 		if r.inOrder {
 			wait = true
 			break
 		}
 	}
-	_, err = r.do(todo)
+	_, err = r.performWorks(todo)
 	return wait, err
 }
 
@@ -184,9 +186,10 @@ func (r *rollout) maxUnavailable() (int, error) {
 	return max(1, int(n)), err
 }
 
-// roll deletes pods of other revisions, from the highest ordinal down to the partition, as long as no more than the set
-// allows are unavailable. Where order doesn't matter, those that are unavailable anyway go first, and all at once.
-func (r *rollout) roll() error {
+// deleteNextOutdated deletes pods of other revisions, from the highest ordinal down to the partition, as long as no
+// more than the set allows are unavailable. Where order doesn't matter, those that are unavailable anyway go first, and
+// all at once.
+func (r *rollout) deleteNextOutdated() error {
 	size := int32(r.behind - r.first)
 	partition := int64(0)
 	if u := r.set.Spec.UpdateStrategy.RollingUpdate; u != nil && u.Partition != nil {
@@ -223,16 +226,16 @@ func (r *rollout) roll() error {
 
 	todo := make([]work, len(victims))
 	for i, p := range victims {
-		todo[i] = remove(p)
+		todo[i] = deletionOf(p)
 	}
-	n, err := r.do(todo)
+	n, err := r.performWorks(todo)
 	r.status.CurrentReplicas -= int32(n)
 	return err
 }
 
-// rollOne is the roll-out where the gate severalUnavailable is off: it deletes the highest pod of another revision,
-// down to the partition, once all pods above it are available.
-func (r *rollout) rollOne() error {
+// deleteOneOutdated is deleteNextOutdated where the gate severalUnavailable is off: it deletes the highest pod of
+// another revision, down to the partition, once all pods above it are available.
+func (r *rollout) deleteOneOutdated() error {
 	n, partition := r.behind, int64(0)
 	if u := r.set.Spec.UpdateStrategy.RollingUpdate; u != nil && u.Partition != nil {
 		partition = int64(*u.Partition)
@@ -245,7 +248,7 @@ func (r *rollout) rollOne() error {
 			return nil // one that is missing has just been made
 		}
 		if r.outdated(p) && !p.Deleting() {
-			done, err := r.do([]work{remove(p)})
+			done, err := r.performWorks([]work{deletionOf(p)})
 			r.status.CurrentReplicas -= int32(done)
 			return err
 		}

@@ -36,12 +36,12 @@ type owned struct {
 	update   bool // it is to be written with other owners
 }
 
-func (w *work) empty() bool {
+func (w *work) isEmpty() bool {
 	return len(w.claims) == 0 && len(w.owners) == 0 && len(w.effects) == 0 && w.err == nil
 }
 
-// stuck reports whether the work can't succeed.
-func (w *work) stuck() bool {
+// isStuck reports whether the work can't succeed.
+func (w *work) isStuck() bool {
 	stuck := w.err != nil
 	for i := range w.claims {
 		stuck = stuck || w.claims[i].going
@@ -49,11 +49,11 @@ func (w *work) stuck() bool {
 	return stuck
 }
 
-// effect is all of the work: the group of the claims where some are missing, then what follows once they are there, the
-// pod's effects and the group of the owners.
-func (w *work) effect() sdk.Effect {
+// combinedEffect returns all of the work: the group of the claims where some are missing, then what follows once they
+// are there, the pod's effects and the group of the owners.
+func (w *work) combinedEffect() sdk.Effect {
 	var rest []sdk.Effect
-	if !w.stuck() {
+	if !w.isStuck() {
 		rest = w.effects
 		if update := w.updates(); len(update) > 0 && w.creates() {
 			owners := sdk.Sequence(update...)
@@ -85,13 +85,13 @@ func (w *work) updates() (l []sdk.Effect) {
 	return l
 }
 
-// split takes the outcomes of effect apart.
-func (w *work) split(o []abi.Outcome) (claims, owners, own []abi.Outcome) {
+// splitOutcomes takes the outcomes of combinedEffect apart.
+func (w *work) splitOutcomes(o []abi.Outcome) (claims, owners, own []abi.Outcome) {
 	if len(o) > 0 && w.missing() {
 		claims, o = o[0].Members, o[1].Members
 	}
 	switch last := len(o) - 1; {
-	case last < 0 || !w.reowns():
+	case last < 0 || !w.changesOwners():
 		return claims, nil, o
 	case w.creates():
 		return claims, o[last].Members, o[:last]
@@ -99,8 +99,8 @@ func (w *work) split(o []abi.Outcome) (claims, owners, own []abi.Outcome) {
 	return claims, o[0].Members, o[1:]
 }
 
-// reowns reports whether a claim's owners are to be written.
-func (w *work) reowns() bool {
+// changesOwners reports whether a claim's owners are to be written.
+func (w *work) changesOwners() bool {
 	for i := range w.owners {
 		if w.owners[i].update {
 			return true
@@ -121,30 +121,30 @@ func (w *work) missing() bool {
 
 func (w *work) creates() bool { return w.verb == "Create" }
 
-// remove is the work of deleting a pod.
-func remove(p *corev1.Pod) work {
+// deletionOf returns the work of deleting a pod.
+func deletionOf(p *corev1.Pod) work {
 	w := work{pod: p.Name, verb: "Delete"}
 	w.effects = append(w.effects, sdk.Delete(p, sdk.Tolerate(abi.TolerateNotFound)))
 	return w
 }
 
-// do does works now, because events tell how they went: one after another or, where the set waits for nobody, 1, 2, 4,
-// … at once, while none fails. It returns how many have been done and the first failure.
-func (r *rollout) do(works []work) (done int, first error) {
+// performWorks performs works now, because events tell how they went: one after another or, where the set waits for
+// nobody, 1, 2, 4, … at once, while none fails. It returns how many have been done and the first failure.
+func (r *rollout) performWorks(works []work) (done int, first error) {
 	if r.inOrder {
-		return r.doAs(sdk.Sequence, works)
+		return r.performGroup(sdk.Sequence, works)
 	}
-	return r.doAs(sdk.SlowStart, works)
+	return r.performGroup(sdk.SlowStart, works)
 }
 
-// doAs does works as a group of that kind, as do does.
-func (r *rollout) doAs(group func(...sdk.Effect) sdk.Effect, works []work) (done int, first error) {
+// performGroup performs works as a group of that kind.
+func (r *rollout) performGroup(group func(...sdk.Effect) sdk.Effect, works []work) (done int, first error) {
 	if len(works) == 0 {
 		return 0, nil
 	}
 	members := make([]sdk.Effect, len(works))
 	for i := range works {
-		members[i] = works[i].effect()
+		members[i] = works[i].combinedEffect()
 	}
 
 	outcomes, err := r.c.DoAll(group(members...))
@@ -156,7 +156,7 @@ func (r *rollout) doAs(group func(...sdk.Effect) sdk.Effect, works []work) (done
 		if o.Code == abi.CodeSkipped {
 			continue
 		}
-		if err := r.tell(&works[i], o.Members); err == nil {
+		if err := r.reportOutcome(&works[i], o.Members); err == nil {
 			done++
 		} else if first == nil {
 			first = err
@@ -165,28 +165,28 @@ func (r *rollout) doAs(group func(...sdk.Effect) sdk.Effect, works []work) (done
 	return done, first
 }
 
-// tell sends events of how a work went, and returns its failure.
-func (r *rollout) tell(w *work, outcomes []abi.Outcome) error {
-	claims, owners, own := w.split(outcomes)
-	if err := r.tellClaims(w, claims); err != nil {
+// reportOutcome sends events of how a work went, and returns its failure.
+func (r *rollout) reportOutcome(w *work, outcomes []abi.Outcome) error {
+	claims, owners, own := w.splitOutcomes(outcomes)
+	if err := r.reportClaims(w, claims); err != nil {
 		if !w.claimsApart {
-			r.event(w.verb, w.pod, err)
+			r.recordEvent(w.verb, w.pod, err)
 		}
 		return err
 	}
 	if w.err != nil {
-		r.event(w.verb, w.pod, w.err)
+		r.recordEvent(w.verb, w.pod, w.err)
 		return w.err
 	}
 	failed := failure(own)
 	if sdk.Failed(failed, sdk.AlreadyExists) {
 		return failed // the cache doesn't show it yet
 	}
-	if err := r.tellOwners(w, owners); err != nil {
+	if err := r.reportOwners(w, owners); err != nil {
 		return err
 	}
 	if failed != nil && !sdk.Failed(failed, sdk.Conflict) || failed == nil && !w.silent { // a stale cache is no news
-		r.event(w.verb, w.pod, failed)
+		r.recordEvent(w.verb, w.pod, failed)
 	}
 	return failed
 }
@@ -201,7 +201,7 @@ func failure(outcomes []abi.Outcome) error {
 	return nil
 }
 
-func (r *rollout) tellClaims(w *work, created []abi.Outcome) error {
+func (r *rollout) reportClaims(w *work, created []abi.Outcome) error {
 	var errs []string
 	for i := range w.claims {
 		x := w.claims[i].claim
@@ -232,9 +232,9 @@ func (r *rollout) tellClaims(w *work, created []abi.Outcome) error {
 	return sdk.Errors("[" + strings.Join(errs, ", ") + "]")
 }
 
-// tellOwners sends events of claims whose owners the set doesn't decide, and returns the error of the first that
+// reportOwners sends events of claims whose owners the set doesn't decide, and returns the error of the first that
 // couldn't be written.
-func (r *rollout) tellOwners(w *work, updated []abi.Outcome) error {
+func (r *rollout) reportOwners(w *work, updated []abi.Outcome) error {
 	for i := range w.owners {
 		x := &w.owners[i]
 		if x.conflict {
@@ -253,15 +253,15 @@ func (r *rollout) tellOwners(w *work, updated []abi.Outcome) error {
 		err := &sdk.Error{Reason: o.Reason, Message: "could not update claim " + x.claim.Name +
 			" for delete policy ownerRefs: " + o.Message}
 		if !w.ownersApart && o.Reason != sdk.Conflict { // a stale cache is no news
-			r.event("Update", w.pod, err)
+			r.recordEvent("Update", w.pod, err)
 		}
 		return err
 	}
 	return nil
 }
 
-// event tells on the set what has been done to a pod, or why it failed.
-func (r *rollout) event(verb, pod string, err error) {
+// recordEvent records on the set what has been done to a pod, or why it failed.
+func (r *rollout) recordEvent(verb, pod string, err error) {
 	head := verb + " Pod " + pod + " in StatefulSet " + r.set.Name
 	if err != nil {
 		r.c.Event(r.set, corev1.EventTypeWarning, "Failed"+verb, head+" failed error: "+err.Error())

@@ -15,15 +15,15 @@ func Find(list []metav1.Condition, conditionType string) *metav1.Condition {
 
 // IsTrue reports whether there is the condition and its status is True.
 func IsTrue(list []metav1.Condition, conditionType string) bool {
-	return is(list, conditionType, metav1.ConditionTrue)
+	return hasStatus(list, conditionType, metav1.ConditionTrue)
 }
 
 // IsFalse reports whether there is the condition and its status is False.
 func IsFalse(list []metav1.Condition, conditionType string) bool {
-	return is(list, conditionType, metav1.ConditionFalse)
+	return hasStatus(list, conditionType, metav1.ConditionFalse)
 }
 
-func is(list []metav1.Condition, conditionType string, s metav1.ConditionStatus) bool {
+func hasStatus(list []metav1.Condition, conditionType string, s metav1.ConditionStatus) bool {
 	c := Find(list, conditionType)
 	return c != nil && c.Status == s
 }

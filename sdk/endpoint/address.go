@@ -28,17 +28,17 @@ func Canonical(address string) string {
 	}
 	for i, b := range ip[:12] {
 		if want := byte(0); b != want && (i < 10 || b != 0xff) {
-			return same(address, appendIPv6(make([]byte, 0, 39), &ip))
+			return reuseIfEqual(address, appendIPv6(make([]byte, 0, 39), &ip))
 		}
 	}
 	if ip[10] == 0xff && ip[11] == 0xff {
 		return string(appendIPv4(nil, ip[12:]))
 	}
-	return same(address, appendIPv6(make([]byte, 0, 39), &ip))
+	return reuseIfEqual(address, appendIPv6(make([]byte, 0, 39), &ip))
 }
 
-// same saves the copy where nothing changed.
-func same(address string, canonical []byte) string {
+// reuseIfEqual returns the address itself where nothing changed, which saves the copy.
+func reuseIfEqual(address string, canonical []byte) string {
 	if string(canonical) == address {
 		return address
 	}
@@ -102,8 +102,8 @@ func parseIPv6(to *[16]byte, s string) bool {
 			return false
 		}
 		n, k := 0, 0
-		for k < len(s) && hex(s[k]) >= 0 && k < 4 {
-			n = n<<4 | hex(s[k])
+		for k < len(s) && hexDigit(s[k]) >= 0 && k < 4 {
+			n = n<<4 | hexDigit(s[k])
 			k++
 		}
 		if k == 0 {
@@ -146,7 +146,7 @@ func parseIPv6(to *[16]byte, s string) bool {
 	return true
 }
 
-func hex(c byte) int {
+func hexDigit(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
 		return int(c - '0')

@@ -31,7 +31,7 @@ func Batch(c *sdk.Call, s *corev1.Service, period time.Duration) (state []byte, 
 	since, now := int64(0), c.Now().UnixNano()
 	if marked = len(state) > waiting && state[0] == 'w'; marked {
 		for _, d := range state[1:waiting] {
-			since = since<<4 | int64(max(0, hex(d)))
+			since = since<<4 | int64(max(0, hexDigit(d)))
 		}
 		state = state[waiting:]
 	}

@@ -81,7 +81,7 @@ func FuzzCanonicalIsNetips(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		a, err := netip.ParseAddr(s)
-		if err != nil && zeros(s) || a.Zone() != "" {
+		if err != nil && hasLeadingZeros(s) || a.Zone() != "" {
 			return
 		}
 		want := ""
@@ -94,8 +94,8 @@ func FuzzCanonicalIsNetips(f *testing.F) {
 	})
 }
 
-// zeros reports of leading zeros in a decimal part.
-func zeros(s string) bool {
+// hasLeadingZeros reports whether a decimal part has leading zeros.
+func hasLeadingZeros(s string) bool {
 	for _, part := range strings.FieldsFunc(s, func(r rune) bool { return r == '.' || r == ':' }) {
 		if len(part) > 1 && part[0] == '0' {
 			return true

@@ -117,8 +117,8 @@ func (p *Pod) Ready() (bool, metav1.Time) {
 	return false, metav1.Time{}
 }
 
-// read reads a container; one that can't be read has no ports.
-func read(b []byte) (c Container) {
+// readContainer reads a container; one that can't be read has no ports.
+func readContainer(b []byte) (c Container) {
 	if err := wire.Unmarshal(b, unsafe.Pointer(&c), &containerTable); err != nil {
 		return Container{}
 	}

@@ -15,23 +15,23 @@ func Port(p *Pod, s *corev1.ServicePort) int32 {
 		return s.TargetPort.IntVal
 	}
 	for _, b := range p.Spec.Containers {
-		if n := named(read(b).Ports, s); n != Unresolved {
+		if n := namedPort(readContainer(b).Ports, s); n != Unresolved {
 			return n
 		}
 	}
 	for _, b := range p.Spec.InitContainers {
-		c := read(b)
+		c := readContainer(b)
 		if c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
 			continue
 		}
-		if n := named(c.Ports, s); n != Unresolved {
+		if n := namedPort(c.Ports, s); n != Unresolved {
 			return n
 		}
 	}
 	return Unresolved
 }
 
-func named(ports []corev1.ContainerPort, s *corev1.ServicePort) int32 {
+func namedPort(ports []corev1.ContainerPort, s *corev1.ServicePort) int32 {
 	for i := range ports {
 		if q := &ports[i]; q.Name == s.TargetPort.StrVal && q.Protocol == s.Protocol {
 			return q.ContainerPort

@@ -54,11 +54,11 @@ func TriggerTime(memory []byte, s *corev1.Service, pods []*Pod) (metav1.Time, []
 		at := len(now)
 		now = appendEntry(now, Hash(p.Name), since)
 		e := now[at:]
-		if len(past) >= entry && wire.Same(text(past[:entry]), text(e)) {
+		if len(past) >= entry && wire.Same(unsafeString(past[:entry]), unsafeString(e)) {
 			past = past[entry:]
 			continue
 		}
-		if was := recall(past, e); was == nil {
+		if was := findEntry(past, e); was == nil {
 			changed(since)
 		} else {
 			if string(e) > string(was[:entry]) {
@@ -68,14 +68,14 @@ func TriggerTime(memory []byte, s *corev1.Service, pods []*Pod) (metav1.Time, []
 		}
 	}
 
-	if wire.Same(text(now), text(memory)) {
+	if wire.Same(unsafeString(now), unsafeString(memory)) {
 		return first, memory
 	}
 	return first, now
 }
 
-// recall finds the pod among those not passed yet. Both are in the order of the names.
-func recall(past, e []byte) []byte {
+// findEntry finds the pod among those not passed yet. Both are in the order of the names.
+func findEntry(past, e []byte) []byte {
 	for ; len(past) >= entry; past = past[entry:] {
 		if string(past[:entry/2]) == string(e[:entry/2]) {
 			return past
@@ -84,8 +84,8 @@ func recall(past, e []byte) []byte {
 	return nil
 }
 
-// text is the bytes as they are, which don't change.
-func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// unsafeString returns the bytes as they are, which don't change.
+func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func appendEntry(b []byte, hash uint32, t metav1.Time) []byte {
 	return appendWord(appendWord(b, hash), uint32(t.Unix()))

@@ -20,12 +20,12 @@ func TemplateJSON(t *corev1.PodTemplateSpec, floats bool) ([]byte, error) {
 	if floats {
 		head += " floats"
 	}
-	return ask(jsonForm, head, templateBytes(t))
+	return callHelper(jsonForm, head, templateBytes(t))
 }
 
 // ParseTemplate reads a pod template from JSON.
 func ParseTemplate(json []byte) (*corev1.PodTemplateSpec, error) {
-	b, err := ask(protobufForm, podTemplate, json)
+	b, err := callHelper(protobufForm, podTemplate, json)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func TemplateHash(t *corev1.PodTemplateSpec, collisions *int32) (string, error) 
 	if collisions != nil {
 		head = strconv.Itoa(int(*collisions))
 	}
-	b, err := ask(templateHash, head, templateBytes(t))
+	b, err := callHelper(templateHash, head, templateBytes(t))
 	return string(b), err
 }
 
@@ -51,7 +51,7 @@ func templateBytes(t *corev1.PodTemplateSpec) []byte {
 	return wire.Append(nil, unsafe.Pointer(t), &corev1.PodTemplateSpecTable)
 }
 
-func ask(helper func([]byte) []byte, head string, body []byte) ([]byte, error) {
+func callHelper(helper func([]byte) []byte, head string, body []byte) ([]byte, error) {
 	argument := make([]byte, 0, len(head)+1+len(body))
 	argument = append(append(append(argument, head...), '\n'), body...)
 	result := helper(argument)

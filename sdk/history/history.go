@@ -21,12 +21,12 @@ const (
 
 // Data is the data of a template's revision, byte for byte upstream's for a DaemonSet: a byte that differs rolls all
 // its pods.
-func Data(t *corev1.PodTemplateSpec) ([]byte, error) { return data(t, false) }
+func Data(t *corev1.PodTemplateSpec) ([]byte, error) { return patchData(t, false) }
 
 // FloatData is Data as upstream's StatefulSet controller makes it, which reads numbers as floats.
-func FloatData(t *corev1.PodTemplateSpec) ([]byte, error) { return data(t, true) }
+func FloatData(t *corev1.PodTemplateSpec) ([]byte, error) { return patchData(t, true) }
 
-func data(t *corev1.PodTemplateSpec, floats bool) ([]byte, error) {
+func patchData(t *corev1.PodTemplateSpec, floats bool) ([]byte, error) {
 	json, err := form.TemplateJSON(t, floats)
 	if err != nil {
 		return nil, err
@@ -56,13 +56,13 @@ func Template(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 // Sort sorts revisions by number; of equal ones the older is first, then the name decides. There are few of them.
 func Sort(revisions []*appsv1.ControllerRevision) {
 	for i := range revisions {
-		for ; i > 0 && before(revisions[i], revisions[i-1]); i-- {
+		for ; i > 0 && isOlder(revisions[i], revisions[i-1]); i-- {
 			revisions[i], revisions[i-1] = revisions[i-1], revisions[i]
 		}
 	}
 }
 
-func before(a, b *appsv1.ControllerRevision) bool {
+func isOlder(a, b *appsv1.ControllerRevision) bool {
 	if a.Revision != b.Revision {
 		return a.Revision < b.Revision
 	}
@@ -106,11 +106,11 @@ func Hash(data []byte, collisions *int32) string {
 			add(b)
 		}
 	}
-	return safe(strconv.FormatUint(uint64(h), 10))
+	return safeEncode(strconv.FormatUint(uint64(h), 10))
 }
 
-// safe replaces digits as rand.SafeEncodeString does, so that they spell nothing.
-func safe(digits string) string {
+// safeEncode replaces digits as rand.SafeEncodeString does, so that they spell nothing.
+func safeEncode(digits string) string {
 	b := []byte(digits)
 	for i := range b {
 		b[i] = "456789bcdf"[b[i]-'0']

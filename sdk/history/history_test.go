@@ -66,9 +66,9 @@ func template(t *testing.T, seed int64) (*corev1.PodTemplateSpec, *guestcorev1.P
 	return &out.Template, &ours.Template
 }
 
-// patch is what upstream makes of an object's template: getPatch in pkg/controller/daemon/update.go, where whole
-// numbers stay whole, and in pkg/controller/statefulset/stateful_set_utils.go.
-func patch(t *testing.T, o any, unmarshal func([]byte, any) error) string {
+// upstreamPatch returns what upstream makes of an object's template: getPatch in pkg/controller/daemon/update.go, where
+// whole numbers stay whole, and in pkg/controller/statefulset/stateful_set_utils.go.
+func upstreamPatch(t *testing.T, o any, unmarshal func([]byte, any) error) string {
 	t.Helper()
 	b, err := json.Marshal(o)
 	if err != nil {
@@ -97,16 +97,17 @@ func TestDataIsUpstreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := patch(t, &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: *theirs}}, func(b []byte, v any) error {
-			return wholejson.Unmarshal(b, v)
-		}); string(exact) != want {
+		if want := upstreamPatch(t, &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: *theirs}},
+			func(b []byte, v any) error {
+				return wholejson.Unmarshal(b, v)
+			}); string(exact) != want {
 			t.Fatalf("seed %d: a DaemonSet's data are\n%s\nwant\n%s", seed, exact, want)
 		}
 		rounded, err := history.FloatData(ours)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := patch(t, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: *theirs}},
+		if want := upstreamPatch(t, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: *theirs}},
 			json.Unmarshal); string(rounded) != want {
 			t.Fatalf("seed %d: a StatefulSet's data are\n%s\nwant\n%s", seed, rounded, want)
 		}

@@ -37,7 +37,7 @@ func Check(s *metav1.LabelSelector) error {
 				fault = "values set must be empty for exists and does not exist"
 			}
 		default:
-			return sdk.Errors(quoted(string(x.Operator)), " is not a valid label selector operator")
+			return sdk.Errors(quoteString(string(x.Operator)), " is not a valid label selector operator")
 		}
 		if err := refusal(x.Key, fault, x.Values); err != nil {
 			return err
@@ -55,14 +55,14 @@ func refusal(key, fault string, values []string) error {
 	}
 
 	if !validKey(key) {
-		add("key", quoted(key), keyFault(key))
+		add("key", quoteString(key), keyFault(key))
 	}
 	if fault != "" {
-		add("values", array(values), fault)
+		add("values", jsonArray(values), fault)
 	}
 	for i, v := range values {
 		if !ValidValue(v) {
-			add("values["+strconv.Itoa(i)+"]["+key+"]", quoted(v), valueFault(v))
+			add("values["+strconv.Itoa(i)+"]["+key+"]", quoteString(v), valueFault(v))
 		}
 	}
 
@@ -83,12 +83,12 @@ func joinedBy(separator, a, b string) string {
 	return a + separator + b
 }
 
-// quoted returns s as Go's %q has it, but for the few characters beyond ASCII that can't be printed: to know them takes
-// tables of several kilobytes.
-func quoted(s string) string { return string(appendQuoted(nil, s, false)) }
+// quoteString returns s as Go's %q has it, but for the few characters beyond ASCII that can't be printed: to know them
+// takes tables of several kilobytes.
+func quoteString(s string) string { return string(appendQuoted(nil, s, false)) }
 
-// array returns the values in JSON as Go writes it; none are null.
-func array(values []string) string {
+// jsonArray returns the values in JSON as Go writes it; none are null.
+func jsonArray(values []string) string {
 	if len(values) == 0 {
 		return "null"
 	}

@@ -18,7 +18,7 @@ func TestCheck(t *testing.T) {
 		ok       bool
 	}{
 		{"none", nil, true},
-		{"labels", &metav1.LabelSelector{MatchLabels: set("app", "web")}, true},
+		{"labels", &metav1.LabelSelector{MatchLabels: stringMap("app", "web")}, true},
 		{"in", expression("a", metav1.LabelSelectorOpIn, "x"), true},
 		{"in nothing", expression("a", metav1.LabelSelectorOpIn), false},
 		{"not in nothing", expression("a", metav1.LabelSelectorOpNotIn), false},
@@ -46,10 +46,10 @@ func TestValidValue(t *testing.T) {
 var values = []string{"", "a", "A-b_c.9", "-a", "a-", "a b", "ü", ".", "a\nb", "\"", "\\", "<&>",
 	"\x01\x7f\a\b\f\v\r\t",
 	"tier/web", "a/b/c", "/a", "a/", "/", "x.io/a", "X.io/a", "x..io/a", "-x/a", "x-/a", "x.-y/a", "x.io/-a",
-	long(63), long(64), long(64) + "-", "x.io/" + long(64),
-	long(253) + "/a", long(254) + "/a", long(254) + "./" + long(64)}
+	longName(63), longName(64), longName(64) + "-", "x.io/" + longName(64),
+	longName(253) + "/a", longName(254) + "/a", longName(254) + "./" + longName(64)}
 
-func long(n int) string { return strings.Repeat("a", n) }
+func longName(n int) string { return strings.Repeat("a", n) }
 
 // operators are those of label selectors, and others.
 var operators = []metav1.LabelSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "", "in", "\"ü\n"}

@@ -13,7 +13,7 @@ func Selects(s *metav1.LabelSelector, labels wire.StringMap) bool {
 		return false
 	}
 	for i := range s.MatchExpressions {
-		if !holds(&s.MatchExpressions[i], labels) {
+		if !requirementHolds(&s.MatchExpressions[i], labels) {
 			return false
 		}
 	}
@@ -30,7 +30,7 @@ func Subset(want, have wire.StringMap) bool {
 	return true
 }
 
-func holds(x *metav1.LabelSelectorRequirement, labels wire.StringMap) bool {
+func requirementHolds(x *metav1.LabelSelectorRequirement, labels wire.StringMap) bool {
 	v, ok := labels.Lookup(x.Key)
 	switch x.Operator {
 	case metav1.LabelSelectorOpIn:

@@ -11,15 +11,15 @@ import (
 // text selects everything. The comparisons > and < are not understood.
 func Parse(s string) (*metav1.LabelSelector, error) {
 	l := &metav1.LabelSelector{}
-	if trim(s) == "" {
+	if trimBlanks(s) == "" {
 		return l, nil
 	}
 	for more := true; more; {
 		var one string
 		one, s, more = cutComma(s)
-		x, ok := parseOne(trim(one))
+		x, ok := parseOne(trimBlanks(one))
 		if !ok {
-			return nil, sdk.Errors("unable to parse requirement: '", trim(one), "'")
+			return nil, sdk.Errors("unable to parse requirement: '", trimBlanks(one), "'")
 		}
 		l.MatchExpressions = append(l.MatchExpressions, x)
 	}
@@ -46,7 +46,7 @@ func cutComma(s string) (before, after string, found bool) {
 
 func parseOne(s string) (x metav1.LabelSelectorRequirement, ok bool) {
 	if s != "" && s[0] == '!' {
-		x.Key, x.Operator = trim(s[1:]), metav1.LabelSelectorOpDoesNotExist
+		x.Key, x.Operator = trimBlanks(s[1:]), metav1.LabelSelectorOpDoesNotExist
 		return x, validKey(x.Key)
 	}
 
@@ -55,7 +55,7 @@ func parseOne(s string) (x metav1.LabelSelectorRequirement, ok bool) {
 		end++
 	}
 
-	x.Key, s = s[:end], trim(s[end:])
+	x.Key, s = s[:end], trimBlanks(s[end:])
 	if !validKey(x.Key) {
 		return x, false
 	}
@@ -79,14 +79,14 @@ func parseOne(s string) (x metav1.LabelSelectorRequirement, ok bool) {
 		if !strings.HasPrefix(s, "in") {
 			return x, false
 		}
-		s = trim(s[2:])
+		s = trimBlanks(s[2:])
 		if len(s) < 2 || s[0] != '(' || s[len(s)-1] != ')' {
 			return x, false
 		}
 		for value, more := s[1:len(s)-1], true; more; {
 			var one string
 			one, value, more = strings.Cut(value, ",")
-			if one = trim(one); !ValidValue(one) {
+			if one = trimBlanks(one); !ValidValue(one) {
 				return x, false
 			}
 			x.Values = append(x.Values, one)
@@ -94,7 +94,7 @@ func parseOne(s string) (x metav1.LabelSelectorRequirement, ok bool) {
 		return x, true
 	}
 
-	value = trim(value)
+	value = trimBlanks(value)
 	x.Values = []string{value}
 	return x, ValidValue(value)
 }
@@ -125,9 +125,9 @@ func Format(s *metav1.LabelSelector) string {
 		x := &s.MatchExpressions[i]
 		switch x.Operator {
 		case metav1.LabelSelectorOpIn:
-			add(x.Key, x.Key+" in ("+joined(x.Values)+")")
+			add(x.Key, x.Key+" in ("+joinSorted(x.Values)+")")
 		case metav1.LabelSelectorOpNotIn:
-			add(x.Key, x.Key+" notin ("+joined(x.Values)+")")
+			add(x.Key, x.Key+" notin ("+joinSorted(x.Values)+")")
 		case metav1.LabelSelectorOpExists:
 			add(x.Key, x.Key)
 		case metav1.LabelSelectorOpDoesNotExist:
@@ -145,8 +145,8 @@ func Format(s *metav1.LabelSelector) string {
 	return text
 }
 
-// joined are the values in their order.
-func joined(values []string) string {
+// joinSorted returns the values in their order.
+func joinSorted(values []string) string {
 	sorted := make([]string, 0, len(values))
 	for _, v := range values {
 		sorted = append(sorted, v)
@@ -157,22 +157,22 @@ func joined(values []string) string {
 	return strings.Join(sorted, ",")
 }
 
-func trim(s string) string {
-	for s != "" && blank(s[0]) {
+func trimBlanks(s string) string {
+	for s != "" && isBlank(s[0]) {
 		s = s[1:]
 	}
-	for s != "" && blank(s[len(s)-1]) {
+	for s != "" && isBlank(s[len(s)-1]) {
 		s = s[:len(s)-1]
 	}
 	return s
 }
 
-func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 func delimits(c byte) bool {
 	switch c {
 	case '=', '!', '(', ')', ',', '>', '<':
 		return true
 	}
-	return blank(c)
+	return isBlank(c)
 }

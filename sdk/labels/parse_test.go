@@ -50,7 +50,7 @@ func FuzzParse_as_upstream(f *testing.F) {
 
 // Format writes what upstream writes, and Parse reads it.
 func TestFormat(t *testing.T) {
-	s := &metav1.LabelSelector{MatchLabels: set("tier", "x", "app", "web"),
+	s := &metav1.LabelSelector{MatchLabels: stringMap("tier", "x", "app", "web"),
 		MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "b", Operator: metav1.LabelSelectorOpIn, Values: []string{"z", "y", "x"}},
 			{Key: "zone", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}},

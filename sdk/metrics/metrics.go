@@ -27,38 +27,41 @@ var Rights = sdk.Writes{pods.Verbs("list"), custom.Verbs("get", "list"), custom1
 // Pods asks what the containers of the pods use that a selector takes in.
 func Pods(c *sdk.Call, namespace, selector string) ([]PodMetrics, error) {
 	var l podMetricsList
-	err := read(c, pods, "/namespaces/"+escape(namespace)+"/pods"+query("labelSelector", selector), "pods."+pods.Group,
+	err := readMetrics(c, pods, "/namespaces/"+escapeQuery(namespace)+"/pods"+encodeQuery("labelSelector", selector),
+		"pods."+pods.Group,
 		unsafe.Pointer(&l), &podMetricsListTable)
 	return l.Items, err
 }
 
 // OfPods asks for a metric of each of the pods that a selector takes in.
 func OfPods(c *sdk.Call, namespace, selector, metric, metricSelector string) ([]MetricValue, error) {
-	return readCustom(c, "/namespaces/"+escape(namespace)+"/pods/*/"+escape(metric)+
-		query("labelSelector", selector, "metricLabelSelector", metricSelector), "pods", "*")
+	return readCustom(c, "/namespaces/"+escapeQuery(namespace)+"/pods/*/"+escapeQuery(metric)+
+		encodeQuery("labelSelector", selector, "metricLabelSelector", metricSelector), "pods", "*")
 }
 
 // OfObject asks for a metric of one object; its resource is named with its group, as in deployments.apps.
 func OfObject(c *sdk.Call, namespace, resource, name, metric, metricSelector string) (*MetricValue, error) {
-	return one(readCustom(c, "/namespaces/"+escape(namespace)+"/"+escape(resource)+"/"+escape(name)+"/"+escape(metric)+
-		query("metricLabelSelector", metricSelector), resource, name))
+	return exactlyOne(readCustom(c, "/namespaces/"+escapeQuery(namespace)+"/"+escapeQuery(resource)+"/"+escapeQuery(name)+
+		"/"+escapeQuery(metric)+
+		encodeQuery("metricLabelSelector", metricSelector), resource, name))
 }
 
 // OfNamespace asks for a metric of a namespace.
 func OfNamespace(c *sdk.Call, namespace, metric, metricSelector string) (*MetricValue, error) {
-	return one(readCustom(c, "/namespaces/"+escape(namespace)+"/metrics/"+escape(metric)+
-		query("metricLabelSelector", metricSelector), "metrics", metric))
+	return exactlyOne(readCustom(c, "/namespaces/"+escapeQuery(namespace)+"/metrics/"+escapeQuery(metric)+
+		encodeQuery("metricLabelSelector", metricSelector), "metrics", metric))
 }
 
 // External asks for all series of a metric that belongs to no object, as far as a selector takes them in.
 func External(c *sdk.Call, namespace, metric, selector string) ([]MetricValue, error) {
 	var l metricValueList
-	err := read(c, external, "/namespaces/"+escape(namespace)+"/"+escape(metric)+query("labelSelector", selector),
+	err := readMetrics(c, external, "/namespaces/"+escapeQuery(namespace)+"/"+
+		escapeQuery(metric)+encodeQuery("labelSelector", selector),
 		metric+"."+external.Group, unsafe.Pointer(&l), &metricValueListTable)
 	return l.Items, err
 }
 
-func one(l []MetricValue, err error) (*MetricValue, error) {
+func exactlyOne(l []MetricValue, err error) (*MetricValue, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +77,11 @@ func one(l []MetricValue, err error) (*MetricValue, error) {
 func readCustom(c *sdk.Call, path, resource, name string) ([]MetricValue, error) {
 	var l metricValueList
 	of := resource + "." + customGroup + " " + name
-	err := read(c, custom, path, of, unsafe.Pointer(&l), &metricValueListTable)
+	err := readMetrics(c, custom, path, of, unsafe.Pointer(&l), &metricValueListTable)
 	if !sdk.Failed(err, sdk.NotFound) {
 		return l.Items, err
 	}
-	older := read(c, custom1, path, of, unsafe.Pointer(&l), &metricValueListTable)
+	older := readMetrics(c, custom1, path, of, unsafe.Pointer(&l), &metricValueListTable)
 	switch {
 	case older == nil || unserved(err) && !unserved(older):
 		return l.Items, older
@@ -94,9 +97,10 @@ func unserved(err error) bool {
 	return sdk.Failed(err, sdk.NotFound) && strings.HasPrefix(err.Error(), notFound)
 }
 
-func read(c *sdk.Call, r resource.Of[resource.Metadata], path, of string, into unsafe.Pointer, t *wire.Type) error {
+func readMetrics(c *sdk.Call, r resource.Of[resource.Metadata], path, of string, into unsafe.Pointer,
+	t *wire.Type) error {
 	b, err := c.Read(r.ABI(), "/apis/"+r.Group+"/"+r.Version+path)
-	if e, ok := err.(*sdk.Error); ok && bare(e.Message) {
+	if e, ok := err.(*sdk.Error); ok && isBareMessage(e.Message) {
 		return &sdk.Error{Reason: e.Reason, Message: e.Message + " (get " + of + ")"}
 	}
 	if err != nil {
@@ -105,9 +109,9 @@ func read(c *sdk.Call, r resource.Of[resource.Metadata], path, of string, into u
 	return wire.UnmarshalJSON(b, into, t)
 }
 
-// bare reports whether it is what client-go says where a server doesn't say anything: upstream's messages name the
-// resource behind it, and people look for them.
-func bare(message string) bool {
+// isBareMessage reports whether the message is what client-go says where a server doesn't say anything: upstream's
+// messages name the resource behind it, and people look for them.
+func isBareMessage(message string) bool {
 	switch message {
 	case notFound, "the server is currently unable to handle the request",
 		"the server was unable to return a response in the time allotted, but may still be processing the request":
@@ -119,20 +123,20 @@ func bare(message string) bool {
 
 const notFound = "the server could not find the requested resource"
 
-// query makes a query of names and values, without those that are empty.
-func query(pairs ...string) string {
+// encodeQuery makes a query of names and values, without those that are empty.
+func encodeQuery(pairs ...string) string {
 	q, mark := "", "?"
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			q += mark + pairs[i] + "=" + escape(pairs[i+1])
+			q += mark + pairs[i] + "=" + escapeQuery(pairs[i+1])
 			mark = "&"
 		}
 	}
 	return q
 }
 
-// escape writes a text so that it can be one segment of a path, or one value of a query.
-func escape(s string) string {
+// escapeQuery writes a text so that it can be one segment of a path, or one value of a query.
+func escapeQuery(s string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(s))
 	for i := range len(s) {

@@ -16,7 +16,7 @@ func FuzzEscape_comes_back(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		u, err := url.Parse("/apis/x/" + escape(s) + "/y" + query("a", s, "b", "", "c", s))
+		u, err := url.Parse("/apis/x/" + escapeQuery(s) + "/y" + encodeQuery("a", s, "b", "", "c", s))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func Claim[O, T any, PO resource.Pointer[O], P resource.Pointer[T]](c *sdk.Call,
 	}
 
 	if len(orphans)+len(strays) == 0 {
-		return claimed, failures.error()
+		return claimed, failures.combinedError()
 	}
 	patches := make([]sdk.Effect, 0, len(orphans)+len(strays))
 	for _, o := range orphans {
@@ -76,7 +76,7 @@ func Claim[O, T any, PO resource.Pointer[O], P resource.Pointer[T]](c *sdk.Call,
 		}
 	}
 
-	return claimed, failures.error()
+	return claimed, failures.combinedError()
 }
 
 // recheck looks whether the owner still is what the cache says.
@@ -123,7 +123,7 @@ func (f *failures) add(what string, err error) {
 	}
 }
 
-func (f *failures) error() error {
+func (f *failures) combinedError() error {
 	if f.n < 2 {
 		return f.first
 	}

@@ -47,15 +47,15 @@ func TestRef(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	var f failures
-	if err := f.error(); err != nil {
+	if err := f.combinedError(); err != nil {
 		t.Errorf("none: %v", err)
 	}
 	f.add("", &sdk.Error{Reason: sdk.Invalid, Message: "first"})
-	if err := f.error(); !sdk.Failed(err, sdk.Invalid) || err.Error() != "first" {
+	if err := f.combinedError(); !sdk.Failed(err, sdk.Invalid) || err.Error() != "first" {
 		t.Errorf("one keeps its reason: %v", err)
 	}
 	f.add("second", &sdk.Error{Message: "too"})
-	if err := f.error(); err.Error() != "[first, second: too]" {
+	if err := f.combinedError(); err.Error() != "[first, second: too]" {
 		t.Errorf("two: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ func adoption(owner, o sdk.Object, finalizers []string) []byte {
 	b = wire.AppendQuoted(append(b, `,"uid":`...), string(ref.UID))
 	b = append(b, `,"controller":true,"blockOwnerDeletion":true}],"uid":`...)
 	b = wire.AppendQuoted(b, string(o.GetObjectMeta().UID))
-	return append(list(b, "finalizers", finalizers), "}}"...)
+	return append(appendList(b, "finalizers", finalizers), "}}"...)
 }
 
 // release is the patch that takes owner's reference out of o.
@@ -25,10 +25,10 @@ func release(owner, o sdk.Object, finalizers []string) []byte {
 	b = wire.AppendQuoted(b, string(o.GetObjectMeta().UID))
 	b = wire.AppendQuoted(append(b, `,"ownerReferences":[{"$patch":"delete","uid":`...), string(owner.GetObjectMeta().UID))
 	b = append(b, "}]"...)
-	return append(list(b, "$deleteFromPrimitiveList/finalizers", finalizers), "}}"...)
+	return append(appendList(b, "$deleteFromPrimitiveList/finalizers", finalizers), "}}"...)
 }
 
-func list(b []byte, name string, values []string) []byte {
+func appendList(b []byte, name string, values []string) []byte {
 	if len(values) == 0 {
 		return b
 	}

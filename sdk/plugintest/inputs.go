@@ -8,9 +8,9 @@ import (
 	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
 )
 
-// look looks at the files that windlass reads for a request: what another process reads, go test doesn't know of, and
-// would give the result of a run before it was changed.
-func look(q pipe.Request) {
+// visitInputs looks at the files that windlass reads for a request: what another process reads, go test doesn't know
+// of, and would give the result of a run before it was changed.
+func visitInputs(q pipe.Request) {
 	all := append([]string{q.File, q.World}, q.Definitions...)
 	for _, with := range q.With {
 		if !strings.Contains(with, ":") { // builtin:NAME is part of windlass

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write what comes out of golden cases in
 // Each case runs on objects cut to the declared fields, twice, and on whole objects: it must come out the same.
 func Golden(t *testing.T, p *sdk.Plugin, folder string) {
 	t.Helper()
-	all, err := do(t, p, pipe.Request{Do: "cases", File: folder})
+	all, err := runWindlass(t, p, pipe.Request{Do: "cases", File: folder})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +43,8 @@ func Golden(t *testing.T, p *sdk.Plugin, folder string) {
 		t.Run(of[0].Topic, func(t *testing.T) {
 			for _, c := range of {
 				t.Run(c.Name, func(t *testing.T) {
-					r, err := do(t, p, pipe.Request{Do: "golden", File: c.File, Case: c.Name, Update: *update})
-					show(t, r, err)
+					r, err := runWindlass(t, p, pipe.Request{Do: "golden", File: c.File, Case: c.Name, Update: *update})
+					reportFindings(t, r, err)
 				})
 			}
 		})
@@ -55,7 +55,7 @@ func Golden(t *testing.T, p *sdk.Plugin, folder string) {
 // compares the keys that it wakes with those that the file names. Nothing is synced: it is the Reads that are tested.
 func Wakes(t *testing.T, p *sdk.Plugin, file string) {
 	t.Helper()
-	r, err := do(t, p, pipe.Request{Do: "wakes", File: file})
+	r, err := runWindlass(t, p, pipe.Request{Do: "wakes", File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +119,8 @@ func (f Finding) String() string { return f.text }
 // that run it again are written to testdata/findings.
 func Run(t *testing.T, p *sdk.Plugin, o Options) {
 	t.Helper()
-	r, err := do(t, p, o.request("testdata/findings"))
-	show(t, r, err)
+	r, err := runWindlass(t, p, o.request("testdata/findings"))
+	reportFindings(t, r, err)
 	if err == nil {
 		t.Logf("%d runs, %d syncs, %d writes in the undisturbed run", r.Runs, r.Syncs, r.Writes)
 	}
@@ -129,7 +129,7 @@ func Run(t *testing.T, p *sdk.Plugin, o Options) {
 // Find is Run that gives what is wrong in place of failing the test, and writes no files.
 func Find(t *testing.T, p *sdk.Plugin, o Options) (*Report, error) {
 	t.Helper()
-	r, err := do(t, p, o.request(""))
+	r, err := runWindlass(t, p, o.request(""))
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +146,8 @@ func Find(t *testing.T, p *sdk.Plugin, o Options) (*Report, error) {
 // Replay runs the file of a finding again, and fails the test if it is still so.
 func Replay(t *testing.T, p *sdk.Plugin, file string) {
 	t.Helper()
-	r, err := do(t, p, pipe.Request{Do: "replay", File: file})
-	show(t, r, err)
+	r, err := runWindlass(t, p, pipe.Request{Do: "replay", File: file})
+	reportFindings(t, r, err)
 }
 
 func (o *Options) request(findings string) pipe.Request {
@@ -165,7 +165,7 @@ func (o *Options) request(findings string) pipe.Request {
 	return q
 }
 
-func show(t *testing.T, r *pipe.Response, err error) {
+func reportFindings(t *testing.T, r *pipe.Response, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -36,10 +36,10 @@ var (
 	lost error
 )
 
-// do starts windlass and answers it until the job is done.
-func do(t *testing.T, p *sdk.Plugin, q pipe.Request) (*pipe.Response, error) {
+// runWindlass starts windlass and answers it until the job is done.
+func runWindlass(t *testing.T, p *sdk.Plugin, q pipe.Request) (*pipe.Response, error) {
 	t.Helper()
-	look(q)
+	visitInputs(q)
 	turn.Lock()
 	defer turn.Unlock()
 	if lost != nil {
@@ -67,9 +67,9 @@ func do(t *testing.T, p *sdk.Plugin, q pipe.Request) (*pipe.Response, error) {
 	}
 	s := &session{t: t, plugin: p, conn: pipe.Conn{R: out, W: in}}
 	before := sdk.Helpers
-	sdk.Helpers = s.help
+	sdk.Helpers = s.callHelper
 	defer func() { sdk.Helpers = before }()
-	r, err := s.job(q)
+	r, err := s.serveJob(q)
 	_ = in.Close()
 	if loops := (*watchdog.LoopError)(nil); errors.As(err, &loops) {
 		lost = fmt.Errorf("%s: %w", t.Name(), err)
@@ -79,7 +79,7 @@ func do(t *testing.T, p *sdk.Plugin, q pipe.Request) (*pipe.Response, error) {
 		return nil, err
 	}
 	ended := c.Wait()
-	if err != nil && !s.told(err) {
+	if err != nil && !s.wasTold(err) {
 		return nil, fmt.Errorf("%s: %w (%v): %s", binary, err, ended, strings.TrimSpace(said.String()))
 	}
 	return r, err
@@ -90,12 +90,12 @@ type toldError struct{ text string }
 
 func (e *toldError) Error() string { return e.text }
 
-func (s *session) told(err error) bool {
+func (s *session) wasTold(err error) bool {
 	var t *toldError
 	return errors.As(err, &t)
 }
 
-func (s *session) job(q pipe.Request) (*pipe.Response, error) {
+func (s *session) serveJob(q pipe.Request) (*pipe.Response, error) {
 	if err := s.conn.SendJSON(pipe.Job, q); err != nil {
 		return nil, err
 	}
@@ -113,9 +113,9 @@ func (s *session) job(q pipe.Request) (*pipe.Response, error) {
 		case pipe.Configure:
 			err = s.configure(b)
 		case pipe.Sync:
-			err = s.sync(b, func(f func()) { f() })
+			err = s.answerSync(b, func(f func()) { f() })
 		case pipe.Elsewhen:
-			err = s.sync(b, func(f func()) {
+			err = s.answerSync(b, func(f func()) {
 				synctest.Test(s.t, func(*testing.T) { f() }) // where it is the year 2000
 			})
 		case pipe.Result:
@@ -153,8 +153,8 @@ func (s *session) configure(b []byte) error {
 	return s.conn.Send(pipe.Done, nil)
 }
 
-// sync runs the sync that is asked for, by in.
-func (s *session) sync(b []byte, in func(func())) error {
+// answerSync runs the sync that is asked for, by in.
+func (s *session) answerSync(b []byte, in func(func())) error {
 	var r abi.SyncRequest
 	if err := abi.DecodeRequest(b, &r); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (s *session) sync(b []byte, in func(func())) error {
 	err := watchdog.Run(func(here func()) {
 		in(func() {
 			here()
-			a, failed = s.run(&r)
+			a, failed = s.runRecovered(&r)
 		})
 	})
 	switch {
@@ -179,11 +179,11 @@ func (s *session) sync(b []byte, in func(func())) error {
 	return s.conn.Send(pipe.Answer, abi.AppendResponse(nil, a))
 }
 
-// run runs the sync; a panic's text comes with the places in the plugin where it happened.
-func (s *session) run(r *abi.SyncRequest) (a *abi.SyncResponse, failed string) {
+// runRecovered runs the sync; a panic's text comes with the places in the plugin where it happened.
+func (s *session) runRecovered(r *abi.SyncRequest) (a *abi.SyncResponse, failed string) {
 	defer func() {
 		if p := recover(); p != nil {
-			failed = fmt.Sprintf("panic: %v\n%s", p, strings.Join(places(debug.Stack()), "\n"))
+			failed = fmt.Sprintf("panic: %v\n%s", p, strings.Join(panicPlaces(debug.Stack()), "\n"))
 		}
 	}()
 
@@ -205,8 +205,8 @@ func (s *session) perform(r *abi.PerformRequest) (*abi.PerformResponse, error) {
 	return a, abi.DecodePerformed(b, a)
 }
 
-// help calls a pure function of the host's.
-func (s *session) help(name string, argument []byte) []byte {
+// callHelper calls a pure function of the host's.
+func (s *session) callHelper(name string, argument []byte) []byte {
 	if err := s.conn.Send(pipe.Helper, append([]byte(name+"\n"), argument...)); err != nil {
 		return append([]byte{1}, err.Error()...)
 	}
@@ -217,8 +217,8 @@ func (s *session) help(name string, argument []byte) []byte {
 	return b
 }
 
-// places are the lines of a panic's stack that are between the panic and the SDK's Run.
-func places(stack []byte) (out []string) {
+// panicPlaces returns the lines of a panic's stack that are between the panic and the SDK's Run.
+func panicPlaces(stack []byte) (out []string) {
 	lines := strings.Split(string(stack), "\n")
 	from := 0
 	for i, l := range lines {

@@ -23,7 +23,7 @@ func New(controller sdk.Object, template *corev1.PodTemplateSpec) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       m.Namespace,
-			GenerateName:    prefix(m.Name),
+			GenerateName:    namePrefix(m.Name),
 			Labels:          t.Labels,
 			Annotations:     t.Annotations,
 			Finalizers:      t.Finalizers,
@@ -33,8 +33,8 @@ func New(controller sdk.Object, template *corev1.PodTemplateSpec) *corev1.Pod {
 	}
 }
 
-// prefix is the name with a dash, unless that is too long for a pod's name.
-func prefix(name string) string {
+// namePrefix returns the name with a dash, unless that is too long for a pod's name.
+func namePrefix(name string) string {
 	if len(name)+1 > nameMax {
 		return name
 	}
@@ -62,7 +62,7 @@ func CreateCounted(c *sdk.Call, owner sdk.Object, pods []*corev1.Pod) (created, 
 		effects[i] = sdk.Create(p, sdk.Tolerate(abi.TolerateNamespaceTerminating))
 	}
 	outcomes, err := c.DoAll(sdk.SlowStart(effects...))
-	err = report(c, owner, outcomes, err, func(i int, o *abi.Outcome) (reason, message string, err error) {
+	err = reportOutcomes(c, owner, outcomes, err, func(i int, o *abi.Outcome) (reason, message string, err error) {
 		switch {
 		case o.Code == abi.CodeFailed:
 			failed++
@@ -84,7 +84,7 @@ func Delete(c *sdk.Call, owner sdk.Object, pods []*corev1.Pod) error {
 		effects[i] = sdk.Delete(p, sdk.Tolerate(abi.TolerateNotFound))
 	}
 	outcomes, err := c.DoAll(sdk.Parallel(effects...))
-	return report(c, owner, outcomes, err, func(i int, o *abi.Outcome) (reason, message string, err error) {
+	return reportOutcomes(c, owner, outcomes, err, func(i int, o *abi.Outcome) (reason, message string, err error) {
 		switch {
 		case o.Code == abi.CodeFailed:
 			return FailedDelete, "Error deleting: " +
@@ -96,8 +96,9 @@ func Delete(c *sdk.Call, owner sdk.Object, pods []*corev1.Pod) error {
 	})
 }
 
-// report makes an event on the owner of each outcome that tell has a reason for, and gives the first of its errors.
-func report(c *sdk.Call, owner sdk.Object, outcomes []abi.Outcome, failed error,
+// reportOutcomes makes an event on the owner of each outcome that tell has a reason for, and gives the first of its
+// errors.
+func reportOutcomes(c *sdk.Call, owner sdk.Object, outcomes []abi.Outcome, failed error,
 	tell func(int, *abi.Outcome) (reason, message string, err error)) error {
 	if len(outcomes) == 0 {
 		return failed

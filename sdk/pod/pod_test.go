@@ -26,7 +26,7 @@ func TestPredicates(t *testing.T) {
 		{phase: corev1.PodRunning, deleting: true, terminating: true},
 		{phase: corev1.PodFailed, deleting: true, terminal: true},
 	} {
-		p := good("a")
+		p := healthyPod("a")
 		p.Status.Phase = x.phase
 		if x.deleting {
 			p.DeletionTimestamp = &deleted
@@ -46,14 +46,14 @@ func TestAvailable(t *testing.T) {
 		want     bool
 		nextWait time.Duration
 	}{
-		{"not ready", good("a", notReady), 0, false, 0},
+		{"not ready", healthyPod("a", notReady), 0, false, 0},
 		{"no conditions", &corev1.Pod{}, 0, false, 0},
-		{"at once", good("a", readyFor(0)), 0, true, 0},
-		{"not yet", good("a", readyFor(9*time.Second)), 10, false, time.Second},
-		{"just now", good("a", readyFor(10*time.Second)), 10, true, 0},
-		{"long since", good("a"), 10, true, 0},
-		{"since nobody knows when", good("a", readySinceUnset), 10, false, 0},
-		{"at once, since nobody knows when", good("a", readySinceUnset), 0, true, 0},
+		{"at once", healthyPod("a", readyFor(0)), 0, true, 0},
+		{"not yet", healthyPod("a", readyFor(9*time.Second)), 10, false, time.Second},
+		{"just now", healthyPod("a", readyFor(10*time.Second)), 10, true, 0},
+		{"long since", healthyPod("a"), 10, true, 0},
+		{"since nobody knows when", healthyPod("a", readySinceUnset), 10, false, 0},
+		{"at once, since nobody knows when", healthyPod("a", readySinceUnset), 0, true, 0},
 	} {
 		if got := Available(x.pod, x.min, now); got != x.want {
 			t.Errorf("%s: available %t", x.name, got)
@@ -63,8 +63,8 @@ func TestAvailable(t *testing.T) {
 		}
 	}
 
-	pods := []*corev1.Pod{good("a", readyFor(3*time.Second)), good("b", readyFor(7*time.Second)),
-		good("c", readyFor(5*time.Second)), good("d", notReady)}
+	pods := []*corev1.Pod{healthyPod("a", readyFor(3*time.Second)), healthyPod("b", readyFor(7*time.Second)),
+		healthyPod("c", readyFor(5*time.Second)), healthyPod("d", notReady)}
 	if got := NextAvailabilityCheck(pods, 10, now); got != 3*time.Second {
 		t.Errorf("the first of several becomes available in %v", got)
 	}
@@ -97,7 +97,7 @@ func TestNewKeepsUnknownFields(t *testing.T) {
 func TestPrefix(t *testing.T) {
 	long := string(make([]byte, 252))
 	for name, want := range map[string]string{"web": "web-", long: long + "-", long + "x": long + "x"} {
-		if got := prefix(name); got != want {
+		if got := namePrefix(name); got != want {
 			t.Errorf("prefix of %d characters has %d", len(name), len(got))
 		}
 	}

@@ -23,14 +23,14 @@ var RankFields = []string{"metadata.creationTimestamp", "metadata.annotations[" 
 // How lately and how young is compared by powers of two of the age, and by UID within one, so that pods of about an age
 // go in no particular order; with a zero now by the time itself, as jobs do. It reads metadata.uid, status.phase and
 // conditions beside [RankFields]; what a controller doesn't declare doesn't count.
-func Rank(pods, related []*corev1.Pod, now metav1.Time) { rank(pods, related, now, cost) }
+func Rank(pods, related []*corev1.Pod, now metav1.Time) { rankByCost(pods, related, now, deletionCost) }
 
 // RankWithoutCost is [Rank] without the pod-deletion-cost.
 func RankWithoutCost(pods, related []*corev1.Pod, now metav1.Time) {
-	rank(pods, related, now, func(*corev1.Pod) int64 { return 0 })
+	rankByCost(pods, related, now, func(*corev1.Pod) int64 { return 0 })
 }
 
-func rank(pods, related []*corev1.Pod, now metav1.Time, cost func(*corev1.Pod) int64) {
+func rankByCost(pods, related []*corev1.Pod, now metav1.Time, cost func(*corev1.Pod) int64) {
 	ranked := make([]*victim, len(pods))
 	for i, p := range pods {
 		ranked[i] = newVictim(p)
@@ -113,8 +113,8 @@ func Sidecar(p *corev1.Pod, name string) bool {
 	return false
 }
 
-// cost is the pod's deletion cost; a plus sign, leading zeros and what doesn't fit into 32 bits make none.
-func cost(p *corev1.Pod) int64 {
+// deletionCost returns the pod's deletion cost; a plus sign, leading zeros and what doesn't fit into 32 bits make none.
+func deletionCost(p *corev1.Pod) int64 {
 	// strconv would bring its errors along, and these reflection: 40 KB.
 	digits := p.Annotations.Get(corev1.PodDeletionCost)
 	if digits == "" || digits[0] == '0' {

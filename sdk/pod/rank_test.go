@@ -13,8 +13,8 @@ var now = metav1.Unix(1_800_000_000, 0)
 
 func ago(d time.Duration) metav1.Time { return now.Add(-d) }
 
-// good is a pod that has nothing against it: running on a node, ready for an hour, a day old.
-func good(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+// healthyPod returns a pod that has nothing against it: running on a node, ready for an hour, a day old.
+func healthyPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{}
 	p.Name, p.CreationTimestamp = name, ago(24*time.Hour)
 	p.UID = metav1.UID(name)
@@ -63,8 +63,9 @@ func initRestarts(sidecar bool, n int32) func(*corev1.Pod) {
 }
 
 func TestRank(t *testing.T) {
-	related := []*corev1.Pod{good("r1", node("full")), good("r2", node("full")), good("r3", node("half")),
-		good("r4", node("empty"), func(p *corev1.Pod) {
+	related := []*corev1.Pod{healthyPod("r1", node("full")), healthyPod("r2", node("full")),
+		healthyPod("r3", node("half")),
+		healthyPod("r4", node("empty"), func(p *corev1.Pod) {
 			p.Status.Phase = corev1.PodFailed
 		})}
 
@@ -100,7 +101,7 @@ func TestRank(t *testing.T) {
 		}), second: mods(old(time.Second))},
 	} {
 		t.Run(x.rule, func(t *testing.T) {
-			a, b := good("a", x.first...), good("b", x.second...)
+			a, b := healthyPod("a", x.first...), healthyPod("b", x.second...)
 			at := now
 			if x.exact {
 				at = metav1.Time{}
@@ -120,7 +121,7 @@ func TestCost(t *testing.T) {
 	for text, want := range map[string]int64{"": 0, "0": 0, "7": 7, "-7": -7, "+7": 0, "07": 0, "-07": -7, "7x": 0,
 		"2147483647": 2147483647, "2147483648": 0, "-2147483648": -2147483648, "-2147483649": 0, "99999999999999999999": 0,
 		"/": 0, ":": 0, "-": 0, " 7": 0} {
-		if got := cost(good("a", costs(text))); got != want {
+		if got := deletionCost(healthyPod("a", costs(text))); got != want {
 			t.Errorf("cost of %q is %d, want %d", text, got, want)
 		}
 	}
@@ -130,7 +131,7 @@ func TestCost(t *testing.T) {
 func TestRankIsStable(t *testing.T) {
 	var pods []*corev1.Pod
 	for range 100 {
-		pods = append(pods, good("same"))
+		pods = append(pods, healthyPod("same"))
 	}
 	want := slices.Clone(pods)
 	if Rank(pods, nil, now); !slices.Equal(pods, want) {

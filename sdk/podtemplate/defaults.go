@@ -15,21 +15,21 @@ import (
 // differential/statefulset holds this against upstream's functions on random templates: a field that gets a default in
 // another version of Kubernetes shows there.
 func Default(t *corev1.PodTemplateSpec) {
-	wire.Walk(unsafe.Pointer(t), &corev1.PodTemplateSpecTable, fill)
+	wire.Walk(unsafe.Pointer(t), &corev1.PodTemplateSpecTable, fillStruct)
 }
 
-// fill gives one struct of a template its defaults.
-func fill(p unsafe.Pointer, t *wire.Type) {
+// fillStruct sets in one struct of a template what has a default.
+func fillStruct(p unsafe.Pointer, t *wire.Type) {
 	switch t {
 	case &corev1.PodSpecTable:
 		x := (*corev1.PodSpec)(p)
-		or(&x.ServiceAccountName, x.DeprecatedServiceAccount)
+		setDefault(&x.ServiceAccountName, x.DeprecatedServiceAccount)
 		x.DeprecatedServiceAccount = x.ServiceAccountName // an older name of the same
-		or(&x.DNSPolicy, corev1.DNSClusterFirst)
-		or(&x.RestartPolicy, corev1.RestartPolicyAlways)
-		or(&x.SchedulerName, corev1.DefaultSchedulerName)
-		point(&x.SecurityContext, corev1.PodSecurityContext{})
-		point(&x.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+		setDefault(&x.DNSPolicy, corev1.DNSClusterFirst)
+		setDefault(&x.RestartPolicy, corev1.RestartPolicyAlways)
+		setDefault(&x.SchedulerName, corev1.DefaultSchedulerName)
+		setDefaultPointer(&x.SecurityContext, corev1.PodSecurityContext{})
+		setDefaultPointer(&x.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 		roundUp(x.Overhead)
 	case &corev1.ContainerTable:
 		x := (*corev1.Container)(p)
@@ -38,23 +38,23 @@ func fill(p unsafe.Pointer, t *wire.Type) {
 		x := (*corev1.EphemeralContainerCommon)(p)
 		container(x.Image, &x.ImagePullPolicy, &x.TerminationMessagePath, &x.TerminationMessagePolicy)
 	case &corev1.ContainerPortTable:
-		or(&(*corev1.ContainerPort)(p).Protocol, corev1.ProtocolTCP)
+		setDefault(&(*corev1.ContainerPort)(p).Protocol, corev1.ProtocolTCP)
 	case &corev1.ProbeTable:
 		x := (*corev1.Probe)(p)
-		or(&x.TimeoutSeconds, 1)
-		or(&x.PeriodSeconds, 10)
-		or(&x.SuccessThreshold, 1)
-		or(&x.FailureThreshold, 3)
+		setDefault(&x.TimeoutSeconds, 1)
+		setDefault(&x.PeriodSeconds, 10)
+		setDefault(&x.SuccessThreshold, 1)
+		setDefault(&x.FailureThreshold, 3)
 	case &corev1.HTTPGetActionTable:
 		x := (*corev1.HTTPGetAction)(p)
-		or(&x.Path, "/")
-		or(&x.Scheme, corev1.URISchemeHTTP)
+		setDefault(&x.Path, "/")
+		setDefault(&x.Scheme, corev1.URISchemeHTTP)
 	case &corev1.GRPCActionTable:
-		point(&(*corev1.GRPCAction)(p).Service, "")
+		setDefaultPointer(&(*corev1.GRPCAction)(p).Service, "")
 	case &corev1.ObjectFieldSelectorTable:
-		or(&(*corev1.ObjectFieldSelector)(p).APIVersion, "v1")
+		setDefault(&(*corev1.ObjectFieldSelector)(p).APIVersion, "v1")
 	case &corev1.FileKeySelectorTable:
-		point(&(*corev1.FileKeySelector)(p).Optional, false)
+		setDefaultPointer(&(*corev1.FileKeySelector)(p).Optional, false)
 	case &corev1.ResourceRequirementsTable:
 		x := (*corev1.ResourceRequirements)(p)
 		roundUp(x.Limits)
@@ -72,62 +72,62 @@ func fillVolume(p unsafe.Pointer, t *wire.Type) {
 			x.EmptyDir = &corev1.EmptyDirVolumeSource{}
 		}
 	case &corev1.HostPathVolumeSourceTable:
-		point(&(*corev1.HostPathVolumeSource)(p).Type, corev1.HostPathUnset)
+		setDefaultPointer(&(*corev1.HostPathVolumeSource)(p).Type, corev1.HostPathUnset)
 	case &corev1.SecretVolumeSourceTable:
-		point(&(*corev1.SecretVolumeSource)(p).DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+		setDefaultPointer(&(*corev1.SecretVolumeSource)(p).DefaultMode, corev1.SecretVolumeSourceDefaultMode)
 	case &corev1.ConfigMapVolumeSourceTable:
-		point(&(*corev1.ConfigMapVolumeSource)(p).DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
+		setDefaultPointer(&(*corev1.ConfigMapVolumeSource)(p).DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
 	case &corev1.DownwardAPIVolumeSourceTable:
-		point(&(*corev1.DownwardAPIVolumeSource)(p).DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
+		setDefaultPointer(&(*corev1.DownwardAPIVolumeSource)(p).DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
 	case &corev1.ProjectedVolumeSourceTable:
-		point(&(*corev1.ProjectedVolumeSource)(p).DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
+		setDefaultPointer(&(*corev1.ProjectedVolumeSource)(p).DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
 	case &corev1.ServiceAccountTokenProjectionTable:
-		point(&(*corev1.ServiceAccountTokenProjection)(p).ExpirationSeconds, 60*60)
+		setDefaultPointer(&(*corev1.ServiceAccountTokenProjection)(p).ExpirationSeconds, 60*60)
 	case &corev1.ISCSIVolumeSourceTable:
-		or(&(*corev1.ISCSIVolumeSource)(p).ISCSIInterface, "default")
+		setDefault(&(*corev1.ISCSIVolumeSource)(p).ISCSIInterface, "default")
 	case &corev1.RBDVolumeSourceTable:
 		x := (*corev1.RBDVolumeSource)(p)
-		or(&x.RBDPool, "rbd")
-		or(&x.RadosUser, "admin")
-		or(&x.Keyring, "/etc/ceph/keyring")
+		setDefault(&x.RBDPool, "rbd")
+		setDefault(&x.RadosUser, "admin")
+		setDefault(&x.Keyring, "/etc/ceph/keyring")
 	case &corev1.AzureDiskVolumeSourceTable:
 		x := (*corev1.AzureDiskVolumeSource)(p)
-		point(&x.CachingMode, corev1.AzureDataDiskCachingReadWrite)
-		point(&x.FSType, "ext4")
-		point(&x.ReadOnly, false)
-		point(&x.Kind, corev1.AzureSharedBlobDisk)
+		setDefaultPointer(&x.CachingMode, corev1.AzureDataDiskCachingReadWrite)
+		setDefaultPointer(&x.FSType, "ext4")
+		setDefaultPointer(&x.ReadOnly, false)
+		setDefaultPointer(&x.Kind, corev1.AzureSharedBlobDisk)
 	case &corev1.ScaleIOVolumeSourceTable:
 		x := (*corev1.ScaleIOVolumeSource)(p)
-		or(&x.StorageMode, "ThinProvisioned")
-		or(&x.FSType, "xfs")
+		setDefault(&x.StorageMode, "ThinProvisioned")
+		setDefault(&x.FSType, "xfs")
 	case &corev1.PersistentVolumeClaimSpecTable:
-		point(&(*corev1.PersistentVolumeClaimSpec)(p).VolumeMode, corev1.PersistentVolumeFilesystem)
+		setDefaultPointer(&(*corev1.PersistentVolumeClaimSpec)(p).VolumeMode, corev1.PersistentVolumeFilesystem)
 	case &corev1.VolumeResourceRequirementsTable:
 		x := (*corev1.VolumeResourceRequirements)(p)
 		roundUp(x.Limits)
 		roundUp(x.Requests)
 	case &corev1.ImageVolumeSourceTable:
 		x := (*corev1.ImageVolumeSource)(p)
-		or(&x.PullPolicy, pullPolicy(x.Reference))
+		setDefault(&x.PullPolicy, pullPolicy(x.Reference))
 	}
 }
 
 func container(image string, pull *corev1.PullPolicy, path *string, policy *corev1.TerminationMessagePolicy) {
-	or(pull, pullPolicy(image))
-	or(path, corev1.TerminationMessagePathDefault)
-	or(policy, corev1.TerminationMessageReadFile)
+	setDefault(pull, pullPolicy(image))
+	setDefault(path, corev1.TerminationMessagePathDefault)
+	setDefault(policy, corev1.TerminationMessageReadFile)
 }
 
-// or sets a field that isn't set.
-func or[T comparable](field *T, value T) {
+// setDefault sets a field that isn't set.
+func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
 	}
 }
 
-// point sets a field that points nowhere. One that points to a zero value is set.
-func point[T any](field **T, value T) {
+// setDefaultPointer sets a field that points nowhere. One that points to a zero value is set.
+func setDefaultPointer[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}
@@ -160,16 +160,16 @@ func roundUp(list corev1.ResourceList) {
 		for unit := range thousandth {
 			for _, units := range [...]*[10]string{&suffixes, &exponents} {
 				if number, ok := strings.CutSuffix(q.Text, units[unit]); ok {
-					q.Text = raise(number, units, unit)
+					q.Text = raiseToUnit(number, units, unit)
 				}
 			}
 		}
 	}
 }
 
-// raise writes a whole number of a unit in thousandths, one more where it is more than whole ones, and then in the
-// largest unit of which it is a whole number.
-func raise(number string, units *[10]string, unit int) string {
+// raiseToUnit writes a whole number of a unit in thousandths, one more where it is more than whole ones, and then in
+// the largest unit of which it is a whole number.
+func raiseToUnit(number string, units *[10]string, unit int) string {
 	digits := strings.TrimPrefix(number, "-")
 	sign := number[:len(number)-len(digits)]
 	digits = "0000000"[:max(0, 7-len(digits))] + digits // so that there is one before the point

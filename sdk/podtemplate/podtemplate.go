@@ -42,11 +42,11 @@ func Hash(t *corev1.PodTemplateSpec, count *int32) string {
 	for _, x := range b {
 		h = (h ^ uint32(x)) * 16777619
 	}
-	return safe(h)
+	return safeEncode(h)
 }
 
-// safe writes a number with digits of rand.SafeEncodeString (k8s.io/apimachinery/pkg/util/rand).
-func safe(n uint32) string {
+// safeEncode writes a number with digits of rand.SafeEncodeString (k8s.io/apimachinery/pkg/util/rand).
+func safeEncode(n uint32) string {
 	const digits = "456789bcdf" // its '0' to '9'
 	var b [10]byte
 	i := len(b)

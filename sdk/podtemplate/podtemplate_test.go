@@ -81,7 +81,7 @@ func FuzzSafe_as_apimachinery(f *testing.F) {
 	f.Add(uint32(1234567890))
 	f.Add(^uint32(0))
 	f.Fuzz(func(t *testing.T, n uint32) {
-		if got, want := safe(n), rand.SafeEncodeString(strconv.FormatUint(uint64(n), 10)); got != want {
+		if got, want := safeEncode(n), rand.SafeEncodeString(strconv.FormatUint(uint64(n), 10)); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	})

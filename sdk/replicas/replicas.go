@@ -71,10 +71,10 @@ func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod,
 
 	var failure error
 	if !rs.Deleting() {
-		failure = scale(c, rs, active, victims)
+		failure = scalePods(c, rs, active, victims)
 	}
 	status := observe(c, rs, active, terminating, failure)
-	if !same(&status, &rs.Status) {
+	if !sameStatus(&status, &rs.Status) {
 		s := sdk.Clone(rs)
 		s.Status = status
 		c.Add(sdk.UpdateStatus(s))
@@ -92,11 +92,11 @@ func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod,
 	return failure
 }
 
-// scale creates or deletes pods until there are as many as wanted. It is done at once, because the status tells how it
-// went.
-func scale(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod,
+// scalePods creates or deletes pods until there are as many as wanted. It is done at once, because the status tells how
+// it went.
+func scalePods(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod,
 	victims func([]*corev1.Pod, int) []*corev1.Pod) error {
-	switch n := excess(rs, active); {
+	switch n := excessPods(rs, active); {
 	case n < 0:
 		create := make([]*corev1.Pod, min(-n, burst))
 		p := pod.New(rs, &rs.Spec.Template)
@@ -113,8 +113,8 @@ func scale(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod,
 	return nil
 }
 
-// excess is how many pods there are too many.
-func excess(rs *appsv1.ReplicaSet, active []*corev1.Pod) int {
+// excessPods returns how many pods there are too many.
+func excessPods(rs *appsv1.ReplicaSet, active []*corev1.Pod) int {
 	want := 1 // the API's default
 	if rs.Spec.Replicas != nil {
 		want = int(*rs.Spec.Replicas)

@@ -49,7 +49,7 @@ func conditions(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, failur
 		return rs.Status.Conditions
 	}
 	reason := pod.FailedCreate
-	if excess(rs, active) > 0 {
+	if excessPods(rs, active) > 0 {
 		reason = pod.FailedDelete
 	}
 	return append(others, appsv1.ReplicaSetCondition{
@@ -58,8 +58,8 @@ func conditions(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, failur
 	})
 }
 
-// same compares what observe sets. Conditions are only added and removed.
-func same(a, b *appsv1.ReplicaSetStatus) bool {
+// sameStatus compares what observe sets. Conditions are only added and removed.
+func sameStatus(a, b *appsv1.ReplicaSetStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
 		a.Replicas == b.Replicas && a.FullyLabeledReplicas == b.FullyLabeledReplicas && a.ReadyReplicas == b.ReadyReplicas &&
 		a.AvailableReplicas == b.AvailableReplicas &&

@@ -19,8 +19,9 @@ var JSON = Codec{appendJSON, decodeJSON}
 
 const bodyField = 2
 
-// body is the table of what field 2 holds: a custom resource's fields come with TypeMeta first and the metadata last.
-func body(t *wire.Type) wire.Type {
+// bodyTable returns the table of what field 2 holds: a custom resource's fields come with TypeMeta first and the
+// metadata last.
+func bodyTable(t *wire.Type) wire.Type {
 	b := *t
 	for len(b.Fields) > 0 && b.Fields[0].Elem == &metav1.TypeMetaTable {
 		b.Fields = b.Fields[1:]
@@ -32,7 +33,7 @@ func body(t *wire.Type) wire.Type {
 }
 
 func appendJSON(b []byte, p unsafe.Pointer, t *wire.Type) []byte {
-	rest := body(t)
+	rest := bodyTable(t)
 	b, start := wire.Begin(wire.Append(b, p, t), bodyField)
 	return wire.End(wire.AppendJSON(b, p, &rest), start)
 }
@@ -56,6 +57,6 @@ func decodeJSON(b []byte, p unsafe.Pointer, t *wire.Type) error {
 	if err := wire.Unmarshal(others, p, t); err != nil || len(text) == 0 {
 		return err
 	}
-	rest := body(t)
+	rest := bodyTable(t)
 	return wire.UnmarshalJSONPath(text, p, &rest)
 }

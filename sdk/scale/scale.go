@@ -24,18 +24,18 @@ func Get(c *sdk.Call, resource, namespace, name string) (*Scale, error) {
 
 // Refresh reads the scale anew.
 func (s *Scale) Refresh(c *sdk.Call) error {
-	return s.do(c, &abi.Effect{Kind: abi.EffectGet, Namespace: s.Namespace, Name: s.Name})
+	return s.performEffect(c, &abi.Effect{Kind: abi.EffectGet, Namespace: s.Namespace, Name: s.Name})
 }
 
 // Update writes the scale now, if nobody has changed the object since it was read; what the API server answers is the
 // scale from then on.
 func (s *Scale) Update(c *sdk.Call) error {
-	return s.do(c, &abi.Effect{Kind: abi.EffectUpdate, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
+	return s.performEffect(c, &abi.Effect{Kind: abi.EffectUpdate, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
 		Version: s.ResourceVersion,
 		Object:  wire.Append(nil, unsafe.Pointer(&s.Scale), &autoscalingv1.ScaleTable)})
 }
 
-func (s *Scale) do(c *sdk.Call, e *abi.Effect) error {
+func (s *Scale) performEffect(c *sdk.Call, e *abi.Effect) error {
 	e.Resource, e.Subresource = s.resource, "scale"
 	out, err := c.DoAll(sdk.Effect{Effect: e})
 	if err != nil {

@@ -20,7 +20,7 @@ func Attracted(spec *corev1.PodSpec, n *Node) bool {
 		return true
 	}
 	for i := range required.NodeSelectorTerms {
-		if t := &required.NodeSelectorTerms[i]; len(t.MatchExpressions)+len(t.MatchFields) > 0 && fits(t, n) {
+		if t := &required.NodeSelectorTerms[i]; len(t.MatchExpressions)+len(t.MatchFields) > 0 && termHolds(t, n) {
 			return true
 		}
 	}
@@ -35,8 +35,9 @@ func Required(spec *corev1.PodSpec) *corev1.NodeSelector {
 	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// fits reports whether all of the term holds; a term with something malformed in it doesn't, whatever else it says.
-func fits(t *corev1.NodeSelectorTerm, n *Node) bool {
+// termHolds reports whether all of the term holds; a term with something malformed in it doesn't, whatever else it
+// says.
+func termHolds(t *corev1.NodeSelectorTerm, n *Node) bool {
 	ok := true
 	for i := range t.MatchExpressions {
 		x := &t.MatchExpressions[i]

@@ -10,7 +10,7 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-func node(labels ...string) *Node {
+func labelledNode(labels ...string) *Node {
 	n := &Node{}
 	n.Name = "n1"
 	for i := 0; i < len(labels); i += 2 {
@@ -41,15 +41,15 @@ func TestAttracted(t *testing.T) {
 			corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt
 	)
 
-	n := node("disk", "ssd", "cores", "12", "low", "-5")
+	n := labelledNode("disk", "ssd", "cores", "12", "low", "-5")
 	selector := func(kv ...string) *corev1.PodSpec {
 		s := &corev1.PodSpec{}
-		s.NodeSelector = node(kv...).Labels
+		s.NodeSelector = labelledNode(kv...).Labels
 		return s
 	}
 
 	both := required(byLabel(requirement{Key: "disk", Operator: in, Values: []string{"ssd"}}))
-	both.NodeSelector = node("disk", "hdd").Labels
+	both.NodeSelector = labelledNode("disk", "hdd").Labels
 	for _, x := range []struct {
 		what string
 		spec *corev1.PodSpec

@@ -67,17 +67,17 @@ func newAuthor(t *testing.T, c *cluster.Cluster, cold bool) *author {
 	return a
 }
 
-// run runs a shell's command line in a folder and returns what it prints.
-func (a *author) run(folder, line string) string {
+// runShell runs a shell's command line in a folder and returns what it prints.
+func (a *author) runShell(folder, line string) string {
 	a.t.Helper()
-	out, err := a.try(folder, line)
+	out, err := a.tryShell(folder, line)
 	if err != nil {
 		a.t.Fatalf("$ %s\n%s%v", line, out, err)
 	}
 	return out
 }
 
-func (a *author) try(folder, line string) (string, error) {
+func (a *author) tryShell(folder, line string) (string, error) {
 	a.t.Helper()
 	c := exec.CommandContext(a.t.Context(), "sh", "-c", line)
 	c.Dir, c.Env = folder, a.env
@@ -99,8 +99,8 @@ func (a *author) runWindlass(configure func(*config.Configuration)) {
 	windlass.Account(a.t, a.client, "default")
 }
 
-// plugin is what the manager says of a plugin; nothing if it doesn't run.
-func (a *author) plugin(name string) (p state.PluginStatus) {
+// pluginStatus returns what the manager says of a plugin; nothing if it doesn't run.
+func (a *author) pluginStatus(name string) (p state.PluginStatus) {
 	a.t.Helper()
 	plugins := a.m.Status(a.t).Plugins
 	if i := slices.IndexFunc(plugins, func(p state.PluginStatus) bool { return p.Name == name }); i >= 0 {
@@ -109,25 +109,26 @@ func (a *author) plugin(name string) (p state.PluginStatus) {
 	return p
 }
 
-// load copies a module into the plugin folder, and waits until it runs.
-func (a *author) load(name, module string) {
+// loadPlugin copies a module into the plugin folder, and waits until it runs.
+func (a *author) loadPlugin(name, module string) {
 	a.t.Helper()
-	before := a.plugin(name).Digest
-	a.run(a.home, fmt.Sprintf("cp %s $PLUGINS/.new && mv $PLUGINS/.new $PLUGINS/%s.wasm", module, name))
+	before := a.pluginStatus(name).Digest
+	a.runShell(a.home, fmt.Sprintf("cp %s $PLUGINS/.new && mv $PLUGINS/.new $PLUGINS/%s.wasm", module, name))
 	a.eventually(name+" runs from the folder", func() error {
-		if p := a.plugin(name); p.Digest == before || !strings.HasSuffix(p.Origin, "/"+name+".wasm") {
+		if p := a.pluginStatus(name); p.Digest == before || !strings.HasSuffix(p.Origin, "/"+name+".wasm") {
 			return fmt.Errorf("%+v", p)
 		}
 		return nil
 	})
 }
 
-// unload takes a module out of the folder, and waits until it runs no more; in its place there may be a built-in one.
-func (a *author) unload(name string) {
+// unloadPlugin takes a module out of the folder, and waits until it runs no more; in its place there may be a built-in
+// one.
+func (a *author) unloadPlugin(name string) {
 	a.t.Helper()
-	a.run(a.home, "rm $PLUGINS/"+name+".wasm")
+	a.runShell(a.home, "rm $PLUGINS/"+name+".wasm")
 	a.eventually(name+" doesn't run from the folder any more", func() error {
-		if p := a.plugin(name); strings.HasSuffix(p.Origin, ".wasm") {
+		if p := a.pluginStatus(name); strings.HasSuffix(p.Origin, ".wasm") {
 			return fmt.Errorf("%+v", p)
 		}
 		return nil
@@ -143,8 +144,8 @@ func (a *author) eventually(what string, check func() error) {
 	})
 }
 
-// sized fails the test if a module is larger than what a scaffolded one may be.
-func (a *author) sized(module string) {
+// checkSize fails the test if a module is larger than what a scaffolded one may be.
+func (a *author) checkSize(module string) {
 	a.t.Helper()
 	const most = 150_000
 	i, err := os.Stat(module)
@@ -159,8 +160,8 @@ func (a *author) sized(module string) {
 // onlySDK fails the test if the plugin in a folder imports anything but Go's own library, the SDK and itself.
 func (a *author) onlySDK(folder string) {
 	a.t.Helper()
-	itself := strings.TrimSpace(a.run(folder, "go list -m"))
-	for _, p := range strings.Fields(a.run(folder,
+	itself := strings.TrimSpace(a.runShell(folder, "go list -m"))
+	for _, p := range strings.Fields(a.runShell(folder,
 		"go list -deps -f '{{if not .Standard}}{{.ImportPath}}{{end}}' ./module")) {
 		sdk := slices.ContainsFunc([]string{"abi", "sdk"}, func(part string) bool {
 			root := "github.com/windlass-dev/windlass/" + part

@@ -29,10 +29,10 @@ var examples = []struct {
 	custom bool   // has types of its own, of which something is generated
 	check  func(*author)
 }{
-	{name: "budgets", check: budgets},
-	{name: "replicaset", check: replicaset},
-	{name: "webapp", custom: true, check: webapp},
-	{name: "c-default-deny", module: "default-deny", check: defaultDeny},
+	{name: "budgets", check: checkBudgets},
+	{name: "replicaset", check: checkReplicaSet},
+	{name: "webapp", custom: true, check: checkWebApp},
+	{name: "c-default-deny", module: "default-deny", check: checkDefaultDeny},
 }
 
 // Each example is copied out of the repository, built, tested, loaded into a Windlass that is running, and has its
@@ -58,27 +58,27 @@ func TestExamples(t *testing.T) {
 			name := x.name
 			if x.module != "" {
 				name = x.module
-				a.run(folder, "chmod +x build.sh && ./build.sh")
+				a.runShell(folder, "chmod +x build.sh && ./build.sh")
 			} else {
-				a.run(folder, "windlass plugin sdk && go mod edit -replace github.com/windlass-dev/windlass=./.windlass")
+				a.runShell(folder, "windlass plugin sdk && go mod edit -replace github.com/windlass-dev/windlass=./.windlass")
 				a.onlySDK(folder)
 				if x.custom {
-					a.run(folder, "windlass plugin generate --check")
+					a.runShell(folder, "windlass plugin generate --check")
 				}
-				a.run(folder, "windlass plugin build")
+				a.runShell(folder, "windlass plugin build")
 			}
 
 			module := filepath.Join(folder, name+".wasm")
-			a.sized(module)
-			a.run(folder, "windlass plugin test "+name+".wasm")
-			a.grant(folder, name)
-			a.load(name, module)
+			a.checkSize(module)
+			a.runShell(folder, "windlass plugin test "+name+".wasm")
+			a.grantRights(folder, name)
+			a.loadPlugin(name, module)
 			x.check(&a)
 			if x.module == "" {
 				a.sameUnderGo(folder, name)
 			}
 			a.replace(name, module)
-			a.unload(name)
+			a.unloadPlugin(name)
 		})
 	}
 }
@@ -87,7 +87,7 @@ func TestExamples(t *testing.T) {
 // message is the same, byte for byte.
 func (a *author) sameUnderGo(folder, name string) {
 	a.t.Helper()
-	a.run(folder, "windlass plugin build --compiler go -o ../"+name+"-go.wasm")
+	a.runShell(folder, "windlass plugin build --compiler go -o ../"+name+"-go.wasm")
 	i := slices.IndexFunc(a.m.Status(a.t).Controllers, func(c state.ControllerStatus) bool { return c.Plugin == name })
 	if i < 0 {
 		a.t.Fatalf("no controller of plugin %s runs", name)
@@ -96,7 +96,7 @@ func (a *author) sameUnderGo(folder, name string) {
 	if err := record.WriteFile(file, a.m.Get(a.t, "/debug/recordings/"+a.m.Status(a.t).Controllers[i].Name)); err != nil {
 		a.t.Fatal(err)
 	}
-	a.run(folder, "windlass replay "+file+" --plugin ../"+name+"-go.wasm")
+	a.runShell(folder, "windlass replay "+file+" --plugin ../"+name+"-go.wasm")
 	f, err := record.Open(file)
 	if err != nil {
 		a.t.Fatal(err)
@@ -106,8 +106,8 @@ func (a *author) sameUnderGo(folder, name string) {
 	}
 }
 
-// grant gives a plugin the rights that windlass rbac prints of it, as its operator would with kubectl.
-func (a *author) grant(folder, plugin string) {
+// grantRights gives a plugin the rights that windlass rbac prints of it, as its operator would with kubectl.
+func (a *author) grantRights(folder, plugin string) {
 	a.t.Helper()
 	text := fmt.Sprintf("apiVersion: %s\nkind: %s\npluginFolder: %s\nuseServiceAccountCredentials: true\n",
 		config.APIVersion, config.Kind, folder)
@@ -117,7 +117,7 @@ func (a *author) grant(folder, plugin string) {
 	if err := os.WriteFile(filepath.Join(folder, "windlass.yaml"), []byte(text), 0o600); err != nil {
 		a.t.Fatal(err)
 	}
-	a.c.Apply(a.t, []byte(a.run(folder, "windlass rbac "+plugin+" --bindings --config windlass.yaml")))
+	a.c.Apply(a.t, []byte(a.runShell(folder, "windlass rbac "+plugin+" --bindings --config windlass.yaml")))
 }
 
 // replace loads another version: the same with a note at its end, in a section that nothing reads.
@@ -131,14 +131,14 @@ func (a *author) replace(name, module string) {
 	if err := os.WriteFile(next, append(b, "\x00\x05\x04next"...), 0o600); err != nil {
 		a.t.Fatal(err)
 	}
-	a.load(name, next)
+	a.loadPlugin(name, next)
 }
 
-func budgets(a *author) {
+func checkBudgets(a *author) {
 	ctx, budgets := a.t.Context(), a.client.PolicyV1().PodDisruptionBudgets("default")
 	d := deployment("guarded", 2)
 	d.Labels = map[string]string{"budgets.example.com/min-available": "50-percent"}
-	a.deploy(d)
+	a.createDeployment(d)
 	amount := func(want string) {
 		a.t.Helper()
 		a.eventually("the budget is "+want, func() error {
@@ -150,19 +150,19 @@ func budgets(a *author) {
 		})
 	}
 	amount("50%")
-	a.label("guarded", `"1"`)
+	a.setLabel("guarded", `"1"`)
 	amount("1")
-	a.label("guarded", "null")
+	a.setLabel("guarded", "null")
 	a.eventually("the budget is gone", func() error {
-		return gone(budgets.Get(ctx, "guarded-deployment", metav1.GetOptions{}))
+		return expectNotFound(budgets.Get(ctx, "guarded-deployment", metav1.GetOptions{}))
 	})
 }
 
-func replicaset(a *author) {
+func checkReplicaSet(a *author) {
 	ctx, pods := a.t.Context(), a.client.CoreV1().Pods("default")
 	d := deployment("ordered", 3)
 	d.Annotations = map[string]string{"scaledown.example.com/order": "oldest"}
-	a.deploy(d)
+	a.createDeployment(d)
 
 	names := func() (all []string) {
 		l, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=ordered"})
@@ -197,13 +197,13 @@ func replicaset(a *author) {
 		a.t.Fatal(err)
 	}
 
-	a.patch("ordered", `{"spec":{"replicas":2}}`)
+	a.patchDeployment("ordered", `{"spec":{"replicas":2}}`)
 	if left := await(2); slices.Contains(left, chosen) {
 		a.t.Errorf("the pod %s, which was labelled, is still there: %v", chosen, left)
 	}
 }
 
-func webapp(a *author) {
+func checkWebApp(a *author) {
 	crds, err := filepath.Glob(filepath.Join(a.home, "webapp", "crd", "*.yaml"))
 	if err != nil || len(crds) == 0 {
 		a.t.Fatalf("no crd/*.yaml: %v", err)
@@ -263,17 +263,20 @@ func webapp(a *author) {
 	}
 	apply(`{image: "shop:2", replicas: 1}`)
 	ready(1, "shop:2")
-	a.eventually("the autoscaler is gone", func() error { return gone(autoscalers.Get(ctx, "shop", metav1.GetOptions{})) })
+	a.eventually("the autoscaler is gone", func() error {
+		return expectNotFound(autoscalers.Get(ctx, "shop",
+			metav1.GetOptions{}))
+	})
 	if err := apps.Delete(ctx, "shop", metav1.DeleteOptions{}); err != nil {
 		a.t.Fatal(err)
 	}
 
 	a.eventually("the children are gone with the app", func() error {
-		return gone(a.client.AppsV1().Deployments("default").Get(ctx, "shop", metav1.GetOptions{}))
+		return expectNotFound(a.client.AppsV1().Deployments("default").Get(ctx, "shop", metav1.GetOptions{}))
 	})
 }
 
-func defaultDeny(a *author) {
+func checkDefaultDeny(a *author) {
 	ctx := a.t.Context()
 	namespace := func(labels string) {
 		a.t.Helper()
@@ -296,7 +299,7 @@ func defaultDeny(a *author) {
 	a.eventually("the policy is closed again", closed)
 	namespace("")
 	a.eventually("the policy is gone", func() error {
-		return gone(policies.Get(ctx, "default-deny", metav1.GetOptions{}))
+		return expectNotFound(policies.Get(ctx, "default-deny", metav1.GetOptions{}))
 	})
 }
 
@@ -308,19 +311,19 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
 }
 
-func (a *author) deploy(d *appsv1.Deployment) {
+func (a *author) createDeployment(d *appsv1.Deployment) {
 	a.t.Helper()
 	if _, err := a.client.AppsV1().Deployments("default").Create(a.t.Context(), d, metav1.CreateOptions{}); err != nil {
 		a.t.Fatal(err)
 	}
 }
 
-func (a *author) label(deployment, value string) {
+func (a *author) setLabel(deployment, value string) {
 	a.t.Helper()
-	a.patch(deployment, `{"metadata":{"labels":{"budgets.example.com/min-available":`+value+`}}}`)
+	a.patchDeployment(deployment, `{"metadata":{"labels":{"budgets.example.com/min-available":`+value+`}}}`)
 }
 
-func (a *author) patch(deployment, patch string) {
+func (a *author) patchDeployment(deployment, patch string) {
 	a.t.Helper()
 	if _, err := a.client.AppsV1().Deployments("default").Patch(a.t.Context(), deployment, types.MergePatchType,
 		[]byte(patch), metav1.PatchOptions{}); err != nil {
@@ -328,8 +331,8 @@ func (a *author) patch(deployment, patch string) {
 	}
 }
 
-// gone is no error where an object can't be found.
-func gone(_ any, err error) error {
+// expectNotFound returns no error where an object can't be found.
+func expectNotFound(_ any, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

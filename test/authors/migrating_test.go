@@ -57,7 +57,7 @@ func TestMigrating(t *testing.T) {
 				}
 			}()
 
-			a.quotas(t, form)
+			a.checkQuotas(t, form)
 		})
 	}
 
@@ -66,12 +66,12 @@ func TestMigrating(t *testing.T) {
 	})
 	wasm := filepath.Join(a.home, "quota.wasm")
 	module.Build(t, wasm, "examples/migrating/windlass/module")
-	a.load("quota", wasm)
-	t.Run("windlass", func(t *testing.T) { a.quotas(t, "windlass") })
+	a.loadPlugin("quota", wasm)
+	t.Run("windlass", func(t *testing.T) { a.checkQuotas(t, "windlass") })
 }
 
-// quotas puts a namespace through what its quota has to follow.
-func (a *author) quotas(t *testing.T, form string) {
+// checkQuotas puts a namespace through what its quota has to follow.
+func (a *author) checkQuotas(t *testing.T, form string) {
 	t.Helper()
 	name := "team-" + form
 	quotas := a.client.CoreV1().ResourceQuotas(name)

@@ -27,13 +27,13 @@ func TestNewUser(t *testing.T) {
 		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 	})
 
-	a.run(a.home, "windlass plugin new hello")
-	a.run(a.home, "windlass plugin build hello")
+	a.runShell(a.home, "windlass plugin new hello")
+	a.runShell(a.home, "windlass plugin build hello")
 	if a.spent > coldBuild {
 		t.Errorf("the first build took %v of processor time", a.spent)
 	}
-	a.run(a.home, "windlass plugin test hello")
-	a.run(a.home, "cp hello/hello.wasm $PLUGINS")
+	a.runShell(a.home, "windlass plugin test hello")
+	a.runShell(a.home, "cp hello/hello.wasm $PLUGINS")
 	// And kubectl label namespace default hello=world.
 	if _, err := a.client.CoreV1().Namespaces().Patch(t.Context(), "default", types.MergePatchType,
 		[]byte(`{"metadata":{"labels":{"hello":"world"}}}`), metav1.PatchOptions{}); err != nil {
@@ -47,6 +47,6 @@ func TestNewUser(t *testing.T) {
 		return err
 	})
 
-	a.sized(filepath.Join(a.home, "hello", "hello.wasm"))
+	a.checkSize(filepath.Join(a.home, "hello", "hello.wasm"))
 	a.onlySDK(filepath.Join(a.home, "hello"))
 }

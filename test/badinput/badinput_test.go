@@ -25,10 +25,11 @@ const head = "apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerC
 // klogLine is a line of the log; what isn't one is said to a person.
 var klogLine = regexp.MustCompile(`^[IWEF]\d{4} `)
 
-// check demands that stderr tells what is wrong in one line that has all the parts, and nothing but that and the log.
-func check(t *testing.T, stderr string, parts ...string) {
+// checkMessage demands that stderr tells what is wrong in one line that has all the parts, and nothing but that and the
+// log.
+func checkMessage(t *testing.T, stderr string, parts ...string) {
 	t.Helper()
-	noDump(t, stderr)
+	checkNoDump(t, stderr)
 	var said []string
 	for line := range strings.Lines(stderr) {
 		if !klogLine.MatchString(line) {
@@ -45,7 +46,7 @@ func check(t *testing.T, stderr string, parts ...string) {
 	}
 }
 
-func noDump(t *testing.T, stderr string) {
+func checkNoDump(t *testing.T, stderr string) {
 	t.Helper()
 	for _, dump := range []string{"panic:", "goroutine ", "runtime error"} {
 		if strings.Contains(stderr, dump) {
@@ -60,7 +61,7 @@ func TestOneClearError(t *testing.T) {
 	badModules(t, folder)
 	file := func(name, content string) string {
 		path := filepath.Join(folder, name)
-		write(t, path, []byte(content))
+		writeFile(t, path, []byte(content))
 		return path
 	}
 
@@ -125,13 +126,13 @@ func TestOneClearError(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			fails(t, r.args, r.says...)
+			expectFailure(t, r.args, r.says...)
 		})
 	}
 }
 
-// fails runs windlass, and demands exit code 1 and a clear error.
-func fails(t *testing.T, args []string, says ...string) {
+// expectFailure runs windlass, and demands exit code 1 and a clear error.
+func expectFailure(t *testing.T, args []string, says ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
@@ -144,7 +145,7 @@ func fails(t *testing.T, args []string, says ...string) {
 	if stdout.Len() > 0 {
 		t.Errorf("on stdout: %s", stdout.String())
 	}
-	check(t, stderr.String(), says...)
+	checkMessage(t, stderr.String(), says...)
 	t.Log(strings.TrimSpace(stderr.String()))
 }
 

@@ -21,12 +21,12 @@ import (
 func TestBadModulesAreLeftOut(t *testing.T) {
 	folder := t.TempDir()
 	badModules(t, folder)
-	write(t, filepath.Join(folder, "copy-1.wasm"), builtin(t, "serviceaccount"))
-	write(t, filepath.Join(folder, "copy-2.wasm"), builtin(t, "serviceaccount"))
-	write(t, filepath.Join(folder, "label.wasm"), replace(t, builtin(t, "job"), `"paths":["spec.managedBy"]`,
+	writeFile(t, filepath.Join(folder, "copy-1.wasm"), builtin(t, "serviceaccount"))
+	writeFile(t, filepath.Join(folder, "copy-2.wasm"), builtin(t, "serviceaccount"))
+	writeFile(t, filepath.Join(folder, "label.wasm"), replace(t, builtin(t, "job"), `"paths":["spec.managedBy"]`,
 		`"paths":["spec.managedXy"]`))
 	settings := filepath.Join(t.TempDir(), "windlass.yaml")
-	write(t, settings, []byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\nplugins: [{name: serviceaccount, serviceAccount: service-account-controller}]\n"))
+	writeFile(t, settings, []byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\nplugins: [{name: serviceaccount, serviceAccount: service-account-controller}]\n"))
 	c := cluster.Start(t, cluster.Options{})
 	cmd := exec.CommandContext(t.Context(), program, "run", "--kubeconfig", c.ManagerKubeconfig,
 		"--use-service-account-credentials", "--secure-port=-1", "--plugin-folder", folder, "--config", settings)
@@ -59,7 +59,7 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 	}
 
 	all := stderr.String()
-	noDump(t, all)
+	checkNoDump(t, all)
 	for _, b := range bad {
 		reported(t, all, filepath.Join(folder, b.name+".wasm"), b.says, b.hint)
 	}
@@ -76,8 +76,9 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 func TestBadSetting(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	path := filepath.Join(t.TempDir(), "setting.yaml")
-	write(t, path, []byte(head+"serving: {port: -1}\nplugins:\n- name: rootca\n  settings:\n    root-ca: /ca.crt\n"))
-	fails(t, []string{"run", "--config", path, "--kubeconfig", c.ManagerKubeconfig}, `"rootca"`, "settings[root-ca]",
+	writeFile(t, path, []byte(head+"serving: {port: -1}\nplugins:\n- name: rootca\n  settings:\n    root-ca: /ca.crt\n"))
+	expectFailure(t, []string{"run", "--config", path, "--kubeconfig", c.ManagerKubeconfig}, `"rootca"`,
+		"settings[root-ca]",
 		"it has root-ca-file")
 }
 

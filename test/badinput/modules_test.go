@@ -44,7 +44,8 @@ var bad = []struct {
 		},
 		"manifest: controllers[0].serviceAccuont: unknown field", "there are name, alias, queue, serviceAccount, eventSource",
 	},
-	{"huge", huge, "declares 65536 pages of memory (4 GiB), no plugin may have more than 1 GiB", "build it smaller"},
+	{"huge", withHugeMemory, "declares 65536 pages of memory (4 GiB), no plugin may have more than 1 GiB",
+		"build it smaller"},
 	{"text", func(*testing.T, []byte) []byte { return []byte("kind: Deployment\n") }, "not a WebAssembly module", ""},
 	{"empty", func(*testing.T, []byte) []byte { return nil }, "not a WebAssembly module", ""},
 }
@@ -57,8 +58,9 @@ func replace(t *testing.T, wasm []byte, from, to string) []byte {
 	return bytes.Replace(wasm, []byte(from), []byte(to), 1)
 }
 
-// huge has the module declare a memory of 4 GiB: section 5 says one memory without a maximum, of 65536 pages.
-func huge(t *testing.T, wasm []byte) []byte {
+// withHugeMemory returns the module with a memory of 4 GiB: section 5 says one memory without a maximum, of 65536
+// pages.
+func withHugeMemory(t *testing.T, wasm []byte) []byte {
 	t.Helper()
 	const header, memorySection = 8, 5
 	for at := header; at < len(wasm); {
@@ -78,11 +80,11 @@ func huge(t *testing.T, wasm []byte) []byte {
 func badModules(t *testing.T, folder string) {
 	t.Helper()
 	for _, b := range bad {
-		write(t, filepath.Join(folder, b.name+".wasm"), b.spoil(t, builtin(t, "serviceaccount")))
+		writeFile(t, filepath.Join(folder, b.name+".wasm"), b.spoil(t, builtin(t, "serviceaccount")))
 	}
 }
 
-func write(t *testing.T, path string, content []byte) {
+func writeFile(t *testing.T, path string, content []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)

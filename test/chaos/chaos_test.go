@@ -77,7 +77,7 @@ func (w *world) account(namespace string) (bool, string) {
 	return err == nil, fmt.Sprint(err)
 }
 
-func (w *world) state(namespace string) state.State {
+func (w *world) readState(namespace string) state.State {
 	w.Helper()
 	s, err := state.Of(w.Context(), w.client, namespace)
 	w.must(err)
@@ -90,7 +90,7 @@ func (w *world) undisturbed(namespace string) (last state.State) {
 	const quiet = 2 * time.Second
 	since := time.Now()
 	cluster.Poll(w, glance, patience, namespace+" comes to rest", func() (bool, string) {
-		now := w.state(namespace)
+		now := w.readState(namespace)
 		if !diff.Equal(last, now) {
 			since, last = time.Now(), now
 		}
@@ -100,8 +100,8 @@ func (w *world) undisturbed(namespace string) (last state.State) {
 	return last
 }
 
-// same reports whether a namespace's state is the wanted one.
-func (w *world) same(namespace string, want state.State) func() (bool, string) {
+// stateMatches returns a condition: that a namespace's state is the wanted one.
+func (w *world) stateMatches(namespace string, want state.State) func() (bool, string) {
 	return func() (bool, string) {
 		differ, err := want.Differs(w.Context(), w.client, namespace)
 		if err != nil {
@@ -114,19 +114,20 @@ func (w *world) same(namespace string, want state.State) func() (bool, string) {
 // expectSame waits for the state, and tells in full what is different if it doesn't come.
 func (w *world) expectSame(namespace string, want state.State) {
 	w.Helper()
-	same, until := w.same(namespace, want), time.Now().Add(patience)
+	same, until := w.stateMatches(namespace, want), time.Now().Add(patience)
 	cluster.Poll(w, glance, 2*patience, namespace+" becomes as it does undisturbed", func() (bool, string) {
-		return w.inTime(until, namespace, want, same)
+		return w.checkInTime(until, namespace, want, same)
 	})
 }
 
-// inTime looks at a condition, and fails the test with all differences when it is late.
-func (w *world) inTime(until time.Time, namespace string, want state.State, same func() (bool, string)) (bool, string) {
+// checkInTime looks at a condition, and fails the test with all differences when it is late.
+func (w *world) checkInTime(until time.Time, namespace string, want state.State, same func() (bool, string)) (bool,
+	string) {
 	w.Helper()
 	done, seen := same()
 	if !done && time.Now().After(until) {
 		w.Fatalf("%s: not as undisturbed within %v (-undisturbed +killed):\n%s", namespace, patience,
-			diff.Diff(want, w.state(namespace)))
+			diff.Diff(want, w.readState(namespace)))
 	}
 	return done, seen
 }
@@ -135,15 +136,15 @@ func (w *world) inTime(until time.Time, namespace string, want state.State, same
 // different if that doesn't come.
 func (w *world) killedUntil(k *windlass.Killer, namespace, step string, want state.State) {
 	w.Helper()
-	same, until := w.same(namespace, want), time.Now().Add(patience)
+	same, until := w.stateMatches(namespace, want), time.Now().Add(patience)
 	k.Until(w, glance, 2*patience, step, func() (bool, string) {
-		done, seen := w.inTime(until, namespace, want, same)
+		done, seen := w.checkInTime(until, namespace, want, same)
 		return done, namespace + ", " + step + ": " + seen
 	})
 }
 
-// tell lists counts, the largest first.
-func tell(counts map[string]int) string {
+// formatCounts lists counts, the largest first.
+func formatCounts(counts map[string]int) string {
 	keys := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]),
 			cmp.Compare(a, b))

@@ -49,7 +49,7 @@ func openGate(t testing.TB, c *cluster.Cluster) *gate {
 
 	g := &gate{kubeconfig: filepath.Join(c.Dir, "gate.kubeconfig")}
 	server := rest.AnonymousClientConfig(c.ManagerRESTConfig())
-	(&faults.Faults{Before: g.before, After: g.after}).Wrap(server)
+	(&faults.Faults{Before: g.trapBefore, After: g.trapAfter}).Wrap(server)
 	transport, err := rest.TransportFor(server)
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +84,8 @@ func openGate(t testing.TB, c *cluster.Cluster) *gate {
 	return g
 }
 
-// set sets a trap, or takes the last one away.
-func (g *gate) set(t *trap) {
+// setTrap sets a trap, or takes the last one away.
+func (g *gate) setTrap(t *trap) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.trap = t; t != nil {
@@ -93,7 +93,7 @@ func (g *gate) set(t *trap) {
 	}
 }
 
-func (g *gate) before(r *http.Request) bool {
+func (g *gate) trapBefore(r *http.Request) bool {
 	if !strings.HasSuffix(r.URL.Path, "/events") {
 		g.mu.Lock()
 		t := g.trap
@@ -109,7 +109,7 @@ func (g *gate) before(r *http.Request) bool {
 	return false
 }
 
-func (g *gate) after(r *http.Request) bool {
+func (g *gate) trapAfter(r *http.Request) bool {
 	g.mu.Lock()
 	t := g.trap
 	reached := t != nil && t.write == r
@@ -122,12 +122,12 @@ func (t *trap) reached() bool { return t.count >= t.n }
 
 func (t *trap) spring() bool {
 	t.kill()
-	t.sprung <- what(t.write)
+	t.sprung <- writeName(t.write)
 	return true
 }
 
-// what names a write by its verb and resource.
-func what(r *http.Request) string {
+// writeName names a write by its verb and resource.
+func writeName(r *http.Request) string {
 	_, path, _ := strings.Cut(r.URL.Path, "/namespaces/")
 	parts := strings.Split(path, "/") // namespace, resource, name, subresource
 	resource := parts[min(1, len(parts)-1)]

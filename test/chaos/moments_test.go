@@ -87,7 +87,8 @@ func TestRandomMoments(t *testing.T) {
 	k.Stop(t)
 	maps.DeleteFunc(phases, func(_ string, n int) bool { return n == 0 })
 	t.Logf("killed %d times in %d rounds (seed %d), %d of them before all caches were filled; during %s; %d pods made, %d in each round undisturbed, none too many; a Deployment had at most %d that were yet to be deleted; %.0f s",
-		k.Kills, rounds, k.Seed, k.Starting, tell(phases), made, undisturbed.Made, max(lag, 0), time.Since(from).Seconds())
+		k.Kills, rounds, k.Seed, k.Starting, formatCounts(phases), made, undisturbed.Made, max(lag, 0),
+		time.Since(from).Seconds())
 }
 
 // certain is how many pods were made of those that must be. A roll-out is taken back once it has made its first pod,

@@ -23,8 +23,8 @@ type rollOut struct {
 	create, change func(w *world, ctx context.Context, namespace string) error
 }
 
-// image begins a roll-out of the object called web.
-func image(resource string) func(*world, context.Context, string) error {
+// changeImage begins a roll-out of the object called web.
+func changeImage(resource string) func(*world, context.Context, string) error {
 	return func(w *world, ctx context.Context, namespace string) error {
 		patch := []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"main:2"}]}}}}`)
 		return w.client.AppsV1().RESTClient().Patch(types.StrategicMergePatchType).
@@ -32,7 +32,7 @@ func image(resource string) func(*world, context.Context, string) error {
 	}
 }
 
-func deploy(w *world, ctx context.Context, namespace string) error {
+func createWeb(w *world, ctx context.Context, namespace string) error {
 	if _, err := w.client.CoreV1().Services(namespace).Create(ctx, workload.Service("web"),
 		metav1.CreateOptions{}); err != nil {
 		return err
@@ -43,22 +43,22 @@ func deploy(w *world, ctx context.Context, namespace string) error {
 }
 
 var small = []rollOut{
-	{"deployment", deploy, image("deployments")},
-	{"first-deployment", func(*world, context.Context, string) error { return nil }, deploy},
+	{"deployment", createWeb, changeImage("deployments")},
+	{"first-deployment", func(*world, context.Context, string) error { return nil }, createWeb},
 	{"stateful-set", func(w *world, ctx context.Context, namespace string) error {
 		_, err := w.client.AppsV1().StatefulSets(namespace).Create(ctx, workload.StatefulSet("web", 3),
 			metav1.CreateOptions{})
 		return err
-	}, image("statefulsets")},
+	}, changeImage("statefulsets")},
 	{"daemon-set", func(w *world, ctx context.Context, namespace string) error {
 		_, err := w.client.AppsV1().DaemonSets(namespace).Create(ctx, workload.DaemonSet("web"), metav1.CreateOptions{})
 		return err
-	}, image("daemonsets")},
+	}, changeImage("daemonsets")},
 	{"recreated", func(w *world, ctx context.Context, namespace string) error {
 		_, err := w.client.AppsV1().Deployments(namespace).Create(ctx, workload.Deployment("web", 3, workload.Recreated),
 			metav1.CreateOptions{})
 		return err
-	}, image("deployments")},
+	}, changeImage("deployments")},
 	{"job", func(*world, context.Context, string) error { return nil },
 		func(w *world, ctx context.Context, namespace string) error {
 			_, err := w.client.BatchV1().Jobs(namespace).Create(ctx, workload.Job("web", 4, 2, workload.Indexed),
@@ -86,7 +86,7 @@ func TestEachWrite(t *testing.T) {
 	from := time.Now()
 	w := newWorld(t)
 	p := &points{world: w, gate: openGate(t, w.c), by: map[string]int{}}
-	p.start()
+	p.startManager()
 	all, stride := small, *every
 	if *kills == 0 {
 		all, stride = small[:1], 24
@@ -107,7 +107,7 @@ func TestEachWrite(t *testing.T) {
 		l := ledger.Keep(t, w.client, "")
 		p.prepared = nil
 		for _, after := range []bool{false, true} {
-			n := p.each(r, after, stride, l, begin, end)
+			n := p.disturbEach(r, after, stride, l, begin, end)
 			t.Logf("%5.1f s: %s: %d kills so far; the roll-out was over before write %d", time.Since(from).Seconds(), r.name,
 				p.kills, n)
 		}
@@ -117,29 +117,29 @@ func TestEachWrite(t *testing.T) {
 
 	p.process.Stop(t)
 	t.Logf("killed %d times, each at a write (%s); %d pods made, none too many; a Deployment had at most %d that were yet to be deleted; %.0f s",
-		p.kills, tell(p.by), made, max(lag, 0), time.Since(from).Seconds())
+		p.kills, formatCounts(p.by), made, max(lag, 0), time.Since(from).Seconds())
 	if p.kills < 4 {
 		t.Errorf("killed %d times only", p.kills)
 	}
 }
 
-func (p *points) start() {
+func (p *points) startManager() {
 	p.Helper()
 	p.process = windlass.SpawnThrough(p, p.c, p.gate.kubeconfig, controllers...)
 }
 
-// each has roll-outs disturbed at one write after another until one is over before it comes to that write.
-func (p *points) each(r rollOut, after bool, stride int, l *ledger.Ledger, begin, end state.State) (n int) {
+// disturbEach has roll-outs disturbed at one write after another until one is over before it comes to that write.
+func (p *points) disturbEach(r rollOut, after bool, stride int, l *ledger.Ledger, begin, end state.State) (n int) {
 	p.Helper()
 	for n = 1; n < 500; n += stride {
-		namespace := p.next(r, begin)
+		namespace := p.nextNamespace(r, begin)
 		l.Rest(p)
 		process := p.process
 		t := &trap{namespace: namespace, n: n, after: after, kill: func() { process.Kill(p) }}
-		p.gate.set(t)
+		p.gate.setTrap(t)
 		p.must(r.change(p.world, p.Context(), namespace))
 		write := ""
-		same := p.same(namespace, end)
+		same := p.stateMatches(namespace, end)
 		cluster.Poll(p, glance, patience, "a kill, or the end", func() (bool, string) {
 			select {
 			case write = <-t.sprung:
@@ -148,7 +148,7 @@ func (p *points) each(r rollOut, after bool, stride int, l *ledger.Ledger, begin
 				return same()
 			}
 		})
-		p.gate.set(nil)
+		p.gate.setTrap(nil)
 		if write == "" && t.reached() {
 			write = <-t.sprung // with its very last write, all is as it should be
 		}
@@ -157,7 +157,7 @@ func (p *points) each(r rollOut, after bool, stride int, l *ledger.Ledger, begin
 		}
 		p.kills++
 		p.by[write]++
-		p.start()
+		p.startManager()
 		p.expectSame(namespace, end)
 	}
 
@@ -165,8 +165,8 @@ func (p *points) each(r rollOut, after bool, stride int, l *ledger.Ledger, begin
 	return n
 }
 
-// next returns a namespace in which nothing has been disturbed yet.
-func (p *points) next(r rollOut, begin state.State) string {
+// nextNamespace returns a namespace in which nothing has been disturbed yet.
+func (p *points) nextNamespace(r rollOut, begin state.State) string {
 	p.Helper()
 	if len(p.prepared) == 0 {
 		for range batch {

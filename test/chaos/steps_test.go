@@ -46,24 +46,24 @@ var steps = []step{
 			_, err := u.client.AppsV1().DaemonSets(u.namespace).Create(u.Context(), s, metav1.CreateOptions{})
 			u.must(err)
 		}
-		u.job("first")
+		u.createJobs("first")
 	}},
 	{name: "new images", do: func(u *user) {
 		for _, name := range []string{"rolling", "unsurging", "recreated", "undone"} {
-			u.image(name, "main:2")
+			u.setImage(name, "main:2")
 		}
-		u.patch("statefulsets", "ordered", "main:2")
-		u.patch("statefulsets", "parallel", "main:2")
-		u.patch("daemonsets", "everywhere", "main:2")
-		u.patch("daemonsets", "surging", "main:2")
-		u.scale("scaled", 9)
-		u.change("paused", func(d *appsv1.Deployment) {
+		u.patchImage("statefulsets", "ordered", "main:2")
+		u.patchImage("statefulsets", "parallel", "main:2")
+		u.patchImage("daemonsets", "everywhere", "main:2")
+		u.patchImage("daemonsets", "surging", "main:2")
+		u.scaleWeb("scaled", 9)
+		u.changeWeb("paused", func(d *appsv1.Deployment) {
 			six := int32(6)
 			d.Spec.Paused, d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = true, &six, "main:2"
 		})
 	}},
 	{name: "rolling over", do: func(u *user) {
-		u.image("rolling", takenBack)
+		u.setImage("rolling", takenBack)
 	}, until: func(w *world, ctx context.Context, namespace string) (bool, string) {
 		l, err := w.client.AppsV1().ReplicaSets(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=rolling"})
 		if err != nil {
@@ -77,15 +77,15 @@ var steps = []step{
 		return false, "no pod of " + takenBack + " yet"
 	}},
 	{name: "once more, back and down", do: func(u *user) {
-		u.image("rolling", "main:4")
+		u.setImage("rolling", "main:4")
 		u.must(u.web("undone").Undo(u.Context(), "1"))
-		u.scale("scaled", 2)
-		u.change("paused", func(d *appsv1.Deployment) { d.Spec.Paused = false })
+		u.scaleWeb("scaled", 2)
+		u.changeWeb("paused", func(d *appsv1.Deployment) { d.Spec.Paused = false })
 		two := []byte(`{"spec":{"replicas":2}}`)
 		_, err := u.client.AppsV1().StatefulSets(u.namespace).Patch(u.Context(), "ordered", types.MergePatchType, two,
 			metav1.PatchOptions{})
 		u.must(err)
-		u.job("second")
+		u.createJobs("second")
 	}},
 	{name: "deleted", do: func(u *user) {
 		for name, policy := range map[string]metav1.DeletionPropagation{"scaled": metav1.DeletePropagationForeground,
@@ -93,7 +93,7 @@ var steps = []step{
 			u.must(u.client.AppsV1().Deployments(u.namespace).Delete(u.Context(), name,
 				metav1.DeleteOptions{PropagationPolicy: &policy}))
 		}
-		u.scale("recreated", 6)
+		u.scaleWeb("recreated", 6)
 	}},
 }
 
@@ -110,7 +110,7 @@ func (u *user) deployments(all ...*appsv1.Deployment) {
 	}
 }
 
-func (u *user) job(name string) {
+func (u *user) createJobs(name string) {
 	u.Helper()
 	_, err := u.client.BatchV1().Jobs(u.namespace).Create(u.Context(),
 		workload.Job(name+"-indexed", 20, 5, workload.Indexed), metav1.CreateOptions{})
@@ -124,22 +124,22 @@ func (u *user) web(name string) workload.Web {
 	return workload.Web{Client: u.client, Namespace: u.namespace, Name: name}
 }
 
-func (u *user) change(name string, f func(*appsv1.Deployment)) {
+func (u *user) changeWeb(name string, f func(*appsv1.Deployment)) {
 	u.Helper()
 	u.must(u.web(name).Change(u.Context(), f))
 }
 
-func (u *user) image(name, image string) {
+func (u *user) setImage(name, image string) {
 	u.Helper()
 	u.must(u.web(name).Image(u.Context(), image))
 }
 
-func (u *user) scale(name string, n int32) {
+func (u *user) scaleWeb(name string, n int32) {
 	u.Helper()
 	u.must(u.web(name).Scale(u.Context(), n))
 }
 
-func (u *user) patch(resource, name, image string) {
+func (u *user) patchImage(resource, name, image string) {
 	u.Helper()
 	body := []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"` + image + `"}]}}}}`)
 	u.must(u.client.AppsV1().RESTClient().Patch(types.StrategicMergePatchType).Namespace(u.namespace).Resource(

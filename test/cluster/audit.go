@@ -47,11 +47,12 @@ type Filter struct {
 }
 
 func (f Filter) matches(e Event) bool {
-	return among(f.Verbs, e.Verb) && among(f.Users, e.User) && among(f.Resources, e.Resource) && among(f.Codes, e.Code) &&
+	return isWanted(f.Verbs, e.Verb) && isWanted(f.Users, e.User) && isWanted(f.Resources, e.Resource) &&
+		isWanted(f.Codes, e.Code) &&
 		(f.Namespace == "" || f.Namespace == e.Namespace) && !e.Time.Before(f.Since)
 }
 
-func among[T comparable](wanted []T, v T) bool {
+func isWanted[T comparable](wanted []T, v T) bool {
 	return len(wanted) == 0 || slices.Contains(wanted, v)
 }
 
@@ -62,7 +63,7 @@ func (c *Cluster) Audit(t testing.TB, f Filter) (selected []Event) {
 	if c.AuditLog == "" {
 		t.Fatal("cluster: started without Options.Audit")
 	}
-	all, err := c.audit.events(c.AuditLog)
+	all, err := c.audit.readEvents(c.AuditLog)
 	if err != nil {
 		t.Fatalf("%s: %v", c.AuditLog, err)
 	}
@@ -82,8 +83,8 @@ type audited struct {
 	all  []Event
 }
 
-// events returns all events that are in the file.
-func (a *audited) events(path string) ([]Event, error) {
+// readEvents returns all events that are in the file.
+func (a *audited) readEvents(path string) ([]Event, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 

@@ -169,15 +169,15 @@ func (c *Cluster) Stop() error {
 }
 
 // RESTConfig is an administrator's, without a rate limit.
-func (c *Cluster) RESTConfig() *rest.Config { return load(c.Kubeconfig) }
+func (c *Cluster) RESTConfig() *rest.Config { return loadConfig(c.Kubeconfig) }
 
 // ManagerRESTConfig is the one of the user system:kube-controller-manager, without a rate limit.
-func (c *Cluster) ManagerRESTConfig() *rest.Config { return load(c.ManagerKubeconfig) }
+func (c *Cluster) ManagerRESTConfig() *rest.Config { return loadConfig(c.ManagerKubeconfig) }
 
 // Client is an administrator's.
 func (c *Cluster) Client() kubernetes.Interface { return kubernetes.NewForConfigOrDie(c.RESTConfig()) }
 
-func load(kubeconfig string) *rest.Config {
+func loadConfig(kubeconfig string) *rest.Config {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		panic(fmt.Sprintf("cluster: devcluster wrote a bad kubeconfig: %v", err))

@@ -34,7 +34,7 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) *tab {
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
 	x := &tab{t: t, ctx: ctx}
-	x.do("Chromium starts (hack/chromium.sh installs it)", chromedp.EmulateViewport(1360, 900))
+	x.runSteps("Chromium starts (hack/chromium.sh installs it)", chromedp.EmulateViewport(1360, 900))
 	messages := chromedp.Console(ctx)
 	go func() {
 		for m, err := range messages {
@@ -43,28 +43,28 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) *tab {
 			}
 			switch m.Type {
 			case chromedp.ConsoleWarning, chromedp.ConsoleError, chromedp.ConsoleException:
-				x.note(m.String())
+				x.noteError(m.String())
 			}
 		}
 	}()
 	return x
 }
 
-func (x *tab) note(text string) {
+func (x *tab) noteError(text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.errors = append(x.errors, text)
 }
 
-func (x *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+func (x *tab) runSteps(what string, steps ...chromedp.Action[chromedp.Void]) {
 	x.t.Helper()
 	if err := chromedp.Do(x.ctx, steps...); err != nil {
 		x.t.Fatalf("%s: %v", what, err)
 	}
 }
 
-// eval returns what an expression of the page's comes to.
-func eval[T any](x *tab, js string) T {
+// evaluate returns what an expression of the page's comes to.
+func evaluate[T any](x *tab, js string) T {
 	x.t.Helper()
 	v, err := chromedp.Run(x.ctx, chromedp.Evaluate[T](js))
 	if err != nil {
@@ -73,11 +73,11 @@ func eval[T any](x *tab, js string) T {
 	return v
 }
 
-// await waits until the page's text, or that of a part of it, has all of these.
-func (x *tab) await(what, part string, texts ...string) {
+// awaitText waits until the page's text, or that of a part of it, has all of these.
+func (x *tab) awaitText(what, part string, texts ...string) {
 	x.t.Helper()
 	cluster.Eventually(x.t, time.Minute, what, func() (bool, string) {
-		seen := x.text(part)
+		seen := x.visibleText(part)
 		for _, s := range texts {
 			if !strings.Contains(seen, s) {
 				return false, fmt.Sprintf("no %q in %s: %s\n%v", s, part, seen, x.complaints())
@@ -87,17 +87,18 @@ func (x *tab) await(what, part string, texts ...string) {
 	})
 }
 
-// text is what is seen of a part.
-func (x *tab) text(part string) string {
+// visibleText returns what is seen of a part.
+func (x *tab) visibleText(part string) string {
 	x.t.Helper()
-	return eval[string](x, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => !e.hidden).map(e => e.innerText).join("\n")`, part))
+	return evaluate[string](x,
+		fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => !e.hidden).map(e => e.innerText).join("\n")`, part))
 }
 
-// press clicks what is called so.
-func (x *tab) press(part, name string) {
+// pressButton clicks what is called so.
+func (x *tab) pressButton(part, name string) {
 	x.t.Helper()
-	if !eval[bool](x, fmt.Sprintf(`(() => { const b = [...document.querySelectorAll(%q)].find(e => e.textContent.includes(%q)); if (b) b.click(); return !!b; })()`, part+" button", name)) {
-		x.t.Fatalf("no button %q in %s: %s", name, part, x.text(part))
+	if !evaluate[bool](x, fmt.Sprintf(`(() => { const b = [...document.querySelectorAll(%q)].find(e => e.textContent.includes(%q)); if (b) b.click(); return !!b; })()`, part+" button", name)) {
+		x.t.Fatalf("no button %q in %s: %s", name, part, x.visibleText(part))
 	}
 }
 
@@ -107,8 +108,8 @@ func (x *tab) complaints() []string {
 	return append([]string(nil), x.errors...)
 }
 
-// scheme has the page shown as to somebody who likes it dark, or light.
-func (x *tab) scheme(scheme string) {
+// setColorScheme has the page shown as to somebody who likes it dark, or light.
+func (x *tab) setColorScheme(scheme string) {
 	x.t.Helper()
 	p := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
 		Value: scheme}}}
@@ -117,8 +118,8 @@ func (x *tab) scheme(scheme string) {
 	}
 }
 
-// named checks that whatever can be used has a name that a screen reader can say.
-func (x *tab) named() {
+// checkNames checks that whatever can be used has a name that a screen reader can say.
+func (x *tab) checkNames() {
 	x.t.Helper()
 	tree, err := chromedp.Call(x.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 	if err != nil {

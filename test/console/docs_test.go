@@ -20,7 +20,7 @@ func documented(t *testing.T, w *world) {
 			if !ok {
 				t.Fatalf("docs/console.md: $ %s is no command of windlass", command)
 			}
-			got, _ := w.tell(t, strings.Fields(args)...)
+			got, _ := w.runWindlass(t, strings.Fields(args)...)
 			return strings.ReplaceAll(got, name, "control-plane-1")
 		},
 		Looks:  func(string) bool { return true },

@@ -36,15 +36,17 @@ func TestLeaders(t *testing.T) {
 	pages := map[string]*tab{}
 	for name, w := range map[string]*world{"leader": leader, "standby": standby} {
 		pages[name] = newTab(t)
-		pages[name].do("the console", chromedp.Navigate(w.open(t)))
+		pages[name].runSteps("the console", chromedp.Navigate(w.openConsole(t)))
 	}
-	pages["leader"].await("the leader runs its controllers", "#controllers", "Leader", "replicaset-controller", "Running",
+	pages["leader"].awaitText("the leader runs its controllers", "#controllers", "Leader", "replicaset-controller",
+		"Running",
 		"here")
-	pages["standby"].await("the standby names the leader", "#controllers", "Leader", "replicaset-controller", "Standby",
+	pages["standby"].awaitText("the standby names the leader", "#controllers", "Leader", "replicaset-controller",
+		"Standby",
 		first)
 
 	leader.host.KillManager(t, syscall.SIGKILL)
-	pages["standby"].await("the standby leads", "#controllers", "replicaset-controller", "Running", "here")
+	pages["standby"].awaitText("the standby leads", "#controllers", "replicaset-controller", "Running", "here")
 	if second := holder(); second == first {
 		t.Errorf("the Lease is still %s's", second)
 	}

@@ -18,19 +18,19 @@ const pictureMax = 150 << 10
 // picture writes what is seen, as a PNG of 256 colours.
 func picture(x *tab, path string) {
 	x.t.Helper()
-	x.press("header", "Pause")
-	x.do("a higher window", chromedp.EmulateViewport(1360, 1160))
+	x.pressButton("header", "Pause")
+	x.runSteps("a higher window", chromedp.EmulateViewport(1360, 1160))
 
 	// whose machine this is is nobody's business
-	eval[string](x, `document.querySelector("#process dd").textContent = "control-plane-1"`)
-	eval[bool](x, "scrollTo(0, 0), true")
+	evaluate[string](x, `document.querySelector("#process dd").textContent = "control-plane-1"`)
+	evaluate[bool](x, "scrollTo(0, 0), true")
 	b, err := chromedp.Run(x.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		x.t.Fatal(err)
 	}
 
-	x.press("header", "Go on")
-	x.do("the window as it was", chromedp.EmulateViewport(1360, 900))
+	x.pressButton("header", "Go on")
+	x.runSteps("the window as it was", chromedp.EmulateViewport(1360, 900))
 	m, err := png.Decode(bytes.NewReader(b))
 	if err != nil {
 		x.t.Fatal(err)

@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{Cluster: cluster.Start(t, cluster.Options{Nodes: 2}), folder: t.TempDir()}
 	w.client = w.Client()
 	shadow := filepath.Join(t.TempDir(), "idle.wasm")
-	if err := os.WriteFile(shadow, simple(t, "(i64.const 0)"), 0o600); err != nil {
+	if err := os.WriteFile(shadow, assembleSimple(t, "(i64.const 0)"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.host = windlass.SpawnWith(t, w.Cluster,
@@ -92,8 +92,8 @@ func (w *world) must(t *testing.T) func(any, error) {
 	}
 }
 
-// simple assembles testdata/simple.wat with the manifest of replicaset, and with what it does at each sync.
-func simple(t *testing.T, sync string) []byte {
+// assembleSimple assembles testdata/simple.wat with the manifest of replicaset, and with what it does at each sync.
+func assembleSimple(t *testing.T, sync string) []byte {
 	t.Helper()
 	wasm, ok := builtin.Module("replicaset")
 	if !ok {
@@ -116,8 +116,8 @@ func simple(t *testing.T, sync string) []byte {
 	return module.Assemble(t, text)
 }
 
-// deploy makes a Deployment whose pods carry what a careless page would run.
-func (w *world) deploy(t *testing.T, namespace, name string) {
+// createDeployment makes a Deployment whose pods carry what a careless page would run.
+func (w *world) createDeployment(t *testing.T, namespace, name string) {
 	t.Helper()
 	labels, replicas := map[string]string{"app": name}, int32(2)
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels,
@@ -129,8 +129,8 @@ func (w *world) deploy(t *testing.T, namespace, name string) {
 				Template: template}}, metav1.CreateOptions{}))
 }
 
-// forbid has the API server refuse all pods of a namespace, and waits until it does.
-func (w *world) forbid(t *testing.T, namespace, message string) {
+// forbidPods has the API server refuse all pods of a namespace, and waits until it does.
+func (w *world) forbidPods(t *testing.T, namespace, message string) {
 	t.Helper()
 	api := w.client.AdmissionregistrationV1()
 	w.must(t)(api.ValidatingAdmissionPolicies().Create(t.Context(),
@@ -155,25 +155,25 @@ func (w *world) forbid(t *testing.T, namespace, message string) {
 					MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace},
 				}},
 			}}, metav1.CreateOptions{}))
-	w.await(t, namespace, "the policy refuses pods", func(err error) bool {
+	w.awaitAdmission(t, namespace, "the policy refuses pods", func(err error) bool {
 		return apierrors.IsInvalid(err) ||
 			apierrors.IsForbidden(err)
 	})
 }
 
-// allow ends that.
-func (w *world) allow(t *testing.T, namespace string) {
+// allowPods ends what forbidPods began.
+func (w *world) allowPods(t *testing.T, namespace string) {
 	t.Helper()
 	if err := w.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), namespace,
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.await(t, namespace, "the policy is gone", func(err error) bool { return err == nil })
-	w.wake(t, namespace)
+	w.awaitAdmission(t, namespace, "the policy is gone", func(err error) bool { return err == nil })
+	w.wakeReplicaSets(t, namespace)
 }
 
-// await creates a pod for show until the answer is as it should be.
-func (w *world) await(t *testing.T, namespace, what string, done func(error) bool) {
+// awaitAdmission creates a pod for show until the answer is as it should be.
+func (w *world) awaitAdmission(t *testing.T, namespace, what string, done func(error) bool) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}
@@ -184,8 +184,8 @@ func (w *world) await(t *testing.T, namespace, what string, done func(error) boo
 	})
 }
 
-// wake changes the replica sets, so that nobody has to wait for their next tries.
-func (w *world) wake(t *testing.T, namespace string) {
+// wakeReplicaSets changes the replica sets, so that nobody has to wait for their next tries.
+func (w *world) wakeReplicaSets(t *testing.T, namespace string) {
 	t.Helper()
 	sets, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -198,8 +198,8 @@ func (w *world) wake(t *testing.T, namespace string) {
 	}
 }
 
-// bustle keeps the controllers busy for a while, for a picture.
-func (w *world) bustle(t *testing.T) {
+// keepBusy keeps the controllers busy for a while, for a picture.
+func (w *world) keepBusy(t *testing.T) {
 	t.Helper()
 	web := workload.Web{Client: w.client, Namespace: "default", Name: "blog"}
 	for i := range int32(10) {
@@ -210,7 +210,7 @@ func (w *world) bustle(t *testing.T) {
 	}
 }
 
-func (w *world) pods(t *testing.T, namespace, app string) int {
+func (w *world) countPods(t *testing.T, namespace, app string) int {
 	t.Helper()
 	all, err := w.client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
 	if err != nil {
@@ -219,8 +219,8 @@ func (w *world) pods(t *testing.T, namespace, app string) int {
 	return len(all.Items)
 }
 
-// viewer is a token of somebody who may look.
-func (w *world) viewer(t *testing.T) string {
+// viewerToken returns a token of somebody who may look.
+func (w *world) viewerToken(t *testing.T) string {
 	t.Helper()
 	must, meta := w.must(t), metav1.ObjectMeta{Name: "viewer", Namespace: "default"}
 	must(w.client.CoreV1().ServiceAccounts("default").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: meta},
@@ -253,8 +253,8 @@ func variant(t *testing.T) []byte {
 	return append(slices.Clone(wasm), append([]byte{0, byte(len(note))}, note...)...)
 }
 
-// put has a module take replicaset's place.
-func (w *world) put(t *testing.T, wasm []byte) {
+// replaceModule has a module take replicaset's place.
+func (w *world) replaceModule(t *testing.T, wasm []byte) {
 	t.Helper()
 	beside := filepath.Join(w.folder, ".new")
 	if err := os.WriteFile(beside, wasm, 0o600); err != nil {
@@ -265,10 +265,10 @@ func (w *world) put(t *testing.T, wasm []byte) {
 	}
 }
 
-// tell runs a command of windlass and returns what it prints and its exit code.
-func (w *world) tell(t *testing.T, args ...string) (string, int) {
+// runWindlass runs a command of windlass and returns what it prints and its exit code.
+func (w *world) runWindlass(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), windlass.Program(), append(args, w.reach()...)...)
+	c := exec.CommandContext(t.Context(), windlass.Program(), append(args, w.accessFlags()...)...)
 	out, err := c.CombinedOutput()
 	if err != nil && c.ProcessState == nil {
 		t.Fatalf("%v: run make build", err)
@@ -276,16 +276,16 @@ func (w *world) tell(t *testing.T, args ...string) (string, int) {
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// reach are the flags by which an administrator's commands reach this windlass.
-func (w *world) reach() []string {
+// accessFlags returns the flags by which an administrator's commands reach this windlass.
+func (w *world) accessFlags() []string {
 	return []string{"--server", w.host.Address, "--kubeconfig", w.Kubeconfig, "--certificate-authority", w.CAFile}
 }
 
-// open runs windlass console, and returns the address that it prints.
-func (w *world) open(t *testing.T) string {
+// openConsole runs windlass console, and returns the address that it prints.
+func (w *world) openConsole(t *testing.T) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	c := exec.CommandContext(ctx, windlass.Program(), append([]string{"console"}, w.reach()...)...)
+	c := exec.CommandContext(ctx, windlass.Program(), append([]string{"console"}, w.accessFlags()...)...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	var stderr bytes.Buffer
 	c.Stderr = &stderr

@@ -85,18 +85,18 @@ func TestDiscoveryIsEmpty(t *testing.T) {
 
 	windlass.Start(t, x, windlass.Options{Controllers: []string{collector}, Wrap: empty.wrap})
 	c := &collected{t: t, client: dynamic.NewForConfigOrDie(x.RESTConfig())}
-	c.family()
+	c.createFamily()
 	empty.on.Store(true)
 	seen := empty.changed.Load()
 
 	// it is a reason to look
 	c.must(c.client.Resource(definitions).Create(t.Context(), otherKind("others", "Other"), metav1.CreateOptions{}))
 	c.eventually("it has looked", func() (bool, string) { n := empty.changed.Load(); return n >= seen+2, fmt.Sprint(n) })
-	c.delete(configMaps, "owner", metav1.DeletePropagationOrphan)
-	c.gone(configMaps, "owner") // which it has seen to be the child's
+	c.deleteObject(configMaps, "owner", metav1.DeletePropagationOrphan)
+	c.awaitGone(configMaps, "owner") // which it has seen to be the child's
 	empty.on.Store(false)
-	c.letGo()
-	c.later()
+	c.checkChildKept()
+	c.awaitRediscovery()
 }
 
 // A resource whose first lists the API server is too busy to answer is waited for: the dependents that it has are let
@@ -106,11 +106,11 @@ func TestAFirstListIsRefused(t *testing.T) {
 	x := cluster.Start(t, cluster.Options{})
 	c := &collected{t: t, client: dynamic.NewForConfigOrDie(x.RESTConfig())}
 	const dependents = 20
-	owner := c.create(serviceAccounts, object("v1", "ServiceAccount", "owner", nil))
+	owner := c.createObject(serviceAccounts, newObject("v1", "ServiceAccount", "owner", nil))
 	for i := range dependents {
-		c.create(configMaps, object("v1", "ConfigMap", fmt.Sprint("dependent-", i), owner))
+		c.createObject(configMaps, newObject("v1", "ConfigMap", fmt.Sprint("dependent-", i), owner))
 	}
-	c.delete(serviceAccounts, "owner", metav1.DeletePropagationOrphan)
+	c.deleteObject(serviceAccounts, "owner", metav1.DeletePropagationOrphan)
 
 	const tooMany = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "too many requests", "reason": "TooManyRequests", "code": 429}`
 	busy := &answers{
@@ -136,7 +136,7 @@ func TestAFirstListIsRefused(t *testing.T) {
 	}
 	busy.on.Store(false)
 	m.AwaitReady(t)
-	c.gone(serviceAccounts, "owner")
+	c.awaitGone(serviceAccounts, "owner")
 	for i := range dependents {
 		o := c.must(c.client.Resource(configMaps).Namespace(namespace).Get(t.Context(), fmt.Sprint("dependent-", i),
 			metav1.GetOptions{}))

@@ -28,8 +28,8 @@ type collected struct {
 	laters int // how many definitions came later
 }
 
-// beside plays a test with either collector, each on a cluster of its own.
-func beside(t *testing.T, play func(c *collected)) {
+// withEachCollector plays a test with either collector, each on a cluster of its own.
+func withEachCollector(t *testing.T, play func(c *collected)) {
 	t.Parallel() // the native one takes two minutes for one of them, waiting
 	for _, who := range []string{"windlass", "native"} {
 		t.Run(who, func(t *testing.T) {
@@ -55,8 +55,8 @@ func (c *collected) must(o *unstructured.Unstructured, err error) *unstructured.
 
 var things = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
 
-// define makes the definition of things, of which these versions are served.
-func (c *collected) define(served ...string) {
+// defineThings makes the definition of things, of which these versions are served.
+func (c *collected) defineThings(served ...string) {
 	c.t.Helper()
 	c.must(c.client.Resource(definitions).Create(c.t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -94,7 +94,7 @@ func (c *collected) redefine(spec map[string]any) {
 		metav1.PatchOptions{}))
 }
 
-func object(apiVersion, kind, name string, owner *unstructured.Unstructured) *unstructured.Unstructured {
+func newObject(apiVersion, kind, name string, owner *unstructured.Unstructured) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 	o.SetName(name)
 	if owner != nil {
@@ -104,12 +104,13 @@ func object(apiVersion, kind, name string, owner *unstructured.Unstructured) *un
 	return o
 }
 
-func (c *collected) create(r schema.GroupVersionResource, o *unstructured.Unstructured) *unstructured.Unstructured {
+func (c *collected) createObject(r schema.GroupVersionResource,
+	o *unstructured.Unstructured) *unstructured.Unstructured {
 	c.t.Helper()
 	return c.must(c.client.Resource(r).Namespace(namespace).Create(c.t.Context(), o, metav1.CreateOptions{}))
 }
 
-func (c *collected) delete(r schema.GroupVersionResource, name string, policy metav1.DeletionPropagation) {
+func (c *collected) deleteObject(r schema.GroupVersionResource, name string, policy metav1.DeletionPropagation) {
 	c.t.Helper()
 	if err := c.client.Resource(r).Namespace(namespace).Delete(c.t.Context(), name,
 		metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
@@ -117,7 +118,7 @@ func (c *collected) delete(r schema.GroupVersionResource, name string, policy me
 	}
 }
 
-func (c *collected) gone(r schema.GroupVersionResource, name string) {
+func (c *collected) awaitGone(r schema.GroupVersionResource, name string) {
 	c.t.Helper()
 	c.eventually(name+" is gone", func() (bool, string) {
 		o, err := c.client.Resource(r).Namespace(namespace).Get(c.t.Context(), name, metav1.GetOptions{})
@@ -130,45 +131,45 @@ func (c *collected) eventually(what string, condition func() (bool, string)) {
 	cluster.Eventually(c.t, cluster.Patience, what, condition)
 }
 
-// family makes a ConfigMap that owns a thing, which the collector knows.
-func (c *collected) family() {
+// createFamily makes a ConfigMap that owns a thing, which the collector knows.
+func (c *collected) createFamily() {
 	c.t.Helper()
-	c.define("v1")
-	c.works("first")
-	owner := c.create(configMaps, object("v1", "ConfigMap", "owner", nil))
-	c.create(things, object("example.com/v1", "Thing", "child", owner))
+	c.defineThings("v1")
+	c.awaitCollection("first")
+	owner := c.createObject(configMaps, newObject("v1", "ConfigMap", "owner", nil))
+	c.createObject(things, newObject("example.com/v1", "Thing", "child", owner))
 }
 
-// letGo waits until the owner is gone, and fails where the thing is as well, or still names it.
-func (c *collected) letGo() {
+// checkChildKept waits until the owner is gone, and fails where the thing is as well, or still names it.
+func (c *collected) checkChildKept() {
 	c.t.Helper()
-	c.gone(configMaps, "owner")
-	c.works("second")
+	c.awaitGone(configMaps, "owner")
+	c.awaitCollection("second")
 	child := c.must(c.client.Resource(things).Namespace(namespace).Get(c.t.Context(), "child", metav1.GetOptions{}))
 	if len(child.GetOwnerReferences()) > 0 {
 		c.t.Errorf("the child still has an owner: %v", child.GetOwnerReferences())
 	}
 }
 
-// works says that the collector has seen all that there is by now: it has collected a thing's dependent, of the version
-// that it watches.
-func (c *collected) works(name string) {
+// awaitCollection waits until the collector has seen all that there is by now: it has collected a thing's dependent, of
+// the version that it watches.
+func (c *collected) awaitCollection(name string) {
 	c.t.Helper()
-	nobody := object("v1", "ConfigMap", "nobody", nil)
+	nobody := newObject("v1", "ConfigMap", "nobody", nil)
 	nobody.SetUID("nobody")
-	c.create(things, object("example.com/v1", "Thing", name, nobody))
-	c.gone(things, name)
+	c.createObject(things, newObject("example.com/v1", "Thing", name, nobody))
+	c.awaitGone(things, name)
 }
 
 // The dependents of custom resources go when the definition does, and its objects with it.
 func TestADefinitionGoesWithItsObjects(t *testing.T) {
-	beside(t, func(c *collected) {
+	withEachCollector(t, func(c *collected) {
 		const dependents = 100
-		c.define("v1")
-		c.works("first")
-		owner := c.create(things, object("example.com/v1", "Thing", "owner", nil))
+		c.defineThings("v1")
+		c.awaitCollection("first")
+		owner := c.createObject(things, newObject("example.com/v1", "Thing", "owner", nil))
 		for i := range dependents {
-			c.create(configMaps, object("v1", "ConfigMap", fmt.Sprint("dependent-", i), owner))
+			c.createObject(configMaps, newObject("v1", "ConfigMap", fmt.Sprint("dependent-", i), owner))
 		}
 		if err := c.client.Resource(definitions).Delete(c.t.Context(), "things.example.com",
 			metav1.DeleteOptions{}); err != nil {
@@ -189,28 +190,28 @@ func TestADefinitionGoesWithItsObjects(t *testing.T) {
 		if c.native {
 			return
 		}
-		c.later()
-		c.create(configMaps, object("v1", "ConfigMap", "late", owner))
-		c.gone(configMaps, "late")
+		c.awaitRediscovery()
+		c.createObject(configMaps, newObject("v1", "ConfigMap", "late", owner))
+		c.awaitGone(configMaps, "late")
 	})
 }
 
-// later waits until the collector has looked for resources again: it has seen what was there when it has seen what came
-// later.
-func (c *collected) later() {
+// awaitRediscovery waits until the collector has looked for resources again: it has seen what was there when it has
+// seen what came later.
+func (c *collected) awaitRediscovery() {
 	c.t.Helper()
 	c.laters++
 	plural, kind := fmt.Sprint("laters", c.laters), fmt.Sprint("Later", c.laters)
 	c.must(c.client.Resource(definitions).Create(c.t.Context(), otherKind(plural, kind), metav1.CreateOptions{}))
 	laters := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: plural}
-	nobody := object("v1", "ConfigMap", "nobody", nil)
+	nobody := newObject("v1", "ConfigMap", "nobody", nil)
 	nobody.SetUID("nobody")
 	c.eventually("a later thing is made", func() (bool, string) {
 		_, err := c.client.Resource(laters).Namespace(namespace).Create(c.t.Context(),
-			object("example.org/v1", kind, "later", nobody), metav1.CreateOptions{})
+			newObject("example.org/v1", kind, "later", nobody), metav1.CreateOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
-	c.gone(laters, "later")
+	c.awaitGone(laters, "later")
 }
 
 // otherKind is a definition of another group than that of things.
@@ -228,26 +229,26 @@ func otherKind(plural, kind string) *unstructured.Unstructured {
 
 // While a resource isn't served, its objects count as they were known: an owner that lets them go waits for them.
 func TestNothingIsServed(t *testing.T) {
-	beside(t, func(c *collected) {
-		c.family()
+	withEachCollector(t, func(c *collected) {
+		c.createFamily()
 		c.redefine(map[string]any{"versions": versions()})
 		c.eventually("things aren't served", func() (bool, string) {
 			_, err := c.client.Resource(things).Namespace(namespace).List(c.t.Context(), metav1.ListOptions{})
 			return apierrors.IsNotFound(err), fmt.Sprint(err)
 		})
-		c.later()
-		c.delete(configMaps, "owner", metav1.DeletePropagationOrphan)
-		c.later()
+		c.awaitRediscovery()
+		c.deleteObject(configMaps, "owner", metav1.DeletePropagationOrphan)
+		c.awaitRediscovery()
 		c.redefine(map[string]any{"versions": versions("v1")})
-		c.letGo()
+		c.checkChildKept()
 	})
 }
 
 // What an APIService served counts as it was known while another one is in its place that nobody answers for, and goes
 // on when it is made anew.
 func TestAnAPIServiceIsMadeAnew(t *testing.T) {
-	beside(t, func(c *collected) {
-		c.family()
+	withEachCollector(t, func(c *collected) {
+		c.createFamily()
 		const name = "v1.example.com"
 		apiServices := c.client.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
 			Resource: "apiservices"})
@@ -257,9 +258,9 @@ func TestAnAPIServiceIsMadeAnew(t *testing.T) {
 			_, err := c.client.Resource(things).Namespace(namespace).List(c.t.Context(), metav1.ListOptions{})
 			return apierrors.IsServiceUnavailable(err), fmt.Sprint(err)
 		})
-		c.later()
-		c.delete(configMaps, "owner", metav1.DeletePropagationOrphan)
-		c.later()
+		c.awaitRediscovery()
+		c.deleteObject(configMaps, "owner", metav1.DeletePropagationOrphan)
+		c.awaitRediscovery()
 		if err := apiServices.Delete(c.t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			c.t.Fatal(err)
 		}
@@ -267,15 +268,15 @@ func TestAnAPIServiceIsMadeAnew(t *testing.T) {
 			_, err := c.client.Resource(things).Namespace(namespace).List(c.t.Context(), metav1.ListOptions{})
 			return err == nil, fmt.Sprint(err)
 		})
-		c.letGo()
+		c.checkChildKept()
 	})
 }
 
 // Where another version is preferred that can't be listed, what was known of the one before counts: an owner's
 // dependents are let go as it asks, none is taken for absent.
 func TestAnotherVersionCantBeListed(t *testing.T) {
-	beside(t, func(c *collected) {
-		c.family()
+	withEachCollector(t, func(c *collected) {
+		c.createFamily()
 		c.redefine(map[string]any{"versions": versions("v1", "v2"),
 			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 				"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/nobody"},
@@ -286,9 +287,9 @@ func TestAnotherVersionCantBeListed(t *testing.T) {
 			_, err := c.client.Resource(v2).Namespace(namespace).List(c.t.Context(), metav1.ListOptions{})
 			return err != nil && strings.Contains(err.Error(), "conversion webhook"), fmt.Sprint(err)
 		})
-		c.later()
-		c.delete(configMaps, "owner", metav1.DeletePropagationOrphan)
+		c.awaitRediscovery()
+		c.deleteObject(configMaps, "owner", metav1.DeletePropagationOrphan)
 		c.redefine(map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}})
-		c.letGo()
+		c.checkChildKept()
 	})
 }

@@ -43,8 +43,8 @@ var (
 	events          = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
-// build compiles a plugin, and returns the folder that its module is in.
-func build(t *testing.T, plugin string) string {
+// buildPlugin compiles a plugin, and returns the folder that its module is in.
+func buildPlugin(t *testing.T, plugin string) string {
 	t.Helper()
 	folder := t.TempDir()
 	module.Build(t, filepath.Join(folder, "plugin.wasm"), plugin)
@@ -59,11 +59,11 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	return begin(t, controller, "test/customresources/mirror/module")
+	return beginWorld(t, controller, "test/customresources/mirror/module")
 }
 
-func begin(t *testing.T, controller, plugin string) *world {
-	folder := build(t, plugin)
+func beginWorld(t *testing.T, controller, plugin string) *world {
+	folder := buildPlugin(t, plugin)
 	c := cluster.Start(t, cluster.Options{})
 	client, err := dynamic.NewForConfig(c.RESTConfig())
 	if err != nil {
@@ -86,8 +86,8 @@ func (w *world) must(o *unstructured.Unstructured, err error) *unstructured.Unst
 	return o
 }
 
-// define makes the custom resource, and waits until it is served.
-func (w *world) define() {
+// defineMirrors makes the custom resource, and waits until it is served.
+func (w *world) defineMirrors() {
 	w.t.Helper()
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	w.must(w.client.Resource(definitions).Create(w.t.Context(), &unstructured.Unstructured{Object: map[string]any{
@@ -114,7 +114,7 @@ func (w *world) eventually(what string, f func() (bool, string)) {
 	cluster.Eventually(w.t, time.Minute, what, f)
 }
 
-func (w *world) mirror(name string, spec map[string]any) {
+func (w *world) createMirror(name string, spec map[string]any) {
 	w.t.Helper()
 	w.must(w.client.Resource(mirrors).Namespace(namespace).Create(w.t.Context(),
 		&unstructured.Unstructured{Object: map[string]any{
@@ -123,7 +123,7 @@ func (w *world) mirror(name string, spec map[string]any) {
 		}}, metav1.CreateOptions{}))
 }
 
-func (w *world) patch(r schema.GroupVersionResource, name string, patch any, subresources ...string) {
+func (w *world) patchObject(r schema.GroupVersionResource, name string, patch any, subresources ...string) {
 	w.t.Helper()
 	b, err := json.Marshal(patch)
 	if err != nil {
@@ -133,8 +133,8 @@ func (w *world) patch(r schema.GroupVersionResource, name string, patch any, sub
 		metav1.PatchOptions{}, subresources...))
 }
 
-// shows waits until a Mirror's status has a value, and returns the Mirror.
-func (w *world) shows(name, field string, want any) (o *unstructured.Unstructured) {
+// awaitStatus waits until a Mirror's status has a value, and returns the Mirror.
+func (w *world) awaitStatus(name, field string, want any) (o *unstructured.Unstructured) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("%s shows %s %v", name, field, want), func() (bool, string) {
 		var err error
@@ -148,8 +148,8 @@ func (w *world) shows(name, field string, want any) (o *unstructured.Unstructure
 	return o
 }
 
-// copied waits until a config map has the message.
-func (w *world) copied(name, message string) (o *unstructured.Unstructured) {
+// awaitMessage waits until a config map has the message.
+func (w *world) awaitMessage(name, message string) (o *unstructured.Unstructured) {
 	w.t.Helper()
 	w.eventually(fmt.Sprintf("config map %s has %q", name, message), func() (bool, string) {
 		var err error
@@ -163,7 +163,7 @@ func (w *world) copied(name, message string) (o *unstructured.Unstructured) {
 	return o
 }
 
-func (w *world) gone(r schema.GroupVersionResource, name string) {
+func (w *world) awaitGone(r schema.GroupVersionResource, name string) {
 	w.t.Helper()
 	w.eventually(name+" is gone", func() (bool, string) {
 		_, err := w.client.Resource(r).Namespace(namespace).Get(w.t.Context(), name, metav1.GetOptions{})
@@ -171,12 +171,12 @@ func (w *world) gone(r schema.GroupVersionResource, name string) {
 	})
 }
 
-func (w *world) syncs() float64 {
+func (w *world) syncCount() float64 {
 	return w.m.Count(w.t, "windlass_syncs_total", "controller", controller)
 }
 
-// says is what the manager says of the controller.
-func (w *world) says() string {
+// controllerState returns what the manager says of the controller.
+func (w *world) controllerState() string {
 	w.t.Helper()
 	for _, c := range w.m.Status(w.t).Controllers {
 		if c.Name == controller {
@@ -193,17 +193,17 @@ func TestACustomResource(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	w.eventually("the controller waits for its resource, and says so", func() (bool, string) {
-		said := w.says()
+		said := w.controllerState()
 		return strings.HasPrefix(said, "Starting: ") && strings.Contains(said,
 			"example.com/v1/mirrors can't be read: the server could not find the requested resource"), said
 	})
-	w.define()
+	w.defineMirrors()
 	w.m.AwaitReady(t)
 
-	w.mirror("a", map[string]any{"message": "hello", "other": map[string]any{"ratio": 1.5,
+	w.createMirror("a", map[string]any{"message": "hello", "other": map[string]any{"ratio": 1.5,
 		"list": []any{"x", int64(1) << 60}}, "selector": map[string]any{"matchLabels": map[string]any{"friend": "yes"}}})
-	o := w.shows("a", "copied", "hello")
-	child := w.copied("a", "hello")
+	o := w.awaitStatus("a", "copied", "hello")
+	child := w.awaitMessage("a", "hello")
 	t.Run("what the plugin doesn't know stays", func(t *testing.T) {
 		other, _, _ := unstructured.NestedMap(o.Object, "spec", "other")
 		if got := fmt.Sprint(other); got != "map[list:[x 1152921504606846976] ratio:1.5]" || o.GetLabels()["kept"] != "yes" {
@@ -212,9 +212,9 @@ func TestACustomResource(t *testing.T) {
 		if !slices.Equal(o.GetFinalizers(), []string{finalizer}) {
 			t.Error(o.GetFinalizers())
 		}
-		w.patch(mirrors, "a", map[string]any{"status": map[string]any{"note": "by hand"}}, "status")
-		w.patch(mirrors, "a", map[string]any{"spec": map[string]any{"message": "hi"}})
-		o := w.shows("a", "copied", "hi")
+		w.patchObject(mirrors, "a", map[string]any{"status": map[string]any{"note": "by hand"}}, "status")
+		w.patchObject(mirrors, "a", map[string]any{"spec": map[string]any{"message": "hi"}})
+		o := w.awaitStatus("a", "copied", "hi")
 		if got, _, _ := unstructured.NestedString(o.Object, "status", "note"); got != "by hand" {
 			t.Errorf("the status was replaced: %v", o.Object["status"])
 		}
@@ -235,12 +235,12 @@ func TestACustomResource(t *testing.T) {
 		})
 	})
 	t.Run("children wake", func(t *testing.T) {
-		w.patch(configMaps, "a", map[string]any{"data": map[string]any{"message": "wrong"}})
-		w.copied("a", "hi")
+		w.patchObject(configMaps, "a", map[string]any{"data": map[string]any{"message": "wrong"}})
+		w.awaitMessage("a", "hi")
 		if err := w.client.Resource(configMaps).Namespace(namespace).Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		w.copied("a", "hi")
+		w.awaitMessage("a", "hi")
 	})
 	t.Run("a selector in the body selects", func(t *testing.T) {
 		for _, label := range []string{"yes", "no"} {
@@ -250,29 +250,30 @@ func TestACustomResource(t *testing.T) {
 						"labels": map[string]any{"friend": label}},
 				}}, metav1.CreateOptions{}))
 		}
-		w.shows("a", "friends", int64(1))
-		w.patch(mirrors, "a", map[string]any{"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"friend": "maybe"}}}})
-		w.patch(configMaps, "friend-no",
+		w.awaitStatus("a", "friends", int64(1))
+		w.patchObject(mirrors, "a",
+			map[string]any{"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"friend": "maybe"}}}})
+		w.patchObject(configMaps, "friend-no",
 			map[string]any{"metadata": map[string]any{"labels": map[string]any{"friend": "maybe"}}})
-		w.patch(configMaps, "friend-yes",
+		w.patchObject(configMaps, "friend-yes",
 			map[string]any{"metadata": map[string]any{"labels": map[string]any{"friend": "maybe"}}})
-		w.shows("a", "friends", int64(2))
+		w.awaitStatus("a", "friends", int64(2))
 	})
 	t.Run("what isn't read wakes nobody", func(t *testing.T) {
-		w.settle()
-		before := w.syncs()
+		w.waitForRest()
+		before := w.syncCount()
 		for i := range 20 {
-			w.patch(mirrors, "a", map[string]any{"metadata": map[string]any{"labels": map[string]any{"n": fmt.Sprint(i)}}})
+			w.patchObject(mirrors, "a", map[string]any{"metadata": map[string]any{"labels": map[string]any{"n": fmt.Sprint(i)}}})
 		}
 		// The manager has heard of them when it has heard of what came after.
-		w.mirror("after", map[string]any{"message": "x"})
-		w.shows("after", "copied", "x")
-		w.settle()
-		o := w.shows("a", "copied", "hi")
+		w.createMirror("after", map[string]any{"message": "x"})
+		w.awaitStatus("after", "copied", "x")
+		w.waitForRest()
+		o := w.awaitStatus("a", "copied", "hi")
 		if o.GetLabels()["n"] != "19" {
 			t.Fatal(o.GetLabels())
 		}
-		if n := w.syncs() - before; n > ofNew {
+		if n := w.syncCount() - before; n > ofNew {
 			t.Errorf("%v syncs, of which at most %d are those of the new Mirror", n, ofNew)
 		}
 	})
@@ -280,22 +281,22 @@ func TestACustomResource(t *testing.T) {
 		if err := w.client.Resource(mirrors).Namespace(namespace).Delete(ctx, "after", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		w.gone(mirrors, "after")
-		w.gone(configMaps, "after") // by the garbage collector, which knows the kind
+		w.awaitGone(mirrors, "after")
+		w.awaitGone(configMaps, "after") // by the garbage collector, which knows the kind
 	})
-	t.Run("what was recorded is the same again", func(t *testing.T) { w.replay() })
+	t.Run("what was recorded is the same again", func(t *testing.T) { w.replayRecording() })
 	t.Run("the version isn't served for a while", func(t *testing.T) {
-		w.serve(false)
+		w.setServed(false)
 		w.eventually("the manager says that it can't read it", func() (bool, string) {
-			said := w.says()
+			said := w.controllerState()
 			return strings.Contains(said, "example.com/v1/mirrors can't be read"), said
 		})
 		if code, body := w.m.Do(t, "GET", "/healthz?verbose"); code != 200 {
 			t.Errorf("%d %s", code, body)
 		}
-		w.serve(true)
-		w.patch(mirrors, "a", map[string]any{"spec": map[string]any{"message": "served"}})
-		w.copied("a", "served")
+		w.setServed(true)
+		w.patchObject(mirrors, "a", map[string]any{"spec": map[string]any{"message": "served"}})
+		w.awaitMessage("a", "served")
 	})
 	t.Run("the definition goes and comes again", func(t *testing.T) {
 		if err := w.client.Resource(definitions).Delete(ctx, "mirrors.example.com", metav1.DeleteOptions{}); err != nil {
@@ -305,14 +306,14 @@ func TestACustomResource(t *testing.T) {
 			_, err := w.client.Resource(definitions).Get(ctx, "mirrors.example.com", metav1.GetOptions{})
 			return apierrors.IsNotFound(err), fmt.Sprint(err)
 		})
-		w.gone(configMaps, "a")
+		w.awaitGone(configMaps, "a")
 		if code, body := w.m.Do(t, "GET", "/healthz?verbose"); code != 200 {
 			t.Errorf("%d %s", code, body)
 		}
-		w.define()
-		w.mirror("again", map[string]any{"message": "back"})
-		w.shows("again", "copied", "back")
-		w.copied("again", "back")
+		w.defineMirrors()
+		w.createMirror("again", map[string]any{"message": "back"})
+		w.awaitStatus("again", "copied", "back")
+		w.awaitMessage("again", "back")
 	})
 }
 
@@ -320,8 +321,8 @@ func TestACustomResource(t *testing.T) {
 // that find the cache behind.
 const ofNew = 10
 
-// serve has the API server serve the resource, or not.
-func (w *world) serve(served bool) {
+// setServed has the API server serve the resource, or not.
+func (w *world) setServed(served bool) {
 	w.t.Helper()
 	b := fmt.Appendf(nil, `[{"op":"replace","path":"/spec/versions/0/served","value":%v}]`, served)
 	w.must(w.client.Resource(definitions).Patch(w.t.Context(), "mirrors.example.com", types.JSONPatchType, b,
@@ -332,8 +333,8 @@ func (w *world) serve(served bool) {
 	})
 }
 
-// replay runs again what was recorded of the controller.
-func (w *world) replay() {
+// replayRecording runs again what was recorded of the controller.
+func (w *world) replayRecording() {
 	w.t.Helper()
 	path := filepath.Join(w.t.TempDir(), controller+record.Extension)
 	if err := record.WriteFile(path, w.m.Get(w.t, "/debug/recordings/"+controller)); err != nil {
@@ -358,12 +359,12 @@ func (w *world) replay() {
 	}
 }
 
-// settle waits until nobody syncs any more.
-func (w *world) settle() {
+// waitForRest waits until nobody syncs any more.
+func (w *world) waitForRest() {
 	w.t.Helper()
-	last, since := w.syncs(), time.Now()
+	last, since := w.syncCount(), time.Now()
 	w.eventually("nobody syncs", func() (bool, string) {
-		if now := w.syncs(); now != last {
+		if now := w.syncCount(); now != last {
 			last, since = now, time.Now()
 		}
 		return time.Since(since) > 1500*time.Millisecond, fmt.Sprint(last)

@@ -32,7 +32,7 @@ func definition(t *testing.T, file string) *unstructured.Unstructured {
 // what a newer definition has and the types don't is kept.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	w := begin(t, "website-controller", "test/docs/customresources/module")
+	w := beginWorld(t, "website-controller", "test/docs/customresources/module")
 	others, err := filepath.Glob("../../cmd/windlass/author/generate/testdata/rich/crd/*.yaml")
 	if err != nil || len(others) != 2 {
 		t.Fatal(others, err)
@@ -67,7 +67,7 @@ func TestGenerated(t *testing.T) {
 		return err == nil, errorText(err)
 	})
 
-	o := w.ready()
+	o := w.awaitReady()
 	if n, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); n != 2 {
 		t.Errorf("spec.replicas is %d, not the default", n)
 	}
@@ -85,8 +85,8 @@ func TestGenerated(t *testing.T) {
 	if m := page.GetManagedFields(); len(m) != 1 || m[0].Operation != metav1.ManagedFieldsOperationApply {
 		t.Errorf("the page's managers: %v", m)
 	}
-	w.patch(configMaps, "hello", map[string]any{"data": map[string]any{"robots.txt": "Disallow: /"}})
-	w.patch(websites, "hello", map[string]any{"spec": map[string]any{"title": "Goodbye"}})
+	w.patchObject(configMaps, "hello", map[string]any{"data": map[string]any{"robots.txt": "Disallow: /"}})
+	w.patchObject(websites, "hello", map[string]any{"spec": map[string]any{"title": "Goodbye"}})
 	w.eventually("the page follows, and keeps what is another's", func() (bool, string) {
 		page = w.must(w.client.Resource(configMaps).Namespace(namespace).Get(t.Context(), "hello", metav1.GetOptions{}))
 		data, _, _ := unstructured.NestedStringMap(page.Object, "data")
@@ -103,8 +103,8 @@ func TestGenerated(t *testing.T) {
 	})
 }
 
-// ready waits until the website's status says that it is served as it is wanted now.
-func (w *world) ready() (o *unstructured.Unstructured) {
+// awaitReady waits until the website's status says that it is served as it is wanted now.
+func (w *world) awaitReady() (o *unstructured.Unstructured) {
 	w.t.Helper()
 	w.eventually("the website is ready", func() (bool, string) {
 		o = w.must(w.client.Resource(websites).Namespace(namespace).Get(w.t.Context(), "hello", metav1.GetOptions{}))

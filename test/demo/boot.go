@@ -32,16 +32,16 @@ type platform struct {
 	before     figures
 }
 
-func boot(ctx context.Context, dir string) (*platform, error) {
+func bootPlatform(ctx context.Context, dir string) (*platform, error) {
 	p := &platform{dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig")}
-	say("Starting etcd, kube-apiserver, kube-scheduler and three KWOK nodes; no kube-controller-manager.")
+	printHeading("Starting etcd, kube-apiserver, kube-scheduler and three KWOK nodes; no kube-controller-manager.")
 	t := time.Now()
 	var err error
 	if p.cluster, err = cluster.Run(ctx, cluster.Options{Dir: dir, Nodes: 3}); err != nil {
 		return nil, err
 	}
 	p.client = p.cluster.Client()
-	note("control plane ready after %.1f s", time.Since(t).Seconds())
+	printNote("control plane ready after %.1f s", time.Since(t).Seconds())
 
 	address, err := freeAddress()
 	if err != nil {
@@ -53,7 +53,7 @@ func boot(ctx context.Context, dir string) (*platform, error) {
 		p.stop()
 		return nil, err
 	}
-	say("Starting Windlass with six controllers, each in its own sandbox.")
+	printHeading("Starting Windlass with six controllers, each in its own sandbox.")
 	config := filepath.Join(dir, "windlass.yaml")
 	if err := os.WriteFile(config, fmt.Appendf(nil, `apiVersion: config.windlass.dev/v1alpha1
 kind: ControllerManagerConfiguration
@@ -67,23 +67,23 @@ controllers: [deployment, replicaset, endpointslice, endpoint, serviceaccount, r
 		return nil, err
 	}
 	t = time.Now()
-	if err := p.start("windlass", "_output/windlass", "run", "--config", config); err != nil {
+	if err := p.startProcess("windlass", "_output/windlass", "run", "--config", config); err != nil {
 		p.stop()
 		return nil, err
 	}
 	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 20*time.Second, true,
 		func(context.Context) (bool, error) {
-			return p.ready(), nil
+			return p.isReady(), nil
 		})
 	if err != nil {
 		p.stop()
-		return nil, fmt.Errorf("windlass did not become ready: %w\n%s", err, p.tail())
+		return nil, fmt.Errorf("windlass did not become ready: %w\n%s", err, p.logTails())
 	}
-	note("six controllers syncing after %.2f s", time.Since(t).Seconds())
+	printNote("six controllers syncing after %.2f s", time.Since(t).Seconds())
 	return p, nil
 }
 
-func (p *platform) start(name, binary string, args ...string) error {
+func (p *platform) startProcess(name, binary string, args ...string) error {
 	if _, err := os.Stat(binary); err != nil {
 		return fmt.Errorf("%s is missing: run make demo, which builds it", binary)
 	}
@@ -119,8 +119,8 @@ func (p *platform) stop() {
 	}
 }
 
-// tail is the end of each process's log.
-func (p *platform) tail() string {
+// logTails returns the end of each process's log.
+func (p *platform) logTails() string {
 	var b strings.Builder
 	for _, path := range p.logs {
 		text, err := os.ReadFile(path)
@@ -142,5 +142,5 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-func say(format string, a ...any)  { fmt.Printf("\n\033[1m"+format+"\033[0m\n", a...) }
-func note(format string, a ...any) { fmt.Printf("  "+format+"\n", a...) }
+func printHeading(format string, a ...any) { fmt.Printf("\n\033[1m"+format+"\033[0m\n", a...) }
+func printNote(format string, a ...any)    { fmt.Printf("  "+format+"\n", a...) }

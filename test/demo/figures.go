@@ -19,7 +19,7 @@ type figures map[string]*figure
 
 type figure struct{ syncs, mutations, guestSeconds, snapshotBytes, memory float64 }
 
-func (p *platform) ready() bool {
+func (p *platform) isReady() bool {
 	r, err := p.http.Get("https://" + p.metrics + "/readyz")
 	if err != nil {
 		return false
@@ -67,8 +67,8 @@ func (p *platform) figures(ctx context.Context) figures {
 	return out
 }
 
-// report shows what each controller did since the chapter began.
-func (p *platform) report(ctx context.Context) {
+// printReport shows what each controller did since the chapter began.
+func (p *platform) printReport(ctx context.Context) {
 	now := p.figures(ctx)
 	var names []string
 	for n := range now {

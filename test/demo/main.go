@@ -29,13 +29,13 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p, err := boot(ctx, dir)
+	p, err := bootPlatform(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer p.stop()
-	if err := p.story(ctx); err != nil {
-		return fmt.Errorf("%w (logs: %s)", err, p.tail())
+	if err := p.tellStory(ctx); err != nil {
+		return fmt.Errorf("%w (logs: %s)", err, p.logTails())
 	}
 	fmt.Printf("\nDone in %.1f s.\n", time.Since(started).Seconds())
 	if term.IsTerminal(int(os.Stdout.Fd())) {

@@ -12,8 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
-// story is the life of a Deployment, one chapter after another.
-func (p *platform) story(ctx context.Context) error {
+// tellStory plays the life of a Deployment, one chapter after another.
+func (p *platform) tellStory(ctx context.Context) error {
 	web := workload.Web{Client: p.client, Namespace: "default", Name: "web"}
 	converged := func(n int32, image string) func() (bool, string, error) {
 		return func() (bool, string, error) { return web.Converged(ctx, n, image) }
@@ -46,7 +46,7 @@ func (p *platform) story(ctx context.Context) error {
 			return web.Converged(ctx, 30, "web:1")
 		}},
 	} {
-		say(c.title)
+		printHeading(c.title)
 		p.before = p.figures(ctx)
 		t := time.Now()
 		if err := c.do(); err != nil {
@@ -59,7 +59,7 @@ func (p *platform) story(ctx context.Context) error {
 				done, now, err := c.until()
 				if now != state {
 					state = now
-					note("%6.2f s  %s", time.Since(t).Seconds(), now)
+					printNote("%6.2f s  %s", time.Since(t).Seconds(), now)
 				}
 				return done, err
 			})
@@ -67,7 +67,7 @@ func (p *platform) story(ctx context.Context) error {
 			return fmt.Errorf("%s: %w, after: %s", c.title, err, state)
 		}
 
-		p.report(ctx)
+		p.printReport(ctx)
 	}
 
 	return nil

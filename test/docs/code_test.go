@@ -23,8 +23,8 @@ type block struct {
 
 var mark = regexp.MustCompile(`^<!-- (.*) -->$`)
 
-// blocks are the fenced blocks of a page, and those that are indented, which have no language.
-func blocks(t *testing.T, page string) (all []block) {
+// codeBlocks returns the fenced blocks of a page, and those that are indented, which have no language.
+func codeBlocks(t *testing.T, page string) (all []block) {
 	t.Helper()
 	b, err := os.ReadFile(page)
 	if err != nil {
@@ -80,7 +80,7 @@ func documented(t *testing.T) (all []string) {
 func TestCode(t *testing.T) {
 	checked := 0
 	for _, page := range documented(t) {
-		for _, b := range blocks(t, page) {
+		for _, b := range codeBlocks(t, page) {
 			file, in := strings.CutPrefix(b.mark, "in ")
 			switch {
 			case in:
@@ -131,7 +131,7 @@ func TestConfigurations(t *testing.T) {
 
 	checked := 0
 	for _, page := range all {
-		for _, b := range blocks(t, page) {
+		for _, b := range codeBlocks(t, page) {
 			m := member.FindStringSubmatch(b.text)
 			if m == nil || !fields[m[1]] || b.language != "" && b.language != "yaml" {
 				continue

@@ -32,7 +32,7 @@ var worlds = map[string]func(t *testing.T, c *cluster.Cluster) *shell{
 	"abi.md":         running("*"),
 	"debugging.md":   recorded,
 	"get-started.md": checkout,
-	"languages.md":   empty,
+	"languages.md":   newEmptyShell,
 	"security.md":    registry,
 	"tutorial.md":    registry,
 }
@@ -61,14 +61,14 @@ func TestCommands(t *testing.T) {
 		case known:
 			t.Run(strings.TrimSuffix(name, ".md"), func(t *testing.T) {
 				s := world(t, c)
-				pages.Follow(t, page, pages.Reader{Run: s.run, Looks: looks, Write: s.write, Update: *update})
+				pages.Follow(t, page, pages.Reader{Run: s.runCommand, Looks: isReadOnly, Write: s.writeFile, Update: *update})
 			})
 		}
 	}
 }
 
-// free is a port on loopback that nobody has taken.
-func free(t *testing.T) string {
+// freePort returns a port on loopback that nobody has taken.
+func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -82,16 +82,16 @@ func free(t *testing.T) string {
 	return port
 }
 
-// empty is a shell with a cluster, in which no windlass runs yet.
-func empty(t *testing.T, c *cluster.Cluster) *shell {
+// newEmptyShell returns a shell with a cluster, in which no windlass runs yet.
+func newEmptyShell(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
-	return newShell(t, c.Kubeconfig, free(t))
+	return newShell(t, c.Kubeconfig, freePort(t))
 }
 
 // checkout is a shell in an empty folder beside a checkout in which everything is built; the page starts the cluster.
 func checkout(t *testing.T, _ *cluster.Cluster) *shell {
 	t.Helper()
-	s := newShell(t, "", free(t))
+	s := newShell(t, "", freePort(t))
 	path, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
@@ -104,9 +104,9 @@ func checkout(t *testing.T, _ *cluster.Cluster) *shell {
 func running(controllers string) func(t *testing.T, c *cluster.Cluster) *shell {
 	return func(t *testing.T, c *cluster.Cluster) *shell {
 		t.Helper()
-		s := empty(t, c)
+		s := newEmptyShell(t, c)
 		s.must("mkdir plugins")
-		s.write("windlass.yaml", "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\n")
+		s.writeFile("windlass.yaml", "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\n")
 		s.must(fmt.Sprintf("windlass run --config windlass.yaml --kubeconfig $KUBECONFIG --leader-elect=false --plugin-folder plugins --controllers '%s' >windlass.log 2>&1 &", controllers))
 		s.must("until windlass status >/dev/null 2>&1; do sleep 0.1; done")
 		return s
@@ -130,17 +130,17 @@ func recorded(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
 	s := running("deployment,replicaset,serviceaccount")(t, c)
 	windlass.Account(t, c.Client(), "default")
-	s.write("web.yaml", deployment)
-	s.run("kubectl apply -f web.yaml")
+	s.writeFile("web.yaml", deployment)
+	s.runCommand("kubectl apply -f web.yaml")
 	cluster.Eventually(t, time.Minute, "the deployment is available", func() (bool, string) {
-		out := s.run("kubectl get deployment web")
+		out := s.runCommand("kubectl get deployment web")
 		return strings.Contains(out, "3/3"), out
 	})
 	wasm, ok := builtin.Module("deployment")
 	if !ok {
 		t.Fatal("no built-in plugin deployment: run make plugins")
 	}
-	s.write("deployment-next.wasm", strings.ReplaceAll(string(wasm), "ScalingReplicaSet", "ScaledReplicaSets"))
+	s.writeFile("deployment-next.wasm", strings.ReplaceAll(string(wasm), "ScalingReplicaSet", "ScaledReplicaSets"))
 	return s
 }
 
@@ -148,13 +148,13 @@ func recorded(t *testing.T, c *cluster.Cluster) *shell {
 func registry(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
 	r := registrytest.Start(t, registrytest.Options{TLS: true})
-	s := newShell(t, c.Kubeconfig, free(t), "registry.example", r.Host)
+	s := newShell(t, c.Kubeconfig, freePort(t), "registry.example", r.Host)
 	s.must("export SSL_CERT_FILE=" + r.CAFile)
 	wasm, ok := builtin.Module("replicaset")
 	if !ok {
 		t.Fatal("no built-in plugin replicaset: run make plugins")
 	}
-	s.write("replicaset.wasm", string(wasm))
+	s.writeFile("replicaset.wasm", string(wasm))
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -163,18 +163,18 @@ func registry(t *testing.T, c *cluster.Cluster) *shell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.write("plugins.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
+	s.writeFile("plugins.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 	if der, err = x509.MarshalPKIXPublicKey(public); err != nil {
 		t.Fatal(err)
 	}
-	s.write("plugins.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})))
+	s.writeFile("plugins.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})))
 	return s
 }
 
 // must runs a command that has nothing to say.
 func (s *shell) must(command string) {
 	s.t.Helper()
-	if out := s.run(command); strings.TrimSpace(out) != "" {
+	if out := s.runCommand(command); strings.TrimSpace(out) != "" {
 		s.t.Fatalf("$ %s printed\n%s", command, out)
 	}
 }

@@ -79,20 +79,20 @@ func kubectl(ctx context.Context, args []string) error {
 		disco, namespace}
 	switch {
 	case len(rest) == 1 && rest[0] == "apply":
-		return k.apply(ctx, file)
+		return k.applyFile(ctx, file)
 	case len(rest) == 3 && rest[0] == "create" && rest[1] == "namespace":
-		return k.put(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace",
+		return k.putObject(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace",
 			"metadata": map[string]any{"name": rest[2]}}, "created")
 	case len(rest) == 3 && rest[0] == "create" && rest[1] == "deployment":
 		return k.createDeployment(ctx, rest[2], image, replicas)
 	case len(rest) >= 2 && rest[0] == "get":
-		return k.get(ctx, rest[1:], output)
+		return k.getObjects(ctx, rest[1:], output)
 	case len(rest) == 4 && (rest[0] == "label" || rest[0] == "annotate"):
-		return k.mark(ctx, rest[0], rest[1], rest[2], rest[3], overwrite)
+		return k.setMark(ctx, rest[0], rest[1], rest[2], rest[3], overwrite)
 	case len(rest) == 3 && rest[0] == "scale":
-		return k.patch(ctx, rest[1], rest[2], `{"spec":{"replicas":`+replicas+`}}`, "scaled")
+		return k.patchObject(ctx, rest[1], rest[2], `{"spec":{"replicas":`+replicas+`}}`, "scaled")
 	case len(rest) == 3 && rest[0] == "delete":
-		of, err := k.of(rest[1])
+		of, err := k.targetOf(rest[1])
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ type target struct {
 	called string // as kubectl calls one of them: deployment.apps
 }
 
-func (k *tool) of(name string) (target, error) {
+func (k *tool) targetOf(name string) (target, error) {
 	gvr, err := k.mapper.ResourceFor(schema.ParseGroupResource(name).WithVersion(""))
 	if err != nil {
 		return target{}, err
@@ -140,14 +140,14 @@ func (k *tool) of(name string) (target, error) {
 	}
 	path += "/" + gvr.Version
 	if m.Scope.Name() != meta.RESTScopeNameNamespace {
-		return target{k.client.Resource(gvr), path + "/" + gvr.Resource, called(kind)}, nil
+		return target{k.client.Resource(gvr), path + "/" + gvr.Resource, kubectlName(kind)}, nil
 	}
 	path += "/namespaces/" + k.namespace + "/" + gvr.Resource
-	return target{k.client.Resource(gvr).Namespace(k.namespace), path, called(kind)}, nil
+	return target{k.client.Resource(gvr).Namespace(k.namespace), path, kubectlName(kind)}, nil
 }
 
-// called returns how kubectl calls an object of a kind.
-func called(kind schema.GroupVersionKind) string {
+// kubectlName returns how kubectl calls an object of a kind.
+func kubectlName(kind schema.GroupVersionKind) string {
 	name := strings.ToLower(kind.Kind)
 	if kind.Group != "" {
 		name += "." + kind.Group
@@ -155,8 +155,8 @@ func called(kind schema.GroupVersionKind) string {
 	return name
 }
 
-// apply sends the objects of a file by server-side apply.
-func (k *tool) apply(ctx context.Context, file string) error {
+// applyFile sends the objects of a file by server-side apply.
+func (k *tool) applyFile(ctx context.Context, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -173,13 +173,13 @@ func (k *tool) apply(ctx context.Context, file string) error {
 		if len(o) == 0 {
 			continue
 		}
-		if err := k.put(ctx, o, "applied"); err != nil {
+		if err := k.putObject(ctx, o, "applied"); err != nil {
 			return err
 		}
 	}
 }
 
-func (k *tool) put(ctx context.Context, object map[string]any, did string) error {
+func (k *tool) putObject(ctx context.Context, object map[string]any, did string) error {
 	u := unstructured.Unstructured{Object: object}
 	gvk := u.GroupVersionKind()
 	m, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -197,7 +197,7 @@ func (k *tool) put(ctx context.Context, object map[string]any, did string) error
 	if _, err := c.Apply(ctx, u.GetName(), &u, metav1.ApplyOptions{FieldManager: "kubectl", Force: true}); err != nil {
 		return err
 	}
-	fmt.Printf("%s/%s %s\n", called(gvk), u.GetName(), did)
+	fmt.Printf("%s/%s %s\n", kubectlName(gvk), u.GetName(), did)
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (k *tool) createDeployment(ctx context.Context, name, image, replicas strin
 	if err != nil {
 		return fmt.Errorf("--replicas: %w", err)
 	}
-	return k.put(ctx, map[string]any{
+	return k.putObject(ctx, map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name, "labels": labels},
 		"spec": map[string]any{
 			"replicas": n,
@@ -221,9 +221,9 @@ func (k *tool) createDeployment(ctx context.Context, name, image, replicas strin
 	}, "created")
 }
 
-// get prints the table that the server makes, or an object as YAML without what nobody wants to read.
-func (k *tool) get(ctx context.Context, args []string, output string) error {
-	of, err := k.of(args[0])
+// getObjects prints the table that the server makes, or an object as YAML without what nobody wants to read.
+func (k *tool) getObjects(ctx context.Context, args []string, output string) error {
+	of, err := k.targetOf(args[0])
 	if err != nil {
 		return err
 	}
@@ -283,9 +283,9 @@ func (k *tool) get(ctx context.Context, args []string, output string) error {
 	return w.Flush()
 }
 
-// mark sets a label or annotation, or takes it away where it ends with a hyphen. One that has another value is kept
+// setMark sets a label or annotation, or takes it away where it ends with a hyphen. One that has another value is kept
 // unless it may be overwritten.
-func (k *tool) mark(ctx context.Context, verb, resource, name, mark string, overwrite bool) error {
+func (k *tool) setMark(ctx context.Context, verb, resource, name, mark string, overwrite bool) error {
 	field, did := "labels", "labeled"
 	if verb == "annotate" {
 		field, did = "annotations", "annotated"
@@ -296,7 +296,7 @@ func (k *tool) mark(ctx context.Context, verb, resource, name, mark string, over
 		key, v, did = strings.TrimSuffix(mark, "-"), nil, "un"+did
 	}
 	if sets && !overwrite {
-		of, err := k.of(resource)
+		of, err := k.targetOf(resource)
 		if err != nil {
 			return err
 		}
@@ -313,11 +313,11 @@ func (k *tool) mark(ctx context.Context, verb, resource, name, mark string, over
 	if err != nil {
 		return err
 	}
-	return k.patch(ctx, resource, name, string(b), did)
+	return k.patchObject(ctx, resource, name, string(b), did)
 }
 
-func (k *tool) patch(ctx context.Context, resource, name, body, did string) error {
-	of, err := k.of(resource)
+func (k *tool) patchObject(ctx context.Context, resource, name, body, did string) error {
+	of, err := k.targetOf(resource)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func newShell(t *testing.T, kubeconfig, port string, names ...string) *shell {
 	t.Helper()
 	bin := t.TempDir()
 	// Readers have one windlass, on its usual port. Here others run beside it.
-	link(t, bin, "windlass", fmt.Sprintf(`#!/bin/sh
+	writeScript(t, bin, "windlass", fmt.Sprintf(`#!/bin/sh
 case $1 in
 run) shift; exec %[1]q run --secure-port %[2]s "$@" ;;
 status | get | explain | record | release | top | console) exec %[1]q "$@" --server 127.0.0.1:%[2]s ;;
@@ -44,7 +44,7 @@ exec %[1]q "$@"
 	if err != nil {
 		t.Fatal(err)
 	}
-	link(t, bin, "kubectl", fmt.Sprintf("#!/bin/sh\nWINDLASS_TEST_KUBECTL=1 exec %q \"$@\"\n", self))
+	writeScript(t, bin, "kubectl", fmt.Sprintf("#!/bin/sh\nWINDLASS_TEST_KUBECTL=1 exec %q \"$@\"\n", self))
 	s := &shell{t: t, dir: t.TempDir(), lines: make(chan string)}
 	names = append(names, "127.0.0.1:10257", "127.0.0.1:"+port)
 	var swapped []string
@@ -92,15 +92,15 @@ exec %[1]q "$@"
 	return s
 }
 
-func link(t *testing.T, folder, name, script string) {
+func writeScript(t *testing.T, folder, name, script string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// run runs a command and returns what it prints; that it failed is in the last line.
-func (s *shell) run(command string) string {
+// runCommand runs a command and returns what it prints; that it failed is in the last line.
+func (s *shell) runCommand(command string) string {
 	s.t.Helper()
 	fmt.Fprintf(s.stdin, "{ %s\n} </dev/null; code=$?; echo; echo \"%s$code\"\n", s.renamed.Replace(command), end)
 	var b strings.Builder
@@ -131,8 +131,8 @@ func mayFail(command string) bool {
 	return strings.HasPrefix(command, "windlass replay") || strings.HasPrefix(command, "windlass status")
 }
 
-// looks reports whether a command changes nothing.
-func looks(command string) bool {
+// isReadOnly reports whether a command changes nothing.
+func isReadOnly(command string) bool {
 	for _, prefix := range []string{"windlass status", "windlass get ", "windlass explain", "kubectl get", "cat ", "ls"} {
 		if strings.HasPrefix(command, prefix) && !strings.Contains(command, ">") {
 			return true
@@ -141,10 +141,10 @@ func looks(command string) bool {
 	return false
 }
 
-// write writes a file as a page says.
-func (s *shell) write(name, text string) {
+// writeFile writes a file as a page says.
+func (s *shell) writeFile(name, text string) {
 	s.t.Helper()
-	path := filepath.Join(s.cwd(), filepath.FromSlash(name))
+	path := filepath.Join(s.workingFolder(), filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
@@ -153,8 +153,8 @@ func (s *shell) write(name, text string) {
 	}
 }
 
-// cwd is where the shell is.
-func (s *shell) cwd() string {
+// workingFolder returns the folder that the shell is in.
+func (s *shell) workingFolder() string {
 	s.t.Helper()
-	return strings.Replace(strings.TrimSpace(s.run("pwd")), "/home/you", s.dir, 1)
+	return strings.Replace(strings.TrimSpace(s.runCommand("pwd")), "/home/you", s.dir, 1)
 }

@@ -85,8 +85,8 @@ func manifest(t testing.TB, name string, change func(*abi.Controller)) string {
 
 var comment = regexp.MustCompile(`(?m)^;; (.*)\n`)
 
-// about is what a .wat says of itself.
-func about(t testing.TB, name string) string {
+// moduleComment returns what a .wat says of itself.
+func moduleComment(t testing.TB, name string) string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("testdata", name+".wat"))
 	if err != nil {
@@ -103,25 +103,25 @@ func about(t testing.TB, name string) string {
 
 const header = "\x00asm\x01\x00\x00\x00"
 
-func leb(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
+func encodeLEB128(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
 
-func sized(b string) string { return leb(len(b)) + b }
+func lengthPrefixed(b string) string { return encodeLEB128(len(b)) + b }
 
 // section is a section of a vector of n entries.
 func section(id byte, n int, entries string) string {
-	return string(id) + sized(leb(n)+entries)
+	return string(id) + lengthPrefixed(encodeLEB128(n)+entries)
 }
 
 // function is a module that is one function of the body, with n copies of it.
 func function(n int, locals int, body string) []byte {
 	code := "\x00"
 	if locals > 0 {
-		code = "\x01" + leb(locals) + "\x7f"
+		code = "\x01" + encodeLEB128(locals) + "\x7f"
 	}
-	code = sized(code + body + "\x0b")
+	code = lengthPrefixed(code + body + "\x0b")
 	return []byte(header + section(1, 1, "\x60\x00\x00") + section(3, n, strings.Repeat("\x00", n)) +
 		section(10, n, strings.Repeat(code, n)))
 }
 
-// good is the neighbour with something done to its bytes.
-func good(t testing.TB) []byte { return bytes.Clone(assemble(t, "neighbour", nil)) }
+// neighbourModule returns the neighbour, for something to be done to its bytes.
+func neighbourModule(t testing.TB) []byte { return bytes.Clone(assemble(t, "neighbour", nil)) }

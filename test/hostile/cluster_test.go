@@ -77,7 +77,7 @@ func TestCorpusOnCluster(t *testing.T) {
 	}
 	for i := range all {
 		a := &all[i]
-		if err := os.WriteFile(filepath.Join(folder, a.name+".wasm"), a.wasm(t), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, a.name+".wasm"), a.moduleBytes(t), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestCorpusOnCluster(t *testing.T) {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
-	before := state(t, client)
+	before := clusterState(t, client)
 
 	for _, a := range answers {
 		t.Run(a.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestCorpusOnCluster(t *testing.T) {
 	if fastest > 5*time.Second { // other processes share the machine
 		t.Errorf("the fastest of five namespaces waited %v for its account", fastest)
 	}
-	if after := state(t, client); after != before {
+	if after := clusterState(t, client); after != before {
 		t.Errorf("the namespace was\n%s\nand is\n%s", before, after)
 	}
 	if n := m.Count(t, "windlass_dropped_log_bytes_total", "plugin", "log-million"); n < 50_000_000_000 {
@@ -180,8 +180,8 @@ func TestCorpusOnCluster(t *testing.T) {
 	t.Logf("%d events were written", len(events.Items))
 }
 
-// state returns all objects that somebody might have written to, as text.
-func state(t *testing.T, client kubernetes.Interface) string {
+// clusterState returns all objects that somebody might have written to, as text.
+func clusterState(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	var b strings.Builder
 	for _, ns := range []string{namespace, "kube-system"} {

@@ -32,47 +32,48 @@ type attack struct {
 	result string // of the sync in the metrics, on a cluster
 }
 
-func (a *attack) wasm(t testing.TB) []byte {
+func (a *attack) moduleBytes(t testing.TB) []byte {
 	if a.build != nil {
 		return a.build(t)
 	}
 	return assemble(t, a.name, a.change)
 }
 
-func (a *attack) text(t testing.TB) string {
+func (a *attack) description(t testing.TB) string {
 	if a.build != nil {
 		return a.about
 	}
-	return about(t, a.name)
+	return moduleComment(t, a.name)
 }
 
 // corpus is what runs without a cluster.
 var corpus = []attack{
-	{name: "empty", stage: atLoad, says: "not a WebAssembly module", about: "Nothing at all.", build: raw("")},
+	{name: "empty", stage: atLoad, says: "not a WebAssembly module", about: "Nothing at all.", build: rawModule("")},
 	{name: "text", stage: atLoad, says: "not a WebAssembly module", about: "A shell script.",
-		build: raw("#!/bin/sh\nrm -rf /\n")},
+		build: rawModule("#!/bin/sh\nrm -rf /\n")},
 	{name: "component", stage: atLoad, says: "build a core module", about: "A component, not a core module.",
-		build: raw("\x00asm\x0d\x00\x01\x00")},
+		build: rawModule("\x00asm\x0d\x00\x01\x00")},
 	{name: "truncated", stage: atLoad, says: "truncated", about: "Half of a good module.",
 		build: func(t testing.TB) []byte {
-			b := good(t)
+			b := neighbourModule(t)
 			return b[:len(b)/2]
 		}},
 	{name: "oversized", stage: atLoad, says: "more than 8 MiB", about: "9 MiB of custom section.",
 		build: func(testing.TB) []byte {
-			return []byte(header + "\x00" + sized("\x01x"+strings.Repeat("x", 9<<20)))
+			return []byte(header + "\x00" + lengthPrefixed("\x01x"+strings.Repeat("x", 9<<20)))
 		}},
 	{name: "length-4gib", stage: atLoad, says: "truncated: 4294967295 bytes announced",
-		about: "A section that says it has 4 GiB.", build: raw(header + "\x0a\xff\xff\xff\xff\x0f")},
+		about: "A section that says it has 4 GiB.", build: rawModule(header + "\x0a\xff\xff\xff\xff\x0f")},
 	{name: "count-4gib", stage: atLoad, says: "truncated: 4294967295 entries announced",
-		about: "A vector of 2^32 types in six bytes.", build: raw(header + "\x01" + sized("\xff\xff\xff\xff\x0f"))},
+		about: "A vector of 2^32 types in six bytes.", build: rawModule(header + "\x01" +
+			lengthPrefixed("\xff\xff\xff\xff\x0f"))},
 	{name: "locals", stage: atLoad, says: "more than 1000 locals",
 		about: "2^27 locals in 29 bytes: they keep the compiler busy for 11 s and 2 GiB.", build: func(testing.TB) []byte {
 			return function(1, 1<<27, "")
 		}},
 	{name: "tables", stage: atLoad, says: "3 tables, the limit is 1",
 		about: "Three tables of 2^27 entries in 47 bytes: 3 GiB outside the memory limit.",
-		build: raw(header + section(4, 3, strings.Repeat("\x70\x00"+leb(1<<27), 3)))},
+		build: rawModule(header + section(4, 3, strings.Repeat("\x70\x00"+encodeLEB128(1<<27), 3)))},
 	{name: "nested-loops", stage: atLoad, says: "more than 32 nested loops",
 		about: "400 loops in each other: they keep the compiler busy for 20 s.", build: func(testing.TB) []byte {
 			return function(1, 0, strings.Repeat("\x03\x40", 400)+strings.Repeat("\x0b", 400))
@@ -89,33 +90,35 @@ var corpus = []attack{
 		about: "2 MB within every limit, which would keep the compiler busy for minutes.", build: compilerBomb},
 	{name: "globals", stage: atLoad, says: "globals, the limit is 10000",
 		about: "A million globals, of which each instance has its own.",
-		build: raw(header + section(6, 1_000_000, strings.Repeat("\x7f\x00\x41\x00\x0b", 1_000_000)))},
+		build: rawModule(header + section(6, 1_000_000, strings.Repeat("\x7f\x00\x41\x00\x0b", 1_000_000)))},
 	{name: "exports", stage: atLoad, says: "exports, the limit is 10000", about: "A million exports.",
-		build: raw(header + section(7, 1_000_000, strings.Repeat("\x01x\x03\x00", 1_000_000)))},
+		build: rawModule(header + section(7, 1_000_000, strings.Repeat("\x01x\x03\x00", 1_000_000)))},
 	{name: "elements", stage: atLoad, says: "more than 100000 elements",
 		about: "Four million elements in passive segments, of which each instance has its own.",
-		build: raw(header + section(9, 4, strings.Repeat("\x01\x00"+leb(1_000_000)+strings.Repeat("\x00", 1_000_000), 4)))},
+		build: rawModule(header + section(9, 4, strings.Repeat("\x01\x00"+encodeLEB128(1_000_000)+strings.Repeat("\x00",
+			1_000_000), 4)))},
 	{name: "parameters", stage: atLoad, says: "parameters, the limit is 1000",
 		about: "A function of a million parameters.",
-		build: raw(header + section(1, 1, "\x60"+sized(strings.Repeat("\x7f", 1_000_000))+"\x00"))},
+		build: rawModule(header + section(1, 1, "\x60"+lengthPrefixed(strings.Repeat("\x7f", 1_000_000))+"\x00"))},
 	{name: "counter", stage: atLoad, says: "module is invalid",
 		about: "Sets the global that metering is going to add, its own counter: 2^62 units.",
 		build: func(t testing.TB) []byte {
-			return grown(t, 1, 0, "\x42\x80\x80\x80\x80\x80\x80\x80\x80\xc0\x00\x24\x00")
+			return grownModule(t, 1, 0, "\x42\x80\x80\x80\x80\x80\x80\x80\x80\xc0\x00\x24\x00")
 		}},
 	{name: "meter-call", stage: atLoad, says: "module is invalid",
 		about: "Calls the function that metering is going to add.", build: func(t testing.TB) []byte {
-			return grown(t, 1, 0, "\x10\x07")
+			return grownModule(t, 1, 0, "\x10\x07")
 		}},
 	{name: "stack-underflow", stage: atLoad, says: "module is invalid", about: "Takes from an empty stack.",
 		build: func(t testing.TB) []byte {
-			return grown(t, 1, 0, "\x1a\x1a\x1a")
+			return grownModule(t, 1, 0, "\x1a\x1a\x1a")
 		}},
 	{name: "names", stage: harmless,
 		about: "A section of function names that names each function a million times, with control characters.",
 		build: func(t testing.TB) []byte {
-			return append(good(t), "\x00"+
-				sized("\x04name\x01"+sized(leb(1_000_000)+strings.Repeat("\x00\x03\x1b[2", 1_000_000)))...)
+			return append(neighbourModule(t), "\x00"+
+				lengthPrefixed("\x04name\x01"+lengthPrefixed(encodeLEB128(1_000_000)+strings.Repeat("\x00\x03\x1b[2",
+					1_000_000)))...)
 		}},
 
 	{name: "start-spins", stage: atLoad, says: "a start function is not allowed"},
@@ -200,16 +203,16 @@ var corpus = []attack{
 	{name: "memory-grows", stage: harmless},
 }
 
-func raw(b string) func(testing.TB) []byte { return func(testing.TB) []byte { return []byte(b) } }
+func rawModule(b string) func(testing.TB) []byte { return func(testing.TB) []byte { return []byte(b) } }
 
-// grown is a good plugin with n functions more, of the locals and the body.
-func grown(t testing.TB, n, locals int, body string) []byte {
+// grownModule returns a good plugin with n functions more, of the locals and the body.
+func grownModule(t testing.TB, n, locals int, body string) []byte {
 	t.Helper()
 	declared := "\x00"
 	if locals > 0 {
-		declared = "\x01" + leb(locals) + "\x7f"
+		declared = "\x01" + encodeLEB128(locals) + "\x7f"
 	}
-	wasm := good(t)
+	wasm := neighbourModule(t)
 	out := []byte(header)
 	void := 0 // the type of a function that takes and gives nothing, added behind the others
 	for at := len(header); at < len(wasm); {
@@ -219,13 +222,13 @@ func grown(t testing.TB, n, locals int, body string) []byte {
 		switch count := int(content[0]); id {
 		case 1:
 			void = count
-			content = leb(count+1) + content[1:] + "\x60\x00\x00"
+			content = encodeLEB128(count+1) + content[1:] + "\x60\x00\x00"
 		case 3:
-			content = leb(count+n) + content[1:] + strings.Repeat(leb(void), n)
+			content = encodeLEB128(count+n) + content[1:] + strings.Repeat(encodeLEB128(void), n)
 		case 10:
-			content = leb(count+n) + content[1:] + strings.Repeat(sized(declared+body+"\x0b"), n)
+			content = encodeLEB128(count+n) + content[1:] + strings.Repeat(lengthPrefixed(declared+body+"\x0b"), n)
 		}
-		out = append(out, string(id)+sized(content)...)
+		out = append(out, string(id)+lengthPrefixed(content)...)
 	}
 	return out
 }
@@ -234,8 +237,8 @@ func grown(t testing.TB, n, locals int, body string) []byte {
 func compilerBomb(t testing.TB) []byte {
 	var sets strings.Builder
 	for i := range 1000 {
-		sets.WriteString("\x20" + leb((i+1)%1000) + "\x21" + leb(i))
+		sets.WriteString("\x20" + encodeLEB128((i+1)%1000) + "\x21" + encodeLEB128(i))
 	}
 	loops := strings.Repeat("\x03\x40\x20\x00\x0d\x00", 32) + sets.String() + strings.Repeat("\x20\x00\x0d\x00\x0b", 32)
-	return grown(t, 50, 1000, strings.Repeat(loops, 7))
+	return grownModule(t, 50, 1000, strings.Repeat(loops, 7))
 }

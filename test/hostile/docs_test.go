@@ -32,7 +32,7 @@ runs to its end and has no effect: each of its syncs answers the same, and nothi
 ## In the sandbox
 
 `, len(names), mostPause, mostMemory>>20)
-	list(t, &b, corpus)
+	listAttacks(t, &b, corpus)
 	b.WriteString(`
 ## On a cluster
 
@@ -40,7 +40,7 @@ These run in the manager beside the built-in controllers. Each failure is counte
 no object of the namespace changes.
 
 `)
-	list(t, &b, answers)
+	listAttacks(t, &b, answers)
 	if *update {
 		if err := os.WriteFile(docs, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ no object of the namespace changes.
 	}
 }
 
-func list(t *testing.T, b *strings.Builder, attacks []attack) {
+func listAttacks(t *testing.T, b *strings.Builder, attacks []attack) {
 	b.WriteString("| module | what it does | stopped at | error |\n|---|---|---|---|\n")
 	for i := range attacks {
 		a := &attacks[i]
@@ -66,6 +66,6 @@ func list(t *testing.T, b *strings.Builder, attacks []attack) {
 		if a.says != "" {
 			says = "`… " + a.says + " …`"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", a.name, a.text(t), stage, says)
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", a.name, a.description(t), stage, says)
 	}
 }

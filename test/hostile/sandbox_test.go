@@ -43,36 +43,37 @@ type seen struct {
 // a neighbour's syncs go on.
 func TestCorpus(t *testing.T) {
 	gate := sandbox.NewGate(1) // the neighbour has no place of its own
-	neighbour := open(t, &attack{name: "neighbour"}, gate)
+	neighbour := openModule(t, &attack{name: "neighbour"}, gate)
 	defer neighbour.Close(context.Background())
 	var rows [][]string
 	for i := range corpus {
 		a := &corpus[i]
 		t.Run(a.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), a.name+".wasm")
-			if err := os.WriteFile(path, a.wasm(t), 0o600); err != nil {
+			if err := os.WriteFile(path, a.moduleBytes(t), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			var s seen
 			for n := 1; ; n++ {
-				s = watch(t, neighbour, func(s *seen) { s.stage, s.err = run(t, a, path, gate, s) })
+				s = watchHost(t, neighbour, func(s *seen) { s.stage, s.err = runModule(t, a, path, gate, s) })
 				if s.pause < mostPause && s.wait < mostWait && s.beside > 0 || n == tries {
 					break
 				}
 			}
-			expect(t, a, &s)
+			checkOutcome(t, a, &s)
 			rows = append(rows, []string{a.name, s.stage, fmt.Sprint(s.took.Round(time.Millisecond)),
 				fmt.Sprintf("%.1f", float64(s.guest)/(1<<20)), fmt.Sprintf("%.1f", float64(s.host)/(1<<20)),
 				fmt.Sprint(s.pause.Round(time.Millisecond)), fmt.Sprintf("%d, %v", s.beside, s.wait.Round(time.Millisecond)),
-				short(s.err)})
+				shortError(s.err)})
 		})
 	}
 
-	t.Log("\n" + table([]string{"module", "stopped at", "time", "guest MiB", "host MiB", "pause", "neighbour", "error"},
+	t.Log("\n" + formatTable([]string{"module", "stopped at", "time", "guest MiB", "host MiB", "pause", "neighbour",
+		"error"},
 		rows))
 }
 
-func expect(t *testing.T, a *attack, s *seen) {
+func checkOutcome(t *testing.T, a *attack, s *seen) {
 	t.Helper()
 	if s.stage != a.stage {
 		t.Errorf("stopped at %s, want %s: %v", s.stage, a.stage, s.err)
@@ -95,22 +96,22 @@ func expect(t *testing.T, a *attack, s *seen) {
 	}
 }
 
-// open loads the module of an attack that isn't one.
-func open(t *testing.T, a *attack, gate *sandbox.Gate) *plugins.Loaded {
+// openModule loads the module of an attack that isn't one.
+func openModule(t *testing.T, a *attack, gate *sandbox.Gate) *plugins.Loaded {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), a.name+".wasm")
-	if err := os.WriteFile(path, a.wasm(t), 0o600); err != nil {
+	if err := os.WriteFile(path, a.moduleBytes(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, _, err := load(t, a, path, gate)
+	l, _, err := loadModule(t, a, path, gate)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-// load does what the host does with a module of a folder.
-func load(t *testing.T, a *attack, path string, gate *sandbox.Gate) (*plugins.Loaded, string, error) {
+// loadModule does what the host does with a module of a folder.
+func loadModule(t *testing.T, a *attack, path string, gate *sandbox.Gate) (*plugins.Loaded, string, error) {
 	p, err := plugins.File(path)
 	if err != nil {
 		return nil, atLoad, err
@@ -135,9 +136,9 @@ func load(t *testing.T, a *attack, path string, gate *sandbox.Gate) (*plugins.Lo
 	return nil, atLoad, err
 }
 
-// run takes a module as far as it comes.
-func run(t *testing.T, a *attack, path string, gate *sandbox.Gate, s *seen) (string, error) {
-	l, stage, err := load(t, a, path, gate)
+// runModule takes a module as far as it comes.
+func runModule(t *testing.T, a *attack, path string, gate *sandbox.Gate, s *seen) (string, error) {
+	l, stage, err := loadModule(t, a, path, gate)
 	if err != nil {
 		return stage, err
 	}
@@ -151,7 +152,7 @@ func run(t *testing.T, a *attack, path string, gate *sandbox.Gate, s *seen) (str
 
 	var before []byte
 	for n := range 3 { // what a sync leaves behind shows in the next
-		answer, stats, err := sync1(t.Context(), l, a.name)
+		answer, stats, err := syncKey(t.Context(), l, a.name)
 		s.guest = stats.Memory
 		if err != nil {
 			return atSync, err
@@ -174,8 +175,8 @@ func run(t *testing.T, a *attack, path string, gate *sandbox.Gate, s *seen) (str
 	return harmless, nil
 }
 
-// sync1 syncs a key as a controller does, but for effects.
-func sync1(ctx context.Context, l *plugins.Loaded, name string) (answer []byte, stats sandbox.Stats, err error) {
+// syncKey syncs a key as a controller does, but for effects.
+func syncKey(ctx context.Context, l *plugins.Loaded, name string) (answer []byte, stats sandbox.Stats, err error) {
 	request := abi.AppendRequest(nil, &abi.SyncRequest{Key: abi.KeyRef{Namespace: "hostile", Name: name + "-0"}, Now: 1})
 	stats, err = l.Module.Sync(ctx, &sandbox.Call{
 		Size:  len(request),
@@ -206,9 +207,9 @@ func sync1(ctx context.Context, l *plugins.Loaded, name string) (answer []byte, 
 	return answer, stats, err
 }
 
-// watch measures the host while it is attacked: how long a goroutine has to wait, what is allocated, and how the
+// watchHost measures the host while it is attacked: how long a goroutine has to wait, what is allocated, and how the
 // neighbour fares.
-func watch(t *testing.T, neighbour *plugins.Loaded, attack func(*seen)) (s seen) {
+func watchHost(t *testing.T, neighbour *plugins.Loaded, attack func(*seen)) (s seen) {
 	stop := make(chan struct{})
 	ready := make(chan struct{}, 2)
 	var watchers sync.WaitGroup
@@ -240,7 +241,7 @@ func watch(t *testing.T, neighbour *plugins.Loaded, attack func(*seen)) (s seen)
 		ready <- struct{}{}
 		for {
 			from := time.Now()
-			answer, _, err := sync1(context.Background(), neighbour, "neighbour")
+			answer, _, err := syncKey(context.Background(), neighbour, "neighbour")
 			wait = max(wait, time.Since(from))
 			if err != nil || string(answer) != "\x20\x2a" {
 				t.Errorf("the neighbour answers %x, %v", answer, err)
@@ -271,7 +272,7 @@ func watch(t *testing.T, neighbour *plugins.Loaded, attack func(*seen)) (s seen)
 	return s
 }
 
-func short(err error) string {
+func shortError(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -282,7 +283,7 @@ func short(err error) string {
 	return text[:min(len(text), 150)]
 }
 
-func table(head []string, rows [][]string) string {
+func formatTable(head []string, rows [][]string) string {
 	var b strings.Builder
 	for _, r := range append([][]string{head}, rows...) {
 		fmt.Fprintf(&b, "%-20s %-10s %8s %9s %8s %7s %13s  %s\n", r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7])

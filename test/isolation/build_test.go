@@ -7,8 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// build compiles hostile plugins with TinyGo, and returns the folder that their modules are in.
-func build(t *testing.T, names ...string) string {
+// buildPlugins compiles hostile plugins with TinyGo, and returns the folder that their modules are in.
+func buildPlugins(t *testing.T, names ...string) string {
 	t.Helper()
 	folder := t.TempDir()
 	for _, name := range names {

@@ -50,7 +50,7 @@ var hostiles = []struct {
 // controllers don't notice them.
 func TestHostilePlugins(t *testing.T) {
 	log := windlass.RecordLog(t)
-	folder := build(t, "trap", "loop", "greedy", "garbage", "overreach", "halfway")
+	folder := buildPlugins(t, "trap", "loop", "greedy", "garbage", "overreach", "halfway")
 	c := cluster.Start(t, cluster.Options{Audit: true})
 	m := windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
 		// An administrator's rights: what is refused here is refused by the host.
@@ -72,12 +72,13 @@ func TestHostilePlugins(t *testing.T) {
 	from := time.Now()
 	for _, h := range hostiles {
 		if h.plugin != "loop" {
-			attack(t, client, h.victim, 0, 1)
+			createVictims(t, client, h.victim, 0, 1)
 		}
 	}
 	loops := 0
 	otherControllersDontNotice(t, quiet, func(try int) latency {
-		attack(t, client, "loop", loops, loopsAtOnce) // new keys, which aren't held back: there is always one in the sandbox
+		// new keys, which aren't held back: there is always one in the sandbox
+		createVictims(t, client, "loop", loops, loopsAtOnce)
 		loops += loopsAtOnce
 		return measure(t, client, fmt.Sprintf("loud-%d", try))
 	})
@@ -128,8 +129,8 @@ func TestHostilePlugins(t *testing.T) {
 	}
 }
 
-// attack creates config maps that a hostile controller fails on.
-func attack(t *testing.T, client kubernetes.Interface, victim string, first, n int) {
+// createVictims creates config maps that a hostile controller fails on.
+func createVictims(t *testing.T, client kubernetes.Interface, victim string, first, n int) {
 	t.Helper()
 	for i := range n {
 		v := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", victim, first+i),

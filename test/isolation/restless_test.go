@@ -21,7 +21,7 @@ import (
 // A key that nothing but its own writes wakes, again and again, is slowed down; somebody else's change wakes it as
 // ever.
 func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
-	folder := build(t, "restless")
+	folder := buildPlugins(t, "restless")
 	c := cluster.Start(t, cluster.Options{})
 	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"restless-controller"},
 		Configure: func(k *config.Configuration) {
@@ -33,7 +33,7 @@ func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	attack(t, client, "restless", 0, 1)
+	createVictims(t, client, "restless", 0, 1)
 	syncs := func() float64 {
 		return m.Count(t, "windlass_syncs_total", "controller", "restless-controller", "result", "ok")
 	}
@@ -74,7 +74,7 @@ func TestKeyThatWakesItselfIsSlowedDown(t *testing.T) {
 
 // A key that does nothing but ask for its next sync at once is slowed down, and the status tells of it.
 func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
-	folder := build(t, "hasty")
+	folder := buildPlugins(t, "hasty")
 	c := cluster.Start(t, cluster.Options{})
 	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"hasty-controller"},
 		Configure: func(k *config.Configuration) {
@@ -86,7 +86,7 @@ func TestKeyThatAsksForItselfIsSlowedDown(t *testing.T) {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	attack(t, client, "hasty", 0, 1)
+	createVictims(t, client, "hasty", 0, 1)
 	const key = namespace + "/hasty-0"
 	cluster.Eventually(t, time.Minute, "the status tells of it", func() (bool, string) {
 		s := m.Status(t)

@@ -30,7 +30,7 @@ const (
 func TestFaults(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Nodes: 3})
 	f := &faults.Faults{}
-	f.After, f.Before = oneIn(20, 1), oneIn(20, 2)
+	f.After, f.Before = chooseOneIn(20, 1), chooseOneIn(20, 2)
 	f.WatchDelay.Store(int64(300 * time.Millisecond))
 	controllers := []string{"serviceaccount-controller", "job-controller"}
 	windlass.Start(t, c, windlass.Options{Controllers: controllers, Wrap: f.Wrap})
@@ -44,9 +44,9 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	expectIndexes(t, awaitComplete(t, client, "indexed"), podsOf(t, client, "indexed"))
+	expectIndexes(t, awaitComplete(t, client, "indexed"), podsOfJob(t, client, "indexed"))
 	awaitComplete(t, client, "plain")
-	if n := len(podsOf(t, client, "plain")); n != pods {
+	if n := len(podsOfJob(t, client, "plain")); n != pods {
 		t.Errorf("%d pods, want %d", n, pods)
 	}
 	if lost := f.Lost.Load(); lost < 20 {
@@ -79,7 +79,7 @@ func awaitComplete(t *testing.T, client kubernetes.Interface, name string) *batc
 		t.Errorf("%s: status %+v, want %d succeeded", name, s, pods)
 	}
 
-	for _, p := range podsOf(t, client, name) {
+	for _, p := range podsOfJob(t, client, name) {
 		if slices.Contains(p.Finalizers, batchv1.JobTrackingFinalizer) {
 			t.Errorf("%s: pod %s still has the finalizer; status %+v", name, p.Name, p.Status)
 		}
@@ -87,7 +87,7 @@ func awaitComplete(t *testing.T, client kubernetes.Interface, name string) *batc
 	return job
 }
 
-func podsOf(t *testing.T, client kubernetes.Interface, job string) []corev1.Pod {
+func podsOfJob(t *testing.T, client kubernetes.Interface, job string) []corev1.Pod {
 	t.Helper()
 	of := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job}
 	l, err := client.CoreV1().Pods(namespace).List(t.Context(), of)
@@ -120,8 +120,8 @@ func expectIndexes(t *testing.T, job *batchv1.Job, all []corev1.Pod) {
 	}
 }
 
-// oneIn chooses one request in n by chance.
-func oneIn(n int, seed uint64) func(*http.Request) bool {
+// chooseOneIn returns what chooses one request in n by chance.
+func chooseOneIn(n int, seed uint64) func(*http.Request) bool {
 	var mu sync.Mutex
 	r := rand.New(rand.NewPCG(seed, seed))
 	return func(*http.Request) bool {

@@ -34,7 +34,7 @@ func TestGatesOfAnOlderVersion(t *testing.T) {
 		{"windlass", []string{windlass.Program(), "run"}},
 		{"native", []string{cluster.Binary(), "kube-controller-manager", "--"}},
 	} {
-		run := start(t, m.name, append(m.command, args...))
+		run := startProcess(t, m.name, append(m.command, args...))
 		awaitHealth(t, run)
 		windlass.Account(t, c.Client(), namespace)
 		theirs := managedByOthers(t, c, m.name)
@@ -44,11 +44,11 @@ func TestGatesOfAnOlderVersion(t *testing.T) {
 				metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + theirs})
 			return err == nil && len(l.Items) == 1, fmt.Sprint(len(l.Items), " pods, ", err)
 		})
-		if told := run.each(t, `changes nothing here" flag="([^"]+)"`); strings.Contains(strings.Join(told, " "),
+		if told := run.matchesInLog(t, `changes nothing here" flag="([^"]+)"`); strings.Contains(strings.Join(told, " "),
 			"JobManagedBy") {
 			t.Errorf("%s tells that the gate changes nothing: %v", m.name, told)
 		}
-		run.end(syscall.SIGTERM)
+		run.signalAndWait(syscall.SIGTERM)
 	}
 }
 
@@ -61,6 +61,6 @@ func managedByOthers(t *testing.T, c *cluster.Cluster, name string) string {
 			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "main"}},
 		}}}}
 	_, err := c.Client().BatchV1().Jobs(namespace).Create(t.Context(), job, metav1.CreateOptions{})
-	do(t, err)
+	mustSucceed(t, err)
 	return job.Name
 }

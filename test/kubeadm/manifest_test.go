@@ -36,13 +36,13 @@ func TestManifest(t *testing.T) {
 
 	// A container's entry point of that name, as a link to windlass, is all that an image needs.
 	name := filepath.Join(t.TempDir(), "kube-controller-manager")
-	do(t, os.Symlink(windlass.Program(), name))
-	run := start(t, "windlass", append([]string{name}, args...))
+	mustSucceed(t, os.Symlink(windlass.Program(), name))
+	run := startProcess(t, "windlass", append([]string{name}, args...))
 	awaitHealth(t, run)
 	windlass.Account(t, client, namespace)
-	do(t, web.Create(t.Context(), 3))
+	mustSucceed(t, web.Create(t.Context(), 3))
 	run.converge(t, web, 3, "web:1")
-	held := lease(t, c)
+	held := leaseHolder(t, c)
 	if held == "" {
 		t.Error("nobody holds kube-controller-manager's Lease")
 	}
@@ -50,23 +50,24 @@ func TestManifest(t *testing.T) {
 	if d := cmp.Diff([]string{
 		"--allocate-node-cidrs", "--cluster-cidr", "--cluster-name", "--cluster-signing-cert-file",
 		"--cluster-signing-key-file", "--service-account-private-key-file", "--service-cluster-ip-range",
-	}, run.each(t, `changes nothing here" flag="([^"]+)" why="[^"]+"`)); d != "" {
+	}, run.matchesInLog(t, `changes nothing here" flag="([^"]+)" why="[^"]+"`)); d != "" {
 		t.Errorf("flags that windlass tells of, -want +got:\n%s", d)
 	}
 	if d := cmp.Diff([]string{"bootstrap-signer-controller", "token-cleaner-controller"},
-		run.each(t, `Nobody runs this controller: .* controller="([^"]+)"`)); d != "" {
+		run.matchesInLog(t, `Nobody runs this controller: .* controller="([^"]+)"`)); d != "" {
 		t.Errorf("controllers that windlass tells of, -want +got:\n%s", d)
 	}
-	if others := run.each(t, `nobody runs these controllers.* controllers="([^"]+)"`); len(others) != 1 ||
+	if others := run.matchesInLog(t, `nobody runs these controllers.* controllers="([^"]+)"`); len(others) != 1 ||
 		!strings.Contains(others[0], "node-lifecycle-controller,") {
 		t.Errorf("of what else isn't here windlass tells %q", others)
 	}
-	run.stop(t)
+	run.stopCleanly(t)
 
-	run = start(t, "the native manager", append([]string{cluster.Binary(), "kube-controller-manager", "--"}, args...))
+	run = startProcess(t, "the native manager", append([]string{cluster.Binary(), "kube-controller-manager", "--"},
+		args...))
 	cluster.Eventually(t, time.Minute, "the native manager takes the Lease",
-		func() (bool, string) { h := lease(t, c); return h != held && h != "", h })
-	do(t, web.Image(t.Context(), "web:2"))
+		func() (bool, string) { h := leaseHolder(t, c); return h != held && h != "", h })
+	mustSucceed(t, web.Image(t.Context(), "web:2"))
 	run.converge(t, web, 3, "web:2")
 }
 
@@ -75,9 +76,9 @@ func TestManifest(t *testing.T) {
 func command(t *testing.T, c *cluster.Cluster, address string) []string {
 	t.Helper()
 	pem, _, err := cert.GenerateSelfSignedCertKey("front-proxy-ca", nil, nil)
-	do(t, err)
+	mustSucceed(t, err)
 	frontProxy := filepath.Join(c.Dir, "front-proxy-ca.crt")
-	do(t, os.WriteFile(frontProxy, pem, 0o600))
+	mustSucceed(t, os.WriteFile(frontProxy, pem, 0o600))
 	return []string{
 		"--allocate-node-cidrs=true",
 		"--authentication-kubeconfig=" + c.ManagerKubeconfig,
@@ -110,7 +111,7 @@ type process struct {
 	err                error
 }
 
-func start(t *testing.T, name string, command []string) *process {
+func startProcess(t *testing.T, name string, command []string) *process {
 	t.Helper()
 	p := &process{name: name, log: filepath.Join(t.TempDir(), "log"), cmd: exec.Command(command[0], command[1:]...),
 		ended: make(chan struct{})}
@@ -120,9 +121,9 @@ func start(t *testing.T, name string, command []string) *process {
 		}
 	}
 	f, err := os.Create(p.log)
-	do(t, err)
+	mustSucceed(t, err)
 	p.cmd.Stderr = f
-	do(t, p.cmd.Start())
+	mustSucceed(t, p.cmd.Start())
 	go func() {
 		p.err = p.cmd.Wait()
 		f.Close()
@@ -132,12 +133,12 @@ func start(t *testing.T, name string, command []string) *process {
 		if t.Failed() {
 			t.Logf("%s:\n%s", name, cluster.Tail(p.log))
 		}
-		p.end(syscall.SIGKILL)
+		p.signalAndWait(syscall.SIGKILL)
 	})
 	return p
 }
 
-func (p *process) end(s syscall.Signal) {
+func (p *process) signalAndWait(s syscall.Signal) {
 	select {
 	case <-p.ended:
 	default:
@@ -146,11 +147,11 @@ func (p *process) end(s syscall.Signal) {
 	}
 }
 
-// stop ends it as the kubelet does, and expects it to end in peace.
-func (p *process) stop(t *testing.T) {
+// stopCleanly ends it as the kubelet does, and expects it to end in peace.
+func (p *process) stopCleanly(t *testing.T) {
 	t.Helper()
 	p.running(t)
-	if p.end(syscall.SIGTERM); p.err != nil {
+	if p.signalAndWait(syscall.SIGTERM); p.err != nil {
 		t.Errorf("%s ended with %v\n%s", p.name, p.err, cluster.Tail(p.log))
 	}
 }
@@ -164,11 +165,11 @@ func (p *process) running(t *testing.T) {
 	}
 }
 
-// each returns what a pattern finds in the log, sorted.
-func (p *process) each(t *testing.T, pattern string) (all []string) {
+// matchesInLog returns what a pattern finds in the log, sorted.
+func (p *process) matchesInLog(t *testing.T, pattern string) (all []string) {
 	t.Helper()
 	b, err := os.ReadFile(p.log)
-	do(t, err)
+	mustSucceed(t, err)
 	for _, m := range regexp.MustCompile(pattern).FindAllSubmatch(b, -1) {
 		all = append(all, string(m[1]))
 	}
@@ -194,8 +195,8 @@ func awaitHealth(t *testing.T, p *process) {
 	})
 }
 
-// lease is who holds kube-controller-manager's Lease.
-func lease(t *testing.T, c *cluster.Cluster) string {
+// leaseHolder returns who holds kube-controller-manager's Lease.
+func leaseHolder(t *testing.T, c *cluster.Cluster) string {
 	t.Helper()
 	l, err := c.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager",
 		metav1.GetOptions{})

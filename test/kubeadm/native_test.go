@@ -47,7 +47,7 @@ var asked = sync.OnceValues(func() (*native, error) {
 	return n, json.Unmarshal(out, n)
 })
 
-func ask(t *testing.T) *native {
+func askNative(t *testing.T) *native {
 	t.Helper()
 	n, err := asked()
 	if err != nil {
@@ -64,7 +64,7 @@ var otherTypes = map[string]string{
 // Every flag of the native binary is one of windlass's, of the same type and with the same default unless the table
 // tells why not.
 func TestEveryFlag(t *testing.T) {
-	n := ask(t)
+	n := askNative(t)
 	if len(n.Flags) < 100 {
 		t.Fatalf("the native manager has %d flags", len(n.Flags))
 	}
@@ -91,7 +91,7 @@ func TestEveryFlag(t *testing.T) {
 			continue
 		}
 		if f.Name != "help" && f.Name != "version" {
-			args = append(args, given(f.Name, f.Type, f.Default)...)
+			args = append(args, flagWithValue(f.Name, f.Type, f.Default)...)
 		}
 		ours := fs.Lookup(f.Name)
 		if ours == nil {
@@ -121,8 +121,8 @@ func TestEveryFlag(t *testing.T) {
 	}
 }
 
-// given is a flag with a value as it would be written.
-func given(name, kind, value string) []string {
+// flagWithValue returns a flag with a value as it would be written.
+func flagWithValue(name, kind, value string) []string {
 	if strings.HasPrefix(value, "[") {
 		if value = strings.Trim(value, "[]"); value == "" {
 			return nil // nothing is what can't be said of a list
@@ -133,7 +133,7 @@ func given(name, kind, value string) []string {
 
 // The names of controllers and feature gates are those of the native binary.
 func TestEveryName(t *testing.T) {
-	n := ask(t)
+	n := askNative(t)
 	names, off, aliases := []string{}, []string{}, map[string]string{}
 	for _, c := range kcm.Controllers {
 		names = append(names, c.Name)
@@ -251,7 +251,7 @@ func TestDocsListWhatIsMissing(t *testing.T) {
 	}
 	named, others := config.Missing(list, names)
 	b, err := os.ReadFile("../../docs/migrating.md")
-	do(t, err)
+	mustSucceed(t, err)
 	_, text, _ := strings.Cut(string(b), "<!-- missing:")
 	text, _, ok := strings.Cut(text, "<!-- end -->")
 	if !ok {
@@ -266,7 +266,7 @@ func TestDocsListWhatIsMissing(t *testing.T) {
 	}
 }
 
-func do(t *testing.T, err error) {
+func mustSucceed(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

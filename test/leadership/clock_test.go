@@ -56,7 +56,7 @@ type wallClock struct{ file string }
 func newWallClock(t *testing.T) *wallClock {
 	t.Helper()
 	w := &wallClock{filepath.Join(t.TempDir(), "clock")}
-	w.put(t, 0)
+	w.setOffset(t, 0)
 	return w
 }
 
@@ -64,16 +64,16 @@ func newWallClock(t *testing.T) *wallClock {
 func (w *wallClock) program(t *testing.T) (program string, env []string) {
 	t.Helper()
 	program, err := os.Executable()
-	do(t, err)
+	mustSucceed(t, err)
 	return program, []string{clockVariable + "=" + w.file}
 }
 
-// put has the clock differ from the machine's.
-func (w *wallClock) put(t *testing.T, by time.Duration) {
+// setOffset has the clock differ from the machine's.
+func (w *wallClock) setOffset(t *testing.T, by time.Duration) {
 	t.Helper()
 	next := w.file + ".next"
-	do(t, os.WriteFile(next, strconv.AppendInt(nil, int64(by), 10), 0o600))
-	do(t, os.Rename(next, w.file))
+	mustSucceed(t, os.WriteFile(next, strconv.AppendInt(nil, int64(by), 10), 0o600))
+	mustSucceed(t, os.Rename(next, w.file))
 }
 
 // now reads the file each time: a process that is woken sees it at once.
@@ -92,20 +92,20 @@ func (w *wallClock) now() time.Time {
 // A leader whose clock is put on or back goes on as soon as it has renewed its Lease, and nobody else comes in between.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := beginWorld(t)
 	clock := newWallClock(t)
 	p := windlass.Replica{Fields: election("standby: warm")}
 	p.Program, p.Env = clock.program(t)
-	leader := w.spawn(t, p, "serviceaccount-controller", "replicaset-controller")
-	if source := w.holder(t, mainLease); source != leader.source {
+	leader := w.spawnReplica(t, p, "serviceaccount-controller", "replicaset-controller")
+	if source := w.awaitHolder(t, mainLease); source != leader.source {
 		t.Fatalf("%s leads", source)
 	}
 
-	w.start(t, election("standby: warm"), "serviceaccount-controller", "replicaset-controller").AwaitReady(t)
-	w.space(t)
+	w.startReplica(t, election("standby: warm"), "serviceaccount-controller", "replicaset-controller").AwaitReady(t)
+	w.prepareNamespace(t)
 	var usual time.Duration // from a change to the write, on this machine
 	for n, by := range []time.Duration{0, time.Hour, -time.Hour, 0} {
-		clock.put(t, by)
+		clock.setOffset(t, by)
 		put := time.Now()
 		name := fmt.Sprint("jump-", put.UnixNano())
 		w.makeNamespace(t, name)
@@ -123,7 +123,7 @@ func TestClockJumps(t *testing.T) {
 		}
 	}
 
-	for _, e := range w.writes(t, time.Time{}) {
+	for _, e := range w.listWrites(t, time.Time{}) {
 		if e.Source != leader.source {
 			t.Errorf("the other one wrote %v", e)
 		}

@@ -62,7 +62,7 @@ func TestTheCollectorsSecondTerm(t *testing.T) {
 	for _, standby := range []string{"cold", "warm"} {
 		t.Run(standby, func(t *testing.T) {
 			t.Parallel() // each waits half a minute, until the collector goes on without what can't be listed
-			secondTerm(t, begin(t), standby)
+			secondTerm(t, beginWorld(t), standby)
 		})
 	}
 }
@@ -70,11 +70,11 @@ func TestTheCollectorsSecondTerm(t *testing.T) {
 func secondTerm(t *testing.T, w *world, standby string) {
 	const dependents = 20
 	ns := standby + "-collected"
-	create(t, w.client, ns)
+	createNamespace(t, w.client, ns)
 	core := w.client.CoreV1()
 	owner, err := core.ServiceAccounts(ns).Create(t.Context(),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
-	do(t, err)
+	mustSucceed(t, err)
 	owned := func(name string, uid types.UID) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1",
 			Kind: "ServiceAccount", Name: "owner", UID: uid}}}
@@ -82,7 +82,7 @@ func secondTerm(t *testing.T, w *world, standby string) {
 	for i := range dependents {
 		_, err := core.ConfigMaps(ns).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: owned(fmt.Sprint("dependent-", i),
 			owner.UID)}, metav1.CreateOptions{})
-		do(t, err)
+		mustSucceed(t, err)
 	}
 	configMaps := &gate{resource: "configmaps"}
 	m := windlass.Start(t, w.Cluster, electing(standby, configMaps.wrap, "garbage-collector-controller"))
@@ -91,7 +91,7 @@ func secondTerm(t *testing.T, w *world, standby string) {
 		t.Helper()
 		_, err := core.Secrets(ns).Create(t.Context(), &corev1.Secret{ObjectMeta: owned(name, "nobody")},
 			metav1.CreateOptions{})
-		do(t, err)
+		mustSucceed(t, err)
 		eventually(t, "a secret without an owner is collected", func() (bool, string) {
 			_, err := core.Secrets(ns).Get(t.Context(), name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err), fmt.Sprintf("%v %+v", err, m.Status(t).Controllers)
@@ -99,9 +99,9 @@ func secondTerm(t *testing.T, w *world, standby string) {
 	}
 	collects("first-term")
 
-	giveBack := w.take(t, m)
+	giveBack := w.takeLease(t, m)
 	orphan := metav1.DeletePropagationOrphan
-	do(t, core.ServiceAccounts(ns).Delete(t.Context(), "owner", metav1.DeleteOptions{PropagationPolicy: &orphan}))
+	mustSucceed(t, core.ServiceAccounts(ns).Delete(t.Context(), "owner", metav1.DeleteOptions{PropagationPolicy: &orphan}))
 	configMaps.close()
 	giveBack()
 	collects("second-term")
@@ -115,7 +115,7 @@ func secondTerm(t *testing.T, w *world, standby string) {
 		return apierrors.IsNotFound(err), fmt.Sprintf("%v %v", o, err)
 	})
 	left, err := core.ConfigMaps(ns).List(t.Context(), metav1.ListOptions{})
-	do(t, err)
+	mustSucceed(t, err)
 	n := 0
 	for i := range left.Items {
 		if c := &left.Items[i]; strings.HasPrefix(c.Name, "dependent-") {

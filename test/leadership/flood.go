@@ -13,15 +13,15 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// many is how many pods there are at high tide.
+// many is how many pods there are at the end of an even round.
 const many = 120
 
-// slowly is the field of the configuration file that has a tide last for seconds: what is to happen in the middle of it
-// must not come when all is done.
+// slowly is the field of the configuration file that has a round last for seconds: what is to happen in the middle of
+// it must not come when all is done.
 const slowly = "plugins: [{name: replicaset, api: {qps: 40, burst: 10}}]\n"
 
-// flood makes a ReplicaSet without pods, which tides fill and empty.
-func (w *world) flood(t *testing.T) {
+// createReplicaSet makes a ReplicaSet without pods, which rounds fill and empty.
+func (w *world) createReplicaSet(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"app": "many"}
 	_, err := w.client.AppsV1().ReplicaSets(namespace).Create(t.Context(),
@@ -31,12 +31,12 @@ func (w *world) flood(t *testing.T) {
 					Image: "main:1"}}},
 			},
 		}}, metav1.CreateOptions{})
-	do(t, err)
+	mustSucceed(t, err)
 }
 
-// tide has a leader make all pods in even rounds and delete all in odd ones, and returns when it has done more than so
-// many. It gives how many there will be.
-func (w *world) tide(t *testing.T, round, done int) (want int) {
+// scaleInRound has a leader make all pods in even rounds and delete all in odd ones, and returns when it has done more
+// than so many. It returns how many there will be.
+func (w *world) scaleInRound(t *testing.T, round, done int) (want int) {
 	t.Helper()
 	want, under := many, func(n int) bool { return n > done }
 	if round%2 == 1 {
@@ -44,19 +44,19 @@ func (w *world) tide(t *testing.T, round, done int) (want int) {
 	}
 	_, err := w.client.AppsV1().ReplicaSets(namespace).Patch(t.Context(), "many", types.MergePatchType,
 		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, want), metav1.PatchOptions{}, "scale")
-	do(t, err)
+	mustSucceed(t, err)
 	eventually(t, "the leader is in the middle of it", func() (bool, string) {
-		n, err := w.pods(t.Context())
+		n, err := w.countPods(t.Context())
 		return err == nil && under(n), fmt.Sprint(n, " pods")
 	})
 	return want
 }
 
-// rest waits until there are so many pods, and the ReplicaSet says so.
-func (w *world) rest(t *testing.T, n int) {
+// awaitPods waits until there are so many pods, and the ReplicaSet says so.
+func (w *world) awaitPods(t *testing.T, n int) {
 	t.Helper()
 	cluster.Poll(t, 100*time.Millisecond, patience, fmt.Sprint(n, " pods"), func() (bool, string) {
-		have, err := w.pods(t.Context())
+		have, err := w.countPods(t.Context())
 		if err != nil {
 			return false, err.Error()
 		}

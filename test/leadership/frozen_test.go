@@ -15,18 +15,18 @@ const rounds = 4
 
 // A leader that is frozen in the middle of its writes for longer than its Lease lasts, and woken while its successor
 // works, writes nothing any more.
-func TestFrozen(t *testing.T) { frozen(t, nil) }
+func TestFrozen(t *testing.T) { testFrozenLeader(t, nil) }
 
 // The same where the wall clock has been put to another hour meanwhile.
 func TestFrozenAndClockJumps(t *testing.T) {
 	jumps := []time.Duration{-time.Hour, time.Hour, -duration, duration}
-	frozen(t, func(round int) time.Duration { return jumps[round%len(jumps)] })
+	testFrozenLeader(t, func(round int) time.Duration { return jumps[round%len(jumps)] })
 }
 
-// frozen is both: jump, if there is one, tells by how much the clock of the frozen one is put on.
-func frozen(t *testing.T, jump func(round int) time.Duration) {
+// testFrozenLeader is both: jump, if there is one, returns by how much the clock of the frozen one is put on.
+func testFrozenLeader(t *testing.T, jump func(round int) time.Duration) {
 	t.Parallel()
-	w := begin(t)
+	w := beginWorld(t)
 	fields := election("standby: warm")
 	all := map[string]*replica{}
 	clocks := map[string]*wallClock{}
@@ -37,28 +37,28 @@ func frozen(t *testing.T, jump func(round int) time.Duration) {
 			clock = newWallClock(t)
 			p.Program, p.Env = clock.program(t)
 		}
-		r := w.spawn(t, p, "serviceaccount-controller", "replicaset-controller")
+		r := w.spawnReplica(t, p, "serviceaccount-controller", "replicaset-controller")
 		clocks[r.source] = clock
 		all[r.source] = r
 		t.Cleanup(func() { r.Signal(t, syscall.SIGCONT) }) // it isn't stopped before this
 	}
 
-	w.holder(t, mainLease)
-	w.space(t)
+	w.awaitHolder(t, mainLease)
+	w.prepareNamespace(t)
 	for _, r := range all {
 		r.AwaitReady(t)
 	}
 
-	w.flood(t)
+	w.createReplicaSet(t)
 	book := ledger.Keep(t, w.client, namespace)
 	for round := range rounds {
-		leader := all[w.holder(t, mainLease)]
-		want := w.tide(t, round, many/10)
+		leader := all[w.awaitHolder(t, mainLease)]
+		want := w.scaleInRound(t, round, many/10)
 		leader.Signal(t, syscall.SIGSTOP)
 		frozen := time.Now()
 		first := w.firstBy(t, frozen, "a successor writes", func(e cluster.Event) bool { return e.Source != leader.source })
 		if jump != nil {
-			clocks[leader.source].put(t, jump(round))
+			clocks[leader.source].setOffset(t, jump(round))
 		}
 		woken := time.Now()
 		leader.Signal(t, syscall.SIGCONT)
@@ -71,8 +71,8 @@ func frozen(t *testing.T, jump func(round int) time.Duration) {
 			}
 			return false, fmt.Sprint(len(all), " requests for Leases")
 		})
-		w.rest(t, want)
-		writes := w.writes(t, frozen)
+		w.awaitPods(t, want)
+		writes := w.listWrites(t, frozen)
 		late := 0
 		for _, e := range writes {
 			if e.Source == leader.source && e.Received.After(first.Received) {

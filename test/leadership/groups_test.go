@@ -19,11 +19,11 @@ const replicaSets = "system:serviceaccount:kube-system:replicaset-controller"
 // time, and when one is killed its controllers go on elsewhere where they were.
 func TestGroups(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := beginWorld(t)
 	fields := election(`standby: warm, groups: [{name: workloads, controllers: [deployment, replicaset]}, {name: services, controllers: [endpointslice-controller, endpoint]}]`)
 	all := map[string]*replica{}
 	start := func() {
-		r := w.start(t, fields, controllers...)
+		r := w.startReplica(t, fields, controllers...)
 		all[r.source] = r
 	}
 	for range 3 {
@@ -32,21 +32,21 @@ func TestGroups(t *testing.T) {
 	leases := []string{mainLease, mainLease + "-workloads", mainLease + "-services"}
 	at := map[string]string{}
 	for _, l := range leases {
-		at[l] = w.holder(t, l)
+		at[l] = w.awaitHolder(t, l)
 	}
 	t.Logf("holders at first: %v", at)
-	w.space(t)
+	w.prepareNamespace(t)
 	book := ledger.Keep(t, w.client, namespace)
 	web := workload.Web{Client: w.client, Namespace: namespace, Name: "web"}
-	do(t, web.Create(t.Context(), 20))
+	mustSucceed(t, web.Create(t.Context(), 20))
 	converge(t, web, 20, "web:1")
 
 	for i, image := range []string{"web:2", "web:3"} {
 		n := int32(30 + 10*i)
 		book.Rest(t)
 		since := time.Now()
-		do(t, web.Scale(t.Context(), n))
-		do(t, web.Image(t.Context(), image))
+		mustSucceed(t, web.Scale(t.Context(), n))
+		mustSucceed(t, web.Image(t.Context(), image))
 		under := w.firstBy(t, since, "a pod is made", func(e cluster.Event) bool {
 			return e.Resource == "pods" &&
 				e.Verb == "create"

@@ -22,18 +22,18 @@ const unexpired = 10 * time.Second
 // writes; these are over by then.
 func TestGuardian(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := beginWorld(t)
 	all := map[string]*replica{}
 	start := func() {
-		r := w.start(t, "leaderElection: {leaderElect: true, standby: warm}\n", "serviceaccount-controller",
+		r := w.startReplica(t, "leaderElection: {leaderElect: true, standby: warm}\n", "serviceaccount-controller",
 			"replicaset-controller")
 		all[r.source] = r
 	}
 	start()
-	w.holder(t, mainLease)
+	w.awaitHolder(t, mainLease)
 	start()
-	w.space(t)
-	w.flood(t)
+	w.prepareNamespace(t)
+	w.createReplicaSet(t)
 	book := ledger.Keep(t, w.client, namespace)
 	const seed = 4
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -50,10 +50,10 @@ func TestGuardian(t *testing.T) {
 	} {
 		for _, r := range all {
 			r.AwaitReady(t)
-			told(t, r)
+			checkGuardian(t, r)
 		}
-		leader := all[w.holder(t, mainLease)]
-		want := w.tide(t, round, many/20+random.IntN(many/2))
+		leader := all[w.awaitHolder(t, mainLease)]
+		want := w.scaleInRound(t, round, many/20+random.IntN(many/2))
 		killed := time.Now()
 		end.do(leader)
 		first := w.firstBy(t, killed, "a successor writes", func(e cluster.Event) bool { return e.Source != leader.source })
@@ -63,8 +63,8 @@ func TestGuardian(t *testing.T) {
 		if took > unexpired {
 			t.Errorf("round %d: %s, and its successor wrote only %v later", round, end.what, took)
 		}
-		w.rest(t, want)
-		for _, e := range w.writes(t, killed) {
+		w.awaitPods(t, want)
+		for _, e := range w.listWrites(t, killed) {
 			if e.Source == leader.source && e.Received.After(first.Received) {
 				t.Errorf("round %d: %s, it wrote: %v, received at %v", round, end.what, e, e.Received)
 			}
@@ -81,7 +81,7 @@ func TestGuardian(t *testing.T) {
 	book.End(t)
 
 	t.Log("at rest")
-	leader := all[w.holder(t, mainLease)]
+	leader := all[w.awaitHolder(t, mainLease)]
 	for _, r := range all {
 		r.AwaitReady(t)
 	}
@@ -100,11 +100,11 @@ func TestGuardian(t *testing.T) {
 	w.expectTurns(t)
 }
 
-// told checks that a process tells of its guardian.
-func told(t *testing.T, r *replica) {
+// checkGuardian checks that a process tells of its guardian.
+func checkGuardian(t *testing.T, r *replica) {
 	t.Helper()
 	var s state.Status
-	do(t, json.Unmarshal(r.Get(t, "/windlass/v1/status"), &s))
+	mustSucceed(t, json.Unmarshal(r.Get(t, "/windlass/v1/status"), &s))
 	if got, want := fmt.Sprint(s.Process.PID, s.Process.Guardian), fmt.Sprint(r.Manager(t), r.PID); got != want ||
 		s.Process.PID == r.PID {
 		t.Errorf("the process and its guardian are %s, want %s", got, want)
@@ -114,18 +114,18 @@ func told(t *testing.T, r *replica) {
 // A manager without a guardian runs in the process that was started, and its Lease expires.
 func TestUnguarded(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
-	first := w.start(t, election("guardian: false"), "serviceaccount-controller")
-	if at := w.holder(t, mainLease); at != first.source || first.Manager(t) != first.PID {
+	w := beginWorld(t)
+	first := w.startReplica(t, election("guardian: false"), "serviceaccount-controller")
+	if at := w.awaitHolder(t, mainLease); at != first.source || first.Manager(t) != first.PID {
 		t.Fatalf("%s leads, not %s; process %d, of %d", at, first.source, first.Manager(t), first.PID)
 	}
-	second := w.start(t, election("standby: warm"), "serviceaccount-controller")
+	second := w.startReplica(t, election("standby: warm"), "serviceaccount-controller")
 	second.AwaitReady(t)
 	renewed := w.renewals(t, mainLease)
 	killed := time.Now()
 	first.Kill(t)
 	eventually(t, "the other one leads", func() (bool, string) {
-		at := w.holder(t, mainLease)
+		at := w.awaitHolder(t, mainLease)
 		return at == second.source, at
 	})
 	for _, e := range w.renewals(t, mainLease)[len(renewed):] {

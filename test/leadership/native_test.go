@@ -13,7 +13,7 @@ import (
 // The native manager and Windlass take the one Lease over from each other, and the work with it.
 func TestNative(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := beginWorld(t)
 	native := func() func() {
 		return w.Native(t, controllers, "--leader-elect=true", "--leader-elect-lease-duration="+duration.String(),
 			"--leader-elect-renew-deadline="+deadline.String(), "--leader-elect-retry-period="+retry.String())
@@ -22,23 +22,23 @@ func TestNative(t *testing.T) {
 	lead := func(source string) {
 		t.Helper()
 		eventually(t, source+" leads", func() (bool, string) {
-			at := w.holder(t, mainLease)
+			at := w.awaitHolder(t, mainLease)
 			return at == source, at
 		})
 	}
 	stop := native()
 	lead(there)
-	w.space(t)
+	w.prepareNamespace(t)
 	book := ledger.Keep(t, w.client, namespace)
 	web := workload.Web{Client: w.client, Namespace: namespace, Name: "web"}
-	do(t, web.Create(t.Context(), 10))
+	mustSucceed(t, web.Create(t.Context(), 10))
 	converge(t, web, 10, "web:1")
 
 	t.Log("from native to Windlass")
-	ours := w.start(t, election("standby: warm"), controllers...)
+	ours := w.startReplica(t, election("standby: warm"), controllers...)
 	ours.AwaitReady(t)
 	since := time.Now()
-	do(t, web.Image(t.Context(), "web:2"))
+	mustSucceed(t, web.Image(t.Context(), "web:2"))
 	w.firstBy(t, since, "the roll-out is under way", func(e cluster.Event) bool {
 		return e.Resource == "pods" &&
 			e.Verb == "create" && e.Source == there
@@ -51,7 +51,7 @@ func TestNative(t *testing.T) {
 	t.Log("from Windlass to native")
 	stop = native()
 	since = time.Now()
-	do(t, web.Image(t.Context(), "web:3"))
+	mustSucceed(t, web.Image(t.Context(), "web:3"))
 	w.firstBy(t, since, "the roll-out is under way", func(e cluster.Event) bool {
 		return e.Resource == "pods" && e.Verb == "create" && e.Source == ours.source
 	})
@@ -65,7 +65,7 @@ func TestNative(t *testing.T) {
 	if turns[replicaSets] != 2 {
 		t.Errorf("the replica set controller changed places %d times, want 2", turns[replicaSets])
 	}
-	if all := w.writes(t, time.Time{}); !slices.ContainsFunc(all,
+	if all := w.listWrites(t, time.Time{}); !slices.ContainsFunc(all,
 		func(e cluster.Event) bool { return e.Source == ours.source }) {
 		t.Error("Windlass has written nothing")
 	}

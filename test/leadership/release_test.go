@@ -11,7 +11,7 @@ import (
 // A leader that is told to stop gives its Lease up as the last thing it does, and the next one has it at once.
 func TestRelease(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := beginWorld(t)
 	for _, standby := range []string{"cold", "warm"} {
 		t.Run(standby, func(t *testing.T) { release(t, w, standby) })
 	}
@@ -20,20 +20,20 @@ func TestRelease(t *testing.T) {
 
 func release(t *testing.T, w *world, standby string) {
 	fields := election("standby: " + standby)
-	first := w.start(t, fields, controllers...)
-	if at := w.holder(t, mainLease); at != first.source {
+	first := w.startReplica(t, fields, controllers...)
+	if at := w.awaitHolder(t, mainLease); at != first.source {
 		t.Fatalf("%s leads, not %s", at, first.source)
 	}
 
-	second := w.start(t, fields, controllers...)
+	second := w.startReplica(t, fields, controllers...)
 	second.AwaitReady(t)
 	web := workload.Web{Client: w.client, Namespace: namespace, Name: "web-" + standby}
 	if standby == "cold" {
-		w.space(t)
+		w.prepareNamespace(t)
 	}
 
 	since := time.Now()
-	do(t, web.Create(t.Context(), 40))
+	mustSucceed(t, web.Create(t.Context(), 40))
 	w.firstBy(t, since, "it is under way", func(e cluster.Event) bool {
 		return e.Resource == "pods" &&
 			e.Verb == "create"
@@ -41,7 +41,7 @@ func release(t *testing.T, w *world, standby string) {
 
 	first.Stop(t)
 	converge(t, web, 40, "web:1")
-	if at := w.holder(t, mainLease); at != second.source {
+	if at := w.awaitHolder(t, mainLease); at != second.source {
 		t.Fatalf("%s leads, not %s", at, second.source)
 	}
 
@@ -61,7 +61,7 @@ func release(t *testing.T, w *world, standby string) {
 		t.Logf("taken %v after it was released", gap.Round(time.Millisecond))
 	}
 
-	for _, e := range w.writes(t, since) {
+	for _, e := range w.listWrites(t, since) {
 		if e.Source == first.source && e.Time.After(released.Received) {
 			t.Errorf("%v ended after the release", e)
 		}

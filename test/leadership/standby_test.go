@@ -49,8 +49,8 @@ func (s *seen) wrap(c *rest.Config) {
 	})
 }
 
-// but returns the requests that have none of the parts.
-func (s *seen) but(parts ...string) (rest []string) {
+// requestsWithout returns the requests that have none of the parts.
+func (s *seen) requestsWithout(parts ...string) (rest []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 next:
@@ -73,8 +73,8 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 var away = []string{"/leases", "/healthz", "/extension-apiserver-authentication", "/tokenreviews",
 	"/subjectaccessreviews"}
 
-// leads returns how a manager sees the main Lease.
-func leads(t *testing.T, m *windlass.Manager) state.LeaderStatus {
+// leaderStatus returns how a manager sees the main Lease.
+func leaderStatus(t *testing.T, m *windlass.Manager) state.LeaderStatus {
 	t.Helper()
 	all := m.Status(t).Leaders
 	if len(all) != 1 || all[0].Group != "main" || all[0].Lease != leaseNamespace+"/"+mainLease {
@@ -86,10 +86,10 @@ func leads(t *testing.T, m *windlass.Manager) state.LeaderStatus {
 // A standby has caches if it is told to, and nothing but the Lease if it isn't; who leads and who waits can be seen.
 func TestStandby(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := beginWorld(t)
 	leader := windlass.Start(t, w.Cluster, electing("cold", nil, "serviceaccount-controller"))
-	w.space(t)
-	us := leads(t, leader)
+	w.prepareNamespace(t)
+	us := leaderStatus(t, leader)
 	if !us.Here || us.Holder == "" || us.Since == nil || len(us.Controllers) != 1 {
 		t.Errorf("the leader says %+v", us)
 	}
@@ -101,7 +101,7 @@ func TestStandby(t *testing.T) {
 	}
 	for what, m := range standbys {
 		eventually(t, what+" sees who leads", func() (bool, string) {
-			l := leads(t, m)
+			l := leaderStatus(t, m)
 			return l.Holder == us.Holder && !l.Here, fmt.Sprintf("%+v", l)
 		})
 		// one registry is all managers' of this process
@@ -110,7 +110,7 @@ func TestStandby(t *testing.T) {
 		}
 	}
 
-	if all := cold.but(away...); len(all) > 0 {
+	if all := cold.requestsWithout(away...); len(all) > 0 {
 		t.Errorf("the cold standby has asked for %q", all)
 	}
 	if all := standbys["cold"].Status(t).Controllers; len(all) != 0 {
@@ -120,12 +120,12 @@ func TestStandby(t *testing.T) {
 	if all := standbys["warm"].Status(t).Controllers; len(all) != 1 || all[0].State != "Standby" || all[0].Queue != 0 {
 		t.Errorf("the warm standby has controllers: %+v", all)
 	}
-	for _, r := range warm.but(away...) {
+	for _, r := range warm.requestsWithout(away...) {
 		if !strings.HasPrefix(r, "GET ") {
 			t.Errorf("the warm standby has sent %s", r)
 		}
 	}
-	if warm.but(away...) == nil {
+	if warm.requestsWithout(away...) == nil {
 		t.Error("the warm standby has read nothing")
 	}
 }
@@ -134,20 +134,20 @@ func TestStandby(t *testing.T) {
 // happened meanwhile it finds.
 func TestLost(t *testing.T) {
 	t.Parallel()
-	w := begin(t)
+	w := beginWorld(t)
 	for _, standby := range []string{"cold", "warm"} {
-		t.Run(standby, func(t *testing.T) { lost(t, w, standby) })
+		t.Run(standby, func(t *testing.T) { testLostLease(t, w, standby) })
 	}
 }
 
-func lost(t *testing.T, w *world, standby string) {
+func testLostLease(t *testing.T, w *world, standby string) {
 	m := windlass.Start(t, w.Cluster, electing(standby, nil, "serviceaccount-controller"))
 	before, during := standby+"-before", standby+"-during"
-	create(t, w.client, before)
+	createNamespace(t, w.client, before)
 	windlass.Account(t, w.client, before)
-	giveBack := w.take(t, m)
-	create(t, w.client, during)
-	do(t, w.client.CoreV1().ServiceAccounts(before).Delete(t.Context(), "default", metav1.DeleteOptions{}))
+	giveBack := w.takeLease(t, m)
+	createNamespace(t, w.client, during)
+	mustSucceed(t, w.client.CoreV1().ServiceAccounts(before).Delete(t.Context(), "default", metav1.DeleteOptions{}))
 	if _, err := w.client.CoreV1().ServiceAccounts(during).Get(t.Context(), "default",
 		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("somebody has made a service account: %v", err)
@@ -155,45 +155,45 @@ func lost(t *testing.T, w *world, standby string) {
 	giveBack()
 	windlass.Account(t, w.client, during)
 	windlass.Account(t, w.client, before)
-	if !leads(t, m).Here {
+	if !leaderStatus(t, m).Here {
 		t.Error("it doesn't lead")
 	}
 	m.AwaitReady(t)
 	m.Stop(t)
 }
 
-// take returns the main Lease to somebody until giveBack, however long that is, and waits until a manager of one
+// takeLease has somebody hold the main Lease until giveBack, however long that is, and waits until a manager of one
 // controller stands by.
-func (w *world) take(t *testing.T, m *windlass.Manager) (giveBack func()) {
+func (w *world) takeLease(t *testing.T, m *windlass.Manager) (giveBack func()) {
 	t.Helper()
 	change := func(spec string) {
 		t.Helper()
 		_, err := w.client.CoordinationV1().Leases(leaseNamespace).Patch(t.Context(), mainLease, types.MergePatchType,
 			[]byte(`{"spec":`+spec+`}`), metav1.PatchOptions{})
-		do(t, err)
+		mustSucceed(t, err)
 	}
 	change(`{"holderIdentity":"somebody","leaseDurationSeconds":3600}`)
 	eventually(t, "it stands by", func() (bool, string) {
-		l, all := leads(t, m), m.Status(t).Controllers
+		l, all := leaderStatus(t, m), m.Status(t).Controllers
 		return !l.Here && l.Holder == "somebody" && len(all) == 1 && all[0].State == "Standby", fmt.Sprintf("%+v %+v", l, all)
 	})
 	return func() { change(`{"leaseDurationSeconds":1}`) }
 }
 
-func create(t *testing.T, client kubernetes.Interface, name string) {
+func createNamespace(t *testing.T, client kubernetes.Interface, name string) {
 	t.Helper()
 	_, err := client.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	do(t, err)
+	mustSucceed(t, err)
 }
 
 // A warm standby whose cache is behind waits for it when it takes over: else it would make all pods once more.
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	const replicas = 30
-	w := begin(t)
+	w := beginWorld(t)
 	first := windlass.Start(t, w.Cluster, electing("warm", nil, "serviceaccount-controller", "replicaset-controller"))
-	w.space(t)
+	w.prepareNamespace(t)
 	slow := &faults.Faults{}
 	second := windlass.Start(t, w.Cluster, electing("warm", func(c *rest.Config) {
 		other := &rest.Config{}
@@ -218,15 +218,15 @@ func TestBehind(t *testing.T) {
 					Image: "main:1"}}},
 			},
 		}}, metav1.CreateOptions{})
-	do(t, err)
+	mustSucceed(t, err)
 	eventually(t, "all pods", func() (bool, string) {
-		have, err := w.pods(t.Context())
+		have, err := w.countPods(t.Context())
 		return err == nil && have == replicas, fmt.Sprint(have, " pods")
 	})
 
 	first.Stop(t)
 	eventually(t, "the other one leads", func() (bool, string) {
-		l := leads(t, second)
+		l := leaderStatus(t, second)
 		return l.Here,
 			fmt.Sprintf("%+v", l)
 	})

@@ -60,14 +60,14 @@ type world struct {
 	replicas int
 }
 
-func begin(t *testing.T) *world {
+func beginWorld(t *testing.T) *world {
 	t.Helper()
 	c := cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})
 	return &world{Cluster: c, client: c.Client()}
 }
 
-// space makes the namespace of the tests' objects; a manager must run.
-func (w *world) space(t *testing.T) {
+// prepareNamespace makes the namespace of the tests' objects; a manager must run.
+func (w *world) prepareNamespace(t *testing.T) {
 	t.Helper()
 	w.makeNamespace(t, namespace)
 	windlass.Account(t, w.client, namespace)
@@ -77,27 +77,28 @@ func (w *world) makeNamespace(t *testing.T, name string) {
 	t.Helper()
 	_, err := w.client.CoreV1().Namespaces().Create(t.Context(),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	do(t, err)
+	mustSucceed(t, err)
 }
 
-// start starts another process.
-func (w *world) start(t *testing.T, fields string, controllers ...string) *replica {
+// startReplica starts another process.
+func (w *world) startReplica(t *testing.T, fields string, controllers ...string) *replica {
 	t.Helper()
-	return w.spawn(t, windlass.Replica{Fields: fields}, controllers...)
+	return w.spawnReplica(t, windlass.Replica{Fields: fields}, controllers...)
 }
 
-func (w *world) spawn(t *testing.T, p windlass.Replica, controllers ...string) *replica {
+func (w *world) spawnReplica(t *testing.T, p windlass.Replica, controllers ...string) *replica {
 	t.Helper()
 	w.replicas++
 	p.Fields += slowly
 	r := &replica{source: fmt.Sprint("127.0.0.", 10+w.replicas)}
-	p.Name, p.Kubeconfig = fmt.Sprint("replica-", w.replicas), w.route(t, r.source)
+	p.Name, p.Kubeconfig = fmt.Sprint("replica-", w.replicas), w.routeByProxy(t, r.source)
 	r.Process = windlass.SpawnReplica(t, w.Cluster, p, controllers...)
 	return r
 }
 
-// route writes a kubeconfig that leads to the API server by way of a proxy, so that requests come from an address.
-func (w *world) route(t *testing.T, source string) string {
+// routeByProxy writes a kubeconfig that leads to the API server by way of a proxy, so that requests come from an
+// address.
+func (w *world) routeByProxy(t *testing.T, source string) string {
 	t.Helper()
 	k, err := clientcmd.LoadFromFile(w.ManagerKubeconfig)
 	if err != nil {
@@ -149,8 +150,8 @@ func forward(l net.Listener, to, source string) {
 	}
 }
 
-// holder waits until a Lease is held by somebody, and reports where its last renewal came from.
-func (w *world) holder(t *testing.T, lease string) string {
+// awaitHolder waits until a Lease is held by somebody, and reports where its last renewal came from.
+func (w *world) awaitHolder(t *testing.T, lease string) string {
 	t.Helper()
 	source := ""
 	cluster.Poll(t, 100*time.Millisecond, patience, lease+" is held", func() (bool, string) {
@@ -184,9 +185,9 @@ func (w *world) renewals(t *testing.T, lease string) (all []cluster.Event) {
 	return all
 }
 
-// writes are those of controllers since a time, as their service accounts, in the order in which the API server
-// received them. Whether they were allowed doesn't matter.
-func (w *world) writes(t *testing.T, since time.Time) []cluster.Event {
+// listWrites returns the writes of controllers since a time, as their service accounts, in the order in which the API
+// server received them. Whether they were allowed doesn't matter.
+func (w *world) listWrites(t *testing.T, since time.Time) []cluster.Event {
 	t.Helper()
 	var all []cluster.Event
 	for _, e := range w.Audit(t, cluster.Filter{Verbs: cluster.Writes}) {
@@ -203,7 +204,7 @@ func (w *world) firstBy(t *testing.T, since time.Time, what string, condition fu
 	t.Helper()
 	var first cluster.Event
 	cluster.Poll(t, 50*time.Millisecond, patience, what, func() (bool, string) {
-		all := w.writes(t, since)
+		all := w.listWrites(t, since)
 		i := slices.IndexFunc(all, condition)
 		if i < 0 {
 			return false, fmt.Sprintf("%d writes since %v", len(all), since)
@@ -221,7 +222,7 @@ func (w *world) expectTurns(t *testing.T) map[string]int {
 	turns := map[string]int{}
 	last := map[string]cluster.Event{} // by user: the write that ended last
 	had := map[string]map[string]bool{}
-	for _, e := range w.writes(t, time.Time{}) {
+	for _, e := range w.listWrites(t, time.Time{}) {
 		before, ok := last[e.User]
 		if had[e.User] == nil {
 			had[e.User] = map[string]bool{}
@@ -254,15 +255,15 @@ func eventually(t *testing.T, what string, condition func() (bool, string)) {
 	cluster.Eventually(t, patience, what, condition)
 }
 
-func do(t *testing.T, err error) {
+func mustSucceed(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// pods reports how many there are.
-func (w *world) pods(ctx context.Context) (int, error) {
+// countPods returns how many there are.
+func (w *world) countPods(ctx context.Context) (int, error) {
 	l, err := w.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return 0, err

@@ -41,10 +41,10 @@ type owner struct {
 
 func (o *owner) String() string { return o.kind + " " + o.name }
 
-// most is the bound for what is made now by someone who may not have seen the last change yet.
-func (o *owner) most() int { return max(o.now, o.before) }
+// mostWanted returns the bound for what is made now by someone who may not have seen the last change yet.
+func (o *owner) mostWanted() int { return max(o.now, o.before) }
 
-func (o *owner) want(n int) {
+func (o *owner) setWanted(n int) {
 	if n != o.now {
 		o.before, o.now = o.now, n
 	}
@@ -56,11 +56,11 @@ type pod struct {
 	going, finished   bool
 }
 
-func (p *pod) active() bool { return !p.going && !p.finished }
+func (p *pod) isActive() bool { return !p.going && !p.finished }
 
-func (o *owner) active() (n int) {
+func (o *owner) countActive() (n int) {
 	for _, p := range o.pods {
-		if p.active() {
+		if p.isActive() {
 			n++
 		}
 	}
@@ -79,12 +79,12 @@ func newBook() *book {
 	return &book{owners: map[types.UID]*owner{}, seen: Seen{Images: map[string]int{}}}
 }
 
-func (b *book) note(at metav1.Object, format string, a ...any) {
+func (b *book) noteWrong(at metav1.Object, format string, a ...any) {
 	b.wrong = append(b.wrong, fmt.Sprintf("revision %s: ", at.GetResourceVersion())+fmt.Sprintf(format, a...))
 }
 
-// owner returns what has the UID; it may be that its pods come first.
-func (b *book) owner(uid types.UID) *owner {
+// ownerOf returns what has the UID; it may be that its pods come first.
+func (b *book) ownerOf(uid types.UID) *owner {
 	o := b.owners[uid]
 	if o == nil {
 		o = &owner{succeeded: map[string]bool{}, pods: map[types.UID]*pod{}}
@@ -93,7 +93,7 @@ func (b *book) owner(uid types.UID) *owner {
 	return o
 }
 
-func (b *book) follow(e entry) {
+func (b *book) followEntry(e entry) {
 	if e.object == nil {
 		for _, o := range b.order {
 			o.before = o.now
@@ -101,39 +101,39 @@ func (b *book) follow(e entry) {
 		return
 	}
 	if p, ok := e.object.(*corev1.Pod); ok {
-		b.pod(p, e)
+		b.followPod(p, e)
 		return
 	}
 
-	o := b.owner(e.object.GetUID())
+	o := b.ownerOf(e.object.GetUID())
 	o.name, o.gone = e.object.GetNamespace()+"/"+e.object.GetName(), e.gone || e.object.GetDeletionTimestamp() != nil
 	switch x := e.object.(type) {
 	case *appsv1.Deployment:
 		o.kind, o.recreate = "Deployment", x.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
-		o.want(int(*x.Spec.Replicas) + surge(x.Spec.Strategy.RollingUpdate, *x.Spec.Replicas))
+		o.setWanted(int(*x.Spec.Replicas) + maxSurge(x.Spec.Strategy.RollingUpdate, *x.Spec.Replicas))
 	case *appsv1.ReplicaSet:
 		o.kind = "ReplicaSet"
 		if r := metav1.GetControllerOf(x); r != nil {
 			o.above = r.UID
 		}
 		grown := int(*x.Spec.Replicas) > o.now
-		if o.want(int(*x.Spec.Replicas)); grown && !e.gone {
-			b.grown(x, o)
+		if o.setWanted(int(*x.Spec.Replicas)); grown && !e.gone {
+			b.checkGrowth(x, o)
 		}
 	case *appsv1.StatefulSet:
 		o.kind, o.ordered = "StatefulSet", x.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
-		o.want(int(*x.Spec.Replicas))
+		o.setWanted(int(*x.Spec.Replicas))
 	case *appsv1.DaemonSet:
 		o.kind = "DaemonSet"
 		if u := x.Spec.UpdateStrategy.RollingUpdate; u != nil && u.MaxSurge != nil {
 			o.surge, _ = intstr.GetScaledValueFromIntOrPercent(u.MaxSurge, int(x.Status.DesiredNumberScheduled), true)
 		}
 	case *batchv1.Job:
-		b.job(x, o, e.old)
+		b.followJob(x, o, e.old)
 	}
 }
 
-func surge(r *appsv1.RollingUpdateDeployment, replicas int32) int {
+func maxSurge(r *appsv1.RollingUpdateDeployment, replicas int32) int {
 	if r == nil || r.MaxSurge == nil {
 		return 0
 	}
@@ -141,23 +141,23 @@ func surge(r *appsv1.RollingUpdateDeployment, replicas int32) int {
 	return n
 }
 
-// grown looks at a Deployment when one of its sets has been told to make more pods.
-func (b *book) grown(x *appsv1.ReplicaSet, set *owner) {
+// checkGrowth looks at a Deployment when one of its sets has been told to make more pods.
+func (b *book) checkGrowth(x *appsv1.ReplicaSet, set *owner) {
 	d := b.owners[set.above]
 	if d == nil || d.gone {
 		return
 	}
 	sum := 0
-	for _, o := range b.sets(set.above) {
+	for _, o := range b.liveSets(set.above) {
 		sum += o.now
 	}
-	if sum > d.most() {
-		b.note(x, "%v: its sets want %d pods when %s grows to %d, it wants %d with its surge",
-			d, sum, set.name, set.now, d.most())
+	if sum > d.mostWanted() {
+		b.noteWrong(x, "%v: its sets want %d pods when %s grows to %d, it wants %d with its surge",
+			d, sum, set.name, set.now, d.mostWanted())
 	}
 }
 
-func (b *book) sets(deployment types.UID) (all []*owner) {
+func (b *book) liveSets(deployment types.UID) (all []*owner) {
 	for _, o := range b.order {
 		if o.above == deployment && !o.gone {
 			all = append(all, o)
@@ -166,40 +166,40 @@ func (b *book) sets(deployment types.UID) (all []*owner) {
 	return all
 }
 
-func (b *book) job(x *batchv1.Job, o *owner, old bool) {
+func (b *book) followJob(x *batchv1.Job, o *owner, old bool) {
 	o.kind, o.indexed = "Job", x.Spec.CompletionMode != nil && *x.Spec.CompletionMode == batchv1.IndexedCompletion
 	o.completions = int(*x.Spec.Completions)
-	if o.want(int(*x.Spec.Parallelism)); old {
+	if o.setWanted(int(*x.Spec.Parallelism)); old {
 		return // its pods come after it
 	}
 	if int(x.Status.Succeeded) > len(o.succeeded) {
-		b.note(x, "%v: its status counts %d succeeded, %d have", o, x.Status.Succeeded, len(o.succeeded))
+		b.noteWrong(x, "%v: its status counts %d succeeded, %d have", o, x.Status.Succeeded, len(o.succeeded))
 	}
 	if x.Status.Failed > 0 {
-		b.note(x, "%v: its status counts %d failed, none has", o, x.Status.Failed)
+		b.noteWrong(x, "%v: its status counts %d failed, none has", o, x.Status.Failed)
 	}
 	for _, c := range x.Status.Conditions {
 		if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue && int(x.Status.Succeeded) != o.completions {
-			b.note(x, "%v: complete with %d of %d", o, x.Status.Succeeded, o.completions)
+			b.noteWrong(x, "%v: complete with %d of %d", o, x.Status.Succeeded, o.completions)
 		}
 	}
 }
 
-// pod takes in a pod's next revision. The rules are those for one that is made, and for one that begins to go.
-func (b *book) pod(p *corev1.Pod, e entry) {
+// followPod takes in a pod's next revision. The rules are those for one that is made, and for one that begins to go.
+func (b *book) followPod(p *corev1.Pod, e entry) {
 	ref := metav1.GetControllerOf(p)
 	if ref == nil {
 		return
 	}
 
-	o := b.owner(ref.UID)
+	o := b.ownerOf(ref.UID)
 	if o.kind == "" {
 		o.kind, o.name = ref.Kind, p.Namespace+"/"+ref.Name
 	}
 	before := o.pods[p.UID]
 
 	now := &pod{
-		name: p.Name, index: p.Annotations[batchv1.JobCompletionIndexAnnotation], node: node(p),
+		name: p.Name, index: p.Annotations[batchv1.JobCompletionIndexAnnotation], node: nodeOfPod(p),
 		going:    e.gone || p.DeletionTimestamp != nil,
 		finished: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 	}
@@ -212,9 +212,9 @@ func (b *book) pod(p *corev1.Pod, e entry) {
 		if c := p.Spec.Containers; len(c) > 0 {
 			b.seen.Images[c[0].Image]++
 		}
-		b.made(p, o, now)
-	} else if before.active() && now.going {
-		b.goes(p, o)
+		b.checkNewPod(p, o, now)
+	} else if before.isActive() && now.going {
+		b.checkGoing(p, o)
 	}
 
 	if o.pods[p.UID] = now; e.gone {
@@ -222,27 +222,27 @@ func (b *book) pod(p *corev1.Pod, e entry) {
 		delete(o.pods, p.UID)
 	}
 	if o.kind == "Job" && p.Status.Phase == corev1.PodSucceeded {
-		o.succeeded[key(o, now)] = true
+		o.succeeded[keyOfPod(o, now)] = true
 	}
 
 	if d := b.owners[o.above]; d != nil {
 		sum := 0
-		for _, s := range b.sets(o.above) {
-			sum += s.active()
+		for _, s := range b.liveSets(o.above) {
+			sum += s.countActive()
 		}
-		b.seen.Lag = max(b.seen.Lag, sum-d.most())
+		b.seen.Lag = max(b.seen.Lag, sum-d.mostWanted())
 	}
 }
 
-func key(o *owner, p *pod) string {
+func keyOfPod(o *owner, p *pod) string {
 	if o.indexed {
 		return p.index
 	}
 	return p.name
 }
 
-// node is where a pod is, or, of a daemon set's that has not been bound yet, where it will be.
-func node(p *corev1.Pod) string {
+// nodeOfPod returns where a pod is, or, of a daemon set's that has not been bound yet, where it will be.
+func nodeOfPod(p *corev1.Pod) string {
 	if p.Spec.NodeName != "" || p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil ||
 		p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return p.Spec.NodeName

@@ -57,16 +57,16 @@ type source struct {
 func sources(c kubernetes.Interface, namespace string) []source {
 	apps := c.AppsV1()
 	return []source{
-		{list(apps.Deployments(namespace).List), apps.Deployments(namespace).Watch},
-		{list(apps.ReplicaSets(namespace).List), apps.ReplicaSets(namespace).Watch},
-		{list(apps.StatefulSets(namespace).List), apps.StatefulSets(namespace).Watch},
-		{list(apps.DaemonSets(namespace).List), apps.DaemonSets(namespace).Watch},
-		{list(c.BatchV1().Jobs(namespace).List), c.BatchV1().Jobs(namespace).Watch},
-		{list(c.CoreV1().Pods(namespace).List), c.CoreV1().Pods(namespace).Watch},
+		{listFunc(apps.Deployments(namespace).List), apps.Deployments(namespace).Watch},
+		{listFunc(apps.ReplicaSets(namespace).List), apps.ReplicaSets(namespace).Watch},
+		{listFunc(apps.StatefulSets(namespace).List), apps.StatefulSets(namespace).Watch},
+		{listFunc(apps.DaemonSets(namespace).List), apps.DaemonSets(namespace).Watch},
+		{listFunc(c.BatchV1().Jobs(namespace).List), c.BatchV1().Jobs(namespace).Watch},
+		{listFunc(c.CoreV1().Pods(namespace).List), c.CoreV1().Pods(namespace).Watch},
 	}
 }
 
-func list[L runtime.Object](f func(context.Context, metav1.ListOptions) (L, error)) func(context.Context,
+func listFunc[L runtime.Object](f func(context.Context, metav1.ListOptions) (L, error)) func(context.Context,
 	metav1.ListOptions) (runtime.Object, error) {
 	return func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return f(ctx, o) }
 }
@@ -82,7 +82,7 @@ func Keep(t testing.TB, client kubernetes.Interface, namespace string) *Ledger {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.seeAll(now); err != nil {
+		if err := l.recordList(now); err != nil {
 			t.Fatal(err)
 		}
 		m, err := meta.ListAccessor(now)
@@ -96,15 +96,15 @@ func Keep(t testing.TB, client kubernetes.Interface, namespace string) *Ledger {
 			t.Fatal(err)
 		}
 		l.stop = append(l.stop, w.Stop)
-		l.ended.Go(func() { l.follow(w) })
+		l.ended.Go(func() { l.recordWatch(w) })
 	}
 
-	t.Cleanup(func() { l.close(t) })
+	t.Cleanup(func() { l.closeAndJudge(t) })
 	l.Rest(t)
 	return l
 }
 
-func (l *Ledger) seeAll(list runtime.Object) error {
+func (l *Ledger) recordList(list runtime.Object) error {
 	items, err := meta.ExtractList(list)
 	if err != nil {
 		return err
@@ -114,15 +114,15 @@ func (l *Ledger) seeAll(list runtime.Object) error {
 		if err != nil {
 			return err
 		}
-		l.see(entry{object: o, old: true})
+		l.recordEntry(entry{object: o, old: true})
 	}
 	return nil
 }
 
-func (l *Ledger) follow(w watch.Interface) {
+func (l *Ledger) recordWatch(w watch.Interface) {
 	for e := range w.ResultChan() {
 		if o, ok := e.Object.(metav1.Object); ok {
-			l.see(entry{revision: revision(o.GetResourceVersion()), object: o, gone: e.Type == watch.Deleted})
+			l.recordEntry(entry{revision: revision(o.GetResourceVersion()), object: o, gone: e.Type == watch.Deleted})
 		}
 	}
 	l.mu.Lock()
@@ -130,7 +130,7 @@ func (l *Ledger) follow(w watch.Interface) {
 	l.closed = true
 }
 
-func (l *Ledger) see(e entry) {
+func (l *Ledger) recordEntry(e entry) {
 	o := e.object
 	o.SetManagedFields(nil)
 	l.mu.Lock()
@@ -191,11 +191,12 @@ func (l *Ledger) End(t testing.TB) Seen {
 		}
 		return len(there) == len(l.there), fmt.Sprintf("%d objects, the ledger has %d", len(there), len(l.there))
 	})
-	return l.close(t)
+	return l.closeAndJudge(t)
 }
 
-// close ends the watches and judges what they have delivered, also when a test has failed before all was at rest.
-func (l *Ledger) close(t testing.TB) Seen {
+// closeAndJudge ends the watches and judges what they have delivered, also when a test has failed before all was at
+// rest.
+func (l *Ledger) closeAndJudge(t testing.TB) Seen {
 	t.Helper()
 	l.once.Do(func() {
 		for _, stop := range l.stop {
@@ -203,7 +204,7 @@ func (l *Ledger) close(t testing.TB) Seen {
 		}
 		l.ended.Wait()
 		var wrong []string
-		l.seen, wrong = judge(l.entries)
+		l.seen, wrong = judgeEntries(l.entries)
 		for i, x := range wrong {
 			if i == 10 {
 				t.Errorf("and %d more", len(wrong)-i)
@@ -215,19 +216,19 @@ func (l *Ledger) close(t testing.TB) Seen {
 	return l.seen
 }
 
-// judge puts the entries into order and follows them. A moment of rest comes after what it rests upon.
-func judge(entries []entry) (Seen, []string) {
+// judgeEntries puts the entries into order and follows them. A moment of rest comes after what it rests upon.
+func judgeEntries(entries []entry) (Seen, []string) {
 	slices.SortStableFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.revision, b.revision), -cmp.Compare(rank(a), rank(b)))
+		return cmp.Or(cmp.Compare(a.revision, b.revision), -cmp.Compare(sortRank(a), sortRank(b)))
 	})
 	b := newBook()
 	for _, e := range entries {
-		b.follow(e)
+		b.followEntry(e)
 	}
 	return b.seen, b.wrong
 }
 
-func rank(e entry) int {
+func sortRank(e entry) int {
 	if e.object == nil {
 		return 0
 	}

@@ -35,7 +35,7 @@ func (s *Script) decode() error {
 		var c Condition
 		err := unmarshal(raw, &c)
 		if err == nil {
-			err = c.check()
+			err = c.validate()
 		}
 		if err != nil {
 			return fmt.Errorf("rest[%d]: %w", i, err)
@@ -54,7 +54,7 @@ func decodeSteps(list []json.RawMessage) (all []Step, _ error) {
 		var step Step
 		err := unmarshal(raw, &step)
 		if err == nil {
-			err = step.check()
+			err = step.validate()
 		}
 		if err != nil {
 			return nil, fmt.Errorf("step %d: %w", i+1, err)
@@ -66,11 +66,11 @@ func decodeSteps(list []json.RawMessage) (all []Step, _ error) {
 
 // Verb is what a step does.
 func (s *Step) Verb() string {
-	verbs := s.verbs()
+	verbs := s.givenVerbs()
 	return strings.Join(verbs, " and ")
 }
 
-func (s *Step) verbs() (all []string) {
+func (s *Step) givenVerbs() (all []string) {
 	for verb, is := range map[string]bool{
 		"create": s.Create != nil, "patch": s.Patch != nil, "delete": s.Delete != nil, "end": s.End != nil,
 		"metrics": s.Metrics != nil, "until": s.Until != nil, "expect": s.Expect != nil, "refuse": s.Refuse != nil,
@@ -85,13 +85,13 @@ func (s *Step) verbs() (all []string) {
 	return all
 }
 
-func (s *Step) check() error {
-	if n := len(s.verbs()); n != 1 {
+func (s *Step) validate() error {
+	if n := len(s.givenVerbs()); n != 1 {
 		return fmt.Errorf("does %d things (%s): one step does one", n, s.Verb())
 	}
 	switch {
 	case s.Create != nil:
-		return s.Create.check()
+		return s.Create.validate()
 	case s.Patch != nil:
 		given := 0
 		for _, p := range []any{s.Patch.Merge, s.Patch.JSON, s.Patch.Strategic} {
@@ -102,12 +102,12 @@ func (s *Step) check() error {
 		if given != 1 {
 			return fmt.Errorf("patch: wants one of merge, json and strategic, has %d", given)
 		}
-		return s.Patch.Which.check("patch")
+		return s.Patch.Which.validate("patch")
 	case s.Delete != nil:
 		if p := s.Delete.Propagation; p != "" && p != "Background" && p != "Foreground" && p != "Orphan" {
 			return fmt.Errorf("delete.propagation: %q is not Background, Foreground or Orphan", p)
 		}
-		return s.Delete.Which.check("delete")
+		return s.Delete.Which.validate("delete")
 	case s.End != nil:
 		if _, err := time.ParseDuration(s.End.Ago); s.End.Ago != "" && err != nil {
 			return fmt.Errorf("end.ago: %w", err)
@@ -116,7 +116,7 @@ func (s *Step) check() error {
 			return errors.New("end.kind: is always Pod")
 		}
 		s.End.Kind = "Pod"
-		return s.End.Which.check("end")
+		return s.End.Which.validate("end")
 	case s.Refuse != nil:
 		return s.Refuse.checkNamed("refuse")
 	case s.Allow != nil:
@@ -128,14 +128,14 @@ func (s *Step) check() error {
 	}
 
 	for i := range s.Look {
-		if err := s.Look[i].check("look"); err != nil {
+		if err := s.Look[i].validate("look"); err != nil {
 			return err
 		}
 	}
 
 	for verb, list := range map[string][]Condition{"until": s.Until, "expect": s.Expect} {
 		for i := range list {
-			if err := list[i].check(); err != nil {
+			if err := list[i].validate(); err != nil {
 				return fmt.Errorf("%s[%d]: %w", verb, i, err)
 			}
 		}
@@ -143,7 +143,7 @@ func (s *Step) check() error {
 	return nil
 }
 
-func (c *Create) check() error {
+func (c *Create) validate() error {
 	if len(c.Objects) == 0 && c.File == "" {
 		return errors.New("create.objects: names none")
 	}
@@ -156,7 +156,7 @@ func (c *Create) check() error {
 	return nil
 }
 
-func (w *Which) check(verb string) error {
+func (w *Which) validate(verb string) error {
 	switch {
 	case w.Kind == "":
 		return fmt.Errorf("%s.kind: is missing", verb)
@@ -170,10 +170,10 @@ func (w *Which) checkNamed(verb string) error {
 	if w.Name == "" {
 		return fmt.Errorf("%s.name: is missing", verb)
 	}
-	return w.check(verb)
+	return w.validate(verb)
 }
 
-func (r *Request) check() error {
+func (r *Request) validate() error {
 	if r.Verb == "" || r.Resource == "" {
 		return errors.New("request: wants a verb and a resource")
 	}
@@ -183,13 +183,13 @@ func (r *Request) check() error {
 	return nil
 }
 
-func (c *Condition) check() error {
+func (c *Condition) validate() error {
 	if c.Request != nil {
-		return c.Request.check()
+		return c.Request.validate()
 	}
 	if c.Order != nil {
 		for i := range c.Order {
-			if err := c.Order[i].check(); err != nil {
+			if err := c.Order[i].validate(); err != nil {
 				return fmt.Errorf("order[%d]: %w", i, err)
 			}
 		}
@@ -211,5 +211,5 @@ func (c *Condition) check() error {
 		return errors.New("event.reason: is missing")
 	}
 
-	return c.Which.check("condition")
+	return c.Which.validate("condition")
 }

@@ -296,7 +296,7 @@ func (l *Life) include(folder string) error {
 					return err
 				}
 				c.Objects = append(c.Objects, objects...)
-				if err := c.check(); err != nil {
+				if err := c.validate(); err != nil {
 					return fmt.Errorf("%s: %w", c.File, err)
 				}
 			}

@@ -234,11 +234,11 @@ func TestNormal(t *testing.T) {
 		"node-0 is gone":                           "node-0 is gone",
 		"web-0":                                    "web-0",
 	} {
-		if got := n.text(text); got != want {
+		if got := n.normalText(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
-	if n.fixed = true; n.text("node-0") != "node-0" {
+	if n.fixed = true; n.normalText("node-0") != "node-0" {
 		t.Error("a node that was fixed is another")
 	}
 }

@@ -36,25 +36,25 @@ func (s *Stage) Look(t testing.TB, names *Names, scripts map[string]*Script) map
 			t.Fatalf("%v: %v", r, err)
 		}
 		for _, o := range l.Items {
-			objects[home(&o, scripts)] = append(objects[home(&o, scripts)], o)
+			objects[homeNamespace(&o, scripts)] = append(objects[homeNamespace(&o, scripts)], o)
 		}
 	}
 	for namespace, script := range scripts {
-		all[namespace] = names.lines(objects[namespace], namespace, script)
+		all[namespace] = names.objectLines(objects[namespace], namespace, script)
 		maps.Copy(all[namespace], s.glances(names, namespace, script))
-		for what, n := range s.events(t, names, namespace, script) {
+		for what, n := range s.eventCounts(t, names, namespace, script) {
 			all[namespace][what] = n
 		}
 	}
 	return all
 }
 
-// look takes objects down.
-func (p *player) look(which []Which) {
+// recordObjects takes objects down as they are.
+func (p *player) recordObjects(which []Which) {
 	p.Helper()
 	g := glance{step: p.what}
 	for i := range which {
-		l, err := p.list(p.Context(), &which[i], p.namespace)
+		l, err := p.listObjects(p.Context(), &which[i], p.namespace)
 		p.must(err)
 		g.objects = append(g.objects, l...)
 	}
@@ -69,16 +69,16 @@ func (s *Stage) glances(names *Names, namespace string, script *Script) Lines {
 	defer s.mu.Unlock()
 	all := Lines{}
 	for _, g := range s.looked[namespace] {
-		for what, v := range names.lines(g.objects, namespace, script) {
+		for what, v := range names.objectLines(g.objects, namespace, script) {
 			all[g.step+": "+what] = v
 		}
 	}
 	return all
 }
 
-// home is the namespace of the script whose object it is: of one without a namespace, the script that its label
-// names.
-func home(o *unstructured.Unstructured, scripts map[string]*Script) string {
+// homeNamespace returns the namespace of the script whose object it is: of one without a namespace, the script that its
+// label names.
+func homeNamespace(o *unstructured.Unstructured, scripts map[string]*Script) string {
 	in := o.GetNamespace()
 	if o.GetKind() == "Namespace" {
 		in = o.GetName()
@@ -119,8 +119,9 @@ func (s *Stage) resources(t testing.TB) (all []schema.GroupVersionResource) {
 var others = []string{"default-scheduler", "kwok", "kubelet",
 	"ipallocator-repair-controller", "portallocator-repair-controller"}
 
-// events are those of a script's namespaces, with how often each was told, unless that is a matter of timing.
-func (s *Stage) events(t testing.TB, names *Names, namespace string, script *Script) map[string]string {
+// eventCounts returns the events of a script's namespaces, with how often each was told, unless that is a matter of
+// timing.
+func (s *Stage) eventCounts(t testing.TB, names *Names, namespace string, script *Script) map[string]string {
 	t.Helper()
 	counts := map[string]int{}
 	for _, in := range append([]string{namespace}, script.Namespaces...) {
@@ -132,8 +133,8 @@ func (s *Stage) events(t testing.TB, names *Names, namespace string, script *Scr
 			if slices.Contains(others, e.Source.Component) || slices.Contains(others, e.ReportingController) {
 				continue
 			}
-			normal := names.script(namespace, script)
-			message, by := normal.text(e.Message), e.Source.Component+"/"+e.ReportingController
+			normal := names.normalFor(namespace, script)
+			message, by := normal.normalText(e.Message), e.Source.Component+"/"+e.ReportingController
 			if script.Counts == "vary" {
 				// Many are told as one, which has no reporting controller.
 				message = number.ReplaceAllString(strings.TrimPrefix(message, "(combined from similar events): "), "N")
@@ -141,7 +142,7 @@ func (s *Stage) events(t testing.TB, names *Names, namespace string, script *Scr
 			}
 			o := e.InvolvedObject
 			line := fmt.Sprintf("event of %s %s %s %s: %s %s by %s: %s",
-				o.APIVersion, o.Kind, normal.text(o.Name), o.FieldPath, e.Type, e.Reason, by, message)
+				o.APIVersion, o.Kind, normal.normalText(o.Name), o.FieldPath, e.Type, e.Reason, by, message)
 			counts[line] += int(max(e.Count, 1))
 		}
 	}

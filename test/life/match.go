@@ -18,12 +18,12 @@ func matches(path string, want, got any) string {
 	switch want := want.(type) {
 	case nil:
 		if got != nil {
-			return fmt.Sprintf("%s is %s, not unset", path, text(got))
+			return fmt.Sprintf("%s is %s, not unset", path, jsonText(got))
 		}
 	case map[string]any:
 		m, ok := got.(map[string]any)
 		if !ok && got != nil {
-			return fmt.Sprintf("%s is %s, no map", path, text(got))
+			return fmt.Sprintf("%s is %s, no map", path, jsonText(got))
 		}
 		for k, w := range want {
 			if why := matches(path+"."+k, w, m[k]); why != "" {
@@ -38,11 +38,11 @@ func matches(path string, want, got any) string {
 				found = found || matches("", w, g) == ""
 			}
 			if !found {
-				return fmt.Sprintf("%s[%d]: none is %s, of %s", path, i, text(w), text(got))
+				return fmt.Sprintf("%s[%d]: none is %s, of %s", path, i, jsonText(w), jsonText(got))
 			}
 		}
 		if len(want) == 0 && len(list) > 0 {
-			return fmt.Sprintf("%s is %s, not empty", path, text(got))
+			return fmt.Sprintf("%s is %s, not empty", path, jsonText(got))
 		}
 	case string:
 		g, ok := got.(string)
@@ -54,19 +54,19 @@ func matches(path string, want, got any) string {
 			return fmt.Sprintf("%s is %q, which %s doesn't match", path, g, pattern)
 		}
 		if !ok || g != want {
-			return fmt.Sprintf("%s is %s, not %q", path, text(got), want)
+			return fmt.Sprintf("%s is %s, not %q", path, jsonText(got), want)
 		}
 	default: // numbers and booleans; what the API leaves out is 0 or false
-		if text(want) == text(got) || got == nil && (text(want) == "0" || text(want) == "false") {
+		if jsonText(want) == jsonText(got) || got == nil && (jsonText(want) == "0" || jsonText(want) == "false") {
 			return ""
 		}
-		return fmt.Sprintf("%s is %s, not %s", path, text(got), text(want))
+		return fmt.Sprintf("%s is %s, not %s", path, jsonText(got), jsonText(want))
 	}
 
 	return ""
 }
 
-func text(v any) string {
+func jsonText(v any) string {
 	b, _ := json.Marshal(v) // of what came out of JSON
 	return string(b)
 }

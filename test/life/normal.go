@@ -34,7 +34,7 @@ func (s *Stage) Follow(t testing.TB) *Names {
 	n := &Names{seen: map[string]bool{}, hashes: map[string][][2]string{}, of: map[string]int{}}
 	note := func(o any) {
 		if rs, ok := o.(*appsv1.ReplicaSet); ok {
-			n.note(rs)
+			n.noteReplicaSet(rs)
 		}
 	}
 	following := informers.NewSharedInformerFactory(s.Client, 0)
@@ -50,7 +50,7 @@ func (s *Stage) Follow(t testing.TB) *Names {
 	return n
 }
 
-func (n *Names) note(rs *appsv1.ReplicaSet) {
+func (n *Names) noteReplicaSet(rs *appsv1.ReplicaSet) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	hash := rs.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
@@ -90,7 +90,7 @@ type normal struct {
 	fixed  bool // nodes are compared
 }
 
-func (n *Names) in(namespaces ...string) (all [][2]string) {
+func (n *Names) hashesIn(namespaces ...string) (all [][2]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, in := range namespaces {
@@ -99,8 +99,8 @@ func (n *Names) in(namespaces ...string) (all [][2]string) {
 	return all
 }
 
-func (n *Names) script(namespace string, s *Script) normal {
-	return normal{hashes: n.in(append([]string{namespace}, s.Namespaces...)...), fixed: s.Nodes == "fixed"}
+func (n *Names) normalFor(namespace string, s *Script) normal {
+	return normal{hashes: n.hashesIn(append([]string{namespace}, s.Namespaces...)...), fixed: s.Nodes == "fixed"}
 }
 
 var (
@@ -118,7 +118,7 @@ var (
 	pem    = regexp.MustCompile(`(?s)-----BEGIN .*-----END [A-Z ]+-----`)
 )
 
-func (n normal) text(s string) string {
+func (n normal) normalText(s string) string {
 	for _, h := range n.hashes {
 		s = strings.ReplaceAll(s, h[0], h[1])
 	}
@@ -135,10 +135,10 @@ func (n normal) text(s string) string {
 	return s
 }
 
-// lines are the fields of a script's objects. An object with a generated name goes by its owner, its labels and
-// its place among the likes of it, in the order of what they hold.
-func (n *Names) lines(objects []unstructured.Unstructured, namespace string, script *Script) Lines {
-	normal := n.script(namespace, script)
+// objectLines returns the fields of a script's objects. An object with a generated name goes by its owner, its labels
+// and its place among the likes of it, in the order of what they hold.
+func (n *Names) objectLines(objects []unstructured.Unstructured, namespace string, script *Script) Lines {
+	normal := n.normalFor(namespace, script)
 	type entry struct {
 		key, text string
 		fields    Lines
@@ -147,11 +147,11 @@ func (n *Names) lines(objects []unstructured.Unstructured, namespace string, scr
 	var all []entry
 	for i := range objects {
 		o := &objects[i]
-		e := entry{key: o.GetKind() + " " + normal.text(o.GetName()), fields: Lines{}}
+		e := entry{key: o.GetKind() + " " + normal.normalText(o.GetName()), fields: Lines{}}
 		if o.GetNamespace() != namespace && o.GetNamespace() != "" {
 			e.key += " in " + o.GetNamespace()
 		}
-		normal.flatten(e.fields, "", normal.plain(o))
+		normal.flatten(e.fields, "", normal.normalObject(o))
 		keys := make([]string, 0, len(e.fields))
 		for k := range e.fields {
 			keys = append(keys, k)
@@ -180,8 +180,8 @@ func (n *Names) lines(objects []unstructured.Unstructured, namespace string, scr
 	return lines
 }
 
-// plain is an object without what two runs never have in common, and with its managers in a word each.
-func (n normal) plain(o *unstructured.Unstructured) map[string]any {
+// normalObject returns an object without what two runs never have in common, and with its managers in a word each.
+func (n normal) normalObject(o *unstructured.Unstructured) map[string]any {
 	who := managers(o)
 	b, err := json.Marshal(o.Object)
 	if err != nil {
@@ -244,16 +244,16 @@ func (n normal) flatten(to Lines, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
-			n.flatten(to, strings.TrimPrefix(path+"."+n.text(k), "."), x)
+			n.flatten(to, strings.TrimPrefix(path+"."+n.normalText(k), "."), x)
 		}
 	case []string:
 		to[path] = strings.Join(v, ", ")
 	case []any:
 		n.flattenList(to, path, v)
 	case string:
-		to[path] = n.text(v)
+		to[path] = n.normalText(v)
 	default:
-		to[path] = text(v)
+		to[path] = jsonText(v)
 	}
 }
 
@@ -274,7 +274,7 @@ func (n normal) flattenList(to Lines, path string, list []any) {
 		if m, ok := x.(map[string]any); ok && !slices.Contains(keyless, field) {
 			for _, k := range keys {
 				if name, ok := m[k].(string); ok {
-					e.key = n.text(name)
+					e.key = n.normalText(name)
 					break
 				}
 			}

@@ -30,7 +30,7 @@ func (s *Stage) Play(t testing.TB, script *Script, namespace string) {
 	if script.Before == nil {
 		s.Namespace(t, namespace)
 	}
-	s.steps(t, script.Steps, namespace)
+	s.playSteps(t, script.Steps, namespace)
 	s.Rest(t, script, namespace)
 }
 
@@ -41,7 +41,7 @@ func (s *Stage) PlayPart(t testing.TB, script *Script, part int, namespace strin
 	if part == 0 {
 		s.Namespace(t, namespace)
 	}
-	s.steps(t, parts[part], namespace)
+	s.playSteps(t, parts[part], namespace)
 	if part == len(parts)-1 {
 		s.Rest(t, script, namespace)
 	}
@@ -58,17 +58,17 @@ func (s *Stage) Before(t testing.TB, script *Script, namespace string) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	_, err = s.Client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})
 	p.must(err)
-	s.steps(t, script.Before, namespace)
+	s.playSteps(t, script.Before, namespace)
 }
 
-func (s *Stage) steps(t testing.TB, steps []Step, namespace string) {
+func (s *Stage) playSteps(t testing.TB, steps []Step, namespace string) {
 	t.Helper()
 	p := &player{Stage: s, TB: t, namespace: namespace, watches: map[string]*watch{}}
 	for i := range steps {
 		step := &steps[i]
 		p.what = fmt.Sprintf("step %d, %s", i+1, step.Verb())
 		t.Logf("step %d: %s", i+1, step.Verb())
-		p.do(step)
+		p.playStep(step)
 	}
 }
 
@@ -76,7 +76,7 @@ func (s *Stage) steps(t testing.TB, steps []Step, namespace string) {
 func (s *Stage) Rest(t testing.TB, script *Script, namespace string) {
 	t.Helper()
 	p := &player{Stage: s, TB: t, namespace: namespace, what: "rest"}
-	p.await(script.Rest)
+	p.awaitConditions(script.Rest)
 }
 
 // Namespace makes a namespace, and returns when pods can be made in it.
@@ -107,50 +107,50 @@ func (p *player) must(err error) {
 	}
 }
 
-func (p *player) do(s *Step) {
+func (p *player) playStep(s *Step) {
 	p.Helper()
 	switch {
 	case s.Create != nil:
 		for i := range max(s.Create.Times, 1) {
 			for _, o := range s.Create.Objects {
-				p.create(o, i)
+				p.createObject(o, i)
 			}
 		}
 
 	case s.Patch != nil:
-		p.patch(s.Patch)
+		p.patchObjects(s.Patch)
 	case s.Delete != nil:
-		p.delete(s.Delete)
+		p.deleteObjects(s.Delete)
 	case s.End != nil:
-		p.end(s.End)
+		p.endPods(s.End)
 	case s.Metrics != nil:
 		p.measure(s.Metrics)
 	case s.Look != nil:
-		p.look(s.Look)
+		p.recordObjects(s.Look)
 	case s.Refuse != nil:
-		p.refuse(s.Refuse)
+		p.refuseChanges(s.Refuse)
 
 	case s.Allow != nil:
-		p.allow(s.Allow)
+		p.allowChanges(s.Allow)
 	case s.Watch != nil:
-		p.watches[s.Watch.App] = p.watch(s.Watch)
+		p.watches[s.Watch.App] = p.startWatch(s.Watch)
 	case s.Watched != nil:
 		p.watched(s.Watched)
 	case s.Until != nil:
-		p.await(s.Until)
+		p.awaitConditions(s.Until)
 	case s.Expect != nil:
 		for i := range s.Expect {
-			if why := p.lacks(p.Context(), &s.Expect[i]); why != "" {
+			if why := p.lacksCondition(p.Context(), &s.Expect[i]); why != "" {
 				p.Errorf("%s[%d]: %s", p.what, i, why)
 			}
 		}
 	}
 }
 
-// create makes an object, which may be of a kind that isn't served at once.
-func (p *player) create(object map[string]any, i int) {
+// createObject makes an object, which may be of a kind that isn't served at once.
+func (p *player) createObject(object map[string]any, i int) {
 	p.Helper()
-	filled, err := p.fill(p.Context(), object, p.namespace, i)
+	filled, err := p.fillVariables(p.Context(), object, p.namespace, i)
 	p.must(err)
 	o := &unstructured.Unstructured{Object: filled.(map[string]any)}
 	in := p.namespace
@@ -202,15 +202,15 @@ func (p *player) setStatus(ctx context.Context, made *unstructured.Unstructured,
 	return err
 }
 
-// some waits until there are as many of what is meant, and returns the first of them by name.
-func (p *player) some(
+// awaitObjects waits until there are as many of what is meant, and returns the first of them by name.
+func (p *player) awaitObjects(
 	w *Which, count int, but func(*unstructured.Unstructured) bool,
 ) (some []unstructured.Unstructured) {
 	p.Helper()
 	count = max(count, 1)
 	what := fmt.Sprintf("%s: %d of %s %s%s", p.what, count, w.Kind, w.Name, w.Selector)
 	cluster.Poll(p, interval, patience, what, func() (bool, any) {
-		all, err := p.list(p.Context(), w, p.namespace)
+		all, err := p.listObjects(p.Context(), w, p.namespace)
 		if err != nil {
 			return false, err
 		}
@@ -225,9 +225,9 @@ func (p *player) some(
 	return some[:count]
 }
 
-func (p *player) patch(x *Patch) {
+func (p *player) patchObjects(x *Patch) {
 	p.Helper()
-	for _, o := range p.some(&x.Which, x.Count, nil) {
+	for _, o := range p.awaitObjects(&x.Which, x.Count, nil) {
 		kind, body := types.MergePatchType, x.Merge
 		if x.JSON != nil {
 			kind, body = types.JSONPatchType, x.JSON
@@ -235,28 +235,28 @@ func (p *player) patch(x *Patch) {
 		if x.Strategic != nil {
 			kind, body = types.StrategicMergePatchType, x.Strategic
 		}
-		filled, err := p.fill(p.Context(), body, p.namespace, 0)
+		filled, err := p.fillVariables(p.Context(), body, p.namespace, 0)
 		p.must(err)
 		var sub []string
 		if x.Subresource != "" {
 			sub = append(sub, x.Subresource)
 		}
-		p.send(&o, kind, filled, sub...)
+		p.sendPatch(&o, kind, filled, sub...)
 	}
 }
 
-func (p *player) send(o *unstructured.Unstructured, kind types.PatchType, body any, subresources ...string) {
+func (p *player) sendPatch(o *unstructured.Unstructured, kind types.PatchType, body any, subresources ...string) {
 	p.Helper()
 	b, err := json.Marshal(body)
 	p.must(err)
-	r, err := p.of(o)
+	r, err := p.resourceOf(o)
 	p.must(err)
 	_, err = r.Patch(p.Context(), o.GetName(), kind, b, metav1.PatchOptions{FieldManager: "test"}, subresources...)
 	p.must(err)
 }
 
-// delete lets others be quicker.
-func (p *player) delete(x *Delete) {
+// deleteObjects deletes objects, and lets others be quicker.
+func (p *player) deleteObjects(x *Delete) {
 	p.Helper()
 	policy := metav1.DeletePropagationBackground
 	if x.Propagation != "" {
@@ -265,14 +265,14 @@ func (p *player) delete(x *Delete) {
 	terminates := func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
 	var which []unstructured.Unstructured
 	if x.All {
-		all, err := p.list(p.Context(), &x.Which, p.namespace)
+		all, err := p.listObjects(p.Context(), &x.Which, p.namespace)
 		p.must(err)
 		which = all
 	} else {
-		which = p.some(&x.Which, x.Count, terminates)
+		which = p.awaitObjects(&x.Which, x.Count, terminates)
 	}
 	for _, o := range which {
-		r, err := p.of(&o)
+		r, err := p.resourceOf(&o)
 		p.must(err)
 		options := metav1.DeleteOptions{PropagationPolicy: &policy, GracePeriodSeconds: x.Grace}
 		err = r.Delete(p.Context(), o.GetName(), options)
@@ -282,8 +282,8 @@ func (p *player) delete(x *Delete) {
 	}
 }
 
-// end writes the status of pods that have ended.
-func (p *player) end(x *End) {
+// endPods writes the status of pods that have ended.
+func (p *player) endPods(x *End) {
 	p.Helper()
 	ago, _ := time.ParseDuration(x.Ago) // checked when it was read
 	ended := func(o *unstructured.Unstructured) bool {
@@ -291,7 +291,7 @@ func (p *player) end(x *End) {
 		return phase == "Succeeded" || phase == "Failed" || o.GetDeletionTimestamp() != nil
 	}
 
-	for _, o := range p.some(&x.Which, x.Count, ended) {
+	for _, o := range p.awaitObjects(&x.Which, x.Count, ended) {
 		at := time.Now().Add(-ago).UTC().Format(time.RFC3339)
 		phase := "Succeeded"
 		if x.Code != 0 || x.Reason != "" {
@@ -313,7 +313,7 @@ func (p *player) end(x *End) {
 		if x.Conditions != nil {
 			status["conditions"] = x.Conditions
 		}
-		p.send(&o, types.StrategicMergePatchType, map[string]any{"status": status}, "status")
+		p.sendPatch(&o, types.StrategicMergePatchType, map[string]any{"status": status}, "status")
 	}
 }
 

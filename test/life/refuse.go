@@ -11,10 +11,10 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// refuse returns when no change of the object is let in any more.
-func (p *player) refuse(x *Which) {
+// refuseChanges returns when no change of the object is let in any more.
+func (p *player) refuseChanges(x *Which) {
 	p.Helper()
-	o := p.some(x, 1, nil)[0]
+	o := p.awaitObjects(x, 1, nil)[0]
 	gvk := o.GroupVersionKind()
 	m, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	p.must(err)
@@ -25,7 +25,7 @@ func (p *player) refuse(x *Which) {
 		o.GetNamespace())
 	p.Cluster.Admit(p, p.refusal(x), admissionv1.Update, rule, others)
 
-	r, err := p.of(&o)
+	r, err := p.resourceOf(&o)
 	p.must(err)
 	change := []byte(`{"metadata":{"labels":{"refused":"no"}}}`)
 	dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
@@ -35,7 +35,7 @@ func (p *player) refuse(x *Which) {
 	})
 }
 
-func (p *player) allow(x *Which) {
+func (p *player) allowChanges(x *Which) {
 	p.Helper()
 	policies := p.Client.AdmissionregistrationV1()
 	p.must(policies.ValidatingAdmissionPolicyBindings().Delete(p.Context(), p.refusal(x), metav1.DeleteOptions{}))

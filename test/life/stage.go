@@ -68,7 +68,7 @@ func (s *Stage) resource(kind, namespace string) (dynamic.ResourceInterface, err
 			}
 		}
 		if short.Group == "" {
-			return s.byKind(short.Kind)
+			return s.mappingByKind(short.Kind)
 		}
 		return s.mapper.RESTMapping(short)
 	}
@@ -90,7 +90,7 @@ var groups = []string{"", "apps", "batch", "autoscaling", "discovery.k8s.io", "r
 	"apiextensions.k8s.io", "apiregistration.k8s.io", "storage.k8s.io", "networking.k8s.io",
 	"life.example.com", "example.com"}
 
-func (s *Stage) byKind(kind string) (*meta.RESTMapping, error) {
+func (s *Stage) mappingByKind(kind string) (*meta.RESTMapping, error) {
 	for _, g := range groups {
 		m, err := s.mapper.RESTMapping(schema.GroupKind{Group: g, Kind: kind})
 		if err == nil {
@@ -103,8 +103,8 @@ func (s *Stage) byKind(kind string) (*meta.RESTMapping, error) {
 	return nil, fmt.Errorf("no resource has the kind %s", kind)
 }
 
-// list lists what is meant, by name.
-func (s *Stage) list(ctx context.Context, w *Which, namespace string) ([]unstructured.Unstructured, error) {
+// listObjects lists what is meant, by name.
+func (s *Stage) listObjects(ctx context.Context, w *Which, namespace string) ([]unstructured.Unstructured, error) {
 	if w.Namespace != "" {
 		namespace = w.Namespace
 	}
@@ -132,8 +132,9 @@ func (s *Stage) list(ctx context.Context, w *Which, namespace string) ([]unstruc
 // variable is what a string can hold.
 var variable = regexp.MustCompile(`\$\(([^()]+)\)`)
 
-// fill replaces the variables in all strings of a value from YAML, and makes its numbers those that clients take.
-func (s *Stage) fill(ctx context.Context, v any, namespace string, i int) (any, error) {
+// fillVariables replaces the variables in all strings of a value from YAML, and makes its numbers those that clients
+// take.
+func (s *Stage) fillVariables(ctx context.Context, v any, namespace string, i int) (any, error) {
 	var wrong error
 	var walk func(any) any
 	replace := func(text string) string {

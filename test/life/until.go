@@ -13,12 +13,12 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// await waits until all conditions hold at a time.
-func (p *player) await(conditions []Condition) {
+// awaitConditions waits until all conditions hold at a time.
+func (p *player) awaitConditions(conditions []Condition) {
 	p.Helper()
 	cluster.Poll(p, interval, patience, p.what, func() (bool, any) {
 		for i := range conditions {
-			if why := p.lacks(p.Context(), &conditions[i]); why != "" {
+			if why := p.lacksCondition(p.Context(), &conditions[i]); why != "" {
 				return false, fmt.Sprintf("[%d]: %s", i, why)
 			}
 		}
@@ -26,8 +26,8 @@ func (p *player) await(conditions []Condition) {
 	})
 }
 
-// lacks returns what keeps a condition from holding, empty where it does.
-func (p *player) lacks(ctx context.Context, c *Condition) string {
+// lacksCondition returns what keeps a condition from holding, empty where it does.
+func (p *player) lacksCondition(ctx context.Context, c *Condition) string {
 	switch {
 	case c.Request != nil:
 		return p.lacksRequest(c.Request)
@@ -45,7 +45,8 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 		return p.lacksEvent(ctx, c)
 	}
 
-	all, err := p.list(ctx, &Which{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Selector: c.Selector}, p.namespace)
+	all, err := p.listObjects(ctx, &Which{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Selector: c.Selector},
+		p.namespace)
 	if c.Fails != "" {
 		if err == nil || !strings.Contains(err.Error(), c.Fails) {
 			return fmt.Sprintf("listing %s gives %v", c.Kind, err)
@@ -58,7 +59,7 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 	}
 	if c.Absent {
 		if len(all) > 0 {
-			return fmt.Sprintf("%s %s is there: %s", c.Kind, c.Name, text(all[0].Object))
+			return fmt.Sprintf("%s %s is there: %s", c.Kind, c.Name, jsonText(all[0].Object))
 		}
 		return ""
 	}
@@ -70,7 +71,7 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 	for _, o := range all {
 		why := ""
 		if c.Matches == nil || c.Matches["status"] != nil { // what is said of a spec alone may hold where nobody looks at it
-			why = unseen(&o)
+			why = unseenGeneration(&o)
 		}
 		if why == "" {
 			why = Matches(c.Matches, o.Object)
@@ -79,7 +80,7 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 			n++
 			continue
 		}
-		last = fmt.Sprintf("%s %s: %s; status %s", o.GetKind(), o.GetName(), why, text(o.Object["status"]))
+		last = fmt.Sprintf("%s %s: %s; status %s", o.GetKind(), o.GetName(), why, jsonText(o.Object["status"]))
 		if c.Count == nil {
 			return last
 		}
@@ -91,8 +92,8 @@ func (p *player) lacks(ctx context.Context, c *Condition) string {
 	return ""
 }
 
-// unseen says that a workload's controller hasn't seen its spec yet.
-func unseen(o *unstructured.Unstructured) string {
+// unseenGeneration says that a workload's controller hasn't seen its spec yet.
+func unseenGeneration(o *unstructured.Unstructured) string {
 	switch o.GetKind() {
 	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet":
 		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
@@ -192,8 +193,8 @@ func (p *player) requests(r *Request) (all []cluster.Event) {
 	return all
 }
 
-// of has the object among its kind.
-func (p *player) of(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+// resourceOf returns the client of an object's resource.
+func (p *player) resourceOf(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := o.GroupVersionKind()
 	return p.resource(gvk.Kind+"."+gvk.Version+"."+gvk.Group, o.GetNamespace())
 }

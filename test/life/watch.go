@@ -17,7 +17,7 @@ type watch struct {
 	nodes *nodes // nil where no bounds are set
 }
 
-func (p *player) watch(x *Watch) *watch {
+func (p *player) startWatch(x *Watch) *watch {
 	p.Helper()
 	w := &watch{diary: workload.Watch(p, p.Client, p.namespace, x.App, x.Ordered)}
 	if x.Nodes != nil {
@@ -76,14 +76,14 @@ func (p *player) watchNodes(x *Watch) *nodes {
 		defer close(n.ended)
 		for e := range from.ResultChan() {
 			if pod, ok := e.Object.(*corev1.Pod); ok {
-				n.note(e.Type, pod)
+				n.notePod(e.Type, pod)
 			}
 		}
 	}()
 	return n
 }
 
-func (n *nodes) note(what apiwatch.EventType, pod *corev1.Pod) {
+func (n *nodes) notePod(what apiwatch.EventType, pod *corev1.Pod) {
 	n.changes++
 	if n.pods[pod.Name] = pod; what == apiwatch.Deleted {
 		delete(n.pods, pod.Name)

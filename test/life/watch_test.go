@@ -45,7 +45,7 @@ func TestBounds(t *testing.T) {
 		n := &nodes{bounds: x.bounds, pods: map[string]*corev1.Pod{
 			"old-1": pod("old-1", "n1", true), "old-2": pod("old-2", "n2", true),
 		}}
-		n.note(x.event, x.pod)
+		n.notePod(x.event, x.pod)
 		if wrong := len(n.wrong) > 0; wrong != x.wrong || n.changes != 1 {
 			t.Errorf("%s: %q", x.name, n.wrong)
 		}

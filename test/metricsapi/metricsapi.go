@@ -76,7 +76,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = object{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": parts[1] + "/" + parts[2],
 			"resources": []object{}}
 	case len(parts) > 5 && parts[0] == "apis" && parts[3] == "namespaces":
-		answer = s.answer(parts[1], parts[4], parts[5:], r.URL.Query())
+		answer = s.answerQuery(parts[1], parts[4], parts[5:], r.URL.Query())
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if answer == nil {
@@ -88,7 +88,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-func (s *Server) answer(group, namespace string, path []string, query url.Values) any {
+func (s *Server) answerQuery(group, namespace string, path []string, query url.Values) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++

@@ -26,7 +26,7 @@ func Bench(b *testing.B, p *sdk.Plugin, sizes []int, request func(size int) *abi
 		})
 
 		b.Run(fmt.Sprint("module/", n), func(b *testing.B) {
-			c := call(r, func(request []byte) ([]byte, error) { return answer(request, Succeed) })
+			c := newCall(r, func(request []byte) ([]byte, error) { return answerPerform(request, Succeed) })
 			var stats sandbox.Stats
 			for b.Loop() {
 				var err error

@@ -47,7 +47,7 @@ func (m *Module) Run(t testing.TB, r *abi.SyncRequest, perform Perform) *abi.Syn
 	t.Helper()
 	a := &abi.SyncResponse{}
 	// the guest's memory is not ours to keep
-	c := call(r, func(request []byte) ([]byte, error) { return answer(bytes.Clone(request), perform) })
+	c := newCall(r, func(request []byte) ([]byte, error) { return answerPerform(bytes.Clone(request), perform) })
 	if _, err := m.loaded.Module.Sync(t.Context(), c, func(b []byte) error {
 		return abi.DecodeResponse(bytes.Clone(b),
 			a)
@@ -57,7 +57,7 @@ func (m *Module) Run(t testing.TB, r *abi.SyncRequest, perform Perform) *abi.Syn
 	return a
 }
 
-func call(r *abi.SyncRequest, perform func([]byte) ([]byte, error)) *sandbox.Call {
+func newCall(r *abi.SyncRequest, perform func([]byte) ([]byte, error)) *sandbox.Call {
 	return &sandbox.Call{
 		Size:    abi.SizeRequest(r),
 		Write:   func(b []byte) { abi.AppendRequest(b[:0], r) },
@@ -65,7 +65,7 @@ func call(r *abi.SyncRequest, perform func([]byte) ([]byte, error)) *sandbox.Cal
 	}
 }
 
-func answer(request []byte, perform Perform) ([]byte, error) {
+func answerPerform(request []byte, perform Perform) ([]byte, error) {
 	var r abi.PerformRequest
 	if err := abi.DecodePerform(request, &r); err != nil {
 		return nil, err
@@ -106,9 +106,9 @@ func Agree(t *testing.T, p *sdk.Plugin, requests ...*abi.SyncRequest) {
 			return Succeed(r)
 		})
 		native = append(native, abi.AppendResponse(nil, a))
-		c := call(r, func(b []byte) ([]byte, error) {
+		c := newCall(r, func(b []byte) ([]byte, error) {
 			sandboxed = append(sandboxed, bytes.Clone(b))
-			return answer(b, Succeed)
+			return answerPerform(b, Succeed)
 		})
 		_, err := m.loaded.Module.Sync(t.Context(), c, func(b []byte) error {
 			sandboxed = append(sandboxed, bytes.Clone(b))

@@ -39,7 +39,7 @@ func Follow(t *testing.T, path string, r Reader) int {
 
 	var out strings.Builder
 	run := 0
-	for _, s := range steps(string(b)) {
+	for _, s := range parseSteps(string(b)) {
 		out.WriteString(s.text)
 		at := fmt.Sprintf("%s:%d", path, s.line)
 		switch {
@@ -93,7 +93,7 @@ type step struct {
 
 var fileMark = regexp.MustCompile(`^<!-- file (\S+) -->$`)
 
-func steps(page string) (all []step) {
+func parseSteps(page string) (all []step) {
 	lines := strings.SplitAfter(page, "\n")
 	name := ""                // of the file that the next fenced block is
 	var prose strings.Builder // what a reader has seen so far
@@ -152,9 +152,9 @@ func printed(lines []string) bool {
 // What is another time, number or digest in each run.
 var varies = regexp.MustCompile(`-[0-9a-z]{8,10}-[0-9a-z]{5}\b|-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b|sha256:[0-9a-f]{8,}|_[0-9a-f-]{36}|\b[0-9a-f]{12}\b|\d{4}-\d\d-\d\dT[0-9:.]+Z|\b\d+(\.\d+)?(ms|µs|s|m\d*s?|h)?\b|on [^ ,]+, process`)
 
-// normal makes outputs of different runs the same: numbers, times and digests become #, columns are one blank apart,
+// normalize makes outputs of different runs the same: numbers, times and digests become #, columns are one blank apart,
 // empty lines aren't there.
-func normal(text string) (all []string) {
+func normalize(text string) (all []string) {
 	for l := range strings.Lines(text) {
 		if l = strings.Join(strings.Fields(varies.ReplaceAllString(l, "#")), " "); l != "" {
 			all = append(all, l)
@@ -164,28 +164,28 @@ func normal(text string) (all []string) {
 }
 
 // Same reports whether a command has printed what a page says, but for what is another in each run.
-func Same(page, printed string) bool { return match(normal(page), normal(printed)) }
+func Same(page, printed string) bool { return matchLines(normalize(page), normalize(printed)) }
 
-// match compares line by line.
-func match(want, got []string) bool {
+// matchLines compares line by line.
+func matchLines(want, got []string) bool {
 	for i, w := range want {
 		if w == "..." {
 			for j := i; j <= len(got); j++ {
-				if match(want[i+1:], got[j:]) {
+				if matchLines(want[i+1:], got[j:]) {
 					return true
 				}
 			}
 			return false
 		}
-		if i >= len(got) || !glob(w, got[i]) {
+		if i >= len(got) || !matchLine(w, got[i]) {
 			return false
 		}
 	}
 	return len(want) == len(got)
 }
 
-// glob compares two lines, of which the first may have "..." for anything.
-func glob(want, got string) bool {
+// matchLine compares two lines, of which the first may have "..." for anything.
+func matchLine(want, got string) bool {
 	parts := strings.Split(want, "...")
 	rest, ok := strings.CutPrefix(got, parts[0])
 	if !ok || len(parts) == 1 {

@@ -96,7 +96,7 @@ func TestFilesAreNamed(t *testing.T) {
 		"Write this:\n\n<!-- file a.txt -->\n```\n```\n\nIt is `a.txt`.\n": false,
 	} {
 		files := 0
-		for _, s := range steps(page) {
+		for _, s := range parseSteps(page) {
 			if s.file == "" {
 				continue
 			}

@@ -19,9 +19,9 @@ type book struct {
 	again map[string]bool   // the names of the scripts that it takes to find that again
 }
 
-// add takes a difference down: the scripts that it takes to find it again, what differs, which is the same then, and
-// the text that says it.
-func (b *book) add(scripts []*part, what, format string, args ...any) {
+// addDifference takes a difference down: the scripts that it takes to find it again, what differs, which is the same
+// then, and the text that says it.
+func (b *book) addDifference(scripts []*part, what, format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.texts == nil {
@@ -40,11 +40,11 @@ func (b *book) selected(all []*part) []*part {
 	})
 }
 
-// whole reports whether all of the scripts are played, so that sums over them can be compared.
-func (b *book) whole(all []*part) bool { return len(b.selected(all)) == len(all) }
+// coversAll reports whether all of the scripts are played, so that sums over them can be compared.
+func (b *book) coversAll(all []*part) bool { return len(b.selected(all)) == len(all) }
 
-// twice fails what is in both books, and logs what luck has brought into one.
-func twice(t *testing.T, first, again *book) {
+// failRepeated fails what is in both books, and logs what luck has brought into one.
+func failRepeated(t *testing.T, first, again *book) {
 	t.Helper()
 	for _, what := range slices.Sorted(maps.Keys(first.texts)) {
 		if text, ok := again.texts[what]; ok {
@@ -64,7 +64,7 @@ func twice(t *testing.T, first, again *book) {
 func TestAgain(t *testing.T) {
 	var a, b, c = scripted("x", "a", "", nil), scripted("x", "b", "", nil), scripted("y", "c", "", nil)
 	first := &book{}
-	if all := []*part{a, b, c}; !first.whole(all) || len(first.selected(all)) != 3 {
+	if all := []*part{a, b, c}; !first.coversAll(all) || len(first.selected(all)) != 3 {
 		t.Errorf("at first %d of 3 scripts are played", len(first.selected(all)))
 	}
 	for _, x := range []struct {
@@ -75,13 +75,14 @@ func TestAgain(t *testing.T) {
 		{[]*part{c}, []*part{b, c}},
 		{[]*part{a, b}, []*part{a, b, c}},
 	} {
-		first.add(x.of, fmt.Sprint(x.of), "")
+		first.addDifference(x.of, fmt.Sprint(x.of), "")
 		again := &book{only: first.again}
 		if got := again.selected([]*part{a, b, c}); !slices.Equal(got, x.want) {
 			t.Errorf("%d scripts are played the second time, want %d", len(got), len(x.want))
 		}
 	}
-	if again := (&book{only: map[string]bool{"x/b": true}}); again.whole([]*part{a, b}) || !again.whole([]*part{b}) {
+	if again := (&book{only: map[string]bool{"x/b": true}}); again.coversAll([]*part{a, b}) ||
+		!again.coversAll([]*part{b}) {
 		t.Error("of the scripts a and b, b is not the whole, and of b alone it is")
 	}
 }

@@ -25,7 +25,7 @@ type bug struct {
 	Sometimes bool   `json:"sometimes"` // it takes luck to see it
 }
 
-func (b bug) isOf(p *part) bool { return b.Script == p.name() }
+func (b bug) isOfPart(p *part) bool { return b.Script == p.name() }
 
 func readBugs(t testing.TB) (all []bug) {
 	t.Helper()
@@ -49,12 +49,12 @@ func unmeant(p *part, bugs []bug, found []string) (all []string) {
 next:
 	for _, line := range found {
 		for _, d := range p.script.Differences {
-			if fits(d.What, line) {
+			if matchesPattern(d.What, line) {
 				continue next
 			}
 		}
 		for _, b := range bugs {
-			if b.isOf(p) && fits(b.What, line) {
+			if b.isOfPart(p) && matchesPattern(b.What, line) {
 				continue next
 			}
 		}
@@ -63,11 +63,11 @@ next:
 	return all
 }
 
-// stale are the differences that are told of and not there.
-func stale(p *part, bugs []bug, found []string) (all []string) {
+// staleBugs returns the differences that are told of and not there.
+func staleBugs(p *part, bugs []bug, found []string) (all []string) {
 	seen := func(what string) bool {
 		for _, line := range found {
-			if fits(what, line) {
+			if matchesPattern(what, line) {
 				return true
 			}
 		}
@@ -79,16 +79,16 @@ func stale(p *part, bugs []bug, found []string) (all []string) {
 		}
 	}
 	for _, b := range bugs {
-		if b.isOf(p) && !b.Sometimes && !seen(b.What) {
+		if b.isOfPart(p) && !b.Sometimes && !seen(b.What) {
 			all = append(all, b.What)
 		}
 	}
 	return all
 }
 
-// fits reports whether a difference's line is meant: the pattern, in which * is any text, is of all of it or of
-// its path.
-func fits(pattern, line string) bool {
+// matchesPattern reports whether a difference's line is meant: the pattern, in which * is any text, is of all of it or
+// of its path.
+func matchesPattern(pattern, line string) bool {
 	parts := strings.Split(pattern, "*")
 	rest, ok := strings.CutPrefix(line, parts[0])
 	for _, part := range parts[1:] {
@@ -114,7 +114,7 @@ func TestFits(t *testing.T) {
 		{"*Windlass 3", "Pod a x: native 2, Windlass 3", true},
 		{"*Windlass 3", "Pod a x: native 2, Windlass 34", false},
 	} {
-		if got := fits(x.pattern, x.line); got != x.want {
+		if got := matchesPattern(x.pattern, x.line); got != x.want {
 			t.Errorf("%q on %q: %v", x.pattern, x.line, got)
 		}
 	}
@@ -126,7 +126,7 @@ func TestRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range lives(t) {
+	for _, l := range loadLives(t) {
 		for _, s := range append(l.Scripts(), &life.Script{Name: "requests", Differences: l.Requests}) {
 			for _, d := range s.Differences {
 				if !strings.Contains(string(text), "\n| "+d.Row) {
@@ -139,9 +139,9 @@ func TestRows(t *testing.T) {
 
 // Each difference that isn't meant is of a script.
 func TestBugs(t *testing.T) {
-	all := append(parts(lives(t)), workloads...)
+	all := append(allParts(loadLives(t)), workloads...)
 	for _, b := range readBugs(t) {
-		if b.Script != metricsScript && !slices.ContainsFunc(all, b.isOf) {
+		if b.Script != metricsScript && !slices.ContainsFunc(all, b.isOfPart) {
 			t.Errorf("%s: %s is no script", bugsFile, b.Script)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // playKind plays the further files of a kind, by managers that have no other controllers than theirs, and that of
 // accounts, which namespaces want.
 func playKind(t *testing.T, b *book, kind string, lives []*life.Life) {
-	all := b.selected(parts(lives))
+	all := b.selected(allParts(lives))
 	if len(all) == 0 {
 		return
 	}
@@ -29,15 +29,15 @@ func playKind(t *testing.T, b *book, kind string, lives []*life.Life) {
 		for _, s := range []*side{native, ours} {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
-				s.before(t, all)
+				s.playBefore(t, all)
 			})
 		}
 	})
 
-	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, false) })
+	playSides(t, "all", all, native, ours, func(t *testing.T, s *side) { s.startManager(t, controllers, settings, false) })
 	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
 	t.Run("requests", func(t *testing.T) { compareRequests(t, b, kind, lives, native, ours) })
-	if b.whole(parts(lives)) {
+	if b.coversAll(allParts(lives)) {
 		t.Run("metrics", func(t *testing.T) { compareCounts(t, b, lives, all, native, ours) })
 	}
 	native.manager.stop()
@@ -47,10 +47,10 @@ func playKind(t *testing.T, b *book, kind string, lives []*life.Life) {
 
 const accounts = "serviceaccount-controller"
 
-// before plays what comes before the manager runs.
-func (s *side) before(t *testing.T, all []*part) {
+// playBefore plays what comes before the manager runs.
+func (s *side) playBefore(t *testing.T, all []*part) {
 	begun := slices.DeleteFunc(slices.Clone(all), func(p *part) bool { return p.script.Before == nil })
-	s.each(t, begun, func(t *testing.T, p *part) { s.stage.Before(t, p.script, p.namespace()) })
+	s.runEach(t, begun, func(t *testing.T, p *part) { s.stage.Before(t, p.script, p.namespace()) })
 }
 
 // compareCounts takes down what one manager has counted more of than the other, of the metrics that the lives name:
@@ -70,7 +70,7 @@ func compareCounts(t *testing.T, b *book, lives []*life.Life, all []*part, nativ
 		must(t, err)
 		counts[i] = map[string]map[string]float64{}
 		for _, name := range names {
-			counts[i][name] = count(families[name].GetMetric())
+			counts[i][name] = seriesValues(families[name].GetMetric())
 			maps.DeleteFunc(counts[i][name], func(labels string, n float64) bool {
 				of := func(p *part) bool { return strings.Contains(labels, "namespace="+p.namespace()) }
 				return n == 0 || strings.Contains(labels, "namespace=") && !slices.ContainsFunc(all, of)
@@ -80,7 +80,7 @@ func compareCounts(t *testing.T, b *book, lives []*life.Life, all []*part, nativ
 
 	meant := func(line string) bool {
 		return slices.ContainsFunc(all, func(p *part) bool {
-			fit := func(d life.Difference) bool { return fits(d.What, line) }
+			fit := func(d life.Difference) bool { return matchesPattern(d.What, line) }
 			return strings.Contains(line, "namespace="+p.namespace()) && slices.ContainsFunc(p.script.Differences, fit)
 		})
 	}
@@ -94,7 +94,7 @@ func compareCounts(t *testing.T, b *book, lives []*life.Life, all []*part, nativ
 		for _, k := range slices.Sorted(maps.Keys(keys)) {
 			line := fmt.Sprintf("metric %s{%s}: %v, natively %v", name, k, mine[k], theirs[k])
 			if mine[k] != theirs[k] && !meant(line) {
-				b.add(all, line, "%s", line)
+				b.addDifference(all, line, "%s", line)
 			}
 		}
 	}

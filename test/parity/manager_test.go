@@ -42,19 +42,19 @@ func configured(lives []*life.Life) (controllers []string, settings map[string]m
 	return controllers, settings
 }
 
-// start runs the side's manager with controllers and settings, once as a leader.
-func (s *side) start(t *testing.T, controllers []string, settings map[string]map[string]string, leader bool) {
+// startManager runs the side's manager with controllers and settings, once as a leader.
+func (s *side) startManager(t *testing.T, controllers []string, settings map[string]map[string]string, leader bool) {
 	t.Helper()
 	if s.name == "native" {
-		s.manager = s.native(t, controllers, settings, leader)
+		s.manager = s.startNative(t, controllers, settings, leader)
 	} else {
-		s.manager = s.ours(t, controllers, settings, leader)
-		s.stage.Own = s.own
+		s.manager = s.startOurs(t, controllers, settings, leader)
+		s.stage.Own = s.ownMetric
 	}
 }
 
-// own is the sum of a metric's series with these labels.
-func (s *side) own(t testing.TB, metric string, labels map[string]string) (sum float64, _ error) {
+// ownMetric returns the sum of a metric's series with these labels.
+func (s *side) ownMetric(t testing.TB, metric string, labels map[string]string) (sum float64, _ error) {
 	families, err := s.manager.scrape(t, "/metrics")
 	if err != nil {
 		return 0, err
@@ -72,7 +72,8 @@ next:
 	return sum, nil
 }
 
-func (s *side) native(t *testing.T, controllers []string, settings map[string]map[string]string, leader bool) *running {
+func (s *side) startNative(t *testing.T, controllers []string, settings map[string]map[string]string,
+	leader bool) *running {
 	t.Helper()
 	r := &running{since: time.Now()}
 	address := freeAddress(t)
@@ -124,7 +125,8 @@ func (s *side) native(t *testing.T, controllers []string, settings map[string]ma
 	return r
 }
 
-func (s *side) ours(t *testing.T, controllers []string, settings map[string]map[string]string, leader bool) *running {
+func (s *side) startOurs(t *testing.T, controllers []string, settings map[string]map[string]string,
+	leader bool) *running {
 	t.Helper()
 	fields := fmt.Sprintf("leaderElection: {leaderElect: %v}\n", leader)
 	if len(settings) > 0 {
@@ -156,7 +158,7 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-func lives(t testing.TB) []*life.Life {
+func loadLives(t testing.TB) []*life.Life {
 	t.Helper()
 	all, err := life.All("../../plugins")
 	if err != nil {
@@ -168,16 +170,16 @@ func lives(t testing.TB) []*life.Life {
 	return all
 }
 
-// settle returns when nothing is written on the side's cluster any more and its manager has nothing left to do.
+// waitForRest returns when nothing is written on the side's cluster any more and its manager has nothing left to do.
 // What passes while nothing must be written is measured in how long the manager needs for something small.
-func (s *side) settle(t testing.TB) {
+func (s *side) waitForRest(t testing.TB) {
 	t.Helper()
-	pause := max(3*s.pace(t), 1500*time.Millisecond)
+	pause := max(3*s.measurePace(t), 1500*time.Millisecond)
 	last, since := -1, time.Now()
 	what := s.name + ": the cluster comes to rest"
 	cluster.Poll(t, 200*time.Millisecond, patience, what, func() (bool, any) {
-		n := len(s.writes(t, s.manager.since))
-		busy, err := s.busy(t)
+		n := len(s.listWrites(t, s.manager.since))
+		busy, err := s.busyQueues(t)
 		if known, e := s.names.Know(t.Context(), s.stage); !known && err == nil {
 			err = fmt.Errorf("a ReplicaSet isn't noted yet: %v", e)
 		}
@@ -191,8 +193,8 @@ func (s *side) settle(t testing.TB) {
 // probes begin the names of namespaces that are made to see that the manager is at work.
 const probes = "probe-"
 
-// pace is how long the manager takes to make a new namespace's account and bundle.
-func (s *side) pace(t testing.TB) time.Duration {
+// measurePace returns how long the manager takes to make a new namespace's account and bundle.
+func (s *side) measurePace(t testing.TB) time.Duration {
 	t.Helper()
 	begun := time.Now()
 	name := fmt.Sprint(probes, begun.UnixNano())
@@ -200,8 +202,8 @@ func (s *side) pace(t testing.TB) time.Duration {
 	return time.Since(begun)
 }
 
-// writes are all but those that go on for ever, such as heartbeats.
-func (s *side) writes(t testing.TB, since time.Time) (all []cluster.Event) {
+// listWrites returns all writes but those that go on for ever, such as heartbeats.
+func (s *side) listWrites(t testing.TB, since time.Time) (all []cluster.Event) {
 	for _, e := range s.cluster.Audit(t, cluster.Filter{Verbs: cluster.Writes, Since: since}) {
 		switch e.Resource {
 		case "events":
@@ -217,8 +219,9 @@ func (s *side) writes(t testing.TB, since time.Time) (all []cluster.Event) {
 	return all
 }
 
-// busy are the queues that hold keys, or whose keys are being worked on. Autoscalers are by the clock, for ever.
-func (s *side) busy(t testing.TB) (all []string, _ error) {
+// busyQueues returns the queues that hold keys, or whose keys are being worked on. Autoscalers are by the clock, for
+// ever.
+func (s *side) busyQueues(t testing.TB) (all []string, _ error) {
 	families, err := s.manager.scrape(t, "/metrics")
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 package parity
 
-// difference is one that is meant: what differs, as [lacks] writes it, with * for any text, and why.
+// difference is one that is meant: what differs, as [missingFamilies] writes it, with * for any text, and why.
 type difference struct {
 	what, why string
 	sometimes bool // it takes luck, or bad luck, to see it

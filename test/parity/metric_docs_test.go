@@ -65,7 +65,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 
 	controllers := ofControllers(t, string(have))
 	var own, process []string
-	all := with(ours, declared)
+	all := mergeFamilies(ours, declared)
 	for name, labels := range rare {
 		kind := "counter"
 		if strings.HasSuffix(name, "_seconds") {
@@ -73,7 +73,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		}
 		f := newFamily(kind, "")
 		for _, l := range labels {
-			f.add(l)
+			f.addValues(l)
 		}
 		if seen := all[name]; seen != nil && (seen.kind != kind || !slices.Equal(seen.labels, f.labels)) {
 			t.Errorf("%s is a %s with labels %v, rare has it as a %s with %v", name, seen.kind, seen.labels, kind, f.labels)
@@ -118,7 +118,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		if declared[name] == nil {
 			text = labelNames(f)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, text, inCell(help))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, text, tableCell(help))
 	}
 
 	b.WriteString("\n## Windlass's own\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
@@ -130,7 +130,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		if f.help == "" {
 			f.help = meaning(name)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, labelNames(f), inCell(f.help))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, labelNames(f), tableCell(f.help))
 	}
 
 	if *update {
@@ -190,7 +190,7 @@ func labelNames(f *family) string {
 	return strings.Join(all, ", ")
 }
 
-func inCell(s string) string {
+func tableCell(s string) string {
 	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", "\\|")
 }
 

@@ -30,7 +30,7 @@ func newFamily(kind, help string) *family {
 	return &family{kind: kind, help: help, values: map[string]map[string]bool{}}
 }
 
-func (f *family) add(label string, values ...string) {
+func (f *family) addValues(label string, values ...string) {
 	if _, ok := f.values[label]; !ok {
 		f.labels = append(f.labels, label)
 		slices.Sort(f.labels)
@@ -41,15 +41,15 @@ func (f *family) add(label string, values ...string) {
 	}
 }
 
-// served makes families of a scrape.
-func served(scrape map[string]*dto.MetricFamily) map[string]*family {
+// scrapedFamilies returns a scrape as families.
+func scrapedFamilies(scrape map[string]*dto.MetricFamily) map[string]*family {
 	all := map[string]*family{}
 	for name, m := range scrape {
 		f := newFamily(strings.ToLower(m.GetType().String()), m.GetHelp())
 		f.series = m.Metric
 		for _, s := range m.Metric {
 			for _, l := range s.Label {
-				f.add(l.GetName(), l.GetValue())
+				f.addValues(l.GetName(), l.GetValue())
 			}
 			if s.Histogram != nil {
 				f.native, f.buckets = s.Histogram.Schema != nil, nil
@@ -74,7 +74,7 @@ func declared(t testing.TB) (all map[string]*family, owner map[string]string) {
 		f := newFamily(m.Type, m.Help)
 		f.buckets, f.native = m.Buckets, m.Type == "histogram"
 		for _, l := range m.Labels {
-			f.add(l)
+			f.addValues(l)
 			f.values[l] = nil
 		}
 		all[m.Name] = f
@@ -102,11 +102,11 @@ func declaredBy(m abi.Metric) *family {
 	hosts := map[string][]string{abi.MetricStale: {"group", "resource"}, abi.MetricCodes: {"code"},
 		abi.MetricCodeSeconds: {"code"}}
 	for _, l := range hosts[m.Type] {
-		f.add(l)
+		f.addValues(l)
 		f.values[l] = nil
 	}
 	for _, l := range m.Labels {
-		f.add(l.Name, l.Values...)
+		f.addValues(l.Name, l.Values...)
 		if l.From != "" {
 			f.values[l.Name] = nil
 		}
@@ -114,8 +114,8 @@ func declaredBy(m abi.Metric) *family {
 	return f
 }
 
-// with joins what was served and what is declared.
-func with(served, declared map[string]*family) map[string]*family {
+// mergeFamilies joins what was served and what is declared.
+func mergeFamilies(served, declared map[string]*family) map[string]*family {
 	all := maps.Clone(declared)
 	for name, f := range served {
 		d := declared[name]
@@ -147,13 +147,13 @@ var free = map[string][]string{
 	"go_info":               {"version"},
 }
 
-func isFree(metric, label string) bool {
+func isFreeLabel(metric, label string) bool {
 	return slices.Contains(free["*"], label) || slices.Contains(free[metric], label)
 }
 
-// lacks returns what is in one but not in the other, such as "NAME", "NAME type", "NAME help", "NAME labels", "NAME
-// buckets" or "NAME{LABEL=VALUE}", each with what there is.
-func lacks(native, ours map[string]*family) map[string]string {
+// missingFamilies returns what is in one but not in the other, such as "NAME", "NAME type", "NAME help", "NAME labels",
+// "NAME buckets" or "NAME{LABEL=VALUE}", each with what there is.
+func missingFamilies(native, ours map[string]*family) map[string]string {
 	all := map[string]string{}
 	for name, n := range native {
 		o := ours[name]
@@ -181,7 +181,7 @@ func lacks(native, ours map[string]*family) map[string]string {
 
 		for label, values := range n.values {
 			have, ok := o.values[label]
-			if isFree(name, label) || ok && have == nil {
+			if isFreeLabel(name, label) || ok && have == nil {
 				continue
 			}
 			for v := range values {

@@ -19,24 +19,24 @@ import (
 // numbers. What differs is on the list, with its reason, and in docs/differences.md.
 func compareMetrics(t *testing.T, lives []*life.Life, controllers int, native, ours *side) {
 	declared, owner := declared(t)
-	all := with(ours.metrics, declared)
-	found := lacks(native.metrics, all)
-	maps.Copy(found, lacks(native.slis, ours.slis))
+	all := mergeFamilies(ours.metrics, declared)
+	found := missingFamilies(native.metrics, all)
+	maps.Copy(found, missingFamilies(native.slis, ours.slis))
 	t.Run("families", func(t *testing.T) { compareFamilies(t, found, all) })
 	t.Run("numbers", func(t *testing.T) { numbers(t, lives, native.metrics, ours.metrics) })
-	t.Run("queues", func(t *testing.T) { queues(t, controllers, ours.metrics) })
+	t.Run("queues", func(t *testing.T) { checkQueues(t, controllers, ours.metrics) })
 	t.Run("durations", func(t *testing.T) { durations(t, ours.metrics) })
 	t.Run("docs", func(t *testing.T) { document(t, native.metrics, ours.metrics, declared, owner) })
 }
 
-// scrape keeps what the side's manager serves.
-func (s *side) scrape(t testing.TB) {
+// scrapeMetrics keeps what the side's manager serves.
+func (s *side) scrapeMetrics(t testing.TB) {
 	t.Helper()
 	must(t, s.manager.healthy(t))
 	for path, to := range map[string]*map[string]*family{"/metrics": &s.metrics, "/metrics/slis": &s.slis} {
 		families, err := s.manager.scrape(t, path)
 		must(t, err)
-		*to = served(families)
+		*to = scrapedFamilies(families)
 	}
 }
 
@@ -67,14 +67,15 @@ next:
 		if !strings.Contains(string(told), "`"+d.what+"`") {
 			t.Errorf("docs/differences.md says nothing of `%s`", d.what)
 		}
-		if stale[d.what] && (!d.sometimes || has(ours, d.what)) {
+		if stale[d.what] && (!d.sometimes || hasFamily(ours, d.what)) {
 			t.Errorf("`%s` is on the list of differences, and there is no such difference", d.what)
 		}
 	}
 }
 
-// has reports whether there is a family, or one with that value, of those that [lacks] would say are missing.
-func has(ours map[string]*family, what string) bool {
+// hasFamily reports whether there is a family, or one with that value, of those that [missingFamilies] would say are
+// missing.
+func hasFamily(ours map[string]*family, what string) bool {
 	name, label, ok := strings.Cut(strings.TrimSuffix(what, "}"), "{")
 	f := ours[name]
 	if !ok || f == nil {
@@ -88,7 +89,7 @@ func has(ours map[string]*family, what string) bool {
 func numbers(t *testing.T, lives []*life.Life, native, ours map[string]*family) {
 	meant := func(line string) bool {
 		for _, b := range readBugs(t) {
-			if b.Script == metricsScript && fits(b.What, line) {
+			if b.Script == metricsScript && matchesPattern(b.What, line) {
 				return true
 			}
 		}
@@ -106,7 +107,7 @@ func numbers(t *testing.T, lives []*life.Life, native, ours map[string]*family) 
 			t.Errorf("%s: natively %v, here %v: the work should have made one", name, n != nil, o != nil)
 			continue
 		}
-		want, got := count(n.series), count(o.series)
+		want, got := seriesValues(n.series), seriesValues(o.series)
 		if name == "pod_gc_collector_force_delete_pods_total" {
 			// Pods of other scripts that are on their way out may or may not be met by the native controller's timer.
 			elsewhere := func(series string, _ float64) bool { return !strings.Contains(series, "namespace=podgc-") }
@@ -129,8 +130,8 @@ func numbers(t *testing.T, lives []*life.Life, native, ours map[string]*family) 
 	}
 }
 
-// count returns the value of each series by its labels, of a histogram how much was observed.
-func count(series []*dto.Metric) map[string]float64 {
+// seriesValues returns the value of each series by its labels, of a histogram how much was observed.
+func seriesValues(series []*dto.Metric) map[string]float64 {
 	all := map[string]float64{}
 	for _, s := range series {
 		var labels []string
@@ -143,14 +144,14 @@ func count(series []*dto.Metric) map[string]float64 {
 	return all
 }
 
-// queues have all had something to do.
-func queues(t *testing.T, controllers int, ours map[string]*family) {
-	for k, n := range count(ours["workqueue_adds_total"].series) {
+// checkQueues demands that all queues have had something to do.
+func checkQueues(t *testing.T, controllers int, ours map[string]*family) {
+	for k, n := range seriesValues(ours["workqueue_adds_total"].series) {
 		if n == 0 {
 			t.Errorf("workqueue_adds_total{%s} is 0", k)
 		}
 	}
-	for k, n := range count(ours["running_managed_controllers"].series) {
+	for k, n := range seriesValues(ours["running_managed_controllers"].series) {
 		if n != 1 {
 			t.Errorf("running_managed_controllers{%s} is %v", k, n)
 		}
@@ -158,7 +159,7 @@ func queues(t *testing.T, controllers int, ours map[string]*family) {
 	if n := len(ours["running_managed_controllers"].series); n != controllers {
 		t.Errorf("%d controllers are said to run, there are %d", n, controllers)
 	}
-	for k, n := range count(ours["informer_store_resource_version"].series) {
+	for k, n := range seriesValues(ours["informer_store_resource_version"].series) {
 		if n == 0 {
 			t.Errorf("informer_store_resource_version{%s} is 0", k)
 		}
@@ -168,7 +169,7 @@ func queues(t *testing.T, controllers int, ours map[string]*family) {
 // durations of the job controller's syncs are observed, of no more than there were.
 func durations(t *testing.T, ours map[string]*family) {
 	sum := func(name string) (n float64) {
-		for _, x := range count(ours[name].series) {
+		for _, x := range seriesValues(ours[name].series) {
 			n += x
 		}
 		return n

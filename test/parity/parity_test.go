@@ -30,8 +30,8 @@ func (p *part) name() string { return p.plugin + "/" + p.script.Name }
 // namespace is where it is played.
 func (p *part) namespace() string { return p.plugin + "-" + p.script.Name }
 
-// parts are all scripts of the lives.
-func parts(lives []*life.Life) (all []*part) {
+// allParts returns all scripts of the lives.
+func allParts(lives []*life.Life) (all []*part) {
 	for _, l := range lives {
 		for _, s := range l.Scripts() {
 			run := func(t *testing.T, side *side, namespace string) { side.stage.Play(t, s, namespace) }
@@ -47,20 +47,20 @@ func parts(lives []*life.Life) (all []*part) {
 
 func TestParity(t *testing.T) {
 	first := &book{}
-	t.Run("once", func(t *testing.T) { both(t, first) })
+	t.Run("once", func(t *testing.T) { playBoth(t, first) })
 	if len(first.texts) == 0 {
 		return
 	}
 	again := &book{only: first.again}
-	t.Run("again", func(t *testing.T) { both(t, again) })
-	twice(t, first, again)
+	t.Run("again", func(t *testing.T) { playBoth(t, again) })
+	failRepeated(t, first, again)
 }
 
-// both has both managers play the book's scripts, and takes down what they do otherwise. First come those that are
+// playBoth has both managers play the book's scripts, and takes down what they do otherwise. First come those that are
 // played with all controllers, and then the others, which mostly wait, at a time. Each group has its own clusters, for
 // what one leaves behind would be work for the next.
-func both(t *testing.T, b *book) {
-	every := lives(t)
+func playBoth(t *testing.T, b *book) {
+	every := loadLives(t)
 	t.Run("lives", func(t *testing.T) { playLives(t, b, life.Of("", every)) })
 	t.Run("few", func(t *testing.T) {
 		t.Run("workloads", func(t *testing.T) {
@@ -78,17 +78,17 @@ func both(t *testing.T, b *book) {
 
 // playLives plays what is played beside each other, with all controllers.
 func playLives(t *testing.T, b *book, lives []*life.Life) {
-	all, whole := b.selected(parts(lives)), b.whole(parts(lives))
+	all, whole := b.selected(allParts(lives)), b.coversAll(allParts(lives))
 	if len(all) == 0 {
 		return
 	}
 	native, ours := newSides(t)
 	controllers, settings := configured(lives)
-	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, controllers, settings, true) })
+	playSides(t, "all", all, native, ours, func(t *testing.T, s *side) { s.startManager(t, controllers, settings, true) })
 	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
 	if whole && !t.Failed() {
 		for _, s := range []*side{native, ours} {
-			s.scrape(t)
+			s.scrapeMetrics(t)
 		}
 		t.Run("metrics", func(t *testing.T) { compareMetrics(t, lives, len(controllers), native, ours) })
 	}
@@ -101,8 +101,8 @@ func playLives(t *testing.T, b *book, lives []*life.Life) {
 	windlass.ExpectRoles(t, ours.cluster)
 }
 
-// play has both managers go through all scripts, at a time, and returns when both clusters are at rest.
-func play(t *testing.T, name string, all []*part, native, ours *side, start func(*testing.T, *side)) {
+// playSides has both managers go through all scripts, at a time, and returns when both clusters are at rest.
+func playSides(t *testing.T, name string, all []*part, native, ours *side, start func(*testing.T, *side)) {
 	for _, s := range []*side{native, ours} {
 		start(t, s)
 	}
@@ -110,20 +110,20 @@ func play(t *testing.T, name string, all []*part, native, ours *side, start func
 		for _, s := range []*side{native, ours} {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
-				s.play(t, all)
+				s.playParts(t, all)
 			})
 		}
 	})
-	settle(t, native, ours)
+	waitForBoth(t, native, ours)
 }
 
-// settle returns when both clusters are at rest.
-func settle(t *testing.T, native, ours *side) {
+// waitForBoth returns when both clusters are at rest.
+func waitForBoth(t *testing.T, native, ours *side) {
 	ok := t.Run("rest", func(t *testing.T) {
 		for _, s := range []*side{native, ours} {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
-				s.settle(t)
+				s.waitForRest(t)
 			})
 		}
 	})
@@ -169,16 +169,16 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func (s *side) play(t *testing.T, all []*part) {
-	s.each(t, all, func(t *testing.T, p *part) {
+func (s *side) playParts(t *testing.T, all []*part) {
+	s.runEach(t, all, func(t *testing.T, p *part) {
 		begun := time.Now()
 		p.run(t, s, p.namespace())
 		t.Logf("%.1f s", time.Since(begun).Seconds())
 	})
 }
 
-// each runs a test for each script, all at a time, and notes which fail.
-func (s *side) each(t *testing.T, all []*part, f func(*testing.T, *part)) {
+// runEach runs a test for each script, all at a time, and notes which fail.
+func (s *side) runEach(t *testing.T, all []*part, f func(*testing.T, *part)) {
 	for _, p := range all {
 		t.Run(p.name(), func(t *testing.T) {
 			t.Parallel()
@@ -194,8 +194,8 @@ func (s *side) each(t *testing.T, all []*part, f func(*testing.T, *part)) {
 	}
 }
 
-// look returns what there is of all scripts.
-func (s *side) look(t testing.TB, all []*part) map[string]life.Lines {
+// lookAtParts returns what there is of all scripts.
+func (s *side) lookAtParts(t testing.TB, all []*part) map[string]life.Lines {
 	t.Helper()
 	scripts := map[string]*life.Script{}
 	for _, p := range all {
@@ -215,7 +215,7 @@ func compare(t *testing.T, b *book, all []*part, native, ours *side) {
 	found := map[string][]string{}
 	end := time.Now().Add(late)
 	for {
-		theirs, mine := native.look(t, left), ours.look(t, left)
+		theirs, mine := native.lookAtParts(t, left), ours.lookAtParts(t, left)
 		var differ []*part
 		for _, p := range left {
 			found[p.name()] = differing(theirs[p.namespace()], mine[p.namespace()])
@@ -226,7 +226,7 @@ func compare(t *testing.T, b *book, all []*part, native, ours *side) {
 		if left = differ; len(left) == 0 || time.Now().After(end) {
 			break
 		}
-		settle(t, native, ours)
+		waitForBoth(t, native, ours)
 	}
 
 	for _, p := range all {
@@ -235,10 +235,10 @@ func compare(t *testing.T, b *book, all []*part, native, ours *side) {
 				t.Fatal("there is nothing to compare: it failed above")
 			}
 			for _, line := range unmeant(p, bugs, found[p.name()]) {
-				b.add([]*part{p}, p.name()+" "+line, "%s: the managers leave behind what differs: %s", p.name(), line)
+				b.addDifference([]*part{p}, p.name()+" "+line, "%s: the managers leave behind what differs: %s", p.name(), line)
 			}
-			for _, d := range stale(p, bugs, found[p.name()]) {
-				b.add([]*part{p}, p.name()+" stale "+d, "%s: %q is told as a difference, and there is none", p.name(), d)
+			for _, d := range staleBugs(p, bugs, found[p.name()]) {
+				b.addDifference([]*part{p}, p.name()+" stale "+d, "%s: %q is told as a difference, and there is none", p.name(), d)
 			}
 		})
 	}

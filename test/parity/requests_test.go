@@ -57,7 +57,7 @@ const (
 	dryRun  = ", dry run"
 )
 
-func sum(m map[string]int) (n int) {
+func sumCounts(m map[string]int) (n int) {
 	for _, x := range m {
 		n += x
 	}
@@ -105,16 +105,17 @@ func TestAllowed(t *testing.T) {
 // of the group are played, than the native manager: of each kind more than are allowed; and of all writes, and of all
 // reads.
 func compareRequests(t *testing.T, b *book, group string, lives []*life.Life, native, ours *side) {
-	all := parts(lives)
+	all := allParts(lives)
 	theirs, mine := native.requests(t), ours.requests(t)
 	for _, p := range b.selected(all) {
 		for what, most := range p.script.Most {
 			if n := mine[what][p.namespace()]; n > most {
-				b.add([]*part{p}, "requests "+p.name()+" "+what, "%s: %s: %d requests, %d are enough", p.name(), what, n, most)
+				b.addDifference([]*part{p}, "requests "+p.name()+" "+what, "%s: %s: %d requests, %d are enough", p.name(), what, n,
+					most)
 			}
 		}
 	}
-	if !b.whole(all) {
+	if !b.coversAll(all) {
 		return
 	}
 
@@ -123,7 +124,7 @@ func compareRequests(t *testing.T, b *book, group string, lives []*life.Life, na
 	maps.Copy(keys, mine)
 	writes, reads := [2]int{}, [2]int{}
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		n, o := sum(theirs[k]), sum(mine[k])
+		n, o := sumCounts(theirs[k]), sumCounts(mine[k])
 		if strings.HasPrefix(k, autoscaler+": get ") {
 			n = int(math.Ceil(float64(n) * pace))
 		}
@@ -146,11 +147,12 @@ func compareRequests(t *testing.T, b *book, group string, lives []*life.Life, na
 				where = append(where, fmt.Sprintf("%s: %d, native %d", in, a, b))
 			}
 		}
-		b.add(all, group+" requests "+k, "%s: %d, the native manager needed %d\n%s", k, o, n, strings.Join(where, "\n"))
+		b.addDifference(all, group+" requests "+k, "%s: %d, the native manager needed %d\n%s", k, o, n,
+			strings.Join(where, "\n"))
 	}
 	t.Logf("writes: %d, native %d; reads: %d, native %d", writes[1], writes[0], reads[1], reads[0])
 	if writes[1] > writes[0] || reads[1] > reads[0] {
-		b.add(all, group+" requests", "%d writes and %d reads, the native manager needed %d and %d",
+		b.addDifference(all, group+" requests", "%d writes and %d reads, the native manager needed %d and %d",
 			writes[1], reads[1], writes[0], reads[0])
 	}
 }
@@ -167,7 +169,7 @@ func clocked(t *testing.T, b *book, all []*part, group string, native, ours *sid
 	var times [2]float64
 	for i, s := range []*side{native, ours} {
 		var err error
-		times[i], err = s.own(t, "horizontal_pod_autoscaler_controller_reconciliations_total", nil)
+		times[i], err = s.ownMetric(t, "horizontal_pod_autoscaler_controller_reconciliations_total", nil)
 		must(t, err)
 	}
 	if times[0] == 0 || times[1] == 0 {
@@ -180,7 +182,8 @@ func clocked(t *testing.T, b *book, all []*part, group string, native, ours *sid
 	periods := 1 + time.Since(ours.manager.since).Seconds() // each life has them last a second
 	t.Logf("%v reconciliations of %d autoscalers in %.0f periods, native %v", times[1], len(made), periods, times[0])
 	if most := periods * float64(len(made)); times[1] > most {
-		b.add(all, group+" reconciliations", "%v reconciliations of %d autoscalers in %.0f periods", times[1], len(made),
+		b.addDifference(all, group+" reconciliations", "%v reconciliations of %d autoscalers in %.0f periods", times[1],
+			len(made),
 			periods)
 	}
 	return times[1] / times[0]
@@ -190,7 +193,7 @@ func clocked(t *testing.T, b *book, all []*part, group string, native, ours *sid
 func moreMeant(lives []*life.Life, kind string) string {
 	for _, l := range lives {
 		for _, d := range l.Requests {
-			if fits(d.What, kind) {
+			if matchesPattern(d.What, kind) {
 				return d.Row
 			}
 		}

@@ -15,24 +15,24 @@ func takeover(t *testing.T, b *book, all []*part, native, ours *side, controller
 	since := time.Now()
 	for i, s := range sides {
 		other := sides[1-i]
-		start := s.native
+		start := s.startNative
 		if other.name != native.name {
-			start = s.ours
+			start = s.startOurs
 		}
 		s.manager = start(t, controllers, settings, false)
 	}
 
 	for i, s := range sides {
-		s.settle(t)
+		s.waitForRest(t)
 		t.Run("takeover-by-"+sides[1-i].name, func(t *testing.T) {
 			atWork := false
-			for _, e := range s.writes(t, since) {
+			for _, e := range s.listWrites(t, since) {
 				account := strings.HasPrefix(e.User, "system:serviceaccount:kube-system:")
 				probe := strings.HasPrefix(e.Namespace, probes)
 				atWork = atWork || account && probe
 				if account && !probe {
 					by := "takeover by " + sides[1-i].name
-					b.add(all, fmt.Sprint(by, e.User, e.Verb, e.Resource, e.Namespace), "%s: it wrote: %v", by, e)
+					b.addDifference(all, fmt.Sprint(by, e.User, e.Verb, e.Resource, e.Namespace), "%s: it wrote: %v", by, e)
 				}
 			}
 			if !atWork {

@@ -23,8 +23,8 @@ type change[T metav1.Object] struct {
 	at     time.Time // when the watch told
 }
 
-// begin watches until the test is over.
-func (h *history[T]) begin(t *testing.T, open func(context.Context, metav1.ListOptions) (watch.Interface, error)) {
+// startWatch watches until the test is over.
+func (h *history[T]) startWatch(t *testing.T, open func(context.Context, metav1.ListOptions) (watch.Interface, error)) {
 	t.Helper()
 	w, err := open(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -42,24 +42,24 @@ func (h *history[T]) begin(t *testing.T, open func(context.Context, metav1.ListO
 	}()
 }
 
-// all are the changes so far.
-func (h *history[T]) all() []change[T] {
+// allChanges returns the changes so far.
+func (h *history[T]) allChanges() []change[T] {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	return h.changes[:len(h.changes):len(h.changes)]
 }
 
-// now is what there is after all changes so far.
-func (h *history[T]) now() map[string]T {
+// currentWorld returns what there is after all changes so far.
+func (h *history[T]) currentWorld() map[string]T {
 	world := map[string]T{}
-	h.replay(func(w map[string]T, _ change[T]) { world = w })
+	h.replayChanges(func(w map[string]T, _ change[T]) { world = w })
 	return world
 }
 
-// replay calls f with what there was after each change; the map is the same each time.
-func (h *history[T]) replay(f func(world map[string]T, c change[T])) {
+// replayChanges calls f with what there was after each change; the map is the same each time.
+func (h *history[T]) replayChanges(f func(world map[string]T, c change[T])) {
 	world := map[string]T{}
-	for _, c := range h.all() {
+	for _, c := range h.allChanges() {
 		if c.gone {
 			delete(world, c.object.GetName())
 		} else {
@@ -71,7 +71,7 @@ func (h *history[T]) replay(f func(world map[string]T, c change[T])) {
 
 // includes reports whether the changes lead to just these objects.
 func (h *history[T]) includes(objects []T) bool {
-	world := h.now()
+	world := h.currentWorld()
 	for _, o := range objects {
 		if seen, ok := world[o.GetName()]; !ok || seen.GetResourceVersion() != o.GetResourceVersion() {
 			return false

@@ -67,10 +67,10 @@ func accountsAndBundles(s *space) {
 
 // In a namespace that is being deleted nothing can be made: controllers notice, and leave it at that.
 func endingNamespace(s *space) {
-	s.deploy(3)
+	s.createDeployment(3)
 	s.complete(3)
 	s.makeSetNamed("other", 2)
-	s.set("other", "two ready pods", ready(2))
+	s.awaitSet("other", "two ready pods", allReady(2))
 	for _, rs := range s.listSets() {
 		// later there can be no event either
 		s.happened("ReplicaSet", rs.Name, "SuccessfulCreate", "Created pod: "+rs.Name+"-")
@@ -87,14 +87,14 @@ func endingNamespace(s *space) {
 	begun := time.Now()
 	s.must(s.client.CoreV1().ServiceAccounts(s.name).Delete(s.ctx, "default", metav1.DeleteOptions{}))
 	s.must(s.client.CoreV1().ConfigMaps(s.name).Delete(s.ctx, bundle, metav1.DeleteOptions{}))
-	s.change(image("web:2"))
+	s.changeDeployment(setImage("web:2"))
 	for _, p := range s.listPods() {
 		if metav1.GetControllerOf(&p).Name == "other" {
 			s.must(s.pods.Delete(s.ctx, p.Name, metav1.DeleteOptions{}))
 		}
 	}
 
-	s.set("other", "no pods", func(rs *appsv1.ReplicaSet) bool { return rs.Status.Replicas == 0 })
+	s.awaitSet("other", "no pods", func(rs *appsv1.ReplicaSet) bool { return rs.Status.Replicas == 0 })
 	attempts := func() []cluster.Event {
 		return s.cluster.Audit(s, cluster.Filter{Verbs: cluster.Writes, Namespace: s.name, Since: begun,
 			Codes: []int{403, 404, 409, 422, 500}})

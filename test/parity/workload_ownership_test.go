@@ -18,19 +18,21 @@ func foreground() metav1.DeleteOptions {
 // match.
 func adoptSet(s *space) {
 	orphan := s.makeSet(2)
-	s.set("web", "two ready pods", ready(2))
-	s.deploy(2)
+	s.awaitSet("web", "two ready pods", allReady(2))
+	s.createDeployment(2)
 	d := s.complete(2)
+
 	rs, err := s.sets.Get(s.ctx, orphan.Name, metav1.GetOptions{})
 	if s.must(err); !metav1.IsControlledBy(rs, d) {
 		s.Errorf("the orphan was not adopted: %v", rs.OwnerReferences)
 	}
-	if n := len(made(s)); n != 2 {
+	if n := len(podsEverMade(s)); n != 2 {
 		s.Errorf("%d pods were made, want the orphan's 2", n)
 	}
 	if l := s.listSets(); len(l) != 1 {
 		s.Errorf("there are %d sets, want the orphan alone", len(l))
 	}
+
 	s.patchSet("web", `{"metadata":{"labels":{"app":"other"}}}`)
 	s.eventually("the set is released", func() (bool, string) {
 		rs, err := s.sets.Get(s.ctx, "web", metav1.GetOptions{})
@@ -41,25 +43,26 @@ func adoptSet(s *space) {
 	if l := s.listSets(); len(l) != 2 {
 		s.Errorf("there are %d sets, want the released one and its successor", len(l))
 	}
-	s.set("web", "the released set keeps its pods", func(rs *appsv1.ReplicaSet) bool { return rs.Status.Replicas == 2 })
+	s.awaitSet("web", "the released set keeps its pods",
+		func(rs *appsv1.ReplicaSet) bool { return rs.Status.Replicas == 2 })
 }
 
 // A Deployment that is being deleted takes nothing over and begins nothing; its status still follows its sets.
 func deletingDeployment(s *space) {
-	s.deploy(3)
+	s.createDeployment(3)
 	s.complete(3)
 	s.must(s.deployments.Delete(s.ctx, "web", foreground()))
 	s.makeSet(1)
-	s.set("web", "a ready pod", ready(1))
-	s.change(image("web:2"))
-	mine := s.setOf("web:1")
+	s.awaitSet("web", "a ready pod", allReady(1))
+	s.changeDeployment(setImage("web:2"))
+	mine := s.setWithImage("web:1")
 	for _, rs := range s.listSets() {
 		if rs.Name != "web" {
 			mine = &rs
 		}
 	}
 	s.patchSet(mine.Name, `{"spec":{"replicas":1}}`)
-	s.deployment("the size that its set was given", func(d *appsv1.Deployment) bool {
+	s.awaitDeployment("the size that its set was given", func(d *appsv1.Deployment) bool {
 		return d.Status.Replicas == 1 &&
 			d.DeletionTimestamp != nil
 	})
@@ -75,7 +78,7 @@ func deletingDeployment(s *space) {
 func adoptPods(s *space) {
 	s.makePod("stray")
 	rs := s.makeSet(3)
-	s.set("web", "three ready pods", ready(3))
+	s.awaitSet("web", "three ready pods", allReady(3))
 	want := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: rs.UID,
 		Controller: new(bool), BlockOwnerDeletion: new(bool)}
 	*want.Controller, *want.BlockOwnerDeletion = true, true
@@ -97,21 +100,21 @@ func adoptPods(s *space) {
 		return n == 4, fmt.Sprint(n)
 	})
 
-	s.set("web", "three ready pods", ready(3))
+	s.awaitSet("web", "three ready pods", allReady(3))
 	// It comes back: now there is one too many.
 	s.patchPod("stray", `{"metadata":{"labels":{"app":"web"}}}`)
 	s.eventually("three pods", func() (bool, string) {
 		n := len(s.listPods())
 		return n == 3, fmt.Sprint(n)
 	})
-	s.set("web", "three ready pods", ready(3))
+	s.awaitSet("web", "three ready pods", allReady(3))
 }
 
 // A set that is being deleted takes over nothing, releases nothing and makes nothing; its status still follows its
 // pods.
 func deletingSet(s *space) {
 	s.makeSet(3)
-	s.set("web", "three ready pods", ready(3))
+	s.awaitSet("web", "three ready pods", allReady(3))
 	s.must(s.sets.Delete(s.ctx, "web", foreground()))
 	s.makePod("stray")
 	s.eventually("the stray pod is ready", func() (bool, string) {
@@ -125,7 +128,7 @@ func deletingSet(s *space) {
 		}
 	}
 
-	s.set("web", "two ready pods", ready(2))
+	s.awaitSet("web", "two ready pods", allReady(2))
 	if l := s.getPod("stray").OwnerReferences; len(l) != 0 {
 		s.Errorf("a set that is being deleted has adopted the pod: %v", l)
 	}

@@ -17,11 +17,11 @@ func restart(t *testing.T, c *cluster.Cluster) {
 	const n = 20
 	m := windlass.Start(t, c, windlass.Options{Controllers: workloadControllers})
 	s := newSpace(t, c, "restart", false)
-	s.deploy(n, bounds(2, 1))
+	s.createDeployment(n, setBounds(2, 1))
 	s.complete(n)
-	s.change(image("web:2"))
+	s.changeDeployment(setImage("web:2"))
 	updated := func() (some int) {
-		for _, p := range s.podHistory.now() {
+		for _, p := range s.podHistory.currentWorld() {
 			if p.Spec.Containers[0].Image == "web:2" {
 				some++
 			}

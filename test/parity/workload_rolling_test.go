@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-func bounds(surge, unavailable int) func(*appsv1.Deployment) {
+func setBounds(surge, unavailable int) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		s, u := intstr.FromInt(surge), intstr.FromInt(unavailable)
 		d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
@@ -19,10 +19,10 @@ func bounds(surge, unavailable int) func(*appsv1.Deployment) {
 
 // At no moment of a rolling update are fewer pods available than wanted, or more asked for than the surge allows.
 func rollingUpdate(s *space) {
-	s.deploy(10, bounds(3, 2))
+	s.createDeployment(10, setBounds(3, 2))
 	s.complete(10)
 	for _, i := range []string{"web:2", "web:3"} {
-		s.change(image(i))
+		s.changeDeployment(setImage(i))
 		s.complete(10)
 	}
 	s.expectBounds(8, 13)
@@ -32,7 +32,7 @@ func rollingUpdate(s *space) {
 	}
 	s.reaches(appsv1.DeploymentAvailable, "True MinimumReplicasAvailable: Deployment has minimum availability.")
 	// All pods of the second image and of the first are gone, each made once.
-	if n := len(made(s)); n != 30 {
+	if n := len(podsEverMade(s)); n != 30 {
 		s.Errorf("%d pods were made, want 30", n)
 	}
 	s.happened("Deployment", "web", "ScalingReplicaSet", "from 0 to ")
@@ -43,7 +43,7 @@ func (s *space) expectBounds(minAvailable int, maxWanted int32) {
 	s.Helper()
 	s.catchUp()
 	begun, lowest := false, 0
-	s.podHistory.replay(func(pods map[string]*corev1.Pod, _ change[*corev1.Pod]) {
+	s.podHistory.replayChanges(func(pods map[string]*corev1.Pod, _ change[*corev1.Pod]) {
 		n := 0
 		for _, p := range pods {
 			if available(p) {
@@ -60,7 +60,7 @@ func (s *space) expectBounds(minAvailable int, maxWanted int32) {
 		s.Errorf("at most %d pods were ever available", lowest)
 	}
 
-	s.setHistory.replay(func(sets map[string]*appsv1.ReplicaSet, c change[*appsv1.ReplicaSet]) {
+	s.setHistory.replayChanges(func(sets map[string]*appsv1.ReplicaSet, c change[*appsv1.ReplicaSet]) {
 		n := int32(0)
 		for _, rs := range sets {
 			n += *rs.Spec.Replicas
@@ -80,10 +80,10 @@ func available(p *corev1.Pod) bool {
 	return false
 }
 
-// made are the names of all pods that ever were.
-func made(s *space) map[string]bool {
+// podsEverMade returns the names of all pods that ever were.
+func podsEverMade(s *space) map[string]bool {
 	names := map[string]bool{}
-	for _, c := range s.podHistory.all() {
+	for _, c := range s.podHistory.allChanges() {
 		names[c.object.Name] = true
 	}
 	return names
@@ -91,18 +91,19 @@ func made(s *space) map[string]bool {
 
 // Recreate makes no new pod while an old one is there, be it only because something holds it.
 func recreate(s *space) {
-	s.deploy(3, held, func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
+	s.createDeployment(3, setFinalizer,
+		func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
 	s.complete(3)
-	s.change(image("web:2"))
-	s.deployment("three terminating pods", func(d *appsv1.Deployment) bool {
+	s.changeDeployment(setImage("web:2"))
+	s.awaitDeployment("three terminating pods", func(d *appsv1.Deployment) bool {
 		return d.Status.Replicas == 0 && d.Status.TerminatingReplicas != nil && *d.Status.TerminatingReplicas == 3
 	})
 	if l := s.listSets(); len(l) != 1 {
 		s.Errorf("there are %d sets while old pods end, want the old one", len(l))
 	}
-	s.letGo()
+	s.releasePods()
 	s.complete(3)
-	s.podHistory.replay(func(pods map[string]*corev1.Pod, c change[*corev1.Pod]) {
+	s.podHistory.replayChanges(func(pods map[string]*corev1.Pod, c change[*corev1.Pod]) {
 		images := map[string]int{}
 		for _, p := range pods {
 			images[p.Spec.Containers[0].Image]++
@@ -116,21 +117,21 @@ func recreate(s *space) {
 
 // A roll-out that doesn't get on shares a change of size between old and new pods in proportion.
 func proportionalScaling(s *space) {
-	s.deploy(10, bounds(3, 2))
+	s.createDeployment(10, setBounds(3, 2))
 	s.complete(10)
-	s.change(func(d *appsv1.Deployment) { image("web:2")(d); nowhere(d) })
+	s.changeDeployment(func(d *appsv1.Deployment) { setImage("web:2")(d); nowhere(d) })
 	sized := func(old, new int32) {
 		s.Helper()
-		s.deployment("old and new pods", func(d *appsv1.Deployment) bool {
+		s.awaitDeployment("old and new pods", func(d *appsv1.Deployment) bool {
 			return d.Status.Replicas == old+new && d.Status.UpdatedReplicas == new && d.Status.AvailableReplicas == old &&
 				d.Status.UnavailableReplicas == new
 		})
 	}
 	sized(8, 5)
-	s.change(replicas(15))
+	s.changeDeployment(replicas(15))
 	sized(11, 7)
 	// 9 with the surge: 5 and 4 by proportion, and then one old pod more than must be available makes way for a new one
-	s.change(replicas(6))
+	s.changeDeployment(replicas(6))
 	sized(4, 5)
 	s.reaches(appsv1.DeploymentAvailable, "True MinimumReplicasAvailable")
 }
@@ -138,16 +139,16 @@ func proportionalScaling(s *space) {
 // A roll-out that doesn't get on in time says so, and goes on when it can.
 func progressDeadline(s *space) {
 	deadline := int32(2)
-	s.deploy(2, func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = &deadline })
+	s.createDeployment(2, func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = &deadline })
 	s.complete(2)
-	s.change(func(d *appsv1.Deployment) { image("web:2")(d); nowhere(d) })
+	s.changeDeployment(func(d *appsv1.Deployment) { setImage("web:2")(d); nowhere(d) })
 	d := s.reaches(appsv1.DeploymentProgressing, "False ProgressDeadlineExceeded: ReplicaSet \"web-")
-	want := `False ProgressDeadlineExceeded: ReplicaSet "` + s.setOf("web:2").Name + `" has timed out progressing.`
+	want := `False ProgressDeadlineExceeded: ReplicaSet "` + s.setWithImage("web:2").Name + `" has timed out progressing.`
 	if got := condition(d, appsv1.DeploymentProgressing); got != want {
 		s.Errorf("condition %q, want %q", got, want)
 	}
 	s.reaches(appsv1.DeploymentAvailable, "True MinimumReplicasAvailable")
-	s.change(func(d *appsv1.Deployment) { image("web:3")(d); somewhere(d) })
+	s.changeDeployment(func(d *appsv1.Deployment) { setImage("web:3")(d); somewhere(d) })
 	s.complete(2)
 	s.reaches(appsv1.DeploymentProgressing, "True NewReplicaSetAvailable")
 }
@@ -155,13 +156,13 @@ func progressDeadline(s *space) {
 // A pod counts as available only when it has been ready for so long.
 func minReadySeconds(s *space) {
 	const seconds = 5 // so that somebody looks in between, however busy the machine is
-	s.deploy(3, bounds(1, 1), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = seconds })
+	s.createDeployment(3, setBounds(1, 1), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = seconds })
 	s.complete(3)
-	s.change(image("web:2"))
+	s.changeDeployment(setImage("web:2"))
 	s.complete(3)
 	s.catchUp()
 	early := false
-	for _, c := range s.deploymentHistory.all() {
+	for _, c := range s.deploymentHistory.allChanges() {
 		early = early || c.object.Status.ReadyReplicas > c.object.Status.AvailableReplicas
 	}
 	if !early {
@@ -169,8 +170,8 @@ func minReadySeconds(s *space) {
 	}
 
 	// How many pods were available by their own account, whenever a set said how many are.
-	pods := s.podHistory.all()
-	for _, c := range s.setHistory.all() {
+	pods := s.podHistory.allChanges()
+	for _, c := range s.setHistory.allChanges() {
 		if c.gone {
 			continue
 		}

@@ -14,25 +14,25 @@ import (
 )
 
 // A Deployment is scaled to nothing and back; what others do to its sets or pods is put right.
-func sizes(s *space) {
-	s.deploy(3)
+func scaleAndMend(s *space) {
+	s.createDeployment(3)
 	s.complete(3)
-	s.change(replicas(0))
-	s.deployment("no replicas", func(d *appsv1.Deployment) bool {
+	s.changeDeployment(replicas(0))
+	s.awaitDeployment("no replicas", func(d *appsv1.Deployment) bool {
 		return d.Status.Replicas == 0 && d.Status.TerminatingReplicas != nil && *d.Status.TerminatingReplicas == 0
 	})
 	s.eventually("no pods", func() (bool, string) {
 		n := len(s.listPods())
 		return n == 0, fmt.Sprint(n)
 	})
-	s.change(replicas(3))
+	s.changeDeployment(replicas(3))
 	s.complete(3)
 
-	name := s.setOf("web:1").Name
+	name := s.setWithImage("web:1").Name
 	s.patchSet(name, `{"spec":{"replicas":5}}`)
-	s.set(name, "the Deployment's size", func(rs *appsv1.ReplicaSet) bool {
+	s.awaitSet(name, "the Deployment's size", func(rs *appsv1.ReplicaSet) bool {
 		return *rs.Spec.Replicas == 3 &&
-			ready(3)(rs)
+			allReady(3)(rs)
 	})
 	s.eventually("no pod too many, on its way out either", func() (bool, string) {
 		l := s.listPods()
@@ -51,7 +51,7 @@ func sizes(s *space) {
 // The pods that are cheapest to delete go first.
 func deletionCost(s *space) {
 	s.makeSet(4)
-	s.set("web", "four ready pods", ready(4))
+	s.awaitSet("web", "four ready pods", allReady(4))
 	pods := s.listPods()
 	for i, cost := range []string{`"10"`, `"-5"`, "null", `"7"`} {
 		// The label goes in the same write, so that the set's status tells when its controller has seen it.
@@ -59,13 +59,16 @@ func deletionCost(s *space) {
 			fmt.Sprintf(`{"metadata":{"annotations":{"controller.kubernetes.io/pod-deletion-cost":%s},"labels":{"tier":null}}}`,
 				cost))
 	}
-	s.set("web", "no pod with all labels", func(rs *appsv1.ReplicaSet) bool { return rs.Status.FullyLabeledReplicas == 0 })
+
+	s.awaitSet("web", "no pod with all labels",
+		func(rs *appsv1.ReplicaSet) bool { return rs.Status.FullyLabeledReplicas == 0 })
 	s.patchSet("web", `{"spec":{"replicas":2}}`)
-	s.set("web", "two pods", func(rs *appsv1.ReplicaSet) bool { return rs.Status.Replicas == 2 })
+	s.awaitSet("web", "two pods", func(rs *appsv1.ReplicaSet) bool { return rs.Status.Replicas == 2 })
 	s.eventually("two pods", func() (bool, string) {
 		n := len(s.listPods())
 		return n == 2, fmt.Sprint(n)
 	})
+
 	var left []string
 	for _, p := range s.listPods() {
 		left = append(left, p.Name)
@@ -79,21 +82,21 @@ func deletionCost(s *space) {
 
 // Pods on their way out are counted until they are gone, and replaced meanwhile.
 func terminatingReplicas(s *space) {
-	s.deploy(4, held)
+	s.createDeployment(4, setFinalizer)
 	s.complete(4)
 	terminating := func(what string, replicas, n int32) {
 		s.Helper()
-		s.deployment(what, func(d *appsv1.Deployment) bool {
+		s.awaitDeployment(what, func(d *appsv1.Deployment) bool {
 			x := d.Status
 			return x.AvailableReplicas == replicas && x.Replicas == replicas && x.TerminatingReplicas != nil &&
 				*x.TerminatingReplicas == n
 		})
-		s.set(s.setOf("web:1").Name, what, func(rs *appsv1.ReplicaSet) bool {
+		s.awaitSet(s.setWithImage("web:1").Name, what, func(rs *appsv1.ReplicaSet) bool {
 			x := rs.Status
 			return x.AvailableReplicas == replicas && x.TerminatingReplicas != nil && *x.TerminatingReplicas == n
 		})
 	}
-	s.change(replicas(2))
+	s.changeDeployment(replicas(2))
 	terminating("two terminating after a scale-down", 2, 2)
 	for _, p := range s.listPods() {
 		if p.DeletionTimestamp == nil {
@@ -102,12 +105,13 @@ func terminatingReplicas(s *space) {
 		}
 	}
 	terminating("three terminating after a delete", 2, 3)
-	s.letGo()
+	s.releasePods()
 	terminating("none terminating", 2, 0)
 }
 
-// limit makes a quota of pods. No quota controller runs here, so that admission counts up from what the status says.
-func (s *space) limit(pods, used string) (lift func()) {
+// limitPods makes a quota of pods. No quota controller runs here, so that admission counts up from what the status
+// says.
+func (s *space) limitPods(pods, used string) (lift func()) {
 	s.Helper()
 	hard := corev1.ResourceList{"pods": resource.MustParse(pods)}
 	quotas := s.client.CoreV1().ResourceQuotas(s.name)
@@ -128,10 +132,10 @@ func (s *space) refused() int {
 
 // A set that may not make its pods says so, tries ever more rarely and with one pod first, not with all 18 that it
 // lacks, and gets over it.
-func quota(s *space) {
-	lift := s.limit("2", "0")
+func quotaOfPods(s *space) {
+	lift := s.limitPods("2", "0")
 	s.makeSet(20)
-	rs := s.set("web", "condition ReplicaFailure",
+	rs := s.awaitSet("web", "condition ReplicaFailure",
 		func(rs *appsv1.ReplicaSet) bool { return len(rs.Status.Conditions) > 0 && rs.Status.ReadyReplicas == 2 })
 	c := rs.Status.Conditions[0]
 	if c.Type != appsv1.ReplicaSetReplicaFailure || c.Status != corev1.ConditionTrue || c.Reason != "FailedCreate" ||
@@ -148,18 +152,18 @@ func quota(s *space) {
 		s.Errorf("%d pods were tried in vain already", n)
 	}
 	lift()
-	s.set("web", "twenty ready pods and no condition", ready(20))
-	if n := len(made(s)); n > 20 {
+	s.awaitSet("web", "twenty ready pods and no condition", allReady(20))
+	if n := len(podsEverMade(s)); n > 20 {
 		s.Errorf("%d pods were made, want 20", n)
 	}
 }
 
 // A Deployment whose set may not make its pods says so too, and gets over it.
 func quotaOfRollout(s *space) {
-	s.deploy(3)
+	s.createDeployment(3)
 	s.complete(3)
-	lift := s.limit("3", "3")
-	s.change(image("web:2"))
+	lift := s.limitPods("3", "3")
+	s.changeDeployment(setImage("web:2"))
 	d := s.reaches(appsv1.DeploymentReplicaFailure, "True FailedCreate: pods \"web-")
 	s.reaches(appsv1.DeploymentAvailable, "True MinimumReplicasAvailable")
 	if d.Status.UpdatedReplicas != 0 {

@@ -49,9 +49,9 @@ func newSpace(t *testing.T, c *cluster.Cluster, name string, native bool) *space
 	_, err := client.CoreV1().Namespaces().Create(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		metav1.CreateOptions{})
 	s.must(err)
-	s.deploymentHistory.begin(t, s.deployments.Watch)
-	s.setHistory.begin(t, s.sets.Watch)
-	s.podHistory.begin(t, s.pods.Watch)
+	s.deploymentHistory.startWatch(t, s.deployments.Watch)
+	s.setHistory.startWatch(t, s.sets.Watch)
+	s.podHistory.startWatch(t, s.pods.Watch)
 	s.eventually("service account default", func() (bool, string) {
 		_, err := client.CoreV1().ServiceAccounts(name).Get(s.ctx, "default", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
@@ -103,8 +103,8 @@ func template() corev1.PodTemplateSpec {
 	}
 }
 
-// deploy makes the Deployment web with image web:1.
-func (s *space) deploy(replicas int32, options ...func(*appsv1.Deployment)) {
+// createDeployment makes the Deployment web with image web:1.
+func (s *space) createDeployment(replicas int32, options ...func(*appsv1.Deployment)) {
 	s.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{
 		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template()}}
@@ -115,8 +115,8 @@ func (s *space) deploy(replicas int32, options ...func(*appsv1.Deployment)) {
 	s.must(err)
 }
 
-// change updates the Deployment, again where its controller was quicker.
-func (s *space) change(f func(*appsv1.Deployment)) {
+// changeDeployment updates the Deployment, again where its controller was quicker.
+func (s *space) changeDeployment(f func(*appsv1.Deployment)) {
 	s.Helper()
 	s.must(retry.RetryOnConflict(workload.Conflicts, func() error {
 		d, err := s.deployments.Get(s.ctx, "web", metav1.GetOptions{})
@@ -129,7 +129,7 @@ func (s *space) change(f func(*appsv1.Deployment)) {
 	}))
 }
 
-func image(name string) func(*appsv1.Deployment) {
+func setImage(name string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = name }
 }
 
@@ -148,10 +148,10 @@ func somewhere(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = nil }
 // hold is a finalizer that keeps deleted pods terminating until letGo.
 const hold = "windlass.dev/hold"
 
-func held(d *appsv1.Deployment) { d.Spec.Template.Finalizers = []string{hold} }
+func setFinalizer(d *appsv1.Deployment) { d.Spec.Template.Finalizers = []string{hold} }
 
-// letGo lets all terminating pods end.
-func (s *space) letGo() {
+// releasePods lets all terminating pods end.
+func (s *space) releasePods() {
 	s.Helper()
 	for _, p := range s.listPods() {
 		if p.DeletionTimestamp != nil {
@@ -164,8 +164,8 @@ func (s *space) letGo() {
 	}
 }
 
-// deployment waits until the controller has seen all of the Deployment's spec and the condition holds.
-func (s *space) deployment(what string, holds func(*appsv1.Deployment) bool) (d *appsv1.Deployment) {
+// awaitDeployment waits until the controller has seen all of the Deployment's spec and the condition holds.
+func (s *space) awaitDeployment(what string, holds func(*appsv1.Deployment) bool) (d *appsv1.Deployment) {
 	s.Helper()
 	s.eventually(what, func() (bool, string) {
 		var err error
@@ -182,7 +182,7 @@ func (s *space) deployment(what string, holds func(*appsv1.Deployment) bool) (d 
 // complete waits until the Deployment has n available pods of its template, and nothing else.
 func (s *space) complete(n int32) *appsv1.Deployment {
 	s.Helper()
-	return s.deployment(fmt.Sprintf("%d available replicas", n), func(d *appsv1.Deployment) bool {
+	return s.awaitDeployment(fmt.Sprintf("%d available replicas", n), func(d *appsv1.Deployment) bool {
 		x := d.Status
 		return x.Replicas == n && x.UpdatedReplicas == n && x.ReadyReplicas == n && x.AvailableReplicas == n &&
 			x.UnavailableReplicas == 0
@@ -202,14 +202,14 @@ func condition(d *appsv1.Deployment, t appsv1.DeploymentConditionType) string {
 // reaches waits until the Deployment's condition begins with the text; empty is that there is none.
 func (s *space) reaches(t appsv1.DeploymentConditionType, want string) *appsv1.Deployment {
 	s.Helper()
-	return s.deployment(fmt.Sprintf("condition %s: %s", t, want), func(d *appsv1.Deployment) bool {
+	return s.awaitDeployment(fmt.Sprintf("condition %s: %s", t, want), func(d *appsv1.Deployment) bool {
 		got := condition(d, t)
 		return strings.HasPrefix(got, want) && (want != "" || got == "")
 	})
 }
 
-// set waits until the controller has seen all of the set's spec and the condition holds.
-func (s *space) set(name, what string, holds func(*appsv1.ReplicaSet) bool) (rs *appsv1.ReplicaSet) {
+// awaitSet waits until the controller has seen all of the set's spec and the condition holds.
+func (s *space) awaitSet(name, what string, holds func(*appsv1.ReplicaSet) bool) (rs *appsv1.ReplicaSet) {
 	s.Helper()
 	s.eventually(what, func() (bool, string) {
 		var err error
@@ -222,7 +222,7 @@ func (s *space) set(name, what string, holds func(*appsv1.ReplicaSet) bool) (rs 
 	return rs
 }
 
-func ready(n int32) func(*appsv1.ReplicaSet) bool {
+func allReady(n int32) func(*appsv1.ReplicaSet) bool {
 	return func(rs *appsv1.ReplicaSet) bool {
 		x := rs.Status
 		return x.Replicas == n && x.ReadyReplicas == n && x.AvailableReplicas == n && x.FullyLabeledReplicas == n &&
@@ -286,8 +286,8 @@ func (s *space) listSets() []appsv1.ReplicaSet {
 	return l.Items
 }
 
-// setOf is the set whose pods run the image.
-func (s *space) setOf(image string) *appsv1.ReplicaSet {
+// setWithImage returns the set whose pods run the image.
+func (s *space) setWithImage(image string) *appsv1.ReplicaSet {
 	s.Helper()
 	l := s.listSets()
 	i := slices.IndexFunc(l, func(rs appsv1.ReplicaSet) bool { return rs.Spec.Template.Spec.Containers[0].Image == image })

@@ -19,7 +19,7 @@ var workloads = []*part{
 	scripted("deployment", "proportional-scaling", "", proportionalScaling),
 	scripted("deployment", "progress-deadline", "", progressDeadline),
 	scripted("deployment", "min-ready-seconds", "vary", minReadySeconds),
-	scripted("deployment", "pause", "vary", pause),
+	scripted("deployment", "pause", "vary", pauseRollout),
 	scripted("deployment", "rollback", "vary", rollback),
 	scripted("deployment", "history-limit", "vary", historyLimit),
 	scripted("deployment", "annotations", "", annotations),
@@ -28,10 +28,10 @@ var workloads = []*part{
 	scripted("deployment", "deleting-deployment", "", deletingDeployment),
 	scripted("replicaset", "adopt-pods", "", adoptPods),
 	scripted("replicaset", "deleting-set", "", deletingSet),
-	scripted("deployment", "sizes", "vary", sizes),
+	scripted("deployment", "sizes", "vary", scaleAndMend),
 	scripted("replicaset", "deletion-cost", "", deletionCost),
 	scripted("replicaset", "terminating-replicas", "", terminatingReplicas),
-	scripted("replicaset", "quota", "vary", quota),
+	scripted("replicaset", "quota", "vary", quotaOfPods),
 	scripted("deployment", "quota-of-a-roll-out", "vary", quotaOfRollout),
 	scripted("serviceaccount", "accounts-and-bundles", "", accountsAndBundles),
 	scripted("deployment", "ending-namespace", "vary", endingNamespace),
@@ -50,11 +50,14 @@ func playWorkloads(t *testing.T, b *book) {
 		return
 	}
 	native, ours := newSides(t)
-	play(t, "all", all, native, ours, func(t *testing.T, s *side) { s.start(t, workloadControllers, nil, false) })
+	playSides(t, "all", all, native, ours, func(t *testing.T,
+		s *side) {
+		s.startManager(t, workloadControllers, nil, false)
+	})
 	t.Run("same", func(t *testing.T) { compare(t, b, all, native, ours) })
 	native.manager.stop()
 	ours.manager.stop()
-	if b.whole(workloads) {
+	if b.coversAll(workloads) {
 		t.Run("restart", func(t *testing.T) { restart(t, ours.cluster) })
 	}
 	windlass.ExpectRoles(t, ours.cluster)

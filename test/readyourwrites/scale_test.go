@@ -46,10 +46,10 @@ func TestScaleWritesOnce(t *testing.T) {
 			set(f)
 			w := windlass.Start(t, c, windlass.Options{Wrap: f.Wrap,
 				Controllers: []string{"serviceaccount-controller", "replicaset-controller"}})
-			scale(t, c)
+			scaleToZero(t, c)
 			w.Stop(t)
 			windlass.ExpectRoles(t, c)
-			expect(t, c, "create", replicas, http.StatusCreated)
+			expectWrites(t, c, "create", replicas, http.StatusCreated)
 			expectDeletes(t, c, f)
 			if f.After != nil || f.Before != nil {
 				if n := f.Lost.Load(); n < 20 {
@@ -71,7 +71,7 @@ func TestStopMidway(t *testing.T) {
 			k.ClientConnection.QPS, k.ClientConnection.Burst = 4, 4
 		}}
 	first := windlass.Start(t, c, o)
-	_, status := create(t, c)
+	_, status := createReplicaSet(t, c)
 	cluster.Eventually(t, time.Minute, "some pods", func() (bool, string) {
 		n := created(t, c)
 		return n > 25, fmt.Sprint(n)
@@ -83,11 +83,11 @@ func TestStopMidway(t *testing.T) {
 	o.Configure = nil
 	windlass.Start(t, c, o)
 	cluster.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
-	expect(t, c, "create", replicas, http.StatusCreated)
+	expectWrites(t, c, "create", replicas, http.StatusCreated)
 }
 
-// create makes a ReplicaSet of that size; status gives a condition on its status.
-func create(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterface,
+// createReplicaSet makes a ReplicaSet of that size; status returns a condition on its status.
+func createReplicaSet(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterface,
 	status func(want int32) func() (bool, string)) {
 	ctx := t.Context()
 	client := c.Client()
@@ -116,9 +116,9 @@ func create(t *testing.T, c *cluster.Cluster) (sets typedapps.ReplicaSetInterfac
 	return sets, status
 }
 
-func scale(t *testing.T, c *cluster.Cluster) {
+func scaleToZero(t *testing.T, c *cluster.Cluster) {
 	ctx, client := t.Context(), c.Client()
-	sets, status := create(t, c)
+	sets, status := createReplicaSet(t, c)
 	cluster.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
 	if _, err := sets.Patch(ctx, "web", "application/merge-patch+json", []byte(`{"spec":{"replicas":0}}`),
 		metav1.PatchOptions{}); err != nil {
@@ -134,10 +134,10 @@ func scale(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// expect counts the pods that the controller really created or deleted: what the server refused doesn't count.
-func expect(t *testing.T, c *cluster.Cluster, verb string, want, code int) {
+// expectWrites counts the pods that the controller really created or deleted: what the server refused doesn't count.
+func expectWrites(t *testing.T, c *cluster.Cluster, verb string, want, code int) {
 	t.Helper()
-	got := count(t, c, verb, code)
+	got := countRequests(t, c, verb, code)
 	if got != want {
 		t.Errorf("%d pods were %sd with code %d, want %d", got, verb, code, want)
 	}
@@ -165,9 +165,11 @@ func expectDeletes(t *testing.T, c *cluster.Cluster, f *faults.Faults) {
 	}
 }
 
-func created(t *testing.T, c *cluster.Cluster) int { return count(t, c, "create", http.StatusCreated) }
+func created(t *testing.T, c *cluster.Cluster) int {
+	return countRequests(t, c, "create", http.StatusCreated)
+}
 
-func count(t *testing.T, c *cluster.Cluster, verb string, code int) int {
+func countRequests(t *testing.T, c *cluster.Cluster, verb string, code int) int {
 	return len(requests(t, c, verb, code))
 }
 

@@ -99,8 +99,8 @@ func keyPair(t *testing.T) (*signature.Signer, string) {
 	return signer, public
 }
 
-// push stores a version of replicaset that does the same, with other bytes, and returns its reference.
-func (w *world) push(version int) oci.Reference {
+// pushVersion stores a version of replicaset that does the same, with other bytes, and returns its reference.
+func (w *world) pushVersion(version int) oci.Reference {
 	w.t.Helper()
 	wasm, ok := builtin.Module("replicaset")
 	if !ok {
@@ -119,15 +119,15 @@ func (w *world) push(version int) oci.Reference {
 	return ref
 }
 
-func (w *world) sign(r oci.Reference, s *signature.Signer) {
+func (w *world) signImage(r oci.Reference, s *signature.Signer) {
 	w.t.Helper()
 	if err := w.oci.Sign(w.t.Context(), r, s); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// use writes an image into the configuration.
-func (w *world) use(image oci.Reference) {
+// useImage writes an image into the configuration.
+func (w *world) useImage(image oci.Reference) {
 	w.mu.Lock()
 	w.image = image.String()
 	w.mu.Unlock()
@@ -136,8 +136,8 @@ func (w *world) use(image oci.Reference) {
 	}
 }
 
-// shade writes a shadow into the configuration.
-func (w *world) shade(image oci.Reference) {
+// useShadow writes a shadow into the configuration.
+func (w *world) useShadow(image oci.Reference) {
 	w.mu.Lock()
 	w.shadow = image.String()
 	w.mu.Unlock()
@@ -146,7 +146,7 @@ func (w *world) shade(image oci.Reference) {
 	}
 }
 
-func (w *world) begin() {
+func (w *world) beginManager() {
 	w.t.Helper()
 	credentials := w.registry.Credentials("u", "s3cret")
 	w.m = windlass.Begin(w.t, w.c, windlass.Options{Controllers: w.controllers, Configure: func(k *config.Configuration) {
@@ -160,7 +160,7 @@ func (w *world) begin() {
 	}})
 }
 
-func (w *world) plugin() (p state.PluginStatus) {
+func (w *world) pluginStatus() (p state.PluginStatus) {
 	w.t.Helper()
 	for _, p := range w.m.Status(w.t).Plugins {
 		if p.Name == "replicaset" {
@@ -173,7 +173,7 @@ func (w *world) plugin() (p state.PluginStatus) {
 func (w *world) awaitPlugin(from oci.Reference) {
 	w.t.Helper()
 	cluster.Eventually(w.t, time.Minute, "replicaset runs from "+from.String(), func() (bool, string) {
-		p := w.plugin()
+		p := w.pluginStatus()
 		return p.Origin == from.String(), fmt.Sprintf("%+v", p)
 	})
 }
@@ -186,7 +186,7 @@ func (w *world) awaitLog(parts ...string) {
 	})
 }
 
-func (w *world) deploy(name string, replicas int32) {
+func (w *world) createDeployment(name string, replicas int32) {
 	w.t.Helper()
 	labels := map[string]string{"app": name}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -198,7 +198,7 @@ func (w *world) deploy(name string, replicas int32) {
 	}
 }
 
-func (w *world) scale(name string, replicas int) {
+func (w *world) scaleDeployment(name string, replicas int) {
 	w.t.Helper()
 	if _, err := w.client.AppsV1().Deployments(namespace).Patch(w.t.Context(), name, types.MergePatchType,
 		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{}); err != nil {
@@ -228,50 +228,50 @@ func (w *world) awaitPods(name string, n int) {
 // key is refused by name, and what ran runs on.
 func TestFromTheRegistry(t *testing.T) {
 	w := newWorld(t)
-	first, second, unsigned, others := w.push(1), w.push(2), w.push(3), w.push(4)
-	w.sign(first, w.signer)
-	w.sign(second, w.signer)
+	first, second, unsigned, others := w.pushVersion(1), w.pushVersion(2), w.pushVersion(3), w.pushVersion(4)
+	w.signImage(first, w.signer)
+	w.signImage(second, w.signer)
 	stranger, _ := keyPair(t)
-	w.sign(others, stranger)
-	w.use(first)
-	w.begin()
+	w.signImage(others, stranger)
+	w.useImage(first)
+	w.beginManager()
 	windlass.Account(t, w.client, namespace)
 	w.awaitPlugin(first)
-	w.deploy("web", 5)
+	w.createDeployment("web", 5)
 	w.awaitPods("web", 5)
 
-	w.use(second)
+	w.useImage(second)
 	w.awaitPlugin(second)
-	w.scale("web", 8)
+	w.scaleDeployment("web", 8)
 
-	w.use(unsigned)
+	w.useImage(unsigned)
 	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+unsigned.String()+
 		": isn't signed, and must be by a key of "+w.key)
-	w.use(others)
+	w.useImage(others)
 	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+others.String()+
 		": is signed, but not by a key of "+w.key)
 	w.awaitPlugin(second)
-	w.scale("web", 3)
+	w.scaleDeployment("web", 3)
 
 	// A digest that the registry doesn't have, and one that it serves wrongly.
 	missing := oci.Reference{Repository: first.Repository, Digest: "sha256:" + strings.Repeat("0", 64)}
-	w.use(missing)
+	w.useImage(missing)
 	w.awaitLog("A plugin was left out", "image "+missing.String()+": isn't signed")
-	third := w.push(5)
-	w.sign(third, w.signer)
+	third := w.pushVersion(5)
+	w.signImage(third, w.signer)
 	w.registry.Intercept(func(a http.ResponseWriter, q *http.Request, next http.Handler) {
 		if strings.HasSuffix(q.URL.Path, third.Digest) {
 			q.URL.Path = strings.Replace(q.URL.Path, third.Digest, first.Digest, 1)
 		}
 		next.ServeHTTP(a, q)
 	})
-	w.use(third)
+	w.useImage(third)
 	w.awaitLog("A plugin was left out", "image "+third.String()+": can't get its manifest", "digest")
-	w.scale("web", 4)
+	w.scaleDeployment("web", 4)
 	w.registry.Intercept(nil)
 	w.m.Reload()
 	w.awaitPlugin(third)
-	w.scale("web", 6)
+	w.scaleDeployment("web", 6)
 	if line, ok := w.log.With("s3cret"); ok {
 		t.Errorf("a password is in the log: %s", line)
 	}
@@ -281,24 +281,24 @@ func TestFromTheRegistry(t *testing.T) {
 // rest starts, nothing else runs in the plugin's place, and it comes when the registry does.
 func TestRegistryDown(t *testing.T) {
 	w := newWorld(t)
-	first, second := w.push(1), w.push(2)
-	w.sign(first, w.signer)
-	w.sign(second, w.signer)
+	first, second := w.pushVersion(1), w.pushVersion(2)
+	w.signImage(first, w.signer)
+	w.signImage(second, w.signer)
 	down := func(a http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		a.WriteHeader(http.StatusServiceUnavailable)
 	}
 	w.registry.Intercept(down)
-	w.use(first)
-	w.begin()
+	w.useImage(first)
+	w.beginManager()
 	w.m.AwaitReady(t) // the others
 	windlass.Account(t, w.client, namespace)
 	w.awaitLog("A plugin was left out", "image "+first.String()+": can't get its signatures")
-	w.deploy("web", 3)
+	w.createDeployment("web", 3)
 	cluster.Eventually(t, time.Minute, "the deployment controller makes a replica set", func() (bool, string) {
 		l, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(l.Items) == 1, fmt.Sprint(err)
 	})
-	if p := w.plugin(); p.Digest != "" {
+	if p := w.pluginStatus(); p.Digest != "" {
 		t.Errorf("something else runs as replicaset: %+v", p)
 	}
 	if why := w.m.Status(t).Missing["replicaset"]; !strings.Contains(why, "can't get its signatures") ||
@@ -314,20 +314,20 @@ func TestRegistryDown(t *testing.T) {
 	w.m.Stop(t)
 	w.registry.Intercept(down)
 	n := len(w.registry.Requests(""))
-	w.begin()
+	w.beginManager()
 	w.awaitPlugin(first)
-	w.scale("web", 5)
+	w.scaleDeployment("web", 5)
 	if all := w.registry.Requests("")[n:]; len(all) != 0 {
 		t.Errorf("the registry was asked: %v", all)
 	}
 	// Another digest has to wait for the registry; the one before runs meanwhile.
-	w.use(second)
+	w.useImage(second)
 	w.awaitLog("A plugin was left out", "image "+second.String()+": can't get its signatures")
-	w.scale("web", 2)
+	w.scaleDeployment("web", 2)
 	w.registry.Intercept(nil)
 	w.m.Reload()
 	w.awaitPlugin(second)
-	w.scale("web", 4)
+	w.scaleDeployment("web", 4)
 	if n := w.m.Count(t, "windlass_missing_images"); n != 0 {
 		t.Errorf("%v images are missing", n)
 	}
@@ -335,7 +335,7 @@ func TestRegistryDown(t *testing.T) {
 	// Where nothing else is enabled, and nothing is there, the manager waits for it all the same.
 	w.m.Stop(t)
 	w.cache, w.controllers = filepath.Join(t.TempDir(), "modules"), []string{"replicaset"}
-	w.begin()
+	w.beginManager()
 	w.awaitPlugin(second)
 }
 
@@ -343,22 +343,22 @@ func TestRegistryDown(t *testing.T) {
 // again on a module from there.
 func TestShadowFromTheRegistry(t *testing.T) {
 	w := newWorld(t)
-	live, next, unsigned := w.push(1), w.push(2), w.push(3)
-	w.sign(live, w.signer)
-	w.sign(next, w.signer)
-	w.use(live)
-	w.shade(unsigned)
-	w.begin()
+	live, next, unsigned := w.pushVersion(1), w.pushVersion(2), w.pushVersion(3)
+	w.signImage(live, w.signer)
+	w.signImage(next, w.signer)
+	w.useImage(live)
+	w.useShadow(unsigned)
+	w.beginManager()
 	windlass.Account(t, w.client, namespace)
 	w.awaitPlugin(live)
 	w.awaitLog("plugins[replicaset].shadow: image " + unsigned.String() + ": isn't signed, and must be by a key of " +
 		w.key)
-	w.shade(next)
+	w.useShadow(next)
 	cluster.Eventually(t, time.Minute, "the plugin has its shadow", func() (bool, string) {
-		p := w.plugin()
+		p := w.pluginStatus()
 		return p.Shadow != "" && p.Shadow != p.Digest && p.Origin == live.String(), fmt.Sprintf("%+v", p)
 	})
-	w.deploy("web", 3)
+	w.createDeployment("web", 3)
 	w.awaitPods("web", 3)
 	cluster.Eventually(t, time.Minute, "the shadow is called", func() (bool, string) {
 		n := w.m.Counted(t, "windlass_shadow_syncs_total", "controller", "replicaset-controller")

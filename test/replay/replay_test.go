@@ -49,9 +49,9 @@ func TestRecordingsReplay(t *testing.T) {
 		k.Recordings.Bytes = resource.MustParse("64Mi")
 		k.Plugins = append(k.Plugins, life.Configured(lives, true)...)
 	}})
-	live(t, c, lives)
+	playLives(t, c, lives)
 	explained(t, m)
-	recordings := save(t, m)
+	recordings := saveRecordings(t, m)
 	m.Stop(t)
 
 	ca, err := os.ReadFile(c.CAFile)
@@ -99,9 +99,9 @@ func TestRecordingsReplay(t *testing.T) {
 	t.Run("changed module", func(t *testing.T) { changed(t, recordings["deployment-controller"]) })
 }
 
-// live has every controller do the work that its plugin's life has for it. There is a secret in a namespace that ends,
-// and a Deployment of which it is asked who wrote it.
-func live(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
+// playLives has every controller do the work that its plugin's life has for it. There is a secret in a namespace that
+// ends, and a Deployment of which it is asked who wrote it.
+func playLives(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
 	t.Helper()
 	client := c.Client()
 	must := func(_ any, err error) {
@@ -134,8 +134,8 @@ func live(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
 	})
 }
 
-// save saves the recordings of all controllers.
-func save(t *testing.T, m *windlass.Manager) map[string]string {
+// saveRecordings saves the recordings of all controllers.
+func saveRecordings(t *testing.T, m *windlass.Manager) map[string]string {
 	t.Helper()
 	var s state.Status
 	if err := json.Unmarshal(m.Get(t, "/windlass/v1/status"), &s); err != nil {

@@ -63,7 +63,7 @@ func TestCascade(t *testing.T) {
 	from := time.Now()
 	p := windlass.Spawn(t, c, controllers...)
 	deleteRoots(t, client, calm)
-	behind(t, client, calm, "last") // it runs
+	awaitCollector(t, client, calm, "last") // it runs
 	kept := children / 5 * (1 + grandchildren)
 	want := 1 // the keeper
 	for _, f := range families {
@@ -75,11 +75,11 @@ func TestCascade(t *testing.T) {
 	}
 	settled := func(namespace string) func() (bool, string) {
 		return func() (bool, string) {
-			if n := count(t, client, namespace); n != want {
+			if n := countConfigMaps(t, client, namespace); n != want {
 				return false, fmt.Sprintf("%d objects, in the end %d", n, want)
 			}
 			for _, o := range configMaps(t, client, namespace) {
-				if o.DeletionTimestamp != nil || strings.Contains(owners(&o), "-root") {
+				if o.DeletionTimestamp != nil || strings.Contains(ownerNames(&o), "-root") {
 					return false, o.Name + " is to go or to be let go"
 				}
 			}
@@ -93,18 +93,18 @@ func TestCascade(t *testing.T) {
 
 	l := watchOwners(t, client, killed)
 	deleteRoots(t, client, killed)
-	kill(t, c, 3, 3, controllers, settled(killed))
+	killUntil(t, c, 3, 3, controllers, settled(killed))
 	// Nothing is left to do, nor is more done than there was, by one that finds it so.
 	windlass.Spawn(t, c, controllers...)
 	for i := range lasts {
-		behind(t, client, killed, fmt.Sprint("last-", i))
+		awaitCollector(t, client, killed, fmt.Sprint("last-", i))
 	}
-	gone := l.end(t)
+	gone := l.finishAndJudge(t)
 
 	state := func(namespace string) map[string]string {
 		all := map[string]string{}
 		for _, o := range configMaps(t, client, namespace) {
-			all[o.Name] = fmt.Sprint(owners(&o), o.Finalizers, o.DeletionTimestamp != nil)
+			all[o.Name] = fmt.Sprint(ownerNames(&o), o.Finalizers, o.DeletionTimestamp != nil)
 		}
 		return all
 	}
@@ -190,8 +190,9 @@ func deleteRoots(t *testing.T, client kubernetes.Interface, namespace string) {
 	}
 }
 
-// behind waits until the collector has come to an object that is made now, and whose owner there has never been.
-func behind(t *testing.T, client kubernetes.Interface, namespace, name string) {
+// awaitCollector waits until the collector has come to an object that is made now, and whose owner there has never
+// been.
+func awaitCollector(t *testing.T, client kubernetes.Interface, namespace, name string) {
 	t.Helper()
 	all := client.CoreV1().ConfigMaps(namespace)
 	_, err := all.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name,
@@ -207,8 +208,8 @@ func behind(t *testing.T, client kubernetes.Interface, namespace, name string) {
 	})
 }
 
-// count reports how many ConfigMaps there are: it is asked for all the time.
-func count(t *testing.T, client kubernetes.Interface, namespace string) int {
+// countConfigMaps returns how many ConfigMaps there are: it is asked for all the time.
+func countConfigMaps(t *testing.T, client kubernetes.Interface, namespace string) int {
 	t.Helper()
 	l, err := client.CoreV1().ConfigMaps(namespace).List(t.Context(), metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -230,7 +231,7 @@ func configMaps(t *testing.T, client kubernetes.Interface, namespace string) []c
 	return l.Items
 }
 
-func owners(o *corev1.ConfigMap) (s string) {
+func ownerNames(o *corev1.ConfigMap) (s string) {
 	for _, r := range o.OwnerReferences {
 		s += r.Name + " "
 	}
@@ -268,14 +269,14 @@ func watchOwners(t *testing.T, client kubernetes.Interface, namespace string) *o
 		defer close(l.ended)
 		for e := range l.watch.ResultChan() {
 			if o, ok := e.Object.(*corev1.ConfigMap); ok {
-				l.see(o, e.Type == watch.Deleted)
+				l.recordChange(o, e.Type == watch.Deleted)
 			}
 		}
 	}()
 	return l
 }
 
-func (l *ownersLedger) see(o *corev1.ConfigMap, gone bool) {
+func (l *ownersLedger) recordChange(o *corev1.ConfigMap, gone bool) {
 	if before := l.there[o.UID]; before != nil && before.DeletionTimestamp == nil && (gone || o.DeletionTimestamp != nil) {
 		for _, r := range before.OwnerReferences {
 			if owner := l.there[r.UID]; owner != nil && (owner.DeletionTimestamp == nil || len(owner.Finalizers) == 0 ||
@@ -293,8 +294,8 @@ func (l *ownersLedger) see(o *corev1.ConfigMap, gone bool) {
 	}
 }
 
-// end fails the test for all that was wrong, and returns the names of what is gone.
-func (l *ownersLedger) end(t *testing.T) map[string]bool {
+// finishAndJudge fails the test for all that was wrong, and returns the names of what is gone.
+func (l *ownersLedger) finishAndJudge(t *testing.T) map[string]bool {
 	t.Helper()
 	for range lasts {
 		select {

@@ -32,7 +32,7 @@ func TestJob(t *testing.T) {
 	client := c.Client()
 	controllers := []string{"serviceaccount-controller", "job-controller"}
 	p := windlass.Spawn(t, c, controllers...)
-	begin(t, client)
+	createNamespaces(t, client)
 	from := time.Now()
 	createJobs(t, client, calm)
 	cluster.Eventually(t, patience, "undisturbed", complete(t, client, calm))
@@ -41,7 +41,7 @@ func TestJob(t *testing.T) {
 
 	l := ledger.Keep(t, client, killed)
 	createJobs(t, client, killed)
-	kill(t, c, 2, 5, controllers, complete(t, client, killed))
+	killUntil(t, c, 2, 5, controllers, complete(t, client, killed))
 	seen := l.End(t)
 	if want := completions + plainCompletions; seen.Made != want {
 		t.Errorf("%d pods were made, want %d", seen.Made, want)

@@ -31,8 +31,8 @@ const (
 	work  = 2500 * time.Millisecond
 )
 
-// begin makes the namespaces and waits until there can be pods in them; a process must run.
-func begin(t *testing.T, client kubernetes.Interface) {
+// createNamespaces makes the namespaces and waits until there can be pods in them; a process must run.
+func createNamespaces(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	for _, namespace := range []string{calm, killed} {
 		if _, err := client.CoreV1().Namespaces().Create(t.Context(),
@@ -43,9 +43,9 @@ func begin(t *testing.T, client kubernetes.Interface) {
 	}
 }
 
-// kill has processes live and die until the condition holds, and returns how many were killed. It fails the test if
-// those were less than so many.
-func kill(t *testing.T, c *cluster.Cluster, seed uint64, least int, controllers []string,
+// killUntil has processes live and die until the condition holds, and returns how many were killed. It fails the test
+// if those were less than so many.
+func killUntil(t *testing.T, c *cluster.Cluster, seed uint64, least int, controllers []string,
 	condition func() (done bool, seen string)) (kills int) {
 	t.Helper()
 	k := windlass.Killer{Cluster: c, Controllers: controllers, Seed: seed, Start: start, Work: work}

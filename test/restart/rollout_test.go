@@ -25,7 +25,7 @@ func TestRollout(t *testing.T) {
 	client := c.Client()
 	controllers := []string{"serviceaccount-controller", "statefulset-controller"}
 	p := windlass.Spawn(t, c, controllers...)
-	begin(t, client)
+	createNamespaces(t, client)
 	for _, namespace := range []string{calm, killed} {
 		if _, err := client.AppsV1().StatefulSets(namespace).Create(t.Context(), workload.StatefulSet("web", replicas),
 			metav1.CreateOptions{}); err != nil {
@@ -33,7 +33,7 @@ func TestRollout(t *testing.T) {
 		}
 	}
 	for _, namespace := range []string{calm, killed} {
-		cluster.Eventually(t, patience, namespace+": all pods", rolled(t, client, namespace, "main:1"))
+		cluster.Eventually(t, patience, namespace+": all pods", isRolledOut(t, client, namespace, "main:1"))
 	}
 	c.OwnPodsOnly(t, calm)
 	var want []string
@@ -49,7 +49,7 @@ func TestRollout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run(rolled(t, client, namespace, "main:2"))
+		run(isRolledOut(t, client, namespace, "main:2"))
 		if d := cmp.Diff(strings.Join(want, " "), d.End(t)); d != "" {
 			t.Errorf("%s: not one after another (-want +got):\n%s", namespace, d)
 		}
@@ -57,7 +57,7 @@ func TestRollout(t *testing.T) {
 	rollOut(calm, func(done func() (bool, string)) { cluster.Eventually(t, patience, "undisturbed", done) })
 	p.Stop(t)
 	kills := 0
-	rollOut(killed, func(done func() (bool, string)) { kills = kill(t, c, 1, 5, controllers, done) })
+	rollOut(killed, func(done func() (bool, string)) { kills = killUntil(t, c, 1, 5, controllers, done) })
 
 	expectSame(t, client)
 	for verb, want := range map[string]int{"create": 2 * replicas, "delete": replicas} {
@@ -81,8 +81,8 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// rolled reports whether all pods have the image and are available, and the status says so.
-func rolled(t *testing.T, client kubernetes.Interface, namespace, image string) func() (bool, string) {
+// isRolledOut returns a condition: that all pods have the image and are available, and the status says so.
+func isRolledOut(t *testing.T, client kubernetes.Interface, namespace, image string) func() (bool, string) {
 	return func() (bool, string) {
 		s, err := client.AppsV1().StatefulSets(namespace).Get(t.Context(), "web", metav1.GetOptions{})
 		if err != nil {

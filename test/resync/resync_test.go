@@ -42,7 +42,7 @@ func TestEveryKeyIsLookedAtAgain(t *testing.T) {
 	}
 
 	t.Run("edited by hand", func(t *testing.T) { editEndpoints(t, client) })
-	t.Run("given up", func(t *testing.T) { giveUp(t, c, m) })
+	t.Run("given up", func(t *testing.T) { giveUpKey(t, c, m) })
 	for _, name := range []string{"endpoints-controller", "serviceaccount-controller"} {
 		if m.Count(t, "windlass_resyncs_total", "controller", name) < 1 {
 			t.Errorf("no resync of %s is counted", name)
@@ -78,9 +78,9 @@ func editEndpoints(t *testing.T, client kubernetes.Interface) {
 	})
 }
 
-// giveUp has a policy refuse a namespace's service account until its key is given up, and waits for the account once
+// giveUpKey has a policy refuse a namespace's service account until its key is given up, and waits for the account once
 // the policy has gone: nothing tells the controller of that.
-func giveUp(t *testing.T, c *cluster.Cluster, m *windlass.Manager) {
+func giveUpKey(t *testing.T, c *cluster.Cluster, m *windlass.Manager) {
 	const name = "shop"
 	client := c.Client()
 	rule := admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"serviceaccounts"}}

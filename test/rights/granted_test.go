@@ -62,7 +62,7 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 		inside := everything
 		inside.Namespaces = []string{"inside"}
 		m := start(t, &config.Plugin{Grant: []config.Rule{reads, inside}})
-		await(t, time.Minute, func(context.Context) string { return refused(m) })
+		awaitCondition(t, time.Minute, func(context.Context) string { return refused(m) })
 		if all := wrote("outside"); len(all) > 0 {
 			t.Errorf("it has written where that isn't granted: %v", all)
 		}
@@ -75,8 +75,8 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 		replicaSet(t, c, "inside", "no", 2)
 		m := start(t, &config.Plugin{Grant: []config.Rule{reads, labelled}})
 		awaitPods(t, c, "inside", "yes", 2)
-		await(t, time.Minute, func(context.Context) string { return refused(m) })
-		if n := pods(t, c, "inside", "no"); n > 0 {
+		awaitCondition(t, time.Minute, func(context.Context) string { return refused(m) })
+		if n := countPods(t, c, "inside", "no"); n > 0 {
 			t.Errorf("%d pods without the label", n)
 		}
 		m.Stop(t)
@@ -86,8 +86,8 @@ func TestGrantsAndBudgetsHold(t *testing.T) {
 		sets.Resources = []string{"replicasets"}
 		before := len(wrote(""))
 		m := start(t, &config.Plugin{Grant: []config.Rule{sets}})
-		await(t, time.Minute, func(context.Context) string {
-			if h := health(t, m); !strings.Contains(h,
+		awaitCondition(t, time.Minute, func(context.Context) string {
+			if h := fetchHealth(t, m); !strings.Contains(h,
 				"idle: it reads [v1/pods], which no rule of plugins[replicaset].grant lets it list and watch") {
 				return h
 			}
@@ -108,7 +108,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-
 		m := start(t, &config.Plugin{Impersonate: as})
 		replicaSet(t, c, "outside", "jane", 1)
 		awaitPods(t, c, "outside", "jane", 1)
-		await(t, time.Minute, func(context.Context) string {
+		awaitCondition(t, time.Minute, func(context.Context) string {
 			for _, e := range c.Audit(t, cluster.Filter{Users: []string{"jane"}, Verbs: []string{"create"},
 				Resources: []string{"pods"}, Namespace: "outside"}) {
 				if e.UserAgent == "kube-controller-manager/replicaset-controller" {
@@ -132,8 +132,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-
 		p := &config.Plugin{Budget: config.Budget{DeletesPerMinute: bound}}
 		m := start(t, p)
 		awaitPods(t, c, "inside", "many", 8)
-		scale(t, c, "inside", "many")
-		await(t, time.Minute, func(context.Context) string {
+		scaleToZero(t, c, "inside", "many")
+		awaitCondition(t, time.Minute, func(context.Context) string {
 			if m.Count(t, "windlass_syncs_total", "controller", "replicaset-controller", "result", "deferred") == 0 {
 				return "no sync was put off"
 			}
@@ -154,7 +154,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:kube-
 	})
 }
 
-func scale(t *testing.T, c *cluster.Cluster, ns, name string) {
+func scaleToZero(t *testing.T, c *cluster.Cluster, ns, name string) {
 	t.Helper()
 	if _, err := c.Client().AppsV1().ReplicaSets(ns).Patch(t.Context(), name, types.MergePatchType,
 		[]byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{}); err != nil {
@@ -198,15 +198,15 @@ func TestAccountsOfOthers(t *testing.T) {
 	}
 
 	replicaSet(t, c, "others", "web", 2)
-	await(t, time.Minute, func(context.Context) string {
+	awaitCondition(t, time.Minute, func(context.Context) string {
 		if _, denied := by("windlass-plugin-replicaset"); denied == 0 {
 			return "nothing was denied to the account of its own"
 		}
 		return ""
 	})
 
-	c.Apply(t, printed(t, binary(t), "replicaset", "--bindings", "--use-service-account-credentials", "--config",
-		write(t, "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\npluginFolder: "+folder+"\n")))
+	c.Apply(t, printed(t, buildWindlass(t), "replicaset", "--bindings", "--use-service-account-credentials", "--config",
+		writeConfig(t, "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\npluginFolder: "+folder+"\n")))
 	awaitPods(t, c, "others", "web", 2)
 	if done, denied := by("replicaset-controller"); done+denied > 0 {
 		t.Errorf("%d writes as the account that its manifest names", done+denied)
@@ -215,7 +215,7 @@ func TestAccountsOfOthers(t *testing.T) {
 	since := m.Status(t).Plugins[0].Since
 	m.Reload()
 
-	await(t, time.Minute, func(context.Context) string {
+	awaitCondition(t, time.Minute, func(context.Context) string {
 		if m.Status(t).Plugins[0].Since.Equal(since) {
 			return "the configuration isn't applied"
 		}
@@ -224,7 +224,7 @@ func TestAccountsOfOthers(t *testing.T) {
 
 	replicaSet(t, c, "others", "more", 1)
 	awaitPods(t, c, "others", "more", 1)
-	await(t, time.Minute, func(context.Context) string {
+	awaitCondition(t, time.Minute, func(context.Context) string {
 		if done, _ := by("replicaset-controller"); done == 0 {
 			return "nothing was written as the account that the configuration names"
 		}

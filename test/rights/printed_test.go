@@ -55,8 +55,8 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 			fmt.Fprintf(&text, "    %s: %q\n", k, settings[name][k])
 		}
 	}
-	file := write(t, text.String())
-	c.Apply(t, printed(t, binary(t), "--bindings", "--user", account+"windlass", "--config", file))
+	file := writeConfig(t, text.String())
+	c.Apply(t, printed(t, buildWindlass(t), "--bindings", "--user", account+"windlass", "--config", file))
 	self := windlass.Kubeconfig(t, c, home, "windlass")
 	windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
 		loaded, err := config.Load(file)
@@ -68,7 +68,7 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 		loaded.ClientConnection.Kubeconfig = self
 		*k = *loaded
 	}})
-	work(t, c, lives)
+	playWorks(t, c, lives)
 
 	ended := map[string]time.Time{} // namespaces, in which admission lets nothing be made any more
 	for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{"delete"}, Resources: []string{"namespaces"}}) {
@@ -122,8 +122,8 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// work has each of the built-in plugins do the work that its life has for it, and then the namespaces end.
-func work(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
+// playWorks has each of the built-in plugins do the work that its life has for it, and then the namespaces end.
+func playWorks(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
 	t.Helper()
 	stage := life.NewStage(t, c)
 	stage.RestrainKubelets(t)
@@ -136,7 +136,7 @@ func work(t *testing.T, c *cluster.Cluster, lives []*life.Life) {
 			t.Fatal(err)
 		}
 	}
-	await(t, 2*time.Minute, func(ctx context.Context) string {
+	awaitCondition(t, 2*time.Minute, func(ctx context.Context) string {
 		for _, l := range lives {
 			n, err := namespaces.Get(ctx, l.Plugin+"-work", metav1.GetOptions{})
 			if !apierrors.IsNotFound(err) {

@@ -23,8 +23,8 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// binary builds windlass.
-func binary(t *testing.T) string {
+// buildWindlass builds windlass.
+func buildWindlass(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "windlass")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path,
@@ -47,7 +47,7 @@ func printed(t *testing.T, binary string, args ...string) []byte {
 	return out
 }
 
-func write(t *testing.T, text string) string {
+func writeConfig(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "windlass.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -56,8 +56,8 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-// await waits until the condition gives no reason to wait any more.
-func await(t *testing.T, most time.Duration, condition func(context.Context) (reason string)) {
+// awaitCondition waits until the condition gives no reason to wait any more.
+func awaitCondition(t *testing.T, most time.Duration, condition func(context.Context) (reason string)) {
 	t.Helper()
 	last := ""
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, most, true,
@@ -70,8 +70,8 @@ func await(t *testing.T, most time.Duration, condition func(context.Context) (re
 	}
 }
 
-// reason is why an error has one wait.
-func reason(err error) string {
+// errorText returns why an error has one wait.
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -85,13 +85,13 @@ func namespace(t *testing.T, c *cluster.Cluster, name string) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, time.Minute, func(ctx context.Context) string {
+	awaitCondition(t, time.Minute, func(ctx context.Context) string {
 		_, err := core.ServiceAccounts(name).Create(ctx,
 			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return ""
 		}
-		return reason(err)
+		return errorText(err)
 	})
 }
 
@@ -119,7 +119,7 @@ func replicaSet(t *testing.T, c *cluster.Cluster, ns, app string, replicas int32
 	}
 }
 
-func pods(t *testing.T, c *cluster.Cluster, ns, app string) int {
+func countPods(t *testing.T, c *cluster.Cluster, ns, app string) int {
 	t.Helper()
 	l, err := c.Client().CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
 	if err != nil {
@@ -130,16 +130,16 @@ func pods(t *testing.T, c *cluster.Cluster, ns, app string) int {
 
 func awaitPods(t *testing.T, c *cluster.Cluster, ns, app string, want int) {
 	t.Helper()
-	await(t, time.Minute, func(context.Context) string {
-		if n := pods(t, c, ns, app); n != want {
+	awaitCondition(t, time.Minute, func(context.Context) string {
+		if n := countPods(t, c, ns, app); n != want {
 			return fmt.Sprintf("%s/%s has %d pods, not %d", ns, app, n, want)
 		}
 		return ""
 	})
 }
 
-// health is what /healthz says.
-func health(t *testing.T, m *windlass.Manager) string {
+// fetchHealth returns what /healthz says.
+func fetchHealth(t *testing.T, m *windlass.Manager) string {
 	t.Helper()
 	_, b := m.Do(t, http.MethodGet, "/healthz?verbose")
 	return string(b)

@@ -11,14 +11,14 @@ import (
 
 // Waited returns how long the one thread of a process that waited longest was ready and waited for a processor.
 func Waited(pid int) (longest time.Duration) {
-	for _, d := range delays(strconv.Itoa(pid)) {
+	for _, d := range threadDelays(strconv.Itoa(pid)) {
 		longest = max(longest, d)
 	}
 	return longest
 }
 
-// delays are how long each thread of a process was ready and waited for a processor.
-func delays(process string) map[string]time.Duration {
+// threadDelays returns how long each thread of a process was ready and waited for a processor.
+func threadDelays(process string) map[string]time.Duration {
 	all := map[string]time.Duration{}
 	files, _ := filepath.Glob(filepath.Join("/proc", process, "task", "*", "schedstat"))
 	for _, f := range files {
@@ -57,14 +57,14 @@ func (p *Pauses) Beat() {
 		p.Longest = max(p.Longest, pause)
 	}
 	if now.Sub(p.looked) > worthwhile/2 {
-		p.before, p.looked = delays("self"), time.Now()
+		p.before, p.looked = threadDelays("self"), time.Now()
 	}
 	p.last = time.Now()
 }
 
 // machine is the longest wait of a thread since delays were looked at.
 func (p *Pauses) machine() (longest time.Duration) {
-	for thread, d := range delays("self") {
+	for thread, d := range threadDelays("self") {
 		longest = max(longest, d-p.before[thread])
 	}
 	return longest

@@ -35,11 +35,11 @@ func BenchmarkFiveHundred(b *testing.B) {
 	client := c.Client()
 	_, err := client.CoreV1().ServiceAccounts(namespace).Create(b.Context(),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
-	check(b, err)
+	checkError(b, err)
 	metrics := metricsapi.Serve(b, c.RESTConfig())
 	use := func(cpu string) {
 		for i := range n {
-			metrics.Use(name(i), "cpu", cpu)
+			metrics.Use(targetName(i), "cpu", cpu)
 		}
 	}
 	following := informers.NewSharedInformerFactory(client, 0)
@@ -49,11 +49,14 @@ func BenchmarkFiveHundred(b *testing.B) {
 	following.Start(b.Context().Done())
 	b.Cleanup(following.Shutdown)
 
-	each(b, n, func(ctx context.Context, i int) error { return target(ctx, client, name(i), replicas(i)) })
+	runParallel(b, n, func(ctx context.Context, i int) error {
+		return createTarget(ctx, client, targetName(i),
+			replicas(i))
+	})
 	cluster.Eventually(b, 2*time.Minute, "the pods run", func() (bool, string) {
 		running := 0
 		list, err := pods.List(labels.Everything())
-		check(b, err)
+		checkError(b, err)
 		for _, p := range list {
 			if p.Status.Phase == corev1.PodRunning {
 				running++
@@ -67,8 +70,8 @@ func BenchmarkFiveHundred(b *testing.B) {
 		cluster.Eventually(b, 2*time.Minute, what, func() (bool, string) {
 			done := 0
 			for i := range n {
-				d, err := deployments.Get(name(i))
-				h, err2 := autoscalers.Get(name(i))
+				d, err := deployments.Get(targetName(i))
+				h, err2 := autoscalers.Get(targetName(i))
 				if err == nil && err2 == nil && *d.Spec.Replicas == times*replicas(i) &&
 					h.Status.DesiredReplicas == times*replicas(i) && len(h.Status.CurrentMetrics) > 0 {
 					done++
@@ -80,22 +83,22 @@ func BenchmarkFiveHundred(b *testing.B) {
 	all := client.AutoscalingV2().HorizontalPodAutoscalers(namespace)
 	run := func(b *testing.B, cpu func() time.Duration) {
 		_, err := all.Create(b.Context(), autoscaler("probe"), metav1.CreateOptions{}) // there is no such Deployment
-		check(b, err)
+		checkError(b, err)
 		cluster.Eventually(b, time.Minute, "the manager works", func() (bool, string) {
 			h, err := autoscalers.Get("probe")
 			return err == nil && len(h.Status.Conditions) > 0, ""
 		})
-		check(b, all.Delete(b.Context(), "probe", metav1.DeleteOptions{}))
+		checkError(b, all.Delete(b.Context(), "probe", metav1.DeleteOptions{}))
 		for b.Loop() {
 			use("40m") // the other container uses 10m
-			each(b, n, func(ctx context.Context, i int) error {
-				_, err := client.AppsV1().Deployments(namespace).Patch(ctx, name(i), "application/merge-patch+json",
+			runParallel(b, n, func(ctx context.Context, i int) error {
+				_, err := client.AppsV1().Deployments(namespace).Patch(ctx, targetName(i), "application/merge-patch+json",
 					fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas(i)), metav1.PatchOptions{})
 				return err
 			})
 			begin, idle := time.Now(), cpu()
-			each(b, n, func(ctx context.Context, i int) error {
-				_, err := all.Create(ctx, autoscaler(name(i)), metav1.CreateOptions{})
+			runParallel(b, n, func(ctx context.Context, i int) error {
+				_, err := all.Create(ctx, autoscaler(targetName(i)), metav1.CreateOptions{})
 				return err
 			})
 			await(b, "all have seen their metrics", 1)
@@ -117,8 +120,8 @@ func BenchmarkFiveHundred(b *testing.B) {
 			for verb, n := range calls {
 				b.ReportMetric(n, verb)
 			}
-			each(b, n, func(ctx context.Context, i int) error {
-				return all.Delete(ctx, name(i), metav1.DeleteOptions{})
+			runParallel(b, n, func(ctx context.Context, i int) error {
+				return all.Delete(ctx, targetName(i), metav1.DeleteOptions{})
 			})
 			cluster.Eventually(b, time.Minute, "no autoscalers", func() (bool, string) {
 				list, err := autoscalers.List(labels.Everything())
@@ -142,12 +145,12 @@ func BenchmarkFiveHundred(b *testing.B) {
 	})
 }
 
-func name(i int) string { return fmt.Sprint("app-", i) }
+func targetName(i int) string { return fmt.Sprint("app-", i) }
 
 func replicas(i int) int32 { return 1 + int32(i%2) }
 
-// target makes a Deployment, and its pods, which nobody else makes here.
-func target(ctx context.Context, client kubernetes.Interface, name string, replicas int32) error {
+// createTarget makes a Deployment, and its pods, which nobody else makes here.
+func createTarget(ctx context.Context, client kubernetes.Interface, name string, replicas int32) error {
 	labels := map[string]string{"app": name}
 	cpu := func(quantity string) corev1.ResourceRequirements {
 		return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(quantity)}}
@@ -182,8 +185,8 @@ func autoscaler(name string) *autoscalingv2.HorizontalPodAutoscaler {
 		}}
 }
 
-// each does something n times, some at once.
-func each(b *testing.B, n int, do func(ctx context.Context, i int) error) {
+// runParallel does something n times, some at once.
+func runParallel(b *testing.B, n int, do func(ctx context.Context, i int) error) {
 	b.Helper()
 	const atOnce = 16
 	errs := make([]error, atOnce)
@@ -197,11 +200,11 @@ func each(b *testing.B, n int, do func(ctx context.Context, i int) error) {
 	}
 	g.Wait()
 	for _, err := range errs {
-		check(b, err)
+		checkError(b, err)
 	}
 }
 
-func check(b *testing.B, err error) {
+func checkError(b *testing.B, err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)

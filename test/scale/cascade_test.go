@@ -31,7 +31,7 @@ func BenchmarkCascade(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					if err := family(b.Context(), client, namespace, 100, 99); err != nil {
+					if err := createFamily(b.Context(), client, namespace, 100, 99); err != nil {
 						b.Fatal(err)
 					}
 					begin := time.Now()
@@ -40,7 +40,7 @@ func BenchmarkCascade(b *testing.B) {
 						b.Fatal(err)
 					}
 					cluster.Eventually(b, 10*time.Minute, "all are gone", func() (bool, string) {
-						n, err := left(b.Context(), client, namespace)
+						n, err := countMembers(b.Context(), client, namespace)
 						return err == nil && n == 0, fmt.Sprint(n, " left ", err)
 					})
 					b.ReportMetric(time.Since(begin).Seconds(), "s/cascade")
@@ -59,8 +59,9 @@ func unlimited(c *cluster.Cluster) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// family makes a root with children that have children.
-func family(ctx context.Context, client kubernetes.Interface, namespace string, children, grandchildren int) error {
+// createFamily makes a root with children that have children.
+func createFamily(ctx context.Context, client kubernetes.Interface, namespace string, children,
+	grandchildren int) error {
 	all := client.CoreV1().ConfigMaps(namespace)
 	create := func(name string, owner *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -92,8 +93,8 @@ func family(ctx context.Context, client kubernetes.Interface, namespace string, 
 	return errors.Join(errs...)
 }
 
-// left counts the family's members.
-func left(ctx context.Context, client kubernetes.Interface, namespace string) (int64, error) {
+// countMembers counts the family's members.
+func countMembers(ctx context.Context, client kubernetes.Interface, namespace string) (int64, error) {
 	l, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil || len(l.Items) == 0 {
 		return 0, err

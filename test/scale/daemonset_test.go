@@ -68,5 +68,5 @@ func BenchmarkThousandNodes(b *testing.B) {
 				Users: []string{account("daemon-set-controller")}, Resources: []string{"daemonsets/status"}}))), "status-writes")
 		}
 	}
-	windlass.InTurn(b, c, "daemonset-controller", with("daemonset-controller"), run)
+	windlass.InTurn(b, c, "daemonset-controller", withAccounts("daemonset-controller"), run)
 }

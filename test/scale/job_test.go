@@ -36,7 +36,7 @@ func BenchmarkThousandPods(b *testing.B) {
 	for verb, resource := range map[string]string{"create": "pods", "patch": "pods", "update": "jobs/status"} {
 		w.writes[verb+"-"+resource] = cluster.Filter{Verbs: []string{verb}, Resources: []string{resource}}
 	}
-	finish(b, c, w)
+	measureWork(b, c, w)
 }
 
 func finished(j *batchv1.Job) bool {

@@ -14,8 +14,10 @@ const namespace = "default"
 // account is a controller's user.
 func account(name string) string { return "system:serviceaccount:kube-system:" + name }
 
-// with is a controller, and that of the accounts that its pods want.
-func with(controller string) []string { return []string{"serviceaccount-controller", controller} }
+// withAccounts returns a controller, and that of the accounts that its pods want.
+func withAccounts(controller string) []string {
+	return []string{"serviceaccount-controller", controller}
+}
 
 // work is an object that a controller brings to its end.
 type work struct {
@@ -26,8 +28,8 @@ type work struct {
 	writes map[string]cluster.Filter
 }
 
-// finish measures, for either manager in turn, how long the work takes, and what is written on the way.
-func finish(b *testing.B, c *cluster.Cluster, w work) {
+// measureWork measures, for either manager in turn, how long the work takes, and what is written on the way.
+func measureWork(b *testing.B, c *cluster.Cluster, w work) {
 	run := func(b *testing.B, name string) {
 		windlass.Account(b, c.Client(), namespace)
 		for b.Loop() {
@@ -43,5 +45,5 @@ func finish(b *testing.B, c *cluster.Cluster, w work) {
 			}
 		}
 	}
-	windlass.InTurn(b, c, w.controller, with(w.controller), run)
+	windlass.InTurn(b, c, w.controller, withAccounts(w.controller), run)
 }

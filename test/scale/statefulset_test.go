@@ -32,5 +32,5 @@ func BenchmarkHundredReplicas(b *testing.B) {
 	w.writes = map[string]cluster.Filter{
 		"status-writes": {Verbs: cluster.Writes, Resources: []string{"statefulsets/status"}},
 	}
-	finish(b, c, w)
+	measureWork(b, c, w)
 }

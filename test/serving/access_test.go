@@ -59,21 +59,22 @@ func (w *world) callers(t *testing.T, token string) map[string]refused {
 		"an empty token":             {caller{headers: map[string]string{"Authorization": "Bearer "}}, 403},
 		"a password":                 {caller{headers: map[string]string{"Authorization": "Basic YTpi"}}, 403},
 		"a token without a role":     {caller{token: token}, 403},
-		"a stranger's certificate":   {caller{certificate: signed(t, newCA(t), "admin", "system:masters")}, 401},
+		"a stranger's certificate":   {caller{certificate: signCertificate(t, newCA(t), "admin", "system:masters")}, 401},
 		"certificate without a role": {caller{certificate: w.certificate(t, "jane")}, 403},
 		"certificate without a name": {caller{certificate: w.certificate(t, "", "system:masters")}, 401},
 		"headers and nothing":        {caller{headers: administrator}, 403},
 		"headers of no proxy":        {caller{certificate: w.certificate(t, "jane"), headers: administrator}, 403},
-		"headers of another name":    {caller{certificate: signed(t, w.front, "other"), headers: administrator}, 401},
-		"a proxy for nobody":         {caller{certificate: signed(t, w.front, proxyName)}, 401},
-		"a proxy for one who may not": {caller{certificate: signed(t, w.front, proxyName),
+		"headers of another name": {caller{certificate: signCertificate(t, w.front, "other"), headers: administrator},
+			401},
+		"a proxy for nobody": {caller{certificate: signCertificate(t, w.front, proxyName)}, 401},
+		"a proxy for one who may not": {caller{certificate: signCertificate(t, w.front, proxyName),
 			headers: map[string]string{"X-Remote-User": "jane"}}, 403},
 	}
 }
 
 // No privileged endpoint answers without credentials that the cluster gives rights to.
 func TestAccess(t *testing.T) {
-	w := begin(t)
+	w := beginWorld(t)
 	always := config.Default().Serving.Authorization.AlwaysAllowPaths
 	token := w.account(t, "nobody")
 	callers := w.callers(t, token)
@@ -83,21 +84,21 @@ func TestAccess(t *testing.T) {
 		for _, q := range questions(t, w) {
 			if slices.Contains(always, q.path) {
 				open++
-				if code, b := w.ask(t, caller{}, q.method, q.path); code != http.StatusOK {
+				if code, b := w.askManager(t, caller{}, q.method, q.path); code != http.StatusOK {
 					t.Errorf("%v isn't open: %d %s", q, code, b)
 				}
-				if code, b := w.ask(t, caller{token: "wrong"}, q.method, q.path); code != http.StatusOK {
+				if code, b := w.askManager(t, caller{token: "wrong"}, q.method, q.path); code != http.StatusOK {
 					t.Errorf("%v isn't open to one with a wrong token: %d %s", q, code, b)
 				}
 				continue
 			}
 			for who, c := range callers {
-				if code, b := w.ask(t, c.caller, q.method, q.path); code != c.code {
+				if code, b := w.askManager(t, c.caller, q.method, q.path); code != c.code {
 					t.Errorf("%s asks for %v: %d, want %d: %s", who, q, code, c.code, b)
 				}
 			}
 			admin := caller{certificate: w.certificate(t, "admin", "system:masters")}
-			if code, b := w.ask(t, admin, q.method, q.path); code == 401 || code == 403 || code == 503 {
+			if code, b := w.askManager(t, admin, q.method, q.path); code == 401 || code == 403 || code == 503 {
 				t.Errorf("an administrator asks for %v: %d %s", q, code, b)
 			}
 		}
@@ -109,24 +110,26 @@ func TestAccess(t *testing.T) {
 	t.Run("other spellings", func(t *testing.T) {
 		for _, path := range []string{"/healthz/../metrics", "//metrics", "/healthz/..%2fmetrics", "/healthz/%2e%2e/metrics",
 			"/./metrics", "/healthz//"} {
-			if code, b := w.ask(t, caller{}, http.MethodGet, path); code == 200 || strings.Contains(b, "go_goroutines") {
+			if code, b := w.askManager(t, caller{}, http.MethodGet, path); code == 200 || strings.Contains(b, "go_goroutines") {
 				t.Errorf("%s: %d %.100s", path, code, b)
 			}
 		}
 	})
 
 	t.Run("with roles", func(t *testing.T) {
-		w.apply(t, rbac.People([]string{"viewer", "system:serviceaccount:default:viewer"}, []string{"operator"}))
+		w.createRoles(t, rbac.People([]string{"viewer", "system:serviceaccount:default:viewer"}, []string{"operator"}))
 		viewer, operator := caller{token: w.account(t, "viewer")}, caller{certificate: w.certificate(t, "operator")}
 		eventually(t, "the roles hold", func() string {
-			return expect(w.ask(t, operator, http.MethodGet, "/debug/pprof/goroutine"))(200) + expect(w.ask(t, viewer,
+			return expectCode(w.askManager(t, operator, http.MethodGet,
+				"/debug/pprof/goroutine"))(200) + expectCode(w.askManager(t, viewer,
 				http.MethodGet, "/metrics"))(200)
 		})
-		proxied := caller{certificate: signed(t, w.front, proxyName), headers: map[string]string{"X-Remote-User": "viewer"}}
+		proxied := caller{certificate: signCertificate(t, w.front, proxyName),
+			headers: map[string]string{"X-Remote-User": "viewer"}}
 		for name, c := range map[string]caller{"token": viewer, "certificate": {certificate: w.certificate(t, "viewer")},
 			"proxy": proxied, "operator": operator} {
 			for _, path := range []string{"/metrics", "/windlass/v1/status", "/configz", "/healthz/ping"} {
-				if code, b := w.ask(t, c, http.MethodGet, path); code != 200 {
+				if code, b := w.askManager(t, c, http.MethodGet, path); code != 200 {
 					t.Errorf("%s: %s: %d %s", name, path, code, b)
 				}
 			}
@@ -134,11 +137,11 @@ func TestAccess(t *testing.T) {
 			if name == "operator" {
 				want = 404 // nothing of that name runs
 			}
-			if code, b := w.ask(t, c, http.MethodPost, "/windlass/v1/controllers/nothing/release"); code != want {
+			if code, b := w.askManager(t, c, http.MethodPost, "/windlass/v1/controllers/nothing/release"); code != want {
 				t.Errorf("%s: release: %d %s", name, code, b)
 			}
 		}
-		if _, b := w.ask(t, viewer, http.MethodGet, "/debug/pprof/heap"); !strings.Contains(b,
+		if _, b := w.askManager(t, viewer, http.MethodGet, "/debug/pprof/heap"); !strings.Contains(b,
 			`user "system:serviceaccount:default:viewer" may not get /debug/pprof/heap: a ClusterRole with nonResourceURLs: ["/debug/pprof/heap"], verbs: [get]`) {
 			t.Errorf("what is missing isn't named: %s", b)
 		}
@@ -147,7 +150,10 @@ func TestAccess(t *testing.T) {
 			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the role is gone", func() string { return expect(w.ask(t, viewer, http.MethodGet, "/metrics"))(403) })
+		eventually(t, "the role is gone", func() string {
+			return expectCode(w.askManager(t, viewer, http.MethodGet,
+				"/metrics"))(403)
+		})
 	})
 
 	t.Run("answers are kept", func(t *testing.T) {
@@ -164,7 +170,7 @@ func TestAccess(t *testing.T) {
 		eventually(t, "the configuration holds", func() string {
 			from := time.Now()
 			for range 3 {
-				w.ask(t, caller{token: token}, http.MethodGet, "/metrics")
+				w.askManager(t, caller{token: token}, http.MethodGet, "/metrics")
 			}
 			if n := asked(from, "tokenreviews"); n > 1 {
 				return fmt.Sprintf("asked %d times for 3 requests", n)
@@ -173,8 +179,8 @@ func TestAccess(t *testing.T) {
 		})
 		from := time.Now()
 		for range 5 {
-			w.ask(t, caller{token: token}, http.MethodGet, "/metrics")
-			w.ask(t, caller{certificate: w.certificate(t, "admin", "system:masters")}, http.MethodGet, "/metrics")
+			w.askManager(t, caller{token: token}, http.MethodGet, "/metrics")
+			w.askManager(t, caller{certificate: w.certificate(t, "admin", "system:masters")}, http.MethodGet, "/metrics")
 		}
 		if a, b := asked(from, "tokenreviews"), asked(from, "subjectaccessreviews"); a > 1 || b > 1 {
 			t.Errorf("the API server was asked %d times for a token and %d times for rights", a, b)
@@ -183,7 +189,7 @@ func TestAccess(t *testing.T) {
 	windlass.ExpectRoles(t, w.Cluster)
 }
 
-func expect(code int, b string) func(want int) string {
+func expectCode(code int, b string) func(want int) string {
 	return func(want int) string {
 		if code != want {
 			return fmt.Sprintf("%d %s", code, b)

@@ -87,7 +87,7 @@ func TestCommands(t *testing.T) {
 	if code != 0 || !strings.Contains(printed, "nonResourceURLs:\n  - /healthz\n") {
 		t.Errorf("windlass rbac --viewer: %d\n%s", code, printed)
 	}
-	w.apply(t, rbac.People([]string{"system:serviceaccount:default:jane"}, nil))
+	w.createRoles(t, rbac.People([]string{"system:serviceaccount:default:jane"}, nil))
 	eventually(t, "jane is a viewer", func() string {
 		out, code := command("get", "plugins", "--kubeconfig", jane)
 		if code != 0 {

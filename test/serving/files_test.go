@@ -16,7 +16,7 @@ import (
 // What changes in files and fields is taken while requests go on, what is bad is refused and said, and none of the
 // requests fails.
 func TestChangesWhileRequestsGoOn(t *testing.T) {
-	w := begin(t)
+	w := beginWorld(t)
 	admin := caller{certificate: w.certificate(t, "admin", "system:masters")}
 
 	// Requests on a connection that stays, and on new ones.
@@ -26,7 +26,7 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 	asked := map[string]int{}
 	var mu sync.Mutex
 	for name, keep := range map[string]bool{"one connection": true, "new connections": false} {
-		client := w.client(t, admin.certificate)
+		client := w.newClient(t, admin.certificate)
 		client.Transport.(*http.Transport).DisableKeepAlives = !keep
 		asking.Go(func() {
 			for {
@@ -62,8 +62,8 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, certFile, cert)
-		write(t, keyFile, key)
+		writeFile(t, certFile, cert)
+		writeFile(t, keyFile, key)
 	}
 	shown := func() string {
 		c, err := tls.Dial("tcp", w.m.Address, &tls.Config{InsecureSkipVerify: true})
@@ -104,7 +104,7 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 	showing("first")
 	serve("second") // nobody tells it
 	showing("second")
-	write(t, keyFile, []byte("no key"))
+	writeFile(t, keyFile, []byte("no key"))
 	refused("serving.tls.certFile", certFile)
 	if got := shown(); got != "second" {
 		t.Errorf("with a bad key %s is shown", got)
@@ -119,27 +119,27 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger := caller{certificate: signed(t, other, "stranger", "system:masters")}
-	if code, _ := w.ask(t, stranger, http.MethodGet, "/metrics"); code != 401 {
+	stranger := caller{certificate: signCertificate(t, other, "stranger", "system:masters")}
+	if code, _ := w.askManager(t, stranger, http.MethodGet, "/metrics"); code != 401 {
 		t.Errorf("a stranger gets %d", code)
 	}
 	both := append(clusterCA(t, w), ours...)
-	write(t, caFile, both)
+	writeFile(t, caFile, both)
 	w.tweak = func(s *config.Serving) {
 		s.TLS.CertFile, s.TLS.KeyFile, s.Authentication.ClientCAFile = certFile, keyFile, caFile
 	}
 	w.m.Reload()
 	eventually(t, "the stranger's CA is taken", func() string {
-		return expect(w.ask(t, stranger, http.MethodGet, "/metrics"))(200)
+		return expectCode(w.askManager(t, stranger, http.MethodGet, "/metrics"))(200)
 	})
-	write(t, caFile, []byte("junk"))
+	writeFile(t, caFile, []byte("junk"))
 	refused("serving.authentication.clientCAFile", caFile, "no certificate in PEM")
-	if code, _ := w.ask(t, stranger, http.MethodGet, "/metrics"); code != 200 {
+	if code, _ := w.askManager(t, stranger, http.MethodGet, "/metrics"); code != 200 {
 		t.Errorf("what was right is gone: %d", code)
 	}
-	write(t, caFile, clusterCA(t, w))
+	writeFile(t, caFile, clusterCA(t, w))
 	eventually(t, "the stranger's CA is gone", func() string {
-		return expect(w.ask(t, stranger, http.MethodGet, "/metrics"))(401)
+		return expectCode(w.askManager(t, stranger, http.MethodGet, "/metrics"))(401)
 	})
 
 	t.Log("fields: a path for anybody; a port, which waits; a kubeconfig that isn't there")
@@ -150,7 +150,7 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 	}
 	w.m.Reload()
 	eventually(t, "metrics are anybody's", func() string {
-		return expect(w.ask(t, caller{}, http.MethodGet, "/metrics/slis"))(200)
+		return expectCode(w.askManager(t, caller{}, http.MethodGet, "/metrics/slis"))(200)
 	})
 	refused("serving.bindAddress and port: stay as they were, " + w.m.Address)
 	w.tweak = func(s *config.Serving) {
@@ -159,7 +159,7 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 	}
 	w.m.Reload()
 	refused("serving.authorization.kubeconfig", "/nowhere")
-	if code, _ := w.ask(t, caller{}, http.MethodGet, "/metrics/slis"); code != 200 {
+	if code, _ := w.askManager(t, caller{}, http.MethodGet, "/metrics/slis"); code != 200 {
 		t.Errorf("a part of a bad section was taken: %d", code)
 	}
 

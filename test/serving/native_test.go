@@ -22,8 +22,9 @@ import (
 	"github.com/windlass-dev/windlass/config"
 )
 
-// native starts the native manager on the cluster, as it serves with the same clients' CA, and returns its address.
-func (w *world) native(t *testing.T, controllers []string, flags ...string) (address string) {
+// startNative starts the native manager on the cluster, as it serves with the same clients' CA, and returns its
+// address.
+func (w *world) startNative(t *testing.T, controllers []string, flags ...string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,21 +45,21 @@ func (w *world) native(t *testing.T, controllers []string, flags ...string) (add
 			return err.Error()
 		}
 		c.Close()
-		a := w.say(t, address, admin, http.MethodGet, "/configz")
-		return expect(a.code, string(a.body))(200)
+		a := w.askServer(t, address, admin, http.MethodGet, "/configz")
+		return expectCode(a.code, string(a.body))(200)
 	})
 	return address
 }
 
 // Who may not ask is told so as by the native manager, on every path; who is let through anonymously by the cluster is.
 func TestAccessBesideNative(t *testing.T) {
-	w := begin(t)
-	native := w.native(t, w.controllers)
+	w := beginWorld(t)
+	native := w.startNative(t, w.controllers)
 	callers := w.callers(t, w.account(t, "nobody"))
 	always := config.Default().Serving.Authorization.AlwaysAllowPaths
 	same := func(who string, c caller, method, path string) (code int) {
 		t.Helper()
-		want, got := w.say(t, native, c, method, path), w.say(t, w.m.Address, c, method, path)
+		want, got := w.askServer(t, native, c, method, path), w.askServer(t, w.m.Address, c, method, path)
 		if want.code != got.code {
 			t.Errorf("%s: %s %s: %d, natively %d\n%.300s\n%.300s", who, method, path, got.code, want.code, got.body, want.body)
 		}
@@ -87,7 +88,7 @@ func TestAccessBesideNative(t *testing.T) {
 		same("an administrator", admin, http.MethodGet, path)
 	}
 
-	w.apply(t, []runtime.Object{
+	w.createRoles(t, []runtime.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "open-metrics"},
 			Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}},
 		&rbacv1.ClusterRoleBinding{
@@ -98,8 +99,8 @@ func TestAccessBesideNative(t *testing.T) {
 	})
 	for name, address := range map[string]string{"the native manager": native, "windlass": w.m.Address} {
 		eventually(t, name+" lets anybody see the metrics", func() string {
-			a := w.say(t, address, caller{}, http.MethodGet, "/metrics")
-			return expect(a.code, string(a.body))(200)
+			a := w.askServer(t, address, caller{}, http.MethodGet, "/metrics")
+			return expectCode(a.code, string(a.body))(200)
 		})
 	}
 	for _, path := range []string{"/metrics/slis", "/configz", "/windlass/v1/status"} {
@@ -114,10 +115,10 @@ func TestNoControllersBesideNative(t *testing.T) {
 	w := prepare(t)
 	for _, list := range [][]string{{}, {"-job"}} {
 		w.controllers = list
-		w.start(t)
-		native := w.native(t, list)
+		w.startManager(t)
+		native := w.startNative(t, list)
 		for name, address := range map[string]string{"the native manager": native, "windlass": w.m.Address} {
-			if a := w.say(t, address, caller{}, http.MethodGet, "/healthz"); a.code != 200 {
+			if a := w.askServer(t, address, caller{}, http.MethodGet, "/healthz"); a.code != 200 {
 				t.Errorf("%v: %s: %d %s", list, name, a.code, a.body)
 			}
 		}
@@ -144,8 +145,8 @@ type answer struct {
 	body    []byte
 }
 
-// say asks a server, whose certificate isn't looked at.
-func (w *world) say(t *testing.T, address string, c caller, method, path string) answer {
+// askServer asks a server, whose certificate isn't looked at.
+func (w *world) askServer(t *testing.T, address string, c caller, method, path string) answer {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, "https://"+address+path, nil)
 	if err != nil {
@@ -157,7 +158,7 @@ func (w *world) say(t *testing.T, address string, c caller, method, path string)
 	for k, v := range c.headers {
 		q.Header.Set(k, v)
 	}
-	client := w.client(t, c.certificate)
+	client := w.newClient(t, c.certificate)
 	client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true
 	defer client.CloseIdleConnections()
 	r, err := client.Do(q)
@@ -176,9 +177,9 @@ func (w *world) say(t *testing.T, address string, c caller, method, path string)
 var words = regexp.MustCompile(
 	`(?m)^(Started|Up|Go version|Binary version|Emulation version|Paths|[a-z0-9-]+?)(: |:|=| )( ?).*$`)
 
-// shape is what two answers must have in common: for text its lines up to their values, for an object its fields with
-// the types of their values, and the values themselves where they say what it is.
-func shape(t *testing.T, a answer) any {
+// answerShape returns what two answers must have in common: for text its lines up to their values, for an object its
+// fields with the types of their values, and the values themselves where they say what it is.
+func answerShape(t *testing.T, a answer) any {
 	t.Helper()
 	var o map[string]any
 	var err error
@@ -208,13 +209,13 @@ func shape(t *testing.T, a answer) any {
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", form, err, a.body)
 	}
-	return types(o)
+	return fieldTypes(o)
 }
 
 // oneSided are the flags that only one of both has: files of Windlass, and what cobra adds to commands.
 var oneSided = []string{"config", "plugin-folder", "help", "version"}
 
-func types(v map[string]any) map[string]any {
+func fieldTypes(v map[string]any) map[string]any {
 	all := map[string]any{}
 	for k, x := range v {
 		switch x := x.(type) {
@@ -222,7 +223,7 @@ func types(v map[string]any) map[string]any {
 			if k == "flags" {
 				maps.DeleteFunc(x, func(name string, _ any) bool { return slices.Contains(oneSided, name) })
 			}
-			all[k] = types(x)
+			all[k] = fieldTypes(x)
 		default:
 			all[k] = fmt.Sprintf("%T", x)
 			if slices.Contains([]string{"kind", "apiVersion", "name", "status", "reason", "message", "code", "emulationVersion"},
@@ -236,8 +237,8 @@ func types(v map[string]any) map[string]any {
 
 // The pages of the process and its flags are asked for, and answered, as the native manager's.
 func TestPagesBesideNative(t *testing.T) {
-	w := begin(t)
-	native := w.native(t, w.controllers, "--feature-gates=CBORServingAndStorage=true")
+	w := beginWorld(t)
+	native := w.startNative(t, w.controllers, "--feature-gates=CBORServingAndStorage=true")
 	admin := w.certificate(t, "admin", "system:masters")
 
 	answered := map[int]int{}
@@ -260,7 +261,7 @@ func TestPagesBesideNative(t *testing.T) {
 		for _, accept := range accepts {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 				c := caller{certificate: admin, headers: map[string]string{"Accept": accept}}
-				want, got := w.say(t, native, c, method, path), w.say(t, w.m.Address, c, method, path)
+				want, got := w.askServer(t, native, c, method, path), w.askServer(t, w.m.Address, c, method, path)
 				answered[want.code]++
 				if want.code != got.code {
 					t.Errorf("%s %s as %q: %d, natively %d\n%.300s\n%.300s",
@@ -273,7 +274,7 @@ func TestPagesBesideNative(t *testing.T) {
 					}
 				}
 				if method != http.MethodHead {
-					if d := cmp.Diff(shape(t, want), shape(t, got)); d != "" {
+					if d := cmp.Diff(answerShape(t, want), answerShape(t, got)); d != "" {
 						t.Errorf("%s %s as %q: -native +ours:\n%s\n%s", method, path, accept, d, want.body)
 					}
 				}

@@ -36,11 +36,11 @@ type world struct {
 
 const proxyName = "front-proxy"
 
-// begin makes a world in which one controller runs.
-func begin(t *testing.T) *world {
+// beginWorld makes a world in which one controller runs.
+func beginWorld(t *testing.T) *world {
 	t.Helper()
 	w := prepare(t)
-	w.start(t)
+	w.startManager(t)
 	return w
 }
 
@@ -53,10 +53,10 @@ func prepare(t *testing.T) *world {
 	return w
 }
 
-// start starts the manager.
-func (w *world) start(t *testing.T) {
+// startManager starts the manager.
+func (w *world) startManager(t *testing.T) {
 	t.Helper()
-	w.m = windlass.Start(t, w.Cluster, windlass.Options{Flags: flags(), Configure: func(k *config.Configuration) {
+	w.m = windlass.Start(t, w.Cluster, windlass.Options{Flags: defaultFlags(), Configure: func(k *config.Configuration) {
 		k.Controllers = w.controllers
 		k.Serving.Authentication.ClientCAFile = "" // what the API server publishes instead
 		k.Serving.Authentication.TokenCacheTTL, k.Serving.Authorization.AllowCacheTTL,
@@ -65,8 +65,8 @@ func (w *world) start(t *testing.T) {
 	}})
 }
 
-// flags are all of `windlass run`, but for cobra's, with their defaults.
-func flags() map[string]string {
+// defaultFlags returns all flags of `windlass run`, but for cobra's, with their defaults.
+func defaultFlags() map[string]string {
 	fs, all := pflag.NewFlagSet("run", pflag.ContinueOnError), map[string]string{}
 	config.AddFlags(fs)
 	fs.VisitAll(func(f *pflag.Flag) { all[f.Name] = f.Value.String() })
@@ -133,8 +133,8 @@ func (w *world) certificate(t *testing.T, user string, groups ...string) *tls.Ce
 	return &c
 }
 
-// signed is a certificate of another CA.
-func signed(t *testing.T, ca tls.Certificate, user string, groups ...string) *tls.Certificate {
+// signCertificate returns a certificate of another CA.
+func signCertificate(t *testing.T, ca tls.Certificate, user string, groups ...string) *tls.Certificate {
 	t.Helper()
 	c, err := cluster.Sign(ca, pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
@@ -143,8 +143,8 @@ func signed(t *testing.T, ca tls.Certificate, user string, groups ...string) *tl
 	return &c
 }
 
-// client trusts the cluster's CA.
-func (w *world) client(t *testing.T, certificate *tls.Certificate) *http.Client {
+// newClient returns a client that trusts the cluster's CA.
+func (w *world) newClient(t *testing.T, certificate *tls.Certificate) *http.Client {
 	t.Helper()
 	ca, err := os.ReadFile(w.CAFile)
 	if err != nil {
@@ -161,8 +161,8 @@ func (w *world) client(t *testing.T, certificate *tls.Certificate) *http.Client 
 	return &http.Client{Transport: transport, Timeout: 20 * time.Second}
 }
 
-// ask returns the code and the beginning of the answer.
-func (w *world) ask(t *testing.T, c caller, method, path string) (int, string) {
+// askManager returns the code and the beginning of the answer.
+func (w *world) askManager(t *testing.T, c caller, method, path string) (int, string) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, w.m.URL(path), nil)
 	if err != nil {
@@ -174,7 +174,7 @@ func (w *world) ask(t *testing.T, c caller, method, path string) (int, string) {
 	for k, v := range c.headers {
 		q.Header.Set(k, v)
 	}
-	client := w.client(t, c.certificate)
+	client := w.newClient(t, c.certificate)
 	defer client.CloseIdleConnections()
 	r, err := client.Do(q)
 	if err != nil {
@@ -200,8 +200,8 @@ func (w *world) account(t *testing.T, name string) (token string) {
 	return r.Status.Token
 }
 
-// apply makes roles and their bindings.
-func (w *world) apply(t *testing.T, objects []runtime.Object) {
+// createRoles makes roles and their bindings.
+func (w *world) createRoles(t *testing.T, objects []runtime.Object) {
 	t.Helper()
 	r := w.Client().RbacV1()
 	for _, o := range objects {
@@ -220,7 +220,7 @@ func (w *world) apply(t *testing.T, objects []runtime.Object) {
 	}
 }
 
-func write(t *testing.T, path string, content []byte) string {
+func writeFile(t *testing.T, path string, content []byte) string {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func TestSameOutcomes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(play(t, c.RESTConfig()), play(t, simulated.Config("test"))); d != "" {
+	if d := cmp.Diff(playScript(t, c.RESTConfig()), playScript(t, simulated.Config("test"))); d != "" {
 		t.Errorf("the simulated cluster does otherwise than the API server (-real +simulated):\n%s", d)
 	}
 }
@@ -56,8 +56,8 @@ type script struct {
 	known  map[string]string // UIDs and versions by the order in which they appear
 }
 
-// play makes the calls.
-func play(t *testing.T, config *rest.Config) []string {
+// playScript makes the calls.
+func playScript(t *testing.T, config *rest.Config) []string {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
 	client, err := dynamic.NewForConfig(config)
@@ -76,7 +76,7 @@ func play(t *testing.T, config *rest.Config) []string {
 	return s.lines
 }
 
-func (s *script) on(r schema.GroupVersionResource, ns string) dynamic.ResourceInterface {
+func (s *script) resourceIn(r schema.GroupVersionResource, ns string) dynamic.ResourceInterface {
 	if ns == "" {
 		return s.client.Resource(r)
 	}
@@ -86,7 +86,7 @@ func (s *script) on(r schema.GroupVersionResource, ns string) dynamic.ResourceIn
 var kinds = map[string]string{"configmaps": "ConfigMap", "pods": "Pod", "replicasets": "ReplicaSet",
 	"deployments": "Deployment", "namespaces": "Namespace", "jobs": "Job", "serviceaccounts": "ServiceAccount"}
 
-func (s *script) object(r schema.GroupVersionResource, text string) *unstructured.Unstructured {
+func (s *script) parseObject(r schema.GroupVersionResource, text string) *unstructured.Unstructured {
 	s.t.Helper()
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON([]byte(
@@ -96,8 +96,8 @@ func (s *script) object(r schema.GroupVersionResource, text string) *unstructure
 	return o
 }
 
-// note takes down how a call ended.
-func (s *script) note(what string, o *unstructured.Unstructured, err error) *unstructured.Unstructured {
+// noteResult takes down how a call ended.
+func (s *script) noteResult(what string, o *unstructured.Unstructured, err error) *unstructured.Unstructured {
 	s.t.Helper()
 	line := what + ": "
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *script) note(what string, o *unstructured.Unstructured, err error) *uns
 			}
 		}
 	} else if o != nil {
-		line += s.form(o)
+		line += s.describe(o)
 	}
 	s.lines = append(s.lines, line)
 	return o
@@ -117,8 +117,8 @@ func (s *script) note(what string, o *unstructured.Unstructured, err error) *uns
 
 var random = regexp.MustCompile(`^(made-)[a-z0-9]{5}$`)
 
-// form is what counts of an object.
-func (s *script) form(o *unstructured.Unstructured) string {
+// describe returns what counts of an object.
+func (s *script) describe(o *unstructured.Unstructured) string {
 	replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
 	seen, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
@@ -149,14 +149,14 @@ func (s *script) numbered(kind, value string) string {
 
 func (s *script) create(r schema.GroupVersionResource, ns, text string) *unstructured.Unstructured {
 	s.t.Helper()
-	o, err := s.on(r, ns).Create(s.ctx, s.object(r, text), metav1.CreateOptions{})
-	return s.note("create "+r.Resource, o, err)
+	o, err := s.resourceIn(r, ns).Create(s.ctx, s.parseObject(r, text), metav1.CreateOptions{})
+	return s.noteResult("create "+r.Resource, o, err)
 }
 
 func (s *script) get(r schema.GroupVersionResource, ns, name string) *unstructured.Unstructured {
 	s.t.Helper()
-	o, err := s.on(r, ns).Get(s.ctx, name, metav1.GetOptions{})
-	return s.note("get "+r.Resource+" "+name, o, err)
+	o, err := s.resourceIn(r, ns).Get(s.ctx, name, metav1.GetOptions{})
+	return s.noteResult("get "+r.Resource+" "+name, o, err)
 }
 
 func (s *script) update(o *unstructured.Unstructured, r schema.GroupVersionResource, what string,
@@ -167,13 +167,13 @@ func (s *script) update(o *unstructured.Unstructured, r schema.GroupVersionResou
 	}
 	o = o.DeepCopy()
 	change(o)
-	o, err := s.on(r, o.GetNamespace()).Update(s.ctx, o, metav1.UpdateOptions{}, sub...)
-	return s.note("update "+strings.Join(append([]string{r.Resource}, sub...), "/")+": "+what, o, err)
+	o, err := s.resourceIn(r, o.GetNamespace()).Update(s.ctx, o, metav1.UpdateOptions{}, sub...)
+	return s.noteResult("update "+strings.Join(append([]string{r.Resource}, sub...), "/")+": "+what, o, err)
 }
 
 func (s *script) remove(r schema.GroupVersionResource, name, what string, o metav1.DeleteOptions) {
 	s.t.Helper()
-	s.note("delete "+r.Resource+" "+name+" "+what, nil, s.on(r, namespace).Delete(s.ctx, name, o))
+	s.noteResult("delete "+r.Resource+" "+name+" "+what, nil, s.resourceIn(r, namespace).Delete(s.ctx, name, o))
 }
 
 func (s *script) objects() {
@@ -187,13 +187,13 @@ func (s *script) objects() {
 	s.create(configMaps, namespace,
 		`{"metadata":{"name":"owned","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a"}]}}`)
 	s.create(configMaps, namespace, `{"metadata":{"name":"versioned","resourceVersion":"1"}}`)
-	b := s.update(a, configMaps, "data", func(o *unstructured.Unstructured) { set(o, "2", "data", "k") })
-	s.update(a, configMaps, "an old version", func(o *unstructured.Unstructured) { set(o, "3", "data", "k") })
+	b := s.update(a, configMaps, "data", func(o *unstructured.Unstructured) { setField(o, "2", "data", "k") })
+	s.update(a, configMaps, "an old version", func(o *unstructured.Unstructured) { setField(o, "3", "data", "k") })
 	s.update(b, configMaps, "nothing", func(o *unstructured.Unstructured) {})
 	s.update(b, configMaps, "another uid", func(o *unstructured.Unstructured) { o.SetUID("other") })
 	s.update(b, configMaps, "without a version", func(o *unstructured.Unstructured) {
 		o.SetResourceVersion("")
-		set(o, "4", "data", "k")
+		setField(o, "4", "data", "k")
 	})
 	s.update(b, configMaps, "one that isn't there", func(o *unstructured.Unstructured) {
 		o.SetName("absent")
@@ -203,7 +203,7 @@ func (s *script) objects() {
 	s.get(configMaps, namespace, "absent")
 }
 
-func set(o *unstructured.Unstructured, v any, path ...string) {
+func setField(o *unstructured.Unstructured, v any, path ...string) {
 	if err := unstructured.SetNestedField(o.Object, v, path...); err != nil {
 		panic(err) // of the test's own objects
 	}
@@ -213,12 +213,15 @@ const podTemplate = `"selector":{"matchLabels":{"app":"web"}},"template":{"metad
 
 func (s *script) generations() {
 	rs := s.create(replicaSets, namespace, `{"metadata":{"name":"web"},"spec":{`+podTemplate+`},"status":{"replicas":7}}`)
-	rs = s.update(rs, replicaSets, "replicas", func(o *unstructured.Unstructured) { set(o, int64(3), "spec", "replicas") })
+	rs = s.update(rs, replicaSets, "replicas", func(o *unstructured.Unstructured) {
+		setField(o, int64(3), "spec",
+			"replicas")
+	})
 	rs = s.update(rs, replicaSets, "labels", func(o *unstructured.Unstructured) {
 		o.SetLabels(map[string]string{"a": "b"})
 	})
 	s.update(rs, replicaSets, "status by the way", func(o *unstructured.Unstructured) {
-		set(o, int64(9), "status", "replicas")
+		setField(o, int64(9), "status", "replicas")
 	})
 	s.create(deployments, namespace, `{"metadata":{"name":"web","generation":5},"spec":{`+podTemplate+`}}`)
 	s.create(jobs, namespace,
@@ -230,8 +233,8 @@ func (s *script) generations() {
 func (s *script) statuses() {
 	rs := s.get(replicaSets, namespace, "web")
 	rs = s.update(rs, replicaSets, "status", func(o *unstructured.Unstructured) {
-		set(o, int64(2), "status", "replicas")
-		set(o, int64(8), "spec", "replicas")
+		setField(o, int64(2), "status", "replicas")
+		setField(o, int64(8), "spec", "replicas")
 	}, "status")
 	s.update(rs, replicaSets, "the same status", func(o *unstructured.Unstructured) {}, "status")
 	cm := s.get(configMaps, namespace, "a")
@@ -262,8 +265,8 @@ func (s *script) deletions() {
 		metav1.DeletePropagationBackground} {
 		s.create(configMaps, namespace, `{"metadata":{"name":"p"}}`)
 		s.remove(configMaps, "p", string(policy), metav1.DeleteOptions{PropagationPolicy: &policy})
-		p, err := s.on(configMaps, namespace).Get(s.ctx, "p", metav1.GetOptions{})
-		s.note("get p", p, err)
+		p, err := s.resourceIn(configMaps, namespace).Get(s.ctx, "p", metav1.GetOptions{})
+		s.noteResult("get p", p, err)
 		if err == nil {
 			s.update(p, configMaps, "no finalizer", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 		}
@@ -291,14 +294,14 @@ func (s *script) patches() {
 			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/one","example.com/two"]}}`},
 		{types.MergePatchType, `{}`},
 	} {
-		o, err := s.on(configMaps, namespace).Patch(s.ctx, "a", p.t, []byte(p.body), metav1.PatchOptions{})
-		s.note("patch "+string(p.t)+" "+p.body, o, err)
+		o, err := s.resourceIn(configMaps, namespace).Patch(s.ctx, "a", p.t, []byte(p.body), metav1.PatchOptions{})
+		s.noteResult("patch "+string(p.t)+" "+p.body, o, err)
 	}
 
 	apply := func(text string) {
-		o, err := s.on(configMaps, namespace).Apply(s.ctx, "applied", s.object(configMaps, text),
+		o, err := s.resourceIn(configMaps, namespace).Apply(s.ctx, "applied", s.parseObject(configMaps, text),
 			metav1.ApplyOptions{FieldManager: "me", Force: true})
-		s.note("apply "+text, o, err)
+		s.noteResult("apply "+text, o, err)
 	}
 
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"1","b":"1"}}`)
@@ -307,7 +310,8 @@ func (s *script) patches() {
 }
 
 func (s *script) refusals() {
-	s.note("delete the namespace", nil, s.on(namespaces, "").Delete(s.ctx, namespace, metav1.DeleteOptions{}))
+	s.noteResult("delete the namespace", nil, s.resourceIn(namespaces, "").Delete(s.ctx, namespace,
+		metav1.DeleteOptions{}))
 	s.get(namespaces, "", namespace)
 	s.create(configMaps, namespace, `{"metadata":{"name":"late"}}`)
 }

@@ -32,7 +32,7 @@ func BenchmarkCompilers(b *testing.B) {
 				return m
 			}
 
-			loaded := run(b, "load", func(t testing.TB) {
+			loaded := measure(b, "load", func(t testing.TB) {
 				if err := load(t).Close(context.Background()); err != nil {
 					t.Fatal(err)
 				}
@@ -40,7 +40,7 @@ func BenchmarkCompilers(b *testing.B) {
 
 			w.module = load(b)
 			b.Cleanup(func() { _ = w.module.Close(context.Background()) })
-			crowd := run(b, "thousand-pods", w.sandboxed)
+			crowd := measure(b, "thousand-pods", w.sandboxed)
 			stats, err := w.module.Sync(b.Context(), &sandbox.Call{Size: len(w.message),
 				Write: func(m []byte) { copy(m, w.message) }}, func([]byte) error { return nil })
 			if err != nil {
@@ -48,11 +48,11 @@ func BenchmarkCompilers(b *testing.B) {
 			}
 
 			w.request.Key.Name = "gone"
-			w.snap(b)
+			w.takeSnapshot(b)
 			w.message = abi.AppendRequest(nil, &w.request)
-			empty := run(b, "nothing", w.sandboxed)
-			say("%s by %s\t%d KB\tcompiled and configured in %v\tprocessor time of a sync over 1,000 pods %v, %.1f MiB of memory; of one with nothing to do %v", name, x.compiler, len(x.wasm)>>10,
-				short(loaded.cpu), short(crowd.cpu), float64(stats.Memory)/(1<<20), empty.cpu)
+			empty := measure(b, "nothing", w.sandboxed)
+			addFigure("%s by %s\t%d KB\tcompiled and configured in %v\tprocessor time of a sync over 1,000 pods %v, %.1f MiB of memory; of one with nothing to do %v", name, x.compiler, len(x.wasm)>>10,
+				roundDuration(loaded.cpu), roundDuration(crowd.cpu), float64(stats.Memory)/(1<<20), empty.cpu)
 		})
 	}
 }

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func say(format string, args ...any) {
+func addFigure(format string, args ...any) {
 	figures.Lock()
 	defer figures.Unlock()
 	figures.lines = append(figures.lines, fmt.Sprintf(format, args...))
@@ -55,17 +55,17 @@ func say(format string, args ...any) {
 // collector does for it included.
 type cost struct{ fastest, cpu time.Duration }
 
-func run(b *testing.B, name string, f func(testing.TB)) (c cost) {
+func measure(b *testing.B, name string, f func(testing.TB)) (c cost) {
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()
 		c.fastest = time.Hour
-		before := cpu(b)
+		before := processorTime(b)
 		for b.Loop() {
 			from := time.Now()
 			f(b)
 			c.fastest = min(c.fastest, time.Since(from))
 		}
-		c.cpu = (cpu(b) - before) / time.Duration(b.N)
+		c.cpu = (processorTime(b) - before) / time.Duration(b.N)
 		b.ReportMetric(float64(c.fastest.Nanoseconds()), "fastest-ns/op")
 		b.ReportMetric(float64(c.cpu.Nanoseconds()), "cpu-ns/op")
 	})
@@ -73,19 +73,21 @@ func run(b *testing.B, name string, f func(testing.TB)) (c cost) {
 }
 
 func BenchmarkEmptySync(b *testing.B) {
-	w := quiet(b)
-	native, whole := run(b, "native", w.native), run(b, "whole", w.whole)
-	say("empty sync, all told\t%v\tat most %v\tnatively, without the host %v", whole.fastest, emptyMost, native.fastest)
+	w := newQuietTwin(b)
+	native, whole := measure(b, "native", w.syncNatively), measure(b, "whole", w.syncWhole)
+	addFigure("empty sync, all told\t%v\tat most %v\tnatively, without the host %v", whole.fastest, emptyMost,
+		native.fastest)
 }
 
 func BenchmarkThousandPods(b *testing.B) {
 	for _, name := range slices.Sorted(maps.Keys(crowded)) {
 		b.Run(name, func(b *testing.B) {
 			w := crowded[name](b)
-			native, sandboxed, whole := run(b, "native", w.native), run(b, "sandboxed", w.sandboxed), run(b, "whole", w.whole)
-			say("%s of 1,000 pods\t%.2f times native\tat most %v\tprocessor time %v and %v; fastest %v and %v, %v with its snapshot of %d KB", name,
-				float64(sandboxed.cpu)/float64(native.cpu), ratioMost, short(sandboxed.cpu), short(native.cpu),
-				short(sandboxed.fastest), short(native.fastest), short(whole.fastest), len(w.message)>>10)
+			native, sandboxed, whole := measure(b, "native", w.syncNatively), measure(b, "sandboxed", w.sandboxed),
+				measure(b, "whole", w.syncWhole)
+			addFigure("%s of 1,000 pods\t%.2f times native\tat most %v\tprocessor time %v and %v; fastest %v and %v, %v with its snapshot of %d KB", name,
+				float64(sandboxed.cpu)/float64(native.cpu), ratioMost, roundDuration(sandboxed.cpu), roundDuration(native.cpu),
+				roundDuration(sandboxed.fastest), roundDuration(native.fastest), roundDuration(whole.fastest), len(w.message)>>10)
 		})
 	}
 }
@@ -93,7 +95,7 @@ func BenchmarkThousandPods(b *testing.B) {
 func BenchmarkCompile(b *testing.B) {
 	for _, name := range builtin.Names() {
 		wasm, _ := builtin.Module(name)
-		c := run(b, name, func(t testing.TB) {
+		c := measure(b, name, func(t testing.TB) {
 			m, err := sandbox.Load(context.Background(), wasm, sandbox.Options{Name: name, Helpers: module.Helpers})
 			if err != nil {
 				t.Fatal(err)
@@ -102,9 +104,10 @@ func BenchmarkCompile(b *testing.B) {
 				t.Fatal(err)
 			}
 		})
-		say("compiling %s\t%v\tat most %v\tprocessor time %v; %.1f KB, at most %d", name, short(c.fastest), compileMost,
-			short(c.cpu), float64(len(wasm))/1024, sizeMost>>10)
+		addFigure("compiling %s\t%v\tat most %v\tprocessor time %v; %.1f KB, at most %d", name, roundDuration(c.fastest),
+			compileMost,
+			roundDuration(c.cpu), float64(len(wasm))/1024, sizeMost>>10)
 	}
 }
 
-func short(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
+func roundDuration(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

@@ -24,17 +24,17 @@ func TestStartsWithinASecond(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	fastest := time.Hour
 	for n := 0; n < 3 || n < 10 && fastest > startMost; n++ { // other processes share the machine
-		took := start(t, c.ManagerKubeconfig, `"Loaded plugin" plugin="replicaset" origin="builtin" late=true`,
+		took := startWindlass(t, c.ManagerKubeconfig, `"Loaded plugin" plugin="replicaset" origin="builtin" late=true`,
 			"--controllers=replicaset")
 		t.Logf("ready %v after its start", took.Round(time.Millisecond))
 		fastest = min(fastest, took)
 	}
-	say("windlass run --controllers=replicaset is ready\t%v\tat most %v", fastest.Round(time.Millisecond), startMost)
+	addFigure("windlass run --controllers=replicaset is ready\t%v\tat most %v", fastest.Round(time.Millisecond), startMost)
 	if fastest > startMost {
 		t.Errorf("ready %v after its start, want %v", fastest, startMost)
 	}
 	// A module waits for its first key, unless it has settings: then its code is taken at once.
-	start(t, c.ManagerKubeconfig, `"Loaded plugin" plugin="podgc" origin="builtin" late=false precompiled=true`,
+	startWindlass(t, c.ManagerKubeconfig, `"Loaded plugin" plugin="podgc" origin="builtin" late=false precompiled=true`,
 		"--controllers=pod-garbage-collector-controller", "--terminated-pod-gc-threshold=1")
 }
 
@@ -66,9 +66,9 @@ func TestLoadsWhatWaits(t *testing.T) {
 	}
 }
 
-// start runs windlass until it is ready: its caches are filled, and keys are synced. What is loaded says whether the
-// code that make plugins left was there, and taken.
-func start(t *testing.T, kubeconfig, loaded string, flags ...string) time.Duration {
+// startWindlass runs windlass until it is ready: its caches are filled, and keys are synced. What is loaded says
+// whether the code that make plugins left was there, and taken.
+func startWindlass(t *testing.T, kubeconfig, loaded string, flags ...string) time.Duration {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -75,17 +75,17 @@ func newTwin(t testing.TB, p *sdk.Plugin, key abi.KeyRef, objects func(put func(
 		t.Fatal(err)
 	}
 	w.world = newWorld(t, w.plan)
-	objects(func(r abi.Resource, o runtime.Object) { w.world.put(t, r, o) })
+	objects(func(r abi.Resource, o runtime.Object) { w.world.putObject(t, r, o) })
 	w.request = abi.SyncRequest{Key: key, Now: now.UnixNano()}
-	w.settle(t)
+	w.syncUntilDone(t)
 	return w
 }
 
-// settle syncs natively until there is nothing to do.
-func (w *twin) settle(t testing.TB) {
+// syncUntilDone syncs natively until there is nothing to do.
+func (w *twin) syncUntilDone(t testing.TB) {
 	t.Helper()
 	for range 20 {
-		w.snap(t)
+		w.takeSnapshot(t)
 		w.message = abi.AppendRequest(nil, &w.request)
 		var r abi.SyncRequest
 		if err := abi.DecodeRequest(w.message, &r); err != nil {
@@ -93,13 +93,13 @@ func (w *twin) settle(t testing.TB) {
 		}
 		changed := false
 		a := sdk.Run(w.plugin, &r, w.settings, func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
-			changed = w.world.apply(t, p.Effects) || changed
+			changed = w.world.applyEffects(t, p.Effects) || changed
 			return &abi.PerformResponse{Outcomes: make([]abi.Outcome, len(p.Effects))}, nil
 		})
 		if a.Error != "" {
 			t.Fatal(a.Error)
 		}
-		changed = w.world.apply(t, a.Effects) || changed
+		changed = w.world.applyEffects(t, a.Effects) || changed
 		if !a.KeepState {
 			changed = changed || string(w.request.State) != string(a.State)
 			w.request.State = a.State
@@ -112,8 +112,8 @@ func (w *twin) settle(t testing.TB) {
 	t.Fatalf("%s has something to do after 20 syncs", w.plugin.Name)
 }
 
-// snap makes the request from the world.
-func (w *twin) snap(t testing.TB) {
+// takeSnapshot makes the request from the world.
+func (w *twin) takeSnapshot(t testing.TB) {
 	if err := w.plan.Snapshot(w.world, w.request.Key, &w.snapshot); err != nil {
 		t.Fatal(err)
 	}
@@ -122,16 +122,16 @@ func (w *twin) snap(t testing.TB) {
 
 // sandboxed is the sync in the sandbox, from the request's bytes to the decoded answer.
 func (w *twin) sandboxed(t testing.TB) {
-	w.call(t, len(w.message), func(b []byte) { copy(b, w.message) })
+	w.callModule(t, len(w.message), func(b []byte) { copy(b, w.message) })
 }
 
-// whole is the sync as the host does it, from the key to the decoded answer.
-func (w *twin) whole(t testing.TB) {
-	w.snap(t)
-	w.call(t, abi.SizeRequest(&w.request), func(b []byte) { abi.AppendRequest(b[:0], &w.request) })
+// syncWhole syncs as the host does it, from the key to the decoded answer.
+func (w *twin) syncWhole(t testing.TB) {
+	w.takeSnapshot(t)
+	w.callModule(t, abi.SizeRequest(&w.request), func(b []byte) { abi.AppendRequest(b[:0], &w.request) })
 }
 
-func (w *twin) call(t testing.TB, size int, write func([]byte)) {
+func (w *twin) callModule(t testing.TB, size int, write func([]byte)) {
 	w.answer = abi.SyncResponse{}
 	_, err := w.module.Sync(t.Context(), &sandbox.Call{Size: size, Write: write}, func(b []byte) error {
 		w.buffer = append(w.buffer[:0], b...)
@@ -142,8 +142,8 @@ func (w *twin) call(t testing.TB, size int, write func([]byte)) {
 	}
 }
 
-// native is the same code compiled for this machine, from the request's bytes to those of the answer.
-func (w *twin) native(t testing.TB) {
+// syncNatively syncs with the same code compiled for this machine, from the request's bytes to those of the answer.
+func (w *twin) syncNatively(t testing.TB) {
 	var r abi.SyncRequest
 	if err := abi.DecodeRequest(w.message, &r); err != nil {
 		t.Fatal(err)
@@ -154,8 +154,8 @@ func (w *twin) native(t testing.TB) {
 	}
 }
 
-// quiet is the sync of a namespace that has its service account: the empty sync.
-func quiet(t testing.TB) *twin {
+// newQuietTwin returns a twin for the sync of a namespace that has its service account: the empty sync.
+func newQuietTwin(t testing.TB) *twin {
 	return newTwin(t, serviceaccount.Plugin, abi.KeyRef{Name: "default"}, func(put func(abi.Resource, runtime.Object)) {
 		put(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"},
 			Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}})
@@ -172,11 +172,11 @@ var crowded = map[string]func(testing.TB) *twin{
 				rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "web-uid",
 					Generation: 1}, Spec: appsv1.ReplicaSetSpec{
 					Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels},
-					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod(0).Spec},
+					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: runningPod(0).Spec},
 				}}
 				put(replicasets, rs)
 				for i := range crowd {
-					put(pods, pod(i))
+					put(pods, runningPod(i))
 				}
 			})
 	},
@@ -200,12 +200,12 @@ func service(put func(abi.Resource, runtime.Object)) {
 			Labels: map[string]string{corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3)}}})
 	}
 	for i := range crowd {
-		put(pods, pod(i))
+		put(pods, runningPod(i))
 	}
 }
 
-// pod is a running and ready pod with what a kubelet and the API server usually write into one.
-func pod(i int) *corev1.Pod {
+// runningPod returns a running and ready pod with what a kubelet and the API server usually write into one.
+func runningPod(i int) *corev1.Pod {
 	yes, seconds := true, int64(300)
 	name, ip := fmt.Sprintf("web-7d9c8b6f5d-%05d", i), fmt.Sprintf("10.244.%d.%d", i/250, i%250+1)
 	p := &corev1.Pod{

@@ -55,8 +55,8 @@ func (w world) Store(r abi.Resource) views.Store {
 	return nil
 }
 
-// put adds an object or replaces it. What nobody looks at is left out.
-func (w world) put(t testing.TB, r abi.Resource, o runtime.Object) {
+// putObject adds an object or replaces it. What nobody looks at is left out.
+func (w world) putObject(t testing.TB, r abi.Resource, o runtime.Object) {
 	t.Helper()
 	s, ok := w[r]
 	if !ok {
@@ -93,8 +93,8 @@ func (w world) put(t testing.TB, r abi.Resource, o runtime.Object) {
 	s.indexes = nil
 }
 
-// apply does what a sync asked for, and reports whether there was anything.
-func (w world) apply(t testing.TB, effects []abi.Effect) bool {
+// applyEffects does what a sync asked for, and reports whether there was anything.
+func (w world) applyEffects(t testing.TB, effects []abi.Effect) bool {
 	t.Helper()
 	changed := false
 	for _, e := range effects {
@@ -109,10 +109,10 @@ func (w world) apply(t testing.TB, effects []abi.Effect) bool {
 					t.Fatal(err)
 				}
 				o.(metav1.ObjectMetaAccessor).GetObjectMeta().SetNamespace(e.Namespace)
-				w.put(t, r, o)
+				w.putObject(t, r, o)
 			}
 		case abi.EffectGroup:
-			w.apply(t, e.Members)
+			w.applyEffects(t, e.Members)
 		case abi.EffectEvent:
 		default:
 			t.Fatalf("an effect of kind %v on %s: not what a settled world leads to", e.Kind, e.Resource)
@@ -127,18 +127,18 @@ func (s *store) Get(namespace, name string) *cache.Object {
 }
 
 func (s *store) List() []*cache.Object {
-	s.index()
+	s.buildIndexes()
 	return s.all
 }
 
 func (s *store) ByIndex(index, value string) []*cache.Object {
-	s.index()
+	s.buildIndexes()
 	return s.indexes[index][value]
 }
 
 func (s *store) Version() string { return strconv.Itoa(s.version) }
 
-func (s *store) index() {
+func (s *store) buildIndexes() {
 	if s.indexes != nil {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 func (s State) Unrest() string {
 	for key, o := range s {
 		kind, _, _ := strings.Cut(key, " ")
-		if why := unrest(kind, object(o.(map[string]any))); why != "" {
+		if why := whyUnsettled(kind, object(o.(map[string]any))); why != "" {
 			return key + ": " + why
 		}
 		for _, r := range object(o.(map[string]any)).list("metadata", "ownerReferences") {
@@ -59,7 +59,7 @@ func (o object) condition(name string) bool {
 	return false
 }
 
-func unrest(kind string, o object) string {
+func whyUnsettled(kind string, o object) string {
 	if o.get("metadata", "deletionTimestamp") != nil {
 		return "it is being deleted"
 	}

@@ -28,25 +28,25 @@ type kind struct {
 	list func(context.Context, metav1.ListOptions) (runtime.Object, error)
 }
 
-func kinds(client kubernetes.Interface, namespace string) []kind {
+func listedKinds(client kubernetes.Interface, namespace string) []kind {
 	return []kind{
-		{"Deployment", lister(client.AppsV1().Deployments(namespace).List)},
-		{"StatefulSet", lister(client.AppsV1().StatefulSets(namespace).List)},
-		{"DaemonSet", lister(client.AppsV1().DaemonSets(namespace).List)},
-		{"Job", lister(client.BatchV1().Jobs(namespace).List)},
-		{"ReplicaSet", lister(client.AppsV1().ReplicaSets(namespace).List)},
-		{"Pod", lister(client.CoreV1().Pods(namespace).List)},
-		{"EndpointSlice", lister(client.DiscoveryV1().EndpointSlices(namespace).List)},
-		{"Endpoints", lister(client.CoreV1().Endpoints(namespace).List)},
-		{"ControllerRevision", lister(client.AppsV1().ControllerRevisions(namespace).List)},
+		{"Deployment", listFunc(client.AppsV1().Deployments(namespace).List)},
+		{"StatefulSet", listFunc(client.AppsV1().StatefulSets(namespace).List)},
+		{"DaemonSet", listFunc(client.AppsV1().DaemonSets(namespace).List)},
+		{"Job", listFunc(client.BatchV1().Jobs(namespace).List)},
+		{"ReplicaSet", listFunc(client.AppsV1().ReplicaSets(namespace).List)},
+		{"Pod", listFunc(client.CoreV1().Pods(namespace).List)},
+		{"EndpointSlice", listFunc(client.DiscoveryV1().EndpointSlices(namespace).List)},
+		{"Endpoints", listFunc(client.CoreV1().Endpoints(namespace).List)},
+		{"ControllerRevision", listFunc(client.AppsV1().ControllerRevisions(namespace).List)},
 	}
 }
 
 // Of reads a namespace.
 func Of(ctx context.Context, client kubernetes.Interface, namespace string) (State, error) {
 	all := State{}
-	for _, k := range kinds(client, namespace) {
-		if err := all.read(ctx, k); err != nil {
+	for _, k := range listedKinds(client, namespace) {
+		if err := all.readKind(ctx, k); err != nil {
 			return nil, err
 		}
 	}
@@ -56,9 +56,9 @@ func Of(ctx context.Context, client kubernetes.Interface, namespace string) (Sta
 // Differs names one of the objects that are not in a namespace as they are in the state, and is empty if all are. It
 // reads no further than to the first kind that differs.
 func (s State) Differs(ctx context.Context, client kubernetes.Interface, namespace string) (string, error) {
-	for _, k := range kinds(client, namespace) {
+	for _, k := range listedKinds(client, namespace) {
 		now := State{}
-		if err := now.read(ctx, k); err != nil {
+		if err := now.readKind(ctx, k); err != nil {
 			return "", err
 		}
 		var differ []string
@@ -79,10 +79,10 @@ func (s State) Differs(ctx context.Context, client kubernetes.Interface, namespa
 	return "", nil
 }
 
-func (s State) read(ctx context.Context, k kind) error {
+func (s State) readKind(ctx context.Context, k kind) error {
 	l, err := k.list(ctx, metav1.ListOptions{})
 	if err == nil {
-		err = s.add(k.name, l)
+		err = s.addList(k.name, l)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.name, err)
@@ -90,14 +90,14 @@ func (s State) read(ctx context.Context, k kind) error {
 	return nil
 }
 
-func lister[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context,
+func listFunc[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context,
 	metav1.ListOptions) (runtime.Object, error) {
 	return func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(ctx, o) }
 }
 
-// add puts a list's objects into the state. Those of one owner that differ in their generated names alone are put in
-// the order of the rest of their contents.
-func (s State) add(kind string, list runtime.Object) error {
+// addList puts a list's objects into the state. Those of one owner that differ in their generated names alone are put
+// in the order of the rest of their contents.
+func (s State) addList(kind string, list runtime.Object) error {
 	type object struct {
 		key, text string
 		value     any
@@ -120,7 +120,7 @@ func (s State) add(kind string, list runtime.Object) error {
 				o.key = fmt.Sprintf("%s of %s %s", kind, owner.Kind, owner.Name)
 			}
 		}
-		if o.value, err = plain(kind, m); err != nil {
+		if o.value, err = plainObject(kind, m); err != nil {
 			return err
 		}
 		b, err := json.Marshal(o.value)
@@ -165,8 +165,8 @@ var generated = regexp.MustCompile(`kube-api-access-\w{5}`)
 // updated pods as pods is complete).
 var progressed = regexp.MustCompile(`^ReplicaSet "[^"]+" has successfully progressed.$`)
 
-// plain returns an object without what is incidental, and with a name only where it wasn't generated.
-func plain(kind string, o metav1.Object) (any, error) {
+// plainObject returns an object without what is incidental, and with a name only where it wasn't generated.
+func plainObject(kind string, o metav1.Object) (any, error) {
 	b, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
@@ -186,14 +186,14 @@ func plain(kind string, o metav1.Object) (any, error) {
 		}
 		delete(metadata, "generation")
 	}
-	scrub(v)
+	removeIncidental(v)
 	if annotations, ok := metadata["annotations"].(map[string]any); ok && len(annotations) == 0 {
 		delete(metadata, "annotations")
 	}
 	return v, nil
 }
 
-func scrub(v any) any {
+func removeIncidental(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
@@ -201,14 +201,14 @@ func scrub(v any) any {
 				delete(v, k)
 				continue
 			}
-			v[k] = scrub(x)
+			v[k] = removeIncidental(x)
 			if l, ok := x.([]any); ok && slices.Contains(unordered, k) {
-				slices.SortFunc(l, func(a, b any) int { return cmp.Compare(text(a), text(b)) })
+				slices.SortFunc(l, func(a, b any) int { return cmp.Compare(jsonText(a), jsonText(b)) })
 			}
 		}
 	case []any:
 		for i := range v {
-			v[i] = scrub(v[i])
+			v[i] = removeIncidental(v[i])
 		}
 	case string:
 		if net.ParseIP(v) != nil {
@@ -221,8 +221,8 @@ func scrub(v any) any {
 	return v
 }
 
-// text orders values: what came out of JSON goes into it again.
-func text(v any) string {
+// jsonText returns a value as text, to order values by: what came out of JSON goes into it again.
+func jsonText(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)
 }

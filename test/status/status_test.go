@@ -25,15 +25,16 @@ import (
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
-// tell runs a command of windlass against a process, and returns what it prints.
-func tell(t *testing.T, c *cluster.Cluster, p *windlass.Process, args ...string) string {
+// runAgainst runs a command of windlass against a process, and returns what it prints.
+func runAgainst(t *testing.T, c *cluster.Cluster, p *windlass.Process, args ...string) string {
 	t.Helper()
-	return run(t, append(args, "--server", p.Address, "--kubeconfig", c.Kubeconfig, "--certificate-authority",
+	return runWindlass(t, append(args, "--server", p.Address, "--kubeconfig", c.Kubeconfig, "--certificate-authority",
 		c.CAFile)...)
 }
 
-// run runs a command of windlass, and returns what it prints; the exit code of windlass status is of no account here.
-func run(t *testing.T, args ...string) string {
+// runWindlass runs a command of windlass, and returns what it prints; the exit code of windlass status is of no account
+// here.
+func runWindlass(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), windlass.Program(), args...).Output()
 	if exit, ok := err.(*exec.ExitError); err != nil && (!ok || args[0] != "status") {
@@ -57,7 +58,7 @@ func replicaSet(name string) *appsv1.ReplicaSet {
 		Spec: appsv1.ReplicaSetSpec{Replicas: d.Replicas, Selector: d.Selector, Template: d.Template}}
 }
 
-func claim(name string) *corev1.PersistentVolumeClaim {
+func newClaim(name string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources: corev1.VolumeResourceRequirements{
@@ -78,7 +79,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), claim("data"),
+	if _, err := client.CoreV1().PersistentVolumeClaims("default").Create(t.Context(), newClaim("data"),
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 
 	states := map[string]string{}
 	var all []struct{ Name, State, Message string }
-	if err := json.Unmarshal([]byte(tell(t, c, p, "get", "controllers", "-o", "json")), &all); err != nil {
+	if err := json.Unmarshal([]byte(runAgainst(t, c, p, "get", "controllers", "-o", "json")), &all); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range all {
@@ -113,7 +114,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		}
 	}
 
-	said := tell(t, c, p, "status")
+	said := runAgainst(t, c, p, "status")
 	for _, want := range []string{
 		"not running    ", " not built yet, ", " disabled; windlass get controllers lists them\n",
 		"NOTE     cronjob-controller: isn't built yet: nobody here acts for 3 cronjobs.batch\n",
@@ -147,7 +148,7 @@ func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.Apply(t, []byte(run(t, "rbac", "replicaset", "--use-service-account-credentials", "--bindings", "--user",
+	c.Apply(t, []byte(runWindlass(t, "rbac", "replicaset", "--use-service-account-credentials", "--bindings", "--user",
 		"system:serviceaccount:lean:windlass")))
 	p := windlass.SpawnReplica(t, c, windlass.Replica{Name: "lean",
 		Kubeconfig: windlass.Kubeconfig(t, c, "lean", "windlass"), Fields: "leaderElection: {leaderElect: false}"}, "*",
@@ -155,7 +156,7 @@ func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
 		"-namespace", "-podgc", "-root-ca-cert-publisher", "-serviceaccount", "-statefulset")
 	p.AwaitReady(t)
 
-	if said := tell(t, c, p, "status"); !strings.Contains(said, "Nothing is wrong") ||
+	if said := runAgainst(t, c, p, "status"); !strings.Contains(said, "Nothing is wrong") ||
 		!strings.Contains(said, "not running    ") {
 		t.Errorf("status:\n%s", said)
 	}
@@ -200,12 +201,13 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 	}
 
 	cluster.Eventually(t, cluster.Patience, "three keys have one cause", func() (bool, any) {
-		said := tell(t, c, p, "status")
+		said := runAgainst(t, c, p, "status")
 		return strings.Contains(said, "WARNING  replicaset-controller: 3 keys held up, for longest full/") &&
 			strings.Count(said, "held up") == 1, said
 	})
 	var syncs []state.Sync
-	if err := json.Unmarshal([]byte(tell(t, c, p, "get", "syncs", "--controller", "replicaset", "--match", "full/", "-o",
+	if err := json.Unmarshal([]byte(runAgainst(t, c, p, "get", "syncs", "--controller", "replicaset", "--match", "full/",
+		"-o",
 		"json")), &syncs); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +223,7 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 		t.Errorf("%d syncs, which wrote %d times", len(syncs), wrote)
 	}
 
-	shown := tell(t, c, p, "get", "sync", "replicaset", "full/web")
+	shown := runAgainst(t, c, p, "get", "sync", "replicaset", "full/web")
 	for _, want := range []string{
 		"key: full/web\n", "result: error\n", "resource: apps/v1/replicasets\n", "      name: web\n", // the snapshot
 		"- do: create v1/pods full/\n", "  outcome: 'Forbidden: ", "wrote:\n- event on apps/v1/replicasets full/web\n",
@@ -232,12 +234,12 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 	}
 	cases := t.TempDir()
 	file := filepath.Join(cases, "seen.yaml")
-	if err := os.WriteFile(file, []byte(tell(t, c, p, "get", "sync", "replicaset", "full/web", "-o", "golden")),
+	if err := os.WriteFile(file, []byte(runAgainst(t, c, p, "get", "sync", "replicaset", "full/web", "-o", "golden")),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "plugin", "test", "builtin:replicaset", "--cases", cases, "--update")
-	run(t, "plugin", "test", "builtin:replicaset", "--cases", cases, "--run", "seen/")
+	runWindlass(t, "plugin", "test", "builtin:replicaset", "--cases", cases, "--update")
+	runWindlass(t, "plugin", "test", "builtin:replicaset", "--cases", cases, "--run", "seen/")
 	seen, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +255,7 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 	}
 
 	cluster.Eventually(t, cluster.Patience, "the namespace that is kept waits", func() (bool, any) {
-		keys := tell(t, c, p, "get", "keys", "--controller", "namespace")
+		keys := runAgainst(t, c, p, "get", "keys", "--controller", "namespace")
 		return strings.Contains(keys, "waiting") && strings.Contains(keys, "kept"), keys
 	})
 }

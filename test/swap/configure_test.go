@@ -24,8 +24,8 @@ var (
 	reads      = config.Rule{APIGroups: all, Resources: all, Verbs: []string{"get", "list", "watch"}}
 )
 
-// set makes a set of pods, with no deployment above it.
-func (w *world) set(name string, replicas int32, labels map[string]string) {
+// createSet makes a set of pods, with no deployment above it.
+func (w *world) createSet(name string, replicas int32, labels map[string]string) {
 	w.t.Helper()
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.ReplicaSetSpec{Replicas: &replicas,
@@ -37,7 +37,7 @@ func (w *world) set(name string, replicas int32, labels map[string]string) {
 	}
 }
 
-func (w *world) resize(name string, replicas int32) {
+func (w *world) resizeSet(name string, replicas int32) {
 	w.t.Helper()
 	w.eventually("the set is resized", func() (bool, string) {
 		set, err := w.client.AppsV1().ReplicaSets(namespace).Get(w.t.Context(), name, metav1.GetOptions{})
@@ -63,16 +63,16 @@ func (w *world) controller() (state string, workers int) {
 // replace puts another version in and waits until it runs.
 func (w *world) replace(n int) {
 	w.t.Helper()
-	before := w.plugin("replicaset").Digest
-	w.put("replicaset", variant(w.t, "replicaset", n))
+	before := w.pluginStatus("replicaset").Digest
+	w.placeModule("replicaset", variant(w.t, "replicaset", n))
 	w.m.Reload()
 	w.eventually("the new version runs", func() (bool, string) {
-		p := w.plugin("replicaset")
+		p := w.pluginStatus("replicaset")
 		return p.Digest != before, fmt.Sprintf("%+v", p)
 	})
 }
 
-func (w *world) syncs(result string) float64 {
+func (w *world) syncCount(result string) float64 {
 	return w.m.Count(w.t, "windlass_syncs_total", "controller", "replicaset-controller", "result", result)
 }
 
@@ -88,11 +88,11 @@ func TestLimitsOutliveVersions(t *testing.T) {
 		p.Budget.DeletesPerMinute = deletes
 	}
 
-	w.start()
+	w.startManager()
 	began := time.Now()
 	for n := range sets {
 		name := fmt.Sprint("one-", n)
-		w.set(name, 1, map[string]string{"app": name})
+		w.createSet(name, 1, map[string]string{"app": name})
 	}
 
 	for n := range swaps {
@@ -113,15 +113,15 @@ func TestLimitsOutliveVersions(t *testing.T) {
 
 	api, workers = config.API{QPS: 1000, Burst: 1000}, 7
 	w.m.Reload()
-	w.set("web", many, map[string]string{"app": "web"})
+	w.createSet("web", many, map[string]string{"app": "web"})
 	w.awaitPods("web", many)
-	w.resize("web", 0)
+	w.resizeSet("web", 0)
 	w.awaitPods("web", many-int(deletes))
 	for n := range swaps {
 		w.replace(swaps + n)
 	}
 
-	if n := w.pods("web"); n != many-int(deletes) {
+	if n := w.countPods("web"); n != many-int(deletes) {
 		t.Errorf("%d pods are left of %d, the budget is %d deletes", n, many, deletes)
 	}
 	deletes = 0
@@ -142,34 +142,34 @@ func TestTheGrantBinds(t *testing.T) {
 	w := newWorld(t, "replicaset", "serviceaccount")
 	var grant []config.Rule
 	w.configure = func(_ *config.Configuration, p *config.Plugin) { p.Grant = grant }
-	w.start()
+	w.startManager()
 	names := []string{"a", "b", "c", "d"}
 	for _, name := range names {
-		w.set(name, 1, map[string]string{"app": name})
+		w.createSet(name, 1, map[string]string{"app": name})
 	}
 	for _, name := range names {
 		w.awaitPods(name, 1)
 	}
-	good := w.plugin("replicaset").Digest
+	good := w.pluginStatus("replicaset").Digest
 
 	t.Log("a version that traps comes together with a narrower grant")
 	grant = []config.Rule{reads}
-	w.put("replicaset", broken(t))
+	w.placeModule("replicaset", brokenModule(t))
 	w.m.Reload()
 	w.eventually("it is rolled back", func() (bool, string) {
-		p := w.plugin("replicaset")
+		p := w.pluginStatus("replicaset")
 		return p.Digest == good && len(p.Failed) == 1, fmt.Sprintf("%+v", p)
 	})
 	for _, name := range names {
-		w.resize(name, 2)
+		w.resizeSet(name, 2)
 	}
 	w.eventually("what it wants is refused", func() (bool, string) {
-		n := w.syncs("refused")
+		n := w.syncCount("refused")
 		return n > 40,
 			fmt.Sprint(n)
 	})
 	for _, name := range names {
-		if n := w.pods(name); n != 1 {
+		if n := w.countPods(name); n != 1 {
 			t.Errorf("%s has %d pods: the wider grant came back", name, n)
 		}
 	}
@@ -178,15 +178,15 @@ func TestTheGrantBinds(t *testing.T) {
 	}
 
 	t.Log("a version under a grant that refuses what it wants is not rolled back")
-	from := w.syncs("refused")
+	from := w.syncCount("refused")
 	w.replace(1)
-	next := w.plugin("replicaset")
+	next := w.pluginStatus("replicaset")
 	w.eventually("what it wants is refused", func() (bool, string) {
-		n := w.syncs("refused")
+		n := w.syncCount("refused")
 		return n >= from+4,
 			fmt.Sprint(n)
 	})
-	if p := w.plugin("replicaset"); p.Digest != next.Digest || !p.Trial || p.Before != good {
+	if p := w.pluginStatus("replicaset"); p.Digest != next.Digest || !p.Trial || p.Before != good {
 		t.Errorf("%+v, expected %s on trial", p, next.Digest)
 	}
 
@@ -199,7 +199,7 @@ func TestTheGrantBinds(t *testing.T) {
 	for _, name := range names {
 		w.awaitPods(name, 2)
 	}
-	if p := w.plugin("replicaset"); p.Digest != next.Digest || len(p.Failed) > 0 {
+	if p := w.pluginStatus("replicaset"); p.Digest != next.Digest || len(p.Failed) > 0 {
 		t.Errorf("%+v, expected %s", p, next.Digest)
 	}
 }
@@ -215,7 +215,7 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 		p.Grant = grant
 	}
 
-	w.start()
+	w.startManager()
 	recorded := func() int {
 		t.Helper()
 		b := w.m.Get(t, "/debug/recordings/replicaset-controller")
@@ -226,7 +226,7 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 		return len(f.Syncs)
 	}
 
-	w.set("web", 2, map[string]string{"app": "web"})
+	w.createSet("web", 2, map[string]string{"app": "web"})
 	w.awaitPods("web", 2)
 	if n := recorded(); n != 0 {
 		t.Errorf("%d syncs are recorded, though none should be", n)
@@ -235,7 +235,7 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 	size, saved = "1Mi", folder
 	w.m.Reload()
 	w.eventually("the configuration is applied", func() (bool, string) {
-		w.resize("web", 3+int32(time.Now().UnixNano()%2))
+		w.resizeSet("web", 3+int32(time.Now().UnixNano()%2))
 		n := recorded()
 		return n > 0, fmt.Sprint(n)
 	})
@@ -251,7 +251,7 @@ func TestRecordingsAreReconfigured(t *testing.T) {
 	grant = []config.Rule{reads}
 	w.m.Reload()
 	w.eventually("a failed sync is saved", func() (bool, string) {
-		w.resize("web", 8+int32(time.Now().UnixNano()%2))
+		w.resizeSet("web", 8+int32(time.Now().UnixNano()%2))
 		n := files()
 		return n > 0, fmt.Sprint(n)
 	})
@@ -273,16 +273,16 @@ func TestShadowSeesNoMoreThanTheGrant(t *testing.T) {
 		p.Grant = []config.Rule{sets, pods}
 	}
 
-	w.start()
+	w.startManager()
 	orphan := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}
 	if _, err := w.client.CoreV1().Pods(namespace).Create(t.Context(), orphan, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
-	w.set("web", 2, map[string]string{"app": "web", "seen": "yes"})
+	w.createSet("web", 2, map[string]string{"app": "web", "seen": "yes"})
 	w.awaitPods("web", 3)
-	w.resize("web", 4)
+	w.resizeSet("web", 4)
 	w.awaitPods("web", 5)
 	w.eventually("the shadow has synced", func() (bool, string) {
 		n := w.m.Count(t, "windlass_shadow_syncs_total", "controller", "replicaset-controller")

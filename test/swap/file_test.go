@@ -24,18 +24,18 @@ func (w without) Modules() ([]*plugins.Plugin, []error) {
 	return slices.DeleteFunc(all, func(p *plugins.Plugin) bool { return p.Name == w.name }), errs
 }
 
-func (w *world) file() string { return filepath.Join(w.folder, "replicaset.wasm") }
+func (w *world) modulePath() string { return filepath.Join(w.folder, "replicaset.wasm") }
 
-// write writes into the file in place, as a copy does.
-func (w *world) write(wasm []byte) {
+// overwriteModule writes into the file in place, as a copy does.
+func (w *world) overwriteModule(wasm []byte) {
 	w.t.Helper()
-	if err := os.WriteFile(w.file(), wasm, 0o600); err != nil {
+	if err := os.WriteFile(w.modulePath(), wasm, 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// broken waits until the host has said everywhere that the file can't be used, and returns what runs all the same.
-func (w *world) broken(says string) (p state.PluginStatus) {
+// awaitBroken waits until the host has said everywhere that the file can't be used, and returns what runs all the same.
+func (w *world) awaitBroken(says string) (p state.PluginStatus) {
 	w.t.Helper()
 	w.eventually("the broken file is told of", func() (bool, string) {
 		s := w.m.Status(w.t)
@@ -45,7 +45,7 @@ func (w *world) broken(says string) (p state.PluginStatus) {
 		})
 		x := lastSwap(&s)
 		swap := x.Plugin == "replicaset" && x.Result == "failed" && x.From == p.Digest && x.To == "" && x.Why == p.Broken
-		return strings.Contains(p.Broken, w.file()) && strings.Contains(p.Broken, says) && trouble && swap &&
+		return strings.Contains(p.Broken, w.modulePath()) && strings.Contains(p.Broken, says) && trouble && swap &&
 				s.Refused == "" && len(s.LeftOut) == 0,
 			fmt.Sprintf("%+v\ntroubles %+v\nlast swap %+v\nrefused %s, left out %q", p, s.Troubles, x, s.Refused, s.LeftOut)
 	})
@@ -59,8 +59,8 @@ func lastSwap(s *state.Status) (x state.Swap) {
 	return x
 }
 
-// runs waits until a module runs and is on trial, with what it falls back on, and returns its plugin.
-func (w *world) runs(wasm []byte, before string) (p state.PluginStatus) {
+// awaitTrial waits until a module runs and is on trial, with what it falls back on, and returns its plugin.
+func (w *world) awaitTrial(wasm []byte, before string) (p state.PluginStatus) {
 	w.t.Helper()
 	digest := digest(wasm)
 	w.eventually("the file's version runs, on trial", func() (bool, string) {
@@ -86,17 +86,17 @@ func TestBrokenFile(t *testing.T) {
 			w.configure = func(k *config.Configuration, _ *config.Plugin) { k.Plugins = append(k.Plugins, more...) }
 			one, two, three, four := variant(t, "replicaset", 1), variant(t, "replicaset", 2), variant(t, "replicaset", 3),
 				variant(t, "replicaset", 4)
-			w.put("replicaset", one)
+			w.placeModule("replicaset", one)
 			if !builtin {
 				w.sources = []plugins.Source{without{plugins.Builtin{}, "replicaset"}, plugins.Folder(w.folder)}
 			}
-			w.start()
-			w.deploy("web", 3)
+			w.startManager()
+			w.createDeployment("web", 3)
 			w.awaitPods("web", 3)
 
 			t.Log("it is cut: what runs goes on, and takes another configuration")
-			w.write(two[:3000])
-			if p := w.broken("truncated"); p.Digest != digest(one) || p.Origin != w.file() {
+			w.overwriteModule(two[:3000])
+			if p := w.awaitBroken("truncated"); p.Digest != digest(one) || p.Origin != w.modulePath() {
 				t.Errorf("runs: %+v", p)
 			}
 			more = []config.Plugin{{Name: "deployment", Workers: 3}}
@@ -109,20 +109,20 @@ func TestBrokenFile(t *testing.T) {
 				}
 				return false, "no deployment"
 			})
-			w.scale("web", 5)
+			w.scaleDeployment("web", 5)
 			w.awaitPods("web", 5)
 
 			t.Log("a slow copy ends as a rename does")
-			w.write(nil)
-			w.broken("not a WebAssembly module")
-			w.write(two[:len(two)/2])
-			if p := w.broken("truncated"); p.Digest != digest(one) {
+			w.overwriteModule(nil)
+			w.awaitBroken("not a WebAssembly module")
+			w.overwriteModule(two[:len(two)/2])
+			if p := w.awaitBroken("truncated"); p.Digest != digest(one) {
 				t.Errorf("runs: %+v", p)
 			}
-			w.write(two)
-			copied := w.runs(two, digest(one))
-			w.put("replicaset", three)
-			renamed := w.runs(three, digest(two))
+			w.overwriteModule(two)
+			copied := w.awaitTrial(two, digest(one))
+			w.placeModule("replicaset", three)
+			renamed := w.awaitTrial(three, digest(two))
 			renamed.Digest, renamed.Since, renamed.Before = copied.Digest, copied.Since, copied.Before
 			renamed.Trial, renamed.Instances, renamed.Busy = copied.Trial, copied.Instances, copied.Busy
 			if fmt.Sprint(copied) != fmt.Sprint(renamed) {
@@ -130,21 +130,21 @@ func TestBrokenFile(t *testing.T) {
 			}
 
 			t.Log("a version that traps is rolled back also when it was copied slowly, and what is broken afterwards isn't the one that failed")
-			traps := broken(t)
-			w.write(traps[:len(traps)/2])
-			w.broken("truncated")
-			w.write(traps)
+			traps := brokenModule(t)
+			w.overwriteModule(traps[:len(traps)/2])
+			w.awaitBroken("truncated")
+			w.overwriteModule(traps)
 			w.eventually("it is rolled back", func() (bool, string) {
-				p := w.plugin("replicaset")
+				p := w.pluginStatus("replicaset")
 				return p.Digest == digest(three) && len(p.Failed) == 1, fmt.Sprintf("%+v", p)
 			})
-			w.write(traps[:3000])
-			if p := w.broken("truncated"); p.Digest != digest(three) || len(p.Failed) > 0 {
+			w.overwriteModule(traps[:3000])
+			if p := w.awaitBroken("truncated"); p.Digest != digest(three) || len(p.Failed) > 0 {
 				t.Errorf("runs: %+v", p)
 			}
-			w.put("replicaset", four)
-			w.runs(four, digest(three))
-			w.scale("web", 4)
+			w.placeModule("replicaset", four)
+			w.awaitTrial(four, digest(three))
+			w.scaleDeployment("web", 4)
 			w.awaitPods("web", 4)
 
 			t.Log("the file goes, and with it the plugin")
@@ -152,11 +152,11 @@ func TestBrokenFile(t *testing.T) {
 			if slices.ContainsFunc(swaps, func(x state.Swap) bool { return x.Result == "removed" || x.Result == "added" }) {
 				t.Errorf("a swap went around the trial: %+v", swaps)
 			}
-			if err := os.Remove(w.file()); err != nil {
+			if err := os.Remove(w.modulePath()); err != nil {
 				t.Fatal(err)
 			}
 			w.eventually("what its file had doesn't run", func() (bool, string) {
-				p := w.plugin("replicaset")
+				p := w.pluginStatus("replicaset")
 				return builtin && p.Origin == "builtin:replicaset" || !builtin && p.Name == "", fmt.Sprintf("%+v", p)
 			})
 			if builtin {
@@ -167,15 +167,15 @@ func TestBrokenFile(t *testing.T) {
 				s := w.m.Status(t).Refused
 				return strings.Contains(s, `no plugin "replicaset" was found`), s
 			})
-			w.write(four[:3000])
+			w.overwriteModule(four[:3000])
 			w.m.Reload()
 			w.eventually("the cause is told", func() (bool, string) {
 				s := w.m.Status(t).Refused
-				return strings.Contains(s, w.file()) && strings.Contains(s, "truncated"), s
+				return strings.Contains(s, w.modulePath()) && strings.Contains(s, "truncated"), s
 			})
-			w.write(four)
+			w.overwriteModule(four)
 			w.eventually("it runs again", func() (bool, string) {
-				p := w.plugin("replicaset")
+				p := w.pluginStatus("replicaset")
 				return p.Digest == digest(four), fmt.Sprintf("%+v", p)
 			})
 		})

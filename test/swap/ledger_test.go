@@ -32,8 +32,8 @@ func newLedger() *ledger {
 	return &ledger{changed: make(chan struct{}), newest: map[string]int{}, answers: map[string]int{}}
 }
 
-// follow is for windlass.Options: it is called for each controller of each version that is loaded.
-func (l *ledger) follow(r *rest.Config) {
+// wrapConfig is for windlass.Options: it is called for each controller of each version that is loaded.
+func (l *ledger) wrapConfig(r *rest.Config) {
 	_, name, _ := strings.Cut(r.UserAgent, "/")
 	version := 0
 	if name == "replicaset-controller" {
@@ -119,8 +119,8 @@ func (l *ledger) answered(w writes, method, path string) {
 	l.changed = make(chan struct{})
 }
 
-// await waits until what was written is as it should be.
-func (l *ledger) await(ctx context.Context, what string, done func() (bool, error)) error {
+// waitUntil waits until what was written is as it should be.
+func (l *ledger) waitUntil(ctx context.Context, what string, done func() (bool, error)) error {
 	timeout := time.NewTimer(time.Minute)
 	defer timeout.Stop()
 	for {
@@ -143,8 +143,8 @@ func (l *ledger) await(ctx context.Context, what string, done func() (bool, erro
 	}
 }
 
-// count returns how often a controller's service account has written a resource.
-func (l *ledger) count(who string) int {
+// writeCount returns how often a controller's service account has written a resource.
+func (l *ledger) writeCount(who string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.answers[who]

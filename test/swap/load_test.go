@@ -44,8 +44,8 @@ func (a latencies) add(b latencies) {
 	}
 }
 
-// begin makes the objects and learns their sets.
-func (l *load) begin() {
+// createObjects makes the objects and learns their sets.
+func (l *load) createObjects() {
 	l.want = map[string]int{"busy": small}
 	for i := range quiet {
 		l.want[fmt.Sprint("quiet-", i)] = each
@@ -53,7 +53,7 @@ func (l *load) begin() {
 
 	names := slices.Sorted(maps.Keys(l.want))
 	for _, name := range names {
-		l.deploy(name, int32(l.want[name]))
+		l.createDeployment(name, int32(l.want[name]))
 		l.ups += l.want[name]
 	}
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "probe"},
@@ -77,9 +77,9 @@ func (l *load) begin() {
 	}
 }
 
-// under runs f while the cluster is busy, waits until all is written, and returns what the other controllers took
-// meanwhile.
-func (l *load) under(f func(ctx context.Context) error) latencies {
+// runUnderLoad runs f while the cluster is busy, waits until all is written, and returns what the other controllers
+// took meanwhile.
+func (l *load) runUnderLoad(f func(ctx context.Context) error) latencies {
 	l.t.Helper()
 	ctx, cancel := context.WithCancelCause(l.t.Context())
 	stop := make(chan struct{})
@@ -102,8 +102,8 @@ func (l *load) under(f func(ctx context.Context) error) latencies {
 		both <- err
 	}
 
-	go run(0, loadPeriod, l.scaled)
-	go run(1, probePeriod, l.probed)
+	go run(0, loadPeriod, l.scaleBusy)
+	go run(1, probePeriod, l.probeService)
 	if err := f(ctx); err != nil {
 		cancel(err)
 	}
@@ -120,9 +120,9 @@ func (l *load) under(f func(ctx context.Context) error) latencies {
 	return took[0]
 }
 
-// scaled changes the busy Deployment's size, and every now and then deletes a pod of a quiet one; it returns when
+// scaleBusy changes the busy Deployment's size, and every now and then deletes a pod of a quiet one; it returns when
 // replicaset has made and deleted what that takes, and not one pod more.
-func (l *load) scaled(ctx context.Context, took latencies) error {
+func (l *load) scaleBusy(ctx context.Context, took latencies) error {
 	l.step++
 	name, next := "busy", small
 	if l.want[name] == small {
@@ -133,18 +133,18 @@ func (l *load) scaled(ctx context.Context, took latencies) error {
 	l.want[name] = next
 
 	if l.step%killEvery == 0 {
-		if err := l.kill(ctx, fmt.Sprint("quiet-", rand.IntN(quiet))); err != nil {
+		if err := l.killPod(ctx, fmt.Sprint("quiet-", rand.IntN(quiet))); err != nil {
 			return err
 		}
 	}
 
-	before, from := l.count("deployment-controller replicasets"), time.Now()
+	before, from := l.writeCount("deployment-controller replicasets"), time.Now()
 	if _, err := l.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.MergePatchType,
 		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, next), metav1.PatchOptions{}); err != nil {
 		return err
 	}
 
-	err := l.await(ctx, "deployment scales its set", func() (bool, error) {
+	err := l.waitUntil(ctx, "deployment scales its set", func() (bool, error) {
 		return l.answers["deployment-controller replicasets"] > before, nil
 	})
 	if err != nil {
@@ -152,7 +152,8 @@ func (l *load) scaled(ctx context.Context, took latencies) error {
 	}
 
 	took["deployment"] = append(took["deployment"], time.Since(from))
-	return l.await(ctx, fmt.Sprintf("a key is lost: replicaset has to have made %d pods and deleted %d", l.ups, l.downs),
+	return l.waitUntil(ctx, fmt.Sprintf("a key is lost: replicaset has to have made %d pods and deleted %d", l.ups,
+		l.downs),
 		func() (bool, error) {
 			if l.made > l.ups || l.gone > l.downs {
 				return false, fmt.Errorf("written twice: %d pods were made and %d deleted, %d and %d had to be",
@@ -162,8 +163,8 @@ func (l *load) scaled(ctx context.Context, took latencies) error {
 		})
 }
 
-// kill deletes a pod as anybody may: its set has to make another one.
-func (l *load) kill(ctx context.Context, name string) error {
+// killPod deletes a pod as anybody may: its set has to make another one.
+func (l *load) killPod(ctx context.Context, name string) error {
 	pods := l.client.CoreV1().Pods(namespace)
 	all, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
@@ -179,17 +180,17 @@ func (l *load) kill(ctx context.Context, name string) error {
 	return fmt.Errorf("%s has no pod", name)
 }
 
-// probed changes a Service's label and takes the time until its slice is written.
-func (l *load) probed(ctx context.Context, took latencies) error {
+// probeService changes a Service's label and takes the time until its slice is written.
+func (l *load) probeService(ctx context.Context, took latencies) error {
 	const who = "endpointslice-controller endpointslices"
 	l.probes++
-	before, from := l.count(who), time.Now()
+	before, from := l.writeCount(who), time.Now()
 	change := fmt.Appendf(nil, `{"metadata":{"labels":{"probe":"%d"}}}`, l.probes)
 	if _, err := l.client.CoreV1().Services(namespace).Patch(ctx, "probe", types.MergePatchType, change,
 		metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	err := l.await(ctx, "the service's slice is written", func() (bool, error) { return l.answers[who] > before, nil })
+	err := l.waitUntil(ctx, "the service's slice is written", func() (bool, error) { return l.answers[who] > before, nil })
 	took["endpointslice"] = append(took["endpointslice"], time.Since(from))
 	return err
 }

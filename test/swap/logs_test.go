@@ -31,16 +31,16 @@ func TestLogBudgetOutlivesVersions(t *testing.T) {
 		burst       = 1 << 20
 	)
 
-	chatty, _ := build(t, "chatty")
+	chatty, _ := buildVersion(t, "chatty")
 	w := newWorld(t, "replicaset", "serviceaccount")
 	w.configure = func(_ *config.Configuration, p *config.Plugin) {
 		p.Budget.LogBytesPerSecond = *resource.NewQuantity(rate, resource.BinarySI)
 	}
 	log := &chats{}
 	windlass.LogTo(t, log)
-	w.put("replicaset", noted(chatty, 0))
+	w.placeModule("replicaset", moduleWithNote(chatty, 0))
 	began := time.Now()
-	w.start()
+	w.startManager()
 	dropped := func() float64 { return w.m.Count(t, "windlass_dropped_log_bytes_total", "plugin", "replicaset") }
 	more := func(than float64, what string) {
 		w.eventually(what, func() (bool, string) { n := dropped(); return n > than+sets*message, fmt.Sprint(n) })
@@ -48,7 +48,7 @@ func TestLogBudgetOutlivesVersions(t *testing.T) {
 
 	for n := range sets {
 		name := fmt.Sprint("one-", n)
-		w.set(name, 0, map[string]string{"app": name})
+		w.createSet(name, 0, map[string]string{"app": name})
 	}
 	more(0, "the burst is used up")
 	first := log.lines.Load()
@@ -57,11 +57,11 @@ func TestLogBudgetOutlivesVersions(t *testing.T) {
 	}
 
 	for n := range swaps {
-		before, digest := dropped(), w.plugin("replicaset").Digest
-		w.put("replicaset", noted(chatty, n+1))
+		before, digest := dropped(), w.pluginStatus("replicaset").Digest
+		w.placeModule("replicaset", moduleWithNote(chatty, n+1))
 		w.m.Reload()
 		w.eventually("the next version runs", func() (bool, string) {
-			p := w.plugin("replicaset")
+			p := w.pluginStatus("replicaset")
 			return p.Digest != digest, fmt.Sprintf("%+v", p)
 		})
 		more(before, "the next version logs as much, and has it dropped") // all keys are synced again

@@ -27,20 +27,20 @@ type figure struct {
 }
 
 var figures = []figure{
-	{"Go's heap", func(m memory) float64 { return float64(m.heap) }, inMiB, 1 << 20},
-	{"resident", func(m memory) float64 { return float64(m.resident) }, inMiB, 8 << 20},
-	{"goroutines", func(m memory) float64 { return float64(m.goroutines) }, whole, 5},
-	{"mappings", func(m memory) float64 { return float64(m.mappings) }, whole, 20},
-	{"open files", func(m memory) float64 { return float64(m.files) }, whole, 5},
+	{"Go's heap", func(m memory) float64 { return float64(m.heap) }, formatMebibytes, 1 << 20},
+	{"resident", func(m memory) float64 { return float64(m.resident) }, formatMebibytes, 8 << 20},
+	{"goroutines", func(m memory) float64 { return float64(m.goroutines) }, formatInteger, 5},
+	{"mappings", func(m memory) float64 { return float64(m.mappings) }, formatInteger, 20},
+	{"open files", func(m memory) float64 { return float64(m.files) }, formatInteger, 5},
 }
 
-func mib(bytes int) float64       { return float64(bytes) / (1 << 20) }
-func inMiB(bytes float64) string  { return fmt.Sprintf("%.1f MiB", bytes/(1<<20)) }
-func whole(number float64) string { return fmt.Sprintf("%.0f", number) }
+func toMebibytes(bytes int) float64        { return float64(bytes) / (1 << 20) }
+func formatMebibytes(bytes float64) string { return fmt.Sprintf("%.1f MiB", bytes/(1<<20)) }
+func formatInteger(number float64) string  { return fmt.Sprintf("%.0f", number) }
 
-// sample looks at the process. Finalizers free what wazero has mapped, so it takes a second collection until all is
-// gone.
-func (s *soak) sample() {
+// sampleProcess looks at the process. Finalizers free what wazero has mapped, so it takes a second collection until all
+// is gone.
+func (s *soak) sampleProcess() {
 	s.t.Helper()
 	m := memory{swaps: s.swaps, resident: resident(s.t)}
 	runtime.GC()

@@ -22,8 +22,8 @@ func TestSettings(t *testing.T) {
 	w.configure = func(k *config.Configuration, _ *config.Plugin) {
 		k.Plugins = append(k.Plugins, config.Plugin{Name: "endpointslice", Settings: settings})
 	}
-	w.start()
-	w.set("web", pods, map[string]string{"app": "web"})
+	w.startManager()
+	w.createSet("web", pods, map[string]string{"app": "web"})
 	w.awaitPods("web", pods)
 	expect := func(service string, slices int) {
 		t.Helper()
@@ -75,7 +75,8 @@ func TestSettings(t *testing.T) {
 	t.Log("a value that the plugin refuses")
 	change("max-endpoints-per-slice", "0", "failed", 1)
 	refused("max-endpoints-per-slice: 0 is not a number from 1 to 1000")
-	if p := w.plugin("endpointslice"); len(p.Failed) != 1 || !strings.Contains(p.Failed[0], "max-endpoints-per-slice: 0") {
+	if p := w.pluginStatus("endpointslice"); len(p.Failed) != 1 ||
+		!strings.Contains(p.Failed[0], "max-endpoints-per-slice: 0") {
 		t.Errorf("what failed: %q", p.Failed)
 	}
 	expect("still-two", 3)

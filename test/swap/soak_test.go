@@ -58,17 +58,17 @@ func BenchmarkSoak(b *testing.B) {
 
 	w := newWorld(b, "deployment", "replicaset", "serviceaccount", "endpointslice")
 	l := &load{world: w, ledger: newLedger()}
-	w.wrap = l.follow
-	w.start()
-	l.begin()
+	w.wrap = l.wrapConfig
+	w.startManager()
+	l.createObjects()
 	s := &soak{load: l, calm: latencies{}, busy: latencies{}, began: time.Now()}
-	l.under(func(ctx context.Context) error { return pause(ctx, warmUp) })
-	s.sample()
+	l.runUnderLoad(func(ctx context.Context) error { return sleepFor(ctx, warmUp) })
+	s.sampleProcess()
 
 	size := max(10, *soakSwaps/measurings)
 	for b.Loop() {
 		for s.swaps < *soakSwaps && time.Since(s.began) < *soakWithin {
-			s.round(min(size, *soakSwaps-s.swaps))
+			s.runRound(min(size, *soakSwaps-s.swaps))
 		}
 	}
 
@@ -87,13 +87,13 @@ type soak struct {
 	began      time.Time
 }
 
-// round makes so many swaps under load, and then looks at the same load without.
-func (s *soak) round(n int) {
+// runRound makes so many swaps under load, and then looks at the same load without.
+func (s *soak) runRound(n int) {
 	s.t.Helper()
 	from := time.Now()
-	s.busy.add(s.under(func(ctx context.Context) error {
+	s.busy.add(s.runUnderLoad(func(ctx context.Context) error {
 		for range n {
-			if err := s.swap(ctx); err != nil {
+			if err := s.swapModule(ctx); err != nil {
 				return err
 			}
 		}
@@ -102,13 +102,13 @@ func (s *soak) round(n int) {
 	took := time.Since(from)
 	s.swapping += took
 	s.settled()
-	s.calm.add(s.under(func(ctx context.Context) error { return pause(ctx, min(took/2, calmest)) }))
+	s.calm.add(s.runUnderLoad(func(ctx context.Context) error { return sleepFor(ctx, min(took/2, calmest)) }))
 	s.settled()
-	s.sample()
+	s.sampleProcess()
 	left := time.Since(s.began) / time.Duration(s.swaps) * time.Duration(*soakSwaps-s.swaps)
 	m := s.memory[len(s.memory)-1]
 	fmt.Fprintf(os.Stderr, "%6d of %d swaps, %v left: %d ms each; heap %.1f MiB, resident %.0f MiB, %d goroutines, %d mappings, %d files; p99", s.swaps, *soakSwaps, left.Round(time.Second), (took / time.Duration(n)).Milliseconds(),
-		mib(m.heap), mib(m.resident), m.goroutines, m.mappings, m.files)
+		toMebibytes(m.heap), toMebibytes(m.resident), m.goroutines, m.mappings, m.files)
 	for _, name := range neighbours {
 		fmt.Fprintf(os.Stderr, " %s %d ms, without swaps %d;",
 			name, p99(s.busy[name]).Milliseconds(), p99(s.calm[name]).Milliseconds())
@@ -118,19 +118,19 @@ func (s *soak) round(n int) {
 
 var neighbours = []string{"deployment", "endpointslice"}
 
-// swap puts the next version in place and waits until it has written.
-func (s *soak) swap(ctx context.Context) error {
+// swapModule puts the next version in place and waits until it has written.
+func (s *soak) swapModule(ctx context.Context) error {
 	s.mu.Lock()
 	next := s.versions + 1
 	s.mu.Unlock()
-	s.put("replicaset", variant(s.t, "replicaset", s.swaps))
+	s.placeModule("replicaset", variant(s.t, "replicaset", s.swaps))
 	s.m.Reload()
-	err := s.await(ctx, fmt.Sprintf("version %d writes", next), func() (bool, error) { return s.wrote >= next, nil })
+	err := s.waitUntil(ctx, fmt.Sprintf("version %d writes", next), func() (bool, error) { return s.wrote >= next, nil })
 	s.swaps++
 	return err
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func sleepFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -155,7 +155,7 @@ func (s *soak) verdict(b *testing.B) {
 	s.mu.Lock()
 	versions, late, made, gone := s.versions, s.late, s.made, s.gone
 	s.mu.Unlock()
-	audited, auditedGone := s.writes("create"), s.writes("delete")
+	audited, auditedGone := s.podWrites("create"), s.podWrites("delete")
 	all := []promise{
 		{"versions that ran and wrote, the first one aside", fmt.Sprint(versions - 1), fmt.Sprint(s.swaps),
 			versions-1 == s.swaps},
@@ -172,7 +172,8 @@ func (s *soak) verdict(b *testing.B) {
 		all = append(all, promise{fmt.Sprintf(
 			"p99 of %s from a change to its answered write, beside the same without swaps (%d and %d times)",
 			name, len(s.busy[name]), len(s.calm[name])),
-			fmt.Sprintf("%.1f ms, %.1f ms: %.2f times", ms(busy), ms(calm), ratio), fmt.Sprint("at most ", slower, " times"),
+			fmt.Sprintf("%.1f ms, %.1f ms: %.2f times", milliseconds(busy), milliseconds(calm), ratio),
+			fmt.Sprint("at most ", slower, " times"),
 			ratio <= slower})
 		b.ReportMetric(ratio, name+"-p99-times")
 	}
@@ -231,8 +232,9 @@ the next one comes. Rounds of swaps take turns with times under the same load wi
 	for _, name := range neighbours {
 		for i, all := range [][]time.Duration{s.busy[name], s.calm[name]} {
 			fmt.Fprintf(out, "| %s | %s | %d | %.1f ms | %.1f ms | %.1f ms | %.1f ms |\n",
-				name, [2]string{"with swaps", "without"}[i], len(all), ms(quantile(all, 50)), ms(quantile(all, 90)), ms(p99(all)),
-				ms(all[len(all)-1]))
+				name, [2]string{"with swaps", "without"}[i], len(all), milliseconds(quantile(all, 50)),
+				milliseconds(quantile(all, 90)), milliseconds(p99(all)),
+				milliseconds(all[len(all)-1]))
 		}
 	}
 	fmt.Fprintf(out, "\n## Memory\n\nOf the process with the manager and the test. Resident is before a collection, the rest after it. What the manager remembers up to a number (each controller's last 8,192 written versions, the last writes to 2,048 objects) fills within the first %d swaps.\n\n| swaps |", filling)
@@ -260,4 +262,4 @@ func quantile(all []time.Duration, percent int) time.Duration {
 	return all[len(all)*percent/100]
 }
 
-func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }

@@ -55,7 +55,7 @@ func newWorld(t testing.TB, controllers ...string) *world {
 	return w
 }
 
-func (w *world) begin() {
+func (w *world) beginManager() {
 	w.t.Helper()
 	w.m = windlass.Begin(w.t, w.c, windlass.Options{Wrap: w.wrap, Sources: w.sources,
 		Configure: func(k *config.Configuration) {
@@ -72,9 +72,9 @@ func (w *world) begin() {
 		}})
 }
 
-func (w *world) start() {
+func (w *world) startManager() {
 	w.t.Helper()
-	w.begin()
+	w.beginManager()
 	w.m.AwaitReady(w.t)
 	windlass.Account(w.t, w.client, namespace)
 }
@@ -85,19 +85,19 @@ func variant(t testing.TB, name string, n int) []byte {
 	if !ok {
 		t.Fatalf("no built-in plugin %s: run make plugins", name)
 	}
-	return noted(wasm, n)
+	return moduleWithNote(wasm, n)
 }
 
-// noted is a module with a note at its end, in a section that nothing reads.
-func noted(wasm []byte, n int) []byte {
+// moduleWithNote returns a module with a note at its end, in a section that nothing reads.
+func moduleWithNote(wasm []byte, n int) []byte {
 	note := fmt.Sprintf("\x04noteversion %06d", n)
 	return append(slices.Clone(wasm), append([]byte{0, byte(len(note))}, note...)...)
 }
 
 func digest(wasm []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(wasm)) }
 
-// put writes a module into the folder as a person would who knows how: beside, then renamed.
-func (w *world) put(name string, wasm []byte) {
+// placeModule writes a module into the folder as a person would who knows how: beside, then renamed.
+func (w *world) placeModule(name string, wasm []byte) {
 	w.t.Helper()
 	beside := filepath.Join(w.folder, ".new")
 	if err := os.WriteFile(beside, wasm, 0o600); err != nil {
@@ -114,9 +114,9 @@ var built struct {
 	modules map[string][]byte
 }
 
-// build compiles a version of replicaset: one that traps, one that wants a pod more. It returns its bytes, and a file
-// of the test's own that holds them.
-func build(t *testing.T, name string) (wasm []byte, path string) {
+// buildVersion compiles a version of replicaset: one that traps, one that wants a pod more. It returns its bytes, and a
+// file of the test's own that holds them.
+func buildVersion(t *testing.T, name string) (wasm []byte, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name+".wasm")
 	built.Lock()
@@ -142,13 +142,13 @@ func build(t *testing.T, name string) (wasm []byte, path string) {
 	return wasm, path
 }
 
-func broken(t *testing.T) []byte {
+func brokenModule(t *testing.T) []byte {
 	t.Helper()
-	wasm, _ := build(t, "broken")
+	wasm, _ := buildVersion(t, "broken")
 	return wasm
 }
 
-func (w *world) plugin(name string) (p state.PluginStatus) {
+func (w *world) pluginStatus(name string) (p state.PluginStatus) {
 	w.t.Helper()
 	s := w.m.Status(w.t)
 	return pluginOf(&s, name)
@@ -168,7 +168,7 @@ func (w *world) eventually(what string, f func() (bool, string)) {
 	cluster.Eventually(w.t, time.Minute, what, f)
 }
 
-func (w *world) deploy(name string, replicas int32) {
+func (w *world) createDeployment(name string, replicas int32) {
 	w.t.Helper()
 	labels := map[string]string{"app": name}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -180,7 +180,7 @@ func (w *world) deploy(name string, replicas int32) {
 	}
 }
 
-func (w *world) scale(name string, replicas int) {
+func (w *world) scaleDeployment(name string, replicas int) {
 	w.t.Helper()
 	_, err := w.client.AppsV1().Deployments(namespace).Patch(w.t.Context(), name, types.MergePatchType,
 		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
@@ -189,7 +189,7 @@ func (w *world) scale(name string, replicas int) {
 	}
 }
 
-func (w *world) pods(name string) (n int) {
+func (w *world) countPods(name string) (n int) {
 	l, err := w.client.CoreV1().Pods(namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
 	if err != nil {
 		w.t.Fatal(err)
@@ -205,14 +205,14 @@ func (w *world) pods(name string) (n int) {
 func (w *world) awaitPods(name string, n int) {
 	w.t.Helper()
 	w.eventually(fmt.Sprint(name, " has ", n, " pods"), func() (bool, string) {
-		got := w.pods(name)
+		got := w.countPods(name)
 		return got == n,
 			fmt.Sprint(got)
 	})
 }
 
-// writes counts the pods that replicaset made and deleted.
-func (w *world) writes(verb string) (n int) {
+// podWrites counts the pods that replicaset made and deleted.
+func (w *world) podWrites(verb string) (n int) {
 	for _, e := range w.c.Audit(w.t, cluster.Filter{Verbs: []string{verb}, Resources: []string{"pods"},
 		Users: []string{"system:serviceaccount:kube-system:replicaset-controller"}}) {
 		if e.Code < 300 {
@@ -227,31 +227,31 @@ func (w *world) writes(verb string) (n int) {
 func TestSwapUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
-	w.start()
-	w.deploy("web", 20)
+	w.startManager()
+	w.createDeployment("web", 20)
 	w.awaitPods("web", 20)
-	before := w.plugin("replicaset").Digest
+	before := w.pluginStatus("replicaset").Digest
 	up, down := 20, 0
 	now := 20
 	for n := range 12 {
 		target := 5 + 10*((n+1)%3)
-		w.scale("web", target)
+		w.scaleDeployment("web", target)
 		if target > now {
 			up += target - now
 		} else {
 			down += now - target
 		}
 		now = target
-		w.put("replicaset", variant(t, "replicaset", n))
+		w.placeModule("replicaset", variant(t, "replicaset", n))
 		w.m.Reload()
 		w.eventually("the new version runs", func() (bool, string) {
-			p := w.plugin("replicaset")
+			p := w.pluginStatus("replicaset")
 			return p.Digest != before, fmt.Sprintf("%+v", p)
 		})
-		before = w.plugin("replicaset").Digest
+		before = w.pluginStatus("replicaset").Digest
 		w.awaitPods("web", target)
 	}
-	if c, d := w.writes("create"), w.writes("delete"); c != up || d != down {
+	if c, d := w.podWrites("create"), w.podWrites("delete"); c != up || d != down {
 		t.Errorf("%d pods were made and %d deleted, expected %d and %d", c, d, up, down)
 	}
 	for _, c := range w.m.Status(t).Controllers {
@@ -265,10 +265,10 @@ func TestSwapUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.eventually("the built-in version runs", func() (bool, string) {
-		p := w.plugin("replicaset")
+		p := w.pluginStatus("replicaset")
 		return p.Origin == "builtin:replicaset", fmt.Sprintf("%+v", p)
 	})
-	w.scale("web", 3)
+	w.scaleDeployment("web", 3)
 	w.awaitPods("web", 3)
 	windlass.ExpectRoles(t, w.c)
 }
@@ -277,21 +277,21 @@ func TestSwapUnderLoad(t *testing.T) {
 func TestRollBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
-	w.start()
-	w.deploy("web", 5)
+	w.startManager()
+	w.createDeployment("web", 5)
 	w.awaitPods("web", 5)
-	good := w.plugin("replicaset").Digest
-	w.put("replicaset", broken(t))
+	good := w.pluginStatus("replicaset").Digest
+	w.placeModule("replicaset", brokenModule(t))
 	w.m.Reload()
 	w.eventually("it is rolled back", func() (bool, string) {
-		p := w.plugin("replicaset")
+		p := w.pluginStatus("replicaset")
 		return p.Digest == good && len(p.Failed) == 1, fmt.Sprintf("%+v", p)
 	})
-	if s := w.plugin("replicaset").Failed[0]; !strings.Contains(s, "replicaset") || !strings.Contains(s, "trap") &&
+	if s := w.pluginStatus("replicaset").Failed[0]; !strings.Contains(s, "replicaset") || !strings.Contains(s, "trap") &&
 		!strings.Contains(s, "unreachable") {
 		t.Errorf("the version failed for %q", s)
 	}
-	w.scale("web", 8)
+	w.scaleDeployment("web", 8)
 	w.awaitPods("web", 8)
 	w.m.Reload()
 	w.eventually("the manager says why the file isn't what runs", func() (bool, string) {
@@ -303,7 +303,7 @@ func TestRollBack(t *testing.T) {
 	}
 
 	t.Log("the file has a version that works: of the one that failed nothing is said any longer")
-	w.put("replicaset", variant(t, "replicaset", 1))
+	w.placeModule("replicaset", variant(t, "replicaset", 1))
 	w.m.Reload()
 	w.nothingWrong()
 	t.Log("a shadow that can't be loaded is told of until it is taken away")
@@ -316,7 +316,7 @@ func TestRollBack(t *testing.T) {
 	}
 	w.m.Reload()
 	w.eventually("it is told of", func() (bool, string) {
-		p := w.plugin("replicaset")
+		p := w.pluginStatus("replicaset")
 		return len(p.Failed) == 1 && strings.Contains(p.Failed[0], "is not the manifest that the module gives"),
 			fmt.Sprintf("%+v", p)
 	})
@@ -362,25 +362,25 @@ func TestRolledBackVersionsWriteNothing(t *testing.T) {
 			})
 		})
 	}
-	w.start()
-	w.set("late", 0, map[string]string{"app": "late"})
-	w.set("trap", 0, map[string]string{"app": "trap"})
-	good := w.plugin("replicaset").Digest
-	halfway, _ := build(t, "halfway")
-	w.put("replicaset", halfway)
+	w.startManager()
+	w.createSet("late", 0, map[string]string{"app": "late"})
+	w.createSet("trap", 0, map[string]string{"app": "trap"})
+	good := w.pluginStatus("replicaset").Digest
+	halfway, _ := buildVersion(t, "halfway")
+	w.placeModule("replicaset", halfway)
 	w.m.Reload()
 	w.eventually("it is rolled back", func() (bool, string) {
-		p := w.plugin("replicaset")
+		p := w.pluginStatus("replicaset")
 		return p.Digest == good && len(p.Failed) == 1, fmt.Sprintf("%+v", p)
 	})
 
-	failed := w.syncs("error")
+	failed := w.syncCount("error")
 	release()
 	w.eventually("its late answer is dealt with", func() (bool, string) {
-		pods, errors := w.pods("late"), w.syncs("error")
+		pods, errors := w.countPods("late"), w.syncCount("error")
 		return pods > 0 || errors > failed, fmt.Sprintf("%d pods, %v syncs have failed", pods, errors-failed)
 	})
-	if n := w.pods("late"); n > 0 {
+	if n := w.countPods("late"); n > 0 {
 		t.Errorf("it has made %d pods after it was rolled back", n)
 	}
 }
@@ -393,8 +393,8 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 func TestEnablement(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "deployment", "serviceaccount")
-	w.start()
-	w.deploy("web", 4)
+	w.startManager()
+	w.createDeployment("web", 4)
 	w.controllers = []string{"deployment", "replicaset", "serviceaccount"}
 	w.m.Reload()
 	w.awaitPods("web", 4)
@@ -403,16 +403,16 @@ func TestEnablement(t *testing.T) {
 	w.controllers = []string{"deployment", "serviceaccount"}
 	w.m.Reload()
 	w.eventually("it is gone", func() (bool, string) {
-		p := w.plugin("replicaset")
+		p := w.pluginStatus("replicaset")
 		return p.Name == "",
 			fmt.Sprintf("%+v", p)
 	})
-	w.scale("web", 6)
+	w.scaleDeployment("web", 6)
 	w.eventually("its set is scaled", func() (bool, string) {
 		l, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(l.Items) == 1 && *l.Items[0].Spec.Replicas == 6, fmt.Sprint(err)
 	})
-	if n := w.pods("web"); n != 4 {
+	if n := w.countPods("web"); n != 4 {
 		t.Errorf("%d pods, though nobody makes any", n)
 	}
 
@@ -423,7 +423,7 @@ func TestEnablement(t *testing.T) {
 		s := w.m.Status(t).Refused
 		return strings.Contains(s, `plugins[0].name: no plugin "nobody"`), s
 	})
-	if w.plugin("replicaset").Name != "" || w.plugin("deployment").Name == "" {
+	if w.pluginStatus("replicaset").Name != "" || w.pluginStatus("deployment").Name == "" {
 		t.Error("a bad edit has changed what runs")
 	}
 	w.bad = false
@@ -436,10 +436,10 @@ func TestEnablement(t *testing.T) {
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
-	w.put("replicaset", broken(t))
-	w.start()
+	w.placeModule("replicaset", brokenModule(t))
+	w.startManager()
 	for _, name := range []string{"a", "b", "c", "d"} {
-		w.deploy(name, 1)
+		w.createDeployment(name, 1)
 	}
 	state := func() string {
 		for _, c := range w.m.Status(t).Controllers {
@@ -456,7 +456,7 @@ func TestQuarantine(t *testing.T) {
 	if code, b := w.m.Do(t, http.MethodGet, "/healthz/deployment-controller"); code != http.StatusOK {
 		t.Errorf("another controller isn't healthy: %d %s", code, b)
 	}
-	w.deploy("e", 2)
+	w.createDeployment("e", 2)
 	w.eventually("the others run on", func() (bool, string) {
 		l, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=e"})
 		return err == nil && len(l.Items) == 1, fmt.Sprint(err)
@@ -470,7 +470,7 @@ func TestQuarantine(t *testing.T) {
 	w.eventually("it is quarantined again", func() (bool, string) { return state() == "Quarantined", state() })
 
 	t.Log("a version that works")
-	w.put("replicaset", variant(t, "replicaset", 1))
+	w.placeModule("replicaset", variant(t, "replicaset", 1))
 	w.m.Reload()
 	w.awaitPods("e", 2)
 	w.eventually("it runs", func() (bool, string) { return state() == "Running", state() })
@@ -481,8 +481,8 @@ func TestShadow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.shadow = "builtin:replicaset"
-	w.start()
-	w.deploy("web", 3)
+	w.startManager()
+	w.createDeployment("web", 3)
 	w.awaitPods("web", 3)
 	w.eventually("the shadow has synced", func() (bool, string) {
 		n := w.m.Count(t, "windlass_shadow_syncs_total", "controller", "replicaset-controller")
@@ -492,8 +492,8 @@ func TestShadow(t *testing.T) {
 		t.Errorf("%v differences of the same code: %+v", n, w.differences())
 	}
 
-	_, w.shadow = build(t, "onemore")
-	before := w.writes("create")
+	_, w.shadow = buildVersion(t, "onemore")
+	before := w.podWrites("create")
 	w.m.Reload()
 	w.eventually("it is the shadow, and has answered otherwise", func() (bool, string) {
 		all := w.differences()
@@ -504,10 +504,10 @@ func TestShadow(t *testing.T) {
 		strings.Count(d.Text, "create v1/pods") != 1 || !strings.Contains(d.Text, "+") {
 		t.Errorf("the difference is %+v, expected one pod more", d)
 	}
-	if after := w.writes("create"); after != before || w.pods("web") != 3 {
-		t.Errorf("%d pods were created under the shadow, there are %d", after-before, w.pods("web"))
+	if after := w.podWrites("create"); after != before || w.countPods("web") != 3 {
+		t.Errorf("%d pods were created under the shadow, there are %d", after-before, w.countPods("web"))
 	}
-	w.scale("web", 5)
+	w.scaleDeployment("web", 5)
 	w.awaitPods("web", 5)
 
 	note := func() bool {

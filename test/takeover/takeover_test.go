@@ -32,21 +32,21 @@ const quiet = 4 * time.Second
 // without an end.
 func TestTakeoverWritesNothing(t *testing.T) {
 	w := newWorld(t)
-	stop := w.native()
-	w.play(0)
-	settle(t, w.c)
+	stop := w.startNative()
+	w.playPart(0)
+	waitForRest(t, w.c)
 	stop()
 
 	t.Log("from native to native")
 	since, asked := time.Now(), w.stage.Metrics.Requests()
-	stop = w.native()
+	stop = w.startNative()
 	w.awaitWork(since, asked)
-	settle(t, w.c)
+	waitForRest(t, w.c)
 	stop()
 	var again []string
-	for _, e := range writes(t, w.c, since) {
-		again = append(again, what(e))
-		if !sweep(e) && !refused(e) { // its own affair
+	for _, e := range controllerWrites(t, w.c, since) {
+		again = append(again, writeName(e))
+		if !isSweep(e) && !refused(e) { // its own affair
 			t.Logf("the native manager, started again, wrote: %v", e)
 		}
 	}
@@ -55,20 +55,20 @@ func TestTakeoverWritesNothing(t *testing.T) {
 	since, asked = time.Now(), w.stage.Metrics.Requests()
 	m := w.windlass()
 	w.awaitWork(since, asked)
-	settle(t, w.c)
+	waitForRest(t, w.c)
 	expectNoWrites(t, w.c, since, again)
-	w.play(1)
-	settle(t, w.c)
+	w.playPart(1)
+	waitForRest(t, w.c)
 	m.Stop(t)
 	windlass.ExpectRoles(t, w.c)
 
 	t.Log("from Windlass to native")
 	since, asked = time.Now(), w.stage.Metrics.Requests()
-	stop = w.native()
+	stop = w.startNative()
 	w.awaitWork(since, asked)
-	settle(t, w.c)
+	waitForRest(t, w.c)
 	expectNoWrites(t, w.c, since, again)
-	w.play(2) // it does work, and so it did have the chance to write
+	w.playPart(2) // it does work, and so it did have the chance to write
 	stop()
 }
 
@@ -109,8 +109,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// play plays a part of all scripts, at a time.
-func (w *world) play(part int) {
+// playPart plays a part of all scripts, at a time.
+func (w *world) playPart(part int) {
 	w.Helper()
 	ok := w.Run(fmt.Sprint("part-", part+1), func(t *testing.T) {
 		for namespace, script := range w.scripts {
@@ -128,7 +128,7 @@ func (w *world) play(part int) {
 	}
 }
 
-func (w *world) native() (stop func()) {
+func (w *world) startNative() (stop func()) {
 	w.Helper()
 	var flags []string
 	for _, l := range w.lives {
@@ -164,13 +164,13 @@ func (w *world) awaitWork(since time.Time, asked int) {
 		return n >= asked+2*metrics, fmt.Sprint(n-asked, " requests")
 	})
 	eventually(w.T, "the namespace that ends is swept", func() (bool, string) {
-		return slices.ContainsFunc(writes(w.T, w.c, since), sweep), ""
+		return slices.ContainsFunc(controllerWrites(w.T, w.c, since), isSweep), ""
 	})
 }
 
-// sweep reports whether a write is one of those that the namespace controller repeats as long as something is left: the
-// native one does so too, whether or not it is the one that began.
-func sweep(e cluster.Event) bool {
+// isSweep reports whether a write is one of those that the namespace controller repeats as long as something is left:
+// the native one does so too, whether or not it is the one that began.
+func isSweep(e cluster.Event) bool {
 	return e.Verb == "deletecollection" && e.User == "system:serviceaccount:kube-system:namespace-controller"
 }
 
@@ -180,13 +180,14 @@ func refused(e cluster.Event) bool {
 	return e.Verb == "create" && e.Name == "kube-root-ca.crt" && e.Code == http.StatusForbidden && !e.Denied
 }
 
-// what names a write without its time.
-func what(e cluster.Event) string {
+// writeName names a write without its time.
+func writeName(e cluster.Event) string {
 	return strings.Join([]string{e.Verb, e.Group, e.Resource, e.Namespace, e.Name, e.User}, " ")
 }
 
-// writes are those of controllers: what they do to objects of users, without the tokens that a manager asks for.
-func writes(t *testing.T, c *cluster.Cluster, since time.Time) (all []cluster.Event) {
+// controllerWrites returns the writes of controllers: what they do to objects of users, without the tokens that a
+// manager asks for.
+func controllerWrites(t *testing.T, c *cluster.Cluster, since time.Time) (all []cluster.Event) {
 	for _, e := range c.Audit(t, cluster.Filter{Verbs: cluster.Writes, Since: since}) {
 		controller := strings.HasPrefix(e.User, "system:serviceaccount:kube-system:") ||
 			e.User == "system:kube-controller-manager"
@@ -208,19 +209,19 @@ func writes(t *testing.T, c *cluster.Cluster, since time.Time) (all []cluster.Ev
 // expectNoWrites fails the test if there was a write but those that the native manager makes again whenever it starts.
 func expectNoWrites(t *testing.T, c *cluster.Cluster, since time.Time, again []string) {
 	t.Helper()
-	for _, e := range writes(t, c, since) {
-		if !slices.Contains(again, what(e)) {
+	for _, e := range controllerWrites(t, c, since) {
+		if !slices.Contains(again, writeName(e)) {
 			t.Errorf("the takeover wrote: %v", e)
 		}
 	}
 }
 
-// settle waits until no controller has written for a while, sweeps aside.
-func settle(t *testing.T, c *cluster.Cluster) {
+// waitForRest waits until no controller has written for a while, sweeps aside.
+func waitForRest(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	windlass.Settle(t, quiet, func(since time.Time) []cluster.Event {
-		return slices.DeleteFunc(writes(t, c, since),
-			sweep)
+		return slices.DeleteFunc(controllerWrites(t, c, since),
+			isSweep)
 	})
 }
 

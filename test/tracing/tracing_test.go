@@ -71,13 +71,13 @@ func TestSpans(t *testing.T) {
 	}
 	windlass.Account(t, client, "default")
 
-	run(t, client, "untraced", 2)
+	timeReplicaSet(t, client, "untraced", 2)
 	if sent := headers.all(); len(sent) > 0 {
 		t.Errorf("requests have traceparent %v while nothing is traced", sent)
 	}
 
 	use(r.Address)
-	usual := run(t, client, "traced", 3)
+	usual := timeReplicaSet(t, client, "traced", 3)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: map[string]string{"spread": "yes"}},
 		Data: map[string][]byte{"password": []byte(password)}}
 	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
@@ -119,7 +119,7 @@ func TestSpans(t *testing.T) {
 		const tries = 5
 		quick := false
 		for n := 0; n < tries && !quick; n++ { // other processes share the machine
-			took := run(t, client, fmt.Sprint(name, "-", n), 3)
+			took := timeReplicaSet(t, client, fmt.Sprint(name, "-", n), 3)
 			t.Logf("%s: pods after %v, and after %v with a collector that is well", name, took, usual)
 			quick = took < 10*usual
 		}
@@ -143,8 +143,9 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// run makes a replica set and returns how long it waited for its pods, which is moments whatever the collector does.
-func run(t *testing.T, client kubernetes.Interface, name string, replicas int32) time.Duration {
+// timeReplicaSet makes a replica set and returns how long it waited for its pods, which is moments whatever the
+// collector does.
+func timeReplicaSet(t *testing.T, client kubernetes.Interface, name string, replicas int32) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	labels := map[string]string{"app": name}
@@ -195,7 +196,7 @@ func checkCreation(t *testing.T, m *windlass.Manager, x *tracingtest.Span, sent 
 			e.Kind != tracepb.Span_SPAN_KIND_CLIENT {
 			t.Errorf("a create is %v", e.Span)
 		}
-		if !sent.has(e) {
+		if !sent.hasSpan(e) {
 			t.Errorf("no request has the traceparent of span %x of trace %x, but: %v", e.SpanId, e.TraceId, sent.all())
 		}
 	}
@@ -240,7 +241,7 @@ func (h *headers) all() []string {
 	return append([]string(nil), h.seen...)
 }
 
-func (h *headers) has(s *tracingtest.Span) bool {
+func (h *headers) hasSpan(s *tracingtest.Span) bool {
 	want := "00-" + hex.EncodeToString(s.TraceId) + "-" + hex.EncodeToString(s.SpanId) + "-01"
 	for _, p := range h.all() {
 		if p == want {

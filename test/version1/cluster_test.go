@@ -19,10 +19,10 @@ import (
 func TestOnClusterModules(t *testing.T) {
 	modules, controllers := map[string][]byte{}, []string(nil)
 	for _, name := range names {
-		modules[name] = module.Assemble(t, text(t, name))
+		modules[name] = module.Assemble(t, moduleText(t, name))
 		controllers = append(controllers, "version1-"+name+"-controller")
 	}
-	plugins := folder(t, modules)
+	plugins := moduleFolder(t, modules)
 
 	c := cluster.Start(t, cluster.Options{})
 	m := windlass.Start(t, c, windlass.Options{Controllers: controllers, Configure: func(k *config.Configuration) {

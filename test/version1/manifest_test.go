@@ -48,10 +48,10 @@ func TestManifests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wasm := module.Assemble(t, fmt.Sprintf(withManifest, escape(manifest), len(manifest)))
+			wasm := module.Assemble(t, fmt.Sprintf(withManifest, escapeBytes(manifest), len(manifest)))
 
 			for _, built := range [][]byte{wasm, slices.Concat(wasm, manifestSection(manifest))} {
-				found, problems := find(t, map[string][]byte{"plugin": built})
+				found, problems := findPlugins(t, map[string][]byte{"plugin": built})
 				if len(found) != 1 || len(problems) > 0 {
 					t.Fatalf("found %v; %v", found, errors.Join(problems...))
 				}
@@ -68,7 +68,7 @@ func TestManifests(t *testing.T) {
 			}
 
 			other := manifestSection([]byte(strings.Replace(string(manifest), "1", "7", 1)))
-			found, problems := find(t, map[string][]byte{"plugin": slices.Concat(wasm, other)})
+			found, problems := findPlugins(t, map[string][]byte{"plugin": slices.Concat(wasm, other)})
 			if len(found) != 1 || len(problems) > 0 { // nothing runs where there is a section
 				t.Fatalf("found %v; %v", found, errors.Join(problems...))
 			}
@@ -87,8 +87,8 @@ func manifestSection(manifest []byte) []byte {
 	return append(wire.AppendVarint([]byte{0}, uint64(len(content))), content...)
 }
 
-// escape writes bytes as WebAssembly's text format has them.
-func escape(b []byte) string {
+// escapeBytes writes bytes as WebAssembly's text format has them.
+func escapeBytes(b []byte) string {
 	var text strings.Builder
 	for _, c := range b {
 		fmt.Fprintf(&text, `\%02x`, c)

@@ -29,8 +29,8 @@ var add = flag.Bool("add", false, "write what the cases of testdata that don't s
 // names are those of the modules.
 var names = []string{"create", "perform", "state"}
 
-// text returns a module's text.
-func text(t testing.TB, name string) string {
+// moduleText returns a module's text.
+func moduleText(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name+".wat"))
 	if err != nil {
@@ -39,13 +39,13 @@ func text(t testing.TB, name string) string {
 	return string(b)
 }
 
-// find puts modules into a folder and looks for plugins there, as the host does.
-func find(t testing.TB, modules map[string][]byte) ([]plugins.Found, []error) {
+// findPlugins puts modules into a folder and looks for plugins there, as the host does.
+func findPlugins(t testing.TB, modules map[string][]byte) ([]plugins.Found, []error) {
 	t.Helper()
-	return plugins.Find(t.Context(), plugins.Folder(folder(t, modules)))
+	return plugins.Find(t.Context(), plugins.Folder(moduleFolder(t, modules)))
 }
 
-func folder(t testing.TB, modules map[string][]byte) string {
+func moduleFolder(t testing.TB, modules map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, wasm := range modules {
@@ -56,10 +56,10 @@ func folder(t testing.TB, modules map[string][]byte) string {
 	return dir
 }
 
-// load loads a module as the host does.
-func load(t testing.TB, wasm []byte) *guest.Module {
+// loadModule loads a module as the host does.
+func loadModule(t testing.TB, wasm []byte) *guest.Module {
 	t.Helper()
-	found, problems := find(t, map[string][]byte{"plugin": wasm})
+	found, problems := findPlugins(t, map[string][]byte{"plugin": wasm})
 	if len(found) != 1 || len(problems) > 0 {
 		t.Fatalf("found %v; %v", found, errors.Join(problems...))
 	}
@@ -88,11 +88,11 @@ func TestModules(t *testing.T) {
 
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			m := load(t, module.Assemble(t, text(t, name)))
-			for _, c := range cases(t, name) {
+			m := loadModule(t, module.Assemble(t, moduleText(t, name)))
+			for _, c := range readCases(t, name) {
 				t.Run(c.Name, func(t *testing.T) {
 					if c.Want == nil && *add {
-						update(t, m, c)
+						updateCase(t, m, c)
 						return
 					}
 					for _, cut := range []bool{true, false} {
@@ -104,8 +104,8 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// cases returns a module's cases.
-func cases(t *testing.T, name string) []*golden.Case {
+// readCases returns a module's cases.
+func readCases(t *testing.T, name string) []*golden.Case {
 	t.Helper()
 	all, err := golden.ReadFile(filepath.Join("testdata", name+".yaml"))
 	if err != nil {
@@ -114,8 +114,8 @@ func cases(t *testing.T, name string) []*golden.Case {
 	return all
 }
 
-// update writes what a case wants.
-func update(t *testing.T, m *guest.Module, c *golden.Case) {
+// updateCase writes down what a case wants.
+func updateCase(t *testing.T, m *guest.Module, c *golden.Case) {
 	t.Helper()
 	out, _, err := c.Run(m, true)
 	if err != nil {
@@ -144,8 +144,8 @@ func compare(t *testing.T, m *guest.Module, c *golden.Case, cut bool) {
 
 // The module state counts on from what it has kept, at each time that it has asked for, until it asks no more.
 func TestStateIsHandedOn(t *testing.T) {
-	m := load(t, module.Assemble(t, text(t, "state")))
-	c := *cases(t, "state")[0]
+	m := loadModule(t, module.Assemble(t, moduleText(t, "state")))
+	c := *readCases(t, "state")[0]
 	var states, done []string
 	for {
 		out, err := c.Output(m)
@@ -204,7 +204,7 @@ func TestUnknownFieldsAreSkipped(t *testing.T) {
 		extended = append(extended, wire.AppendBytes(nil, 7, later)...)
 	}
 
-	m := load(t, module.Assemble(t, text(t, "create")))
+	m := loadModule(t, module.Assemble(t, moduleText(t, "create")))
 	before, now := sync(t, m, plain), sync(t, m, extended)
 	if len(before) == 0 || !bytes.Equal(before, now) {
 		t.Errorf("the answer is %x; with unknown fields it is %x", before, now)
@@ -238,19 +238,19 @@ func TestOtherVersions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := text(t, "create")
+			source := moduleText(t, "create")
 			if strings.Count(source, x.old) != 1 {
 				t.Fatalf("create.wat has not one %q", x.old)
 			}
 			wasm := module.Assemble(t, strings.Replace(source, x.old, x.replacement, 1))
 
-			found, problems := find(t, map[string][]byte{"plugin": wasm})
+			found, problems := findPlugins(t, map[string][]byte{"plugin": wasm})
 			switch {
 			case x.says == "":
 				if len(found) != 1 || len(problems) > 0 {
 					t.Fatalf("found %v; %v", found, errors.Join(problems...))
 				}
-				compare(t, load(t, wasm), cases(t, "create")[0], true)
+				compare(t, loadModule(t, wasm), readCases(t, "create")[0], true)
 			case len(found) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), x.says):
 				t.Errorf("found %v; got %v, want %s", found, errors.Join(problems...), x.says)
 			}

@@ -35,20 +35,20 @@ func (k *Killer) Until(t testing.TB, every, within time.Duration, what string,
 	t.Helper()
 	within = max(within, cluster.Patience)
 	for from := time.Now(); ; {
-		k.run(t)
+		k.ensureRunning(t)
 		done, seen := waitUntil(k.end, every, condition)
 		if done {
 			return
 		}
-		k.kill(t, seen)
+		k.killProcess(t, seen)
 		if time.Since(from) > within {
 			t.Fatalf("%s: not within %v, killed %d times (seed %d); seen last: %s", what, within, k.Kills, k.Seed, seen)
 		}
 	}
 }
 
-// run starts a process if there is none.
-func (k *Killer) run(t testing.TB) {
+// ensureRunning starts a process if there is none.
+func (k *Killer) ensureRunning(t testing.TB) {
 	if k.process != nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (k *Killer) run(t testing.TB) {
 	k.end = time.Now().Add(time.Duration(fraction * float64(life)))
 }
 
-func (k *Killer) kill(t testing.TB, seen string) {
+func (k *Killer) killProcess(t testing.TB, seen string) {
 	t.Helper()
 	when := "at work"
 	if ready, _ := k.process.Ready(); !ready {

@@ -33,19 +33,19 @@ func Program() string { return filepath.Join(filepath.Dir(cluster.Binary()), "wi
 // or the test is over.
 func Spawn(t testing.TB, c *cluster.Cluster, controllers ...string) *Process {
 	t.Helper()
-	return spawn(t, c, c.ManagerKubeconfig, "", controllers)
+	return spawnSingle(t, c, c.ManagerKubeconfig, "", controllers)
 }
 
 // SpawnThrough is Spawn with another kubeconfig, such as one of a proxy.
 func SpawnThrough(t testing.TB, c *cluster.Cluster, kubeconfig string, controllers ...string) *Process {
 	t.Helper()
-	return spawn(t, c, kubeconfig, "", controllers)
+	return spawnSingle(t, c, kubeconfig, "", controllers)
 }
 
 // SpawnWith is Spawn with fields of the configuration file besides, as YAML.
 func SpawnWith(t testing.TB, c *cluster.Cluster, fields string, controllers ...string) *Process {
 	t.Helper()
-	return spawn(t, c, c.ManagerKubeconfig, fields, controllers)
+	return spawnSingle(t, c, c.ManagerKubeconfig, fields, controllers)
 }
 
 // Replica is one of several processes.
@@ -70,8 +70,8 @@ func SpawnReplica(t testing.TB, c *cluster.Cluster, r Replica, controllers ...st
 	return spawnIn(t, c, dir, r, controllers)
 }
 
-// spawn starts a process that is the only one: it needs no Lease.
-func spawn(t testing.TB, c *cluster.Cluster, kubeconfig, fields string, controllers []string) *Process {
+// spawnSingle starts a process that is the only one: it needs no Lease.
+func spawnSingle(t testing.TB, c *cluster.Cluster, kubeconfig, fields string, controllers []string) *Process {
 	t.Helper()
 	return spawnIn(t, c, c.Dir, Replica{Kubeconfig: kubeconfig, Fields: "leaderElection: {leaderElect: false}\n" + fields},
 		controllers)
@@ -82,7 +82,8 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 	if r.Program == "" {
 		r.Program = Program()
 	}
-	p := &Process{Served: served(t, c, free(t)), log: filepath.Join(dir, "windlass.log"), ended: make(chan struct{})}
+	p := &Process{Served: newServed(t, c, freeAddress(t)), log: filepath.Join(dir, "windlass.log"),
+		ended: make(chan struct{})}
 	config := filepath.Join(dir, "windlass.yaml")
 	if err := os.WriteFile(config,
 		[]byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\n"+r.Fields+"\n"+
@@ -115,8 +116,8 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 	return p
 }
 
-// free is an address on loopback that nobody has taken.
-func free(t testing.TB) string {
+// freeAddress returns an address on loopback that nobody has taken.
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -130,7 +131,7 @@ func free(t testing.TB) string {
 // container is ended.
 func (p *Process) Kill(t testing.TB) {
 	t.Helper()
-	p.end(t, syscall.SIGKILL)
+	p.endProcess(t, syscall.SIGKILL)
 }
 
 // KillManager sends the process that runs the controllers a signal that ends it, and waits until its guardian has
@@ -139,7 +140,7 @@ func (p *Process) KillManager(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	p.once.Do(func() {
 		p.Signal(t, s)
-		p.await(t, s)
+		p.awaitEnd(t, s)
 	})
 }
 
@@ -148,7 +149,7 @@ func (p *Process) KillGuardian(t testing.TB) {
 	t.Helper()
 	p.once.Do(func() {
 		_ = p.cmd.Process.Kill()
-		p.await(t, syscall.SIGKILL)
+		p.awaitEnd(t, syscall.SIGKILL)
 	})
 }
 
@@ -176,10 +177,10 @@ func (p *Process) Manager(t testing.TB) int {
 // killed.
 func (p *Process) Stop(t testing.TB) {
 	t.Helper()
-	p.end(t, syscall.SIGTERM)
+	p.endProcess(t, syscall.SIGTERM)
 }
 
-func (p *Process) end(t testing.TB, s syscall.Signal) {
+func (p *Process) endProcess(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	p.once.Do(func() {
 		select {
@@ -193,14 +194,14 @@ func (p *Process) end(t testing.TB, s syscall.Signal) {
 		if s == syscall.SIGKILL && err == nil && ward != p.PID {
 			_ = syscall.Kill(ward, s) // its child, which has just been told to end
 		}
-		p.await(t, s)
+		p.awaitEnd(t, s)
 		if s == syscall.SIGTERM && p.err != nil {
 			t.Errorf("windlass (process %d) ended with %v\n%s", p.PID, p.err, cluster.Tail(p.log))
 		}
 	})
 }
 
-func (p *Process) await(t testing.TB, s syscall.Signal) {
+func (p *Process) awaitEnd(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	select {
 	case <-p.ended:

@@ -20,7 +20,7 @@ type Served struct {
 	Client  *http.Client // an administrator's, whom the manager knows without asking the API server
 }
 
-func served(t testing.TB, c *cluster.Cluster, address string) Served {
+func newServed(t testing.TB, c *cluster.Cluster, address string) Served {
 	t.Helper()
 	client, err := c.HTTP()
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *Served) counted(t testing.TB, metric string, labels []string) (sum floa
 		return 0, false
 	}
 	for _, x := range f.Metric {
-		if !has(x.Label, labels) {
+		if !hasLabels(x.Label, labels) {
 			continue
 		}
 		switch {

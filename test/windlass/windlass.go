@@ -105,7 +105,7 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 	t.Cleanup(func() { m.Stop(t) })
 	select {
 	case m.Server = <-serving:
-		m.Served = served(t, c, m.Server.Address())
+		m.Served = newServed(t, c, m.Server.Address())
 	case err := <-m.ended:
 		m.ended <- err
 		t.Fatalf("windlass ended: %v", err)
@@ -151,7 +151,7 @@ func (m *Manager) Stop(t testing.TB) {
 	}
 }
 
-func has(have []*dto.LabelPair, want []string) bool {
+func hasLabels(have []*dto.LabelPair, want []string) bool {
 	for i := 0; i+1 < len(want); i += 2 {
 		found := false
 		for _, l := range have {

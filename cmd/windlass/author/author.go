@@ -124,7 +124,7 @@ Where a folder with the plugin's Go source is named, its module is built anew fi
 				beside = args[0]
 				o.Plugin, err = check.Find(cmd.Context(), args[0], cmd.ErrOrStderr())
 			} else {
-				o.Plugin, err = r.named(cmd.Context(), args[0])
+				o.Plugin, err = r.findPlugin(cmd.Context(), args[0])
 			}
 			if err != nil {
 				return err
@@ -187,14 +187,14 @@ func printMeasured(w io.Writer, results []bench.Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "CASE\tSYNCS/S\tµS\tGUEST µS\tRESTORE µS\tFUEL\tMEMORY KIB\tALLOCS\tPERFORMS\tREQUEST B\tANSWER B\t")
 	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%d\t%d\t%.1f\t%d\t%d\t%d\t\n", r.Case, r.PerSecond, micros(r.Took),
-			micros(r.Guest), micros(r.Restore), r.Fuel, r.Memory>>10, r.Allocs,
+		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%d\t%d\t%.1f\t%d\t%d\t%d\t\n", r.Case, r.PerSecond, microseconds(r.Took),
+			microseconds(r.Guest), microseconds(r.Restore), r.Fuel, r.Memory>>10, r.Allocs,
 			r.Performs, r.Request, r.Answer)
 	}
 	return t.Flush()
 }
 
-func micros(nanoseconds int64) float64 { return float64(nanoseconds) / 1000 }
+func microseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1000 }
 
 // folderOf is the folder that an argument names, by default the one that one is in.
 func folderOf(args []string) string {
@@ -256,7 +256,7 @@ func printBuilt(w io.Writer, r *build.Result) error {
 			fmt.Fprintf(t, "  reads\t%s: %s\n", v.Resource, strings.Join(v.Fields, ", "))
 		}
 		for _, x := range c.Writes {
-			fmt.Fprintf(t, "  writes\t%s: %s\n", target(x), strings.Join(x.Verbs, ", "))
+			fmt.Fprintf(t, "  writes\t%s: %s\n", writeTarget(x), strings.Join(x.Verbs, ", "))
 		}
 	}
 	for _, text := range r.Warnings {
@@ -265,7 +265,7 @@ func printBuilt(w io.Writer, r *build.Result) error {
 	return t.Flush()
 }
 
-func target(w abi.Write) string {
+func writeTarget(w abi.Write) string {
 	if w.Subresource != "" {
 		return w.Resource.String() + "/" + w.Subresource
 	}

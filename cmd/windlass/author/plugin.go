@@ -42,7 +42,7 @@ The module runs in the sandbox for its manifest. Nothing else is run and no API 
 			if output != "yaml" && output != "json" {
 				return fmt.Errorf("--output %q: must be yaml or json", output)
 			}
-			p, err := r.named(cmd.Context(), args[0])
+			p, err := r.findPlugin(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ func (r *reach) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&r.Timeout, "timeout", oci.DefaultTimeout, "how long each step may take")
 }
 
-func (r *reach) client() (*oci.Client, error) {
+func (r *reach) newClient() (*oci.Client, error) {
 	o := r.Options
 	if o.Credentials == "" {
 		o.Credentials = dockerConfig()
@@ -55,19 +55,20 @@ func dockerConfig() string {
 	return file
 }
 
-// open returns the client and the reference that an argument names.
-func (r *reach) open(image string) (*oci.Client, oci.Reference, error) {
+// openImage returns the client and the reference that an argument names.
+func (r *reach) openImage(image string) (*oci.Client, oci.Reference, error) {
 	ref, err := oci.Parse(image)
 	if err != nil {
 		return nil, ref, err
 	}
-	c, err := r.client()
+	c, err := r.newClient()
 	return c, ref, err
 }
 
-// on does something to the image that an argument names, and prints the reference that comes of it.
-func (r *reach) on(cmd *cobra.Command, image string, f func(*oci.Client, oci.Reference) (oci.Reference, error)) error {
-	c, ref, err := r.open(image)
+// changeImage does something to the image that an argument names, and prints the reference that comes of it.
+func (r *reach) changeImage(cmd *cobra.Command, image string,
+	f func(*oci.Client, oci.Reference) (oci.Reference, error)) error {
+	c, ref, err := r.openImage(image)
 	if err != nil {
 		return err
 	}
@@ -79,12 +80,12 @@ func (r *reach) on(cmd *cobra.Command, image string, f func(*oci.Client, oci.Ref
 	return err
 }
 
-// named returns the module that "builtin:NAME", a path or an image with its digest names.
-func (r *reach) named(ctx context.Context, name string) (*plugins.Plugin, error) {
+// findPlugin returns the module that "builtin:NAME", a path or an image with its digest names.
+func (r *reach) findPlugin(ctx context.Context, name string) (*plugins.Plugin, error) {
 	if !strings.Contains(name, "@sha256:") {
 		return plugins.Named(name)
 	}
-	c, ref, err := r.open(name)
+	c, ref, err := r.openImage(name)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ The module runs in the sandbox for its manifest first; what isn't a plugin isn't
 			if err != nil {
 				return err
 			}
-			return r.on(cmd, args[1], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
+			return r.changeImage(cmd, args[1], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
 				if ref.Digest != "" {
 					return ref, fmt.Errorf("%s: the digest comes of what is pushed: name a tag, or nothing, in its place", args[1])
 				}
@@ -146,7 +147,7 @@ A tag is refused, with the digest that it has now: it could be another module th
 			if err != nil {
 				return err
 			}
-			return r.on(cmd, args[0], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
+			return r.changeImage(cmd, args[0], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
 				m, _, err := c.Get(cmd.Context(), oci.Image{Reference: ref, Keys: public}, nil)
 				if err != nil {
 					return ref, err
@@ -194,7 +195,7 @@ The key is cosign's (cosign generate-key-pair; its password comes from $COSIGN_P
 			if err != nil {
 				return fmt.Errorf("--key: %w", err)
 			}
-			return r.on(cmd, args[0], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
+			return r.changeImage(cmd, args[0], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
 				return ref, c.Sign(cmd.Context(), ref, signer)
 			})
 		},
@@ -234,7 +235,7 @@ What cosign sign made verifies, too, if it was told to use a key and the tag bes
 			if err != nil {
 				return err
 			}
-			return r.on(cmd, args[0], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
+			return r.changeImage(cmd, args[0], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
 				_, _, err := c.Get(cmd.Context(), oci.Image{Reference: ref, Keys: public}, nil)
 				return ref, err
 			})

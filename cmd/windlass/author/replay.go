@@ -125,7 +125,7 @@ func runReplay(cmd *cobra.Command, r *reach, path, plugin, engine, controller, k
 	}
 
 	if plugin != "" {
-		if o.Plugin, err = r.named(cmd.Context(), plugin); err != nil {
+		if o.Plugin, err = r.findPlugin(cmd.Context(), plugin); err != nil {
 			return err
 		}
 		x.Warnings = replay.Warnings(cmd.Context(), f, o.Plugin)

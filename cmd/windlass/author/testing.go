@@ -27,7 +27,7 @@ No API server is needed and nothing outside the folder is touched. Each thing th
   windlass plugin test ./hello.wasm --cases testdata --update
   windlass plugin test ./web.wasm --with builtin:deployment --with builtin:replicaset --seeds 50
   windlass plugin test . --replay testdata/findings/web-crash.yaml`,
-		Args: named(&output),
+		Args: validateModuleArgs(&output),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Messages = cmd.ErrOrStderr()
 			r, err := check.Module(cmd.Context(), args[0], o)
@@ -75,7 +75,7 @@ With --settle it goes on, with what the cluster does by itself (pods run, garbag
 		Example: `  windlass plugin run ./hello.wasm -f objects.yaml
   windlass plugin run builtin:deployment -f web.yaml --key default/web -o yaml
   windlass plugin run builtin:deployment --with builtin:replicaset -f web.yaml --settle`,
-		Args: named(&output),
+		Args: validateModuleArgs(&output),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(o.Files) == 0 {
 				return fmt.Errorf("--filename: name the files with the objects")
@@ -122,8 +122,8 @@ func printCases(w io.Writer, output string, all []check.Did) error {
 	return err
 }
 
-// named wants one module, and an output that there is.
-func named(output *string) cobra.PositionalArgs {
+// validateModuleArgs returns a check that wants one module, and an output that there is.
+func validateModuleArgs(output *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if o := *output; o != "text" && o != "yaml" && o != "json" {
 			return fmt.Errorf("--output %q: must be text, yaml or json", o)

@@ -51,7 +51,7 @@ func (a *serverAddress) Set(text string) error {
 
 func newServer(address string) *server {
 	s := &server{address: address}
-	s.client = sync.OnceValues(func() (*http.Client, error) { return s.credentials.client(s.address) })
+	s.client = sync.OnceValues(func() (*http.Client, error) { return s.credentials.newClient(s.address) })
 	return s
 }
 
@@ -82,8 +82,8 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("%s: %s", e.server, e.text)
 }
 
-// do asks with the user's credentials. An error is that nobody answered.
-func (s *server) do(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+// sendRequest asks with the user's credentials. An error is that nobody answered.
+func (s *server) sendRequest(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
 	u := url.URL{Scheme: "https", Host: s.address, Path: path, RawQuery: query.Encode()}
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
 	if err != nil {
@@ -100,9 +100,9 @@ func (s *server) do(ctx context.Context, method, path string, query url.Values) 
 	return answer, nil
 }
 
-// ask returns the whole answer, which must be 200 and not larger than the largest recording.
-func (s *server) ask(ctx context.Context, method, path string, query url.Values) ([]byte, error) {
-	answer, err := s.do(ctx, method, path, query)
+// readResponse returns the whole answer, which must be 200 and not larger than the largest recording.
+func (s *server) readResponse(ctx context.Context, method, path string, query url.Values) ([]byte, error) {
+	answer, err := s.sendRequest(ctx, method, path, query)
 	if err != nil {
 		return nil, err
 	}
@@ -120,5 +120,5 @@ func (s *server) ask(ctx context.Context, method, path string, query url.Values)
 }
 
 func (s *server) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
-	return s.ask(ctx, http.MethodGet, path, query)
+	return s.readResponse(ctx, http.MethodGet, path, query)
 }

@@ -31,7 +31,7 @@ func consoleCommand() *cobra.Command {
 The address that it prints lets one browser in, once. Other users of this machine get the empty page and nothing behind it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := from.status(cmd.Context()); err != nil {
+			if _, err := from.fetchStatus(cmd.Context()); err != nil {
 				return err // better here than in the browser
 			}
 			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -44,7 +44,7 @@ The address that it prints lets one browser in, once. Other users of this machin
 				console.Path, d.once); err != nil {
 				return err
 			}
-			return d.serve(cmd.Context(), l)
+			return d.serveConsole(cmd.Context(), l)
 		},
 	}
 	c.Flags().Uint16Var(&port, "port", 0, "the port on 127.0.0.1; 0 takes a free one")
@@ -70,7 +70,7 @@ func newDoor(from *server, address string) *door {
 		session: rand.Text()}
 }
 
-func (d *door) serve(ctx context.Context, l net.Listener) error {
+func (d *door) serveConsole(ctx context.Context, l net.Listener) error {
 	s := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
 		IdleTimeout: 90 * time.Second, MaxHeaderBytes: 64 << 10}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
@@ -85,9 +85,9 @@ func (d *door) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+console.Path, console.Handler())
 	mux.Handle("GET /{$}", console.Redirect())
-	mux.HandleFunc("POST /session", d.enter)
+	mux.HandleFunc("POST /session", d.exchangeToken)
 	for _, what := range []string{"status", "keys", "syncs", "differences"} {
-		mux.HandleFunc("GET /windlass/v1/"+what, d.pass)
+		mux.HandleFunc("GET /windlass/v1/"+what, d.proxyRequest)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, h := range d.hosts {
@@ -100,11 +100,11 @@ func (d *door) handler() http.Handler {
 	})
 }
 
-// enter gives the session's token for the one-time token, once.
-func (d *door) enter(w http.ResponseWriter, r *http.Request) {
+// exchangeToken gives the session's token for the one-time token, once.
+func (d *door) exchangeToken(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.once == "" || !bears(r, d.once) {
+	if d.once == "" || !bearsToken(r, d.once) {
 		http.Error(w, "this address was used before", http.StatusForbidden)
 		return
 	}
@@ -113,17 +113,17 @@ func (d *door) enter(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, d.session)
 }
 
-func bears(r *http.Request, token string) bool {
+func bearsToken(r *http.Request, token string) bool {
 	return subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+token)) == 1
 }
 
-// pass asks the windlass with the user's credentials.
-func (d *door) pass(w http.ResponseWriter, r *http.Request) {
-	if !bears(r, d.session) {
+// proxyRequest asks the windlass with the user's credentials.
+func (d *door) proxyRequest(w http.ResponseWriter, r *http.Request) {
+	if !bearsToken(r, d.session) {
 		http.Error(w, "open the address that windlass console has printed", http.StatusUnauthorized)
 		return
 	}
-	answer, err := d.from.do(r.Context(), http.MethodGet, r.URL.Path, r.URL.Query())
+	answer, err := d.from.sendRequest(r.Context(), http.MethodGet, r.URL.Path, r.URL.Query())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return

@@ -11,7 +11,7 @@ import (
 // The printed address lets one browser in, once; nobody else gets more than the empty page, whatever this address is
 // called.
 func TestDoor(t *testing.T) {
-	address, _ := host(t, ailing(), true)
+	address, _ := serveStatus(t, ailingStatus(), true)
 	front := httptest.NewUnstartedServer(nil)
 	d := newDoor(newServer(address), front.Listener.Addr().String())
 	front.Config.Handler = d.handler()

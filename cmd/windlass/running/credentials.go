@@ -41,9 +41,9 @@ func (k *credentials) addFlags(f *pflag.FlagSet) {
 		"ask whoever answers, and send the user's token there: anybody may have it then")
 }
 
-// client returns a client for the windlass at an address.
-func (k *credentials) client(address string) (*http.Client, error) {
-	user, err := k.user()
+// newClient returns a client for the windlass at an address.
+func (k *credentials) newClient(address string) (*http.Client, error) {
+	user, err := k.userConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (k *credentials) client(address string) (*http.Client, error) {
 	c.TLS.Insecure, c.TLS.CAFile, c.TLS.CAData, c.TLS.ServerName = k.insecure, k.authority, nil, k.serverName
 	c.Proxy = nil
 	if !k.insecure && k.authority == "" {
-		c.TLS.CAData, c.TLS.ServerName = k.pinned(address)
+		c.TLS.CAData, c.TLS.ServerName = k.pinnedCertificate(address)
 	}
 	rt, err := transport.New(c)
 	if err != nil {
@@ -67,8 +67,8 @@ func (k *credentials) client(address string) (*http.Client, error) {
 	}}, nil
 }
 
-// user is who asks.
-func (k *credentials) user() (*clientrest.Config, error) {
+// userConfig returns the configuration of who asks.
+func (k *credentials) userConfig() (*clientrest.Config, error) {
 	if (k.cert == "") != (k.key == "") {
 		return nil, errors.New("--client-certificate and --client-key go together")
 	}
@@ -96,9 +96,9 @@ func (k *credentials) user() (*clientrest.Config, error) {
 	return c, nil
 }
 
-// pinned returns the certificate that a windlass of this user's on this machine has left, and a name that it has;
-// nothing where there is none.
-func (k *credentials) pinned(address string) (certificate []byte, name string) {
+// pinnedCertificate returns the certificate that a windlass of this user's on this machine has left, and a name that it
+// has; nothing where there is none.
+func (k *credentials) pinnedCertificate(address string) (certificate []byte, name string) {
 	host, port, err := net.SplitHostPort(address)
 	number, portErr := strconv.Atoi(port)
 	if err != nil || portErr != nil || !onLoopback(host) {

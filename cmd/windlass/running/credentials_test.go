@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
-// asked is a TLS server with a certificate that nobody has vouched for, and the tokens that it was sent.
-func asked(t *testing.T) (address string, certificate []byte, tokens *[]string) {
+// newTokenServer starts a TLS server with a certificate that nobody has vouched for, and the tokens that it was sent.
+func newTokenServer(t *testing.T) (address string, certificate []byte, tokens *[]string) {
 	t.Helper()
 	tokens = &[]string{}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func asked(t *testing.T) (address string, certificate []byte, tokens *[]string) 
 		Bytes: s.Certificate().Raw}), tokens
 }
 
-func saved(t *testing.T, content string) string {
+func writeTempFile(t *testing.T, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -61,7 +61,7 @@ func TestCredentials(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	t.Setenv("XDG_CACHE_HOME", cache)
-	address, certificate, tokens := asked(t)
+	address, certificate, tokens := newTokenServer(t)
 	_, port, _ := strings.Cut(address, ":")
 
 	stranger := another(t)
@@ -71,20 +71,22 @@ func TestCredentials(t *testing.T) {
 		token  string // that arrives
 		fails  []string
 	}{
-		"unknown": {credentials{tokenFile: saved(t, "secret")}, "", "",
+		"unknown": {credentials{tokenFile: writeTempFile(t, "secret")}, "", "",
 			[]string{"isn't known to be windlass, nothing was sent", "--certificate-authority",
 				filepath.Join(cache, "windlass", "serving", port+".crt")}},
-		"left here":    {credentials{tokenFile: saved(t, "secret")}, string(certificate), "secret", nil},
-		"another left": {credentials{tokenFile: saved(t, "secret")}, stranger, "", []string{"nothing was sent"}},
-		"authority": {credentials{tokenFile: saved(t, "secret"), authority: saved(t, string(certificate))}, "",
+		"left here":    {credentials{tokenFile: writeTempFile(t, "secret")}, string(certificate), "secret", nil},
+		"another left": {credentials{tokenFile: writeTempFile(t, "secret")}, stranger, "", []string{"nothing was sent"}},
+		"authority": {credentials{tokenFile: writeTempFile(t, "secret"), authority: writeTempFile(t, string(certificate))},
+			"",
 			"secret", nil},
-		"authority goes first": {credentials{tokenFile: saved(t, "secret"), authority: saved(t, stranger)},
+		"authority goes first": {credentials{tokenFile: writeTempFile(t, "secret"), authority: writeTempFile(t, stranger)},
 			string(certificate), "", []string{"nothing was sent"}},
-		"other name": {credentials{tokenFile: saved(t, "secret"), authority: saved(t, string(certificate)),
+		"other name": {credentials{tokenFile: writeTempFile(t, "secret"), authority: writeTempFile(t, string(certificate)),
 			serverName: "windlass"}, "", "", []string{"nothing was sent", "--tls-server-name"}},
-		"a name that it has": {credentials{tokenFile: saved(t, "secret"), authority: saved(t, string(certificate)),
+		"a name that it has": {credentials{tokenFile: writeTempFile(t, "secret"),
+			authority:  writeTempFile(t, string(certificate)),
 			serverName: "example.com"}, "", "secret", nil},
-		"not verified":        {credentials{tokenFile: saved(t, "secret"), insecure: true}, "", "secret", nil},
+		"not verified":        {credentials{tokenFile: writeTempFile(t, "secret"), insecure: true}, "", "secret", nil},
 		"kubeconfig":          {credentials{kubeconfig: kubeconfigOf(t, "theirs")}, string(certificate), "theirs", nil},
 		"kubeconfig, unknown": {credentials{kubeconfig: kubeconfigOf(t, "theirs")}, "", "", []string{"nothing was sent"}},
 		"nobody":              {credentials{}, string(certificate), "", nil},
@@ -105,7 +107,7 @@ func TestCredentials(t *testing.T) {
 				runningtest.Leave(t, cache, port, c.pinned)
 			}
 			*tokens = nil
-			client, err := c.client(address)
+			client, err := c.newClient(address)
 			if err == nil {
 				var r *http.Response
 				if r, err = client.Get("https://" + address); err == nil {

@@ -28,39 +28,39 @@ func getCommand() *cobra.Command {
 	}
 
 	c.AddCommand(
-		getter("controllers", "controller",
+		newGetCommand("controllers", "controller",
 			"The controllers: their state, their queues, their syncs and what is wrong with them; those that don't run here with the reason", "/windlass/v1/status", func(b []byte, wide bool) (any, table, error) {
 				var s state.Status
 				err := json.Unmarshal(b, &s)
 				return everyController(&s), controllersTable(&s, wide), err
 			}),
-		getter("plugins", "plugin", "The plugins: their versions and where they come from", "/windlass/v1/status",
+		newGetCommand("plugins", "plugin", "The plugins: their versions and where they come from", "/windlass/v1/status",
 			func(b []byte, wide bool) (any, table, error) {
 				var s state.Status
 				err := json.Unmarshal(b, &s)
 				return s.Plugins, pluginsTable(&s, wide), err
 			}),
-		getter("swaps", "", "The last replacements of plugins' versions", "/windlass/v1/status",
+		newGetCommand("swaps", "", "The last replacements of plugins' versions", "/windlass/v1/status",
 			func(b []byte, wide bool) (any, table, error) {
 				var s state.Status
 				err := json.Unmarshal(b, &s)
 				return s.Swaps, swapsTable(&s, wide), err
 			}),
-		ofKeys(getter("keys", "",
+		addKeyFlags(newGetCommand("keys", "",
 			"The keys that aren't done: that fail, wait for the cache, or take long; behind them those that wait for a time",
 			"/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
 				var k state.Keys
 				err := json.Unmarshal(b, &k)
 				return slices.Concat(k.Keys, k.Waiting), keysTable(&k, wide), err
 			})),
-		ofSyncs(getter("syncs", "", "The last syncs as they were recorded: how they ended, what they wrote",
+		addSyncFlags(newGetCommand("syncs", "", "The last syncs as they were recorded: how they ended, what they wrote",
 			"/windlass/v1/syncs", func(b []byte, wide bool) (any, table, error) {
 				var r state.Recorded
 				err := json.Unmarshal(b, &r)
 				return r.Syncs, syncsTable(&r, wide), err
 			})),
 		syncCommand(),
-		ofController(getter("differences", "", "What shadows have answered otherwise", "/windlass/v1/differences",
+		addControllerFlag(newGetCommand("differences", "", "What shadows have answered otherwise", "/windlass/v1/differences",
 			func(b []byte, _ bool) (any, table, error) {
 				var all []controller.Difference
 				err := json.Unmarshal(b, &all)
@@ -69,28 +69,28 @@ func getCommand() *cobra.Command {
 	return c
 }
 
-// ofController returns a getter the flag that asks for one controller.
-func ofController(c *cobra.Command) *cobra.Command {
+// addControllerFlag adds to a command the flag that asks for one controller.
+func addControllerFlag(c *cobra.Command) *cobra.Command {
 	c.Flags().String("controller", "", "of this controller alone; the -controller at a name's end may be left out")
 	return c
 }
 
-// ofKeys returns a getter the flags that ask for some keys.
-func ofKeys(c *cobra.Command) *cobra.Command {
+// addKeyFlags adds to a command the flags that ask for some keys.
+func addKeyFlags(c *cobra.Command) *cobra.Command {
 	c.Flags().String("key", "", "of this key alone, such as default/web")
 	c.Flags().String("match", "", "of keys with this text in them")
 	c.Flags().Int("limit", 100, "at most so many, up to 1000")
-	return ofController(c)
+	return addControllerFlag(c)
 }
 
-// ofSyncs returns a getter the flags that ask for some syncs.
-func ofSyncs(c *cobra.Command) *cobra.Command {
+// addSyncFlags adds to a command the flags that ask for some syncs.
+func addSyncFlags(c *cobra.Command) *cobra.Command {
 	c.Flags().Bool("did", false, "those alone that wrote something")
-	return ofKeys(c)
+	return addKeyFlags(c)
 }
 
-// query is what those flags ask for.
-func query(c *cobra.Command) url.Values {
+// queryOfFlags returns what those flags ask for.
+func queryOfFlags(c *cobra.Command) url.Values {
 	q := url.Values{}
 	for _, name := range []string{"controller", "key", "match", "limit", "did"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed {
@@ -108,9 +108,9 @@ type table struct {
 	names []string // for -o name
 }
 
-// getter makes a command that shows what is read at a path. kind is what one of the things is, for those that have
-// names.
-func getter(name, kind, what, path string, read func(b []byte, wide bool) (any, table, error)) *cobra.Command {
+// newGetCommand makes a command that shows what is read at a path. kind is what one of the things is, for those that
+// have names.
+func newGetCommand(name, kind, what, path string, read func(b []byte, wide bool) (any, table, error)) *cobra.Command {
 	outputs := []string{"wide", "yaml", "json"}
 	if kind != "" {
 		outputs = append(outputs, "name")
@@ -128,7 +128,7 @@ func getter(name, kind, what, path string, read func(b []byte, wide bool) (any, 
 			if output != "" && !slices.Contains(outputs, output) {
 				return fmt.Errorf("--output %q: must be %s, or left out", output, strings.Join(outputs, ", "))
 			}
-			b, err := from.get(cmd.Context(), path, query(cmd))
+			b, err := from.get(cmd.Context(), path, queryOfFlags(cmd))
 			if err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func aligned(table [][]string) (lines []string) {
 	return lines
 }
 
-func brief(digest string) string {
+func shortDigest(digest string) string {
 	digest = strings.TrimPrefix(digest, "sha256:")
 	return digest[:min(len(digest), 12)]
 }
@@ -202,7 +202,7 @@ func releaseCommand() *cobra.Command {
   windlass release deployment-controller`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := from.ask(cmd.Context(), http.MethodPost, "/windlass/v1/controllers/"+args[0]+"/release",
+			if _, err := from.readResponse(cmd.Context(), http.MethodPost, "/windlass/v1/controllers/"+args[0]+"/release",
 				nil); err != nil {
 				return fmt.Errorf("controller %s: %w", args[0], err)
 			}

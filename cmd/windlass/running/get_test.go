@@ -20,7 +20,7 @@ import (
 // began is when the host of these tests was started, by its own clock, which isn't ours.
 var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-func ailing() *state.Status {
+func ailingStatus() *state.Status {
 	return &state.Status{
 		Process: state.ProcessStatus{Host: "node-1", PID: 4711, Started: began, Now: began.Add(3 * time.Hour),
 			Server: "https://10.0.0.1:6443"},
@@ -58,8 +58,8 @@ func ailing() *state.Status {
 	}
 }
 
-// host serves what a windlass would; asked returns what the last request was about.
-func host(t *testing.T, s *state.Status, healthy bool) (address string, asked func() string) {
+// serveStatus serves what a windlass would; asked returns what the last request was about.
+func serveStatus(t *testing.T, s *state.Status, healthy bool) (address string, asked func() string) {
 	t.Helper()
 	var last atomic.Pointer[string]
 	mux := http.NewServeMux()
@@ -70,8 +70,8 @@ func host(t *testing.T, s *state.Status, healthy bool) (address string, asked fu
 		})
 	}
 	serve("status", func(time.Time) any { return s })
-	serve("keys", keys)
-	serve("syncs", syncs)
+	serve("keys", sampleKeys)
+	serve("syncs", sampleSyncs)
 	serve("differences", differences)
 
 	mux.HandleFunc("POST /windlass/v1/controllers/{name}/release", func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +95,7 @@ func host(t *testing.T, s *state.Status, healthy bool) (address string, asked fu
 	}
 }
 
-func keys(now time.Time) any {
+func sampleKeys(now time.Time) any {
 	return state.Keys{All: 120, Keys: []controller.Stuck{
 		{Controller: "job-controller", Key: "shop/pay", State: controller.Failing, Result: "trap", Error: "it trapped",
 			Tries: 5, Since: now.Add(-15 * time.Minute), Next: now.Add(13 * time.Minute)},
@@ -108,7 +108,7 @@ func keys(now time.Time) any {
 		State: controller.Waiting, Since: now.Add(-4 * time.Minute), Next: now.Add(12 * time.Minute)}}}
 }
 
-func syncs(now time.Time) any {
+func sampleSyncs(now time.Time) any {
 	return state.Recorded{All: 2, Syncs: []state.Sync{
 		{Controller: "job-controller", Key: "shop/pay", Time: now.Add(-12 * time.Minute), Seconds: 0.0042, Result: "error",
 			Error: "no\x1b[2J\nquota", Digest: "sha256:0123456789abcdef",
@@ -123,8 +123,8 @@ func differences(time.Time) any {
 		Text: "+ one pod more\n+ \x1b]0;owned\a"}}
 }
 
-// tell runs a command against a host.
-func tell(t *testing.T, address, args string) (stdout, stderr string, code int) {
+// runCommand runs a command against a served status.
+func runCommand(t *testing.T, address, args string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd, out, errs := answertest.Command(t, append(strings.Fields(args), "--server", address)...)
 	err := cmd.Run()
@@ -141,7 +141,7 @@ func tell(t *testing.T, address, args string) (stdout, stderr string, code int) 
 // What a running windlass says of its controllers, plugins, keys and shadows is shown to people; no text of a cluster's
 // reaches the terminal but as text.
 func TestGet(t *testing.T) {
-	address, asked := host(t, ailing(), true)
+	address, asked := serveStatus(t, ailingStatus(), true)
 	for _, c := range []struct{ args, want, query string }{
 		{args: "get controllers", want: `
 NAME                    STATE         PLUGIN       VERSION   QUEUE   STUCK   SYNCS   ERRORS   P50      P99    MESSAGE
@@ -194,7 +194,7 @@ AGE   CONTROLLER       KEY        RESULT   TOOK     DID                         
 + \x1b]0;owned\a
 `},
 	} {
-		stdout, stderr, code := tell(t, address, c.args)
+		stdout, stderr, code := runCommand(t, address, c.args)
 		if code != 0 || stderr != "" {
 			t.Errorf("%s: exit code %d, %s", c.args, code, stderr)
 		}
@@ -209,7 +209,7 @@ AGE   CONTROLLER       KEY        RESULT   TOOK     DID                         
 
 // To programs it is given as it is; wide tables have more columns.
 func TestGetForPrograms(t *testing.T) {
-	address, _ := host(t, ailing(), true)
+	address, _ := serveStatus(t, ailingStatus(), true)
 	for args, want := range map[string][]string{
 		"get controllers -o json": {`"state": "Quarantined"`, `"queue": 7`, `"p99": 0.012`},
 		"get plugins -o yaml":     {"trial: true\n"},
@@ -219,14 +219,14 @@ func TestGetForPrograms(t *testing.T) {
 		"get syncs -o wide":       {"create v1/pods shop/pay-1; update batch/v1/jobs/status shop/pay   0123456789ab   no\\x1b[2J quota"},
 		"status -o json":          {`"pid": 4711`},
 	} {
-		stdout, stderr, _ := tell(t, address, args)
+		stdout, stderr, _ := runCommand(t, address, args)
 		for _, w := range want {
 			if !strings.Contains(stdout, w) {
 				t.Errorf("%s: %q isn't in\n%s%s", args, w, stdout, stderr)
 			}
 		}
 	}
-	if _, stderr, code := tell(t, address, "get keys -o name"); code != 1 ||
+	if _, stderr, code := runCommand(t, address, "get keys -o name"); code != 1 ||
 		!strings.Contains(stderr, `--output "name": must be wide, yaml, json, or left out`) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -234,12 +234,12 @@ func TestGetForPrograms(t *testing.T) {
 
 // A quarantine is ended by name.
 func TestRelease(t *testing.T) {
-	address, asked := host(t, ailing(), true)
-	if stdout, stderr, code := tell(t, address, "release job-controller"); stdout != "job-controller: released\n" ||
+	address, asked := serveStatus(t, ailingStatus(), true)
+	if stdout, stderr, code := runCommand(t, address, "release job-controller"); stdout != "job-controller: released\n" ||
 		asked() != "job-controller" {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	if _, stderr, code := tell(t, address, "release ttl-controller"); code != 1 ||
+	if _, stderr, code := runCommand(t, address, "release ttl-controller"); code != 1 ||
 		!strings.Contains(stderr, "controller ttl-controller: ") ||
 		!strings.Contains(stderr, "the controller isn't quarantined") {
 		t.Errorf("exit code %d: %s", code, stderr)

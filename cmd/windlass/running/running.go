@@ -30,7 +30,7 @@ func Status(cmd *cobra.Command) *state.Status {
 
 	ctx, cancel := context.WithTimeout(cmd.Context(), askMost)
 	defer cancel()
-	status, err := s.status(ctx)
+	status, err := s.fetchStatus(ctx)
 	if err != nil {
 		return nil
 	}

@@ -45,11 +45,11 @@ The exit code is 0 where it is healthy, 1 where something that is configured doe
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), statusMax)
 			defer cancel()
-			s, err := from.status(ctx)
+			s, err := from.fetchStatus(ctx)
 			if err != nil {
 				return answer.Exit(exitUnreachable, err)
 			}
-			health, err := from.health(ctx)
+			health, err := from.fetchHealth(ctx)
 			if err != nil {
 				return answer.Exit(exitUnreachable, err)
 			}
@@ -72,7 +72,7 @@ The exit code is 0 where it is healthy, 1 where something that is configured doe
 	return c
 }
 
-func (s *server) status(ctx context.Context) (*state.Status, error) {
+func (s *server) fetchStatus(ctx context.Context) (*state.Status, error) {
 	b, err := s.get(ctx, "/windlass/v1/status", nil)
 	if err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (s *server) status(ctx context.Context) (*state.Status, error) {
 	return x, nil
 }
 
-// health is what /healthz finds wrong, a line for each check; empty where all is well.
-func (s *server) health(ctx context.Context) (string, error) {
+// fetchHealth returns what /healthz finds wrong, a line for each check; empty where all is well.
+func (s *server) fetchHealth(ctx context.Context) (string, error) {
 	_, err := s.get(ctx, "/healthz", nil)
 	if failed := (*statusError)(nil); errors.As(err, &failed) && failed.code == http.StatusInternalServerError {
 		var wrong []string
@@ -109,7 +109,7 @@ func statusText(s *state.Status, health string) string {
 	}
 
 	fmt.Fprintf(&b, "windlass on %s, process %d%s, up %s, for the API server %s\n\n", answer.Line(p.Host, answer.LineMax),
-		p.PID, guardian, since(s, p.Started), p.Server)
+		p.PID, guardian, formatAge(s, p.Started), p.Server)
 	verdict := "ok"
 	switch {
 	case health != "":
@@ -149,7 +149,7 @@ func statusText(s *state.Status, health string) string {
 	fmt.Fprintf(&b, "syncs          %d, %d of them failed\n", syncs, failed)
 	if len(s.Swaps) > 0 {
 		x := &s.Swaps[0]
-		fmt.Fprintf(&b, "last swap      %s, %s ago: %s\n", x.Plugin, since(s, x.Time), x.Result)
+		fmt.Fprintf(&b, "last swap      %s, %s ago: %s\n", x.Plugin, formatAge(s, x.Time), x.Result)
 	}
 
 	if len(s.Troubles) == 0 {

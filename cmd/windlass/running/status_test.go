@@ -11,8 +11,8 @@ import (
 
 // One screen says what is wrong and what to do; the exit code says it to programs.
 func TestStatus(t *testing.T) {
-	address, _ := host(t, ailing(), false)
-	stdout, stderr, code := tell(t, address, "status")
+	address, _ := serveStatus(t, ailingStatus(), false)
+	stdout, stderr, code := runCommand(t, address, "status")
 	want := `windlass on node-1, process 4711, up 3h, for the API server https://10.0.0.1:6443
 
 health         failing: job-controller failed: quarantined
@@ -31,7 +31,7 @@ WARNING  replicaset-controller: 1 key held up
 		t.Errorf("exit code %d: %s\ngot\n%s\nwant\n%s", code, stderr, stdout, want)
 	}
 
-	well := ailing()
+	well := ailingStatus()
 	well.Process.Guardian = 4710
 	since := began.Add(time.Hour)
 	well.Leaders = []state.LeaderStatus{{Group: "all", Lease: "kube-system/windlass", Holder: "node-1_x", Here: true,
@@ -39,8 +39,8 @@ WARNING  replicaset-controller: 1 key held up
 		{Group: "apps", Lease: "kube-system/windlass-apps", Holder: "node-2_y",
 			Controllers: []string{"replicaset-controller"}}}
 	well.Controllers, well.Troubles, well.Swaps = well.Controllers[1:], well.Troubles[1:], nil
-	address, _ = host(t, well, true)
-	if stdout, stderr, code = tell(t, address, "status"); code != 0 ||
+	address, _ = serveStatus(t, well, true)
+	if stdout, stderr, code = runCommand(t, address, "status"); code != 0 ||
 		!strings.HasPrefix(stdout, "windlass on node-1, process 4711 with guardian 4710, up 3h, ") ||
 		!strings.Contains(stdout,
 			"health         ok\nleader         kube-system/windlass: here, for 120m\nleader         kube-system/windlass-apps: node-2_y\n") || !strings.Contains(stdout, "WARNING  replicaset-controller: 1 key held up\n") {
@@ -52,7 +52,7 @@ WARNING  replicaset-controller: 1 key held up
 		t.Fatal(err)
 	}
 	l.Close()
-	if _, stderr, code = tell(t, l.Addr().String(), "status"); code != exitUnreachable ||
+	if _, stderr, code = runCommand(t, l.Addr().String(), "status"); code != exitUnreachable ||
 		!strings.Contains(stderr, l.Addr().String()) || !strings.Contains(stderr, "does windlass run") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -60,7 +60,7 @@ WARNING  replicaset-controller: 1 key held up
 
 // What top shows is what happened between two looks, the busiest first.
 func TestTop(t *testing.T) {
-	before, now := ailing(), ailing()
+	before, now := ailingStatus(), ailingStatus()
 	now.Process.Now = before.Process.Now.Add(2 * time.Second)
 	now.Controllers[1].Syncs.Total += 100
 	now.Controllers[1].Syncs.GuestSeconds = 0.5
@@ -68,7 +68,7 @@ func TestTop(t *testing.T) {
 	now.Controllers[0].Syncs.Total += 4
 	now.Controllers[0].Writes.Verbs = map[string]int64{"create": 15, "delete": 2, "update": 40}
 	x := &top{before: before, now: now}
-	got := strings.Join(x.lines(), "\n") + "\n"
+	got := strings.Join(x.screenLines(), "\n") + "\n"
 	want := `windlass on node-1, process 4711, up 3h: 3 controllers, 52.0 syncs/s, 3.0 writes/s, 25.0% of a processor in sandboxes
 BROKEN job-controller: is quarantined: trap: unreachable
 
@@ -82,7 +82,7 @@ BROKEN job-controller: is quarantined: trap: unreachable
 	}
 	first := func(order int) string {
 		x.order = order
-		return x.loads()[0].Name
+		return x.sortedLoads()[0].Name
 	}
 	for i, name := range []string{"replicaset-controller", "replicaset-controller", "job-controller", "job-controller",
 		"job-controller"} {
@@ -90,26 +90,26 @@ BROKEN job-controller: is quarantined: trap: unreachable
 			t.Errorf("sorted by %s: %s is first, want %s", orders[i].name, got, name)
 		}
 	}
-	if s := x.screen(40, 5); strings.Count(s, "\n") != 4 || strings.Contains(s, "ttl-controller") {
+	if s := x.renderScreen(40, 5); strings.Count(s, "\n") != 4 || strings.Contains(s, "ttl-controller") {
 		t.Errorf("doesn't fit: %q", s)
 	}
 	x.before = &state.Status{Process: state.ProcessStatus{Started: began.Add(-time.Hour)}}
-	if l := x.loads()[0]; l.syncs != 0 {
+	if l := x.sortedLoads()[0]; l.syncs != 0 {
 		t.Errorf("another process's numbers are compared: %v syncs/s", l.syncs)
 	}
 }
 
 // Where stdout isn't a terminal it is shown once.
 func TestTopOnce(t *testing.T) {
-	address, _ := host(t, ailing(), true)
-	stdout, stderr, code := tell(t, address, "top --interval 100ms --sort errors")
+	address, _ := serveStatus(t, ailingStatus(), true)
+	stdout, stderr, code := runCommand(t, address, "top --interval 100ms --sort errors")
 	if code != 0 || !strings.Contains(stdout, "CONTROLLER\n") || strings.Count(stdout, "job-controller\n") != 1 ||
 		strings.Contains(stdout, "\x1b") {
 		t.Errorf("exit code %d: %s\n%s", code, stderr, stdout)
 	}
 	for args, want := range map[string]string{"top --sort fun": `--sort "fun": must be syncs, time, queue, errors or name`,
 		"top --interval 1ms": "--interval 1ms: must be at least 100ms"} {
-		if _, stderr, code := tell(t, address, args); code != 1 || !strings.Contains(stderr, want) {
+		if _, stderr, code := runCommand(t, address, args); code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 		}
 	}

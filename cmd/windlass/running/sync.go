@@ -50,7 +50,7 @@ It shows what is in objects, but for the data of Secrets: who asks must be allow
 			if err != nil {
 				return err
 			}
-			s, err := pick(f, append(args, "")[1], back)
+			s, err := selectSync(f, append(args, "")[1], back)
 			if err != nil {
 				return err
 			}
@@ -71,8 +71,8 @@ It shows what is in objects, but for the data of Secrets: who asks must be allow
 	return c
 }
 
-// pick returns the last sync of a key, or the one so many before it. Without a key that may be any key's.
-func pick(f *record.File, key string, back int) (*record.Sync, error) {
+// selectSync returns the last sync of a key, or the one so many before it. Without a key that may be any key's.
+func selectSync(f *record.File, key string, back int) (*record.Sync, error) {
 	n := 0
 	for i := len(f.Syncs) - 1; i >= 0; i-- {
 		if key != "" && f.Syncs[i].Key.String() != key {

@@ -16,8 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// row is a line of a table: what there is of a thing in any case, and what wide adds.
-func row(wide bool, always []string, more ...string) []string {
+// tableRow returns a line of a table: what there is of a thing in any case, and what wide adds.
+func tableRow(wide bool, always []string, more ...string) []string {
 	if wide {
 		return append(always, more...)
 	}
@@ -30,7 +30,7 @@ func controllersTable(s *state.Status, wide bool) table {
 		most = 10 * answer.LineMax
 	}
 
-	t := table{none: "No controller runs here.", lines: [][]string{row(wide,
+	t := table{none: "No controller runs here.", lines: [][]string{tableRow(wide,
 		[]string{"NAME", "STATE", "PLUGIN", "VERSION", "QUEUE", "STUCK", "SYNCS", "ERRORS", "P50", "P99"},
 		"DIGEST", "LEADER", "WORKERS", "RESYNC", "SYNCING", "PARKED", "WRITES", "MEMORY", "FUEL", "DIFFERENCES")}}
 	t.lines[0] = append(t.lines[0], "MESSAGE")
@@ -41,11 +41,11 @@ func controllersTable(s *state.Status, wide bool) table {
 
 	for i := range s.Controllers {
 		c := &s.Controllers[i]
-		l := row(wide, []string{c.Name, c.State, c.Plugin, answer.Line(versions[c.Plugin], 20), fmt.Sprint(c.Queue),
+		l := tableRow(wide, []string{c.Name, c.State, c.Plugin, answer.Line(versions[c.Plugin], 20), fmt.Sprint(c.Queue),
 			fmt.Sprint(c.Failing + c.Parked), fmt.Sprint(c.Syncs.Total), fmt.Sprint(c.Syncs.Failed),
-			took(c.Syncs.P50), took(c.Syncs.P99)},
-			brief(c.Digest), leader(s, c.Name), fmt.Sprint(c.Workers), cmp.Or(c.Resync, "-"), fmt.Sprint(c.Syncing),
-			fmt.Sprint(c.Parked), written(c.Writes.Verbs), size(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel),
+			formatDuration(c.Syncs.P50), formatDuration(c.Syncs.P99)},
+			shortDigest(c.Digest), leaseHolder(s, c.Name), fmt.Sprint(c.Workers), cmp.Or(c.Resync, "-"), fmt.Sprint(c.Syncing),
+			fmt.Sprint(c.Parked), written(c.Writes.Verbs), formatSize(c.Syncs.Memory), fmt.Sprint(c.Syncs.Fuel),
 			fmt.Sprint(c.Differences))
 		t.lines = append(t.lines, append(l, answer.Line(message(c), most)))
 		t.names = append(t.names, c.Name)
@@ -85,8 +85,8 @@ func absentLines(every []state.ControllerStatus) []string {
 	return append([]string{""}, aligned(lines)...)
 }
 
-// leader is who holds the Lease that a controller runs under.
-func leader(s *state.Status, controller string) string {
+// leaseHolder returns who holds the Lease that a controller runs under.
+func leaseHolder(s *state.Status, controller string) string {
 	for i := range s.Leaders {
 		switch l := &s.Leaders[i]; {
 		case !slices.Contains(l.Controllers, controller):
@@ -125,17 +125,17 @@ func refused(s *state.Status) (notes []string) {
 }
 
 func pluginsTable(s *state.Status, wide bool) table {
-	t := table{none: "No plugin runs here.", lines: [][]string{row(wide,
+	t := table{none: "No plugin runs here.", lines: [][]string{tableRow(wide,
 		[]string{"NAME", "VERSION", "DIGEST", "AGE", "ORIGIN"}, "CONTROLLERS", "INSTANCES", "BUSY")}}
 	t.lines[0] = append(t.lines[0], "STATE")
 	for i := range s.Plugins {
 		p := &s.Plugins[i]
 		var states []string
 		if p.Trial {
-			states = append(states, "on trial, before it "+brief(p.Before))
+			states = append(states, "on trial, before it "+shortDigest(p.Before))
 		}
 		if p.Shadow != "" {
-			states = append(states, "shadow "+brief(p.Shadow))
+			states = append(states, "shadow "+shortDigest(p.Shadow))
 		}
 		if p.Broken != "" {
 			states = append(states, "its file can't be used: "+answer.Line(p.Broken, 2*answer.LineMax))
@@ -143,7 +143,7 @@ func pluginsTable(s *state.Status, wide bool) table {
 		for _, f := range p.Failed {
 			states = append(states, "failed: "+answer.Line(f, 2*answer.LineMax))
 		}
-		l := row(wide, []string{p.Name, answer.Line(p.Version, 20), brief(p.Digest), since(s, p.Since),
+		l := tableRow(wide, []string{p.Name, answer.Line(p.Version, 20), shortDigest(p.Digest), formatAge(s, p.Since),
 			answer.Line(p.Origin, 10*answer.LineMax)}, strings.Join(p.Controllers, ","), fmt.Sprint(p.Instances),
 			fmt.Sprint(p.Busy))
 		t.lines = append(t.lines, append(l, strings.Join(states, "; ")))
@@ -168,7 +168,7 @@ func swapsTable(s *state.Status, wide bool) table {
 	t := table{none: "No plugin's version was replaced since the process began.",
 		lines: [][]string{{"AGE", "PLUGIN", "FROM", "TO", "RESULT", "WHY"}}}
 	for _, x := range s.Swaps {
-		t.lines = append(t.lines, []string{since(s, x.Time), x.Plugin, version(x.FromVersion, x.From),
+		t.lines = append(t.lines, []string{formatAge(s, x.Time), x.Plugin, version(x.FromVersion, x.From),
 			version(x.ToVersion, x.To), x.Result, answer.Line(x.Why, most)})
 	}
 	return t
@@ -178,7 +178,7 @@ func version(v, digest string) string {
 	if digest == "" {
 		return "-"
 	}
-	return strings.TrimSpace(answer.Line(v, 20) + " " + brief(digest))
+	return strings.TrimSpace(answer.Line(v, 20) + " " + shortDigest(digest))
 }
 
 func keysTable(k *state.Keys, wide bool) table {
@@ -211,7 +211,7 @@ func keysTable(k *state.Keys, wide bool) table {
 			duration.HumanDuration(now.Sub(x.Since)), next, answer.Line(why, most)})
 	}
 
-	t.notes = rest(len(k.Keys)+len(k.Waiting), k.All+k.AllWaiting)
+	t.notes = limitNote(len(k.Keys)+len(k.Waiting), k.All+k.AllWaiting)
 	return t
 }
 
@@ -235,14 +235,15 @@ func syncsTable(r *state.Recorded, wide bool) table {
 		case len(x.Did) == 1:
 			did = answer.Line(x.Did[0], answer.LineMax)
 		}
-		l := []string{duration.HumanDuration(now.Sub(x.Time)), x.Controller, keyName(x.Key), x.Result, took(x.Seconds), did}
+		l := []string{duration.HumanDuration(now.Sub(x.Time)), x.Controller, keyName(x.Key), x.Result,
+			formatDuration(x.Seconds), did}
 		most := answer.LineMax
 		if wide {
-			l, most = append(l, brief(x.Digest)), 20*answer.LineMax
+			l, most = append(l, shortDigest(x.Digest)), 20*answer.LineMax
 		}
 		t.lines = append(t.lines, append(l, answer.Line(x.Error, most)))
 	}
-	t.notes = rest(len(r.Syncs), r.All)
+	t.notes = limitNote(len(r.Syncs), r.All)
 	return t
 }
 
@@ -254,7 +255,7 @@ func keyName(k string) string {
 	return answer.Line(k, 3*answer.LineMax)
 }
 
-func rest(shown, all int) []string {
+func limitNote(shown, all int) []string {
 	if shown < all {
 		return []string{fmt.Sprintf("%d of %d: --limit shows more", shown, all)}
 	}
@@ -266,18 +267,19 @@ func differencesTable(all []controller.Difference) table {
 	for _, d := range all {
 		t.none = ""
 		t.notes = append(t.notes, fmt.Sprintf("%s %s %s: %s is shadowed by %s, which answers otherwise:",
-			d.Time.Format(time.RFC3339), d.Controller, keyName(d.Key), brief(d.Live), brief(d.Shadow)), printable.Text(d.Text))
+			d.Time.Format(time.RFC3339), d.Controller, keyName(d.Key), shortDigest(d.Live), shortDigest(d.Shadow)),
+			printable.Text(d.Text))
 	}
 	return t
 }
 
-// since is an age by the clock of the process that was asked.
-func since(s *state.Status, t time.Time) string {
+// formatAge returns an age by the clock of the process that was asked.
+func formatAge(s *state.Status, t time.Time) string {
 	return duration.HumanDuration(s.Process.Now.Sub(t))
 }
 
-// took is a time in three digits.
-func took(seconds float64) string {
+// formatDuration returns a time in three digits.
+func formatDuration(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
 	case d == 0:
@@ -290,7 +292,7 @@ func took(seconds float64) string {
 	return fmt.Sprintf("%.3gs", seconds)
 }
 
-func size(bytes int64) string {
+func formatSize(bytes int64) string {
 	if bytes == 0 {
 		return "-"
 	}

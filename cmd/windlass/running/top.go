@@ -65,9 +65,9 @@ It refreshes until q or Ctrl-C is pressed; s, t, u, e and n sort by syncs, time,
 			}
 			t := &top{from: from, order: order, interval: interval}
 			if out, ok := cmd.OutOrStdout().(*os.File); ok && !once && term.IsTerminal(int(out.Fd())) {
-				return t.live(cmd.Context(), os.Stdin, out)
+				return t.showLive(cmd.Context(), os.Stdin, out)
 			}
-			return t.once(cmd.Context(), cmd.OutOrStdout())
+			return t.printOnce(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	c.Flags().StringVar(&sort, "sort", "syncs", "syncs, time, queue, errors or name")
@@ -94,19 +94,19 @@ type load struct {
 	time                  float64 // in the sandbox, as a share of one processor
 }
 
-func (t *top) look(ctx context.Context) {
+func (t *top) refresh(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, max(t.interval, 2*time.Second))
 	defer cancel()
-	s, err := t.from.status(bounded)
+	s, err := t.from.fetchStatus(bounded)
 	if t.err = err; err == nil {
 		t.before, t.now = t.now, s
 	}
 }
 
-// once measures over one interval.
-func (t *top) once(ctx context.Context, w io.Writer) error {
+// printOnce measures over one interval.
+func (t *top) printOnce(ctx context.Context, w io.Writer) error {
 	for range 2 {
-		if t.look(ctx); t.err != nil {
+		if t.refresh(ctx); t.err != nil {
 			return t.err
 		}
 		if t.before == nil {
@@ -117,7 +117,7 @@ func (t *top) once(ctx context.Context, w io.Writer) error {
 			}
 		}
 	}
-	for _, l := range t.lines() {
+	for _, l := range t.screenLines() {
 		if _, err := fmt.Fprintln(w, l); err != nil {
 			return err
 		}
@@ -125,8 +125,8 @@ func (t *top) once(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// loads are the controllers in order.
-func (t *top) loads() []load {
+// sortedLoads returns the controllers in order.
+func (t *top) sortedLoads() []load {
 	var all []load
 	before := map[string]*state.ControllerStatus{}
 	passed := 0.0
@@ -142,7 +142,7 @@ func (t *top) loads() []load {
 		if b := before[c.Name]; b != nil && passed > 0 {
 			each := func(now, then int64) float64 { return max(float64(now-then), 0) / passed }
 			l.syncs, l.failed, l.writes = each(c.Syncs.Total, b.Syncs.Total), each(c.Syncs.Failed, b.Syncs.Failed),
-				each(sum(c.Writes.Verbs), sum(b.Writes.Verbs))
+				each(sumVerbs(c.Writes.Verbs), sumVerbs(b.Writes.Verbs))
 			l.time = max(c.Syncs.GuestSeconds-b.Syncs.GuestSeconds, 0) / passed
 		}
 		all = append(all, l)
@@ -154,25 +154,25 @@ func (t *top) loads() []load {
 	return all
 }
 
-func sum(verbs map[string]int64) (n int64) {
+func sumVerbs(verbs map[string]int64) (n int64) {
 	for _, x := range verbs {
 		n += x
 	}
 	return n
 }
 
-// lines is the screen.
-func (t *top) lines() []string {
+// screenLines returns the screen.
+func (t *top) screenLines() []string {
 	var b strings.Builder
 	s := t.now
-	all := t.loads()
+	all := t.sortedLoads()
 	var syncs, writes, share float64
 	for i := range all {
 		syncs, writes, share = syncs+all[i].syncs, writes+all[i].writes, share+all[i].time
 	}
 
 	fmt.Fprintf(&b, "windlass on %s, process %d, up %s: %d controllers, %.1f syncs/s, %.1f writes/s, %.1f%% of a processor in sandboxes\n",
-		answer.Line(s.Process.Host, answer.LineMax), s.Process.PID, since(s, s.Process.Started), len(all), syncs, writes,
+		answer.Line(s.Process.Host, answer.LineMax), s.Process.PID, formatAge(s, s.Process.Started), len(all), syncs, writes,
 		100*share)
 	for _, x := range s.Troubles {
 		if x.Level == state.Bad {
@@ -186,7 +186,7 @@ func (t *top) lines() []string {
 	for i := range all {
 		l := &all[i]
 		fmt.Fprintf(w, "%.1f\t%.1f\t%.1f\t%.1f%%\t%s\t%s\t%d\t%d/%d\t%d\t%d\t%s\t\t %s\n", l.syncs, l.failed, l.writes,
-			100*l.time, took(l.Syncs.P50), took(l.Syncs.P99),
+			100*l.time, formatDuration(l.Syncs.P50), formatDuration(l.Syncs.P99),
 			l.Queue, l.Syncing, l.Workers, l.Failing+l.Parked, l.Syncs.Failed, l.State, l.Name)
 	}
 	_ = w.Flush()
@@ -204,9 +204,9 @@ const (
 	plain     = "\x1b[0m"
 )
 
-// live refreshes a terminal until somebody has enough of it.
-func (t *top) live(ctx context.Context, in, out *os.File) error {
-	if t.look(ctx); t.err != nil {
+// showLive refreshes a terminal until somebody has enough of it.
+func (t *top) showLive(ctx context.Context, in, out *os.File) error {
+	if t.refresh(ctx); t.err != nil {
 		return t.err // while it can be read
 	}
 	keys := make(chan byte)
@@ -239,14 +239,14 @@ func (t *top) live(ctx context.Context, in, out *os.File) error {
 		if err != nil || width == 0 {
 			width, height = 80, 24
 		}
-		if _, err := io.WriteString(out, t.screen(width, height)); err != nil {
+		if _, err := io.WriteString(out, t.renderScreen(width, height)); err != nil {
 			return nil // the terminal is gone
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			t.look(ctx)
+			t.refresh(ctx)
 		case k := <-keys:
 			if k == 'q' || k == 'Q' || k == 3 || k == 4 { // ^C, ^D
 				return nil
@@ -260,28 +260,28 @@ func (t *top) live(ctx context.Context, in, out *os.File) error {
 	}
 }
 
-// screen fits the lines into a terminal.
-func (t *top) screen(width, height int) string {
+// renderScreen fits the lines into a terminal.
+func (t *top) renderScreen(width, height int) string {
 	last := "q quits; sorted by " + orders[t.order].name + ": s syncs, t time, u queue, e errors, n name"
 	if t.err != nil {
 		last = "no answer: " + answer.Line(t.err.Error(), 10*answer.LineMax)
 	}
 	var b strings.Builder
 	b.WriteString(home)
-	lines := t.lines()
+	lines := t.screenLines()
 	for i, l := range lines[:min(len(lines), max(height-1, 0))] {
 		if i == len(lines)-len(t.now.Controllers)-1 {
-			l = inverse + fit(l, width) + plain
+			l = inverse + truncate(l, width) + plain
 		} else {
-			l = fit(l, width)
+			l = truncate(l, width)
 		}
 		b.WriteString(l + clearLine + "\r\n")
 	}
-	b.WriteString(clearRest + fit(last, width))
+	b.WriteString(clearRest + truncate(last, width))
 	return b.String()
 }
 
-func fit(s string, width int) string {
+func truncate(s string, width int) string {
 	if r := []rune(s); len(r) > width {
 		return string(r[:width])
 	}

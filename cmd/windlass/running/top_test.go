@@ -42,7 +42,7 @@ func terminal(t *testing.T) (person, program *os.File) {
 
 // On a terminal it goes on until q, sorts by what is pressed, and leaves the terminal as it was.
 func TestTopOnTerminal(t *testing.T) {
-	address, _ := host(t, ailing(), true)
+	address, _ := serveStatus(t, ailingStatus(), true)
 	person, program := terminal(t)
 	was, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
 	if err != nil {

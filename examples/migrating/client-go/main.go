@@ -123,7 +123,7 @@ func (c *controller) sync(ctx context.Context, key string) error {
 	return nil
 }
 
-func (c *controller) next(ctx context.Context) bool {
+func (c *controller) processNext(ctx context.Context) bool {
 	key, quit := c.queue.Get()
 	if quit {
 		return false
@@ -163,7 +163,7 @@ func run(ctx context.Context) error {
 
 	for range workers {
 		go wait.UntilWithContext(ctx, func(ctx context.Context) {
-			for c.next(ctx) {
+			for c.processNext(ctx) {
 			}
 		}, time.Second)
 	}

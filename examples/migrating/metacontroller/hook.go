@@ -42,7 +42,7 @@ func sync(r *request) *response {
 	}}}
 }
 
-func hook(w http.ResponseWriter, r *http.Request) {
+func handleHook(w http.ResponseWriter, r *http.Request) {
 	var in request
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -53,6 +53,6 @@ func hook(w http.ResponseWriter, r *http.Request) {
 }
 
 func main() {
-	http.HandleFunc("POST /sync", hook)
+	http.HandleFunc("POST /sync", handleHook)
 	log.Fatal(http.ListenAndServe(":80", nil))
 }

@@ -17,7 +17,7 @@ func TestHook(t *testing.T) {
 		`{}`:                            `{"attachments":[]}`,
 	} {
 		w := httptest.NewRecorder()
-		hook(w, httptest.NewRequest("POST", "/sync", strings.NewReader(`{"object":{"metadata":{"name":"team","labels":`+
+		handleHook(w, httptest.NewRequest("POST", "/sync", strings.NewReader(`{"object":{"metadata":{"name":"team","labels":`+
 			labels+`}}}`)))
 		if d := cmp.Diff(want, strings.TrimSpace(w.Body.String())); d != "" {
 			t.Errorf("labels %s: -want +got:\n%s", labels, d)

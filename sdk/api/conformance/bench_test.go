@@ -14,8 +14,8 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// pods are the wire bytes of a thousand running pods as a kubelet leaves them, managedFields aside.
-func pods(tb testing.TB) [][]byte {
+// encodedPods returns the wire bytes of a thousand running pods as a kubelet leaves them, managedFields aside.
+func encodedPods(tb testing.TB) [][]byte {
 	now := kmetav1.Unix(1700000000, 0)
 	yes := true
 	var all [][]byte
@@ -73,7 +73,7 @@ func pods(tb testing.TB) [][]byte {
 
 // BenchmarkDecode1000Pods decodes a thousand pods of 1.4 KB.
 func BenchmarkDecode1000Pods(b *testing.B) {
-	all := pods(b)
+	all := encodedPods(b)
 	b.Run("wire", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -100,7 +100,7 @@ func BenchmarkDecode1000Pods(b *testing.B) {
 
 // BenchmarkEncode1000Pods encodes them again.
 func BenchmarkEncode1000Pods(b *testing.B) {
-	all := pods(b)
+	all := encodedPods(b)
 	ours, theirs := make([]corev1.Pod, len(all)), make([]kcorev1.Pod, len(all))
 	for i := range all {
 		if err := wire.Unmarshal(all[i], unsafe.Pointer(&ours[i]), &corev1.PodTable); err != nil {

@@ -34,29 +34,29 @@ type message interface {
 	Unmarshal([]byte) error
 }
 
-func (p *pair) empty() message {
+func (p *pair) newMessage() message {
 	return reflect.New(reflect.TypeOf(p.k8s).Elem()).Interface().(message)
 }
 
-// fill makes an object of the pair's type that has everything, some things or next to nothing, after the seed.
-func (p *pair) fill(seed int64) message {
+// randomMessage makes an object of the pair's type that has everything, some things or next to nothing, after the seed.
+func (p *pair) randomMessage(seed int64) message {
 	r := rand.New(rand.NewSource(seed))
-	m := p.empty()
+	m := p.newMessage()
 
 	randfill.New().RandSource(r).NilChance([]float64{0, 0.3, 0.8}[uint64(seed)%3]).NumElements(0, 3).MaxDepth(14).Funcs(
 		func(*metav1.TypeMeta, randfill.Continue) {},
-		func(t *metav1.Time, c randfill.Continue) { *t = metav1.NewTime(moment(c).Truncate(time.Second)) },
+		func(t *metav1.Time, c randfill.Continue) { *t = metav1.NewTime(randomTime(c).Truncate(time.Second)) },
 		func(t *metav1.MicroTime, c randfill.Continue) {
-			*t = metav1.NewMicroTime(moment(c).Truncate(time.Microsecond))
+			*t = metav1.NewMicroTime(randomTime(c).Truncate(time.Microsecond))
 		},
 		// JSON can't tell a pointer to an unset time from none.
 		func(t **metav1.Time, c randfill.Continue) {
-			if m := metav1.NewTime(moment(c).Truncate(time.Second)); !m.IsZero() {
+			if m := metav1.NewTime(randomTime(c).Truncate(time.Second)); !m.IsZero() {
 				*t = &m
 			}
 		},
 		func(t **metav1.MicroTime, c randfill.Continue) {
-			if m := metav1.NewMicroTime(moment(c).Truncate(time.Microsecond)); !m.IsZero() {
+			if m := metav1.NewMicroTime(randomTime(c).Truncate(time.Microsecond)); !m.IsZero() {
 				*t = &m
 			}
 		},
@@ -77,8 +77,8 @@ func (p *pair) fill(seed int64) message {
 var quantities = []string{"0", "1", "-1", "100m", "1500m", "1Gi", "1.5Gi", "128Mi", "2e3", "12E", "0.1", "1n",
 	"999999999999k", "-3Ki"}
 
-// moment is unset, 1970, or any second that JSON can write.
-func moment(c randfill.Continue) time.Time {
+// randomTime returns an unset time, 1970, or any second that JSON can write.
+func randomTime(c randfill.Continue) time.Time {
 	switch c.Intn(6) {
 	case 0:
 		return time.Time{}
@@ -155,12 +155,12 @@ func (p *pair) roundTrip(m message) error {
 	if err != nil {
 		return fmt.Errorf("decoding protobuf: %w", err)
 	}
-	back := p.empty()
+	back := p.newMessage()
 	if err := back.Unmarshal(wire.Append(nil, o, p.t)); err != nil {
 		return fmt.Errorf("k8s.io/api can't read our protobuf: %w", err)
 	}
 	if !equality.Semantic.DeepEqual(m, back) {
-		return fmt.Errorf("protobuf there and back differs: %s", diff(m, back))
+		return fmt.Errorf("protobuf there and back differs: %s", diffJSON(m, back))
 	}
 
 	j, err := json.Marshal(m)
@@ -179,18 +179,18 @@ func (p *pair) roundTrip(m message) error {
 		return fmt.Errorf("JSON and protobuf of one object differ: %s",
 			cmp.Diff(string(ours), string(wire.AppendJSON(nil, fromJSON, p.t))))
 	}
-	back = p.empty()
+	back = p.newMessage()
 	if err := json.Unmarshal(ours, back); err != nil {
 		return fmt.Errorf("encoding/json can't read our JSON: %w\n%s", err, ours)
 	}
 	if !equality.Semantic.DeepEqual(m, back) {
-		return fmt.Errorf("JSON there and back differs: %s", diff(m, back))
+		return fmt.Errorf("JSON there and back differs: %s", diffJSON(m, back))
 	}
-	return p.copies(o)
+	return p.checkClone(o)
 }
 
-// copies checks that a clone is equal and shares nothing that a change of the original would show in.
-func (p *pair) copies(o unsafe.Pointer) error {
+// checkClone checks that a clone is equal and shares nothing that a change of the original would show in.
+func (p *pair) checkClone(o unsafe.Pointer) error {
 	before := wire.Append(nil, o, p.t)
 	c := p.t.New(nil, 0, 1)
 	wire.Clone(c, o, p.t)
@@ -271,7 +271,7 @@ func scribble(p unsafe.Pointer, t *wire.Type) {
 	}
 }
 
-func diff(a, b any) string {
+func diffJSON(a, b any) string {
 	x, _ := json.MarshalIndent(a, "", " ")
 	y, _ := json.MarshalIndent(b, "", " ")
 	return cmp.Diff(strings.Split(string(x), "\n"), strings.Split(string(y), "\n"))
@@ -283,7 +283,7 @@ func TestEveryTypeRoundTrips(t *testing.T) {
 		p := &types[i]
 		t.Run(p.name, func(t *testing.T) {
 			for seed := range int64(worlds.Number(12)) {
-				if err := p.roundTrip(p.fill(seed)); err != nil {
+				if err := p.roundTrip(p.randomMessage(seed)); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 			}
@@ -319,7 +319,7 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint16(300), int64(2))
 	f.Fuzz(func(t *testing.T, which uint16, seed int64) {
 		p := &types[int(which)%len(types)]
-		if err := p.roundTrip(p.fill(seed)); err != nil {
+		if err := p.roundTrip(p.randomMessage(seed)); err != nil {
 			t.Fatalf("%s, seed %d: %v", p.name, seed, err)
 		}
 	})

@@ -15,21 +15,21 @@ import (
 // Whatever the bytes: an error, or an object that is the same after being written and read again.
 func FuzzDecodeNeverPanics(f *testing.F) {
 	for i := 0; i < len(types); i += 7 {
-		b, err := types[i].fill(int64(i)).Marshal()
+		b, err := types[i].randomMessage(int64(i)).Marshal()
 		if err == nil {
 			f.Add(uint16(i), b)
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint16, b []byte) {
 		p := &types[int(which)%len(types)]
-		if err := p.stable(b); err != nil {
+		if err := p.checkStable(b); err != nil {
 			t.Fatalf("%s: %v", p.name, err)
 		}
 	})
 }
 
-// stable checks that what can be read is the same after being written and read again.
-func (p *pair) stable(b []byte) error {
+// checkStable checks that what can be read is the same after being written and read again.
+func (p *pair) checkStable(b []byte) error {
 	o := p.t.New(nil, 0, 1)
 	if wire.Unmarshal(b, o, p.t) != nil {
 		return nil
@@ -51,7 +51,7 @@ func TestDamagedBytes(t *testing.T) {
 	for i := range types {
 		p := &types[i]
 		r := rand.New(rand.NewSource(int64(i)))
-		b, err := p.fill(int64(i)).Marshal()
+		b, err := p.randomMessage(int64(i)).Marshal()
 		if err != nil || len(b) == 0 {
 			continue
 		}
@@ -74,7 +74,7 @@ func TestDamagedBytes(t *testing.T) {
 					break
 				}
 			}
-			if err := p.stable(d); err != nil {
+			if err := p.checkStable(d); err != nil {
 				t.Fatalf("%s: %v", p.name, err)
 			}
 		}
@@ -84,7 +84,7 @@ func TestDamagedBytes(t *testing.T) {
 // Whatever the text: an error, or an object whose JSON is JSON and reads the same.
 func FuzzJSONNeverPanics(f *testing.F) {
 	for i := 0; i < len(types); i += 7 {
-		b, err := json.Marshal(types[i].fill(int64(i)))
+		b, err := json.Marshal(types[i].randomMessage(int64(i)))
 		if err == nil {
 			f.Add(uint16(i), b)
 		}
@@ -119,12 +119,12 @@ func FuzzJSONNeverPanics(f *testing.F) {
 func TestUnknownFieldsSurvive(t *testing.T) {
 	for i := range types {
 		p := &types[i]
-		m := p.fill(3)
+		m := p.randomMessage(3)
 		b, err := m.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
-		newer, n := inject(b, p.t)
+		newer, n := injectUnknown(b, p.t)
 		o := p.t.New(nil, 0, 1)
 		if err := wire.Unmarshal(newer, o, p.t); err != nil {
 			t.Fatalf("%s: %v", p.name, err)
@@ -132,29 +132,29 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 		c := p.t.New(nil, 0, 1)
 		wire.Clone(c, o, p.t)
 		out := wire.Append(nil, c, p.t)
-		if got := count(out, p.t); got != n {
+		if got := countUnknown(out, p.t); got != n {
 			t.Errorf("%s: %d of %d unknown fields are left", p.name, got, n)
 		}
-		back := p.empty()
+		back := p.newMessage()
 		if err := back.Unmarshal(out); err != nil {
 			t.Fatalf("%s: %v", p.name, err)
 		}
 		if !equality.Semantic.DeepEqual(m, back) {
-			t.Errorf("%s: known fields differ: %s", p.name, diff(m, back))
+			t.Errorf("%s: known fields differ: %s", p.name, diffJSON(m, back))
 		}
 	}
 }
 
 const newNumber = 4711
 
-// inject puts unknown fields into every message that can keep them: one behind the first field, one of bytes at the
-// end.
-func inject(b []byte, t *wire.Type) (out []byte, n int) {
+// injectUnknown puts unknown fields into every message that can keep them: one behind the first field, one of bytes at
+// the end.
+func injectUnknown(b []byte, t *wire.Type) (out []byte, n int) {
 	f := wire.Fields{Data: b}
 	first := true
 	for f.Next() {
-		if e := elem(t, f.Num); e != nil && f.Type == wire.WireBytes {
-			inner, k := inject(f.Bytes, e)
+		if e := elementTable(t, f.Num); e != nil && f.Type == wire.WireBytes {
+			inner, k := injectUnknown(f.Bytes, e)
 			out, n = wire.AppendBytes(out, f.Num, inner), n+k
 		} else {
 			out = append(out, f.Raw()...)
@@ -169,20 +169,20 @@ func inject(b []byte, t *wire.Type) (out []byte, n int) {
 	return out, n
 }
 
-func count(b []byte, t *wire.Type) (n int) {
+func countUnknown(b []byte, t *wire.Type) (n int) {
 	f := wire.Fields{Data: b}
 	for f.Next() {
 		if f.Num == newNumber && f.Uint == 1<<40 || f.Num == newNumber+1 && f.String() == "kept" {
 			n++
 		}
-		if e := elem(t, f.Num); e != nil {
-			n += count(f.Bytes, e)
+		if e := elementTable(t, f.Num); e != nil {
+			n += countUnknown(f.Bytes, e)
 		}
 	}
 	return n
 }
 
-func elem(t *wire.Type, num uint32) *wire.Type {
+func elementTable(t *wire.Type, num uint32) *wire.Type {
 	for i := range t.Fields {
 		if f := &t.Fields[i]; f.Num == num && f.Kind&0x0f == wire.Message {
 			if f.Elem == nil {
@@ -198,7 +198,7 @@ func elem(t *wire.Type, num uint32) *wire.Type {
 func TestUnknownMembersSurvive(t *testing.T) {
 	const in = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","new":[1,{"x":null}]},` +
 		`"spec":{"replicas":3,"selector":{},"template":{"metadata":{},"spec":{"containers":[{"name":"c","new":"\u00e4","resources":{}}],"newer":{"deep":{"er":1.50}}}}},"last":true}`
-	p := find(t, "apps/v1 Deployment")
+	p := findPair(t, "apps/v1 Deployment")
 	o := p.t.New(nil, 0, 1)
 	if err := wire.UnmarshalJSON([]byte(in), o, p.t); err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestUnknownMembersSurvive(t *testing.T) {
 		t.Errorf("lost something: %s", out)
 	}
 
-	if b := wire.Append(nil, o, p.t); count(b, p.t) != 0 || len(unknown(o, p.t)) != 4 {
+	if b := wire.Append(nil, o, p.t); countUnknown(b, p.t) != 0 || len(unknown(o, p.t)) != 4 {
 		t.Errorf("unknown members: %q", unknown(o, p.t))
 	} else if again := p.t.New(nil, 0, 1); wire.Unmarshal(b, again, p.t) != nil || len(unknown(again, p.t)) != 0 {
 		t.Errorf("JSON members in protobuf: %q", unknown(again, p.t))
@@ -241,7 +241,7 @@ func TestUnknownMembersSurvive(t *testing.T) {
 // A few bytes can't take many: two-byte elements that stand for structs of hundreds of bytes are refused beyond the
 // bound.
 func TestSmallElementsCannotEatMemory(t *testing.T) {
-	p := find(t, "core/v1 PodSpec")
+	p := findPair(t, "core/v1 PodSpec")
 	bomb := make([]byte, 0, 1<<20)
 	for len(bomb) < 1<<20 {
 		bomb = append(bomb, 2<<3|2, 0) // an empty container
@@ -259,7 +259,7 @@ func TestSmallElementsCannotEatMemory(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, name string) *pair {
+func findPair(t *testing.T, name string) *pair {
 	t.Helper()
 	for i := range types {
 		if types[i].name == name {

@@ -60,7 +60,7 @@ func Run(f func(here func())) error {
 	}
 
 	e := &LoopError{Limit: *limit}
-	e.locate(id)
+	e.findLoop(id)
 
 	return e
 }
@@ -97,13 +97,13 @@ const (
 	apart   = 5 * time.Millisecond
 )
 
-// locate looks at the goroutine's stack some times: what loops is the innermost function that is always there, called
+// findLoop looks at the goroutine's stack some times: what loops is the innermost function that is always there, called
 // from the same line. Go's own library isn't to blame: a loop that spends its time there is named by who calls it.
-func (e *LoopError) locate(id string) {
-	common := stack(id)
+func (e *LoopError) findLoop(id string) {
+	common := pluginStack(id)
 	for range samples - 1 {
 		time.Sleep(apart)
-		common = shared(common, stack(id))
+		common = commonCalls(common, pluginStack(id))
 	}
 	if len(common) == 0 {
 		return
@@ -122,8 +122,8 @@ func (e *LoopError) locate(id string) {
 	}
 }
 
-// shared returns the calls that two stacks, the outermost first, have in common.
-func shared(a, b []frame) []frame {
+// commonCalls returns the calls that two stacks, the outermost first, have in common.
+func commonCalls(a, b []frame) []frame {
 	for i := range min(len(a), len(b)) {
 		if a[i].function != b[i].function {
 			return a[:i]
@@ -136,8 +136,8 @@ func shared(a, b []frame) []frame {
 	return a[:min(len(a), len(b))]
 }
 
-// stack returns a goroutine's calls in the plugin, the outermost first, without those of the runtime.
-func stack(id string) (calls []frame) {
+// pluginStack returns a goroutine's calls in the plugin, the outermost first, without those of the runtime.
+func pluginStack(id string) (calls []frame) {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
 	for part := range bytes.SplitSeq(b, []byte("\n\n")) {

@@ -76,5 +76,5 @@ func sync(c *sdk.Call) error {
 	if len(status.Conditions) == 0 {
 		status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Copied", LastTransitionTime: c.Now()}}
 	}
-	return c.UpdateStatus(mirror.with(content))
+	return c.UpdateStatus(mirror.withContent(content))
 }

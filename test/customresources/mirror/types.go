@@ -83,8 +83,8 @@ func (m *Mirror) content() (*Content, error) {
 	return c, wire.UnmarshalJSON([]byte(m.Body), unsafe.Pointer(c), &contentTable)
 }
 
-// with returns a copy with another content.
-func (m *Mirror) with(c *Content) *Mirror {
+// withContent returns a copy with another content.
+func (m *Mirror) withContent(c *Content) *Mirror {
 	o := sdk.Clone(m)
 	o.Body = string(wire.AppendJSON(nil, unsafe.Pointer(c), &contentTable))
 	return o

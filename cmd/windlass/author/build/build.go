@@ -59,8 +59,8 @@ type Result struct {
 
 // compiler builds a package in a folder.
 type compiler interface {
-	// about is its name and version.
-	about() string
+	// nameAndVersion is its name and version.
+	nameAndVersion() string
 	// command compiles a main package; debug is for the debug form.
 	command(ctx context.Context, source, out, version string, debug bool) *exec.Cmd
 }
@@ -78,7 +78,7 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(temporary)
-	c, debug, err := find(ctx, &o, temporary)
+	c, debug, err := findCompilers(ctx, &o, temporary)
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +94,16 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 
-	r, err := b.finish(ctx, built, debugForm)
+	r, err := b.finishModule(ctx, built, debugForm)
 	if err != nil {
 		return nil, err
 	}
-	r.Compiler, r.Took = c.about(), time.Since(from)
+	r.Compiler, r.Took = c.nameAndVersion(), time.Since(from)
 	return r, nil
 }
 
-// find finds the compiler, and the one of the debug form, nil: there will be none.
-func find(ctx context.Context, o *Options, temporary string) (c, debug compiler, err error) {
+// findCompilers finds the compiler, and the one of the debug form, nil: there will be none.
+func findCompilers(ctx context.Context, o *Options, temporary string) (c, debug compiler, err error) {
 	switch o.Compiler {
 	case Go:
 		c, err = findGo(ctx)
@@ -189,10 +189,11 @@ func (b *building) compile(ctx context.Context) (module, debugForm []byte, err e
 		<-other
 		var ended *exec.ExitError
 		if errors.As(h.err, &ended) {
-			return nil, nil, fmt.Errorf("%s: %s doesn't build it (%w): mend what it names above", b.Folder, b.compiler.about(),
+			return nil, nil, fmt.Errorf("%s: %s doesn't build it (%w): mend what it names above", b.Folder,
+				b.compiler.nameAndVersion(),
 				h.err)
 		}
-		return nil, nil, fmt.Errorf("%s: %s: %w", b.Folder, b.compiler.about(), h.err)
+		return nil, nil, fmt.Errorf("%s: %s: %w", b.Folder, b.compiler.nameAndVersion(), h.err)
 	}
 
 	d := <-other
@@ -202,8 +203,8 @@ func (b *building) compile(ctx context.Context) (module, debugForm []byte, err e
 	return h.wasm, d.wasm, nil
 }
 
-// finish checks the module as the host does, and writes it.
-func (b *building) finish(ctx context.Context, built, debugForm []byte) (*Result, error) {
+// finishModule checks the module as the host does, and writes it.
+func (b *building) finishModule(ctx context.Context, built, debugForm []byte) (*Result, error) {
 	name := filepath.Base(b.Folder)
 	if absolute, err := filepath.Abs(b.Folder); err == nil {
 		name = filepath.Base(absolute)
@@ -228,7 +229,7 @@ func (b *building) finish(ctx context.Context, built, debugForm []byte) (*Result
 		}
 	}
 
-	r := &Result{File: b.file(module.Manifest.Name)}
+	r := &Result{File: b.outputPath(module.Manifest.Name)}
 	if err := replace(r.File, module.Wasm); err != nil {
 		return nil, err
 	}
@@ -265,8 +266,8 @@ func (b *building) trapped(ctx context.Context, name string, err error, debugFor
 	return fmt.Errorf("%w\n%s", err, t)
 }
 
-// file is where the module goes.
-func (b *building) file(name string) string {
+// outputPath returns where the module goes.
+func (b *building) outputPath(name string) string {
 	out := b.Out
 	if out == "" {
 		out = b.Folder

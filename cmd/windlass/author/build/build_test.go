@@ -47,8 +47,8 @@ func compiler(t *testing.T) string {
 	return path
 }
 
-// with replaces a text in a file.
-func with(t *testing.T, file, old, text string) {
+// replaceInFile replaces a text in a file.
+func replaceInFile(t *testing.T, file, old, text string) {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestNotBuilt(t *testing.T) {
 				}
 			}()
 			if x.old != "" {
-				with(t, source, x.old, x.new)
+				replaceInFile(t, source, x.old, x.new)
 			}
 			var said bytes.Buffer
 			x.o.Messages, x.o.Debug = &said, true
@@ -197,12 +197,12 @@ func TestTraps(t *testing.T) {
 	large := buildTraps(t, folder, build.Options{Compiler: build.Go})
 	for _, w := range ways {
 		t.Run(w.key, func(t *testing.T) {
-			at := "traps.go:" + lineOf(t, source, w.line)
+			at := "traps.go:" + lineNumber(t, source, w.line)
 			_, failed := small.sync(w.key)
 			if !errors.Is(failed, w.kind) {
 				t.Fatalf("the sync ends with %v", failed)
 			}
-			trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, call(w.key), failed)
+			trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, newCall(w.key), failed)
 			if err != nil || trap == nil {
 				t.Fatalf("the debug form: %v, %v", trap, err)
 			}
@@ -245,14 +245,14 @@ func TestTraps(t *testing.T) {
 		}
 	}
 
-	if trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, call("other"),
+	if trap, err := sandbox.Debug(t.Context(), form, sandbox.Options{Name: "traps"}, nil, newCall("other"),
 		sandbox.ErrTrap); trap != nil || err != nil {
 		t.Errorf("a sync that doesn't trap gives %v, %v", trap, err)
 	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if trap, err := sandbox.Debug(ctx, form, sandbox.Options{Name: "traps"}, nil, call("recurse"),
+	if trap, err := sandbox.Debug(ctx, form, sandbox.Options{Name: "traps"}, nil, newCall("recurse"),
 		sandbox.ErrTrap); err == nil && trap == nil {
 		t.Error("endless recursion ends well")
 	}
@@ -290,7 +290,7 @@ func buildTraps(t *testing.T, folder string, o build.Options) *loaded {
 
 func (l *loaded) sync(key string) (*abi.SyncResponse, error) {
 	a := &abi.SyncResponse{}
-	_, err := l.module.Module.Sync(l.t.Context(), call(key),
+	_, err := l.module.Module.Sync(l.t.Context(), newCall(key),
 		func(b []byte) error { return abi.DecodeResponse(bytes.Clone(b), a) })
 	return a, err
 }
@@ -320,12 +320,12 @@ func request(key string) *abi.SyncRequest {
 	return &abi.SyncRequest{Key: abi.KeyRef{Name: key}, Views: []abi.ViewData{{}}}
 }
 
-func call(key string) *sandbox.Call {
+func newCall(key string) *sandbox.Call {
 	r := request(key)
 	return &sandbox.Call{Size: abi.SizeRequest(r), Write: func(b []byte) { abi.AppendRequest(b[:0], r) }}
 }
 
-func lineOf(t *testing.T, source []byte, line string) string {
+func lineNumber(t *testing.T, source []byte, line string) string {
 	t.Helper()
 	before, _, ok := bytes.Cut(source, []byte(line))
 	if !ok {

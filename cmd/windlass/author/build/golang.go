@@ -19,7 +19,7 @@ func findGo(ctx context.Context) (*golang, error) {
 	return &golang{strings.TrimPrefix(strings.TrimSpace(string(said)), "go")}, nil
 }
 
-func (g *golang) about() string { return "Go " + g.version }
+func (g *golang) nameAndVersion() string { return "Go " + g.version }
 
 // command builds a reactor, which the host calls as it calls any other module. The paths in it are what a panic tells:
 // whole ones in a debug form, which stays where it was built.

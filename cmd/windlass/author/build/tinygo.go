@@ -110,7 +110,7 @@ func (t *tinygo) describe(ctx context.Context) ([]byte, error) {
 	return json.Marshal(description)
 }
 
-func (t *tinygo) about() string { return "TinyGo " + t.version }
+func (t *tinygo) nameAndVersion() string { return "TinyGo " + t.version }
 
 // command builds the module for size, and without what a panic says, which TinyGo's runtime for such modules prints
 // nowhere. With optimization its line tables name wrong lines, and without it doesn't build: the debug form is std

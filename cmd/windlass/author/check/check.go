@@ -21,11 +21,11 @@ import (
 func Do(ctx context.Context, g guest.Guest, q pipe.Request) (*pipe.Response, error) {
 	switch q.Do {
 	case "cases":
-		return list(q.File)
+		return listCases(q.File)
 	case "golden":
-		return one(g, q)
+		return runCase(g, q)
 	case "wakes":
-		return wakes(g, q.File)
+		return checkWakes(g, q.File)
 	case "explore":
 		return Explore(ctx, g, q)
 	case "replay":
@@ -34,8 +34,8 @@ func Do(ctx context.Context, g guest.Guest, q pipe.Request) (*pipe.Response, err
 	return nil, fmt.Errorf("windlass doesn't know the job %q: it is older than the SDK, take a newer one", q.Do)
 }
 
-// list names the cases of a folder.
-func list(folder string) (*pipe.Response, error) {
+// listCases names the cases of a folder.
+func listCases(folder string) (*pipe.Response, error) {
 	cases, err := golden.Cases(folder)
 	if err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func list(folder string) (*pipe.Response, error) {
 	return r, nil
 }
 
-// one runs the case that a job names.
-func one(g guest.Guest, q pipe.Request) (*pipe.Response, error) {
+// runCase runs the case that a job names.
+func runCase(g guest.Guest, q pipe.Request) (*pipe.Response, error) {
 	cases, err := golden.ReadFile(q.File)
 	if err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func one(g guest.Guest, q pipe.Request) (*pipe.Response, error) {
 	return nil, fmt.Errorf("%s: there is no case %s", q.File, q.Case)
 }
 
-// wakes makes the events of a file happen.
-func wakes(g guest.Guest, file string) (*pipe.Response, error) {
+// checkWakes makes the events of a file happen.
+func checkWakes(g guest.Guest, file string) (*pipe.Response, error) {
 	all, err := golden.CheckWakes(g.Manifest(), file)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func write(t *testing.T, name, text string) string {
+func writeTempFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -33,7 +33,7 @@ spec:
 
 // Syncs run offline, one of each key or until nothing changes.
 func TestRun(t *testing.T) {
-	file := write(t, "web.yaml", deployment)
+	file := writeTempFile(t, "web.yaml", deployment)
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	all, err := Run(t.Context(), "builtin:deployment", RunOptions{Files: []string{file}, Now: now})
 	if err != nil {
@@ -126,7 +126,7 @@ objects:
   metadata: {namespace: default, name: web, uid: u}
   spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}}}
 `
-	file := write(t, "set.yaml", "case: up\n"+set+"---\ncase: fails\n"+set+
+	file := writeTempFile(t, "set.yaml", "case: up\n"+set+"---\ncase: fails\n"+set+
 		"failures: [{effect: create, resource: v1/pods, reason: Forbidden}]\n---\ncase: gone\n"+strings.Replace(set,
 		"default/web", "default/gone", 1))
 	all, ok, err := Cases(t.Context(), "builtin:replicaset", RunOptions{Files: []string{file}})
@@ -153,7 +153,7 @@ objects:
 		RunOptions{Files: []string{file}, Settle: true}); err == nil || !strings.Contains(err.Error(), "--settle") {
 		t.Errorf("--settle: %v", err)
 	}
-	objects := write(t, "web.yaml", deployment)
+	objects := writeTempFile(t, "web.yaml", deployment)
 	if _, ok, err := Cases(t.Context(), "builtin:deployment", RunOptions{Files: []string{objects}}); ok || err != nil {
 		t.Errorf("objects are taken for cases: %v", err)
 	}
@@ -169,7 +169,8 @@ func TestErrors(t *testing.T) {
 		{"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: many}\n", "Deployment default/a"},
 		{"apiVersion: v1\nkind: Pod\nmetadata: {name: a, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: none}]}\n", "put the owner first"},
 	} {
-		_, err := Run(t.Context(), "builtin:deployment", RunOptions{Files: []string{write(t, "objects.yaml", x.text)}})
+		_, err := Run(t.Context(), "builtin:deployment", RunOptions{Files: []string{writeTempFile(t, "objects.yaml",
+			x.text)}})
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%q: %v, should tell of %q", x.text, err, x.want)
 		}

@@ -185,7 +185,7 @@ func Module(ctx context.Context, path string, o Options) (*Report, error) {
 		r.Findings = append(r.Findings, c.Findings...)
 	}
 	for _, file := range events {
-		if err := r.wakes(m, file, pattern); err != nil {
+		if err := r.checkWakes(m, file, pattern); err != nil {
 			return nil, err
 		}
 	}
@@ -201,7 +201,7 @@ func Module(ctx context.Context, path string, o Options) (*Report, error) {
 	}
 	q := pipe.Request{World: world, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Except: o.Except, Keep: o.Keep,
 		Findings: filepath.Join(o.Cases, "findings")}
-	if crds := filepath.Join(filepath.Dir(o.Cases), "crd"); exists(crds) {
+	if crds := filepath.Join(filepath.Dir(o.Cases), "crd"); pathExists(crds) {
 		q.Definitions = []string{crds}
 	}
 	s, err := Explore(ctx, m, q)
@@ -213,9 +213,9 @@ func Module(ctx context.Context, path string, o Options) (*Report, error) {
 	return r, nil
 }
 
-// wakes makes the events of a file happen that the pattern selects.
-func (r *Report) wakes(m *guest.Module, file string, pattern golden.Pattern) error {
-	w, err := wakes(m, file)
+// checkWakes makes the events of a file happen, and reports those that the pattern selects.
+func (r *Report) checkWakes(m *guest.Module, file string, pattern golden.Pattern) error {
+	w, err := checkWakes(m, file)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (r *Report) wakes(m *guest.Module, file string, pattern golden.Pattern) err
 	return nil
 }
 
-func exists(path string) bool {
+func pathExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

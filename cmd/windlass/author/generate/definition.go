@@ -59,7 +59,7 @@ type definition struct {
 func (p *program) definitions() []definition {
 	meta := p.all[metaPath]
 	if meta == nil {
-		p.add(Problem{Message: "no package with a group imports " + metaPath +
+		p.addProblem(Problem{Message: "no package with a group imports " + metaPath +
 			": a kind is a struct that embeds its TypeMeta and ObjectMeta"})
 		return nil
 	}
@@ -91,8 +91,8 @@ func (p *program) definitions() []definition {
 	return list
 }
 
-// yaml is the definition as controller-gen writes it.
-func (d *definition) yaml() ([]byte, error) {
+// marshalYAML returns the definition as controller-gen writes it.
+func (d *definition) marshalYAML() ([]byte, error) {
 	for _, v := range d.Spec.Versions {
 		if m, ok := v.Schema.OpenAPIV3Schema.Properties["metadata"]; ok {
 			m.Description = ""

@@ -103,7 +103,7 @@ func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("%s: no package here or below has a comment // %sGROUP above its package clause: write one in the package with your types, such as // %[2]sexample.com", dir, groupMarker)
 	}
 
-	p, err := load(ctx, module, folders)
+	p, err := loadPackages(ctx, module, folders)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {
 		return nil, err
 	}
 
-	if err := p.failed(); err != nil {
+	if err := p.foundProblems(); err != nil {
 		return nil, err
 	}
 	for name, b := range sources {
@@ -123,7 +123,7 @@ func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {
 	}
 
 	for _, d := range definitions {
-		b, err := d.yaml()
+		b, err := d.marshalYAML()
 		if err != nil {
 			return nil, err
 		}

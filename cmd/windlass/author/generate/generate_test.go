@@ -42,7 +42,7 @@ func TestDefinitionsAreControllerGens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(original, name), kubernetes(string(b), filepath.Base(original)))
+		writeFile(t, filepath.Join(original, name), kubernetes(string(b), filepath.Base(original)))
 	}
 
 	g := genall.Generator(crd.Generator{OmitToolVersion: new(true)})
@@ -110,7 +110,7 @@ func kubernetes(s, folder string) string {
 	return regexp.MustCompile(`(?m)^\tXUnknown .*\n`).ReplaceAllString(s, "")
 }
 
-func write(t *testing.T, name, text string) {
+func writeFile(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)

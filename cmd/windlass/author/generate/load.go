@@ -34,8 +34,8 @@ type program struct {
 	problems Problems
 }
 
-// load reads the packages in folders.
-func load(ctx context.Context, module string, folders []string) (*program, error) {
+// loadPackages reads the packages in folders.
+func loadPackages(ctx context.Context, module string, folders []string) (*program, error) {
 	overrides, err := overrides()
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func load(ctx context.Context, module string, folders []string) (*program, error
 			PackageOverrides: overrides,
 		}}
 	for _, r := range roots {
-		p.visit(r)
+		p.visitPackage(r)
 	}
 
 	if wire := p.all[table.WirePath]; wire != nil {
@@ -86,45 +86,45 @@ func load(ctx context.Context, module string, folders []string) (*program, error
 		for _, f := range pkg.Syntax {
 			p.imports(f)
 			p.markers(f)
-			p.maps(pkg, f)
+			p.substituteMaps(pkg, f)
 		}
 	}
 
-	if err := p.failed(); err != nil {
+	if err := p.foundProblems(); err != nil {
 		return nil, err
 	}
 	for _, r := range roots {
 		p.parser.NeedPackage(r)
 	}
-	return p, p.failed()
+	return p, p.foundProblems()
 }
 
-// visit gathers the packages that pkg is made of.
-func (p *program) visit(pkg *loader.Package) {
+// visitPackage adds the packages that pkg is made of.
+func (p *program) visitPackage(pkg *loader.Package) {
 	if p.all[pkg.PkgPath] != nil {
 		return
 	}
 	p.all[pkg.PkgPath] = pkg
-	if p.isOwn(pkg) {
+	if p.isOwnPackage(pkg) {
 		p.own = append(p.own, pkg)
 	}
 	for _, i := range pkg.Imports() {
-		p.visit(i)
+		p.visitPackage(i)
 	}
 }
 
-// isOwn reports whether a package is of the author's module, and not the SDK's where they are one.
-func (p *program) isOwn(pkg *loader.Package) bool {
+// isOwnPackage reports whether a package is of the author's module, and not the SDK's where they are one.
+func (p *program) isOwnPackage(pkg *loader.Package) bool {
 	for _, r := range p.roots {
 		if r == pkg {
 			return true
 		}
 	}
 	return len(pkg.GoFiles) > 0 && strings.HasPrefix(pkg.GoFiles[0], p.module+string(filepath.Separator)) &&
-		!isSDK(pkg.PkgPath)
+		!isSDKPackage(pkg.PkgPath)
 }
 
-func isSDK(path string) bool {
+func isSDKPackage(path string) bool {
 	return strings.HasPrefix(path, sdkPath) || path == strings.TrimSuffix(sdkPath, "sdk/")+"abi" || path == table.WirePath
 }
 
@@ -194,8 +194,9 @@ func otherTools(name string) bool {
 	return false
 }
 
-// maps shows controller-tools a Go map wherever the SDK's map stands, and remembers those that are Go's indeed.
-func (p *program) maps(pkg *loader.Package, f *ast.File) {
+// substituteMaps shows controller-tools a Go map wherever the SDK's map stands, and remembers those that are Go's
+// indeed.
+func (p *program) substituteMaps(pkg *loader.Package, f *ast.File) {
 	names := map[string]string{}
 	for _, i := range f.Imports {
 		path, _ := strconv.Unquote(i.Path.Value)

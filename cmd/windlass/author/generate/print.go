@@ -12,8 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/cmd/windlass/author/generate/table"
 )
 
-// print returns the file: the resources of its package, then the tables.
-func (s *source) print(gv schema.GroupVersion, definitions []definition) ([]byte, error) {
+// printFile returns the file: the resources of its package, then the tables.
+func (s *source) printFile(gv schema.GroupVersion, definitions []definition) ([]byte, error) {
 	var body strings.Builder
 	for _, d := range definitions {
 		for _, k := range d.kinds {

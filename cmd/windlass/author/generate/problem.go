@@ -41,10 +41,10 @@ func (p Problems) Error() string {
 
 // problem notes what is wrong at a node.
 func (p *program) problem(at ast.Node, path, format string, args ...any) {
-	p.add(Problem{p.fset.Position(at.Pos()), path, fmt.Sprintf(format, args...)})
+	p.addProblem(Problem{p.fset.Position(at.Pos()), path, fmt.Sprintf(format, args...)})
 }
 
-func (p *program) add(x Problem) {
+func (p *program) addProblem(x Problem) {
 	x.Position.Filename = relative(x.Position.Filename)
 	if !slices.Contains(p.problems, x) {
 		p.problems = append(p.problems, x)
@@ -61,8 +61,8 @@ func relative(name string) string {
 	return name
 }
 
-// failed returns what was found wrong so far, or else what controller-tools found.
-func (p *program) failed() error {
+// foundProblems returns what was found wrong so far, or else what controller-tools found.
+func (p *program) foundProblems() error {
 	if len(p.problems) == 0 {
 		for _, pkg := range p.all {
 			for _, e := range pkg.Errors {
@@ -72,7 +72,7 @@ func (p *program) failed() error {
 				}
 				x := Problem{Message: e.Msg}
 				x.Position, x.Path = p.position(e.Pos)
-				p.add(x)
+				p.addProblem(x)
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (p *program) position(s string) (at token.Position, path string) {
 	at.Filename, at.Line = strings.Join(parts[:len(parts)-1], ":"), line
 	for _, pkg := range p.own {
 		loader.EachType(pkg, func(f *ast.File, d *ast.GenDecl, t *ast.TypeSpec) {
-			if p.fset.Position(f.Pos()).Filename == at.Filename && p.spans(d, d.Doc, line) {
+			if p.fset.Position(f.Pos()).Filename == at.Filename && p.spansLine(d, d.Doc, line) {
 				path = t.Name.Name
 				if s, ok := t.Type.(*ast.StructType); ok {
 					path += p.fieldAt(s, line)
@@ -122,7 +122,7 @@ func (p *program) position(s string) (at token.Position, path string) {
 
 func (p *program) fieldAt(s *ast.StructType, line int) string {
 	for _, f := range s.Fields.List {
-		if p.spans(f, f.Doc, line) && len(f.Names) > 0 {
+		if p.spansLine(f, f.Doc, line) && len(f.Names) > 0 {
 			name, _, _ := strings.Cut(loader.ParseAstTag(f.Tag).Get("json"), ",")
 			if name == "" {
 				name = f.Names[0].Name
@@ -133,8 +133,8 @@ func (p *program) fieldAt(s *ast.StructType, line int) string {
 	return ""
 }
 
-// spans reports whether a line is one of a node's, or of its comment's.
-func (p *program) spans(n ast.Node, doc *ast.CommentGroup, line int) bool {
+// spansLine reports whether a line is one of a node's, or of its comment's.
+func (p *program) spansLine(n ast.Node, doc *ast.CommentGroup, line int) bool {
 	from := n.Pos()
 	if doc != nil {
 		from = doc.Pos()

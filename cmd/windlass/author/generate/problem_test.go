@@ -91,7 +91,7 @@ func TestProblems(t *testing.T) {
 			} else {
 				text += c.more + "\n"
 			}
-			write(t, file, text)
+			writeFile(t, file, text)
 			_, err := generate.Files(t.Context(), folder, "")
 			var p generate.Problems
 			if !errors.As(err, &p) || !regexp.MustCompile(c.want).MatchString(err.Error()) {
@@ -113,7 +113,7 @@ func TestNothingToGenerate(t *testing.T) {
 		{"broken", "v1/types.go", "// +groupName=example.com\npackage v1\n\ntype {\n", "types.go:4:6: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			write(t, filepath.Join(dir, c.file), c.text)
+			writeFile(t, filepath.Join(dir, c.file), c.text)
 			if _, err := generate.Files(t.Context(), dir, ""); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %s", err, c.want)
 			}

@@ -45,8 +45,8 @@ func richSchema(t *testing.T) *apiextensionsv1.JSONSchemaProps {
 // world makes random objects.
 type world struct{ *rand.Rand }
 
-func (w world) object(s *apiextensionsv1.JSONSchemaProps) map[string]any {
-	o := w.value(s, 0).(map[string]any)
+func (w world) randomObject(s *apiextensionsv1.JSONSchemaProps) map[string]any {
+	o := w.randomValue(s, 0).(map[string]any)
 	o["apiVersion"], o["kind"] = "rich.example.com/v1", "Rich"
 	o["metadata"] = map[string]any{"name": "a", "namespace": "default", "uid": "u1",
 		"labels": map[string]any{"app": "web"}, "finalizers": []any{"example.com/hold"}, "generation": 3,
@@ -54,17 +54,17 @@ func (w world) object(s *apiextensionsv1.JSONSchemaProps) map[string]any {
 	return o
 }
 
-// value makes one that the schema allows, as far as its types go, with members that it doesn't know.
-func (w world) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {
+// randomValue makes one that the schema allows, as far as its types go, with members that it doesn't know.
+func (w world) randomValue(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 	switch {
 	case s.XIntOrString && s.Pattern != "":
 		return []any{"100m", "1.5Gi", "2e3", "-3"}[w.IntN(4)]
 	case s.XIntOrString:
 		return []any{"25%", float64(w.IntN(1 << 20))}[w.IntN(2)]
 	case s.XPreserveUnknownFields != nil && s.Type == "object":
-		return map[string]any{"kept": w.any(0)}
+		return map[string]any{"kept": w.randomJSON(0)}
 	case s.XPreserveUnknownFields != nil:
-		return w.any(0)
+		return w.randomJSON(0)
 	}
 
 	switch s.Type {
@@ -80,13 +80,13 @@ func (w world) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 		case "date-time":
 			return fmt.Sprintf("2026-%02d-%02dT%02d:00:00Z", 1+w.IntN(12), 1+w.IntN(28), w.IntN(24))
 		case "byte":
-			return base64.StdEncoding.EncodeToString([]byte(w.text()))
+			return base64.StdEncoding.EncodeToString([]byte(w.randomText()))
 		}
-		return w.text()
+		return w.randomText()
 	case "array":
 		l := []any{}
 		for range w.IntN(4) {
-			l = append(l, w.value(s.Items.Schema, depth+1))
+			l = append(l, w.randomValue(s.Items.Schema, depth+1))
 		}
 		return l
 	}
@@ -94,24 +94,24 @@ func (w world) value(s *apiextensionsv1.JSONSchemaProps, depth int) any {
 	o := map[string]any{}
 	if s.AdditionalProperties != nil {
 		for range w.IntN(4) {
-			o[w.text()] = w.value(s.AdditionalProperties.Schema, depth+1)
+			o[w.randomText()] = w.randomValue(s.AdditionalProperties.Schema, depth+1)
 		}
 		return o
 	}
 
 	for name, p := range s.Properties {
 		if w.IntN(2+depth) == 0 {
-			o[name] = w.value(&p, depth+1)
+			o[name] = w.randomValue(&p, depth+1)
 		}
 	}
 
 	if w.IntN(3) == 0 {
-		o["x"+w.text()] = w.any(0)
+		o["x"+w.randomText()] = w.randomJSON(0)
 	}
 	return o
 }
 
-func (w world) text() string {
+func (w world) randomText() string {
 	const letters = "abcäé\"\\\n\u2028<>&漢😀 \u0001"
 	r := []rune(letters)
 	s := make([]rune, w.IntN(8))
@@ -121,7 +121,7 @@ func (w world) text() string {
 	return string(s)
 }
 
-func (w world) any(depth int) any {
+func (w world) randomJSON(depth int) any {
 	switch k := w.IntN(7); {
 	case k == 0:
 		return nil
@@ -132,17 +132,17 @@ func (w world) any(depth int) any {
 	case k == 3 && depth < 3:
 		o := map[string]any{}
 		for range w.IntN(3) {
-			o[w.text()] = w.any(depth + 1)
+			o[w.randomText()] = w.randomJSON(depth + 1)
 		}
 		return o
 	case k == 4 && depth < 3:
 		l := []any{}
 		for range w.IntN(3) {
-			l = append(l, w.any(depth+1))
+			l = append(l, w.randomJSON(depth+1))
 		}
 		return l
 	}
-	return w.text()
+	return w.randomText()
 }
 
 // meaning drops the members that say nothing: what is absent and what is zero are the same to the host.
@@ -151,7 +151,7 @@ func meaning(v any) any {
 	case map[string]any:
 		m := map[string]any{}
 		for k, x := range v {
-			if x = meaning(x); !zero(x) {
+			if x = meaning(x); !isZeroJSON(x) {
 				m[k] = x
 			}
 		}
@@ -168,7 +168,7 @@ func meaning(v any) any {
 	return v
 }
 
-func zero(v any) bool {
+func isZeroJSON(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		return len(v) == 0
@@ -180,7 +180,7 @@ func zero(v any) bool {
 	return v == nil || v == false || v == ""
 }
 
-func read(t *testing.T, b []byte) (v map[string]any) {
+func decodeJSON(t *testing.T, b []byte) (v map[string]any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -190,8 +190,8 @@ func read(t *testing.T, b []byte) (v map[string]any) {
 	return v
 }
 
-// travel takes an object's JSON to the guest's form, through a plugin, and back.
-func travel(t *testing.T, object []byte, through func(raw []byte) []byte) {
+// checkRoundTrip takes an object's JSON to the guest's form, through a plugin, and back.
+func checkRoundTrip(t *testing.T, object []byte, through func(raw []byte) []byte) {
 	t.Helper()
 	raw, _, _, err := schema.FromJSON(nil, object, nil)
 	if err != nil {
@@ -201,7 +201,7 @@ func travel(t *testing.T, object []byte, through func(raw []byte) []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, got := meaning(read(t, object)), meaning(read(t, back)); !reflect.DeepEqual(want, got) {
+	if want, got := meaning(decodeJSON(t, object)), meaning(decodeJSON(t, back)); !reflect.DeepEqual(want, got) {
 		t.Fatalf("%s\nbecame\n%s", object, back)
 	}
 }
@@ -212,7 +212,7 @@ func samples(t *testing.T, n int) [][]byte {
 	l := make([][]byte, n)
 	for i := range l {
 		var err error
-		if l[i], err = json.Marshal(w.object(s)); err != nil {
+		if l[i], err = json.Marshal(w.randomObject(s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -223,7 +223,7 @@ func samples(t *testing.T, n int) [][]byte {
 // when it is written.
 func TestObjectsSurvive(t *testing.T) {
 	for _, object := range samples(t, 500) {
-		travel(t, object, func(raw []byte) []byte {
+		checkRoundTrip(t, object, func(raw []byte) []byte {
 			var o, again, clone richv1.Rich
 			if err := resource.Decode(raw, &o); err != nil {
 				t.Fatalf("%v in %s", err, object)
@@ -265,7 +265,7 @@ func TestObjectsSurviveInAModule(t *testing.T) {
 
 	t.Cleanup(func() { m.Close(context.Background()) })
 	for _, object := range samples(t, 100) {
-		travel(t, object, func(raw []byte) []byte {
+		checkRoundTrip(t, object, func(raw []byte) []byte {
 			r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "a"},
 				Views: []abi.ViewData{{Objects: []abi.ObjectData{{Data: raw, ResourceVersion: "1"}}}}}
 			var a abi.SyncResponse

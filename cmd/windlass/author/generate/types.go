@@ -53,7 +53,7 @@ func (p *program) sources(definitions []definition) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for pkg, s := range w.sources {
-		b, err := s.print(p.parser.GroupVersions[pkg], definitions)
+		b, err := s.printFile(p.parser.GroupVersions[pkg], definitions)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +63,7 @@ func (p *program) sources(definitions []definition) (map[string][]byte, error) {
 	return files, nil
 }
 
-func (w *walker) source(pkg *loader.Package) *source {
+func (w *walker) sourceFor(pkg *loader.Package) *source {
 	s := w.sources[pkg]
 	if s == nil {
 		s = &source{pkg: pkg, imports: table.Imports{"unsafe": "unsafe", table.WirePath: "wire"},
@@ -79,7 +79,7 @@ func (w *walker) structure(t crd.TypeIdent, at string) {
 	if info == nil {
 		w.parser.NeedPackage(t.Package)
 		if info = w.parser.Types[t]; info == nil {
-			w.add(Problem{Path: at, Message: fmt.Sprintf("the type %s.%s can't be found", t.Package.PkgPath, t.Name)})
+			w.addProblem(Problem{Path: at, Message: fmt.Sprintf("the type %s.%s can't be found", t.Package.PkgPath, t.Name)})
 			return
 		}
 	}
@@ -96,7 +96,7 @@ func (w *walker) structure(t crd.TypeIdent, at string) {
 		return
 	}
 
-	s := w.source(t.Package)
+	s := w.sourceFor(t.Package)
 	x := table.Table{Name: t.Name + "Table", Of: t.Name}
 	names := map[string]bool{}
 	for _, f := range info.Fields {
@@ -144,7 +144,7 @@ func (w *walker) structure(t crd.TypeIdent, at string) {
 			fail("another field has the JSON name %s, too", name)
 			continue
 		}
-		row, err := w.field(s, f.RawField.Type, where)
+		row, err := w.kindOfField(s, f.RawField.Type, where)
 		if err != nil {
 			if !errors.Is(err, errReported) {
 				fail("%s", err)
@@ -170,11 +170,11 @@ func (w *walker) structure(t crd.TypeIdent, at string) {
 	}
 
 	// A kind's TypeMeta first, its metadata last.
-	slices.SortStableFunc(x.Fields, func(a, b table.Field) int { return weight(a) - weight(b) })
+	slices.SortStableFunc(x.Fields, func(a, b table.Field) int { return sortWeight(a) - sortWeight(b) })
 	s.tables = append(s.tables, x)
 }
 
-func weight(f table.Field) int {
+func sortWeight(f table.Field) int {
 	if f.Name == "TypeMeta" {
 		return -1
 	}
@@ -196,20 +196,20 @@ func embeddedName(e ast.Expr) string {
 // errReported stands for what was noted already.
 var errReported = errors.New("reported")
 
-// field returns the kind of a field's type, as the author wrote it.
-func (w *walker) field(s *source, e ast.Expr, at string) (table.Field, error) {
-	if err := w.goMap(e); err != nil {
+// kindOfField returns the kind of a field's type, as the author wrote it.
+func (w *walker) kindOfField(s *source, e ast.Expr, at string) (table.Field, error) {
+	if err := w.rejectGoMaps(e); err != nil {
 		return table.Field{}, err
 	}
 	t := s.pkg.TypesInfo.TypeOf(e)
 	if t == nil {
 		return table.Field{}, errors.New("unknown type")
 	}
-	return w.kind(s, t, at)
+	return w.kindOfType(s, t, at)
 }
 
-// goMap refuses Go's maps.
-func (w *walker) goMap(e ast.Expr) (err error) {
+// rejectGoMaps refuses Go's maps.
+func (w *walker) rejectGoMaps(e ast.Expr) (err error) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if m, ok := n.(*ast.MapType); ok && w.goMaps[m] {
 			k, v := types.ExprString(m.Key), types.ExprString(m.Value)
@@ -228,7 +228,7 @@ func (w *walker) goMap(e ast.Expr) (err error) {
 var basics = map[types.BasicKind]string{types.String: "wire.String", types.Bool: "wire.Bool", types.Int32: "wire.Int32",
 	types.Int64: "wire.Int64"}
 
-func (w *walker) kind(s *source, t types.Type, at string) (f table.Field, err error) {
+func (w *walker) kindOfType(s *source, t types.Type, at string) (f table.Field, err error) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Basic:
 		if k := basics[t.Kind()]; k != "" {
@@ -245,7 +245,7 @@ func (w *walker) kind(s *source, t types.Type, at string) (f table.Field, err er
 		return f, fmt.Errorf("%s has no form in JSON: take another type", t)
 
 	case *types.Pointer:
-		f, err = w.kind(s, t.Elem(), at)
+		f, err = w.kindOfType(s, t.Elem(), at)
 		if err == nil && (strings.Contains(f.Kind, "|") || f.Kind == "wire.Bytes") {
 			return f, fmt.Errorf("a pointer to a list, a map or another pointer: those can be absent by themselves, take the pointer away")
 		}
@@ -256,22 +256,22 @@ func (w *walker) kind(s *source, t types.Type, at string) (f table.Field, err er
 		if b, ok := types.Unalias(t.Elem()).(*types.Basic); ok && b.Kind() == types.Byte {
 			return table.Field{Kind: "wire.Bytes"}, nil
 		}
-		f, err = w.kind(s, t.Elem(), at+"[]")
+		f, err = w.kindOfType(s, t.Elem(), at+"[]")
 		switch {
 		case err != nil:
 			return f, err
 		case strings.Contains(f.Kind, "wire.Ptr"):
 			return f, errors.New("a list of pointers: JSON has no place for a missing element, make it a list of values")
 		case strings.Contains(f.Kind, "|"):
-			f = table.Field{Kind: "wire.Message", Elem: w.list(s, t.Elem(), f)}
+			f = table.Field{Kind: "wire.Message", Elem: w.listTable(s, t.Elem(), f)}
 		}
 		f.Kind = "wire.Rep | " + f.Kind
 		return f, nil
 
 	case *types.Map:
-		return w.dict(s, t.Key(), t.Elem(), at)
+		return w.kindOfMap(s, t.Key(), t.Elem(), at)
 	case *types.Named:
-		return w.named(s, t, at)
+		return w.kindOfNamed(s, t, at)
 	case *types.Array:
 		return f, fmt.Errorf("%s: lists have no fixed length in JSON: take a slice, with the markers +kubebuilder:validation:MinItems and MaxItems", t)
 	case *types.Interface:
@@ -284,8 +284,8 @@ func (w *walker) kind(s *source, t types.Type, at string) (f table.Field, err er
 	return f, fmt.Errorf("%s is a type that objects can't have", t)
 }
 
-// named is the kind of a type with a name.
-func (w *walker) named(s *source, t *types.Named, at string) (f table.Field, err error) {
+// kindOfNamed returns the kind of a type with a name.
+func (w *walker) kindOfNamed(s *source, t *types.Named, at string) (f table.Field, err error) {
 	o := t.Obj()
 	if o.Pkg() == nil {
 		return f, fmt.Errorf("%s has no form in JSON: take another type", o.Name())
@@ -293,34 +293,34 @@ func (w *walker) named(s *source, t *types.Named, at string) (f table.Field, err
 
 	where := o.Pkg().Path()
 	if a := t.TypeArgs(); where == table.WirePath && o.Name() == "Dict" && a.Len() == 2 {
-		return w.dict(s, a.At(0), a.At(1), at)
+		return w.kindOfMap(s, a.At(0), a.At(1), at)
 	} else if a.Len() > 0 {
 		return f, fmt.Errorf("%s has type parameters, which a definition's schema can't have: write a type for each use",
 			o.Name())
 	}
 
 	pkg := w.all[where]
-	if isSDK(where) || pkg == nil || !w.isOwn(pkg) {
+	if isSDKPackage(where) || pkg == nil || !w.isOwnPackage(pkg) {
 		name := o.Name() + "Table"
 		if o.Pkg().Scope().Lookup(name) != nil {
-			return table.Field{Kind: "wire.Message", Elem: s.in(o.Pkg()) + "." + name}, nil
+			return table.Field{Kind: "wire.Message", Elem: s.importAlias(o.Pkg()) + "." + name}, nil
 		}
 		if _, ok := t.Underlying().(*types.Struct); ok {
 			return f, fmt.Errorf("%s.%s is of another module, and no type of the SDK: declare the type in your own module",
 				where, o.Name())
 		}
-		return w.kind(s, t.Underlying(), at)
+		return w.kindOfType(s, t.Underlying(), at)
 	}
 
 	ident := crd.TypeIdent{Package: pkg, Name: o.Name()}
 	if _, ok := t.Underlying().(*types.Struct); !ok {
 		if info := w.parser.Types[ident]; info != nil {
-			if err := w.goMap(info.RawSpec.Type); err != nil {
+			if err := w.rejectGoMaps(info.RawSpec.Type); err != nil {
 				w.problem(info.RawSpec, at, "%s", err)
 				return f, errReported
 			}
 		}
-		return w.kind(s, t.Underlying(), at)
+		return w.kindOfType(s, t.Underlying(), at)
 	}
 	if slices.Contains(w.under, ident) {
 		return f, fmt.Errorf("%s is part of itself, and a definition's schema has an end: take apiextensionsv1.JSON where it begins again", o.Name())
@@ -332,39 +332,39 @@ func (w *walker) named(s *source, t *types.Named, at string) (f table.Field, err
 		if !o.Exported() {
 			return f, fmt.Errorf("%s isn't exported", o.Name())
 		}
-		elem = s.in(o.Pkg()) + "." + elem
+		elem = s.importAlias(o.Pkg()) + "." + elem
 	}
 	return table.Field{Kind: "wire.Message", Elem: elem}, nil
 }
 
-// dict is the kind of a map.
-func (w *walker) dict(s *source, key, value types.Type, at string) (f table.Field, err error) {
+// kindOfMap returns the kind of a map.
+func (w *walker) kindOfMap(s *source, key, value types.Type, at string) (f table.Field, err error) {
 	if b, ok := key.Underlying().(*types.Basic); !ok || b.Kind() != types.String {
 		return f, fmt.Errorf("a map with keys of type %s: JSON has only text for keys, take string", key)
 	}
-	v, err := w.kind(s, value, at+"[]")
+	v, err := w.kindOfType(s, value, at+"[]")
 	if err != nil {
 		return f, err
 	}
 	f = table.Field{Kind: "wire.Map | wire.Message", Elem: "wire.StringEntry"}
 	if v.Kind != "wire.String" {
 		k, e := s.goType(key), s.goType(value)
-		f.Elem = s.helper("entry", k+" To "+e, func(name string) table.Table { return table.Entry(name, k, e, v) })
+		f.Elem = s.helperTable("entry", k+" To "+e, func(name string) table.Table { return table.Entry(name, k, e, v) })
 	}
 	return f, nil
 }
 
-// list returns the table of a list, or map, that is an element of a list.
-func (w *walker) list(s *source, t types.Type, f table.Field) string {
+// listTable returns the table of a list, or map, that is an element of a list.
+func (w *walker) listTable(s *source, t types.Type, f table.Field) string {
 	of := s.goType(t)
-	return s.helper("list", of, func(name string) table.Table {
+	return s.helperTable("list", of, func(name string) table.Table {
 		f.Num = 1
 		return table.Table{Name: name, Of: of, Form: "wire.Bare", Fields: []table.Field{f}}
 	})
 }
 
-// helper returns the name of the table of a type that has no name to build one from.
-func (s *source) helper(prefix, of string, make func(name string) table.Table) string {
+// helperTable returns the name of the table of a type that has no name to build one from.
+func (s *source) helperTable(prefix, of string, make func(name string) table.Table) string {
 	key := prefix + " " + of
 	if name := s.helpers[key]; name != "" {
 		return name
@@ -401,7 +401,7 @@ func (s *source) goType(t types.Type) string {
 	}:
 		name := t.Obj().Name()
 		if p := t.Obj().Pkg(); p != nil && p.Path() != s.pkg.PkgPath {
-			name = s.in(p) + "." + name
+			name = s.importAlias(p) + "." + name
 		}
 
 		if a := t.TypeArgs(); a.Len() > 0 {
@@ -416,8 +416,8 @@ func (s *source) goType(t types.Type) string {
 	return t.String()
 }
 
-// in imports a package and returns its name in the file: corev1.
-func (s *source) in(p *types.Package) string {
+// importAlias imports a package and returns its name in the file: corev1.
+func (s *source) importAlias(p *types.Package) string {
 	if a := s.imports[p.Path()]; a != "" {
 		return a
 	}
@@ -425,14 +425,14 @@ func (s *source) in(p *types.Package) string {
 	if alias != path.Base(path.Dir(p.Path())) && len(alias) > 1 && alias[0] == 'v' && alias[1] >= '0' && alias[1] <= '9' {
 		alias = strings.NewReplacer("-", "", ".", "", "_", "").Replace(path.Base(path.Dir(p.Path()))) + alias
 	}
-	for taken, n := alias, 2; s.uses(alias); n++ {
+	for taken, n := alias, 2; s.isNameUsed(alias); n++ {
 		alias = taken + strconv.Itoa(n)
 	}
 	s.imports.Add(p.Path(), alias)
 	return alias
 }
 
-func (s *source) uses(alias string) bool {
+func (s *source) isNameUsed(alias string) bool {
 	for _, a := range s.imports {
 		if a == alias {
 			return true

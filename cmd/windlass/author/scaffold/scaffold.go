@@ -59,7 +59,7 @@ const nameMost = 40
 
 // New writes the folder, and returns the names of what it wrote, the SDK's source aside.
 func New(ctx context.Context, o Options) (folder string, files []string, err error) {
-	n, err := o.names()
+	n, err := o.pluginNames()
 	if err != nil {
 		return "", nil, err
 	}
@@ -72,13 +72,13 @@ func New(ctx context.Context, o Options) (folder string, files []string, err err
 	} else if err != nil && !os.IsNotExist(err) {
 		return "", nil, err
 	}
-	files, err = n.write(ctx, folder, o.Version)
+	files, err = n.writePlugin(ctx, folder, o.Version)
 	return folder, files, err
 }
 
-// all are the files of every plugin, by the templates that they are made of; plain and custom those of one without and
-// with a custom resource.
-func (n *names) all() map[string]string {
+// commonFiles are the files of every plugin, by the templates that they are made of; plainFiles and customFiles those
+// of one without and with a custom resource.
+func (n *names) commonFiles() map[string]string {
 	return map[string]string{
 		"go.mod":               "all/go.mod",
 		".gitignore":           "all/gitignore",
@@ -88,7 +88,7 @@ func (n *names) all() map[string]string {
 	}
 }
 
-func (n *names) plain() map[string]string {
+func (n *names) plainFiles() map[string]string {
 	return map[string]string{
 		n.Package + ".go":     "plain/controller.go",
 		"testdata/cases.yaml": "plain/cases.yaml",
@@ -97,7 +97,7 @@ func (n *names) plain() map[string]string {
 	}
 }
 
-func (n *names) custom() map[string]string {
+func (n *names) customFiles() map[string]string {
 	return map[string]string{
 		n.Package + ".go":     "custom/controller.go",
 		"example.yaml":        "custom/example.yaml",
@@ -107,34 +107,34 @@ func (n *names) custom() map[string]string {
 	}
 }
 
-// write writes the plugin's files.
-func (n *names) write(ctx context.Context, folder, version string) (files []string, err error) {
+// writePlugin writes the plugin's files.
+func (n *names) writePlugin(ctx context.Context, folder, version string) (files []string, err error) {
 	if err := WriteSDK(folder, version); err != nil {
 		return nil, err
 	}
-	made := n.all()
+	made := n.commonFiles()
 	if n.Kind == "" {
-		maps.Copy(made, n.plain())
+		maps.Copy(made, n.plainFiles())
 	} else {
 		if files, err = n.generate(ctx, folder); err != nil {
 			return nil, err
 		}
-		maps.Copy(made, n.custom())
+		maps.Copy(made, n.customFiles())
 	}
-	if err := n.fill(folder, made); err != nil {
+	if err := n.writeTemplates(folder, made); err != nil {
 		return nil, err
 	}
 	return slices.Sorted(slices.Values(slices.AppendSeq(files, maps.Keys(made)))), nil
 }
 
-// fill writes files of templates.
-func (n *names) fill(folder string, made map[string]string) error {
+// writeTemplates writes files that are made of templates.
+func (n *names) writeTemplates(folder string, made map[string]string) error {
 	for to, from := range made {
-		text, err := fill(from, n)
+		text, err := fillTemplate(from, n)
 		if err != nil {
 			return err
 		}
-		if err := write(folder, to, text); err != nil {
+		if err := writeFile(folder, to, text); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ const (
 
 // generate writes the custom resource's types and what is made of them, and takes in what it is called there.
 func (n *names) generate(ctx context.Context, folder string) (files []string, err error) {
-	if err := n.fill(folder, map[string]string{"go.mod": "all/go.mod", types: "custom/types.go"}); err != nil {
+	if err := n.writeTemplates(folder, map[string]string{"go.mod": "all/go.mod", types: "custom/types.go"}); err != nil {
 		return nil, err
 	}
 	if err := generate.Run(ctx, generate.Options{Dir: folder, Out: io.Discard}); err != nil {
@@ -170,7 +170,7 @@ func (n *names) generate(ctx context.Context, folder string) (files []string, er
 // resourceLine is where the generated source names the resource.
 var resourceLine = regexp.MustCompile(`(?m)^var (\w+) = resource\.Of\[\w+\]\{.*Name: "([^"]+)"`)
 
-func (o *Options) names() (*names, error) {
+func (o *Options) pluginNames() (*names, error) {
 	if !namePattern.MatchString(o.Name) || len(o.Name) > nameMost {
 		return nil, fmt.Errorf("%q is no name for a plugin: at most %d small letters, digits and dashes, a letter first, no dash last", o.Name, nameMost)
 	}
@@ -210,8 +210,8 @@ func (o *Options) names() (*names, error) {
 // taken are names that Go or the plugin's main package use otherwise.
 var taken = []string{"main", "init", "sdk", "internal", "vendor"}
 
-// fill fills a template. Its marks are others than usual because Go has the usual ones in composite literals.
-func fill(name string, n *names) ([]byte, error) {
+// fillTemplate fills a template. Its marks are others than usual because Go has the usual ones in composite literals.
+func fillTemplate(name string, n *names) ([]byte, error) {
 	text, err := templates.ReadFile("templates/" + name + ".tmpl")
 	if err != nil {
 		return nil, err

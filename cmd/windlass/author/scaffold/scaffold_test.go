@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/cmd/windlass/author/scaffold"
 )
 
-// alone runs the go command as it is where there is nothing but what the folder has, and windlass (make build).
-func alone(t *testing.T, folder string, args ...string) {
+// runGoOffline runs the go command as it is where there is nothing but what the folder has, and windlass (make build).
+func runGoOffline(t *testing.T, folder string, args ...string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "go", args...)
 	c.Dir = folder
@@ -35,7 +35,7 @@ func TestSDKAlone(t *testing.T) {
 		}
 	}
 	sdk := filepath.Join(folder, scaffold.SDKFolder)
-	alone(t, sdk, "build", "./...")
+	runGoOffline(t, sdk, "build", "./...")
 	mod, err := os.ReadFile(filepath.Join(sdk, "go.mod"))
 	if err != nil || strings.Contains(string(mod), "require") {
 		t.Errorf("its go.mod is %v\n%s", err, mod)
@@ -72,7 +72,7 @@ func TestNew(t *testing.T) {
 		if err != nil || folder != o.Folder || len(files) < 8 {
 			t.Fatalf("%s: %v, in %s: %v", o.Name, files, folder, err)
 		}
-		alone(t, folder, "test", "-count=1", ".")
+		runGoOffline(t, folder, "test", "-count=1", ".")
 		if out, err := exec.CommandContext(t.Context(), "gofmt", "-l", folder).CombinedOutput(); err != nil || len(out) > 0 {
 			t.Errorf("gofmt: %v\n%s", err, out)
 		}

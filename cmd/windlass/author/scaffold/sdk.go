@@ -35,7 +35,7 @@ func goVersion() string {
 // requires no other. version is told in its go.mod.
 func WriteSDK(folder, version string) error {
 	to := filepath.Join(folder, SDKFolder)
-	if err := ours(to); err != nil {
+	if err := checkReplaceable(to); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(to); err != nil {
@@ -50,17 +50,17 @@ func WriteSDK(folder, version string) error {
 		if err != nil {
 			return err
 		}
-		return write(to, path.Clean(name), b)
+		return writeFile(to, path.Clean(name), b)
 	})
 	if err != nil {
 		return err
 	}
 	mod := fmt.Sprintf("// The SDK as windlass %s has it. \"windlass plugin sdk\" writes this folder anew: change nothing here.\nmodule %s\n\ngo %s\n", version, SDKModule, goVersion())
-	return write(to, "go.mod", []byte(mod))
+	return writeFile(to, "go.mod", []byte(mod))
 }
 
-// ours refuses to replace a folder that is something else.
-func ours(folder string) error {
+// checkReplaceable refuses to replace a folder that is something else.
+func checkReplaceable(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if os.IsNotExist(err) || err == nil && len(entries) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func ours(folder string) error {
 	return nil
 }
 
-func write(folder, name string, content []byte) error {
+func writeFile(folder, name string, content []byte) error {
 	to := filepath.Join(folder, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checks are the constants of type Check in a file, by name.
-func checks(t *testing.T, path string) map[string]string {
+// checkConstants returns the constants of type Check in a file, by name.
+func checkConstants(t *testing.T, path string) map[string]string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
@@ -30,7 +30,8 @@ func checks(t *testing.T, path string) map[string]string {
 
 // The checks have their names on both sides of the pipe: the SDK imports nothing of the host, nor the host of the SDK.
 func TestSameChecks(t *testing.T) {
-	host, sdk := checks(t, "../../../../host/simulator/finding.go"), checks(t, "../../../../sdk/plugintest/checks.go")
+	host, sdk := checkConstants(t, "../../../../host/simulator/finding.go"),
+		checkConstants(t, "../../../../sdk/plugintest/checks.go")
 	if d := cmp.Diff(host, sdk); d != "" || len(host) < 10 {
 		t.Errorf("%d checks (-host/simulator +sdk/plugintest):\n%s", len(host), d)
 	}

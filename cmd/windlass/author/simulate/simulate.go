@@ -56,11 +56,11 @@ func (g *piped) Manifest() *abi.Manifest { return g.manifest }
 
 func (g *piped) Configure(s *abi.Settings) error {
 	if err := g.conn.Send(pipe.Configure, abi.AppendSettings(nil, s)); err != nil {
-		return g.lost(err)
+		return g.breakPipe(err)
 	}
 	b, err := g.conn.Expect(pipe.Done)
 	if err != nil {
-		return g.lost(err)
+		return g.breakPipe(err)
 	}
 	if len(b) > 0 {
 		return fmt.Errorf("plugin %q refuses its settings: %s", g.manifest.Name, b)
@@ -68,7 +68,7 @@ func (g *piped) Configure(s *abi.Settings) error {
 	return nil
 }
 
-func (g *piped) lost(err error) error {
+func (g *piped) breakPipe(err error) error {
 	g.broken = fmt.Errorf("the test's end of the pipe: %w", err)
 	g.gone()
 	return g.broken
@@ -85,13 +85,13 @@ func (g *piped) SyncElsewhen(request []byte, perform guest.Perform) ([]byte, gue
 
 func (g *piped) sync(t pipe.Type, request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
 	if err := g.conn.Send(t, request); err != nil {
-		return nil, stats, g.lost(err)
+		return nil, stats, g.breakPipe(err)
 	}
 	var refused error
 	for {
 		t, b, err := g.conn.Receive()
 		if err != nil {
-			return nil, stats, g.lost(err)
+			return nil, stats, g.breakPipe(err)
 		}
 		switch t {
 		case pipe.Answer:
@@ -107,21 +107,21 @@ func (g *piped) sync(t pipe.Type, request []byte, perform guest.Perform) (answer
 				err = g.conn.Send(pipe.Outcome, out)
 			}
 			if err != nil {
-				return nil, stats, g.lost(err)
+				return nil, stats, g.breakPipe(err)
 			}
 
 		case pipe.Helper:
-			if err := g.conn.Send(pipe.Helped, help(b)); err != nil {
-				return nil, stats, g.lost(err)
+			if err := g.conn.Send(pipe.Helped, callHelper(b)); err != nil {
+				return nil, stats, g.breakPipe(err)
 			}
 		default:
-			return nil, stats, g.lost(fmt.Errorf("got a frame %q in the middle of a sync", t))
+			return nil, stats, g.breakPipe(fmt.Errorf("got a frame %q in the middle of a sync", t))
 		}
 	}
 }
 
-// help calls a pure function of the host's.
-func help(b []byte) []byte {
+// callHelper calls a pure function of the host's.
+func callHelper(b []byte) []byte {
 	for i, c := range b {
 		if c != '\n' {
 			continue

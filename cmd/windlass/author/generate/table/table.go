@@ -55,7 +55,7 @@ func (t *Table) Source() string {
 		b.WriteByte('\n')
 	}
 	for i := range t.Fields {
-		b.WriteString(t.Fields[i].source(t))
+		b.WriteString(t.Fields[i].goLiteral(t))
 		if t.Form == "" {
 			b.WriteString(",\n")
 		}
@@ -64,7 +64,7 @@ func (t *Table) Source() string {
 	return b.String()
 }
 
-func (f *Field) source(t *Table) string {
+func (f *Field) goLiteral(t *Table) string {
 	var parts []string
 	if f.Num != 0 {
 		parts = append(parts, fmt.Sprintf("Num: %d", f.Num))
