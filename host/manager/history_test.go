@@ -18,13 +18,13 @@ func TestHistory(t *testing.T) {
 	}
 	h.add("a", state.SwapOnTrial, nil, nil, nil)
 	h.add("b", state.SwapOnTrial, nil, nil, nil)
-	h.endTrial("a", state.SwapRolledBack, fmt.Errorf("it trapped"))
+	h.noteTrialEnd("a", state.SwapRolledBack, fmt.Errorf("it trapped"))
 	all := h.newestFirst()
 	if len(all) != historyMost || all[0].Plugin != "b" || all[0].Result != state.SwapOnTrial ||
 		all[1].Result != state.SwapRolledBack || all[1].Why != "it trapped" || all[1].Ended.IsZero() {
 		t.Errorf("%d: %+v", len(all), all[:2])
 	}
-	h.endTrial("nobody", state.SwapOK, nil)
+	h.noteTrialEnd("nobody", state.SwapOK, nil)
 
 	runs := &choice{Found: plugins.Found{Plugin: &plugins.Plugin{Digest: "sha256:ab"},
 		Manifest: &abi.Manifest{Version: "1"}}}
