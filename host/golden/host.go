@@ -61,11 +61,11 @@ func (h *host) performEffect(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 		return abi.Outcome{View: &v}, err
 	}
 	if e.Kind == abi.EffectGroup {
-		return h.performGroup(e, failed, func(i int, failed *bool) (abi.Outcome,
-			error) {
+		return h.performGroup(e, failed, func(i int, failed *bool) (abi.Outcome, error) {
 			return h.performEffect(&e.Members[i], failed)
 		})
 	}
+
 	note, err := h.describe(e)
 	if err != nil {
 		return abi.Outcome{}, err

@@ -182,7 +182,7 @@ func (m *manager) identify(k *config.Configuration, c *choice) error {
 	return nil
 }
 
-// openGeneration begins a generation: it compiles the views and the module, and gives the module its settings.
+// openGeneration begins a generation: it compiles the views and the module, and configures the module.
 func (m *manager) openGeneration(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation,
 	err error) {
 	if c.plans == nil {

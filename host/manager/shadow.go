@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/host/syncer"
 )
 
-// applyShadow gives a plugin's controllers the shadow that the configuration names, or takes it away. The caller holds
-// changing.
+// applyShadow has the shadow that the configuration names shadow a plugin's controllers, or takes it away. The caller
+// holds changing.
 func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *hosted) error {
 	p := k.Plugin(h.name)
 	name := p.Shadow

@@ -111,7 +111,7 @@ func (i *instance) beginCall(ctx context.Context) error {
 	return i.resume()
 }
 
-// endCall gives the place back and makes an error of the call readable.
+// endCall frees the place and makes an error of the call readable.
 func (i *instance) endCall(err error) error {
 	i.pause()
 	if err == nil && i.usedFuel() > i.call.budget { // the last function to pay need not have looked

@@ -102,7 +102,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.applyServing(c)
 	s.mux = s.newRoutes()
 	s.http = http.Server{
-		Handler:           s.metrics.countAnswers(s.serveOpen(s.guard.Handler(http.NewCrossOriginProtection().Handler(s.mux)))),
+		Handler: s.metrics.countAnswers(s.serveOpen(s.guard.Handler(
+			http.NewCrossOriginProtection().Handler(s.mux)))),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       90 * time.Second,

@@ -137,19 +137,18 @@ func (c *Cluster) emptyNamespace(k *kind, ns *Object, objects []*Object, kinds [
 		left = true
 		if o.GetDeletionTimestamp() == nil {
 			add("delete "+describeObject(o)+", in", c.now, func() error {
-				return c.deleteObject(kinds[i], o,
-					&metav1.DeleteOptions{})
+				return c.deleteObject(kinds[i], o, &metav1.DeleteOptions{})
 			})
 		}
 	}
 	if left {
 		return
 	}
+
 	if f, _, _ := unstructured.NestedSlice(ns.Object, "spec", "finalizers"); len(f) > 0 {
 		add("finish", c.now, func() error {
 			return c.editObject(k, ns, "finalize", func(o *Object) {
-				unstructured.RemoveNestedField(o.Object, "spec",
-					"finalizers")
+				unstructured.RemoveNestedField(o.Object, "spec", "finalizers")
 			})
 		})
 	}

@@ -276,6 +276,7 @@ func (c *Cluster) findNamed(of string) (*Object, *kind, error) {
 	if !spaced {
 		namespace, n = "", rest
 	}
+
 	var found *Object
 	var k *kind
 	objects, kinds := c.everything()

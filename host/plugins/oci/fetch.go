@@ -126,6 +126,7 @@ func moduleLayer(r Reference, manifest []byte) (*ocispec.Descriptor, error) {
 		return nil, newFinalError(r, "has %d layers, a plugin's image has one, the module: push it with windlass plugin push",
 			len(m.Layers))
 	}
+
 	layer := &m.Layers[0]
 	switch {
 	case layer.MediaType != typeWasm && layer.MediaType != typeWasmBefore:

@@ -70,7 +70,7 @@ func (c Claim) checkPayload(payload []byte) error {
 	return nil
 }
 
-// canonicalRepository gives a repository the one of Docker Hub's names that is used here.
+// canonicalRepository returns a repository by the one of Docker Hub's names that is used here.
 func canonicalRepository(repository string) string {
 	for _, host := range []string{"index.docker.io/", "registry-1.docker.io/"} {
 		if rest, ok := strings.CutPrefix(repository, host); ok {
