@@ -549,8 +549,7 @@ func fallback(t *testing.T, config *rest.Config, w configMapWriter) {
 	broken.Store(false)
 	waitForSync(t, c, configMaps)
 	eventually(t, "the object", func() bool {
-		return slices.Equal(events.eventsAbout("list-"),
-			[]string{"initial list-a"})
+		return slices.Equal(events.eventsAbout("list-"), []string{"initial list-a"})
 	})
 	if err := c.Status()[0].Err; err != nil {
 		t.Errorf("still %v", err)

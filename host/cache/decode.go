@@ -284,8 +284,7 @@ func (d *decoder) decodeObject(raw []byte) (*Object, error) {
 	s := d.scratch.Get().(*scratch)
 	defer d.scratch.Put(s)
 	s.probe = Object{Resource: d.resource, Namespace: sharedString(namespace), Name: sharedString(name),
-		UID:             types.UID(sharedString(uid)),
-		ResourceVersion: sharedString(version), Raw: raw}
+		UID: types.UID(sharedString(uid)), ResourceVersion: sharedString(version), Raw: raw}
 	mask, err := d.chooseMask(&s.probe, s.chosen)
 	s.probe = Object{}
 	if err != nil {

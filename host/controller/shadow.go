@@ -104,8 +104,7 @@ func (d *double) syncShadow(ctx context.Context, c *Controller, live *Version, o
 		}
 		own.Performed(in, nil, nil)
 		diverged = difference(live, d.Version, &abi.SyncResponse{Effects: nextEffects(left)},
-			&abi.SyncResponse{Effects: p.Effects},
-			veil, own)
+			&abi.SyncResponse{Effects: p.Effects}, veil, own)
 		return nil, err // it ends at the first perform that the live one didn't make
 	})
 

@@ -123,8 +123,7 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	case apierrors.IsConflict(err):
 		// Somebody else was quicker: the key waits for the cache to show it.
 		c.log.V(2).Info("Object has changed meanwhile, will retry", "plugin", v.Plugin, "digest", shortDigest(v.Digest),
-			"key",
-			key.String(), "err", err)
+			"key", key.String(), "err", err)
 		c.stuck.markHeld(key, Failing, s.Result, err, c.requeueRateLimited(key))
 	default:
 		c.log.Error(err, "Sync failed, will retry", "plugin", v.Plugin, "digest", shortDigest(v.Digest), "key", key.String(),

@@ -70,8 +70,7 @@ func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
 			view.Data["k"] = "2"
 			lose()
 			out = w.requireOK(w.beginSession(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps",
-				Namespace: w.ns,
-				Name:      "named", Object: schematest.Marshal(t, view)}}))
+				Namespace: w.ns, Name: "named", Object: schematest.Marshal(t, view)}}))
 			got, err := w.kube.CoreV1().ConfigMaps(w.ns).Get(ctx, "named", metav1.GetOptions{})
 			if err != nil || got.Data["k"] != "2" || got.ResourceVersion != out[0].Object.ResourceVersion {
 				t.Fatalf("%v %v %v", got, out, err)
@@ -280,8 +279,7 @@ func TestOnClusterBarrier(t *testing.T) {
 
 	// A delete whose answer has no version: by UID.
 	w.requireOK(w.beginSession(second).Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps",
-		Namespace: w.ns,
-		Name:      "second"}}))
+		Namespace: w.ns, Name: "second"}}))
 	store.set("999999999", old, second)
 	if w.writer.Ready(key) {
 		t.Error("ready while the store has the deleted object")
@@ -382,8 +380,7 @@ func TestOnClusterLastFinalizer(t *testing.T) {
 	view := decodeProjected[*corev1.ConfigMap](w, o)
 	view.Finalizers = nil
 	w.requireOK(w.beginSession(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps",
-		Namespace: w.ns,
-		Name:      "held", Object: schematest.Marshal(t, view)}}))
+		Namespace: w.ns, Name: "held", Object: schematest.Marshal(t, view)}}))
 	if len(w.configMaps()) != 0 {
 		t.Fatal("it still exists")
 	}

@@ -160,16 +160,15 @@ func TestOnClusterCustomResource(t *testing.T) {
 	w.requireFailure(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch,
 		Object: []byte(`{"metadata":{"labels":{"l":"2"}}}`)}), "UnsupportedMediaType")
 	o = w.performOK(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
-		Version:      o.Object.ResourceVersion,
-		Precondition: abi.PreconditionVersion,
-		Object:       []byte(`{"metadata":{"labels":{"l":"2"},"finalizers":["test.example.com/f"]}}`)}))
+		Version: o.Object.ResourceVersion, Precondition: abi.PreconditionVersion,
+		Object: []byte(`{"metadata":{"labels":{"l":"2"},"finalizers":["test.example.com/f"]}}`)}))
 	if p := partial(t, o.Object.Data); p.Labels["l"] != "2" || len(p.Finalizers) != 1 ||
 		p.ResourceVersion == a.ResourceVersion {
 		t.Errorf("patched: %+v", p)
 	}
 	w.requireFailure(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
-		Version:      a.ResourceVersion,
-		Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"3"}}}`)}), "Conflict")
+		Version: a.ResourceVersion, Precondition: abi.PreconditionVersion,
+		Object: []byte(`{"metadata":{"labels":{"l":"3"}}}`)}), "Conflict")
 	if j := x.widgetJSON("a"); !strings.Contains(j, `"color":"red"`) || !strings.Contains(j, `"l":"2"`) {
 		t.Errorf("after the patch: %s", j)
 	}
@@ -178,8 +177,7 @@ func TestOnClusterCustomResource(t *testing.T) {
 	w.requireOK(s.Perform(ctx, []abi.Effect{
 		x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectGet}),
 		x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
-			Precondition: abi.PreconditionVersion,
-			Object:       []byte(`{"metadata":{"labels":{"m":"1"}}}`)}),
+			Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"m":"1"}}}`)}),
 		x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion,
 			Object: []byte(`[{"op":"add","path":"/metadata/labels/n","value":"1"}]`)}),
 	}))

@@ -72,9 +72,8 @@ func (c client) sendOnce(ctx context.Context, r *request, timeout time.Duration)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var wrote atomic.Bool
-	q, err := c.buildRequest(httptrace.WithClientTrace(ctx,
-		&httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }}),
-		r, timeout)
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }}
+	q, err := c.buildRequest(httptrace.WithClientTrace(ctx, trace), r, timeout)
 	if err != nil {
 		return nil, false, err
 	}

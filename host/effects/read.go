@@ -75,9 +75,8 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 			if s.grantedAnswer(e, res, m, item) != nil {
 				continue // as if it weren't there
 			}
-			s.moveBase(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.namespace, name: m.name}, res, m,
-				item,
-				nil, e)
+			s.moveBase(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.namespace, name: m.name},
+				res, m, item, nil, e)
 			b, err := s.w.projectAnswer(res.Resource, res.Partial, item)
 			if err != nil {
 				return abi.Outcome{}, err

@@ -86,8 +86,7 @@ func (h *host) performEffect(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 // performGroup does the members one after another; in a slow start those behind a failed batch are skipped, as if all
 // took equally long.
 func (h *host) performGroup(e *abi.Effect, failed *bool,
-	member func(i int, failed *bool) (abi.Outcome, error)) (abi.Outcome,
-	error) {
+	member func(i int, failed *bool) (abi.Outcome, error)) (abi.Outcome, error) {
 	g := abi.Outcome{Members: make([]abi.Outcome, len(e.Members))}
 	batch, end := 1, 1
 	stop := false

@@ -142,8 +142,7 @@ func (u *unattended) countObjects(ctx context.Context, m *manager, all []state.A
 // queryCounts asks for one object's metadata of each resource, and how many more there are, and for the namespaces that
 // are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
 func (u *unattended) queryCounts(ctx context.Context, m *manager,
-	wanted map[string][]*state.Absent) (counts map[string]int64,
-	ending []state.Ending) {
+	wanted map[string][]*state.Absent) (counts map[string]int64, ending []state.Ending) {
 	if u.client == nil {
 		client, err := metadata.NewForConfig(m.rest)
 		if err != nil {

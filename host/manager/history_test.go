@@ -31,8 +31,7 @@ func TestHistory(t *testing.T) {
 	h.addFailure("a", runs, errors.New("truncated"), false)
 	h.addFailure("a", runs, errors.New("still truncated"), true)
 	if all = h.newestFirst(); all[0].Result != state.SwapFailed || all[0].From != "sha256:ab" ||
-		all[0].Why != "still truncated" ||
-		all[1].Plugin != "b" {
+		all[0].Why != "still truncated" || all[1].Plugin != "b" {
 		t.Errorf("a file that is being copied should be one entry: %+v", all[:2])
 	}
 	h.addFailure("a", runs, errors.New("truncated"), false)

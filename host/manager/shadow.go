@@ -80,8 +80,7 @@ func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *h
 			differ.Inc()
 			s.differences.Add(*d)
 			klog.InfoS("Shadow answers otherwise", "controller", name, "key", d.Key, "shadow", shortDigest(d.Shadow),
-				"difference",
-				strings.TrimSpace(d.Text[:min(len(d.Text), 1000)]))
+				"difference", strings.TrimSpace(d.Text[:min(len(d.Text), 1000)]))
 		}})
 	}
 	klog.InfoS("Plugin has a shadow", "plugin", h.name, "shadow", g.loaded.String(), "digest",

@@ -58,8 +58,7 @@ func (m *manager) swapGeneration(ctx context.Context, k *config.Configuration, c
 	}
 
 	klog.InfoS("Plugin was replaced", "plugin", c.Name, "from", shortDigest(was.Digest), "to", shortDigest(next.Digest),
-		"origin",
-		next.loaded.String())
+		"origin", next.loaded.String())
 	h.mu.Lock()
 	h.before, h.trial = was, t
 	h.mu.Unlock()

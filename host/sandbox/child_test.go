@@ -93,8 +93,7 @@ func TestUntrusted(t *testing.T) {
 		}
 	}
 	invalid := pluginModule(func(m *asm.Module) {
-		m.Func("", "", "", "",
-			asm.Join(asm.Const64(1), []byte{0x45, 0x1a})...)
+		m.Func("", "", "", "", asm.Join(asm.Const64(1), []byte{0x45, 0x1a})...)
 	})
 	if _, err := Load(t.Context(), invalid, Options{Name: "bad", Untrusted: true}); err == nil ||
 		!strings.HasPrefix(err.Error(), `plugin "bad": compiling it in a child process: module is invalid: `) {

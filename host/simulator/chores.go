@@ -52,8 +52,7 @@ func (c *Cluster) editObject(k *kind, o *Object, subresource string, change func
 
 func (c *Cluster) deleteObject(k *kind, o *Object, options *metav1.DeleteOptions) error {
 	_, _, err := c.removeObject(&write{by: others, verb: "delete", kind: k, namespace: o.GetNamespace(),
-		name: o.GetName()},
-		options)
+		name: o.GetName()}, options)
 	return err
 }
 

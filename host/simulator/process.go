@@ -347,7 +347,6 @@ func backoff(attempts int) time.Duration {
 // demandsFresh reports whether a question demands a cache that isn't older.
 func demandsFresh(all []abi.Effect) bool {
 	return slices.ContainsFunc(all, func(e abi.Effect) bool {
-		return e.Ask != nil && e.Ask.Fresh ||
-			demandsFresh(e.Members)
+		return e.Ask != nil && e.Ask.Fresh || demandsFresh(e.Members)
 	})
 }

@@ -50,8 +50,7 @@ func pruneEmpty(m map[string]any) {
 			delete(m, name)
 		case map[string]any:
 			if pruneEmpty(v); len(v) == 0 && (name == "status" || name == "resources" || name == "strategy" ||
-				name == "metadata" ||
-				name == "spec" || name == "loadBalancer") {
+				name == "metadata" || name == "spec" || name == "loadBalancer") {
 				delete(m, name)
 			}
 		case []any:

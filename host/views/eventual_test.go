@@ -56,8 +56,7 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 	routers := make([]*Router, len(resources))
 	for i, res := range resources {
 		routers[i] = NewRouter(w, res)
-		if err := routeEvents(routers[i], p, res, func(k abi.KeyRef,
-			_ time.Duration) {
+		if err := routeEvents(routers[i], p, res, func(k abi.KeyRef, _ time.Duration) {
 			dirty[k] = true
 			f.woken++
 		}); err != nil {

@@ -245,8 +245,7 @@ func TestSnapshotOverTheLimitNamesItsView(t *testing.T) {
 	for _, n := range []string{"a", "b", "c", "d"} {
 		for _, m := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"} {
 			w.applyObject(pods, "x", n+m, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: n + m,
-				UID:         types.UID(n + m),
-				Annotations: big}})
+				UID: types.UID(n + m), Annotations: big}})
 		}
 	}
 	var s Snapshot

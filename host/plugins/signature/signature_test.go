@@ -122,9 +122,8 @@ func TestPayload(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	hub := Claim{"docker.io/library/a", claim.Digest}
-	if err := hub.checkPayload([]byte(strings.Replace(want, "registry.example/team/a", "index.docker.io/library/a",
-		1))); err !=
-		nil {
+	renamed := strings.Replace(want, "registry.example/team/a", "index.docker.io/library/a", 1)
+	if err := hub.checkPayload([]byte(renamed)); err != nil {
 		t.Errorf("Docker Hub's other name: %v", err)
 	}
 }
