@@ -54,8 +54,8 @@ func (r *Requests) refill() {
 	r.last = now
 }
 
-// take takes a request's token, and returns how long it has to wait for it.
-func (r *Requests) take() (wait time.Duration, changed <-chan struct{}) {
+// takeToken takes a request's token, and returns how long it has to wait for it.
+func (r *Requests) takeToken() (wait time.Duration, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refill()
@@ -67,9 +67,9 @@ func (r *Requests) take() (wait time.Duration, changed <-chan struct{}) {
 	return wait, r.changed
 }
 
-// waited ends a request's waiting: its token is used, or given back. False: the bounds were changed meanwhile, and it
-// has none.
-func (r *Requests) waited(changed <-chan struct{}, use bool) bool {
+// endWaiting ends a request's waiting: its token is used, or given back. False: the bounds were changed meanwhile, and
+// it has none.
+func (r *Requests) endWaiting(changed <-chan struct{}, use bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.changed != changed {
@@ -86,24 +86,24 @@ func (r *Requests) waited(changed <-chan struct{}, use bool) bool {
 // Wait waits until a request may be sent. It fails at once where that is after the context's deadline.
 func (r *Requests) Wait(ctx context.Context) error {
 	for {
-		wait, changed := r.take()
+		wait, changed := r.takeToken()
 		if wait == 0 {
 			return nil
 		}
 		if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
-			r.waited(changed, false)
+			r.endWaiting(changed, false)
 			return fmt.Errorf("the next request may be sent in %v, which is after the deadline: %w",
 				wait.Round(time.Millisecond), context.DeadlineExceeded)
 		}
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
-			if r.waited(changed, true) {
+			if r.endWaiting(changed, true) {
 				return nil
 			}
 		case <-changed:
 		case <-ctx.Done():
-			r.waited(changed, false)
+			r.endWaiting(changed, false)
 			timer.Stop()
 			return ctx.Err()
 		}

@@ -18,7 +18,7 @@ var endpointPaths = []string{
 	"status.phase", "status.podIP", "status.podIPs", "status.conditions.type", "status.conditions.status",
 }
 
-func heap() int64 {
+func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -26,7 +26,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func byNode(b *testing.B) func(o *Object) []string {
+func indexByNode(b *testing.B) func(o *Object) []string {
 	p, err := podDecoder(b).resource.Message.Path("spec.nodeName")
 	if err != nil {
 		b.Fatal(err)
@@ -39,11 +39,11 @@ func byNode(b *testing.B) func(o *Object) []string {
 }
 
 func benchIndexers(b *testing.B) *indexers {
-	return indexed(b, nil, map[string]Indexer{"node": {Reads: []string{"spec.nodeName"}, Values: byNode(b)},
-		"uid": {Reads: []string{"metadata.uid"}, Values: byUID}})
+	return indexed(b, nil, map[string]Indexer{"node": {Reads: []string{"spec.nodeName"}, Values: indexByNode(b)},
+		"uid": {Reads: []string{"metadata.uid"}, Values: indexByUID}})
 }
 
-func byUID(o *Object) []string { return []string{string(o.UID)} }
+func indexByUID(o *Object) []string { return []string{string(o.UID)} }
 
 // BenchmarkMemory reports the heap that one realistic pod takes in a store with two indexes: by node, and one of a
 // value for each object.
@@ -51,9 +51,9 @@ func BenchmarkMemory(b *testing.B) {
 	const n = 50_000
 	report := func(b *testing.B, fill func() any) {
 		for b.Loop() {
-			before := heap()
+			before := heapInUse()
 			store := fill()
-			b.ReportMetric(float64(heap()-before)/n, "B/object")
+			b.ReportMetric(float64(heapInUse()-before)/n, "B/object")
 			runtime.KeepAlive(store)
 		}
 	}
@@ -88,7 +88,7 @@ func BenchmarkMemory(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				o, err := d.object(raw)
+				o, err := d.decodeObject(raw)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -128,7 +128,7 @@ func BenchmarkEvent(b *testing.B) {
 			d := podDecoder(b, endpointPaths...)
 			if strings.HasSuffix(kind, "filters") {
 				wider := podMask(b, "metadata.annotations")
-				s := d.selection.with(wider, labelled(b, pods, "team", "a")).with(wider, labelled(b, pods, "team", "b"))
+				s := d.selection.withReader(wider, labelled(b, pods, "team", "a")).withReader(wider, labelled(b, pods, "team", "b"))
 				var err error
 				if d, err = newDecoder(d.resource, s); err != nil {
 					b.Fatal(err)
@@ -149,7 +149,7 @@ func BenchmarkEvent(b *testing.B) {
 			for i := range 10_000 {
 				pod := testpod.New(i)
 				raw, _ := pod.Marshal()
-				o, err := d.object(raw)
+				o, err := d.decodeObject(raw)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -171,7 +171,7 @@ func BenchmarkEvent(b *testing.B) {
 				want += b.N
 			}
 			c := &counter{want: want, done: make(chan struct{})}
-			defer r.handle(c)()
+			defer r.addHandler(c)()
 			b.ReportAllocs()
 			b.ResetTimer()
 
@@ -192,7 +192,7 @@ func BenchmarkEvent(b *testing.B) {
 
 // BenchmarkStore is what is asked of a store of 10,000 pods, and a put that changes no index.
 func BenchmarkStore(b *testing.B) {
-	f := fed(b, 10_000, endpointPaths...)
+	f := filledFeed(b, 10_000, endpointPaths...)
 	c := f.contents
 	c.addIndexers(benchIndexers(b))
 	pod := testpod.New(77)

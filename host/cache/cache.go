@@ -66,7 +66,7 @@ func (c *Cache) Learn(s *schema.Resource) error {
 	if r == nil {
 		return nil
 	}
-	if err := r.learn(s, started); err != nil {
+	if err := r.learnSchema(s, started); err != nil {
 		return fmt.Errorf("cache: %s: %w", s.Resource, err)
 	}
 	return nil
@@ -114,16 +114,16 @@ func (c *Cache) Supersede(old, by abi.Resource) error {
 	if store == nil {
 		return fmt.Errorf("cache: there is no resource %s", by)
 	}
-	return c.end(old, store)
+	return c.endResource(old, store)
 }
 
 // End notifies the handlers of a resource, whose definition is gone, that all its objects are.
-func (c *Cache) End(name abi.Resource) error { return c.end(name, nil) }
+func (c *Cache) End(name abi.Resource) error { return c.endResource(name, nil) }
 
-func (c *Cache) end(name abi.Resource, by *Store) error {
+func (c *Cache) endResource(name abi.Resource, by *Store) error {
 	r, err := c.resource(name)
 	if err == nil {
-		r.gone(by)
+		r.emitGone(by)
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	}
 	c.ctx = ctx
 	c.mu.Unlock()
-	for _, r := range c.all() {
+	for _, r := range c.allResources() {
 		if err := r.start(ctx); err != nil {
 			return fmt.Errorf("cache: %s: %w", r.name, err)
 		}
@@ -163,7 +163,7 @@ func (c *Cache) Wait(ctx context.Context, names ...abi.Resource) error {
 	for _, name := range names {
 		r, err := c.resource(name)
 		if err == nil {
-			err = r.wait(ctx)
+			err = r.waitForSync(ctx)
 		}
 		errs = append(errs, err)
 	}
@@ -177,7 +177,7 @@ func (c *Cache) Handle(name abi.Resource, h Handler) (remove func(), err error) 
 	if err != nil {
 		return nil, err
 	}
-	return r.handle(h), nil
+	return r.addHandler(h), nil
 }
 
 // Progress calls f after every change of the resource's store, bookmarks and updates without an event included. It is
@@ -209,7 +209,7 @@ type ResourceStatus struct {
 // Status returns the status of each resource that has readers, sorted by name.
 func (c *Cache) Status() []ResourceStatus {
 	var all []ResourceStatus
-	for _, r := range c.all() {
+	for _, r := range c.allResources() {
 		if s, ok := r.status(); ok {
 			all = append(all, s)
 		}
@@ -223,7 +223,7 @@ func (c *Cache) started() context.Context {
 	return c.ctx
 }
 
-func (c *Cache) all() []*resource {
+func (c *Cache) allResources() []*resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := make([]*resource, 0, len(c.resources))
@@ -249,9 +249,9 @@ func (c *Cache) resource(name abi.Resource) (*resource, error) {
 			return nil, fmt.Errorf("cache: %w", err)
 		}
 	}
-	r := newResource(s, c.source)
+	r := newResource(s, c.listerWatcher)
 	r.told = &c.told
-	r.lost, r.forget = c.lose, c.gone.Clear
+	r.lost, r.forget = c.rememberGone, c.gone.Clear
 	c.resources[name] = r
 	return r, nil
 }

@@ -48,8 +48,8 @@ func (r *recorder) OnEvent(e Event) {
 	r.events = append(r.events, e)
 }
 
-// about returns the events on objects whose name has the prefix, in words; a question mark is for Moved.
-func (r *recorder) about(prefix string) []string {
+// eventsAbout returns the events on objects whose name has the prefix, in words; a question mark is for Moved.
+func (r *recorder) eventsAbout(prefix string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var all []string
@@ -84,7 +84,7 @@ func eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-func mask(t testing.TB, r abi.Resource, paths ...string) *schema.Mask {
+func pathMask(t testing.TB, r abi.Resource, paths ...string) *schema.Mask {
 	t.Helper()
 	s, err := schema.For(r)
 	if err != nil {
@@ -97,15 +97,15 @@ func mask(t testing.TB, r abi.Resource, paths ...string) *schema.Mask {
 	return m
 }
 
-// start starts a cache on config maps.
-func start(t *testing.T, config *rest.Config, paths ...string) (*Cache, *recorder) {
+// startConfigMaps starts a cache on config maps.
+func startConfigMaps(t *testing.T, config *rest.Config, paths ...string) (*Cache, *recorder) {
 	t.Helper()
 	c, err := New(Options{Config: config})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := newRecorder()
-	if _, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, paths...)}); err != nil {
+	if _, err := c.Declare(configMaps, Want{Mask: pathMask(t, configMaps, paths...)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Handle(configMaps, r); err != nil {
@@ -117,7 +117,7 @@ func start(t *testing.T, config *rest.Config, paths ...string) (*Cache, *recorde
 	return c, r
 }
 
-func synced(t *testing.T, c *Cache, resources ...abi.Resource) {
+func waitForSync(t *testing.T, c *Cache, resources ...abi.Resource) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -199,13 +199,13 @@ func TestOnCluster(t *testing.T) {
 
 func listAndWatch(t *testing.T, config *rest.Config, w configMapWriter) {
 	w.create("lw-early", map[string]string{"a": "1"}, nil)
-	c, events := start(t, config, "metadata.labels")
+	c, events := startConfigMaps(t, config, "metadata.labels")
 	var progress atomic.Int64
 	if _, err := c.Progress(configMaps, func() { progress.Add(1) }); err != nil {
 		t.Fatal(err)
 	}
 	store := c.Store(configMaps)
-	synced(t, c, configMaps)
+	waitForSync(t, c, configMaps)
 	if !store.Synced() || store.Version() == "" || store.Get("default", "lw-early") == nil {
 		t.Fatalf("version %q", store.Version())
 	}
@@ -231,8 +231,8 @@ func listAndWatch(t *testing.T, config *rest.Config, w configMapWriter) {
 	w.delete("lw-late")
 	eventually(t, "the object is gone", func() bool { return store.Get("default", "lw-late") == nil })
 	want := []string{"initial lw-early", "add lw-late", "update lw-late", "delete lw-late"}
-	eventually(t, fmt.Sprint(want), func() bool { return len(events.about("lw-")) >= len(want) })
-	if got := events.about("lw-"); !slices.Equal(got, want) {
+	eventually(t, fmt.Sprint(want), func() bool { return len(events.eventsAbout("lw-")) >= len(want) })
+	if got := events.eventsAbout("lw-"); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	status := c.Status()
@@ -244,19 +244,19 @@ func listAndWatch(t *testing.T, config *rest.Config, w configMapWriter) {
 
 func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 	w.create("new-a", map[string]string{"a": "1"}, map[string]string{"k": "v"})
-	c, first := start(t, config, "metadata.labels")
-	synced(t, c, configMaps)
+	c, first := startConfigMaps(t, config, "metadata.labels")
+	waitForSync(t, c, configMaps)
 	byLabel := map[string]Indexer{"a": {Reads: []string{"metadata.labels[a]"}, Values: func(o *Object) []string {
 		return valuesAt(t, o, "metadata.labels[a]")
 	}}}
 
 	// One that is covered shares what is there.
-	reader, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "metadata.labels[a]"), Indexers: byLabel})
+	reader, err := c.Declare(configMaps, Want{Mask: pathMask(t, configMaps, "metadata.labels[a]"), Indexers: byLabel})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	synced(t, c, configMaps)
+	waitForSync(t, c, configMaps)
 	if got := c.Store(configMaps).ByIndex("a", "1"); !slices.ContainsFunc(got, func(o *Object) bool {
 		return o.Name == "new-a"
 	}) {
@@ -269,11 +269,11 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 	}
 
 	eventually(t, "the newcomer hears of all objects", func() bool {
-		return slices.Equal(second.about("new-"), []string{"initial new-a"})
+		return slices.Equal(second.eventsAbout("new-"), []string{"initial new-a"})
 	})
 
 	// One that isn't gets a wider store; only it hears of what was there.
-	if _, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "data")}); err != nil {
+	if _, err := c.Declare(configMaps, Want{Mask: pathMask(t, configMaps, "data")}); err != nil {
 		t.Fatal(err)
 	}
 	third := newRecorder()
@@ -281,7 +281,7 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 		t.Fatal(err)
 	}
 
-	synced(t, c, configMaps)
+	waitForSync(t, c, configMaps)
 	o := c.Store(configMaps).Get("default", "new-a")
 	if o == nil || !strings.Contains(string(o.Raw), "\x12\x01v") {
 		t.Fatalf("%+v", o)
@@ -291,13 +291,13 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 		t.Error("the wider store has lost an index")
 	}
 	eventually(t, "the third hears of all objects", func() bool {
-		return slices.Equal(third.about("new-"), []string{"initial new-a"})
+		return slices.Equal(third.eventsAbout("new-"), []string{"initial new-a"})
 	})
 	m := w.create("new-b", nil, nil)
 	eventually(t, "the next event", func() bool {
-		return len(first.about("new-b")) == 1 && len(third.about("new-b")) == 1
+		return len(first.eventsAbout("new-b")) == 1 && len(third.eventsAbout("new-b")) == 1
 	})
-	if got := first.about("new-"); !slices.Equal(got, []string{"initial new-a", "add new-b"}) {
+	if got := first.eventsAbout("new-"); !slices.Equal(got, []string{"initial new-a", "add new-b"}) {
 		t.Errorf("the first heard %v", got)
 	}
 	if !atVersion(c.Store(configMaps), m)() {
@@ -311,13 +311,13 @@ func newcomers(t *testing.T, config *rest.Config, w configMapWriter) {
 
 // A handler's picture of the world, made of events alone, equals the store's, whatever informers take over in between.
 func widening(t *testing.T, config *rest.Config, w configMapWriter) {
-	c, _ := start(t, config, "metadata.labels")
+	c, _ := startConfigMaps(t, config, "metadata.labels")
 	events := newRecorder()
 	if _, err := c.Handle(configMaps, events); err != nil {
 		t.Fatal(err)
 	}
 
-	synced(t, c, configMaps)
+	waitForSync(t, c, configMaps)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -341,17 +341,17 @@ func widening(t *testing.T, config *rest.Config, w configMapWriter) {
 	}()
 
 	for _, path := range []string{"data", "metadata.annotations", "immutable", "metadata.creationTimestamp"} {
-		if _, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, path)}); err != nil {
+		if _, err := c.Declare(configMaps, Want{Mask: pathMask(t, configMaps, path)}); err != nil {
 			t.Fatal(err)
 		}
-		synced(t, c, configMaps)
+		waitForSync(t, c, configMaps)
 	}
 
 	<-done
 	last := w.create("wide-last", nil, nil)
 	eventually(t, "all is there", atVersion(c.Store(configMaps), last))
-	eventually(t, "all is told", func() bool { return len(events.about("wide-last")) == 1 })
-	labels := mask(t, configMaps, "metadata.labels")
+	eventually(t, "all is told", func() bool { return len(events.eventsAbout("wide-last")) == 1 })
+	labels := pathMask(t, configMaps, "metadata.labels")
 	seen := map[string]string{}
 	events.mu.Lock()
 
@@ -405,7 +405,7 @@ func newProxy(t *testing.T, config *rest.Config) (*proxy, *rest.Config) {
 		if r.Request.URL.Query().Get("watch") == "true" && r.StatusCode == http.StatusOK {
 			s := &stream{from: r.Body}
 			s.PipeReader, s.to = io.Pipe()
-			go s.copy()
+			go s.copyFrames()
 			p.mu.Lock()
 			p.streams = append(p.streams, s)
 			p.mu.Unlock()
@@ -445,7 +445,7 @@ type stream struct {
 	mu   sync.Mutex
 }
 
-func (s *stream) copy() {
+func (s *stream) copyFrames() {
 	for {
 		var size [4]byte
 		_, err := io.ReadFull(s.from, size[:])
@@ -470,8 +470,8 @@ func (s *stream) Close() error {
 	return s.PipeReader.Close()
 }
 
-// end puts an error into the stream, and ends it.
-func (s *stream) end(t *testing.T, status *metav1.Status) {
+// endWithError puts an error into the stream, and ends it.
+func (s *stream) endWithError(t *testing.T, status *metav1.Status) {
 	t.Helper()
 	event := metav1.WatchEvent{Type: "ERROR", Object: runtime.RawExtension{Raw: encode(t, status)}}
 	b, err := event.Marshal()
@@ -490,9 +490,9 @@ func expired(t *testing.T, config *rest.Config, w configMapWriter) {
 	w.create("gone-stays", nil, nil)
 	changes := w.create("gone-changes", nil, nil)
 	w.create("gone-goes", nil, nil)
-	c, events := start(t, through, "metadata.labels")
-	synced(t, c, configMaps)
-	eventually(t, "three objects", func() bool { return len(events.about("gone-")) == 3 })
+	c, events := startConfigMaps(t, through, "metadata.labels")
+	waitForSync(t, c, configMaps)
+	eventually(t, "three objects", func() bool { return len(events.eventsAbout("gone-")) == 3 })
 	p.mu.Lock()
 	old := p.streams[0]
 	p.mu.Unlock()
@@ -506,10 +506,10 @@ func expired(t *testing.T, config *rest.Config, w configMapWriter) {
 	go old.from.Close()
 	old.mu.Unlock()
 	gone := apierrors.NewResourceExpired("too old resource version").ErrStatus
-	old.end(t, &gone)
+	old.endWithError(t, &gone)
 	eventually(t, "the store has caught up", atVersion(c.Store(configMaps), last))
-	eventually(t, "all is told", func() bool { return len(events.about("gone-new")) == 1 })
-	got := events.about("gone-")[3:]
+	eventually(t, "all is told", func() bool { return len(events.eventsAbout("gone-new")) == 1 })
+	got := events.eventsAbout("gone-")[3:]
 	slices.Sort(got)
 	if want := []string{"add gone-new", "delete gone-goes", "update gone-changes"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -541,14 +541,16 @@ func fallback(t *testing.T, config *rest.Config, w configMapWriter) {
 
 	broken.Store(true)
 	w.create("list-a", nil, nil)
-	c, events := start(t, through, "metadata.labels")
+	c, events := startConfigMaps(t, through, "metadata.labels")
 	eventually(t, "the JSON error is understood", func() bool {
 		s := c.Status()
 		return s[0].Err != nil && strings.Contains(s[0].Err.Error(), "the dog ate it")
 	})
 	broken.Store(false)
-	synced(t, c, configMaps)
-	eventually(t, "the object", func() bool { return slices.Equal(events.about("list-"), []string{"initial list-a"}) })
+	waitForSync(t, c, configMaps)
+	eventually(t, "the object", func() bool {
+		return slices.Equal(events.eventsAbout("list-"), []string{"initial list-a"})
+	})
 	if err := c.Status()[0].Err; err != nil {
 		t.Errorf("still %v", err)
 	}
@@ -575,7 +577,7 @@ func fallback(t *testing.T, config *rest.Config, w configMapWriter) {
 func forbidden(t *testing.T, config *rest.Config, w configMapWriter) {
 	nobody := rest.CopyConfig(config)
 	nobody.Impersonate.UserName = "nobody"
-	c, events := start(t, nobody, "metadata.labels")
+	c, events := startConfigMaps(t, nobody, "metadata.labels")
 	eventually(t, "the refusal is reported", func() bool { return apierrors.IsForbidden(c.Status()[0].Err) })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -590,12 +592,12 @@ func forbidden(t *testing.T, config *rest.Config, w configMapWriter) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	synced(t, c, configMaps)
-	eventually(t, "the objects", func() bool { return len(events.about("")) > 0 })
+	waitForSync(t, c, configMaps)
+	eventually(t, "the objects", func() bool { return len(events.eventsAbout("")) > 0 })
 }
 
 func notServed(t *testing.T, config *rest.Config) {
-	c, _ := start(t, config, "metadata.labels")
+	c, _ := startConfigMaps(t, config, "metadata.labels")
 	alpha := abi.Resource{Group: "storagemigration.k8s.io", Version: "v1alpha1", Name: "storageversionmigrations"}
 	if _, err := schema.For(alpha); err != nil {
 		alpha = abi.Resource{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Name: "storageversions"}
@@ -608,5 +610,5 @@ func notServed(t *testing.T, config *rest.Config) {
 			return s.Resource == alpha && apierrors.IsNotFound(s.Err)
 		})
 	})
-	synced(t, c, configMaps) // the others aren't held up
+	waitForSync(t, c, configMaps) // the others aren't held up
 }

@@ -85,24 +85,24 @@ func newDecoder(r *schema.Resource, s *selection) (*decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.entire = s.all().Union(identity).Union(bookmark)
+	d.entire = s.widestMask().Union(identity).Union(bookmark)
 	d.scratch.New = func() any { return &scratch{chosen: make([]byte, len(s.groups))} }
 	if len(s.groups) == 0 {
-		d.only, err = d.wire(d.selection.mask(nil))
+		d.only, err = d.withIdentity(d.selection.chosenMask(nil))
 	}
 	return d, err
 }
 
-// wire returns the mask with what makes an object, which may be nothing.
-func (d *decoder) wire(m *schema.Mask) (*schema.Mask, error) {
+// withIdentity returns the mask with what makes an object, which may be nothing.
+func (d *decoder) withIdentity(m *schema.Mask) (*schema.Mask, error) {
 	if m == nil {
 		return nil, nil
 	}
 	return m.Union(d.identity).Without("metadata.resourceVersion")
 }
 
-// choose returns what is kept of the object, whose bytes may be wider than that: nil if it isn't kept.
-func (d *decoder) choose(o *Object, chosen []byte) (*schema.Mask, error) {
+// chooseMask returns what is kept of the object, whose bytes may be wider than that: nil if it isn't kept.
+func (d *decoder) chooseMask(o *Object, chosen []byte) (*schema.Mask, error) {
 	if d.only != nil {
 		return d.only, nil
 	}
@@ -118,7 +118,7 @@ func (d *decoder) choose(o *Object, chosen []byte) (*schema.Mask, error) {
 	if ok {
 		return m, nil
 	}
-	m, err := d.wire(d.selection.mask(chosen))
+	m, err := d.withIdentity(d.selection.chosenMask(chosen))
 	if err != nil {
 		return nil, err
 	}
@@ -128,11 +128,11 @@ func (d *decoder) choose(o *Object, chosen []byte) (*schema.Mask, error) {
 	return m, nil
 }
 
-// narrow appends what the decoder would have kept of an object that a wider one has read; false if nothing.
-func (d *decoder) narrow(dst []byte, o *Object) ([]byte, bool, error) {
+// narrowObject appends what the decoder would have kept of an object that a wider one has read; false if nothing.
+func (d *decoder) narrowObject(dst []byte, o *Object) ([]byte, bool, error) {
 	s := d.scratch.Get().(*scratch)
 	defer d.scratch.Put(s)
-	mask, err := d.choose(o, s.chosen)
+	mask, err := d.chooseMask(o, s.chosen)
 	if err != nil || mask == nil {
 		return dst, false, err
 	}
@@ -211,17 +211,17 @@ func (d *decoder) decode(data []byte, into runtime.Object) (runtime.Object, *ksc
 		return nil, &got, fmt.Errorf("the answer is a %s %s, not a %s %s", apiVersion, kind, d.apiVersion, gvk.Kind)
 	}
 	if isList {
-		return list, gvk, d.list(list, raw)
+		return list, gvk, d.decodeList(list, raw)
 	}
 
-	o, err := d.object(raw)
+	o, err := d.decodeObject(raw)
 	if err != nil {
 		return nil, gvk, err
 	}
 	return o, gvk, nil
 }
 
-func (d *decoder) list(l *List, raw []byte) error {
+func (d *decoder) decodeList(l *List, raw []byte) error {
 	return schema.Each(raw, func(number int32, content []byte) error {
 		switch number {
 		case listMetadata:
@@ -231,7 +231,7 @@ func (d *decoder) list(l *List, raw []byte) error {
 			}
 			l.ListMeta = m
 		case listItems:
-			o, err := d.object(content)
+			o, err := d.decodeObject(content)
 			if err != nil {
 				return fmt.Errorf("item %d: %w", len(l.Items), err)
 			}
@@ -246,9 +246,10 @@ func (d *decoder) list(l *List, raw []byte) error {
 
 var errNoName = errors.New("object without a name")
 
-// object makes an Object of a message: one allocation for it, one for its bytes with the resource version behind them.
-// If the bytes are those of the stored object, they are shared. Of an object that nobody keeps only the names are left.
-func (d *decoder) object(raw []byte) (*Object, error) {
+// decodeObject makes an Object of a message: one allocation for it, one for its bytes with the resource version behind
+// them. If the bytes are those of the stored object, they are shared. Of an object that nobody keeps only the names are
+// left.
+func (d *decoder) decodeObject(raw []byte) (*Object, error) {
 	var metadata, version, name, namespace, uid []byte
 	err := schema.Each(raw, func(number int32, content []byte) error {
 		if number == objectMetadata {
@@ -282,9 +283,9 @@ func (d *decoder) object(raw []byte) (*Object, error) {
 
 	s := d.scratch.Get().(*scratch)
 	defer d.scratch.Put(s)
-	s.probe = Object{Resource: d.resource, Namespace: text(namespace), Name: text(name), UID: types.UID(text(uid)),
-		ResourceVersion: text(version), Raw: raw}
-	mask, err := d.choose(&s.probe, s.chosen)
+	s.probe = Object{Resource: d.resource, Namespace: sharedString(namespace), Name: sharedString(name),
+		UID: types.UID(sharedString(uid)), ResourceVersion: sharedString(version), Raw: raw}
+	mask, err := d.chooseMask(&s.probe, s.chosen)
 	s.probe = Object{}
 	if err != nil {
 		return nil, err
@@ -303,7 +304,7 @@ func (d *decoder) object(raw []byte) (*Object, error) {
 	}
 
 	if d.known != nil {
-		if old := d.known(text(namespace), text(name)); old != nil && string(old.Raw) == string(kept) {
+		if old := d.known(sharedString(namespace), sharedString(name)); old != nil && string(old.Raw) == string(kept) {
 			same := *old
 			same.ResourceVersion = string(version)
 			return &same, nil
@@ -313,7 +314,8 @@ func (d *decoder) object(raw []byte) (*Object, error) {
 	memory := make([]byte, len(kept)+len(version))
 	copy(memory, kept)
 	copy(memory[len(kept):], version)
-	o := &Object{Resource: d.resource, Raw: memory[:len(kept):len(kept)], ResourceVersion: text(memory[len(kept):])}
+	o := &Object{Resource: d.resource, Raw: memory[:len(kept):len(kept)],
+		ResourceVersion: sharedString(memory[len(kept):])}
 	return o, o.identify()
 }
 
@@ -326,11 +328,11 @@ func (o *Object) identify() error {
 		return schema.Each(content, func(number int32, content []byte) error {
 			switch number {
 			case metaName:
-				o.Name = text(content)
+				o.Name = sharedString(content)
 			case metaNamespace:
-				o.Namespace = text(content)
+				o.Namespace = sharedString(content)
 			case metaUID:
-				o.UID = types.UID(text(content))
+				o.UID = types.UID(sharedString(content))
 			}
 			return nil
 		})
@@ -361,8 +363,8 @@ func (d *decoder) bookmark(metadata, version []byte) (*Object, error) {
 	})
 }
 
-// text is a string in memory that is never written again.
-func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// sharedString returns bytes that are never written again as a string.
+func sharedString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // Encode is no part of what the cache does.
 func (d *decoder) Encode(runtime.Object, io.Writer) error {

@@ -92,6 +92,6 @@ func (d *decoder) objectJSON(data []byte) (*Object, *kschema.GroupVersionKind, e
 		got := kschema.FromAPIVersionAndKind(string(apiVersion), string(kind))
 		return nil, &got, fmt.Errorf("the answer is a %s %s, not a %s %s", apiVersion, kind, d.apiVersion, d.resource.Kind)
 	}
-	o, err := d.object(raw)
+	o, err := d.decodeObject(raw)
 	return o, &d.kind, err
 }

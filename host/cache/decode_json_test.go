@@ -28,7 +28,7 @@ func jsonDecoder(t testing.TB, kind string, paths ...string) *decoder {
 		t.Fatal(err)
 	}
 	var s *selection
-	d, err := newDecoder(r, s.with(mask, nil))
+	d, err := newDecoder(r, s.withReader(mask, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,8 +153,8 @@ func TestIrrelevantUpdatesOfCustomResourcesAllocateLittle(t *testing.T) {
 	t.Logf("%v allocations; %d bytes in JSON, %d kept", n, len(webApp("a", "6", 3)), len(last.Raw))
 }
 
-// full is a WebApp of the size that such objects have: 2 kB with its managed fields.
-func full(name, version string) string {
+// fullWebApp returns a WebApp of the size that such objects have: 2 kB with its managed fields.
+func fullWebApp(name, version string) string {
 	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"apiVersion\":\"example.com/v1\",\"kind\":\"WebApp\",\"spec\":{\"replicas\":3}}\n"},`+
 		`"creationTimestamp":"2026-01-02T03:04:05Z","finalizers":["example.com/web"],"generation":4,"labels":{"app":"web","team":"shop"},"managedFields":[%s],"name":%q,"namespace":"shop","resourceVersion":%q,"uid":"00000000-0000-4000-8000-%012s"},`+
 		`"spec":{"image":"registry.example.com/shop/web:1.2.3","replicas":3,"env":[%s],"selector":{"matchLabels":{"app":"web"}},"tiers":[{"name":"front","ports":[80,443]},{"name":"back","ports":[8080]}]},`+
@@ -167,12 +167,12 @@ func full(name, version string) string {
 // BenchmarkIrrelevantJSONUpdate is an event that changes nothing that anybody reads.
 func BenchmarkIrrelevantJSONUpdate(b *testing.B) {
 	d := jsonDecoder(b, "WebApp", "metadata.labels", "spec.replicas", "spec.selector", "status.conditions")
-	first, _, err := d.Decode([]byte(full("1", "5")), nil, nil)
+	first, _, err := d.Decode([]byte(fullWebApp("1", "5")), nil, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	d.known = func(string, string) *Object { return first.(*Object) }
-	event := []byte(`{"type":"MODIFIED","object":` + full("1", "6") + "}\n")
+	event := []byte(`{"type":"MODIFIED","object":` + fullWebApp("1", "6") + "}\n")
 	b.SetBytes(int64(len(event)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -192,7 +192,7 @@ type jsonStream struct{ n int }
 func (s jsonStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	for i := range s.n {
-		fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", full(strconv.Itoa(i), strconv.Itoa(i+1)))
+		fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", fullWebApp(strconv.Itoa(i), strconv.Itoa(i+1)))
 	}
 	fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"WebApp","metadata":{"annotations":{"k8s.io/initial-events-end":"true"},"resourceVersion":"9000000"}}}`)
 	w.(http.Flusher).Flush()
@@ -232,7 +232,7 @@ func BenchmarkWebApps(b *testing.B) {
 				if _, err := c.Declare(webApps, want); err != nil {
 					b.Fatal(err)
 				}
-				before := heap()
+				before := heapInUse()
 				if err := c.Start(ctx); err != nil {
 					b.Fatal(err)
 				}
@@ -243,9 +243,9 @@ func BenchmarkWebApps(b *testing.B) {
 					b.Fatal(c.Store(webApps).Len(), "objects")
 				}
 
-				b.ReportMetric(float64(heap()-before)/n, "B/object")
+				b.ReportMetric(float64(heapInUse()-before)/n, "B/object")
 				b.ReportMetric(float64(c.Status()[0].Bytes)/n, "raw-B/object")
-				b.ReportMetric(float64(len(full("1", "1"))), "json-B/object")
+				b.ReportMetric(float64(len(fullWebApp("1", "1"))), "json-B/object")
 				runtime.KeepAlive(c)
 			}
 		})

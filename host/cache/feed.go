@@ -42,7 +42,7 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 
 	d.known = contents.get
 	f := &feed{resource: r, selection: s, decoder: d, contents: contents, cancel: func() {}}
-	d.begin = f.begin
+	d.begin = f.beginRequest
 	source, err := r.source(d)
 	if err != nil {
 		return nil, err
@@ -56,14 +56,14 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 				o.ResourceVersion = ""
 			}
 			l, err := clientcache.ToListerWatcherWithContext(source).ListWithContext(ctx, o)
-			f.heard(ctx, err)
+			f.reportRequest(ctx, err)
 			return l, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			f.live.Store(f.live.Load() && o.SendInitialEvents == nil)
 			w, err := clientcache.ToListerWatcherWithContext(source).WatchWithContext(ctx, o)
 			if o.SendInitialEvents == nil || !apierrors.IsInvalid(err) { // a server without WatchList is asked for a list next
-				f.heard(ctx, err)
+				f.reportRequest(ctx, err)
 			}
 			return w, err
 		},
@@ -72,18 +72,18 @@ func newFeed(r *resource, s *selection, contents *contents) (*feed, error) {
 	return f, nil
 }
 
-// begin is called before anything is decoded: initial objects are waited for, so reading doesn't pause.
-func (f *feed) begin() {
+// beginRequest is called before anything is decoded: initial objects are waited for, so reading doesn't pause.
+func (f *feed) beginRequest() {
 	if !f.live.Load() {
 		f.resource.told.Store(time.Now().UnixNano())
 	}
 }
 
-// heard reports how a request went.
-func (f *feed) heard(ctx context.Context, err error) {
+// reportRequest reports how a request went.
+func (f *feed) reportRequest(ctx context.Context, err error) {
 	f.unserved.Store(apierrors.IsNotFound(err))
 	if ctx.Err() == nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		f.resource.report(f, err)
+		f.resource.reportError(f, err)
 	}
 }
 
@@ -136,8 +136,8 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// change runs one change of the contents, then what follows from it.
-func (f *feed) change(do func(own bool)) {
+// changeContents runs one change of the contents, then what follows from it.
+func (f *feed) changeContents(do func(own bool)) {
 	r := f.resource
 	r.mu.Lock()
 	if f.dead {
@@ -163,14 +163,14 @@ func (f *feed) change(do func(own bool)) {
 func (f *feed) Add(obj any) error { return f.set(obj, false) }
 
 // Update is for the reflector: the object has been there before, kept or not.
-func (f *feed) Update(obj any) error { return f.set(obj, f.decoder.drops()) }
+func (f *feed) Update(obj any) error { return f.set(obj, f.decoder.dropsObjects()) }
 
 func (f *feed) set(obj any, moved bool) error {
-	o, err := named(obj)
+	o, err := requireName(obj)
 	if err != nil {
 		return err
 	}
-	f.change(func(own bool) {
+	f.changeContents(func(own bool) {
 		old := f.contents.set(o)
 		if own {
 			f.resource.replaced(old, o, false, moved)
@@ -181,11 +181,11 @@ func (f *feed) set(obj any, moved bool) error {
 
 // Delete is for the reflector.
 func (f *feed) Delete(obj any) error {
-	o, err := named(obj)
+	o, err := requireName(obj)
 	if err != nil {
 		return err
 	}
-	f.change(func(own bool) {
+	f.changeContents(func(own bool) {
 		old := f.contents.remove(o)
 		if own {
 			f.resource.replaced(old, nil, false, false)
@@ -199,21 +199,21 @@ func (f *feed) Replace(list []any, version string) error {
 	objects := make([]*Object, 0, len(list))
 	others := map[digest]*Object{} // that aren't kept
 	for _, obj := range list {
-		o, err := named(obj)
+		o, err := requireName(obj)
 		if err != nil {
 			return err
 		}
-		if o.kept() {
+		if o.isWanted() {
 			objects = append(objects, o)
 		} else {
-			others[keyOf(o)] = o
+			others[objectDigest(o)] = o
 		}
 	}
 
-	f.change(func(own bool) {
+	f.changeContents(func(own bool) {
 		initial := !f.synced
 		f.synced = true
-		if back(f.contents.version, version) && f.resource.forget != nil {
+		if wentBack(f.contents.version, version) && f.resource.forget != nil {
 			f.resource.forget()
 		}
 		gone, before := f.contents.replace(objects, version)
@@ -221,16 +221,16 @@ func (f *feed) Replace(list []any, version string) error {
 			return
 		}
 		for _, o := range gone {
-			f.resource.replaced(o, others[keyOf(o)], false, false)
+			f.resource.replaced(o, others[objectDigest(o)], false, false)
 		}
 		for i, o := range objects {
-			f.resource.replaced(before[i], o, initial, f.decoder.drops())
+			f.resource.replaced(before[i], o, initial, f.decoder.dropsObjects())
 		}
 		for x := range f.resource.readers {
 			x.expired = false
 		}
-		f.resource.judge()
-		f.resource.wake()
+		f.resource.updateReaders()
+		f.resource.wakeWaiting()
 	})
 
 	f.live.Store(true)
@@ -239,14 +239,14 @@ func (f *feed) Replace(list []any, version string) error {
 
 // Bookmark is for the reflector: nothing else happened up to the version.
 func (f *feed) Bookmark(version string) error {
-	f.change(func(bool) { f.contents.bookmark(version) })
+	f.changeContents(func(bool) { f.contents.bookmark(version) })
 	return nil
 }
 
 // Resync is for the reflector, which is told never to.
 func (f *feed) Resync() error { return nil }
 
-func named(obj any) (*Object, error) {
+func requireName(obj any) (*Object, error) {
 	o, ok := obj.(*Object)
 	if !ok {
 		return nil, fmt.Errorf("cache: got a %T", obj)
@@ -257,8 +257,8 @@ func named(obj any) (*Object, error) {
 	return o, nil
 }
 
-// source lists and watches a resource on the API server.
-func (c *Cache) source(d *decoder) (clientcache.ListerWatcher, error) {
+// listerWatcher returns what lists and watches a resource on the API server.
+func (c *Cache) listerWatcher(d *decoder) (clientcache.ListerWatcher, error) {
 	config := rest.CopyConfig(c.config)
 	r := d.resource
 	gv := kschema.GroupVersion{Group: r.Group, Version: r.Version}
@@ -295,8 +295,8 @@ func (c *Cache) source(d *decoder) (clientcache.ListerWatcher, error) {
 	}, nil
 }
 
-// back reports that a collection's version has become an older one: etcd was restored from a backup.
-func back(before, now string) bool {
+// wentBack reports whether a collection's version has become an older one: etcd was restored from a backup.
+func wentBack(before, now string) bool {
 	c, err := resourceversion.CompareResourceVersion(now, before)
 	return err == nil && c < 0
 }

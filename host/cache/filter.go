@@ -44,14 +44,14 @@ type group struct {
 	mask   *schema.Mask
 }
 
-func (s *selection) find(f *Filter) (int, bool) {
+func (s *selection) findGroup(f *Filter) (int, bool) {
 	return slices.BinarySearchFunc(s.groups, f, func(g group, f *Filter) int {
 		return strings.Compare(g.filter.Name, f.Name)
 	})
 }
 
-// with returns the selection with one more reader; a nil selection has none.
-func (s *selection) with(mask *schema.Mask, f *Filter) *selection {
+// withReader returns the selection with one more reader; a nil selection has none.
+func (s *selection) withReader(mask *schema.Mask, f *Filter) *selection {
 	var next selection
 	if s != nil {
 		next = *s
@@ -65,7 +65,7 @@ func (s *selection) with(mask *schema.Mask, f *Filter) *selection {
 	}
 	next.reads = f.Reads.Union(next.reads)
 	next.groups = slices.Clone(next.groups)
-	if i, ok := next.find(f); ok {
+	if i, ok := next.findGroup(f); ok {
 		next.groups[i].mask = next.groups[i].mask.Union(mask)
 	} else {
 		next.groups = slices.Insert(next.groups, i, group{f, mask})
@@ -73,14 +73,14 @@ func (s *selection) with(mask *schema.Mask, f *Filter) *selection {
 	return &next
 }
 
-// covers reports whether a reader finds everything it wants already.
-func (s *selection) covers(mask *schema.Mask, f *Filter) bool {
+// coversReader reports whether a reader finds everything it wants already.
+func (s *selection) coversReader(mask *schema.Mask, f *Filter) bool {
 	if s == nil {
 		return false
 	}
 	always := s.every
 	if f != nil {
-		if i, ok := s.find(f); ok {
+		if i, ok := s.findGroup(f); ok {
 			return s.groups[i].mask.Union(s.reads).Union(s.every).Covers(mask)
 		}
 		if always != nil {
@@ -91,11 +91,11 @@ func (s *selection) covers(mask *schema.Mask, f *Filter) bool {
 	return always != nil && always.Covers(mask)
 }
 
-// drops reports whether there are objects that nobody keeps.
-func (s *selection) drops() bool { return s.every == nil }
+// dropsObjects reports whether there are objects that nobody keeps.
+func (s *selection) dropsObjects() bool { return s.every == nil }
 
-// mask returns what to keep of the objects that the groups marked in chosen keep, nil if that is nothing.
-func (s *selection) mask(chosen []byte) *schema.Mask {
+// chosenMask returns what to keep of the objects that the groups marked in chosen keep, nil if that is nothing.
+func (s *selection) chosenMask(chosen []byte) *schema.Mask {
 	m := s.every
 	for i, g := range s.groups {
 		if chosen[i] != 0 {
@@ -108,8 +108,8 @@ func (s *selection) mask(chosen []byte) *schema.Mask {
 	return m.Union(s.reads)
 }
 
-// all is what is wanted of any object.
-func (s *selection) all() *schema.Mask {
+// widestMask returns what is wanted of any object.
+func (s *selection) widestMask() *schema.Mask {
 	all := s.every
 	if s.reads != nil {
 		all = s.reads.Union(all)
@@ -122,7 +122,7 @@ func (s *selection) all() *schema.Mask {
 
 // metadataOnly reports that nothing but metadata is wanted of any object.
 func (s *selection) metadataOnly() bool {
-	all := s.all()
+	all := s.widestMask()
 	metadata, err := all.Message().Mask("metadata", "metadata.managedFields")
 	return err == nil && metadata.Covers(all)
 }

@@ -47,12 +47,12 @@ func filtered(t *testing.T, config *rest.Config, w configMapWriter) {
 	if err := c.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	synced(t, c, configMaps)
+	waitForSync(t, c, configMaps)
 	store := c.Store(configMaps)
 	if store.Len() != 10 {
 		t.Fatalf("%d objects are kept, want the 10 with the label", store.Len())
 	}
-	eventually(t, "the ten are told of", func() bool { return len(events.about("keep-")) == 10 })
+	eventually(t, "the ten are told of", func() bool { return len(events.eventsAbout("keep-")) == 10 })
 	relabel := func(name, value string) *corev1.ConfigMap {
 		m, err := w.CoreV1().ConfigMaps("default").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
@@ -77,27 +77,27 @@ func filtered(t *testing.T, config *rest.Config, w configMapWriter) {
 	w.delete("keep-000")
 	w.delete("keep-001")
 	want := []string{"add? keep-001", "delete? keep-000", "delete keep-001"}
-	eventually(t, fmt.Sprint(want), func() bool { return len(events.about("keep-")) >= 13 })
-	if got := events.about("keep-")[10:]; !slices.Equal(got, want) {
+	eventually(t, fmt.Sprint(want), func() bool { return len(events.eventsAbout("keep-")) >= 13 })
+	if got := events.eventsAbout("keep-")[10:]; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 
 	// Someone who reads the labels of all: the data stays away.
-	if _, err := c.Declare(configMaps, Want{Mask: mask(t, configMaps, "metadata.labels")}); err != nil {
+	if _, err := c.Declare(configMaps, Want{Mask: pathMask(t, configMaps, "metadata.labels")}); err != nil {
 		t.Fatal(err)
 	}
 	second := newRecorder()
 	if _, err := c.Handle(configMaps, second); err != nil {
 		t.Fatal(err)
 	}
-	synced(t, c, configMaps)
+	waitForSync(t, c, configMaps)
 	withData := 0
 	for _, o := range store.List() {
 		if strings.Contains(string(o.Raw), "data-of-many") {
 			withData++
 		}
 	}
-	eventually(t, "the newcomer hears of all", func() bool { return len(second.about("keep-")) == 198 })
+	eventually(t, "the newcomer hears of all", func() bool { return len(second.eventsAbout("keep-")) == 198 })
 	if withData != 9 {
 		t.Errorf("the data of %d is kept, want 9", withData)
 	}
@@ -106,9 +106,10 @@ func filtered(t *testing.T, config *rest.Config, w configMapWriter) {
 		return atVersion(store, m)() && strings.Contains(string(store.Get("default", m.Name).Raw), "data-of-many")
 	})
 	eventually(t, "an update for both", func() bool {
-		return slices.Equal(events.about("keep-003"), []string{"update keep-003"}) && len(second.about("keep-003")) == 2
+		return slices.Equal(events.eventsAbout("keep-003"), []string{"update keep-003"}) &&
+			len(second.eventsAbout("keep-003")) == 2
 	})
-	if got := len(events.about("keep-")); got != 14 {
-		t.Errorf("the first heard %v", events.about("keep-")[13:])
+	if got := len(events.eventsAbout("keep-")); got != 14 {
+		t.Errorf("the first heard %v", events.eventsAbout("keep-")[13:])
 	}
 }

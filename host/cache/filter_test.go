@@ -70,19 +70,19 @@ func newFixture(t testing.TB, wants ...Want) *fixture {
 		t.Fatal(err)
 	}
 	x := &fixture{resource: r, t: t, d: r.feed.decoder, h: newRecorder()}
-	t.Cleanup(r.handle(x.h))
+	t.Cleanup(r.addHandler(x.h))
 	return x
 }
 
-// leave has one of the readers stop reading.
-func (x *fixture) leave() {
+// releaseOne has one of the readers stop reading.
+func (x *fixture) releaseOne() {
 	for r := range x.readers {
 		r.Release()
 		return
 	}
 }
 
-func (x *fixture) object(s *corev1.Secret) *Object { return decoded(x.t, x.d, s) }
+func (x *fixture) decodedSecret(s *corev1.Secret) *Object { return decoded(x.t, x.d, s) }
 
 func decoded(t testing.TB, d *decoder, s *corev1.Secret) *Object {
 	t.Helper()
@@ -90,75 +90,75 @@ func decoded(t testing.TB, d *decoder, s *corev1.Secret) *Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := d.object(raw)
+	o, err := d.decodeObject(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-// told returns the events, of which there are to be n, in words.
-func (x *fixture) told(n int) []string {
+// awaitEvents returns the events, of which there are to be n, in words.
+func (x *fixture) awaitEvents(n int) []string {
 	x.t.Helper()
-	eventually(x.t, fmt.Sprint(n, " events"), func() bool { return len(x.h.about("")) >= n })
-	return x.h.about("")
+	eventually(x.t, fmt.Sprint(n, " events"), func() bool { return len(x.h.eventsAbout("")) >= n })
+	return x.h.eventsAbout("")
 }
 
-func (x *fixture) expect(want ...string) {
+func (x *fixture) expectEvents(want ...string) {
 	x.t.Helper()
-	if got := x.told(len(want)); !slices.Equal(got, want) {
+	if got := x.awaitEvents(len(want)); !slices.Equal(got, want) {
 		x.t.Errorf("heard %v, want %v", got, want)
 	}
 }
 
 func TestOnlyWhatSomeReaderKeepsIsStored(t *testing.T) {
 	a, b := map[string]string{"app": "a"}, map[string]string{"app": "b"}
-	x := newFixture(t, Want{Mask: mask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")})
+	x := newFixture(t, Want{Mask: pathMask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")})
 	f := x.feed
-	f.Replace([]any{x.object(secret("one", "1", a)), x.object(secret("two", "1", b))}, "5")
-	f.Add(x.object(secret("three", "6", b)))
+	f.Replace([]any{x.decodedSecret(secret("one", "1", a)), x.decodedSecret(secret("two", "1", b))}, "5")
+	f.Add(x.decodedSecret(secret("three", "6", b)))
 	if x.store.Len() != 1 || x.store.Version() != "6" {
 		t.Fatalf("%d objects at version %s", x.store.Len(), x.store.Version())
 	}
 
-	f.Add(x.object(secret("four", "7", a)))
-	f.Update(x.object(secret("three", "8", a))) // comes
-	f.Update(x.object(secret("one", "9", b)))   // goes
+	f.Add(x.decodedSecret(secret("four", "7", a)))
+	f.Update(x.decodedSecret(secret("three", "8", a))) // comes
+	f.Update(x.decodedSecret(secret("one", "9", b)))   // goes
 	if x.store.Get("ns", "one") != nil || x.store.Version() != "9" {
 		t.Errorf("one is there at version %s", x.store.Version())
 	}
-	f.Update(x.object(secret("one", "10", nil)))
-	f.Delete(x.object(secret("one", "11", nil)))
-	f.Delete(x.object(secret("three", "12", b)))
+	f.Update(x.decodedSecret(secret("one", "10", nil)))
+	f.Delete(x.decodedSecret(secret("one", "11", nil)))
+	f.Delete(x.decodedSecret(secret("three", "12", b)))
 	if x.store.Version() != "12" {
 		t.Errorf("version %s", x.store.Version())
 	}
 
 	// After a gap: four has ceased to match, two is gone unseen, five came in between or had not matched.
-	f.Replace([]any{x.object(secret("four", "13", b)), x.object(secret("five", "14", a))}, "20")
-	x.expect("initial one", "add four", "add? three", "delete? one", "delete three", "delete? four", "add? five")
+	f.Replace([]any{x.decodedSecret(secret("four", "13", b)), x.decodedSecret(secret("five", "14", a))}, "20")
+	x.expectEvents("initial one", "add four", "add? three", "delete? one", "delete three", "delete? four", "add? five")
 	if x.store.Len() != 1 || x.store.Version() != "20" {
 		t.Errorf("%d objects at version %s", x.store.Len(), x.store.Version())
 	}
 }
 
 func TestANamesakeThatIsNotKeptIsADelete(t *testing.T) {
-	x := newFixture(t, Want{Mask: mask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")})
-	x.feed.Replace([]any{x.object(secret("one", "1", map[string]string{"app": "a"}))}, "5")
+	x := newFixture(t, Want{Mask: pathMask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")})
+	x.feed.Replace([]any{x.decodedSecret(secret("one", "1", map[string]string{"app": "a"}))}, "5")
 	other := secret("one", "7", nil)
 	other.UID = "another"
-	x.feed.Replace([]any{x.object(other)}, "8")
-	x.expect("initial one", "delete one")
+	x.feed.Replace([]any{x.decodedSecret(other)}, "8")
+	x.expectEvents("initial one", "delete one")
 }
 
 // Of an object the data of which one reader wants, and the metadata all, only the metadata is kept where the first has
 // no use for it.
 func TestAnObjectIsKeptAsItsOwnReadersWant(t *testing.T) {
 	x := newFixture(t,
-		Want{Mask: mask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")},
-		Want{Mask: mask(t, secrets, "metadata.annotations")},
-		Want{Mask: mask(t, secrets, "type"), Filter: labelled(t, secrets, "tier", "q")})
-	if x.d.drops() {
+		Want{Mask: pathMask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")},
+		Want{Mask: pathMask(t, secrets, "metadata.annotations")},
+		Want{Mask: pathMask(t, secrets, "type"), Filter: labelled(t, secrets, "tier", "q")})
+	if x.d.dropsObjects() {
 		t.Error("a reader wants all objects")
 	}
 
@@ -171,7 +171,7 @@ func TestAnObjectIsKeptAsItsOwnReadersWant(t *testing.T) {
 		{map[string]string{"app": "b", "tier": "q"}, false, true},
 		{map[string]string{"app": "a", "tier": "q"}, true, true},
 	} {
-		o := x.object(secret("one", "1", c.labels))
+		o := x.decodedSecret(secret("one", "1", c.labels))
 		var s corev1.Secret
 		if err := s.Unmarshal(o.Raw); err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestAnObjectIsKeptAsItsOwnReadersWant(t *testing.T) {
 		if s.Labels["app"] != c.labels["app"] || s.Labels["tier"] != c.labels["tier"] {
 			t.Errorf("%v: labels are %v", c.labels, s.Labels)
 		}
-		again, kept, err := x.d.narrow(nil, o)
+		again, kept, err := x.d.narrowObject(nil, o)
 		if err != nil || !kept || string(again) != string(o.Raw) {
 			t.Errorf("%v: read again it is %q, not %q (%v)", c.labels, again, o.Raw, err)
 		}
@@ -195,8 +195,8 @@ func TestAnObjectIsKeptAsItsOwnReadersWant(t *testing.T) {
 func TestWhatIsCovered(t *testing.T) {
 	a, b := labelled(t, secrets, "app", "a"), labelled(t, secrets, "app", "b")
 	tier := labelled(t, secrets, "tier", "q")
-	data, meta := mask(t, secrets, "data"), mask(t, secrets, "metadata")
-	annotations := mask(t, secrets, "metadata.annotations")
+	data, meta := pathMask(t, secrets, "data"), pathMask(t, secrets, "metadata")
+	annotations := pathMask(t, secrets, "metadata.annotations")
 
 	for name, c := range map[string]struct {
 		have []Want
@@ -221,12 +221,12 @@ func TestWhatIsCovered(t *testing.T) {
 	} {
 		var s *selection
 		for _, w := range c.have {
-			s = s.with(w.Mask, w.Filter)
+			s = s.withReader(w.Mask, w.Filter)
 		}
-		if got := s.covers(c.want.Mask, c.want.Filter); got != c.is {
+		if got := s.coversReader(c.want.Mask, c.want.Filter); got != c.is {
 			t.Errorf("%s: covered is %v", name, got)
 		}
-		if s = s.with(c.want.Mask, c.want.Filter); !s.covers(c.want.Mask, c.want.Filter) {
+		if s = s.withReader(c.want.Mask, c.want.Filter); !s.coversReader(c.want.Mask, c.want.Filter) {
 			t.Errorf("%s: not covered once it is part", name)
 		}
 	}
@@ -236,7 +236,7 @@ func TestWhatIsCovered(t *testing.T) {
 // reads the labels of all, and without filters.
 func BenchmarkSecrets(b *testing.B) {
 	const n = 10_000
-	data, labels := mask(b, secrets, "data", "type"), mask(b, secrets, "metadata.labels")
+	data, labels := pathMask(b, secrets, "data", "type"), pathMask(b, secrets, "metadata.labels")
 	tokens := labelled(b, secrets, "app", "token")
 
 	for _, c := range []struct {
@@ -250,7 +250,7 @@ func BenchmarkSecrets(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				before := heap()
+				before := heapInUse()
 				x := newFixture(b, c.wants...)
 				list := make([]any, n)
 				for i := range list {
@@ -259,14 +259,14 @@ func BenchmarkSecrets(b *testing.B) {
 						s.Labels["app"] = "token"
 					}
 					s.Data["password"] = []byte(strings.Repeat("x", 1000))
-					list[i] = x.object(s)
+					list[i] = x.decodedSecret(s)
 				}
 
 				x.feed.Replace(list, "10000")
-				x.told(c.kept)
+				x.awaitEvents(c.kept)
 				x.h.events = nil
 				clear(list)
-				b.ReportMetric(float64(heap()-before)/1024, "KiB")
+				b.ReportMetric(float64(heapInUse()-before)/1024, "KiB")
 				if x.store.Len() != c.kept {
 					b.Fatalf("%d objects", x.store.Len())
 				}
@@ -278,10 +278,10 @@ func BenchmarkSecrets(b *testing.B) {
 // Those who were there before hear nothing of objects that only the newcomer keeps, and everything of their own.
 func TestTakingOverWithMoreObjects(t *testing.T) {
 	a, b := map[string]string{"app": "a"}, map[string]string{"app": "b"}
-	x := newFixture(t, Want{Mask: mask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")})
-	x.feed.Replace([]any{x.object(secret("same", "1", a)), x.object(secret("moves", "2", a)),
-		x.object(secret("drops", "3", a)), x.object(secret("not", "4", b))}, "5")
-	next := x.wanted.with(mask(t, secrets, "metadata.annotations"), labelled(t, secrets, "app", "b"))
+	x := newFixture(t, Want{Mask: pathMask(t, secrets, "data"), Filter: labelled(t, secrets, "app", "a")})
+	x.feed.Replace([]any{x.decodedSecret(secret("same", "1", a)), x.decodedSecret(secret("moves", "2", a)),
+		x.decodedSecret(secret("drops", "3", a)), x.decodedSecret(secret("not", "4", b))}, "5")
+	next := x.wanted.withReader(pathMask(t, secrets, "metadata.annotations"), labelled(t, secrets, "app", "b"))
 	wider, err := newFeed(x.resource, next, newContents(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestTakingOverWithMoreObjects(t *testing.T) {
 
 	x.wider = wider
 	second := newRecorder()
-	t.Cleanup(x.handle(second))
+	t.Cleanup(x.addHandler(second))
 	d := wider.decoder
 	wider.Replace([]any{
 		decoded(t, d, secret("same", "1", a)), decoded(t, d, secret("moves", "6", b)),
@@ -297,7 +297,7 @@ func TestTakingOverWithMoreObjects(t *testing.T) {
 		decoded(t, d, secret("not", "4", b)), decoded(t, d, secret("new", "8", a)),
 	}, "9")
 
-	got := x.told(6)
+	got := x.awaitEvents(6)
 	if len(got) == 6 {
 		slices.Sort(got[4:]) // in any order
 	}
@@ -307,7 +307,7 @@ func TestTakingOverWithMoreObjects(t *testing.T) {
 		t.Errorf("heard %v, want %v", got, want)
 	}
 	y := &fixture{resource: x.resource, t: t, h: second}
-	if got := y.told(4); len(got) != 4 || slices.ContainsFunc(got, func(s string) bool {
+	if got := y.awaitEvents(4); len(got) != 4 || slices.ContainsFunc(got, func(s string) bool {
 		return !strings.HasPrefix(s, "initial ")
 	}) {
 		t.Errorf("the newcomer heard %v", got)
@@ -316,15 +316,15 @@ func TestTakingOverWithMoreObjects(t *testing.T) {
 
 // A store keeps what it holds until its last reader has gone, though the others have declared nothing that was new.
 func TestTheLastReaderDropsTheStore(t *testing.T) {
-	data := Want{Mask: mask(t, secrets, "data")}
+	data := Want{Mask: pathMask(t, secrets, "data")}
 	x := newFixture(t, data, data)
-	x.feed.Replace([]any{x.object(secret("kept", "1", nil))}, "2")
+	x.feed.Replace([]any{x.decodedSecret(secret("kept", "1", nil))}, "2")
 
-	x.leave()
+	x.releaseOne()
 	if n := x.store.Len(); n != 1 || x.feed == nil {
 		t.Errorf("%d objects are left with a reader, expected 1", n)
 	}
-	x.leave()
+	x.releaseOne()
 	if n := x.store.Len(); n != 0 || x.feed != nil {
 		t.Errorf("%d objects are left without a reader", n)
 	}

@@ -3,9 +3,9 @@ package cache
 // goneMax is how many deleted objects are remembered.
 const goneMax = 32768
 
-// lose remembers that an object was deleted. UIDs are never used again, so it is gone for good, unless etcd is restored
-// from a backup.
-func (c *Cache) lose(o *Object) {
+// rememberGone remembers that an object was deleted. UIDs are never used again, so it is gone for good, unless etcd is
+// restored from a backup.
+func (c *Cache) rememberGone(o *Object) {
 	if o.UID != "" {
 		c.gone.Add(string(o.UID))
 	}

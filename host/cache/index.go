@@ -34,7 +34,7 @@ type Value struct{ digest digest }
 // ValueOf makes a value of its text.
 func ValueOf(text string) Value { return Value{digestOf("", text)} }
 
-func keyOf(o *Object) digest { return digestOf(o.Namespace, o.Name) }
+func objectDigest(o *Object) digest { return digestOf(o.Namespace, o.Name) }
 
 // Indexer gives the values by which an index finds an object.
 type Indexer struct {
@@ -51,8 +51,8 @@ type indexers struct {
 	leaves *schema.Leaves // of all that they read
 }
 
-// with adds those whose names are new; nil has none.
-func (x *indexers) with(m *schema.Message, more map[string]Indexer) (*indexers, error) {
+// withNew returns the indexers with those more whose names are new; nil has none.
+func (x *indexers) withNew(m *schema.Message, more map[string]Indexer) (*indexers, error) {
 	all := map[string]Indexer{}
 	maps.Copy(all, more)
 	if x != nil {
@@ -82,31 +82,31 @@ type places struct {
 
 func (x *index) add(o *Object, place uint32) {
 	for _, v := range x.Values(o) {
-		x.put(v, place)
+		x.addPlace(v, place)
 	}
 }
 
 func (x *index) remove(o *Object, place uint32) {
 	for _, v := range x.Values(o) {
-		x.take(v, place)
+		x.removePlace(v, place)
 	}
 }
 
-// change puts an object's new values in place of the old ones.
-func (x *index) change(old, o *Object, place uint32) {
+// replaceValues puts an object's new values in place of the old ones.
+func (x *index) replaceValues(old, o *Object, place uint32) {
 	before, after := x.Values(old), x.Values(o)
 	if slices.Equal(before, after) {
 		return
 	}
 	for _, v := range before {
-		x.take(v, place)
+		x.removePlace(v, place)
 	}
 	for _, v := range after {
-		x.put(v, place)
+		x.addPlace(v, place)
 	}
 }
 
-func (x *index) put(value string, place uint32) {
+func (x *index) addPlace(value string, place uint32) {
 	key := digestOf("", value)
 	p, ok := x.places[key]
 	switch {
@@ -121,7 +121,7 @@ func (x *index) put(value string, place uint32) {
 	}
 }
 
-func (x *index) take(value string, place uint32) {
+func (x *index) removePlace(value string, place uint32) {
 	key := digestOf("", value)
 	p, ok := x.places[key]
 	switch {

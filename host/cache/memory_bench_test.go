@@ -116,7 +116,7 @@ func BenchmarkPods(b *testing.B) {
 		}
 
 		declare(b, c)
-		before := live()
+		before := liveMemory()
 		if err := c.Start(ctx); err != nil {
 			b.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func BenchmarkPods(b *testing.B) {
 			b.Fatal(c.Store(pods).Len(), "pods")
 		}
 
-		after := live()
+		after := liveMemory()
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/object")
 		b.ReportMetric(float64(after.HeapObjects-before.HeapObjects)/n, "objects/object")
 		b.ReportMetric(float64(c.Status()[0].Bytes)/n, "raw-B/object")
@@ -141,7 +141,7 @@ func BenchmarkPods(b *testing.B) {
 	}
 }
 
-func live() (m runtime.MemStats) {
+func liveMemory() (m runtime.MemStats) {
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&m)

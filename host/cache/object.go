@@ -19,8 +19,8 @@ type Object struct {
 	Raw []byte
 }
 
-// kept reports that the object is to be stored; else it has nothing but its names.
-func (o *Object) kept() bool { return len(o.Raw) > 0 }
+// isWanted reports whether the object is to be stored; else it has nothing but its names.
+func (o *Object) isWanted() bool { return len(o.Raw) > 0 }
 
 // Of metav1.Object, client-go's reflector asks for the resource version, for a bookmark's annotation, and for what
 // makes a store's key. The rest is unset.

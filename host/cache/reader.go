@@ -32,45 +32,46 @@ func newReader(r *resource, mask *schema.Mask, w Want) *Reader {
 func (x *Reader) Current() bool { return x.current.Load() }
 
 // Doubt has the reader not be current until Trust: somebody may know of later versions than the store does.
-func (x *Reader) Doubt() { x.set(&x.doubted, true) }
+func (x *Reader) Doubt() { x.setFlag(&x.doubted, true) }
 
 // Trust ends Doubt.
-func (x *Reader) Trust() { x.set(&x.doubted, false) }
+func (x *Reader) Trust() { x.setFlag(&x.doubted, false) }
 
 // Expire has the reader not be current until the resource is listed again.
-func (x *Reader) Expire() { x.set(&x.expired, true) }
+func (x *Reader) Expire() { x.setFlag(&x.expired, true) }
 
-func (x *Reader) set(flag *bool, to bool) {
+func (x *Reader) setFlag(flag *bool, to bool) {
 	x.resource.mu.Lock()
 	defer x.resource.mu.Unlock()
 	*flag = to
-	x.resource.judge()
+	x.resource.updateReaders()
 }
 
 // Wait waits until the reader is current. It needs the context to end for a resource that can't be read; the error says
 // why it can't.
-func (x *Reader) Wait(ctx context.Context) error { return x.resource.await(ctx, x.Current) }
+func (x *Reader) Wait(ctx context.Context) error { return x.resource.awaitUntil(ctx, x.Current) }
 
 // Release says that the reader has stopped reading; the last one stops the informer.
 func (x *Reader) Release() { x.release() }
 
-// judge finds out for which readers the store is current, and tells those for which it has become so. The caller holds
-// mu.
-func (r *resource) judge() {
+// updateReaders finds out for which readers the store is current, and tells those for which it has become so. The
+// caller holds mu.
+func (r *resource) updateReaders() {
 	for x := range r.readers {
-		now := r.feed != nil && r.feed.synced && !x.doubted && !x.expired && r.feed.selection.covers(x.mask, x.filter)
+		now := r.feed != nil && r.feed.synced && !x.doubted && !x.expired && r.feed.selection.coversReader(x.mask, x.filter)
 		if was := x.current.Swap(now); !now || was {
 			continue
 		}
-		r.wake()
+		r.wakeWaiting()
 		if x.became != nil {
 			go x.became()
 		}
 	}
 }
 
-// gone tells handlers that those objects are which another version's store, which is current, doesn't have; nil: all.
-func (r *resource) gone(by *Store) {
+// emitGone tells handlers that those objects are which another version's store, which is current, doesn't have; nil:
+// all.
+func (r *resource) emitGone(by *Store) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range r.store.List() {

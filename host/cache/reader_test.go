@@ -81,7 +81,7 @@ func history(t *testing.T, seed uint64) (held int) {
 		switch pick := r.IntN(10); {
 		case pick < 2:
 			one := &told{aspect: aspects[r.IntN(len(aspects))]}
-			one.Reader = newReader(x, mask(t, secrets, one.aspect), Want{})
+			one.Reader = newReader(x, pathMask(t, secrets, one.aspect), Want{})
 			if err := x.declare(one.Reader, t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +146,7 @@ func history(t *testing.T, seed uint64) (held int) {
 				if o == nil {
 					t.Fatalf("a reader of %s is current, and %s isn't there", one.aspect, name)
 				}
-				if !has(t, o, one.aspect) {
+				if !keepsAspect(t, o, one.aspect) {
 					t.Fatalf("a reader of %s is current, and %s was kept without", one.aspect, name)
 				}
 			}
@@ -159,8 +159,8 @@ func history(t *testing.T, seed uint64) (held int) {
 	return held
 }
 
-// has reports whether something of an aspect was kept of an object.
-func has(t *testing.T, o *Object, aspect string) bool {
+// keepsAspect reports whether something of an aspect was kept of an object.
+func keepsAspect(t *testing.T, o *Object, aspect string) bool {
 	t.Helper()
 	var s corev1.Secret
 	if err := s.Unmarshal(o.Raw); err != nil {

@@ -51,23 +51,23 @@ func newResource(s *schema.Resource, source func(*decoder) (clientcache.ListerWa
 func (r *resource) declare(x *Reader, started context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.wanted.covers(x.mask, x.filter) {
-		next := r.wanted.with(x.mask, x.filter)
+	if !r.wanted.coversReader(x.mask, x.filter) {
+		next := r.wanted.withReader(x.mask, x.filter)
 		if started != nil {
-			if err := r.run(started, next); err != nil {
+			if err := r.startInformer(started, next); err != nil {
 				return err
 			}
 		}
 		r.wanted = next
 	}
 	r.readers[x] = struct{}{}
-	r.judge()
+	r.updateReaders()
 	return nil
 }
 
-// learn takes in a kind and a scope that weren't known, or have become others: each object says them, so the informer
-// begins anew.
-func (r *resource) learn(s *schema.Resource, started context.Context) error {
+// learnSchema takes in a kind and a scope that weren't known, or have become others: each object says them, so the
+// informer begins anew.
+func (r *resource) learnSchema(s *schema.Resource, started context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.Kind == "" || r.schema.Kind == s.Kind && r.schema.Namespaced == s.Namespaced {
@@ -77,7 +77,7 @@ func (r *resource) learn(s *schema.Resource, started context.Context) error {
 	if started == nil || r.feed == nil {
 		return nil
 	}
-	return r.run(started, r.wanted)
+	return r.startInformer(started, r.wanted)
 }
 
 func (r *resource) start(ctx context.Context) error {
@@ -86,11 +86,11 @@ func (r *resource) start(ctx context.Context) error {
 	if len(r.readers) == 0 || r.feed != nil {
 		return nil
 	}
-	return r.run(ctx, r.wanted)
+	return r.startInformer(ctx, r.wanted)
 }
 
-// run starts an informer with the selection: the second one if the first has something to hand over.
-func (r *resource) run(ctx context.Context, s *selection) error {
+// startInformer starts an informer with the selection: the second one if the first has something to hand over.
+func (r *resource) startInformer(ctx context.Context, s *selection) error {
 	contents := r.store.contents.Load()
 	second := r.feed != nil && r.feed.synced
 	if second {
@@ -107,7 +107,7 @@ func (r *resource) run(ctx context.Context, s *selection) error {
 		r.feed.stop()
 		r.feed = f
 	}
-	r.judge()
+	r.updateReaders()
 	f.start(ctx)
 	return nil
 }
@@ -125,11 +125,11 @@ func (r *resource) release(x *Reader) {
 	r.store.contents.Store(newContents(nil))
 }
 
-func (r *resource) wait(ctx context.Context) error { return r.await(ctx, r.complete) }
+func (r *resource) waitForSync(ctx context.Context) error { return r.awaitUntil(ctx, r.complete) }
 
-// await waits until something is so, which is asked under mu; what it hangs on calls wake. The error says why the
-// resource can't be read, where that is why.
-func (r *resource) await(ctx context.Context, so func() bool) error {
+// awaitUntil waits until something is so, which is asked under mu; what it hangs on calls wakeWaiting. The error says
+// why the resource can't be read, where that is why.
+func (r *resource) awaitUntil(ctx context.Context, so func() bool) error {
 	for {
 		r.mu.Lock()
 		done, changed, err := so(), r.changed, r.err
@@ -151,12 +151,12 @@ func (r *resource) await(ctx context.Context, so func() bool) error {
 // complete reports that the store has all objects, with all that was declared of them.
 func (r *resource) complete() bool { return r.feed != nil && r.feed.synced && r.wider == nil }
 
-func (r *resource) wake() {
+func (r *resource) wakeWaiting() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-func (r *resource) handle(h Handler) (remove func()) {
+func (r *resource) addHandler(h Handler) (remove func()) {
 	s := subscribe(h)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,16 +211,16 @@ func (r *resource) status() (ResourceStatus, bool) {
 	}, len(r.readers) > 0
 }
 
-// report takes note of why the resource can't be read, or that it can (nil). It logs changes only: a resource that
+// reportError takes note of why the resource can't be read, or that it can (nil). It logs changes only: a resource that
 // isn't served is asked for again and again.
-func (r *resource) report(f *feed, err error) {
+func (r *resource) reportError(f *feed, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f.dead || err == nil && r.err == nil || err != nil && r.err != nil && err.Error() == r.err.Error() {
 		return
 	}
 	r.err = err
-	r.wake()
+	r.wakeWaiting()
 	if err != nil {
 		klog.InfoS("Waiting for resource", "resource", r.name.String(), "err", err)
 	} else {
@@ -231,7 +231,7 @@ func (r *resource) report(f *feed, err error) {
 // replaced tells the handlers of one object's change. A name that passed to another object is a delete and an add; an
 // object that isn't kept any longer is gone. moved says, of an object without old or without new, what [Event] says.
 func (r *resource) replaced(old, new *Object, initial, moved bool) {
-	if new != nil && !new.kept() {
+	if new != nil && !new.isWanted() {
 		moved = old != nil && old.UID == new.UID
 		new = nil
 	}
@@ -241,16 +241,16 @@ func (r *resource) replaced(old, new *Object, initial, moved bool) {
 	switch {
 	case old == nil && new == nil:
 	case old != nil && new != nil && old.UID != new.UID:
-		r.emit(Event{Resource: r.schema, Old: old})
-		r.emit(Event{Resource: r.schema, New: new})
+		r.emitEvent(Event{Resource: r.schema, Old: old})
+		r.emitEvent(Event{Resource: r.schema, New: new})
 	case old != nil && new != nil && bytes.Equal(old.Raw, new.Raw):
 	default:
-		r.emit(Event{Resource: r.schema, Old: old, New: new, Initial: initial,
+		r.emitEvent(Event{Resource: r.schema, Old: old, New: new, Initial: initial,
 			Moved: moved && !initial && (old == nil || new == nil)})
 	}
 }
 
-func (r *resource) emit(e Event) {
+func (r *resource) emitEvent(e Event) {
 	r.told.Store(time.Now().UnixNano())
 	for _, s := range r.handlers {
 		if !s.deferred {
@@ -277,7 +277,7 @@ func (r *resource) takeOver() {
 	r.store.contents.Store(second.contents)
 	for _, o := range first.contents.list() {
 		if second.contents.get(o.Namespace, o.Name) == nil {
-			r.replaced(o, nil, false, second.decoder.drops())
+			r.replaced(o, nil, false, second.decoder.dropsObjects())
 		}
 	}
 
@@ -286,11 +286,11 @@ func (r *resource) takeOver() {
 		old := first.contents.get(o.Namespace, o.Name)
 		var kept bool
 		var err error
-		narrow, kept, err = first.decoder.narrow(narrow[:0], o)
+		narrow, kept, err = first.decoder.narrowObject(narrow[:0], o)
 		if err == nil && (old == nil && !kept || old != nil && kept && bytes.Equal(narrow, old.Raw)) {
 			continue // nothing new for those who have been there before
 		}
-		r.replaced(old, o, false, first.decoder.drops())
+		r.replaced(old, o, false, first.decoder.dropsObjects())
 	}
 
 	for _, s := range r.handlers {
@@ -300,6 +300,6 @@ func (r *resource) takeOver() {
 		}
 	}
 
-	r.judge()
-	r.wake()
+	r.updateReaders()
+	r.wakeWaiting()
 }

@@ -13,8 +13,8 @@ import (
 	clientcache "k8s.io/client-go/tools/cache"
 )
 
-// fed returns a feed of pods that holds the first n test pods.
-func fed(t testing.TB, n int, paths ...string) *feed {
+// filledFeed returns a feed of pods that holds the first n test pods.
+func filledFeed(t testing.TB, n int, paths ...string) *feed {
 	t.Helper()
 	d := podDecoder(t, paths...)
 	r := newResource(d.resource, func(*decoder) (clientcache.ListerWatcher, error) {
@@ -45,7 +45,7 @@ func received(t testing.TB, f *feed, pod *corev1.Pod) *Object {
 
 // An update that leaves what is kept as it is takes the memory of the object before; only its version is its own.
 func TestIrrelevantUpdatesShareMemory(t *testing.T) {
-	f := fed(t, 3, endpointPaths...)
+	f := filledFeed(t, 3, endpointPaths...)
 	pod := testpod.New(1)
 	before := f.contents.get(pod.Namespace, pod.Name)
 	pod.ResourceVersion = "2000000"
@@ -77,7 +77,7 @@ func TestIrrelevantUpdatesShareMemory(t *testing.T) {
 
 // It allocates a small part of what a relevant one does, whatever the pod's size.
 func TestIrrelevantUpdatesAllocateLittle(t *testing.T) {
-	f := fed(t, 3, endpointPaths...)
+	f := filledFeed(t, 3, endpointPaths...)
 	pod := testpod.New(1)
 	pod.ResourceVersion = "2000000"
 	irrelevant := encode(t, pod)
@@ -103,7 +103,7 @@ func TestIrrelevantUpdatesAllocateLittle(t *testing.T) {
 // What comes before the store has all objects counts as told, so that reading doesn't pause: it is waited for. What
 // comes after that doesn't.
 func TestInitialObjectsAreNotHeldUp(t *testing.T) {
-	f := fed(t, 1, endpointPaths...)
+	f := filledFeed(t, 1, endpointPaths...)
 	told := func() bool {
 		f.resource.told.Store(0)
 		received(t, f, testpod.New(0))

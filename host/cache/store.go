@@ -61,7 +61,7 @@ func (s *Store) AddIndexers(indexers map[string]Indexer) error {
 	r := s.resource
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all, err := r.indexers.with(r.message, indexers)
+	all, err := r.indexers.withNew(r.message, indexers)
 	if err != nil {
 		return fmt.Errorf("%s: indexes: %w", r.name, err)
 	}
@@ -172,18 +172,18 @@ func (c *contents) set(o *Object) *Object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version = o.ResourceVersion
-	if !o.kept() {
-		return c.drop(keyOf(o))
+	if !o.isWanted() {
+		return c.dropObject(objectDigest(o))
 	}
-	return c.put(o)
+	return c.putObject(o)
 }
 
-func (c *contents) put(o *Object) *Object {
+func (c *contents) putObject(o *Object) *Object {
 	c.bytes += int64(len(o.Raw))
-	key := keyOf(o)
+	key := objectDigest(o)
 	place, ok := c.places[key]
 	if !ok {
-		place = c.settle(o)
+		place = c.findPlace(o)
 		c.places[key] = place
 		for _, x := range c.indexes {
 			x.add(o, place)
@@ -208,13 +208,13 @@ func (c *contents) reindex(old, o *Object, place uint32) {
 	known := old.UID == o.UID && c.leaves.Changed(old.Raw, o.Raw, &c.changed) == nil
 	for _, x := range c.indexes {
 		if !known || x.Reads == nil || c.changed.Intersects(x.reads) {
-			x.change(old, o, place)
+			x.replaceValues(old, o, place)
 		}
 	}
 }
 
-// settle finds a place for a new object.
-func (c *contents) settle(o *Object) uint32 {
+// findPlace finds a place for a new object.
+func (c *contents) findPlace(o *Object) uint32 {
 	if last := len(c.vacant) - 1; last >= 0 {
 		place := c.vacant[last]
 		c.vacant = c.vacant[:last]
@@ -230,10 +230,10 @@ func (c *contents) remove(o *Object) *Object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version = o.ResourceVersion
-	return c.drop(keyOf(o))
+	return c.dropObject(objectDigest(o))
 }
 
-func (c *contents) drop(key digest) *Object {
+func (c *contents) dropObject(key digest) *Object {
 	place, ok := c.places[key]
 	if !ok {
 		return nil
@@ -253,18 +253,18 @@ func (c *contents) drop(key digest) *Object {
 func (c *contents) replace(objects []*Object, version string) (gone, before []*Object) {
 	keys := make(map[digest]struct{}, len(objects))
 	for _, o := range objects {
-		keys[keyOf(o)] = struct{}{}
+		keys[objectDigest(o)] = struct{}{}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key := range c.places {
 		if _, ok := keys[key]; !ok {
-			gone = append(gone, c.drop(key))
+			gone = append(gone, c.dropObject(key))
 		}
 	}
 	before = make([]*Object, len(objects))
 	for i, o := range objects {
-		before[i] = c.put(o)
+		before[i] = c.putObject(o)
 	}
 	c.version = version
 	return gone, before

@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema/testpod"
 )
 
-// byPath indexes objects by the values at a path.
-func byPath(t testing.TB, path string) Indexer {
+// indexByPath indexes objects by the values at a path.
+func indexByPath(t testing.TB, path string) Indexer {
 	p, err := podDecoder(t).resource.Message.Path(path)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func byPath(t testing.TB, path string) Indexer {
 
 // indexed returns indexes of pods, beside those that were there.
 func indexed(t testing.TB, before *indexers, more map[string]Indexer) *indexers {
-	all, err := before.with(podDecoder(t).resource.Message, more)
+	all, err := before.withNew(podDecoder(t).resource.Message, more)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +66,14 @@ func TestIndexesFollowTheObjects(t *testing.T) {
 		return o
 	}
 
-	labels, whole := byPath(t, "metadata.labels"), byPath(t, "status.phase")
+	labels, whole := indexByPath(t, "metadata.labels"), indexByPath(t, "status.phase")
 	whole.Reads = nil // nobody said
-	early := map[string]Indexer{"node": byPath(t, "spec.nodeName"), "labels": labels, "phase": whole,
+	early := map[string]Indexer{"node": indexByPath(t, "spec.nodeName"), "labels": labels, "phase": whole,
 		"uid": {Reads: []string{"metadata.uid"}, Values: func(o *Object) []string {
 			return []string{string(o.UID)}
 		}}}
 
-	late := map[string]Indexer{"label": byPath(t, "metadata.labels[k]"),
+	late := map[string]Indexer{"label": indexByPath(t, "metadata.labels[k]"),
 		"both": {Reads: []string{"metadata.labels", "spec.nodeName"}, Values: func(o *Object) []string {
 			return []string{fmt.Sprint(labels.Values(o), early["node"].Values(o))}
 		}}}
@@ -92,7 +92,7 @@ func TestIndexesFollowTheObjects(t *testing.T) {
 			var all []*Object
 			next := map[names]*Object{}
 			for range r.IntN(6) {
-				if o := object(step); next[namesOf(o)] == nil && o.kept() {
+				if o := object(step); next[namesOf(o)] == nil && o.isWanted() {
 					next[namesOf(o)] = o
 					all = append(all, o)
 				}
@@ -113,7 +113,7 @@ func TestIndexesFollowTheObjects(t *testing.T) {
 			if old := c.set(o); old != model[namesOf(o)] {
 				t.Fatalf("step %d: replaced %+v, not %+v", step, old, model[namesOf(o)])
 			}
-			if model[namesOf(o)] = o; !o.kept() {
+			if model[namesOf(o)] = o; !o.isWanted() {
 				delete(model, namesOf(o))
 			}
 		}

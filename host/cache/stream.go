@@ -33,7 +33,7 @@ func (events) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Obje
 	err := schema.Each(data, func(number int32, content []byte) error {
 		switch number {
 		case eventType:
-			e.Type = kind(content)
+			e.Type = internEventType(content)
 		case eventObject:
 			return schema.Each(content, func(number int32, content []byte) error {
 				if number == extensionRaw {
@@ -47,8 +47,8 @@ func (events) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.Obje
 	return e, nil, err
 }
 
-// kind is the type of an event, of which there are few.
-func kind(b []byte) string {
+// internEventType returns the type of an event, of which there are few.
+func internEventType(b []byte) string {
 	for _, k := range [...]string{"MODIFIED", "ADDED", "DELETED", "BOOKMARK"} {
 		if string(b) == k {
 			return k
@@ -70,7 +70,7 @@ func (jsonEvents) Decode(data []byte, _ *kschema.GroupVersionKind, into runtime.
 	err := schema.EachMember(data, func(name, value []byte) error {
 		switch string(name) {
 		case "type":
-			e.Type = kind(bytes.Trim(value, `"`))
+			e.Type = internEventType(bytes.Trim(value, `"`))
 		case "object":
 			e.Object.Raw = value
 		}

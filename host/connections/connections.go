@@ -38,12 +38,13 @@ type shared struct {
 	waiting  []chan bool // in order, while opening
 }
 
-// enter waits until a request may be sent; opens is whether there may be no room for it. got must follow, then leave.
-func (s *shared) enter(ctx context.Context) (opens bool, err error) {
+// acquire waits until a request may be sent; opens is whether there may be no room for it. noteConnected must follow,
+// then release.
+func (s *shared) acquire(ctx context.Context) (opens bool, err error) {
 	s.mu.Lock()
-	if len(s.waiting) == 0 && s.may() {
+	if len(s.waiting) == 0 && s.maySend() {
 		defer s.mu.Unlock()
-		return s.take(), nil
+		return s.startRequest(), nil
 	}
 	turn := make(chan bool, 1)
 	s.waiting = append(s.waiting, turn)
@@ -62,8 +63,8 @@ func (s *shared) enter(ctx context.Context) (opens bool, err error) {
 	return <-turn, nil // its turn has come just now
 }
 
-// got tells that a request has its connection, or has failed, and for how many more there is room now.
-func (s *shared) got(opens bool, more int) {
+// noteConnected tells that a request has its connection, or has failed, and for how many more there is room now.
+func (s *shared) noteConnected(opens bool, more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if opens {
@@ -72,24 +73,24 @@ func (s *shared) got(opens bool, more int) {
 		s.promised--
 	}
 	s.room += more
-	s.next()
+	s.admitWaiting()
 }
 
-func (s *shared) leave() {
+func (s *shared) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.underWay--; s.underWay == 0 {
 		s.room = min(s.room, each) // connections may have ended since
 	}
-	s.next()
+	s.admitWaiting()
 }
 
-// may reports whether one more request may be sent. One without room waits until all have what they were promised, or
-// it would take it from them, and each of them would open a connection.
-func (s *shared) may() bool { return s.underWay < s.room || !s.opening && s.promised == 0 }
+// maySend reports whether one more request may be sent. One without room waits until all have what they were promised,
+// or it would take it from them, and each of them would open a connection.
+func (s *shared) maySend() bool { return s.underWay < s.room || !s.opening && s.promised == 0 }
 
-// take sends one more request.
-func (s *shared) take() (opens bool) {
+// startRequest sends one more request.
+func (s *shared) startRequest() (opens bool) {
 	if opens = s.underWay >= s.room; opens {
 		s.opening = true
 	} else {
@@ -99,10 +100,10 @@ func (s *shared) take() (opens bool) {
 	return opens
 }
 
-// next has those enter whose turn it is.
-func (s *shared) next() {
-	for len(s.waiting) > 0 && s.may() {
-		s.waiting[0] <- s.take()
+// admitWaiting has those sent whose turn it is.
+func (s *shared) admitWaiting() {
+	for len(s.waiting) > 0 && s.maySend() {
+		s.waiting[0] <- s.startRequest()
 		s.waiting = slices.Delete(s.waiting, 0, 1)
 	}
 }
@@ -117,7 +118,7 @@ type sharing struct {
 func (s *sharing) WrappedRoundTripper() http.RoundTripper { return s.next }
 
 func (s *sharing) RoundTrip(r *http.Request) (*http.Response, error) {
-	opens, err := s.enter(r.Context())
+	opens, err := s.acquire(r.Context())
 	if err != nil {
 		if r.Body != nil {
 			err = errors.Join(err, r.Body.Close())
@@ -126,7 +127,7 @@ func (s *sharing) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 
 	var once sync.Once
-	got := func(more int) { once.Do(func() { s.got(opens, more) }) }
+	got := func(more int) { once.Do(func() { s.noteConnected(opens, more) }) }
 	defer got(0) // if it got none
 	r = r.WithContext(httptrace.WithClientTrace(r.Context(),
 		&httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
@@ -142,11 +143,11 @@ func (s *sharing) RoundTrip(r *http.Request) (*http.Response, error) {
 
 	a, err := s.next.RoundTrip(r)
 	if err != nil {
-		s.leave()
+		s.release()
 		return nil, err
 	}
 
-	a.Body = &body{ReadCloser: a.Body, leave: s.leave}
+	a.Body = &body{ReadCloser: a.Body, leave: s.release}
 	return a, nil
 }
 
@@ -160,17 +161,17 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.end()
+		b.finishOnce()
 	}
 	return n, err
 }
 
 func (b *body) Close() error {
-	defer b.end()
+	defer b.finishOnce()
 	return b.ReadCloser.Close()
 }
 
-func (b *body) end() {
+func (b *body) finishOnce() {
 	if b.over.CompareAndSwap(false, true) {
 		b.leave()
 	}

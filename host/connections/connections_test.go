@@ -22,7 +22,7 @@ type server struct {
 	hold    chan struct{}
 }
 
-func serve(t *testing.T, http2 bool) *server {
+func newServer(t *testing.T, http2 bool) *server {
 	s := &server{arrived: make(chan struct{}, 1000), hold: make(chan struct{})}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.arrived <- struct{}{}
@@ -40,8 +40,8 @@ func serve(t *testing.T, http2 bool) *server {
 	return s
 }
 
-// all sends so many requests at once.
-func (s *server) all(t *testing.T, c *http.Client, n int) *sync.WaitGroup {
+// sendAtOnce sends so many requests at once.
+func (s *server) sendAtOnce(t *testing.T, c *http.Client, n int) *sync.WaitGroup {
 	var sent sync.WaitGroup
 	for range n {
 		sent.Go(func() {
@@ -58,7 +58,7 @@ func (s *server) all(t *testing.T, c *http.Client, n int) *sync.WaitGroup {
 	return &sent
 }
 
-func client(s *server) *http.Client {
+func newClient(s *server) *http.Client {
 	c := s.Client()
 	c.Transport = connections.Share()(c.Transport)
 	return c
@@ -66,16 +66,16 @@ func client(s *server) *http.Client {
 
 // Requests at once open as many connections as they need.
 func TestShare(t *testing.T) {
-	s := serve(t, true)
-	c := client(s)
-	sent := s.all(t, c, 60)
+	s := newServer(t, true)
+	c := newClient(s)
+	sent := s.sendAtOnce(t, c, 60)
 	for range 60 {
 		<-s.arrived
 	}
 	if n := s.opened.Load(); n != 1 {
 		t.Errorf("60 requests at once, and nothing is open: they opened %d connections, want 1", n)
 	}
-	more := s.all(t, c, 240)
+	more := s.sendAtOnce(t, c, 240)
 	for range 240 {
 		<-s.arrived // none waits for another one's end
 	}
@@ -86,7 +86,7 @@ func TestShare(t *testing.T) {
 	sent.Wait()
 	more.Wait()
 	before := s.opened.Load()
-	s.all(t, c, 300).Wait()
+	s.sendAtOnce(t, c, 300).Wait()
 	if n := s.opened.Load(); n > before+2 {
 		t.Errorf("300 requests at once opened %d connections though there were %d", n-before, before)
 	}
@@ -94,8 +94,8 @@ func TestShare(t *testing.T) {
 
 // Without HTTP/2 each request has its own connection, as ever.
 func TestHTTP1(t *testing.T) {
-	s := serve(t, false)
-	sent := s.all(t, client(s), 150)
+	s := newServer(t, false)
+	sent := s.sendAtOnce(t, newClient(s), 150)
 	for range 150 {
 		<-s.arrived
 	}

@@ -41,9 +41,9 @@ func (c *Controller) batched(k Key, delay time.Duration) (wakes bool) {
 	return wakes
 }
 
-// linger is how long the key waits on because its batch goes on; 0: it is to be synced. What wakes it before its batch
-// is due has it synced then too.
-func (c *Controller) linger(k Key) time.Duration {
+// batchWait returns how long the key waits on because its batch goes on; 0: it is to be synced. What wakes it before
+// its batch is due has it synced then too.
+func (c *Controller) batchWait(k Key) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b, ok := c.batches[k]

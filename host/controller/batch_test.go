@@ -74,7 +74,7 @@ func TestBatch(t *testing.T) {
 					if ended {
 						break
 					}
-					if _, ok := c.admit(v, key); ok {
+					if _, ok := c.admitKey(v, key); ok {
 						got = append(got, time.Since(start))
 					}
 					c.queue.Done(key)

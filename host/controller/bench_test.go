@@ -22,7 +22,7 @@ func BenchmarkSync(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Wake(k)
-		w.next(b.Context())
+		w.syncNext(b.Context())
 	}
 	if _, all := c.Stuck(func(string) bool { return true }, 1); all != 0 {
 		b.Error("the key is stuck")

@@ -21,14 +21,14 @@ const causesMost = 10
 
 // Causes returns why keys' last syncs failed or were put off, those with the most keys first, ten at most.
 func (c *Controller) Causes() []Cause {
-	all := c.stuck.causes()
+	all := c.stuck.groupCauses()
 	for i := range all {
 		all[i].Oldest.Controller = c.name
 	}
 	return all
 }
 
-func (s *stuck) causes() (all []Cause) {
+func (s *stuck) groupCauses() (all []Cause) {
 	if s.count.Load() == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (s *stuck) causes() (all []Cause) {
 func without(text string, k Key) string {
 	var b strings.Builder
 	for text != "" {
-		n := strings.IndexFunc(text, func(r rune) bool { return !ofWord(r) })
+		n := strings.IndexFunc(text, func(r rune) bool { return !isNameRune(r) })
 		if n < 0 {
 			n = len(text)
 		}
@@ -75,7 +75,7 @@ func without(text string, k Key) string {
 		}
 		text = text[n:]
 
-		n = strings.IndexFunc(text, ofWord)
+		n = strings.IndexFunc(text, isNameRune)
 		if n < 0 {
 			n = len(text)
 		}
@@ -85,8 +85,8 @@ func without(text string, k Key) string {
 	return b.String()
 }
 
-// ofWord reports whether a character can be in an object's name.
-func ofWord(r rune) bool {
+// isNameRune reports whether a character can be in an object's name.
+func isNameRune(r rune) bool {
 	return r == '-' || r == '.' || r == ':' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
@@ -102,10 +102,10 @@ func standsIn(word, name string) bool {
 		}
 		at += i
 		end := at + len(name)
-		if (at == 0 || parts(word[at-1])) && (end == len(word) || parts(word[end])) {
+		if (at == 0 || isSeparator(word[at-1])) && (end == len(word) || isSeparator(word[end])) {
 			return true
 		}
 	}
 }
 
-func parts(c byte) bool { return c == '-' || c == '.' || c == ':' }
+func isSeparator(c byte) bool { return c == '-' || c == '.' || c == ':' }

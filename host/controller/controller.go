@@ -136,22 +136,22 @@ func (c *Controller) Name() string { return c.name }
 // Wake has the key synced.
 func (c *Controller) Wake(k Key) {
 	c.foreign(k)
-	c.add(k, 0)
+	c.enqueue(k, 0)
 }
 
 // Woken takes a wake-up that an event of the cache led to.
 func (c *Controller) Woken(k Key, delay time.Duration, e cache.Event) {
 	if c.noticed(k, delay, e) {
-		c.add(k, delay)
+		c.enqueue(k, delay)
 	}
 }
 
-func (c *Controller) add(k Key, delay time.Duration) {
+func (c *Controller) enqueue(k Key, delay time.Duration) {
 	if delay > 0 {
 		c.queue.AddAfter(k, delay)
 		return
 	}
-	c.turns.ahead(k)
+	c.turns.clearResync(k)
 	c.queue.Add(k)
 }
 
@@ -176,7 +176,7 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 			c.workers++
 			workers.Go(func() {
 				w := newWorker(c)
-				for !c.surplus() && w.next(work) {
+				for !c.surplus() && w.syncNext(work) {
 				}
 			})
 		}
@@ -241,10 +241,10 @@ type timer struct {
 	set, due time.Time
 }
 
-// after sets the key's timer to what its sync has asked for, 0 for none. That takes the place of an earlier sync's
+// setTimer sets the key's timer to what its sync has asked for, 0 for none. That takes the place of an earlier sync's
 // timer; but a sync that has failed may not have come to what the earlier one wanted to look at again, and its back-off
 // may be long: then the earlier of both stays.
-func (c *Controller) after(k Key, d time.Duration, failed bool) {
+func (c *Controller) setTimer(k Key, d time.Duration, failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d = max(d, 0)

@@ -57,31 +57,32 @@ func (c *Controller) noticed(k Key, delay time.Duration, event cache.Event) (wak
 	return wakes
 }
 
-// hold keeps back what would have the key synced again at once, while it is being synced. The queue would keep it as
-// long; but a write's event may come before its answer, and only after the answer it is known for the echo that it is.
-func (c *Controller) hold(k Key) {
+// holdEvents keeps back what would have the key synced again at once, while it is being synced. The queue would keep it
+// as long; but a write's event may come before its answer, and only after the answer it is known for the echo that it
+// is.
+func (c *Controller) holdEvents(k Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy[k] = []cache.Event{}
 }
 
-// resume wakes the key, if any event was held back that wasn't an echo, or is one that the plugin wants to hear.
-func (c *Controller) resume(v *Version, k Key) {
+// resumeKey wakes the key, if any event was held back that wasn't an echo, or is one that the plugin wants to hear.
+func (c *Controller) resumeKey(v *Version, k Key) {
 	c.mu.Lock()
 	events := c.busy[k]
 	delete(c.busy, k)
 	c.mu.Unlock()
 	for _, e := range events {
 		if !v.Writer.Own(e.New) || v.Plan.Echoes(e) {
-			c.add(k, 0)
+			c.enqueue(k, 0)
 			return
 		}
 	}
 }
 
-// begin reports whether nothing but its own writes have woken the key, and how long it must wait: for its controller's
-// pace, or because that goes on and on.
-func (c *Controller) begin(v *Version, k Key) (echoed bool, wait time.Duration) {
+// checkEcho reports whether nothing but its own writes have woken the key, and how long it must wait: for its
+// controller's pace, or because that goes on and on.
+func (c *Controller) checkEcho(v *Version, k Key) (echoed bool, wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.echoes[k]
@@ -94,7 +95,7 @@ func (c *Controller) begin(v *Version, k Key) (echoed bool, wait time.Duration) 
 	clear(e.seen)
 	e.seen = e.seen[:0]
 	echoed = !e.foreign
-	if wait := e.rest(time.Duration(v.Manifest.Pace)) - time.Since(e.wrote); wait > 0 {
+	if wait := e.restTime(time.Duration(v.Manifest.Pace)) - time.Since(e.wrote); wait > 0 {
 		return echoed, wait
 	}
 	if echoed && e.loops >= echoLimit && !e.held {
@@ -105,9 +106,9 @@ func (c *Controller) begin(v *Version, k Key) (echoed bool, wait time.Duration) 
 	return echoed, 0
 }
 
-// wrote keeps count after a sync. One that failed doesn't make the key rest: its back-off does that, and what happens
-// meanwhile may be what lets it go on.
-func (c *Controller) wrote(k Key, writes int, echoed bool, err error, took time.Duration) {
+// countWrites keeps count after a sync. One that failed doesn't make the key rest: its back-off does that, and what
+// happens meanwhile may be what lets it go on.
+func (c *Controller) countWrites(k Key, writes int, echoed bool, err error, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.echoes[k]
@@ -137,7 +138,7 @@ const (
 	paceMost  = 4
 )
 
-// rest is how long the key rests from the end of its last sync on.
-func (e *echo) rest(pace time.Duration) time.Duration {
+// restTime returns how long the key rests from the end of its last sync on.
+func (e *echo) restTime(pace time.Duration) time.Duration {
 	return min(max(pace, paceShare*e.took), paceMost*pace)
 }

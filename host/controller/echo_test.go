@@ -47,7 +47,7 @@ func TestEarlyEcho(t *testing.T) {
 				}
 			})
 
-			c.resume(v, k)
+			c.resumeKey(v, k)
 			if n := c.Depth(); n != x.want {
 				t.Errorf("%d keys wait after the sync, want %d", n, x.want)
 			}
@@ -78,7 +78,7 @@ func TestAForeignEventBehindManyEchoes(t *testing.T) {
 			}
 		})
 
-		c.resume(v, k)
+		c.resumeKey(v, k)
 		c.queue.Done(k)
 		if n := c.Depth(); n != x.want {
 			t.Errorf("%d events after %d echoes: %d keys wait after the sync, want %d", len(x.events), seenMax, n, x.want)
@@ -134,7 +134,7 @@ func written(t *testing.T, quietOn []string, during func(c *Controller)) (c *Con
 	c = New(Options{}, v)
 	t.Cleanup(c.queue.ShutDown)
 
-	c.hold(k)
+	c.holdEvents(k)
 	o, err := (&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "k"}}).Marshal()
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestCode(t *testing.T) {
 		500: {errors.New("said so"), odd, &apierrors.StatusError{}},
 	} {
 		for _, err := range errs {
-			if got := code(err); got != want {
+			if got := statusCode(err); got != want {
 				t.Errorf("%v: %d, want %d", err, got, want)
 			}
 		}
@@ -106,13 +106,13 @@ func TestLabelsComeFromTheSnapshot(t *testing.T) {
 
 	w, k := newWorker(c), Key{Namespace: "shop", Name: "work"}
 	c.Wake(k)
-	w.next(t.Context())
+	w.syncNext(t.Context())
 	if want := []string{"[example.com/other] true 1"}; !slices.Equal(seen.series, want) || seen.gone != nil {
 		t.Errorf("the job counts as %q, gone %v; want %q", seen.series, seen.gone, want)
 	}
 	delete(around[onJobs], "work")
 	c.Wake(k)
-	w.next(t.Context())
+	w.syncNext(t.Context())
 	if len(seen.series) != 1 || !slices.Equal(seen.gone, []Key{k}) {
 		t.Errorf("after its end it counts as %q, gone %v", seen.series, seen.gone)
 	}

@@ -62,7 +62,7 @@ func TestPace(t *testing.T) {
 					if i > 0 {
 						time.Sleep(time.Second) // virtual, as all time here
 					}
-					c.wrote(k, wrote, false, x.err, x.took)
+					c.countWrites(k, wrote, false, x.err, x.took)
 				}
 
 				start := time.Now()
@@ -74,7 +74,7 @@ func TestPace(t *testing.T) {
 				}()
 				for admitted := false; !admitted; {
 					key, _ := c.queue.Get()
-					_, admitted = c.admit(v, key)
+					_, admitted = c.admitKey(v, key)
 					c.queue.Done(key)
 				}
 

@@ -26,8 +26,8 @@ type restless struct {
 	next  time.Time     // when it is synced again
 }
 
-// calmed is after how long a key is synced again whose sync has asked for that after d, 0 for not at all.
-func (c *Controller) calmed(v *Version, k Key, d time.Duration, writes int) time.Duration {
+// calmedDelay returns after how long a key is synced again whose sync has asked for that after d, 0 for not at all.
+func (c *Controller) calmedDelay(v *Version, k Key, d time.Duration, writes int) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if writes > 0 || d <= 0 || d >= restlessWithin {
@@ -50,7 +50,7 @@ func (c *Controller) calmed(v *Version, k Key, d time.Duration, writes int) time
 
 	if r.loops == restlessLimit {
 		c.log.Info("Key asks to be synced again at once, again and again, and its syncs write nothing: it is slowed down",
-			"plugin", v.Plugin, "digest", short(v.Digest), "key", k.String(), "asked", d)
+			"plugin", v.Plugin, "digest", shortDigest(v.Digest), "key", k.String(), "asked", d)
 	}
 	v.Metrics.Slowed()
 	d = max(d, min(restlessFirst<<min(r.loops-restlessLimit, 10), restlessMax))
@@ -61,7 +61,7 @@ func (c *Controller) calmed(v *Version, k Key, d time.Duration, writes int) time
 // Restless returns how many keys are slowed down because their syncs write nothing and ask for the next one at once,
 // and the one that has done so for longest, nil if there is none.
 func (c *Controller) Restless() (n int, longest *Stuck) {
-	all := c.slowed()
+	all := c.slowedKeys()
 	for i := range all {
 		if longest == nil || cmp.Or(all[i].Since.Compare(longest.Since), strings.Compare(all[i].Key, longest.Key)) < 0 {
 			longest = &all[i]
@@ -70,8 +70,8 @@ func (c *Controller) Restless() (n int, longest *Stuck) {
 	return len(all), longest
 }
 
-// slowed returns the keys that are slowed down.
-func (c *Controller) slowed() (all []Stuck) {
+// slowedKeys returns the keys that are slowed down.
+func (c *Controller) slowedKeys() (all []Stuck) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k, r := range c.restless {

@@ -15,8 +15,8 @@ func TestRestlessKeys(t *testing.T) {
 	for name, failed := range map[string]bool{"nothing to do": false, "fails": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				x := asking(t, func(int) (time.Duration, int, bool) { return 1, 0, failed })
-				if n := x.within(time.Minute); n < 25 || n > 60 {
+				x := startAsking(t, func(int) (time.Duration, int, bool) { return 1, 0, failed })
+				if n := x.syncsWithin(time.Minute); n < 25 || n > 60 {
 					t.Errorf("%d syncs in a minute", n)
 				}
 				all, _ := x.c.Stuck(func(string) bool { return true }, 10)
@@ -58,7 +58,7 @@ func TestHastyKeysThatAreNotRestless(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				k := asking(t, func(n int) (time.Duration, int, bool) { return x.asks, x.writes(n), false })
+				k := startAsking(t, func(n int) (time.Duration, int, bool) { return x.asks, x.writes(n), false })
 				var others sync.WaitGroup
 				if x.every > 0 {
 					others.Go(func() {
@@ -68,7 +68,7 @@ func TestHastyKeysThatAreNotRestless(t *testing.T) {
 						}
 					})
 				}
-				if n := k.within(10 * time.Second); n < x.least {
+				if n := k.syncsWithin(10 * time.Second); n < x.least {
 					t.Errorf("%d syncs in ten seconds, expected %d", n, x.least)
 				}
 				if n, longest := k.c.Restless(); n != 0 {
@@ -89,12 +89,12 @@ type asks struct {
 	ask func(n int) (after time.Duration, writes int, failed bool) // by the n-th sync
 }
 
-func asking(t *testing.T, ask func(int) (time.Duration, int, bool)) *asks {
+func startAsking(t *testing.T, ask func(int) (time.Duration, int, bool)) *asks {
 	x := &asks{c: resyncing(t, 0), key: Key{Name: "k"}, ask: ask}
 	go func() {
 		for k, ended := x.c.queue.Get(); !ended; k, ended = x.c.queue.Get() {
 			d, writes, failed := x.ask(int(x.n.Add(1)))
-			x.c.after(k, x.c.calmed(x.c.Current(), k, d, writes), failed)
+			x.c.setTimer(k, x.c.calmedDelay(x.c.Current(), k, d, writes), failed)
 			x.c.queue.Done(k)
 		}
 	}()
@@ -102,8 +102,8 @@ func asking(t *testing.T, ask func(int) (time.Duration, int, bool)) *asks {
 	return x
 }
 
-// within is how many syncs there are in a time, which is virtual.
-func (x *asks) within(d time.Duration) int {
+// syncsWithin returns how many syncs there are in a time, which is virtual.
+func (x *asks) syncsWithin(d time.Duration) int {
 	synctest.Wait()
 	from := x.n.Load()
 	time.Sleep(d)

@@ -44,7 +44,7 @@ func (c *Controller) resync(ctx context.Context, period time.Duration) {
 	length := period / time.Duration(parts)
 	for part := uint64(0); ; part = (part + 1) % parts {
 		began := time.Now()
-		keys := c.keys(func(k Key) bool { return maphash.Comparable(seed, k)%parts == part })
+		keys := c.keysWanted(func(k Key) bool { return maphash.Comparable(seed, k)%parts == part })
 		gap := max(length/time.Duration(len(keys)+1), time.Second/resyncRate)
 		for _, k := range keys {
 			if !pause(ctx, gap) {
@@ -70,9 +70,9 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// keys returns those of the controller's keys that are wanted: those that have objects, and those that were given up,
-// which may have none any more.
-func (c *Controller) keys(wanted func(Key) bool) (all []Key) {
+// keysWanted returns those of the controller's keys that are wanted: those that have objects, and those that were given
+// up, which may have none any more.
+func (c *Controller) keysWanted(wanted func(Key) bool) (all []Key) {
 	c.Current().Plan.KeysOf(c.World, wanted, func(k abi.KeyRef) { all = append(all, k) })
 	for _, k := range c.stuck.givenUp() {
 		if wanted(k) && !slices.Contains(all, k) {
@@ -102,7 +102,7 @@ func (c *Controller) lookAgain(k Key, while time.Duration) {
 	}
 
 	c.Current().Metrics.Resynced()
-	c.turns.behind(k)
+	c.turns.markResync(k)
 	c.queue.Add(k)
 }
 

@@ -200,13 +200,13 @@ func TestResyncLeavesAlone(t *testing.T) {
 		wrong := errors.New("no quota")
 
 		c.limiter.When(key("backs off"))
-		c.stuck.held(key("fails"), Failing, "error", wrong, time.Hour)
-		c.stuck.held(key("waits for deletes"), Deferred, "deferred", wrong, time.Hour)
-		c.stuck.held(key("waits for a store"), Parked, "stale", wrong, 0)
-		c.stuck.held(key("given up"), GivenUp, "error", wrong, 0)
-		c.after(key("soon"), within, false)
-		c.after(key("later"), 2*within, false)
-		c.hold(key("syncing"))
+		c.stuck.markHeld(key("fails"), Failing, "error", wrong, time.Hour)
+		c.stuck.markHeld(key("waits for deletes"), Deferred, "deferred", wrong, time.Hour)
+		c.stuck.markHeld(key("waits for a store"), Parked, "stale", wrong, 0)
+		c.stuck.markHeld(key("given up"), GivenUp, "error", wrong, 0)
+		c.setTimer(key("soon"), within, false)
+		c.setTimer(key("later"), 2*within, false)
+		c.holdEvents(key("syncing"))
 
 		for _, name := range []string{"backs off", "fails", "waits for deletes", "soon", "syncing"} {
 			if c.lookAgain(key(name), within); c.Depth() != 0 {
@@ -224,7 +224,7 @@ func TestResyncLeavesAlone(t *testing.T) {
 		if d, ok := c.untilTimer(key("later")); !ok || d != 2*within {
 			t.Errorf("its timer is due in %v", d)
 		}
-		if all := c.keys(func(Key) bool { return true }); !slices.Equal(all, []Key{key("given up")}) {
+		if all := c.keysWanted(func(Key) bool { return true }); !slices.Equal(all, []Key{key("given up")}) {
 			t.Errorf("keys to look at are %v", all)
 		}
 	})

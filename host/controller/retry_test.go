@@ -38,7 +38,7 @@ func TestRetries(t *testing.T) {
 	// The service account that a conflict tells of is there, which is all that the sync wants.
 	c.Wake(k)
 	for range 2 {
-		w.next(t.Context())
+		w.syncNext(t.Context())
 	}
 	if n := c.queue.NumRequeues(k); *asked != 2 || n != 0 {
 		t.Errorf("after a failure and a success: asked %d times, %d tries are remembered", *asked, n)
@@ -51,7 +51,7 @@ func TestRetries(t *testing.T) {
 	c.Wake(k)
 	var stuck []Stuck
 	for *asked < 10*retries && (len(stuck) == 0 || stuck[0].State != GivenUp) {
-		w.next(t.Context())
+		w.syncNext(t.Context())
 		stuck, _ = c.Stuck(func(string) bool { return true }, 1)
 	}
 	if *asked != retries+1 || len(stuck) != 1 || stuck[0].Tries != retries+1 || !stuck[0].Next.IsZero() {
@@ -114,8 +114,8 @@ func TestTimersAreReplaced(t *testing.T) {
 					t.Fatalf("%s: %v later %d keys wait, expected %d", name, after, n, want)
 				}
 			}
-			c.after(Key{Name: name}, x.first, false)
-			c.after(Key{Name: name}, x.then, x.failed)
+			c.setTimer(Key{Name: name}, x.first, false)
+			c.setTimer(Key{Name: name}, x.then, x.failed)
 			if x.want > 0 {
 				waits(x.want-time.Millisecond, 0)
 				waits(time.Millisecond, 1)
@@ -149,16 +149,16 @@ func TestTimersAreAttempts(t *testing.T) {
 		for _, x := range []struct {
 			timer, wait time.Duration
 		}{{period, period}, {time.Second, time.Second}, {0, period}} {
-			c.after(Key{Name: "k"}, x.timer, true)
-			wait := c.retry(Key{Name: "k"}, "error")
+			c.setTimer(Key{Name: "k"}, x.timer, true)
+			wait := c.retryFailed(Key{Name: "k"}, "error")
 			if n := attempts(2 * period); n != 1 || wait != x.wait {
 				t.Errorf("a timer of %v: next in %v, expected %v, and then %d attempts", x.timer, wait, x.wait, n)
 			}
 		}
 
 		// A timer that is later leaves the back-off alone.
-		c.after(Key{Name: "k"}, 2*period, true)
-		if wait := c.retry(Key{Name: "k"}, "error"); wait != period {
+		c.setTimer(Key{Name: "k"}, 2*period, true)
+		if wait := c.retryFailed(Key{Name: "k"}, "error"); wait != period {
 			t.Errorf("next in %v", wait)
 		}
 	})
@@ -187,9 +187,9 @@ func TestWhatIsQuarantined(t *testing.T) {
 
 		for i := range 3 * failuresMost {
 			if x.good > 0 && i%x.good == 0 {
-				c.judged(v, Key{Name: "good"}, nil)
+				c.countFailure(v, Key{Name: "good"}, nil)
 			}
-			c.judged(v, Key{Name: fmt.Sprint(i % x.keys)}, wrong)
+			c.countFailure(v, Key{Name: fmt.Sprint(i % x.keys)}, wrong)
 		}
 		if got := c.Quarantined(); (got != nil) != x.want {
 			t.Errorf("%s: quarantined for %v, expected %v", x.name, got, x.want)
@@ -238,13 +238,13 @@ func failing(t testing.TB, retries int32, status func(n int) int) (c *Controller
 	}
 	writer.Lead()
 	v := &Version{Target: syncer.Target{Manifest: &m, Module: l.Module, Plan: plan, Writer: writer}, Metrics: unmeasured{}}
-	c = New(Options{World: shop(t)}, v)
+	c = New(Options{World: shopWorld(t)}, v)
 	t.Cleanup(c.queue.ShutDown)
 	return c, asked
 }
 
-// shop is a world with one namespace.
-func shop(t testing.TB) views.World {
+// shopWorld returns a world with one namespace.
+func shopWorld(t testing.TB) views.World {
 	t.Helper()
 	r := abi.Resource{Version: "v1", Name: "namespaces"}
 	s, err := schema.For(r)

@@ -55,7 +55,7 @@ func (c *Controller) shadowed(ctx context.Context, live *syncer.Turn) *double {
 	c.mu.Lock()
 	s := c.shadow
 	if s != nil {
-		s.Version.begin()
+		s.Version.acquire()
 	}
 	c.mu.Unlock()
 	if s == nil {
@@ -65,7 +65,7 @@ func (c *Controller) shadowed(ctx context.Context, live *syncer.Turn) *double {
 	d := &double{Shadow: s, syncer: syncer.Syncer{World: c.World, States: &c.states}}
 	d.turn = syncer.Turn{Key: live.Key, Now: live.Now, Attempt: live.Attempt, Log: func(int32, string) {}}
 	if err := d.syncer.Prepare(ctx, &s.Version.Target, &d.turn); err != nil {
-		s.Version.end()
+		s.Version.release()
 		return nil // the live version will say so, or has less to read
 	}
 	return d
@@ -84,9 +84,9 @@ func (d *double) Performed(in, out []byte, err error) {
 // Answered is the live sync's.
 func (d *double) Answered([]byte) {}
 
-// run syncs the shadow with what the live version was told, and compares.
-func (d *double) run(ctx context.Context, c *Controller, live *Version, o *syncer.Outcome, veil *record.Veil) {
-	defer d.Version.end()
+// syncShadow syncs the shadow with what the live version was told, and compares.
+func (d *double) syncShadow(ctx context.Context, c *Controller, live *Version, o *syncer.Outcome, veil *record.Veil) {
+	defer d.Version.release()
 	own := record.NewVeil(d.Version.Secrets)
 	if own != nil {
 		d.turn.Witnesses = []syncer.Witness{own}
@@ -99,12 +99,12 @@ func (d *double) run(ctx context.Context, c *Controller, live *Version, o *synce
 		if err == nil {
 			return out, nil
 		}
-		if out, ok := d.asks(p); ok {
+		if out, ok := d.answerAsks(p); ok {
 			return out, nil
 		}
 		own.Performed(in, nil, nil)
-		diverged = difference(live, d.Version, &abi.SyncResponse{Effects: next(left)}, &abi.SyncResponse{Effects: p.Effects},
-			veil, own)
+		diverged = difference(live, d.Version, &abi.SyncResponse{Effects: nextEffects(left)},
+			&abi.SyncResponse{Effects: p.Effects}, veil, own)
 		return nil, err // it ends at the first perform that the live one didn't make
 	})
 
@@ -118,7 +118,7 @@ func (d *double) run(ctx context.Context, c *Controller, live *Version, o *synce
 		text = "- " + veil.Error(o.Failed).Error() + "\n+ it answers\n"
 	case err == nil:
 		text = compare(live, d.Version, o.Answer, answer, veil, own)
-		if left := did(d.tape.Left()); text == "" && len(left) > 0 {
+		if left := changingEffects(d.tape.Left()); text == "" && len(left) > 0 {
 			text = difference(live, d.Version, &abi.SyncResponse{Effects: left}, &abi.SyncResponse{}, veil, own)
 		}
 	}
@@ -130,8 +130,8 @@ func (d *double) run(ctx context.Context, c *Controller, live *Version, o *synce
 		Shadow: d.Version.Digest, Text: text})
 }
 
-// next are the effects that were performed first of all that is left, none if nothing is.
-func next(left []record.Perform) []abi.Effect {
+// nextEffects returns the effects that were performed first of all that is left, none if nothing is.
+func nextEffects(left []record.Perform) []abi.Effect {
 	var p abi.PerformRequest
 	if len(left) == 0 || abi.DecodePerform(left[0].In, &p) != nil {
 		return nil
@@ -139,10 +139,11 @@ func next(left []record.Perform) []abi.Effect {
 	return p.Effects
 }
 
-// did are the effects among performs that changed something, or may have: what was only asked for isn't missed.
-func did(performs []record.Perform) (all []abi.Effect) {
+// changingEffects returns the effects among performs that changed something, or may have: what was only asked for isn't
+// missed.
+func changingEffects(performs []record.Perform) (all []abi.Effect) {
 	for i := range performs {
-		all = append(all, next(performs[i:])...)
+		all = append(all, nextEffects(performs[i:])...)
 	}
 	return slices.DeleteFunc(all, func(e abi.Effect) bool {
 		switch e.Kind {
@@ -165,8 +166,8 @@ func compare(live, shadow *Version, theirs, ours *abi.SyncResponse, veil, own *r
 	return difference(live, shadow, &l, &a, veil, own)
 }
 
-// asks answers a perform that only asks for lazy views, which costs nothing and changes nothing.
-func (d *double) asks(p *abi.PerformRequest) ([]byte, bool) {
+// answerAsks answers a perform that only asks for lazy views, which costs nothing and changes nothing.
+func (d *double) answerAsks(p *abi.PerformRequest) ([]byte, bool) {
 	var out abi.PerformResponse
 	for i := range p.Effects {
 		e := &p.Effects[i]

@@ -82,7 +82,7 @@ func TestShadow(t *testing.T) {
 			c.SetShadow(s)
 
 			c.Wake(k)
-			newWorker(c).next(t.Context())
+			newWorker(c).syncNext(t.Context())
 			switch {
 			case len(compared) != 1:
 				t.Errorf("compared %d times", len(compared))

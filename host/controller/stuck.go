@@ -66,8 +66,8 @@ type stuck struct {
 	last *Problem
 }
 
-// done forgets a key whose sync did.
-func (s *stuck) done(k Key) {
+// markDone forgets a key whose sync did.
+func (s *stuck) markDone(k Key) {
 	if s.count.Load() == 0 {
 		return
 	}
@@ -77,13 +77,13 @@ func (s *stuck) done(k Key) {
 	s.count.Store(int32(len(s.keys)))
 }
 
-// held notes a key whose last sync didn't do, in which state it is now, and after how long it is tried again; 0: not by
-// itself.
-func (s *stuck) held(k Key, state, result string, err error, after time.Duration) {
+// markHeld notes a key whose last sync didn't do, in which state it is now, and after how long it is tried again; 0:
+// not by itself.
+func (s *stuck) markHeld(k Key, state, result string, err error, after time.Duration) {
 	now := time.Now()
 	text := ""
 	if err != nil {
-		text = strings.Clone(cut(err.Error())) // what a guest says lies in memory that its next answer takes
+		text = strings.Clone(truncate(err.Error())) // what a guest says lies in memory that its next answer takes
 	}
 
 	s.mu.Lock()
@@ -138,7 +138,7 @@ func (s *stuck) comesBack(k Key) bool {
 	return x != nil && !x.Next.IsZero()
 }
 
-func cut(s string) string {
+func truncate(s string) string {
 	if len(s) > stuckText {
 		return strings.ToValidUTF8(s[:stuckText], "") + "…"
 	}
@@ -163,7 +163,7 @@ func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck,
 			keys = append(keys, Stuck{Key: k.String(), State: Syncing, Since: since})
 		}
 	}
-	keys = append(keys, c.slowed()...)
+	keys = append(keys, c.slowedKeys()...)
 	keys = slices.DeleteFunc(keys, func(k Stuck) bool { return !match(k.Key) })
 	slices.SortFunc(keys, func(a, b Stuck) int { return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Key, b.Key)) })
 	all = len(keys)

@@ -17,9 +17,9 @@ import (
 func TestStuck(t *testing.T) {
 	var s stuck
 	a, b := Key{Namespace: "shop", Name: "a"}, Key{Namespace: "shop", Name: "b"}
-	s.done(a)
+	s.markDone(a)
 	guest, begun := []byte("no quota"), time.Now()
-	s.held(a, Failing, "error", errors.New(unsafe.String(&guest[0], len(guest))), time.Minute)
+	s.markHeld(a, Failing, "error", errors.New(unsafe.String(&guest[0], len(guest))), time.Minute)
 	copy(guest, "garbage!")
 	first := *s.keys[a]
 	if first.Key != "shop/a" || first.Error != "no quota" || first.Tries != 1 ||
@@ -27,20 +27,20 @@ func TestStuck(t *testing.T) {
 		t.Errorf("%+v %+v", first, s.last)
 	}
 
-	s.held(a, GivenUp, "error", errors.New("no quota at all"), 0)
+	s.markHeld(a, GivenUp, "error", errors.New("no quota at all"), 0)
 	if x := s.keys[a]; x.Tries != 2 || x.State != GivenUp || !x.Next.IsZero() || !x.Since.Equal(first.Since) ||
 		x.Error != "no quota at all" {
 		t.Errorf("%+v", x)
 	}
 
-	s.held(b, Failing, "error", apierrors.NewConflict(schema.GroupResource{}, "b", nil), time.Second)
-	s.held(b, Deferred, "deferred", errDeferred, time.Second)
+	s.markHeld(b, Failing, "error", apierrors.NewConflict(schema.GroupResource{}, "b", nil), time.Second)
+	s.markHeld(b, Deferred, "deferred", errDeferred, time.Second)
 	if s.last.Key != "shop/a" {
 		t.Errorf("a conflict, or a budget that is used up, is a problem: %+v", s.last)
 	}
 
-	s.done(a)
-	s.done(b)
+	s.markDone(a)
+	s.markDone(b)
 	if len(s.keys) != 0 || s.count.Load() != 0 || s.last == nil {
 		t.Errorf("%d keys, %d counted, last %+v", len(s.keys), s.count.Load(), s.last)
 	}
@@ -50,15 +50,15 @@ func TestStuck(t *testing.T) {
 func TestCauses(t *testing.T) {
 	var s stuck
 	held := func(namespace, name, text string) {
-		s.held(Key{Namespace: namespace, Name: name}, Failing, "error", errors.New(text), time.Second)
+		s.markHeld(Key{Namespace: namespace, Name: name}, Failing, "error", errors.New(text), time.Second)
 	}
 	held("shop", "web-66", `pods "web-66-vrcbt" is forbidden: failed quota: none: in shop`)
 	held("shop", "api-7", `pods "api-7-x" is forbidden: failed quota: none: in shop`)
 	held("alley", "a", `pods "a-0" is forbidden: failed quota: none: in alley`)
 	held("shop", "b", `pods "b-1" is forbidden: failed quota: other: in shop`)
-	s.held(Key{Name: "c"}, Parked, "stale", errors.New("young"), 0)
+	s.markHeld(Key{Name: "c"}, Parked, "stale", errors.New("young"), 0)
 
-	all := s.causes()
+	all := s.groupCauses()
 	if len(all) != 2 || all[0].Keys != 3 || all[0].Oldest.Key != "shop/web-66" || all[1].Keys != 1 ||
 		all[1].Oldest.Key != "shop/b" {
 		t.Errorf("%+v", all)
@@ -71,7 +71,7 @@ func TestCauses(t *testing.T) {
 		held("shop", "z", "x")
 		held("", fmt.Sprint("n", i), fmt.Sprint("error ", i))
 	}
-	if n := len(s.causes()); n != causesMost {
+	if n := len(s.groupCauses()); n != causesMost {
 		t.Errorf("%d causes", n)
 	}
 }
@@ -81,7 +81,7 @@ func TestStuckIsBounded(t *testing.T) {
 	var s stuck
 	long := errors.New(strings.Repeat("€", stuckText))
 	for i := range 2 * stuckMost {
-		s.held(Key{Name: fmt.Sprint(i)}, Failing, "error", long, time.Second)
+		s.markHeld(Key{Name: fmt.Sprint(i)}, Failing, "error", long, time.Second)
 	}
 	if len(s.keys) != stuckMost || int(s.count.Load()) != stuckMost {
 		t.Errorf("%d keys", len(s.keys))
@@ -91,7 +91,7 @@ func TestStuckIsBounded(t *testing.T) {
 			t.Fatalf("%d bytes of an error: …%q", n, x.Error[n-8:])
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { s.done(Key{Name: "another"}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { s.markDone(Key{Name: "another"}) }); n != 0 {
 		t.Errorf("a sync that does allocates %v times", n)
 	}
 }

@@ -49,16 +49,16 @@ func newWaits(t *tracing.Tracer, order workqueue.Queue[Key]) *waits {
 func (w *waits) Push(k Key) {
 	w.Queue.Push(k)
 	if w.tracer.On() {
-		w.of(k, func(x *waiting) { x.since = time.Now() })
+		w.changeWaiting(k, func(x *waiting) { x.since = time.Now() })
 	} else if w.used.Load() {
-		w.forget()
+		w.forgetAll()
 	}
 }
 
-// held notes that the key's turn came and it had to wait.
-func (w *waits) held(k Key, why string, on abi.Resource) {
+// noteHold notes that the key's turn came and it had to wait.
+func (w *waits) noteHold(k Key, why string, on abi.Resource) {
 	if w.tracer.On() {
-		w.of(k, func(x *waiting) {
+		w.changeWaiting(k, func(x *waiting) {
 			if len(x.holds) < holdsMost {
 				h := hold{at: time.Now(), why: why}
 				if on.Name != "" {
@@ -70,7 +70,7 @@ func (w *waits) held(k Key, why string, on abi.Resource) {
 	}
 }
 
-func (w *waits) of(k Key, change func(*waiting)) {
+func (w *waits) changeWaiting(k Key, change func(*waiting)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.used.Store(true)
@@ -82,8 +82,8 @@ func (w *waits) of(k Key, change func(*waiting)) {
 	change(x)
 }
 
-// take returns what is known of a key that is synced now.
-func (w *waits) take(k Key) waiting {
+// takeWaiting returns what is known of a key that is synced now.
+func (w *waits) takeWaiting(k Key) waiting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x := w.keys[k]
@@ -94,20 +94,20 @@ func (w *waits) take(k Key) waiting {
 	return *x
 }
 
-// forget ends the remembering, as nothing is traced any more.
-func (w *waits) forget() {
+// forgetAll ends the remembering, as nothing is traced any more.
+func (w *waits) forgetAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keys = map[Key]*waiting{}
 	w.used.Store(false)
 }
 
-// traced begins the span of a sync, nil where it isn't traced.
-func (c *Controller) traced(ctx context.Context, v *Version, k Key) (context.Context, *tracing.Span) {
+// startSpan begins the span of a sync, nil where it isn't traced.
+func (c *Controller) startSpan(ctx context.Context, v *Version, k Key) (context.Context, *tracing.Span) {
 	if !c.Tracer.On() {
 		return ctx, nil
 	}
-	before := c.waits.take(k)
+	before := c.waits.takeWaiting(k)
 	ctx, span := c.Tracer.Root(ctx, "sync")
 	if span == nil {
 		return ctx, nil
@@ -143,8 +143,8 @@ func finished(span *tracing.Span, s *Sync, err error) {
 	span.End()
 }
 
-// short is enough of a digest to tell versions apart.
-func short(digest string) string {
+// shortDigest returns enough of a digest to tell versions apart.
+func shortDigest(digest string) string {
 	digest = strings.TrimPrefix(digest, "sha256:")
 	return digest[:min(len(digest), 12)]
 }

@@ -31,7 +31,7 @@ func TestTracedWaits(t *testing.T) {
 	k := Key{Namespace: "n", Name: "k"}
 	turn := func() {
 		t.Helper()
-		c.add(k, 0)
+		c.enqueue(k, 0)
 		if got, _ := c.queue.Get(); got != k {
 			t.Fatalf("got %v", got)
 		}
@@ -39,7 +39,7 @@ func TestTracedWaits(t *testing.T) {
 	}
 	for range holdsMost + 3 {
 		turn()
-		c.waits.held(k, "parked", abi.Resource{Version: "v1", Name: "pods"})
+		c.waits.noteHold(k, "parked", abi.Resource{Version: "v1", Name: "pods"})
 	}
 	turn()
 	wrong := errors.New("the password is hunter2")
@@ -48,7 +48,7 @@ func TestTracedWaits(t *testing.T) {
 		&effects.Error{Request: "update v1/secrets n/hunter2", Reason: "Conflict", Err: wrong},
 		wrong,
 	} {
-		_, span := c.traced(t.Context(), v, k)
+		_, span := c.startSpan(t.Context(), v, k)
 		finished(span, &Sync{Result: "error"}, err)
 	}
 	tracer.Close()
@@ -85,9 +85,9 @@ func TestTracedWaits(t *testing.T) {
 	if err := tracer.Configure(on); err != nil {
 		t.Fatal(err)
 	}
-	c.add(Key{Name: "other"}, 0)
+	c.enqueue(Key{Name: "other"}, 0)
 	tracer.Close()
-	c.add(Key{Name: "another"}, 0)
+	c.enqueue(Key{Name: "another"}, 0)
 	if n := len(c.waits.keys); n != 0 {
 		t.Errorf("%d keys are remembered", n)
 	}
@@ -102,8 +102,8 @@ func TestUntracedAllocations(t *testing.T) {
 		defer c.queue.ShutDown()
 		s, err := &Sync{Result: "error"}, fmt.Errorf("failed")
 		if n := testing.AllocsPerRun(1000, func() {
-			c.waits.held(k, "parked", abi.Resource{Version: "v1", Name: "pods"})
-			_, root := c.traced(t.Context(), v, k)
+			c.waits.noteHold(k, "parked", abi.Resource{Version: "v1", Name: "pods"})
+			_, root := c.startSpan(t.Context(), v, k)
 			finished(root, s, err)
 		}); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)

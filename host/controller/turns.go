@@ -30,16 +30,16 @@ func newTurns() *turns {
 	return &turns{woken: workqueue.DefaultQueue[Key](), waiting: map[Key]struct{}{}, marked: map[Key]struct{}{}}
 }
 
-// behind says that the key's next add is a resync's.
-func (t *turns) behind(k Key) {
+// markResync says that the key's next enqueue is a resync's.
+func (t *turns) markResync(k Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.marked[k] = struct{}{}
 	t.marks.Store(int32(len(t.marked)))
 }
 
-// ahead says that the key's next add is no resync's, and reports whether the last word was that it is.
-func (t *turns) ahead(k Key) bool {
+// clearResync says that the key's next enqueue is no resync's, and reports whether the last word was that it is.
+func (t *turns) clearResync(k Key) bool {
 	if t.marks.Load() == 0 {
 		return false
 	}
@@ -53,7 +53,7 @@ func (t *turns) ahead(k Key) bool {
 
 // Push is the queue's: the key may have its turn from now on.
 func (t *turns) Push(k Key) {
-	if !t.ahead(k) {
+	if !t.clearResync(k) {
 		t.woken.Push(k)
 		return
 	}
@@ -63,7 +63,7 @@ func (t *turns) Push(k Key) {
 
 // Touch is the queue's: a key that waits is added once more.
 func (t *turns) Touch(k Key) {
-	if _, ok := t.waiting[k]; ok && !t.ahead(k) {
+	if _, ok := t.waiting[k]; ok && !t.clearResync(k) {
 		delete(t.waiting, k)
 		t.woken.Push(k)
 	}

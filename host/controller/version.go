@@ -25,13 +25,13 @@ type Version struct {
 	retired chan struct{} // closed when it is idle after Retire
 }
 
-func (v *Version) begin() {
+func (v *Version) acquire() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.inUse++
 }
 
-func (v *Version) end() {
+func (v *Version) release() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.inUse--
@@ -68,11 +68,11 @@ func (c *Controller) Current() *Version {
 	return c.version
 }
 
-// take returns the current version, which stays loaded until its end is called.
-func (c *Controller) take() *Version {
+// acquireVersion returns the current version, which stays loaded until its release is called.
+func (c *Controller) acquireVersion() *Version {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.version.begin()
+	c.version.acquire()
 	return c.version
 }
 
@@ -90,8 +90,8 @@ func (c *Controller) Swap(next *Version, trial func(failed error) bool) {
 	c.release()
 }
 
-// tried tells the trial of a version's sync; failed is why the sandbox gave it up, nil if it didn't.
-func (c *Controller) tried(v *Version, failed error) {
+// reportTrial tells the trial of a version's sync; failed is why the sandbox gave it up, nil if it didn't.
+func (c *Controller) reportTrial(v *Version, failed error) {
 	c.mu.Lock()
 	trial := c.trial
 	if v != c.version {
@@ -122,8 +122,8 @@ type failures struct {
 	last  error
 }
 
-// judged counts a sync's end and quarantines the controller whose plugin keeps failing.
-func (c *Controller) judged(v *Version, k Key, failed error) {
+// countFailure counts a sync's end and quarantines the controller whose plugin keeps failing.
+func (c *Controller) countFailure(v *Version, k Key, failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v != c.version {
@@ -174,8 +174,8 @@ func (c *Controller) Quarantined() error {
 	return c.failures.last
 }
 
-// held waits while the controller is quarantined.
-func (c *Controller) held(ctx context.Context) {
+// waitQuarantined waits while the controller is quarantined.
+func (c *Controller) waitQuarantined(ctx context.Context) {
 	c.mu.Lock()
 	q, ended := c.quarantine, c.ended
 	c.mu.Unlock()

@@ -30,39 +30,39 @@ type worker struct {
 
 func newWorker(c *Controller) *worker {
 	w := &worker{c: c, syncer: syncer.Syncer{World: c.World, States: &c.states}}
-	w.log = w.says
+	w.log = w.logGuest
 	return w
 }
 
-// says logs what the plugin does.
-func (w *worker) says(_ int32, text string) {
+// logGuest logs what the plugin says.
+func (w *worker) logGuest(_ int32, text string) {
 	v := w.version
-	w.c.log.Info(printable.Line(w.veil.Text(text), abi.LogMax), "plugin", v.Plugin, "digest", short(v.Digest), "key",
+	w.c.log.Info(printable.Line(w.veil.Text(text), abi.LogMax), "plugin", v.Plugin, "digest", shortDigest(v.Digest), "key",
 		w.turn.Key.String())
 }
 
-// next syncs one key; false when the queue has ended.
-func (w *worker) next(ctx context.Context) bool {
+// syncNext syncs one key; false when the queue has ended.
+func (w *worker) syncNext(ctx context.Context) bool {
 	c := w.c
 	key, ended := c.queue.Get()
 	if ended {
 		return false
 	}
 	defer c.queue.Done(key)
-	c.held(ctx)
+	c.waitQuarantined(ctx)
 	if c.stopping() {
 		return true // its successor, or the next process, syncs the key
 	}
 
-	v := c.take()
-	defer v.end()
-	echoed, ok := c.admit(v, key)
+	v := c.acquireVersion()
+	defer v.release()
+	echoed, ok := c.admitKey(v, key)
 	if !ok {
 		return true
 	}
 
-	c.hold(key)
-	defer c.resume(v, key)
+	c.holdEvents(key)
+	defer c.resumeKey(v, key)
 	start := time.Now()
 	w.version = v
 	w.turn = syncer.Turn{
@@ -70,7 +70,7 @@ func (w *worker) next(ctx context.Context) bool {
 	}
 	w.recording = v.Recorder.Begin(key, start)
 	w.veil = record.NewVeil(v.Secrets)
-	traced, root := c.traced(ctx, v, key)
+	traced, root := c.startSpan(ctx, v, key)
 	o := w.sync(traced)
 	err, failed := w.veil.Error(o.Err), w.veil.Error(o.Failed)
 	s := Sync{
@@ -79,7 +79,7 @@ func (w *worker) next(ctx context.Context) bool {
 		SnapshotBytes: o.SnapshotBytes, OutcomeBytes: o.OutcomeBytes, Effects: o.Effects,
 	}
 
-	c.wrote(key, o.Writes, echoed, err, s.Duration)
+	c.countWrites(key, o.Writes, echoed, err, s.Duration)
 	if s.Result == syncer.Deferred {
 		err, failed = nil, nil
 	}
@@ -88,7 +88,7 @@ func (w *worker) next(ctx context.Context) bool {
 	if y != nil {
 		s.Behind = y.Resource
 	} else {
-		s.Code = code(err)
+		s.Code = statusCode(err)
 	}
 
 	w.recording.End(s.Result, err)
@@ -96,39 +96,39 @@ func (w *worker) next(ctx context.Context) bool {
 	v.Metrics.Synced(s)
 	// that the operator grants less than the manifest has speaks neither for a version nor against it
 	if ctx.Err() == nil && y == nil && !effects.NotGranted(err) {
-		c.tried(v, failed)
-		c.judged(v, key, failed)
+		c.reportTrial(v, failed)
+		c.countFailure(v, key, failed)
 	}
 
 	switch {
 	case y != nil:
-		c.await(v, key, y)
+		c.parkUntilCurrent(v, key, y)
 	case s.Result == syncer.Deferred:
 		c.queue.AddAfter(key, o.Deferred)
-		c.stuck.held(key, Deferred, s.Result, errDeferred, o.Deferred)
+		c.stuck.markHeld(key, Deferred, s.Result, errDeferred, o.Deferred)
 	case err == nil:
 		c.queue.Forget(key)
-		c.stuck.done(key)
+		c.stuck.markDone(key)
 	case ctx.Err() != nil:
 		// The process is ending; a successor syncs the key anew.
 	case effects.NamespaceTerminating(err):
 		c.queue.Forget(key)
-		c.stuck.done(key)
+		c.stuck.markDone(key)
 	case s.Result == syncer.Error && v.Manifest.Backoff.Retries > 0 &&
 		c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
 		c.log.Error(err, "Gave up on key until it changes, or its resync comes", "plugin", v.Plugin, "digest",
-			short(v.Digest), "key", key.String(), "attempts", c.queue.NumRequeues(key)+1)
+			shortDigest(v.Digest), "key", key.String(), "attempts", c.queue.NumRequeues(key)+1)
 		c.queue.Forget(key)
-		c.stuck.held(key, GivenUp, s.Result, err, 0)
+		c.stuck.markHeld(key, GivenUp, s.Result, err, 0)
 	case apierrors.IsConflict(err):
 		// Somebody else was quicker: the key waits for the cache to show it.
-		c.log.V(2).Info("Object has changed meanwhile, will retry", "plugin", v.Plugin, "digest", short(v.Digest), "key",
-			key.String(), "err", err)
-		c.stuck.held(key, Failing, s.Result, err, c.again(key))
+		c.log.V(2).Info("Object has changed meanwhile, will retry", "plugin", v.Plugin, "digest", shortDigest(v.Digest),
+			"key", key.String(), "err", err)
+		c.stuck.markHeld(key, Failing, s.Result, err, c.requeueRateLimited(key))
 	default:
-		c.log.Error(err, "Sync failed, will retry", "plugin", v.Plugin, "digest", short(v.Digest), "key", key.String(),
+		c.log.Error(err, "Sync failed, will retry", "plugin", v.Plugin, "digest", shortDigest(v.Digest), "key", key.String(),
 			"result", s.Result)
-		c.stuck.held(key, Failing, s.Result, err, c.retry(key, s.Result))
+		c.stuck.markHeld(key, Failing, s.Result, err, c.retryFailed(key, s.Result))
 	}
 
 	if v := c.log.V(4); v.Enabled() {
@@ -138,34 +138,34 @@ func (w *worker) next(ctx context.Context) bool {
 	return true
 }
 
-// admit reports whether the key may be synced now; one that may not comes back when it may. echoed is whether nothing
-// but its own writes have woken it.
-func (c *Controller) admit(v *Version, key Key) (echoed, ok bool) {
+// admitKey reports whether the key may be synced now; one that may not comes back when it may. echoed is whether
+// nothing but its own writes have woken it.
+func (c *Controller) admitKey(v *Version, key Key) (echoed, ok bool) {
 	if !v.Writer.Ready(key) {
 		// The cache doesn't show this key's last writes yet: the key waits on the store, not in the queue.
 		behind := v.Writer.Behind(key)
 		v.Metrics.Synced(Sync{Result: syncer.Stale, Behind: behind})
-		c.waits.held(key, "parked", behind)
+		c.waits.noteHold(key, "parked", behind)
 		v.Writer.Park(key, func() { c.queue.Add(key) })
 		return false, false
 	}
-	if wait := c.linger(key); wait > 0 {
-		c.waits.held(key, "batches", abi.Resource{})
+	if wait := c.batchWait(key); wait > 0 {
+		c.waits.noteHold(key, "batches", abi.Resource{})
 		c.queue.AddAfter(key, wait)
 		return false, false
 	}
-	echoed, wait := c.begin(v, key)
+	echoed, wait := c.checkEcho(v, key)
 	if wait > 0 {
-		c.waits.held(key, "rests", abi.Resource{})
+		c.waits.noteHold(key, "rests", abi.Resource{})
 		c.queue.AddAfter(key, wait)
 		return false, false
 	}
 	return echoed, true
 }
 
-// retry holds a failed key back, and reports how long; one that wrote before its sandbox failed is held back longer
-// each time, for it would write again.
-func (c *Controller) retry(key Key, result string) time.Duration {
+// retryFailed holds a failed key back, and reports how long; one that wrote before its sandbox failed is held back
+// longer each time, for it would write again.
+func (c *Controller) retryFailed(key Key, result string) time.Duration {
 	c.mu.Lock()
 	n := c.traps[key]
 	c.mu.Unlock()
@@ -174,12 +174,12 @@ func (c *Controller) retry(key Key, result string) time.Duration {
 		c.queue.AddAfter(key, wait)
 		return wait
 	}
-	return c.again(key)
+	return c.requeueRateLimited(key)
 }
 
-// again is the queue's AddRateLimited, which doesn't tell how long. A timer of the key's that comes first is its next
-// attempt: one is enough.
-func (c *Controller) again(key Key) time.Duration {
+// requeueRateLimited is the queue's AddRateLimited, which doesn't tell how long. A timer of the key's that comes first
+// is its next attempt: one is enough.
+func (c *Controller) requeueRateLimited(key Key) time.Duration {
 	wait := c.limiter.When(key)
 	if due, ok := c.untilTimer(key); ok && due <= wait {
 		return due
@@ -203,11 +203,11 @@ func (w *worker) sync(ctx context.Context) syncer.Outcome {
 	w.version = nil
 	c.trapped(key, &o)
 	if o.Accepted {
-		again := v.Next(c.calmed(v, key, o.Asked, o.Writes))
-		c.after(key, again, !o.Done())
+		again := v.Next(c.calmedDelay(v, key, o.Asked, o.Writes))
+		c.setTimer(key, again, !o.Done())
 	}
 	if twin != nil {
-		twin.run(ctx, c, v, &o, w.veil) // after the live writes, which don't wait for it
+		twin.syncShadow(ctx, c, v, &o, w.veil) // after the live writes, which don't wait for it
 	}
 	return o
 }
@@ -239,8 +239,8 @@ func (c *Controller) trapped(key Key, o *syncer.Outcome) {
 	}
 }
 
-// code is the HTTP status that a sync ended with: 200, that of the write that failed, or 500.
-func code(err error) int {
+// statusCode returns the HTTP status that a sync ended with: 200, that of the write that failed, or 500.
+func statusCode(err error) int {
 	if err == nil {
 		return http.StatusOK
 	}

@@ -12,9 +12,9 @@ type young struct {
 	keys map[Key]struct{}
 }
 
-// await puts a key aside until a store is current.
-func (c *Controller) await(v *Version, key Key, y *views.Young) {
-	c.stuck.held(key, Parked, "stale", y, 0)
+// parkUntilCurrent puts a key aside until a store is current.
+func (c *Controller) parkUntilCurrent(v *Version, key Key, y *views.Young) {
+	c.stuck.markHeld(key, Parked, "stale", y, 0)
 	c.young.mu.Lock()
 	if c.young.keys == nil {
 		c.young.keys = map[Key]struct{}{}
@@ -33,7 +33,7 @@ func (c *Controller) Freed() {
 	c.young.keys = nil
 	c.young.mu.Unlock()
 	for k := range keys {
-		c.stuck.done(k)
+		c.stuck.markDone(k)
 		c.Wake(k)
 	}
 }

@@ -23,11 +23,11 @@ func Accepted(res *schema.Resource, answer, sent []byte, subresource string) ([]
 		status = f[0].Number
 	}
 	stored := func(number int32) bool { return (number == status) == (subresource != "") }
-	out, err := pick(nil, sent, stored)
+	out, err := pickFields(nil, sent, stored)
 	if err != nil {
 		return nil, err
 	}
-	return pick(out, answer, func(number int32) bool { return !stored(number) })
+	return pickFields(out, answer, func(number int32) bool { return !stored(number) })
 }
 
 // acceptedBody is Accepted of an object that isn't built in, whose status is in the body.
@@ -36,7 +36,7 @@ func acceptedBody(answer, sent []byte, subresource string) ([]byte, error) {
 	if subresource == "status" {
 		meta = answer
 	}
-	out, err := pick(nil, meta, func(number int32) bool { return number != fieldBody })
+	out, err := pickFields(nil, meta, func(number int32) bool { return number != fieldBody })
 	if err != nil {
 		return nil, err
 	}
@@ -53,16 +53,16 @@ func acceptedBody(answer, sent []byte, subresource string) ([]byte, error) {
 		}
 		for _, m := range members {
 			if (m.name == "status") == from.status {
-				b.add(m.name, m.value)
+				b.addMember(m.name, m.value)
 			}
 		}
 	}
 	return wire.End(append(b.out, '}'), start), nil
 }
 
-// pick appends the fields of a message that are wanted.
-func pick(dst, raw []byte, wanted func(number int32) bool) ([]byte, error) {
-	parts, err := split(raw)
+// pickFields appends the fields of a message that are wanted.
+func pickFields(dst, raw []byte, wanted func(number int32) bool) ([]byte, error) {
+	parts, err := splitFields(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -76,15 +76,15 @@ func pick(dst, raw []byte, wanted func(number int32) bool) ([]byte, error) {
 
 // membersIn returns the members of an object's body.
 func membersIn(raw []byte) ([]property, error) {
-	parts, err := split(raw)
+	parts, err := splitFields(raw)
 	if err != nil {
 		return nil, err
 	}
-	return members(bodyOf(only(parts, fieldBody)))
+	return members(jsonBody(partsOfField(parts, fieldBody)))
 }
 
-// bodyOf is the text in the field, which an object may lack.
-func bodyOf(parts []part) []byte {
+// jsonBody returns the text in the field, which an object may lack.
+func jsonBody(parts []part) []byte {
 	if len(parts) == 0 || len(lastValue(parts)) == 0 {
 		return []byte("{}")
 	}

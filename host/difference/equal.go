@@ -17,23 +17,23 @@ func Equal(m *schema.Message, a, b []byte) (bool, error) { return equalMessages(
 func equalValues(f *schema.Field, a, b []part, depth int) (bool, error) {
 	switch {
 	case f.Kind == schema.Quantity:
-		return equalQuantities(body(a), body(b))
+		return equalQuantities(mergedBody(a), mergedBody(b))
 	case f.Kind == schema.Time || f.Kind == schema.MicroTime:
-		return equalTimes(body(a), body(b))
+		return equalTimes(mergedBody(a), mergedBody(b))
 	case f.Kind == schema.Duration || f.Kind == schema.IntOrString || f.Kind == schema.RawExtension ||
 		f.Kind == schema.FieldsV1:
-		return equalScalars(body(a), body(b))
+		return equalScalars(mergedBody(a), mergedBody(b))
 	case f.Message != nil:
 		if err := delimited(a, b); err != nil {
 			return false, err
 		}
-		return equalMessages(f.Message, body(a), body(b), depth+1)
+		return equalMessages(f.Message, mergedBody(a), mergedBody(b), depth+1)
 	}
-	x, err := scalar(a)
+	x, err := scalarValue(a)
 	if err != nil {
 		return false, err
 	}
-	y, err := scalar(b)
+	y, err := scalarValue(b)
 	return bytes.Equal(x, y), err
 }
 
@@ -45,8 +45,8 @@ func equalLeaves(f *schema.Field, a, b []part, depth int) (bool, error) {
 	return equalValues(f, a, b, depth)
 }
 
-// scalar is a field's value in a form that can be compared: the shortest, and empty for zero.
-func scalar(parts []part) ([]byte, error) {
+// scalarValue returns a field's value in a form that can be compared: the shortest, and empty for zero.
+func scalarValue(parts []part) ([]byte, error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
@@ -70,11 +70,11 @@ func scalar(parts []part) ([]byte, error) {
 }
 
 func equalLists(f *schema.Field, a, b []part, depth int) (bool, error) {
-	a, err := unpack(f, a)
+	a, err := unpackNumbers(f, a)
 	if err != nil {
 		return false, err
 	}
-	if b, err = unpack(f, b); err != nil {
+	if b, err = unpackNumbers(f, b); err != nil {
 		return false, err
 	}
 	if len(a) != len(b) {
@@ -91,8 +91,8 @@ func equalLists(f *schema.Field, a, b []part, depth int) (bool, error) {
 	return true, nil
 }
 
-// unpack expands packed numbers, which every decoder has to accept.
-func unpack(f *schema.Field, parts []part) ([]part, error) {
+// unpackNumbers expands packed numbers, which every decoder has to accept.
+func unpackNumbers(f *schema.Field, parts []part) ([]part, error) {
 	if f.Kind != schema.Int && f.Kind != schema.Bool {
 		return parts, nil
 	}
@@ -140,11 +140,11 @@ func equalQuantities(a, b []byte) (bool, error) {
 }
 
 func quantity(raw []byte) (resource.Quantity, error) {
-	parts, err := split(raw)
+	parts, err := splitFields(raw)
 	if err != nil {
 		return resource.Quantity{}, err
 	}
-	text := string(lastValue(only(parts, 1)))
+	text := string(lastValue(partsOfField(parts, 1)))
 	if text == "" {
 		return resource.Quantity{}, nil
 	}
@@ -161,20 +161,20 @@ func equalTimes(a, b []byte) (bool, error) {
 
 // equalScalars compares two messages that have nothing but singular scalars in them.
 func equalScalars(a, b []byte) (bool, error) {
-	x, err := split(a)
+	x, err := splitFields(a)
 	if err != nil {
 		return false, err
 	}
-	y, err := split(b)
+	y, err := splitFields(b)
 	if err != nil {
 		return false, err
 	}
 	for _, number := range numbers(x, y) {
-		s, err := scalar(only(x, number))
+		s, err := scalarValue(partsOfField(x, number))
 		if err != nil {
 			return false, err
 		}
-		t, err := scalar(only(y, number))
+		t, err := scalarValue(partsOfField(y, number))
 		if err != nil || !bytes.Equal(s, t) {
 			return false, err
 		}

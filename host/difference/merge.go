@@ -70,15 +70,15 @@ func (t *trail) describe() string {
 	return t.String()
 }
 
-func (t *trail) field(f *schema.Field) *trail {
+func (t *trail) fieldTrail(f *schema.Field) *trail {
 	if f.Inline || f.JSON == "" || f.Kind == schema.JSON {
 		return t
 	}
 	return &trail{parent: t, name: f.JSON}
 }
 
-// demand refuses a change at a path that wasn't seen whole.
-func (d *differ) demand(t *trail) error {
+// requireSeen refuses a change at a path that wasn't seen whole.
+func (d *differ) requireSeen(t *trail) error {
 	path := t.String()
 	if d.keeps == nil || d.keeps(path) {
 		return nil
@@ -102,15 +102,15 @@ func (d *differ) message(m *schema.Message, base, seen, wanted []byte, at *trail
 	if depth > nestingMax {
 		return nil, false, errNesting
 	}
-	before, err := split(seen)
+	before, err := splitFields(seen)
 	if err != nil {
 		return nil, false, fmt.Errorf("%s as it was seen: %w", at.describe(), err)
 	}
-	after, err := split(wanted)
+	after, err := splitFields(wanted)
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: %w", at.describe(), err)
 	}
-	old, err := split(base)
+	old, err := splitFields(base)
 	if err != nil {
 		return nil, false, fmt.Errorf("%s in the cache: %w", at.describe(), err)
 	}
@@ -118,11 +118,11 @@ func (d *differ) message(m *schema.Message, base, seen, wanted []byte, at *trail
 	var edits map[int32][]byte
 	size := len(base)
 	for _, number := range numbers(before, after) {
-		seen, wanted := only(before, number), only(after, number)
+		seen, wanted := partsOfField(before, number), partsOfField(after, number)
 		if slices.EqualFunc(seen, wanted, samePart) {
 			continue // most of them, most of the time
 		}
-		edit, changed, err := d.field(m, number, only(old, number), seen, wanted, at, depth)
+		edit, changed, err := d.mergeField(m, number, partsOfField(old, number), seen, wanted, at, depth)
 		if err != nil {
 			return nil, false, err
 		}
@@ -171,41 +171,41 @@ func numbers(a, b []part) []int32 {
 	return out
 }
 
-// field compares one field, and returns all its occurrences in the result.
-func (d *differ) field(m *schema.Message, number int32, base, seen, wanted []part, at *trail, depth int) (
+// mergeField compares one field, and returns all its occurrences in the result.
+func (d *differ) mergeField(m *schema.Message, number int32, base, seen, wanted []part, at *trail, depth int) (
 	[]byte, bool, error) {
 
 	f := m.Field(int32(number))
 	if f == nil {
 		// A field newer than this host: its bytes are all that is known of it.
-		if bytes.Equal(whole(seen), whole(wanted)) {
+		if bytes.Equal(joinParts(seen), joinParts(wanted)) {
 			return nil, false, nil
 		}
-		return whole(wanted), true, d.demand(at)
+		return joinParts(wanted), true, d.requireSeen(at)
 	}
-	path := at.field(f)
+	path := at.fieldTrail(f)
 	if isServerOwned(path) {
 		return nil, false, nil
 	}
 	switch {
 	case f.Kind == schema.JSON:
-		return d.bodies(number, base, seen, wanted, path)
+		return d.mergeBodies(number, base, seen, wanted, path)
 	case f.Map:
-		return d.mapped(f, base, seen, wanted, path, depth)
+		return d.mergeMap(f, base, seen, wanted, path, depth)
 	case f.Repeated:
 		same, err := equalLists(f, seen, wanted, depth)
 		if err != nil || same {
 			return nil, false, wrapPath(path, err)
 		}
-		return whole(wanted), true, d.demand(path)
+		return joinParts(wanted), true, d.requireSeen(path)
 	case f.Kind == schema.Struct:
-		return d.nested(f, number, base, seen, wanted, path, depth)
+		return d.mergeNested(f, number, base, seen, wanted, path, depth)
 	}
 	same, err := equalLeaves(f, seen, wanted, depth)
 	if err != nil || same {
 		return nil, false, wrapPath(path, err)
 	}
-	return whole(wanted), true, d.demand(path)
+	return joinParts(wanted), true, d.requireSeen(path)
 }
 
 func wrapPath(path *trail, err error) error {
@@ -215,8 +215,8 @@ func wrapPath(path *trail, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// nested goes into a singular message.
-func (d *differ) nested(f *schema.Field, number int32, base, seen, wanted []part, path *trail, depth int) (
+// mergeNested merges a singular message.
+func (d *differ) mergeNested(f *schema.Field, number int32, base, seen, wanted []part, path *trail, depth int) (
 	[]byte, bool, error) {
 
 	if err := delimited(seen, wanted, base); err != nil {
@@ -226,15 +226,15 @@ func (d *differ) nested(f *schema.Field, number int32, base, seen, wanted []part
 		if len(seen) == 0 {
 			return nil, false, nil
 		}
-		return nil, true, d.demand(path)
+		return nil, true, d.requireSeen(path)
 	}
-	merged, changed, err := d.message(f.Message, body(base), body(seen), body(wanted), path, depth+1)
+	merged, changed, err := d.message(f.Message, mergedBody(base), mergedBody(seen), mergedBody(wanted), path, depth+1)
 	if err != nil {
 		return nil, false, err
 	}
 	if f.Optional && len(seen) == 0 && !changed {
 		// The message came without anything in it: its presence is the change.
-		if err := d.demand(path); err != nil {
+		if err := d.requireSeen(path); err != nil {
 			return nil, false, err
 		}
 		changed = true
@@ -270,11 +270,11 @@ func entries(parts []part) ([]entry, error) {
 	out := make([]entry, 0, len(parts))
 	index := make(map[string]int, len(parts))
 	for _, p := range parts {
-		fields, err := split(p.value)
+		fields, err := splitFields(p.value)
 		if err != nil {
 			return nil, err
 		}
-		e := entry{key: string(lastValue(only(fields, 1))), value: only(fields, 2), whole: p.whole}
+		e := entry{key: string(lastValue(partsOfField(fields, 1))), value: partsOfField(fields, 2), whole: p.whole}
 		if i, ok := index[e.key]; ok {
 			out[i] = e
 			continue
@@ -285,8 +285,8 @@ func entries(parts []part) ([]entry, error) {
 	return out, nil
 }
 
-// mapped merges a map by key.
-func (d *differ) mapped(f *schema.Field, base, seen, wanted []part, path *trail, depth int) ([]byte, bool, error) {
+// mergeMap merges a map by key.
+func (d *differ) mergeMap(f *schema.Field, base, seen, wanted []part, path *trail, depth int) ([]byte, bool, error) {
 	before, err := entries(seen)
 	if err != nil {
 		return nil, false, wrapPath(path, err)
@@ -328,7 +328,7 @@ func (d *differ) mapped(f *schema.Field, base, seen, wanted []part, path *trail,
 
 	if d.keeps != nil && !d.keeps(path.String()) {
 		for key := range edits {
-			if err := d.demand(&trail{path, key, true}); err != nil {
+			if err := d.requireSeen(&trail{path, key, true}); err != nil {
 				return nil, false, err
 			}
 		}

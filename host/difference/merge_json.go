@@ -26,8 +26,8 @@ func members(object []byte) ([]property, error) {
 	return all, err
 }
 
-// byName finds the members by their names, of equal names the last.
-func byName(all []property) map[string][]byte {
+// membersByName finds the members by their names, of equal names the last.
+func membersByName(all []property) map[string][]byte {
 	m := make(map[string][]byte, len(all))
 	for _, x := range all {
 		m[x.name] = x.value
@@ -41,7 +41,7 @@ type object struct {
 	begun bool
 }
 
-func (o *object) add(name string, value []byte) {
+func (o *object) addMember(name string, value []byte) {
 	if o.begun {
 		o.out = append(o.out, ',')
 	}
@@ -52,22 +52,22 @@ func (o *object) add(name string, value []byte) {
 
 var emptyObject = []byte("{}")
 
-func isObject(v []byte) bool { return first(v) == '{' }
+func isObject(v []byte) bool { return firstByte(v) == '{' }
 
-// first is what a value begins with.
-func first(v []byte) byte {
+// firstByte returns what a value begins with.
+func firstByte(v []byte) byte {
 	if v = bytes.TrimLeft(v, " \t\r\n"); len(v) > 0 {
 		return v[0]
 	}
 	return 0
 }
 
-// bodies merges the JSON of an object that isn't built in.
-func (d *differ) bodies(number int32, base, seen, wanted []part, at *trail) ([]byte, bool, error) {
+// mergeBodies merges the JSON of an object that isn't built in.
+func (d *differ) mergeBodies(number int32, base, seen, wanted []part, at *trail) ([]byte, bool, error) {
 	if err := delimited(base, seen, wanted); err != nil {
 		return nil, false, err
 	}
-	merged, changed, err := d.objects(bodyOf(base), bodyOf(seen), bodyOf(wanted), at)
+	merged, changed, err := d.objects(jsonBody(base), jsonBody(seen), jsonBody(wanted), at)
 	if err != nil || !changed {
 		return nil, false, err
 	}
@@ -90,11 +90,11 @@ func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, er
 	}
 
 	old, after := lists[0], lists[2]
-	stored, before, now := byName(old), byName(lists[1]), byName(after)
+	stored, before, now := membersByName(old), membersByName(lists[1]), membersByName(after)
 	edits := map[string][]byte{} // nil: the member goes
 	for name, w := range now {
 		s, had := before[name]
-		edit, changed, err := d.changedTo(stored[name], s, had, w, at.member(name))
+		edit, changed, err := d.changedTo(stored[name], s, had, w, at.memberTrail(name))
 		if err != nil {
 			return nil, false, err
 		}
@@ -106,7 +106,7 @@ func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, er
 		if _, stays := now[name]; stays || isZero(s) {
 			continue
 		}
-		edit, err := d.removed(stored[name], s, at.member(name))
+		edit, err := d.removed(stored[name], s, at.memberTrail(name))
 		if err != nil {
 			return nil, false, err
 		}
@@ -121,28 +121,28 @@ func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, er
 		edit, changed := edits[m.name]
 		switch {
 		case !changed:
-			out.add(m.name, m.value)
+			out.addMember(m.name, m.value)
 		case edit != nil:
-			out.add(m.name, edit)
+			out.addMember(m.name, edit)
 		}
 		delete(edits, m.name)
 	}
 	for _, m := range after {
 		if edit := edits[m.name]; edit != nil {
-			out.add(m.name, edit)
+			out.addMember(m.name, edit)
 			delete(edits, m.name)
 		}
 	}
 	for name, edit := range edits { // what only the base and what was seen had
 		if edit != nil {
-			out.add(name, edit)
+			out.addMember(name, edit)
 		}
 	}
 	return append(out.out, '}'), true, nil
 }
 
-// member is the path of a member of an object in JSON.
-func (t *trail) member(name string) *trail {
+// memberTrail returns the path of a member of an object in JSON.
+func (t *trail) memberTrail(name string) *trail {
 	return &trail{parent: t, name: name, key: t != nil && strings.ContainsAny(name, ".[]")}
 }
 
@@ -165,7 +165,7 @@ func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *tra
 			return nil, false, wrapPath(at, err)
 		}
 	}
-	return wanted, true, d.demand(at)
+	return wanted, true, d.requireSeen(at)
 }
 
 // removed returns what is left of a member that the guest saw and didn't send. Of one that it saw in parts, and of what
@@ -175,12 +175,12 @@ func (d *differ) removed(stored, seen []byte, at *trail) ([]byte, error) {
 		merged, _, err := d.objects(stored, seen, emptyObject, at)
 		return merged, err
 	}
-	return nil, d.demand(at)
+	return nil, d.requireSeen(at)
 }
 
 // isZero reports whether a guest leaves such a value out.
 func isZero(v []byte) bool {
-	switch first(v) {
+	switch firstByte(v) {
 	case '"':
 		return string(v) == `""`
 	case '[':
@@ -210,7 +210,7 @@ func sameJSON(seen, wanted []byte) (bool, error) {
 		return true, nil
 	}
 
-	a, b := first(seen), first(wanted)
+	a, b := firstByte(seen), firstByte(wanted)
 	switch {
 	case a == '{' && b == '{':
 		_, changed, err := (&differ{}).objects(seen, seen, wanted, &trail{parent: &trail{}, name: "item"})

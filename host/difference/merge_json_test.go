@@ -15,7 +15,7 @@ import (
 
 var webApps = schema.Custom(abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"}, "WebApp", true)
 
-func hybrid(t testing.TB, body string) []byte {
+func encodeHybrid(t testing.TB, body string) []byte {
 	t.Helper()
 	raw, _, _, err := schema.FromJSON(nil, []byte(body), nil)
 	if err != nil {
@@ -26,11 +26,11 @@ func hybrid(t testing.TB, body string) []byte {
 
 func bodyText(t testing.TB, raw []byte) string {
 	t.Helper()
-	parts, err := split(raw)
+	parts, err := splitFields(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(bodyOf(only(parts, fieldBody)))
+	return string(jsonBody(partsOfField(parts, fieldBody)))
 }
 
 func TestBodiesAreMergedByMember(t *testing.T) {
@@ -71,12 +71,12 @@ func TestBodiesAreMergedByMember(t *testing.T) {
 				}
 			}
 
-			whole := hybrid(t, base)
+			whole := encodeHybrid(t, base)
 			seen, err := mask.Project(nil, whole)
 			if err != nil {
 				t.Fatal(err)
 			}
-			merged, changed, err := Merge(webApps.Message, whole, seen, hybrid(t, test.wanted), mask.Keeps)
+			merged, changed, err := Merge(webApps.Message, whole, seen, encodeHybrid(t, test.wanted), mask.Keeps)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,12 +120,12 @@ func TestUnseenPartsOfABodyAreNotWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		whole := hybrid(t, base)
+		whole := encodeHybrid(t, base)
 		seen, err := mask.Project(nil, whole)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = Merge(webApps.Message, whole, seen, hybrid(t, test.wanted), mask.Keeps)
+		_, _, err = Merge(webApps.Message, whole, seen, encodeHybrid(t, test.wanted), mask.Keeps)
 		if unseen := (*UnseenError)(nil); !errors.As(err, &unseen) || unseen.Path != test.path {
 			t.Errorf("%v, %s: %v", test.fields, test.wanted, err)
 		}
@@ -133,7 +133,7 @@ func TestUnseenPartsOfABodyAreNotWritten(t *testing.T) {
 
 	for _, body := range []string{`[]`, `{"a":`, `{"a":1}}`, `7`} {
 		bad := wire.AppendBytes(nil, fieldBody, []byte(body))
-		if _, _, err := Merge(webApps.Message, hybrid(t, base), hybrid(t, base), bad, nil); err == nil {
+		if _, _, err := Merge(webApps.Message, encodeHybrid(t, base), encodeHybrid(t, base), bad, nil); err == nil {
 			t.Errorf("%s was taken", body)
 		}
 	}

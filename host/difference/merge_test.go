@@ -32,13 +32,13 @@ var writtenResources = []string{
 	"certificates.k8s.io/v1/certificatesigningrequests", "resource.k8s.io/v1/resourceclaims",
 }
 
-func filler(r *rand.Rand) *randfill.Filler {
+func newFiller(r *rand.Rand) *randfill.Filler {
 	return fuzzer.FuzzerFor(metafuzzer.Funcs, r, scheme.Codecs).NilChance(0.3).NumElements(0, 3)
 }
 
-// lean drops what a codec may leave out: zeros where the type can't tell them from absence.
-func lean(t testing.TB, m *schema.Message, raw []byte) []byte {
-	parts, err := split(raw)
+// dropZeros drops what a codec may leave out: zeros where the type can't tell them from absence.
+func dropZeros(t testing.TB, m *schema.Message, raw []byte) []byte {
+	parts, err := splitFields(raw)
 	if err != nil {
 		t.Fatalf("%s: %v in %q", m, err, raw)
 	}
@@ -50,14 +50,14 @@ func lean(t testing.TB, m *schema.Message, raw []byte) []byte {
 			continue
 		}
 		if f.Kind == schema.Struct {
-			inner := lean(t, f.Message, p.value)
+			inner := dropZeros(t, f.Message, p.value)
 			if len(inner) > 0 || f.Optional || f.Repeated {
 				out = wire.AppendBytes(out, uint32(p.number), inner)
 			}
 			continue
 		}
 
-		zero, err := scalar([]part{p})
+		zero, err := scalarValue([]part{p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestMergeEqualsTypedMutation(t *testing.T) {
 			seeds := worlds.Number(150)
 			for seed := range int64(seeds) {
 				r := rand.New(rand.NewSource(seed))
-				fill := filler(r)
+				fill := newFiller(r)
 				before, other := res.New(), res.New()
 				fill.Fill(before)
 				fill.Fill(other)
@@ -182,7 +182,7 @@ func TestMergeEqualsTypedMutation(t *testing.T) {
 				}
 				wanted := schematest.Marshal(t, view)
 				if r.Intn(2) == 0 {
-					wanted = lean(t, res.Message, wanted)
+					wanted = dropZeros(t, res.Message, wanted)
 				}
 
 				merged, changed, err := Merge(res.Message, base, seen, wanted, mask.Keeps)
@@ -229,11 +229,11 @@ func TestMergeOfNothing(t *testing.T) {
 		res := schematest.Resource(t, name)
 		for seed := range int64(worlds.Number(40)) {
 			o := res.New()
-			filler(rand.New(rand.NewSource(seed))).Fill(o)
+			newFiller(rand.New(rand.NewSource(seed))).Fill(o)
 			base := schematest.Marshal(t, o)
 			for what, wanted := range map[string][]byte{
 				"encoded again": schematest.Marshal(t, schematest.Unmarshal(t, res, base)),
-				"lean":          lean(t, res.Message, base),
+				"lean":          dropZeros(t, res.Message, base),
 			} {
 				merged, changed, err := Merge(res.Message, base, base, wanted, func(string) bool { return false })
 				if err != nil || changed || !bytes.Equal(merged, base) {
@@ -343,9 +343,9 @@ func FuzzMergeReadsAnything(f *testing.F) {
 	res := schematest.Resource(f, "apps/v1/deployments")
 	for seed := range int64(5) {
 		o := res.New()
-		filler(rand.New(rand.NewSource(seed))).Fill(o)
+		newFiller(rand.New(rand.NewSource(seed))).Fill(o)
 		b := schematest.Marshal(f, o)
-		f.Add(b, b, lean(f, res.Message, b))
+		f.Add(b, b, dropZeros(f, res.Message, b))
 		f.Add(b, b[:len(b)/2], b)
 	}
 	f.Add([]byte{}, []byte{}, bytes.Repeat([]byte{0x0a, 0x02}, 1000))
@@ -358,7 +358,7 @@ func FuzzMergeReadsAnything(f *testing.F) {
 			t.Fatal("unchanged, yet other bytes")
 		}
 		if changed {
-			if _, err := split(merged); err != nil {
+			if _, err := splitFields(merged); err != nil {
 				t.Fatalf("the result can't be read: %v", err)
 			}
 		}
@@ -369,7 +369,7 @@ func FuzzMergeReadsAnything(f *testing.F) {
 func statusChange(t testing.TB) (res *schema.Resource, base, wanted []byte) {
 	res = schematest.Resource(t, "apps/v1/deployments")
 	o := res.New()
-	filler(rand.New(rand.NewSource(3))).Fill(o)
+	newFiller(rand.New(rand.NewSource(3))).Fill(o)
 	base = schematest.Marshal(t, o)
 	reflect.ValueOf(o).Elem().FieldByName("Status").FieldByName("Replicas").SetInt(7)
 	return res, base, schematest.Marshal(t, o)

@@ -14,8 +14,8 @@ type part struct {
 	whole  []byte // tag and value
 }
 
-// split returns the fields of a message, as often as they occur.
-func split(raw []byte) ([]part, error) {
+// splitFields returns the fields of a message, as often as they occur.
+func splitFields(raw []byte) ([]part, error) {
 	n := 0
 	for f := (wire.Fields{Data: raw}); f.Next(); {
 		n++
@@ -39,8 +39,8 @@ func split(raw []byte) ([]part, error) {
 	return parts, nil
 }
 
-// only keeps the parts of one field.
-func only(parts []part, number int32) []part {
+// partsOfField keeps the parts of one field.
+func partsOfField(parts []part, number int32) []part {
 	first, n := 0, 0
 	for i, p := range parts {
 		if p.number == number {
@@ -74,9 +74,9 @@ func consecutive(parts []part, number int32) bool {
 	return true
 }
 
-// body is the message in a singular field: several occurrences are merged, as every decoder does by reading them one
-// after the other.
-func body(parts []part) []byte {
+// mergedBody returns the message in a singular field: several occurrences are merged, as every decoder does by reading
+// them one after the other.
+func mergedBody(parts []part) []byte {
 	switch len(parts) {
 	case 0:
 		return nil
@@ -90,7 +90,7 @@ func body(parts []part) []byte {
 	return out
 }
 
-func whole(parts []part) []byte {
+func joinParts(parts []part) []byte {
 	n := 0
 	for _, p := range parts {
 		n += len(p.whole)

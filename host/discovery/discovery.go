@@ -37,7 +37,7 @@ func New(config *rest.Config) (*Client, error) {
 	c := rest.CopyConfig(config)
 	c.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	t := &tags{pages: map[string]page{}}
-	c.Wrap(t.wrap)
+	c.Wrap(t.wrapTransport)
 	d, err := discovery.NewDiscoveryClientForConfig(c)
 	if err != nil {
 		return nil, fmt.Errorf("discovery: client: %w", err)
@@ -60,18 +60,18 @@ func (e *NoMatchError) Reason() string { return "NoKindMatch" }
 func (c *Client) All(ctx context.Context) (*abi.Discovery, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
-	l, err := c.ask(ctx)
+	l, err := c.refreshListing(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return l.all(), nil
+	return l.pluginListing(), nil
 }
 
 // Kind returns the resource whose objects have the kind, in any served version, or in the preferred one for a version
 // "*". The error is a [NoMatchError] when there is none; when it can't be told, because the group version can't be
 // listed, it is another one.
 func (c *Client) Kind(ctx context.Context, apiVersion, kind string) (abi.APIResource, error) {
-	return c.find(ctx, apiVersion, "kind "+apiVersion+" "+kind, func(l *listing) (abi.APIResource, bool) {
+	return c.findResource(ctx, apiVersion, "kind "+apiVersion+" "+kind, func(l *listing) (abi.APIResource, bool) {
 		r, ok := l.kinds[gvk{apiVersion, kind}]
 		return r, ok
 	})
@@ -83,7 +83,7 @@ func (c *Client) Resource(ctx context.Context, r abi.Resource) (*schema.Resource
 		return res, nil
 	}
 	gv := apischema.GroupVersion{Group: r.Group, Version: r.Version}.String()
-	a, err := c.find(ctx, gv, "name "+r.String(), func(l *listing) (abi.APIResource, bool) {
+	a, err := c.findResource(ctx, gv, "name "+r.String(), func(l *listing) (abi.APIResource, bool) {
 		a, ok := l.resources[r]
 		return a, ok
 	})
@@ -93,10 +93,10 @@ func (c *Client) Resource(ctx context.Context, r abi.Resource) (*schema.Resource
 	return schema.Custom(r, a.Kind, a.Namespaced), nil
 }
 
-// find looks something up in what is known, and at a miss in a new listing, unless the last one is too young.
-func (c *Client) find(ctx context.Context, groupVersion, what string,
+// findResource looks something up in what is known, and at a miss in a new listing, unless the last one is too young.
+func (c *Client) findResource(ctx context.Context, groupVersion, what string,
 	look func(*listing) (abi.APIResource, bool)) (abi.APIResource, error) {
-	l := c.last()
+	l := c.lastListing()
 	if l != nil {
 		if r, ok := look(l); ok {
 			return r, nil
@@ -104,7 +104,7 @@ func (c *Client) find(ctx context.Context, groupVersion, what string,
 	}
 	if l == nil || time.Since(l.at) >= c.patience {
 		var err error
-		if l, err = c.newer(ctx, l); err != nil {
+		if l, err = c.newerListing(ctx, l); err != nil {
 			return abi.APIResource{}, err
 		}
 		if r, ok := look(l); ok {
@@ -118,26 +118,26 @@ func (c *Client) find(ctx context.Context, groupVersion, what string,
 	return abi.APIResource{}, &NoMatchError{what}
 }
 
-func (c *Client) last() *listing {
+func (c *Client) lastListing() *listing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known
 }
 
-// newer returns a listing other than the one that had no match.
-func (c *Client) newer(ctx context.Context, old *listing) (*listing, error) {
+// newerListing returns a listing other than the one that had no match.
+func (c *Client) newerListing(ctx context.Context, old *listing) (*listing, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
-	if l := c.last(); l != old {
+	if l := c.lastListing(); l != old {
 		return l, nil // somebody else has asked meanwhile
 	}
-	return c.ask(ctx)
+	return c.refreshListing(ctx)
 }
 
-// ask lists and remembers. The caller holds asking.
-func (c *Client) ask(ctx context.Context) (*listing, error) {
+// refreshListing lists and remembers. The caller holds asking.
+func (c *Client) refreshListing(ctx context.Context) (*listing, error) {
 	at := time.Now()
-	if old := c.last(); old != nil && len(old.failures) == 0 && c.tags.same(ctx, c.server.RESTClient()) {
+	if old := c.lastListing(); old != nil && len(old.failures) == 0 && c.tags.isUnchanged(ctx, c.server.RESTClient()) {
 		l := *old
 		l.at = at
 		c.mu.Lock()
@@ -153,7 +153,7 @@ func (c *Client) ask(ctx context.Context) (*listing, error) {
 	l := newListing(at, groups, lists, partly)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l.keep(c.known)
+	l.keepUnlisted(c.known)
 	c.known = l
 	return l, nil
 }

@@ -108,10 +108,10 @@ func TestOnCluster(t *testing.T) {
 	}
 	// What hasn't changed isn't listed again. The server may still be adding its own APIs.
 	cluster.Eventually(t, time.Minute, "nothing has changed", func() (bool, any) {
-		before, listed := c.last(), whole.Load()
+		before, listed := c.lastListing(), whole.Load()
 		all, err := c.All(t.Context())
 		return err == nil && len(all.Resources) == len(before.preferred) && whole.Load() == listed &&
-			c.last().at.After(before.at), err
+			c.lastListing().at.After(before.at), err
 	})
 
 	post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
@@ -244,7 +244,7 @@ func TestFailingGroupKeepsItsKinds(t *testing.T) {
 			Groups: map[apischema.GroupVersion]error{{Group: "b.example.com", Version: "v1"}: errors.New("down")},
 		})
 
-	after.keep(before)
+	after.keepUnlisted(before)
 	for k, want := range map[gvk]string{
 		{"a.example.com/v1", "A"}: "", {"a.example.com/*", "A"}: "", {"a.example.com/v1", "Other"}: "a.example.com/v1/others",
 		{"b.example.com/v1", "B"}: "b.example.com/v1/bs", {"b.example.com/*", "B"}: "b.example.com/v1/bs",
@@ -254,7 +254,7 @@ func TestFailingGroupKeepsItsKinds(t *testing.T) {
 		}
 	}
 
-	d := after.all()
+	d := after.pluginListing()
 	if len(d.Resources) != 1 || d.Resources[0].Resource != "a.example.com/v1/others" || len(d.Failures) != 1 ||
 		d.Failures[0] != (abi.DiscoveryFailure{GroupVersion: "b.example.com/v1", Message: "down"}) {
 		t.Errorf("%+v", d)

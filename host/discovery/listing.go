@@ -56,7 +56,7 @@ func newListing(at time.Time, groups []*metav1.APIGroup, lists []*metav1.APIReso
 	}
 
 	for _, g := range groups {
-		l.prefer(g, versions)
+		l.addPreferred(g, versions)
 	}
 	return l
 }
@@ -68,9 +68,9 @@ func (l *listing) add(groupVersion string, r abi.Resource, a abi.APIResource) {
 	}
 }
 
-// prefer takes each of the group's resources in the preferred version, or where that doesn't serve it, in the first
-// that does.
-func (l *listing) prefer(g *metav1.APIGroup, versions map[string][]abi.Resource) {
+// addPreferred takes each of the group's resources in the preferred version, or where that doesn't serve it, in the
+// first that does.
+func (l *listing) addPreferred(g *metav1.APIGroup, versions map[string][]abi.Resource) {
 	order := slices.Clone(g.Versions)
 	slices.SortStableFunc(order, func(a, b metav1.GroupVersionForDiscovery) int {
 		switch preferred := g.PreferredVersion.Version; {
@@ -98,9 +98,9 @@ func (l *listing) prefer(g *metav1.APIGroup, versions map[string][]abi.Resource)
 	}
 }
 
-// keep takes over from an older listing what the group versions served that can't be listed now: their objects are
-// there still.
-func (l *listing) keep(old *listing) {
+// keepUnlisted takes over from an older listing what the group versions served that can't be listed now: their objects
+// are there still.
+func (l *listing) keepUnlisted(old *listing) {
 	if old == nil {
 		return
 	}
@@ -135,8 +135,8 @@ func (l *listing) failure(groupVersion string) (message string, failed bool) {
 	return "", false
 }
 
-// all returns the listing as plugins get it.
-func (l *listing) all() *abi.Discovery {
+// pluginListing returns the listing as plugins get it.
+func (l *listing) pluginListing() *abi.Discovery {
 	d := &abi.Discovery{Resources: l.preferred}
 	for gv, message := range l.failures {
 		d.Failures = append(d.Failures, abi.DiscoveryFailure{GroupVersion: gv, Message: message})

@@ -18,8 +18,8 @@ type tags struct {
 
 type page struct{ accept, tag string }
 
-// wrap is a client's transport that notes the tags of what is listed whole.
-func (t *tags) wrap(next http.RoundTripper) http.RoundTripper {
+// wrapTransport returns a client's transport that notes the tags of what is listed whole.
+func (t *tags) wrapTransport(next http.RoundTripper) http.RoundTripper {
 	return tagged{t, next}
 }
 
@@ -39,8 +39,8 @@ func (t tagged) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a, err
 }
 
-// same reports that the server knows for sure of no change since it was listed.
-func (t *tags) same(ctx context.Context, client rest.Interface) bool {
+// isUnchanged reports whether the server knows for sure of no change since it was listed.
+func (t *tags) isUnchanged(ctx context.Context, client rest.Interface) bool {
 	for _, path := range []string{"/api", "/apis"} {
 		t.mu.Lock()
 		p := t.pages[path]

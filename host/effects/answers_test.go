@@ -22,11 +22,11 @@ func TestAnswersInJSON(t *testing.T) {
 	if m, err := readMeta(l.items[0]); err != nil || m.name != "a" || m.uid != "u" {
 		t.Error(m, err)
 	}
-	o, err := open(webApps, []byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`))
+	o, err := openAnswer(webApps, []byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`))
 	if err != nil || o.raw != nil {
 		t.Error(o, err)
 	}
-	if _, err := open(webApps, []byte(`{"kind":`)); err == nil {
+	if _, err := openAnswer(webApps, []byte(`{"kind":`)); err == nil {
 		t.Error("a torn answer was taken")
 	}
 }

@@ -25,10 +25,10 @@ const readMax = 16 << 20
 // readRetries is how often a read is sent again when the server asks for that.
 const readRetries = 2
 
-// ask does a discovery or a read.
-func (s *Session) ask(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
+// discoverOrRead performs a discovery or a read.
+func (s *Session) discoverOrRead(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	if e.Kind == abi.EffectRead {
-		b, err := s.read(ctx, e)
+		b, err := s.readPath(ctx, e)
 		return abi.Outcome{Object: abi.ObjectData{Data: b}}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.w.Timeout)
@@ -47,8 +47,9 @@ func (s *Session) ask(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	return abi.Outcome{Discovery: &abi.Discovery{Resources: []abi.APIResource{r}}}, nil
 }
 
-// read gets a path in JSON. Whether it answers is the plugin's concern: nothing waits for a metrics API that is down.
-func (s *Session) read(ctx context.Context, e *abi.Effect) ([]byte, error) {
+// readPath gets a path in JSON. Whether it answers is the plugin's concern: nothing waits for a metrics API that is
+// down.
+func (s *Session) readPath(ctx context.Context, e *abi.Effect) ([]byte, error) {
 	p, err := parsePath(e.Path)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (s *Session) read(ctx context.Context, e *abi.Effect) ([]byte, error) {
 	start := time.Now()
 	b, err := bounded(q.Stream(ctx))
 	if s.w.Metrics.Write != nil {
-		s.w.Metrics.Write("get", printable.Line(e.Resource, textMost), "", codeOf(err), time.Since(start))
+		s.w.Metrics.Write("get", printable.Line(e.Resource, textMost), "", statusCodeOf(err), time.Since(start))
 	}
 	return b, err
 }
@@ -119,9 +120,9 @@ func parsePath(s string) (apiPath, error) {
 	return p, nil
 }
 
-// covers reports whether a resource's objects, or all below its group and version if its name is *, are what the path
-// is of.
-func (p apiPath) covers(r abi.Resource) error {
+// checkWithin returns an error unless a resource's objects, or all below its group and version if its name is *, are
+// what the path is of.
+func (p apiPath) checkWithin(r abi.Resource) error {
 	prefix := []string{"apis", r.Group, r.Version}
 	if r.Group == "" {
 		if r.Name == allResources {
@@ -167,7 +168,7 @@ func (c *checker) mayRead(e *abi.Effect) error {
 	if err != nil {
 		return err
 	}
-	if err := p.covers(r); err != nil {
+	if err := p.checkWithin(r); err != nil {
 		return err
 	}
 	verbs := c.w.rights[right{resource: r}]

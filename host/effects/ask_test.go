@@ -72,7 +72,7 @@ func TestReadPaths(t *testing.T) {
 	} {
 		p, err := parsePath(c.path)
 		if err == nil {
-			err = p.covers(c.resource)
+			err = p.checkWithin(c.resource)
 		}
 		if (err == nil) != c.fine {
 			t.Errorf("%s for %s: %v", c.path, c.resource, err)
@@ -121,11 +121,11 @@ func TestOnClusterRead(t *testing.T) {
 	}}, nil)
 
 	w.deployment()
-	s := w.begin()
+	s := w.beginSession()
 	read := func(resource, path string) abi.Effect {
 		return abi.Effect{Kind: abi.EffectRead, Resource: resource, Path: path}
 	}
-	o := w.ok(s.Perform(t.Context(), []abi.Effect{
+	o := w.requireOK(s.Perform(t.Context(), []abi.Effect{
 		read("apps/v1/deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments?fieldSelector=metadata.name%3Dd"),
 		read("apps/v1/deployments", "/apis/apps/v1/namespaces/"+w.ns+"/deployments?fieldSelector=metadata.name%3Dother"),
 		read("apps/v1/*", "/apis/apps/v1/namespaces/"+w.ns+"/deployments/d/scale"),

@@ -83,7 +83,7 @@ func (b *barriers) clear() {
 	clear(b.parked)
 }
 
-func (b *barriers) of(key abi.KeyRef) *barrier {
+func (b *barriers) barrierOf(key abi.KeyRef) *barrier {
 	k := b.keys[key]
 	if k == nil {
 		k = &barrier{versions: map[abi.Resource]string{}}
@@ -99,7 +99,7 @@ func (b *barriers) written(key abi.KeyRef, r abi.Resource, version string) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k := b.of(key)
+	k := b.barrierOf(key)
 	if old := k.versions[r]; old != "" {
 		if c, err := resourceversion.CompareResourceVersion(version, old); err == nil && c <= 0 {
 			return
@@ -115,16 +115,16 @@ func (b *barriers) removed(key abi.KeyRef, g gone) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k := b.of(key)
+	k := b.barrierOf(key)
 	k.gone = append(k.gone, g)
 }
 
-// behind notes an object that should change in the store soon.
-func (b *barriers) behind(key abi.KeyRef, o behind) {
+// awaitChange notes an object that should change in the store soon.
+func (b *barriers) awaitChange(key abi.KeyRef, o behind) {
 	o.until = time.Now().Add(b.leader.Load().StaleWait)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k := b.of(key)
+	k := b.barrierOf(key)
 	k.behind = append(k.behind, o)
 }
 
@@ -141,7 +141,7 @@ func (b *barriers) satisfied(k *barrier) bool {
 		delete(k.versions, r)
 	}
 	for n := len(k.gone); n > 0; n-- {
-		if !b.isGone(k.gone[n-1]) {
+		if !b.isDeleted(k.gone[n-1]) {
 			return false
 		}
 		k.gone = k.gone[:n-1]
@@ -155,15 +155,16 @@ func (b *barriers) satisfied(k *barrier) bool {
 	return true
 }
 
-// prune drops all that the cache shows by now.
-func (b *barriers) prune(k *barrier) {
+// pruneReached drops all that the cache shows by now.
+func (b *barriers) pruneReached(k *barrier) {
 	maps.DeleteFunc(k.versions, b.reached)
-	k.gone = slices.DeleteFunc(k.gone, b.isGone)
+	k.gone = slices.DeleteFunc(k.gone, b.isDeleted)
 	k.behind = slices.DeleteFunc(k.behind, func(o behind) bool { return !b.stillBehind(o) })
 }
 
-// store is the cache of a resource that the controller reads: what it doesn't read can't mislead its next sync.
-func (w *Writer) store(r abi.Resource) Store {
+// watchedStore returns the cache of a resource that the controller reads: what it doesn't read can't mislead its next
+// sync.
+func (w *Writer) watchedStore(r abi.Resource) Store {
 	if !w.reads[r] && !w.reads[schema.Any] {
 		return nil
 	}
@@ -171,7 +172,7 @@ func (w *Writer) store(r abi.Resource) Store {
 }
 
 func (b *barriers) reached(r abi.Resource, version string) bool {
-	store := b.leader.Load().store(r)
+	store := b.leader.Load().watchedStore(r)
 	if store == nil {
 		return true
 	}
@@ -179,8 +180,8 @@ func (b *barriers) reached(r abi.Resource, version string) bool {
 	return err != nil || c >= 0
 }
 
-func (b *barriers) isGone(g gone) bool {
-	store := b.leader.Load().store(g.resource)
+func (b *barriers) isDeleted(g gone) bool {
+	store := b.leader.Load().watchedStore(g.resource)
 	if store == nil {
 		return true
 	}
@@ -198,7 +199,7 @@ func (b *barriers) isGone(g gone) bool {
 }
 
 func (b *barriers) stillBehind(o behind) bool {
-	store := b.leader.Load().store(o.resource)
+	store := b.leader.Load().watchedStore(o.resource)
 	if store == nil || !time.Now().Before(o.until) {
 		return false
 	}
@@ -234,7 +235,7 @@ func (w *Writer) Behind(key abi.KeyRef) abi.Resource {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if k := b.keys[key]; k != nil {
-		b.prune(k)
+		b.pruneReached(k)
 		for r := range k.resources() {
 			return r
 		}
@@ -259,7 +260,7 @@ func (w *Writer) Park(key abi.KeyRef, wake func()) {
 		return
 	}
 	defer b.mu.Unlock()
-	b.prune(k)
+	b.pruneReached(k)
 	key = key.Clone()
 	k.wake = append(k.wake, wake)
 	if k.since.IsZero() {
@@ -269,7 +270,7 @@ func (w *Writer) Park(key abi.KeyRef, wake func()) {
 	for r := range k.resources() {
 		if b.parked[r] == nil {
 			b.parked[r] = map[abi.KeyRef]struct{}{}
-			if store := w.store(r); store != nil {
+			if store := w.watchedStore(r); store != nil {
 				b.stores[r] = store.Version()
 			}
 		}
@@ -324,12 +325,12 @@ func (b *barriers) schedule(key abi.KeyRef, k *barrier) {
 		if live {
 			b.compare(key)
 		}
-		b.look(key)
+		b.releaseIfReady(key)
 	})
 }
 
-// look releases the key if it is ready, else goes on waiting.
-func (b *barriers) look(key abi.KeyRef) {
+// releaseIfReady releases the key if it is ready, else goes on waiting.
+func (b *barriers) releaseIfReady(key abi.KeyRef) {
 	b.mu.Lock()
 	k := b.keys[key]
 	if k == nil || b.ctx.Err() != nil {
@@ -337,7 +338,7 @@ func (b *barriers) look(key abi.KeyRef) {
 		return
 	}
 	if !b.satisfied(k) {
-		b.prune(k) // else it would be looked at again at once for what has expired
+		b.pruneReached(k) // else it would be looked at again at once for what has expired
 		b.schedule(key, k)
 		b.mu.Unlock()
 		return
@@ -352,7 +353,7 @@ func (b *barriers) look(key abi.KeyRef) {
 // Progress looks at the keys that wait for a resource; the cache calls it after each change of the resource's store,
 // unchanged objects included, and not under the store's lock.
 func (w *Writer) Progress(r abi.Resource) {
-	w.news.moved(r)
+	w.news.notifyMoved(r)
 	b := &w.wait
 	b.mu.Lock()
 	keys := b.parked[r]
@@ -365,7 +366,7 @@ func (w *Writer) Progress(r abi.Resource) {
 	for key := range keys {
 		k := b.keys[key]
 		if back {
-			k.forget(r)
+			k.forgetResource(r)
 		}
 		if b.satisfied(k) {
 			wakes = append(wakes, b.release(key, k)...)
@@ -380,7 +381,7 @@ func (w *Writer) Progress(r abi.Resource) {
 // wentBack reports whether the store has an older version than before: etcd was restored, and what was written then may
 // never be seen.
 func (b *barriers) wentBack(r abi.Resource) bool {
-	store := b.leader.Load().store(r)
+	store := b.leader.Load().watchedStore(r)
 	if store == nil {
 		return false
 	}
@@ -390,8 +391,8 @@ func (b *barriers) wentBack(r abi.Resource) bool {
 	return err == nil && c < 0
 }
 
-// forget drops what the key waits for in a resource.
-func (k *barrier) forget(r abi.Resource) {
+// forgetResource drops what the key waits for in a resource.
+func (k *barrier) forgetResource(r abi.Resource) {
 	delete(k.versions, r)
 	k.gone = slices.DeleteFunc(k.gone, func(g gone) bool { return g.resource == r })
 }
@@ -406,7 +407,7 @@ func (b *barriers) compare(key abi.KeyRef) {
 		return
 	}
 
-	b.prune(k)
+	b.pruneReached(k)
 	waited := time.Since(k.since)
 	objects := append([]gone(nil), k.gone...)
 	versions := map[abi.Resource]string{}
@@ -424,7 +425,7 @@ func (b *barriers) compare(key abi.KeyRef) {
 		if err != nil {
 			continue
 		}
-		raw, err := b.leader.Load().live(ctx, res, g.namespace, g.name)
+		raw, err := b.leader.Load().readLive(ctx, res, g.namespace, g.name)
 		if err != nil {
 			log.Error(err, "Can't compare a slow cache with the server", "resource", g.resource.String(), "object",
 				g.namespace+"/"+g.name)

@@ -39,7 +39,7 @@ func (s *Session) reserve(n int) error {
 	}
 	allowed, wait := s.w.Deletes.Take(budget.Taker{Controller: s.w.Controller.Name, Key: s.key}, n)
 	if wait > 0 {
-		return s.over(wait)
+		return s.overBudget(wait)
 	}
 	s.mu.Lock()
 	s.allowance += allowed
@@ -47,8 +47,8 @@ func (s *Session) reserve(n int) error {
 	return nil
 }
 
-// spend takes one of the deletes that were reserved.
-func (s *Session) spend() error {
+// spendDelete takes one of the deletes that were reserved.
+func (s *Session) spendDelete() error {
 	if s.w.Deletes == nil {
 		return nil
 	}
@@ -63,10 +63,10 @@ func (s *Session) spend() error {
 	if allowed > 0 {
 		return nil // a minute has passed since
 	}
-	return s.over(wait)
+	return s.overBudget(wait)
 }
 
-func (s *Session) over(wait time.Duration) error {
+func (s *Session) overBudget(wait time.Duration) error {
 	if s.deferred.Swap(int64(wait)) == 0 && s.w.Metrics.OverBudget != nil {
 		s.w.Metrics.OverBudget()
 	}

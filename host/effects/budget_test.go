@@ -24,18 +24,18 @@ func TestDeletesBeyondTheBound(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 2 {
-			if err := s.spend(); err != nil {
+			if err := s.spendDelete(); err != nil {
 				t.Errorf("delete %d: %v", i, err)
 			}
 		}
 
 		var over *OverBudgetError
-		err := s.spend()
+		err := s.spendDelete()
 		if !errors.As(err, &over) || over.After != time.Minute || s.Deferred() != time.Minute || refused != 1 {
 			t.Errorf("the third delete: %v, put off by %v, told %d times", err, s.Deferred(), refused)
 		}
 		time.Sleep(time.Minute) // virtual
-		if err := s.spend(); err != nil {
+		if err := s.spendDelete(); err != nil {
 			t.Errorf("a minute later: %v", err)
 		}
 	})

@@ -107,19 +107,19 @@ func newWorld(t *testing.T, c abi.Controller, change func(*Options)) *world {
 	return w
 }
 
-func (w *world) begin(objects ...*cache.Object) *Session {
+func (w *world) beginSession(objects ...*cache.Object) *Session {
 	return w.writer.Begin(abi.KeyRef{Namespace: w.ns, Name: "key"}, snapshot(objects))
 }
 
-// cached returns an object as a cache that keeps it whole has it.
-func (w *world) cached(resource, name string) *cache.Object {
+// cachedObject returns an object as a cache that keeps it whole has it.
+func (w *world) cachedObject(resource, name string) *cache.Object {
 	w.t.Helper()
 	res := schematest.Resource(w.t, resource)
 	ns := w.ns
 	if !res.Namespaced {
 		ns = ""
 	}
-	raw, err := w.writer.live(w.t.Context(), res, ns, name)
+	raw, err := w.writer.readLive(w.t.Context(), res, ns, name)
 	if err != nil || raw == nil {
 		w.t.Fatalf("%s %s: %v", resource, name, err)
 	}
@@ -134,8 +134,8 @@ func (w *world) cached(resource, name string) *cache.Object {
 		ResourceVersion: m.resourceVersion, Raw: raw}
 }
 
-// see decodes what the controller sees of an object.
-func see[T runtime.Object](w *world, o *cache.Object) T {
+// decodeProjected decodes what the controller sees of an object.
+func decodeProjected[T runtime.Object](w *world, o *cache.Object) T {
 	w.t.Helper()
 	raw, err := w.writer.project(o.Resource.Resource, o.Raw)
 	if err != nil {
@@ -144,7 +144,7 @@ func see[T runtime.Object](w *world, o *cache.Object) T {
 	return schematest.Unmarshal(w.t, o.Resource, raw).(T)
 }
 
-func (w *world) ok(outcomes []abi.Outcome, err error) []abi.Outcome {
+func (w *world) requireOK(outcomes []abi.Outcome, err error) []abi.Outcome {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
@@ -259,14 +259,14 @@ func newFaults(t *testing.T, config *rest.Config) *faults {
 	return f
 }
 
-func (f *faults) lose(before, after int, status ...int) {
+func (f *faults) loseRequests(before, after int, status ...int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.before, f.after, f.status, f.seen, f.bodies = before, after, status, nil, nil
 }
 
-// form is the content type of the first request that created something of a resource.
-func (f *faults) form(resource string) string {
+// contentTypeOf returns the content type of the first request that created something of a resource.
+func (f *faults) contentTypeOf(resource string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.seen {

@@ -36,9 +36,9 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	}
 
 	generated := name == ""
-	keeper, held := s.keeper(e)
+	keeper, held := s.denialKeeper(e)
 	if held {
-		if err := s.w.denials.of(s.key, keeper); err != nil {
+		if err := s.w.denials.denialOf(s.key, keeper); err != nil {
 			return abi.Outcome{}, err
 		}
 	}
@@ -55,34 +55,35 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		}
 		r := s.request(e, res, "POST", "create")
 		r.name = ""
-		if err := r.put(res, "", object); err != nil {
+		if err := r.putBody(res, "", object); err != nil {
 			return abi.Outcome{}, err
 		}
-		a, err := s.send(ctx, e, r)
+		a, err := s.sendWrite(ctx, e, r)
 		switch {
 		case err == nil:
-			return s.wrote(e, res, a.body, object)
+			return s.acceptWritten(e, res, a.body, object)
 		case !apierrors.IsAlreadyExists(err):
 			if held && reasonOf(err) == NamespaceTerminatingReason {
-				s.w.denials.note(s.key, keeper, err)
+				s.w.denials.remember(s.key, keeper, err)
 			}
 			return abi.Outcome{}, err
 		case a.repeated:
-			if live, ok := s.ours(ctx, res, e.Namespace, name, m); ok {
-				return s.wrote(e, res, wrap(res.APIVersion(), res.Kind, live), object)
+			if live, ok := s.findCreated(ctx, res, e.Namespace, name, m); ok {
+				return s.acceptWritten(e, res, wrap(res.APIVersion(), res.Kind, live), object)
 			}
 		}
 		if generated && try < nameRetries {
 			continue
 		}
-		s.stale(objectKey{resource: res.Resource, namespace: e.Namespace, name: name}, "")
+		s.awaitNewer(objectKey{resource: res.Resource, namespace: e.Namespace, name: name}, "")
 		return abi.Outcome{}, err
 	}
 }
 
-// ours reports whether the object that already exists is what the lost create made.
-func (s *Session) ours(ctx context.Context, res *schema.Resource, namespace, name string, sent meta) ([]byte, bool) {
-	raw, err := s.w.live(ctx, res, namespace, name)
+// findCreated reports whether the object that already exists is what the lost create made.
+func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespace, name string, sent meta) ([]byte,
+	bool) {
+	raw, err := s.w.readLive(ctx, res, namespace, name)
 	if err != nil || raw == nil {
 		s.w.log.V(2).Info("Can't look at the object of a lost create", "resource", res.String(), "name", name, "err", err)
 		return nil, false
@@ -98,24 +99,24 @@ func (s *Session) ours(ctx context.Context, res *schema.Resource, namespace, nam
 // createSub creates under an object: a binding, a token.
 func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "POST", "create")
-	if err := r.put(res, e.Subresource, e.Object); err != nil {
+	if err := r.putBody(res, e.Subresource, e.Object); err != nil {
 		return abi.Outcome{}, err
 	}
-	a, err := s.send(ctx, e, r)
+	a, err := s.sendWrite(ctx, e, r)
 	if err != nil {
 		if isStale(err) {
-			k := s.keyOf(e, res)
-			if b := s.find(k); b != nil {
-				s.stale(k, b.version)
+			k := s.objectKeyOf(e, res)
+			if b := s.findBase(k); b != nil {
+				s.awaitNewer(k, b.version)
 			}
 		}
 		return abi.Outcome{}, err
 	}
-	return s.wrote(e, res, a.body, nil)
+	return s.acceptWritten(e, res, a.body, nil)
 }
 
-// review sends an object that is answered and not stored: an access review, say.
-func (s *Session) review(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
+// sendReview sends an object that is answered and not stored: an access review, say.
+func (s *Session) sendReview(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "POST", "create")
 	r.name = ""
 	r.params = nil
@@ -124,7 +125,7 @@ func (s *Session) review(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	o, err := open(res, a.body)
+	o, err := openAnswer(res, a.body)
 	if err != nil {
 		return abi.Outcome{}, err
 	}

@@ -46,7 +46,7 @@ func (c *Currency) Await(ctx context.Context, r abi.Resource, store Store,
 	}
 	defer remove()
 	l := &listing{}
-	next, err := l.page(ctx, c.reader, scope{resource: r}, "")
+	next, err := l.readPage(ctx, c.reader, scope{resource: r}, "")
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", r, err)
 	}
@@ -56,14 +56,14 @@ func (c *Currency) Await(ctx context.Context, r abi.Resource, store Store,
 	defer soon.Stop()
 	for {
 		reached, err := resourceversion.CompareResourceVersion(store.Version(), now)
-		if err == nil && reached >= 0 || next == "" && l.seen(store, "") {
+		if err == nil && reached >= 0 || next == "" && l.isShownBy(store, "") {
 			return nil
 		}
 		select {
 		case <-moved:
 		case <-soon.C:
 			for next != "" {
-				if next, err = l.page(ctx, c.reader, scope{resource: r}, next); err != nil {
+				if next, err = l.readPage(ctx, c.reader, scope{resource: r}, next); err != nil {
 					return fmt.Errorf("listing %s: %w", r, err)
 				}
 			}

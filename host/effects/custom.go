@@ -11,8 +11,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// put makes an object on the wire the body of a request: in protobuf, or in JSON where the resource isn't built in.
-func (r *request) put(res *schema.Resource, subresource string, object []byte) (err error) {
+// putBody makes an object on the wire the body of a request: in protobuf, or in JSON where the resource isn't built in.
+func (r *request) putBody(res *schema.Resource, subresource string, object []byte) (err error) {
 	v, kind := bodyType(res, subresource)
 	if !res.Custom {
 		r.body = wrap(v, kind, object)

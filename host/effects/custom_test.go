@@ -13,7 +13,7 @@ import (
 func TestOnClusterWholeCustomResource(t *testing.T) {
 	c := collector()
 	w := newWorld(t, c, discovering)
-	x := w.define()
+	x := w.defineWidgets()
 	all := []string{"get", "list", "create", "update", "patch", "delete"}
 	c = abi.Controller{
 		Views: []abi.View{{Name: "widgets", Resource: x.Resource,
@@ -34,19 +34,20 @@ func TestOnClusterWholeCustomResource(t *testing.T) {
 		return raw
 	}
 	body := func(o abi.Outcome) string { return bodyText(t, o.Object.Data) }
-	o := w.fine(x.at("", abi.Effect{Kind: abi.EffectCreate,
+	o := w.performOK(x.effectOn("", abi.Effect{Kind: abi.EffectCreate,
 		Object: object(`{"metadata":{"generateName":"made-","labels":{"l":"1"}},"spec":{"color":"red","other":{"n":[1,2.50]},"sizes":[{"s":1}]}}`)}))
 	if !strings.HasPrefix(o.Name, "made-") || body(o) != `{"spec":{"color":"red","sizes":[{"s":1}]}}` ||
 		partial(t, o.Object.Data).Labels["l"] != "1" {
 		t.Fatalf("created %+v: %s", o, body(o))
 	}
 	name := o.Name
-	s := w.begin()
-	got := w.ok(s.Perform(ctx, []abi.Effect{x.at(name, abi.Effect{Kind: abi.EffectGet})}))[0]
+	s := w.beginSession()
+	got := w.requireOK(s.Perform(ctx, []abi.Effect{x.effectOn(name, abi.Effect{Kind: abi.EffectGet})}))[0]
 	update := func(subresource, version, b string) abi.Effect {
-		return x.at(name, abi.Effect{Kind: abi.EffectUpdate, Subresource: subresource, Version: version, Object: object(b)})
+		return x.effectOn(name, abi.Effect{Kind: abi.EffectUpdate, Subresource: subresource, Version: version,
+			Object: object(b)})
 	}
-	both := w.ok(s.Perform(ctx, []abi.Effect{
+	both := w.requireOK(s.Perform(ctx, []abi.Effect{
 		update("", got.Object.ResourceVersion, `{"metadata":{"name":"`+name+
 			`","labels":{"l":"2"}},"spec":{"color":"blue","sizes":[]},"status":{"ready":true}}`),
 		update("status", got.Object.ResourceVersion, `{"metadata":{"name":"`+name+
@@ -56,46 +57,46 @@ func TestOnClusterWholeCustomResource(t *testing.T) {
 		body(both[1]) != `{"spec":{"color":"blue","sizes":[]},"status":{"ready":true}}` {
 		t.Errorf("updated: %s", body(both[1]))
 	}
-	if j := x.json(name); !strings.Contains(j, `"other":{"n":[1,2.5]}`) || !strings.Contains(j, `"ready":true`) ||
+	if j := x.widgetJSON(name); !strings.Contains(j, `"other":{"n":[1,2.5]}`) || !strings.Contains(j, `"ready":true`) ||
 		!strings.Contains(j, `"l":"2"`) {
 		t.Errorf("after both updates: %s", j)
 	}
 	before := w.proxy.requests()
-	w.ok(s.Perform(ctx, []abi.Effect{update("status", both[1].Object.ResourceVersion,
+	w.requireOK(s.Perform(ctx, []abi.Effect{update("status", both[1].Object.ResourceVersion,
 		`{"metadata":{"name":"`+name+`","labels":{"l":"2"}},"spec":{"color":"blue"},"status":{"ready":true}}`)}))
 	if w.proxy.requests() != before {
 		t.Error("an update that changes nothing was sent")
 	}
 	old := got.Object.ResourceVersion
 	s.End()
-	s = w.begin()
-	w.ok(s.Perform(ctx, []abi.Effect{x.at(name, abi.Effect{Kind: abi.EffectGet})}))
+	s = w.beginSession()
+	w.requireOK(s.Perform(ctx, []abi.Effect{x.effectOn(name, abi.Effect{Kind: abi.EffectGet})}))
 	if out, err := s.Perform(ctx, []abi.Effect{update("", old,
 		`{"metadata":{"name":"`+name+`"},"spec":{"color":"green"}}`)}); err != nil || out[0].Reason != "Conflict" {
 		t.Errorf("an update of an old version: %+v %v", out, err)
 	}
 	s.End()
 
-	o = w.fine(x.at(name, abi.Effect{Kind: abi.EffectApply,
+	o = w.performOK(x.effectOn(name, abi.Effect{Kind: abi.EffectApply,
 		Object: object(`{"metadata":{"name":"` + name + `"},"spec":{"color":"black"}}`)}))
-	if !strings.Contains(body(o), `"color":"black"`) || !strings.Contains(x.json(name), `"operation":"Apply"`) {
+	if !strings.Contains(body(o), `"color":"black"`) || !strings.Contains(x.widgetJSON(name), `"operation":"Apply"`) {
 		t.Errorf("applied: %s", body(o))
 	}
-	o = w.fine(x.at(name, abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+	o = w.performOK(x.effectOn(name, abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
 		Object: []byte(`{"spec":{"color":"white"}}`)}))
 	if !strings.Contains(body(o), `"color":"white"`) {
 		t.Errorf("patched: %s", body(o))
 	}
-	l := w.fine(x.at("", abi.Effect{Kind: abi.EffectList})).View
+	l := w.performOK(x.effectOn("", abi.Effect{Kind: abi.EffectList})).View
 	if l.Count != 1 || !strings.Contains(bodyText(t, l.Objects[0].Data), `"color":"white"`) ||
 		strings.Contains(bodyText(t, l.Objects[0].Data), "other") {
 		t.Errorf("listed: %+v", l)
 	}
-	o = w.fine(x.at(name, abi.Effect{Kind: abi.EffectDelete, UID: o.UID}))
-	if x.json(name) != "" {
+	o = w.performOK(x.effectOn(name, abi.Effect{Kind: abi.EffectDelete, UID: o.UID}))
+	if x.widgetJSON(name) != "" {
 		t.Errorf("deleted: %+v", o)
 	}
-	if _, err := w.begin().Perform(ctx, []abi.Effect{x.at("b",
+	if _, err := w.beginSession().Perform(ctx, []abi.Effect{x.effectOn("b",
 		abi.Effect{Kind: abi.EffectCreate, Object: wire.AppendBytes(object(`{"metadata":{"name":"b"}}`), 2,
 			[]byte(`{"spec":`))})}); err != nil {
 		t.Errorf("a torn body is an outcome of its own: %v", err)

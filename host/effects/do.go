@@ -61,26 +61,26 @@ func message(res *schema.Resource, subresource string) (*schema.Message, error) 
 	return schema.MessageOf(reflect.TypeFor[autoscalingv1.Scale]())
 }
 
-func (s *Session) keyOf(e *abi.Effect, res *schema.Resource) objectKey {
+func (s *Session) objectKeyOf(e *abi.Effect, res *schema.Resource) objectKey {
 	// Cloned: a guest's strings may point into a buffer that is used again.
 	scale := e.Subresource == "scale"
 	return objectKey{res.Resource, scale, res.Partial && !scale, strings.Clone(e.Namespace), strings.Clone(e.Name)}
 }
 
-// one does one effect.
-func (s *Session) one(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
+// performOne does one effect.
+func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	switch e.Kind {
 	case abi.EffectGroup:
-		return s.group(ctx, e)
+		return s.performGroup(ctx, e)
 	case abi.EffectView:
 		if e.Ask.Fresh {
-			if err := s.w.fresh(ctx, e.Ask); err != nil {
-				return s.failed(e, err)
+			if err := s.w.waitForFresh(ctx, e.Ask); err != nil {
+				return s.failedOutcome(e, err)
 			}
 		}
 		data, err := s.snapshot.Ask(e.Ask)
 		if err != nil {
-			return s.failed(e, err)
+			return s.failedOutcome(e, err)
 		}
 		return abi.Outcome{View: &data}, nil
 	case abi.EffectWake:
@@ -89,16 +89,16 @@ func (s *Session) one(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 			Name: strings.Clone(k.Name)})
 		return abi.Outcome{}, nil
 	case abi.EffectDiscover, abi.EffectRead:
-		o, err := s.ask(ctx, e)
+		o, err := s.discoverOrRead(ctx, e)
 		if err != nil {
-			return s.failed(e, err)
+			return s.failedOutcome(e, err)
 		}
 		return o, nil
 	case abi.EffectPublish:
 		s.w.facts.publish(s.key, e.Object, e.Terms)
 		return abi.Outcome{}, nil
 	case abi.EffectFacts:
-		return abi.Outcome{Facts: s.w.facts.in(e.Namespace, e.Terms)}, nil
+		return abi.Outcome{Facts: s.w.facts.inNamespace(e.Namespace, e.Terms)}, nil
 	}
 
 	find := s.w.resource
@@ -108,32 +108,32 @@ func (s *Session) one(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 
 	res, err := find(e.Resource)
 	if err == nil {
-		res, err = s.form(ctx, e, res)
+		res, err = s.resolveForm(ctx, e, res)
 	}
 	if err != nil {
-		return s.failed(e, err)
+		return s.failedOutcome(e, err)
 	}
 	if e.Kind != abi.EffectEvent {
 		if err := s.granted(e, res, func(objectKey) bool { return false }); err != nil {
-			return s.failed(e, err)
+			return s.failedOutcome(e, err)
 		}
 	}
 
 	if deletes(e) {
-		if err := s.spend(); err != nil {
-			return s.failed(e, err)
+		if err := s.spendDelete(); err != nil {
+			return s.failedOutcome(e, err)
 		}
 	}
 
 	var o abi.Outcome
 	switch e.Kind {
 	case abi.EffectEvent:
-		s.event(e, res)
+		s.recordEvent(e, res)
 		s.tellEvent(e)
 	case abi.EffectCreate:
 		o, err = s.create(ctx, e, res)
 	case abi.EffectReview:
-		o, err = s.review(ctx, e, res)
+		o, err = s.sendReview(ctx, e, res)
 	case abi.EffectUpdate:
 		o, err = s.update(ctx, e, res)
 	case abi.EffectPatch, abi.EffectApply:
@@ -151,13 +151,13 @@ func (s *Session) one(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	}
 
 	if err != nil {
-		return s.failed(e, err)
+		return s.failedOutcome(e, err)
 	}
 	return o, nil
 }
 
-// failed makes the outcome of a failure, which is none where the effect tolerates it.
-func (s *Session) failed(e *abi.Effect, err error) (abi.Outcome, error) {
+// failedOutcome makes the outcome of a failure, which is none where the effect tolerates it.
+func (s *Session) failedOutcome(e *abi.Effect, err error) (abi.Outcome, error) {
 	o := abi.Outcome{Code: abi.CodeFailed, Reason: reasonOf(err), Message: err.Error()}
 	if t := tolerances[o.Reason]; t != 0 && e.Tolerate&t != 0 {
 		o.Code = abi.CodeOK
@@ -178,8 +178,8 @@ func (s *Session) failed(e *abi.Effect, err error) (abi.Outcome, error) {
 	return o, &Error{Request: what, Reason: o.Reason, Err: err}
 }
 
-// params are the query parameters of a write.
-func (w *Writer) params(e *abi.Effect) map[string]string {
+// writeParams returns the query parameters of a write.
+func (w *Writer) writeParams(e *abi.Effect) map[string]string {
 	p := map[string]string{}
 	if e.DryRun {
 		p["dryRun"] = metav1.DryRunAll
@@ -193,7 +193,7 @@ func (w *Writer) params(e *abi.Effect) map[string]string {
 func (s *Session) request(e *abi.Effect, res *schema.Resource, method, verb string) *request {
 	r := &request{
 		method: method, verb: verb, resource: res.Resource, subresource: e.Subresource, namespace: e.Namespace, name: e.Name,
-		contentType: protobuf, params: s.w.params(e), foreign: !builtin(res.Resource),
+		contentType: protobuf, params: s.w.writeParams(e), foreign: !builtin(res.Resource),
 	}
 	switch {
 	case ownBody(e.Subresource):
@@ -205,8 +205,8 @@ func (s *Session) request(e *abi.Effect, res *schema.Resource, method, verb stri
 	return r
 }
 
-// send sends a write and counts it.
-func (s *Session) send(ctx context.Context, e *abi.Effect, r *request) (answer, error) {
+// sendWrite sends a write and counts it.
+func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *request) (answer, error) {
 	s.w.gate.RLock()
 	defer s.w.gate.RUnlock()
 	if s.w.revoked {
@@ -216,7 +216,7 @@ func (s *Session) send(ctx context.Context, e *abi.Effect, r *request) (answer, 
 		s.writes.Add(1)
 	}
 	a, err := s.w.send(ctx, r)
-	s.tell(e, r, a, err)
+	s.reportWrite(e, r, a, err)
 	return a, err
 }
 
@@ -226,7 +226,7 @@ type opened struct {
 	meta
 }
 
-func open(res *schema.Resource, b []byte) (opened, error) {
+func openAnswer(res *schema.Resource, b []byte) (opened, error) {
 	_, kind, raw, err := unwrapOf(res, b)
 	if err != nil || kind == "Status" {
 		return opened{}, err
@@ -238,9 +238,10 @@ func open(res *schema.Resource, b []byte) (opened, error) {
 	return opened{raw: raw, meta: m}, nil
 }
 
-// wrote takes in the answer to a create, an update or a patch: the next base, the barrier, the echo, and the outcome.
-func (s *Session) wrote(e *abi.Effect, res *schema.Resource, b, sent []byte) (abi.Outcome, error) {
-	a, err := open(res, b)
+// acceptWritten takes in the answer to a create, an update or a patch: the next base, the barrier, the echo, and the
+// outcome.
+func (s *Session) acceptWritten(e *abi.Effect, res *schema.Resource, b, sent []byte) (abi.Outcome, error) {
+	a, err := openAnswer(res, b)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
@@ -259,29 +260,29 @@ func (s *Session) wrote(e *abi.Effect, res *schema.Resource, b, sent []byte) (ab
 		return o, nil
 	}
 
-	k := s.keyOf(e, res)
+	k := s.objectKeyOf(e, res)
 	k.name = a.name
 	switch e.Subresource {
 	case "binding", "token":
 		return o, nil
 	}
 
-	s.move(k, res, a.meta, a.raw, sent, e)
+	s.moveBase(k, res, a.meta, a.raw, sent, e)
 	if k.scale {
 		// A scale carries its parent's version: the parent's cached form is no base for this sync's next update of it.
 		s.w.wait.written(s.key, res.Resource, a.resourceVersion)
-		s.w.note(a.uid, a.resourceVersion)
+		s.w.noteWritten(a.uid, a.resourceVersion)
 		return o, nil
 	}
 
 	if a.deleting && a.noGrace && a.finalizers == 0 && !staysFor(res, a.raw) {
 		// This write was the last thing that kept the object: the answer has the version from before the deletion.
 		s.w.wait.removed(s.key, gone{resource: res.Resource, namespace: k.namespace, name: k.name, uid: a.uid})
-		s.lose(k)
+		s.loseBase(k)
 		return o, nil
 	}
 	s.w.wait.written(s.key, res.Resource, a.resourceVersion)
-	s.w.note(a.uid, a.resourceVersion)
+	s.w.noteWritten(a.uid, a.resourceVersion)
 	return o, nil
 }
 
@@ -298,7 +299,7 @@ func (s *Session) outcome(subresource string, res *schema.Resource, a opened) (a
 	data := a.raw
 	if !ownBody(subresource) {
 		var err error
-		if data, err = s.w.cut(res.Resource, res.Partial, a.raw); err != nil {
+		if data, err = s.w.projectAnswer(res.Resource, res.Partial, a.raw); err != nil {
 			return abi.Outcome{}, fmt.Errorf("projecting the server's answer: %w", err)
 		}
 	}
@@ -307,10 +308,10 @@ func (s *Session) outcome(subresource string, res *schema.Resource, a opened) (a
 	}, nil
 }
 
-// stale notes that a failure shows that the cache was behind: the key waits, briefly, until the cache's object is
+// awaitNewer notes that a failure shows that the cache was behind: the key waits, briefly, until the cache's object is
 // another one.
-func (s *Session) stale(k objectKey, version string) {
-	s.w.wait.behind(s.key, behind{resource: k.resource, namespace: k.namespace, name: k.name, version: version})
+func (s *Session) awaitNewer(k objectKey, version string) {
+	s.w.wait.awaitChange(s.key, behind{resource: k.resource, namespace: k.namespace, name: k.name, version: version})
 }
 
 func isStale(err error) bool {

@@ -29,7 +29,7 @@ var (
 	namespaces  = abi.Resource{Version: "v1", Name: "namespaces"}
 )
 
-func all(r abi.Resource, subresources ...string) []abi.Write {
+func allowAll(r abi.Resource, subresources ...string) []abi.Write {
 	verbs := []string{"create", "update", "patch", "delete", "get", "list", "deletecollection"}
 	w := []abi.Write{{Resource: r, Verbs: verbs}}
 	for _, s := range subresources {
@@ -62,16 +62,17 @@ func TestOnClusterEffects(t *testing.T) {
 		EventSource: "test-component",
 		Views: []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"},
 			Lazy: true}},
-		Writes: append(append(all(configMaps), all(podsR, "eviction")...),
+		Writes: append(append(allowAll(configMaps), allowAll(podsR, "eviction")...),
 			abi.Write{Resource: abi.Resource{Group: "authorization.k8s.io", Version: "v1", Name: "subjectaccessreviews"},
 				Verbs: []string{"create"}}),
 	}, nil)
 	ctx := t.Context()
-	s := w.begin()
+	s := w.beginSession()
 	defer s.End()
 
-	o := w.ok(s.Perform(ctx, []abi.Effect{*w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"},
-		Data: map[string]string{"k": "v"}})}))
+	o := w.requireOK(s.Perform(ctx,
+		[]abi.Effect{*w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "made-"},
+			Data: map[string]string{"k": "v"}})}))
 	name := o[0].Name
 	got, err := w.kube.CoreV1().ConfigMaps(w.ns).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || !strings.HasPrefix(name, "made-") || len(name) != 10 || got.GenerateName != "made-" ||
@@ -85,13 +86,13 @@ func TestOnClusterEffects(t *testing.T) {
 		}
 		return e
 	}
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+	w.requireOK(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
 		Object: []byte(`{"data":{"merge":"1"}}`)})}))
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch,
+	w.requireOK(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch,
 		Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)})}))
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch,
+	w.requireOK(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch,
 		Precondition: abi.PreconditionVersion, Object: []byte(`[{"op":"add","path":"/data/json","value":"1"}]`)})}))
-	o = w.ok(s.Perform(ctx, []abi.Effect{
+	o = w.requireOK(s.Perform(ctx, []abi.Effect{
 		at(abi.Effect{Kind: abi.EffectApply, Object: schematest.Marshal(t,
 			&corev1.ConfigMap{Data: map[string]string{"applied": "1"}})}),
 		at(abi.Effect{Kind: abi.EffectGet}),
@@ -126,23 +127,23 @@ func TestOnClusterEffects(t *testing.T) {
 
 	// An update of what the live get answered.
 	seen.Data["k"] = "updated"
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectUpdate, Object: schematest.Marshal(t, &seen)})}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectUpdate, Object: schematest.Marshal(t, &seen)})}))
 	before := w.sent.Load()
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectUpdate, Object: schematest.Marshal(t, &seen)})}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectUpdate, Object: schematest.Marshal(t, &seen)})}))
 	if w.sent.Load() != before {
 		t.Error("an update that changes nothing was sent")
 	}
 
 	// Dry run.
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete, DryRun: true})}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete, DryRun: true})}))
 	dry := w.create(configMap("dry", "1"))
 	dry.DryRun = true
-	w.ok(s.Perform(ctx, []abi.Effect{*dry}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{*dry}))
 	if m := w.configMaps(); len(m) != 1 || m[0].Data["k"] != "updated" {
 		t.Errorf("after an update and dry runs: %v", m)
 	}
 
-	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name,
+	w.requireOK(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name,
 		Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}}}))
 	cluster.Eventually(t, time.Minute, "the event is there", func() (bool, any) {
 		l, err := w.kube.CoreV1().Events(w.ns).List(t.Context(), metav1.ListOptions{})
@@ -150,11 +151,11 @@ func TestOnClusterEffects(t *testing.T) {
 			l.Items[0].Message == "told" &&
 			l.Items[0].InvolvedObject.Kind == "ConfigMap" && l.Items[0].InvolvedObject.UID == got.UID, fmt.Sprint(l, err)
 	})
-	if form := w.proxy.form("events"); form != protobuf {
+	if form := w.proxy.contentTypeOf("events"); form != protobuf {
 		t.Errorf("the event was sent as %q, want %q, which costs less to make", form, protobuf)
 	}
 
-	w.ok(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete})}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete})}))
 	out, _ := s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete}),
 		at(abi.Effect{Kind: abi.EffectGet, Always: true}), at(abi.Effect{Kind: abi.EffectGet, Tolerate: abi.TolerateNotFound,
 			Always: true}), at(abi.Effect{Kind: abi.EffectGet})})
@@ -162,8 +163,9 @@ func TestOnClusterEffects(t *testing.T) {
 		out[3].Code != abi.CodeSkipped {
 		t.Errorf("after the delete: %+v", out)
 	}
-	w.ok(s.Perform(ctx, []abi.Effect{*w.create(configMap("a", "1")), *w.create(configMap("b", "1"))}))
-	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectDeleteCollection, Resource: "v1/configmaps", Namespace: w.ns}}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{*w.create(configMap("a", "1")), *w.create(configMap("b", "1"))}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectDeleteCollection, Resource: "v1/configmaps",
+		Namespace: w.ns}}))
 	if m := w.configMaps(); len(m) > 0 {
 		t.Errorf("after a deletecollection: %v", m)
 	}
@@ -187,19 +189,19 @@ func TestOnClusterPods(t *testing.T) {
 	p := pod(func(p *corev1.Pod) {
 		p.Namespace, p.Labels, p.Finalizers = w.ns, map[string]string{"app": "x"}, []string{"test/a", "test/b"}
 	})
-	s := w.begin()
-	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: w.ns,
+	s := w.beginSession()
+	w.requireOK(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: w.ns,
 		Object: schematest.Marshal(t, &p)}}))
 	cluster.Eventually(t, time.Minute, "the pod runs", func() (bool, any) {
 		got, err := w.kube.CoreV1().Pods(w.ns).Get(t.Context(), "p", metav1.GetOptions{})
 		return err == nil && got.Status.Phase == corev1.PodRunning, fmt.Sprint(got.Status, err)
 	})
 
-	o := w.cached("v1/pods", "p")
-	s = w.begin(o)
-	view := see[*corev1.Pod](w, o)
+	o := w.cachedObject("v1/pods", "p")
+	s = w.beginSession(o)
+	view := decodeProjected[*corev1.Pod](w, o)
 	view.Labels["app"], view.Finalizers = "y", []string{"test/b"}
-	w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p",
+	w.requireOK(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p",
 		Object: schematest.Marshal(t, view)}}))
 	got, err := w.kube.CoreV1().Pods(w.ns).Get(ctx, "p", metav1.GetOptions{})
 	if err != nil || got.Labels["app"] != "y" || len(got.Finalizers) != 1 || got.Spec.Containers[0].Image != "i" {
@@ -207,7 +209,7 @@ func TestOnClusterPods(t *testing.T) {
 	}
 
 	// A patch of an older version is a conflict.
-	s = w.begin(o)
+	s = w.beginSession(o)
 	out, _ := s.Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/pods", Namespace: w.ns, Name: "p",
 		Object: schematest.Marshal(t, view)}})
 	if out[0].Reason != "Conflict" {
@@ -222,8 +224,8 @@ func TestOnClusterPods(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	o = w.cached("v1/pods", "p")
-	s = w.begin(o)
+	o = w.cachedObject("v1/pods", "p")
+	s = w.beginSession(o)
 	evict := abi.Effect{Kind: abi.EffectEvict, Resource: "v1/pods", Namespace: w.ns, Name: "p"}
 	if out, _ = s.Perform(ctx, []abi.Effect{evict}); out[0].Reason != "TooManyRequests" {
 		t.Errorf("an eviction against the budget: %+v", out[0])
@@ -232,7 +234,7 @@ func TestOnClusterPods(t *testing.T) {
 	if err := w.kube.PolicyV1().PodDisruptionBudgets(w.ns).Delete(ctx, "pdb", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.ok(s.Perform(ctx, []abi.Effect{evict}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{evict}))
 	if got, err = w.kube.CoreV1().Pods(w.ns).Get(ctx, "p", metav1.GetOptions{}); err != nil ||
 		got.DeletionTimestamp == nil {
 		t.Errorf("after the eviction: %v %v", got, err)
@@ -258,13 +260,13 @@ func TestOnClusterMovingBase(t *testing.T) {
 	w := newWorld(t, abi.Controller{
 		Views: []abi.View{{Name: "d", Resource: deployments,
 			Fields: []string{"metadata.annotations", "spec.replicas", "status"}}},
-		Writes: all(deployments, "status", "scale"),
+		Writes: allowAll(deployments, "status", "scale"),
 	}, nil)
 
 	ctx := t.Context()
 	w.deployment()
-	o := w.cached("apps/v1/deployments", "d")
-	d := see[*appsv1.Deployment](w, o)
+	o := w.cachedObject("apps/v1/deployments", "d")
+	d := decodeProjected[*appsv1.Deployment](w, o)
 	effect := func(sub string) abi.Effect {
 		return abi.Effect{Kind: abi.EffectUpdate, Resource: "apps/v1/deployments", Subresource: sub, Namespace: w.ns,
 			Name: "d", Object: schematest.Marshal(t, d),
@@ -277,7 +279,7 @@ func TestOnClusterMovingBase(t *testing.T) {
 	effects := []abi.Effect{effect("status"), effect("")}
 	d.Status.Replicas = 2
 	effects = append(effects, effect("status"))
-	s := w.begin(o)
+	s := w.beginSession(o)
 	if err := s.Finish(ctx, effects); err != nil {
 		t.Fatal(err)
 	}
@@ -289,15 +291,15 @@ func TestOnClusterMovingBase(t *testing.T) {
 	}
 
 	// The same with performs in between, through the answers.
-	o = w.cached("apps/v1/deployments", "d")
-	d = see[*appsv1.Deployment](w, o)
-	s = w.begin(o)
+	o = w.cachedObject("apps/v1/deployments", "d")
+	d = decodeProjected[*appsv1.Deployment](w, o)
+	s = w.beginSession(o)
 	for i := range int32(3) {
 		d.Status.Replicas = 10 + i
-		out := w.ok(s.Perform(ctx, []abi.Effect{effect("status")}))
+		out := w.requireOK(s.Perform(ctx, []abi.Effect{effect("status")}))
 		d = schematest.Unmarshal(t, o.Resource, out[0].Object.Data).(*appsv1.Deployment)
 		d.Annotations[fmt.Sprint("performed-", i)] = "1"
-		out = w.ok(s.Perform(ctx, []abi.Effect{effect("")}))
+		out = w.requireOK(s.Perform(ctx, []abi.Effect{effect("")}))
 		d = schematest.Unmarshal(t, o.Resource, out[0].Object.Data).(*appsv1.Deployment)
 	}
 
@@ -306,9 +308,9 @@ func TestOnClusterMovingBase(t *testing.T) {
 	patch := stale
 	patch.Kind, patch.Patch, patch.Precondition, patch.Object = abi.EffectPatch, abi.MergePatch, abi.PreconditionNone,
 		[]byte(`{"metadata":{"annotations":{"patched":"1"}}}`)
-	w.ok(s.Perform(ctx, []abi.Effect{patch}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{patch}))
 	d.Annotations["after-patch"] = "1"
-	out0 := w.ok(s.Perform(ctx, []abi.Effect{effect("")}))
+	out0 := w.requireOK(s.Perform(ctx, []abi.Effect{effect("")}))
 	if p := schematest.Unmarshal(t, o.Resource,
 		out0[0].Object.Data).(*appsv1.Deployment); p.Annotations["patched"] != "1" || p.Annotations["after-patch"] != "1" {
 		t.Errorf("a patch and an update: %v", p.Annotations)
@@ -323,7 +325,7 @@ func TestOnClusterMovingBase(t *testing.T) {
 	// A scale is got live, changed, and written back.
 	at := abi.Effect{Kind: abi.EffectGet, Resource: "apps/v1/deployments", Subresource: "scale", Namespace: w.ns,
 		Name: "d"}
-	out := w.ok(s.Perform(ctx, []abi.Effect{at}))
+	out := w.requireOK(s.Perform(ctx, []abi.Effect{at}))
 	var scale autoscalingv1.Scale
 	if err := scale.Unmarshal(out[0].Object.Data); err != nil || scale.Spec.Replicas != 3 {
 		t.Fatalf("scale: %v %v", scale, err)
@@ -331,7 +333,7 @@ func TestOnClusterMovingBase(t *testing.T) {
 
 	scale.Spec.Replicas = 5
 	at.Kind, at.Object = abi.EffectUpdate, schematest.Marshal(t, &scale)
-	w.ok(s.Perform(ctx, []abi.Effect{at}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{at}))
 	got, err = w.kube.AppsV1().Deployments(w.ns).Get(ctx, "d", metav1.GetOptions{})
 	if err != nil || *got.Spec.Replicas != 5 || got.Status.Replicas != 12 || got.Annotations["performed-2"] != "1" ||
 		got.Spec.Template.Spec.Containers[0].Image != "i" {
@@ -351,10 +353,10 @@ func TestOnClusterRefusals(t *testing.T) {
 			Verbs: []string{"create", "update"}})
 	})
 
-	s := w.begin()
-	w.ok(s.Perform(t.Context(), []abi.Effect{*w.create(configMap("there", "1"))}))
-	o := w.cached("v1/configmaps", "there")
-	view := see[*corev1.ConfigMap](w, o)
+	s := w.beginSession()
+	w.requireOK(s.Perform(t.Context(), []abi.Effect{*w.create(configMap("there", "1"))}))
+	o := w.cachedObject("v1/configmaps", "there")
+	view := decodeProjected[*corev1.ConfigMap](w, o)
 	view.Data = map[string]string{"k": "2"}
 	fine := *w.create(configMap("never", "1"))
 	named := func(e abi.Effect) abi.Effect {
@@ -399,7 +401,7 @@ func TestOnClusterRefusals(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			before := refused
-			s := w.begin(o)
+			s := w.beginSession(o)
 			effects := []abi.Effect{fine, c.bad}
 			_, performed := s.Perform(t.Context(), effects)
 			for _, err := range []error{performed, s.Check(effects), s.Finish(t.Context(), effects)} {
@@ -421,7 +423,7 @@ func TestOnClusterRefusals(t *testing.T) {
 
 // In a terminating namespace a slow start stops after its first member, and the failure has a name.
 func TestOnClusterGroups(t *testing.T) {
-	w := newWorld(t, abi.Controller{Writes: all(configMaps)}, nil)
+	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, nil)
 	ctx := t.Context()
 	members := func(n int, prefix string) []abi.Effect {
 		var m []abi.Effect
@@ -430,14 +432,14 @@ func TestOnClusterGroups(t *testing.T) {
 		}
 		return m
 	}
-	out := w.ok(w.begin().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart,
+	out := w.requireOK(w.beginSession().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart,
 		Members: members(20, "slow")}}))
 	if len(out[0].Members) != 20 || len(w.configMaps()) != 20 {
 		t.Fatalf("slow start: %d made", len(w.configMaps()))
 	}
 	// All but three fail: four more are tried at most, however long each takes.
 	m := append(members(3, "more"), members(20, "slow")[3:]...)
-	out, _ = w.begin().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: m},
+	out, _ = w.beginSession().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: m},
 		*w.create(configMap("after", "1")), func() abi.Effect {
 			e := *w.create(configMap("always",
 				"1"))
@@ -461,10 +463,11 @@ func TestOnClusterGroups(t *testing.T) {
 	}
 	// Independent members, two of them sequences; a failure stops its sequence alone.
 	taken := *w.create(configMap("slow0", "1"))
-	out, err := w.begin().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.Independent, Members: []abi.Effect{
-		{Kind: abi.EffectGroup, Members: []abi.Effect{taken, *w.create(configMap("s1", "1"))}},
-		{Kind: abi.EffectGroup, Members: []abi.Effect{*w.create(configMap("s2", "1")), *w.create(configMap("s3", "1"))}},
-	}}, *w.create(configMap("s4", "1"))})
+	out, err := w.beginSession().Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.Independent,
+		Members: []abi.Effect{
+			{Kind: abi.EffectGroup, Members: []abi.Effect{taken, *w.create(configMap("s1", "1"))}},
+			{Kind: abi.EffectGroup, Members: []abi.Effect{*w.create(configMap("s2", "1")), *w.create(configMap("s3", "1"))}},
+		}}, *w.create(configMap("s4", "1"))})
 	if err != nil || out[0].Code != abi.CodeOK || out[0].Members[0].Code != abi.CodeFailed ||
 		out[0].Members[0].Members[1].Code != abi.CodeSkipped || out[0].Members[1].Code != abi.CodeOK ||
 		out[1].Code != abi.CodeOK {
@@ -474,7 +477,8 @@ func TestOnClusterGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := w.sent.Load()
-	err = w.begin().Finish(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: members(20, "late")}})
+	err = w.beginSession().Finish(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart,
+		Members: members(20, "late")}})
 	if !NamespaceTerminating(err) || w.sent.Load() != before+1 {
 		t.Errorf("in a terminating namespace: %d requests, %v", w.sent.Load()-before, err)
 	}
@@ -482,13 +486,13 @@ func TestOnClusterGroups(t *testing.T) {
 	for i := range tolerant {
 		tolerant[i].Tolerate = abi.TolerateNamespaceTerminating
 	}
-	w.ok(w.begin().Perform(ctx, tolerant[:1]))
+	w.requireOK(w.beginSession().Perform(ctx, tolerant[:1]))
 
 	// An object that is still there asks once, whatever it wants.
 	before = w.sent.Load()
 	for range 3 {
 		s := w.writer.Begin(abi.KeyRef{Namespace: w.ns, Name: "key"}, keyObject{uid: "key"})
-		w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: tolerant}}))
+		w.requireOK(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectGroup, Mode: abi.SlowStart, Members: tolerant}}))
 		s.End()
 	}
 	if n := w.sent.Load() - before; n != 1 {

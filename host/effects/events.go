@@ -51,14 +51,14 @@ type fencedSink struct {
 }
 
 func (s *fencedSink) Create(e *corev1.Event) (*corev1.Event, error) {
-	return s.fence(e, func() (*corev1.Event, error) { return s.EventSink.Create(e) })
+	return s.writeFenced(e, func() (*corev1.Event, error) { return s.EventSink.Create(e) })
 }
 
 func (s *fencedSink) Patch(e *corev1.Event, patch []byte) (*corev1.Event, error) {
-	return s.fence(e, func() (*corev1.Event, error) { return s.EventSink.Patch(e, patch) })
+	return s.writeFenced(e, func() (*corev1.Event, error) { return s.EventSink.Patch(e, patch) })
 }
 
-func (s *fencedSink) fence(e *corev1.Event, write func() (*corev1.Event, error)) (*corev1.Event, error) {
+func (s *fencedSink) writeFenced(e *corev1.Event, write func() (*corev1.Event, error)) (*corev1.Event, error) {
 	_, lost := s.lease(s.ctx)
 	if lost == nil {
 		written, err := write()
@@ -74,15 +74,15 @@ func (s *fencedSink) fence(e *corev1.Event, write func() (*corev1.Event, error))
 	return e, nil
 }
 
-// event records an event on the object that the effect names. It never fails: an event that can't be written is
+// recordEvent records an event on the object that the effect names. It never fails: an event that can't be written is
 // dropped, as upstream drops it.
-func (s *Session) event(e *abi.Effect, res *schema.Resource) {
+func (s *Session) recordEvent(e *abi.Effect, res *schema.Resource) {
 	ref := &corev1.ObjectReference{
 		APIVersion: res.APIVersion(), Kind: res.Kind,
 		Namespace: strings.Clone(e.Namespace), Name: strings.Clone(e.Name), UID: types.UID(strings.Clone(e.UID)),
 		ResourceVersion: strings.Clone(e.Version),
 	}
-	if b := s.find(objectKey{resource: res.Resource, namespace: e.Namespace, name: e.Name}); b != nil &&
+	if b := s.findBase(objectKey{resource: res.Resource, namespace: e.Namespace, name: e.Name}); b != nil &&
 		(ref.UID == "" || string(ref.UID) == b.uid) {
 		ref.UID = types.UID(b.uid)
 		if ref.ResourceVersion == "" {

@@ -90,9 +90,9 @@ func (p *published) add(key abi.KeyRef, data []byte, terms []string) {
 	}
 }
 
-// in returns those of a namespace's facts that are under one of the terms or under none, without terms all of them,
-// sorted by key.
-func (f *facts) in(namespace string, terms []string) []abi.Fact {
+// inNamespace returns those of a namespace's facts that are under one of the terms or under none, without terms all of
+// them, sorted by key.
+func (f *facts) inNamespace(namespace string, terms []string) []abi.Fact {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.of[namespace]

@@ -19,7 +19,7 @@ import (
 
 // However many requests are lost on their way and answers on theirs, each effect happens exactly once and ends well.
 func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
-	w := newWorld(t, abi.Controller{Writes: all(configMaps)}, nil)
+	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, nil)
 	ctx := t.Context()
 	owner, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, configMap("owner", "1"), metav1.CreateOptions{})
 	if err != nil {
@@ -49,15 +49,15 @@ func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			defer func(outer *testing.T) { w.t = outer }(w.t)
 			w.t = t
-			lose := func() { w.proxy.lose(c.before, c.after, c.status...) }
+			lose := func() { w.proxy.loseRequests(c.before, c.after, c.status...) }
 			count := func() int { return len(w.configMaps()) }
 			start := count()
 
 			lose()
-			out := w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(owned(""))}))
+			out := w.requireOK(w.beginSession().Perform(ctx, []abi.Effect{*w.create(owned(""))}))
 			generated := out[0].Name
 			lose()
-			w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(owned("named"))}))
+			w.requireOK(w.beginSession().Perform(ctx, []abi.Effect{*w.create(owned("named"))}))
 			if n := count(); n != start+2 {
 				t.Fatalf("%d objects instead of 2", n-start)
 			}
@@ -65,19 +65,20 @@ func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
 				t.Errorf("%d requests", w.proxy.requests())
 			}
 
-			o := w.cached("v1/configmaps", "named")
-			view := see[*corev1.ConfigMap](w, o)
+			o := w.cachedObject("v1/configmaps", "named")
+			view := decodeProjected[*corev1.ConfigMap](w, o)
 			view.Data["k"] = "2"
 			lose()
-			out = w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns,
-				Name: "named", Object: schematest.Marshal(t, view)}}))
+			out = w.requireOK(w.beginSession(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps",
+				Namespace: w.ns, Name: "named", Object: schematest.Marshal(t, view)}}))
 			got, err := w.kube.CoreV1().ConfigMaps(w.ns).Get(ctx, "named", metav1.GetOptions{})
 			if err != nil || got.Data["k"] != "2" || got.ResourceVersion != out[0].Object.ResourceVersion {
 				t.Fatalf("%v %v %v", got, out, err)
 			}
 
 			lose()
-			w.ok(w.begin(w.cached("v1/configmaps", "named"), w.cached("v1/configmaps", generated)).Perform(ctx, []abi.Effect{
+			w.requireOK(w.beginSession(w.cachedObject("v1/configmaps", "named"),
+				w.cachedObject("v1/configmaps", generated)).Perform(ctx, []abi.Effect{
 				{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "named"},
 				{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: generated},
 			}))
@@ -99,9 +100,9 @@ func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
 // A create that is repeated is the same bytes each time; an object of another owner under the name isn't taken for
 // ours.
 func TestOnClusterRepeatIsIdentical(t *testing.T) {
-	w := newWorld(t, abi.Controller{Writes: all(configMaps)}, nil)
-	w.proxy.lose(2, 1)
-	w.ok(w.begin().Perform(t.Context(),
+	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, nil)
+	w.proxy.loseRequests(2, 1)
+	w.requireOK(w.beginSession().Perform(t.Context(),
 		[]abi.Effect{*w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "g-"}})}))
 	w.proxy.mu.Lock()
 	bodies := append([]string(nil), w.proxy.bodies...)
@@ -122,12 +123,12 @@ func TestOnClusterRepeatIsIdentical(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	w.proxy.lose(1, 0)
+	w.proxy.loseRequests(1, 0)
 	yes := true
 	mine := configMap("taken", "mine")
 	mine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "1-2-3",
 		Controller: &yes}}
-	out, err := w.begin().Perform(t.Context(), []abi.Effect{*w.create(mine)})
+	out, err := w.beginSession().Perform(t.Context(), []abi.Effect{*w.create(mine)})
 	if err != nil || out[0].Reason != "AlreadyExists" {
 		t.Errorf("%+v %v", out, err)
 	}
@@ -137,7 +138,7 @@ func TestOnClusterRepeatIsIdentical(t *testing.T) {
 func TestOnClusterBounds(t *testing.T) {
 	held := atomic.Bool{}
 	held.Store(true)
-	w := newWorld(t, abi.Controller{Writes: all(configMaps)}, func(o *Options) {
+	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, func(o *Options) {
 		o.Lease = func(context.Context) (time.Duration, error) {
 			if !held.Load() {
 				return 0, errors.New("the lease is another's")
@@ -146,7 +147,7 @@ func TestOnClusterBounds(t *testing.T) {
 		}
 	})
 
-	w.proxy.lose(1000, 0)
+	w.proxy.loseRequests(1000, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
@@ -156,7 +157,7 @@ func TestOnClusterBounds(t *testing.T) {
 		cancel()
 	}()
 
-	s := w.begin()
+	s := w.beginSession()
 	out, _ := s.Perform(ctx, []abi.Effect{*w.create(configMap("a", "1"))})
 	if out[0].Code != abi.CodeFailed || out[0].Reason != "Canceled" || s.Writes() == 0 ||
 		!strings.Contains(out[0].Message, "whether it was done is not known") {
@@ -169,16 +170,16 @@ func TestOnClusterBounds(t *testing.T) {
 	}
 
 	w.proxy.mu.Unlock()
-	w.proxy.lose(0, 0)
+	w.proxy.loseRequests(0, 0)
 	held.Store(false)
-	out, _ = w.begin().Perform(t.Context(), []abi.Effect{*w.create(configMap("a", "1"))})
+	out, _ = w.beginSession().Perform(t.Context(), []abi.Effect{*w.create(configMap("a", "1"))})
 	if w.proxy.requests() != 0 || !strings.Contains(out[0].Message, "lease") {
 		t.Errorf("%d requests without the lease: %+v", w.proxy.requests(), out)
 	}
 
 	held.Store(true)
 	w.proxy.Server.Close()
-	out, _ = w.begin().Perform(t.Context(), []abi.Effect{*w.create(configMap("a", "1"))})
+	out, _ = w.beginSession().Perform(t.Context(), []abi.Effect{*w.create(configMap("a", "1"))})
 	if out[0].Code != abi.CodeFailed || !strings.Contains(out[0].Message, "refused") {
 		t.Errorf("no server: %+v", out)
 	}
@@ -200,7 +201,7 @@ func TestOnClusterEventsWithoutLease(t *testing.T) {
 	})
 
 	tell := func(name string) {
-		w.fine(abi.Effect{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name,
+		w.performOK(abi.Effect{Kind: abi.EffectEvent, Resource: "v1/configmaps", Namespace: w.ns, Name: name,
 			Event: &abi.EventData{Type: "Normal", Reason: "Tested", Message: "told"}})
 	}
 
@@ -218,8 +219,8 @@ func TestOnClusterEventsWithoutLease(t *testing.T) {
 	}
 }
 
-// park parks the key and returns a channel that is closed when it is woken.
-func (w *world) park() chan struct{} {
+// parkKey parks the key and returns a channel that is closed when it is woken.
+func (w *world) parkKey() chan struct{} {
 	woken := make(chan struct{})
 	w.writer.Park(abi.KeyRef{Namespace: w.ns, Name: "key"}, func() { close(woken) })
 	return woken
@@ -237,7 +238,7 @@ func isOpen(c chan struct{}) bool {
 // A key is ready when the store shows its writes: by version, by a UID's end, by another object after a conflict.
 func TestOnClusterBarrier(t *testing.T) {
 	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps,
-		Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)}, nil)
+		Fields: []string{"metadata", "data"}}}, Writes: allowAll(configMaps)}, nil)
 	ctx := t.Context()
 	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
 	store := &testStore{}
@@ -246,27 +247,27 @@ func TestOnClusterBarrier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := w.cached("v1/configmaps", "first")
+	old := w.cachedObject("v1/configmaps", "first")
 	store.set(c.ResourceVersion, old)
 	if !w.writer.Ready(key) {
 		t.Fatal("a key that wrote nothing isn't ready")
 	}
 
 	// A write.
-	out := w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(configMap("second", "1"))}))
+	out := w.requireOK(w.beginSession().Perform(ctx, []abi.Effect{*w.create(configMap("second", "1"))}))
 	if w.writer.Ready(key) {
 		t.Fatal("ready before the store has the create")
 	}
 	if other := (abi.KeyRef{Namespace: w.ns, Name: "other"}); !w.writer.Ready(other) {
 		t.Error("another key waits, too")
 	}
-	woken := w.park()
+	woken := w.parkKey()
 	w.writer.Progress(podsR)
 	w.writer.Progress(configMaps)
 	if !isOpen(woken) {
 		t.Fatal("woken too early")
 	}
-	second := w.cached("v1/configmaps", "second")
+	second := w.cachedObject("v1/configmaps", "second")
 	store.set(out[0].Object.ResourceVersion, old, second)
 	w.writer.Progress(configMaps)
 	if isOpen(woken) || !w.writer.Ready(key) {
@@ -277,13 +278,13 @@ func TestOnClusterBarrier(t *testing.T) {
 	}
 
 	// A delete whose answer has no version: by UID.
-	w.ok(w.begin(second).Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns,
-		Name: "second"}}))
+	w.requireOK(w.beginSession(second).Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps",
+		Namespace: w.ns, Name: "second"}}))
 	store.set("999999999", old, second)
 	if w.writer.Ready(key) {
 		t.Error("ready while the store has the deleted object")
 	}
-	woken = w.park()
+	woken = w.parkKey()
 	next := *second
 	next.UID = "another"
 	store.set("999999999", old, &next)
@@ -293,7 +294,7 @@ func TestOnClusterBarrier(t *testing.T) {
 	}
 
 	// A conflict: the store's object must become another one, but for a second at most.
-	view := see[*corev1.ConfigMap](w, old)
+	view := decodeProjected[*corev1.ConfigMap](w, old)
 	view.Data["k"] = "2"
 	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Update(ctx,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}, Data: map[string]string{"k": "3"}},
@@ -303,30 +304,30 @@ func TestOnClusterBarrier(t *testing.T) {
 	update := []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns, Name: "first",
 		Object: schematest.Marshal(t, view)}}
 	store.set(c.ResourceVersion, old)
-	outcomes, err := w.begin(old).Perform(ctx, update)
+	outcomes, err := w.beginSession(old).Perform(ctx, update)
 	if err != nil || outcomes[0].Reason != "Conflict" || w.writer.Ready(key) {
 		t.Fatalf("%+v, ready %v", outcomes, w.writer.Ready(key))
 	}
-	woken = w.park()
-	store.set(c.ResourceVersion, w.cached("v1/configmaps", "first"))
+	woken = w.parkKey()
+	store.set(c.ResourceVersion, w.cachedObject("v1/configmaps", "first"))
 	w.writer.Progress(configMaps)
 	if isOpen(woken) {
 		t.Error("not woken when the conflicting version came")
 	}
 	store.set(c.ResourceVersion, old)
-	if _, err := w.begin(old).Perform(ctx, update); err != nil || w.writer.Ready(key) {
+	if _, err := w.beginSession(old).Perform(ctx, update); err != nil || w.writer.Ready(key) {
 		t.Fatal("ready after a second conflict")
 	}
 	start := time.Now()
-	<-w.park()
+	<-w.parkKey()
 	if d := time.Since(start); d < 500*time.Millisecond || d > cluster.Patience {
 		t.Errorf("waited %v for a cache that doesn't move", d)
 	}
 
 	// A store that goes back in time.
-	w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(configMap("third", "1"))}))
+	w.requireOK(w.beginSession().Perform(ctx, []abi.Effect{*w.create(configMap("third", "1"))}))
 	store.set("5", old)
-	woken = w.park()
+	woken = w.parkKey()
 	store.set("3", old)
 	w.writer.Progress(configMaps)
 	if isOpen(woken) {
@@ -339,7 +340,7 @@ func TestOnClusterBarrier(t *testing.T) {
 	if !w.writer.Ready(key) {
 		t.Error("waits for a resource that the controller doesn't read")
 	}
-	w.ok(w.begin().Perform(ctx, []abi.Effect{*w.create(configMap("fourth", "1"))}))
+	w.requireOK(w.beginSession().Perform(ctx, []abi.Effect{*w.create(configMap("fourth", "1"))}))
 	delete(w.stores, "v1/configmaps")
 	if !w.writer.Ready(key) {
 		t.Error("waits for a resource that nothing watches")
@@ -350,7 +351,7 @@ func TestOnClusterBarrier(t *testing.T) {
 // the deletion.
 func TestOnClusterLastFinalizer(t *testing.T) {
 	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps,
-		Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)},
+		Fields: []string{"metadata", "data"}}}, Writes: allowAll(configMaps)},
 		func(o *Options) { o.LiveCheck = 50 * time.Millisecond })
 	ctx := t.Context()
 	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
@@ -361,25 +362,25 @@ func TestOnClusterLastFinalizer(t *testing.T) {
 	}
 	store := &testStore{}
 	w.stores["v1/configmaps"] = store
-	o := w.cached("v1/configmaps", "held")
+	o := w.cachedObject("v1/configmaps", "held")
 	store.set(o.ResourceVersion, o)
 
 	// The delete answers with the object: its version is enough.
-	s := w.begin(o)
-	out := w.ok(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns,
+	s := w.beginSession(o)
+	out := w.requireOK(s.Perform(ctx, []abi.Effect{{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns,
 		Name: "held"}}))
 	if w.writer.Ready(key) {
 		t.Error("ready before the store shows the deletion")
 	}
-	o = w.cached("v1/configmaps", "held")
+	o = w.cachedObject("v1/configmaps", "held")
 	store.set(o.ResourceVersion, o)
 	if !w.writer.Ready(key) {
 		t.Errorf("not ready though the object is being deleted: %+v", out)
 	}
-	view := see[*corev1.ConfigMap](w, o)
+	view := decodeProjected[*corev1.ConfigMap](w, o)
 	view.Finalizers = nil
-	w.ok(w.begin(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: w.ns,
-		Name: "held", Object: schematest.Marshal(t, view)}}))
+	w.requireOK(w.beginSession(o).Perform(ctx, []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps",
+		Namespace: w.ns, Name: "held", Object: schematest.Marshal(t, view)}}))
 	if len(w.configMaps()) != 0 {
 		t.Fatal("it still exists")
 	}
@@ -388,7 +389,7 @@ func TestOnClusterLastFinalizer(t *testing.T) {
 		t.Error("ready while the store has the removed object")
 	}
 	// The comparison with the server doesn't release what is truly gone.
-	woken := w.park()
+	woken := w.parkKey()
 	var shown atomic.Bool
 	time.AfterFunc(200*time.Millisecond,
 		func() { shown.Store(true); store.set("999999999"); w.writer.Progress(configMaps) })
@@ -402,22 +403,22 @@ func TestOnClusterLastFinalizer(t *testing.T) {
 // its status and then lets them go.
 func TestOnClusterPatchAfterDelete(t *testing.T) {
 	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps,
-		Fields: []string{"metadata.finalizers"}}}, Writes: all(configMaps)}, nil)
+		Fields: []string{"metadata.finalizers"}}}, Writes: allowAll(configMaps)}, nil)
 	ctx := t.Context()
 	held := configMap("held", "1")
 	held.Finalizers = []string{"test/f"}
 	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, held, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	o := w.cached("v1/configmaps", "held")
-	s := w.begin(o)
+	o := w.cachedObject("v1/configmaps", "held")
+	s := w.beginSession(o)
 	remove := abi.Effect{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: "held",
 		UID: string(o.UID), Version: o.ResourceVersion}
 	patch := remove
 	patch.Kind, patch.Patch, patch.Precondition = abi.EffectPatch, abi.StrategicPatch, abi.PreconditionUID
 	patch.Object = []byte(`{"metadata":{"$deleteFromPrimitiveList/finalizers":["test/f"]}}`)
-	w.ok(s.Perform(ctx, []abi.Effect{remove}))
-	w.ok(s.Perform(ctx, []abi.Effect{patch}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{remove}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{patch}))
 	if len(w.configMaps()) != 0 {
 		t.Error("it still exists")
 	}
@@ -427,27 +428,27 @@ func TestOnClusterPatchAfterDelete(t *testing.T) {
 		t.Errorf("a patch of what is gone: %+v", out[0])
 	}
 	patch.Tolerate = abi.TolerateNotFound
-	w.ok(s.Perform(ctx, []abi.Effect{patch}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{patch}))
 }
 
 // A wait that can't end is found out by asking the server.
 func TestOnClusterLiveCheck(t *testing.T) {
 	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps,
-		Fields: []string{"metadata", "data"}}}, Writes: all(configMaps)},
+		Fields: []string{"metadata", "data"}}}, Writes: allowAll(configMaps)},
 		func(o *Options) { o.LiveCheck = 50 * time.Millisecond })
 	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
 	store := &testStore{}
 	w.stores["v1/configmaps"] = store
 	store.set("1")
 	w.writer.wait.written(key, configMaps, "999999999999")
-	<-w.park()
+	<-w.parkKey()
 	c, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(t.Context(), configMap("lives", "1"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.set("1", w.cached("v1/configmaps", "lives"))
+	store.set("1", w.cachedObject("v1/configmaps", "lives"))
 	w.writer.wait.removed(key, gone{resource: configMaps, namespace: w.ns, name: "lives", uid: string(c.UID)})
-	<-w.park()
+	<-w.parkKey()
 	if !w.writer.Ready(key) {
 		t.Error("parked keys aren't ready when they are woken")
 	}

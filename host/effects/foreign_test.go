@@ -28,8 +28,8 @@ type widgets struct {
 	abi.Resource
 }
 
-// define makes a custom resource in a group of its own, with status and scale.
-func (w *world) define() widgets {
+// defineWidgets makes a custom resource in a group of its own, with status and scale.
+func (w *world) defineWidgets() widgets {
 	w.t.Helper()
 	r := abi.Resource{Group: w.ns + ".example.com", Version: "v1", Name: "widgets"}
 	w.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
@@ -56,13 +56,13 @@ func (x widgets) path(name ...string) string {
 	return strings.Join(append([]string{"/apis", x.Group, x.Version, "namespaces", x.ns, x.Name}, name...), "/")
 }
 
-func (x widgets) make(name, metadata string) {
+func (x widgets) createWidget(name, metadata string) {
 	x.t.Helper()
 	x.post(x.path(), fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"%s"%s},"spec":{"replicas":1,"color":"red"}}`, x.Group, name, metadata))
 }
 
-// json is a widget as the server has it, "" for none.
-func (x widgets) json(name string) string {
+// widgetJSON returns a widget as the server has it, "" for none.
+func (x widgets) widgetJSON(name string) string {
 	x.t.Helper()
 	b, err := x.kube.Discovery().RESTClient().Get().AbsPath(x.path(name)).Do(x.t.Context()).Raw()
 	if err != nil {
@@ -71,21 +71,21 @@ func (x widgets) json(name string) string {
 	return string(b)
 }
 
-func (x widgets) at(name string, e abi.Effect) abi.Effect {
+func (x widgets) effectOn(name string, e abi.Effect) abi.Effect {
 	e.Resource, e.Namespace, e.Name = x.Resource.String(), x.ns, name
 	return e
 }
 
-// meta is at, of the metadata alone.
-func (x widgets) meta(name string, e abi.Effect) abi.Effect {
+// metadataEffectOn is effectOn, of the metadata alone.
+func (x widgets) metadataEffectOn(name string, e abi.Effect) abi.Effect {
 	e.Metadata = true
-	return x.at(name, e)
+	return x.effectOn(name, e)
 }
 
-// one does an effect in a session of its own.
-func (w *world) one(e abi.Effect) abi.Outcome {
+// performOne does an effect in a session of its own.
+func (w *world) performOne(e abi.Effect) abi.Outcome {
 	w.t.Helper()
-	s := w.begin()
+	s := w.beginSession()
 	defer s.End()
 	out, err := s.Perform(w.t.Context(), []abi.Effect{e})
 	if err != nil {
@@ -94,18 +94,18 @@ func (w *world) one(e abi.Effect) abi.Outcome {
 	return out[0]
 }
 
-func (w *world) fine(e abi.Effect) abi.Outcome {
+func (w *world) performOK(e abi.Effect) abi.Outcome {
 	w.t.Helper()
-	o := w.one(e)
+	o := w.performOne(e)
 	if o.Code != abi.CodeOK {
 		w.t.Fatalf("%+v", o)
 	}
 	return o
 }
 
-func (w *world) fails(e abi.Effect, reason string) {
+func (w *world) requireFailure(e abi.Effect, reason string) {
 	w.t.Helper()
-	if o := w.one(e); o.Code != abi.CodeFailed || o.Reason != reason {
+	if o := w.performOne(e); o.Code != abi.CodeFailed || o.Reason != reason {
 		w.t.Errorf("%s of %s: %+v, not the reason %s", verbs[e.Kind], e.Resource, o, reason)
 	}
 }
@@ -143,76 +143,78 @@ func discovering(o *Options) {
 // Objects of a custom resource are got, listed, patched and deleted by their metadata.
 func TestOnClusterCustomResource(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
-	x := w.define()
+	x := w.defineWidgets()
 	ctx := t.Context()
-	x.make("a", `,"labels":{"l":"1"},"annotations":{"note":"n"}`)
+	x.createWidget("a", `,"labels":{"l":"1"},"annotations":{"note":"n"}`)
 
-	o := w.fine(x.meta("a", abi.Effect{Kind: abi.EffectGet}))
+	o := w.performOK(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectGet}))
 	a := partial(t, o.Object.Data)
 	if a.Name != "a" || a.Labels["l"] != "1" || string(a.UID) != o.UID || a.UID == "" ||
 		a.ResourceVersion != o.Object.ResourceVersion || len(a.Annotations)+len(a.ManagedFields) > 0 {
 		t.Errorf("got %+v", a)
 	}
-	w.fails(x.meta("none", abi.Effect{Kind: abi.EffectGet}), "NotFound")
-	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectGet, UID: "another"}), "NotFound")
-	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectGet, UID: o.UID}))
+	w.requireFailure(x.metadataEffectOn("none", abi.Effect{Kind: abi.EffectGet}), "NotFound")
+	w.requireFailure(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectGet, UID: "another"}), "NotFound")
+	w.performOK(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectGet, UID: o.UID}))
 
-	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch,
+	w.requireFailure(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.StrategicPatch,
 		Object: []byte(`{"metadata":{"labels":{"l":"2"}}}`)}), "UnsupportedMediaType")
-	o = w.fine(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: o.Object.ResourceVersion,
-		Precondition: abi.PreconditionVersion,
-		Object:       []byte(`{"metadata":{"labels":{"l":"2"},"finalizers":["test.example.com/f"]}}`)}))
+	o = w.performOK(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+		Version: o.Object.ResourceVersion, Precondition: abi.PreconditionVersion,
+		Object: []byte(`{"metadata":{"labels":{"l":"2"},"finalizers":["test.example.com/f"]}}`)}))
 	if p := partial(t, o.Object.Data); p.Labels["l"] != "2" || len(p.Finalizers) != 1 ||
 		p.ResourceVersion == a.ResourceVersion {
 		t.Errorf("patched: %+v", p)
 	}
-	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Version: a.ResourceVersion,
-		Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"l":"3"}}}`)}), "Conflict")
-	if j := x.json("a"); !strings.Contains(j, `"color":"red"`) || !strings.Contains(j, `"l":"2"`) {
+	w.requireFailure(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+		Version: a.ResourceVersion, Precondition: abi.PreconditionVersion,
+		Object: []byte(`{"metadata":{"labels":{"l":"3"}}}`)}), "Conflict")
+	if j := x.widgetJSON("a"); !strings.Contains(j, `"color":"red"`) || !strings.Contains(j, `"l":"2"`) {
 		t.Errorf("after the patch: %s", j)
 	}
 	// Patches of one sync follow one another.
-	s := w.begin()
-	w.ok(s.Perform(ctx, []abi.Effect{
-		x.meta("a", abi.Effect{Kind: abi.EffectGet}),
-		x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Precondition: abi.PreconditionVersion,
-			Object: []byte(`{"metadata":{"labels":{"m":"1"}}}`)}),
-		x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion,
+	s := w.beginSession()
+	w.requireOK(s.Perform(ctx, []abi.Effect{
+		x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectGet}),
+		x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+			Precondition: abi.PreconditionVersion, Object: []byte(`{"metadata":{"labels":{"m":"1"}}}`)}),
+		x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch, Precondition: abi.PreconditionVersion,
 			Object: []byte(`[{"op":"add","path":"/metadata/labels/n","value":"1"}]`)}),
 	}))
 	s.End()
-	if j := x.json("a"); !strings.Contains(j, `"m":"1"`) || !strings.Contains(j, `"n":"1"`) {
+	if j := x.widgetJSON("a"); !strings.Contains(j, `"m":"1"`) || !strings.Contains(j, `"n":"1"`) {
 		t.Errorf("after two patches: %s", j)
 	}
 
-	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: "another"}), "Conflict")
-	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, DryRun: true}))
-	if x.json("a") == "" || strings.Contains(x.json("a"), "deletionTimestamp") {
+	w.requireFailure(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectDelete, UID: "another"}), "Conflict")
+	w.performOK(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, DryRun: true}))
+	if x.widgetJSON("a") == "" || strings.Contains(x.widgetJSON("a"), "deletionTimestamp") {
 		t.Fatal("a dry run deleted it")
 	}
-	o = w.fine(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, Propagation: abi.PropagationForeground}))
+	o = w.performOK(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID,
+		Propagation: abi.PropagationForeground}))
 	if d := partial(t, o.Object.Data); d.DeletionTimestamp == nil || len(d.Finalizers) != 2 {
 		t.Errorf("deleted in the foreground: %+v", d)
 	}
-	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, UID: o.UID,
+	w.performOK(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, UID: o.UID,
 		Precondition: abi.PreconditionUID, Object: []byte(`{"metadata":{"finalizers":null}}`)}))
-	if j := x.json("a"); j != "" {
+	if j := x.widgetJSON("a"); j != "" {
 		t.Errorf("after its last finalizer: %s", j)
 	}
-	w.fails(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID}), "NotFound")
-	w.fine(x.meta("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, Tolerate: abi.TolerateNotFound}))
+	w.requireFailure(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID}), "NotFound")
+	w.performOK(x.metadataEffectOn("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID, Tolerate: abi.TolerateNotFound}))
 }
 
 // Lists go on until the last page, collections are deleted by label.
 func TestOnClusterCustomCollections(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
-	x := w.define()
+	x := w.defineWidgets()
 	var wait sync.WaitGroup
 	names := make(chan int)
 	for range 8 {
 		wait.Go(func() {
 			for i := range names {
-				x.make(fmt.Sprintf("w-%d", i), fmt.Sprintf(`,"labels":{"odd":"%d"}`, i%2))
+				x.createWidget(fmt.Sprintf("w-%d", i), fmt.Sprintf(`,"labels":{"odd":"%d"}`, i%2))
 			}
 		})
 	}
@@ -222,9 +224,9 @@ func TestOnClusterCustomCollections(t *testing.T) {
 	}
 	close(names)
 	wait.Wait()
-	w.proxy.lose(0, 0)
-	list := x.meta("", abi.Effect{Kind: abi.EffectList})
-	l := w.fine(list).View
+	w.proxy.loseRequests(0, 0)
+	list := x.metadataEffectOn("", abi.Effect{Kind: abi.EffectList})
+	l := w.performOK(list).View
 	if l.Count != pageSize+3 || l.StoreVersion == "" || w.proxy.requests() != 2 {
 		t.Errorf("%d objects, version %q, in %d requests", l.Count, l.StoreVersion, w.proxy.requests())
 	}
@@ -240,30 +242,30 @@ func TestOnClusterCustomCollections(t *testing.T) {
 
 	everywhere := list
 	everywhere.Namespace = ""
-	if l := w.fine(everywhere).View; l.Count != pageSize+3 {
+	if l := w.performOK(everywhere).View; l.Count != pageSize+3 {
 		t.Errorf("in all namespaces: %d", l.Count)
 	}
 
 	odd := marshalSelector(t, "odd", "1")
 	list.Ask = &abi.Ask{Selector: odd}
-	o := w.fine(x.meta("", abi.Effect{Kind: abi.EffectDeleteCollection, Ask: &abi.Ask{Selector: odd}}))
+	o := w.performOK(x.metadataEffectOn("", abi.Effect{Kind: abi.EffectDeleteCollection, Ask: &abi.Ask{Selector: odd}}))
 	if o.Object.ResourceVersion == "" {
 		t.Errorf("the answer to a deletecollection: %+v", o)
 	}
 
-	if l := w.fine(list).View; l.Count != 0 {
+	if l := w.performOK(list).View; l.Count != 0 {
 		t.Errorf("%d objects are left", l.Count)
 	}
-	w.fine(x.meta("", abi.Effect{Kind: abi.EffectDeleteCollection}))
-	if l := w.fine(everywhere).View; l.Count != 0 {
+	w.performOK(x.metadataEffectOn("", abi.Effect{Kind: abi.EffectDeleteCollection}))
+	if l := w.performOK(everywhere).View; l.Count != 0 {
 		t.Errorf("%d objects are left", l.Count)
 	}
 
-	nowhere := x.meta("", abi.Effect{Kind: abi.EffectDeleteCollection})
+	nowhere := x.metadataEffectOn("", abi.Effect{Kind: abi.EffectDeleteCollection})
 	nowhere.Namespace = ""
-	x.make("stays", "")
-	w.fails(nowhere, "NotFound")
-	if x.json("stays") == "" {
+	x.createWidget("stays", "")
+	w.requireFailure(nowhere, "NotFound")
+	if x.widgetJSON("stays") == "" {
 		t.Error("a deletecollection without a namespace deleted something")
 	}
 }
@@ -292,53 +294,54 @@ func TestOnClusterUnsupported(t *testing.T) {
 		{"none.example.com/v1/things", "NotFound"},
 		{"apps/v1/things", "NotFound"},
 	} {
-		w.fails(abi.Effect{Kind: abi.EffectDeleteCollection, Resource: c.resource, Metadata: true}, c.reason)
+		w.requireFailure(abi.Effect{Kind: abi.EffectDeleteCollection, Resource: c.resource, Metadata: true}, c.reason)
 	}
 
-	w.fails(abi.Effect{Kind: abi.EffectList, Resource: "authorization.k8s.io/v1/selfsubjectaccessreviews"},
+	w.requireFailure(abi.Effect{Kind: abi.EffectList, Resource: "authorization.k8s.io/v1/selfsubjectaccessreviews"},
 		"MethodNotAllowed")
 	// A server that is down holds nobody up.
 	broken := abi.Effect{Resource: "broken-" + w.ns + ".example.com/v1/things", Namespace: w.ns, Name: "x"}
 	cluster.Eventually(t, time.Minute, "the aggregator knows of the service", func() (bool, any) {
 		broken.Kind = abi.EffectGet
-		o := w.one(broken)
+		o := w.performOne(broken)
 		return o.Reason == "ServiceUnavailable", o
 	})
 
 	broken.UID = "u"
 	for _, kind := range []abi.EffectKind{abi.EffectList, abi.EffectDelete, abi.EffectDeleteCollection} {
 		broken.Kind = kind
-		w.fails(broken, "ServiceUnavailable")
+		w.requireFailure(broken, "ServiceUnavailable")
 	}
 }
 
 // A scale is got and updated whatever the resource.
 func TestOnClusterCustomScale(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
-	x := w.define()
-	x.make("a", "")
-	s := w.begin()
-	at := x.at("a", abi.Effect{Kind: abi.EffectGet, Subresource: "scale"})
+	x := w.defineWidgets()
+	x.createWidget("a", "")
+	s := w.beginSession()
+	at := x.effectOn("a", abi.Effect{Kind: abi.EffectGet, Subresource: "scale"})
 	var scale autoscalingv1.Scale
-	if err := scale.Unmarshal(w.ok(s.Perform(t.Context(), []abi.Effect{at}))[0].Object.Data); err != nil ||
+	if err := scale.Unmarshal(w.requireOK(s.Perform(t.Context(), []abi.Effect{at}))[0].Object.Data); err != nil ||
 		scale.Spec.Replicas != 1 || scale.Name != "a" {
 		t.Fatalf("%+v %v", scale, err)
 	}
 
 	scale.Spec.Replicas = 7
 	at.Kind, at.Object = abi.EffectUpdate, schematest.Marshal(t, &scale)
-	w.ok(s.Perform(t.Context(), []abi.Effect{at}))
-	if j := x.json("a"); !strings.Contains(j, `"replicas":7`) || !strings.Contains(j, `"color":"red"`) {
+	w.requireOK(s.Perform(t.Context(), []abi.Effect{at}))
+	if j := x.widgetJSON("a"); !strings.Contains(j, `"replicas":7`) || !strings.Contains(j, `"color":"red"`) {
 		t.Errorf("scaled: %s", j)
 	}
 
 	// Somebody else scales it: an update of the old scale conflicts.
 	x.post(x.path(), fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"replicas":1}}`,
 		x.Group))
-	s = w.begin()
-	at = x.at("b", abi.Effect{Kind: abi.EffectGet, Subresource: "scale"})
-	w.ok(s.Perform(t.Context(), []abi.Effect{at}))
-	w.fine(x.at("b", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"spec":{"replicas":3}}`)}))
+	s = w.beginSession()
+	at = x.effectOn("b", abi.Effect{Kind: abi.EffectGet, Subresource: "scale"})
+	w.requireOK(s.Perform(t.Context(), []abi.Effect{at}))
+	w.performOK(x.effectOn("b", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+		Object: []byte(`{"spec":{"replicas":3}}`)}))
 	scale.Name = "b"
 	at.Kind, at.Object = abi.EffectUpdate, schematest.Marshal(t, &scale)
 	if out, err := s.Perform(t.Context(), []abi.Effect{at}); err != nil || out[0].Reason != "Conflict" {
@@ -354,23 +357,23 @@ func TestOnClusterMetadata(t *testing.T) {
 	w := newWorld(t, c, discovering)
 	ctx := t.Context()
 	w.deployment()
-	o := w.cached("apps/v1/deployments", "d")
+	o := w.cachedObject("apps/v1/deployments", "d")
 	at := abi.Effect{Resource: "apps/v1/deployments", Namespace: w.ns, Name: "d"}
 	metadata := at
 	metadata.Kind, metadata.Metadata = abi.EffectGet, true
-	s := w.begin(o)
-	out := w.ok(s.Perform(ctx, []abi.Effect{metadata}))
+	s := w.beginSession(o)
+	out := w.requireOK(s.Perform(ctx, []abi.Effect{metadata}))
 	if d := partial(t, out[0].Object.Data); d.Name != "d" || d.Annotations != nil || len(d.ManagedFields) > 0 {
 		t.Errorf("metadata: %+v", d)
 	}
 
 	update := at
-	d := see[*appsv1.Deployment](w, o)
+	d := decodeProjected[*appsv1.Deployment](w, o)
 	two := int32(2)
 	d.Spec.Replicas = &two
 	update.Kind, update.Object, update.Version, update.UID = abi.EffectUpdate, schematest.Marshal(t, d), d.ResourceVersion,
 		string(d.UID)
-	w.ok(s.Perform(ctx, []abi.Effect{update}))
+	w.requireOK(s.Perform(ctx, []abi.Effect{update}))
 	got, err := w.kube.AppsV1().Deployments(w.ns).Get(ctx, "d", metav1.GetOptions{})
 	if err != nil || *got.Spec.Replicas != 2 || got.Spec.Template.Spec.Containers[0].Image != "i" ||
 		got.Annotations["a"] != "1" {
@@ -380,30 +383,30 @@ func TestOnClusterMetadata(t *testing.T) {
 	patch := metadata
 	patch.Kind, patch.Patch, patch.Object = abi.EffectPatch, abi.StrategicPatch,
 		[]byte(`{"metadata":{"labels":{"x":"y"}}}`)
-	if p := partial(t, w.fine(patch).Object.Data); p.Labels["x"] != "y" {
+	if p := partial(t, w.performOK(patch).Object.Data); p.Labels["x"] != "y" {
 		t.Errorf("patched: %+v", p)
 	}
 
 	list := metadata
 	list.Kind, list.Name = abi.EffectList, ""
-	if l := w.fine(list).View; l.Count != 1 || partial(t, l.Objects[0].Data).Labels["x"] != "y" {
+	if l := w.performOK(list).View; l.Count != 1 || partial(t, l.Objects[0].Data).Labels["x"] != "y" {
 		t.Errorf("listed: %+v", l)
 	}
 
 	remove := metadata
 	remove.Kind, remove.Propagation, remove.UID = abi.EffectDelete, abi.PropagationOrphan, string(d.UID)
-	if p := partial(t, w.fine(remove).Object.Data); p.DeletionTimestamp == nil || len(p.Finalizers) != 1 {
+	if p := partial(t, w.performOK(remove).Object.Data); p.DeletionTimestamp == nil || len(p.Finalizers) != 1 {
 		t.Errorf("deleted: %+v", p)
 	}
 
 	list.Kind = abi.EffectDeleteCollection
-	w.fine(list)
+	w.performOK(list)
 	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, configMap("c", "1"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
 	list.Resource = "v1/configmaps"
-	if o := w.fine(list); o.Object.ResourceVersion == "" || len(w.configMaps()) > 0 {
+	if o := w.performOK(list); o.Object.ResourceVersion == "" || len(w.configMaps()) > 0 {
 		t.Errorf("%+v %v", o, w.configMaps())
 	}
 }
@@ -411,13 +414,13 @@ func TestOnClusterMetadata(t *testing.T) {
 // A key waits for what it wrote to any resource that a view over all resources shows.
 func TestOnClusterCustomBarriers(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
-	x := w.define()
-	x.make("a", "")
+	x := w.defineWidgets()
+	x.createWidget("a", "")
 	store := &testStore{}
 	store.set("1")
 	w.stores[x.Resource.String()] = store
 	key := abi.KeyRef{Namespace: w.ns, Name: "key"}
-	o := w.fine(x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+	o := w.performOK(x.effectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
 		Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)}))
 	object := &cache.Object{Resource: schema.Partial(x.Resource, "Widget", true), Namespace: w.ns, Name: "a",
 		UID: types.UID(o.UID), ResourceVersion: o.Object.ResourceVersion, Raw: o.Object.Data}
@@ -430,7 +433,7 @@ func TestOnClusterCustomBarriers(t *testing.T) {
 	store.set(o.Object.ResourceVersion, object)
 	w.writer.Progress(x.Resource)
 	<-woken
-	w.fine(x.at("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID}))
+	w.performOK(x.effectOn("a", abi.Effect{Kind: abi.EffectDelete, UID: o.UID}))
 	if w.writer.Ready(key) {
 		t.Error("ready before the cache shows the deletion")
 	}
@@ -442,10 +445,10 @@ func TestOnClusterCustomBarriers(t *testing.T) {
 	}
 
 	// What nothing watches isn't waited for.
-	x.make("b", "")
+	x.createWidget("b", "")
 	delete(w.stores, x.Resource.String())
-	got := w.fine(x.at("b", abi.Effect{Kind: abi.EffectGet}))
-	w.fine(x.at("b", abi.Effect{Kind: abi.EffectDelete, UID: got.UID}))
+	got := w.performOK(x.effectOn("b", abi.Effect{Kind: abi.EffectGet}))
+	w.performOK(x.effectOn("b", abi.Effect{Kind: abi.EffectDelete, UID: got.UID}))
 	if !w.writer.Ready(key) {
 		t.Error("waits for a resource without a store")
 	}
@@ -457,38 +460,38 @@ func TestOnClusterGone(t *testing.T) {
 		discovering(o)
 		o.Gone = func(uid string) bool { return uid == "dead" }
 	})
-	w.proxy.lose(0, 0)
+	w.proxy.loseRequests(0, 0)
 	get := abi.Effect{Kind: abi.EffectGet, Resource: "v1/namespaces", Name: w.ns, UID: "dead", Metadata: true}
-	w.fails(get, "NotFound")
+	w.requireFailure(get, "NotFound")
 	if w.proxy.requests() != 0 {
 		t.Error("it was asked for")
 	}
 	get.UID = "unknown"
-	w.fails(get, "NotFound")
+	w.requireFailure(get, "NotFound")
 	if w.proxy.requests() != 1 {
 		t.Errorf("%d requests", w.proxy.requests())
 	}
 	get.UID = ""
-	w.fine(get)
+	w.performOK(get)
 }
 
 // Kinds are found, and everything is listed.
 func TestOnClusterDiscoverEffect(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
-	x := w.define()
+	x := w.defineWidgets()
 	discover := func(apiVersion, kind string) abi.Effect {
 		return abi.Effect{Kind: abi.EffectDiscover, Discover: &abi.Discover{APIVersion: apiVersion, Kind: kind}}
 	}
-	o := w.fine(discover(x.Group+"/v1", "Widget"))
+	o := w.performOK(discover(x.Group+"/v1", "Widget"))
 	if r := o.Discovery.Resources; len(r) != 1 || r[0].Resource != x.Resource.String() || !r[0].Namespaced ||
 		r[0].Kind != "Widget" {
 		t.Errorf("%+v", r)
 	}
-	w.fails(discover(x.Group+"/v1", "Gadget"), "NoKindMatch")
-	w.fails(discover("not/a/version", "Widget"), "NoKindMatch")
-	w.fails(discover("", "Widget"), "NoKindMatch")
+	w.requireFailure(discover(x.Group+"/v1", "Gadget"), "NoKindMatch")
+	w.requireFailure(discover("not/a/version", "Widget"), "NoKindMatch")
+	w.requireFailure(discover("", "Widget"), "NoKindMatch")
 	found := map[string]bool{}
-	for _, r := range w.fine(discover("", "")).Discovery.Resources {
+	for _, r := range w.performOK(discover("", "")).Discovery.Resources {
 		found[r.Resource] = true
 	}
 	if !found[x.Resource.String()] || !found["v1/pods"] || !found["apps/v1/deployments"] {
@@ -501,8 +504,8 @@ func TestOnClusterCustomEvent(t *testing.T) {
 	c := collector()
 	c.EventSource = "test-component"
 	w := newWorld(t, c, discovering)
-	x := w.define()
-	w.fine(x.at("a", abi.Effect{Kind: abi.EffectEvent, Event: &abi.EventData{Type: "Normal", Reason: "Tested",
+	x := w.defineWidgets()
+	w.performOK(x.effectOn("a", abi.Effect{Kind: abi.EffectEvent, Event: &abi.EventData{Type: "Normal", Reason: "Tested",
 		Message: "told"}}))
 	cluster.Eventually(t, time.Minute, "the event is there", func() (bool, any) {
 		l, err := w.kube.CoreV1().Events(w.ns).List(t.Context(), metav1.ListOptions{})
@@ -543,7 +546,7 @@ func TestOnClusterMetadataRefusals(t *testing.T) {
 		"an object without a name": {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "n"},
 		"a discovery of nothing":   {Kind: abi.EffectDiscover},
 	} {
-		s := w.begin()
+		s := w.beginSession()
 		if _, err := s.Perform(t.Context(), []abi.Effect{e}); !Refused(err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -555,10 +558,10 @@ func TestOnClusterMetadataRefusals(t *testing.T) {
 		with(widget, abi.EffectGet, ""), remove, with(widget, abi.EffectGet, "scale"),
 		{Kind: abi.EffectDiscover, Discover: &abi.Discover{}},
 	} {
-		if err := without.begin().Check([]abi.Effect{e}); !Refused(err) {
+		if err := without.beginSession().Check([]abi.Effect{e}); !Refused(err) {
 			t.Errorf("without discovery: %s: %v", verbs[e.Kind], err)
 		}
-		if err := w.begin().Check([]abi.Effect{e}); err != nil {
+		if err := w.beginSession().Check([]abi.Effect{e}); err != nil {
 			t.Errorf("with discovery: %s: %v", verbs[e.Kind], err)
 		}
 	}
@@ -568,23 +571,23 @@ func TestOnClusterMetadataRefusals(t *testing.T) {
 // sent again.
 func TestOnClusterForeignLosses(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
-	x := w.define()
-	x.make("a", "")
-	patch := x.at("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+	x := w.defineWidgets()
+	x.createWidget("a", "")
+	patch := x.effectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
 		Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)})
-	w.proxy.lose(0, 2)
-	w.fine(patch)
-	if n := w.proxy.requests(); n != 3 || !strings.Contains(x.json("a"), `"l":"1"`) {
-		t.Errorf("%d requests, %s", n, x.json("a"))
+	w.proxy.loseRequests(0, 2)
+	w.performOK(patch)
+	if n := w.proxy.requests(); n != 3 || !strings.Contains(x.widgetJSON("a"), `"l":"1"`) {
+		t.Errorf("%d requests, %s", n, x.widgetJSON("a"))
 	}
-	w.proxy.lose(0, 100)
-	w.fails(patch, "Unavailable")
+	w.proxy.loseRequests(0, 100)
+	w.requireFailure(patch, "Unavailable")
 	if n := w.proxy.requests(); n != foreignLosses+1 {
 		t.Errorf("%d requests", n)
 	}
-	get := x.at("a", abi.Effect{Kind: abi.EffectGet})
-	w.proxy.lose(0, 100)
-	w.fails(get, "Unavailable")
+	get := x.effectOn("a", abi.Effect{Kind: abi.EffectGet})
+	w.proxy.loseRequests(0, 100)
+	w.requireFailure(get, "Unavailable")
 	// The transport itself sends a GET again on a connection that was used before.
 	if n := w.proxy.requests(); n > 2 {
 		t.Errorf("a get: %d requests", n)

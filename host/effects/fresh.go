@@ -45,13 +45,13 @@ type lister interface {
 	List() []*cache.Object
 }
 
-// fresh waits until the cache of the view that is asked is not older than the question.
-func (w *Writer) fresh(ctx context.Context, a *abi.Ask) error {
+// waitForFresh waits until the cache of the view that is asked is not older than the question.
+func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
 	if a.View < 0 || int(a.View) >= len(w.Controller.Views) {
 		return nil // the answer says so
 	}
 	v := &w.Controller.Views[a.View]
-	store := w.store(v.Resource)
+	store := w.watchedStore(v.Resource)
 	if store == nil {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (w *Writer) fresh(ctx context.Context, a *abi.Ask) error {
 
 	for {
 		changed := w.news.watch(v.Resource)
-		if l.seen(store, a.Namespace) {
+		if l.isShownBy(store, a.Namespace) {
 			return nil
 		}
 		select {
@@ -106,22 +106,22 @@ func (w *Writer) listing(ctx context.Context, s scope) *listing {
 		// The list outlives the sync that began it, for the others' sake.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
 		defer cancel()
-		l.err = l.read(ctx, w.reader, s)
+		l.err = l.readPages(ctx, w.reader, s)
 	})
 	return l
 }
 
-func (l *listing) read(ctx context.Context, reader client, s scope) error {
+func (l *listing) readPages(ctx context.Context, reader client, s scope) error {
 	for next := ""; ; {
 		var err error
-		if next, err = l.page(ctx, reader, s, next); err != nil || next == "" {
+		if next, err = l.readPage(ctx, reader, s, next); err != nil || next == "" {
 			return err
 		}
 	}
 }
 
-// page reads a page of the list, and returns what the next one is asked for by, "" after the last one.
-func (l *listing) page(ctx context.Context, reader client, s scope, from string) (next string, err error) {
+// readPage reads a page of the list, and returns what the next one is asked for by, "" after the last one.
+func (l *listing) readPage(ctx context.Context, reader client, s scope, from string) (next string, err error) {
 	if l.uids == nil {
 		l.uids = map[string]struct{}{}
 	}
@@ -162,8 +162,8 @@ func (l *listing) page(ctx context.Context, reader client, s scope, from string)
 	return page.next, nil
 }
 
-// seen reports whether the store shows everything that the list shows.
-func (l *listing) seen(store Store, namespace string) bool {
+// isShownBy reports whether the store shows everything that the list shows.
+func (l *listing) isShownBy(store Store, namespace string) bool {
 	now := store.Version()
 	if now == "" {
 		return false
@@ -211,7 +211,7 @@ func (f *freshness) watch(r abi.Resource) <-chan struct{} {
 	return f.changed[r]
 }
 
-func (f *freshness) moved(r abi.Resource) {
+func (f *freshness) notifyMoved(r abi.Resource) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c := f.changed[r]; c != nil {

@@ -25,8 +25,8 @@ func (s *testStore) List() []*cache.Object {
 	return all
 }
 
-// asking returns a world whose controller has a lazy view on config maps, and a store of them.
-func asking(t *testing.T, change func(*Options)) (*world, *testStore, []abi.Effect) {
+// newAskingWorld returns a world whose controller has a lazy view on config maps, and a store of them.
+func newAskingWorld(t *testing.T, change func(*Options)) (*world, *testStore, []abi.Effect) {
 	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps, Lazy: true}}},
 		func(o *Options) {
 			o.Reader = o.Config // through the proxy, which counts
@@ -45,13 +45,13 @@ func (w *world) configMap(name string) *cache.Object {
 	if _, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(w.t.Context(), m, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	return w.cached(configMaps.String(), name)
+	return w.cachedObject(configMaps.String(), name)
 }
 
 // pending performs the effects, and returns what tells the outcome.
 func (w *world) pending(effects []abi.Effect) <-chan abi.Outcome {
 	done := make(chan abi.Outcome, 1)
-	s := w.begin()
+	s := w.beginSession()
 	go func() {
 		defer s.End()
 		o, err := s.Perform(w.t.Context(), effects)
@@ -65,7 +65,7 @@ func (w *world) pending(effects []abi.Effect) <-chan abi.Outcome {
 }
 
 func TestOnClusterAFreshQuestionWaitsForTheCache(t *testing.T) {
-	w, store, ask := asking(t, nil)
+	w, store, ask := newAskingWorld(t, nil)
 	a, b := w.configMap("a"), w.configMap("b")
 	move := func(version string, objects ...*cache.Object) {
 		store.set(version, objects...)
@@ -116,7 +116,7 @@ func TestOnClusterAFreshQuestionWaitsForTheCache(t *testing.T) {
 }
 
 func TestOnClusterAFreshQuestionGivesUp(t *testing.T) {
-	w, store, ask := asking(t, func(o *Options) { o.Timeout = time.Second })
+	w, store, ask := newAskingWorld(t, func(o *Options) { o.Timeout = time.Second })
 	w.configMap("a")
 	store.set("1")
 	o := <-w.pending(ask)
@@ -126,10 +126,10 @@ func TestOnClusterAFreshQuestionGivesUp(t *testing.T) {
 }
 
 func TestOnClusterFreshQuestionsShareLists(t *testing.T) {
-	w, store, ask := asking(t, nil)
+	w, store, ask := newAskingWorld(t, nil)
 	a := w.configMap("a")
 	store.set(a.ResourceVersion, a)
-	w.proxy.lose(0, 0)
+	w.proxy.loseRequests(0, 0)
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {

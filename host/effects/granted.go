@@ -96,12 +96,12 @@ func (s *Session) granted(e *abi.Effect, res *schema.Resource, created func(obje
 // grantedLabels judges a write to an object by its labels, before and after.
 func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Request, a grant.Answer,
 	created func(objectKey) bool) error {
-	k := s.keyOf(e, res)
+	k := s.objectKeyOf(e, res)
 	k.scale, k.metadata = false, res.Partial || e.Metadata
-	b := s.find(k)
+	b := s.findBase(k)
 	if b == nil {
 		k.metadata = !k.metadata
-		b = s.find(k)
+		b = s.findBase(k)
 	}
 
 	var before labels.Set
@@ -116,7 +116,7 @@ func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Req
 		}
 	case created(k) || created(objectKey{resource: k.resource, namespace: k.namespace, name: k.name}):
 		return nil // it was judged when it was created
-	case e.Kind == abi.EffectApply && s.absent(k):
+	case e.Kind == abi.EffectApply && s.isAbsent(k):
 	default:
 		return &notGranted{fmt.Sprintf("labels decide whether the operator has granted it, and the object is in no view and wasn't got live, so the host doesn't know them: plugins[%s].grant, %s", s.w.Plugin, q)}
 	}
@@ -128,8 +128,8 @@ func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Req
 	return err
 }
 
-// absent reports whether a watched resource has no object of that name.
-func (s *Session) absent(k objectKey) bool {
+// isAbsent reports whether a watched resource has no object of that name.
+func (s *Session) isAbsent(k objectKey) bool {
 	store := s.w.Stores(k.resource)
 	return s.w.reads[k.resource] && store != nil && store.Get(k.namespace, k.name) == nil
 }
@@ -150,7 +150,7 @@ func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, 
 				return nil, errGone(k)
 			}
 			var err error
-			if p, err = s.compare(e, res, s.keyOf(e, res), b); err != nil {
+			if p, err = s.compare(e, res, s.objectKeyOf(e, res), b); err != nil {
 				return nil, err
 			}
 		}
@@ -208,12 +208,12 @@ func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set
 		return nil, fmt.Errorf("the patch: %w", err)
 	}
 
-	meta, err := member(top, "metadata")
+	meta, err := patchMember(top, "metadata")
 	if err != nil || meta == nil {
 		return after, err
 	}
 
-	changes, err := member(meta, "labels")
+	changes, err := patchMember(meta, "labels")
 	if err != nil {
 		return nil, err
 	}
@@ -232,9 +232,9 @@ func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set
 	return after, nil
 }
 
-// member returns an object within a patch, nil without one. Names are compared as the server may, and directives of
-// strategic patches aren't followed.
-func member(patch map[string]json.RawMessage, name string) (inner map[string]json.RawMessage, err error) {
+// patchMember returns an object within a patch, nil without one. Names are compared as the server may, and directives
+// of strategic patches aren't followed.
+func patchMember(patch map[string]json.RawMessage, name string) (inner map[string]json.RawMessage, err error) {
 	for key, raw := range patch {
 		switch {
 		case strings.HasPrefix(key, "$"), strings.EqualFold(key, name) && key != name:

@@ -95,8 +95,8 @@ func TestOnClusterGrantedBySelector(t *testing.T) {
 			Patch: abi.MergePatch}
 	}
 
-	ours, theirs := w.cached("v1/configmaps", "ours"), w.cached("v1/configmaps", "theirs")
-	away := see[*corev1.ConfigMap](w, ours)
+	ours, theirs := w.cachedObject("v1/configmaps", "ours"), w.cachedObject("v1/configmaps", "theirs")
+	away := decodeProjected[*corev1.ConfigMap](w, ours)
 	away.Labels["app"] = "db"
 	for what, c := range map[string]struct {
 		e    abi.Effect
@@ -114,14 +114,14 @@ func TestOnClusterGrantedBySelector(t *testing.T) {
 			"the object is covered by no selector"},
 		"delete elsewhere": {effect(abi.EffectDelete, "theirs", nil), "the object is covered by no selector"},
 	} {
-		s := w.begin(ours, theirs)
+		s := w.beginSession(ours, theirs)
 		err := s.Check([]abi.Effect{c.e})
 		if c.want == "" && err != nil || c.want != "" && (!Refused(err) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}
 
-	s := w.begin()
+	s := w.beginSession()
 	unseen := effect(abi.EffectDelete, "unseen", nil)
 	unseen.UID = "u"
 	if err := s.Check([]abi.Effect{unseen}); !Refused(err) ||

@@ -10,42 +10,42 @@ import (
 
 var skipped = abi.Outcome{Code: abi.CodeSkipped, Reason: "Skipped", Message: "an earlier effect had failed"}
 
-// sequence does effects one after the other; the first failure stops those after it, but for those that run in any
-// case.
-func (s *Session) sequence(ctx context.Context, effects []abi.Effect) ([]abi.Outcome, error) {
+// performSequence does effects one after the other; the first failure stops those after it, but for those that run in
+// any case.
+func (s *Session) performSequence(ctx context.Context, effects []abi.Effect) ([]abi.Outcome, error) {
 	outcomes := make([]abi.Outcome, len(effects))
 	var failed error
 	for i := range effects {
 		if failed != nil && !effects[i].Always {
-			outcomes[i] = skip(&effects[i])
+			outcomes[i] = skippedOutcome(&effects[i])
 			continue
 		}
 		var err error
-		if outcomes[i], err = s.do(ctx, &effects[i]); err != nil && failed == nil {
+		if outcomes[i], err = s.performEffect(ctx, &effects[i]); err != nil && failed == nil {
 			failed = err
 		}
 	}
 	return outcomes, failed
 }
 
-// skip marks an effect and its members as not done.
-func skip(e *abi.Effect) abi.Outcome {
+// skippedOutcome returns the outcome of an effect that, like its members, was not done.
+func skippedOutcome(e *abi.Effect) abi.Outcome {
 	o := skipped
 	for i := range e.Members {
-		o.Members = append(o.Members, skip(&e.Members[i]))
+		o.Members = append(o.Members, skippedOutcome(&e.Members[i]))
 	}
 	return o
 }
 
-// group does the members of a group by its mode.
-func (s *Session) group(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
+// performGroup does the members of a group by its mode.
+func (s *Session) performGroup(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	var o abi.Outcome
 	var err error
 	switch e.Mode {
 	case abi.Sequence:
-		o.Members, err = s.sequence(ctx, e.Members)
+		o.Members, err = s.performSequence(ctx, e.Members)
 	default:
-		o.Members, err = s.many(ctx, e.Members, e.Mode == abi.SlowStart)
+		o.Members, err = s.performMany(ctx, e.Members, e.Mode == abi.SlowStart)
 		if e.Mode == abi.Independent {
 			err = nil
 		}
@@ -56,11 +56,11 @@ func (s *Session) group(ctx context.Context, e *abi.Effect) (abi.Outcome, error)
 	return o, err
 }
 
-// many does all members, a bounded number at a time, and returns the first failure in their order. A slow start begins
-// with one; each that succeeds lets two begin, and after a failure none does. So of what is doomed to fail (for a
-// quota, say) at most one member more is tried than has succeeded, as with upstream's batches of 1, 2, 4, …; but none
+// performMany does all members, a bounded number at a time, and returns the first failure in their order. A slow start
+// begins with one; each that succeeds lets two begin, and after a failure none does. So of what is doomed to fail (for
+// a quota, say) at most one member more is tried than has succeeded, as with upstream's batches of 1, 2, 4, …; but none
 // waits for the slowest of a batch.
-func (s *Session) many(ctx context.Context, members []abi.Effect, slow bool) ([]abi.Outcome, error) {
+func (s *Session) performMany(ctx context.Context, members []abi.Effect, slow bool) ([]abi.Outcome, error) {
 	outcomes, errs := make([]abi.Outcome, len(members)), make([]error, len(members))
 	var (
 		wg          sync.WaitGroup
@@ -82,7 +82,7 @@ func (s *Session) many(ctx context.Context, members []abi.Effect, slow bool) ([]
 			if i >= len(members) {
 				return
 			}
-			outcomes[i], errs[i] = s.do(ctx, &members[i])
+			outcomes[i], errs[i] = s.performEffect(ctx, &members[i])
 			switch {
 			case !slow:
 			case errs[i] != nil:
@@ -100,7 +100,7 @@ func (s *Session) many(ctx context.Context, members []abi.Effect, slow bool) ([]
 
 	wg.Wait()
 	for i := int(next.Load()); i < len(members); i++ {
-		outcomes[i] = skip(&members[i])
+		outcomes[i] = skippedOutcome(&members[i])
 	}
 
 	for _, err := range errs {

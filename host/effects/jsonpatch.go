@@ -36,8 +36,8 @@ func (o operation) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// tests are the operations that fail a patch of another version of the object, or of another object.
-func tests(version, uid string) []operation {
+// testOperations returns the operations that fail a patch of another version of the object, or of another object.
+func testOperations(version, uid string) []operation {
 	var o []operation
 	if uid != "" {
 		o = append(o, operation{Op: "test", Path: "/metadata/uid", Value: uid})
@@ -68,22 +68,22 @@ func asConflict(r abi.Resource, name string, err error) error {
 // jsonPatch returns the steps from one form of an object to another. Items of lists are addressed by index, which the
 // test of the version makes safe; a whole map, message or list is only added or removed where the guest sees all of it.
 func jsonPatch(res *schema.Resource, from, to []byte, keeps func(string) bool) ([]operation, error) {
-	a, err := tree(res, from)
+	a, err := decodeTree(res, from)
 	if err != nil {
 		return nil, fmt.Errorf("the object in the cache: %w", err)
 	}
-	b, err := tree(res, to)
+	b, err := decodeTree(res, to)
 	if err != nil {
 		return nil, fmt.Errorf("the object: %w", err)
 	}
 	p := patcher{keeps: keeps}
-	err = p.value("", "", a, b)
+	err = p.patchValue("", "", a, b)
 	return p.operations, err
 }
 
-// tree decodes an object into the maps and lists of its JSON.
-func tree(res *schema.Resource, raw []byte) (map[string]any, error) {
-	b, err := jsonOf(res, raw)
+// decodeTree decodes an object into the maps and lists of its JSON.
+func decodeTree(res *schema.Resource, raw []byte) (map[string]any, error) {
+	b, err := objectJSON(res, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func tree(res *schema.Resource, raw []byte) (map[string]any, error) {
 	return m, d.Decode(&m)
 }
 
-// jsonOf is an object in JSON.
-func jsonOf(res *schema.Resource, raw []byte) ([]byte, error) {
+// objectJSON returns an object in JSON.
+func objectJSON(res *schema.Resource, raw []byte) ([]byte, error) {
 	if res.Custom && !res.Partial {
 		return res.JSON(raw)
 	}
@@ -113,8 +113,8 @@ type patcher struct {
 // escape writes a name as a part of a JSON pointer.
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// demand refuses to add or remove what the guest saw only in part.
-func (p *patcher) demand(parent, field string, value any) error {
+// requireSeen refuses to add or remove what the guest saw only in part.
+func (p *patcher) requireSeen(parent, field string, value any) error {
 	switch value.(type) {
 	case map[string]any, []any:
 	default:
@@ -127,15 +127,15 @@ func (p *patcher) demand(parent, field string, value any) error {
 	return &difference.UnseenError{Path: path}
 }
 
-func (p *patcher) value(pointer, path string, a, b any) error {
+func (p *patcher) patchValue(pointer, path string, a, b any) error {
 	switch x := a.(type) {
 	case map[string]any:
 		if y, ok := b.(map[string]any); ok {
-			return p.object(pointer, path, x, y)
+			return p.patchObject(pointer, path, x, y)
 		}
 	case []any:
 		if y, ok := b.([]any); ok {
-			return p.list(pointer, path, x, y)
+			return p.patchList(pointer, path, x, y)
 		}
 	}
 	if !reflect.DeepEqual(a, b) {
@@ -144,7 +144,7 @@ func (p *patcher) value(pointer, path string, a, b any) error {
 	return nil
 }
 
-func (p *patcher) object(pointer, path string, a, b map[string]any) error {
+func (p *patcher) patchObject(pointer, path string, a, b map[string]any) error {
 	names := map[string]bool{}
 	for k := range a {
 		names[k] = true
@@ -160,16 +160,16 @@ func (p *patcher) object(pointer, path string, a, b map[string]any) error {
 		var err error
 		switch {
 		case !after:
-			err = p.demand(path, name, x)
+			err = p.requireSeen(path, name, x)
 			p.operations = append(p.operations, operation{Op: "remove", Path: at})
 		case !before || x == nil:
-			err = p.demand(path, name, y)
+			err = p.requireSeen(path, name, y)
 			if before && y == nil {
 				continue
 			}
 			p.operations = append(p.operations, operation{Op: "add", Path: at, Value: y})
 		default:
-			err = p.value(at, strings.TrimPrefix(path+"."+name, "."), x, y)
+			err = p.patchValue(at, strings.TrimPrefix(path+"."+name, "."), x, y)
 		}
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func (p *patcher) object(pointer, path string, a, b map[string]any) error {
 	return nil
 }
 
-func (p *patcher) list(pointer, path string, a, b []any) error {
+func (p *patcher) patchList(pointer, path string, a, b []any) error {
 	start := 0
 	for start < len(a) && start < len(b) && reflect.DeepEqual(a[start], b[start]) {
 		start++
@@ -189,7 +189,7 @@ func (p *patcher) list(pointer, path string, a, b []any) error {
 	}
 	common := min(len(a), len(b)) - end
 	for i := start; i < common; i++ {
-		if err := p.value(pointer+"/"+strconv.Itoa(i), path, a[i], b[i]); err != nil {
+		if err := p.patchValue(pointer+"/"+strconv.Itoa(i), path, a[i], b[i]); err != nil {
 			return err
 		}
 	}
@@ -215,12 +215,12 @@ func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
 		return res.JSON(object)
 	}
 
-	m, err := tree(res, e.Object)
+	m, err := decodeTree(res, e.Object)
 	if err != nil {
 		return nil, fmt.Errorf("the object: %w", err)
 	}
 
-	unset(m)
+	dropUnset(m)
 	v, kind := bodyType(res, e.Subresource)
 	m["apiVersion"], m["kind"] = v, kind
 	metadata, _ := m["metadata"].(map[string]any)
@@ -236,22 +236,22 @@ func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// unset drops nulls and the empty structs that Go's encoder writes for structs that aren't pointers: applying them
+// dropUnset drops nulls and the empty structs that Go's encoder writes for structs that aren't pointers: applying them
 // would own them.
-func unset(m map[string]any) {
+func dropUnset(m map[string]any) {
 	for k, v := range m {
 		switch x := v.(type) {
 		case nil:
 			delete(m, k)
 		case map[string]any:
-			if unset(x); len(x) == 0 && (k == "status" || k == "metadata" || k == "spec" || k == "resources" ||
+			if dropUnset(x); len(x) == 0 && (k == "status" || k == "metadata" || k == "spec" || k == "resources" ||
 				k == "strategy" || k == "updateStrategy") {
 				delete(m, k)
 			}
 		case []any:
 			for _, item := range x {
 				if o, ok := item.(map[string]any); ok {
-					unset(o)
+					dropUnset(o)
 				}
 			}
 		}

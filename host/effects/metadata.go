@@ -20,9 +20,9 @@ func builtin(r abi.Resource) bool {
 	return err == nil
 }
 
-// form returns the resource as the effect wants it: with metadata alone where it says so, and with a kind where one is
-// sent.
-func (s *Session) form(ctx context.Context, e *abi.Effect, res *schema.Resource) (*schema.Resource, error) {
+// resolveForm returns the resource as the effect wants it: with metadata alone where it says so, and with a kind where
+// one is sent.
+func (s *Session) resolveForm(ctx context.Context, e *abi.Effect, res *schema.Resource) (*schema.Resource, error) {
 	switch {
 	case res.Custom && res.Kind == "" && sendsKind(e):
 		return s.w.Discovery.Resource(ctx, res.Resource)
@@ -62,8 +62,8 @@ func metadataOf(e *abi.Effect) error {
 	return nil
 }
 
-// cut projects an answer: an object, or an object's metadata, to what the controller reads of it.
-func (w *Writer) cut(r abi.Resource, metadata bool, raw []byte) ([]byte, error) {
+// projectAnswer projects an answer: an object, or an object's metadata, to what the controller reads of it.
+func (w *Writer) projectAnswer(r abi.Resource, metadata bool, raw []byte) ([]byte, error) {
 	if !metadata {
 		return w.project(r, raw)
 	}

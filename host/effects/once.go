@@ -55,25 +55,25 @@ func newClient(config *rest.Config, connect func(*rest.Config) (*http.Client, er
 	return client{r, over, base}, err
 }
 
-// once sends the request; sent tells whether the server may have seen it.
+// sendOnce sends the request; sent tells whether the server may have seen it.
 //
 // It does what client-go's Request does, which builds the address five times, for its metrics, and finds a decoder for
 // an answer that is taken as it is. That was 58 of the 273 allocations of a create, the server's included
 // (TestOnceAllocations).
-func (c client) once(ctx context.Context, r *request, timeout time.Duration) (body []byte, sent bool, err error) {
+func (c client) sendOnce(ctx context.Context, r *request, timeout time.Duration) (body []byte, sent bool, err error) {
 	ctx, release := lingering(ctx)
 	defer release()
 	began := time.Now()
 	defer func() { metrics.RequestLatency.Observe(ctx, r.method, *c.base, time.Since(began)) }()
-	if err := c.turn(ctx, r); err != nil {
+	if err := c.awaitRateLimit(ctx, r); err != nil {
 		return nil, false, err
 	}
 
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var wrote atomic.Bool
-	q, err := c.build(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }}),
-		r, timeout)
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }}
+	q, err := c.buildRequest(httptrace.WithClientTrace(ctx, trace), r, timeout)
 	if err != nil {
 		return nil, false, err
 	}
@@ -92,7 +92,7 @@ func (c client) once(ctx context.Context, r *request, timeout time.Duration) (bo
 		return nil, wrote.Load(), err
 	}
 
-	if body, err = read(a); err != nil {
+	if body, err = readBody(a); err != nil {
 		return nil, wrote.Load(), fmt.Errorf("reading the server's answer: %w", err)
 	}
 	metrics.ResponseSize.Observe(ctx, r.method, c.base.Host, float64(len(body)))
@@ -102,8 +102,8 @@ func (c client) once(ctx context.Context, r *request, timeout time.Duration) (bo
 	return body, wrote.Load(), nil
 }
 
-// turn waits for the request's turn at the rate limit.
-func (c client) turn(ctx context.Context, r *request) error {
+// awaitRateLimit waits for the request's turn at the rate limit.
+func (c client) awaitRateLimit(ctx context.Context, r *request) error {
 	began := time.Now()
 	err := c.GetRateLimiter().Wait(ctx)
 	waited := time.Since(began)
@@ -133,8 +133,8 @@ func throttled(r *request, waited time.Duration) {
 	}
 }
 
-// build makes the request that net/http sends.
-func (c client) build(ctx context.Context, r *request, timeout time.Duration) (*http.Request, error) {
+// buildRequest makes the request that net/http sends.
+func (c client) buildRequest(ctx context.Context, r *request, timeout time.Duration) (*http.Request, error) {
 	q, err := http.NewRequestWithContext(ctx, r.method, "", nil)
 	if err != nil {
 		return nil, err
@@ -161,8 +161,8 @@ func (c client) build(ctx context.Context, r *request, timeout time.Duration) (*
 	return q, nil
 }
 
-// read reads an answer to its end.
-func read(a *http.Response) ([]byte, error) {
+// readBody reads an answer to its end.
+func readBody(a *http.Response) ([]byte, error) {
 	var b bytes.Buffer
 	if n := a.ContentLength; n > 0 && n <= readMax {
 		b.Grow(int(n) + bytes.MinRead)

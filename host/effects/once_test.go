@@ -94,7 +94,7 @@ func TestOnceIsRequest(t *testing.T) {
 	for name := range maps.Keys(answers) {
 		for _, r := range requests {
 			answer, seen = name, nil
-			body, sent, err := c.once(t.Context(), r, 7*time.Second)
+			body, sent, err := c.sendOnce(t.Context(), r, 7*time.Second)
 			if !sent {
 				t.Errorf("%s: %s: it says that nothing was sent", name, r)
 			}

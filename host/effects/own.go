@@ -8,8 +8,8 @@ const recentMax = 8192
 
 type written struct{ uid, version string }
 
-// note remembers a version that was written.
-func (w *Writer) note(uid, version string) {
+// noteWritten remembers a version that was written.
+func (w *Writer) noteWritten(uid, version string) {
 	if uid != "" && version != "" {
 		w.own.Add(written{uid, version})
 	}

@@ -47,11 +47,11 @@ func (b *barriers) missing(k *barrier) (all []string) {
 	for r, version := range k.versions {
 		if !full() && !b.reached(r, version) {
 			all = append(all, fmt.Sprintf("%s at resourceVersion %s: the cache is at %s", r, version,
-				b.leader.Load().store(r).Version()))
+				b.leader.Load().watchedStore(r).Version()))
 		}
 	}
 	for i := 0; i < len(k.gone) && !full(); i++ {
-		if g := &k.gone[i]; !b.isGone(*g) {
+		if g := &k.gone[i]; !b.isDeleted(*g) {
 			all = append(all, fmt.Sprintf("%s %s to go", g.resource, objectName(g.namespace, g.name)))
 		}
 	}

@@ -20,7 +20,7 @@ func groupResource(r abi.Resource) apischema.GroupResource {
 // not update.
 func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base, p *plan,
 	version, uid string) (abi.Outcome, error) {
-	keeps := s.w.keeps(res.Resource)
+	keeps := s.w.keepsPath(res.Resource)
 	if b.whole {
 		keeps = func(string) bool { return true } // the base is a live answer: it has all there is
 	}
@@ -28,26 +28,26 @@ func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Re
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	patch, err := json.Marshal(append(tests(version, uid), operations...))
+	patch, err := json.Marshal(append(testOperations(version, uid), operations...))
 	if err != nil {
 		return abi.Outcome{}, err
 	}
 	r := s.request(e, res, "PATCH", "patch")
 	r.contentType, r.body = string(types.JSONPatchType), patch
-	a, err := s.send(ctx, e, r)
+	a, err := s.sendWrite(ctx, e, r)
 	if err != nil {
 		if isFailedTest(err) {
 			err = asConflict(res.Resource, e.Name, err)
 		}
 		return s.updateFailed(ctx, e, res, k, b, a, err)
 	}
-	return s.wrote(e, res, a.body, clone(e.Object))
+	return s.acceptWritten(e, res, a.body, clone(e.Object))
 }
 
 // patch sends a patch as the guest made it, with its preconditions added where it asks for some.
 func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
-	k := s.keyOf(e, res)
-	b := s.find(k)
+	k := s.objectKeyOf(e, res)
+	b := s.findBase(k)
 	if b != nil && b.gone {
 		return abi.Outcome{}, errGone(k)
 	}
@@ -72,15 +72,15 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	a, err := s.send(ctx, e, r)
+	a, err := s.sendWrite(ctx, e, r)
 	if err == nil {
-		return s.wrote(e, res, a.body, nil)
+		return s.acceptWritten(e, res, a.body, nil)
 	}
 	if tested && isFailedTest(err) {
 		err = asConflict(res.Resource, e.Name, err)
 	}
 	if isStale(err) && b != nil && !k.scale {
-		s.stale(k, b.version)
+		s.awaitNewer(k, b.version)
 	}
 	return abi.Outcome{}, err
 }
@@ -96,7 +96,7 @@ func withPreconditions(t abi.PatchType, patch []byte, version, uid string) ([]by
 			return nil, fmt.Errorf("the JSON patch: %w", err)
 		}
 		all := make([]any, 0, len(operations)+2)
-		for _, o := range tests(version, uid) {
+		for _, o := range testOperations(version, uid) {
 			all = append(all, o)
 		}
 		for _, o := range operations {

@@ -24,7 +24,7 @@ func (s *Session) get(ctx context.Context, e *abi.Effect, res *schema.Resource) 
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	o, err := open(res, a.body)
+	o, err := openAnswer(res, a.body)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
@@ -35,7 +35,7 @@ func (s *Session) get(ctx context.Context, e *abi.Effect, res *schema.Resource) 
 	if err := s.grantedAnswer(e, res, o.meta, o.raw); err != nil {
 		return abi.Outcome{}, err
 	}
-	s.move(s.keyOf(e, res), res, o.meta, o.raw, nil, e)
+	s.moveBase(s.objectKeyOf(e, res), res, o.meta, o.raw, nil, e)
 	return s.outcome(e.Subresource, res, o)
 }
 
@@ -75,9 +75,9 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 			if s.grantedAnswer(e, res, m, item) != nil {
 				continue // as if it weren't there
 			}
-			s.move(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.namespace, name: m.name}, res, m, item,
-				nil, e)
-			b, err := s.w.cut(res.Resource, res.Partial, item)
+			s.moveBase(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.namespace, name: m.name},
+				res, m, item, nil, e)
+			b, err := s.w.projectAnswer(res.Resource, res.Partial, item)
 			if err != nil {
 				return abi.Outcome{}, err
 			}
@@ -155,15 +155,15 @@ func readList(raw []byte) (listed, error) {
 	return l, nil
 }
 
-// live reads an object under the host's identity, nil when there is none. It lists by name, for the manager's own role
-// may list and not get.
-func (w *Writer) live(ctx context.Context, res *schema.Resource, namespace, name string) ([]byte, error) {
+// readLive reads an object under the host's identity, nil when there is none. It lists by name, for the manager's own
+// role may list and not get.
+func (w *Writer) readLive(ctx context.Context, res *schema.Resource, namespace, name string) ([]byte, error) {
 	r := &request{
 		method: "GET", verb: "list", resource: res.Resource, namespace: namespace,
 		params: map[string]string{"fieldSelector": "metadata.name=" + name},
 	}
 	r.accept = acceptList(res)
-	b, _, err := w.reader.once(ctx, r, w.Timeout)
+	b, _, err := w.reader.sendOnce(ctx, r, w.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (w *Writer) live(ctx context.Context, res *schema.Resource, namespace, name
 func (w *Writer) liveVersion(ctx context.Context, r abi.Resource) (string, error) {
 	q := &request{method: "GET", verb: "list", resource: r, params: map[string]string{"limit": "1"},
 		accept: acceptMetadatas}
-	b, _, err := w.reader.once(ctx, q, w.Timeout)
+	b, _, err := w.reader.sendOnce(ctx, q, w.Timeout)
 	if err != nil {
 		return "", err
 	}

@@ -60,9 +60,9 @@ func deleteBody(res *schema.Resource, o *metav1.DeleteOptions) (contentType stri
 
 // remove deletes or evicts an object, by default the one of the UID that the guest saw.
 func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
-	k := s.keyOf(e, res)
+	k := s.objectKeyOf(e, res)
 	k.scale, k.metadata = false, res.Partial
-	b := s.find(k)
+	b := s.findBase(k)
 	version, uid := expected(e, b, abi.PreconditionUID)
 	options := deleteOptions(e, version, uid)
 	r := s.request(e, res, "DELETE", "delete")
@@ -83,13 +83,13 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		}
 	}
 
-	a, err := s.send(ctx, e, r)
+	a, err := s.sendWrite(ctx, e, r)
 	if a.repeated && uid != "" && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) && version == "") {
 		err, a.body = nil, nil // the lost request has deleted it
 	}
 	if err != nil {
 		if isStale(err) && b != nil {
-			s.stale(k, b.version)
+			s.awaitNewer(k, b.version)
 		}
 		return abi.Outcome{}, err
 	}
@@ -108,7 +108,7 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 				}
 				if stays = m.deleting && (m.finalizers > 0 || !m.noGrace); stays {
 					// A later effect may take its finalizer away, as a job's does from the pods that it has deleted.
-					s.move(k, res, m, raw, nil, e)
+					s.moveBase(k, res, m, raw, nil, e)
 				}
 			}
 		} else if err == nil && uid == "" {
@@ -122,7 +122,7 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	s.w.wait.removed(s.key, gone{resource: res.Resource, namespace: k.namespace, name: k.name, uid: strings.Clone(uid),
 		deleted: true, version: reached})
 	if !stays {
-		s.lose(k)
+		s.loseBase(k)
 	}
 	return o, nil
 }
@@ -156,7 +156,7 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 		return abi.Outcome{}, err
 	}
 
-	a, err := s.send(ctx, e, r)
+	a, err := s.sendWrite(ctx, e, r)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
@@ -165,7 +165,7 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 	if _, kind, raw, err := unwrapList(res, a.body); err == nil && kind != "Status" {
 		if l, err := readList(raw); err == nil {
 			o.Object.ResourceVersion = l.version
-			if !e.DryRun && slices.ContainsFunc(l.items, alive) {
+			if !e.DryRun && slices.ContainsFunc(l.items, isNotDeleting) {
 				s.w.wait.written(s.key, res.Resource, l.version)
 			}
 		}
@@ -173,9 +173,9 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 	return o, nil
 }
 
-// alive reports whether the object wasn't being deleted: only what a delete changes moves the cache past the version of
-// the list that was answered.
-func alive(raw []byte) bool {
+// isNotDeleting reports whether the object wasn't being deleted: only what a delete changes moves the cache past the
+// version of the list that was answered.
+func isNotDeleting(raw []byte) bool {
 	m, err := readMeta(raw)
 	return err == nil && !m.deleting
 }

@@ -31,7 +31,7 @@ func rightsOf(c *abi.Controller) rights {
 // allResources in a Write's resource name stands for every resource, as a namespace's deletion needs it.
 const allResources = "*"
 
-func (r rights) allow(resource abi.Resource, subresource, verb string) bool {
+func (r rights) allowsVerb(resource abi.Resource, subresource, verb string) bool {
 	return slices.Contains(r[right{resource, subresource}], verb) ||
 		slices.Contains(r[right{abi.Resource{Name: allResources}, subresource}], verb)
 }
@@ -96,10 +96,10 @@ var verbs = map[abi.EffectKind]string{
 	abi.EffectPublish: "publish", abi.EffectFacts: "facts",
 }
 
-// check looks at all effects of an answer before any of them is done.
-func (s *Session) check(effects []abi.Effect) error {
+// checkEffects looks at all effects of an answer before any of them is done.
+func (s *Session) checkEffects(effects []abi.Effect) error {
 	c := checker{Session: s, wakes: s.wakes, touched: map[objectKey]bool{}, created: map[objectKey]bool{}}
-	if err := c.list(effects, "", 0); err != nil {
+	if err := c.checkList(effects, "", 0); err != nil {
 		if s.w.Metrics.Refused != nil {
 			s.w.Metrics.Refused()
 		}
@@ -118,12 +118,12 @@ type checker struct {
 	deletes int                // that count against the budget
 }
 
-func (c *checker) list(effects []abi.Effect, prefix string, depth int) error {
+func (c *checker) checkList(effects []abi.Effect, prefix string, depth int) error {
 	for i := range effects {
 		e := &effects[i]
 		c.count++
 		index := fmt.Sprintf("%s%d", prefix, i)
-		err := c.effect(e)
+		err := c.checkEffect(e)
 		if deletes(e) {
 			c.deletes++
 		}
@@ -142,7 +142,7 @@ func (c *checker) list(effects []abi.Effect, prefix string, depth int) error {
 			}
 			return r
 		}
-		if err := c.list(e.Members, index+".", depth+1); err != nil {
+		if err := c.checkList(e.Members, index+".", depth+1); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (c *checker) list(effects []abi.Effect, prefix string, depth int) error {
 // textMost bounds what is said of a guest's text, in bytes.
 const textMost = 256
 
-func (c *checker) effect(e *abi.Effect) error {
+func (c *checker) checkEffect(e *abi.Effect) error {
 	switch e.Kind {
 	case abi.EffectGroup:
 		if e.Mode < abi.Sequence || e.Mode > abi.Independent {
@@ -232,14 +232,14 @@ func (c *checker) effect(e *abi.Effect) error {
 	if e.Kind == abi.EffectEvict {
 		subresource = "eviction"
 	}
-	if !c.w.rights.allow(res.Resource, subresource, verb) {
+	if !c.w.rights.allowsVerb(res.Resource, subresource, verb) {
 		return notAllowed(res.Resource, subresource, verb)
 	}
 
 	if err := metadataOf(e); err != nil {
 		return err
 	}
-	if err := c.shape(e, res); err != nil {
+	if err := c.checkShape(e, res); err != nil {
 		return err
 	}
 	if e.Metadata && !res.Partial {
@@ -265,14 +265,14 @@ func notAllowed(r abi.Resource, subresource, verb string) error {
 
 // updateVerb is how updates of a resource travel: as a PUT, or as a patch where the manifest has only that.
 func (s *Session) updateVerb(r abi.Resource, subresource string) string {
-	if !s.w.rights.allow(r, subresource, "update") && s.w.rights.allow(r, subresource, "patch") {
+	if !s.w.rights.allowsVerb(r, subresource, "update") && s.w.rights.allowsVerb(r, subresource, "patch") {
 		return "patch"
 	}
 	return "update"
 }
 
-// shape checks what can be checked without looking at the object.
-func (c *checker) shape(e *abi.Effect, res *schema.Resource) error {
+// checkShape checks what can be checked without looking at the object.
+func (c *checker) checkShape(e *abi.Effect, res *schema.Resource) error {
 	namespaced, scoped := res.Namespaced, !res.Custom // of a resource that isn't built in the server knows the scope
 	for _, part := range []string{e.Namespace, e.Name, e.Subresource} {
 		if part == "." || part == ".." || strings.ContainsAny(part, "/%") || len(part) > partMax {

@@ -140,9 +140,9 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 		}
 
 		start := time.Now()
-		body, sent, err := w.client.once(ctx, r, timeout)
+		body, sent, err := w.client.sendOnce(ctx, r, timeout)
 		if w.Metrics.Write != nil {
-			w.Metrics.Write(r.verb, r.resource.String(), r.subresource, codeOf(err), time.Since(start))
+			w.Metrics.Write(r.verb, r.resource.String(), r.subresource, statusCodeOf(err), time.Since(start))
 		}
 
 		wait := time.Duration(0)
@@ -157,7 +157,7 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 			seconds, _ := apierrors.SuggestsClientDelay(err)
 			wait = max(time.Duration(seconds)*time.Second, backoff)
 		case lost:
-			if losses++; r.foreign && (r.method == "GET" || codeOf(err) == http.StatusServiceUnavailable ||
+			if losses++; r.foreign && (r.method == "GET" || statusCodeOf(err) == http.StatusServiceUnavailable ||
 				losses > foreignLosses) {
 				return a, err // its server, or a webhook that converts it, may be down for long
 			}
@@ -181,7 +181,7 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 	}
 }
 
-func codeOf(err error) int {
+func statusCodeOf(err error) int {
 	var s apierrors.APIStatus
 	switch {
 	case err == nil:

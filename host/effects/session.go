@@ -62,7 +62,7 @@ func (w *Writer) Begin(key abi.KeyRef, s Snapshot) *Session {
 // Check reports, before anything is written, whether all effects of the sync's answer are well-formed and within the
 // plugin's rights.
 func (s *Session) Check(effects []abi.Effect) error {
-	if err := s.check(effects); err != nil {
+	if err := s.checkEffects(effects); err != nil {
 		return err
 	}
 	if len(effects) > 0 {
@@ -73,10 +73,10 @@ func (s *Session) Check(effects []abi.Effect) error {
 
 // Perform does effects in the middle of a sync. The error is a refusal: nothing was written and the sync has failed.
 func (s *Session) Perform(ctx context.Context, effects []abi.Effect) ([]abi.Outcome, error) {
-	if err := s.check(effects); err != nil {
+	if err := s.checkEffects(effects); err != nil {
 		return nil, err
 	}
-	outcomes, _ := s.sequence(ctx, effects)
+	outcomes, _ := s.performSequence(ctx, effects)
 	// The guest now sees the answers: its next objects are compared with those.
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,11 +97,11 @@ func (s *Session) Finish(ctx context.Context, effects []abi.Effect) error {
 		return nil
 	}
 	if s.checked != &effects[0] {
-		if err := s.check(effects); err != nil {
+		if err := s.checkEffects(effects); err != nil {
 			return err
 		}
 	}
-	_, err := s.sequence(ctx, effects)
+	_, err := s.performSequence(ctx, effects)
 	return err
 }
 
@@ -128,8 +128,8 @@ func NamespaceTerminating(err error) bool {
 	return errors.As(err, &e) && e.Reason == NamespaceTerminatingReason
 }
 
-// find returns an object as the guest saw it.
-func (s *Session) find(k objectKey) *base {
+// findBase returns an object as the guest saw it.
+func (s *Session) findBase(k objectKey) *base {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.bases[k]; b != nil {
@@ -148,23 +148,23 @@ func (s *Session) find(k objectKey) *base {
 	return b
 }
 
-// saw returns what the guest saw of a base, by the version of the guest's copy.
-func (s *Session) saw(k objectKey, b *base, version string) ([]byte, error) {
+// seenCopy returns what the guest saw of a base, by the version of the guest's copy.
+func (s *Session) seenCopy(k objectKey, b *base, version string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if seen, ok := b.views[version]; ok && version != b.version {
 		return seen, nil
 	}
-	return s.last(k, b)
+	return s.lastSeen(k, b)
 }
 
-// last returns what the guest saw or sent last. The caller holds the lock.
-func (s *Session) last(k objectKey, b *base) ([]byte, error) {
+// lastSeen returns what the guest saw or sent last. The caller holds the lock.
+func (s *Session) lastSeen(k objectKey, b *base) ([]byte, error) {
 	if b.seen == nil {
 		if k.scale {
 			return b.raw, nil
 		}
-		seen, err := s.w.cut(k.resource, k.metadata, b.raw)
+		seen, err := s.w.projectAnswer(k.resource, k.metadata, b.raw)
 		if err != nil {
 			return nil, fmt.Errorf("projecting the base: %w", err)
 		}
@@ -173,9 +173,9 @@ func (s *Session) last(k objectKey, b *base) ([]byte, error) {
 	return b.seen, nil
 }
 
-// move makes an answer the base of the next effect on the object. sent is what the guest sent, nil when it sent no
+// moveBase makes an answer the base of the next effect on the object. sent is what the guest sent, nil when it sent no
 // object.
-func (s *Session) move(k objectKey, res *schema.Resource, m meta, raw, sent []byte, e *abi.Effect) {
+func (s *Session) moveBase(k objectKey, res *schema.Resource, m meta, raw, sent []byte, e *abi.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := &base{raw: raw, version: m.resourceVersion, uid: m.uid, whole: true, views: map[string][]byte{}}
@@ -196,7 +196,7 @@ func (s *Session) move(k objectKey, res *schema.Resource, m meta, raw, sent []by
 		}
 	case old != nil && !old.gone:
 		// A patch or a live get: the guest's object may still be the one from before.
-		if seen, err := s.last(k, old); err == nil {
+		if seen, err := s.lastSeen(k, old); err == nil {
 			b.seen, b.views[old.version] = seen, seen
 		}
 	}
@@ -217,8 +217,8 @@ func (s *Session) accepted(r abi.Resource, res *schema.Resource, raw, sent []byt
 	return out
 }
 
-// lose forgets an object that was deleted.
-func (s *Session) lose(k objectKey) {
+// loseBase forgets an object that was deleted.
+func (s *Session) loseBase(k objectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.bases[k]; b != nil {

@@ -20,8 +20,8 @@ type Write struct {
 	ResourceVersion string
 }
 
-// idOf names a resource by a string that all writes to it share: writes are remembered by the thousand.
-func (w *Writer) idOf(r abi.Resource) string {
+// resourceID names a resource by a string that all writes to it share: writes are remembered by the thousand.
+func (w *Writer) resourceID(r abi.Resource) string {
 	id := r.String()
 	if res, ok := w.parsed.Load(id); ok {
 		return res.(*schema.Resource).ID()
@@ -36,19 +36,20 @@ func (s *Session) tellEvent(e *abi.Effect) {
 	}
 	id := strings.Clone(e.Resource)
 	if r, ok := abi.ParseResource(e.Resource); ok {
-		id = s.w.idOf(r)
+		id = s.w.resourceID(r)
 	}
 	s.w.Wrote(s.key, Write{Verb: EventVerb, Resource: id, Namespace: strings.Clone(e.Namespace),
 		Name: strings.Clone(e.Name), UID: strings.Clone(e.UID)})
 }
 
-// tell tells of a write that the server has answered. All that a guest's message or a request's buffer holds is copied.
-func (s *Session) tell(e *abi.Effect, r *request, a answer, err error) {
+// reportWrite reports a write that the server has answered. All that a guest's message or a request's buffer holds is
+// copied.
+func (s *Session) reportWrite(e *abi.Effect, r *request, a answer, err error) {
 	if s.w.Wrote == nil || err != nil || e.DryRun {
 		return
 	}
 	x := Write{
-		Verb: r.verb, Resource: s.w.idOf(r.resource), Subresource: strings.Clone(r.subresource),
+		Verb: r.verb, Resource: s.w.resourceID(r.resource), Subresource: strings.Clone(r.subresource),
 		Namespace: strings.Clone(r.namespace), Name: strings.Clone(r.name), UID: strings.Clone(e.UID),
 	}
 	if _, kind, raw, err := unwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.subresource) &&

@@ -27,8 +27,8 @@ type denial struct {
 	err   error
 }
 
-// note remembers that a create of the key was refused.
-func (d *denials) note(key abi.KeyRef, uid string, err error) {
+// remember remembers that a create of the key was refused.
+func (d *denials) remember(key abi.KeyRef, uid string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.last == nil {
@@ -37,8 +37,8 @@ func (d *denials) note(key abi.KeyRef, uid string, err error) {
 	d.last[key] = denial{uid, time.Now().Add(denialTime), err}
 }
 
-// of returns why the key's creates are refused, nil if they may not be.
-func (d *denials) of(key abi.KeyRef, uid string) error {
+// denialOf returns why the key's creates are refused, nil if they may not be.
+func (d *denials) denialOf(key abi.KeyRef, uid string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	was, ok := d.last[key]
@@ -58,9 +58,9 @@ func (d *denials) forget(key abi.KeyRef) {
 	delete(d.last, key)
 }
 
-// keeper returns the UID of the object whose denials hold back a create: the key's, if what is created is beside it and
-// takes a refusal for as good as success. Who wants to be told that it failed is told by the server each time.
-func (s *Session) keeper(e *abi.Effect) (uid string, ok bool) {
+// denialKeeper returns the UID of the object whose denials hold back a create: the key's, if what is created is beside
+// it and takes a refusal for as good as success. Who wants to be told that it failed is told by the server each time.
+func (s *Session) denialKeeper(e *abi.Effect) (uid string, ok bool) {
 	if s.snapshot == nil || e.Tolerate&abi.TolerateNamespaceTerminating == 0 || e.Namespace == "" ||
 		e.Namespace != s.key.Namespace {
 		return "", false

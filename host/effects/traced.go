@@ -8,11 +8,11 @@ import (
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
-// do does one effect, and has a span tell of it where the sync is traced. The error is the failure that the outcome
-// tells of, nil where it is tolerated.
-func (s *Session) do(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
+// performEffect does one effect, and has a span tell of it where the sync is traced. The error is the failure that the
+// outcome tells of, nil where it is tolerated.
+func (s *Session) performEffect(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	if e.Kind == abi.EffectGroup || tracing.From(ctx) == nil {
-		return s.one(ctx, e)
+		return s.performOne(ctx, e)
 	}
 	what := verbs[e.Kind]
 	resource := e.Resource
@@ -34,7 +34,7 @@ func (s *Session) do(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 		span.Text("windlass.resource", resource)
 	}
 
-	o, err := s.one(ctx, e)
+	o, err := s.performOne(ctx, e)
 	switch {
 	case err != nil:
 		span.Fail(Reason(err))

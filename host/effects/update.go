@@ -32,10 +32,10 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 		return nil
 	}
 
-	k := c.keyOf(e, res)
+	k := c.objectKeyOf(e, res)
 	moved := c.touched[k]
 	if (e.Kind == abi.EffectDelete || e.Kind == abi.EffectEvict) && !moved {
-		if version, uid := expected(e, c.find(k), abi.PreconditionUID); version == "" && uid == "" {
+		if version, uid := expected(e, c.findBase(k), abi.PreconditionUID); version == "" && uid == "" {
 			return fmt.Errorf("it has no precondition, neither a UID nor a version, and %s/%s is in none of the views",
 				printable.Line(e.Namespace, textMost), printable.Line(e.Name, textMost))
 		}
@@ -47,7 +47,7 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 		if moved {
 			return nil
 		}
-		b := c.find(k)
+		b := c.findBase(k)
 		if b == nil {
 			return fmt.Errorf("%s/%s is in none of the views and wasn't got live: there is nothing that the update could be a difference to", e.Namespace, e.Name)
 		}
@@ -96,11 +96,11 @@ func (s *Session) compare(e *abi.Effect, res *schema.Resource, k objectKey, b *b
 	if err != nil {
 		return nil, err
 	}
-	seen, err := s.saw(k, b, e.Version)
+	seen, err := s.seenCopy(k, b, e.Version)
 	if err != nil {
 		return nil, err
 	}
-	keeps := s.w.keeps(res.Resource)
+	keeps := s.w.keepsPath(res.Resource)
 	if k.scale {
 		keeps = nil
 	}
@@ -113,8 +113,8 @@ func (s *Session) compare(e *abi.Effect, res *schema.Resource, k objectKey, b *b
 
 // update writes what the guest changed in an object, by the verb that the manifest has.
 func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
-	k := s.keyOf(e, res)
-	b := s.find(k)
+	k := s.objectKeyOf(e, res)
+	b := s.findBase(k)
 	if b == nil {
 		return abi.Outcome{}, errors.New("the object is in none of the views and wasn't got live")
 	}
@@ -156,15 +156,15 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	}
 
 	r := s.request(e, res, "PUT", "update")
-	if err := r.put(res, e.Subresource, object); err != nil {
+	if err := r.putBody(res, e.Subresource, object); err != nil {
 		return abi.Outcome{}, err
 	}
 
-	a, err := s.send(ctx, e, r)
+	a, err := s.sendWrite(ctx, e, r)
 	if err != nil {
 		return s.updateFailed(ctx, e, res, k, b, a, err)
 	}
-	return s.wrote(e, res, a.body, clone(e.Object))
+	return s.acceptWritten(e, res, a.body, clone(e.Object))
 }
 
 // expected returns the preconditions of an effect: the version and UID that the object must have, "" for none.
@@ -208,19 +208,19 @@ func (s *Session) unchanged(e *abi.Effect, res *schema.Resource, b *base) (abi.O
 func (s *Session) updateFailed(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base, a answer,
 	err error) (abi.Outcome, error) {
 	if a.repeated && !k.scale && apierrors.IsConflict(err) {
-		if live := s.landed(ctx, e, res, k, b); live != nil {
-			return s.wrote(e, res, wrap(res.APIVersion(), res.Kind, live), clone(e.Object))
+		if live := s.landedObject(ctx, e, res, k, b); live != nil {
+			return s.acceptWritten(e, res, wrap(res.APIVersion(), res.Kind, live), clone(e.Object))
 		}
 	}
 	if isStale(err) && !k.scale {
-		s.stale(k, b.version)
+		s.awaitNewer(k, b.version)
 	}
 	return abi.Outcome{}, err
 }
 
-// landed returns the live object when all that the guest wanted to change is changed in it.
-func (s *Session) landed(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base) []byte {
-	raw, err := s.w.live(ctx, res, e.Namespace, e.Name)
+// landedObject returns the live object when all that the guest wanted to change is changed in it.
+func (s *Session) landedObject(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base) []byte {
+	raw, err := s.w.readLive(ctx, res, e.Namespace, e.Name)
 	if err != nil || raw == nil {
 		return nil
 	}
@@ -228,7 +228,7 @@ func (s *Session) landed(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if err != nil || m.uid != b.uid {
 		return nil
 	}
-	seen, err := s.saw(k, b, e.Version)
+	seen, err := s.seenCopy(k, b, e.Version)
 	if err != nil {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (s *Session) landed(ctx context.Context, e *abi.Effect, res *schema.Resourc
 // fetchWhole gets the whole object of the version that the guest saw, where the cache keeps only parts.
 func (s *Session) fetchWhole(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base) (*base,
 	*plan, error) {
-	raw, err := s.w.live(ctx, res, e.Namespace, e.Name)
+	raw, err := s.w.readLive(ctx, res, e.Namespace, e.Name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the whole object before an update: %w", err)
 	}
@@ -258,7 +258,7 @@ func (s *Session) fetchWhole(ctx context.Context, e *abi.Effect, res *schema.Res
 	}
 
 	if m.uid != b.uid || m.resourceVersion != b.version {
-		s.stale(k, b.version)
+		s.awaitNewer(k, b.version)
 		gr := groupResource(res.Resource)
 		if raw == nil {
 			return nil, nil, apierrors.NewNotFound(gr, k.name)
@@ -267,7 +267,7 @@ func (s *Session) fetchWhole(ctx context.Context, e *abi.Effect, res *schema.Res
 			m.resourceVersion))
 	}
 
-	seen, err := s.saw(k, b, e.Version)
+	seen, err := s.seenCopy(k, b, e.Version)
 	if err != nil {
 		return nil, nil, err
 	}

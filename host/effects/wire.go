@@ -36,7 +36,7 @@ type meta struct {
 // readMeta reads an object's metadata. It allocates nothing but what it gives.
 func readMeta(raw []byte) (meta, error) {
 	var m meta
-	err := eachMeta(raw, m.take)
+	err := eachMeta(raw, m.readField)
 	return m, err
 }
 
@@ -67,8 +67,8 @@ func eachMeta(raw []byte, f func(*wire.Fields) error) error {
 	return nil
 }
 
-// take reads one field of the metadata.
-func (m *meta) take(f *wire.Fields) error {
+// readField reads one field of the metadata.
+func (m *meta) readField(f *wire.Fields) error {
 	switch f.Num {
 	case metaName:
 		m.name = string(f.Bytes)

@@ -284,8 +284,9 @@ func (w *Writer) reviewed(name string) (*schema.Resource, error) {
 	return nil, fmt.Errorf("%s is not a built-in resource", r)
 }
 
-// keeps reports whether the controller sees everything at a path of a resource. What it doesn't watch it sees whole.
-func (w *Writer) keeps(r abi.Resource) func(string) bool {
+// keepsPath reports whether the controller sees everything at a path of a resource. What it doesn't watch it sees
+// whole.
+func (w *Writer) keepsPath(r abi.Resource) func(string) bool {
 	mask := w.masks[r]
 	return func(path string) bool { return mask == nil || mask.Keeps(path) }
 }

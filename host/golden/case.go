@@ -115,8 +115,9 @@ func (d *Discovery) message() *abi.Discovery {
 	return m
 }
 
-// served are the resources that aren't built in: those of the discovery, or of the definitions where there is none.
-func served(d *Discovery, defined []*schema.Resource) []abi.APIResource {
+// servedResources returns the resources that aren't built in: those of the discovery, or of the definitions where there
+// is none.
+func servedResources(d *Discovery, defined []*schema.Resource) []abi.APIResource {
 	if d != nil {
 		return d.message().Resources
 	}
@@ -129,8 +130,8 @@ func served(d *Discovery, defined []*schema.Resource) []abi.APIResource {
 	return all
 }
 
-// check returns what is missing or can't be.
-func (c *Case) check() error {
+// validate returns what is missing or can't be.
+func (c *Case) validate() error {
 	switch {
 	case c.Name == "":
 		return fmt.Errorf("it has no name: begin with \"case: NAME\"")

@@ -15,8 +15,8 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// plugin is one for replica sets that does what sync does.
-func plugin(sync func(c *sdk.Call, rs *appsv1.ReplicaSet) error) *sdk.Plugin {
+// newPlugin returns one for replica sets that does what sync does.
+func newPlugin(sync func(c *sdk.Call, rs *appsv1.ReplicaSet) error) *sdk.Plugin {
 	sets := sdk.Key(appsv1.ReplicaSets).Fields("spec.replicas", "status")
 
 	return &sdk.Plugin{Name: "test", Controllers: []*sdk.Controller{{
@@ -40,8 +40,8 @@ objects:
 - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web}, spec: {replicas: 1}}
 `
 
-// write writes a file testdata/NAME into a folder of its own and returns its path.
-func write(t *testing.T, name, text string) string {
+// writeFile writes a file testdata/NAME into a folder of its own and returns its path.
+func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "testdata", name)
 	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
@@ -54,10 +54,10 @@ func write(t *testing.T, name, text string) string {
 	return file
 }
 
-// run runs the only case of a text.
-func run(t *testing.T, p *sdk.Plugin, text string) (string, error) {
+// runText runs the only case of a text.
+func runText(t *testing.T, p *sdk.Plugin, text string) (string, error) {
 	t.Helper()
-	cases, err := golden.ReadFile(write(t, "topic.yaml", text))
+	cases, err := golden.ReadFile(writeFile(t, "topic.yaml", text))
 	if err != nil {
 		return "", err
 	}
@@ -86,8 +86,8 @@ func answers(c *sdk.Call, rs *appsv1.ReplicaSet) error {
 	return nil
 }
 
-// brief is what became of the effects, without the objects.
-func brief(out string) string {
+// effectLines returns what became of the effects, without the objects.
+func effectLines(out string) string {
 	var lines []string
 	for l := range strings.Lines(out) {
 		l = strings.TrimRight(l, "\n")
@@ -117,11 +117,11 @@ func TestAnswerFails(t *testing.T) {
 				"create v1/configmaps default/c\nfailed: Forbidden"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			out, err := run(t, plugin(answers), "case: one\n"+set+"failures: ["+x.failures+"]\n")
+			out, err := runText(t, newPlugin(answers), "case: one\n"+set+"failures: ["+x.failures+"]\n")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(x.want, brief(out)); d != "" {
+			if d := cmp.Diff(x.want, effectLines(out)); d != "" {
 				t.Errorf("-want +got:\n%s\n%s", d, out)
 			}
 		})
@@ -156,7 +156,7 @@ func TestUnused(t *testing.T) {
 		{"facts", "facts: {default/other: a=b}", "facts: none were asked for"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			out, err := run(t, plugin(reads), "case: one\n"+set+x.entries+"\n")
+			out, err := runText(t, newPlugin(reads), "case: one\n"+set+x.entries+"\n")
 			if err == nil || !strings.Contains(err.Error(), "\n  "+x.says) ||
 				!strings.Contains(err.Error(), "topic.yaml:1: case one: ") {
 				t.Errorf("%v\n%s", err, out)
@@ -198,7 +198,7 @@ func TestDefinitions(t *testing.T) {
 			"discovery: {resources: [{resource: example.com/v1/things, kind: Thing, namespaced: true}]}\n", ""},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			file := write(t, "topic.yaml", "case: one\n"+x.text)
+			file := writeFile(t, "topic.yaml", "case: one\n"+x.text)
 			crd := filepath.Join(file, "..", "..", "crd")
 			if err := os.Mkdir(crd, 0o700); err != nil {
 				t.Fatal(err)
@@ -211,7 +211,7 @@ func TestDefinitions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = cases[0].Run(goldentest.Native(plugin(answers)), true)
+			_, _, err = cases[0].Run(goldentest.Native(newPlugin(answers)), true)
 			if (err == nil) != (x.says == "") || err != nil && !strings.Contains(err.Error(), x.says) {
 				t.Errorf("%v, should say %q", err, x.says)
 			}
@@ -219,7 +219,7 @@ func TestDefinitions(t *testing.T) {
 	}
 
 	t.Run("broken", func(t *testing.T) {
-		file := write(t, "topic.yaml", "case: one\n"+thing)
+		file := writeFile(t, "topic.yaml", "case: one\n"+thing)
 		crd := filepath.Join(file, "..", "..", "crd")
 		if err := os.Mkdir(crd, 0o700); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func (h *host) discover(q *abi.Discover) (abi.Outcome, error) {
 	}
 
 	for _, r := range h.custom {
-		if r.Kind == q.Kind && asked(q.APIVersion, apiVersion(r.Resource)) {
+		if r.Kind == q.Kind && isAskedFor(q.APIVersion, apiVersion(r.Resource)) {
 			return abi.Outcome{Discovery: &abi.Discovery{Resources: []abi.APIResource{r}}}, nil
 		}
 	}
@@ -31,7 +31,7 @@ func (h *host) discover(q *abi.Discover) (abi.Outcome, error) {
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		if res.Kind == q.Kind && asked(q.APIVersion, res.APIVersion()) {
+		if res.Kind == q.Kind && isAskedFor(q.APIVersion, res.APIVersion()) {
 			return abi.Outcome{Discovery: &abi.Discovery{Resources: []abi.APIResource{{Resource: r.String(), Kind: res.Kind,
 				Namespaced: res.Namespaced}}}}, nil
 		}
@@ -40,8 +40,8 @@ func (h *host) discover(q *abi.Discover) (abi.Outcome, error) {
 		Message: fmt.Sprintf("no matches for kind %q in version %q", q.Kind, q.APIVersion)}, nil
 }
 
-// asked reports whether a group and version is asked for, perhaps as apps/*.
-func asked(q, apiVersion string) bool {
+// isAskedFor reports whether a group and version is asked for, perhaps as apps/*.
+func isAskedFor(q, apiVersion string) bool {
 	group, anyVersion := strings.CutSuffix(q, "*")
 	return q == apiVersion || anyVersion && strings.HasPrefix(apiVersion, group)
 }
@@ -51,9 +51,10 @@ func apiVersion(resource string) string {
 	return resource[:max(0, strings.LastIndexByte(resource, '/'))]
 }
 
-// list shows the metadata of what there is live of a resource: objects as the cache has them or as `live` has them, but
-// for those that the sync has deleted and no finalizer keeps. An annotation `stays: "true"` keeps an object too.
-func (h *host) list(e *abi.Effect) (abi.Outcome, error) {
+// listObjects shows the metadata of what there is live of a resource: objects as the cache has them or as `live` has
+// them, but for those that the sync has deleted and no finalizer keeps. An annotation `stays: "true"` keeps an object
+// too.
+func (h *host) listObjects(e *abi.Effect) (abi.Outcome, error) {
 	if !e.Metadata {
 		return abi.Outcome{}, fmt.Errorf("a live list of whole %s: only those of metadata are answered", e.Resource)
 	}
@@ -97,8 +98,8 @@ func (h *host) present(e *abi.Effect) (list []*cache.Object) {
 	return list
 }
 
-// remove takes down what a delete, or the delete of a collection, makes of the objects that it is about.
-func (h *host) remove(e *abi.Effect) error {
+// removeObjects takes down what a delete, or the delete of a collection, makes of the objects that it is about.
+func (h *host) removeObjects(e *abi.Effect) error {
 	for _, o := range h.present(e) {
 		if e.Kind == abi.EffectDelete && o.Name != e.Name || annotated(o, "stays") {
 			continue

@@ -48,7 +48,7 @@ func Cases(folder string) ([]*Case, error) {
 		if name := filepath.Base(file); wakesFile.MatchString(name) || worldFile.MatchString(name) || name == simulationFile {
 			continue
 		}
-		cases, err := read(file, defined)
+		cases, err := readCases(file, defined)
 		if err != nil {
 			return nil, err
 		}
@@ -70,18 +70,18 @@ func ReadFile(file string) ([]*Case, error) {
 		return nil, err
 	}
 
-	return read(file, defined)
+	return readCases(file, defined)
 }
 
 // Holds reports whether a text is a file of cases rather than of objects: each of its documents names a case or a key.
 func Holds(text []byte) bool {
-	documents, err := split(text)
+	documents, err := splitDocuments(text)
 	if err != nil || len(documents) == 0 {
 		return false
 	}
 
 	for i := range documents {
-		if documents[i].key("case") == nil && documents[i].key("key") == nil {
+		if documents[i].fieldKey("case") == nil && documents[i].fieldKey("key") == nil {
 			return false
 		}
 	}
@@ -92,12 +92,12 @@ func Holds(text []byte) bool {
 // topic is the name of a file of cases.
 func topic(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
 
-func read(file string, defined []*schema.Resource) ([]*Case, error) {
+func readCases(file string, defined []*schema.Resource) ([]*Case, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	cases, err := parse(file, text)
+	cases, err := parseCases(file, text)
 	for _, c := range cases {
 		c.defined = defined
 	}
@@ -105,9 +105,9 @@ func read(file string, defined []*schema.Resource) ([]*Case, error) {
 	return cases, err
 }
 
-// parse reads the cases of a file's text.
-func parse(file string, text []byte) ([]*Case, error) {
-	documents, err := split(text)
+// parseCases reads the cases of a file's text.
+func parseCases(file string, text []byte) ([]*Case, error) {
+	documents, err := splitDocuments(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -115,7 +115,7 @@ func parse(file string, text []byte) ([]*Case, error) {
 	var all []*Case
 	lines := map[string]int{}
 	for i := range documents {
-		c, err := documents[i].read(file)
+		c, err := documents[i].readCase(file)
 		if err != nil {
 			return nil, err
 		}
@@ -139,13 +139,13 @@ type document struct {
 
 var separator = regexp.MustCompile(`^---[ \t]*(#.*)?$`)
 
-// split returns a text's documents, those aside that have nothing but comments in them.
-func split(text []byte) (all []document, err error) {
+// splitDocuments returns a text's documents, those aside that have nothing but comments in them.
+func splitDocuments(text []byte) (all []document, err error) {
 	at, line := 0, 0
 	d := document{text: text, line: 1}
 	finish := func(end int) error {
 		d.end = end
-		root, err := parsed(d.padded(d.end))
+		root, err := parseMapping(d.paddedText(d.end))
 		if err == nil && root != nil {
 			d.root = root
 			all = append(all, d)
@@ -172,13 +172,13 @@ func split(text []byte) (all []document, err error) {
 	return all, finish(at)
 }
 
-// padded is the document's text up to an offset, at the lines that it has in the file.
-func (d *document) padded(end int) []byte {
+// paddedText returns the document's text up to an offset, at the lines that it has in the file.
+func (d *document) paddedText(end int) []byte {
 	return append(bytes.Repeat([]byte("\n"), d.line-1), d.text[d.begin:end]...)
 }
 
-// parsed returns the mapping that a document is, nil where it is empty.
-func parsed(text []byte) (*yaml.Node, error) {
+// parseMapping returns the mapping that a document is, nil where it is empty.
+func parseMapping(text []byte) (*yaml.Node, error) {
 	var n yaml.Node
 	if err := yaml.Unmarshal(text, &n); err != nil {
 		return nil, err
@@ -193,8 +193,8 @@ func parsed(text []byte) (*yaml.Node, error) {
 	return nil, fmt.Errorf("line %d: this is no case: begin with \"case: NAME\"", n.Content[0].Line)
 }
 
-// key returns the key of a field of the case, nil where there is none.
-func (d *document) key(name string) *yaml.Node {
+// fieldKey returns the key of a field of the case, nil where there is none.
+func (d *document) fieldKey(name string) *yaml.Node {
 	for i := 0; i < len(d.root.Content); i += 2 {
 		if d.root.Content[i].Value == name {
 			return d.root.Content[i]
@@ -204,18 +204,18 @@ func (d *document) key(name string) *yaml.Node {
 	return nil
 }
 
-// read reads the case.
-func (d *document) read(file string) (*Case, error) {
+// readCase reads the case.
+func (d *document) readCase(file string) (*Case, error) {
 	c := &Case{File: file, Line: d.root.Line}
-	if named := d.key("case"); named != nil {
+	if named := d.fieldKey("case"); named != nil {
 		c.Line = named.Line
 	}
 
-	j, err := kyaml.YAMLToJSONStrict(d.padded(d.end))
+	j, err := kyaml.YAMLToJSONStrict(d.paddedText(d.end))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if j, err = d.named(j); err != nil {
+	if j, err = d.keepName(j); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	strict, err := strictjson.UnmarshalStrict(j, c)
@@ -223,7 +223,7 @@ func (d *document) read(file string) (*Case, error) {
 		err = errors.Join(err, d.located(e))
 	}
 	if err == nil {
-		err = c.check()
+		err = c.validate()
 	}
 	if err == nil {
 		err = d.wantIsLast()
@@ -235,9 +235,10 @@ func (d *document) read(file string) (*Case, error) {
 	return c, nil
 }
 
-// named returns the case with its name as it is written: off is a name, too, where YAML's old rules make false of it.
-func (d *document) named(j []byte) ([]byte, error) {
-	i := slices.IndexFunc(d.root.Content, func(n *yaml.Node) bool { return n == d.key("case") })
+// keepName returns the case with its name as it is written: off is a name, too, where YAML's old rules make false of
+// it.
+func (d *document) keepName(j []byte) ([]byte, error) {
+	i := slices.IndexFunc(d.root.Content, func(n *yaml.Node) bool { return n == d.fieldKey("case") })
 	if i < 0 || d.root.Content[i+1].Kind != yaml.ScalarNode {
 		return j, nil
 	}
@@ -298,7 +299,7 @@ func (d *document) located(err error) error {
 // wantIsLast returns an error where something follows the document's want.
 func (d *document) wantIsLast() error {
 	fields := d.root.Content
-	if want := d.key("want"); want != nil && want != fields[len(fields)-2] {
+	if want := d.fieldKey("want"); want != nil && want != fields[len(fields)-2] {
 		return fmt.Errorf("line %d: want stands at the end of its case: move %s before it",
 			want.Line, fields[len(fields)-2].Value)
 	}
@@ -312,13 +313,13 @@ func (c *Case) Update(out string) error {
 	if err != nil {
 		return err
 	}
-	documents, err := split(text)
+	documents, err := splitDocuments(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 
 	for i := range documents {
-		old, err := documents[i].read(c.File)
+		old, err := documents[i].readCase(c.File)
 		if err != nil {
 			return err
 		}
@@ -328,7 +329,7 @@ func (c *Case) Update(out string) error {
 		if wanted, err := old.Wanted(); err == nil && wanted == out {
 			return nil // perhaps in other words, or with comments
 		}
-		changed := documents[i].want(out)
+		changed := documents[i].replaceWant(out)
 		if err := onlyWant(c, text, changed, out); err != nil {
 			return err
 		}
@@ -339,11 +340,11 @@ func (c *Case) Update(out string) error {
 	return c.errorf("it isn't in its file any more")
 }
 
-// want is the file's text with another want in the document.
-func (d *document) want(out string) []byte {
+// replaceWant returns the file's text with another want in the document.
+func (d *document) replaceWant(out string) []byte {
 	from, to := d.begin, d.begin // of the old one
 	line, at := d.line, d.begin
-	key := d.key("want")
+	key := d.fieldKey("want")
 	for l := range bytes.Lines(d.text[d.begin:d.end]) {
 		if key != nil && line == key.Line {
 			from = at
@@ -382,11 +383,11 @@ func (d *document) want(out string) []byte {
 // onlyWant checks that a file has the same cases as before but for one's want: some layouts (a document in braces, a
 // text that ends in blank lines) can't be added to.
 func onlyWant(c *Case, before, after []byte, out string) error {
-	old, err := parse(c.File, before)
+	old, err := parseCases(c.File, before)
 	if err != nil {
 		return err
 	}
-	changed, err := parse(c.File, after)
+	changed, err := parseCases(c.File, after)
 
 	same := err == nil && len(old) == len(changed)
 	for i := 0; same && i < len(old); i++ {

@@ -42,7 +42,7 @@ func TestBadFiles(t *testing.T) {
 		{"no YAML", two + "case: [\n", []string{"topic.yaml", "line 9"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			_, err := golden.ReadFile(write(t, "topic.yaml", x.text))
+			_, err := golden.ReadFile(writeFile(t, "topic.yaml", x.text))
 			for _, says := range x.says {
 				if err == nil || !strings.Contains(err.Error(), says) {
 					t.Errorf("%v, should say %q", err, says)
@@ -54,7 +54,7 @@ func TestBadFiles(t *testing.T) {
 
 // A folder has cases, and files for other ends.
 func TestCases(t *testing.T) {
-	file := write(t, "b.yaml", "# About all of them.\n---\n# First.\ncase: one\n"+set+"---\ncase: two\n"+set+
+	file := writeFile(t, "b.yaml", "# About all of them.\n---\n# First.\ncase: one\n"+set+"---\ncase: two\n"+set+
 		"---\ncase: off\n"+set+"---\n# End.\n")
 	folder := filepath.Dir(file)
 	for name, text := range map[string]string{
@@ -120,7 +120,7 @@ func TestUpdate(t *testing.T) {
 			input + "want: # this\n  error: \"bad\"\n  effects: [{do: create v1/pods default/, object: {text: \"a\\n\\nb\\n\"}}]\n"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			file := write(t, "topic.yaml", before+x.old+after)
+			file := writeFile(t, "topic.yaml", before+x.old+after)
 			cases, err := golden.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -150,7 +150,7 @@ func TestUpdate(t *testing.T) {
 	}
 
 	t.Run("at the end of a file without a newline", func(t *testing.T) {
-		file := write(t, "topic.yaml", "case: one\n"+strings.TrimSuffix(set, "\n"))
+		file := writeFile(t, "topic.yaml", "case: one\n"+strings.TrimSuffix(set, "\n"))
 		cases, err := golden.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestUpdate(t *testing.T) {
 
 	t.Run("in a layout that can't be added to", func(t *testing.T) {
 		text := `{case: one, key: a, now: "2030-01-01T00:00:00Z"}` + "\n"
-		file := write(t, "topic.yaml", text)
+		file := writeFile(t, "topic.yaml", text)
 		cases, err := golden.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

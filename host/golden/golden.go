@@ -14,22 +14,22 @@ import (
 
 // Run runs the case and returns what came out as YAML: on objects cut to the declared fields, or on whole ones.
 func (c *Case) Run(g guest.Guest, cut bool) (out string, stats guest.Stats, err error) {
-	h, stats, err := c.run(g, cut, nil)
+	h, stats, err := c.runCase(g, cut, nil)
 	if err == nil && cut {
-		err = h.unused()
+		err = h.checkUnused()
 	}
 	if err != nil {
 		return "", stats, c.errorf("%w", err)
 	}
 
-	out, err = h.text()
+	out, err = h.outputText()
 
 	return out, stats, err
 }
 
 // Output runs the case on the declared fields and returns what came out.
 func (c *Case) Output(g guest.Guest) (*Output, error) {
-	h, _, err := c.run(g, true, nil)
+	h, _, err := c.runCase(g, true, nil)
 	if err != nil {
 		return nil, c.errorf("%w", err)
 	}
@@ -37,8 +37,8 @@ func (c *Case) Output(g guest.Guest) (*Output, error) {
 	return h.out, nil
 }
 
-// run runs the case; with more fields, those are declared too.
-func (c *Case) run(g guest.Guest, cut bool, more []abi.View) (h *host, stats guest.Stats, err error) {
+// runCase runs the case; with more fields, those are declared too.
+func (c *Case) runCase(g guest.Guest, cut bool, more []abi.View) (h *host, stats guest.Stats, err error) {
 	m := g.Manifest()
 	index, err := c.controller(m)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Case) run(g guest.Guest, cut bool, more []abi.View) (h *host, stats gue
 	if err != nil {
 		return nil, stats, err
 	}
-	return h, stats, h.finish(a, m, labels)
+	return h, stats, h.takeAnswer(a, m, labels)
 }
 
 // compile compiles a controller's views: on the declared fields, on those and more, or on all.
@@ -110,19 +110,19 @@ func compile(declared abi.Controller, cut bool, more []abi.View) (_ *views.Plan,
 // populate puts the case's objects into the world, and keeps them as live reads see them.
 func (h *host) populate(w *world) error {
 	for i, raw := range h.c.Objects {
-		o, err := w.object(raw.Raw, i)
+		o, err := w.readCached(raw.Raw, i)
 		if err != nil {
 			return fmt.Errorf("objects[%d]: %w", i, err)
 		}
 		whole := *o
 		h.cached = append(h.cached, &whole)
-		if err := w.add(o); err != nil {
+		if err := w.addObject(o); err != nil {
 			return fmt.Errorf("objects[%d]: %w", i, err)
 		}
 	}
 
 	for i, raw := range h.c.Live {
-		o, err := w.object(raw.Raw, 1000+i)
+		o, err := w.readCached(raw.Raw, 1000+i)
 		if err != nil {
 			return fmt.Errorf("live[%d]: %w", i, err)
 		}

@@ -28,7 +28,7 @@ type host struct {
 }
 
 func newHost(c *Case, read map[string]*schema.Mask) *host {
-	h := &host{c: c, custom: served(c.Discovery, c.defined), read: read, out: &Output{}, used: newUsed(c)}
+	h := &host{c: c, custom: servedResources(c.Discovery, c.defined), read: read, out: &Output{}, used: newUsed(c)}
 	for _, s := range c.Scales {
 		h.scales = append(h.scales, scale{Scale: s})
 	}
@@ -40,7 +40,7 @@ func (h *host) perform(_ context.Context, _ []byte, r *abi.PerformRequest) ([]by
 	a := &abi.PerformResponse{}
 	failed := false
 	for i := range r.Effects {
-		o, err := h.do(&r.Effects[i], &failed)
+		o, err := h.performEffect(&r.Effects[i], &failed)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func (h *host) perform(_ context.Context, _ []byte, r *abi.PerformRequest) ([]by
 
 var skipped = abi.Outcome{Code: abi.CodeSkipped, Message: "an earlier effect failed"}
 
-func (h *host) do(e *abi.Effect, failed *bool) (abi.Outcome, error) {
+func (h *host) performEffect(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 	if *failed && !e.Always {
 		return skipped, nil
 	}
@@ -61,14 +61,17 @@ func (h *host) do(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 		return abi.Outcome{View: &v}, err
 	}
 	if e.Kind == abi.EffectGroup {
-		return h.group(e, failed, func(i int, failed *bool) (abi.Outcome, error) { return h.do(&e.Members[i], failed) })
+		return h.performGroup(e, failed, func(i int, failed *bool) (abi.Outcome, error) {
+			return h.performEffect(&e.Members[i], failed)
+		})
 	}
+
 	note, err := h.describe(e)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
 	note.Performed = true
-	o, err := h.one(e)
+	o, err := h.performOne(e)
 	if err != nil {
 		return o, err
 	}
@@ -80,10 +83,10 @@ func (h *host) do(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 	return o, nil
 }
 
-// group does the members one after another; in a slow start those behind a failed batch are skipped, as if all took
-// equally long.
-func (h *host) group(e *abi.Effect, failed *bool, member func(i int, failed *bool) (abi.Outcome, error)) (abi.Outcome,
-	error) {
+// performGroup does the members one after another; in a slow start those behind a failed batch are skipped, as if all
+// took equally long.
+func (h *host) performGroup(e *abi.Effect, failed *bool,
+	member func(i int, failed *bool) (abi.Outcome, error)) (abi.Outcome, error) {
 	g := abi.Outcome{Members: make([]abi.Outcome, len(e.Members))}
 	batch, end := 1, 1
 	stop := false
@@ -107,10 +110,10 @@ func (h *host) group(e *abi.Effect, failed *bool, member func(i int, failed *boo
 	return g, nil
 }
 
-func (h *host) one(e *abi.Effect) (abi.Outcome, error) {
-	if o, hit := h.fail(e); hit {
+func (h *host) performOne(e *abi.Effect) (abi.Outcome, error) {
+	if o, hit := h.failEffect(e); hit {
 		if e.Kind == abi.EffectDelete && o.Reason == "NotFound" {
-			if err := h.remove(e); err != nil {
+			if err := h.removeObjects(e); err != nil {
 				return o, err
 			}
 		}
@@ -120,29 +123,29 @@ func (h *host) one(e *abi.Effect) (abi.Outcome, error) {
 		return o, nil
 	}
 
-	if o, ok := h.ask(e); ok {
+	if o, ok := h.answerRead(e); ok {
 		return o, nil
 	}
 	if e.Subresource == "scale" {
-		return h.scale(e)
+		return h.performScale(e)
 	}
 
 	switch e.Kind {
 	case abi.EffectDiscover:
 		return h.discover(e.Discover)
 	case abi.EffectList:
-		return h.list(e)
+		return h.listObjects(e)
 	case abi.EffectDelete, abi.EffectDeleteCollection:
-		return abi.Outcome{}, h.remove(e)
+		return abi.Outcome{}, h.removeObjects(e)
 	case abi.EffectGet:
-		return h.get(e)
+		return h.getObject(e)
 	case abi.EffectCreate:
 		h.created++
 		res, err := h.schemaOf(e)
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		t, err := typed(res, e.Object)
+		t, err := decodeTyped(res, e.Object)
 		if err != nil {
 			return abi.Outcome{}, err
 		}
@@ -152,35 +155,35 @@ func (h *host) one(e *abi.Effect) (abi.Outcome, error) {
 		}
 		m.SetUID("uid-created-" + uid(h.created))
 		m.SetResourceVersion(strconv.Itoa(2000 + h.created))
-		o, err := encode(res, t)
+		o, err := encodeObject(res, t)
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		return answer(o), nil
+		return answerObject(o), nil
 	case abi.EffectUpdate:
 		h.created++
 		res, err := h.schemaOf(e)
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		return answer(&cache.Object{Resource: res, Namespace: e.Namespace, Name: e.Name,
+		return answerObject(&cache.Object{Resource: res, Namespace: e.Namespace, Name: e.Name,
 			ResourceVersion: strconv.Itoa(2000 + h.created), Raw: e.Object}), nil
 	}
 	return abi.Outcome{}, nil
 }
 
-// get shows what is there live: `live` before what the cache has. One of another UID than asked for isn't there.
-func (h *host) get(e *abi.Effect) (abi.Outcome, error) {
-	o := find(h.live, e)
+// getObject shows what is there live: `live` before what the cache has. One of another UID than asked for isn't there.
+func (h *host) getObject(e *abi.Effect) (abi.Outcome, error) {
+	o := findObject(h.live, e)
 	if o != nil {
 		h.used.live[o] = true
 	} else {
-		o = find(h.cached, e)
+		o = findObject(h.cached, e)
 	}
 	if o == nil || annotated(o, "absent") || e.UID != "" && e.UID != string(o.UID) {
 		return notFound(e), nil
 	}
-	a := answer(o)
+	a := answerObject(o)
 	if e.Metadata {
 		b, err := metadata(o)
 		if err != nil {
@@ -191,8 +194,8 @@ func (h *host) get(e *abi.Effect) (abi.Outcome, error) {
 	return a, nil
 }
 
-// fail reports whether an effect fails, and how.
-func (h *host) fail(e *abi.Effect) (abi.Outcome, bool) {
+// failEffect reports whether an effect fails, and how.
+func (h *host) failEffect(e *abi.Effect) (abi.Outcome, bool) {
 	for i := range h.c.Failures {
 		f := &h.c.Failures[i]
 		if f.Effect != kinds[e.Kind] || f.Resource != e.Resource || f.Subresource != e.Subresource || f.Name != "" &&
@@ -217,7 +220,7 @@ func tolerated(t abi.Tolerance, reason string) bool {
 	return bit&t != 0
 }
 
-func find(list []*cache.Object, e *abi.Effect) *cache.Object {
+func findObject(list []*cache.Object, e *abi.Effect) *cache.Object {
 	for _, o := range list {
 		if o.Resource.Resource.String() == e.Resource && o.Namespace == e.Namespace && o.Name == e.Name {
 			return o
@@ -226,7 +229,7 @@ func find(list []*cache.Object, e *abi.Effect) *cache.Object {
 	return nil
 }
 
-func answer(o *cache.Object) abi.Outcome {
+func answerObject(o *cache.Object) abi.Outcome {
 	return abi.Outcome{Name: o.Name, UID: string(o.UID), Object: abi.ObjectData{Data: o.Raw,
 		ResourceVersion: o.ResourceVersion}}
 }

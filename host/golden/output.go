@@ -184,7 +184,7 @@ func options(e *abi.Effect) (out []string) {
 	return out
 }
 
-func typed(res *schema.Resource, raw []byte) (runtime.Object, error) {
+func decodeTyped(res *schema.Resource, raw []byte) (runtime.Object, error) {
 	if res.Custom {
 		j, err := res.JSON(raw)
 		if err != nil {
@@ -229,8 +229,8 @@ func Masks(c *abi.Controller) (map[string]*schema.Mask, error) {
 	return m, nil
 }
 
-// text is what came out, in YAML.
-func (h *host) text() (string, error) {
+// outputText returns what came out, in YAML.
+func (h *host) outputText() (string, error) {
 	b, err := yaml.Marshal(h.out)
 
 	return string(b), err
@@ -243,12 +243,12 @@ func (h *host) attempt(e *abi.Effect, note *Note, failed *bool) (abi.Outcome, er
 		return skipped, nil
 	}
 	if e.Kind == abi.EffectGroup {
-		return h.group(e, failed, func(i int, failed *bool) (abi.Outcome, error) {
+		return h.performGroup(e, failed, func(i int, failed *bool) (abi.Outcome, error) {
 			return h.attempt(&e.Members[i], &note.Members[i], failed)
 		})
 	}
 
-	o, hit := h.fail(e)
+	o, hit := h.failEffect(e)
 	if !hit || tolerated(e.Tolerate, o.Reason) {
 		return abi.Outcome{}, nil
 	}
@@ -258,8 +258,8 @@ func (h *host) attempt(e *abi.Effect, note *Note, failed *bool) (abi.Outcome, er
 	return o, nil
 }
 
-// finish takes down the answer; labels are those of the manifest's metrics that are in objects.
-func (h *host) finish(a *abi.SyncResponse, m *abi.Manifest, labels *views.Labels) error {
+// takeAnswer takes down the answer; labels are those of the manifest's metrics that are in objects.
+func (h *host) takeAnswer(a *abi.SyncResponse, m *abi.Manifest, labels *views.Labels) error {
 	o := h.out
 	failed := false
 	for i := range a.Effects {

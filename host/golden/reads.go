@@ -36,9 +36,9 @@ type scale struct {
 	version int
 }
 
-// ask answers reads and facts, whose terms it does not look at: a case gives the facts that are found. ok tells whether
-// the effect is one of them.
-func (h *host) ask(e *abi.Effect) (o abi.Outcome, ok bool) {
+// answerRead answers reads and facts, whose terms it does not look at: a case gives the facts that are found. ok tells
+// whether the effect is one of them.
+func (h *host) answerRead(e *abi.Effect) (o abi.Outcome, ok bool) {
 	switch e.Kind {
 	case abi.EffectRead:
 		r, known := h.c.Reads[e.Path]
@@ -83,22 +83,22 @@ func describeAsked(e *abi.Effect) (n Note, ok bool) {
 	case abi.EffectRead:
 		return Note{Do: "read " + e.Path}, true
 	case abi.EffectPublish:
-		return Note{Do: "publish " + string(e.Object) + under(e.Terms)}, true
+		return Note{Do: "publish " + string(e.Object) + describeTerms(e.Terms)}, true
 	case abi.EffectFacts:
-		return Note{Do: "facts " + e.Namespace + under(e.Terms)}, true
+		return Note{Do: "facts " + e.Namespace + describeTerms(e.Terms)}, true
 	}
 	return n, false
 }
 
-func under(terms []string) string {
+func describeTerms(terms []string) string {
 	if len(terms) == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" under %q", terms)
 }
 
-// scale gets or updates a scale, which an update changes for what comes after it.
-func (h *host) scale(e *abi.Effect) (abi.Outcome, error) {
+// performScale gets or updates a scale, which an update changes for what comes after it.
+func (h *host) performScale(e *abi.Effect) (abi.Outcome, error) {
 	for i := range h.scales {
 		s := &h.scales[i]
 		if s.Of != e.Resource+" "+e.Name {

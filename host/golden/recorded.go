@@ -42,17 +42,17 @@ func Recorded(f *record.File, s *record.Sync) (c *Case, left []string, err error
 	for i, v := range source.Settings {
 		switch m := source.Manifest.Settings; {
 		case v.Digest != "" && v.Digest != record.DigestOf(nil):
-			x.leave("the setting %s is a file, of which the recording has nothing but the digest", v.Name)
+			x.leaveOut("the setting %s is a file, of which the recording has nothing but the digest", v.Name)
 		case i < len(m) && v.Value != m[i].Default:
 			x.c.Settings[v.Name] = v.Value
 		}
 	}
 	if s.Redacted {
-		x.leave("what is secret is wiped from it")
+		x.leaveOut("what is secret is wiped from it")
 	}
 
 	for i := range r.Views {
-		if err := x.view(&r.Views[i]); err != nil {
+		if err := x.addView(&r.Views[i]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -73,22 +73,22 @@ type recorded struct {
 	left  []string
 }
 
-func (x *recorded) leave(format string, args ...any) {
+func (x *recorded) leaveOut(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(x.left, text) {
 		x.left = append(x.left, text)
 	}
 }
 
-// view adds the objects of a view to the case's.
-func (x *recorded) view(v *abi.ViewData) error {
+// addView adds the objects of a view to the case's.
+func (x *recorded) addView(v *abi.ViewData) error {
 	if v.View < 0 || int(v.View) >= len(x.views) {
 		return fmt.Errorf("there is no view %d", v.View)
 	}
 	if v.Count > int64(len(v.Objects)) {
-		x.leave("the view %s counted %d objects, which the sync didn't get", x.views[v.View].Name, v.Count)
+		x.leaveOut("the view %s counted %d objects, which the sync didn't get", x.views[v.View].Name, v.Count)
 	}
 	for i := range v.Objects {
-		if _, err := x.object(&x.c.Objects, x.views[v.View].Resource, &v.Objects[i]); err != nil {
+		if _, err := x.addObject(&x.c.Objects, x.views[v.View].Resource, &v.Objects[i]); err != nil {
 			return err
 		}
 	}
@@ -96,8 +96,8 @@ func (x *recorded) view(v *abi.ViewData) error {
 	return nil
 }
 
-// object adds an object to a list, unless it is in the case as it is, and returns whether it could.
-func (x *recorded) object(to *[]runtime.RawExtension, of abi.Resource, o *abi.ObjectData) (added bool, err error) {
+// addObject adds an object to a list, unless it is in the case as it is, and returns whether it could.
+func (x *recorded) addObject(to *[]runtime.RawExtension, of abi.Resource, o *abi.ObjectData) (added bool, err error) {
 	if o.Resource != "" {
 		of, _ = abi.ParseResource(o.Resource)
 	}
@@ -110,7 +110,7 @@ func (x *recorded) object(to *[]runtime.RawExtension, of abi.Resource, o *abi.Ob
 		kind = o.Kind
 	}
 	if kind == "" {
-		x.leave("the kind of %s isn't in the recording, so its objects are left out", of.String())
+		x.leaveOut("the kind of %s isn't in the recording, so its objects are left out", of.String())
 		return false, nil
 	}
 	if o.Resource != "" { // of a view over all resources: nothing but metadata
@@ -139,7 +139,7 @@ func (x *recorded) performed(p *record.Perform) error {
 		return err
 	}
 	if p.Refused != "" {
-		x.leave("the sync ended when it asked for what it was refused: %s", p.Refused)
+		x.leaveOut("the sync ended when it asked for what it was refused: %s", p.Refused)
 		return nil
 	}
 	if err := abi.DecodePerformed(p.Out, &out); err != nil {
@@ -165,7 +165,7 @@ func (x *recorded) outcome(e *abi.Effect, o *abi.Outcome) error {
 	case o.Code == abi.CodeSkipped:
 	case e.Kind == abi.EffectView:
 		if o.View != nil {
-			return x.view(o.View)
+			return x.addView(o.View)
 		}
 	case e.Kind == abi.EffectRead:
 		if x.c.Reads == nil {
@@ -184,12 +184,12 @@ func (x *recorded) outcome(e *abi.Effect, o *abi.Outcome) error {
 	case e.Kind == abi.EffectDiscover:
 		x.discovery(o)
 	case e.Subresource == "scale":
-		x.leave("a scale was asked for: write it under scales")
+		x.leaveOut("a scale was asked for: write it under scales")
 	case e.Kind == abi.EffectList:
-		x.leave("%s were listed live", e.Resource)
+		x.leaveOut("%s were listed live", e.Resource)
 	case e.Kind == abi.EffectGet:
 		of, _ := abi.ParseResource(e.Resource)
-		_, err := x.object(&x.c.Live, of, &o.Object)
+		_, err := x.addObject(&x.c.Live, of, &o.Object)
 		return err
 	}
 
@@ -199,7 +199,7 @@ func (x *recorded) outcome(e *abi.Effect, o *abi.Outcome) error {
 // failure adds an effect that failed to the case's failures, one after another.
 func (x *recorded) failure(e *abi.Effect, o *abi.Outcome) {
 	if !slices.Contains(failing, kinds[e.Kind]) {
-		x.leave("%s failed: %s", kinds[e.Kind], o.Message)
+		x.leaveOut("%s failed: %s", kinds[e.Kind], o.Message)
 		return
 	}
 	x.c.Failures = append(x.c.Failures, Failure{Effect: kinds[e.Kind], Resource: e.Resource, Subresource: e.Subresource,

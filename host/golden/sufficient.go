@@ -16,12 +16,12 @@ func (c *Case) Undeclared(g guest.Guest) ([]string, error) {
 		return nil, c.errorf("%w", err)
 	}
 	out := func(cut bool, views []abi.View) (string, error) {
-		h, _, err := c.run(g, cut, views)
+		h, _, err := c.runCase(g, cut, views)
 		if err != nil {
 			return "", c.errorf("%w", err)
 		}
 
-		return h.text()
+		return h.outputText()
 	}
 	whole, err := out(false, nil)
 	if err != nil {

@@ -27,9 +27,9 @@ func newUsed(c *Case) used {
 	}
 }
 
-// unused returns an error that names each entry of the case that the sync hasn't met: the case doesn't test what it
-// seems to.
-func (h *host) unused() error {
+// checkUnused returns an error that names each entry of the case that the sync hasn't met: the case doesn't test what
+// it seems to.
+func (h *host) checkUnused() error {
 	var all []string
 	for i := range h.c.Failures {
 		switch f := &h.c.Failures[i]; {

@@ -145,7 +145,7 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 		return nil, err
 	}
 
-	around, err := newWorld(plan, true, served(w.Discovery, w.defined))
+	around, err := newWorld(plan, true, servedResources(w.Discovery, w.defined))
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 	}
 
 	for _, o := range h.Objects {
-		if _, err := around.take(o); err != nil {
+		if _, err := around.storeObject(o); err != nil {
 			return nil, err
 		}
 	}
@@ -169,14 +169,14 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 
 	event := cache.Event{Initial: e.Start}
 	if h.Old != nil {
-		if event.Old, err = around.take(h.Old); err != nil {
+		if event.Old, err = around.storeObject(h.Old); err != nil {
 			return nil, err
 		}
 		event.Resource = event.Old.Resource
 	}
 
 	if h.New != nil {
-		if event.New, err = around.take(h.New); err != nil {
+		if event.New, err = around.storeObject(h.New); err != nil {
 			return nil, err
 		}
 		event.Resource = event.New.Resource
@@ -203,14 +203,14 @@ type Happening struct {
 
 // Happen reads the world's objects and what an event makes of them.
 func (w *Wakings) Happen(e *Waking) (*Happening, error) {
-	kinds, err := kindsOf(served(w.Discovery, w.defined))
+	kinds, err := kindsOf(servedResources(w.Discovery, w.defined))
 	if err != nil {
 		return nil, err
 	}
 
 	h := &Happening{}
 	for i, raw := range w.Objects {
-		res, o, err := kinds.read(raw.Raw, i)
+		res, o, err := kinds.readObject(raw.Raw, i)
 		if err != nil {
 			return nil, fmt.Errorf("objects[%d]: %w", i, err)
 		}
@@ -230,14 +230,14 @@ func (w *Wakings) Happen(e *Waking) (*Happening, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, h.New, err = kinds.read(changed, i+1000); err != nil {
+		if _, h.New, err = kinds.readObject(changed, i+1000); err != nil {
 			return nil, err
 		}
 	}
 
 	switch {
 	case e.Add != nil:
-		_, h.New, err = kinds.read(e.Add.Raw, 1000)
+		_, h.New, err = kinds.readObject(e.Add.Raw, 1000)
 	case h.Old == nil:
 		err = fmt.Errorf("there is no %q in objects", e.Of)
 	}
@@ -250,18 +250,18 @@ func patched(raw []byte, change map[string]any) ([]byte, error) {
 	if err := yaml.Unmarshal(raw, &o); err != nil {
 		return nil, err
 	}
-	merge(o, change)
+	mergePatch(o, change)
 	return json.Marshal(o)
 }
 
-func merge(into, change map[string]any) {
+func mergePatch(into, change map[string]any) {
 	for k, v := range change {
 		sub, isMap := v.(map[string]any)
 		switch at, ok := into[k].(map[string]any); {
 		case v == nil:
 			delete(into, k)
 		case isMap && ok:
-			merge(at, sub)
+			mergePatch(at, sub)
 		default:
 			into[k] = v
 		}

@@ -22,7 +22,7 @@ func TestUpstreamsWakes(t *testing.T) {
 		{"upstream: [team], why: none", "upstream is the same as wakes: leave it out"},
 		{"why: none", "why is of upstream, which isn't there"},
 	} {
-		file := write(t, "wakes.yaml", "objects: [{apiVersion: v1, kind: Namespace, metadata: {name: team}}]\n"+
+		file := writeFile(t, "wakes.yaml", "objects: [{apiVersion: v1, kind: Namespace, metadata: {name: team}}]\n"+
 			"events: [{what: its end, of: Namespace team, delete: true, wakes: [team], "+x.said+"}]\n")
 		_, err := golden.CheckWakes(p.Manifest(), file)
 		if x.wrong == "" && err != nil || x.wrong != "" && (err == nil ||

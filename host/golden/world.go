@@ -94,7 +94,7 @@ func newWorld(plan *views.Plan, cut bool, custom []abi.APIResource) (*world, err
 		}
 		res, err := schema.Named(n.Resource)
 		if err == nil {
-			_, err = w.store(res)
+			_, err = w.storeFor(res)
 		}
 		if err != nil {
 			return nil, err
@@ -130,8 +130,8 @@ func kindsOf(custom []abi.APIResource) (kindMap, error) {
 	return all, nil
 }
 
-// store finds or makes the store of a resource; it is nil if no view is on it.
-func (w *world) store(res *schema.Resource) (*store, error) {
+// storeFor finds or makes the store of a resource; it is nil if no view is on it.
+func (w *world) storeFor(res *schema.Resource) (*store, error) {
 	if s := w.stores[res.Resource]; s != nil {
 		return s, nil
 	}
@@ -163,27 +163,27 @@ func (w *world) store(res *schema.Resource) (*store, error) {
 	return s, nil
 }
 
-// object reads one object of a case into the form of the caches.
-func (w *world) object(raw []byte, n int) (*cache.Object, error) {
-	res, o, err := w.kinds.read(raw, n)
+// readCached reads one object of a case into the form of the caches.
+func (w *world) readCached(raw []byte, n int) (*cache.Object, error) {
+	res, o, err := w.kinds.readObject(raw, n)
 	if err != nil {
 		return nil, err
 	}
-	return encode(res, o)
+	return encodeObject(res, o)
 }
 
-// take brings an object into the form of the caches and puts it into its store.
-func (w *world) take(o runtime.Object) (*cache.Object, error) {
+// storeObject brings an object into the form of the caches and puts it into its store.
+func (w *world) storeObject(o runtime.Object) (*cache.Object, error) {
 	version, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
-	c, err := encode(w.kinds[version+" "+kind], o)
+	c, err := encodeObject(w.kinds[version+" "+kind], o)
 	if err != nil {
 		return nil, err
 	}
-	return c, w.add(c)
+	return c, w.addObject(c)
 }
 
-// read reads one object; uid and resourceVersion have defaults.
-func (k kindMap) read(raw []byte, n int) (*schema.Resource, runtime.Object, error) {
+// readObject reads one object; uid and resourceVersion have defaults.
+func (k kindMap) readObject(raw []byte, n int) (*schema.Resource, runtime.Object, error) {
 	j, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
 		return nil, nil, err
@@ -228,8 +228,8 @@ func unstructuredOf(j []byte) (runtime.Object, error) {
 	return u, u.UnmarshalJSON(j)
 }
 
-// encode brings an object into the form of the caches.
-func encode(res *schema.Resource, o runtime.Object) (*cache.Object, error) {
+// encodeObject brings an object into the form of the caches.
+func encodeObject(res *schema.Resource, o runtime.Object) (*cache.Object, error) {
 	b, err := marshal(o)
 	if err != nil {
 		return nil, err
@@ -255,8 +255,8 @@ func marshal(o runtime.Object) ([]byte, error) {
 	return b, err
 }
 
-func (w *world) add(o *cache.Object) error {
-	s, err := w.store(o.Resource)
+func (w *world) addObject(o *cache.Object) error {
+	s, err := w.storeFor(o.Resource)
 	if err != nil || s == nil {
 		return err // nil: nobody looks at it
 	}

@@ -70,14 +70,14 @@ func (r Request) String() string {
 		name += "/" + r.Subresource
 	}
 	where := ""
-	if ns := r.in(); ns != "" {
+	if ns := r.effectiveNamespace(); ns != "" {
 		where = fmt.Sprintf(", namespaces: [%s]", ns)
 	}
 	return fmt.Sprintf("apiGroups: [%q], resources: [%s], verbs: [%s]%s", r.Resource.Group, name, r.Verb, where)
 }
 
-// in is the namespace that the request counts as in.
-func (r Request) in() string {
+// effectiveNamespace returns the namespace that the request counts as in.
+func (r Request) effectiveNamespace() string {
 	if isNamespaces(r.Resource) {
 		return r.Name
 	}
@@ -86,8 +86,8 @@ func (r Request) in() string {
 
 func isNamespaces(r abi.Resource) bool { return r.Group == "" && r.Name == "namespaces" }
 
-// verbs reports whether the rule has the verb on the resource, wherever.
-func (r *rule) verbs(resource abi.Resource, subresource string, verbs ...string) bool {
+// hasVerbs reports whether the rule has the verb on the resource, wherever.
+func (r *rule) hasVerbs(resource abi.Resource, subresource string, verbs ...string) bool {
 	if !slices.Contains(r.APIGroups, "*") && !slices.Contains(r.APIGroups, resource.Group) {
 		return false
 	}
@@ -106,8 +106,9 @@ func (r *rule) verbs(resource abi.Resource, subresource string, verbs ...string)
 	return true
 }
 
-func (r *rule) covers(q Request) bool {
-	return r.verbs(q.Resource, q.Subresource, q.Verb) && (len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, q.in()))
+func (r *rule) coversRequest(q Request) bool {
+	return r.hasVerbs(q.Resource, q.Subresource, q.Verb) &&
+		(len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, q.effectiveNamespace()))
 }
 
 // Answer is what a grant says to a request: yes, no, or that it is for the object's labels to say.
@@ -134,7 +135,7 @@ func (g *Grant) Ask(q Request) Answer {
 	var a Answer
 	for i := range g.rules {
 		r := &g.rules[i]
-		if !r.covers(q) {
+		if !r.coversRequest(q) {
 			continue
 		}
 		if r.selector.Empty() {
@@ -150,7 +151,7 @@ func (g *Grant) Anywhere(r abi.Resource, subresource string, verbs ...string) bo
 	if g == nil {
 		return true
 	}
-	return slices.ContainsFunc(g.rules, func(x rule) bool { return x.verbs(r, subresource, verbs...) })
+	return slices.ContainsFunc(g.rules, func(x rule) bool { return x.hasVerbs(r, subresource, verbs...) })
 }
 
 // watching are the verbs that it takes to have an object in a view.
@@ -181,7 +182,7 @@ func (g *Grant) Covers(o *cache.Object) bool {
 
 	for i := range g.rules {
 		r := &g.rules[i]
-		if !r.verbs(o.Resource.Resource, "", watching...) || len(r.Namespaces) > 0 && !slices.Contains(r.Namespaces, in) {
+		if !r.hasVerbs(o.Resource.Resource, "", watching...) || len(r.Namespaces) > 0 && !slices.Contains(r.Namespaces, in) {
 			continue
 		}
 		if r.selector.Empty() {
@@ -214,7 +215,7 @@ func (g *Grant) Narrows(resource abi.Resource) bool {
 		return false
 	}
 	return resource == schema.Any || !slices.ContainsFunc(g.rules, func(r rule) bool {
-		return r.verbs(resource, "", watching...) && len(r.Namespaces) == 0 && r.selector.Empty()
+		return r.hasVerbs(resource, "", watching...) && len(r.Namespaces) == 0 && r.selector.Empty()
 	})
 }
 

@@ -18,13 +18,13 @@ const (
 // LabelsOf reads the labels of an object's message, never nil.
 func LabelsOf(raw []byte) (labels.Set, error) {
 	all := labels.Set{}
-	err := parts(raw, objectMeta, func(meta []byte) error {
-		return parts(meta, metaLabels, func(entry []byte) error {
+	err := visitParts(raw, objectMeta, func(meta []byte) error {
+		return visitParts(meta, metaLabels, func(entry []byte) error {
 			var key, value string
-			if err := parts(entry, entryKey, func(b []byte) error { key = string(b); return nil }); err != nil {
+			if err := visitParts(entry, entryKey, func(b []byte) error { key = string(b); return nil }); err != nil {
 				return err
 			}
-			err := parts(entry, entryValue, func(b []byte) error { value = string(b); return nil })
+			err := visitParts(entry, entryValue, func(b []byte) error { value = string(b); return nil })
 			all[key] = value
 			return err
 		})
@@ -34,8 +34,8 @@ func LabelsOf(raw []byte) (labels.Set, error) {
 
 var errWire = errors.New("the object isn't protobuf")
 
-// parts calls f for each value of a field that has a length.
-func parts(b []byte, number uint64, f func([]byte) error) error {
+// visitParts calls f for each value of a field that has a length.
+func visitParts(b []byte, number uint64, f func([]byte) error) error {
 	for len(b) > 0 {
 		tag, n := binary.Uvarint(b)
 		if n <= 0 {

@@ -19,7 +19,7 @@ import (
 // always are the paths that anybody may ask for (k8s.io/apiserver/pkg/authorization/path).
 type always []string
 
-func (all always) has(path string) bool {
+func (all always) matchesPath(path string) bool {
 	for _, p := range all {
 		if prefix, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(path, prefix) || path == p {
 			return true
@@ -45,8 +45,8 @@ func newAccess(c authorizationclient.SubjectAccessReviewsGetter, a *config.Autho
 		answers: newAnswers[verdict](a.AllowCacheTTL.Duration, a.DenyCacheTTL.Duration)}
 }
 
-// of returns whether the user may do what the verb says with the path.
-func (a *access) of(ctx context.Context, u *User, verb, path string) (verdict, error) {
+// authorize returns whether the user may do what the verb says with the path.
+func (a *access) authorize(ctx context.Context, u *User, verb, path string) (verdict, error) {
 	if slices.Contains(u.Groups, user.SystemPrivilegedGroup) {
 		return verdict{allowed: true}, nil
 	}

@@ -51,9 +51,9 @@ func (a *authority) equal(b *authority) bool {
 	return a != nil && b != nil && bytes.Equal(a.pem, b.pem)
 }
 
-// shown returns the certificate that a request's client has shown in its handshake, if one of the authority's CAs has
-// signed it for clients.
-func (a *authority) shown(r *http.Request) (*x509.Certificate, error) {
+// verifyClient returns the certificate that a request's client has shown in its handshake, if one of the authority's
+// CAs has signed it for clients.
+func (a *authority) verifyClient(r *http.Request) (*x509.Certificate, error) {
 	all := r.TLS.PeerCertificates
 	o := x509.VerifyOptions{Roots: a.pool, Intermediates: x509.NewCertPool(),
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
@@ -66,8 +66,9 @@ func (a *authority) shown(r *http.Request) (*x509.Certificate, error) {
 	return all[0], nil
 }
 
-// named is the user that a certificate names (k8s.io/apiserver/pkg/authentication/request/x509); nil if it names none.
-func named(c *x509.Certificate) *User {
+// userOfCertificate returns the user that a certificate names (k8s.io/apiserver/pkg/authentication/request/x509); nil
+// if it names none.
+func userOfCertificate(c *x509.Certificate) *User {
 	if c.Subject.CommonName == "" {
 		return nil
 	}
@@ -83,14 +84,14 @@ type proxies struct {
 	config.RequestHeader
 }
 
-// user returns whom the proxy names; nil if the request has no such headers.
-func (p *proxies) user(r *http.Request) (*User, error) {
-	name := first(r.Header, p.UsernameHeaders)
+// userFromHeaders returns whom the proxy names; nil if the request has no such headers.
+func (p *proxies) userFromHeaders(r *http.Request) (*User, error) {
+	name := firstHeader(r.Header, p.UsernameHeaders)
 	if name == "" {
 		return nil, nil
 	}
 
-	c, err := p.authority.shown(r)
+	c, err := p.authority.verifyClient(r)
 	if err != nil {
 		return nil, fmt.Errorf("headers name a user, but the certificate isn't that of a front proxy: %w", err)
 	}
@@ -98,7 +99,7 @@ func (p *proxies) user(r *http.Request) (*User, error) {
 		return nil, fmt.Errorf("headers name a user, but %q isn't among the names of front proxies", c.Subject.CommonName)
 	}
 
-	u := &User{Name: name, UID: first(r.Header, p.UIDHeaders), Extra: map[string][]string{}}
+	u := &User{Name: name, UID: firstHeader(r.Header, p.UIDHeaders), Extra: map[string][]string{}}
 	for _, h := range p.GroupHeaders {
 		for _, g := range r.Header.Values(h) {
 			if g != "" {
@@ -122,7 +123,7 @@ func (p *proxies) user(r *http.Request) (*User, error) {
 	return u, nil
 }
 
-func first(h http.Header, names []string) string {
+func firstHeader(h http.Header, names []string) string {
 	for _, n := range names {
 		if v := h.Get(n); v != "" {
 			return v

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-func write(t *testing.T, path, text string) {
+func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// sum adds the numbers in two files.
-func sum(contents [][]byte) (int, error) {
+// sumFiles adds the numbers in two files.
+func sumFiles(contents [][]byte) (int, error) {
 	a, err := strconv.Atoi(string(contents[0]))
 	if err != nil {
 		return 0, err
@@ -29,9 +29,9 @@ func sum(contents [][]byte) (int, error) {
 // What can't be read or parsed is an error that names the file, for as long as it is so; the value stays.
 func TestBadContentIsRefused(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	write(t, a, "1")
-	write(t, b, "2")
-	s, err := OpenFiles(sum, a, b)
+	writeFile(t, a, "1")
+	writeFile(t, b, "2")
+	s, err := OpenFiles(sumFiles, a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +53,13 @@ func TestBadContentIsRefused(t *testing.T) {
 	}
 
 	expect(false, 3)
-	write(t, a, "5")
+	writeFile(t, a, "5")
 	expect(true, 7)
-	write(t, b, "x")
+	writeFile(t, b, "x")
 	expect(false, 7, a+" with "+b, "invalid syntax")
-	write(t, b, "2")
+	writeFile(t, b, "2")
 	expect(true, 7)
-	write(t, a, "")
+	writeFile(t, a, "")
 	expect(false, 7, a, "is empty")
 	if err := os.Remove(a); err != nil {
 		t.Fatal(err)
@@ -75,14 +75,14 @@ func TestBadContentIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	write(t, a, strings.Repeat("1", FileMax+1))
+	writeFile(t, a, strings.Repeat("1", FileMax+1))
 	expect(false, 7, a, "is larger than")
-	write(t, a, "8")
+	writeFile(t, a, "8")
 	expect(true, 10)
 }
 
 func TestOpenNamesTheFile(t *testing.T) {
-	if _, err := OpenFiles(sum, "/nowhere", "/nowhere"); err == nil || !strings.Contains(err.Error(), "/nowhere") {
+	if _, err := OpenFiles(sumFiles, "/nowhere", "/nowhere"); err == nil || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("got %v", err)
 	}
 }

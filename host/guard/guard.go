@@ -66,7 +66,7 @@ func New(ctx context.Context, c *config.Serving, base *rest.Config) (*Guard, err
 		return nil, err
 	}
 	if a := &c.Authentication; !a.SkipLookup && !a.TolerateLookupFailure {
-		if err := g.lookup(ctx); err != nil {
+		if err := g.refreshPublished(ctx); err != nil {
 			return nil, fmt.Errorf("%w, or set tolerateLookupFailure", err)
 		}
 	}
@@ -107,7 +107,7 @@ func (g *Guard) Configure(c *config.Serving) error {
 
 	own := *c
 	g.given = &own
-	g.settle(p)
+	g.setPolicy(p)
 	select {
 	case g.wake <- struct{}{}:
 	default:
@@ -143,15 +143,15 @@ func (g *Guard) clientOf(kubeconfig, name string) (kubernetes.Interface, error) 
 	return client, nil
 }
 
-// settle has the guard decide by p, completed with what is known of CAs.
-func (g *Guard) settle(p *policy) {
+// setPolicy has the guard decide by p, completed with what is known of CAs.
+func (g *Guard) setPolicy(p *policy) {
 	value := func(s *Files[*authority]) *authority {
 		if s == nil {
 			return nil
 		}
 		return s.Value()
 	}
-	p.clients, p.proxies, p.problem = trusts(&g.given.Authentication, value(p.clientFile), value(p.headerFile),
+	p.clients, p.proxies, p.problem = joinTrust(&g.given.Authentication, value(p.clientFile), value(p.headerFile),
 		g.published)
 	g.present.Store(p)
 }
@@ -177,7 +177,7 @@ func (g *Guard) Refresh() error {
 	}
 	refresh(p.clientFile, "clientCAFile")
 	refresh(p.headerFile, "requestHeader.clientCAFile")
-	g.settle(&p)
+	g.setPolicy(&p)
 	if !g.given.Authentication.SkipLookup {
 		errs = append(errs, g.missing)
 	}
@@ -192,7 +192,7 @@ func (g *Guard) Run(ctx context.Context) {
 		g.mu.Unlock()
 		wait := lookupPeriod
 		if !skip {
-			if err := g.lookup(ctx); err != nil {
+			if err := g.refreshPublished(ctx); err != nil {
 				wait, retry = retry, min(2*retry, lookupPeriod)
 			} else {
 				retry = lookupRetry
@@ -208,9 +208,9 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// lookup takes what the API server publishes. After an error what was taken before stays.
-func (g *Guard) lookup(ctx context.Context) error {
-	next, err := lookup(ctx, g.present.Load().client.CoreV1())
+// refreshPublished takes what the API server publishes. After an error what was taken before stays.
+func (g *Guard) refreshPublished(ctx context.Context) error {
+	next, err := readPublished(ctx, g.present.Load().client.CoreV1())
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -222,7 +222,7 @@ func (g *Guard) lookup(ctx context.Context) error {
 	}
 	g.published = next
 	p := *g.present.Load()
-	g.settle(&p)
+	g.setPolicy(&p)
 	g.once.Do(func() { close(g.first) })
 	return nil
 }
@@ -231,17 +231,17 @@ func (g *Guard) lookup(ctx context.Context) error {
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := g.present.Load()
-		if !clean(r.URL.Path) {
+		if !isCleanPath(r.URL.Path) {
 			http.Error(w, "no such path", http.StatusNotFound)
 			return
 		}
-		if p.always.has(r.URL.Path) {
+		if p.always.matchesPath(r.URL.Path) {
 			next.ServeHTTP(w, g.perhaps(r))
 			return
 		}
-		u, err := g.whose(r)
+		u, err := g.authenticate(r)
 		if err != nil {
-			refuse(w, r, err)
+			refuseRequest(w, r, err)
 			return
 		}
 		if u == nil {
@@ -249,25 +249,25 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		}
 
 		verb := strings.ToLower(r.Method)
-		v, err := g.present.Load().access.of(r.Context(), u, verb, r.URL.Path)
+		v, err := g.present.Load().access.authorize(r.Context(), u, verb, r.URL.Path)
 		switch {
 		case err != nil:
 			klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "user", u.Name, "why", err)
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		case !v.allowed:
 			klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "user", u.Name, "verb", verb, "why", v.why)
-			http.Error(w, fmt.Sprintf("user %q may not %s %s: %s", u.Name, verb, r.URL.Path, remedy(u, verb, r.URL.Path)),
+			http.Error(w, fmt.Sprintf("user %q may not %s %s: %s", u.Name, verb, r.URL.Path, accessHint(u, verb, r.URL.Path)),
 				http.StatusForbidden)
 		case u == anonymous:
 			next.ServeHTTP(w, r)
 		default:
-			next.ServeHTTP(w, from(r, u))
+			next.ServeHTTP(w, withUser(r, u))
 		}
 	})
 }
 
-// remedy says what would let a user through who may not do this.
-func remedy(u *User, verb, path string) string {
+// accessHint says what would let a user through who may not do this.
+func accessHint(u *User, verb, path string) string {
 	if u == anonymous {
 		return "a client certificate or a bearer token is needed"
 	}
@@ -282,33 +282,34 @@ func (g *Guard) perhaps(r *http.Request) *http.Request {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), perhapsMax)
 	defer cancel()
-	u, err := g.whose(r.WithContext(ctx))
+	u, err := g.authenticate(r.WithContext(ctx))
 	if err != nil || u == nil {
 		return r
 	}
-	if v, err := g.present.Load().access.of(ctx, u, strings.ToLower(r.Method), r.URL.Path); err != nil || !v.allowed {
+	if v, err := g.present.Load().access.authorize(ctx, u, strings.ToLower(r.Method), r.URL.Path); err != nil ||
+		!v.allowed {
 		return r
 	}
-	return from(r, u)
+	return withUser(r, u)
 }
 
-// from returns a request that tells whom it is from, without the token.
-func from(r *http.Request, u *User) *http.Request {
+// withUser returns a request that tells whom it is from, without the token.
+func withUser(r *http.Request, u *User) *http.Request {
 	r = r.WithContext(context.WithValue(r.Context(), userKey{}, u))
 	r.Header = r.Header.Clone()
 	r.Header.Del("Authorization")
 	return r
 }
 
-// clean reports whether a path is what it looks like: rules are about paths, and no other spelling may lead around
-// them.
-func clean(p string) bool {
+// isCleanPath reports whether a path is what it looks like: rules are about paths, and no other spelling may lead
+// around them.
+func isCleanPath(p string) bool {
 	c := path.Clean(p)
 	return strings.HasPrefix(p, "/") && (c == p || c+"/" == p)
 }
 
-// refuse answers one who shows something that isn't known. err says what is wrong with it.
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
+// refuseRequest answers one who shows something that isn't known. err says what is wrong with it.
+func refuseRequest(w http.ResponseWriter, r *http.Request, err error) {
 	klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "from", r.RemoteAddr, "why", err)
 	if unavailable := (*unavailableError)(nil); errors.As(err, &unavailable) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -318,42 +319,42 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "not known: "+err.Error(), http.StatusUnauthorized)
 }
 
-// whose returns whom a request is from, nil if it shows nothing that says so. What is wrong with one of the things that
-// it shows doesn't matter where another one is right, as upstream has it.
-func (g *Guard) whose(r *http.Request) (*User, error) {
+// authenticate returns whom a request is from, nil if it shows nothing that says so. What is wrong with one of the
+// things that it shows doesn't matter where another one is right, as upstream has it.
+func (g *Guard) authenticate(r *http.Request) (*User, error) {
 	var errs []error
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		u, err := g.present.Load().shown(r)
+		u, err := g.present.Load().userOfConnection(r)
 		if u == nil { // a request soon after the start may come before it is known whom the API server trusts
 			select {
 			case <-g.first:
 			case <-time.After(lookupMax):
 			case <-r.Context().Done():
 			}
-			u, err = g.present.Load().shown(r)
+			u, err = g.present.Load().userOfConnection(r)
 		}
 		if u != nil {
-			return u.known(), nil
+			return u.withAuthenticated(), nil
 		}
 		errs = append(errs, err)
 	}
 	if kind, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(kind, "bearer") &&
 		strings.TrimSpace(token) != "" {
-		u, err := g.present.Load().tokens.user(r.Context(), strings.TrimSpace(token))
+		u, err := g.present.Load().tokens.userOfToken(r.Context(), strings.TrimSpace(token))
 		if err == nil {
-			return u.known(), nil
+			return u.withAuthenticated(), nil
 		}
 		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
 }
 
-// shown returns the user that the request's certificate names, or that a front proxy does that has the certificate.
-// Without a user there is an error.
-func (p *policy) shown(r *http.Request) (*User, error) {
+// userOfConnection returns the user that the request's certificate names, or that a front proxy does that has the
+// certificate. Without a user there is an error.
+func (p *policy) userOfConnection(r *http.Request) (*User, error) {
 	var errs []error
 	if p.proxies != nil {
-		u, err := p.proxies.user(r)
+		u, err := p.proxies.userFromHeaders(r)
 		if u != nil {
 			return u, nil
 		}
@@ -362,11 +363,11 @@ func (p *policy) shown(r *http.Request) (*User, error) {
 	if p.clients == nil {
 		return nil, errors.Join(append(errs, errors.New("it isn't known here whose client certificates to trust"))...)
 	}
-	c, err := p.clients.shown(r)
+	c, err := p.clients.verifyClient(r)
 	if err != nil {
 		return nil, errors.Join(append(errs, fmt.Errorf("the client certificate isn't trusted here: %w", err))...)
 	}
-	if u := named(c); u != nil {
+	if u := userOfCertificate(c); u != nil {
 		return u, nil
 	}
 	return nil, errors.Join(append(errs, errors.New("the client certificate has no common name"))...)

@@ -24,7 +24,7 @@ import (
 
 // What needs an API server is in test/serving.
 
-func ca(t *testing.T) string {
+func newAuthority(t *testing.T) string {
 	t.Helper()
 	c, err := cluster.Sign(tls.Certificate{}, pkix.Name{CommonName: "ca"})
 	if err != nil {
@@ -43,11 +43,11 @@ func TestAlwaysAllowed(t *testing.T) {
 		"/healthz": true, "/healthz/": false, "/healthz/ping": false, "/healthzz": false, "/metrics": false,
 		"/metrics/": true, "/metrics/slis": true, "/open": true, "/opener/x": true, "/": false, "": false,
 	} {
-		if got := all.has(path); got != want {
+		if got := all.matchesPath(path); got != want {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	if !(always{"/*"}).has("/anything") {
+	if !(always{"/*"}).matchesPath("/anything") {
 		t.Error("/* isn't all")
 	}
 }
@@ -57,7 +57,7 @@ func TestUncleanPathsAreNone(t *testing.T) {
 		"/": true, "/a": true, "/a/": true, "/a/b": true, "": false, "a": false, "//a": false, "/a//": false,
 		"/a/../b": false, "/./a": false, "/a/..": false, "*": false,
 	} {
-		if got := clean(path); got != want {
+		if got := isCleanPath(path); got != want {
 			t.Errorf("%q: %v", path, got)
 		}
 	}
@@ -66,7 +66,7 @@ func TestUncleanPathsAreNone(t *testing.T) {
 // What the API server publishes is taken as a whole or not at all, and who may name others is never the same as who may
 // only name himself.
 func TestPublished(t *testing.T) {
-	clients, front := ca(t), ca(t)
+	clients, front := newAuthority(t), newAuthority(t)
 	data := func(kv ...string) *corev1.ConfigMap {
 		m := &corev1.ConfigMap{Data: map[string]string{"client-ca-file": clients, "requestheader-client-ca-file": front,
 			"requestheader-allowed-names": `["a"]`, "requestheader-username-headers": `["X-Remote-User"]`}}
@@ -99,24 +99,24 @@ func TestPublished(t *testing.T) {
 	}
 
 	k := &config.Default().Serving.Authentication
-	a, h, err := trusts(k, nil, nil, p)
+	a, h, err := joinTrust(k, nil, nil, p)
 	if err != nil || !a.equal(p.clients) || h == nil || h.AllowedNames[0] != "a" {
 		t.Errorf("as published: %v %v %v", a, h, err)
 	}
-	if a, h, err = trusts(k, nil, nil, nil); a != nil || h != nil || err != nil {
+	if a, h, err = joinTrust(k, nil, nil, nil); a != nil || h != nil || err != nil {
 		t.Errorf("nothing known yet: %v %v %v", a, h, err)
 	}
-	own, err := parseAuthority([]byte(ca(t)))
+	own, err := parseAuthority([]byte(newAuthority(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if a, h, err = trusts(k, own, nil, p); err != nil || !a.equal(own) || h == nil {
+	if a, h, err = joinTrust(k, own, nil, p); err != nil || !a.equal(own) || h == nil {
 		t.Errorf("a file goes first: %v %v %v", a, h, err)
 	}
 	skip := *k
 	skip.SkipLookup = true
-	if a, h, err = trusts(&skip, own, nil, p); err != nil || !a.equal(own) || h != nil {
+	if a, h, err = joinTrust(&skip, own, nil, p); err != nil || !a.equal(own) || h != nil {
 		t.Errorf("without what is published: %v %v %v", a, h, err)
 	}
 
@@ -136,7 +136,7 @@ func TestPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, h, err := trusts(k, nil, nil, p)
+		a, h, err := joinTrust(k, nil, nil, p)
 		if !errors.Is(err, c.want) || c.want != nil && h != nil || a == nil {
 			t.Errorf("%s: %v %v %v, want %v", name, a, h, err, c.want)
 		}
@@ -202,7 +202,7 @@ func TestDeniedIsNotAllowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := newAccess(client, &config.Authorization{}).of(t.Context(), &User{Name: "jane"}, "get", "/metrics")
+		got, err := newAccess(client, &config.Authorization{}).authorize(t.Context(), &User{Name: "jane"}, "get", "/metrics")
 		if err != nil || got.allowed != want {
 			t.Errorf("%s: %v, %v", answer, got.allowed, err)
 		}

@@ -33,8 +33,8 @@ type published struct {
 	proxies *proxies
 }
 
-// lookup reads it.
-func lookup(ctx context.Context, c corev1client.ConfigMapsGetter) (*published, error) {
+// readPublished reads what the API server publishes.
+func readPublished(ctx context.Context, c corev1client.ConfigMapsGetter) (*published, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupMax)
 	defer cancel()
 	m, err := c.ConfigMaps(publishedNamespace).Get(ctx, publishedName, metav1.GetOptions{})
@@ -89,9 +89,9 @@ func parsePublished(m *corev1.ConfigMap) (*published, error) {
 var errSameAuthority = errors.New("the CA of front proxies is that of all clients, and no names of front proxies " +
 	"are given: no headers are taken, as any client could name any user")
 
-// trusts joins what the configuration's files say with what the API server publishes: a file takes the place of what is
-// published of its kind.
-func trusts(c *config.Authentication, clients, headers *authority, p *published) (*authority, *proxies, error) {
+// joinTrust joins what the configuration's files say with what the API server publishes: a file takes the place of what
+// is published of its kind.
+func joinTrust(c *config.Authentication, clients, headers *authority, p *published) (*authority, *proxies, error) {
 	var from *proxies
 	if p != nil && !c.SkipLookup {
 		if clients == nil {

@@ -30,8 +30,8 @@ func newTokens(c authenticationclient.TokenReviewsGetter, ttl time.Duration) *to
 	return t
 }
 
-// user returns whose token it is; errToken if it is nobody's.
-func (t *tokens) user(ctx context.Context, token string) (*User, error) {
+// userOfToken returns whose token it is; errToken if it is nobody's.
+func (t *tokens) userOfToken(ctx context.Context, token string) (*User, error) {
 	h := hmac.New(sha256.New, t.secret[:])
 	h.Write([]byte(token))
 	u, err := t.answers.get(ctx, string(h.Sum(nil)), func(ctx context.Context) (*User, bool, error) {

@@ -18,8 +18,8 @@ type User struct {
 // (k8s.io/apiserver/pkg/authentication/request/anonymous).
 var anonymous = &User{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}
 
-// known adds the group of all who are known, as upstream's authentication/group does.
-func (u *User) known() *User {
+// withAuthenticated adds the group of all who are known, as upstream's authentication/group does.
+func (u *User) withAuthenticated() *User {
 	if !slices.Contains(u.Groups, user.AllAuthenticated) {
 		u.Groups = append(slices.Clone(u.Groups), user.AllAuthenticated)
 	}

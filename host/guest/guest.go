@@ -78,14 +78,14 @@ func (m *Module) Sync(request []byte, perform Perform) (answer []byte, stats Sta
 		return nil
 	})
 	if sandbox.Debuggable(err) {
-		err = m.traced(err, request, outcomes)
+		err = m.explainTrap(err, request, outcomes)
 	}
 	return answer, Stats{Fuel: used.Fuel, Memory: used.Memory}, err
 }
 
-// traced adds to a trap where in its source the plugin panicked or ran out of memory, if the module's debug form lies
-// beside it.
-func (m *Module) traced(err error, request []byte, outcomes [][]byte) error {
+// explainTrap adds to a trap where in its source the plugin panicked or ran out of memory, if the module's debug form
+// lies beside it.
+func (m *Module) explainTrap(err error, request []byte, outcomes [][]byte) error {
 	form, missing := plugins.DebugForm(m.loaded.Plugin)
 	if missing != nil || form == nil {
 		return err

@@ -44,7 +44,7 @@ type bounded struct {
 func (b *bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	left, err := b.lease.fence.left()
+	left, err := b.lease.fence.timeLeft()
 	if err != nil {
 		if r.Body != nil {
 			r.Body.Close()
@@ -54,16 +54,16 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet {
 		return b.next.RoundTrip(r)
 	}
-	r, off := b.lease.conns.follow(r)
+	r, off := b.lease.conns.followWrite(r)
 	defer off()
-	over, open := b.lease.pending.begin(left)
+	over, open := b.lease.pending.beginWrite(left)
 	if !open {
 		if r.Body != nil {
 			r.Body.Close()
 		}
 		return nil, ErrNotLeader
 	}
-	a, err := b.next.RoundTrip(within(r, left))
+	a, err := b.next.RoundTrip(withTimeout(r, left))
 	over(err == nil)
 	return a, err
 }
@@ -79,8 +79,8 @@ type pending struct {
 	idle   chan struct{}           // closed when it is closed and there are none
 }
 
-// begin counts a write until it is answered, or as long as it may take; false if none may begin.
-func (p *pending) begin(most time.Duration) (over func(answered bool), open bool) {
+// beginWrite counts a write until it is answered, or as long as it may take; false if none may begin.
+func (p *pending) beginWrite(most time.Duration) (over func(answered bool), open bool) {
 	until := time.Now().Add(most)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,15 +95,15 @@ func (p *pending) begin(most time.Duration) (over func(answered bool), open bool
 	return func(answered bool) {
 		if left := time.Until(until); !answered && left > 0 {
 			p.will.End(left)
-			time.AfterFunc(left, func() { p.end(&until) })
+			time.AfterFunc(left, func() { p.endWrite(&until) })
 			return
 		}
 		p.will.End(0)
-		p.end(&until)
+		p.endWrite(&until)
 	}, true
 }
 
-func (p *pending) end(w *time.Time) {
+func (p *pending) endWrite(w *time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.writes, w)
@@ -112,8 +112,8 @@ func (p *pending) end(w *time.Time) {
 	}
 }
 
-// close has no further write begin, and waits some time for those that have.
-func (p *pending) close(most time.Duration) {
+// closeAndWait has no further write begin, and waits some time for those that have.
+func (p *pending) closeAndWait(most time.Duration) {
 	p.mu.Lock()
 	p.closed, p.idle = true, make(chan struct{})
 	idle := p.idle
@@ -129,14 +129,14 @@ func (p *pending) close(most time.Duration) {
 	}
 }
 
-func (p *pending) count() int {
+func (p *pending) countWrites() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.writes)
 }
 
-// within has the server give the request up after so long at most.
-func within(r *http.Request, most time.Duration) *http.Request {
+// withTimeout has the server give the request up after so long at most.
+func withTimeout(r *http.Request, most time.Duration) *http.Request {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return r // the server refuses it
@@ -163,7 +163,7 @@ type conns struct {
 
 func newConns(f *fence, late time.Duration, w *will.Will) *conns {
 	c := &conns{fence: f, late: late, will: w, open: map[*conn]struct{}{}}
-	c.shared = &transport.DialHolder{Dial: c.dial((&net.Dialer{Timeout: 30 * time.Second,
+	c.shared = &transport.DialHolder{Dial: c.wrapDial((&net.Dialer{Timeout: 30 * time.Second,
 		KeepAlive: 30 * time.Second}).DialContext)}
 	return c
 }
@@ -172,12 +172,12 @@ func (c *conns) dialing(d *transport.DialHolder) *transport.DialHolder {
 	if d == nil {
 		return c.shared
 	}
-	return &transport.DialHolder{Dial: c.dial(d.Dial)}
+	return &transport.DialHolder{Dial: c.wrapDial(d.Dial)}
 }
 
 type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-func (c *conns) dial(next dial) dial {
+func (c *conns) wrapDial(next dial) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		to, err := next(ctx, network, address)
 		if err != nil {
@@ -192,9 +192,9 @@ func (c *conns) dial(next dial) dial {
 	}
 }
 
-// cut closes all connections: what the kernel holds of them is dropped, and the server sees that nobody waits for its
-// answers.
-func (c *conns) cut() {
+// dropAll closes all connections: what the kernel holds of them is dropped, and the server sees that nobody waits for
+// its answers.
+func (c *conns) dropAll() {
 	c.mu.Lock()
 	all := make([]*conn, 0, len(c.open))
 	for x := range c.open {
@@ -202,7 +202,7 @@ func (c *conns) cut() {
 	}
 	c.mu.Unlock()
 	for _, x := range all {
-		x.drop()
+		x.dropUnsent()
 	}
 }
 
@@ -214,8 +214,8 @@ type conn struct {
 	writes atomic.Int64             // that are under way on it
 }
 
-// follow has the connections know which of them a write is under way on, until off is called.
-func (c *conns) follow(r *http.Request) (traced *http.Request, off func()) {
+// followWrite has the connections know which of them a write is under way on, until off is called.
+func (c *conns) followWrite(r *http.Request) (traced *http.Request, off func()) {
 	if c.will == nil {
 		return r, func() {}
 	}
@@ -228,12 +228,12 @@ func (c *conns) follow(r *http.Request) (traced *http.Request, off func()) {
 			from.writes.Add(-1) // what is sent again on another one wasn't done
 		}
 	}
-	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { move(ours(i.Conn)) }}
+	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { move(innermostConn(i.Conn)) }}
 	return r.WithContext(httptrace.WithClientTrace(r.Context(), trace)), func() { move(nil) }
 }
 
-// ours returns the connection of this package that a connection goes through; nil: none.
-func ours(c net.Conn) *conn {
+// innermostConn returns the connection of this package that a connection goes through; nil: none.
+func innermostConn(c net.Conn) *conn {
 	for {
 		switch x := c.(type) {
 		case *conn:
@@ -248,15 +248,15 @@ func ours(c net.Conn) *conn {
 
 // Write is where bytes leave the process: the last place to look at the clock.
 func (c *conn) Write(b []byte) (int, error) {
-	if _, err := c.conns.fence.left(); err != nil {
-		c.drop()
+	if _, err := c.conns.fence.timeLeft(); err != nil {
+		c.dropUnsent()
 		return 0, err
 	}
 	return c.Conn.Write(b)
 }
 
-// drop closes the connection without sending what the kernel still holds of it.
-func (c *conn) drop() {
+// dropUnsent closes the connection without sending what the kernel still holds of it.
+func (c *conn) dropUnsent() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 		disconnect(tcp)

@@ -22,7 +22,7 @@ type server struct {
 	hold chan struct{} // while it is open no request is answered
 }
 
-func serve(t *testing.T) *server {
+func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{hold: make(chan struct{})}
 	close(s.hold)
@@ -45,8 +45,8 @@ func (s *server) requests() []string {
 	return seen
 }
 
-// held is a Lease that was taken just now, by clocks that stand still.
-func held(t *testing.T, s *server) (*Lease, *clocks, *http.Client) {
+// newHeldLease returns a Lease that was taken just now, by clocks that stand still.
+func newHeldLease(t *testing.T, s *server) (*Lease, *clocks, *http.Client) {
 	t.Helper()
 	config := &rest.Config{Host: s.URL}
 	l, err := New(Options{Config: config, Namespace: "kube-system", Name: "x", Identity: "me", Duration: 15 * time.Second,
@@ -56,7 +56,7 @@ func held(t *testing.T, s *server) (*Lease, *clocks, *http.Client) {
 	}
 	c := &clocks{reading0}
 	l.fence.read = c.read
-	l.fence.renew(c.read())
+	l.fence.noteRenewal(c.read())
 	client, err := l.Client(config)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func held(t *testing.T, s *server) (*Lease, *clocks, *http.Client) {
 	return l, c, client
 }
 
-func ask(t *testing.T, c *http.Client, method, url string) error {
+func request(t *testing.T, c *http.Client, method, url string) error {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("{}"))
 	if err != nil {
@@ -78,11 +78,11 @@ func ask(t *testing.T, c *http.Client, method, url string) error {
 }
 
 func TestClient(t *testing.T) {
-	s := serve(t)
-	l, c, client := held(t, s)
+	s := newServer(t)
+	l, c, client := newHeldLease(t, s)
 	expect := func(method, path, want string) {
 		t.Helper()
-		if err := ask(t, client, method, s.URL+path); err != nil {
+		if err := request(t, client, method, s.URL+path); err != nil {
 			t.Fatal(err)
 		}
 		if seen := s.requests(); len(seen) != 1 || seen[0] != method+" "+want {
@@ -93,17 +93,17 @@ func TestClient(t *testing.T) {
 	expect("DELETE", "/api/v1/pods/a", "/api/v1/pods/a?timeout=12s")
 	expect("PUT", "/api/v1/pods/a?timeout=5s", "/api/v1/pods/a?timeout=5s")
 	expect("GET", "/api/v1/pods/a", "/api/v1/pods/a")
-	c.pass(4500 * time.Millisecond)
+	c.advance(4500 * time.Millisecond)
 	expect("PATCH", "/api/v1/pods/a?timeout=nonsense", "/api/v1/pods/a?timeout=7.5s")
 
-	c.pass(time.Minute)
+	c.advance(time.Minute)
 	for _, method := range []string{"POST", "GET"} {
-		if err := ask(t, client, method, s.URL); !errors.Is(err, errStale) {
+		if err := request(t, client, method, s.URL); !errors.Is(err, errStale) {
 			t.Errorf("stale: %v", err)
 		}
 	}
-	l.fence.end()
-	if err := ask(t, client, "POST", s.URL); !errors.Is(err, ErrNotLeader) {
+	l.fence.closeFence()
+	if err := request(t, client, "POST", s.URL); !errors.Is(err, ErrNotLeader) {
 		t.Errorf("lost: %v", err)
 	}
 	if seen := s.requests(); len(seen) > 0 {
@@ -113,18 +113,18 @@ func TestClient(t *testing.T) {
 
 // What waits on its way, as for a connection, is bounded by what is left after that.
 func TestClientWaits(t *testing.T) {
-	s := serve(t)
-	l, c, _ := held(t, s)
+	s := newServer(t)
+	l, c, _ := newHeldLease(t, s)
 	client, err := l.Client(&rest.Config{Host: s.URL, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			c.pass(3 * time.Second)
+			c.advance(3 * time.Second)
 			return next.RoundTrip(r)
 		})
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(t, client, "POST", s.URL+"/api/v1/pods"); err != nil {
+	if err := request(t, client, "POST", s.URL+"/api/v1/pods"); err != nil {
 		t.Fatal(err)
 	}
 	if seen := s.requests(); len(seen) != 1 || seen[0] != "POST /api/v1/pods?timeout=9s" {
@@ -138,8 +138,8 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // A request that was let through and comes to its connection too late isn't sent, and the connection ends.
 func TestConnection(t *testing.T) {
-	s := serve(t)
-	l, c, _ := held(t, s)
+	s := newServer(t)
+	l, c, _ := newHeldLease(t, s)
 	to, err := l.conns.shared.Dial(t.Context(), "tcp", s.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c.pass(time.Minute)
+	c.advance(time.Minute)
 	if _, err := to.Write([]byte("POST /second HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")); !errors.Is(err,
 		errStale) {
 		t.Errorf("wrote: %v", err)
@@ -171,10 +171,10 @@ func TestConnection(t *testing.T) {
 
 // Writes that were answered are over, others only when their time is.
 func TestPending(t *testing.T) {
-	s := serve(t)
-	l, _, client := held(t, s)
-	if err := ask(t, client, "POST", s.URL); err != nil || l.pending.count() != 0 {
-		t.Fatalf("answered: %v, %d pending", err, l.pending.count())
+	s := newServer(t)
+	l, _, client := newHeldLease(t, s)
+	if err := request(t, client, "POST", s.URL); err != nil || l.pending.countWrites() != 0 {
+		t.Fatalf("answered: %v, %d pending", err, l.pending.countWrites())
 	}
 
 	s.mu.Lock()
@@ -200,21 +200,21 @@ func TestPending(t *testing.T) {
 	}
 
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) || l.pending.count() != 1 {
-		t.Errorf("given up: %v, %d pending", err, l.pending.count())
+	if err := <-ended; !errors.Is(err, context.Canceled) || l.pending.countWrites() != 1 {
+		t.Errorf("given up: %v, %d pending", err, l.pending.countWrites())
 	}
 
 	// What takes no longer than this is over by then.
-	over, _ := l.pending.begin(time.Millisecond)
+	over, _ := l.pending.beginWrite(time.Millisecond)
 	over(false)
-	for l.pending.count() != 1 {
+	for l.pending.countWrites() != 1 {
 		if t.Context().Err() != nil {
 			t.Fatal("it is pending for ever")
 		}
 	}
 
-	l.pending.close(time.Millisecond)
-	if err := ask(t, client, "POST", s.URL); !errors.Is(err, ErrNotLeader) || l.pending.count() != 1 {
-		t.Errorf("closed: %v, %d pending", err, l.pending.count())
+	l.pending.closeAndWait(time.Millisecond)
+	if err := request(t, client, "POST", s.URL); !errors.Is(err, ErrNotLeader) || l.pending.countWrites() != 1 {
+		t.Errorf("closed: %v, %d pending", err, l.pending.countWrites())
 	}
 }

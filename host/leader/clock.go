@@ -29,8 +29,9 @@ func clocksWith(wall func() time.Time) func() reading {
 	}
 }
 
-// since is the time since an earlier reading by the clock that shows most; false if the wall clock was put back.
-func (r reading) since(earlier reading) (time.Duration, bool) {
+// elapsedSince returns the time since an earlier reading by the clock that shows most; false if the wall clock was put
+// back.
+func (r reading) elapsedSince(earlier reading) (time.Duration, bool) {
 	wall := r.wall - earlier.wall
 	return max(r.awake-earlier.awake, r.boot-earlier.boot, wall), wall >= 0
 }

@@ -88,8 +88,8 @@ func (c *contender) through(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// leads waits until it does.
-func (c *contender) leads(t *testing.T) context.Context {
+// waitToLead waits until it leads.
+func (c *contender) waitToLead(t *testing.T) context.Context {
 	t.Helper()
 	select {
 	case ctx := <-c.terms:
@@ -100,8 +100,8 @@ func (c *contender) leads(t *testing.T) context.Context {
 	}
 }
 
-// waits fails the test if it leads.
-func (c *contender) waits(t *testing.T) {
+// requireStandby fails the test if it leads.
+func (c *contender) requireStandby(t *testing.T) {
 	t.Helper()
 	select {
 	case <-c.terms:
@@ -110,7 +110,7 @@ func (c *contender) waits(t *testing.T) {
 	}
 }
 
-func lease(t *testing.T, client kubernetes.Interface, name string) *coordinationv1.Lease {
+func getLease(t *testing.T, client kubernetes.Interface, name string) *coordinationv1.Lease {
 	t.Helper()
 	l, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -123,16 +123,16 @@ func TestOnCluster(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	client := c.Client()
 	t.Run("released last", func(t *testing.T) { released(t, c, client) })
-	t.Run("renewals fail", func(t *testing.T) { cutOff(t, c, client) })
+	t.Run("renewals fail", func(t *testing.T) { testCutOff(t, c, client) })
 	t.Run("taken away", func(t *testing.T) { takenAway(t, c, client) })
-	t.Run("shared", func(t *testing.T) { shared(t, c) })
+	t.Run("shared", func(t *testing.T) { testShared(t, c) })
 	t.Run("no rights", func(t *testing.T) { noRights(t, c) })
 }
 
 // A process that is told to stop renews the Lease until its controllers have stopped; then the next one has it at once.
 func released(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	a := contend(t, c, "released", "a", nil)
-	work := a.leads(t)
+	work := a.waitToLead(t)
 	b := contend(t, c, "released", "b", nil)
 	cluster.Poll(t, retry/4, patience, "b sees who leads", func() (bool, any) {
 		holder, _ := b.Holder()
@@ -141,19 +141,19 @@ func released(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 
 	a.stop()
 	<-work.Done()
-	before := lease(t, client, "released").Spec.RenewTime
+	before := getLease(t, client, "released").Spec.RenewTime
 	cluster.Poll(t, retry/4, patience, "the Lease outlasts its duration while writes are drained", func() (bool, any) {
-		b.waits(t)
+		b.requireStandby(t)
 		if _, err := a.Await(t.Context()); err != nil {
 			t.Fatalf("a write that is drained: %v", err)
 		}
-		now := lease(t, client, "released").Spec
+		now := getLease(t, client, "released").Spec
 		return *now.HolderIdentity == "a" && now.RenewTime.Sub(before.Time) > duration+retry, now
 	})
 
 	from := time.Now()
 	close(a.drain)
-	b.leads(t)
+	b.waitToLead(t)
 	if took := time.Since(from); took > duration/2 {
 		t.Errorf("b leads %v after a has stopped", took)
 	}
@@ -164,11 +164,11 @@ func released(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	}
 
 	cluster.Poll(t, retry/4, patience, "b renews", func() (bool, any) {
-		now := lease(t, client, "released").Spec
+		now := getLease(t, client, "released").Spec
 		return now.RenewTime.After(now.AcquireTime.Time), now
 	})
 
-	l := lease(t, client, "released").Spec
+	l := getLease(t, client, "released").Spec
 	if *l.HolderIdentity != "b" || *l.LeaseTransitions != 1 || *l.LeaseDurationSeconds != int32(duration/time.Second) ||
 		l.AcquireTime.Before(&metav1.MicroTime{Time: from}) {
 		t.Errorf("%+v", l)
@@ -176,9 +176,9 @@ func released(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 }
 
 // A process that can't renew stops writing before another one may take the Lease, and stands by again afterwards.
-func cutOff(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
+func testCutOff(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	a := contend(t, c, "cut", "a", nil)
-	work := a.leads(t)
+	work := a.waitToLead(t)
 	b := contend(t, c, "cut", "b", nil)
 	cluster.Poll(t, retry/4, patience, "b sees who leads", func() (bool, any) {
 		holder, _ := b.Holder()
@@ -186,19 +186,19 @@ func cutOff(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 	})
 	a.cut.Store(true)
 	<-work.Done()
-	b.waits(t)
-	if left, err := a.fence.left(); err == nil {
+	b.requireStandby(t)
+	if left, err := a.fence.timeLeft(); err == nil {
 		t.Errorf("a may write for %v", left)
 	}
 	close(a.drain)
-	b.leads(t)
-	if *lease(t, client, "cut").Spec.LeaseTransitions != 1 {
-		t.Errorf("%+v", lease(t, client, "cut").Spec)
+	b.waitToLead(t)
+	if *getLease(t, client, "cut").Spec.LeaseTransitions != 1 {
+		t.Errorf("%+v", getLease(t, client, "cut").Spec)
 	}
 	a.cut.Store(false)
 	close(b.drain)
 	b.stop()
-	a.leads(t)
+	a.waitToLead(t)
 }
 
 // Whatever happens to the Lease meanwhile, a term doesn't go on as if nothing had.
@@ -227,7 +227,7 @@ func takenAway(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 			name := strings.ReplaceAll(what, " ", "-")
 			a := contend(t, c, name, "a", nil)
 			close(a.drain)
-			work := a.leads(t)
+			work := a.waitToLead(t)
 			from := time.Now()
 			if err := do(name); err != nil {
 				t.Fatal(err)
@@ -238,7 +238,7 @@ func takenAway(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 				t.Errorf("noticed after %v", took)
 			}
 
-			a.leads(t)
+			a.waitToLead(t)
 			if _, err := a.Await(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -247,7 +247,7 @@ func takenAway(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 }
 
 // Three processes that start together have a Lease each, and when one goes its Lease is another's.
-func shared(t *testing.T, c *cluster.Cluster) {
+func testShared(t *testing.T, c *cluster.Cluster) {
 	const n = 3
 	var all [n][n]*contender
 	begin := make(chan struct{})

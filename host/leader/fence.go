@@ -36,49 +36,49 @@ func margin(duration time.Duration) time.Duration { return duration / 5 }
 // request whose time is over: one half of the margin each.
 func Late(duration time.Duration) time.Duration { return margin(duration) / 2 }
 
-// renew takes note of a renewal that has succeeded.
-func (f *fence) renew(sent reading) {
+// noteRenewal takes note of a renewal that has succeeded.
+func (f *fence) noteRenewal(sent reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held, f.renewed = true, sent
-	f.tell()
+	f.notifyChanged()
 }
 
-// end has no further write sent.
-func (f *fence) end() {
+// closeFence has no further write sent.
+func (f *fence) closeFence() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.held = false
-	f.tell()
+	f.notifyChanged()
 }
 
-func (f *fence) tell() {
+func (f *fence) notifyChanged() {
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
 
-// left is how long a write that is sent now may take.
-func (f *fence) left() (time.Duration, error) {
+// timeLeft returns how long a write that is sent now may take.
+func (f *fence) timeLeft() (time.Duration, error) {
 	f.mu.RLock()
 	held, renewed := f.held, f.renewed
 	f.mu.RUnlock()
 	if !held {
 		return 0, ErrNotLeader
 	}
-	age, sound := f.read().since(renewed)
+	age, sound := f.read().elapsedSince(renewed)
 	if left := f.lasts - age; sound && age <= f.fresh && left > 0 {
 		return left, nil
 	}
 	return 0, errStale
 }
 
-// await is left, once the last renewal is fresh; it gives up when the Lease is lost.
-func (f *fence) await(ctx context.Context) (time.Duration, error) {
+// awaitFresh returns timeLeft, once the last renewal is fresh; it gives up when the Lease is lost.
+func (f *fence) awaitFresh(ctx context.Context) (time.Duration, error) {
 	for {
 		f.mu.RLock()
 		changed := f.changed
 		f.mu.RUnlock()
-		left, err := f.left()
+		left, err := f.timeLeft()
 		if !errors.Is(err, errStale) {
 			return left, err
 		}

@@ -13,8 +13,8 @@ type clocks struct{ now reading }
 
 func (c *clocks) read() reading { return c.now }
 
-// pass has time pass by all clocks.
-func (c *clocks) pass(d time.Duration) {
+// advance has time pass by all clocks.
+func (c *clocks) advance(d time.Duration) {
 	c.now.awake += d
 	c.now.boot += d
 	c.now.wall += d
@@ -30,13 +30,13 @@ func TestFence(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"time passes": {
 			{"at once", func(c *clocks) {}, 12 * time.Second},
-			{"a retry later", func(c *clocks) { c.pass(2 * time.Second) }, 10 * time.Second},
-			{"at the renew deadline", func(c *clocks) { c.pass(8 * time.Second) }, 2 * time.Second},
-			{"after it", func(c *clocks) { c.pass(time.Nanosecond) }, 0},
-			{"after the lease", func(c *clocks) { c.pass(time.Hour) }, 0},
+			{"a retry later", func(c *clocks) { c.advance(2 * time.Second) }, 10 * time.Second},
+			{"at the renew deadline", func(c *clocks) { c.advance(8 * time.Second) }, 2 * time.Second},
+			{"after it", func(c *clocks) { c.advance(time.Nanosecond) }, 0},
+			{"after the lease", func(c *clocks) { c.advance(time.Hour) }, 0},
 		},
 		"the process was stopped": { // all clocks went on
-			{"woken", func(c *clocks) { c.pass(time.Minute) }, 0},
+			{"woken", func(c *clocks) { c.advance(time.Minute) }, 0},
 		},
 		"the machine was suspended": {
 			{"woken", func(c *clocks) { c.now.boot += time.Minute; c.now.wall += time.Minute }, 0},
@@ -52,29 +52,29 @@ func TestFence(t *testing.T) {
 		},
 		"the wall clock is put back": {
 			{"no matter how little", func(c *clocks) { c.now.wall -= time.Millisecond }, 0},
-			{"until it has come as far again", func(c *clocks) { c.pass(time.Second) }, 11 * time.Second},
+			{"until it has come as far again", func(c *clocks) { c.advance(time.Second) }, 11 * time.Second},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &clocks{reading0}
 			f := newFence(15*time.Second, 10*time.Second, c.read)
-			if _, err := f.left(); !errors.Is(err, ErrNotLeader) {
+			if _, err := f.timeLeft(); !errors.Is(err, ErrNotLeader) {
 				t.Fatalf("before the Lease is held: %v", err)
 			}
-			f.renew(c.read())
+			f.noteRenewal(c.read())
 			for _, s := range steps {
 				s.do(c)
-				left, err := f.left()
+				left, err := f.timeLeft()
 				if left != s.left || (err == nil) != (s.left > 0) {
 					t.Errorf("%s: %v %v, want %v", s.what, left, err, s.left)
 				}
 			}
-			f.renew(c.read())
-			if left, err := f.left(); left != 12*time.Second || err != nil {
+			f.noteRenewal(c.read())
+			if left, err := f.timeLeft(); left != 12*time.Second || err != nil {
 				t.Errorf("renewed: %v %v", left, err)
 			}
-			f.end()
-			if _, err := f.left(); !errors.Is(err, ErrNotLeader) {
+			f.closeFence()
+			if _, err := f.timeLeft(); !errors.Is(err, ErrNotLeader) {
 				t.Errorf("lost: %v", err)
 			}
 		})
@@ -88,9 +88,9 @@ var reading0 = reading{awake: time.Hour, boot: 1000 * time.Hour, wall: 500_000 *
 func TestFenceEndsBeforeTheLease(t *testing.T) {
 	c := &clocks{reading0}
 	f := newFence(10*time.Second, 9900*time.Millisecond, c.read)
-	f.renew(c.read())
-	c.pass(8 * time.Second)
-	if left, err := f.left(); err == nil {
+	f.noteRenewal(c.read())
+	c.advance(8 * time.Second)
+	if left, err := f.timeLeft(); err == nil {
 		t.Errorf("%v left two seconds before the lease can be taken", left)
 	}
 }
@@ -102,22 +102,22 @@ func TestRenewalsCountFromWhenTheyWereSent(t *testing.T) {
 	l := &Lease{fence: newFence(15*time.Second, 10*time.Second, c.read)}
 	slow := func(failed error) func(context.Context, entry) error {
 		return func(context.Context, entry) error {
-			c.pass(3 * time.Second)
+			c.advance(3 * time.Second)
 			return failed
 		}
 	}
 	for _, what := range []string{"taken", "renewed"} {
-		if err := l.write(t.Context(), entry{}, slow(nil)); err != nil {
+		if err := l.writeEntry(t.Context(), entry{}, slow(nil)); err != nil {
 			t.Fatal(err)
 		}
-		if left, err := l.fence.left(); left != 9*time.Second || err != nil {
+		if left, err := l.fence.timeLeft(); left != 9*time.Second || err != nil {
 			t.Errorf("%s by a request that took 3 s: %v %v, expected 9 s of 12", what, left, err)
 		}
 	}
-	if err := l.write(t.Context(), entry{}, slow(errors.New("no answer"))); err == nil {
+	if err := l.writeEntry(t.Context(), entry{}, slow(errors.New("no answer"))); err == nil {
 		t.Fatal("a failure is none")
 	}
-	if left, err := l.fence.left(); left != 6*time.Second || err != nil {
+	if left, err := l.fence.timeLeft(); left != 6*time.Second || err != nil {
 		t.Errorf("after a renewal that failed: %v %v, expected the 6 s that are left", left, err)
 	}
 }
@@ -127,11 +127,11 @@ func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clocks{reading0}
 		f := newFence(15*time.Second, 10*time.Second, c.read)
-		f.renew(c.read())
-		c.pass(11 * time.Second)
+		f.noteRenewal(c.read())
+		c.advance(11 * time.Second)
 		got := make(chan error, 1)
 		wait := func(ctx context.Context) {
-			_, err := f.await(ctx)
+			_, err := f.awaitFresh(ctx)
 			got <- err
 		}
 
@@ -147,19 +147,19 @@ func TestAwait(t *testing.T) {
 
 		go wait(t.Context())
 		pending("stale")
-		f.renew(c.read())
+		f.noteRenewal(c.read())
 		if err := <-got; err != nil {
 			t.Errorf("renewed: %v", err)
 		}
-		c.pass(time.Minute)
+		c.advance(time.Minute)
 		go wait(t.Context())
 		pending("stale again")
-		f.end()
+		f.closeFence()
 		if err := <-got; !errors.Is(err, ErrNotLeader) {
 			t.Errorf("lost: %v", err)
 		}
-		f.renew(c.read())
-		c.pass(time.Minute)
+		f.noteRenewal(c.read())
+		c.advance(time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
 		go wait(ctx)
 		pending("stale for ever")
@@ -175,7 +175,7 @@ func TestReadClocks(t *testing.T) {
 	before := readClocks()
 	for end := time.Now().Add(time.Minute); ; {
 		now := readClocks()
-		age, sound := now.since(before)
+		age, sound := now.elapsedSince(before)
 		if !sound || time.Now().After(end) {
 			t.Fatalf("%+v after %+v", now, before)
 		}
@@ -189,7 +189,7 @@ func TestShare(t *testing.T) {
 	s := NewShare(time.Second)
 	take := func(free, want time.Duration) {
 		t.Helper()
-		if wait, _ := s.take(free); wait != want {
+		if wait, _ := s.takePlace(free); wait != want {
 			t.Errorf("free for %v: wait %v, want %v", free, wait, want)
 		}
 	}
@@ -198,8 +198,8 @@ func TestShare(t *testing.T) {
 	take(600*time.Millisecond, 400*time.Millisecond)
 	take(time.Second, 0)
 	take(time.Second, time.Second)
-	_, changed := s.take(0)
-	s.give()
+	_, changed := s.takePlace(0)
+	s.returnPlace()
 	<-changed
 	take(time.Second, 0)
 }

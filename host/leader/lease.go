@@ -89,8 +89,8 @@ type observation struct {
 	since  time.Time // when it was first seen so
 }
 
-// free reports from when on another process may take the Lease.
-func (o *observation) free() time.Time {
+// freeFrom returns from when on another process may take the Lease.
+func (o *observation) freeFrom() time.Time {
 	if !o.exists || o.record.HolderIdentity == "" {
 		return o.since
 	}
@@ -143,15 +143,15 @@ func clients(o Options) (requests, watches kubernetes.Interface, err error) {
 func (l *Lease) Run(ctx context.Context, lead func(ctx context.Context)) {
 	defer l.events.Shutdown()
 	for ctx.Err() == nil {
-		if err := l.once(ctx, lead); err != nil {
+		if err := l.runTerm(ctx, lead); err != nil {
 			klog.ErrorS(err, "Leader election can't run", "lease", l.lock.Describe())
 			return
 		}
 	}
 }
 
-// once waits for the Lease and holds it until it is lost, or ctx ends.
-func (l *Lease) once(ctx context.Context, lead func(ctx context.Context)) error {
+// runTerm waits for the Lease and holds it until it is lost, or ctx ends.
+func (l *Lease) runTerm(ctx context.Context, lead func(ctx context.Context)) error {
 	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	work, end := context.WithCancel(ctx)
@@ -195,17 +195,17 @@ func (l *Lease) once(ctx context.Context, lead func(ctx context.Context)) error 
 		if ctx.Err() == nil {
 			klog.InfoS("Lost the lease: the controllers stop", "lease", l.lock.Describe())
 		}
-		l.fence.end()
-		l.conns.cut()
+		l.fence.closeFence()
+		l.conns.dropAll()
 		end()
 		<-ended
 	}
 
 	if ctx.Err() != nil {
-		l.pending.close(drainMax) // events, say, which nobody has waited for
+		l.pending.closeAndWait(drainMax) // events, say, which nobody has waited for
 	}
-	l.fence.end()
-	l.conns.cut()
+	l.fence.closeFence()
+	l.conns.dropAll()
 	if ctx.Err() != nil {
 		l.release()
 	}
@@ -213,19 +213,19 @@ func (l *Lease) once(ctx context.Context, lead func(ctx context.Context)) error 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.leading = false
-	l.give()
+	l.returnPlace()
 	return nil
 }
 
 // release gives the Lease up, so that others needn't wait until it is too old. It isn't done while a write may still
 // take effect.
 func (l *Lease) release() {
-	if n := l.pending.count(); n > 0 {
+	if n := l.pending.countWrites(); n > 0 {
 		klog.InfoS("The lease isn't released: the answers to writes were lost, which may still be done", "lease",
 			l.lock.Describe(), "writes", n)
 		return
 	}
-	giveUp(l.lock, l.RenewDeadline/2, l.ours)
+	releaseLease(l.lock, l.RenewDeadline/2, l.isCurrentTerm)
 }
 
 // Release returns a Lease up for a process that has ended, if that process holds it: Options name both. It must be
@@ -237,13 +237,14 @@ func Release(o Options) error {
 	}
 	lock := &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
 		Client: client.CoordinationV1()}
-	giveUp(lock, o.RenewDeadline/2,
+	releaseLease(lock, o.RenewDeadline/2,
 		func(r *resourcelock.LeaderElectionRecord) bool { return r.HolderIdentity == o.Identity })
 	return nil
 }
 
-// giveUp releases a Lease while it is ours, for so long at most.
-func giveUp(lock *resourcelock.LeaseLock, within time.Duration, ours func(*resourcelock.LeaderElectionRecord) bool) {
+// releaseLease releases a Lease while it is ours, for so long at most.
+func releaseLease(lock *resourcelock.LeaseLock, within time.Duration,
+	ours func(*resourcelock.LeaderElectionRecord) bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	for said := ""; ctx.Err() == nil; {
@@ -276,8 +277,8 @@ func giveUp(lock *resourcelock.LeaseLock, within time.Duration, ours func(*resou
 	}
 }
 
-// ours reports whether a record is of the term that this process is in.
-func (l *Lease) ours(r *resourcelock.LeaderElectionRecord) bool {
+// isCurrentTerm reports whether a record is of the term that this process is in.
+func (l *Lease) isCurrentTerm(r *resourcelock.LeaderElectionRecord) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.leading && r.HolderIdentity == l.Identity && r.LeaderTransitions == l.term
@@ -292,7 +293,7 @@ func (l *Lease) Leading() bool {
 
 // Await waits until a write may be sent and reports how long it may take; the error says that the Lease is lost, or
 // that ctx has ended.
-func (l *Lease) Await(ctx context.Context) (time.Duration, error) { return l.fence.await(ctx) }
+func (l *Lease) Await(ctx context.Context) (time.Duration, error) { return l.fence.awaitFresh(ctx) }
 
 // Holder is who holds the Lease as it was seen last, and since when; empty: nobody, as far as is known.
 func (l *Lease) Holder() (identity string, since time.Time) {

@@ -29,22 +29,22 @@ type lock struct {
 
 func (k *lock) Get(ctx context.Context) (*entry, []byte, error) {
 	if !k.lease.Leading() {
-		return k.lease.await(ctx)
+		return k.lease.awaitFree(ctx)
 	}
 	r, raw, err := k.LeaseLock.Get(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
-		k.lease.lost("it was deleted")
+		k.lease.endTerm("it was deleted")
 		err = ErrNotLeader // or the elector would make it anew, and not know who has held it meanwhile
-	case err == nil && !k.lease.ours(r):
-		k.lease.saw(r)
-		k.lease.lost("it is held by " + r.HolderIdentity)
+	case err == nil && !k.lease.isCurrentTerm(r):
+		k.lease.noteObserved(r)
+		k.lease.endTerm("it is held by " + r.HolderIdentity)
 	}
 	return r, raw, err
 }
 
 func (k *lock) Create(ctx context.Context, r entry) error {
-	return k.lease.write(ctx, r, func(ctx context.Context, r entry) error {
+	return k.lease.writeEntry(ctx, r, func(ctx context.Context, r entry) error {
 		if err := k.LeaseLock.Create(ctx, r); err != nil {
 			return err
 		}
@@ -55,11 +55,11 @@ func (k *lock) Create(ctx context.Context, r entry) error {
 }
 
 func (k *lock) Update(ctx context.Context, r entry) error {
-	return k.lease.write(ctx, r, k.LeaseLock.Update)
+	return k.lease.writeEntry(ctx, r, k.LeaseLock.Update)
 }
 
-// write takes or renews the Lease. What has succeeded counts from before it was sent.
-func (l *Lease) write(ctx context.Context, r entry, write func(context.Context, entry) error) error {
+// writeEntry takes or renews the Lease. What has succeeded counts from before it was sent.
+func (l *Lease) writeEntry(ctx context.Context, r entry, write func(context.Context, entry) error) error {
 	// The elector has looked at its clock before it waited for the Lease, and remembers that.
 	if !l.Leading() {
 		now := metav1.NewTime(time.Now())
@@ -75,7 +75,7 @@ func (l *Lease) write(ctx context.Context, r entry, write func(context.Context, 
 	defer l.mu.Unlock()
 	if err != nil {
 		if !l.leading {
-			l.give()
+			l.returnPlace()
 		}
 		return l.explain(err)
 	}
@@ -83,22 +83,22 @@ func (l *Lease) write(ctx context.Context, r entry, write func(context.Context, 
 		l.leading, l.term = true, r.LeaderTransitions
 	}
 	l.seen = observation{record: r, exists: true, since: time.Now()}
-	l.fence.renew(sent)
+	l.fence.noteRenewal(sent)
 	return nil
 }
 
-// give gives the place in the Share back. The caller holds the lock.
-func (l *Lease) give() {
+// returnPlace gives the place in the Share back. The caller holds the lock.
+func (l *Lease) returnPlace() {
 	if l.reserved && l.Share != nil {
-		l.Share.give()
+		l.Share.returnPlace()
 	}
 	l.reserved = false
 }
 
-// lost ends the term.
-func (l *Lease) lost(why string) {
+// endTerm ends the term.
+func (l *Lease) endTerm(why string) {
 	klog.InfoS("The lease isn't this process's any more", "lease", l.lock.Describe(), "why", why)
-	l.fence.end()
+	l.fence.closeFence()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lose()
@@ -112,8 +112,8 @@ func (l *Lease) explain(err error) error {
 	return fmt.Errorf("%w: give the manager a role with get and update of leases/%s, and create of leases, in namespace %s", err, l.Name, l.Namespace)
 }
 
-// saw takes note of the Lease as it was seen; nil: there is none.
-func (l *Lease) saw(r *entry) (now observation, changed bool) {
+// noteObserved takes note of the Lease as it was seen; nil: there is none.
+func (l *Lease) noteObserved(r *entry) (now observation, changed bool) {
 	next := observation{since: time.Now()}
 	if r != nil {
 		raw, err := json.Marshal(r)
@@ -133,8 +133,8 @@ func (l *Lease) saw(r *entry) (now observation, changed bool) {
 	return l.seen, changed
 }
 
-// await waits until this process may take the Lease, and returns it as nobody's, for the elector to take.
-func (l *Lease) await(ctx context.Context) (*entry, []byte, error) {
+// awaitFree waits until this process may take the Lease, and returns it as nobody's, for the elector to take.
+func (l *Lease) awaitFree(ctx context.Context) (*entry, []byte, error) {
 	for {
 		r, raw, err := l.lock.Get(ctx)
 		switch {
@@ -144,8 +144,8 @@ func (l *Lease) await(ctx context.Context) (*entry, []byte, error) {
 			return nil, nil, l.explain(err)
 		}
 
-		seen, _ := l.saw(r)
-		if l.pending.count() > 0 {
+		seen, _ := l.noteObserved(r)
+		if l.pending.countWrites() > 0 {
 			// Of an earlier term: the next one's caches must show all that it has written.
 			select {
 			case <-time.After(l.RetryPeriod / 10):
@@ -156,7 +156,7 @@ func (l *Lease) await(ctx context.Context) (*entry, []byte, error) {
 		}
 
 		own := r != nil && r.HolderIdentity == l.Identity // an earlier term's, or taken by a request whose answer was lost
-		if free := time.Since(seen.free()); free >= 0 || own {
+		if free := time.Since(seen.freeFrom()); free >= 0 || own {
 			wait, changed := l.reserve(max(free, 0))
 			if wait == 0 {
 				if r != nil && !own {
@@ -172,7 +172,7 @@ func (l *Lease) await(ctx context.Context) (*entry, []byte, error) {
 			}
 			timer.Stop()
 		} else {
-			l.follow(ctx, -free)
+			l.watchUntilFree(ctx, -free)
 		}
 
 		if ctx.Err() != nil {
@@ -183,7 +183,7 @@ func (l *Lease) await(ctx context.Context) (*entry, []byte, error) {
 
 func (l *Lease) reserve(free time.Duration) (wait time.Duration, changed <-chan struct{}) {
 	if l.Share != nil {
-		if wait, changed = l.Share.take(free); wait > 0 {
+		if wait, changed = l.Share.takePlace(free); wait > 0 {
 			return wait, changed
 		}
 	}
@@ -193,9 +193,9 @@ func (l *Lease) reserve(free time.Duration) (wait time.Duration, changed <-chan 
 	return 0, nil
 }
 
-// follow watches the Lease until it seems to be free, which may be so after a while that each renewal begins anew, or
-// until the watch ends.
-func (l *Lease) follow(ctx context.Context, left time.Duration) {
+// watchUntilFree watches the Lease until it seems to be free, which may be so after a while that each renewal begins
+// anew, or until the watch ends.
+func (l *Lease) watchUntilFree(ctx context.Context, left time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := time.NewTimer(left)
@@ -234,11 +234,11 @@ func (l *Lease) follow(ctx context.Context, left time.Duration) {
 			case e.Type == watch.Deleted:
 				return
 			}
-			seen, changed := l.saw(resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec))
+			seen, changed := l.noteObserved(resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec))
 			if !changed {
 				continue
 			}
-			left := time.Until(seen.free())
+			left := time.Until(seen.freeFrom())
 			if left <= 0 {
 				return
 			}

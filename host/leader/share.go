@@ -18,9 +18,9 @@ type Share struct {
 // NewShare makes what the Leases of one process share; for each one that it holds it waits a step longer.
 func NewShare(step time.Duration) *Share { return &Share{step: step, changed: make(chan struct{})} }
 
-// take returns how much longer to leave a Lease alone that has been free for so long, and what ends the waiting before;
-// 0: it may be taken, and counts as held until give.
-func (s *Share) take(free time.Duration) (wait time.Duration, changed <-chan struct{}) {
+// takePlace returns how much longer to leave a Lease alone that has been free for so long, and what ends the waiting
+// before; 0: it may be taken, and counts as held until give.
+func (s *Share) takePlace(free time.Duration) (wait time.Duration, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if wait = time.Duration(s.held)*s.step - free; wait > 0 {
@@ -30,7 +30,7 @@ func (s *Share) take(free time.Duration) (wait time.Duration, changed <-chan str
 	return 0, nil
 }
 
-func (s *Share) give() {
+func (s *Share) returnPlace() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held--

@@ -40,7 +40,7 @@ func TestWill(t *testing.T) {
 			if err := w.Leave(will.Testament{}); err != nil {
 				t.Fatal(err)
 			}
-			s := serve(t)
+			s := newServer(t)
 			config := &rest.Config{Host: s.URL}
 			l, err := New(Options{Config: config, Namespace: "kube-system", Name: "x", Identity: "me",
 				Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, Will: w})
@@ -48,13 +48,13 @@ func TestWill(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			l.fence.renew(l.fence.read())
+			l.fence.noteRenewal(l.fence.read())
 			client, err := l.Client(config)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c.answered {
-				if err := ask(t, client, "POST", s.URL); err != nil {
+				if err := request(t, client, "POST", s.URL); err != nil {
 					t.Fatal(err)
 				}
 				s.requests()
@@ -66,7 +66,7 @@ func TestWill(t *testing.T) {
 				s.hold = make(chan struct{})
 				s.mu.Unlock()
 				defer close(s.hold)
-				go func() { ended <- ask(t, client, "POST", s.URL) }()
+				go func() { ended <- request(t, client, "POST", s.URL) }()
 				for len(s.requests()) == 0 {
 					if t.Context().Err() != nil {
 						t.Fatal("the server sees nothing")
@@ -75,7 +75,7 @@ func TestWill(t *testing.T) {
 			}
 
 			if c.cut {
-				l.conns.cut()
+				l.conns.dropAll()
 				if c.unanswered {
 					if err := <-ended; err == nil {
 						t.Error("it was answered")

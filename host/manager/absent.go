@@ -54,8 +54,10 @@ func catalogue(found []plugins.Found, list []string, aliases map[string]string) 
 // endingMost is how many namespaces are told of that are being deleted.
 const endingMost = 20
 
-// absent returns the controllers that aren't among those that run, and the namespaces that are being deleted.
-func (m *manager) absent(ctx context.Context, running []state.ControllerStatus) ([]state.Absent, []state.Ending) {
+// absentControllers returns the controllers that aren't among those that run, and the namespaces that are being
+// deleted.
+func (m *manager) absentControllers(ctx context.Context, running []state.ControllerStatus) ([]state.Absent,
+	[]state.Ending) {
 	m.mu.Lock()
 	known := m.known
 	m.mu.Unlock()
@@ -68,7 +70,7 @@ func (m *manager) absent(ctx context.Context, running []state.ControllerStatus) 
 		x.State, x.Message = m.whyAbsent(c)
 		all = append(all, x)
 	}
-	return all, m.unattended.count(ctx, m, all)
+	return all, m.unattended.countObjects(ctx, m, all)
 }
 
 func (m *manager) whyAbsent(c catalogued) (why, message string) {
@@ -79,7 +81,7 @@ func (m *manager) whyAbsent(c catalogued) (why, message string) {
 		message = "is off unless --controllers names it"
 	case !c.on:
 		message = "is turned off by --controllers"
-	case m.leaders.cold() && !m.leadsFor(c.name):
+	case m.leaders.isColdStandby() && !m.leadsFor(c.name):
 		return "Standby", "another process holds its Lease"
 	default:
 		return state.LeftOut, "its plugin couldn't be loaded"
@@ -92,7 +94,7 @@ func (m *manager) whyAbsent(c catalogued) (why, message string) {
 
 // leadsFor reports whether this process runs the controllers of a controller's group.
 func (m *manager) leadsFor(name string) bool {
-	g := m.leaders.of(&abi.Controller{Name: name})
+	g := m.leaders.groupOf(&abi.Controller{Name: name})
 	return g == nil || g.lease.Leading()
 }
 
@@ -112,9 +114,9 @@ type unattended struct {
 	ending []state.Ending
 }
 
-// count fills in how many objects the absent controllers have of their own, and returns the namespaces that are being
-// deleted.
-func (u *unattended) count(ctx context.Context, m *manager, all []state.Absent) []state.Ending {
+// countObjects fills in how many objects the absent controllers have of their own, and returns the namespaces that are
+// being deleted.
+func (u *unattended) countObjects(ctx context.Context, m *manager, all []state.Absent) []state.Ending {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	wanted := map[string][]*state.Absent{} // by resource
@@ -125,7 +127,7 @@ func (u *unattended) count(ctx context.Context, m *manager, all []state.Absent) 
 	}
 	if time.Since(u.asked) >= countEvery {
 		u.asked = time.Now()
-		u.counts, u.ending = u.list(ctx, m, wanted)
+		u.counts, u.ending = u.queryCounts(ctx, m, wanted)
 	}
 	for r, of := range wanted {
 		if n := u.counts[r]; n > 0 {
@@ -137,10 +139,10 @@ func (u *unattended) count(ctx context.Context, m *manager, all []state.Absent) 
 	return u.ending
 }
 
-// list asks for one object's metadata of each resource, and how many more there are, and for the namespaces that are
-// being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
-func (u *unattended) list(ctx context.Context, m *manager, wanted map[string][]*state.Absent) (counts map[string]int64,
-	ending []state.Ending) {
+// queryCounts asks for one object's metadata of each resource, and how many more there are, and for the namespaces that
+// are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
+func (u *unattended) queryCounts(ctx context.Context, m *manager,
+	wanted map[string][]*state.Absent) (counts map[string]int64, ending []state.Ending) {
 	if u.client == nil {
 		client, err := metadata.NewForConfig(m.rest)
 		if err != nil {

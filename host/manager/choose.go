@@ -18,25 +18,25 @@ import (
 	"github.com/windlass-dev/windlass/host/views"
 )
 
-// choose finds the plugins and returns those with enabled controllers.
-func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choice, error) {
-	images, err := m.look(k)
+// choosePlugins finds the plugins and returns those with enabled controllers.
+func (m *manager) choosePlugins(ctx context.Context, k *config.Configuration) ([]*choice, error) {
+	images, err := m.findImages(k)
 	if err != nil {
 		return nil, err
 	}
 
 	found, problems := m.finder.Find(ctx, append(slices.Clip(m.sources(k)), images)...)
-	found = images.only(found)
+	found = images.dropMissing(found)
 	leftOut := []string{}
 	leave := func(why error) {
 		leftOut = append(leftOut, why.Error())
-		m.say(why.Error(), func() { klog.ErrorS(why, "A plugin was left out") })
+		m.sayOnce(why.Error(), func() { klog.ErrorS(why, "A plugin was left out") })
 	}
 	for _, p := range problems {
 		leave(p)
 	}
 
-	gone := m.gone(k, found)
+	gone := m.removedPlugins(k, found)
 	known := append(slices.Clip(found), gone...) // who removes a file makes no mistake in the configuration
 	if err := images.checkConfigured(k, known); err != nil {
 		return nil, because(err, problems...)
@@ -44,26 +44,26 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 
 	names, aliases := plugins.Controllers(known)
 	switch err := config.CheckNames(k.Controllers, names, aliases); {
-	case err != nil && images.coming():
-		m.say(err.Error(), func() {
+	case err != nil && images.hasUnknown():
+		m.sayOnce(err.Error(), func() {
 			klog.InfoS("A name may be that of a plugin whose image isn't there yet", "problem", err.Error())
 		})
 	case err != nil:
 		return nil, because(err, problems...)
 	}
-	if !images.coming() {
+	if !images.hasUnknown() {
 		m.tellMissing(k.Controllers, names)
 	}
 
-	if err := m.leaders.know(names, aliases, images.coming()); err != nil {
+	if err := m.leaders.setAliases(names, aliases, images.hasUnknown()); err != nil {
 		return nil, because(err, problems...)
 	}
 	list := config.Canonical(k.Controllers, aliases)
 	var all []*choice
 	for _, f := range found {
 		x := &choice{Found: f, list: list}
-		x.enable(func(c *abi.Controller) {
-			m.say(c.Name+" is disabled", func() { klog.InfoS("Controller is disabled", "controller", c.Name) })
+		x.enableControllers(func(c *abi.Controller) {
+			m.sayOnce(c.Name+" is disabled", func() { klog.InfoS("Controller is disabled", "controller", c.Name) })
 		})
 		if len(x.controllers) == 0 {
 			if f.Broken != nil {
@@ -77,9 +77,9 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 		all = append(all, x)
 	}
 
-	if len(all) == 0 && !images.coming() {
+	if len(all) == 0 && !images.hasUnknown() {
 		list := fmt.Sprint(k.Controllers)
-		m.say(list+" enables none", func() { klog.InfoS("No controller is enabled: nothing runs", "controllers", list) })
+		m.sayOnce(list+" enables none", func() { klog.InfoS("No controller is enabled: nothing runs", "controllers", list) })
 	}
 
 	m.mu.Lock()
@@ -88,9 +88,9 @@ func (m *manager) choose(ctx context.Context, k *config.Configuration) ([]*choic
 	return all, nil
 }
 
-// gone are the plugins that run from files which have been removed from the plugin folder.
-func (m *manager) gone(k *config.Configuration, found []plugins.Found) (all []plugins.Found) {
-	for _, h := range m.all() {
+// removedPlugins returns the plugins that run from files which have been removed from the plugin folder.
+func (m *manager) removedPlugins(k *config.Configuration, found []plugins.Found) (all []plugins.Found) {
+	for _, h := range m.allHosted() {
 		f := h.present.Found
 		if k.PluginFolder == "" || f.Origin == plugins.OriginBuiltin ||
 			filepath.Dir(f.Origin) != filepath.Clean(k.PluginFolder) ||
@@ -116,20 +116,20 @@ func because(err error, broken ...error) error {
 func (m *manager) tellMissing(list, names []string) {
 	named, others := config.Missing(list, names)
 	for _, name := range named {
-		m.say(name+" is missing", func() {
+		m.sayOnce(name+" is missing", func() {
 			klog.InfoS("Nobody runs this controller: kube-controller-manager has it, and it isn't built here yet", "controller",
 				name)
 		})
 	}
 	if len(others) > 0 {
-		m.say(fmt.Sprint(others, " are missing"), func() {
+		m.sayOnce(fmt.Sprint(others, " are missing"), func() {
 			klog.InfoS("\"*\" stands for more in kube-controller-manager: nobody runs these controllers, which aren't built here yet", "controllers", strings.Join(others, ","))
 		})
 	}
 }
 
-// say says something once, for what is looked at again and again.
-func (m *manager) say(what string, how func()) {
+// sayOnce says something once, for what is looked at again and again.
+func (m *manager) sayOnce(what string, how func()) {
 	if !m.said[what] {
 		m.said[what] = true
 		how()
@@ -148,11 +148,11 @@ type choice struct {
 	core, rights string
 }
 
-// print reports what a generation is made from.
-func (c *choice) print() string { return c.core + c.rights }
+// fingerprint returns a fingerprint of what a generation is made from.
+func (c *choice) fingerprint() string { return c.core + c.rights }
 
-// enable chooses the enabled controllers; disabled is told of each other one.
-func (c *choice) enable(disabled func(*abi.Controller)) {
+// enableControllers chooses the enabled controllers; disabled is told of each other one.
+func (c *choice) enableControllers(disabled func(*abi.Controller)) {
 	c.controllers = nil
 	for i := range c.Manifest.Controllers {
 		x := &c.Manifest.Controllers[i]
@@ -168,10 +168,10 @@ func (c *choice) enable(disabled func(*abi.Controller)) {
 	}
 }
 
-// again is the choice of the same module by a configuration with another list of controllers.
-func (m *manager) again(k *config.Configuration, c *choice, list []string) (*choice, error) {
+// rechoose returns the choice of the same module by a configuration with another list of controllers.
+func (m *manager) rechoose(k *config.Configuration, c *choice, list []string) (*choice, error) {
 	x := &choice{Found: c.Found, list: list}
-	x.enable(func(*abi.Controller) {})
+	x.enableControllers(func(*abi.Controller) {})
 	if len(x.controllers) == 0 {
 		return nil, fmt.Errorf("none of the controllers of %s is enabled", c.Plugin)
 	}

@@ -41,9 +41,9 @@ func (h *history) append(s state.Swap) {
 	h.swaps = append(h.swaps, s)
 }
 
-// failed notes that a plugin's file can't be used. While that goes on with other causes, as when a file is being
+// addFailure notes that a plugin's file can't be used. While that goes on with other causes, as when a file is being
 // copied, it is one entry.
-func (h *history) failed(plugin string, runs *choice, why error, again bool) {
+func (h *history) addFailure(plugin string, runs *choice, why error, again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := len(h.swaps) - 1; again && i >= 0; i-- {
@@ -56,8 +56,8 @@ func (h *history) failed(plugin string, runs *choice, why error, again bool) {
 		FromVersion: runs.Manifest.Version, Why: why.Error()})
 }
 
-// ended notes how the trial of a plugin's last swap ended.
-func (h *history) ended(plugin, result string, why error) {
+// noteTrialEnd notes how the trial of a plugin's last swap ended.
+func (h *history) noteTrialEnd(plugin, result string, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := len(h.swaps) - 1; i >= 0; i-- {
@@ -73,8 +73,8 @@ func (h *history) ended(plugin, result string, why error) {
 	}
 }
 
-// all returns the swaps, the newest first.
-func (h *history) all() []state.Swap {
+// newestFirst returns the swaps, the newest first.
+func (h *history) newestFirst() []state.Swap {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := append([]state.Swap{}, h.swaps...)

@@ -18,24 +18,24 @@ func TestHistory(t *testing.T) {
 	}
 	h.add("a", state.SwapOnTrial, nil, nil, nil)
 	h.add("b", state.SwapOnTrial, nil, nil, nil)
-	h.ended("a", state.SwapRolledBack, fmt.Errorf("it trapped"))
-	all := h.all()
+	h.noteTrialEnd("a", state.SwapRolledBack, fmt.Errorf("it trapped"))
+	all := h.newestFirst()
 	if len(all) != historyMost || all[0].Plugin != "b" || all[0].Result != state.SwapOnTrial ||
 		all[1].Result != state.SwapRolledBack || all[1].Why != "it trapped" || all[1].Ended.IsZero() {
 		t.Errorf("%d: %+v", len(all), all[:2])
 	}
-	h.ended("nobody", state.SwapOK, nil)
+	h.noteTrialEnd("nobody", state.SwapOK, nil)
 
 	runs := &choice{Found: plugins.Found{Plugin: &plugins.Plugin{Digest: "sha256:ab"},
 		Manifest: &abi.Manifest{Version: "1"}}}
-	h.failed("a", runs, errors.New("truncated"), false)
-	h.failed("a", runs, errors.New("still truncated"), true)
-	if all = h.all(); all[0].Result != state.SwapFailed || all[0].From != "sha256:ab" || all[0].Why != "still truncated" ||
-		all[1].Plugin != "b" {
+	h.addFailure("a", runs, errors.New("truncated"), false)
+	h.addFailure("a", runs, errors.New("still truncated"), true)
+	if all = h.newestFirst(); all[0].Result != state.SwapFailed || all[0].From != "sha256:ab" ||
+		all[0].Why != "still truncated" || all[1].Plugin != "b" {
 		t.Errorf("a file that is being copied should be one entry: %+v", all[:2])
 	}
-	h.failed("a", runs, errors.New("truncated"), false)
-	if all = h.all(); all[0].Why != "truncated" || all[1].Why != "still truncated" {
+	h.addFailure("a", runs, errors.New("truncated"), false)
+	if all = h.newestFirst(); all[0].Why != "truncated" || all[1].Why != "still truncated" {
 		t.Errorf("what is broken again should be told again: %+v", all[:2])
 	}
 }

@@ -61,14 +61,14 @@ type generation struct {
 	readings map[string]*reading
 }
 
-// all returns the slots, in the order of the controllers' names.
-func (h *hosted) all() []*slot {
+// allSlots returns the slots, in the order of the controllers' names.
+func (h *hosted) allSlots() []*slot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return sortedValues(h.slots)
 }
 
-func (h *hosted) slot(name string) *slot {
+func (h *hosted) slotNamed(name string) *slot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.slots[name]
@@ -82,8 +82,8 @@ func sortedValues[V any](m map[string]V) []V {
 	return all
 }
 
-// begin loads the chosen plugins before the manager runs. One that isn't built in and can't be loaded is left out.
-func (m *manager) begin(ctx context.Context, k *config.Configuration, chosen []*choice) error {
+// loadChosen loads the chosen plugins before the manager runs. One that isn't built in and can't be loaded is left out.
+func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chosen []*choice) error {
 	type opened struct {
 		*hosted
 		*generation
@@ -96,7 +96,7 @@ func (m *manager) begin(ctx context.Context, k *config.Configuration, chosen []*
 		opening.Go(func() {
 			o := &all[i]
 			o.hosted = newHosted(k, c.Name)
-			o.generation, o.err = m.open(ctx, k, c, o.hosted)
+			o.generation, o.err = m.openGeneration(ctx, k, c, o.hosted)
 		})
 	}
 
@@ -104,7 +104,7 @@ func (m *manager) begin(ctx context.Context, k *config.Configuration, chosen []*
 	for i, c := range chosen {
 		h, g, err := all[i].hosted, all[i].generation, all[i].err
 		if err == nil {
-			err = m.equip(k, g, h)
+			err = m.makeVersions(k, g, h)
 		}
 		switch {
 		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
@@ -139,8 +139,8 @@ func (m *manager) tellBroken(h *hosted, why error) {
 	switch {
 	case why != nil && (was == nil || was.Error() != why.Error()):
 		klog.ErrorS(why, "A plugin's file can't be used: what ran before goes on", "plugin", h.name, "digest",
-			short(h.present.Digest))
-		m.history.failed(h.name, h.present.choice, why, was != nil)
+			shortDigest(h.present.Digest))
+		m.history.addFailure(h.name, h.present.choice, why, was != nil)
 		if was == nil {
 			m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
 		}
@@ -153,7 +153,7 @@ func (m *manager) tellBroken(h *hosted, why error) {
 func (h *hosted) install(g *generation) {
 	h.present, h.loaded = g, time.Now()
 	for name, s := range h.slots {
-		s.set(g.readings[name], g.loaded.Missing)
+		s.setReading(g.readings[name], g.loaded.Missing)
 	}
 }
 
@@ -182,8 +182,9 @@ func (m *manager) identify(k *config.Configuration, c *choice) error {
 	return nil
 }
 
-// open begins a generation: it compiles the views and the module, and returns the module its settings.
-func (m *manager) open(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation, err error) {
+// openGeneration begins a generation: it compiles the views and the module, and configures the module.
+func (m *manager) openGeneration(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation,
+	err error) {
 	if c.plans == nil {
 		if err := c.compile(); err != nil {
 			return nil, err
@@ -201,23 +202,24 @@ func (m *manager) open(ctx context.Context, k *config.Configuration, c *choice, 
 	if err != nil {
 		return nil, err
 	}
-	o.Gate, o.Logs, o.Log, o.Late = m.gate, h.limits.logs, says(c, private), true
+	o.Gate, o.Logs, o.Log, o.Late = m.gate, h.limits.logs, guestLogger(c, private), true
 	g.loaded, err = plugins.Open(ctx, c.Plugin, o, m.settings(k, c))
 	return g, record.NewVeil(private).Error(err)
 }
 
-// load makes a generation, and begins what its versions read. Controllers that the plugin hasn't had get a slot, which
-// doesn't run yet.
-func (m *manager) load(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (*generation, error) {
-	g, err := m.open(ctx, k, c, h)
+// loadGeneration makes a generation, and begins what its versions read. Controllers that the plugin hasn't had get a
+// slot, which doesn't run yet.
+func (m *manager) loadGeneration(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (*generation,
+	error) {
+	g, err := m.openGeneration(ctx, k, c, h)
 	if err != nil {
 		return nil, err
 	}
-	return g, m.equip(k, g, h)
+	return g, m.makeVersions(k, g, h)
 }
 
-// equip returns a generation its versions. After an error the generation is closed.
-func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err error) {
+// makeVersions makes a generation's versions. After an error the generation is closed.
+func (m *manager) makeVersions(k *config.Configuration, g *generation, h *hosted) (err error) {
 	made := map[string]*slot{}
 	defer func() {
 		if err != nil {
@@ -232,7 +234,7 @@ func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err 
 
 	for _, i := range g.controllers {
 		manifest := &g.loaded.Manifest.Controllers[i]
-		s := h.slot(manifest.Name)
+		s := h.slotNamed(manifest.Name)
 		var after *effects.Writer
 		if s != nil {
 			after = s.Current().Writer
@@ -243,10 +245,10 @@ func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err 
 		}
 		g.versions[manifest.Name] = v
 		if s == nil {
-			s = m.slot(k, v)
+			s = m.newSlot(k, v)
 			made[manifest.Name] = s
 		}
-		if g.readings[manifest.Name], err = m.readAs(s, v); err != nil {
+		if g.readings[manifest.Name], err = m.beginReadingAs(s, v); err != nil {
 			return err
 		}
 	}
@@ -257,8 +259,8 @@ func (m *manager) equip(k *config.Configuration, g *generation, h *hosted) (err 
 	return nil
 }
 
-// slot makes the slot of a controller that hasn't had one; it doesn't run yet.
-func (m *manager) slot(k *config.Configuration, v *controller.Version) *slot {
+// newSlot makes the slot of a controller that hasn't had one; it doesn't run yet.
+func (m *manager) newSlot(k *config.Configuration, v *controller.Version) *slot {
 	o := controller.Options{World: m, Concurrent: workers(k, v.Manifest, v.Plugin), Resync: k.MinResyncPeriod.Duration,
 		Tracer: m.tracer}
 	return &slot{Controller: controller.New(o, v), plugin: v.Plugin, changed: make(chan struct{})}
@@ -281,12 +283,12 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 		klog.InfoS("Costly view", "controller", manifest.Name, "warning", w)
 	}
 
-	allowed, err := narrow(k, l.Manifest.Name, plan)
+	allowed, err := narrowPlan(k, l.Manifest.Name, plan)
 	if err != nil {
 		return nil, fmt.Errorf("controller %s: %w", manifest.Name, err)
 	}
 
-	identity, err := m.identities.of(manifest, &settings, l.Plugin)
+	identity, err := m.identities.configFor(manifest, &settings, l.Plugin)
 	if err != nil {
 		return nil, err
 	}
@@ -295,13 +297,13 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 	}
 
 	waits := m.metrics.OverBudget.WithLabelValues(l.Manifest.Name, "deletes")
-	ring := m.recordings.ring(manifest.Name)
+	ring := m.recordings.ringFor(manifest.Name)
 	source, err := m.recorded(k, l, c)
 	if err != nil {
 		return nil, err
 	}
 
-	bounds := h.limits.of(settings, l.Plugin, manifest)
+	bounds := h.limits.requestsOf(settings, l.Plugin, manifest)
 	writer, err := effects.New(effects.Options{
 		Plugin: l.Manifest.Name, Controller: manifest, Config: identity, Reader: m.rest, FieldManager: fieldManager,
 		After: after,
@@ -312,13 +314,13 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 			}
 			return nil
 		},
-		Discovery: m.discovery, Gone: m.cache.Gone, Wrote: ring.Wrote, Lease: m.leaders.fence(manifest),
-		Client: m.leaders.client(manifest),
+		Discovery: m.discovery, Gone: m.cache.Gone, Wrote: ring.Wrote, Lease: m.leaders.fenceFor(manifest),
+		Client: m.leaders.clientFor(manifest),
 		Wake: func(controller int32, key abi.KeyRef) {
 			if controller < 0 || int(controller) >= len(l.Manifest.Controllers) {
 				return
 			}
-			if s := h.slot(l.Manifest.Controllers[controller].Name); s != nil {
+			if s := h.slotNamed(l.Manifest.Controllers[controller].Name); s != nil {
 				s.Wake(key)
 			}
 		},
@@ -351,8 +353,8 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 	}, nil
 }
 
-// narrow leaves of a plan's reads what the operator grants the plugin.
-func narrow(k *config.Configuration, plugin string, plan *views.Plan) (*grant.Grant, error) {
+// narrowPlan leaves of a plan's reads what the operator grants the plugin.
+func narrowPlan(k *config.Configuration, plugin string, plan *views.Plan) (*grant.Grant, error) {
 	allowed, err := rbac.Granted(k.Plugin(plugin).Grant)
 	if err != nil {
 		return nil, err
@@ -384,7 +386,7 @@ func (m *manager) settings(k *config.Configuration, c *choice) map[string]string
 func (g *generation) close() error {
 	for name, v := range g.versions {
 		if r := g.readings[name]; r != nil {
-			r.end()
+			r.endReading()
 		}
 		if !g.shadow {
 			v.Writer.Close()
@@ -410,7 +412,7 @@ func (h *hosted) close() error {
 	return errors.Join(errs...)
 }
 
-func short(digest string) string {
+func shortDigest(digest string) string {
 	digest = strings.TrimPrefix(digest, "sha256:")
 	return digest[:min(len(digest), 12)]
 }

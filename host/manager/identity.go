@@ -37,17 +37,18 @@ func restConfig(c *config.ClientConnection) (*rest.Config, error) {
 		if err != nil {
 			return nil, fmt.Errorf("clientConnection.kubeconfig: none is set and this is no pod: give --kubeconfig: %w", err)
 		}
-		return uncompressed(named(r)), nil
+		return uncompressed(withUserAgent(r)), nil
 	}
 	r, err := clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("clientConnection.kubeconfig: %w", err)
 	}
-	return uncompressed(named(r)), nil
+	return uncompressed(withUserAgent(r)), nil
 }
 
-// named sets what upstream sets: a name, and silence about deprecated APIs, which controllers can't help using.
-func named(r *rest.Config) *rest.Config {
+// withUserAgent returns the configuration with what upstream sets: a name, and silence about deprecated APIs, which
+// controllers can't help using.
+func withUserAgent(r *rest.Config) *rest.Config {
 	r.UserAgent = userAgent
 	r.WarningHandlerWithContext = rest.NoWarnings{}
 	return r
@@ -104,9 +105,9 @@ func newIdentities(base *rest.Config, accounts bool) (*identities, error) {
 	return i, nil
 }
 
-// of returns what a controller writes with. It isn't safe to call concurrently. Its user agent names it: in audit logs
-// one sees who it was where all write as the manager, too.
-func (i *identities) of(c *abi.Controller, p *config.Plugin, f *plugins.Plugin) (*rest.Config, error) {
+// configFor returns what a controller writes with. It isn't safe to call concurrently. Its user agent names it: in
+// audit logs one sees who it was where all write as the manager, too.
+func (i *identities) configFor(c *abi.Controller, p *config.Plugin, f *plugins.Plugin) (*rest.Config, error) {
 	builtin := f.Origin == plugins.OriginBuiltin
 	r, agent := rest.CopyConfig(i.base), c.Name
 	if builtin {

@@ -61,8 +61,8 @@ func (m *manager) missing() map[string]error {
 	return all
 }
 
-// look reports which of the configured images are there.
-func (m *manager) look(k *config.Configuration) (*images, error) {
+// findImages reports which of the configured images are there.
+func (m *manager) findImages(k *config.Configuration) (*images, error) {
 	if err := m.source.Configure(k); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (m *manager) look(k *config.Configuration) (*images, error) {
 		case i.Err != nil:
 			all.errs = append(all.errs, fmt.Errorf("plugin %q: %w", i.Name, i.Err))
 		case i.Plugin == nil:
-			m.say("waits for "+i.Name, func() { klog.InfoS("Plugin waits for its image", "plugin", i.Name) })
+			m.sayOnce("waits for "+i.Name, func() { klog.InfoS("Plugin waits for its image", "plugin", i.Name) })
 		}
 	}
 	return all, nil
@@ -92,16 +92,16 @@ func (m *manager) look(k *config.Configuration) (*images, error) {
 // Modules returns the images that are there, and of the others the modules that run.
 func (i *images) Modules() ([]*plugins.Plugin, []error) { return i.modules, i.errs }
 
-// only takes away what else has the name of a plugin whose image isn't there, such as a built-in one.
-func (i *images) only(found []plugins.Found) []plugins.Found {
+// dropMissing takes away what else has the name of a plugin whose image isn't there, such as a built-in one.
+func (i *images) dropMissing(found []plugins.Found) []plugins.Found {
 	return slices.DeleteFunc(found, func(f plugins.Found) bool {
 		runs, missing := i.missing[f.Name]
 		return missing && (runs == nil || f.Digest != runs.Digest)
 	})
 }
 
-// coming reports whether some plugin may still come of which nothing is known.
-func (i *images) coming() bool {
+// hasUnknown reports whether some plugin may still come of which nothing is known.
+func (i *images) hasUnknown() bool {
 	for _, runs := range i.missing {
 		if runs == nil {
 			return true
@@ -135,8 +135,8 @@ func (m *manager) running(name string) *plugins.Plugin {
 	return h.present.loaded.Plugin
 }
 
-// listOf returns the list of controllers with canonical names, where there is a plugin to have names.
-func listOf(k *config.Configuration, chosen []*choice) []string {
+// controllerList returns the list of controllers with canonical names, where there is a plugin to have names.
+func controllerList(k *config.Configuration, chosen []*choice) []string {
 	if len(chosen) == 0 {
 		return k.Controllers
 	}

@@ -39,7 +39,7 @@ type question struct {
 	did                    bool
 }
 
-func asked(r *http.Request) (question, error) {
+func parseQuestion(r *http.Request) (question, error) {
 	v := r.URL.Query()
 	q := question{controller: v.Get("controller"), match: v.Get("match"), key: v.Get("key"), limit: keysLimit}
 	if d := v.Get("did"); d != "" {
@@ -58,31 +58,31 @@ func asked(r *http.Request) (question, error) {
 	return q, nil
 }
 
-func (q *question) of(name string) bool {
+func (q *question) asksController(name string) bool {
 	return q.controller == "" || q.controller == name || q.controller == strings.TrimSuffix(name, "-controller")
 }
 
-func (q *question) has(key string) bool {
+func (q *question) asksKey(key string) bool {
 	return strings.Contains(key, q.match) && (q.key == "" || q.key == key)
 }
 
 func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
-	q, err := asked(r)
+	q, err := parseQuestion(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 
 	k, known := state.Keys{Keys: []controller.Stuck{}, Waiting: []controller.Stuck{}}, false
-	for _, h := range m.all() {
-		for _, s := range h.all() {
-			if !q.of(s.Name()) {
+	for _, h := range m.allHosted() {
+		for _, s := range h.allSlots() {
+			if !q.asksController(s.Name()) {
 				continue
 			}
 			known = true
-			keys, all := s.Stuck(q.has, q.limit)
+			keys, all := s.Stuck(q.asksKey, q.limit)
 			k.Keys, k.All = append(k.Keys, keys...), k.All+all
-			keys, all = s.Waiting(q.has, q.limit)
+			keys, all = s.Waiting(q.asksKey, q.limit)
 			k.Waiting, k.AllWaiting = append(k.Waiting, keys...), k.AllWaiting+all
 		}
 	}
@@ -97,25 +97,25 @@ func (m *manager) serveKeys(w http.ResponseWriter, r *http.Request) {
 	k.Keys = k.Keys[:min(len(k.Keys), q.limit)]
 	slices.SortStableFunc(k.Waiting, func(a, b controller.Stuck) int { return a.Next.Compare(b.Next) })
 	k.Waiting = k.Waiting[:min(len(k.Waiting), q.limit-len(k.Keys))]
-	answer(w, k)
+	writeJSON(w, k)
 }
 
 func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
-	q, err := asked(r)
+	q, err := parseQuestion(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 
 	all, known := state.Recorded{Syncs: []state.Sync{}}, false
-	for _, ring := range m.recordings.all() {
-		if !q.of(ring.Controller()) {
+	for _, ring := range m.recordings.allRings() {
+		if !q.asksController(ring.Controller()) {
 			continue
 		}
 		known = true
 		f := ring.File()
 		f.Syncs = slices.DeleteFunc(f.Syncs, func(s record.Sync) bool {
-			return !q.has(s.Key.String()) || q.did && len(s.Wrote) == 0
+			return !q.asksKey(s.Key.String()) || q.did && len(s.Wrote) == 0
 		})
 		all.All += len(f.Syncs)
 		f.Syncs = f.Syncs[max(0, len(f.Syncs)-q.limit):]
@@ -134,7 +134,7 @@ func (m *manager) serveSyncs(w http.ResponseWriter, r *http.Request) {
 		return cmp.Or(b.Time.Compare(a.Time), strings.Compare(a.Controller, b.Controller))
 	})
 	all.Syncs = all.Syncs[:min(len(all.Syncs), q.limit)]
-	answer(w, all)
+	writeJSON(w, all)
 }
 
 func syncsOf(f *record.File) (out []state.Sync) {
@@ -165,7 +165,7 @@ func againOf(x *record.Sync) time.Duration {
 	return time.Duration(a.RequeueAfter)
 }
 
-func answer(w http.ResponseWriter, v any) {
+func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = json.NewEncoder(w).Encode(v)

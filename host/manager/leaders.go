@@ -44,8 +44,8 @@ type group struct {
 	idle    *sync.Cond
 }
 
-// open makes the Leases that the configuration names. Nothing is asked for yet. wall and w are as in Options.
-func (x *leaders) open(r *rest.Config, wall func() time.Time, w *will.Will) (err error) {
+// openLeases makes the Leases that the configuration names. Nothing is asked for yet. wall and w are as in Options.
+func (x *leaders) openLeases(r *rest.Config, wall func() time.Time, w *will.Will) (err error) {
 	e := x.election
 	if !e.LeaderElect {
 		return nil
@@ -83,38 +83,38 @@ func (x *leaders) compare(e *config.LeaderElection) {
 	}
 }
 
-// cold reports that nothing is begun before a Lease is held.
-func (x *leaders) cold() bool {
+// isColdStandby reports whether nothing is begun before a Lease is held.
+func (x *leaders) isColdStandby() bool {
 	return x.election.LeaderElect && x.election.Standby == config.StandbyCold
 }
 
-// term is where a slot runs: its life, and what proves its caches; nil: not here at the moment. begin and end are told
-// when the slot does. The caller holds changing.
-func (x *leaders) term(m *manager, s *slot) (work context.Context, p *proofs, begin, end func()) {
-	g := x.of(s.Current().Manifest)
+// slotTerm returns where a slot runs: its life, and what proves its caches; nil: not here at the moment. begin and end
+// are told when the slot does. The caller holds changing.
+func (x *leaders) slotTerm(m *manager, s *slot) (work context.Context, p *proofs, begin, end func()) {
+	g := x.groupOf(s.Current().Manifest)
 	if g == nil {
 		return m.work, nil, func() {}, func() {}
 	}
-	return g.work, g.proofs, g.begin, g.end
+	return g.work, g.proofs, g.addWorker, g.removeWorker
 }
 
-// fence and client are what a controller's writes are sent by; nil where there is no election.
-func (x *leaders) fence(c *abi.Controller) func(context.Context) (time.Duration, error) {
-	if g := x.of(c); g != nil {
+// fenceFor and clientFor return what a controller's writes are sent by; nil where there is no election.
+func (x *leaders) fenceFor(c *abi.Controller) func(context.Context) (time.Duration, error) {
+	if g := x.groupOf(c); g != nil {
 		return g.lease.Await
 	}
 	return nil
 }
 
-func (x *leaders) client(c *abi.Controller) func(*rest.Config) (*http.Client, error) {
-	if g := x.of(c); g != nil {
+func (x *leaders) clientFor(c *abi.Controller) func(*rest.Config) (*http.Client, error) {
+	if g := x.groupOf(c); g != nil {
 		return g.lease.Client
 	}
 	return nil
 }
 
-// know takes the names of the controllers that were found, by which groups may name them.
-func (x *leaders) know(names []string, aliases map[string]string, coming bool) error {
+// setAliases takes the names of the controllers that were found, by which groups may name them.
+func (x *leaders) setAliases(names []string, aliases map[string]string, coming bool) error {
 	if err := x.election.CheckGroups(names, aliases); err != nil && !coming {
 		return err
 	}
@@ -124,9 +124,9 @@ func (x *leaders) know(names []string, aliases map[string]string, coming bool) e
 	return nil
 }
 
-// of returns a controller's group, nil where there is no election. What is a part of another controller is where that
-// is.
-func (x *leaders) of(c *abi.Controller) *group {
+// groupOf returns a controller's group, nil where there is no election. What is a part of another controller is where
+// that is.
+func (x *leaders) groupOf(c *abi.Controller) *group {
 	if len(x.groups) == 0 {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (m *manager) contend(ctx context.Context) {
 	// so that processes that start together don't all begin with the same one
 	for _, i := range rand.Perm(len(m.leaders.groups)) {
 		g := m.leaders.groups[i]
-		all.Go(func() { g.lease.Run(ctx, func(ctx context.Context) { m.lead(ctx, g) }) })
+		all.Go(func() { g.lease.Run(ctx, func(ctx context.Context) { m.runGroup(ctx, g) }) })
 	}
 	all.Wait()
 	m.options.Will.Settled()

@@ -17,9 +17,9 @@ func (m *manager) leaderStatus() (all []state.LeaderStatus) {
 		if holder != "" && !since.IsZero() {
 			s.Since = &since
 		}
-		for _, h := range m.all() {
-			for _, x := range h.all() {
-				if m.leaders.of(x.Current().Manifest) == g {
+		for _, h := range m.allHosted() {
+			for _, x := range h.allSlots() {
+				if m.leaders.groupOf(x.Current().Manifest) == g {
 					s.Controllers = append(s.Controllers, x.Name())
 				}
 			}

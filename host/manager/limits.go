@@ -34,8 +34,8 @@ func newLimits(p config.Plugin) *limits {
 	}
 }
 
-// of returns the bounds of a controller's requests. One that is new has those of its first version.
-func (l *limits) of(p config.Plugin, f *plugins.Plugin, c *abi.Controller) *requests {
+// requestsOf returns the bounds of a controller's requests. One that is new has those of its first version.
+func (l *limits) requestsOf(p config.Plugin, f *plugins.Plugin, c *abi.Controller) *requests {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.requests[c.Name]
@@ -58,12 +58,12 @@ func requestRate(p config.Plugin, f *plugins.Plugin, c *abi.Controller) (qps flo
 	return qps, burst
 }
 
-// set changes the bounds to those that the configuration has for a generation. What was spent is spent. It tells
-// whether keys that wait for deletes should ask again.
-func (l *limits) set(p config.Plugin, g *generation) (again bool) {
+// setBounds changes the bounds to those that the configuration has for a generation. What was spent is spent. It
+// reports whether keys that wait for deletes should ask again.
+func (l *limits) setBounds(p config.Plugin, g *generation) (again bool) {
 	l.logs.Set(p.Budget.LogBytesPerSecond.Value())
 	for _, v := range g.versions {
-		r := l.of(p, g.loaded.Plugin, v.Manifest)
+		r := l.requestsOf(p, g.loaded.Plugin, v.Manifest)
 		qps, burst := requestRate(p, g.loaded.Plugin, v.Manifest)
 		r.effects.Set(qps, burst)
 		r.events.Set(qps, burst)

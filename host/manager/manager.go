@@ -129,16 +129,16 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }()
 	}
 
-	chosen, err := m.choose(ctx, c)
+	chosen, err := m.choosePlugins(ctx, c)
 	if err != nil {
 		return err
 	}
 
-	m.list = listOf(c, chosen)
+	m.list = controllerList(c, chosen)
 	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
 		return err
 	}
-	defer m.recordings.wait()
+	defer m.recordings.waitForSaves()
 	if err := <-answered; err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	if m.discovery, err = discovery.New(m.rest); err != nil {
 		return err
 	}
-	if err := m.leaders.open(m.rest, o.Wall, o.Will); err != nil {
+	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
 		return err
 	}
 
@@ -167,8 +167,8 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	held, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	m.held = held
-	if m.begun = !m.leaders.cold(); m.begun {
-		if err := m.begin(ctx, c, chosen); err != nil {
+	if m.begun = !m.leaders.isColdStandby(); m.begun {
+		if err := m.loadChosen(ctx, c, chosen); err != nil {
 			return errors.Join(err, m.close())
 		}
 	}
@@ -209,7 +209,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	m.changing.Unlock()
 	var contending sync.WaitGroup
 	contending.Go(func() { m.contend(ctx) })
-	m.watch(ctx) // until ctx ends
+	m.watchChanges(ctx) // until ctx ends
 	m.changing.Lock()
 	m.closed = true
 	m.changing.Unlock()
@@ -226,8 +226,8 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 
 // shadeAll gives all plugins the shadows that the configuration names. The caller holds changing.
 func (m *manager) shadeAll(ctx context.Context, k *config.Configuration) {
-	for _, h := range m.all() {
-		if err := m.shade(ctx, k, h); err != nil && ctx.Err() == nil {
+	for _, h := range m.allHosted() {
+		if err := m.applyShadow(ctx, k, h); err != nil && ctx.Err() == nil {
 			klog.ErrorS(err, "A shadow was left out")
 		}
 	}
@@ -245,8 +245,8 @@ func (m *manager) sources(k *config.Configuration) []plugins.Source {
 	return all
 }
 
-// all returns the plugins, sorted by name.
-func (m *manager) all() []*hosted {
+// allHosted returns the plugins, sorted by name.
+func (m *manager) allHosted() []*hosted {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return sortedValues(m.hosted)
@@ -255,7 +255,7 @@ func (m *manager) all() []*hosted {
 // loadLate loads the modules that no key has come for yet, once the start is over: so that the first key needn't wait
 // for it, and a standby has them.
 func (m *manager) loadLate(ctx context.Context) {
-	for _, h := range m.all() {
+	for _, h := range m.allHosted() {
 		h.mu.Lock()
 		g := h.present
 		h.mu.Unlock()
@@ -271,23 +271,23 @@ func (m *manager) loadLate(ctx context.Context) {
 	}
 }
 
-// checks are the controllers' health checks.
-func (m *manager) checks() (all []server.Check) {
+// healthChecks returns the controllers' health checks.
+func (m *manager) healthChecks() (all []server.Check) {
 	if m.leaders.election.LeaderElect {
 		all = append(all, server.Check{Name: "leaderElection", Check: m.checkLeases})
 	}
-	for _, h := range m.all() {
-		for _, s := range h.all() {
-			all = append(all, server.Check{Name: s.Name(), Check: s.health})
+	for _, h := range m.allHosted() {
+		for _, s := range h.allSlots() {
+			all = append(all, server.Check{Name: s.Name(), Check: s.checkHealth})
 		}
 	}
 	return all
 }
 
-// ready are what the process still waits for.
-func (m *manager) ready() (all []server.Check) {
-	for _, h := range m.all() {
-		for _, s := range h.all() {
+// readyChecks returns what the process still waits for.
+func (m *manager) readyChecks() (all []server.Check) {
+	for _, h := range m.allHosted() {
+		for _, s := range h.allSlots() {
 			all = append(all, server.Check{Name: "started-" + s.Name(), Check: func() error {
 				if m.standsBy(s) {
 					return m.readyToLead(s)
@@ -304,8 +304,8 @@ func (m *manager) ready() (all []server.Check) {
 
 func (m *manager) close() error {
 	var errs []error
-	for _, h := range m.all() {
-		m.unshade(h)
+	for _, h := range m.allHosted() {
+		m.removeShadow(h)
 		errs = append(errs, h.close())
 	}
 	return errors.Join(errs...)

@@ -56,7 +56,7 @@ type watched struct {
 	old     bool // another version is to take its place
 }
 
-func (w *watched) end(r *reader) {
+func (w *watched) endReader(r *reader) {
 	for _, f := range w.undo[r] {
 		f()
 	}
@@ -64,8 +64,8 @@ func (w *watched) end(r *reader) {
 	delete(w.parts, r)
 }
 
-// ready reports whether the store is current for all readers.
-func (w *watched) ready() bool {
+// isCurrent reports whether the store is current for all readers.
+func (w *watched) isCurrent() bool {
 	for _, p := range w.parts {
 		if !p.Current() {
 			return false
@@ -98,12 +98,12 @@ func newMonitors(m *manager) *monitors {
 		m: m, readers: map[*reader]struct{}{}, watched: map[abi.Resource]*watched{}, defined: map[abi.Resource]bool{},
 		again: make(chan struct{}, 1), now: make(chan struct{}, 1),
 	}
-	x.join()
+	x.joinStores()
 	return x
 }
 
-// add begins what a reader reads of each resource, and returns what ends it.
-func (x *monitors) add(r *reader) (undo []func(), err error) {
+// addReader begins what a reader reads of each resource, and returns what ends it.
+func (x *monitors) addReader(r *reader) (undo []func(), err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.used.Store(true)
@@ -112,7 +112,7 @@ func (x *monitors) add(r *reader) (undo []func(), err error) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		for _, w := range x.watched {
-			w.end(r)
+			w.endReader(r)
 		}
 		delete(x.readers, r)
 	}}
@@ -121,7 +121,7 @@ func (x *monitors) add(r *reader) (undo []func(), err error) {
 			return undo, err
 		}
 	}
-	x.join()
+	x.joinStores()
 	select {
 	case x.now <- struct{}{}:
 	default: // it is asked for already
@@ -133,7 +133,7 @@ func (x *monitors) subscribe(w *watched, r *reader) error {
 	if !r.v.Plan.Reads(w.Resource.Resource) {
 		return nil // the grant doesn't have it
 	}
-	part, undo, err := x.m.subscribe(r.c, r.v, w.Resource, r.need, false, func() { x.filled(w) })
+	part, undo, err := x.m.subscribe(r.c, r.v, w.Resource, r.need, false, func() { x.replaceFilled(w) })
 	w.undo[r] = undo
 	if err == nil {
 		w.parts[r] = part
@@ -141,17 +141,17 @@ func (x *monitors) subscribe(w *watched, r *reader) error {
 	return err
 }
 
-// filled has a resource take the place of another version of it as soon as its store can.
-func (x *monitors) filled(w *watched) {
+// replaceFilled has a resource take the place of another version of it as soon as its store can.
+func (x *monitors) replaceFilled(w *watched) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.replaces(w.Resource.Resource, w) {
-		x.look()
+		x.requestLook()
 	}
 }
 
-// look asks for another look.
-func (x *monitors) look() {
+// requestLook asks for another look.
+func (x *monitors) requestLook() {
 	select {
 	case x.again <- struct{}{}:
 	default: // it is asked for already
@@ -237,21 +237,21 @@ func (x *monitors) refresh(ctx context.Context) error {
 			w.lost, w.old = false, false
 			continue
 		}
-		if err := x.watch(r, a); err != nil {
+		if err := x.watchResource(r, a); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r, err))
 			continue
 		}
 		klog.V(1).InfoS("Watching resource for views over all resources", "resource", a.Resource)
 	}
 
-	x.define()
+	x.noteDefined()
 	for r, w := range x.watched {
-		if served[r] == nil && !failed(d, r) {
+		if served[r] == nil && !groupFailed(d, r) {
 			x.vanished(r, w)
 		}
 	}
 
-	x.join()
+	x.joinStores()
 	for r := range x.readers {
 		select {
 		case <-r.seen:
@@ -265,8 +265,8 @@ func (x *monitors) refresh(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// failed reports whether a resource's group couldn't be asked: of it nothing has vanished.
-func failed(d *abi.Discovery, r abi.Resource) bool {
+// groupFailed reports whether a resource's group couldn't be asked: of it nothing has vanished.
+func groupFailed(d *abi.Discovery, r abi.Resource) bool {
 	group := r.Version
 	if r.Group != "" {
 		group = r.Group + "/" + r.Version
@@ -282,14 +282,14 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 		if other == r || other.Group != r.Group || other.Name != r.Name || by.lost {
 			continue
 		}
-		if !by.ready() {
+		if !by.isCurrent() {
 			w.old = true
 			return
 		}
 		if err := x.m.cache.Supersede(r, other); err != nil {
 			klog.ErrorS(err, "Objects that are gone may not be missed", "resource", r.String())
 		}
-		x.forget(r, w)
+		x.forgetResource(r, w)
 		return
 	}
 
@@ -308,11 +308,11 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 	if err := x.m.cache.End(r); err != nil {
 		klog.ErrorS(err, "Objects that are gone may not be missed", "resource", r.String())
 	}
-	x.forget(r, w)
+	x.forgetResource(r, w)
 }
 
-// define notes which resources have a definition.
-func (x *monitors) define() {
+// noteDefined notes which resources have a definition.
+func (x *monitors) noteDefined() {
 	for r, w := range x.watched {
 		w.defined = w.defined || x.definition(r) != nil
 	}
@@ -321,23 +321,24 @@ func (x *monitors) define() {
 // undefined reports whether a resource's definition is gone, and with it all its objects.
 func (x *monitors) undefined(r abi.Resource, w *watched) bool {
 	d := x.watched[definitions[0]]
-	return w.defined && d != nil && d.ready() && x.definition(r) == nil
+	return w.defined && d != nil && d.isCurrent() && x.definition(r) == nil
 }
 
 func (x *monitors) definition(r abi.Resource) *cache.Object {
 	return x.m.cache.Store(definitions[0]).Get("", r.Name+"."+r.Group)
 }
 
-func (x *monitors) forget(r abi.Resource, w *watched) {
+func (x *monitors) forgetResource(r abi.Resource, w *watched) {
 	klog.V(1).InfoS("Resource isn't served any more", "resource", r.String())
 	for to := range w.undo {
-		w.end(to)
+		w.endReader(to)
 	}
 	delete(x.watched, r)
 }
 
-// join has views look into the stores of all resources, but those of versions that are about to take another's place.
-func (x *monitors) join() {
+// joinStores has views look into the stores of all resources, but those of versions that are about to take another's
+// place.
+func (x *monitors) joinStores() {
 	joint, lost := views.Joint{}, map[abi.Resource]bool{}
 	all := map[*reader]parts{}
 	for r := range x.readers {
@@ -378,8 +379,8 @@ func (x *monitors) replaces(r abi.Resource, w *watched) bool {
 
 func (x *monitors) isLost(r abi.Resource) bool { return (*x.lost.Load())[r] }
 
-// watch has all readers told of a resource.
-func (x *monitors) watch(r abi.Resource, a *abi.APIResource) error {
+// watchResource has all readers told of a resource.
+func (x *monitors) watchResource(r abi.Resource, a *abi.APIResource) error {
 	res, err := schema.For(r)
 	if err != nil {
 		res = schema.Custom(r, a.Kind, a.Namespaced)
@@ -391,7 +392,7 @@ func (x *monitors) watch(r abi.Resource, a *abi.APIResource) error {
 	for to := range x.readers {
 		if err := x.subscribe(w, to); err != nil {
 			for to := range w.undo {
-				w.end(to)
+				w.endReader(to)
 			}
 			return err
 		}
@@ -412,16 +413,16 @@ type redefined struct{ *monitors }
 // OnEvent is for the cache.
 func (x redefined) OnEvent(e cache.Event) {
 	if !e.Initial {
-		x.look()
+		x.requestLook()
 	}
 }
 
-// failed is how often something went wrong; false if nobody has views over all resources.
-func (x *monitors) failed() (int64, bool) { return x.errors.Load(), x.used.Load() }
+// errorCount returns how often something went wrong; false if nobody has views over all resources.
+func (x *monitors) errorCount() (int64, bool) { return x.errors.Load(), x.used.Load() }
 
-// wait waits until a reader has all there is, as long as upstream's collector does at most: a resource that can't be
-// listed by then holds up the keys that look into its store.
-func (x *monitors) wait(ctx context.Context, r *reader) error {
+// waitForReader waits until a reader has all there is, as long as upstream's collector does at most: a resource that
+// can't be listed by then holds up the keys that look into its store.
+func (x *monitors) waitForReader(ctx context.Context, r *reader) error {
 	select {
 	case <-r.seen:
 	case <-ctx.Done():

@@ -12,15 +12,15 @@ import (
 // uncompressed does without compression where the API server runs on this machine: it would pack each event of a watch
 // by itself, and this process unpack it, to spare a network that isn't there.
 func uncompressed(r *rest.Config) *rest.Config {
-	if here(r.Host) {
+	if isLocalServer(r.Host) {
 		r.DisableCompression = true
 	}
 	return r
 }
 
-// here reports whether a server's address is one of this machine's. Names other than localhost aren't looked up: they
-// may lead elsewhere tomorrow.
-func here(server string) bool {
+// isLocalServer reports whether a server's address is one of this machine's. Names other than localhost aren't looked
+// up: they may lead elsewhere tomorrow.
+func isLocalServer(server string) bool {
 	if !strings.Contains(server, "://") {
 		server = "https://" + server
 	}

@@ -25,7 +25,7 @@ func TestUncompressed(t *testing.T) {
 	}
 	for _, a := range own {
 		ip := netip.MustParsePrefix(a.String()).Addr()
-		if server := "https://" + netip.AddrPortFrom(ip, 6443).String(); !here(server) {
+		if server := "https://" + netip.AddrPortFrom(ip, 6443).String(); !isLocalServer(server) {
 			t.Errorf("%s is not here", server)
 		}
 	}

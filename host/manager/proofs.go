@@ -30,17 +30,17 @@ func newProofs(m *manager) *proofs {
 	return p
 }
 
-// wait waits until the caches of what is read are current. Of views over all resources those that can't be proved in
-// time hold up the keys that look into them.
-func (p *proofs) wait(ctx context.Context, r *reading) error {
+// waitForReads waits until the caches of what is read are current. Of views over all resources those that can't be
+// proved in time hold up the keys that look into them.
+func (p *proofs) waitForReads(ctx context.Context, r *reading) error {
 	var named []*proof
 	for _, n := range r.needs {
 		if p.kept[n.Resource] {
-			named = append(named, p.begin(ctx, n.Resource))
+			named = append(named, p.beginProof(ctx, n.Resource))
 		}
 	}
 
-	if err := await(ctx, named); err != nil {
+	if err := awaitProofs(ctx, named); err != nil {
 		return err
 	}
 	var others []*proof
@@ -50,10 +50,10 @@ func (p *proofs) wait(ctx context.Context, r *reading) error {
 				continue
 			}
 			part.Doubt()
-			x := p.begin(ctx, name)
+			x := p.beginProof(ctx, name)
 			others = append(others, x)
 			go func() {
-				if await(ctx, []*proof{x}) == nil {
+				if awaitProofs(ctx, []*proof{x}) == nil {
 					part.Trust()
 				}
 			}()
@@ -62,13 +62,13 @@ func (p *proofs) wait(ctx context.Context, r *reading) error {
 
 	patience, cancel := context.WithTimeout(ctx, settleMax)
 	defer cancel()
-	if err := await(patience, others); err != nil && ctx.Err() == nil {
+	if err := awaitProofs(patience, others); err != nil && ctx.Err() == nil {
 		klog.InfoS("Going on though it isn't known of all resources that their caches are as new as the server: what depends on them waits")
 	}
 	return context.Cause(ctx)
 }
 
-func await(ctx context.Context, all []*proof) error {
+func awaitProofs(ctx context.Context, all []*proof) error {
 	for _, x := range all {
 		select {
 		case <-x.done:
@@ -79,8 +79,8 @@ func await(ctx context.Context, all []*proof) error {
 	return nil
 }
 
-// begin begins the proof of a resource, unless that is done.
-func (p *proofs) begin(ctx context.Context, r abi.Resource) *proof {
+// beginProof begins the proof of a resource, unless that is done.
+func (p *proofs) beginProof(ctx context.Context, r abi.Resource) *proof {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x := p.of[r]
@@ -88,7 +88,7 @@ func (p *proofs) begin(ctx context.Context, r abi.Resource) *proof {
 		x = &proof{make(chan struct{})}
 		p.of[r] = x
 		go func() {
-			for !p.try(ctx, r) {
+			for !p.tryProof(ctx, r) {
 				select {
 				case <-time.After(time.Second):
 				case <-ctx.Done():
@@ -101,7 +101,7 @@ func (p *proofs) begin(ctx context.Context, r abi.Resource) *proof {
 	return x
 }
 
-func (p *proofs) try(ctx context.Context, r abi.Resource) bool {
+func (p *proofs) tryProof(ctx context.Context, r abi.Resource) bool {
 	store := p.m.cache.Store(r)
 	if store == nil || !store.Synced() {
 		return true // it isn't served

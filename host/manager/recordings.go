@@ -30,11 +30,11 @@ type recordings struct {
 
 func newRecordings(c *config.Recordings) (*recordings, error) {
 	r := &recordings{rings: map[string]*record.Ring{}}
-	return r, r.set(c)
+	return r, r.configure(c)
 }
 
-// set has the rings kept and saved as the configuration says. After an error all is as it was.
-func (r *recordings) set(c *config.Recordings) error {
+// configure has the rings kept and saved as the configuration says. After an error all is as it was.
+func (r *recordings) configure(c *config.Recordings) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if equality.Semantic.DeepEqual(*c, r.config) {
@@ -74,15 +74,15 @@ func (r *recordings) set(c *config.Recordings) error {
 	return nil
 }
 
-// wait waits for what is being saved.
-func (r *recordings) wait() {
+// waitForSaves waits for what is being saved.
+func (r *recordings) waitForSaves() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.saver.Wait()
 }
 
-// ring returns a controller's ring, which outlives the versions of its plugin.
-func (r *recordings) ring(controller string) *record.Ring {
+// ringFor returns a controller's ring, which outlives the versions of its plugin.
+func (r *recordings) ringFor(controller string) *record.Ring {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := r.rings[controller]
@@ -94,7 +94,7 @@ func (r *recordings) ring(controller string) *record.Ring {
 	return x
 }
 
-func (r *recordings) all() []*record.Ring {
+func (r *recordings) allRings() []*record.Ring {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return sortedValues(r.rings)
@@ -127,7 +127,7 @@ func (m *manager) recordingHandlers() map[string]http.Handler {
 func (m *manager) serveRecording(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("controller")
 	var names []string
-	for _, ring := range m.recordings.all() {
+	for _, ring := range m.recordings.allRings() {
 		names = append(names, ring.Controller())
 		if ring.Controller() != name && strings.TrimSuffix(ring.Controller(), "-controller") != name {
 			continue
@@ -180,7 +180,7 @@ func (m *manager) explain(a abi.APIResource, namespace, name string) *state.Expl
 	}
 	e := &state.Explanation{Resource: a.Resource, Namespace: namespace, Name: name, Writes: []record.Write{}}
 	want, _ := abi.ParseResource(a.Resource)
-	for _, ring := range m.recordings.all() {
+	for _, ring := range m.recordings.allRings() {
 		for _, version := range ring.Versions(want.Group, want.Name) {
 			if x, ok := ring.LastWrite(version, namespace, name); ok {
 				e.Writes = append(e.Writes, x)

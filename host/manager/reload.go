@@ -27,8 +27,8 @@ const lookAgain = 10 * time.Second
 // cease, they are read after lookAgain.
 const settled = 200 * time.Millisecond
 
-// watch applies what changes while the manager runs, until ctx ends.
-func (m *manager) watch(ctx context.Context) {
+// watchChanges applies what changes while the manager runs, until ctx ends.
+func (m *manager) watchChanges(ctx context.Context) {
 	watcher, err := fsnotify.NewWatcher()
 	var changes <-chan fsnotify.Event
 	if err != nil {
@@ -110,16 +110,16 @@ func (m *manager) reload(ctx context.Context) {
 	if m.options.Load != nil {
 		next, err := m.options.Load()
 		if err != nil {
-			m.refuse(fmt.Errorf("the configuration is left as it was: %w", err))
+			m.noteRefused(fmt.Errorf("the configuration is left as it was: %w", err))
 			return
 		}
 		k = next
 	}
-	m.refuse(m.apply(ctx, k))
+	m.noteRefused(m.applyConfiguration(ctx, k))
 }
 
-// refuse takes note of why the last configuration wasn't applied; it is logged once.
-func (m *manager) refuse(err error) {
+// noteRefused takes note of why the last configuration wasn't applied; it is logged once.
+func (m *manager) noteRefused(err error) {
 	m.mu.Lock()
 	was := m.refused
 	m.refused = err
@@ -133,20 +133,20 @@ func (m *manager) refuse(err error) {
 	}
 }
 
-// apply adds, replaces and removes plugins and controllers.
-func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
+// applyConfiguration adds, replaces and removes plugins and controllers.
+func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuration) error {
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	if m.closed || ctx.Err() != nil {
 		return nil
 	}
 
-	chosen, err := m.choose(ctx, k)
+	chosen, err := m.choosePlugins(ctx, k)
 	if err != nil {
 		return err
 	}
 
-	if err := m.recordings.set(&k.Recordings); err != nil {
+	if err := m.recordings.configure(&k.Recordings); err != nil {
 		return err
 	}
 	if err := m.tracer.Configure(&k.Tracing); err != nil {
@@ -156,7 +156,7 @@ func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
 	m.leaders.compare(&k.LeaderElection)
 	m.mu.Lock()
 	process.FollowLog(&m.config.Logging, &k.Logging)
-	m.config, m.list = k, listOf(k, chosen)
+	m.config, m.list = k, controllerList(k, chosen)
 	m.mu.Unlock()
 	errs := []error{m.serveAs(k)}
 	if !m.begun {
@@ -167,14 +167,14 @@ func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
 	changed := false
 	for _, c := range chosen {
 		names = append(names, c.Name)
-		done, err := m.bring(ctx, k, c)
+		done, err := m.reconcilePlugin(ctx, k, c)
 		changed = changed || done
 		errs = append(errs, err)
 	}
 
-	for _, h := range m.all() {
+	for _, h := range m.allHosted() {
 		if !slices.Contains(names, h.name) {
-			m.remove(h)
+			m.removePlugin(h)
 			changed = true
 		}
 	}
@@ -185,8 +185,8 @@ func (m *manager) apply(ctx context.Context, k *config.Configuration) error {
 	return errors.Join(errs...)
 }
 
-// bring makes one plugin what the configuration says; false if it is so already.
-func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
+// reconcilePlugin makes one plugin what the configuration says; false if it is so already.
+func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
 	m.mu.Lock()
 	h := m.hosted[c.Name]
 	m.mu.Unlock()
@@ -198,23 +198,23 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 	}
 
 	m.tellBroken(h, c.Broken)
-	h.ask(c)
+	h.noteAsked(c)
 	// nothing takes the place of what runs, not even what the file had before: that may have failed its trial
 	if c.Broken != nil {
-		running, err := m.again(k, h.present.choice, c.list)
+		running, err := m.rechoose(k, h.present.choice, c.list)
 		if err != nil {
 			return false, err
 		}
 		c = running
 	}
 
-	for _, s := range h.all() {
+	for _, s := range h.allSlots() {
 		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
 	}
 	changed, err := m.exchange(ctx, k, c, h)
 	if err != nil && c.Digest != h.present.Digest {
 		// The module that runs goes on, but as it is configured now.
-		present, failed := m.again(k, h.present.choice, c.list)
+		present, failed := m.rechoose(k, h.present.choice, c.list)
 		if failed == nil {
 			changed, failed = m.exchange(ctx, k, present, h)
 		}
@@ -225,26 +225,26 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 		// Whatever is wrong with its settings or limits, it goes on with those that it had, but with no other rights than
 		// those of now.
 		narrower := withRights(k, h.present.settings)
-		present, failed := m.again(narrower, h.present.choice, c.list)
+		present, failed := m.rechoose(narrower, h.present.choice, c.list)
 		if failed == nil {
 			changed, failed = m.exchange(ctx, narrower, present, h)
 		}
 		err = errors.Join(err, failed)
 	}
-	if h.limits.set(k.Plugin(c.Name), h.present) {
+	if h.limits.setBounds(k.Plugin(c.Name), h.present) {
 		m.wakeAll(h, h.present)
 	}
-	return changed, errors.Join(err, m.shade(ctx, k, h))
+	return changed, errors.Join(err, m.applyShadow(ctx, k, h))
 }
 
-// ask takes note of what the plugin's file and the configuration ask for: of what else failed before nothing is said
-// any longer.
-func (h *hosted) ask(c *choice) {
+// noteAsked takes note of what the plugin's file and the configuration ask for: of what else failed before nothing is
+// said any longer.
+func (h *hosted) noteAsked(c *choice) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked = nil
 	if c.Broken == nil {
-		h.asked = []string{c.core, c.print()}
+		h.asked = []string{c.core, c.fingerprint()}
 	}
 }
 
@@ -261,7 +261,7 @@ func withRights(k *config.Configuration, p config.Plugin) *config.Configuration 
 // exchange brings a plugin's next generation, unless it runs already; false: what ran runs on.
 func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (bool, error) {
 	h.mu.Lock()
-	same, tried := h.present.print() == c.print(), h.failed.get(c.print())
+	same, tried := h.present.fingerprint() == c.fingerprint(), h.failed.get(c.fingerprint())
 	if c.Digest != h.present.Digest { // one that has failed its trial may run all the same, for want of another one
 		tried = cmp.Or(tried, h.failed.get(c.core))
 	}
@@ -273,11 +273,11 @@ func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choi
 		return false, fmt.Errorf("plugin %s: %s was tried before and is left alone until it changes: %w", c.Name, c.Plugin,
 			tried)
 	}
-	if err := m.swap(ctx, k, c, h); err != nil {
+	if err := m.swapGeneration(ctx, k, c, h); err != nil {
 		m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
 		m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
 		h.mu.Lock()
-		h.failed.add(c.print(), err)
+		h.failed.add(c.fingerprint(), err)
 		h.mu.Unlock()
 		return false, err
 	}
@@ -287,7 +287,7 @@ func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choi
 // introduce adds a plugin while the manager runs.
 func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *choice) error {
 	h := newHosted(k, c.Name)
-	g, err := m.load(ctx, k, c, h)
+	g, err := m.loadGeneration(ctx, k, c, h)
 	if err != nil {
 		return err
 	}
@@ -296,19 +296,19 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 	m.hosted[c.Name] = h
 	m.mu.Unlock()
 	m.history.add(c.Name, state.SwapAdded, nil, c, nil)
-	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", short(c.Digest), "origin", c.Plugin.String())
+	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", shortDigest(c.Digest), "origin", c.Plugin.String())
 	m.tellBroken(h, c.Broken)
-	for _, s := range h.all() {
-		m.start(s)
+	for _, s := range h.allSlots() {
+		m.startSlot(s)
 	}
 	all := slices.Collect(maps.Values(g.readings))
 	m.slots.Go(func() { // what is in the caches already makes no event
 		for _, r := range all {
-			if err := r.wait(m.work, m); err != nil {
+			if err := r.waitForCaches(m.work, m); err != nil {
 				return
 			}
 		}
 		m.wakeAll(h, g)
 	})
-	return m.shade(ctx, k, h)
+	return m.applyShadow(ctx, k, h)
 }

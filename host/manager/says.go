@@ -19,9 +19,10 @@ func (m *manager) startup(k *config.Configuration, c *choice) (*record.Source, e
 	return s, nil
 }
 
-// says logs what a plugin says outside of syncs.
-func says(c *choice, s *record.Source) func(int32, string) {
+// guestLogger returns what logs what a plugin says outside of syncs.
+func guestLogger(c *choice, s *record.Source) func(int32, string) {
 	return func(_ int32, message string) {
-		klog.InfoS("Plugin says", "plugin", c.Name, "digest", short(c.Digest), "message", record.NewVeil(s).Text(message))
+		klog.InfoS("Plugin says", "plugin", c.Name, "digest", shortDigest(c.Digest), "message",
+			record.NewVeil(s).Text(message))
 	}
 }

@@ -26,7 +26,7 @@ func TestStartupIsVeiled(t *testing.T) {
 	var log bytes.Buffer
 	klog.LogToStderr(false)
 	klog.SetOutput(&log)
-	say := says(c, s)
+	say := guestLogger(c, s)
 	say(0, "the key is "+key)
 	say(0, "the key is "+base64.StdEncoding.EncodeToString([]byte(key)))
 	klog.Flush()

@@ -22,7 +22,8 @@ func (m *manager) newServer(ctx context.Context, c *config.Configuration) (*serv
 		return nil, nil
 	}
 	return server.New(ctx, server.Options{
-		Config: &c.Serving, Client: m.rest, Registry: m.registry, Checks: m.checks, Ready: m.ready, Handle: m.handlers(),
+		Config: &c.Serving, Client: m.rest, Registry: m.registry, Checks: m.healthChecks, Ready: m.readyChecks,
+		Handle:    m.handlers(),
 		Open:      map[string]http.Handler{console.Path: console.Handler(), "/": console.Redirect()},
 		Component: componentOf(), Flags: m.options.Flags,
 		Configuration: func() any {

@@ -14,14 +14,14 @@ import (
 	"github.com/windlass-dev/windlass/host/syncer"
 )
 
-// shade returns a plugin's controllers the shadow that the configuration names, or takes it away. The caller holds
-// changing.
-func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted) error {
+// applyShadow has the shadow that the configuration names shadow a plugin's controllers, or takes it away. The caller
+// holds changing.
+func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *hosted) error {
 	p := k.Plugin(h.name)
 	name := p.Shadow
 	if name == "" {
-		h.shadeAs("")
-		m.unshade(h)
+		h.noteShadow("")
+		m.removeShadow(h)
 		return nil
 	}
 
@@ -30,7 +30,7 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 	if module == nil {
-		m.say("waits for the shadow of "+h.name, func() {
+		m.sayOnce("waits for the shadow of "+h.name, func() {
 			klog.InfoS("The shadow's image is being got", "plugin", h.name,
 				"image", name)
 		})
@@ -45,19 +45,19 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 	if err := m.identify(k, c); err != nil {
 		return err
 	}
-	print := c.print()
-	h.shadeAs("shadow " + print)
+	print := c.fingerprint()
+	h.noteShadow("shadow " + print)
 	h.mu.Lock()
 	present, tried := h.shadow, h.failed.get("shadow "+print)
 	h.mu.Unlock()
 	switch {
-	case present != nil && present.print() == print:
+	case present != nil && present.fingerprint() == print:
 		return nil
 	case tried != nil:
 		return fmt.Errorf("plugins[%s].shadow: %s was tried before: %w", h.name, name, tried)
 	}
 
-	m.unshade(h)
+	m.removeShadow(h)
 	g, err := m.loadShadow(ctx, k, c, h)
 	if err != nil {
 		h.mu.Lock()
@@ -70,7 +70,7 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 	h.shadow = g
 	h.mu.Unlock()
 	for name, v := range g.versions {
-		s := h.slot(name)
+		s := h.slotNamed(name)
 		synced, differ := m.metrics.ShadowSyncs.WithLabelValues(name), m.metrics.ShadowDifferences.WithLabelValues(name)
 		s.SetShadow(&controller.Shadow{Version: v, Compared: func(d *controller.Difference) {
 			synced.Inc()
@@ -79,17 +79,18 @@ func (m *manager) shade(ctx context.Context, k *config.Configuration, h *hosted)
 			}
 			differ.Inc()
 			s.differences.Add(*d)
-			klog.InfoS("Shadow answers otherwise", "controller", name, "key", d.Key, "shadow", short(d.Shadow), "difference",
-				strings.TrimSpace(d.Text[:min(len(d.Text), 1000)]))
+			klog.InfoS("Shadow answers otherwise", "controller", name, "key", d.Key, "shadow", shortDigest(d.Shadow),
+				"difference", strings.TrimSpace(d.Text[:min(len(d.Text), 1000)]))
 		}})
 	}
-	klog.InfoS("Plugin has a shadow", "plugin", h.name, "shadow", g.loaded.String(), "digest", short(g.loaded.Digest))
+	klog.InfoS("Plugin has a shadow", "plugin", h.name, "shadow", g.loaded.String(), "digest",
+		shortDigest(g.loaded.Digest))
 	m.wakeAll(h, h.present)
 	return nil
 }
 
-// shadeAs takes note of the shadow that the configuration asks for.
-func (h *hosted) shadeAs(what string) {
+// noteShadow takes note of the shadow that the configuration asks for.
+func (h *hosted) noteShadow(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.shaded = what
@@ -117,7 +118,7 @@ func (m *manager) shadowChoice(ctx context.Context, h *hosted, p *plugins.Plugin
 	c := &choice{Found: f}
 	c.Name = h.name // its settings and rights are the plugin's
 	for i, x := range f.Manifest.Controllers {
-		if h.slot(x.Name) != nil {
+		if h.slotNamed(x.Name) != nil {
 			c.controllers = append(c.controllers, i)
 		}
 	}
@@ -130,7 +131,7 @@ func (m *manager) shadowChoice(ctx context.Context, h *hosted, p *plugins.Plugin
 // loadShadow makes the generation of a shadow: it reads what it declares, and wakes nobody.
 func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation,
 	err error) {
-	g, err := m.open(ctx, k, c, h)
+	g, err := m.openGeneration(ctx, k, c, h)
 	if err != nil {
 		return nil, err
 	}
@@ -149,10 +150,10 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 
 	for _, i := range c.controllers {
 		manifest := &g.loaded.Manifest.Controllers[i]
-		if _, err := narrow(k, c.Name, c.plans[i]); err != nil { // it sees no more than the plugin may
+		if _, err := narrowPlan(k, c.Name, c.plans[i]); err != nil { // it sees no more than the plugin may
 			return nil, fmt.Errorf("controller %s: %w", manifest.Name, err)
 		}
-		s := h.slot(manifest.Name)
+		s := h.slotNamed(manifest.Name)
 		// The live Writer tells apart what is an echo; a shadow writes nothing, so it needs none of its own.
 		v := &controller.Version{
 			Target: syncer.Target{
@@ -163,7 +164,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 			Digest: g.loaded.Digest, Secrets: source.Veiled(i),
 		}
 		g.versions[manifest.Name] = v
-		if g.readings[manifest.Name], err = m.read(nil, v); err != nil {
+		if g.readings[manifest.Name], err = m.beginReading(nil, v); err != nil {
 			return nil, err
 		}
 	}
@@ -171,15 +172,15 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 	filled, cancel := context.WithTimeout(ctx, fillMax)
 	defer cancel()
 	for name, r := range g.readings {
-		if err := r.wait(filled, m); err != nil {
+		if err := r.waitForCaches(filled, m); err != nil {
 			return nil, fmt.Errorf("controller %s: its caches can't be filled: %w", name, err)
 		}
 	}
 	return g, nil
 }
 
-// unshade takes a plugin's shadow away.
-func (m *manager) unshade(h *hosted) {
+// removeShadow takes a plugin's shadow away.
+func (m *manager) removeShadow(h *hosted) {
 	h.mu.Lock()
 	g := h.shadow
 	h.shadow = nil
@@ -188,7 +189,7 @@ func (m *manager) unshade(h *hosted) {
 		return
 	}
 	for name := range g.versions {
-		if s := h.slot(name); s != nil {
+		if s := h.slotNamed(name); s != nil {
 			s.SetShadow(nil)
 		}
 	}
@@ -198,7 +199,7 @@ func (m *manager) unshade(h *hosted) {
 		}
 	}
 	for _, r := range g.readings {
-		r.end()
+		r.endReading()
 	}
 	if err := g.loaded.Close(context.Background()); err != nil {
 		klog.ErrorS(err, "Can't free a shadow", "plugin", h.name)

@@ -36,8 +36,8 @@ type slot struct {
 	changed chan struct{}
 }
 
-// set makes a version's reads and missing settings the slot's.
-func (s *slot) set(r *reading, missing []string) {
+// setReading makes a version's reads and missing settings the slot's.
+func (s *slot) setReading(r *reading, missing []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reading, s.missing = r, missing
@@ -45,7 +45,7 @@ func (s *slot) set(r *reading, missing []string) {
 	s.changed = make(chan struct{})
 }
 
-func (s *slot) now() (*reading, []string, chan struct{}) {
+func (s *slot) currentReading() (*reading, []string, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reading == nil {
@@ -54,10 +54,10 @@ func (s *slot) now() (*reading, []string, chan struct{}) {
 	return s.reading, s.missing, s.changed
 }
 
-// start runs a slot until the manager stops, the slot is stopped or its Lease is lost. Where another process has that,
-// it does nothing.
-func (m *manager) start(s *slot) {
-	work, proofs, begin, end := m.leaders.term(m, s)
+// startSlot runs a slot until the manager stops, the slot is stopped or its Lease is lost. Where another process has
+// that, it does nothing.
+func (m *manager) startSlot(s *slot) {
+	work, proofs, begin, end := m.leaders.slotTerm(m, s)
 	if work == nil {
 		return
 	}
@@ -68,9 +68,9 @@ func (m *manager) start(s *slot) {
 		defer end()
 		defer close(s.ended)
 		defer cancel()
-		if m.await(ctx, s) && m.current(ctx, proofs, s) {
+		if m.awaitReady(ctx, s) && m.current(ctx, proofs, s) {
 			s.started.Store(true)
-			runs := m.runs(s)
+			runs := m.runningGauge(s)
 			runs(1)
 			s.Run(ctx, m.options.Grace)
 			runs(0)
@@ -78,18 +78,19 @@ func (m *manager) start(s *slot) {
 	})
 }
 
-// runs sets the metric of which controllers run here. A controller's second queue is no controller to upstream.
-func (m *manager) runs(s *slot) func(float64) {
+// runningGauge returns what sets the metric of which controllers run here. A controller's second queue is no controller
+// to upstream.
+func (m *manager) runningGauge(s *slot) func(float64) {
 	if s.Current().Manifest.PartOf != "" {
 		return func(float64) {}
 	}
 	return m.metrics.Running.WithLabelValues(s.Name(), metrics.Component).Set
 }
 
-// await waits until the slot has all it needs; false when ctx has ended.
-func (m *manager) await(ctx context.Context, s *slot) bool {
+// awaitReady waits until the slot has all it needs; false when ctx has ended.
+func (m *manager) awaitReady(ctx context.Context, s *slot) bool {
 	for ctx.Err() == nil {
-		reading, missing, changed := s.now()
+		reading, missing, changed := s.currentReading()
 		if len(missing) > 0 {
 			klog.InfoS("Controller is idle: settings are missing", "controller", s.Name(), "plugin", s.plugin, "settings",
 				missing)
@@ -119,7 +120,7 @@ func (m *manager) await(ctx context.Context, s *slot) bool {
 			}
 		}()
 
-		err := reading.wait(until, m)
+		err := reading.waitForCaches(until, m)
 		cancel()
 		if err == nil {
 			return true
@@ -128,18 +129,18 @@ func (m *manager) await(ctx context.Context, s *slot) bool {
 	return false
 }
 
-// halt stops a slot and waits for its syncs in flight.
-func (s *slot) halt() {
+// stopAndWait stops a slot and waits for its syncs in flight.
+func (s *slot) stopAndWait() {
 	if s.stop != nil {
 		s.stop()
 		<-s.ended
 	}
 }
 
-// health fails a controller that can't start for want of a setting, or that is quarantined; it stays healthy while
+// checkHealth fails a controller that can't start for want of a setting, or that is quarantined; it stays healthy while
 // single keys fail.
-func (s *slot) health() error {
-	reading, missing, _ := s.now()
+func (s *slot) checkHealth() error {
+	reading, missing, _ := s.currentReading()
 	if len(missing) > 0 {
 		return fmt.Errorf("idle: settings %v are missing: set plugins[%s].settings", missing, s.plugin)
 	}
@@ -166,7 +167,7 @@ func (m *manager) starting(s *slot) error {
 
 // unreadable reports which of the resources that a slot reads can't be read at the moment.
 func (m *manager) unreadable(s *slot) error {
-	reading, _, _ := s.now()
+	reading, _, _ := s.currentReading()
 	for _, r := range m.cache.Status() {
 		if r.Err != nil && slices.ContainsFunc(reading.needs, func(n views.Need) bool { return n.Resource == r.Resource }) {
 			return fmt.Errorf("%s can't be read: %w", r.Resource, r.Err)
@@ -176,7 +177,7 @@ func (m *manager) unreadable(s *slot) error {
 }
 
 func (s *slot) waiting() error {
-	if reading, missing, _ := s.now(); s.started.Load() || len(missing) > 0 || len(reading.denied) > 0 {
+	if reading, missing, _ := s.currentReading(); s.started.Load() || len(missing) > 0 || len(reading.denied) > 0 {
 		return nil
 	}
 	return errStarting
@@ -190,16 +191,16 @@ type reading struct {
 	denied []abi.Resource // by the grant: then it reads nothing at all
 }
 
-// end stops it.
-func (r *reading) end() {
+// endReading ends what is read.
+func (r *reading) endReading() {
 	for _, f := range r.undo {
 		f()
 	}
 	r.undo = nil
 }
 
-// wait waits until the caches have all of it.
-func (r *reading) wait(ctx context.Context, m *manager) error {
+// waitForCaches waits until the caches have all of it.
+func (r *reading) waitForCaches(ctx context.Context, m *manager) error {
 	for _, n := range r.needs {
 		if n.Resource == schema.Any {
 			continue
@@ -209,23 +210,23 @@ func (r *reading) wait(ctx context.Context, m *manager) error {
 		}
 	}
 	for _, x := range r.all {
-		if err := m.monitors.wait(ctx, x); err != nil {
+		if err := m.monitors.waitForReader(ctx, x); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read begins what a version reads; its events wake keys of the controller, if there is one: a shadow is woken with the
-// live version.
-func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *reading, err error) {
+// beginReading begins what a version reads; its events wake keys of the controller, if there is one: a shadow is woken
+// with the live version.
+func (m *manager) beginReading(c *controller.Controller, v *controller.Version) (_ *reading, err error) {
 	if denied := v.Plan.Denied(); len(denied) > 0 {
 		return &reading{denied: denied}, nil
 	}
 	r, current := &reading{needs: v.Plan.Needs()}, &currency{m: m, named: map[abi.Resource]*cache.Reader{}}
 	defer func() {
 		if err != nil {
-			r.end()
+			r.endReading()
 		}
 	}()
 
@@ -233,11 +234,11 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 		var undo []func()
 		if n.Resource == schema.Any {
 			all := &reader{c: c, v: v, need: n, seen: make(chan struct{})}
-			undo, err = m.monitors.add(all)
+			undo, err = m.monitors.addReader(all)
 			r.all, current.all = append(r.all, all), all
 		} else {
 			var res *schema.Resource
-			if res, err = m.named(n.Resource); err == nil {
+			if res, err = m.namedResource(n.Resource); err == nil {
 				if res.Kind != "" && res.Namespaced != v.Plan.Namespaced(n.Resource) {
 					klog.ErrorS(nil, "The manifest's clusterScoped is wrong of a resource, so keys may miss objects and changes: say it in the views (View.ClusterScoped), or generate the types anew with +kubebuilder:resource:scope=Cluster",
 						"controller", v.Manifest.Name, "resource", n.Resource.String(), "namespaced", res.Namespaced)
@@ -260,9 +261,9 @@ func (m *manager) read(c *controller.Controller, v *controller.Version) (_ *read
 // learning bounds how long the API server is asked what a resource is.
 const learning = 2 * time.Second
 
-// named returns a resource that a version reads. Of one that isn't built in the API server tells the kind; until it
-// serves that, the controller is idle.
-func (m *manager) named(r abi.Resource) (*schema.Resource, error) {
+// namedResource returns a resource that a version reads. Of one that isn't built in the API server tells the kind;
+// until it serves that, the controller is idle.
+func (m *manager) namedResource(r abi.Resource) (*schema.Resource, error) {
 	res, err := schema.Named(r)
 	if err != nil || !res.Custom {
 		return res, err
@@ -300,7 +301,7 @@ func (m *manager) subscribe(c *controller.Controller, v *controller.Version, res
 		return nil, nil, err
 	}
 
-	x, err := m.router(name)
+	x, err := m.routerFor(name)
 	if c == nil || err != nil {
 		return part, []func(){part.Release}, err
 	}
@@ -342,8 +343,8 @@ func (r *router) OnEvent(e cache.Event) {
 	r.took.Observe(time.Since(began).Seconds())
 }
 
-// router returns the router of a resource, which hears of its events from the first time on.
-func (m *manager) router(name abi.Resource) (*router, error) {
+// routerFor returns the router of a resource, which hears of its events from the first time on.
+func (m *manager) routerFor(name abi.Resource) (*router, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	x := m.routers[name]

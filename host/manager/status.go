@@ -17,7 +17,7 @@ import (
 
 func (m *manager) status(ctx context.Context) state.Status {
 	s := state.Status{Process: m.process(), Controllers: []state.ControllerStatus{}, Plugins: []state.PluginStatus{},
-		Missing: map[string]string{}, Swaps: m.history.all(), Leaders: m.leaderStatus()}
+		Missing: map[string]string{}, Swaps: m.history.newestFirst(), Leaders: m.leaderStatus()}
 	writes := m.metrics.WritesByController()
 	for name, why := range m.missing() {
 		s.Missing[name] = "it is being got"
@@ -37,7 +37,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 		s.Refused = refused.Error()
 	}
 
-	for _, h := range m.all() {
+	for _, h := range m.allHosted() {
 		h.mu.Lock()
 		g, before, shadow := h.present, h.before, h.shadow
 		if g == nil { // it is being removed
@@ -45,7 +45,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 			continue
 		}
 		p := state.PluginStatus{Name: h.name, Since: h.loaded}
-		p.Failed = h.failed.said(append(slices.Clip(h.asked), h.shaded))
+		p.Failed = h.failed.reasons(append(slices.Clip(h.asked), h.shaded))
 		if h.broken != nil {
 			p.Broken = h.broken.Error()
 		}
@@ -59,7 +59,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 		if shadow != nil {
 			p.Shadow = shadow.loaded.Digest
 		}
-		for _, x := range h.all() {
+		for _, x := range h.allSlots() {
 			c := x.status(m)
 			c.Differences = x.differences.Of(p.Shadow)
 			if m.standsBy(x) {
@@ -75,7 +75,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 		s.Plugins = append(s.Plugins, p)
 	}
 
-	s.Absent, s.Ending = m.absent(ctx, s.Controllers)
+	s.Absent, s.Ending = m.absentControllers(ctx, s.Controllers)
 	s.Troubles = state.Troubles(&s)
 	return s
 }
@@ -83,10 +83,10 @@ func (m *manager) status(ctx context.Context) state.Status {
 // scrape returns what the manager is like now, for its metrics.
 func (m *manager) scrape() metrics.Scrape {
 	now := metrics.Scrape{Caches: m.cache.Status(), DroppedLogBytes: map[string]int64{}, MissingImages: len(m.missing())}
-	for _, h := range m.all() {
+	for _, h := range m.allHosted() {
 		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
 	}
-	if failed, ok := m.monitors.failed(); ok {
+	if failed, ok := m.monitors.errorCount(); ok {
 		now.Unlisted = &failed
 	}
 	return now
@@ -110,12 +110,12 @@ func (s *slot) status(m *manager) state.ControllerStatus {
 	if p := s.ResyncPeriod(); p > 0 {
 		c.Resync = p.Round(time.Second).String()
 	}
-	reading, missing, _ := s.now()
+	reading, missing, _ := s.currentReading()
 	switch quarantined := s.Quarantined(); {
 	case quarantined != nil:
 		c.State, c.Message = "Quarantined", quarantined.Error()
 	case len(missing) > 0 || len(reading.denied) > 0:
-		c.State, c.Message = "Idle", s.health().Error()
+		c.State, c.Message = "Idle", s.checkHealth().Error()
 	case !s.started.Load():
 		c.State, c.Message = "Starting", m.starting(s).Error()
 	default:
@@ -133,23 +133,23 @@ func (m *manager) handlers() map[string]http.Handler {
 
 	maps.Copy(all, map[string]http.Handler{
 		"GET /windlass/v1/status": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			answer(w, m.status(r.Context()))
+			writeJSON(w, m.status(r.Context()))
 		}),
 		"GET /windlass/v1/differences": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			all := []controller.Difference{}
 			q := question{controller: r.URL.Query().Get("controller")}
-			for _, h := range m.all() {
-				for _, s := range h.all() {
-					if q.of(s.Name()) {
+			for _, h := range m.allHosted() {
+				for _, s := range h.allSlots() {
+					if q.asksController(s.Name()) {
 						all = append(all, s.differences.All()...)
 					}
 				}
 			}
-			answer(w, all)
+			writeJSON(w, all)
 		}),
 		"POST /windlass/v1/controllers/{name}/release": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for _, h := range m.all() {
-				if s := h.slot(r.PathValue("name")); s != nil {
+			for _, h := range m.allHosted() {
+				if s := h.slotNamed(r.PathValue("name")); s != nil {
 					if !s.Release() {
 						http.Error(w, "the controller isn't quarantined", http.StatusConflict)
 					}

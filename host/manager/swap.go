@@ -24,22 +24,22 @@ const (
 // fillMax is how long a new version may take to get its caches before the old one is kept.
 const fillMax = time.Minute
 
-// swap replaces a plugin's generation while its controllers run. Another module is on trial; the same one under another
-// configuration isn't, for that is the operator's word: it goes on with the trial that it is on, if any. The caller
-// holds changing.
-func (m *manager) swap(ctx context.Context, k *config.Configuration, c *choice, h *hosted) error {
+// swapGeneration replaces a plugin's generation while its controllers run. Another module is on trial; the same one
+// under another configuration isn't, for that is the operator's word: it goes on with the trial that it is on, if any.
+// The caller holds changing.
+func (m *manager) swapGeneration(ctx context.Context, k *config.Configuration, c *choice, h *hosted) error {
 	same := c.Digest == h.present.Digest
 	if !same {
-		m.settle(h) // there is room for one to fall back on
+		m.settleTrial(h) // there is room for one to fall back on
 	}
 
-	next, err := m.load(ctx, k, c, h)
+	next, err := m.loadGeneration(ctx, k, c, h)
 	if err != nil {
 		return err
 	}
 
-	if err := m.fill(ctx, next); err != nil {
-		h.forget(next)
+	if err := m.fillCaches(ctx, next); err != nil {
+		h.forgetSlots(next)
 		return errors.Join(fmt.Errorf("plugin %s: %w", c.Name, err), next.close())
 	}
 
@@ -50,32 +50,32 @@ func (m *manager) swap(ctx context.Context, k *config.Configuration, c *choice, 
 
 	m.switchTo(h, next, t)
 	if same {
-		klog.InfoS("Plugin has another configuration", "plugin", c.Name, "digest", short(next.Digest))
+		klog.InfoS("Plugin has another configuration", "plugin", c.Name, "digest", shortDigest(next.Digest))
 		m.metrics.Swaps.WithLabelValues(c.Name, "reconfigured").Inc()
 		m.history.add(c.Name, state.SwapReconfigured, was.choice, next.choice, nil)
 		m.replaced(h, was, next)
 		return nil
 	}
 
-	klog.InfoS("Plugin was replaced", "plugin", c.Name, "from", short(was.Digest), "to", short(next.Digest), "origin",
-		next.loaded.String())
+	klog.InfoS("Plugin was replaced", "plugin", c.Name, "from", shortDigest(was.Digest), "to", shortDigest(next.Digest),
+		"origin", next.loaded.String())
 	h.mu.Lock()
 	h.before, h.trial = was, t
 	h.mu.Unlock()
 	m.history.add(c.Name, state.SwapOnTrial, was.choice, next.choice, nil)
-	go m.try(h, t)
+	go m.awaitTrial(h, t)
 	return nil
 }
 
-// fill waits until the caches have what a generation reads.
-func (m *manager) fill(ctx context.Context, g *generation) error {
+// fillCaches waits until the caches have what a generation reads.
+func (m *manager) fillCaches(ctx context.Context, g *generation) error {
 	if len(g.loaded.Missing) > 0 {
 		return nil // it idles and doesn't need them
 	}
 	ctx, cancel := context.WithTimeout(ctx, fillMax)
 	defer cancel()
 	for name, r := range g.readings {
-		if err := r.wait(ctx, m); err != nil {
+		if err := r.waitForCaches(ctx, m); err != nil {
 			return fmt.Errorf("controller %s: the new version's caches can't be filled: %w", name, err)
 		}
 	}
@@ -90,7 +90,7 @@ func (m *manager) replaced(h *hosted, was, next *generation) {
 			v.Writer.Revoke()
 		}
 	}
-	m.slots.Go(func() { m.retire(h, was) })
+	m.slots.Go(func() { m.retireGeneration(h, was) })
 }
 
 // switchTo has all slots of a plugin begin their syncs on a generation, starts those that are new, ends those that it
@@ -99,7 +99,7 @@ func (m *manager) switchTo(h *hosted, g *generation, t *trial) {
 	m.mu.Lock()
 	k := m.config
 	m.mu.Unlock()
-	h.limits.set(k.Plugin(h.name), g)
+	h.limits.setBounds(k.Plugin(h.name), g)
 	h.mu.Lock()
 	h.present, h.loaded = g, time.Now()
 	var ended []*slot
@@ -112,25 +112,25 @@ func (m *manager) switchTo(h *hosted, g *generation, t *trial) {
 
 	h.mu.Unlock()
 	for _, s := range ended {
-		s.halt()
+		s.stopAndWait()
 	}
 
 	for name, v := range g.versions {
-		s := h.slot(name)
+		s := h.slotNamed(name)
 		if s.started.Load() && (len(g.loaded.Missing) > 0 || len(g.readings[name].denied) > 0) {
-			s.halt() // it idles from now on, as if it had begun so
-			s = m.slot(k, v)
+			s.stopAndWait() // it idles from now on, as if it had begun so
+			s = m.newSlot(k, v)
 			h.mu.Lock()
 			h.slots[name] = s
 			h.mu.Unlock()
 			v.Writer.Lead()
 		}
 		if s.Current() != v {
-			s.Swap(v, t.judge())
+			s.Swap(v, t.syncObserver())
 		}
-		s.set(g.readings[name], g.loaded.Missing)
+		s.setReading(g.readings[name], g.loaded.Missing)
 		if s.stop == nil {
-			m.start(s)
+			m.startSlot(s)
 		}
 	}
 	m.wakeAll(h, g)
@@ -139,7 +139,7 @@ func (m *manager) switchTo(h *hosted, g *generation, t *trial) {
 // wakeAll wakes every key of a generation: it may decide otherwise on keys that nothing has happened to.
 func (m *manager) wakeAll(h *hosted, g *generation) {
 	for name, v := range g.versions {
-		if s := h.slot(name); s != nil && !m.standsBy(s) {
+		if s := h.slotNamed(name); s != nil && !m.standsBy(s) {
 			v.Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k) })
 		}
 	}
@@ -153,16 +153,16 @@ type trial struct {
 	done bool
 }
 
-// judge is what a trial has to be told of each sync; nil without a trial.
-func (t *trial) judge() func(failed error) bool {
+// syncObserver returns what a trial has to be told of each sync; nil without a trial.
+func (t *trial) syncObserver() func(failed error) bool {
 	if t == nil {
 		return nil
 	}
-	return t.sync
+	return t.countSync
 }
 
-// sync reports whether the trial goes on.
-func (t *trial) sync(failed error) bool {
+// countSync counts a sync, and reports whether the trial goes on.
+func (t *trial) countSync(failed error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.done {
@@ -177,8 +177,8 @@ func (t *trial) sync(failed error) bool {
 	return false
 }
 
-// end ends a trial whose outcome nobody needs any longer, so that nothing keeps its versions.
-func (t *trial) end() {
+// endTrial ends a trial whose outcome nobody needs any longer, so that nothing keeps its versions.
+func (t *trial) endTrial() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.done {
@@ -187,8 +187,8 @@ func (t *trial) end() {
 	}
 }
 
-// try waits for the end of a trial, and puts the module before back if the new one has failed.
-func (m *manager) try(h *hosted, t *trial) {
+// awaitTrial waits for the end of a trial, and puts the module before back if the new one has failed.
+func (m *manager) awaitTrial(h *hosted, t *trial) {
 	timer := time.NewTimer(trialTime)
 	defer timer.Stop()
 	var failed error
@@ -215,37 +215,37 @@ func (m *manager) try(h *hosted, t *trial) {
 	}
 
 	if failed == nil {
-		m.settle(h)
+		m.settleTrial(h)
 		return
 	}
 	m.rollBack(h, failed)
 }
 
-// settle lets the generation before the present one go: the trial is over, or another module's is about to begin.
-func (m *manager) settle(h *hosted) {
-	if old := h.tried(); old != nil {
+// settleTrial lets the generation before the present one go: the trial is over, or another module's is about to begin.
+func (m *manager) settleTrial(h *hosted) {
+	if old := h.takeFallback(); old != nil {
 		m.metrics.Swaps.WithLabelValues(h.name, "ok").Inc() // the next one may come before its trial is over
-		m.history.ended(h.name, state.SwapOK, nil)
-		m.retire(h, old)
+		m.history.noteTrialEnd(h.name, state.SwapOK, nil)
+		m.retireGeneration(h, old)
 	}
 }
 
-// tried ends the trial, and returns the generation that there was to fall back on.
-func (h *hosted) tried() *generation {
+// takeFallback ends the trial, and returns the generation that there was to fall back on.
+func (h *hosted) takeFallback() *generation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := h.before
 	if h.trial != nil {
-		h.trial.end()
+		h.trial.endTrial()
 	}
 	h.before, h.trial = nil, nil
 	return old
 }
 
-// retire frees a generation once its last sync in flight has ended.
-func (m *manager) retire(h *hosted, old *generation) {
+// retireGeneration frees a generation once its last sync in flight has ended.
+func (m *manager) retireGeneration(h *hosted, old *generation) {
 	for _, r := range old.readings {
-		r.end()
+		r.endReading()
 	}
 	for _, v := range old.versions {
 		if err := v.Drain(m.held); err != nil {
@@ -253,40 +253,40 @@ func (m *manager) retire(h *hosted, old *generation) {
 		}
 	}
 	if err := old.close(); err != nil {
-		klog.ErrorS(err, "Can't free a plugin that was replaced", "plugin", h.name, "digest", short(old.loaded.Digest))
+		klog.ErrorS(err, "Can't free a plugin that was replaced", "plugin", h.name, "digest", shortDigest(old.loaded.Digest))
 	}
 }
 
 // rollBack puts the module before back, under the present configuration; what the failed one still answers is dropped,
 // and its keys synced again.
 func (m *manager) rollBack(h *hosted, failed error) {
-	old, g := h.tried(), h.present
+	old, g := h.takeFallback(), h.present
 	h.mu.Lock()
 	h.failed.add(g.core, failed)
 	h.mu.Unlock()
 	back, err := m.asConfigured(h, old)
 	if err != nil {
-		klog.ErrorS(err, "Plugin failed its trial and stays all the same: the version before can't run under the present configuration", "plugin", h.name, "failed", failed, "digest", short(g.Digest))
+		klog.ErrorS(err, "Plugin failed its trial and stays all the same: the version before can't run under the present configuration", "plugin", h.name, "failed", failed, "digest", shortDigest(g.Digest))
 		m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
-		m.history.ended(h.name, state.SwapStays,
+		m.history.noteTrialEnd(h.name, state.SwapStays,
 			fmt.Errorf("%w; but the version before can't run as it is configured now: %w", failed, err))
-		m.retire(h, old)
+		m.retireGeneration(h, old)
 		return
 	}
 
 	klog.ErrorS(failed, "Plugin was rolled back: the new version failed its trial", "plugin", h.name, "from",
-		short(g.Digest), "to", short(back.Digest))
+		shortDigest(g.Digest), "to", shortDigest(back.Digest))
 	m.metrics.Swaps.WithLabelValues(h.name, "rolled-back").Inc()
-	m.history.ended(h.name, state.SwapRolledBack, failed)
+	m.history.noteTrialEnd(h.name, state.SwapRolledBack, failed)
 	for _, v := range g.versions {
 		v.Writer.Revoke()
 	}
 
 	h.restore(m, back)
 	m.switchTo(h, back, nil)
-	m.retire(h, g)
+	m.retireGeneration(h, g)
 	if back != old {
-		m.retire(h, old)
+		m.retireGeneration(h, old)
 	}
 }
 
@@ -296,19 +296,19 @@ func (m *manager) asConfigured(h *hosted, old *generation) (*generation, error) 
 	m.mu.Lock()
 	k, list := m.config, m.list
 	m.mu.Unlock()
-	c, err := m.again(k, old.choice, list)
+	c, err := m.rechoose(k, old.choice, list)
 	if err != nil {
 		return nil, err
 	}
-	if c.print() == old.print() {
+	if c.fingerprint() == old.fingerprint() {
 		return old, nil
 	}
-	g, err := m.load(m.work, k, c, h)
+	g, err := m.loadGeneration(m.work, k, c, h)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.fill(m.work, g); err != nil {
-		h.forget(g)
+	if err := m.fillCaches(m.work, g); err != nil {
+		h.forgetSlots(g)
 		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
@@ -323,13 +323,13 @@ func (h *hosted) restore(m *manager, g *generation) {
 			m.mu.Lock()
 			k := m.config
 			m.mu.Unlock()
-			h.slots[name] = m.slot(k, v)
+			h.slots[name] = m.newSlot(k, v)
 		}
 	}
 }
 
-// forget takes away the slots that a generation which never ran had made.
-func (h *hosted) forget(g *generation) {
+// forgetSlots takes away the slots that a generation which never ran had made.
+func (h *hosted) forgetSlots(g *generation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name := range g.versions {
@@ -339,15 +339,15 @@ func (h *hosted) forget(g *generation) {
 	}
 }
 
-// remove ends a plugin. The caller holds changing.
-func (m *manager) remove(h *hosted) {
+// removePlugin ends a plugin. The caller holds changing.
+func (m *manager) removePlugin(h *hosted) {
 	m.mu.Lock()
 	delete(m.hosted, h.name)
 	m.mu.Unlock()
 	m.history.add(h.name, state.SwapRemoved, h.present.choice, nil, nil)
-	m.unshade(h)
-	for _, s := range h.all() {
-		s.halt()
+	m.removeShadow(h)
+	for _, s := range h.allSlots() {
+		s.stopAndWait()
 	}
 	if err := h.close(); err != nil {
 		klog.ErrorS(err, "Can't free a plugin that was removed", "plugin", h.name)

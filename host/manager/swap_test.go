@@ -5,12 +5,12 @@ import "testing"
 // A trial that another version has overtaken ends at once, and only once, whatever its syncs say afterwards.
 func TestTrialEnds(t *testing.T) {
 	x := &trial{left: trialSyncs, over: make(chan error, 1)}
-	if !x.sync(nil) {
+	if !x.countSync(nil) {
 		t.Fatal("over after one sync")
 	}
-	x.end()
-	x.end()
-	if x.sync(errStarting) {
+	x.endTrial()
+	x.endTrial()
+	if x.countSync(errStarting) {
 		t.Error("goes on after its end")
 	}
 	select {

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// lead runs a group's controllers until ctx ends and they have stopped.
-func (m *manager) lead(ctx context.Context, g *group) {
+// runGroup runs a group's controllers until ctx ends and they have stopped.
+func (m *manager) runGroup(ctx context.Context, g *group) {
 	began := time.Now()
 	m.changing.Lock()
 	if m.closed || ctx.Err() != nil {
@@ -22,7 +22,7 @@ func (m *manager) lead(ctx context.Context, g *group) {
 		return
 	}
 	g.work, g.proofs = ctx, newProofs(m)
-	err := m.enter(ctx, g)
+	err := m.startGroup(ctx, g)
 	m.changing.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {
@@ -32,28 +32,28 @@ func (m *manager) lead(ctx context.Context, g *group) {
 		klog.InfoS("Leading", "group", g.Name, "lease", g.LeaseName, "took", time.Since(began))
 	}
 	<-ctx.Done()
-	g.wait() // it needn't wait for a reload that is under way
+	g.waitForWorkers() // it needn't wait for a reload that is under way
 	m.changing.Lock()
 	defer m.changing.Unlock()
-	g.wait()
+	g.waitForWorkers()
 	g.work, g.proofs = nil, nil
 	if !m.closed && m.work.Err() == nil {
-		m.leave(g)
+		m.resetGroup(g)
 	}
 }
 
-// enter starts a group's controllers. The caller holds changing.
-func (m *manager) enter(ctx context.Context, g *group) error {
+// startGroup starts a group's controllers. The caller holds changing.
+func (m *manager) startGroup(ctx context.Context, g *group) error {
 	if !m.begun {
 		// A cold standby begins with its first Lease.
 		m.mu.Lock()
 		k := m.config
 		m.mu.Unlock()
-		chosen, err := m.choose(ctx, k)
+		chosen, err := m.choosePlugins(ctx, k)
 		if err != nil {
 			return err
 		}
-		if err := m.begin(m.work, k, chosen); err != nil {
+		if err := m.loadChosen(m.work, k, chosen); err != nil {
 			return err
 		}
 		m.begun = true
@@ -62,10 +62,10 @@ func (m *manager) enter(ctx context.Context, g *group) error {
 		return nil
 	}
 
-	for _, h := range m.all() {
-		for _, s := range h.all() {
-			if m.leaders.of(s.Current().Manifest) == g {
-				if err := m.reread(h, s); err != nil {
+	for _, h := range m.allHosted() {
+		for _, s := range h.allSlots() {
+			if m.leaders.groupOf(s.Current().Manifest) == g {
+				if err := m.rereadSlot(h, s); err != nil {
 					return err
 				}
 			}
@@ -75,33 +75,33 @@ func (m *manager) enter(ctx context.Context, g *group) error {
 	return nil
 }
 
-// leave puts slots that haven't run in the places of a group's, which have stopped. The caller holds changing.
-func (m *manager) leave(g *group) {
+// resetGroup puts slots that haven't run in the places of a group's, which have stopped. The caller holds changing.
+func (m *manager) resetGroup(g *group) {
 	m.mu.Lock()
 	k := m.config
 	m.mu.Unlock()
-	for _, h := range m.all() {
-		for _, old := range h.all() {
+	for _, h := range m.allHosted() {
+		for _, old := range h.allSlots() {
 			v := old.Current()
-			if m.leaders.of(v.Manifest) != g {
+			if m.leaders.groupOf(v.Manifest) != g {
 				continue
 			}
 
-			m.unshade(h)
-			s := m.slot(k, v)
+			m.removeShadow(h)
+			s := m.newSlot(k, v)
 			h.mu.Lock()
 			h.slots[s.Name()] = s
 			trial := h.trial
 			h.mu.Unlock()
 			if trial != nil {
-				s.Swap(v, trial.judge()) // it goes on with the next term
+				s.Swap(v, trial.syncObserver()) // it goes on with the next term
 			}
 
 			v.Writer.Anew()
 			if b, ok := v.Metrics.(*metrics.Controller); ok {
 				b.Anew()
 			}
-			if err := m.reread(h, s); err != nil {
+			if err := m.rereadSlot(h, s); err != nil {
 				klog.ErrorS(err, "Caches aren't kept for a controller", "controller", s.Name())
 			}
 		}
@@ -111,18 +111,18 @@ func (m *manager) leave(g *group) {
 
 // startAll starts the slots of a group, of none if it is nil. The caller holds changing.
 func (m *manager) startAll(g *group) {
-	for _, h := range m.all() {
-		for _, s := range h.all() {
-			if m.leaders.of(s.Current().Manifest) == g && s.stop == nil {
-				m.start(s)
+	for _, h := range m.allHosted() {
+		for _, s := range h.allSlots() {
+			if m.leaders.groupOf(s.Current().Manifest) == g && s.stop == nil {
+				m.startSlot(s)
 			}
 		}
 	}
 }
 
-// reread has a slot's versions read what they do from now on: whatever the controller needs while its Lease is held,
-// what keeps the caches warm while it isn't.
-func (m *manager) reread(h *hosted, s *slot) error {
+// rereadSlot has a slot's versions read what they do from now on: whatever the controller needs while its Lease is
+// held, what keeps the caches warm while it isn't.
+func (m *manager) rereadSlot(h *hosted, s *slot) error {
 	h.mu.Lock()
 	all := []*generation{h.before, h.present}
 	h.mu.Unlock()
@@ -130,48 +130,48 @@ func (m *manager) reread(h *hosted, s *slot) error {
 		if g == nil || g.versions[s.Name()] == nil {
 			continue
 		}
-		r, err := m.readAs(s, g.versions[s.Name()])
+		r, err := m.beginReadingAs(s, g.versions[s.Name()])
 		if err != nil {
 			return err
 		}
 		old := g.readings[s.Name()]
 		g.readings[s.Name()] = r
 		if g == h.present {
-			s.set(r, g.loaded.Missing)
+			s.setReading(r, g.loaded.Missing)
 		}
 		if old != nil {
-			old.end()
+			old.endReading()
 		}
 	}
 	return nil
 }
 
-// readAs begins what a version of a slot reads.
-func (m *manager) readAs(s *slot, v *controller.Version) (*reading, error) {
-	switch g := m.leaders.of(v.Manifest); {
+// beginReadingAs begins what a version of a slot reads.
+func (m *manager) beginReadingAs(s *slot, v *controller.Version) (*reading, error) {
+	switch g := m.leaders.groupOf(v.Manifest); {
 	case g == nil || g.work != nil:
-		return m.read(s.Controller, v)
-	case !m.leaders.cold():
-		return m.read(nil, v)
+		return m.beginReading(s.Controller, v)
+	case !m.leaders.isColdStandby():
+		return m.beginReading(nil, v)
 	}
 	return &reading{denied: v.Plan.Denied()}, nil
 }
 
 // standsBy reports whether the slot's Lease is another process's.
 func (m *manager) standsBy(s *slot) bool {
-	g := m.leaders.of(s.Current().Manifest)
+	g := m.leaders.groupOf(s.Current().Manifest)
 	return g != nil && !g.lease.Leading()
 }
 
 // standsByWith reports whether no controller of a plugin runs here for want of its Lease.
 func (m *manager) standsByWith(h *hosted) bool {
-	all := h.all()
+	all := h.allSlots()
 	return len(all) > 0 && !slices.ContainsFunc(all, func(s *slot) bool { return !m.standsBy(s) })
 }
 
 // readyToLead reports whether a slot that stands by has what it needs.
 func (m *manager) readyToLead(s *slot) error {
-	reading, _, _ := s.now()
+	reading, _, _ := s.currentReading()
 	for _, n := range reading.needs {
 		if n.Resource == schema.Any {
 			if !m.monitors.settled() {
@@ -190,29 +190,29 @@ func (m *manager) current(ctx context.Context, p *proofs, s *slot) bool {
 	if p == nil {
 		return true // events have
 	}
-	reading, _, _ := s.now()
-	if err := p.wait(ctx, reading); err != nil {
+	reading, _, _ := s.currentReading()
+	if err := p.waitForReads(ctx, reading); err != nil {
 		return false
 	}
 	s.Current().Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k) })
 	return true
 }
 
-// begin and end count the group's workers.
-func (g *group) begin() {
+// addWorker and removeWorker count the group's workers.
+func (g *group) addWorker() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running++
 }
 
-func (g *group) end() {
+func (g *group) removeWorker() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running--
 	g.idle.Broadcast()
 }
 
-func (g *group) wait() {
+func (g *group) waitForWorkers() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.running > 0 {

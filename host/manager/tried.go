@@ -29,8 +29,8 @@ func (t *tried) add(name string, err error) {
 // get is why it failed; nil if it didn't, or wasn't tried.
 func (t *tried) get(name string) error { return t.errs[name] }
 
-// said are the reasons why these failed, of those that did.
-func (t *tried) said(names []string) (all []string) {
+// reasons returns the reasons why these failed, of those that did.
+func (t *tried) reasons(names []string) (all []string) {
 	for _, name := range names {
 		if err := t.errs[name]; err != nil && !slices.Contains(all, err.Error()) {
 			all = append(all, err.Error())

@@ -10,7 +10,7 @@ import (
 // However much fails, only the last failures are remembered, each once.
 func TestTried(t *testing.T) {
 	var x tried
-	if x.get("0") != nil || x.said([]string{"0"}) != nil {
+	if x.get("0") != nil || x.reasons([]string{"0"}) != nil {
 		t.Error("something has failed before anything was tried")
 	}
 	for i := range 3 * triedMost {
@@ -21,8 +21,8 @@ func TestTried(t *testing.T) {
 	if len(x.errs) != triedMost || len(x.names) != triedMost {
 		t.Errorf("%d are remembered: %q", len(x.errs), x.names)
 	}
-	if all := x.said([]string{"0", last, last, fmt.Sprint(2 * triedMost)}); !slices.Equal(all,
-		[]string{"again", fmt.Sprint("failure ", 2*triedMost)}) {
+	all := x.reasons([]string{"0", last, last, fmt.Sprint(2 * triedMost)})
+	if !slices.Equal(all, []string{"again", fmt.Sprint("failure ", 2*triedMost)}) {
 		t.Errorf("what is said of three that were asked for: %q", all)
 	}
 	if x.get(last) == nil || x.get("0") != nil {

@@ -30,7 +30,7 @@ func (f *families) counter(name, help string, labels ...string) *prometheus.Coun
 	return c
 }
 
-func (f *families) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+func (f *families) newGauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	f.all = append(f.all, Family{Name: name, Help: help, Type: "gauge", Labels: labels})
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	f.registry.MustRegister(g)

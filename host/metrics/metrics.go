@@ -62,7 +62,7 @@ func New(r *prometheus.Registry) *Metrics {
 	m.guestSeconds = f.counter("windlass_guest_seconds_total",
 		"Time spent inside the sandbox, in seconds, waiting for performed effects excluded.", "controller")
 	m.fuel = f.counter("windlass_guest_fuel_total", "Metering units used inside the sandbox.", "controller")
-	m.memory = f.gauge("windlass_guest_memory_bytes", "Linear memory that the last sync used.", "controller")
+	m.memory = f.newGauge("windlass_guest_memory_bytes", "Linear memory that the last sync used.", "controller")
 	m.snapshotBytes = f.counter("windlass_snapshot_bytes_total",
 		"Bytes of all requests handed to the sandbox.", "controller")
 	m.outcomeBytes = f.counter("windlass_outcome_bytes_total",
@@ -87,7 +87,7 @@ func New(r *prometheus.Registry) *Metrics {
 		"Times that the configuration was read anew, by result: ok, failed (the old one was kept).", "result")
 
 	// Upstream's.
-	m.Running = f.gauge("running_managed_controllers",
+	m.Running = f.newGauge("running_managed_controllers",
 		"[BETA] Indicates where instances of a controller are currently running", "name", "manager")
 	m.Informed = f.histogram("informer_processing_latency_seconds",
 		"[ALPHA] Time taken to process events after popping from the queue.",
@@ -203,14 +203,14 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 			continue
 		}
 		m := b.own[u.Metric]
-		if values, ok := m.add(o, u, now, u.Value); ok && m.sum && u.Value != 0 {
+		if values, ok := m.addUpdate(o, u, now, u.Value); ok && m.sum && u.Value != 0 {
 			b.summands[k] = append(b.summands[k], summand{u.Metric, values, now, u.Value})
 		}
 	}
 	for i, m := range b.own {
 		if m.series != nil && m.series.objects != nil {
 			now, _ := objects(int32(i))
-			m.series.moved(o, now)
+			m.series.releaseMoved(o, now)
 		}
 	}
 }
@@ -241,7 +241,7 @@ func (b *Controller) Anew() {
 	}
 	for _, m := range b.own {
 		if m.series != nil {
-			m.series.anew(b.name)
+			m.series.releaseController(b.name)
 		}
 	}
 }
@@ -259,7 +259,7 @@ func (b *Controller) Gone(k controller.Key) {
 	b.takeBack(k, func(s *summand) bool { return b.own[s.metric].series != nil })
 	for _, m := range b.own {
 		if m.series != nil {
-			m.series.gone(owner{b.name, k})
+			m.series.releaseAll(owner{b.name, k})
 		}
 	}
 }

@@ -31,12 +31,12 @@ func TestPluginMetrics(t *testing.T) {
 	share := func(label int32, v float64) abi.MetricUpdate {
 		return abi.MetricUpdate{Labels: []int32{label}, Value: v}
 	}
-	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1), {Metric: 1, Value: 2}}, none)
-	b.Answered(y, []abi.MetricUpdate{share(0, 4)}, none)
-	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: 1}}, none)              // says nothing of the sum
-	b.Answered(x, []abi.MetricUpdate{share(1, 5)}, none)                        // instead of 3 and 1
-	b.Answered(x, []abi.MetricUpdate{share(7, 9), {Metric: 9, Value: 9}}, none) // no such label, no such metric
-	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: -1}}, none)             // a counter never falls
+	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1), {Metric: 1, Value: 2}}, noLabels)
+	b.Answered(y, []abi.MetricUpdate{share(0, 4)}, noLabels)
+	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: 1}}, noLabels)              // says nothing of the sum
+	b.Answered(x, []abi.MetricUpdate{share(1, 5)}, noLabels)                        // instead of 3 and 1
+	b.Answered(x, []abi.MetricUpdate{share(7, 9), {Metric: 9, Value: 9}}, noLabels) // no such label, no such metric
+	b.Answered(y, []abi.MetricUpdate{{Metric: 1, Value: -1}}, noLabels)             // a counter never falls
 	want := `
 # HELP changes Changes.
 # TYPE changes counter
@@ -49,11 +49,11 @@ slices{kind="b"} 0
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "slices", "changes"); err != nil {
 		t.Error(err)
 	}
-	b.Answered(y, []abi.MetricUpdate{share(0, 0)}, none)
+	b.Answered(y, []abi.MetricUpdate{share(0, 0)}, noLabels)
 	if n := len(b.summands); n != 0 {
 		t.Errorf("%d keys are remembered that have no share", n)
 	}
-	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1)}, none)
+	b.Answered(x, []abi.MetricUpdate{share(0, 3), share(1, 1)}, noLabels)
 	b.Anew()
 	want = "# HELP slices Slices.\n# TYPE slices gauge\nslices{kind=\"a\"} 0\nslices{kind=\"b\"} 0\n"
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "slices"); err != nil {
@@ -82,7 +82,7 @@ func TestHostKeptMetrics(t *testing.T) {
 
 	// The guest has no say in them.
 	all := []abi.MetricUpdate{{Metric: 0, Value: 5}, {Metric: 1, Value: 5}, {Metric: 2, Value: 5}}
-	b.Answered(controller.Key{Name: "x"}, all, none)
+	b.Answered(controller.Key{Name: "x"}, all, noLabels)
 
 	want := `
 # HELP behind Stale ones.
@@ -145,7 +145,7 @@ func TestSeriesEndWithTheirObject(t *testing.T) {
 	for _, namespace := range []string{"here", "there"} {
 		for kind := range int32(2) {
 			k := controller.Key{Namespace: namespace, Name: "web"}
-			b.Answered(k, []abi.MetricUpdate{{Labels: []int32{0, 0, kind}, Value: 1}}, none)
+			b.Answered(k, []abi.MetricUpdate{{Labels: []int32{0, 0, kind}, Value: 1}}, noLabels)
 		}
 	}
 
@@ -178,5 +178,5 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// none is what labels from objects have where there are none.
-func none(int32) ([]string, bool) { return nil, true }
+// noLabels returns what labels from objects have where there are none.
+func noLabels(int32) ([]string, bool) { return nil, true }

@@ -96,21 +96,22 @@ func newMetric(plugin string, d abi.Metric) (*PluginMetric, prometheus.Collector
 	return p, c
 }
 
-// add adds to the metric what a key says, and returns the values of the series' labels. objects are the values that are
-// in objects. Not ok: the labels aren't among those declared.
-func (p *PluginMetric) add(o owner, u *abi.MetricUpdate, objects []string, value float64) (values []string, ok bool) {
-	if values, ok = p.values(o.key, u, objects); !ok {
+// addUpdate adds to the metric what a key says, and returns the values of the series' labels. objects are the values
+// that are in objects. Not ok: the labels aren't among those declared.
+func (p *PluginMetric) addUpdate(o owner, u *abi.MetricUpdate, objects []string, value float64) (values []string,
+	ok bool) {
+	if values, ok = p.labelValues(o.key, u, objects); !ok {
 		return nil, false
 	}
 	if p.series == nil {
 		p.put(values, value)
 		return values, true
 	}
-	return p.series.add(o, values, objects, func(values []string) { p.put(values, value) }), true
+	return p.series.addValue(o, values, objects, func(values []string) { p.put(values, value) }), true
 }
 
-// values returns the values of an update's labels.
-func (p *PluginMetric) values(k controller.Key, u *abi.MetricUpdate, objects []string) ([]string, bool) {
+// labelValues returns the values of an update's labels.
+func (p *PluginMetric) labelValues(k controller.Key, u *abi.MetricUpdate, objects []string) ([]string, bool) {
 	if len(u.Labels) != len(p.declared.Labels) {
 		return nil, false
 	}

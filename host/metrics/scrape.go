@@ -79,7 +79,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		name := r.Resource.String()
 		l.objects.give(to, float64(r.Objects), name)
 		l.bytes.give(to, float64(r.Bytes), name)
-		l.synced.give(to, bit(r.Synced), name)
+		l.synced.give(to, boolValue(r.Synced), name)
 		informer := []string{Component, r.Resource.Group, r.Resource.Version, r.Resource.Name}
 		l.queued.give(to, float64(r.Waiting), informer...)
 		if v, ok := versionDigits(r.Version); ok {
@@ -96,7 +96,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	l.build.give(to, 1, buildInfo()...)
 }
 
-func bit(b bool) float64 {
+func boolValue(b bool) float64 {
 	if b {
 		return 1
 	}

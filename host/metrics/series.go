@@ -70,13 +70,13 @@ func newSeries(plugin string, d *abi.Metric, c vector) *series {
 	return s
 }
 
-// add has put add to the series of these values, or to that of what is beyond the bound, which it returns. It belongs
-// to the key from then on.
-func (s *series) add(o owner, values, objects []string, put func(values []string)) []string {
+// addValue has put add to the series of these values, or to that of what is beyond the bound, which it returns. It
+// belongs to the key from then on.
+func (s *series) addValue(o owner, values, objects []string, put func(values []string)) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	x := s.of(values)
+	x := s.seriesFor(values)
 	put(x.values)
 	if i := slices.IndexFunc(s.owned[o], func(h share) bool { return h.oneSeries == x }); i >= 0 {
 		s.owned[o][i].objects = objects
@@ -94,39 +94,39 @@ func (s *series) add(o owner, values, objects []string, put func(values []string
 	return x.values
 }
 
-// of returns the series of the values, a new one if there is none yet and there is a place.
-func (s *series) of(values []string) *oneSeries {
-	x := s.all[id(values)]
-	if x == nil && s.objects != nil && len(s.all) >= seriesMost && !s.drop() {
+// seriesFor returns the series of the values, a new one if there is none yet and there is a place.
+func (s *series) seriesFor(values []string) *oneSeries {
+	x := s.all[seriesID(values)]
+	if x == nil && s.objects != nil && len(s.all) >= seriesMost && !s.dropOldestIdle() {
 		for _, i := range s.objects {
 			values[i] = abi.Unexpected
 		}
-		x = s.all[id(values)]
+		x = s.all[seriesID(values)]
 		s.tellFull()
 	}
 	if x == nil {
 		x = &oneSeries{values: values}
-		s.all[id(values)] = x
+		s.all[seriesID(values)] = x
 	}
 	return x
 }
 
-// id is the values as one text; no value has that byte, which is in no UTF-8.
-func id(values []string) string { return strings.Join(values, "\xff") }
+// seriesID returns the values as one text; no value has that byte, which is in no UTF-8.
+func seriesID(values []string) string { return strings.Join(values, "\xff") }
 
-// drop ends the series that has been nobody's for longest, and reports whether there was one.
-func (s *series) drop() bool {
+// dropOldestIdle ends the series that has been nobody's for longest, and reports whether there was one.
+func (s *series) dropOldestIdle() bool {
 	first := s.idle.Front()
 	if first == nil {
 		return false
 	}
-	s.forget(s.idle.Remove(first).(*oneSeries))
+	s.endSeries(s.idle.Remove(first).(*oneSeries))
 	return true
 }
 
-func (s *series) forget(x *oneSeries) {
+func (s *series) endSeries(x *oneSeries) {
 	s.end(x.values...)
-	delete(s.all, id(x.values))
+	delete(s.all, seriesID(x.values))
 }
 
 func (s *series) tellFull() {
@@ -138,23 +138,23 @@ func (s *series) tellFull() {
 		"metric", s.name, "plugin", s.plugin, "limit", seriesMost, "value", abi.Unexpected)
 }
 
-// moved takes the series from the key that other values in objects led to than are there now.
-func (s *series) moved(o owner, now []string) {
+// releaseMoved takes the series from the key that other values in objects led to than are there now.
+func (s *series) releaseMoved(o owner, now []string) {
 	s.release(o, func(h share) bool { return !slices.Equal(h.objects, now) })
 }
 
-// gone takes all series from the key.
-func (s *series) gone(o owner) { s.release(o, func(share) bool { return true }) }
+// releaseAll takes all series from the key.
+func (s *series) releaseAll(o owner) { s.release(o, func(share) bool { return true }) }
 
-// anew takes all series from the keys of a controller.
-func (s *series) anew(controller string) {
+// releaseController takes all series from the keys of a controller.
+func (s *series) releaseController(controller string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for o, all := range s.owned {
 		if o.controller == controller {
 			delete(s.owned, o)
 			for _, h := range all {
-				s.leave(h.oneSeries)
+				s.releaseSeries(h.oneSeries)
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func (s *series) release(o owner, leaves func(share) bool) {
 	var kept []share
 	for _, h := range all {
 		if leaves(h) {
-			s.leave(h.oneSeries)
+			s.releaseSeries(h.oneSeries)
 		} else {
 			kept = append(kept, h)
 		}
@@ -182,13 +182,13 @@ func (s *series) release(o owner, leaves func(share) bool) {
 	}
 }
 
-// leave ends a series that was its last key's, or notes that it is nobody's now.
-func (s *series) leave(x *oneSeries) {
+// releaseSeries ends a series that was its last key's, or notes that it is nobody's now.
+func (s *series) releaseSeries(x *oneSeries) {
 	switch x.owners--; {
 	case x.owners > 0:
 	case s.lasting:
 		x.idle = s.idle.PushBack(x)
 	default:
-		s.forget(x)
+		s.endSeries(x)
 	}
 }

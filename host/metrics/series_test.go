@@ -51,16 +51,16 @@ func seriesOf(t *testing.T, r *prometheus.Registry, name string) map[string]floa
 	return values
 }
 
-// in is what the labels of a metric are where these values are in the objects.
-func in(values ...string) func(int32) ([]string, bool) {
+// labelsFrom returns what the labels of a metric are where these values are in the objects.
+func labelsFrom(values ...string) func(int32) ([]string, bool) {
 	return func(int32) ([]string, bool) { return values, true }
 }
 
-func one(value float64) []abi.MetricUpdate {
+func oneUpdate(value float64) []abi.MetricUpdate {
 	return []abi.MetricUpdate{{Labels: []int32{0}, Value: value}}
 }
 
-func want(t *testing.T, when string, got, want map[string]float64) {
+func expectSeries(t *testing.T, when string, got, want map[string]float64) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%s: series are %v, want %v", when, got, want)
@@ -73,25 +73,25 @@ func TestGaugesEndWithTheirObjects(t *testing.T) {
 	a, b := controller.Key{Name: "a"}, controller.Key{Name: "b"}
 	for _, kind := range []string{abi.MetricGauge, abi.MetricSum} {
 		c, series := measured(t, abi.Metric{Name: "nodes", Type: kind, Labels: []abi.Label{zone}})
-		c.Answered(a, one(1), in("x"))
-		c.Answered(b, one(1), in("x"))
-		c.Answered(a, nil, in("x"))
+		c.Answered(a, oneUpdate(1), labelsFrom("x"))
+		c.Answered(b, oneUpdate(1), labelsFrom("x"))
+		c.Answered(a, nil, labelsFrom("x"))
 		both := map[string]float64{"x": 1}
 		if kind == abi.MetricSum {
 			both["x"] = 2
 		}
-		want(t, kind+" of both", series(), both)
+		expectSeries(t, kind+" of both", series(), both)
 
-		c.Answered(a, one(1), in("y"))
-		want(t, kind+", a has moved", series(), map[string]float64{"x": 1, "y": 1})
-		c.Answered(b, nil, in("z"))
-		want(t, kind+", b has moved and says nothing", series(), map[string]float64{"y": 1})
+		c.Answered(a, oneUpdate(1), labelsFrom("y"))
+		expectSeries(t, kind+", a has moved", series(), map[string]float64{"x": 1, "y": 1})
+		c.Answered(b, nil, labelsFrom("z"))
+		expectSeries(t, kind+", b has moved and says nothing", series(), map[string]float64{"y": 1})
 		c.Gone(a)
-		want(t, kind+", a is gone", series(), map[string]float64{})
+		expectSeries(t, kind+", a is gone", series(), map[string]float64{})
 
-		c.Answered(a, one(1), in("x"))
+		c.Answered(a, oneUpdate(1), labelsFrom("x"))
 		c.Anew()
-		want(t, kind+", another process goes on", series(), map[string]float64{})
+		expectSeries(t, kind+", another process goes on", series(), map[string]float64{})
 		if n := len(c.summands) + len(c.own[0].series.owned) + len(c.own[0].series.all); n != 0 {
 			t.Errorf("%s: %d things are kept of nothing", kind, n)
 		}
@@ -110,12 +110,12 @@ func TestSeriesBelongToTheirController(t *testing.T) {
 		t.Fatal(err)
 	}
 	sets, pods := m.Of("sets", own), m.Of("pods", own)
-	sets.Answered(controller.Key{Name: "web"}, one(3), none)
+	sets.Answered(controller.Key{Name: "web"}, oneUpdate(3), noLabels)
 	pods.Gone(controller.Key{Name: "web"})
 	pods.Anew()
-	want(t, "the pod is gone", seriesOf(t, r, "missing"), map[string]float64{"web": 3})
+	expectSeries(t, "the pod is gone", seriesOf(t, r, "missing"), map[string]float64{"web": 3})
 	sets.Gone(controller.Key{Name: "web"})
-	want(t, "the set is gone", seriesOf(t, r, "missing"), map[string]float64{})
+	expectSeries(t, "the set is gone", seriesOf(t, r, "missing"), map[string]float64{})
 }
 
 // A counter's series goes on counting where objects of its value come and go, as upstream's does.
@@ -123,19 +123,19 @@ func TestCountersOutliveTheirObjects(t *testing.T) {
 	c, series := measured(t, abi.Metric{Name: "jobs_total", Type: abi.MetricCounter, Labels: []abi.Label{zone}})
 	for i := range 3 {
 		k := controller.Key{Name: fmt.Sprint(i)}
-		c.Answered(k, one(1), in("x"))
+		c.Answered(k, oneUpdate(1), labelsFrom("x"))
 		c.Gone(k)
 	}
-	want(t, "one after another", series(), map[string]float64{"x": 3})
+	expectSeries(t, "one after another", series(), map[string]float64{"x": 3})
 	if s := c.own[0].series; s.idle.Len() != 1 || len(s.owned) != 0 {
 		t.Errorf("%d series are nobody's, %d keys are kept", s.idle.Len(), len(s.owned))
 	}
-	c.Answered(controller.Key{Name: "a"}, one(1), in("x"))
+	c.Answered(controller.Key{Name: "a"}, oneUpdate(1), labelsFrom("x"))
 	if s := c.own[0].series; s.idle.Len() != 0 {
 		t.Error("a series is nobody's and somebody's")
 	}
 	c.Anew()
-	want(t, "after another process's term", series(), map[string]float64{"x": 4})
+	expectSeries(t, "after another process's term", series(), map[string]float64{"x": 4})
 }
 
 // Nobody fills the memory by writing values into objects: over the bound the objects count as one. Series of no object
@@ -146,7 +146,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	} {
 		c, series := measured(t, abi.Metric{Name: "m", Type: kind, Labels: []abi.Label{zone}})
 		for i := range objects {
-			c.Answered(controller.Key{Name: fmt.Sprint(i)}, one(1), in(fmt.Sprint("v", i)))
+			c.Answered(controller.Key{Name: fmt.Sprint(i)}, oneUpdate(1), labelsFrom(fmt.Sprint("v", i)))
 		}
 		got := series()
 		if len(got) != seriesMost+1 || got["v0"] != 1 || got[fmt.Sprint("v", seriesMost-1)] != 1 {
@@ -165,7 +165,7 @@ func TestSeriesAreBounded(t *testing.T) {
 
 		c.Gone(controller.Key{Name: "0"})
 		c.Gone(controller.Key{Name: "1"})
-		c.Answered(controller.Key{Name: "next"}, one(1), in("next"))
+		c.Answered(controller.Key{Name: "next"}, oneUpdate(1), labelsFrom("next"))
 		if got = series(); len(got) > seriesMost+1 || got["next"] != 1 || got["v0"] != 0 {
 			t.Errorf("%s: %d series, of an object that came when there was a place %v, want at most %d, 1",
 				kind, len(got), got["next"], seriesMost+1)
@@ -183,7 +183,7 @@ func TestSeriesAreBounded(t *testing.T) {
 func TestOneObjectOfManyValues(t *testing.T) {
 	c, series := measured(t, abi.Metric{Name: "m_total", Type: abi.MetricCounter, Labels: []abi.Label{zone}})
 	for i := range 2 * seriesMost {
-		c.Answered(controller.Key{Name: "a"}, one(1), in(fmt.Sprint("v", i)))
+		c.Answered(controller.Key{Name: "a"}, oneUpdate(1), labelsFrom(fmt.Sprint("v", i)))
 	}
 	got, last := series(), fmt.Sprint("v", 2*seriesMost-1)
 	if len(got) != seriesMost || got[last] != 1 || got["v0"] != 0 {
@@ -206,8 +206,8 @@ func TestHostileLabels(t *testing.T) {
 		strings.Repeat("\xff", 1<<20):  "\uFFFD",
 	} {
 		c, series := measured(t, abi.Metric{Name: "m", Type: abi.MetricGauge, Labels: []abi.Label{zone}})
-		c.Answered(controller.Key{Name: "a"}, one(1), in(text))
-		want(t, fmt.Sprintf("%.20q", text), series(), map[string]float64{label: 1})
+		c.Answered(controller.Key{Name: "a"}, oneUpdate(1), labelsFrom(text))
+		expectSeries(t, fmt.Sprintf("%.20q", text), series(), map[string]float64{label: 1})
 		if !utf8.ValidString(label) || len(label) > labelMax {
 			t.Errorf("%q is no label", label)
 		}
@@ -219,12 +219,12 @@ func TestHostileLabels(t *testing.T) {
 func TestSeriesOfOthersLabels(t *testing.T) {
 	c, series := measured(t, abi.Metric{Name: "m_total", Type: abi.MetricCounter, Labels: []abi.Label{zone}})
 	k := controller.Key{Name: "a"}
-	c.Answered(k, one(1), func(int32) ([]string, bool) { return nil, false })
-	c.Answered(k, one(1), none)
-	c.Answered(k, []abi.MetricUpdate{{Value: 1}, {Labels: []int32{0, 0}, Value: 1}}, in("x"))
-	want(t, "none of them", series(), map[string]float64{})
-	c.Answered(k, []abi.MetricUpdate{{Labels: []int32{1 << 30}, Value: 1}}, in("x"))
-	want(t, "any place stands for what the host fills in", series(), map[string]float64{"x": 1})
+	c.Answered(k, oneUpdate(1), func(int32) ([]string, bool) { return nil, false })
+	c.Answered(k, oneUpdate(1), noLabels)
+	c.Answered(k, []abi.MetricUpdate{{Value: 1}, {Labels: []int32{0, 0}, Value: 1}}, labelsFrom("x"))
+	expectSeries(t, "none of them", series(), map[string]float64{})
+	c.Answered(k, []abi.MetricUpdate{{Labels: []int32{1 << 30}, Value: 1}}, labelsFrom("x"))
+	expectSeries(t, "any place stands for what the host fills in", series(), map[string]float64{"x": 1})
 }
 
 // What is shown is what Prometheus reads: a label with a line break and quotes is one label.
@@ -235,7 +235,7 @@ func TestHostileLabelsAreEscaped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Of("c", own).Answered(controller.Key{Name: "a"}, one(1), in("x\"} 7\nforged 1"))
+	m.Of("c", own).Answered(controller.Key{Name: "a"}, oneUpdate(1), labelsFrom("x\"} 7\nforged 1"))
 	shown := "# HELP m M.\n# TYPE m gauge\nm{zone=\"x\\\"} 7\\nforged 1\"} 1\n"
 	if err := testutil.GatherAndCompare(r, strings.NewReader(shown), "m"); err != nil {
 		t.Error(err)

@@ -32,7 +32,7 @@ type Found struct {
 // A module whose manifest isn't in a section of its own runs here for it, interpreted: what isn't enabled is never
 // compiled.
 func Find(ctx context.Context, sources ...Source) (all []Found, problems []error) {
-	return (&search{read: read, before: func(string) []Found { return nil }}).find(ctx, sources)
+	return (&search{read: readPlugin, before: func(string) []Found { return nil }}).findPlugins(ctx, sources)
 }
 
 // search is one look at the sources.
@@ -44,7 +44,7 @@ type search struct {
 	problems []error
 }
 
-func (s *search) find(ctx context.Context, sources []Source) (all []Found, problems []error) {
+func (s *search) findPlugins(ctx context.Context, sources []Source) (all []Found, problems []error) {
 	for _, source := range sources {
 		modules, errs := source.Modules()
 		s.problems = append(s.problems, errs...)
@@ -53,31 +53,31 @@ func (s *search) find(ctx context.Context, sources []Source) (all []Found, probl
 		for _, p := range modules {
 			f, err := s.read(ctx, p)
 			if err == nil {
-				err = twice(own, f)
+				err = checkDuplicate(own, f)
 			}
 			if err != nil {
-				standIns = append(standIns, s.reject(p.Origin, err)...)
+				standIns = append(standIns, s.standInsFor(p.Origin, err)...)
 				continue
 			}
 			own = append(own, f)
 		}
 		for _, f := range standIns {
-			if twice(own, f) != nil { // it has moved to another file
+			if checkDuplicate(own, f) != nil { // it has moved to another file
 				s.problems = append(s.problems, f.Broken)
 				continue
 			}
 			own = append(own, f)
 		}
 
-		all = slices.DeleteFunc(all, func(old Found) bool { return named(own, old.Name) >= 0 })
+		all = slices.DeleteFunc(all, func(old Found) bool { return indexOfPlugin(own, old.Name) >= 0 })
 		all = append(all, own...)
 	}
 	return s.unambiguous(all), s.problems
 }
 
-// reject returns what stands in for a file that can't be used. Where nothing does, the file is left out, and err is one
-// of the problems.
-func (s *search) reject(origin string, err error) []Found {
+// standInsFor returns what stands in for a file that can't be used. Where nothing does, the file is left out, and err
+// is one of the problems.
+func (s *search) standInsFor(origin string, err error) []Found {
 	standIns := s.before(origin)
 	if len(standIns) == 0 {
 		s.problems = append(s.problems, err)
@@ -88,20 +88,20 @@ func (s *search) reject(origin string, err error) []Found {
 	return standIns
 }
 
-func found(p *Plugin, m *abi.Manifest) Found {
+func newFound(p *Plugin, m *abi.Manifest) Found {
 	named := *p
 	named.Name = m.Name
 	return Found{Plugin: &named, Manifest: m}
 }
 
-// named returns the index of the plugin of that name, -1 if there is none.
-func named(all []Found, name string) int {
+// indexOfPlugin returns the index of the plugin of that name, -1 if there is none.
+func indexOfPlugin(all []Found, name string) int {
 	return slices.IndexFunc(all, func(f Found) bool { return f.Name == name })
 }
 
-// twice is an error if a plugin of the same name is there already.
-func twice(all []Found, f Found) error {
-	if i := named(all, f.Name); i >= 0 {
+// checkDuplicate returns an error if a plugin of the same name is there already.
+func checkDuplicate(all []Found, f Found) error {
+	if i := indexOfPlugin(all, f.Name); i >= 0 {
 		return fmt.Errorf("%s: plugin %q is in %s already: remove one of them", f, f.Name, all[i])
 	}
 	return nil
@@ -113,7 +113,7 @@ func (s *search) unambiguous(all []Found) (kept []Found) {
 	for len(all) > 0 {
 		f := all[0]
 		all = all[1:]
-		switch err := cmp.Or(clash(taken, f), twice(kept, f)); {
+		switch err := cmp.Or(checkControllerNames(taken, f), checkDuplicate(kept, f)); {
 		case err == nil:
 			kept = append(kept, f)
 			for _, name := range controllerNames(f.Manifest) {
@@ -122,14 +122,14 @@ func (s *search) unambiguous(all []Found) (kept []Found) {
 		case f.Broken != nil: // nor does what was there before fit in any longer
 			s.problems = append(s.problems, f.Broken)
 		default:
-			all = append(all, s.reject(f.Origin, err)...)
+			all = append(all, s.standInsFor(f.Origin, err)...)
 		}
 	}
 	return kept
 }
 
-// clash is an error if one of the plugin's controllers has a name that is taken.
-func clash(taken map[string]Found, f Found) error {
+// checkControllerNames returns an error if one of the plugin's controllers has a name that is taken.
+func checkControllerNames(taken map[string]Found, f Found) error {
 	for _, name := range controllerNames(f.Manifest) {
 		if by, ok := taken[name]; ok {
 			return fmt.Errorf("%s: plugin %q: controller %q is in plugin %q (%s) already: name the plugin %q to replace it, "+
@@ -150,13 +150,13 @@ func controllerNames(m *abi.Manifest) (names []string) {
 	return names
 }
 
-// read reads a module's manifest.
-func read(ctx context.Context, p *Plugin) (Found, error) {
+// readPlugin reads a plugin by its module's manifest.
+func readPlugin(ctx context.Context, p *Plugin) (Found, error) {
 	m, err := manifestOf(ctx, p)
 	if err != nil {
 		return Found{}, err
 	}
-	return found(p, m), nil
+	return newFound(p, m), nil
 }
 
 // manifestOf reads a module's manifest, or runs the module for it. What a section says is compared with what the module
@@ -215,7 +215,7 @@ func declared(p *Plugin) (*abi.Manifest, error) {
 func decodeManifest(p *Plugin, text []byte) (*abi.Manifest, error) {
 	m, err := abi.DecodeManifest(text)
 	if err == nil {
-		err = check(m)
+		err = checkNames(m)
 	}
 	if err == nil && p.Origin != OriginBuiltin { // those the build has checked
 		err = checkViews(m)
@@ -236,8 +236,8 @@ func checkViews(m *abi.Manifest) error {
 	return nil
 }
 
-// check finds names that would hide each other.
-func check(m *abi.Manifest) error {
+// checkNames finds names that would hide each other.
+func checkNames(m *abi.Manifest) error {
 	var settings, metrics []string
 	for _, s := range m.Settings {
 		settings = append(settings, s.Name)

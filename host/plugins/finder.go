@@ -23,14 +23,14 @@ type Finder struct {
 // Find returns the plugins of all sources, as [Find] does, with those that stand in for files that can't be used.
 func (f *Finder) Find(ctx context.Context, sources ...Source) ([]Found, []error) {
 	seen := map[string]*abi.Manifest{}
-	s := &search{before: f.before, read: func(ctx context.Context, p *Plugin) (Found, error) {
+	s := &search{before: f.takenBefore, read: func(ctx context.Context, p *Plugin) (Found, error) {
 		x, err := f.Read(ctx, p)
 		if err == nil {
 			seen[p.Digest] = x.Manifest
 		}
 		return x, err
 	}}
-	all, problems := s.find(ctx, sources)
+	all, problems := s.findPlugins(ctx, sources)
 
 	taken := map[string]Found{}
 	for _, x := range all {
@@ -45,8 +45,8 @@ func (f *Finder) Find(ctx context.Context, sources ...Source) ([]Found, []error)
 	return all, problems
 }
 
-// before returns what was taken from a file, or from all files of a folder, at the last look.
-func (f *Finder) before(origin string) (all []Found) {
+// takenBefore returns what was taken from a file, or from all files of a folder, at the last look.
+func (f *Finder) takenBefore(origin string) (all []Found) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, x := range f.taken {
@@ -67,7 +67,7 @@ func (f *Finder) Read(ctx context.Context, p *Plugin) (Found, error) {
 		return before, nil // the same bytes aren't kept twice
 	}
 	if m != nil {
-		return found(p, m), nil
+		return newFound(p, m), nil
 	}
-	return read(ctx, p)
+	return readPlugin(ctx, p)
 }

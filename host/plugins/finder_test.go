@@ -19,18 +19,18 @@ type looks struct {
 
 func (l *looks) at(name string) string { return filepath.Join(l.dir, name) }
 
-// module writes a module of a plugin in that version.
-func (l *looks) module(file, name, version string, change ...func(*abi.Manifest)) (wasm []byte) {
+// writeModule writes a module of a plugin in that version.
+func (l *looks) writeModule(file, name, version string, change ...func(*abi.Manifest)) (wasm []byte) {
 	l.Helper()
 	change = append(change, func(m *abi.Manifest) { m.Version = version })
 	wasm = guest{manifest: manifest(l.T, name, change...)}.wasm()
-	write(l.T, l.at(file), wasm)
+	writeFile(l.T, l.at(file), wasm)
 	return wasm
 }
 
-// finds looks, and expects plugins as "name version", with an ! where what was there before stands in for a broken
-// file, and problems with these texts.
-func (l *looks) finds(want string, problems ...string) []Found {
+// expectFound looks, and expects plugins as "name version", with an ! where what was there before stands in for a
+// broken file, and problems with these texts.
+func (l *looks) expectFound(want string, problems ...string) []Found {
 	l.Helper()
 	all, errs := l.Find(l.Context(), Folder(l.dir))
 	var got []string
@@ -47,82 +47,82 @@ func (l *looks) finds(want string, problems ...string) []Found {
 	if g := strings.Join(got, ", "); g != want {
 		l.Errorf("found %s, want %s", g, want)
 	}
-	expect(l.T, errs, problems...)
+	expectErrors(l.T, errs, problems...)
 	return all
 }
 
 // Whatever is wrong with a file, what was there before stands in for it, until the file is whole again, or gone.
 func TestFinderStandsIn(t *testing.T) {
 	l := &looks{T: t, dir: t.TempDir()}
-	whole := l.module("a.wasm", "a", "1")
-	l.module("b.wasm", "b", "1")
-	first := l.finds("a 1, b 1")
+	whole := l.writeModule("a.wasm", "a", "1")
+	l.writeModule("b.wasm", "b", "1")
+	first := l.expectFound("a 1, b 1")
 	next := guest{manifest: manifest(t, "a", func(m *abi.Manifest) { m.Version = "2" })}.wasm()
 	for cut := 0; cut < len(next); cut += 50 { // as it is while it is being copied
-		write(t, l.at("a.wasm"), next[:cut])
-		l.finds("b 1, a 1!")
+		writeFile(t, l.at("a.wasm"), next[:cut])
+		l.expectFound("b 1, a 1!")
 	}
-	write(t, l.at("a.wasm"), next)
-	l.finds("a 2, b 1")
+	writeFile(t, l.at("a.wasm"), next)
+	l.expectFound("a 2, b 1")
 
 	for what, c := range map[string]struct {
 		spoil func()
 		finds string
 	}{
 		"an unknown member": {func() {
-			write(t, l.at("a.wasm"), guest{manifest: `{"name":"a","verion":"3"}`}.wasm())
+			writeFile(t, l.at("a.wasm"), guest{manifest: `{"name":"a","verion":"3"}`}.wasm())
 		}, "b 1, a 2!"},
 		"a view that can't be compiled": {func() {
-			l.module("a.wasm", "a", "3", func(m *abi.Manifest) { m.Controllers[0].Views[0].Resource.Name = "pod" })
+			l.writeModule("a.wasm", "a", "3", func(m *abi.Manifest) { m.Controllers[0].Views[0].Resource.Name = "pod" })
 		}, "b 1, a 2!"},
 		"a right to a verb that there isn't": {func() {
-			l.module("a.wasm", "a", "3", func(m *abi.Manifest) {
+			l.writeModule("a.wasm", "a", "3", func(m *abi.Manifest) {
 				m.Controllers[0].Writes = []abi.Write{{Resource: m.Controllers[0].Views[0].Resource, Verbs: []string{"remove"}}}
 			})
 		}, "b 1, a 2!"},
 		"a right to a resource that there isn't": {func() {
-			l.module("a.wasm", "a", "3", func(m *abi.Manifest) {
+			l.writeModule("a.wasm", "a", "3", func(m *abi.Manifest) {
 				m.Controllers[0].Writes = []abi.Write{{Resource: abi.Resource{Version: "v1", Name: "configmap"},
 					Verbs: []string{"create"}}}
 			})
 		}, "b 1, a 2!"},
-		"another plugin's name, though its own file is earlier": {func() { l.module("b.wasm", "a", "3") }, "a 2, b 1!"},
+		"another plugin's name, though its own file is earlier": {func() { l.writeModule("b.wasm", "a", "3") }, "a 2, b 1!"},
 		"another plugin's controller": {func() {
-			l.module("b.wasm", "x", "3", func(m *abi.Manifest) { m.Controllers[0].Name = "a-controller" })
+			l.writeModule("b.wasm", "x", "3", func(m *abi.Manifest) { m.Controllers[0].Name = "a-controller" })
 		}, "a 2, b 1!"},
 	} {
 		t.Log(what)
 		c.spoil()
-		l.finds(c.finds)
-		write(t, l.at("a.wasm"), next)
-		l.module("b.wasm", "b", "1")
-		l.finds("a 2, b 1")
+		l.expectFound(c.finds)
+		writeFile(t, l.at("a.wasm"), next)
+		l.writeModule("b.wasm", "b", "1")
+		l.expectFound("a 2, b 1")
 	}
 
 	t.Log("a file that is as it was again has the very module that was taken from it")
-	write(t, l.at("a.wasm"), whole)
-	l.finds("a 1, b 1")
-	write(t, l.at("a.wasm"), nil)
-	kept := l.finds("b 1, a 1!")[1]
-	write(t, l.at("a.wasm"), whole)
-	if again := l.finds("a 1, b 1")[0]; again.Plugin != kept.Plugin || again.Plugin == first[0].Plugin {
+	writeFile(t, l.at("a.wasm"), whole)
+	l.expectFound("a 1, b 1")
+	writeFile(t, l.at("a.wasm"), nil)
+	kept := l.expectFound("b 1, a 1!")[1]
+	writeFile(t, l.at("a.wasm"), whole)
+	if again := l.expectFound("a 1, b 1")[0]; again.Plugin != kept.Plugin || again.Plugin == first[0].Plugin {
 		t.Error("its bytes are kept twice")
 	}
 
 	t.Log("what has moved to another file isn't looked for in the broken one")
-	write(t, l.at("c.wasm"), whole)
-	write(t, l.at("a.wasm"), nil)
-	l.finds("b 1, a 1", l.at("a.wasm"))
+	writeFile(t, l.at("c.wasm"), whole)
+	writeFile(t, l.at("a.wasm"), nil)
+	l.expectFound("b 1, a 1", l.at("a.wasm"))
 
 	t.Log("a file that is removed leaves nothing")
-	write(t, l.at("b.wasm"), nil)
-	l.finds("a 1, b 1!", l.at("a.wasm"))
+	writeFile(t, l.at("b.wasm"), nil)
+	l.expectFound("a 1, b 1!", l.at("a.wasm"))
 	if err := os.Remove(l.at("b.wasm")); err != nil {
 		t.Fatal(err)
 	}
-	l.finds("a 1", l.at("a.wasm"))
-	write(t, l.at("b.wasm"), nil)
-	l.finds("a 1", l.at("a.wasm"), l.at("b.wasm"))
+	l.expectFound("a 1", l.at("a.wasm"))
+	writeFile(t, l.at("b.wasm"), nil)
+	l.expectFound("a 1", l.at("a.wasm"), l.at("b.wasm"))
 }
 
 // Of a folder that can't be listed all plugins stay.
@@ -131,14 +131,14 @@ func TestFinderKeepsAFolder(t *testing.T) {
 	if err := os.Mkdir(l.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l.module("a.wasm", "a", "1")
-	l.module("b.wasm", "b", "1")
-	l.finds("a 1, b 1")
+	l.writeModule("a.wasm", "a", "1")
+	l.writeModule("b.wasm", "b", "1")
+	l.expectFound("a 1, b 1")
 	if err := os.Rename(l.dir, l.dir+"-away"); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		for _, f := range l.finds("a 1!, b 1!") {
+		for _, f := range l.expectFound("a 1!, b 1!") {
 			if want := fmt.Sprintf("plugin folder: open %s: no such file or directory", l.dir); f.Broken.Error() != want {
 				t.Errorf("got %v, want %s", f.Broken, want)
 			}
@@ -147,5 +147,5 @@ func TestFinderKeepsAFolder(t *testing.T) {
 	if err := os.Rename(l.dir+"-away", l.dir); err != nil {
 		t.Fatal(err)
 	}
-	l.finds("a 1, b 1")
+	l.expectFound("a 1, b 1")
 }

@@ -16,31 +16,31 @@ type guest struct {
 	pages    int
 }
 
-func leb(n uint64) (b []byte) {
+func encodeUnsigned(n uint64) (b []byte) {
 	for ; n >= 0x80; n >>= 7 {
 		b = append(b, byte(n)|0x80)
 	}
 	return append(b, byte(n))
 }
 
-func sleb(n int64) (b []byte) {
+func encodeSigned(n int64) (b []byte) {
 	for ; n < -64 || n >= 64; n >>= 7 {
 		b = append(b, byte(n)|0x80)
 	}
 	return append(b, byte(n)&0x7f)
 }
 
-func sized(b []byte) []byte { return append(leb(uint64(len(b))), b...) }
+func withLength(b []byte) []byte { return append(encodeUnsigned(uint64(len(b))), b...) }
 
 func section(id byte, items ...[]byte) []byte {
-	content := leb(uint64(len(items)))
+	content := encodeUnsigned(uint64(len(items)))
 	for _, i := range items {
 		content = append(content, i...)
 	}
-	return append([]byte{id}, sized(content)...)
+	return append([]byte{id}, withLength(content)...)
 }
 
-func cat(parts ...[]byte) (b []byte) {
+func concatenate(parts ...[]byte) (b []byte) {
 	for _, p := range parts {
 		b = append(b, p...)
 	}
@@ -52,8 +52,10 @@ func (g guest) wasm() []byte {
 	if g.pages == 0 {
 		g.pages = 40
 	}
-	body := func(code ...[]byte) []byte { return sized(cat([]byte{0}, cat(code...), []byte{0x0b})) }
-	i64const := func(n int64) []byte { return append([]byte{0x42}, sleb(n)...) }
+	body := func(code ...[]byte) []byte {
+		return withLength(concatenate([]byte{0}, concatenate(code...), []byte{0x0b}))
+	}
+	i64const := func(n int64) []byte { return append([]byte{0x42}, encodeSigned(n)...) }
 	configure := body(i64const(0))
 	if g.echo {
 		configure = body(i64const(buffer<<32), []byte{0x23, 0, 0xad, 0x84}) // global.get 0, i64.extend_i32_u, i64.or
@@ -61,28 +63,29 @@ func (g guest) wasm() []byte {
 
 	var imports [][]byte
 	for _, i := range g.imports {
-		imports = append(imports, cat(sized([]byte(i[0])), sized([]byte(i[1])), []byte{0, 2}))
+		imports = append(imports, concatenate(withLength([]byte(i[0])), withLength([]byte(i[1])), []byte{0, 2}))
 	}
 
 	export := func(name string, kind byte, index int) []byte {
 		if kind == 0 {
 			index += len(imports)
 		}
-		return cat(sized([]byte(name)), []byte{kind}, leb(uint64(index)))
+		return concatenate(withLength([]byte(name)), []byte{kind}, encodeUnsigned(uint64(index)))
 	}
 
-	return cat([]byte("\x00asm\x01\x00\x00\x00"),
+	return concatenate([]byte("\x00asm\x01\x00\x00\x00"),
 		section(1, []byte{0x60, 1, 0x7f, 1, 0x7f}, []byte{0x60, 0, 1, 0x7e}, []byte{0x60, 0, 0}),
 		section(2, imports...),
 		section(3, []byte{0}, []byte{1}, []byte{1}, []byte{1}, []byte{2}),
-		section(5, cat([]byte{0}, leb(uint64(g.pages)))),
+		section(5, concatenate([]byte{0}, encodeUnsigned(uint64(g.pages)))),
 		section(6, []byte{0x7f, 1, 0x41, 0, 0x0b}),
 		section(7, export("memory", 2, 0), export("windlass_alloc", 0, 0), export("windlass_manifest", 0, 1),
 			export("windlass_configure", 0, 2),
 			export("windlass_sync", 0, 3), export("windlass_abi_v1", 0, 4)),
-		section(10, body([]byte{0x20, 0, 0x24, 0, 0x41}, sleb(buffer)), body(i64const(text<<32|int64(len(g.manifest)))),
+		section(10, body([]byte{0x20, 0, 0x24, 0, 0x41}, encodeSigned(buffer)),
+			body(i64const(text<<32|int64(len(g.manifest)))),
 			configure, body(i64const(0)), body()),
-		section(11, cat([]byte{0, 0x41}, sleb(text), []byte{0x0b}, sized([]byte(g.manifest)))))
+		section(11, concatenate([]byte{0, 0x41}, encodeSigned(text), []byte{0x0b}, withLength([]byte(g.manifest)))))
 }
 
 // manifest returns the JSON of a plugin with one controller of the same name.

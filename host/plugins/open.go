@@ -51,7 +51,7 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 		o.Helpers = Helpers
 	}
 	if o.Log == nil {
-		o.Log = logOf(p)
+		o.Log = pluginLogger(p)
 	}
 
 	o.TooLarge = tooLarge
@@ -115,7 +115,7 @@ func tooLarge(answer []byte) string {
 // with no more memory than by default, unless it declares more.
 func manifestOptions(p *Plugin) sandbox.Options {
 	o := sandbox.Options{Name: p.String(), Interpreter: true, MemoryLimit: sandbox.DefaultMemoryLimit, Helpers: Helpers,
-		Log: logOf(p), Untrusted: p.Origin != OriginBuiltin}
+		Log: pluginLogger(p), Untrusted: p.Origin != OriginBuiltin}
 	if m, err := rewrite.Parse(p.Wasm); err == nil {
 		o.MemoryLimit = min(max(o.MemoryLimit, int64(m.MemoryMin)<<16), sandbox.MaxMemoryLimit)
 	}
@@ -147,7 +147,7 @@ func message(manifest *abi.Manifest, values map[string]string) (b []byte, digest
 	return b, hex.EncodeToString(sum[:8]), missing, nil
 }
 
-// logOf logs what a plugin says outside syncs.
-func logOf(p *Plugin) func(int32, string) {
+// pluginLogger returns what logs what a plugin says outside syncs.
+func pluginLogger(p *Plugin) func(int32, string) {
 	return func(_ int32, message string) { klog.InfoS("Plugin says", "plugin", p.String(), "message", message) }
 }

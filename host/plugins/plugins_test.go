@@ -15,15 +15,15 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
-func write(t *testing.T, path string, b []byte) {
+func writeFile(t *testing.T, path string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// expect tells that each of the errors holds its text, and that there are no others.
-func expect(t *testing.T, errs []error, want ...string) {
+// expectErrors checks that each of the errors holds its text, and that there are no others.
+func expectErrors(t *testing.T, errs []error, want ...string) {
 	t.Helper()
 	if len(errs) != len(want) {
 		t.Errorf("got %d errors, want %d: %v", len(errs), len(want), errs)
@@ -40,21 +40,22 @@ func TestFindLeavesOutWhatIsBad(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	good := guest{manifest: manifest(t, "good")}.wasm()
-	write(t, at("a-text.wasm"), []byte("hello"))
-	write(t, at("b-import.wasm"), guest{manifest: manifest(t, "imports"), imports: [][2]string{{"env", "sleep"}}}.wasm())
-	write(t, at("c-manifest.wasm"), guest{manifest: `{"name":"x","verion":"1"}`}.wasm())
-	write(t, at("d-good.wasm"), good)
-	write(t, at("e-again.wasm"), good)
-	write(t, at("f-twice.wasm"), guest{manifest: manifest(t, "twice", func(m *abi.Manifest) {
+	writeFile(t, at("a-text.wasm"), []byte("hello"))
+	writeFile(t, at("b-import.wasm"), guest{manifest: manifest(t, "imports"),
+		imports: [][2]string{{"env", "sleep"}}}.wasm())
+	writeFile(t, at("c-manifest.wasm"), guest{manifest: `{"name":"x","verion":"1"}`}.wasm())
+	writeFile(t, at("d-good.wasm"), good)
+	writeFile(t, at("e-again.wasm"), good)
+	writeFile(t, at("f-twice.wasm"), guest{manifest: manifest(t, "twice", func(m *abi.Manifest) {
 		m.Settings = []abi.Setting{{Name: "a"}, {Name: "a"}}
 	})}.wasm())
-	write(t, at("g-stolen.wasm"), guest{manifest: manifest(t, "stolen", func(m *abi.Manifest) {
+	writeFile(t, at("g-stolen.wasm"), guest{manifest: manifest(t, "stolen", func(m *abi.Manifest) {
 		m.Controllers[0].Name = "good"
 	})}.wasm())
-	write(t, at("h-large.wasm"), append(good, make([]byte, rewrite.MaxModuleBytes)...))
-	write(t, at("i-cut.wasm"), good[:len(good)-10])
-	write(t, at(".hidden.wasm"), []byte("hello"))
-	write(t, at("notes.txt"), []byte("hello"))
+	writeFile(t, at("h-large.wasm"), append(good, make([]byte, rewrite.MaxModuleBytes)...))
+	writeFile(t, at("i-cut.wasm"), good[:len(good)-10])
+	writeFile(t, at(".hidden.wasm"), []byte("hello"))
+	writeFile(t, at("notes.txt"), []byte("hello"))
 	if err := os.Mkdir(at("j-folder.wasm"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestFindLeavesOutWhatIsBad(t *testing.T) {
 		found[0].Digest != fmt.Sprintf("sha256:%x", sha256.Sum256(good)) {
 		t.Fatalf("found %v", found)
 	}
-	expect(t, problems,
+	expectErrors(t, problems,
 		at("a-text.wasm")+`": not a WebAssembly module`,
 		at("b-import.wasm")+`": imports env.sleep: a plugin may import only`,
 		at("c-manifest.wasm")+`: manifest: verion: unknown field: there are name, version, `,
@@ -90,18 +91,18 @@ func TestFindFolderMissing(t *testing.T) {
 	if len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
-	expect(t, problems, "plugin folder: open /nowhere/at/all: no such file or directory")
+	expectErrors(t, problems, "plugin folder: open /nowhere/at/all: no such file or directory")
 }
 
 func TestFindLaterSourceReplaces(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
-	write(t, filepath.Join(first, "a.wasm"), guest{manifest: manifest(t, "a")}.wasm())
-	write(t, filepath.Join(first, "b.wasm"), guest{manifest: manifest(t, "b")}.wasm())
-	write(t, filepath.Join(second, "other-name.wasm"), guest{manifest: manifest(t, "a", func(m *abi.Manifest) {
+	writeFile(t, filepath.Join(first, "a.wasm"), guest{manifest: manifest(t, "a")}.wasm())
+	writeFile(t, filepath.Join(first, "b.wasm"), guest{manifest: manifest(t, "b")}.wasm())
+	writeFile(t, filepath.Join(second, "other-name.wasm"), guest{manifest: manifest(t, "a", func(m *abi.Manifest) {
 		m.Version = "2"
 	})}.wasm())
 	found, problems := Find(t.Context(), Folder(first), Folder(second))
-	expect(t, problems)
+	expectErrors(t, problems)
 	if len(found) != 2 || found[0].Name != "b" || found[1].Name != "a" || found[1].Manifest.Version != "2" {
 		t.Errorf("found %v", found)
 	}
@@ -121,9 +122,9 @@ func TestFindLaterSourceReplaces(t *testing.T) {
 // Built-in modules have to be sound, and named as their manifests say.
 func TestBuiltin(t *testing.T) {
 	modules, errs := Builtin{}.Modules()
-	expect(t, errs)
+	expectErrors(t, errs)
 	found, problems := Find(t.Context(), Builtin{})
-	expect(t, problems)
+	expectErrors(t, problems)
 	if len(found) != len(modules) {
 		t.Errorf("found %d of %d", len(found), len(modules))
 	}
@@ -186,7 +187,7 @@ func settingsOf(t *testing.T) func(*abi.Manifest) {
 
 func TestSettingsReachTheGuest(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	write(t, ca, []byte("CERTIFICATE"))
+	writeFile(t, ca, []byte("CERTIFICATE"))
 	p := newPlugin("echo", "echo.wasm", guest{manifest: manifest(t, "echo", settingsOf(t)), echo: true}.wasm())
 	_, err := Open(t.Context(), p, sandbox.Options{}, map[string]string{"ca": ca, "plain": "Text"})
 	var refused *sandbox.SettingsError
@@ -214,14 +215,14 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	write(t, ca, []byte("one"))
+	writeFile(t, ca, []byte("one"))
 	before := l.Settings
 	if err := l.Configure(t.Context(), map[string]string{"ca": ca}); err != nil {
 		t.Fatal(err)
 	}
 
 	one := l.Settings
-	write(t, ca, []byte("two"))
+	writeFile(t, ca, []byte("two"))
 	if err := l.Configure(t.Context(), map[string]string{"ca": ca}); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +242,7 @@ func TestOpen(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	large := filepath.Join(t.TempDir(), "large")
-	write(t, large, make([]byte, fileMax+1))
+	writeFile(t, large, make([]byte, fileMax+1))
 	wants := manifest(t, "good", settingsOf(t), func(m *abi.Manifest) { m.Memory = 64 << 20 })
 
 	for name, c := range map[string]struct {
@@ -354,7 +355,7 @@ func TestOptions(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.wasm")
-	write(t, path, guest{manifest: manifest(t, "a"), pages: 3}.wasm())
+	writeFile(t, path, guest{manifest: manifest(t, "a"), pages: 3}.wasm())
 	p, err := Named(path)
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func Line(s string, most int) string {
 		if unicode.IsSpace(r) {
 			r = ' '
 		}
-		write(&b, r)
+		writeRune(&b, r)
 		if b.Len() > most {
 			return b.String()[:fits] + ellipsis
 		}
@@ -42,12 +42,12 @@ func Text(s string) string {
 			b.WriteRune(r)
 			continue
 		}
-		write(&b, r)
+		writeRune(&b, r)
 	}
 	return b.String()
 }
 
-func write(b *strings.Builder, r rune) {
+func writeRune(b *strings.Builder, r rune) {
 	switch {
 	case r == utf8.RuneError:
 		b.WriteByte('?')

@@ -25,8 +25,8 @@ func StartMemory() (end func()) {
 		return func() {}
 	}
 	f := &collections{percent: usual}
-	f.adjust(percentage(0))
-	f.follow()
+	f.setPercent(percentage(0))
+	f.watchCollections()
 	return f.end
 }
 
@@ -38,8 +38,8 @@ type collections struct {
 	ended   bool
 }
 
-// follow is called after each collection: by the finalizer of an object that nobody holds.
-func (f *collections) follow() {
+// watchCollections is called after each collection: by the finalizer of an object that nobody holds.
+func (f *collections) watchCollections() {
 	runtime.SetFinalizer(&struct{ _ *byte }{}, func(any) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -48,8 +48,8 @@ func (f *collections) follow() {
 		}
 		f.sample[0].Name = "/gc/heap/live:bytes"
 		metrics.Read(f.sample[:])
-		f.adjust(percentage(f.sample[0].Value.Uint64()))
-		f.follow()
+		f.setPercent(percentage(f.sample[0].Value.Uint64()))
+		f.watchCollections()
 	})
 }
 
@@ -57,10 +57,10 @@ func (f *collections) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = true
-	f.adjust(usual)
+	f.setPercent(usual)
 }
 
-func (f *collections) adjust(percent int) {
+func (f *collections) setPercent(percent int) {
 	if percent < f.percent-step || percent > f.percent+step || percent == usual && f.percent != usual {
 		f.percent = percent
 		debug.SetGCPercent(percent)

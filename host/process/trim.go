@@ -33,7 +33,7 @@ func TrimMemory(ctx context.Context, started func()) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			t.look()
+			t.trimAfterBurst()
 		}
 	}
 }
@@ -58,8 +58,8 @@ func (t *trimmer) allocated() uint64 {
 	return t.sample[0].Value.Uint64()
 }
 
-// look trims if there was a burst, and it is over.
-func (t *trimmer) look() {
+// trimAfterBurst trims if there was a burst, and it is over.
+func (t *trimmer) trimAfterBurst() {
 	now := t.allocated()
 	over := now-t.last < quiet
 	t.last = now

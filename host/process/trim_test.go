@@ -20,7 +20,7 @@ func TestTrimsOnceAfterABurst(t *testing.T) {
 
 	look := func(when string, want int) {
 		t.Helper()
-		x.look()
+		x.trimAfterBurst()
 		if trims != want {
 			t.Fatalf("%s: trimmed %d times, want %d", when, trims, want)
 		}
@@ -47,7 +47,7 @@ func TestGivesMemoryBack(t *testing.T) {
 	for i := range large {
 		large[i] = 1
 	}
-	x.look()
+	x.trimAfterBurst()
 	runtime.KeepAlive(large)
 	large = nil
 	held := func() uint64 {
@@ -56,7 +56,7 @@ func TestGivesMemoryBack(t *testing.T) {
 		return m.HeapSys - m.HeapReleased
 	}
 	before := held()
-	x.look()
+	x.trimAfterBurst()
 	if now := held(); now > before-200<<20 {
 		t.Errorf("%d MB are held after a burst of 256 MB, %d MB in it", now>>20, before>>20)
 	}

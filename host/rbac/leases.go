@@ -2,8 +2,8 @@ package rbac
 
 import rbacv1 "k8s.io/api/rbac/v1"
 
-// leases lets the manager hold the Leases that say who runs the controllers, and tell of that in events.
-func (m *maker) leases(manager rbacv1.Subject) {
+// addLeases lets the manager hold the Leases that say who runs the controllers, and tell of that in events.
+func (m *maker) addLeases(manager rbacv1.Subject) {
 	l := &m.Config.LeaderElection
 	if !l.LeaderElect {
 		return
@@ -12,7 +12,7 @@ func (m *maker) leases(manager rbacv1.Subject) {
 	for _, g := range l.All() {
 		names = append(names, g.LeaseName)
 	}
-	m.extra(ManagerRole+":leases", l.ResourceNamespace, []rbacv1.PolicyRule{
+	m.addRole(ManagerRole+":leases", l.ResourceNamespace, []rbacv1.PolicyRule{
 		// which has no name yet
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: names,

@@ -67,26 +67,26 @@ func Make(plugins []Plugin, o Options) []runtime.Object {
 		own, subjects := rules{}, map[rbacv1.Subject]bool{}
 		for i := range p.Controllers {
 			c := &p.Controllers[i]
-			reads(manager, c, k.Grant)
-			writes(own, c, k.Grant)
+			addReads(manager, c, k.Grant)
+			addWrites(own, c, k.Grant)
 			subjects[m.subject(&k, p.Builtin, c)] = true
 		}
 		self = append(self, impersonated(k.Impersonate)...)
-		m.add(PluginPrefix+p.Name, own, annotations(k.Grant), slices.Collect(maps.Keys(subjects)))
+		m.addRoles(PluginPrefix+p.Name, own, annotations(k.Grant), slices.Collect(maps.Keys(subjects)))
 	}
 
-	asks(manager, &o.Config.Serving)
+	addReviews(manager, &o.Config.Serving)
 	subject := m.account(subjectOf(o.User))
-	m.add(ManagerRole, manager, nil, []rbacv1.Subject{subject})
+	m.addRoles(ManagerRole, manager, nil, []rbacv1.Subject{subject})
 	if o.Counts {
-		m.extra(CountsRole, "", Counts(), subject)
+		m.addRole(CountsRole, "", Counts(), subject)
 	}
 
-	m.trust(subject)
-	m.leases(subject)
+	m.addTrust(subject)
+	m.addLeases(subject)
 	m.impersonate(self, subject)
 	if o.Config.UseServiceAccountCredentials {
-		m.tokens(subject)
+		m.addTokens(subject)
 	}
 
 	if !o.Bindings {
@@ -108,9 +108,9 @@ func Granted(configured []config.Rule) (*grant.Grant, error) {
 	return grant.New(rules)
 }
 
-// reads adds what the host reads for a controller: its views, and the objects that it writes where a lost answer has to
-// be looked up.
-func reads(r rules, c *abi.Controller, g []config.Rule) {
+// addReads adds what the host reads for a controller: its views, and the objects that it writes where a lost answer has
+// to be looked up.
+func addReads(r rules, c *abi.Controller, g []config.Rule) {
 	granted, err := Granted(g)
 	for _, v := range c.Views {
 		if err != nil || !granted.Reads(v.Resource) {
@@ -121,7 +121,7 @@ func reads(r rules, c *abi.Controller, g []config.Rule) {
 	for _, v := range c.Views {
 		cluster := rules{}
 		if v.Resource == schema.Any {
-			cluster.allow(g, abi.Resource{Name: "*"}, "", "list", "watch")
+			cluster.allowGranted(g, abi.Resource{Name: "*"}, "", "list", "watch")
 		} else {
 			cluster.add(target{"", v.Resource.Group, v.Resource.Name}, "list", "watch")
 		}
@@ -136,7 +136,7 @@ func reads(r rules, c *abi.Controller, g []config.Rule) {
 			continue
 		}
 		written := rules{}
-		written.allow(g, w.Resource, "", w.Verbs...)
+		written.allowGranted(g, w.Resource, "", w.Verbs...)
 		for t := range written {
 			t.namespace = ""
 			r.add(t, "list")
@@ -144,10 +144,10 @@ func reads(r rules, c *abi.Controller, g []config.Rule) {
 	}
 }
 
-// writes adds what a controller's effects need, and what the host does for it under its identity.
-func writes(r rules, c *abi.Controller, g []config.Rule) {
+// addWrites adds what a controller's effects need, and what the host does for it under its identity.
+func addWrites(r rules, c *abi.Controller, g []config.Rule) {
 	for _, w := range c.Writes {
-		r.allow(g, w.Resource, w.Subresource, w.Verbs...)
+		r.allowGranted(g, w.Resource, w.Subresource, w.Verbs...)
 	}
 	if c.EventSource == "" {
 		return
@@ -214,32 +214,32 @@ func (m *maker) account(s rbacv1.Subject) rbacv1.Subject {
 	return s
 }
 
-// add makes the roles for rules: a ClusterRole for what is everywhere, a Role in each namespace.
-func (m *maker) add(name string, r rules, notes map[string]string, subjects []rbacv1.Subject) {
+// addRoles makes the roles for rules: a ClusterRole for what is everywhere, a Role in each namespace.
+func (m *maker) addRoles(name string, r rules, notes map[string]string, subjects []rbacv1.Subject) {
 	slices.SortFunc(subjects, func(a, b rbacv1.Subject) int {
 		return strings.Compare(a.Kind+a.Namespace+"/"+a.Name, b.Kind+b.Namespace+"/"+b.Name)
 	})
 	for _, ns := range r.namespaces() {
-		policy := r.policy(ns)
+		policy := r.policyRules(ns)
 		if len(policy) == 0 {
 			continue
 		}
 		meta := metav1.ObjectMeta{Name: name, Namespace: ns, Annotations: notes}
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 		if ns == "" {
-			m.roles = append(m.roles, &rbacv1.ClusterRole{TypeMeta: typ("ClusterRole"), ObjectMeta: meta, Rules: policy})
-			m.bindings = append(m.bindings, &rbacv1.ClusterRoleBinding{TypeMeta: typ("ClusterRoleBinding"),
+			m.roles = append(m.roles, &rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: policy})
+			m.bindings = append(m.bindings, &rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"),
 				ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: ref, Subjects: subjects})
 			continue
 		}
 		ref.Kind = "Role"
-		m.roles = append(m.roles, &rbacv1.Role{TypeMeta: typ("Role"), ObjectMeta: meta, Rules: policy})
-		m.bindings = append(m.bindings, &rbacv1.RoleBinding{TypeMeta: typ("RoleBinding"),
+		m.roles = append(m.roles, &rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: meta, Rules: policy})
+		m.bindings = append(m.bindings, &rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"),
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns}, RoleRef: ref, Subjects: subjects})
 	}
 }
 
-func typ(kind string) metav1.TypeMeta {
+func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
@@ -251,7 +251,7 @@ func Counts() []rbacv1.PolicyRule {
 			r.add(target{"", o.Group, o.Name}, "list")
 		}
 	}
-	return r.policy("")
+	return r.policyRules("")
 }
 
 // impersonated returns the names of whom a plugin is impersonated as, by the resource that RBAC has for them.
@@ -289,32 +289,32 @@ func (m *maker) impersonate(all []target, manager rbacv1.Subject) {
 		}
 	}
 	for _, ns := range slices.Sorted(maps.Keys(byNamespace)) {
-		m.extra(ManagerRole+":impersonate", ns, byNamespace[ns], manager)
+		m.addRole(ManagerRole+":impersonate", ns, byNamespace[ns], manager)
 	}
 }
 
-// tokens lets the manager take tokens of its controllers' service accounts, which it makes where they are missing.
-func (m *maker) tokens(manager rbacv1.Subject) {
-	m.extra(ManagerRole+":tokens", accountNamespace, []rbacv1.PolicyRule{
+// addTokens lets the manager take tokens of its controllers' service accounts, which it makes where they are missing.
+func (m *maker) addTokens(manager rbacv1.Subject) {
+	m.addRole(ManagerRole+":tokens", accountNamespace, []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"create", "get"}},
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
 	}, manager)
 }
 
-// extra makes one more role with its binding.
-func (m *maker) extra(name, namespace string, policy []rbacv1.PolicyRule, subject rbacv1.Subject) {
+// addRole makes one more role with its binding.
+func (m *maker) addRole(name, namespace string, policy []rbacv1.PolicyRule, subject rbacv1.Subject) {
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}
 	if namespace == "" {
 		ref.Kind = "ClusterRole"
-		m.roles = append(m.roles, &rbacv1.ClusterRole{TypeMeta: typ("ClusterRole"), ObjectMeta: meta, Rules: policy})
-		m.bindings = append(m.bindings, &rbacv1.ClusterRoleBinding{TypeMeta: typ("ClusterRoleBinding"), ObjectMeta: meta,
+		m.roles = append(m.roles, &rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: meta, Rules: policy})
+		m.bindings = append(m.bindings, &rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: meta,
 			RoleRef: ref, Subjects: []rbacv1.Subject{subject}})
 		return
 	}
-	m.roles = append(m.roles, &rbacv1.Role{TypeMeta: typ("Role"), ObjectMeta: meta, Rules: policy})
-	m.bindings = append(m.bindings, &rbacv1.RoleBinding{TypeMeta: typ("RoleBinding"), ObjectMeta: meta, RoleRef: ref,
+	m.roles = append(m.roles, &rbacv1.Role{TypeMeta: typeMeta("Role"), ObjectMeta: meta, Rules: policy})
+	m.bindings = append(m.bindings, &rbacv1.RoleBinding{TypeMeta: typeMeta("RoleBinding"), ObjectMeta: meta, RoleRef: ref,
 		Subjects: []rbacv1.Subject{subject}})
 }
 

@@ -36,8 +36,8 @@ func (r rules) namespaces() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// policy returns the rules of one namespace, resources with the same verbs in one.
-func (r rules) policy(namespace string) (all []rbacv1.PolicyRule) {
+// policyRules returns the rules of one namespace, resources with the same verbs in one.
+func (r rules) policyRules(namespace string) (all []rbacv1.PolicyRule) {
 	type alike struct{ group, verbs string }
 	resources := map[alike][]string{}
 	for t, verbs := range r {
@@ -69,22 +69,22 @@ func (r rules) everywhere(t target, verbs map[string]bool) bool {
 	return true
 }
 
-// name is a resource as RBAC writes it.
-func name(resource, subresource string) string {
+// resourceName returns a resource as RBAC writes it.
+func resourceName(resource, subresource string) string {
 	if subresource == "" {
 		return resource
 	}
 	return resource + "/" + subresource
 }
 
-// allow adds what the manifest wants on a resource, as far as the grant has it.
-func (r rules) allow(grant []config.Rule, want abi.Resource, subresource string, verbs ...string) {
+// allowGranted adds what the manifest wants on a resource, as far as the grant has it.
+func (r rules) allowGranted(grant []config.Rule, want abi.Resource, subresource string, verbs ...string) {
 	group, any := want.Group, want.Name == "*"
 	if any && want.Version == "" {
 		group = "*" // the manifest's "*" is of all groups
 	}
 	if grant == nil {
-		r.add(target{"", group, name(want.Name, subresource)}, verbs...)
+		r.add(target{"", group, resourceName(want.Name, subresource)}, verbs...)
 		return
 	}
 
@@ -141,7 +141,7 @@ func intersection(want, granted []string) (both []string) {
 
 // overlap returns what a manifest's resource, which may be "*", and a grant's pattern both cover.
 func overlap(resource, subresource, pattern string) (string, bool) {
-	want := name(resource, subresource)
+	want := resourceName(resource, subresource)
 	if pattern == "*" {
 		return want, true
 	}

@@ -15,8 +15,8 @@ const (
 	OperatorRole = "windlass:operator"
 )
 
-// asks adds what the manager asks the API server about those who ask it, upstream's system:auth-delegator.
-func asks(r rules, c *config.Serving) {
+// addReviews adds what the manager asks the API server about those who ask it, upstream's system:auth-delegator.
+func addReviews(r rules, c *config.Serving) {
 	if c.Port == 0 {
 		return
 	}
@@ -28,13 +28,13 @@ func asks(r rules, c *config.Serving) {
 	}
 }
 
-// trust lets the manager read whose client certificates the API server trusts, as upstream's Role
+// addTrust lets the manager read whose client certificates the API server trusts, as upstream's Role
 // extension-apiserver-authentication-reader.
-func (m *maker) trust(manager rbacv1.Subject) {
+func (m *maker) addTrust(manager rbacv1.Subject) {
 	if a := &m.Config.Serving; a.Port == 0 || a.Authentication.SkipLookup || a.Authentication.Kubeconfig != "" {
 		return
 	}
-	m.extra(ManagerRole+":serving", accountNamespace, []rbacv1.PolicyRule{
+	m.addRole(ManagerRole+":serving", accountNamespace, []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps"},
 			ResourceNames: []string{"extension-apiserver-authentication"}, Verbs: []string{"get"}},
 	}, manager)
@@ -53,12 +53,12 @@ func People(viewers, operators []string) (all []runtime.Object) {
 		if len(users) == 0 {
 			return
 		}
-		b := &rbacv1.ClusterRoleBinding{TypeMeta: typ("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: name},
+		b := &rbacv1.ClusterRoleBinding{TypeMeta: typeMeta("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: name},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}}
 		for _, u := range users {
 			b.Subjects = append(b.Subjects, subjectOf(u))
 		}
-		all = append(all, &rbacv1.ClusterRole{TypeMeta: typ("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: name},
+		all = append(all, &rbacv1.ClusterRole{TypeMeta: typeMeta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: name},
 			Rules: rules}, b)
 	}
 	role(ViewerRole, viewers, see)

@@ -97,7 +97,7 @@ func (a Answer) YAML() string {
 // Notes makes effects readable.
 func Notes(effects []abi.Effect) (out []Note) {
 	for i := range effects {
-		out = append(out, note(&effects[i]))
+		out = append(out, describeEffect(&effects[i]))
 	}
 	return out
 }
@@ -114,7 +114,7 @@ var kinds = map[abi.EffectKind]string{
 var modes = map[abi.GroupMode]string{abi.Sequence: "one after the other", abi.SlowStart: "1, 2, 4, … at once",
 	abi.Parallel: "at once", abi.Independent: "each by itself"}
 
-func note(e *abi.Effect) Note {
+func describeEffect(e *abi.Effect) Note {
 	kind := kinds[e.Kind]
 	if kind == "" {
 		kind = fmt.Sprintf("effect of unknown kind %d on", e.Kind)
@@ -126,7 +126,7 @@ func note(e *abi.Effect) Note {
 	case e.Kind == abi.EffectGroup:
 		words = []string{modes[e.Mode]}
 	case e.Kind == abi.EffectView && e.Ask != nil:
-		words = append(words, ask(e.Ask))
+		words = append(words, describeAsk(e.Ask))
 	case e.Kind == abi.EffectWake && e.Wake != nil:
 		words = append(words, fmt.Sprintf("controller %d: %s", e.Wake.Controller, e.Wake.Key.String()))
 	case e.Kind == abi.EffectDiscover && e.Discover != nil:
@@ -153,7 +153,7 @@ func note(e *abi.Effect) Note {
 	return n
 }
 
-func ask(a *abi.Ask) string {
+func describeAsk(a *abi.Ask) string {
 	s := fmt.Sprintf("%d of %s", a.View, a.Namespace)
 	if len(a.Names) > 0 {
 		s += fmt.Sprintf(" names %v", a.Names)
@@ -211,7 +211,7 @@ func decoded(e *abi.Effect) any {
 	if e.Subresource == "scale" {
 		var scale autoscalingv1.Scale
 		if scale.Unmarshal(e.Object) == nil {
-			if v, err := shown(&scale); err == nil {
+			if v, err := shownFields(&scale); err == nil {
 				return v
 			}
 		}
@@ -233,7 +233,7 @@ func Readable(res *schema.Resource, raw []byte) (map[string]any, error) {
 		if err := o.(interface{ Unmarshal([]byte) error }).Unmarshal(raw); err != nil {
 			return nil, err
 		}
-		return shown(o)
+		return shownFields(o)
 	}
 	b, err := res.JSON(raw)
 	if err != nil {
@@ -245,31 +245,31 @@ func Readable(res *schema.Resource, raw []byte) (map[string]any, error) {
 	}
 	delete(v, "apiVersion")
 	delete(v, "kind")
-	prune(v)
+	pruneEmpty(v)
 	return v, nil
 }
 
-func shown(o runtime.Object) (map[string]any, error) {
+func shownFields(o runtime.Object) (map[string]any, error) {
 	v, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	prune(v)
+	pruneEmpty(v)
 	return v, err
 }
 
-// prune takes out what is empty, which a typed object shows and a guest doesn't send.
-func prune(m map[string]any) {
+// pruneEmpty takes out what is empty, which a typed object shows and a guest doesn't send.
+func pruneEmpty(m map[string]any) {
 	for k, v := range m {
 		switch v := v.(type) {
 		case nil:
 			delete(m, k)
 		case map[string]any:
-			if prune(v); len(v) == 0 && (k == "status" || k == "resources" || k == "strategy" || k == "metadata" ||
+			if pruneEmpty(v); len(v) == 0 && (k == "status" || k == "resources" || k == "strategy" || k == "metadata" ||
 				k == "updateStrategy") {
 				delete(m, k)
 			}
 		case []any:
 			for _, x := range v {
 				if x, ok := x.(map[string]any); ok {
-					prune(x)
+					pruneEmpty(x)
 				}
 			}
 		}

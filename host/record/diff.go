@@ -17,7 +17,7 @@ func Diff(old, new string) string {
 	if old == new {
 		return ""
 	}
-	a, b := lines(old), lines(new)
+	a, b := splitLines(old), splitLines(new)
 	head := 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
@@ -34,10 +34,10 @@ func Diff(old, new string) string {
 	for _, l := range a[len(a)-tail:] {
 		all = append(all, " "+l)
 	}
-	return near(all)
+	return nearChanges(all)
 }
 
-func lines(s string) []string {
+func splitLines(s string) []string {
 	s = strings.TrimSuffix(s, "\n")
 	if s == "" {
 		return nil
@@ -89,8 +89,8 @@ func between(a, b []string) (out []string) {
 	return out
 }
 
-// near leaves out the equal lines that are far from any difference.
-func near(all []string) string {
+// nearChanges leaves out the equal lines that are far from any difference.
+func nearChanges(all []string) string {
 	wanted := make([]bool, len(all))
 	for i, l := range all {
 		if l[0] != ' ' {

@@ -91,7 +91,7 @@ func Parse(b []byte) (*File, error) {
 
 	f := &File{}
 	for at, n := len(magic), 0; ; n++ {
-		kind, payload, next, err := frame(b, at)
+		kind, payload, next, err := readFrame(b, at)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func Parse(b []byte) (*File, error) {
 	}
 }
 
-func frame(b []byte, at int) (kind byte, payload []byte, next int, err error) {
+func readFrame(b []byte, at int) (kind byte, payload []byte, next int, err error) {
 	left := len(b) - at
 	if left < frameHead+frameTail {
 		return 0, nil, 0, &DamagedError{at, fmt.Sprintf("it ends here, %d bytes into a frame", left)}

@@ -24,8 +24,8 @@ type Recording struct {
 // recordings are used again, with their buffers; the garbage collector frees those that aren't.
 var recordings = sync.Pool{New: func() any { return &Recording{} }}
 
-// add takes in a message, or remembers that there is no room for it.
-func (r *Recording) add(field uint32, b []byte) {
+// addMessage takes in a message, or remembers that there is no room for it.
+func (r *Recording) addMessage(field uint32, b []byte) {
 	r.bytes += len(b)
 	if r.cut {
 		return
@@ -43,7 +43,7 @@ const overhead = 256
 // Request takes the call as the guest got it.
 func (r *Recording) Request(b []byte) {
 	if r != nil {
-		r.add(fieldRequest, b)
+		r.addMessage(fieldRequest, b)
 	}
 }
 
@@ -53,18 +53,18 @@ func (r *Recording) Performed(in, out []byte, err error) {
 	if r == nil {
 		return
 	}
-	r.add(fieldIn, in)
+	r.addMessage(fieldIn, in)
 	if err != nil {
-		r.add(fieldRefused, []byte(bounded(err.Error())))
+		r.addMessage(fieldRefused, []byte(bounded(err.Error())))
 		return
 	}
-	r.add(fieldOut, out)
+	r.addMessage(fieldOut, out)
 }
 
 // Answered takes the guest's answer.
 func (r *Recording) Answered(b []byte) {
 	if r != nil {
-		r.add(fieldAnswer, b)
+		r.addMessage(fieldAnswer, b)
 	}
 }
 
@@ -85,7 +85,7 @@ func (r *Recording) End(result string, err error) {
 
 	ring := r.recorder.ring
 	ring.mu.Lock()
-	did := r.did()
+	did := r.encodeWrites()
 	ring.mu.Unlock()
 	if r.cut || len(r.buf)+len(did)+len(text)+len(r.key.Name)+overhead > int(ring.most.Load()) {
 		r.cut, r.buf = true, r.buf[:0]
@@ -110,12 +110,12 @@ func (r *Recording) End(result string, err error) {
 		delete(ring.running, r.key)
 	}
 
-	ring.put(r.recorder.source, b)
-	ring.writes.ended(r.wrote, result, text)
+	ring.putSync(r.recorder.source, b)
+	ring.writes.noteEnded(r.wrote, result, text)
 	saver := ring.saver
 	ring.mu.Unlock()
 	if err != nil {
-		saver.failed(ring, result, err)
+		saver.saveFailed(ring, result, err)
 	}
 	*r = Recording{buf: r.buf[:0]}
 	recordings.Put(r)
@@ -124,8 +124,8 @@ func (r *Recording) End(result string, err error) {
 // wroteMost is how many of a sync's writes are recorded one by one.
 const wroteMost = 100
 
-// did are the sync's writes as they stand in the ring. The caller holds the ring's lock.
-func (r *Recording) did() (b []byte) {
+// encodeWrites returns the sync's writes as they stand in the ring. The caller holds the ring's lock.
+func (r *Recording) encodeWrites() (b []byte) {
 	for i, w := range r.wrote {
 		if i == wroteMost {
 			return appendText(b, fieldWrote, fmt.Sprintf("%d more", len(r.wrote)-i))

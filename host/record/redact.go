@@ -34,7 +34,7 @@ func Redact(f *File) *File {
 	}
 
 	for i := range out.Syncs {
-		r.sync(f.Sources, &out.Syncs[i])
+		r.redactSync(f.Sources, &out.Syncs[i])
 	}
 	for i := range f.Sources {
 		for _, b := range f.Sources[i].private {
@@ -43,17 +43,17 @@ func Redact(f *File) *File {
 	}
 
 	for i := range out.Syncs {
-		r.scrub(&out.Syncs[i])
+		r.eraseFound(&out.Syncs[i])
 	}
 	out.Sources = append([]Source(nil), f.Sources...)
 	for i := range out.Sources {
 		settings := append([]Setting(nil), out.Sources[i].Settings...)
 		for j := range settings {
-			settings[j].Value = r.text(settings[j].Value)
+			settings[j].Value = r.redactText(settings[j].Value)
 		}
 		out.Sources[i].Settings = settings
 	}
-	out.Reason = r.text(f.Reason)
+	out.Reason = r.redactText(f.Reason)
 	return &out
 }
 
@@ -79,7 +79,7 @@ type redaction struct {
 const valueMin = 6
 
 func (r *redaction) remember(b []byte) {
-	if len(b) >= valueMin && !public(b) {
+	if len(b) >= valueMin && !isCertificates(b) {
 		r.found[string(b)] = true
 		r.found[base64.StdEncoding.EncodeToString(b)] = true
 		if utf8.Valid(b) {
@@ -108,21 +108,21 @@ func quotedForms(s string) []string {
 	return forms
 }
 
-// wipe wipes a value, to be looked for elsewhere, as are the values within it.
-func (r *redaction) wipe(b []byte) {
+// wipeValue wipes a value, to be looked for elsewhere, as are the values within it.
+func (r *redaction) wipeValue(b []byte) {
 	r.remember(bytes.Trim(b, "\x00"))
-	r.within(b)
-	r.zero(b)
+	r.rememberWithin(b)
+	r.zeroBytes(b)
 }
 
-func (r *redaction) zero(b []byte) {
+func (r *redaction) zeroBytes(b []byte) {
 	if len(bytes.Trim(b, "\x00")) > 0 {
 		clear(b)
 		r.wiped = true
 	}
 }
 
-func (r *redaction) sync(sources []Source, s *Sync) {
+func (r *redaction) redactSync(sources []Source, s *Sync) {
 	r.wiped = s.Redacted
 	defer func() { s.Redacted = r.wiped }()
 	if s.Cut {
@@ -133,18 +133,18 @@ func (r *redaction) sync(sources []Source, s *Sync) {
 	var call abi.SyncRequest
 	if abi.DecodeRequest(s.Request, &call) != nil || s.Source >= len(sources) || call.Controller < 0 ||
 		int(call.Controller) >= len(sources[s.Source].Manifest.Controllers) {
-		r.all(s)
+		r.wipeAll(s)
 		return
 	}
 
 	r.controller = &sources[s.Source].Manifest.Controllers[call.Controller]
 	for i := range call.Views {
-		r.view(r.resourceOf(call.Views[i].View), &call.Views[i])
+		r.redactView(r.resourceOf(call.Views[i].View), &call.Views[i])
 	}
 
 	sees := r.seesSecrets()
 	if sees {
-		r.wipe(call.State)
+		r.wipeValue(call.State)
 	}
 
 	for i := range s.Performs {
@@ -156,38 +156,38 @@ func (r *redaction) sync(sources []Source, s *Sync) {
 
 	var answer abi.SyncResponse
 	if abi.DecodeResponse(s.Answer, &answer) != nil {
-		r.wipe(s.Answer)
+		r.wipeValue(s.Answer)
 		return
 	}
 
 	for i := range answer.Effects {
-		r.effect(&answer.Effects[i])
+		r.redactEffect(&answer.Effects[i])
 	}
 	if sees {
-		r.wipe(answer.State)
+		r.wipeValue(answer.State)
 	}
 }
 
-// all wipes all messages.
-func (r *redaction) all(s *Sync) {
-	r.wipe(s.Request)
+// wipeAll wipes all messages.
+func (r *redaction) wipeAll(s *Sync) {
+	r.wipeValue(s.Request)
 	for _, p := range s.Performs {
-		r.wipe(p.In)
-		r.wipe(p.Out)
+		r.wipeValue(p.In)
+		r.wipeValue(p.Out)
 	}
-	r.wipe(s.Answer)
+	r.wipeValue(s.Answer)
 }
 
 func (r *redaction) perform(p *Perform) {
 	var in abi.PerformRequest
 	var out abi.PerformResponse
 	if abi.DecodePerform(p.In, &in) != nil || abi.DecodePerformed(p.Out, &out) != nil {
-		r.wipe(p.In)
-		r.wipe(p.Out)
+		r.wipeValue(p.In)
+		r.wipeValue(p.Out)
 		return
 	}
 	for i := range in.Effects {
-		r.effect(&in.Effects[i])
+		r.redactEffect(&in.Effects[i])
 	}
 	r.outcomes(in.Effects, out.Outcomes)
 }
@@ -218,27 +218,27 @@ func (r *redaction) seesSecrets() bool {
 	return false
 }
 
-func (r *redaction) view(resource string, v *abi.ViewData) {
+func (r *redaction) redactView(resource string, v *abi.ViewData) {
 	for i := range v.Objects {
 		of := resource
 		if own := v.Objects[i].Resource; own != "" {
 			of = own
 		}
-		r.object(of, v.Objects[i].Data)
+		r.redactObject(of, v.Objects[i].Data)
 	}
 }
 
-func (r *redaction) effect(e *abi.Effect) {
+func (r *redaction) redactEffect(e *abi.Effect) {
 	switch {
 	case e.Kind == abi.EffectReview, e.Subresource == "token":
-		r.wipe(e.Object)
+		r.wipeValue(e.Object)
 	case e.Kind == abi.EffectPatch && e.Resource == secrets:
-		r.wipe(e.Object)
+		r.wipeValue(e.Object)
 	default:
-		r.object(e.Resource, e.Object)
+		r.redactObject(e.Resource, e.Object)
 	}
 	for i := range e.Members {
-		r.effect(&e.Members[i])
+		r.redactEffect(&e.Members[i])
 	}
 }
 
@@ -255,11 +255,11 @@ func (r *redaction) outcomes(effects []abi.Effect, outcomes []abi.Outcome) {
 			resource = r.resourceOf(e.Ask.View)
 		case e.Kind == abi.EffectRead && strings.Contains(e.Path, "/secrets"), e.Kind == abi.EffectReview,
 			e.Subresource == "token":
-			r.wipe(o.Object.Data)
+			r.wipeValue(o.Object.Data)
 		}
-		r.object(resource, o.Object.Data)
+		r.redactObject(resource, o.Object.Data)
 		if o.View != nil {
-			r.view(resource, o.View)
+			r.redactView(resource, o.View)
 		}
 		r.outcomes(e.Members, o.Members)
 	}
@@ -277,13 +277,13 @@ const (
 	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// object wipes the values in a Secret.
-func (r *redaction) object(resource string, raw []byte) {
+// redactObject wipes the values in a Secret.
+func (r *redaction) redactObject(resource string, raw []byte) {
 	if resource != secrets || len(raw) == 0 {
 		return
 	}
 	if raw[0] == '{' || raw[0] == '[' {
-		r.wipe(raw) // JSON has no values that could be wiped in place
+		r.wipeValue(raw) // JSON has no values that could be wiped in place
 		return
 	}
 	f := wire.Fields{Data: raw}
@@ -291,23 +291,23 @@ func (r *redaction) object(resource string, raw []byte) {
 		switch {
 		case f.Type != wire.WireBytes:
 		case f.Num == secretData || f.Num == secretStringData:
-			r.entry(f.Bytes, func(string) bool { return true })
+			r.redactEntry(f.Bytes, func(string) bool { return true })
 		case f.Num == secretMeta:
 			m := wire.Fields{Data: f.Bytes}
 			for m.Next() {
 				if m.Num == metaAnnotations {
-					r.entry(m.Bytes, func(key string) bool { return key == lastApplied })
+					r.redactEntry(m.Bytes, func(key string) bool { return key == lastApplied })
 				}
 			}
 		}
 	}
 	if f.Err != 0 {
-		r.wipe(raw)
+		r.wipeValue(raw)
 	}
 }
 
-// entry wipes the value of a map's entry.
-func (r *redaction) entry(raw []byte, secret func(key string) bool) {
+// redactEntry wipes the value of a map's entry.
+func (r *redaction) redactEntry(raw []byte, secret func(key string) bool) {
 	key, f := "", wire.Fields{Data: raw}
 	var values [][]byte
 	for f.Next() {
@@ -319,7 +319,7 @@ func (r *redaction) entry(raw []byte, secret func(key string) bool) {
 		}
 	}
 	if f.Err != 0 {
-		r.wipe(raw)
+		r.wipeValue(raw)
 		return
 	}
 	if !secret(key) {
@@ -327,41 +327,41 @@ func (r *redaction) entry(raw []byte, secret func(key string) bool) {
 	}
 	for _, v := range values {
 		if key == "namespace" {
-			r.zero(v) // a token's namespace: no secret elsewhere
+			r.zeroBytes(v) // a token's namespace: no secret elsewhere
 		} else {
-			r.wipe(v)
+			r.wipeValue(v)
 		}
 	}
 }
 
-// scrub looks for the values everywhere else.
-func (r *redaction) scrub(s *Sync) {
+// eraseFound erases the values everywhere else.
+func (r *redaction) eraseFound(s *Sync) {
 	for value := range r.found {
-		s.Redacted = erase(s.Request, value) || s.Redacted
-		s.Redacted = erase(s.Answer, value) || s.Redacted
+		s.Redacted = eraseValue(s.Request, value) || s.Redacted
+		s.Redacted = eraseValue(s.Answer, value) || s.Redacted
 		for i := range s.Performs {
 			p := &s.Performs[i]
-			s.Redacted = erase(p.In, value) || s.Redacted
-			s.Redacted = erase(p.Out, value) || s.Redacted
+			s.Redacted = eraseValue(p.In, value) || s.Redacted
+			s.Redacted = eraseValue(p.Out, value) || s.Redacted
 		}
 	}
-	s.Error = r.text(s.Error)
+	s.Error = r.redactText(s.Error)
 	for i := range s.Wrote {
-		s.Wrote[i] = r.text(s.Wrote[i])
+		s.Wrote[i] = r.redactText(s.Wrote[i])
 	}
 	for i := range s.Performs {
-		s.Performs[i].Refused = r.text(s.Performs[i].Refused)
+		s.Performs[i].Refused = r.redactText(s.Performs[i].Refused)
 	}
 }
 
-func (r *redaction) text(s string) string {
+func (r *redaction) redactText(s string) string {
 	for value := range r.found {
 		s = strings.ReplaceAll(s, value, "***")
 	}
 	return s
 }
 
-func erase(b []byte, value string) (found bool) {
+func eraseValue(b []byte, value string) (found bool) {
 	for {
 		i := bytes.Index(b, []byte(value))
 		if i < 0 {

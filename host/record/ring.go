@@ -66,7 +66,7 @@ func (r *Ring) Resize(bytes int) {
 	defer r.mu.Unlock()
 	r.most.Store(int64(most))
 	for r.used > most {
-		r.drop()
+		r.dropOldest()
 	}
 	if len(r.buf) > most {
 		smaller := make([]byte, most)
@@ -122,15 +122,15 @@ func (r *Recorder) Running() map[abi.KeyRef]time.Time {
 	return all
 }
 
-// put adds a sync; the oldest ones make room.
-func (r *Ring) put(s *source, sync []byte) {
+// putSync adds a sync; the oldest ones make room.
+func (r *Ring) putSync(s *source, sync []byte) {
 	need := prefix + len(sync)
 	if need > int(r.most.Load()) {
 		return
 	}
-	r.grow(need)
+	r.growFor(need)
 	for r.used+need > len(r.buf) {
-		r.drop()
+		r.dropOldest()
 	}
 	s.syncs++
 	r.sources[s.id] = s
@@ -142,8 +142,8 @@ func (r *Ring) put(s *source, sync []byte) {
 	r.count++
 }
 
-// grow makes the ring larger while it may be, so that nothing is dropped yet.
-func (r *Ring) grow(need int) {
+// growFor makes the ring larger while it may be, so that nothing is dropped yet.
+func (r *Ring) growFor(need int) {
 	most := int(r.most.Load())
 	if r.used+need <= len(r.buf) || len(r.buf) == most {
 		return
@@ -169,15 +169,15 @@ func (r *Ring) read(dst []byte, offset int) {
 	copy(dst[n:], r.buf)
 }
 
-func (r *Ring) head(offset int) (length int, source uint32) {
+func (r *Ring) readHead(offset int) (length int, source uint32) {
 	var head [prefix]byte
 	r.read(head[:], offset)
 	return int(binary.LittleEndian.Uint32(head[:])), binary.LittleEndian.Uint32(head[4:])
 }
 
-// drop forgets the oldest sync, and its source with the last of it.
-func (r *Ring) drop() {
-	length, id := r.head(0)
+// dropOldest forgets the oldest sync, and its source with the last of it.
+func (r *Ring) dropOldest() {
+	length, id := r.readHead(0)
 	if s := r.sources[id]; s != nil {
 		if s.syncs--; s.syncs == 0 {
 			delete(r.sources, id)

@@ -85,8 +85,8 @@ func (s *Saver) Wait() {
 	}
 }
 
-// failed saves the ring, unless it was just saved, or the failure is an everyday one: somebody else was quicker.
-func (s *Saver) failed(r *Ring, result string, err error) {
+// saveFailed saves the ring, unless it was just saved, or the failure is an everyday one: somebody else was quicker.
+func (s *Saver) saveFailed(r *Ring, result string, err error) {
 	if s == nil || result == "error" && apierrors.IsConflict(err) {
 		return
 	}
@@ -103,7 +103,7 @@ func (s *Saver) failed(r *Ring, result string, err error) {
 	f := r.File() // as it is now; the writing takes its time
 	f.Reason = result + ": " + bounded(err.Error())
 	s.saved.Go(func() {
-		path, err := s.save(f)
+		path, err := s.saveFile(f)
 		if err != nil {
 			klog.ErrorS(err, "Could not save a recording", "controller", f.Controller)
 			return
@@ -112,7 +112,7 @@ func (s *Saver) failed(r *Ring, result string, err error) {
 	})
 }
 
-func (s *Saver) save(f *File) (string, error) {
+func (s *Saver) saveFile(f *File) (string, error) {
 	b, err := f.Append(nil)
 	if err != nil {
 		return "", err

@@ -139,7 +139,7 @@ func shownPerformed(views []abi.View, p *Perform) (all []ShownPerformed, err err
 	}
 	for i := range in.Effects {
 		if p.Refused != "" || i >= len(out.Outcomes) {
-			all = append(all, ShownPerformed{Note: note(&in.Effects[i]), Outcome: "refused: " + p.Refused})
+			all = append(all, ShownPerformed{Note: describeEffect(&in.Effects[i]), Outcome: "refused: " + p.Refused})
 			continue
 		}
 		all = append(all, shownOutcome(views, &in.Effects[i], &out.Outcomes[i])...)
@@ -156,7 +156,7 @@ func shownOutcome(views []abi.View, e *abi.Effect, o *abi.Outcome) (all []ShownP
 		return all
 	}
 
-	x := ShownPerformed{Note: note(e), Outcome: "ok"}
+	x := ShownPerformed{Note: describeEffect(e), Outcome: "ok"}
 	switch {
 	case o.Code == abi.CodeSkipped:
 		x.Outcome = "skipped"

@@ -45,7 +45,7 @@ func (s *Source) SetSettings(values []string) {
 		x := Setting{Name: m.Name}
 		if m.File {
 			x.Digest = DigestOf([]byte(value))
-			if !public([]byte(value)) {
+			if !isCertificates([]byte(value)) {
 				s.private = append(s.private, []byte(value))
 			}
 		} else {
@@ -61,8 +61,8 @@ func DigestOf(b []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// public reports whether a file holds certificates and nothing else.
-func public(b []byte) bool {
+// isCertificates reports whether a file holds certificates and nothing else.
+func isCertificates(b []byte) bool {
 	found := false
 	for {
 		block, rest := pem.Decode(b)

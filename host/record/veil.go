@@ -77,7 +77,7 @@ func (v *Veil) redaction() *redaction {
 		v.known = &redaction{found: map[string]bool{}}
 		s := v.sync.clone()
 		if len(s.Request) > 0 {
-			v.known.sync([]Source{{Manifest: v.source.Manifest}}, &s)
+			v.known.redactSync([]Source{{Manifest: v.source.Manifest}}, &s)
 		}
 		for _, b := range v.source.private {
 			v.known.remember(b)
@@ -91,7 +91,7 @@ func (v *Veil) Text(s string) string {
 	if v == nil || s == "" {
 		return s
 	}
-	return v.redaction().text(s)
+	return v.redaction().redactText(s)
 }
 
 // Error returns an error whose text has nothing secret in it.
@@ -124,7 +124,7 @@ func (v *Veil) Effects(all []abi.Effect) []abi.Effect {
 	}
 	r := v.redaction()
 	for i := range a.Effects {
-		r.effect(&a.Effects[i])
+		r.redactEffect(&a.Effects[i])
 	}
 	return a.Effects
 }

@@ -16,24 +16,24 @@ const tokenMin = 40
 // depthMax bounds how deep messages are looked into.
 const depthMax = 16
 
-// within remembers the values that a secret text has within it: a Secret or a patch of one in JSON, or a message with a
-// token.
-func (r *redaction) within(b []byte) {
+// rememberWithin remembers the values that a secret text has within it: a Secret or a patch of one in JSON, or a
+// message with a token.
+func (r *redaction) rememberWithin(b []byte) {
 	if len(b) == 0 {
 		return
 	}
 	if b[0] == '{' || b[0] == '[' {
 		var v any
 		if json.Unmarshal(b, &v) == nil {
-			r.inJSON(v, false)
+			r.rememberJSON(v, false)
 			return
 		}
 	}
 	r.inMessage(b, 0)
 }
 
-// inJSON remembers the texts below data and stringData, and those that a JSON patch sets.
-func (r *redaction) inJSON(v any, secret bool) {
+// rememberJSON remembers the texts below data and stringData, and those that a JSON patch sets.
+func (r *redaction) rememberJSON(v any, secret bool) {
 	switch v := v.(type) {
 	case string:
 		if secret {
@@ -44,12 +44,12 @@ func (r *redaction) inJSON(v any, secret bool) {
 		}
 	case []any:
 		for _, x := range v {
-			r.inJSON(x, secret)
+			r.rememberJSON(x, secret)
 		}
 	case map[string]any:
 		path, _ := v["path"].(string)
 		for k, x := range v {
-			r.inJSON(x, secret || k == "data" || k == "stringData" || k == "value" &&
+			r.rememberJSON(x, secret || k == "data" || k == "stringData" || k == "value" &&
 				(strings.HasPrefix(path, "/data") || strings.HasPrefix(path, "/stringData") || path == "/" || path == ""))
 		}
 	}

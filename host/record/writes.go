@@ -42,7 +42,7 @@ func (w *Write) String() string {
 	if w.Namespace != "" {
 		name = w.Namespace + "/" + w.Name
 	}
-	return strings.TrimSpace(w.Verb + " " + w.Resource + sub(w.Subresource) + " " + name)
+	return strings.TrimSpace(w.Verb + " " + w.Resource + withSlash(w.Subresource) + " " + name)
 }
 
 // object names an object among those that were written.
@@ -73,7 +73,7 @@ func (w *writes) add(x *Write) {
 	w.byObject[o] = w.order.PushFront(x)
 }
 
-func (w *writes) ended(l []*Write, result, err string) {
+func (w *writes) noteEnded(l []*Write, result, err string) {
 	for _, x := range l {
 		x.Result, x.SyncError = result, err
 		x.Writes = slices.Clip(x.Writes)
@@ -117,13 +117,13 @@ func (r *Ring) Wrote(key abi.KeyRef, e effects.Write) {
 		x.Key = key.String()
 	}
 
-	if what := x.Verb + " " + x.Resource + sub(x.Subresource); !slices.Contains(x.Writes, what) {
+	if what := x.Verb + " " + x.Resource + withSlash(x.Subresource); !slices.Contains(x.Writes, what) {
 		x.Writes = append(slices.Clip(x.Writes), what)
 	}
 	r.writes.add(&x)
 }
 
-func sub(resource string) string {
+func withSlash(resource string) string {
 	if resource == "" {
 		return ""
 	}

@@ -30,7 +30,7 @@ func (i *instance) takeBaseline() *baseline {
 		}
 	}
 	for at := 0; at < len(memory); at += grain {
-		if zero(memory[at : at+grain]) {
+		if isAllZero(memory[at : at+grain]) {
 			keep(at)
 		} else if start < 0 {
 			start = at
@@ -40,7 +40,7 @@ func (i *instance) takeBaseline() *baseline {
 	return base
 }
 
-func zero(b []byte) bool {
+func isAllZero(b []byte) bool {
 	for _, c := range b {
 		if c != 0 {
 			return false
@@ -57,7 +57,7 @@ const clearAtMost = 4 << 20
 // for, too.
 func (i *instance) restore(base *baseline) error {
 	memory := i.memory.bytes
-	used := i.size()
+	used := i.memorySize()
 	i.pages.Set(uint64(base.pages))
 	for n, g := range i.globals {
 		g.Set(base.globals[n])

@@ -10,9 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-// mixed is a random message for the test guest: small ones, large ones, performs, leftovers, writes behind the memory's
-// end.
-func mixed(r *rand.Rand) []byte {
+// randomMessage returns a random message for the test guest: small ones, large ones, performs, leftovers, writes behind
+// the memory's end.
+func randomMessage(r *rand.Rand) []byte {
 	n := r.IntN(200)
 	if r.IntN(8) == 0 {
 		n = r.IntN(30_000)
@@ -45,7 +45,7 @@ func TestSyncEqualsFreshInstance(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			largest := int64(0)
 			for n := range worlds.Number(600) {
-				message := mixed(r)
+				message := randomMessage(r)
 				got, stats, err := syncOnce(m, message)
 				if err != nil {
 					t.Fatalf("sync %d: %v", n, err)
@@ -84,11 +84,11 @@ func freshSync(t *testing.T, m *Module, settings, message []byte) (*instance, []
 		}
 		var answer []byte
 		if export == exportInitialize {
-			err = i.begin(context.Background())
+			err = i.beginCall(context.Background())
 			if err == nil {
 				err = i.module.ExportedFunction(export).CallWithStack(i, i.stack[:])
 			}
-			err = i.end(err)
+			err = i.endCall(err)
 		} else {
 			answer, err = i.exchange(context.Background(), i.module.ExportedFunction(export), c.Size, c.Write)
 		}
@@ -119,7 +119,7 @@ func compareState(t *testing.T, n int, got, want *instance) {
 		for at := range got.memory.bytes {
 			if got.memory.bytes[at] != want.memory.bytes[at] {
 				t.Fatalf("sync %d: memory differs at %d of %d: %d, in a fresh instance %d",
-					n, at, got.size(), got.memory.bytes[at], want.memory.bytes[at])
+					n, at, got.memorySize(), got.memory.bytes[at], want.memory.bytes[at])
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func workload(n int) []byte {
 func BenchmarkMetering(b *testing.B) {
 	message := workload(4000)
 	for _, name := range guests {
-		wasm := guest(b, name)
+		wasm := guestModule(b, name)
 		b.Run(name+"/plain", func(b *testing.B) {
 			ctx := b.Context()
 			r := wazero.NewRuntimeWithConfig(ctx,

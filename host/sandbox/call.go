@@ -46,7 +46,7 @@ func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) 
 	if err := m.Ready(ctx); err != nil {
 		return stats, err
 	}
-	i, err := m.take(ctx, m.baseline.Load())
+	i, err := m.takeInstance(ctx, m.baseline.Load())
 	if err != nil {
 		return stats, err
 	}
@@ -60,7 +60,7 @@ func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) 
 	}
 	i.call = invocation{export: exportSync, budget: m.options.Budget, perform: call.Perform, log: log}
 	answer, err := i.exchange(ctx, i.sync, call.Size, call.Write)
-	i.report(&stats)
+	i.fillStats(&stats)
 	if err != nil {
 		return stats, err
 	}
@@ -116,7 +116,7 @@ func (m *Module) configureWith(ctx context.Context, settings []byte) error {
 
 // startup makes a call outside syncs.
 func (m *Module) startup(ctx context.Context, export string, message []byte, read func(*instance, []byte) error) error {
-	i, err := m.take(ctx, m.base)
+	i, err := m.takeInstance(ctx, m.base)
 	if err != nil {
 		return err
 	}
@@ -138,9 +138,9 @@ func (m *Module) outsideSync(export string) invocation {
 	return invocation{export: export, budget: m.options.StartupBudget, log: m.options.Log}
 }
 
-// take returns an instance in the state of a baseline.
-func (m *Module) take(ctx context.Context, base *baseline) (*instance, error) {
-	i, err := m.pool.enter()
+// takeInstance returns an instance in the state of a baseline.
+func (m *Module) takeInstance(ctx context.Context, base *baseline) (*instance, error) {
+	i, err := m.pool.acquire()
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", m.options.Name, err)
 	}
@@ -164,7 +164,7 @@ func (m *Module) release(i *instance, good bool) {
 		i.close()
 		i = nil
 	}
-	m.pool.leave(i, time.Now())
+	m.pool.release(i, time.Now())
 }
 
 // exchange hands the guest a message, calls an export and returns its answer, a view on its memory.
@@ -173,7 +173,7 @@ func (i *instance) exchange(ctx context.Context, export api.Function, size int, 
 		return nil, fmt.Errorf("plugin %q: message of %d bytes, the limit is %d", i.owner.options.Name, size,
 			i.owner.options.MaxMessage)
 	}
-	err := i.begin(ctx)
+	err := i.beginCall(ctx)
 	if err == nil {
 		err = i.message(size, write)
 	}
@@ -182,13 +182,13 @@ func (i *instance) exchange(ctx context.Context, export api.Function, size int, 
 	}
 	var answer []byte
 	if err == nil {
-		answer, err = i.answer()
+		answer, err = i.readAnswer()
 	}
-	return answer, i.end(err)
+	return answer, i.endCall(err)
 }
 
-func (i *instance) report(stats *Stats) {
-	stats.Fuel, stats.Memory = i.used(), int64(i.size())
+func (i *instance) fillStats(stats *Stats) {
+	stats.Fuel, stats.Memory = i.usedFuel(), int64(i.memorySize())
 	stats.Duration, stats.Wait, stats.Perform = i.ran, i.waited, i.performing
 	stats.Performs, stats.LogDropped = i.performs, i.logDropped
 }

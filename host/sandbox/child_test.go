@@ -22,7 +22,7 @@ func compilerBomb() []byte {
 		sets = asm.Join(sets, []byte{0x20}, asm.U((i+1)%1000), []byte{0x21}, asm.U(i))
 	}
 	body := times(7, asm.Join(times(32, 0x03, 0x40, 0x20, 0, 0x0d, 0), sets, times(32, 0x20, 0, 0x0d, 0, 0x0b))...)
-	return plugin(func(m *asm.Module) {
+	return pluginModule(func(m *asm.Module) {
 		for range 50 {
 			m.Func("", "", "", strings.Repeat(asm.I32, 1000), body...)
 		}
@@ -92,7 +92,9 @@ func TestUntrusted(t *testing.T) {
 			}
 		}
 	}
-	invalid := plugin(func(m *asm.Module) { m.Func("", "", "", "", asm.Join(asm.Const64(1), []byte{0x45, 0x1a})...) })
+	invalid := pluginModule(func(m *asm.Module) {
+		m.Func("", "", "", "", asm.Join(asm.Const64(1), []byte{0x45, 0x1a})...)
+	})
 	if _, err := Load(t.Context(), invalid, Options{Name: "bad", Untrusted: true}); err == nil ||
 		!strings.HasPrefix(err.Error(), `plugin "bad": compiling it in a child process: module is invalid: `) {
 		t.Fatalf("got %v", err)

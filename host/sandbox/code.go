@@ -73,7 +73,7 @@ func newCode(given fs.FS) (_ *code, err error) {
 	}()
 
 	if given != nil {
-		if err := c.take(given); err != nil {
+		if err := c.copyNative(given); err != nil {
 			return nil, fmt.Errorf("native code: %w", err)
 		}
 	}
@@ -84,8 +84,8 @@ func newCode(given fs.FS) (_ *code, err error) {
 	return c, nil
 }
 
-// take copies the native code from what Compile left: the folders in it, not the rewritten module beside them.
-func (c *code) take(given fs.FS) error {
+// copyNative copies the native code from what Compile left: the folders in it, not the rewritten module beside them.
+func (c *code) copyNative(given fs.FS) error {
 	entries, err := fs.ReadDir(given, ".")
 	if err != nil {
 		return err

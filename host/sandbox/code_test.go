@@ -24,7 +24,7 @@ func TestCode(t *testing.T) {
 
 	sweepFolders()
 	folder := t.TempDir()
-	module := guest(t, guests[0])
+	module := guestModule(t, guests[0])
 	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestCode(t *testing.T) {
 // TestRewritten: the rewritten module comes from the build where it is of this very module and limit, and is made anew
 // otherwise.
 func TestRewritten(t *testing.T) {
-	folder, module := t.TempDir(), guest(t, guests[0])
+	folder, module := t.TempDir(), guestModule(t, guests[0])
 	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
 		t.Fatal(err)
 	}

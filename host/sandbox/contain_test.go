@@ -382,22 +382,22 @@ func TestLogsOfACallAreBounded(t *testing.T) {
 		"long ones":         {20, maxLogMessage, maxLogBytes / maxLogMessage, 20*maxLogMessage - maxLogBytes},
 		"one that is large": {1, maxLogMessage + 7, 1, 7},
 	} {
-		i, err := m.take(t.Context(), m.baseline.Load())
+		i, err := m.takeInstance(t.Context(), m.baseline.Load())
 		if err != nil {
 			t.Fatal(err)
 		}
 		logged := 0
 		i.call = invocation{export: exportSync, budget: DefaultBudget, log: func(int32, string) { logged++ }}
-		if err := i.begin(t.Context()); err != nil {
+		if err := i.beginCall(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 
 		for range x.messages {
-			i.log(1, make([]byte, x.size))
+			i.logMessage(1, make([]byte, x.size))
 		}
 		if logged != x.logged || i.logDropped != int64(x.dropped) {
 			t.Errorf("%s: %d logged and %d bytes dropped, expected %d and %d", name, logged, i.logDropped, x.logged, x.dropped)
 		}
-		m.release(i, i.end(nil) == nil)
+		m.release(i, i.endCall(nil) == nil)
 	}
 }

@@ -59,7 +59,7 @@ func Debug(ctx context.Context, debugForm []byte, o Options, settings []byte, ca
 		o.MemoryLimit = max(o.MemoryLimit, debugMemory)
 	}
 	o.Log = func(int32, string) {}
-	err := again(ctx, debugForm, o, settings, call)
+	err := repeatCall(ctx, debugForm, o, settings, call)
 	var now *CallError
 	if !errors.As(err, &now) || !errors.Is(failed, now.Kind) || !Debuggable(now) {
 		return nil, err
@@ -71,8 +71,8 @@ func Debug(ctx context.Context, debugForm []byte, o Options, settings []byte, ca
 	return t, nil
 }
 
-// again makes the call.
-func again(ctx context.Context, debugForm []byte, o Options, settings []byte, call *Call) error {
+// repeatCall makes the call in the debug form.
+func repeatCall(ctx context.Context, debugForm []byte, o Options, settings []byte, call *Call) error {
 	m, err := Load(ctx, debugForm, o)
 	if err != nil {
 		return err
@@ -96,9 +96,9 @@ const saidMost = 16 << 10
 // panics begin what Go prints before it ends.
 var panics = []string{"panic: ", "fatal error: "}
 
-// say keeps what a guest writes to stderr from where it panics, and reports whether it does: that is the reason of an
-// error.
-func (i *instance) say(text []byte) bool {
+// noteStderr notes what a guest writes to stderr from where it panics, and reports whether it does: that is the reason
+// of an error.
+func (i *instance) noteStderr(text []byte) bool {
 	if len(i.said) == 0 && !slices.ContainsFunc(panics, func(p string) bool { return bytes.HasPrefix(text, []byte(p)) }) {
 		return false
 	}
@@ -149,16 +149,16 @@ func (t *Trap) String() string {
 	var b strings.Builder
 	b.WriteString(cmp.Or(t.Message, "trap"))
 	for n, f := range t.Frames {
-		fmt.Fprintf(&b, "\n    %s:%d in %s", near(f.File), f.Line, f.Function)
-		if line := lineOf(f.File, f.Line); n == 0 && line != "" {
+		fmt.Fprintf(&b, "\n    %s:%d in %s", relativePath(f.File), f.Line, f.Function)
+		if line := sourceLine(f.File, f.Line); n == 0 && line != "" {
 			b.WriteString("\n        " + line)
 		}
 	}
 	return b.String()
 }
 
-// near names a file below the working directory without it.
-func near(file string) string {
+// relativePath names a file below the working directory without it.
+func relativePath(file string) string {
 	here, err := os.Getwd()
 	if err != nil {
 		return file
@@ -169,8 +169,8 @@ func near(file string) string {
 	return file
 }
 
-// lineOf is a line of a source file, empty where it isn't there.
-func lineOf(file string, line int) string {
+// sourceLine returns a line of a source file, empty where it isn't there.
+func sourceLine(file string, line int) string {
 	const most = 1 << 20
 	if i, err := os.Stat(file); err != nil || !i.Mode().IsRegular() || i.Size() > most || filepath.Ext(file) != ".go" {
 		return ""

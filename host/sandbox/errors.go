@@ -79,7 +79,7 @@ func (i *instance) failure(err error) error {
 		e.Detail = printable.Line(strings.TrimPrefix(text, "wasm error: "), 512)
 	}
 	if e.Kind == ErrTrap || e.Kind == ErrBudget || e.Kind == ErrDeadline {
-		e.Trace = trace(stack)
+		e.Trace = guestFrames(stack)
 	}
 
 	if said := panicText(i.said); said != "" && e.Kind == ErrTrap {
@@ -100,8 +100,9 @@ func (i *instance) failure(err error) error {
 	return e
 }
 
-// trace takes the guest's frames from wazero's text; names are the guest's, so they are bounded and made printable.
-func trace(stack string) []string {
+// guestFrames takes the guest's frames from wazero's text; names are the guest's, so they are bounded and made
+// printable.
+func guestFrames(stack string) []string {
 	const most = 12
 	var frames []string
 	for line := range strings.Lines(stack) {

@@ -10,9 +10,9 @@ import (
 	asm "github.com/windlass-dev/windlass/host/sandbox/internal/assemble"
 )
 
-// sound are small plugins whose damaged copies still do something: each loops, calls, jumps, grows, copies, fills,
-// performs or answers.
-func sound() [][]byte {
+// soundModules returns small plugins whose damaged copies still do something: each loops, calls, jumps, grows, copies,
+// fills, performs or answers.
+func soundModules() [][]byte {
 	memory := asm.Join(asm.Const(3), []byte{0x40, 0, 0x1a}, asm.Const(16), asm.Const(7), asm.Const(9000),
 		[]byte{0xfc, 11, 0},
 		asm.Const(5000), asm.Const(17), asm.Const(300), []byte{0xfc, 10, 0, 0}, asm.Const64(16<<32|64))
@@ -42,7 +42,7 @@ func sound() [][]byte {
 	} {
 		m := new(asm.Module)
 		sync.change(m)
-		abi(m, sync.code)
+		addExports(m, sync.code)
 		all = append(all, m.Bytes())
 	}
 
@@ -68,7 +68,7 @@ type outcome struct {
 // FuzzModulesAreContained: whatever the module, loading and syncing it ends soon, in an error or an answer, twice the
 // same, and the same compiled and interpreted.
 func FuzzModulesAreContained(f *testing.F) {
-	for _, wasm := range sound() {
+	for _, wasm := range soundModules() {
 		f.Add(wasm, []byte("a message"))
 	}
 	f.Fuzz(func(t *testing.T, wasm, message []byte) {
@@ -81,7 +81,7 @@ func FuzzModulesAreContained(f *testing.F) {
 		if took := time.Since(from); took > time.Minute {
 			t.Fatalf("took %v", took)
 		}
-		if floats(wasm) && compiled.answer != interpreted.answer {
+		if usesFloats(wasm) && compiled.answer != interpreted.answer {
 			return // the bits of a NaN are the engine's
 		}
 		if compiled != interpreted {
@@ -126,13 +126,13 @@ func attempt(t *testing.T, wasm, message []byte, interpreter bool) (o outcome) {
 	return before
 }
 
-// floats reports whether a module may compute with floating point: its bytes hold one of the types, or a constant of
-// one.
-func floats(wasm []byte) bool { return bytes.ContainsAny(wasm, "\x7c\x7d\x43\x44") }
+// usesFloats reports whether a module may compute with floating point: its bytes hold one of the types, or a constant
+// of one.
+func usesFloats(wasm []byte) bool { return bytes.ContainsAny(wasm, "\x7c\x7d\x43\x44") }
 
 // TestSoundModulesRun: the fuzzer starts from modules that do something.
 func TestSoundModulesRun(t *testing.T) {
-	for n, wasm := range sound() {
+	for n, wasm := range soundModules() {
 		for _, interpreter := range []bool{false, true} {
 			o := attempt(t, wasm, []byte("a message"), interpreter)
 			if !o.loads || o.kind != nil && n < 4 || o.fuel <= 0 && n < 4 {

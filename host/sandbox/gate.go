@@ -24,7 +24,7 @@ func NewGate(n int) *Gate {
 	return &Gate{places: make(chan struct{}, n)}
 }
 
-func (g *Gate) enter(ctx context.Context) error {
+func (g *Gate) acquire(ctx context.Context) error {
 	select {
 	case g.places <- struct{}{}:
 		return nil
@@ -40,7 +40,7 @@ func (g *Gate) enter(ctx context.Context) error {
 	}
 }
 
-func (g *Gate) leave() { <-g.places }
+func (g *Gate) release() { <-g.places }
 
-// wanted reports whether somebody waits for a place.
-func (g *Gate) wanted() bool { return g.waiting.Load() > 0 }
+// hasWaiting reports whether somebody waits for a place.
+func (g *Gate) hasWaiting() bool { return g.waiting.Load() > 0 }

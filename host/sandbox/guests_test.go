@@ -17,7 +17,7 @@ var guests = []string{"tinygo arena", "tinygo precise", "go"}
 
 var built sync.Map // guest name → func() ([]byte, error)
 
-func guest(t testing.TB, name string) []byte {
+func guestModule(t testing.TB, name string) []byte {
 	t.Helper()
 	build, _ := built.LoadOrStore(name, sync.OnceValues(func() ([]byte, error) { return buildGuest(name) }))
 	wasm, err := build.(func() ([]byte, error))()
@@ -73,7 +73,7 @@ var helpers = map[string]Helper{"reverse": func(b []byte) []byte {
 
 func loadGuest(t testing.TB, name string, options Options) *Module {
 	t.Helper()
-	return loadModule(t, guest(t, name), options)
+	return loadModule(t, guestModule(t, name), options)
 }
 
 func loadModule(t testing.TB, wasm []byte, options Options) *Module {

@@ -21,17 +21,17 @@ const (
 
 // argument is a part of guest memory that the guest names.
 func (i *instance) argument(function string, at, length uint64) []byte {
-	b, ok := i.view(uint32(at), int(uint32(length)))
+	b, ok := i.memoryView(uint32(at), int(uint32(length)))
 	if !ok {
 		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("%s: %d bytes at %d are not inside the guest's memory of %d bytes",
-			function, uint32(length), uint32(at), i.size())})
+			function, uint32(length), uint32(at), i.memorySize())})
 	}
 	return b
 }
 
 // hostLog hands a message to the log; what is over the limits is dropped.
 func hostLog(i *instance, stack []uint64) {
-	i.log(int32(stack[0]), i.argument("windlass.log", stack[1], stack[2]))
+	i.logMessage(int32(stack[0]), i.argument("windlass.log", stack[1], stack[2]))
 }
 
 // hostPerform has the caller of the sync perform what the guest asks, and keeps the outcome.
@@ -58,7 +58,7 @@ func hostPerform(i *instance, stack []uint64) {
 		panic(err)
 	}
 	i.checkPerforms(len(outcome), "outcome")
-	i.keep(outcome, stack)
+	i.keepOutcome(outcome, stack)
 }
 
 // perform calls the caller's Perform, which must end when its context does.
@@ -87,8 +87,8 @@ func (i *instance) checkPerforms(size int, what string) {
 	}
 }
 
-// keep holds what outcome will fetch, and tells the guest how long it is.
-func (i *instance) keep(outcome []byte, stack []uint64) {
+// keepOutcome holds what outcome will fetch, and tells the guest how long it is.
+func (i *instance) keepOutcome(outcome []byte, stack []uint64) {
 	i.outcome, i.hasOutcome = outcome, true
 	stack[0] = uint64(uint32(len(outcome)))
 }
@@ -114,7 +114,7 @@ func hostHelper(i *instance, name string, helper Helper, stack []uint64) {
 			name, len(result), i.owner.options.MaxMessage)})
 	}
 	i.charge(len(result))
-	i.keep(result, stack)
+	i.keepOutcome(result, stack)
 }
 
 // hostGrow is memory.grow: the memory is there already, what grows is what the guest may count on.

@@ -102,8 +102,8 @@ func (m *Module) instantiate(ctx context.Context) (*instance, error) {
 
 func (i *instance) close() { _ = i.module.Close(context.Background()) }
 
-// begin waits for a place among the running guests and sets the meters.
-func (i *instance) begin(ctx context.Context) error {
+// beginCall waits for a place among the running guests and sets the meters.
+func (i *instance) beginCall(ctx context.Context) error {
 	i.callState = callState{ctx: ctx}
 	i.granted = min(slice, i.call.budget)
 	i.fuel.Set(uint64(i.granted))
@@ -111,10 +111,10 @@ func (i *instance) begin(ctx context.Context) error {
 	return i.resume()
 }
 
-// end returns the place back and makes an error of the call readable.
-func (i *instance) end(err error) error {
+// endCall frees the place and makes an error of the call readable.
+func (i *instance) endCall(err error) error {
 	i.pause()
-	if err == nil && i.used() > i.call.budget { // the last function to pay need not have looked
+	if err == nil && i.usedFuel() > i.call.budget { // the last function to pay need not have looked
 		err = &abort{kind: ErrBudget, detail: i.budgetText()}
 	}
 	if err != nil {
@@ -126,7 +126,7 @@ func (i *instance) end(err error) error {
 
 func (i *instance) resume() error {
 	from := time.Now()
-	if err := i.enter(); err != nil {
+	if err := i.acquirePlaces(); err != nil {
 		return &abort{kind: ErrCancelled, detail: "while waiting to run", cause: context.Cause(i.ctx)}
 	}
 	i.admitted = true
@@ -135,14 +135,15 @@ func (i *instance) resume() error {
 	return nil
 }
 
-// enter waits among the module's own guests first, so that a module with many of them gets no more turns than another.
-func (i *instance) enter() error {
-	if err := i.owner.turns.enter(i.ctx); err != nil {
+// acquirePlaces waits among the module's own guests first, so that a module with many of them gets no more turns than
+// another.
+func (i *instance) acquirePlaces() error {
+	if err := i.owner.turns.acquire(i.ctx); err != nil {
 		return err
 	}
-	err := i.owner.options.Gate.enter(i.ctx)
+	err := i.owner.options.Gate.acquire(i.ctx)
 	if err != nil {
-		i.owner.turns.leave()
+		i.owner.turns.release()
 	}
 	return err
 }
@@ -151,19 +152,19 @@ func (i *instance) pause() {
 	if i.admitted {
 		i.admitted = false
 		i.ran += time.Since(i.since)
-		i.owner.options.Gate.leave()
-		i.owner.turns.leave()
+		i.owner.options.Gate.release()
+		i.owner.turns.release()
 	}
 }
 
-func (i *instance) used() int64 { return i.granted - int64(i.fuel.Get()) }
+func (i *instance) usedFuel() int64 { return i.granted - int64(i.fuel.Get()) }
 
 // refill is called by the guest when a meter is below zero.
 func (i *instance) refill() {
 	if int64(i.depth.Get()) < 0 {
 		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("calls nested deeper than %d: endless recursion?", maxDepth)})
 	}
-	i.grant()
+	i.grantSlices()
 }
 
 // charge takes units for what the host does for the guest.
@@ -171,12 +172,12 @@ func (i *instance) charge(units int) {
 	left := int64(i.fuel.Get()) - int64(units)
 	i.fuel.Set(uint64(left))
 	if left < 0 {
-		i.grant()
+		i.grantSlices()
 	}
 }
 
-// grant gives the guest slices until it has paid its debts, or ends the call.
-func (i *instance) grant() {
+// grantSlices gives the guest slices until it has paid its debts, or ends the call.
+func (i *instance) grantSlices() {
 	left := int64(i.fuel.Get())
 	for left < 0 {
 		more := min(slice, i.call.budget-i.granted)
@@ -195,7 +196,7 @@ func (i *instance) grant() {
 			detail: fmt.Sprintf("ran longer than %v: an endless loop, or raise limits.deadline", i.owner.options.Deadline)})
 	}
 	// else an endless loop would hold up all other plugins until its deadline
-	if i.owner.options.Gate.wanted() || i.owner.turns.wanted() {
+	if i.owner.options.Gate.hasWaiting() || i.owner.turns.hasWaiting() {
 		i.pause()
 		if err := i.resume(); err != nil {
 			panic(err)
@@ -213,11 +214,11 @@ func (i *instance) message(size int, write func([]byte)) error {
 	if err := i.alloc.CallWithStack(i, i.stack[:]); err != nil {
 		return err
 	}
-	buffer, ok := i.view(uint32(i.stack[0]), size)
+	buffer, ok := i.memoryView(uint32(i.stack[0]), size)
 	if !ok {
 		return &abort{kind: ErrMalformed,
 			detail: fmt.Sprintf("%s(%d) gave %d, which is not inside its memory of %d bytes",
-				exportAlloc, size, uint32(i.stack[0]), i.size())}
+				exportAlloc, size, uint32(i.stack[0]), i.memorySize())}
 	}
 	if size > 0 {
 		write(buffer)
@@ -225,10 +226,10 @@ func (i *instance) message(size int, write func([]byte)) error {
 	return nil
 }
 
-// answer is what the call that just ended has answered: a view on the guest's memory.
-func (i *instance) answer() ([]byte, error) {
+// readAnswer returns what the call that just ended has answered: a view on the guest's memory.
+func (i *instance) readAnswer() ([]byte, error) {
 	at, length := uint32(i.stack[0]>>32), int(uint32(i.stack[0]))
-	b, ok := i.view(at, length)
+	b, ok := i.memoryView(at, length)
 	if length > i.owner.options.MaxMessage {
 		what := ""
 		if explain := i.owner.options.TooLarge; ok && explain != nil && i.call.export == exportSync {
@@ -239,18 +240,18 @@ func (i *instance) answer() ([]byte, error) {
 	}
 	if !ok {
 		return nil, &abort{kind: ErrMalformed,
-			detail: fmt.Sprintf("answer of %d bytes at %d is not inside its memory of %d bytes", length, at, i.size())}
+			detail: fmt.Sprintf("answer of %d bytes at %d is not inside its memory of %d bytes", length, at, i.memorySize())}
 	}
 	return b, nil
 }
 
-// size is how much memory the guest has asked for, in bytes.
-func (i *instance) size() int { return int(uint32(i.pages.Get())) * pageSize }
+// memorySize returns how much memory the guest has asked for, in bytes.
+func (i *instance) memorySize() int { return int(uint32(i.pages.Get())) * pageSize }
 
-// view is a part of the guest's memory, false where the guest has not asked for that much.
-func (i *instance) view(at uint32, length int) ([]byte, bool) {
+// memoryView returns a part of the guest's memory, false where the guest has not asked for that much.
+func (i *instance) memoryView(at uint32, length int) ([]byte, bool) {
 	end := uint64(at) + uint64(length)
-	if end > uint64(i.size()) {
+	if end > uint64(i.memorySize()) {
 		return nil, false
 	}
 	return i.memory.bytes[at:end:end], true

@@ -13,7 +13,7 @@ import (
 // lateGuest loads a guest whose native code is there late, with settings.
 func lateGuest(t *testing.T, folder, settings string) *Module {
 	t.Helper()
-	m, err := Load(t.Context(), guest(t, guests[0]),
+	m, err := Load(t.Context(), guestModule(t, guests[0]),
 		Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder), Late: true, Settings: []byte(settings)})
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func lateGuest(t *testing.T, folder, settings string) *Module {
 // A late module is compiled by its first call, once for all that come at the same time, and has its settings then.
 func TestLate(t *testing.T) {
 	folder := t.TempDir()
-	if err := Compile(t.Context(), guest(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
+	if err := Compile(t.Context(), guestModule(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
 		t.Fatal(err)
 	}
 	m := lateGuest(t, folder, "settings")
@@ -92,7 +92,7 @@ func TestLate(t *testing.T) {
 // What keeps a late module from being loaded is the error of each call until it is gone.
 func TestLateTriesAgain(t *testing.T) {
 	folder := t.TempDir()
-	if err := Compile(t.Context(), guest(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
+	if err := Compile(t.Context(), guestModule(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
 		t.Fatal(err)
 	}
 

@@ -8,19 +8,19 @@ import (
 	asm "github.com/windlass-dev/windlass/host/sandbox/internal/assemble"
 )
 
-// plugin is a module that is a plugin, without imports; change alters it before its functions are added. Its sync
-// answers nothing.
-func plugin(change ...func(*asm.Module)) []byte {
+// pluginModule returns a module that is a plugin, without imports; change alters it before its functions are added. Its
+// sync answers nothing.
+func pluginModule(change ...func(*asm.Module)) []byte {
 	m := new(asm.Module)
 	for _, c := range change {
 		c(m)
 	}
-	abi(m, asm.Const64(0))
+	addExports(m, asm.Const64(0))
 	return m.Bytes()
 }
 
-// abi adds what every plugin exports.
-func abi(m *asm.Module, sync []byte) {
+// addExports adds what every plugin exports.
+func addExports(m *asm.Module, sync []byte) {
 	m.Memory(1)
 	m.Func("windlass_abi_v1", "", "", "")
 	m.Func("windlass_alloc", asm.I32, asm.I32, "", asm.Const(1024)...)
@@ -30,14 +30,14 @@ func abi(m *asm.Module, sync []byte) {
 }
 
 func TestBadModules(t *testing.T) {
-	good := plugin()
+	good := pluginModule()
 	if m, err := Load(context.Background(), good, Options{Name: "good"}); err != nil {
 		t.Fatalf("the good module: %v", err)
 	} else if err := m.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 
-	with := func(change func(*asm.Module)) []byte { return plugin(change) }
+	with := func(change func(*asm.Module)) []byte { return pluginModule(change) }
 	body := func(code ...byte) []byte {
 		return with(func(m *asm.Module) { m.Func("", "", "", "", code...) })
 	}
@@ -143,7 +143,7 @@ func TestBadModules(t *testing.T) {
 
 func strictMemory(pages uint32) []byte {
 	m := new(asm.Module)
-	abi(m, asm.Const64(0))
+	addExports(m, asm.Const64(0))
 	return []byte(strings.Replace(string(m.Bytes()), "\x05\x03\x01\x00\x01",
 		string(asm.Join([]byte{5, 5, 1, 0}, asm.U(pages))), 1))
 }
@@ -189,7 +189,7 @@ func TestHostileHandMade(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := new(asm.Module)
-			abi(a, test.sync(a))
+			addExports(a, test.sync(a))
 			m := loadModule(t, a.Bytes(), Options{Budget: 1_000_000_000, MemoryLimit: 16 << 20})
 			_, _, err := syncOnce(m, []byte("message!"))
 			if test.kind == ErrBudget { // 1 GiB a second or more is filled: seconds at the very most

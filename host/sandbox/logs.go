@@ -41,7 +41,7 @@ func (l *Logs) Set(perSecond int64) {
 // Dropped is how many bytes the plugin has tried to log beyond its bounds.
 func (l *Logs) Dropped() int64 { return l.dropped.Load() }
 
-func (i *instance) log(level int32, message []byte) {
+func (i *instance) logMessage(level int32, message []byte) {
 	size := len(message)
 	message = message[:min(size, maxLogMessage)]
 	i.charge(fee + len(message))

@@ -18,7 +18,7 @@ func TestFuelIsDeterministic(t *testing.T) {
 			interpreted := loadGuest(t, name, Options{MemoryLimit: 8 << 20, Interpreter: true})
 			r := rand.New(rand.NewPCG(3, 4))
 			for n := range 25 {
-				message := mixed(r)
+				message := randomMessage(r)
 				a, as, err := syncOnce(compiled, message)
 				if err != nil {
 					t.Fatal(err)

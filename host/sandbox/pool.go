@@ -21,8 +21,8 @@ func (p *pool) init(after time.Duration) {
 	p.done.L = &p.mu
 }
 
-// enter counts a call and returns it an idle instance, or nil where it must make one.
-func (p *pool) enter() (*instance, error) {
+// acquire counts a call and returns an idle instance for it, or nil where it must make one.
+func (p *pool) acquire() (*instance, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -38,15 +38,15 @@ func (p *pool) enter() (*instance, error) {
 	return nil, nil
 }
 
-// leave ends a call; its instance, where it is still good, is kept.
-func (p *pool) leave(i *instance, now time.Time) {
+// release ends a call; its instance, where it is still good, is kept.
+func (p *pool) release(i *instance, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i != nil {
 		i.idleSince = now
 		p.idle = append(p.idle, i)
 		if p.timer == nil {
-			p.timer = time.AfterFunc(p.after, p.sweep)
+			p.timer = time.AfterFunc(p.after, p.sweepIdle)
 		}
 	}
 	if p.active--; p.active == 0 && p.closed {
@@ -54,12 +54,12 @@ func (p *pool) leave(i *instance, now time.Time) {
 	}
 }
 
-func (p *pool) sweep() {
+func (p *pool) sweepIdle() {
 	next := p.freeIdle(p.after)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer = nil; next > 0 && !p.closed {
-		p.timer = time.AfterFunc(next, p.sweep)
+		p.timer = time.AfterFunc(next, p.sweepIdle)
 	}
 }
 

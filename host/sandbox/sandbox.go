@@ -176,14 +176,14 @@ func Check(wasm []byte, options Options) error {
 // module and what to do.
 func Load(ctx context.Context, wasm []byte, options Options) (*Module, error) {
 	options.setDefaults()
-	m, err := load(ctx, wasm, options)
+	m, err := checkAndLoad(ctx, wasm, options)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", options.Name, err)
 	}
 	return m, nil
 }
 
-func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err error) {
+func checkAndLoad(ctx context.Context, wasm []byte, options Options) (_ *Module, err error) {
 	if options.MemoryLimit < pageSize || options.MemoryLimit > MaxMemoryLimit {
 		return nil, fmt.Errorf("memory limit of %d bytes: must be between %s and %s",
 			options.MemoryLimit, sizeText(pageSize), sizeText(MaxMemoryLimit))
@@ -215,11 +215,11 @@ func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err err
 	m.pool.init(options.Idle)
 	if options.Late && options.Code != nil {
 		m.late.bring = func(ctx context.Context) error {
-			err := m.bring(ctx, wasm, parsed)
+			err := m.compileAndStart(ctx, wasm, parsed)
 			if err == nil {
 				if err = m.configureWith(ctx, options.Settings); err != nil {
 					m.pool.freeIdle(0)
-					_ = m.free(ctx)
+					_ = m.freeRuntime(ctx)
 				}
 			}
 			return err
@@ -228,7 +228,7 @@ func load(ctx context.Context, wasm []byte, options Options) (_ *Module, err err
 		return m, nil
 	}
 
-	return m, m.bring(ctx, wasm, parsed)
+	return m, m.compileAndStart(ctx, wasm, parsed)
 }
 
 // late is what Options.Late has put off.
@@ -243,7 +243,7 @@ func (m *Module) Ready(ctx context.Context) error {
 	if !m.late.put.Load() {
 		return nil
 	}
-	i, err := m.pool.enter() // so that Close waits
+	i, err := m.pool.acquire() // so that Close waits
 	if err == nil {
 		defer m.release(i, true)
 		m.late.mu.Lock()
@@ -264,8 +264,8 @@ func (m *Module) Ready(ctx context.Context) error {
 // Late reports whether something is put off still.
 func (m *Module) Late() bool { return m.late.put.Load() }
 
-// bring compiles the module and starts its first instance.
-func (m *Module) bring(ctx context.Context, wasm []byte, parsed *rewrite.Module) (err error) {
+// compileAndStart compiles the module and starts its first instance.
+func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewrite.Module) (err error) {
 	options := &m.options
 	config := runtimeConfig(options.Interpreter, m.limit)
 	if !options.Interpreter && (options.Untrusted || options.Code != nil) {
@@ -278,7 +278,7 @@ func (m *Module) bring(ctx context.Context, wasm []byte, parsed *rewrite.Module)
 
 	defer func() {
 		if err != nil {
-			_ = m.free(context.WithoutCancel(ctx))
+			_ = m.freeRuntime(context.WithoutCancel(ctx))
 		}
 	}()
 
@@ -311,22 +311,22 @@ func (m *Module) bring(ctx context.Context, wasm []byte, parsed *rewrite.Module)
 	}
 
 	m.precompiled = given > 0 && m.code.entries() == given // wazero adds what it compiles itself
-	return m.start(ctx)
+	return m.startFirst(ctx)
 }
 
-// start runs _initialize in a first instance, and keeps its baseline.
-func (m *Module) start(ctx context.Context) error {
+// startFirst runs _initialize in a first instance, and keeps its baseline.
+func (m *Module) startFirst(ctx context.Context) error {
 	i, err := m.instantiate(ctx)
 	if err != nil {
 		return err
 	}
 	if initialize := i.module.ExportedFunction(exportInitialize); initialize != nil {
 		i.call = m.outsideSync(exportInitialize)
-		err := i.begin(ctx)
+		err := i.beginCall(ctx)
 		if err == nil {
 			err = initialize.CallWithStack(i, i.stack[:])
 		}
-		if err = i.end(err); err != nil {
+		if err = i.endCall(err); err != nil {
 			i.close()
 			return err
 		}
@@ -346,10 +346,10 @@ func (m *Module) Close(ctx context.Context) error {
 	if !m.pool.close() {
 		return nil
 	}
-	return m.free(ctx)
+	return m.freeRuntime(ctx)
 }
 
-func (m *Module) free(ctx context.Context) (err error) {
+func (m *Module) freeRuntime(ctx context.Context) (err error) {
 	if m.runtime != nil {
 		err = m.runtime.Close(ctx)
 	}

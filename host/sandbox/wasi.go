@@ -32,46 +32,46 @@ const (
 )
 
 var wasiFunctions = map[string]hostFunction{
-	"args_get":          wasi(i32+i32, wasiNothing),
-	"args_sizes_get":    wasi(i32+i32, wasiNone),
-	"environ_get":       wasi(i32+i32, wasiNothing),
-	"environ_sizes_get": wasi(i32+i32, wasiNone),
-	"clock_time_get":    wasi(i32+i64+i32, wasiClock),
-	"random_get":        wasi(i32+i32, wasiRandom),
-	"sched_yield":       wasi("", wasiNothing),
-	"poll_oneoff":       wasi(i32+i32+i32+i32, wasiPoll),
-	"fd_write":          wasi(i32+i32+i32+i32, wasiWrite),
-	"fd_fdstat_get":     wasi(i32+i32, wasiFileStatus),
+	"args_get":          wasiFunction(i32+i32, wasiNothing),
+	"args_sizes_get":    wasiFunction(i32+i32, wasiNone),
+	"environ_get":       wasiFunction(i32+i32, wasiNothing),
+	"environ_sizes_get": wasiFunction(i32+i32, wasiNone),
+	"clock_time_get":    wasiFunction(i32+i64+i32, wasiClock),
+	"random_get":        wasiFunction(i32+i32, wasiRandom),
+	"sched_yield":       wasiFunction("", wasiNothing),
+	"poll_oneoff":       wasiFunction(i32+i32+i32+i32, wasiPoll),
+	"fd_write":          wasiFunction(i32+i32+i32+i32, wasiWrite),
+	"fd_fdstat_get":     wasiFunction(i32+i32, wasiFileStatus),
 	"proc_exit": {rewrite.Signature{Params: i32}, func(_ *instance, stack []uint64) {
 		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("exited with code %d", uint32(stack[0]))})
 	}},
 
-	"fd_close":                wasi(i32, refuse(wasiBadFile)),
-	"fd_fdstat_set_flags":     wasi(i32+i32, refuse(wasiBadFile)),
-	"fd_fdstat_set_rights":    wasi(i32+i64+i64, refuse(wasiBadFile)),
-	"fd_filestat_get":         wasi(i32+i32, refuse(wasiBadFile)),
-	"fd_filestat_set_size":    wasi(i32+i64, refuse(wasiBadFile)),
-	"fd_pread":                wasi(i32+i32+i32+i64+i32, refuse(wasiBadFile)),
-	"fd_prestat_dir_name":     wasi(i32+i32+i32, refuse(wasiBadFile)),
-	"fd_prestat_get":          wasi(i32+i32, refuse(wasiBadFile)),
-	"fd_pwrite":               wasi(i32+i32+i32+i64+i32, refuse(wasiBadFile)),
-	"fd_read":                 wasi(i32+i32+i32+i32, refuse(wasiBadFile)),
-	"fd_readdir":              wasi(i32+i32+i32+i64+i32, refuse(wasiBadFile)),
-	"fd_seek":                 wasi(i32+i64+i32+i32, refuse(wasiBadFile)),
-	"fd_sync":                 wasi(i32, refuse(wasiBadFile)),
-	"path_create_directory":   wasi(i32+i32+i32, refuse(wasiBadFile)),
-	"path_filestat_get":       wasi(i32+i32+i32+i32+i32, refuse(wasiBadFile)),
-	"path_filestat_set_times": wasi(i32+i32+i32+i32+i64+i64+i32, refuse(wasiBadFile)),
-	"path_link":               wasi(i32+i32+i32+i32+i32+i32+i32, refuse(wasiBadFile)),
-	"path_open":               wasi(i32+i32+i32+i32+i32+i64+i64+i32+i32, refuse(wasiBadFile)),
-	"path_readlink":           wasi(i32+i32+i32+i32+i32+i32, refuse(wasiBadFile)),
-	"path_remove_directory":   wasi(i32+i32+i32, refuse(wasiBadFile)),
-	"path_rename":             wasi(i32+i32+i32+i32+i32+i32, refuse(wasiBadFile)),
-	"path_symlink":            wasi(i32+i32+i32+i32+i32, refuse(wasiBadFile)),
-	"path_unlink_file":        wasi(i32+i32+i32, refuse(wasiBadFile)),
+	"fd_close":                wasiFunction(i32, alwaysFails(wasiBadFile)),
+	"fd_fdstat_set_flags":     wasiFunction(i32+i32, alwaysFails(wasiBadFile)),
+	"fd_fdstat_set_rights":    wasiFunction(i32+i64+i64, alwaysFails(wasiBadFile)),
+	"fd_filestat_get":         wasiFunction(i32+i32, alwaysFails(wasiBadFile)),
+	"fd_filestat_set_size":    wasiFunction(i32+i64, alwaysFails(wasiBadFile)),
+	"fd_pread":                wasiFunction(i32+i32+i32+i64+i32, alwaysFails(wasiBadFile)),
+	"fd_prestat_dir_name":     wasiFunction(i32+i32+i32, alwaysFails(wasiBadFile)),
+	"fd_prestat_get":          wasiFunction(i32+i32, alwaysFails(wasiBadFile)),
+	"fd_pwrite":               wasiFunction(i32+i32+i32+i64+i32, alwaysFails(wasiBadFile)),
+	"fd_read":                 wasiFunction(i32+i32+i32+i32, alwaysFails(wasiBadFile)),
+	"fd_readdir":              wasiFunction(i32+i32+i32+i64+i32, alwaysFails(wasiBadFile)),
+	"fd_seek":                 wasiFunction(i32+i64+i32+i32, alwaysFails(wasiBadFile)),
+	"fd_sync":                 wasiFunction(i32, alwaysFails(wasiBadFile)),
+	"path_create_directory":   wasiFunction(i32+i32+i32, alwaysFails(wasiBadFile)),
+	"path_filestat_get":       wasiFunction(i32+i32+i32+i32+i32, alwaysFails(wasiBadFile)),
+	"path_filestat_set_times": wasiFunction(i32+i32+i32+i32+i64+i64+i32, alwaysFails(wasiBadFile)),
+	"path_link":               wasiFunction(i32+i32+i32+i32+i32+i32+i32, alwaysFails(wasiBadFile)),
+	"path_open":               wasiFunction(i32+i32+i32+i32+i32+i64+i64+i32+i32, alwaysFails(wasiBadFile)),
+	"path_readlink":           wasiFunction(i32+i32+i32+i32+i32+i32, alwaysFails(wasiBadFile)),
+	"path_remove_directory":   wasiFunction(i32+i32+i32, alwaysFails(wasiBadFile)),
+	"path_rename":             wasiFunction(i32+i32+i32+i32+i32+i32, alwaysFails(wasiBadFile)),
+	"path_symlink":            wasiFunction(i32+i32+i32+i32+i32, alwaysFails(wasiBadFile)),
+	"path_unlink_file":        wasiFunction(i32+i32+i32, alwaysFails(wasiBadFile)),
 }
 
-func wasi(params string, f func(i *instance, stack []uint64) uint64) hostFunction {
+func wasiFunction(params string, f func(i *instance, stack []uint64) uint64) hostFunction {
 	return hostFunction{rewrite.Signature{Params: params, Results: i32}, func(i *instance, stack []uint64) {
 		i.charge(fee)
 		result := f(i, stack)
@@ -79,7 +79,7 @@ func wasi(params string, f func(i *instance, stack []uint64) uint64) hostFunctio
 	}}
 }
 
-func refuse(code uint64) func(*instance, []uint64) uint64 {
+func alwaysFails(code uint64) func(*instance, []uint64) uint64 {
 	return func(*instance, []uint64) uint64 { return code }
 }
 
@@ -162,10 +162,10 @@ func wasiWrite(i *instance, stack []uint64) uint64 {
 	}
 
 	dropped := int(written) - len(text)
-	if level == levelError && i.say(text) {
+	if level == levelError && i.noteStderr(text) {
 		i.charge(len(text)) // the error will tell it; Go writes it in many small pieces
 	} else {
-		i.log(level, text)
+		i.logMessage(level, text)
 	}
 
 	i.dropLog(dropped)

@@ -21,7 +21,7 @@ var rawField = &Field{Number: 1, Kind: JSON, Message: anyJSON}
 func collectJSON(dst [][]byte, b []byte, i int, members []string, text bool, depth int) (_ [][]byte, end int,
 	err error) {
 	if i >= len(b) || b[i] != '[' && (b[i] != '{' || len(members) == 0) {
-		if end, err = skip(b, i, depth); err != nil || len(members) > 0 {
+		if end, err = skipValue(b, i, depth); err != nil || len(members) > 0 {
 			return dst, end, err
 		}
 		switch v := b[i:end:end]; {
@@ -34,7 +34,7 @@ func collectJSON(dst [][]byte, b []byte, i int, members []string, text bool, dep
 		return dst, end, nil
 	}
 
-	for w := walkAt(b, i, depth); ; {
+	for w := walkValue(b, i, depth); ; {
 		more, err := w.next()
 		if err != nil || !more {
 			return dst, w.at, err
@@ -42,10 +42,10 @@ func collectJSON(dst [][]byte, b []byte, i int, members []string, text bool, dep
 		switch {
 		case b[i] == '[':
 			dst, w.at, err = collectJSON(dst, b, w.value, members, text, w.depth)
-		case named(w.name, members[0]):
+		case isNamed(w.name, members[0]):
 			dst, w.at, err = collectJSON(dst, b, w.value, members[1:], text, w.depth)
 		default:
-			w.at, err = skip(b, w.value, w.depth)
+			w.at, err = skipValue(b, w.value, w.depth)
 		}
 		if err != nil {
 			return dst, 0, err
@@ -55,9 +55,9 @@ func collectJSON(dst [][]byte, b []byte, i int, members []string, text bool, dep
 
 // collectBody is collectJSON of a text.
 func collectBody(dst [][]byte, b []byte, members []string, text bool) ([][]byte, error) {
-	dst, end, err := collectJSON(dst, b, space(b, 0), members, text, 0)
+	dst, end, err := collectJSON(dst, b, skipSpace(b, 0), members, text, 0)
 	if err == nil {
-		err = ends(b, end)
+		err = expectEnd(b, end)
 	}
 	return dst, err
 }
@@ -68,9 +68,9 @@ type member struct {
 	node *node
 }
 
-func (n *node) member(name []byte) *node {
+func (n *node) memberNode(name []byte) *node {
 	for i := range n.members {
-		if named(name, n.members[i].name) {
+		if isNamed(name, n.members[i].name) {
 			return n.members[i].node
 		}
 	}
@@ -85,7 +85,7 @@ func unionMembers(a, b *node) *node {
 			return strings.Compare(x.name, name)
 		})
 		if found {
-			u.members[i].node = union(u.members[i].node, m.node)
+			u.members[i].node = unionNodes(u.members[i].node, m.node)
 		} else {
 			u.members = slices.Insert(u.members, i, m)
 		}
@@ -95,7 +95,7 @@ func unionMembers(a, b *node) *node {
 
 func coversMembers(a, b *node) bool {
 	for _, m := range b.members {
-		if !covers(a.member([]byte(m.name)), m.node) {
+		if !coversNode(a.memberNode([]byte(m.name)), m.node) {
 			return false
 		}
 	}
@@ -104,9 +104,9 @@ func coversMembers(a, b *node) bool {
 
 // projectBody appends what is kept of a text.
 func (n *node) projectBody(dst, b []byte) ([]byte, error) {
-	dst, end, err := n.projectJSON(dst, b, space(b, 0), 0)
+	dst, end, err := n.projectJSON(dst, b, skipSpace(b, 0), 0)
 	if err == nil {
-		err = ends(b, end)
+		err = expectEnd(b, end)
 	}
 	return dst, err
 }
@@ -115,7 +115,7 @@ func (n *node) projectBody(dst, b []byte) ([]byte, error) {
 // nothing may be left in them, and lists as long as they are; so do scalars, which have nothing below them.
 func (n *node) projectJSON(dst, b []byte, i, depth int) (_ []byte, end int, err error) {
 	if n == keep || !container(b, i) {
-		if end, err = skip(b, i, depth); err == nil {
+		if end, err = skipValue(b, i, depth); err == nil {
 			dst = append(dst, b[i:end]...)
 		}
 		return dst, end, err
@@ -123,7 +123,7 @@ func (n *node) projectJSON(dst, b []byte, i, depth int) (_ []byte, end int, err 
 
 	dst = append(dst, b[i])
 	first := len(dst)
-	for w := walkAt(b, i, depth); ; {
+	for w := walkValue(b, i, depth); ; {
 		more, err := w.next()
 		if err != nil {
 			return dst, 0, err
@@ -135,8 +135,8 @@ func (n *node) projectJSON(dst, b []byte, i, depth int) (_ []byte, end int, err 
 		sub := n
 		if w.end == '}' {
 			// A scalar has nothing below it that could be kept.
-			if sub = n.member(w.name); sub == nil || sub != keep && !container(b, w.value) {
-				if w.at, err = skip(b, w.value, w.depth); err != nil {
+			if sub = n.memberNode(w.name); sub == nil || sub != keep && !container(b, w.value) {
+				if w.at, err = skipValue(b, w.value, w.depth); err != nil {
 					return dst, 0, err
 				}
 				continue
@@ -161,8 +161,8 @@ type below struct {
 	leaf *leaf
 }
 
-// member returns the leaf of a member, which is made where there is none.
-func (l *leaf) member(name string) *leaf {
+// memberLeaf returns the leaf of a member, which is made where there is none.
+func (l *leaf) memberLeaf(name string) *leaf {
 	for i := range l.members {
 		if l.members[i].name == name {
 			return l.members[i].leaf
@@ -183,13 +183,13 @@ func (l *leaf) changedJSON(a, b []byte, bits Bits) error {
 		return nil
 	}
 
-	i, j := space(a, 0), space(b, 0)
+	i, j := skipSpace(a, 0), skipSpace(b, 0)
 	if !container(a, i) || !container(b, j) || a[i] != b[j] {
 		bits.or(l.all)
 		return nil
 	}
 	if a[i] == '[' {
-		return l.changedElements(walkAt(a, i, 0), walkAt(b, j, 0), bits)
+		return l.changedElements(walkValue(a, i, 0), walkValue(b, j, 0), bits)
 	}
 
 	for _, m := range l.members {
@@ -232,10 +232,10 @@ func (l *leaf) changedElements(a, b walk, bits Bits) error {
 			}
 			return nil
 		}
-		if a.at, err = skip(a.b, a.value, a.depth); err != nil {
+		if a.at, err = skipValue(a.b, a.value, a.depth); err != nil {
 			return err
 		}
-		if b.at, err = skip(b.b, b.value, b.depth); err != nil {
+		if b.at, err = skipValue(b.b, b.value, b.depth); err != nil {
 			return err
 		}
 		if err := l.changedJSON(a.b[a.value:a.at], b.b[b.value:b.at], bits); err != nil {
@@ -246,15 +246,15 @@ func (l *leaf) changedElements(a, b walk, bits Bits) error {
 
 // memberOf returns the value of a member of the object at b[i:], nil without one. What comes after it isn't looked at.
 func memberOf(b []byte, i int, name string) ([]byte, error) {
-	for w := walkAt(b, i, 0); ; {
+	for w := walkValue(b, i, 0); ; {
 		more, err := w.next()
 		if err != nil || !more {
 			return nil, err
 		}
-		if w.at, err = skip(b, w.value, w.depth); err != nil {
+		if w.at, err = skipValue(b, w.value, w.depth); err != nil {
 			return nil, err
 		}
-		if named(w.name, name) {
+		if isNamed(w.name, name) {
 			return b[w.value:w.at], nil
 		}
 	}

@@ -35,9 +35,9 @@ func (m *Message) hasBody() bool { return m.Field(bodyNumber) == body }
 func FromJSON(dst, object []byte, mask *Mask) (raw, apiVersion, kind []byte, err error) {
 	kept := keep
 	if mask != nil {
-		kept = mask.root.at(metadataNumber)
+		kept = mask.root.subNode(metadataNumber)
 	}
-	start := space(object, 0)
+	start := skipSpace(object, 0)
 	if start >= len(object) || object[start] != '{' {
 		return dst, nil, nil, badJSON(object, start, "expected an object")
 	}
@@ -60,7 +60,7 @@ func FromJSON(dst, object []byte, mask *Mask) (raw, apiVersion, kind []byte, err
 	dst, at := wire.Begin(dst, bodyNumber)
 	dst = append(dst, '{')
 	empty := true
-	w := walkAt(object, start, 0)
+	w := walkValue(object, start, 0)
 	for {
 		more, err := w.next()
 		if err != nil {
@@ -70,14 +70,14 @@ func FromJSON(dst, object []byte, mask *Mask) (raw, apiVersion, kind []byte, err
 			break
 		}
 		value := w.value
-		if w.at, err = skip(object, value, w.depth); err != nil {
+		if w.at, err = skipValue(object, value, w.depth); err != nil {
 			return dst, nil, nil, err
 		}
 		switch {
-		case named(w.name, "metadata"):
-		case named(w.name, "apiVersion"):
+		case isNamed(w.name, "metadata"):
+		case isNamed(w.name, "apiVersion"):
 			apiVersion = inQuotes(object[value:w.at])
-		case named(w.name, "kind"):
+		case isNamed(w.name, "kind"):
 			kind = inQuotes(object[value:w.at])
 		default:
 			if !empty {
@@ -89,7 +89,7 @@ func FromJSON(dst, object []byte, mask *Mask) (raw, apiVersion, kind []byte, err
 		}
 	}
 
-	return wire.End(append(dst, '}'), at), apiVersion, kind, ends(object, w.at)
+	return wire.End(append(dst, '}'), at), apiVersion, kind, expectEnd(object, w.at)
 }
 
 func inQuotes(v []byte) []byte {
@@ -171,7 +171,7 @@ func (m *Message) appendJSON(dst, b []byte, i int, kept *node) ([]byte, error) {
 	case b[i] != '{':
 		return dst, fmt.Errorf(": %w", badJSON(b, i, "expected an object"))
 	default:
-		w := walkAt(b, i, 0)
+		w := walkValue(b, i, 0)
 		for {
 			more, err := w.next()
 			if err != nil {
@@ -181,21 +181,21 @@ func (m *Message) appendJSON(dst, b []byte, i int, kept *node) ([]byte, error) {
 				break
 			}
 			for at, f := range m.fields {
-				if named(w.name, f.JSON) && kept.at(f.Number) != nil {
+				if isNamed(w.name, f.JSON) && kept.subNode(f.Number) != nil {
 					values[at] = w.value
 					if b[w.value] == 'n' {
 						values[at] = 0
 					}
 				}
 			}
-			if w.at, err = skip(b, w.value, w.depth); err != nil {
+			if w.at, err = skipValue(b, w.value, w.depth); err != nil {
 				return dst, fmt.Errorf(": %w", err)
 			}
 		}
 	}
 
 	for at, f := range m.fields {
-		sub := kept.at(f.Number)
+		sub := kept.subNode(f.Number)
 		if sub == nil {
 			continue
 		}
@@ -234,7 +234,7 @@ func (f *Field) appendList(dst, b []byte, i int) ([]byte, error) {
 	if b[i] != '[' {
 		return dst, fmt.Errorf(": %w", badJSON(b, i, "expected a list"))
 	}
-	w := walkAt(b, i, 0)
+	w := walkValue(b, i, 0)
 	for {
 		more, err := w.next()
 		if err != nil || !more {
@@ -243,7 +243,7 @@ func (f *Field) appendList(dst, b []byte, i int) ([]byte, error) {
 		if dst, err = f.appendValue(dst, b, w.value); err != nil {
 			return dst, err
 		}
-		if w.at, err = skip(b, w.value, w.depth); err != nil {
+		if w.at, err = skipValue(b, w.value, w.depth); err != nil {
 			return dst, err
 		}
 	}
@@ -253,7 +253,7 @@ func (f *Field) appendMap(dst, b []byte, i int) ([]byte, error) {
 	if b[i] != '{' {
 		return dst, fmt.Errorf(": %w", badJSON(b, i, "expected an object"))
 	}
-	w := walkAt(b, i, 0)
+	w := walkValue(b, i, 0)
 	for {
 		more, err := w.next()
 		if err != nil || !more {
@@ -266,7 +266,7 @@ func (f *Field) appendMap(dst, b []byte, i int) ([]byte, error) {
 			return dst, fmt.Errorf("[%s]%w", w.name, err)
 		}
 		dst = wire.End(dst, at)
-		if w.at, err = skip(b, w.value, w.depth); err != nil {
+		if w.at, err = skipValue(b, w.value, w.depth); err != nil {
 			return dst, err
 		}
 	}
@@ -287,7 +287,7 @@ func appendQuoted(dst []byte, number uint32, quoted []byte) []byte {
 // appendValue appends a field with the value at b[i:].
 func (f *Field) appendValue(dst, b []byte, i int) ([]byte, error) {
 	number := uint32(f.Number)
-	end, err := skip(b, i, 0)
+	end, err := skipValue(b, i, 0)
 	if err != nil {
 		return dst, fmt.Errorf(": %w", err)
 	}
@@ -317,7 +317,7 @@ func (f *Field) appendValue(dst, b []byte, i int) ([]byte, error) {
 		}
 		return wire.AppendUint(dst, number, uint64(n)), nil
 	case Time:
-		t, err := time.Parse(time.RFC3339, str(unquoted(inQuotes(v))))
+		t, err := time.Parse(time.RFC3339, sharedText(unquoted(inQuotes(v))))
 		if err != nil {
 			return dst, fmt.Errorf(": %w", badJSON(b, i, "expected a time as RFC 3339 has it"))
 		}
@@ -349,9 +349,9 @@ func SelectorFromJSON(dst, value []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	i := space(value, 0)
+	i := skipSpace(value, 0)
 	if plain {
-		dst, err = labels().appendMap(dst, value, i)
+		dst, err = labelsField().appendMap(dst, value, i)
 	} else {
 		dst, err = selector().appendJSON(dst, value, i, keep)
 	}
@@ -363,11 +363,11 @@ func SelectorFromJSON(dst, value []byte) ([]byte, error) {
 
 // LabelsFromJSON appends the entries, as on the wire, of a map of strings that is an object in JSON.
 func LabelsFromJSON(dst [][]byte, object []byte) ([][]byte, error) {
-	i := space(object, 0)
-	if _, err := skip(object, i, 0); err != nil {
+	i := skipSpace(object, 0)
+	if _, err := skipValue(object, i, 0); err != nil {
 		return dst, err
 	}
-	entries, err := labels().appendMap(make([]byte, 0, len(object)), object, i)
+	entries, err := labelsField().appendMap(make([]byte, 0, len(object)), object, i)
 	if err != nil {
 		return dst, fmt.Errorf("the labels%w", err)
 	}
@@ -387,7 +387,7 @@ var selector = sync.OnceValue(func() *Message {
 	return m
 })
 
-func labels() *Field { return selector().Field(1) }
+func labelsField() *Field { return selector().Field(1) }
 
 // integer reads a number without fraction and exponent.
 func integer(v []byte) (n int64, ok bool) {
@@ -408,5 +408,5 @@ func integer(v []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// str is the text without a copy, for as long as the bytes stay.
-func str(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// sharedText returns the text without a copy, for as long as the bytes stay.
+func sharedText(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -28,7 +28,7 @@ const webApp = `{"apiVersion":"example.com/v1","kind":"WebApp",
   "tiers":[{"name":"front","ports":[80,443],"extra":1},{"name":"back","ports":[]},7],"nodes":{"kubernetes.io/os":"linux","a.b":"","n":5}},
  "status":{"conditions":[{"type":"Ready","status":"True","message":"ok"},{"type":"Stale","status":"False"}]}}`
 
-func wireOf(t testing.TB, object string) []byte {
+func encodeJSON(t testing.TB, object string) []byte {
 	t.Helper()
 	raw, _, _, err := FromJSON(nil, []byte(object), nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func decoded(t testing.TB, b []byte) (v any) {
 
 // The metadata is byte for byte what Kubernetes writes, so that an object looks the same however it came.
 func TestMetadataFromJSONIsKubernetesOwn(t *testing.T) {
-	fill := filler(1)
+	fill := newFiller(1)
 	for range 300 {
 		var o metav1.PartialObjectMetadata
 		fill(&o.ObjectMeta)
@@ -90,7 +90,7 @@ func TestMetadataFromJSONIsKubernetesOwn(t *testing.T) {
 }
 
 func TestPathsBelowABody(t *testing.T) {
-	raw := wireOf(t, webApp)
+	raw := encodeJSON(t, webApp)
 	for path, want := range map[string]struct{ values, raw []string }{
 		"metadata.name":        {[]string{"web"}, []string{"web"}},
 		"metadata.labels[app]": {[]string{"web"}, []string{"web"}},
@@ -127,10 +127,10 @@ func TestPathsBelowABody(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if d := cmp.Diff(want.values, texts(values)); d != "" {
+		if d := cmp.Diff(want.values, textValues(values)); d != "" {
 			t.Errorf("values of %s: %s", path, d)
 		}
-		if d := cmp.Diff(want.raw, texts(found)); d != "" {
+		if d := cmp.Diff(want.raw, textValues(found)); d != "" {
 			t.Errorf("%s: %s", path, d)
 		}
 	}
@@ -142,7 +142,7 @@ func TestPathsBelowABody(t *testing.T) {
 	}
 }
 
-func texts(l [][]byte) (s []string) {
+func textValues(l [][]byte) (s []string) {
 	for _, b := range l {
 		s = append(s, string(b))
 	}
@@ -158,7 +158,7 @@ func TestPathsBelowARawExtension(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := p.Values(nil, raw); err != nil || !slices.Equal(texts(got), []string{"1", "22"}) {
+	if got, err := p.Values(nil, raw); err != nil || !slices.Equal(textValues(got), []string{"1", "22"}) {
 		t.Fatalf("%q %v", got, err)
 	}
 	mask, err := r.Message.Mask("data.spec.b")
@@ -176,7 +176,7 @@ func TestMasksKeepPartsOfABody(t *testing.T) {
 		want  string // of the body
 	}{
 		{[]string{"metadata"}, ""},
-		{[]string{"status.conditions.type", "*"}, bodyOf(t, wireOf(t, webApp))},
+		{[]string{"status.conditions.type", "*"}, bodyText(t, encodeJSON(t, webApp))},
 		{[]string{"spec.replicas"}, `{"spec":{"replicas":3}}`},
 		{[]string{"spec.replicas", "status.conditions.type"},
 			`{"spec":{"replicas":3},"status":{"conditions":[{"type":"Ready"},{"type":"Stale"}]}}`},
@@ -191,13 +191,13 @@ func TestMasksKeepPartsOfABody(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		raw := wireOf(t, webApp)
+		raw := encodeJSON(t, webApp)
 		kept, err := mask.Project(nil, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		if got := bodyOf(t, kept); got != test.want {
+		if got := bodyText(t, kept); got != test.want {
 			t.Errorf("%v: %s, want %s", test.paths, got, test.want)
 		}
 		for _, p := range test.paths {
@@ -213,7 +213,7 @@ func TestMasksKeepPartsOfABody(t *testing.T) {
 	}
 }
 
-func bodyOf(t *testing.T, raw []byte) (text string) {
+func bodyText(t *testing.T, raw []byte) (text string) {
 	t.Helper()
 	if err := Each(raw, func(number int32, content []byte) error {
 		if number == bodyNumber {
@@ -247,7 +247,7 @@ func TestLeavesOfABody(t *testing.T) {
 		{`"status":{`, `"was":{`}:                {"status.conditions.type", "status.conditions"},
 	} {
 		var bits Bits
-		if err := leaves.Changed(wireOf(t, webApp), wireOf(t, strings.Replace(webApp, change[0], change[1], 1)),
+		if err := leaves.Changed(encodeJSON(t, webApp), encodeJSON(t, strings.Replace(webApp, change[0], change[1], 1)),
 			&bits); err != nil {
 			t.Fatal(err)
 		}
@@ -351,7 +351,7 @@ func TestBodiesAgreeWithEncodingJSON(t *testing.T) {
 		return b
 	}
 	for range 3000 {
-		some := pick(r, bodyPaths, 4)
+		some := pickPaths(r, bodyPaths, 4)
 		one, two := object(), object()
 		checkBodies(t, one, two, some)
 	}
@@ -372,7 +372,7 @@ func checkBodies(t *testing.T, one, two []byte, some []string) {
 
 	var projected [2][]byte
 	for i, text := range [][]byte{one, two} {
-		raw := wireOf(t, string(text))
+		raw := encodeJSON(t, string(text))
 		if projected[i], err = mask.Project(nil, raw); err != nil {
 			t.Fatal(err)
 		}
@@ -398,7 +398,7 @@ func checkBodies(t *testing.T, one, two []byte, some []string) {
 			delete(v, "kind")
 		}
 
-		if d := cmp.Diff(keptOf(want, some), got); d != "" {
+		if d := cmp.Diff(keptValues(want, some), got); d != "" {
 			t.Fatalf("%s by %v: %s", text, some, d)
 		}
 		for _, p := range some {
@@ -413,14 +413,14 @@ func checkBodies(t *testing.T, one, two []byte, some []string) {
 			if strings.HasPrefix(p, "metadata") {
 				continue
 			}
-			if want, got := scalarsAt(want, memberNames(p)), texts(values); !slices.Equal(want, got) {
+			if want, got := scalarsAt(want, memberNames(p)), textValues(values); !slices.Equal(want, got) {
 				t.Fatalf("%s in %s: %q, want %q", p, text, got, want)
 			}
 		}
 	}
 
 	var bits Bits
-	if err := leaves.Changed(wireOf(t, string(one)), wireOf(t, string(two)), &bits); err != nil {
+	if err := leaves.Changed(encodeJSON(t, string(one)), encodeJSON(t, string(two)), &bits); err != nil {
 		t.Fatal(err)
 	}
 
@@ -429,8 +429,8 @@ func checkBodies(t *testing.T, one, two []byte, some []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, _ := k.Project(nil, wireOf(t, string(one)))
-		y, _ := k.Project(nil, wireOf(t, string(two)))
+		x, _ := k.Project(nil, encodeJSON(t, string(one)))
+		y, _ := k.Project(nil, encodeJSON(t, string(two)))
 		if !bytes.Equal(x, y) && !bits.Has(i) {
 			t.Fatalf("%s differs and wasn't found: %s, %s", p, one, two)
 		}
@@ -444,8 +444,8 @@ func memberNames(path string) []string {
 	return strings.Split(path, ".")
 }
 
-// keptOf is the model of a projection.
-func keptOf(v map[string]any, paths []string) map[string]any {
+// keptValues is the model of a projection.
+func keptValues(v map[string]any, paths []string) map[string]any {
 	var all [][]string
 	for _, p := range paths {
 		if !strings.HasPrefix(p, "metadata") {
@@ -539,11 +539,11 @@ func FuzzBodiesAgreeWithEncodingJSON(f *testing.F) {
 	}
 
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, err := skip(b, space(b, 0), 0)
+		_, err := skipValue(b, skipSpace(b, 0), 0)
 		if valid := json.Valid(b) && utf8.Valid(b); valid && err != nil {
 			t.Fatalf("%q: %v", b, err)
 		}
-		if end, err := skip(b, space(b, 0), 0); err == nil && !json.Valid(b[:end]) {
+		if end, err := skipValue(b, skipSpace(b, 0), 0); err == nil && !json.Valid(b[:end]) {
 			t.Fatalf("%q is no JSON", b[:end])
 		}
 
@@ -604,7 +604,7 @@ func TestBodiesAllocateNothing(t *testing.T) {
 	}
 
 	text := []byte(webApp)
-	before, after := wireOf(t, webApp), wireOf(t, strings.Replace(webApp, `"front"`, `"fore"`, 1))
+	before, after := encodeJSON(t, webApp), encodeJSON(t, strings.Replace(webApp, `"front"`, `"fore"`, 1))
 	dst, values := make([]byte, 0, 2*len(before)), make([][]byte, 0, 4)
 	var bits Bits
 	for what, do := range map[string]func() error{

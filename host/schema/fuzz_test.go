@@ -16,7 +16,7 @@ var fuzzed = []string{
 	"spec.securityContext.supplementalGroups", "spec.hostNetwork", "controller.uid", "owners.name",
 }
 
-func seeds(f *testing.F) {
+func addSeeds(f *testing.F) {
 	raw := marshal(f, testpod.New(1))
 	f.Add(raw, raw)
 	f.Add(raw[:len(raw)/2], raw)
@@ -26,7 +26,7 @@ func seeds(f *testing.F) {
 }
 
 func FuzzProjectingTwiceIsProjectingOnce(f *testing.F) {
-	seeds(f)
+	addSeeds(f)
 	m := mustFor(f, "", "v1", "pods").Message
 	mask, err := m.Mask(fuzzed...)
 	if err != nil {
@@ -54,7 +54,7 @@ func FuzzProjectingTwiceIsProjectingOnce(f *testing.F) {
 }
 
 func FuzzWhatDiffersIsFoundOrAnError(f *testing.F) {
-	seeds(f)
+	addSeeds(f)
 	m := mustFor(f, "", "v1", "pods").Message
 	leaves, err := m.Leaves(fuzzed)
 	if err != nil {

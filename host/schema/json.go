@@ -20,8 +20,8 @@ func badJSON(b []byte, i int, what string) error {
 	return fmt.Errorf("JSON: byte %d is %q: %s", i, b[i], what)
 }
 
-// space returns where the white space at b[i:] ends.
-func space(b []byte, i int) int {
+// skipSpace returns where the white space at b[i:] ends.
+func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
 	}
@@ -43,8 +43,8 @@ type walk struct {
 // container reports whether there is an object or a list at b[i:].
 func container(b []byte, i int) bool { return i < len(b) && (b[i] == '{' || b[i] == '[') }
 
-// walkAt begins at the object or list at b[i:], which is itself a value at the depth.
-func walkAt(b []byte, i, depth int) walk {
+// walkValue begins at the object or list at b[i:], which is itself a value at the depth.
+func walkValue(b []byte, i, depth int) walk {
 	return walk{b: b, at: i + 1, depth: depth + 1, end: b[i] + 2} // } and ] come two after { and [
 }
 
@@ -53,7 +53,7 @@ func (w *walk) next() (bool, error) {
 	if w.depth > jsonDepth {
 		return false, fmt.Errorf("JSON: nested more than %d deep", jsonDepth)
 	}
-	b, i := w.b, space(w.b, w.at)
+	b, i := w.b, skipSpace(w.b, w.at)
 	if i < len(b) && b[i] == w.end {
 		w.at = i + 1
 		return false, nil
@@ -63,7 +63,7 @@ func (w *walk) next() (bool, error) {
 		if i >= len(b) || b[i] != ',' {
 			return false, badJSON(b, i, "expected a comma or the end of what was begun")
 		}
-		i = space(b, i+1)
+		i = skipSpace(b, i+1)
 	}
 
 	w.begun = true
@@ -73,29 +73,29 @@ func (w *walk) next() (bool, error) {
 			return false, err
 		}
 		w.name = b[i+1 : end-1]
-		if i = space(b, end); i >= len(b) || b[i] != ':' {
+		if i = skipSpace(b, end); i >= len(b) || b[i] != ':' {
 			return false, badJSON(b, i, "expected a colon")
 		}
-		i = space(b, i+1)
+		i = skipSpace(b, i+1)
 	}
 	w.value = i
 	return true, nil
 }
 
-// skip returns where the value at b[i:] ends.
-func skip(b []byte, i, depth int) (int, error) {
+// skipValue returns where the value at b[i:] ends.
+func skipValue(b []byte, i, depth int) (int, error) {
 	if i >= len(b) {
 		return 0, badJSON(b, i, "")
 	}
 	switch b[i] {
 	case '{', '[':
-		w := walkAt(b, i, depth)
+		w := walkValue(b, i, depth)
 		for {
 			more, err := w.next()
 			if err != nil || !more {
 				return w.at, err
 			}
-			if w.at, err = skip(b, w.value, w.depth); err != nil {
+			if w.at, err = skipValue(b, w.value, w.depth); err != nil {
 				return 0, err
 			}
 		}
@@ -233,14 +233,14 @@ func appendUnquoted(dst, s []byte) []byte {
 	}
 }
 
-// named reports whether a member's name, as it is between its quotes, is this one.
-func named(raw []byte, name string) bool {
+// isNamed reports whether a member's name, as it is between its quotes, is this one.
+func isNamed(raw []byte, name string) bool {
 	return string(raw) == name || bytes.IndexByte(raw, '\\') >= 0 && string(unquoted(raw)) == name
 }
 
-// ends checks that nothing but white space is at b[i:].
-func ends(b []byte, i int) error {
-	if i = space(b, i); i < len(b) {
+// expectEnd checks that nothing but white space is at b[i:].
+func expectEnd(b []byte, i int) error {
+	if i = skipSpace(b, i); i < len(b) {
 		return badJSON(b, i, "nothing was expected any more")
 	}
 	return nil
@@ -249,29 +249,29 @@ func ends(b []byte, i int) error {
 // EachMember calls f with name and value of each member of an object, in its order; with a value that isn't an object
 // it gives an error.
 func EachMember(object []byte, f func(name, value []byte) error) error {
-	return each(object, '{', f)
+	return eachValue(object, '{', f)
 }
 
 // EachElement calls f with each element of a list; with a value that isn't a list it gives an error.
 func EachElement(list []byte, f func(value []byte) error) error {
-	return each(list, '[', func(_, value []byte) error { return f(value) })
+	return eachValue(list, '[', func(_, value []byte) error { return f(value) })
 }
 
-func each(b []byte, opening byte, f func(name, value []byte) error) error {
-	i := space(b, 0)
+func eachValue(b []byte, opening byte, f func(name, value []byte) error) error {
+	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != opening {
 		return badJSON(b, i, fmt.Sprintf("expected %q", opening))
 	}
-	w := walkAt(b, i, 0)
+	w := walkValue(b, i, 0)
 	for {
 		more, err := w.next()
 		if err != nil {
 			return err
 		}
 		if !more {
-			return ends(b, w.at)
+			return expectEnd(b, w.at)
 		}
-		if w.at, err = skip(b, w.value, w.depth); err != nil {
+		if w.at, err = skipValue(b, w.value, w.depth); err != nil {
 			return err
 		}
 		if err := f(unquoted(w.name), b[w.value:w.at:w.at]); err != nil {

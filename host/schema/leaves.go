@@ -40,12 +40,12 @@ func (m *Message) Leaves(paths []string) (*Leaves, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.root.add(p, i)
+		l.root.addPath(p, i)
 	}
 	return l, nil
 }
 
-func (l *leaf) add(p *Path, bit int) {
+func (l *leaf) addPath(p *Path, bit int) {
 	steps := p.steps
 	if p.derived {
 		steps = steps[:2]
@@ -82,7 +82,7 @@ func (l *leaf) add(p *Path, bit int) {
 
 	for _, name := range p.members {
 		l.all.Set(bit)
-		l = l.member(name)
+		l = l.memberLeaf(name)
 	}
 	l.all.Set(bit)
 	l.own.Set(bit)
@@ -156,17 +156,17 @@ func (l *leaf) changed(old, new []byte, bits Bits) error {
 
 		switch {
 		case b.number == 0 || a.number != 0 && a.number < b.number:
-			l.absent(a.number, bits)
+			l.noteAbsent(a.number, bits)
 			if err := a.next(); err != nil {
 				return err
 			}
 		case a.number == 0 || b.number < a.number:
-			l.absent(b.number, bits)
+			l.noteAbsent(b.number, bits)
 			if err := b.next(); err != nil {
 				return err
 			}
 		default:
-			if err := l.both(a.number, old[a.start:a.end], new[b.start:b.end], bits); err != nil {
+			if err := l.compareRuns(a.number, old[a.start:a.end], new[b.start:b.end], bits); err != nil {
 				return err
 			}
 			if err := a.next(); err != nil {
@@ -190,24 +190,24 @@ func (l *leaf) differs(number int32, bits Bits) {
 	}
 }
 
-// absent takes note of a field that only one side has.
-func (l *leaf) absent(number int32, bits Bits) {
+// noteAbsent takes note of a field that only one side has.
+func (l *leaf) noteAbsent(number int32, bits Bits) {
 	l.differs(number, bits)
-	if sub := l.at(number); sub != nil {
+	if sub := l.subLeaf(number); sub != nil {
 		bits.or(sub.all)
 	}
 }
 
-func (l *leaf) at(number int32) *leaf {
+func (l *leaf) subLeaf(number int32) *leaf {
 	if int(number) < len(l.subs) {
 		return l.subs[number]
 	}
 	return nil
 }
 
-// both compares the runs of one field that both sides have.
-func (l *leaf) both(number int32, a, b []byte, bits Bits) error {
-	sub := l.at(number)
+// compareRuns compares the runs of one field that both sides have.
+func (l *leaf) compareRuns(number int32, a, b []byte, bits Bits) error {
+	sub := l.subLeaf(number)
 	if sub == nil && len(l.own) == 0 || bytes.Equal(a, b) {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (l *leaf) both(number int32, a, b []byte, bits Bits) error {
 		bits.or(sub.own)
 	}
 	for _, k := range sub.keys {
-		same, err := k.same(a, b)
+		same, err := k.sameEntry(a, b)
 		if err != nil {
 			return err
 		}
@@ -268,17 +268,17 @@ func (l *leaf) elements(a, b []byte, bits Bits) error {
 	return nil
 }
 
-// same reports whether the entry with the key is the same in both runs of entries.
-func (k *keyed) same(a, b []byte) (bool, error) {
-	x, err := k.find(a)
+// sameEntry reports whether the entry with the key is the same in both runs of entries.
+func (k *keyed) sameEntry(a, b []byte) (bool, error) {
+	x, err := k.findEntry(a)
 	if err != nil {
 		return false, err
 	}
-	y, err := k.find(b)
+	y, err := k.findEntry(b)
 	return bytes.Equal(x, y) && (x == nil) == (y == nil), err
 }
 
-func (k *keyed) find(entries []byte) ([]byte, error) {
+func (k *keyed) findEntry(entries []byte) ([]byte, error) {
 	n := node{keys: []string{k.key}}
 	var f field
 	for i := 0; i < len(entries); i = f.end {

@@ -25,7 +25,7 @@ type node struct {
 // keep keeps everything.
 var keep = &node{other: true}
 
-func (n *node) at(number int32) *node {
+func (n *node) subNode(number int32) *node {
 	if int(number) < len(n.subs) {
 		return n.subs[number]
 	}
@@ -35,7 +35,7 @@ func (n *node) at(number int32) *node {
 	return nil
 }
 
-func (n *node) set(number int32, sub *node) {
+func (n *node) setSubNode(number int32, sub *node) {
 	for int(number) >= len(n.subs) {
 		var rest *node
 		if n.other {
@@ -52,7 +52,7 @@ const managedFields = 17
 // wholeMetadata keeps an object's metadata without managedFields.
 func wholeMetadata() *node {
 	n := &node{other: true}
-	n.set(managedFields, nil)
+	n.setSubNode(managedFields, nil)
 	return n
 }
 
@@ -66,7 +66,7 @@ func (m *Message) Mask(paths ...string) (*Mask, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.root = union(k.root, p.node())
+		k.root = unionNodes(k.root, p.maskTree())
 	}
 	return k, nil
 }
@@ -75,13 +75,13 @@ func (m *Message) Mask(paths ...string) (*Mask, error) {
 func (m *Message) Whole() *Mask {
 	k := &Mask{message: m, root: &node{other: true}}
 	if m.object {
-		k.root.set(metadataNumber, wholeMetadata())
+		k.root.setSubNode(metadataNumber, wholeMetadata())
 	}
 	return k
 }
 
-// node returns the mask's tree for one path.
-func (p *Path) node() *node {
+// maskTree returns the mask's tree for one path.
+func (p *Path) maskTree() *node {
 	end := keep
 	steps := p.steps
 	for i := len(p.members) - 1; i >= 0; i-- {
@@ -102,19 +102,19 @@ func (p *Path) node() *node {
 			end = &node{keys: []string{s.key}} // the entry is kept whole
 		case s.entry:
 			entry := &node{}
-			entry.set(1, keep)
-			entry.set(2, end)
+			entry.setSubNode(1, keep)
+			entry.setSubNode(2, end)
 			end = entry
 		}
 		outer := &node{}
-		outer.set(s.number, end)
+		outer.setSubNode(s.number, end)
 		end = outer
 	}
 
 	return end
 }
 
-func union(a, b *node) *node {
+func unionNodes(a, b *node) *node {
 	switch {
 	case a == b || b == nil || a == keep:
 		return a
@@ -131,7 +131,7 @@ func union(a, b *node) *node {
 	}
 	u := &node{other: a.other || b.other}
 	for i := range int32(max(len(a.subs), len(b.subs))) {
-		u.set(i, union(a.at(i), b.at(i)))
+		u.setSubNode(i, unionNodes(a.subNode(i), b.subNode(i)))
 	}
 	return u
 }
@@ -141,7 +141,7 @@ func (k *Mask) Union(other *Mask) *Mask {
 	if other == nil {
 		return k
 	}
-	return &Mask{message: k.message, root: union(k.root, other.root)}
+	return &Mask{message: k.message, root: unionNodes(k.root, other.root)}
 }
 
 // Without returns the mask without what is at and below the path.
@@ -163,14 +163,14 @@ func without(n *node, steps []step) *node {
 		return nil
 	}
 	c := &node{subs: slices.Clone(n.subs), other: n.other}
-	c.set(steps[0].number, without(n.at(steps[0].number), steps[1:]))
+	c.setSubNode(steps[0].number, without(n.subNode(steps[0].number), steps[1:]))
 	return c
 }
 
 // Covers reports whether everything that the other mask keeps is kept.
-func (k *Mask) Covers(other *Mask) bool { return covers(k.root, other.root) }
+func (k *Mask) Covers(other *Mask) bool { return coversNode(k.root, other.root) }
 
-func covers(a, b *node) bool {
+func coversNode(a, b *node) bool {
 	switch {
 	case b == nil || a == b || a == keep:
 		return true
@@ -191,7 +191,7 @@ func covers(a, b *node) bool {
 		return false
 	}
 	for i := range int32(max(len(a.subs), len(b.subs))) {
-		if !covers(a.at(i), b.at(i)) {
+		if !coversNode(a.subNode(i), b.subNode(i)) {
 			return false
 		}
 	}
@@ -202,7 +202,7 @@ func covers(a, b *node) bool {
 // doesn't exist isn't kept.
 func (k *Mask) Keeps(path string) bool {
 	p, err := k.message.Path(path)
-	return err == nil && covers(k.root, p.node())
+	return err == nil && coversNode(k.root, p.maskTree())
 }
 
 // Message is what the mask is for.

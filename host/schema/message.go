@@ -97,12 +97,12 @@ func (m *Message) Lookup(json string) []*Field {
 	return nil
 }
 
-// names returns the JSON names of all fields.
-func (m *Message) names() []string {
+// fieldNames returns the JSON names of all fields.
+func (m *Message) fieldNames() []string {
 	var all []string
 	for _, f := range m.fields {
 		if f.Inline {
-			all = append(all, f.Message.names()...)
+			all = append(all, f.Message.fieldNames()...)
 		} else {
 			all = append(all, f.JSON)
 		}
@@ -161,7 +161,7 @@ func (b builder) message(t reflect.Type) (*Message, error) {
 		m.List = true
 		f := &Field{Number: 1, JSON: "items", Repeated: true}
 		m.fields = []*Field{f}
-		return m, b.kind(f, t.Elem())
+		return m, b.setKind(f, t.Elem())
 	}
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%s is no struct", t)
@@ -176,7 +176,7 @@ func (b builder) message(t reflect.Type) (*Message, error) {
 			}
 			continue
 		}
-		f, err := b.field(sf, tag)
+		f, err := b.buildField(sf, tag)
 		if err != nil {
 			return nil, fmt.Errorf("%s: field %s: %w", t, sf.Name, err)
 		}
@@ -188,7 +188,7 @@ func (b builder) message(t reflect.Type) (*Message, error) {
 	return m, nil
 }
 
-func (b builder) field(sf reflect.StructField, tag string) (*Field, error) {
+func (b builder) buildField(sf reflect.StructField, tag string) (*Field, error) {
 	parts := strings.Split(tag, ",")
 	if len(parts) < 2 {
 		return nil, fmt.Errorf("protobuf tag %q", tag)
@@ -225,7 +225,7 @@ func (b builder) field(sf reflect.StructField, tag string) (*Field, error) {
 		}
 	}
 
-	if err := b.kind(f, t); err != nil {
+	if err := b.setKind(f, t); err != nil {
 		return nil, err
 	}
 	if f.Inline && f.Kind != Struct {
@@ -234,7 +234,7 @@ func (b builder) field(sf reflect.StructField, tag string) (*Field, error) {
 	return f, nil
 }
 
-func (b builder) kind(f *Field, t reflect.Type) (err error) {
+func (b builder) setKind(f *Field, t reflect.Type) (err error) {
 	if k, ok := special[t]; ok {
 		f.Kind = k
 		return nil

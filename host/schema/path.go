@@ -39,7 +39,7 @@ func (m *Message) Path(path string) (*Path, error) {
 	fail := func(format string, args ...any) (*Path, error) {
 		return nil, fmt.Errorf("path %q: %s", path, fmt.Sprintf(format, args...))
 	}
-	segments, err := split(path)
+	segments, err := splitPath(path)
 	if err != nil {
 		return fail("%v", err)
 	}
@@ -74,7 +74,7 @@ func (m *Message) Path(path string) (*Path, error) {
 			continue
 		}
 		if chain == nil {
-			return fail("%s has no field %q%s", at.Name, s.name, near(s.name, at.names()))
+			return fail("%s has no field %q%s", at.Name, s.name, similarNames(s.name, at.fieldNames()))
 		}
 
 		for _, f := range chain {
@@ -114,7 +114,7 @@ func (s segment) members() []string {
 	return []string{s.name}
 }
 
-func split(path string) ([]segment, error) {
+func splitPath(path string) ([]segment, error) {
 	if path == "" {
 		return nil, fmt.Errorf("is empty")
 	}
@@ -157,8 +157,8 @@ func mapHint(last *Field, before, s segment) string {
 	return ""
 }
 
-// near lists the names that are like the wrong one, or all if none is.
-func near(wrong string, names []string) string {
+// similarNames lists the names that are like the wrong one, or all if none is.
+func similarNames(wrong string, names []string) string {
 	var like []string
 	for _, n := range names {
 		if n != "" && (strings.EqualFold(n, wrong) || strings.Contains(strings.ToLower(n), strings.ToLower(wrong)) ||

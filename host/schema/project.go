@@ -25,7 +25,7 @@ func (n *node) project(dst, b []byte) ([]byte, error) {
 		if err := f.next(b, i); err != nil {
 			return dst, err
 		}
-		sub := n.at(f.number)
+		sub := n.subNode(f.number)
 		if sub == keep {
 			continue
 		}

@@ -32,29 +32,29 @@ var several = []struct{ group, version, name string }{
 	{"networking.k8s.io", "v1", "ingresses"}, {"resource.k8s.io", "v1", "resourceslices"},
 }
 
-// filler fills objects as the API's own round trip tests do.
-func filler(seed int64) func(any) {
+// newFiller returns what fills objects as the API's own round trip tests do.
+func newFiller(seed int64) func(any) {
 	f := fuzzer.FuzzerFor(metafuzzer.Funcs, mathrand.NewSource(seed), serializer.NewCodecFactory(scheme.Scheme))
 	return func(o any) { f.Fill(o) }
 }
 
-// paths returns all paths of a message down to the depth.
-func paths(m *Message, prefix string, depth int) []string {
+// allPaths returns all paths of a message down to the depth.
+func allPaths(m *Message, prefix string, depth int) []string {
 	var all []string
 	for _, f := range m.Fields() {
 		if f.Inline {
-			all = append(all, paths(f.Message, prefix, depth)...)
+			all = append(all, allPaths(f.Message, prefix, depth)...)
 			continue
 		}
 		all = append(all, prefix+f.JSON)
 		if f.Message != nil && !f.Message.List && depth > 1 {
-			all = append(all, paths(f.Message, prefix+f.JSON+".", depth-1)...)
+			all = append(all, allPaths(f.Message, prefix+f.JSON+".", depth-1)...)
 		}
 	}
 	return all
 }
 
-func pick(r *rand.Rand, all []string, n int) []string {
+func pickPaths(r *rand.Rand, all []string, n int) []string {
 	var some []string
 	for range 1 + r.IntN(n) {
 		some = append(some, all[r.IntN(len(all))])
@@ -65,7 +65,7 @@ func pick(r *rand.Rand, all []string, n int) []string {
 // tree is a set of JSON paths; a nil tree is everything.
 type tree map[string]tree
 
-func treeOf(paths []string) tree {
+func pathTree(paths []string) tree {
 	root := tree{}
 	for _, p := range paths {
 		at := root
@@ -89,8 +89,8 @@ func treeOf(paths []string) tree {
 	return root
 }
 
-// prune removes from a typed value all that isn't in the tree: what a projection must equal, said in Go's terms.
-func prune(v reflect.Value, t tree) {
+// pruneValue removes from a typed value all that isn't in the tree: what a projection must equal, said in Go's terms.
+func pruneValue(v reflect.Value, t tree) {
 	if t == nil {
 		return
 	}
@@ -98,17 +98,17 @@ func prune(v reflect.Value, t tree) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			prune(v.Elem(), t)
+			pruneValue(v.Elem(), t)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			prune(v.Index(i), t)
+			pruneValue(v.Index(i), t)
 		}
 	case reflect.Map:
 		for _, key := range v.MapKeys() {
 			e := reflect.New(v.Type().Elem()).Elem()
 			e.Set(v.MapIndex(key))
-			prune(e, t)
+			pruneValue(e, t)
 			v.SetMapIndex(key, e)
 		}
 	case reflect.Struct:
@@ -119,7 +119,7 @@ func prune(v reflect.Value, t tree) {
 			}
 			json, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
 			if strings.Contains(options, "inline") || sf.Anonymous && json == "" {
-				prune(v.Field(i), t)
+				pruneValue(v.Field(i), t)
 				continue
 			}
 			sub, ok := t[json]
@@ -127,7 +127,7 @@ func prune(v reflect.Value, t tree) {
 				v.Field(i).SetZero()
 				continue
 			}
-			prune(v.Field(i), sub)
+			pruneValue(v.Field(i), sub)
 		}
 	}
 }
@@ -136,8 +136,8 @@ func TestProjectionIsTheObjectWithTheOtherFieldsRemoved(t *testing.T) {
 	for _, c := range several {
 		t.Run(c.name, func(t *testing.T) {
 			res := mustFor(t, c.group, c.version, c.name)
-			all := slices.DeleteFunc(paths(res.Message, "", 4), func(p string) bool { return p == "metadata" })
-			fill := filler(1)
+			all := slices.DeleteFunc(allPaths(res.Message, "", 4), func(p string) bool { return p == "metadata" })
+			fill := newFiller(1)
 			r := rand.New(rand.NewPCG(1, 2))
 			for range 40 {
 				filled := res.New()
@@ -147,7 +147,7 @@ func TestProjectionIsTheObjectWithTheOtherFieldsRemoved(t *testing.T) {
 					t.Fatal(err)
 				}
 
-				some := pick(r, all, 6)
+				some := pickPaths(r, all, 6)
 				mask, err := res.Message.Mask(some...)
 				if err != nil {
 					t.Fatal(err)
@@ -166,7 +166,7 @@ func TestProjectionIsTheObjectWithTheOtherFieldsRemoved(t *testing.T) {
 					t.Fatal(err)
 				}
 
-				prune(reflect.ValueOf(want), treeOf(some))
+				pruneValue(reflect.ValueOf(want), pathTree(some))
 				if !apiequality.Semantic.DeepEqual(got, want) {
 					t.Fatalf("%v: %s", some, cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })))
 				}
@@ -192,14 +192,14 @@ func TestProjectionIsTheObjectWithTheOtherFieldsRemoved(t *testing.T) {
 
 func TestCoversTellsWhatAProjectionOfAProjectionHolds(t *testing.T) {
 	res := mustFor(t, "", "v1", "pods")
-	all := paths(res.Message, "", 3)
-	fill := filler(3)
+	all := allPaths(res.Message, "", 3)
+	fill := newFiller(3)
 	r := rand.New(rand.NewPCG(3, 4))
 
 	covered := 0
 	for range 600 {
-		a, _ := res.Message.Mask(pick(r, all, 4)...)
-		b, _ := res.Message.Mask(pick(r, all, 2)...)
+		a, _ := res.Message.Mask(pickPaths(r, all, 4)...)
+		b, _ := res.Message.Mask(pickPaths(r, all, 2)...)
 		if r.IntN(2) == 0 {
 			a = a.Union(b)
 		}
@@ -239,8 +239,8 @@ func TestEveryDifferenceUnderAPathIsFound(t *testing.T) {
 	for _, c := range several {
 		t.Run(c.name, func(t *testing.T) {
 			res := mustFor(t, c.group, c.version, c.name)
-			all := paths(res.Message, "", 4)
-			fill := filler(2)
+			all := allPaths(res.Message, "", 4)
+			fill := newFiller(2)
 			r := rand.New(rand.NewPCG(5, 6))
 			var bits Bits
 
@@ -256,7 +256,7 @@ func TestEveryDifferenceUnderAPathIsFound(t *testing.T) {
 				// Put another object's value at a few paths.
 				other := res.New()
 				fill(other)
-				keep, _ := res.Message.Mask(pick(r, all, 3)...)
+				keep, _ := res.Message.Mask(pickPaths(r, all, 3)...)
 				foreign, _ := other.(message).Marshal()
 				part, err := keep.Project(nil, foreign)
 				if err != nil {
@@ -267,7 +267,7 @@ func TestEveryDifferenceUnderAPathIsFound(t *testing.T) {
 				}
 
 				now, _ := b.(message).Marshal()
-				some := pick(r, all, 20)
+				some := pickPaths(r, all, 20)
 				leaves, err := res.Message.Leaves(some)
 				if err != nil {
 					t.Fatal(err)

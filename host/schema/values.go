@@ -15,7 +15,7 @@ import (
 // Raw appends what is at the path, undecoded: the content of messages, strings and bytes; the encoded numbers; the
 // entries of a map without a key; values in JSON as they are written, but no null. It aliases raw.
 func (p *Path) Raw(dst [][]byte, raw []byte) ([][]byte, error) {
-	dst, err := p.find(dst, raw, false)
+	dst, err := p.findValues(dst, raw, false)
 	if err != nil {
 		return dst, fmt.Errorf("%s: %w", p.text, err)
 	}
@@ -26,14 +26,14 @@ func (p *Path) Raw(dst [][]byte, raw []byte) ([][]byte, error) {
 // JSON, IntOrString and quantities as text. Of a map without a key they are the values. A path that ends at messages,
 // or at objects in JSON, has none. Strings alias raw, unless something in them is escaped.
 func (p *Path) Values(dst [][]byte, raw []byte) ([][]byte, error) {
-	dst, err := p.find(dst, raw, true)
+	dst, err := p.findValues(dst, raw, true)
 	if err != nil {
 		return dst, fmt.Errorf("%s: %w", p.text, err)
 	}
 	return dst, nil
 }
 
-func (p *Path) find(dst [][]byte, raw []byte, text bool) ([][]byte, error) {
+func (p *Path) findValues(dst [][]byte, raw []byte, text bool) ([][]byte, error) {
 	if len(p.steps) == 0 {
 		return collectBody(dst, raw, p.members, text)
 	}
@@ -57,7 +57,7 @@ func (p *Path) collect(dst [][]byte, b []byte, steps []step, text bool) ([][]byt
 			if kind != wire.WireBytes {
 				return dst, errType
 			}
-			e, ok, err := s.value(v)
+			e, ok, err := s.entryValue(v)
 			if err != nil {
 				return dst, err
 			}
@@ -102,8 +102,8 @@ func (p *Path) collect(dst [][]byte, b []byte, steps []step, text bool) ([][]byt
 	return dst, nil
 }
 
-// value finds the value in a map's entry; not ok if the key is another, or there is no value.
-func (s *step) value(entry []byte) (field, bool, error) {
+// entryValue finds the value in a map's entry; not ok if the key is another, or there is no value.
+func (s *step) entryValue(entry []byte) (field, bool, error) {
 	var f, value field
 	found, match := false, !s.keyed || s.key == ""
 	for i := 0; i < len(entry); i = f.end {
@@ -156,7 +156,7 @@ func appendText(dst [][]byte, d *Field, kind wire.WireType, value uint64, v []by
 	case Bool, Int:
 		if kind == wire.WireBytes && d.Repeated { // packed
 			for i := 0; i < len(v); {
-				n, next, err := varint(v, i)
+				n, next, err := readVarint(v, i)
 				if err != nil {
 					return dst, err
 				}

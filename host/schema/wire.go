@@ -13,8 +13,8 @@ type field struct {
 	value               uint64 // of a varint
 }
 
-// varint reads a number at b[i:], and returns where the next thing starts.
-func varint(b []byte, i int) (uint64, int, error) {
+// readVarint reads a number at b[i:], and returns where the next thing starts.
+func readVarint(b []byte, i int) (uint64, int, error) {
 	v, i := wire.ConsumeVarint(b, i)
 	if i < 0 {
 		return 0, 0, wire.Error(-i)
@@ -22,16 +22,17 @@ func varint(b []byte, i int) (uint64, int, error) {
 	return v, i, nil
 }
 
-// short reports whether the number at b[i:] is one byte, as most keys and lengths are: for these, next makes no call.
-func short(b []byte, i int) bool { return i < len(b) && b[i] < 0x80 }
+// isOneByte reports whether the number at b[i:] is one byte, as most keys and lengths are: for these, next makes no
+// call.
+func isOneByte(b []byte, i int) bool { return i < len(b) && b[i] < 0x80 }
 
 // next reads the field that starts at b[i:].
 func (f *field) next(b []byte, i int) (err error) {
 	f.start = i
 	var key, n uint64
-	if short(b, i) {
+	if isOneByte(b, i) {
 		key, i = uint64(b[i]), i+1
-	} else if key, i, err = varint(b, i); err != nil {
+	} else if key, i, err = readVarint(b, i); err != nil {
 		return err
 	}
 
@@ -42,9 +43,9 @@ func (f *field) next(b []byte, i int) (err error) {
 
 	switch f.wire {
 	case wire.WireBytes:
-		if short(b, i) {
+		if isOneByte(b, i) {
 			n, i = uint64(b[i]), i+1
-		} else if n, i, err = varint(b, i); err != nil {
+		} else if n, i, err = readVarint(b, i); err != nil {
 			return err
 		}
 		if n > uint64(len(b)-i) {
@@ -54,7 +55,7 @@ func (f *field) next(b []byte, i int) (err error) {
 		return nil
 	case wire.WireVarint:
 		f.payload = i
-		f.value, f.end, err = varint(b, i)
+		f.value, f.end, err = readVarint(b, i)
 		return err
 	case wire.WireFixed64:
 		f.payload, f.end = i, i+8

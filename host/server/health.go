@@ -36,9 +36,9 @@ func checksOf(lists ...func() []Check) func() []Check {
 	}
 }
 
-// probe serves path, and path/<check> for each check, in the form of upstream's health endpoints: "ok", or 500 with a
-// line for each check. ?verbose gives the lines in any case, ?exclude=<check> leaves one out.
-func probe(mux *recorder, path string, checks func() []Check) {
+// serveChecks serves path, and path/<check> for each check, in the form of upstream's health endpoints: "ok", or 500
+// with a line for each check. ?verbose gives the lines in any case, ?exclude=<check> leaves one out.
+func serveChecks(mux *recorder, path string, checks func() []Check) {
 	name := strings.TrimPrefix(path, "/")
 	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 		excluded := r.URL.Query()["exclude"]
@@ -49,18 +49,18 @@ func probe(mux *recorder, path string, checks func() []Check) {
 				fmt.Fprintf(&lines, "[+]%s excluded: ok\n", c.Name)
 			} else if err := observed(r.Context(), name, c); err != nil {
 				failed = true
-				fmt.Fprintf(&lines, "[-]%s failed: %s\n", c.Name, why(r, err))
+				fmt.Fprintf(&lines, "[-]%s failed: %s\n", c.Name, visibleReason(r, err))
 			} else {
 				fmt.Fprintf(&lines, "[+]%s ok\n", c.Name)
 			}
 		}
 		switch {
 		case failed:
-			answer(w, http.StatusInternalServerError, lines.String()+name+" check failed\n")
+			writeText(w, http.StatusInternalServerError, lines.String()+name+" check failed\n")
 		case r.URL.Query().Has("verbose"):
-			answer(w, http.StatusOK, lines.String()+name+" check passed\n")
+			writeText(w, http.StatusOK, lines.String()+name+" check passed\n")
 		default:
-			answer(w, http.StatusOK, "ok")
+			writeText(w, http.StatusOK, "ok")
 		}
 	})
 
@@ -68,11 +68,11 @@ func probe(mux *recorder, path string, checks func() []Check) {
 		all := checks()
 		i := slices.IndexFunc(all, func(c Check) bool { return c.Name == r.PathValue("check") })
 		if i < 0 {
-			answer(w, http.StatusNotFound, fmt.Sprintf("no check of that name: see %s?verbose\n", path))
+			writeText(w, http.StatusNotFound, fmt.Sprintf("no check of that name: see %s?verbose\n", path))
 		} else if err := all[i].Check(); err != nil {
-			answer(w, http.StatusInternalServerError, "internal server error: "+why(r, err)+"\n")
+			writeText(w, http.StatusInternalServerError, "internal server error: "+visibleReason(r, err)+"\n")
 		} else {
-			answer(w, http.StatusOK, "ok")
+			writeText(w, http.StatusOK, "ok")
 		}
 	})
 }
@@ -88,9 +88,9 @@ func observed(ctx context.Context, path string, c Check) error {
 	return err
 }
 
-// why is what is wrong, for those who are known: errors may name objects. Others are told that something is, as by
-// upstream.
-func why(r *http.Request, err error) string {
+// visibleReason returns what is wrong, for those who are known: errors may name objects. Others are told that something
+// is, as by upstream.
+func visibleReason(r *http.Request, err error) string {
 	if guard.UserOf(r.Context()) == nil {
 		return "reason withheld"
 	}
@@ -100,7 +100,7 @@ func why(r *http.Request, err error) string {
 // oneLine keeps an error's text from looking like another check's line.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-func answer(w http.ResponseWriter, code int, text string) {
+func writeText(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, no-store")

@@ -38,8 +38,8 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	return m
 }
 
-// count counts the answers.
-func (m *metrics) count(next http.Handler) http.Handler {
+// countAnswers counts the answers.
+func (m *metrics) countAnswers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &coded{ResponseWriter: w, code: http.StatusOK}
 		defer func() { m.requests.WithLabelValues(strconv.Itoa(c.code)).Inc() }()

@@ -50,8 +50,8 @@ func Pinned(port int) (certificate []byte, path string, _ error) {
 	return b, path, err
 }
 
-// pin leaves the certificate. What it gives takes it away again.
-func pin(port int, c *tls.Certificate) (remove func(), _ error) {
+// pinCertificate leaves the certificate. What it returns takes it away again.
+func pinCertificate(port int, c *tls.Certificate) (remove func(), _ error) {
 	path, err := pinnedFile(port)
 	if err != nil {
 		return func() {}, err
@@ -60,7 +60,7 @@ func pin(port int, c *tls.Certificate) (remove func(), _ error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return func() {}, err
 	}
-	prune(folder)
+	pruneCertificates(folder)
 	content := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})
 	if err := replace(path, content, 0o600); err != nil {
 		return func() {}, err
@@ -72,8 +72,8 @@ func pin(port int, c *tls.Certificate) (remove func(), _ error) {
 	}, nil
 }
 
-// prune removes the oldest certificates, but for those whose servers run.
-func prune(folder string) {
+// pruneCertificates removes the oldest certificates, but for those whose servers run.
+func pruneCertificates(folder string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) < pinnedMost {
 		return

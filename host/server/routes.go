@@ -41,18 +41,18 @@ func (m *recorder) HandleFunc(pattern string, h func(http.ResponseWriter, *http.
 	m.Handle(pattern, http.HandlerFunc(h))
 }
 
-// routes are all that is served (k8s.io/controller-manager/app/serve.go,
+// newRoutes returns all that is served (k8s.io/controller-manager/app/serve.go,
 // cmd/kube-controller-manager/app/controllermanager.go).
-func (s *Server) routes() *recorder {
+func (s *Server) newRoutes() *recorder {
 	o := &s.options
 	mux := &recorder{ServeMux: http.NewServeMux()}
 	for path, h := range o.Handle {
 		mux.Handle(path, h)
 	}
 
-	probe(mux, "/healthz", checksOf(o.Checks))
-	probe(mux, "/livez", checksOf())
-	probe(mux, "/readyz", checksOf(o.Checks, o.Ready))
+	serveChecks(mux, "/healthz", checksOf(o.Checks))
+	serveChecks(mux, "/livez", checksOf())
+	serveChecks(mux, "/readyz", checksOf(o.Checks, o.Ready))
 	mux.Handle("GET /metrics", gathered(o.Registry))
 	slis.SLIMetricsWithReset{}.Install(mux) // /metrics/slis
 	mux.HandleFunc("GET /configz", func(w http.ResponseWriter, _ *http.Request) {
@@ -64,16 +64,16 @@ func (s *Server) routes() *recorder {
 		_ = json.NewEncoder(w).Encode(all)
 	})
 
-	mux.Handle("/flagz", s.flagz())
-	mux.Handle("/statusz", s.statusz())
+	mux.Handle("/flagz", s.flagzPage())
+	mux.Handle("/statusz", s.statuszPage())
 	mux.HandleFunc("GET /windlass/v1/flagz", func(w http.ResponseWriter,
 		_ *http.Request) {
-		answer(w, http.StatusOK, s.flags())
+		writeText(w, http.StatusOK, s.flagsText())
 	})
 
 	mux.HandleFunc("GET /windlass/v1/statusz", func(w http.ResponseWriter,
 		_ *http.Request) {
-		answer(w, http.StatusOK, s.status())
+		writeText(w, http.StatusOK, s.statusText())
 	})
 	for path, h := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
@@ -85,8 +85,8 @@ func (s *Server) routes() *recorder {
 	return mux
 }
 
-// open serves what is anybody's, and leaves the rest to next.
-func (s *Server) open(next http.Handler) http.Handler {
+// serveOpen serves what is anybody's, and leaves the rest to next.
+func (s *Server) serveOpen(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := s.options.Open[r.URL.Path]; h != nil && r.Method == http.MethodGet {
 			h.ServeHTTP(w, r)
@@ -100,7 +100,7 @@ func (s *Server) open(next http.Handler) http.Handler {
 func (s *Server) profiling(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.now.Load().Profiling {
-			answer(w, http.StatusNotFound, "profiling is off: set serving.profiling\n")
+			writeText(w, http.StatusNotFound, "profiling is off: set serving.profiling\n")
 			return
 		}
 		h(w, r)
@@ -111,15 +111,15 @@ func (s *Server) profiling(h http.HandlerFunc) http.HandlerFunc {
 func setLevel(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(io.LimitReader(r.Body, levelMax))
 	if err != nil {
-		answer(w, http.StatusBadRequest, err.Error()+"\n")
+		writeText(w, http.StatusBadRequest, err.Error()+"\n")
 		return
 	}
 	said, err := logs.GlogSetter(strings.TrimSpace(string(b)))
 	if err != nil {
-		answer(w, http.StatusBadRequest, fmt.Sprintf("%v: the body must be a number, such as 2\n", err))
+		writeText(w, http.StatusBadRequest, fmt.Sprintf("%v: the body must be a number, such as 2\n", err))
 		return
 	}
-	answer(w, http.StatusOK, said+"\n")
+	writeText(w, http.StatusOK, said+"\n")
 }
 
 // contend has contention over locks profiled, or not.
@@ -131,13 +131,13 @@ func contend(on bool) {
 	runtime.SetBlockProfileRate(rate)
 }
 
-// flags is the text of /windlass/v1/flagz.
-func (s *Server) flags() string {
+// flagsText returns the text of /windlass/v1/flagz.
+func (s *Server) flagsText() string {
 	return "windlass flagz\nThe configuration that comes of these and of the file is in /configz.\n\n" + s.flagLines("=")
 }
 
-// status is the text of /windlass/v1/statusz: what upstream's page has no place for, too.
-func (s *Server) status() string {
+// statusText returns the text of /windlass/v1/statusz: what upstream's page has no place for, too.
+func (s *Server) statusText() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "windlass statusz\nWarning: this page is for people; its form isn't promised.\n\nStarted: %s\nUp: %s\nGo version: %s\nBinary version: %s\nProcess: %d\n",
 		s.started.Format(time.RFC3339), time.Since(s.started).Round(time.Second), runtime.Version(), process.Built().Version,

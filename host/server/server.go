@@ -99,10 +99,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 
 	s.listener = l
-	s.settle(c)
-	s.mux = s.routes()
+	s.applyServing(c)
+	s.mux = s.newRoutes()
 	s.http = http.Server{
-		Handler:           s.metrics.count(s.open(s.guard.Handler(http.NewCrossOriginProtection().Handler(s.mux)))),
+		Handler: s.metrics.countAnswers(s.serveOpen(s.guard.Handler(
+			http.NewCrossOriginProtection().Handler(s.mux)))),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       90 * time.Second,
@@ -119,9 +120,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// settle serves as the configuration says, with the certificate as it is now. The lock is held, or nobody else has the
-// server yet.
-func (s *Server) settle(c *config.Serving) {
+// applyServing serves as the configuration says, with the certificate as it is now. The lock is held, or nobody else
+// has the server yet.
+func (s *Server) applyServing(c *config.Serving) {
 	was, own := s.now.Load(), *c
 	s.now.Store(&own)
 	contend(c.Profiling && c.ContentionProfiling)
@@ -141,13 +142,13 @@ func (s *Server) settle(c *config.Serving) {
 	s.metrics.expiry.Set(float64(served.Leaf.NotAfter.Unix()))
 	s.unpin()
 	var err error
-	if s.unpin, err = pin(s.port(), served); err != nil {
+	if s.unpin, err = pinCertificate(s.listenPort(), served); err != nil {
 		klog.V(1).InfoS("The server's certificate can't be left for commands on this machine: they need "+
 			"--certificate-authority", "why", err)
 	}
 }
 
-func (s *Server) port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+func (s *Server) listenPort() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
 // Configure serves as the configuration says now. After an error, which names the field, what that is about is as it
 // was; the rest holds.
@@ -172,7 +173,7 @@ func (s *Server) Configure(c *config.Serving) error {
 	if err := s.guard.Configure(&next); err != nil {
 		errs = append(errs, err)
 	}
-	s.settle(&next)
+	s.applyServing(&next)
 	return errors.Join(errs...)
 }
 
@@ -187,7 +188,7 @@ func (s *Server) Refresh() {
 	defer s.mu.Unlock()
 	changed, err := s.pair.refresh()
 	if changed {
-		s.settle(s.now.Load())
+		s.applyServing(s.now.Load())
 		s.metrics.reloads.WithLabelValues("ok").Inc()
 		klog.InfoS("Serving with another certificate", "until", s.pair.current().Leaf.NotAfter.Format(time.RFC3339))
 	}

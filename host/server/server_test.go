@@ -37,8 +37,8 @@ type world struct {
 	stop   func() error
 }
 
-// start serves on a free port.
-func start(t *testing.T, o Options) *world {
+// startServer serves on a free port.
+func startServer(t *testing.T, o Options) *world {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	ca, err := cluster.Sign(tls.Certificate{}, pkix.Name{CommonName: "ca"})
@@ -51,7 +51,7 @@ func start(t *testing.T, o Options) *world {
 	}
 	o.Config.Port = -1
 	o.Config.Authentication.SkipLookup = true
-	o.Config.Authentication.ClientCAFile = put(t, filepath.Join(t.TempDir(), "ca.crt"),
+	o.Config.Authentication.ClientCAFile = writeFile(t, filepath.Join(t.TempDir(), "ca.crt"),
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Certificate[0]}))
 	o.Client = &rest.Config{Host: "https://127.0.0.1:1"}
 	s, err := New(t.Context(), o)
@@ -62,15 +62,15 @@ func start(t *testing.T, o Options) *world {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	w := &world{Server: s, url: "https://" + s.Address(), ca: ca}
-	w.client = w.as(t, "admin", "system:masters")
+	w.client = w.clientAs(t, "admin", "system:masters")
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	w.stop = func() error { cancel(); return <-done }
 	return w
 }
 
-// as returns a client with a certificate of the CA that the server trusts.
-func (w *world) as(t *testing.T, user string, groups ...string) *http.Client {
+// clientAs returns a client with a certificate of the CA that the server trusts.
+func (w *world) clientAs(t *testing.T, user string, groups ...string) *http.Client {
 	t.Helper()
 	c, err := cluster.Sign(w.ca, pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *world) as(t *testing.T, user string, groups ...string) *http.Client {
 		Certificates: []tls.Certificate{c}}, ForceAttemptHTTP2: true}}
 }
 
-func put(t *testing.T, path string, content []byte) string {
+func writeFile(t *testing.T, path string, content []byte) string {
 	t.Helper()
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func get(t *testing.T, c *http.Client, url string) (int, string) {
 
 func TestHealth(t *testing.T) {
 	var broken, synced atomic.Bool
-	w := start(t, Options{
+	w := startServer(t, Options{
 		Checks: func() []Check {
 			return []Check{
 				{"replicaset-controller", func() error {
@@ -157,7 +157,7 @@ func TestHealth(t *testing.T) {
 	}
 
 	// Whoever isn't known is told that something is wrong, not what: errors may name objects.
-	anybody := w.as(t, "")
+	anybody := w.clientAs(t, "")
 	if c, b := get(t, anybody, w.url+"/healthz"); c != 500 ||
 		b != "[+]ping ok\n[-]replicaset-controller failed: reason withheld\n[+]job-controller ok\nhealthz check failed\n" {
 		t.Errorf("%d %q", c, b)
@@ -175,7 +175,7 @@ func TestMetrics(t *testing.T) {
 	defer queue.ShutDown()
 	queue.Add("default/a")
 
-	w := start(t, Options{Registry: registry})
+	w := startServer(t, Options{Registry: registry})
 	code, page := get(t, w.client, w.url+"/metrics")
 	if code != 200 {
 		t.Fatalf("%d %s", code, page)
@@ -192,7 +192,8 @@ func TestMetrics(t *testing.T) {
 // What upstream serves beside health and metrics is there, with what belongs to it.
 func TestStatePages(t *testing.T) {
 	k := config.Default()
-	w := start(t, Options{Configuration: func() any { return k }, Flags: map[string]string{"v": "2", "kubeconfig": "/k"}})
+	w := startServer(t, Options{Configuration: func() any { return k },
+		Flags: map[string]string{"v": "2", "kubeconfig": "/k"}})
 	for path, want := range map[string]string{
 		"/configz":                        `{"controllermanager.config.windlass.dev":{"apiVersion":"config.windlass.dev/v1alpha1"`,
 		"/windlass/v1/flagz":              "\nkubeconfig=/k\nv=2\n",
@@ -212,7 +213,7 @@ func TestStatePages(t *testing.T) {
 }
 
 func TestLogLevel(t *testing.T) {
-	w := start(t, Options{})
+	w := startServer(t, Options{})
 	set := func(level string) (int, string) {
 		t.Helper()
 		q, err := http.NewRequest(http.MethodPut, w.url+"/debug/flags/v", strings.NewReader(level))
@@ -238,7 +239,7 @@ func TestLogLevel(t *testing.T) {
 
 // What a reload changes holds for the next request; what it can't change it says.
 func TestConfigure(t *testing.T) {
-	w := start(t, Options{})
+	w := startServer(t, Options{})
 	c := *w.options.Config
 	c.Profiling = false
 	c.Authorization.AlwaysAllowPaths = []string{"/metrics"}
@@ -251,7 +252,7 @@ func TestConfigure(t *testing.T) {
 		t.Errorf("profiles: %d %s", code, body)
 	}
 
-	anybody := w.as(t, "")
+	anybody := w.clientAs(t, "")
 	for path, want := range map[string]int{"/metrics": 200, "/healthz": 401} {
 		if code, _ := get(t, anybody, w.url+path); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
@@ -295,15 +296,15 @@ func TestCertificateIsReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(t, certFile, cert)
-		put(t, keyFile, key)
+		writeFile(t, certFile, cert)
+		writeFile(t, keyFile, key)
 		return c.Leaf
 	}
 
 	first := sign("first", time.Hour)
 	o := Options{Config: &config.Default().Serving, Registry: prometheus.NewRegistry()}
 	o.Config.TLS.CertFile, o.Config.TLS.KeyFile = certFile, keyFile
-	w := start(t, o)
+	w := startServer(t, o)
 	shown := func() *x509.Certificate {
 		t.Helper()
 		c, err := tls.Dial("tcp", w.Address(), &tls.Config{InsecureSkipVerify: true})
@@ -331,7 +332,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 	expect(first, "")
 	second := sign("second", time.Hour)
 	expect(second, "")
-	put(t, keyFile, []byte("no key"))
+	writeFile(t, keyFile, []byte("no key"))
 	expect(second, certFile+" with "+keyFile+": tls: ")
 	_, page := get(t, w.client, w.url+"/metrics")
 	if !strings.Contains(page, `windlass_serving_reloads_total{result="failed"} 1`) ||
@@ -354,7 +355,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 func TestOwnCertificate(t *testing.T) {
 	o := Options{Config: &config.Default().Serving}
 	o.Config.TLS.CertDir = filepath.Join(t.TempDir(), "certs")
-	w := start(t, o)
+	w := startServer(t, o)
 	_, port, _ := net.SplitHostPort(w.Address())
 	number, _ := strconv.Atoi(port)
 
@@ -381,7 +382,7 @@ func TestOwnCertificate(t *testing.T) {
 	if err != nil || !again.Leaf.Equal(leaf) {
 		t.Errorf("another certificate, %v", err)
 	}
-	put(t, filepath.Join(o.Config.TLS.CertDir, ownKeyFile), []byte("x"))
+	writeFile(t, filepath.Join(o.Config.TLS.CertDir, ownKeyFile), []byte("x"))
 	if _, err := ownPair(o.Config.TLS.CertDir, "127.0.0.1"); err == nil || !strings.Contains(err.Error(), ownCertFile) {
 		t.Errorf("a bad key: %v", err)
 	}
@@ -400,11 +401,11 @@ func TestPinnedFolderIsClosed(t *testing.T) {
 	}
 	defer running.Close()
 	inUse := running.Addr().(*net.TCPAddr).Port
-	if _, err := pin(inUse, c); err != nil {
+	if _, err := pinCertificate(inUse, c); err != nil {
 		t.Fatal(err)
 	}
 	for port := range pinnedMost + 5 {
-		if _, err := pin(port+1, c); err != nil {
+		if _, err := pinCertificate(port+1, c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -435,8 +436,8 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	}
 
 	defer taken.Close()
-	empty := put(t, filepath.Join(t.TempDir(), "empty"), nil)
-	junk := put(t, filepath.Join(t.TempDir(), "junk"), []byte("junk"))
+	empty := writeFile(t, filepath.Join(t.TempDir(), "empty"), nil)
+	junk := writeFile(t, filepath.Join(t.TempDir(), "junk"), []byte("junk"))
 	for want, change := range map[string]func(*config.Serving){
 		"serving.bindAddress and port: listen tcp " + taken.Addr().String(): func(c *config.Serving) {
 			c.Port = int32(taken.Addr().(*net.TCPAddr).Port)
@@ -478,7 +479,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 // A request in flight when the server is told to stop is answered; after it nobody listens.
 func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	w := start(t, Options{Checks: func() []Check {
+	w := startServer(t, Options{Checks: func() []Check {
 		return []Check{{"slow", func() error { close(entered); <-release; return nil }}}
 	}})
 	answered := make(chan string, 1)

@@ -85,13 +85,13 @@ func newZpageCodecs(add ...func(*apiruntime.Scheme) error) zpageCodecs {
 	return c
 }
 
-// statusz is upstream's page of the process: since when it runs, of which version it is, what it serves.
-func (s *Server) statusz() *zpage {
+// statuszPage returns upstream's page of the process: since when it runs, of which version it is, what it serves.
+func (s *Server) statuszPage() *zpage {
 	old, present := statuszv1alpha1.SchemeGroupVersion.WithKind("Statusz"),
 		statuszv1beta1.SchemeGroupVersion.WithKind("Statusz")
 	object := func() *statuszv1beta1.Statusz {
 		return &statuszv1beta1.Statusz{
-			TypeMeta:         typeOf(present),
+			TypeMeta:         typeMeta(present),
 			ObjectMeta:       metav1.ObjectMeta{Name: s.options.Component.Name},
 			StartTime:        metav1.NewTime(s.started),
 			UptimeSeconds:    int64(time.Since(s.started).Seconds()),
@@ -128,15 +128,15 @@ func (s *Server) statusz() *zpage {
 			present: func() apiruntime.Object { return object() },
 			old: func() apiruntime.Object {
 				o := statuszv1alpha1.Statusz(*object())
-				o.TypeMeta = typeOf(old)
+				o.TypeMeta = typeMeta(old)
 				return &o
 			},
 		},
 	}
 }
 
-// flagz is upstream's page of the flags that the process was started with.
-func (s *Server) flagz() *zpage {
+// flagzPage returns upstream's page of the flags that the process was started with.
+func (s *Server) flagzPage() *zpage {
 	old, present := flagzv1alpha1.SchemeGroupVersion.WithKind("Flagz"), flagzv1beta1.SchemeGroupVersion.WithKind("Flagz")
 	metadata := metav1.ObjectMeta{Name: s.options.Component.Name}
 
@@ -149,10 +149,10 @@ func (s *Server) flagz() *zpage {
 		text: s.flagLines,
 		objects: map[schema.GroupVersionKind]func() apiruntime.Object{
 			present: func() apiruntime.Object {
-				return &flagzv1beta1.Flagz{TypeMeta: typeOf(present), ObjectMeta: metadata, Flags: s.options.Flags}
+				return &flagzv1beta1.Flagz{TypeMeta: typeMeta(present), ObjectMeta: metadata, Flags: s.options.Flags}
 			},
 			old: func() apiruntime.Object {
-				return &flagzv1alpha1.Flagz{TypeMeta: typeOf(old), ObjectMeta: metadata, Flags: s.options.Flags}
+				return &flagzv1alpha1.Flagz{TypeMeta: typeMeta(old), ObjectMeta: metadata, Flags: s.options.Flags}
 			},
 		},
 	}
@@ -167,7 +167,7 @@ func (s *Server) flagLines(separator string) string {
 	return text.String()
 }
 
-func typeOf(kind schema.GroupVersionKind) metav1.TypeMeta {
+func typeMeta(kind schema.GroupVersionKind) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
 }
 
@@ -194,7 +194,7 @@ func (p *zpage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	media, form, err := negotiation.NegotiateOutputMediaType(r, p.codecs, p.restrictions)
 	switch {
 	case err != nil:
-		p.refuse(w, r, err)
+		p.writeRefusal(w, r, err)
 	case form.MediaType == "text/plain":
 		p.writeText(w)
 	default:
@@ -216,8 +216,8 @@ func (p *zpage) writeText(w http.ResponseWriter) {
 		p.component, p.name, p.text(separator))
 }
 
-// refuse answers with a Status in a form that the request accepts, or in JSON.
-func (p *zpage) refuse(w http.ResponseWriter, r *http.Request, why error) {
+// writeRefusal answers with a Status in a form that the request accepts, or in JSON.
+func (p *zpage) writeRefusal(w http.ResponseWriter, r *http.Request, why error) {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 		Reason: metav1.StatusReasonUnknown, Message: why.Error()}
 	if known := interface{ Status() metav1.Status }(nil); errors.As(why, &known) {

@@ -23,26 +23,26 @@ const others = "cluster"
 // delay is how long scheduler and kubelets take.
 const delay = time.Second
 
-// chores are those that there are to do, in the order of the objects that they are about.
-func (c *Cluster) chores() (all []chore) {
+// pendingChores returns those that there are to do, in the order of the objects that they are about.
+func (c *Cluster) pendingChores() (all []chore) {
 	objects, kinds := c.everything()
 	for i, o := range objects {
 		k := kinds[i]
 		add := func(what string, due time.Time, do func() error) {
-			all = append(all, chore{what + " " + title(o), due, do})
+			all = append(all, chore{what + " " + describeObject(o), due, do})
 		}
 		c.collect(k, o, objects, kinds, add)
 		switch k.Resource {
 		case pods:
 			c.kubelet(k, o, add)
 		case namespaces:
-			c.empty(k, o, objects, kinds, add)
+			c.emptyNamespace(k, o, objects, kinds, add)
 		}
 	}
 	return all
 }
 
-func (c *Cluster) edit(k *kind, o *Object, subresource string, change func(*Object)) error {
+func (c *Cluster) editObject(k *kind, o *Object, subresource string, change func(*Object)) error {
 	changed := o.DeepCopy()
 	change(changed)
 	_, err := c.replace(&write{by: others, verb: "update", kind: k, subresource: subresource, namespace: o.GetNamespace(),
@@ -50,9 +50,9 @@ func (c *Cluster) edit(k *kind, o *Object, subresource string, change func(*Obje
 	return err
 }
 
-func (c *Cluster) delete(k *kind, o *Object, options *metav1.DeleteOptions) error {
-	_, _, err := c.remove(&write{by: others, verb: "delete", kind: k, namespace: o.GetNamespace(), name: o.GetName()},
-		options)
+func (c *Cluster) deleteObject(k *kind, o *Object, options *metav1.DeleteOptions) error {
+	_, _, err := c.removeObject(&write{by: others, verb: "delete", kind: k, namespace: o.GetNamespace(),
+		name: o.GetName()}, options)
 	return err
 }
 
@@ -63,7 +63,7 @@ func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind,
 	if refs := o.GetOwnerReferences(); len(refs) > 0 && o.GetDeletionTimestamp() == nil {
 		lives, waits := false, false
 		for _, r := range refs {
-			owner, _ := c.byUID(r.UID)
+			owner, _ := c.findByUID(r.UID)
 			switch {
 			case owner == nil:
 			case owner.GetDeletionTimestamp() != nil && slices.Contains(owner.GetFinalizers(), metav1.FinalizerDeleteDependents):
@@ -74,13 +74,13 @@ func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind,
 		}
 		switch {
 		case lives:
-		case waits && slices.ContainsFunc(objects, func(d *Object) bool { return owned(d, o) }):
+		case waits && slices.ContainsFunc(objects, func(d *Object) bool { return isOwnedBy(d, o) }):
 			add("collect, in the foreground,", c.now, func() error {
 				policy := metav1.DeletePropagationForeground
-				return c.delete(k, o, &metav1.DeleteOptions{PropagationPolicy: &policy})
+				return c.deleteObject(k, o, &metav1.DeleteOptions{PropagationPolicy: &policy})
 			})
 		default:
-			add("collect", c.now, func() error { return c.delete(k, o, &metav1.DeleteOptions{}) })
+			add("collect", c.now, func() error { return c.deleteObject(k, o, &metav1.DeleteOptions{}) })
 		}
 	}
 
@@ -89,7 +89,7 @@ func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind,
 	}
 	drop := func(finalizer string) func() error {
 		return func() error {
-			return c.edit(k, o, "", func(o *Object) {
+			return c.editObject(k, o, "", func(o *Object) {
 				o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return f == finalizer }))
 			})
 		}
@@ -97,15 +97,15 @@ func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind,
 
 	switch {
 	case slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents):
-		if !slices.ContainsFunc(objects, func(d *Object) bool { return owned(d, o) }) {
+		if !slices.ContainsFunc(objects, func(d *Object) bool { return isOwnedBy(d, o) }) {
 			add("end the foreground deletion of", c.now, drop(metav1.FinalizerDeleteDependents))
 		}
 	case slices.Contains(o.GetFinalizers(), metav1.FinalizerOrphanDependents):
 		for i, d := range objects {
-			if owned(d, o) {
+			if isOwnedBy(d, o) {
 				kd := kinds[i]
 				add("release what belongs to", c.now, func() error {
-					return c.edit(kd, d, "", func(d *Object) {
+					return c.editObject(kd, d, "", func(d *Object) {
 						d.SetOwnerReferences(slices.DeleteFunc(d.GetOwnerReferences(),
 							func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() }))
 					})
@@ -117,13 +117,13 @@ func (c *Cluster) collect(k *kind, o *Object, objects []*Object, kinds []*kind,
 	}
 }
 
-// owned reports whether an object names another one as its owner.
-func owned(o, by *Object) bool {
+// isOwnedBy reports whether an object names another one as its owner.
+func isOwnedBy(o, by *Object) bool {
 	return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == by.GetUID() })
 }
 
-// empty is the namespace controller's.
-func (c *Cluster) empty(k *kind, ns *Object, objects []*Object, kinds []*kind,
+// emptyNamespace does what the namespace controller does.
+func (c *Cluster) emptyNamespace(k *kind, ns *Object, objects []*Object, kinds []*kind,
 	add func(string, time.Time, func() error)) {
 	if ns.GetDeletionTimestamp() == nil {
 		return
@@ -135,15 +135,20 @@ func (c *Cluster) empty(k *kind, ns *Object, objects []*Object, kinds []*kind,
 		}
 		left = true
 		if o.GetDeletionTimestamp() == nil {
-			add("delete "+title(o)+", in", c.now, func() error { return c.delete(kinds[i], o, &metav1.DeleteOptions{}) })
+			add("delete "+describeObject(o)+", in", c.now, func() error {
+				return c.deleteObject(kinds[i], o, &metav1.DeleteOptions{})
+			})
 		}
 	}
 	if left {
 		return
 	}
+
 	if f, _, _ := unstructured.NestedSlice(ns.Object, "spec", "finalizers"); len(f) > 0 {
 		add("finish", c.now, func() error {
-			return c.edit(k, ns, "finalize", func(o *Object) { unstructured.RemoveNestedField(o.Object, "spec", "finalizers") })
+			return c.editObject(k, ns, "finalize", func(o *Object) {
+				unstructured.RemoveNestedField(o.Object, "spec", "finalizers")
+			})
 		})
 	}
 }
@@ -155,7 +160,7 @@ func (c *Cluster) kubelet(k *kind, pod *Object, add func(string, time.Time, func
 		if grace := pod.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
 			add("end", t.Add(delay-time.Duration(*grace)*time.Second), func() error {
 				now := int64(0)
-				return c.delete(k, pod, &metav1.DeleteOptions{GracePeriodSeconds: &now})
+				return c.deleteObject(k, pod, &metav1.DeleteOptions{GracePeriodSeconds: &now})
 			})
 		}
 		return
@@ -164,7 +169,7 @@ func (c *Cluster) kubelet(k *kind, pod *Object, add func(string, time.Time, func
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 	switch phase {
 	case "Pending", "":
-		add("run", pod.GetCreationTimestamp().Add(delay), func() error { return c.run(k, pod) })
+		add("run", pod.GetCreationTimestamp().Add(delay), func() error { return c.startPod(k, pod) })
 	case "Running":
 		policy, _, _ := unstructured.NestedString(pod.Object, "spec", "restartPolicy")
 		owner := metav1.GetControllerOf(pod)
@@ -172,37 +177,37 @@ func (c *Cluster) kubelet(k *kind, pod *Object, add func(string, time.Time, func
 			return
 		}
 		add("complete", pod.GetCreationTimestamp().Add(2*delay), func() error {
-			return c.edit(k, pod, "status", func(o *Object) {
+			return c.editObject(k, pod, "status", func(o *Object) {
 				_ = unstructured.SetNestedField(o.Object, "Succeeded", "status", "phase")
-				c.ready(o, "False", "PodCompleted")
+				c.setReady(o, "False", "PodCompleted")
 			})
 		})
 	}
 }
 
-func (c *Cluster) run(k *kind, pod *Object) error {
+func (c *Cluster) startPod(k *kind, pod *Object) error {
 	if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node == "" {
-		if err := c.edit(k, pod, "", func(o *Object) {
+		if err := c.editObject(k, pod, "", func(o *Object) {
 			_ = unstructured.SetNestedField(o.Object, wantedNode(o), "spec",
 				"nodeName")
 		}); err != nil {
 			return err
 		}
-		pod = c.get(pods, pod.GetNamespace(), pod.GetName())
+		pod = c.getObject(pods, pod.GetNamespace(), pod.GetName())
 	}
-	return c.edit(k, pod, "status", func(o *Object) {
+	return c.editObject(k, pod, "status", func(o *Object) {
 		c.uids++
 		ip := fmt.Sprintf("10.0.%d.%d", c.uids/250%250, 1+c.uids%250)
 		for path, v := range map[string]any{"phase": "Running", "podIP": ip, "podIPs": []any{map[string]any{"ip": ip}},
 			"hostIP": "192.0.2.1", "startTime": c.now.Format(time.RFC3339)} {
 			_ = unstructured.SetNestedField(o.Object, v, "status", path)
 		}
-		c.ready(o, "True", "")
+		c.setReady(o, "True", "")
 	})
 }
 
-// ready sets the condition Ready of a pod.
-func (c *Cluster) ready(pod *Object, status, reason string) {
+// setReady sets the condition Ready of a pod.
+func (c *Cluster) setReady(pod *Object, status, reason string) {
 	ready := map[string]any{"type": "Ready", "status": status, "lastTransitionTime": c.now.Format(time.RFC3339)}
 	if reason != "" {
 		ready["reason"] = reason

@@ -77,21 +77,21 @@ func (c *Cluster) Define(crd *Object) error {
 // Now is the time in the cluster.
 func (c *Cluster) Now() time.Time { return c.now }
 
-func name(namespace, name string) string { return namespace + "/" + name }
+func objectName(namespace, name string) string { return namespace + "/" + name }
 
-func keyOf(o *Object) string { return name(o.GetNamespace(), o.GetName()) }
+func objectKey(o *Object) string { return objectName(o.GetNamespace(), o.GetName()) }
 
-// title names an object for people.
-func title(o *Object) string {
-	return o.GetKind() + " " + strings.TrimPrefix(keyOf(o), "/")
+// describeObject names an object for people.
+func describeObject(o *Object) string {
+	return o.GetKind() + " " + strings.TrimPrefix(objectKey(o), "/")
 }
 
-func (c *Cluster) get(r abi.Resource, namespace, n string) *Object {
-	return c.objects[r][name(namespace, n)]
+func (c *Cluster) getObject(r abi.Resource, namespace, n string) *Object {
+	return c.objects[r][objectName(namespace, n)]
 }
 
-// all returns a resource's objects in the order of their names.
-func (c *Cluster) all(r abi.Resource) []*Object {
+// sortedObjects returns a resource's objects in the order of their names.
+func (c *Cluster) sortedObjects(r abi.Resource) []*Object {
 	of := c.objects[r]
 	out := make([]*Object, 0, len(of))
 	for _, k := range slices.Sorted(maps.Keys(of)) {
@@ -107,15 +107,15 @@ func (c *Cluster) everything() (out []*Object, kinds []*kind) {
 			b.String())
 	})
 	for _, r := range rs {
-		for _, o := range c.all(r) {
+		for _, o := range c.sortedObjects(r) {
 			out, kinds = append(out, o), append(kinds, c.kinds[r])
 		}
 	}
 	return out, kinds
 }
 
-// byUID finds an object.
-func (c *Cluster) byUID(uid types.UID) (*Object, *kind) {
+// findByUID finds an object.
+func (c *Cluster) findByUID(uid types.UID) (*Object, *kind) {
 	for r, of := range c.objects {
 		for _, o := range of {
 			if o.GetUID() == uid {
@@ -126,8 +126,8 @@ func (c *Cluster) byUID(uid types.UID) (*Object, *kind) {
 	return nil, nil
 }
 
-// put stores an object under a new version; nil removes the old one.
-func (c *Cluster) put(k *kind, old, o *Object) *Object {
+// putObject stores an object under a new version; nil removes the old one.
+func (c *Cluster) putObject(k *kind, old, o *Object) *Object {
 	c.version++
 	of := c.objects[k.Resource]
 	if of == nil {
@@ -137,12 +137,12 @@ func (c *Cluster) put(k *kind, old, o *Object) *Object {
 	if o == nil {
 		gone := old.DeepCopy()
 		gone.SetResourceVersion(strconv.Itoa(c.version))
-		delete(of, keyOf(old))
+		delete(of, objectKey(old))
 		c.changes = append(c.changes, change{k, c.version, old, nil})
 		return gone
 	}
 	o.SetResourceVersion(strconv.Itoa(c.version))
-	of[keyOf(o)] = o
+	of[objectKey(o)] = o
 	c.changes = append(c.changes, change{k, c.version, old, o})
 	return o
 }
@@ -156,7 +156,7 @@ func (c *Cluster) timestamp() metav1.Time { return metav1.NewTime(c.now) }
 
 // namespace reports whether objects can be made in a namespace.
 func (c *Cluster) namespace(n string) (exists, terminating bool) {
-	o := c.get(namespaces, "", n)
+	o := c.getObject(namespaces, "", n)
 	return o != nil, o != nil && o.GetDeletionTimestamp() != nil
 }
 
@@ -165,19 +165,19 @@ var (
 	pods       = abi.Resource{Version: "v1", Name: "pods"}
 )
 
-// copyOf copies a JSON value.
-func copyOf(v any) any {
+// deepCopy copies a JSON value.
+func deepCopy(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for k, x := range v {
-			m[k] = copyOf(x)
+			m[k] = deepCopy(x)
 		}
 		return m
 	case []any:
 		l := make([]any, len(v))
 		for i, x := range v {
-			l[i] = copyOf(x)
+			l[i] = deepCopy(x)
 		}
 		return l
 	}

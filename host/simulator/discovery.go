@@ -11,12 +11,12 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-func (k *kind) served() abi.APIResource {
+func (k *kind) apiResource() abi.APIResource {
 	return abi.APIResource{Resource: k.Resource.String(), Kind: k.kind, Namespaced: k.namespaced,
 		Verbs: []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}}
 }
 
-func (c *Cluster) sorted() []*kind {
+func (c *Cluster) sortedKinds() []*kind {
 	return slices.SortedFunc(maps.Values(c.kinds), func(a,
 		b *kind) int {
 		return strings.Compare(a.Resource.String(), b.Resource.String())
@@ -26,8 +26,8 @@ func (c *Cluster) sorted() []*kind {
 // All lists what the cluster serves.
 func (c *Cluster) All(context.Context) (*abi.Discovery, error) {
 	d := &abi.Discovery{}
-	for _, k := range c.sorted() {
-		d.Resources = append(d.Resources, k.served())
+	for _, k := range c.sortedKinds() {
+		d.Resources = append(d.Resources, k.apiResource())
 	}
 	return d, nil
 }
@@ -45,9 +45,9 @@ func (e *noKind) Reason() string { return "NoKindMatch" }
 // Kind returns the resource of a kind; the version may be *.
 func (c *Cluster) Kind(_ context.Context, apiVersion, kind string) (abi.APIResource, error) {
 	group, anyVersion := strings.CutSuffix(apiVersion, "*")
-	for _, k := range c.sorted() {
+	for _, k := range c.sortedKinds() {
 		if k.kind == kind && (k.apiVersion() == apiVersion || anyVersion && strings.HasPrefix(k.apiVersion(), group)) {
-			return k.served(), nil
+			return k.apiResource(), nil
 		}
 	}
 	return abi.APIResource{}, &noKind{apiVersion, kind}

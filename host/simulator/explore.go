@@ -46,7 +46,7 @@ func Explore(ctx context.Context, g guest.Guest, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := x.all(); err != nil {
+	if err := x.runScenarios(); err != nil {
 		return nil, err
 	}
 	return x.report, nil
@@ -58,7 +58,7 @@ func Rerun(ctx context.Context, g guest.Guest, o Options, f *Finding) (*Report, 
 	if err != nil {
 		return nil, err
 	}
-	base, err := x.run(Scenario{Kind: Undisturbed})
+	base, err := x.runScenario(Scenario{Kind: Undisturbed})
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ type explorer struct {
 func newExplorer(ctx context.Context, g guest.Guest, o Options) (*explorer, error) {
 	x := &explorer{ctx: ctx, options: o, report: &Report{}, setting: &setting{world: o.World, keep: o.Keep}}
 	for i, raw := range o.Definitions {
-		crd, err := parse(raw)
+		crd, err := parseJSON(raw)
 		if err != nil {
 			return nil, fmt.Errorf("definition %d: %w", i, err)
 		}
@@ -98,26 +98,26 @@ func newExplorer(ctx context.Context, g guest.Guest, o Options) (*explorer, erro
 	return x, nil
 }
 
-// has reports whether there is a finding of the check.
-func (x *explorer) has(c Check) bool {
+// hasFinding reports whether there is a finding of the check.
+func (x *explorer) hasFinding(c Check) bool {
 	return slices.ContainsFunc(x.report.Findings, func(f Finding) bool { return f.Check == c })
 }
 
-func (x *explorer) add(f Finding) {
-	if x.has(f.Check) || slices.Contains(x.options.Except, f.Check) {
+func (x *explorer) addFinding(f Finding) {
+	if x.hasFinding(f.Check) || slices.Contains(x.options.Except, f.Check) {
 		return
 	}
 	x.report.Findings = append(x.report.Findings, f)
 }
 
-// run runs a scenario; it gives nothing where the run had to be given up.
-func (x *explorer) run(s Scenario) (*end, error) {
-	r, err := newRun(x.ctx, x.setting, s, x.add)
+// runScenario runs a scenario; it returns nothing where the run had to be given up.
+func (x *explorer) runScenario(s Scenario) (*end, error) {
+	r, err := newRun(x.ctx, x.setting, s, x.addFinding)
 	if err != nil {
 		return nil, err
 	}
 	x.report.Runs++
-	e, err := r.play()
+	e, err := r.playScenario()
 	x.report.Syncs += r.syncs
 	if errors.Is(err, errStop) {
 		return nil, nil
@@ -128,8 +128,8 @@ func (x *explorer) run(s Scenario) (*end, error) {
 	return e, nil
 }
 
-func (x *explorer) all() error {
-	base, err := x.run(Scenario{Kind: Undisturbed})
+func (x *explorer) runScenarios() error {
+	base, err := x.runScenario(Scenario{Kind: Undisturbed})
 	if err != nil || base == nil {
 		return err
 	}
@@ -184,16 +184,16 @@ var verdicts = map[string]struct {
 // compare runs a scenario and compares its end with the undisturbed one.
 func (x *explorer) compare(base *end, s Scenario) error {
 	v, compared := verdicts[s.Kind]
-	if compared && x.has(v.check) {
+	if compared && x.hasFinding(v.check) {
 		return nil
 	}
 
-	e, err := x.run(s)
+	e, err := x.runScenario(s)
 	if err != nil || e == nil {
 		return err
 	}
 	if s.Kind == NoChildren {
-		x.status(base, e, s)
+		x.compareStatuses(base, e, s)
 		return nil
 	}
 	if !compared {
@@ -207,7 +207,7 @@ func (x *explorer) compare(base *end, s Scenario) error {
 
 	f := Finding{Check: v.check, Scenario: s, Message: v.message, Detail: d, Steps: e.steps, Step: len(e.steps)}
 	if s.Kind == Shuffled && s.Until == 0 {
-		if f.Scenario, f.Detail, err = x.first(base, s, len(e.steps), d); err != nil {
+		if f.Scenario, f.Detail, err = x.firstDivergence(base, s, len(e.steps), d); err != nil {
 			return err
 		}
 		f.Step = f.Scenario.Until
@@ -228,19 +228,19 @@ func (x *explorer) compare(base *end, s Scenario) error {
 	if s.Write > 0 && s.Write <= len(base.writes) {
 		f.Message = fmt.Sprintf("%s (%s)", f.Message, base.writes[s.Write-1])
 	}
-	x.add(f)
+	x.addFinding(f)
 	return nil
 }
 
-// first finds the first step of a run that is out of order after which it ends otherwise, even where all goes in order
-// from there on.
-func (x *explorer) first(base *end, s Scenario, steps int, d string) (Scenario, string, error) {
+// firstDivergence finds the first step of a run that is out of order after which it ends otherwise, even where all goes
+// in order from there on.
+func (x *explorer) firstDivergence(base *end, s Scenario, steps int, d string) (Scenario, string, error) {
 	good, bad := 0, steps
 	quiet := *x
 	quiet.report = &Report{}
 	for good+1 < bad {
 		s.Until = (good + bad) / 2
-		e, err := quiet.run(s)
+		e, err := quiet.runScenario(s)
 		if err != nil {
 			return s, d, err
 		}
@@ -270,8 +270,8 @@ func difference(base, e *end) string {
 	return ""
 }
 
-// status compares what the keys' statuses say where no child could be made.
-func (x *explorer) status(base, e *end, s Scenario) {
+// compareStatuses compares what the keys' statuses say where no child could be made.
+func (x *explorer) compareStatuses(base, e *end, s Scenario) {
 	for title, was := range base.statuses {
 		now, ok := e.statuses[title]
 		if !ok {
@@ -289,7 +289,7 @@ func (x *explorer) status(base, e *end, s Scenario) {
 		if what == "" {
 			continue
 		}
-		x.add(Finding{
+		x.addFinding(Finding{
 			Check: Status, Scenario: s, Step: len(e.steps), Steps: e.steps,
 			Message: fmt.Sprintf("%s says the same where none of its objects could be created as where all were: count what the views hold, not what should be", what),
 			Detail:  was.text,

@@ -9,21 +9,21 @@ import (
 	"github.com/windlass-dev/windlass/host/record"
 )
 
-// tested reports whether a write comes from a controller under test.
-func (r *run) tested() bool { return r.current != nil && r.current.slot.Tested }
+// isTestedWrite reports whether a write comes from a controller under test.
+func (r *run) isTestedWrite() bool { return r.current != nil && r.current.slot.Tested }
 
 // intercept does the faults.
 func (r *run) intercept(w *write) error {
 	if r.crashed {
 		return &lostError{"the process has crashed"}
 	}
-	if !r.tested() {
+	if !r.isTestedWrite() {
 		return nil
 	}
 
 	n := len(r.writes) + 1
 	r.busy++
-	r.before = r.cluster.get(w.kind.Resource, w.namespace, w.name)
+	r.before = r.cluster.getObject(w.kind.Resource, w.namespace, w.name)
 	quota := apierrors.NewForbidden(w.kind.groupResource(), w.name,
 		errors.New("exceeded quota: simulated, requested: 1, used: 0, limited: 0"))
 	switch s := r.scenario; {
@@ -39,7 +39,7 @@ func (r *run) intercept(w *write) error {
 		return quota
 	case s.Kind == Conflict:
 		// Somebody else changes the object just before.
-		if o := r.cluster.get(w.kind.Resource, w.namespace, w.name); o != nil {
+		if o := r.cluster.getObject(w.kind.Resource, w.namespace, w.name); o != nil {
 			changed := o.DeepCopy()
 			annotate(changed, touched, "1")
 			if _, err := r.cluster.replace(&write{by: others, verb: "update", kind: w.kind}, o, changed); err != nil {
@@ -66,9 +66,9 @@ func annotate(o *Object, name, value string) {
 	o.SetAnnotations(a)
 }
 
-// wrote takes down what was written.
-func (r *run) wrote(w *write, o *Object) error {
-	if !r.tested() {
+// noteWrite takes down what was written.
+func (r *run) noteWrite(w *write, o *Object) error {
+	if !r.isTestedWrite() {
 		return nil
 	}
 	r.writes = append(r.writes, w.String())
@@ -85,7 +85,7 @@ func (r *run) wrote(w *write, o *Object) error {
 	if r.observe != nil {
 		now := o
 		if now == nil || w.verb == "delete" {
-			now = r.cluster.get(w.kind.Resource, w.namespace, w.name)
+			now = r.cluster.getObject(w.kind.Resource, w.namespace, w.name)
 		}
 		r.observe(w, r.before, now)
 	}
@@ -96,7 +96,7 @@ func (r *run) wrote(w *write, o *Object) error {
 	}
 
 	if w.verb == "create" && w.subresource == "" && o != nil {
-		x := origin{step: r.step, at: r.current.String(), title: title(o), resource: w.kind.Resource.String()}
+		x := origin{step: r.step, at: r.current.String(), title: describeObject(o), resource: w.kind.Resource.String()}
 		if rows := r.current.snapshot; rows != nil {
 			if uid, ok := rows.KeyObject(); ok {
 				x.owner = types.UID(uid)

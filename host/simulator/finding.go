@@ -62,7 +62,7 @@ func (f Finding) String() string {
 	}
 	s += "\n"
 	if f.Detail != "" {
-		s += indent(f.Detail, "    ")
+		s += indentLines(f.Detail, "    ")
 	}
 	if f.File != "" {
 		s += "  " + f.File + " runs it again\n"
@@ -70,7 +70,7 @@ func (f Finding) String() string {
 	return s
 }
 
-func indent(s, by string) string {
+func indentLines(s, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+by) + "\n"
 }
 

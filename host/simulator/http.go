@@ -59,7 +59,7 @@ func (f *face) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = r.Body.Close()
 	}
 
-	answer, code, err := f.serve(c)
+	answer, code, err := f.serveCall(c)
 	var lost *lostError
 	if errors.As(err, &lost) {
 		return nil, lost
@@ -69,7 +69,7 @@ func (f *face) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer, code = s, int(s.Code)
 	}
 
-	b, contentType, err := c.encode(answer)
+	b, contentType, err := c.encodeAnswer(answer)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func notServed(path string) error {
 		Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource (" + path + ")"}}
 }
 
-// target reads what a path names.
-func (f *face) target(c *call) error {
+// parseTarget reads what a path names.
+func (f *face) parseTarget(c *call) error {
 	p := strings.Split(strings.Trim(c.URL.Path, "/"), "/")
 	r := abi.Resource{}
 	switch {
@@ -131,15 +131,15 @@ func (f *face) target(c *call) error {
 	return nil
 }
 
-func (f *face) serve(c *call) (answer any, code int, err error) {
-	if err := f.target(c); err != nil {
+func (f *face) serveCall(c *call) (answer any, code int, err error) {
+	if err := f.parseTarget(c); err != nil {
 		return nil, 0, err
 	}
 	c.by, c.accept = f.client, c.Header.Get("Accept")
 	c.partial = strings.Contains(c.accept, "as=PartialObjectMetadata")
 	c.dryRun = c.query.Get("dryRun") == metav1.DryRunAll
 	if c.Method == http.MethodGet {
-		answer, err = f.read(c)
+		answer, err = f.serveRead(c)
 		return answer, http.StatusOK, err
 	}
 
@@ -156,7 +156,7 @@ func (f *face) serve(c *call) (answer any, code int, err error) {
 
 	if c.body != nil && c.verb != "patch" && c.verb != "delete" && c.subresource != "eviction" &&
 		c.subresource != "scale" {
-		if c.object, err = c.sent(); err != nil {
+		if c.object, err = c.sentObject(); err != nil {
 			return nil, 0, apierrors.NewBadRequest(err.Error())
 		}
 		if c.verb == "create" {
@@ -170,7 +170,7 @@ func (f *face) serve(c *call) (answer any, code int, err error) {
 		}
 	}
 
-	answer, code, err = f.change(c)
+	answer, code, err = f.serveChange(c)
 	if err == nil && f.c.wrote != nil && !c.dryRun {
 		o, _ := answer.(*Object)
 		if err := f.c.wrote(&c.write, o); err != nil {
@@ -180,29 +180,29 @@ func (f *face) serve(c *call) (answer any, code int, err error) {
 	return answer, code, err
 }
 
-func (f *face) change(c *call) (answer any, code int, err error) {
+func (f *face) serveChange(c *call) (answer any, code int, err error) {
 	code = http.StatusOK
 	switch {
 	case c.subresource == "scale":
-		answer, err = f.scale(c)
+		answer, err = f.serveScale(c)
 	case c.subresource == "eviction":
 		var e policyv1.Eviction
 		if err = c.message(&e); err == nil {
 			if e.DeleteOptions == nil {
 				e.DeleteOptions = &metav1.DeleteOptions{}
 			}
-			_, _, err = f.c.remove(&c.write, e.DeleteOptions)
+			_, _, err = f.c.removeObject(&c.write, e.DeleteOptions)
 		}
 		answer, code = success(nil), http.StatusCreated
 
 	case c.verb == "create" && c.subresource == "":
-		answer, err = f.c.create(&c.write)
+		answer, err = f.c.createObject(&c.write)
 		code = http.StatusCreated
 	case c.verb == "update" && (c.subresource == "" || c.subresource == "status" || c.subresource == "finalize"):
-		answer, err = f.c.update(&c.write)
+		answer, err = f.c.updateObject(&c.write)
 	case c.verb == "patch":
 		t, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type"))
-		answer, err = f.c.patch(&c.write, types.PatchType(t), c.body, c.manager())
+		answer, err = f.c.patchObject(&c.write, types.PatchType(t), c.body, c.manager())
 	case c.verb == "delete":
 		options := &metav1.DeleteOptions{}
 		if len(c.body) > 0 {
@@ -214,7 +214,7 @@ func (f *face) change(c *call) (answer any, code int, err error) {
 			answer, err = f.removeAll(c, options)
 			break
 		}
-		o, gone, e := f.c.remove(&c.write, options)
+		o, gone, e := f.c.removeObject(&c.write, options)
 		if answer, err = any(o), e; err == nil && gone && c.kind.Resource != pods {
 			answer = success(o)
 		}
@@ -239,25 +239,25 @@ func success(o *Object) *metav1.Status {
 	return s
 }
 
-func (f *face) read(c *call) (any, error) {
+func (f *face) serveRead(c *call) (any, error) {
 	if c.write.name == "" {
-		return f.list(c)
+		return f.serveList(c)
 	}
-	o, err := f.c.find(&c.write)
+	o, err := f.c.findTarget(&c.write)
 	if err != nil || c.subresource != "scale" {
 		return o, err
 	}
 	return scaleOf(c.kind, o)
 }
 
-func (f *face) list(c *call) (*list, error) {
+func (f *face) serveList(c *call) (*list, error) {
 	selector, err := labels.Parse(c.query.Get("labelSelector"))
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	only, byName := strings.CutPrefix(c.query.Get("fieldSelector"), "metadata.name=")
 	l := &list{version: strconv.Itoa(f.c.version)}
-	for _, o := range f.c.all(c.kind.Resource) {
+	for _, o := range f.c.sortedObjects(c.kind.Resource) {
 		if c.namespace != "" && o.GetNamespace() != c.namespace || byName && o.GetName() != only ||
 			!selector.Matches(labels.Set(o.GetLabels())) {
 			continue
@@ -268,14 +268,14 @@ func (f *face) list(c *call) (*list, error) {
 }
 
 func (f *face) removeAll(c *call, options *metav1.DeleteOptions) (*list, error) {
-	l, err := f.list(c)
+	l, err := f.serveList(c)
 	if err != nil {
 		return nil, err
 	}
 	for i, o := range l.items {
 		w := c.write
 		w.namespace, w.name = o.GetNamespace(), o.GetName()
-		if l.items[i], _, err = f.c.remove(&w, options); err != nil {
+		if l.items[i], _, err = f.c.removeObject(&w, options); err != nil {
 			return nil, err
 		}
 	}
@@ -283,9 +283,9 @@ func (f *face) removeAll(c *call, options *metav1.DeleteOptions) (*list, error) 
 	return l, nil
 }
 
-// scale reads and writes the number of replicas.
-func (f *face) scale(c *call) (any, error) {
-	old, err := f.c.find(&c.write)
+// serveScale reads and writes the number of replicas.
+func (f *face) serveScale(c *call) (any, error) {
+	old, err := f.c.findTarget(&c.write)
 	if err != nil {
 		return nil, err
 	}
@@ -333,16 +333,16 @@ func scaleOf(k *kind, o *Object) (*autoscalingv1.Scale, error) {
 // magic begins Kubernetes' protobuf.
 var magic = []byte{'k', '8', 's', 0}
 
-// sent is the object in a request's body.
-func (c *call) sent() (*Object, error) {
+// sentObject returns the object in a request's body.
+func (c *call) sentObject() (*Object, error) {
 	if bytes.HasPrefix(c.body, magic) {
 		var u runtime.Unknown
 		if err := u.Unmarshal(c.body[len(magic):]); err != nil {
 			return nil, err
 		}
-		return c.kind.decode(u.Raw)
+		return c.kind.decodeObject(u.Raw)
 	}
-	return parse(c.body)
+	return parseJSON(c.body)
 }
 
 // message reads a body that isn't of the resource's kind.
@@ -357,8 +357,8 @@ func (c *call) message(into message) error {
 	return wholejson.Unmarshal(c.body, into)
 }
 
-// encode returns an answer in the form that the client asks for.
-func (c *call) encode(answer any) (b []byte, contentType string, err error) {
+// encodeAnswer returns an answer in the form that the client asks for.
+func (c *call) encodeAnswer(answer any) (b []byte, contentType string, err error) {
 	asProtobuf := strings.Contains(c.accept, runtime.ContentTypeProtobuf) || c.kind == nil &&
 		strings.Contains(c.Header.Get("Accept"), runtime.ContentTypeProtobuf)
 	switch a := answer.(type) {
@@ -374,7 +374,7 @@ func (c *call) encode(answer any) (b []byte, contentType string, err error) {
 			b, err = json.Marshal(a.Object)
 			return b, runtime.ContentTypeJSON, err
 		}
-		t, err := c.kind.typed(a)
+		t, err := c.kind.typedObject(a)
 		if err != nil {
 			return nil, "", err
 		}
@@ -401,7 +401,7 @@ func encodeAs(t message, apiVersion, kind string, asProtobuf bool) ([]byte, stri
 		if err != nil {
 			return nil, "", err
 		}
-		o, err := parse(b)
+		o, err := parseJSON(b)
 		if err != nil {
 			return nil, "", err
 		}
@@ -452,7 +452,7 @@ func (c *call) encodeList(l *list, asProtobuf bool) ([]byte, string, error) {
 		if c.partial {
 			t, err = partial(o)
 		} else {
-			t, err = c.kind.typed(o)
+			t, err = c.kind.typedObject(o)
 		}
 		if err == nil {
 			raw, err = t.Marshal()

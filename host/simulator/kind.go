@@ -90,7 +90,7 @@ func setDefaults(value any, s map[string]any) {
 			}
 			if d, has := p["default"]; has {
 				if v, set := value[name]; !set || v == nil && p["nullable"] != true {
-					value[name] = copyOf(d)
+					value[name] = deepCopy(d)
 				}
 			}
 			if v, set := value[name]; set {
@@ -113,8 +113,8 @@ func setDefaults(value any, s map[string]any) {
 	}
 }
 
-// kindOf finds the kind of an object.
-func (c *Cluster) kindOf(apiVersion, name string) (*kind, error) {
+// findKind finds the kind of an object.
+func (c *Cluster) findKind(apiVersion, name string) (*kind, error) {
 	for _, k := range c.kinds {
 		if k.kind == name && k.apiVersion() == apiVersion {
 			return k, nil

@@ -47,14 +47,14 @@ func Offline(ctx context.Context, g guest.Guest, o Options, key string, settle b
 	if err != nil {
 		return nil, err
 	}
-	defer func() { r.process.stop() }()
+	defer func() { r.process.stopProcess() }()
 	var all []Done
 	r.observe = func(w *write, old, o *Object) {
 		if len(all) > 0 {
 			d := &all[len(all)-1]
 			wrote := Wrote{Do: w.String(), Diff: record.Diff(readable(old), readable(o))}
 			if o != nil {
-				wrote.Object = bare(o)
+				wrote.Object = withoutServerFields(o)
 			}
 			d.Writes = append(d.Writes, wrote)
 		}
@@ -63,7 +63,7 @@ func Offline(ctx context.Context, g guest.Guest, o Options, key string, settle b
 	sync := func(s *slot, k abi.KeyRef) error {
 		all = append(all, Done{Controller: s.manifest().Name, Key: strings.TrimSpace(k.String())})
 		events := len(r.cluster.events)
-		err := r.process.sync(s, k)
+		err := r.process.syncKey(s, k)
 		d := &all[len(all)-1]
 		for _, e := range r.cluster.events[events:] {
 			d.Events = append(d.Events, fmt.Sprintf("%s %s on %s: %s", e.Type, e.Reason, e.Object, e.Message))
@@ -107,7 +107,7 @@ func Offline(ctx context.Context, g guest.Guest, o Options, key string, settle b
 
 	if settle {
 		r.calling = sync
-		if err := r.settle(); err != nil && !errors.Is(err, errStop) {
+		if err := r.runUntilIdle(); err != nil && !errors.Is(err, errStop) {
 			return nil, err
 		}
 		for _, f := range findings {
@@ -123,9 +123,9 @@ func Offline(ctx context.Context, g guest.Guest, o Options, key string, settle b
 // offline is the kind of a run in which nothing is looked for.
 const offline = "offline"
 
-// bare is an object without what only the server cares about.
-func bare(o *Object) map[string]any {
-	m := copyOf(o.Object).(map[string]any)
+// withoutServerFields returns an object without what only the server cares about.
+func withoutServerFields(o *Object) map[string]any {
+	m := deepCopy(o.Object).(map[string]any)
 	meta, _ := m["metadata"].(map[string]any)
 	for _, f := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields"} {
 		delete(meta, f)
@@ -137,7 +137,7 @@ func readable(o *Object) string {
 	if o == nil {
 		return ""
 	}
-	b, err := yaml.Marshal(bare(o))
+	b, err := yaml.Marshal(withoutServerFields(o))
 	if err != nil {
 		return err.Error()
 	}

@@ -14,16 +14,16 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-// patch changes an object by a patch. An apply is approximated: what the manager has applied last and doesn't any more
-// is taken away, the rest is merged; there are no conflicts between managers, for controllers force theirs.
-func (c *Cluster) patch(w *write, t types.PatchType, patch []byte, manager string) (*Object, error) {
-	old := c.get(w.kind.Resource, w.namespace, w.name)
+// patchObject changes an object by a patch. An apply is approximated: what the manager has applied last and doesn't any
+// more is taken away, the rest is merged; there are no conflicts between managers, for controllers force theirs.
+func (c *Cluster) patchObject(w *write, t types.PatchType, patch []byte, manager string) (*Object, error) {
+	old := c.getObject(w.kind.Resource, w.namespace, w.name)
 	if t == types.ApplyPatchType {
-		return c.apply(w, old, patch, manager)
+		return c.applyObject(w, old, patch, manager)
 	}
 
 	if old == nil {
-		_, err := c.find(w)
+		_, err := c.findTarget(w)
 		return nil, err
 	}
 
@@ -58,7 +58,7 @@ func (c *Cluster) patch(w *write, t types.PatchType, patch []byte, manager strin
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("patches of type %s are not known", t))
 	}
 
-	o, err := parse(after)
+	o, err := parseJSON(after)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -74,26 +74,26 @@ func (c *Cluster) patch(w *write, t types.PatchType, patch []byte, manager strin
 	return c.replace(w, old, o)
 }
 
-func (c *Cluster) apply(w *write, old *Object, patch []byte, manager string) (*Object, error) {
+func (c *Cluster) applyObject(w *write, old *Object, patch []byte, manager string) (*Object, error) {
 	body, err := yaml.YAMLToJSON(patch)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 
-	sent, err := parse(body)
+	sent, err := parseJSON(body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 
 	if old == nil {
 		if w.subresource != "" {
-			_, err := c.find(w)
+			_, err := c.findTarget(w)
 			return nil, err
 		}
 		sent.SetName(w.name)
 		created := *w
 		created.object = sent
-		o, err := c.create(&created)
+		o, err := c.createObject(&created)
 		if err == nil && !w.dryRun {
 			c.applied[manager+" "+string(o.GetUID())+" "] = sent.Object
 		}
@@ -137,7 +137,7 @@ func (c *Cluster) apply(w *write, old *Object, patch []byte, manager string) (*O
 		}
 	}
 
-	merged, err := parse(after)
+	merged, err := parseJSON(after)
 	if err != nil {
 		return nil, err
 	}

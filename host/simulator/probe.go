@@ -26,8 +26,8 @@ type Elsewhen interface {
 	SyncElsewhen(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error)
 }
 
-// repeat makes a call again with the outcomes it had; another answer is shown.
-func (c *called) repeat(sync func([]byte, guest.Perform) ([]byte, guest.Stats, error)) (diff string) {
+// repeatCall makes a call again with the outcomes it had; another answer is shown.
+func (c *called) repeatCall(sync func([]byte, guest.Perform) ([]byte, guest.Stats, error)) (diff string) {
 	tape := &record.Tape{Recorded: c.performs}
 	answer, _, err := sync(c.request, tape.Perform)
 	if err == nil && bytes.Equal(answer, c.answer) && tape.Whole() {
@@ -59,26 +59,26 @@ func describe(m *abi.Manifest, performs []record.Perform, answer []byte) string 
 	return out.YAML()
 }
 
-// steady reports whether all that makes a call's answer another one is the clock: where time stands still, it is always
-// the same other one.
-func (c *called) steady(other Elsewhen, diff string) bool {
+// isSteady reports whether all that makes a call's answer another one is the clock: where time stands still, it is
+// always the same other one.
+func (c *called) isSteady(other Elsewhen, diff string) bool {
 	for range 8 {
-		if c.repeat(other.SyncElsewhen) != diff {
+		if c.repeatCall(other.SyncElsewhen) != diff {
 			return false
 		}
 	}
 	return true
 }
 
-// probed reports whether the calls of this run are looked at closely.
-func (r *run) probed() bool {
+// isProbed reports whether the calls of this run are looked at closely.
+func (r *run) isProbed() bool {
 	return r.scenario.Kind == Undisturbed && !r.scenario.Foreground || r.scenario.Kind == Shuffled &&
 		r.scenario.Seed <= 2 && r.scenario.Until == 0
 }
 
-// probe makes a call again in other circumstances: it has to answer the same.
-func (r *run) probe(s *slot, c *called) {
-	if !r.probed() {
+// probeCall makes a call again in other circumstances: it has to answer the same.
+func (r *run) probeCall(s *slot, c *called) {
+	if !r.isProbed() {
 		return
 	}
 	r.calls = append(r.calls, c)
@@ -87,8 +87,8 @@ func (r *run) probe(s *slot, c *called) {
 	}
 
 	if other, ok := s.Guest.(Elsewhen); ok {
-		if d := c.repeat(other.SyncElsewhen); d != "" {
-			if same := c.repeat(s.Guest.Sync); same == "" || same != d && c.steady(other, d) {
+		if d := c.repeatCall(other.SyncElsewhen); d != "" {
+			if same := c.repeatCall(s.Guest.Sync); same == "" || same != d && c.isSteady(other, d) {
 				r.found(Finding{Check: Clock,
 					Message: "the same call at another time of the process gives another answer: take the time from Call.Now alone",
 					Detail:  d})
@@ -101,7 +101,7 @@ func (r *run) probe(s *slot, c *called) {
 	}
 
 	for range 2 {
-		if d := c.repeat(s.Guest.Sync); d != "" {
+		if d := c.repeatCall(s.Guest.Sync); d != "" {
 			r.found(Finding{Check: Determinism,
 				Message: "the same call twice gives two answers: it depends on a package variable, on the order of a map, or on chance", Detail: d})
 			return
@@ -110,10 +110,10 @@ func (r *run) probe(s *slot, c *called) {
 	r.sufficient(s, c)
 }
 
-// again makes all calls once more, the last one first: what a sync leaves behind in variables shows.
-func (r *run) again() {
+// repeatAllCalls makes all calls once more, the last one first: what a sync leaves behind in variables shows.
+func (r *run) repeatAllCalls() {
 	for _, c := range slices.Backward(r.calls) {
-		if d := c.repeat(c.guest.Sync); d != "" {
+		if d := c.repeatCall(c.guest.Sync); d != "" {
 			r.found(Finding{
 				Check: HiddenState, At: "sync " + c.slot + " " + c.key.String(),
 				Message: "the same call after others gives another answer: a package variable is read that an earlier sync has set; in the sandbox each sync starts afresh",
@@ -225,14 +225,14 @@ func (p *process) answers(s *slot, c *called, vs []abi.View, read map[string]*sc
 	if err != nil {
 		return "", err
 	}
-	return jsonOf([]any{notes, more, answer.RequeueAfter, answer.Error, answer.State}), nil
+	return marshalText([]any{notes, more, answer.RequeueAfter, answer.Error, answer.State}), nil
 }
 
 // notInReads is what the SDK says of a view that the controller doesn't declare.
 const notInReads = " isn't in Reads: "
 
-// broken reports a sync without a proper answer.
-func (r *run) broken(s *slot, c *called, err error) {
+// reportBroken reports a sync without a proper answer.
+func (r *run) reportBroken(s *slot, c *called, err error) {
 	if !s.Tested {
 		return
 	}
@@ -245,15 +245,15 @@ func (r *run) broken(s *slot, c *called, err error) {
 		return
 	}
 	if effects.Refused(err) || strings.Contains(err.Error(), "doesn't declare") {
-		r.found(Finding{Check: Undeclared, Message: oneLine(err.Error()) + hint(err)})
+		r.found(Finding{Check: Undeclared, Message: oneLine(err.Error()) + declareHint(err)})
 		return
 	}
 	r.found(Finding{Check: Panics, Message: "the sync ends without an answer: " + oneLine(err.Error()),
 		Detail: err.Error()})
 }
 
-// hint says what to declare.
-func hint(err error) string {
+// declareHint says what to declare.
+func declareHint(err error) string {
 	var refused *effects.RefusedError
 	if !errors.As(err, &refused) || !strings.Contains(refused.Err.Error(), "not") {
 		return ""
@@ -261,14 +261,14 @@ func hint(err error) string {
 	return fmt.Sprintf(" (declare the verb %s of %s in the controller's Writes)", refused.Verb, refused.Resource)
 }
 
-// look looks at effects before they are done.
-func (r *run) look(s *slot, key abi.KeyRef, all []abi.Effect) {
+// checkEffects looks at effects before they are done.
+func (r *run) checkEffects(s *slot, key abi.KeyRef, all []abi.Effect) {
 	if !s.Tested {
 		return
 	}
 	for i := range all {
 		e := &all[i]
-		r.look(s, key, e.Members)
+		r.checkEffects(s, key, e.Members)
 		switch e.Kind {
 		case abi.EffectDelete, abi.EffectEvict:
 			if e.Precondition == abi.PreconditionNone {

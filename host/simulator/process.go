@@ -53,8 +53,8 @@ type slot struct {
 	attempts map[abi.KeyRef]int
 }
 
-// start begins a process: caches that are up to date, all keys to be synced.
-func (r *run) start() error {
+// startProcess begins a process: caches that are up to date, all keys to be synced.
+func (r *run) startProcess() error {
 	p := &process{run: r}
 	var plans []*views.Plan
 	for _, c := range r.world.controllers {
@@ -86,15 +86,15 @@ func (r *run) start() error {
 				return nil
 			},
 			Discovery: r.cluster, Recorder: &recorder{r, c.manifest().Name},
-			Wake: func(controller int32, key abi.KeyRef) { p.wake(c.Guest, controller, key) },
+			Wake: func(controller int32, key abi.KeyRef) { p.wakeSibling(c.Guest, controller, key) },
 		})
 		if err != nil {
 			return err
 		}
 		s.writer.Lead()
-		s.plan.Keys(p.caches, func(k abi.KeyRef) { s.add(k) })
+		s.plan.Keys(p.caches, func(k abi.KeyRef) { s.enqueue(k) })
 		if k := c.manifest().Key; k.Single {
-			s.add(abi.KeyRef{})
+			s.enqueue(abi.KeyRef{})
 		}
 		slices.SortFunc(s.queue, compareKeys)
 		p.slots = append(p.slots, s)
@@ -104,8 +104,8 @@ func (r *run) start() error {
 	return nil
 }
 
-// stop ends the process.
-func (p *process) stop() {
+// stopProcess ends the process.
+func (p *process) stopProcess() {
 	for _, s := range p.slots {
 		s.writer.Close()
 	}
@@ -113,22 +113,22 @@ func (p *process) stop() {
 
 func compareKeys(a, b abi.KeyRef) int { return strings.Compare(a.String(), b.String()) }
 
-// wake has a key of a sibling synced.
-func (p *process) wake(g guest.Guest, controller int32, key abi.KeyRef) {
+// wakeSibling has a key of a sibling synced.
+func (p *process) wakeSibling(g guest.Guest, controller int32, key abi.KeyRef) {
 	for _, s := range p.slots {
 		if s.Guest == g && s.Index == controller {
-			s.add(key)
+			s.enqueue(key)
 		}
 	}
 }
 
-func (s *slot) add(k abi.KeyRef) {
+func (s *slot) enqueue(k abi.KeyRef) {
 	if !slices.Contains(s.queue, k) {
 		s.queue = append(s.queue, k.Clone())
 	}
 }
 
-func (s *slot) later(k abi.KeyRef, at time.Time) {
+func (s *slot) enqueueAt(k abi.KeyRef, at time.Time) {
 	if t, ok := s.delayed[k]; !ok || at.Before(t) {
 		s.delayed[k.Clone()] = at
 	}
@@ -136,17 +136,17 @@ func (s *slot) later(k abi.KeyRef, at time.Time) {
 
 // deliver takes the next change of a resource into the cache, and wakes whom it concerns.
 func (p *process) deliver(r abi.Resource) error {
-	e, err := p.caches.next(r)
+	e, err := p.caches.takeChange(r)
 	if err != nil {
 		return err
 	}
 	for _, s := range p.slots {
 		s.plan.Wakes(p.caches, e, s.writer.Own, func(k abi.KeyRef, delay time.Duration) {
 			if delay > 0 {
-				s.later(k, p.run.cluster.now.Add(delay))
+				s.enqueueAt(k, p.run.cluster.now.Add(delay))
 				return
 			}
-			s.add(k)
+			s.enqueue(k)
 		})
 		s.writer.Progress(r)
 	}
@@ -156,7 +156,7 @@ func (p *process) deliver(r abi.Resource) error {
 // deliverAll brings all caches up to date.
 func (p *process) deliverAll() error {
 	for {
-		behind := p.caches.behind()
+		behind := p.caches.resourcesBehind()
 		if len(behind) == 0 {
 			return nil
 		}
@@ -166,8 +166,8 @@ func (p *process) deliverAll() error {
 	}
 }
 
-// ring wakes the keys whose time has come, and reports when the next one's does.
-func (p *process) ring() (next time.Time, failing bool) {
+// wakeDueKeys wakes the keys whose time has come, and reports when the next one's does.
+func (p *process) wakeDueKeys() (next time.Time, failing bool) {
 	now := p.run.cluster.now
 	failing = true
 	for _, s := range p.slots {
@@ -176,7 +176,7 @@ func (p *process) ring() (next time.Time, failing bool) {
 				at := times[k]
 				if !at.After(now) {
 					delete(times, k)
-					s.add(k)
+					s.enqueue(k)
 					continue
 				}
 				if s.attempts[k] < patience {
@@ -194,8 +194,8 @@ func (p *process) ring() (next time.Time, failing bool) {
 // patience is after how many failures in a row nobody waits any more for a key to succeed.
 const patience = 8
 
-// ready are the keys of a slot that can be synced: the cache shows what their last syncs wrote.
-func (s *slot) ready() (keys []abi.KeyRef) {
+// readyKeys returns the keys of a slot that can be synced: the cache shows what their last syncs wrote.
+func (s *slot) readyKeys() (keys []abi.KeyRef) {
 	for _, k := range s.queue {
 		if s.writer.Ready(k) {
 			keys = append(keys, k)
@@ -259,8 +259,8 @@ func (c *called) Answered(b []byte) { c.answer = append([]byte{}, b...) }
 // errCrashed ends a sync whose process is gone.
 var errCrashed = errors.New("the process has crashed")
 
-// sync syncs a key. When it is synced again is the simulation's matter, as it is that of host/controller's worker.
-func (p *process) sync(s *slot, key abi.KeyRef) error {
+// syncKey syncs a key. When it is synced again is the simulation's matter, as it is that of host/controller's worker.
+func (p *process) syncKey(s *slot, key abi.KeyRef) error {
 	r := p.run
 	s.queue = slices.DeleteFunc(s.queue, func(k abi.KeyRef) bool { return k == key })
 	delete(s.delayed, key)
@@ -271,7 +271,7 @@ func (p *process) sync(s *slot, key abi.KeyRef) error {
 	c := &called{step: r.step, slot: m.Name, guest: s.Guest, key: key}
 	turn := &syncer.Turn{
 		Key: key, Now: r.cluster.now, Attempt: int32(s.attempts[key]), Witnesses: []syncer.Witness{c},
-		Permit:   func(all []abi.Effect) error { return p.permit(s, key, all) },
+		Permit:   func(all []abi.Effect) error { return p.permitEffects(s, key, all) },
 		Accepted: func(a *abi.SyncResponse) { r.accepted(s, c, a) },
 	}
 	target := &syncer.Target{
@@ -287,32 +287,32 @@ func (p *process) sync(s *slot, key abi.KeyRef) error {
 		return errCrashed
 	}
 	if o.Failed != nil {
-		r.broken(s, c, o.Failed)
+		r.reportBroken(s, c, o.Failed)
 	}
 
 	if o.Accepted {
-		s.again(key, r.cluster.now, target.Next(o.Asked), !o.Done())
+		s.setTimer(key, r.cluster.now, target.Next(o.Asked), !o.Done())
 	}
 	if !o.Done() {
 		s.attempts[key]++
-		s.later(key, r.cluster.now.Add(backoff(s.attempts[key])))
+		s.enqueueAt(key, r.cluster.now.Add(backoff(s.attempts[key])))
 		return o.Err
 	}
 	delete(s.attempts, key)
 	return nil
 }
 
-// permit looks at effects before they are done; the process that has crashed does none.
-func (p *process) permit(s *slot, key abi.KeyRef, all []abi.Effect) error {
+// permitEffects looks at effects before they are done; the process that has crashed does none.
+func (p *process) permitEffects(s *slot, key abi.KeyRef, all []abi.Effect) error {
 	if p.run.crashed {
 		return errCrashed
 	}
-	if fresh(all) {
+	if demandsFresh(all) {
 		if err := p.deliverAll(); err != nil {
 			return err
 		}
 	}
-	p.run.look(s, key, all)
+	p.run.checkEffects(s, key, all)
 	return nil
 }
 
@@ -321,14 +321,14 @@ func (r *run) accepted(s *slot, c *called, a *abi.SyncResponse) {
 	if !s.Tested || r.crashed {
 		return
 	}
-	r.probe(s, c)
+	r.probeCall(s, c)
 	if strings.Contains(a.Error, notInReads) {
 		r.found(Finding{Check: Undeclared, Message: oneLine(a.Error)})
 	}
 }
 
-// again sets the key's timer as the host does: after a sync that has failed an earlier one that is due sooner stays.
-func (s *slot) again(key abi.KeyRef, now time.Time, after time.Duration, failed bool) {
+// setTimer sets the key's timer as the host does: after a sync that has failed an earlier one that is due sooner stays.
+func (s *slot) setTimer(key abi.KeyRef, now time.Time, after time.Duration, failed bool) {
 	due := now.Add(after)
 	if was, ok := s.due[key]; ok && failed && (after == 0 || !due.Before(was)) {
 		return
@@ -344,7 +344,9 @@ func backoff(attempts int) time.Duration {
 	return min(5*time.Millisecond<<min(attempts-1, 20), 1000*time.Second)
 }
 
-// fresh reports whether a question demands a cache that isn't older.
-func fresh(all []abi.Effect) bool {
-	return slices.ContainsFunc(all, func(e abi.Effect) bool { return e.Ask != nil && e.Ask.Fresh || fresh(e.Members) })
+// demandsFresh reports whether a question demands a cache that isn't older.
+func demandsFresh(all []abi.Effect) bool {
+	return slices.ContainsFunc(all, func(e abi.Effect) bool {
+		return e.Ask != nil && e.Ask.Fresh || demandsFresh(e.Members)
+	})
 }

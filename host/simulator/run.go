@@ -172,67 +172,67 @@ func newRun(ctx context.Context, w *setting, s Scenario, found func(Finding)) (*
 	if err := r.cluster.populate(w.world.Objects, r.shift); err != nil {
 		return nil, err
 	}
-	r.cluster.intercept, r.cluster.wrote = r.intercept, r.wrote
-	return r, r.start()
+	r.cluster.intercept, r.cluster.wrote = r.intercept, r.noteWrite
+	return r, r.startProcess()
 }
 
-// play runs the scenario from beginning to end.
-func (r *run) play() (*end, error) {
-	defer func() { r.process.stop() }()
+// playScenario runs the scenario from beginning to end.
+func (r *run) playScenario() (*end, error) {
+	defer func() { r.process.stopProcess() }()
 	e := &end{}
-	if err := r.settle(); err != nil {
+	if err := r.runUntilIdle(); err != nil {
 		return nil, err
 	}
 
-	if err := r.begun(); err != nil {
+	if err := r.disturbCluster(); err != nil {
 		return nil, err
 	}
-	if err := r.settle(); err != nil {
+	if err := r.runUntilIdle(); err != nil {
 		return nil, err
 	}
 
 	for r.deeds < len(r.world.world.Then) {
-		if err := r.deed(); err != nil {
+		if err := r.nextDeed(); err != nil {
 			return nil, err
 		}
-		if err := r.settle(); err != nil {
+		if err := r.runUntilIdle(); err != nil {
 			return nil, err
 		}
 		if r.scenario.Kind == Resynced {
-			if err := r.resync(); err != nil {
+			if err := r.resyncAll(); err != nil {
 				return nil, err
 			}
 		}
 	}
 
-	r.middle()
-	e.settled, e.statuses = r.state(), r.statuses()
-	if err := r.atRest(); err != nil {
+	r.checkForeign()
+	e.settled, e.statuses = r.normalState(), r.statuses()
+	if err := r.syncAtRest(); err != nil {
 		return nil, err
 	}
 
 	if err := r.teardown(); err != nil {
 		return nil, err
 	}
-	e.deleted = r.state()
+	e.deleted = r.normalState()
 	r.leftovers()
 	e.writes, e.steps = r.writes, r.log
 	return e, nil
 }
 
-// note takes a step down.
-func (r *run) note(what string) {
+// logStep takes a step down.
+func (r *run) logStep(what string) {
 	r.step++
 	r.log = append(r.log, what)
 }
 
-// deed does what somebody does next.
-func (r *run) deed() error {
+// nextDeed does what somebody does next.
+func (r *run) nextDeed() error {
 	d := &r.world.world.Then[r.deeds]
 	r.deeds++
-	r.note(d.String())
+	r.logStep(d.String())
 	r.busy, r.jumped = 0, 0
-	if err := r.cluster.do(d, r.shift); err != nil && !apierrors.IsNotFound(err) {
+	if err := r.cluster.performDeed(d, r.shift); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("then[%d]: %w", r.deeds-1, err)
 	}
 	return nil
@@ -251,13 +251,13 @@ const (
 	horizon    = 24 * time.Hour
 )
 
-// settle goes on until there is nothing to do.
-func (r *run) settle() error {
+// runUntilIdle goes on until there is nothing to do.
+func (r *run) runUntilIdle() error {
 	for {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
-		did, err := r.one()
+		did, err := r.runStep()
 		if err != nil {
 			return err
 		}
@@ -299,8 +299,8 @@ func (r *run) endless() {
 	})
 }
 
-// one does one step; false when there is nothing to do.
-func (r *run) one() (bool, error) {
+// runStep does one step; false when there is nothing to do.
+func (r *run) runStep() (bool, error) {
 	p := r.process
 	changes := len(r.cluster.changes)
 	defer func() {
@@ -309,8 +309,8 @@ func (r *run) one() (bool, error) {
 		}
 	}()
 
-	next, failing := p.ring()
-	behind := p.caches.behind()
+	next, failing := p.wakeDueKeys()
+	behind := p.caches.resourcesBehind()
 	type candidate struct {
 		slot *slot
 		key  abi.KeyRef
@@ -318,12 +318,12 @@ func (r *run) one() (bool, error) {
 
 	var ready []candidate
 	for _, s := range p.slots {
-		for _, k := range s.ready() {
+		for _, k := range s.readyKeys() {
 			ready = append(ready, candidate{s, k})
 		}
 	}
 
-	chores := r.cluster.chores()
+	chores := r.cluster.pendingChores()
 	var due []chore
 	for _, c := range chores {
 		if !c.due.After(r.cluster.now) {
@@ -335,7 +335,7 @@ func (r *run) one() (bool, error) {
 		}
 	}
 
-	sync := func(c candidate) (bool, error) { return true, r.sync(c.slot, c.key) }
+	sync := func(c candidate) (bool, error) { return true, r.syncStep(c.slot, c.key) }
 	if r.inOrder() {
 		switch {
 		case len(behind) > 0:
@@ -343,36 +343,36 @@ func (r *run) one() (bool, error) {
 		case len(ready) > 0:
 			return sync(ready[0])
 		case len(due) > 0:
-			return true, r.chore(due[0])
+			return true, r.runChore(due[0])
 		}
-		return r.jump(next, failing)
+		return r.advanceClock(next, failing)
 	}
 
 	// Out of order: a cache may be late for as long as the key's own writes allow; people don't wait either.
 	deeds := 0
 	if r.deeds < len(r.world.world.Then) && !r.world.world.Then[r.deeds].Settled && r.rand.IntN(4) == 0 &&
-		r.cluster.can(&r.world.world.Then[r.deeds]) {
+		r.cluster.canPerform(&r.world.world.Then[r.deeds]) {
 		deeds = 1
 	}
 
 	late := behind
-	behind = slices.DeleteFunc(slices.Clone(behind), r.slow)
+	behind = slices.DeleteFunc(slices.Clone(behind), r.staysBehind)
 	n := len(behind) + len(ready) + len(due) + deeds
 	switch {
 	case n == 0 && len(late) > 0:
 		return true, r.deliver(late[0])
 	case n == 0:
-		return r.jump(next, failing)
+		return r.advanceClock(next, failing)
 	}
 
 	// Syncs are as likely as all else together: else caches would hardly ever be behind.
 	if len(ready) > 0 && r.rand.IntN(2) == 0 {
 		c := ready[r.rand.IntN(len(ready))]
-		if err := r.sync(c.slot, c.key); err != nil {
+		if err := r.syncStep(c.slot, c.key); err != nil {
 			return true, err
 		}
 		if r.rand.IntN(8) == 0 {
-			c.slot.add(c.key) // once more, for no reason
+			c.slot.enqueue(c.key) // once more, for no reason
 		}
 		return true, nil
 	}
@@ -383,25 +383,25 @@ func (r *run) one() (bool, error) {
 	case i < len(behind)+len(ready):
 		return sync(ready[i-len(behind)])
 	case i < len(behind)+len(ready)+len(due):
-		return true, r.chore(due[i-len(behind)-len(ready)])
+		return true, r.runChore(due[i-len(behind)-len(ready)])
 	}
-	return true, r.deed()
+	return true, r.nextDeed()
 }
 
-// slow reports whether a resource's cache stays behind for now. In every other run out of order one resource's does for
-// some twenty steps, or until nothing else can go on.
-func (r *run) slow(res abi.Resource) bool {
+// staysBehind reports whether a resource's cache stays behind for now. In every other run out of order one resource's
+// does for some twenty steps, or until nothing else can go on.
+func (r *run) staysBehind(res abi.Resource) bool {
 	all := r.process.caches.resources()
 	return r.scenario.Seed%2 == 0 && all[int(r.scenario.Seed/2)%len(all)] == res && r.rand.IntN(20) > 0
 }
 
 func (r *run) deliver(res abi.Resource) error {
-	r.note("the cache of " + res.String() + " shows the next change")
+	r.logStep("the cache of " + res.String() + " shows the next change")
 	return r.process.deliver(res)
 }
 
-func (r *run) chore(c chore) error {
-	r.note(c.what)
+func (r *run) runChore(c chore) error {
+	r.logStep(c.what)
 	err := c.do()
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
@@ -409,8 +409,8 @@ func (r *run) chore(c chore) error {
 	return err
 }
 
-// jump has the clock go on to when there is something to do.
-func (r *run) jump(next time.Time, failing bool) (bool, error) {
+// advanceClock has the clock go on to when there is something to do.
+func (r *run) advanceClock(next time.Time, failing bool) (bool, error) {
 	if next.IsZero() || failing {
 		return false, nil
 	}
@@ -419,21 +419,21 @@ func (r *run) jump(next time.Time, failing bool) (bool, error) {
 		return false, nil
 	}
 	r.jumped++
-	r.note(fmt.Sprintf("the clock goes on by %s", next.Sub(r.cluster.now).Round(time.Millisecond)))
+	r.logStep(fmt.Sprintf("the clock goes on by %s", next.Sub(r.cluster.now).Round(time.Millisecond)))
 	r.cluster.now = next
 	return true, nil
 }
 
-// sync is a step that syncs a key.
-func (r *run) sync(s *slot, key abi.KeyRef) error {
-	r.note("sync " + s.manifest().Name + " " + strings.TrimSpace(key.String()))
+// syncStep is a step that syncs a key.
+func (r *run) syncStep(s *slot, key abi.KeyRef) error {
+	r.logStep("sync " + s.manifest().Name + " " + strings.TrimSpace(key.String()))
 	r.syncs++
 	if r.calling != nil && s.Tested {
 		return r.calling(s, key)
 	}
 	before := len(r.cluster.changes)
 	at := r.step - 1
-	err := r.process.sync(s, key)
+	err := r.process.syncKey(s, key)
 	if errors.Is(err, errCrashed) {
 		r.log[at] += " (the process crashes)"
 		return r.restart()
@@ -460,8 +460,8 @@ func oneLine(s string) string {
 
 // restart begins a new process after a crash.
 func (r *run) restart() error {
-	r.process.stop()
+	r.process.stopProcess()
 	r.crashed = false
-	r.note("another process starts, which knows nothing")
-	return r.start()
+	r.logStep("another process starts, which knows nothing")
+	return r.startProcess()
 }

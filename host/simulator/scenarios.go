@@ -16,8 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// begun does to the cluster, once it has settled for the first time, what the scenario is about.
-func (r *run) begun() error {
+// disturbCluster does to the cluster, once it has settled for the first time, what the scenario is about.
+func (r *run) disturbCluster() error {
 	switch r.scenario.Kind {
 	case Labelled:
 		return r.labelAll()
@@ -26,28 +26,28 @@ func (r *run) begun() error {
 	case Held:
 		return r.holdOne()
 	case Zeroed:
-		return r.zero()
+		return r.zeroSpecs()
 	}
 	return nil
 }
 
-// middle looks at what has become of it when all deeds are done.
-func (r *run) middle() {
+// checkForeign looks at what has become of it when all deeds are done.
+func (r *run) checkForeign() {
 	objects, kinds := r.cluster.everything()
 	for i, o := range objects {
 		if r.marks[o.GetUID()] && (o.GetLabels()[foreign] == "" || o.GetAnnotations()[foreign] == "") {
-			r.found(Finding{Check: Foreign, At: r.lastOn(o, kinds[i]),
-				Message: fmt.Sprintf("a label or an annotation that somebody else has put on %s is gone: change only those of your own, keep the rest", title(o))})
+			r.found(Finding{Check: Foreign, At: r.lastWriteOn(o, kinds[i]),
+				Message: fmt.Sprintf("a label or an annotation that somebody else has put on %s is gone: change only those of your own, keep the rest", describeObject(o))})
 		}
 		if was := r.stands[o.GetUID()]; was != nil && was["owner"] == nil {
 			if now := essence(o); !reflect.DeepEqual(now, was) {
-				r.found(Finding{Check: Bystander, At: r.lastOn(o, kinds[i]),
-					Message: fmt.Sprintf("%s, which belongs to somebody else and has the same labels, was changed or is being deleted: look at the controlling owner, not at the labels alone", title(o))})
+				r.found(Finding{Check: Bystander, At: r.lastWriteOn(o, kinds[i]),
+					Message: fmt.Sprintf("%s, which belongs to somebody else and has the same labels, was changed or is being deleted: look at the controlling owner, not at the labels alone", describeObject(o))})
 			}
 		}
 	}
 	for uid, was := range r.stands {
-		if o, _ := r.cluster.byUID(uid); o == nil && was["owner"] == nil {
+		if o, _ := r.cluster.findByUID(uid); o == nil && was["owner"] == nil {
 			r.found(Finding{Check: Bystander,
 				Message: fmt.Sprintf("%v, which belonged to somebody else and had the same labels, was deleted: look at the controlling owner, not at the labels alone", was["title"])})
 		}
@@ -55,11 +55,11 @@ func (r *run) middle() {
 	r.generations()
 }
 
-// lastOn is the last step in which a controller under test wrote an object.
-func (r *run) lastOn(o *Object, k *kind) string {
+// lastWriteOn returns the last step in which a controller under test wrote an object.
+func (r *run) lastWriteOn(o *Object, k *kind) string {
 	for _, step := range slices.Backward(r.log) {
 		if strings.HasPrefix(step, "sync ") && strings.Contains(step, k.Resource.String()) &&
-			strings.Contains(step, " "+strings.TrimPrefix(keyOf(o), "/")) && strings.Contains(step, "; ") {
+			strings.Contains(step, " "+strings.TrimPrefix(objectKey(o), "/")) && strings.Contains(step, "; ") {
 			return step
 		}
 	}
@@ -71,14 +71,14 @@ func (r *run) lastOn(o *Object, k *kind) string {
 func (r *run) labelAll() error {
 	objects, kinds := r.cluster.everything()
 	keys, _ := r.keyObjects()
-	r.note("somebody else labels and annotates all objects")
+	r.logStep("somebody else labels and annotates all objects")
 	for i, o := range objects {
 		_, ours := r.made[o.GetUID()]
 		if !ours && !slices.Contains(keys, o) || o.GetDeletionTimestamp() != nil {
 			continue
 		}
 		r.marks[o.GetUID()] = true
-		if err := r.cluster.edit(kinds[i], o, "", func(o *Object) {
+		if err := r.cluster.editObject(kinds[i], o, "", func(o *Object) {
 			annotate(o, foreign, "yes")
 			labels := o.GetLabels()
 			if labels == nil {
@@ -95,10 +95,10 @@ func (r *run) labelAll() error {
 
 // essence is what others than its owner mustn't change of an object.
 func essence(o *Object) map[string]any {
-	m := map[string]any{"title": title(o), "labels": o.GetLabels(), "annotations": o.GetAnnotations(),
+	m := map[string]any{"title": describeObject(o), "labels": o.GetLabels(), "annotations": o.GetAnnotations(),
 		"deleting": o.GetDeletionTimestamp() != nil, "finalizers": o.GetFinalizers()}
-	m["owners"] = jsonOf(o.GetOwnerReferences())
-	maps.Copy(m, body(o))
+	m["owners"] = marshalText(o.GetOwnerReferences())
+	maps.Copy(m, generationBody(o))
 	if o.GetKind() == "Pod" {
 		delete(m, "spec") // the scheduler's
 	}
@@ -110,14 +110,14 @@ func (r *run) standBy() error {
 	owner := &Object{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	owner.SetNamespace("somebody-else")
 	owner.SetName("owner")
-	owner, err := r.cluster.add(owner)
+	owner, err := r.cluster.addObject(owner)
 	if err != nil {
 		return err
 	}
 
 	r.stands[owner.GetUID()] = map[string]any{"owner": true}
-	r.stands[r.cluster.get(namespaces, "", "somebody-else").GetUID()] = map[string]any{"owner": true}
-	r.note("somebody else makes objects with the same labels")
+	r.stands[r.cluster.getObject(namespaces, "", "somebody-else").GetUID()] = map[string]any{"owner": true}
+	r.logStep("somebody else makes objects with the same labels")
 	yes := true
 	objects, _ := r.cluster.everything()
 	done := map[string]bool{}
@@ -135,7 +135,7 @@ func (r *run) standBy() error {
 		b.SetFinalizers(nil)
 		b.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.GetUID(),
 			Controller: &yes}})
-		made, err := r.cluster.add(b)
+		made, err := r.cluster.addObject(b)
 		if err != nil {
 			return fmt.Errorf("a bystander: %w", err)
 		}
@@ -156,14 +156,14 @@ func (r *run) holdOne() error {
 			continue
 		}
 
-		owner, of := r.cluster.byUID(x.owner)
-		if owner != nil && !owned(o, owner) {
+		owner, of := r.cluster.findByUID(x.owner)
+		if owner != nil && !isOwnedBy(o, owner) {
 			continue // the status tells of others
 		}
 
-		before, statusBefore := r.living(k, x.owner), statusText(owner)
-		r.note("somebody deletes " + title(o) + ", which another finalizer keeps")
-		if err := r.cluster.edit(k, o, "", func(o *Object) {
+		before, statusBefore := r.countLiving(k, x.owner), statusText(owner)
+		r.logStep("somebody deletes " + describeObject(o) + ", which another finalizer keeps")
+		if err := r.cluster.editObject(k, o, "", func(o *Object) {
 			o.SetFinalizers(append(o.GetFinalizers(),
 				stays))
 		}); err != nil {
@@ -171,35 +171,35 @@ func (r *run) holdOne() error {
 		}
 
 		now := int64(0)
-		if err := r.cluster.delete(k, r.cluster.get(k.Resource, o.GetNamespace(), o.GetName()),
+		if err := r.cluster.deleteObject(k, r.cluster.getObject(k.Resource, o.GetNamespace(), o.GetName()),
 			&metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 			return err
 		}
 
-		if err := r.settle(); err != nil {
+		if err := r.runUntilIdle(); err != nil {
 			return err
 		}
 		if owner != nil {
-			owner = r.cluster.get(of.Resource, owner.GetNamespace(), owner.GetName())
+			owner = r.cluster.getObject(of.Resource, owner.GetNamespace(), owner.GetName())
 		}
 
-		switch after, statusAfter := r.living(k, x.owner), statusText(owner); {
+		switch after, statusAfter := r.countLiving(k, x.owner), statusText(owner); {
 		case generated && after < before:
 			r.found(Finding{Check: Terminating, At: x.at,
-				Message: fmt.Sprintf("%s is being deleted and isn't replaced while it is there: don't count objects with a deletionTimestamp", title(o)),
+				Message: fmt.Sprintf("%s is being deleted and isn't replaced while it is there: don't count objects with a deletionTimestamp", describeObject(o)),
 				Detail:  fmt.Sprintf("there were %d that weren't being deleted, now there are %d", before, after)})
 		case !generated && statusBefore.tells && statusBefore.text == statusAfter.text && statusBefore.counts:
 			r.found(Finding{Check: Terminating, At: x.at,
-				Message: fmt.Sprintf("%s is being deleted and the status of %s counts it as before: don't count objects with a deletionTimestamp", title(o), title(owner)), Detail: statusAfter.text})
+				Message: fmt.Sprintf("%s is being deleted and the status of %s counts it as before: don't count objects with a deletionTimestamp", describeObject(o), describeObject(owner)), Detail: statusAfter.text})
 		}
 
-		held := r.cluster.get(k.Resource, o.GetNamespace(), o.GetName())
+		held := r.cluster.getObject(k.Resource, o.GetNamespace(), o.GetName())
 		if held == nil {
 			return nil
 		}
 
-		r.note("the finalizer of " + title(o) + " is gone")
-		return r.cluster.edit(k, held, "", func(o *Object) {
+		r.logStep("the finalizer of " + describeObject(o) + " is gone")
+		return r.cluster.editObject(k, held, "", func(o *Object) {
 			o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return f == stays }))
 		})
 	}
@@ -212,9 +212,9 @@ func finished(k *kind, o *Object) bool {
 	return k.Resource == pods && (phase == "Succeeded" || phase == "Failed")
 }
 
-// living counts the objects of a kind that were made for a key and aren't being deleted.
-func (r *run) living(k *kind, owner types.UID) (n int) {
-	for _, o := range r.cluster.all(k.Resource) {
+// countLiving counts the objects of a kind that were made for a key and aren't being deleted.
+func (r *run) countLiving(k *kind, owner types.UID) (n int) {
+	for _, o := range r.cluster.sortedObjects(k.Resource) {
 		if x, ours := r.made[o.GetUID()]; ours && x.owner == owner && o.GetDeletionTimestamp() == nil && !finished(k, o) {
 			n++
 		}
@@ -236,9 +236,9 @@ func statusText(o *Object) (s statusOfKey) {
 	}
 	status, _, _ := unstructured.NestedMap(o.Object, "status")
 	delete(status, "observedGeneration")
-	m := map[string]any{"status": copyOf(status), "metadata": map[string]any{}}
+	m := map[string]any{"status": deepCopy(status), "metadata": map[string]any{}}
 	normalise(m, &kind{})
-	m = plain(m, strings.NewReplacer(), nil, "").(map[string]any)
+	m = anonymise(m, strings.NewReplacer(), nil, "").(map[string]any)
 	b, err := yaml.Marshal(m["status"])
 	if err != nil {
 		return s
@@ -275,21 +275,21 @@ func (r *run) statuses() map[string]statusOfKey {
 		makes := r.scenario.Kind == NoChildren
 		for _, made := range all {
 			_, ours := r.made[made.GetUID()]
-			makes = makes || ours && owned(made, o)
+			makes = makes || ours && isOwnedBy(made, o)
 		}
 		if makes {
-			out[title(o)] = statusText(o)
+			out[describeObject(o)] = statusText(o)
 		}
 	}
 	return out
 }
 
-// zero has somebody set all numbers in the keys' specs to 0, which must stay so.
-func (r *run) zero() error {
+// zeroSpecs has somebody set all numbers in the keys' specs to 0, which must stay so.
+func (r *run) zeroSpecs() error {
 	objects, kinds := r.keyObjects()
-	r.note("somebody sets all numbers of the specs to 0")
+	r.logStep("somebody sets all numbers of the specs to 0")
 	for i, o := range objects {
-		if err := r.cluster.edit(kinds[i], o, "", func(o *Object) {
+		if err := r.cluster.editObject(kinds[i], o, "", func(o *Object) {
 			spec, _ := o.Object["spec"].(map[string]any)
 			for name, v := range spec {
 				if n, ok := v.(int64); ok && n != 0 {
@@ -314,7 +314,7 @@ func (r *run) overwrites(w *write, old, o *Object) {
 	}
 	if path, was, is := differs(old.Object["spec"], o.Object["spec"], "spec"); path != "" {
 		r.found(Finding{Check: Foreign,
-			Message: fmt.Sprintf("%s of %s, which somebody else has set to %v, is changed to %v: a spec says what people want; 0, false and empty are values too", path, title(old), was, is)})
+			Message: fmt.Sprintf("%s of %s, which somebody else has set to %v, is changed to %v: a spec says what people want; 0, false and empty are values too", path, describeObject(old), was, is)})
 	}
 }
 
@@ -352,8 +352,8 @@ func (r *run) generations() {
 			continue
 		}
 		if seen != o.GetGeneration() {
-			r.found(Finding{Check: Generation, At: r.lastOn(o, kinds[i]),
-				Message: fmt.Sprintf("status.observedGeneration of %s is %d, its generation is %d: set it to metadata.generation in each status that is written", title(o), seen, o.GetGeneration())})
+			r.found(Finding{Check: Generation, At: r.lastWriteOn(o, kinds[i]),
+				Message: fmt.Sprintf("status.observedGeneration of %s is %d, its generation is %d: set it to metadata.generation in each status that is written", describeObject(o), seen, o.GetGeneration())})
 		}
 	}
 }
@@ -368,19 +368,19 @@ func (k *kind) observes() bool {
 	return err == nil
 }
 
-// atRest syncs all keys once more, a while later.
-func (r *run) atRest() error {
+// syncAtRest syncs all keys once more, a while later.
+func (r *run) syncAtRest() error {
 	if r.scenario.Kind != Undisturbed || r.scenario.Foreground {
 		return nil
 	}
-	r.again()
-	r.note("an hour goes by in which nothing happens")
+	r.repeatAllCalls()
+	r.logStep("an hour goes by in which nothing happens")
 	r.cluster.now = r.cluster.now.Add(time.Hour)
-	return r.resync()
+	return r.resyncAll()
 }
 
-// resync syncs all keys once more, though nothing has happened.
-func (r *run) resync() error {
+// resyncAll syncs all keys once more, though nothing has happened.
+func (r *run) resyncAll() error {
 	r.inRest, r.changedLast = true, ""
 	defer func() { r.inRest = false }()
 	for _, s := range r.process.slots {
@@ -404,7 +404,7 @@ func (r *run) resync() error {
 				continue // it is tried again anyway
 			}
 			events, writes := len(r.cluster.events), len(r.writes)
-			if err := r.sync(s, k); err != nil {
+			if err := r.syncStep(s, k); err != nil {
 				return err
 			}
 			at := r.log[len(r.log)-1]
@@ -418,7 +418,7 @@ func (r *run) resync() error {
 			}
 		}
 
-		if err := r.settle(); err != nil {
+		if err := r.runUntilIdle(); err != nil {
 			return err
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // generated names cut down to what they were made from.
 type State []string
 
-// state normalises what the cluster holds.
-func (r *run) state() State {
+// normalState normalises what the cluster holds.
+func (r *run) normalState() State {
 	objects, kinds := r.cluster.everything()
 	var replace []string
 	uids := map[string]string{}
@@ -46,9 +46,9 @@ func (r *run) state() State {
 		if r.foreigners(o) {
 			continue
 		}
-		m := copyOf(o.Object).(map[string]any)
+		m := deepCopy(o.Object).(map[string]any)
 		normalise(m, kinds[i])
-		b, err := json.Marshal(plain(m, names, uids, "").(map[string]any))
+		b, err := json.Marshal(anonymise(m, names, uids, "").(map[string]any))
 		if err != nil {
 			continue // what came from JSON can be written
 		}
@@ -68,7 +68,7 @@ func (r *run) foreigners(o *Object) bool {
 		return true
 	}
 	for _, ref := range o.GetOwnerReferences() {
-		if owner, _ := r.cluster.byUID(ref.UID); r.stands[ref.UID] != nil || owner != nil && r.foreigners(owner) {
+		if owner, _ := r.cluster.findByUID(ref.UID); r.stands[ref.UID] != nil || owner != nil && r.foreigners(owner) {
 			return true
 		}
 	}
@@ -122,24 +122,24 @@ var (
 	address = regexp.MustCompile(`^10\.0\.\d+\.\d+$`)
 )
 
-// plain replaces names, UIDs, times and addresses in a value. Lists of objects are sorted but in specs, where order has
-// a meaning.
-func plain(v any, names *strings.Replacer, uids map[string]string, path string) any {
+// anonymise replaces names, UIDs, times and addresses in a value. Lists of objects are sorted but in specs, where order
+// has a meaning.
+func anonymise(v any, names *strings.Replacer, uids map[string]string, path string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for k, x := range v {
-			out[names.Replace(k)] = plain(x, names, uids, path+"."+k)
+			out[names.Replace(k)] = anonymise(x, names, uids, path+"."+k)
 		}
 		return out
 
 	case []any:
 		out := make([]any, len(v))
 		for i, x := range v {
-			out[i] = plain(x, names, uids, path)
+			out[i] = anonymise(x, names, uids, path)
 		}
 		if !strings.HasPrefix(path, ".spec") {
-			slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(jsonOf(a), jsonOf(b)) })
+			slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(marshalText(a), marshalText(b)) })
 		}
 		return out
 
@@ -164,7 +164,7 @@ func plain(v any, names *strings.Replacer, uids map[string]string, path string) 
 	return v
 }
 
-func jsonOf(v any) string {
+func marshalText(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)

@@ -54,12 +54,12 @@ func newCaches(c *Cluster, plans []*views.Plan) (*caches, error) {
 					s = &store{c: c, kind: k, objects: map[string]*cache.Object{}, version: c.version,
 						indexers: map[string]cache.Indexer{}}
 					p.stores[r] = s
-					for _, o := range c.all(r) {
-						cached, err := k.cached(o)
+					for _, o := range c.sortedObjects(r) {
+						cached, err := k.cacheObject(o)
 						if err != nil {
 							return nil, err
 						}
-						s.objects[keyOf(o)] = cached
+						s.objects[objectKey(o)] = cached
 					}
 				}
 				maps.Copy(s.indexers, n.Indexers)
@@ -69,8 +69,8 @@ func newCaches(c *Cluster, plans []*views.Plan) (*caches, error) {
 	return p, nil
 }
 
-// take sorts what has happened since into the backlogs.
-func (p *caches) take() {
+// fillBacklogs sorts what has happened since into the backlogs.
+func (p *caches) fillBacklogs() {
 	for _, x := range p.c.changes[p.seen:] {
 		if s := p.stores[x.kind.Resource]; s != nil {
 			s.backlog = append(s.backlog, x)
@@ -79,9 +79,9 @@ func (p *caches) take() {
 	p.seen = len(p.c.changes)
 }
 
-// behind are the resources that have a backlog, sorted.
-func (p *caches) behind() (all []abi.Resource) {
-	p.take()
+// resourcesBehind returns the resources that have a backlog, sorted.
+func (p *caches) resourcesBehind() (all []abi.Resource) {
+	p.fillBacklogs()
 	for r, s := range p.stores {
 		if len(s.backlog) > 0 {
 			all = append(all, r)
@@ -99,24 +99,24 @@ func (p *caches) resources() []abi.Resource {
 	})
 }
 
-// next takes the first change of a backlog into the store.
-func (p *caches) next(r abi.Resource) (e cache.Event, err error) {
+// takeChange takes the first change of a backlog into the store.
+func (p *caches) takeChange(r abi.Resource) (e cache.Event, err error) {
 	s := p.stores[r]
 	x := s.backlog[0]
 	s.backlog = s.backlog[1:]
 	s.version = x.version
 	e.Resource = s.kind.schema
 	if x.old != nil {
-		e.Old = s.objects[keyOf(x.old)]
+		e.Old = s.objects[objectKey(x.old)]
 	}
 	if x.new == nil {
-		delete(s.objects, keyOf(x.old))
+		delete(s.objects, objectKey(x.old))
 		return e, nil
 	}
-	if e.New, err = s.kind.cached(x.new); err != nil {
+	if e.New, err = s.kind.cacheObject(x.new); err != nil {
 		return e, err
 	}
-	s.objects[keyOf(x.new)] = e.New
+	s.objects[objectKey(x.new)] = e.New
 	return e, nil
 }
 
@@ -137,7 +137,7 @@ func (p *caches) Store(r abi.Resource) views.Store {
 }
 
 // Get returns an object.
-func (s *store) Get(namespace, n string) *cache.Object { return s.objects[name(namespace, n)] }
+func (s *store) Get(namespace, n string) *cache.Object { return s.objects[objectName(namespace, n)] }
 
 // ByIndex looks at all objects: there are few.
 func (s *store) ByIndex(index, value string) (found []*cache.Object) {

@@ -33,9 +33,9 @@ func (r *run) keyObjects() (objects []*Object, kinds []*kind) {
 		if r.cluster.kinds[res] == nil {
 			continue // all resources
 		}
-		for _, o := range r.cluster.all(res) {
+		for _, o := range r.cluster.sortedObjects(res) {
 			if _, ours := r.made[o.GetUID()]; !ours && len(o.GetOwnerReferences()) == 0 && r.stands[o.GetUID()] == nil &&
-				!preset(o) {
+				!isPresetNamespace(o) {
 				objects, kinds = append(objects, o), append(kinds, r.cluster.kinds[res])
 			}
 		}
@@ -43,9 +43,11 @@ func (r *run) keyObjects() (objects []*Object, kinds []*kind) {
 	return objects, kinds
 }
 
-// preset reports whether an object is a namespace in which other objects of the world live, which deleting would take
-// away.
-func preset(o *Object) bool { return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" }
+// isPresetNamespace reports whether an object is a namespace in which other objects of the world live, which deleting
+// would take away.
+func isPresetNamespace(o *Object) bool {
+	return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1"
+}
 
 // teardown deletes the keys' objects.
 func (r *run) teardown() error {
@@ -59,13 +61,13 @@ func (r *run) teardown() error {
 	}
 	r.busy, r.jumped = 0, 0
 	for i, o := range objects {
-		r.note("delete " + title(o))
-		if err := r.cluster.delete(kinds[i], o, &metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil &&
+		r.logStep("delete " + describeObject(o))
+		if err := r.cluster.deleteObject(kinds[i], o, &metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil &&
 			!apierrors.IsNotFound(err) {
 			return err
 		}
 	}
-	return r.settle()
+	return r.runUntilIdle()
 }
 
 // leftovers reports the objects that the syncs of deleted objects have made, and the deleted objects that are still
@@ -77,16 +79,16 @@ func (r *run) leftovers() {
 		if !ours || x.owner == "" || slices.Contains(r.world.keep, kinds[i].Resource.String()) {
 			continue
 		}
-		if owner, _ := r.cluster.byUID(x.owner); owner == nil {
+		if owner, _ := r.cluster.findByUID(x.owner); owner == nil {
 			r.found(Finding{Check: Leftover, At: fmt.Sprintf("step %d: %s", x.step, x.at),
-				Message: fmt.Sprintf("%s stays though the object that it was made for is gone: give it an owner reference, or clean it up under a finalizer", title(o))})
+				Message: fmt.Sprintf("%s stays though the object that it was made for is gone: give it an owner reference, or clean it up under a finalizer", describeObject(o))})
 		}
 	}
 	keys, _ := r.keyObjects()
 	for _, o := range keys {
 		if o.GetDeletionTimestamp() != nil {
 			r.found(Finding{Check: Finalizer,
-				Message: fmt.Sprintf("%s was deleted and can't go: it waits for its finalizers %q; remove yours when the clean-up is done", title(o), o.GetFinalizers())})
+				Message: fmt.Sprintf("%s was deleted and can't go: it waits for its finalizers %q; remove yours when the clean-up is done", describeObject(o), o.GetFinalizers())})
 		}
 	}
 }

@@ -15,11 +15,11 @@ type message interface {
 	Unmarshal([]byte) error
 }
 
-// typed is the object in the Go type of its kind.
-func (k *kind) typed(o *Object) (message, error) {
+// typedObject returns the object in the Go type of its kind.
+func (k *kind) typedObject(o *Object) (message, error) {
 	t := k.schema.New().(message)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, t); err != nil {
-		return nil, fmt.Errorf("%s: %w", title(o), err)
+		return nil, fmt.Errorf("%s: %w", describeObject(o), err)
 	}
 	return t, nil
 }
@@ -32,7 +32,7 @@ func (k *kind) untyped(t runtime.Object) (*Object, error) {
 	}
 	data, has := m["data"] // somebody's own, as a ControllerRevision's: it stays as it is
 	delete(m, "data")
-	prune(m)
+	pruneEmpty(m)
 	if has && data != nil {
 		m["data"] = data
 	}
@@ -42,21 +42,21 @@ func (k *kind) untyped(t runtime.Object) (*Object, error) {
 	return o, nil
 }
 
-// prune takes what is null out of an object, and the messages that are there though nothing is in them.
-func prune(m map[string]any) {
+// pruneEmpty takes what is null out of an object, and the messages that are there though nothing is in them.
+func pruneEmpty(m map[string]any) {
 	for name, v := range m {
 		switch v := v.(type) {
 		case nil:
 			delete(m, name)
 		case map[string]any:
-			if prune(v); len(v) == 0 && (name == "status" || name == "resources" || name == "strategy" || name == "metadata" ||
-				name == "spec" || name == "loadBalancer") {
+			if pruneEmpty(v); len(v) == 0 && (name == "status" || name == "resources" || name == "strategy" ||
+				name == "metadata" || name == "spec" || name == "loadBalancer") {
 				delete(m, name)
 			}
 		case []any:
 			for _, x := range v {
 				if x, ok := x.(map[string]any); ok {
-					prune(x)
+					pruneEmpty(x)
 				}
 			}
 		}
@@ -69,27 +69,27 @@ func (k *kind) canonical(o *Object) (*Object, error) {
 		o = o.DeepCopy()
 		return o, nil
 	}
-	t, err := k.typed(o)
+	t, err := k.typedObject(o)
 	if err != nil {
 		return nil, err
 	}
 	return k.untyped(t)
 }
 
-// encode returns the object's message on the wire.
-func (k *kind) encode(o *Object) ([]byte, error) {
+// encodeObject returns the object's message on the wire.
+func (k *kind) encodeObject(o *Object) ([]byte, error) {
 	if k.custom {
 		return encodeCustom(o)
 	}
-	t, err := k.typed(o)
+	t, err := k.typedObject(o)
 	if err != nil {
 		return nil, err
 	}
 	return t.Marshal()
 }
 
-// decode reads a message.
-func (k *kind) decode(raw []byte) (*Object, error) {
+// decodeObject reads a message.
+func (k *kind) decodeObject(raw []byte) (*Object, error) {
 	t := k.schema.New().(message)
 	if err := t.Unmarshal(raw); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func (k *kind) decode(raw []byte) (*Object, error) {
 	return k.untyped(t)
 }
 
-// parse reads JSON.
-func parse(b []byte) (*Object, error) {
+// parseJSON reads JSON.
+func parseJSON(b []byte) (*Object, error) {
 	o := &Object{}
 	if err := wholejson.Unmarshal(b, &o.Object); err != nil {
 		return nil, err
@@ -106,11 +106,11 @@ func parse(b []byte) (*Object, error) {
 	return o, nil
 }
 
-// cached is the object as the host's caches have it.
-func (k *kind) cached(o *Object) (*cache.Object, error) {
+// cacheObject returns the object as the host's caches have it.
+func (k *kind) cacheObject(o *Object) (*cache.Object, error) {
 	bare := o.DeepCopy()
 	bare.SetResourceVersion("")
-	raw, err := k.encode(bare)
+	raw, err := k.encodeObject(bare)
 	if err != nil {
 		return nil, err
 	}

@@ -52,8 +52,8 @@ func (d *Deed) String() string {
 	case d.Of != "":
 		return "change " + d.Of + " by " + string(d.Change)
 	}
-	if o, err := parse(d.Add); err == nil {
-		return "add " + title(o)
+	if o, err := parseJSON(d.Add); err == nil {
+		return "add " + describeObject(o)
 	}
 	return "add an object"
 }
@@ -116,7 +116,7 @@ func ReadManifests(paths ...string) (all []json.RawMessage, err error) {
 					continue
 				}
 
-				o, err := parse(j)
+				o, err := parseJSON(j)
 				if err != nil {
 					return nil, fmt.Errorf("%s: document %d: %w", file, i+1, err)
 				}
@@ -140,8 +140,8 @@ func ReadManifests(paths ...string) (all []json.RawMessage, err error) {
 
 var instants = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
 
-// shift moves all times in JSON.
-func shift(b []byte, by time.Duration) []byte {
+// shiftTimes moves all times in JSON.
+func shiftTimes(b []byte, by time.Duration) []byte {
 	if by == 0 {
 		return b
 	}
@@ -169,7 +169,7 @@ func (c *Cluster) populate(objects []json.RawMessage, by time.Duration) error {
 		if err != nil {
 			return fmt.Errorf("objects[%d]: %w", i, err)
 		}
-		o, err := parse(shift(j, by))
+		o, err := parseJSON(shiftTimes(j, by))
 		if err != nil {
 			return fmt.Errorf("objects[%d]: %w", i, err)
 		}
@@ -181,26 +181,26 @@ func (c *Cluster) populate(objects []json.RawMessage, by time.Duration) error {
 		}
 		plain = append(plain, o)
 	}
-	slices.SortStableFunc(plain, func(a, b *Object) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(plain, func(a, b *Object) int { return addOrder(a) - addOrder(b) })
 	for _, o := range plain {
-		if _, err := c.add(o); err != nil {
+		if _, err := c.addObject(o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func rank(o *Object) int {
+func addOrder(o *Object) int {
 	if o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" {
 		return 0
 	}
 	return 1
 }
 
-// add puts an object in as it is, status included. A UID, a creation time and owners' UIDs that aren't given are filled
-// in.
-func (c *Cluster) add(o *Object) (*Object, error) {
-	k, err := c.kindOf(o.GetAPIVersion(), o.GetKind())
+// addObject puts an object in as it is, status included. A UID, a creation time and owners' UIDs that aren't given are
+// filled in.
+func (c *Cluster) addObject(o *Object) (*Object, error) {
+	k, err := c.findKind(o.GetAPIVersion(), o.GetKind())
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (c *Cluster) add(o *Object) (*Object, error) {
 		if exists, _ := c.namespace(o.GetNamespace()); !exists {
 			ns := &Object{Object: map[string]any{}}
 			ns.SetName(o.GetNamespace())
-			if _, err := c.create(&write{by: others, verb: "create", kind: c.kinds[namespaces], object: ns}); err != nil {
+			if _, err := c.createObject(&write{by: others, verb: "create", kind: c.kinds[namespaces], object: ns}); err != nil {
 				return nil, err
 			}
 		}
@@ -226,16 +226,16 @@ func (c *Cluster) add(o *Object) (*Object, error) {
 		if refs[i].UID != "" {
 			continue
 		}
-		of, err := c.kindOf(refs[i].APIVersion, refs[i].Kind)
+		of, err := c.findKind(refs[i].APIVersion, refs[i].Kind)
 		if err != nil {
-			return nil, fmt.Errorf("%s: metadata.ownerReferences[%d]: %w", title(o), i, err)
+			return nil, fmt.Errorf("%s: metadata.ownerReferences[%d]: %w", describeObject(o), i, err)
 		}
-		owner := c.get(of.Resource, o.GetNamespace(), refs[i].Name)
+		owner := c.getObject(of.Resource, o.GetNamespace(), refs[i].Name)
 		if owner == nil {
-			owner = c.get(of.Resource, "", refs[i].Name)
+			owner = c.getObject(of.Resource, "", refs[i].Name)
 		}
 		if owner == nil {
-			return nil, fmt.Errorf("%s: metadata.ownerReferences[%d]: there is no %s %s before it in the world: put the owner first, or give a uid", title(o), i, refs[i].Kind, refs[i].Name)
+			return nil, fmt.Errorf("%s: metadata.ownerReferences[%d]: there is no %s %s before it in the world: put the owner first, or give a uid", describeObject(o), i, refs[i].Kind, refs[i].Name)
 		}
 		refs[i].UID = owner.GetUID()
 	}
@@ -245,19 +245,19 @@ func (c *Cluster) add(o *Object) (*Object, error) {
 
 	uid, created := o.GetUID(), o.GetCreationTimestamp()
 	o.SetResourceVersion("")
-	made, err := c.create(&write{by: others, verb: "create", kind: k, namespace: o.GetNamespace(), object: o})
+	made, err := c.createObject(&write{by: others, verb: "create", kind: k, namespace: o.GetNamespace(), object: o})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", title(o), err)
+		return nil, fmt.Errorf("%s: %w", describeObject(o), err)
 	}
 
 	whole, err := k.canonical(o)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", title(o), err)
+		return nil, fmt.Errorf("%s: %w", describeObject(o), err)
 	}
 
 	changed := made.DeepCopy()
 	if status, has := whole.Object["status"]; has {
-		changed.Object["status"] = copyOf(status)
+		changed.Object["status"] = deepCopy(status)
 	}
 
 	if uid != "" {
@@ -266,16 +266,17 @@ func (c *Cluster) add(o *Object) (*Object, error) {
 	if !created.IsZero() {
 		changed.SetCreationTimestamp(created)
 	}
-	return c.put(k, made, changed), nil
+	return c.putObject(k, made, changed), nil
 }
 
-// named finds the object that a deed is about.
-func (c *Cluster) named(of string) (*Object, *kind, error) {
+// findNamed finds the object that a deed is about.
+func (c *Cluster) findNamed(of string) (*Object, *kind, error) {
 	kindName, rest, ok := strings.Cut(of, " ")
 	namespace, n, spaced := strings.Cut(rest, "/")
 	if !spaced {
 		namespace, n = "", rest
 	}
+
 	var found *Object
 	var k *kind
 	objects, kinds := c.everything()
@@ -284,7 +285,8 @@ func (c *Cluster) named(of string) (*Object, *kind, error) {
 			continue
 		}
 		if found != nil {
-			return nil, nil, fmt.Errorf("%q is of %s as well as of %s: say Kind namespace/name", of, title(found), title(o))
+			return nil, nil, fmt.Errorf("%q is of %s as well as of %s: say Kind namespace/name", of, describeObject(found),
+				describeObject(o))
 		}
 		found, k = o, kinds[i]
 	}
@@ -298,32 +300,32 @@ func (c *Cluster) named(of string) (*Object, *kind, error) {
 	return found, k, nil
 }
 
-// can reports whether there is what a deed is about.
-func (c *Cluster) can(d *Deed) bool {
+// canPerform reports whether there is what a deed is about.
+func (c *Cluster) canPerform(d *Deed) bool {
 	if d.Add != nil {
 		return true
 	}
-	_, _, err := c.named(d.Of)
+	_, _, err := c.findNamed(d.Of)
 	return !apierrors.IsNotFound(err)
 }
 
-// do does a deed. One about an object that is gone is none: in a disturbed run it may have gone earlier.
-func (c *Cluster) do(d *Deed, by time.Duration) error {
+// performDeed does a deed. One about an object that is gone is none: in a disturbed run it may have gone earlier.
+func (c *Cluster) performDeed(d *Deed, by time.Duration) error {
 	if d.Add != nil {
-		o, err := parse(shift(d.Add, by))
+		o, err := parseJSON(shiftTimes(d.Add, by))
 		if err != nil {
 			return err
 		}
-		_, err = c.add(o)
+		_, err = c.addObject(o)
 		return err
 	}
 
-	old, k, err := c.named(d.Of)
+	old, k, err := c.findNamed(d.Of)
 	if err != nil {
 		return err
 	}
 	if d.Delete {
-		return c.delete(k, old, &metav1.DeleteOptions{})
+		return c.deleteObject(k, old, &metav1.DeleteOptions{})
 	}
 
 	before, err := json.Marshal(old.Object)
@@ -331,12 +333,12 @@ func (c *Cluster) do(d *Deed, by time.Duration) error {
 		return err
 	}
 
-	after, err := jsonpatch.MergePatch(before, shift(d.Change, by))
+	after, err := jsonpatch.MergePatch(before, shiftTimes(d.Change, by))
 	if err != nil {
 		return err
 	}
 
-	o, err := parse(after)
+	o, err := parseJSON(after)
 	if err != nil {
 		return err
 	}

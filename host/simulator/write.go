@@ -37,7 +37,7 @@ func (w *write) String() string {
 	if w.subresource != "" {
 		s += "/" + w.subresource
 	}
-	return s + " " + strings.TrimPrefix(name(w.namespace, w.name), "/")
+	return s + " " + strings.TrimPrefix(objectName(w.namespace, w.name), "/")
 }
 
 func (k *kind) groupResource() apischema.GroupResource {
@@ -48,8 +48,8 @@ func (k *kind) groupKind() apischema.GroupKind {
 	return apischema.GroupKind{Group: k.Group, Kind: k.kind}
 }
 
-// Create makes an object.
-func (c *Cluster) create(w *write) (*Object, error) {
+// createObject makes an object.
+func (c *Cluster) createObject(w *write) (*Object, error) {
 	k := w.kind
 	o, err := k.canonical(w.object)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Cluster) create(w *write) (*Object, error) {
 	if errs := c.validate(k, o); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(k.groupKind(), o.GetName(), errs)
 	}
-	if c.get(k.Resource, o.GetNamespace(), o.GetName()) != nil {
+	if c.getObject(k.Resource, o.GetNamespace(), o.GetName()) != nil {
 		return nil, apierrors.NewAlreadyExists(k.groupResource(), o.GetName())
 	}
 
@@ -114,7 +114,7 @@ func (c *Cluster) create(w *write) (*Object, error) {
 	if w.dryRun {
 		return o, nil
 	}
-	return c.put(k, nil, o), nil
+	return c.putObject(k, nil, o), nil
 }
 
 // validate looks at what every API server looks at: names, labels, annotations, owner references.
@@ -223,17 +223,17 @@ func precondition(k *kind, old *Object, uid, version string) error {
 	return nil
 }
 
-func (c *Cluster) find(w *write) (*Object, error) {
-	o := c.get(w.kind.Resource, w.namespace, w.name)
+func (c *Cluster) findTarget(w *write) (*Object, error) {
+	o := c.getObject(w.kind.Resource, w.namespace, w.name)
 	if o == nil {
 		return nil, apierrors.NewNotFound(w.kind.groupResource(), w.name)
 	}
 	return o, nil
 }
 
-// update replaces an object, or the part of it that the subresource is.
-func (c *Cluster) update(w *write) (*Object, error) {
-	old, err := c.find(w)
+// updateObject replaces an object, or the part of it that the subresource is.
+func (c *Cluster) updateObject(w *write) (*Object, error) {
+	old, err := c.findTarget(w)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 	switch w.subresource {
 	case "":
 		if k.status {
-			keep(o, old, "status")
+			keepField(o, old, "status")
 		}
 	case "status":
 		status, has := o.Object["status"]
@@ -309,7 +309,7 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 		}
 	}
 
-	if k.generation && !reflect.DeepEqual(body(o), body(old)) {
+	if k.generation && !reflect.DeepEqual(generationBody(o), generationBody(old)) {
 		o.SetGeneration(old.GetGeneration() + 1)
 	}
 	if reflect.DeepEqual(o.Object, old.Object) {
@@ -319,15 +319,15 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 	if w.dryRun {
 		return o, nil
 	}
-	if c.ended(k, o) {
-		c.put(k, old, nil)
+	if c.isDeletionDone(k, o) {
+		c.putObject(k, old, nil)
 		return o, nil // under the version from before
 	}
-	return c.put(k, old, o), nil
+	return c.putObject(k, old, o), nil
 }
 
-// ended reports whether nothing keeps an object that is being deleted.
-func (c *Cluster) ended(k *kind, o *Object) bool {
+// isDeletionDone reports whether nothing keeps an object that is being deleted.
+func (c *Cluster) isDeletionDone(k *kind, o *Object) bool {
 	if o.GetDeletionTimestamp() == nil || len(o.GetFinalizers()) > 0 {
 		return false
 	}
@@ -339,16 +339,16 @@ func (c *Cluster) ended(k *kind, o *Object) bool {
 	return grace == nil || *grace == 0
 }
 
-// keep puts a field of the old object in place of the new one's.
-func keep(o, old *Object, name string) {
+// keepField puts a field of the old object in place of the new one's.
+func keepField(o, old *Object, name string) {
 	delete(o.Object, name)
 	if v, ok := old.Object[name]; ok {
-		o.Object[name] = copyOf(v)
+		o.Object[name] = deepCopy(v)
 	}
 }
 
-// body is what a generation counts the changes of.
-func body(o *Object) map[string]any {
+// generationBody returns what a generation counts the changes of.
+func generationBody(o *Object) map[string]any {
 	m := maps.Clone(o.Object)
 	for _, name := range []string{"metadata", "status", "apiVersion", "kind"} {
 		delete(m, name)
@@ -356,9 +356,9 @@ func body(o *Object) map[string]any {
 	return m
 }
 
-// remove deletes an object, or begins to.
-func (c *Cluster) remove(w *write, options *metav1.DeleteOptions) (o *Object, gone bool, err error) {
-	old, err := c.find(w)
+// removeObject deletes an object, or begins to.
+func (c *Cluster) removeObject(w *write, options *metav1.DeleteOptions) (o *Object, gone bool, err error) {
+	old, err := c.findTarget(w)
 	if err != nil {
 		return nil, false, err
 	}
@@ -419,16 +419,16 @@ func (c *Cluster) remove(w *write, options *metav1.DeleteOptions) (o *Object, go
 		o.SetDeletionGracePeriodSeconds(&grace)
 	}
 
-	gone = c.ended(w.kind, o)
+	gone = c.isDeletionDone(w.kind, o)
 	switch {
 	case w.dryRun || slices.Contains(options.DryRun, metav1.DryRunAll):
 		return o, gone, nil
 	case gone:
-		return c.put(w.kind, old, nil), true, nil
+		return c.putObject(w.kind, old, nil), true, nil
 	case reflect.DeepEqual(o.Object, old.Object):
 		return old, false, nil
 	}
-	return c.put(w.kind, old, o), false, nil
+	return c.putObject(w.kind, old, o), false, nil
 }
 
 // status is an error as the server answers it.

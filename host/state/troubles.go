@@ -47,12 +47,12 @@ func Troubles(s *Status) []Trouble {
 	for i := range s.Controllers {
 		all = append(all, s.troublesOf(&s.Controllers[i])...)
 	}
-	all = append(append(all, s.heldUp()...), s.ending()...)
+	all = append(append(all, s.heldUpKeys()...), s.endingNamespaces()...)
 	for i := range s.Plugins {
 		all = append(all, s.Plugins[i].troubles()...)
 	}
 
-	all = append(once(all), s.unattended()...)
+	all = append(mergeTroubles(all), s.unattended()...)
 	slices.SortStableFunc(all, func(a, b Trouble) int { return cmp.Compare(badness[a.Level], badness[b.Level]) })
 	return all[:min(len(all), troubleMost)]
 }
@@ -117,8 +117,8 @@ func (p *PluginStatus) troubles() (all []Trouble) {
 	return all
 }
 
-// once puts troubles that say the same of several controllers together.
-func once(all []Trouble) []Trouble {
+// mergeTroubles puts troubles that say the same of several controllers together.
+func mergeTroubles(all []Trouble) []Trouble {
 	out := []Trouble{}
 	for _, t := range all {
 		i := slices.IndexFunc(out, func(x Trouble) bool { return x.Level == t.Level && x.What == t.What && x.Do == t.Do })
@@ -131,8 +131,8 @@ func once(all []Trouble) []Trouble {
 	return out
 }
 
-// heldUp are warnings of keys whose syncs go on failing, one for each cause, of whichever controllers.
-func (s *Status) heldUp() (all []Trouble) {
+// heldUpKeys returns warnings of keys whose syncs go on failing, one for each cause, of whichever controllers.
+func (s *Status) heldUpKeys() (all []Trouble) {
 	type cause struct {
 		controllers []string
 		keys        int
@@ -173,8 +173,8 @@ func (s *Status) heldUp() (all []Trouble) {
 	return all
 }
 
-// ending are warnings of namespaces that take too long to end.
-func (s *Status) ending() (all []Trouble) {
+// endingNamespaces returns warnings of namespaces that take too long to end.
+func (s *Status) endingNamespaces() (all []Trouble) {
 	for _, x := range s.Ending {
 		if took := s.Process.Now.Sub(x.Since); took > endingMax {
 			all = append(all, Trouble{Warning, "namespace " + x.Namespace,

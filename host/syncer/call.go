@@ -61,7 +61,7 @@ func (s *Syncer) Call(ctx context.Context, perform Perform) (*abi.SyncResponse, 
 	if s.refusal != nil && !errors.Is(err, s.refusal) {
 		err = errors.Join(err, s.refusal) // a guest outside the sandbox may go on after it
 	}
-	called(step, &stats, err)
+	endCallSpan(step, &stats, err)
 	s.perform = nil
 	if err != nil {
 		return nil, stats, err

@@ -28,8 +28,8 @@ func TestWhatCameLaterIsRefused(t *testing.T) {
 		}),
 	} {
 		t.Run(want, func(t *testing.T) {
-			target, requests := target(t, "delete", "patch")
-			target.Module = says(abi.SyncResponse{Effects: []abi.Effect{create("first"), e}})
+			target, requests := newTarget(t, "delete", "patch")
+			target.Module = alwaysAnswers(abi.SyncResponse{Effects: []abi.Effect{create("first"), e}})
 			k, around := abi.KeyRef{Namespace: "shop", Name: "web"}, world{}
 			around.put(t, "shop", "web")
 

@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/host/views"
 )
 
-// count hands over what an accepted answer counts.
-func (s *Syncer) count(a *abi.SyncResponse) {
+// countMetrics hands over what an accepted answer counts.
+func (s *Syncer) countMetrics(a *abi.SyncResponse) {
 	m, key := s.turn.Metrics, s.turn.Key
 	if m == nil {
 		return
@@ -23,8 +23,8 @@ func (s *Syncer) count(a *abi.SyncResponse) {
 	if s.labelled == nil {
 		s.labelled = func(metric int32) ([]string, bool) { return s.target.Labels.Of(&s.snapshot, metric) }
 	}
-	m.Answered(key, within(&s.snapshot, key, a.Metrics), s.labelled)
-	if s.gone() {
+	m.Answered(key, dropForeign(&s.snapshot, key, a.Metrics), s.labelled)
+	if s.isObjectGone() {
 		m.Gone(key)
 	}
 }
@@ -41,9 +41,9 @@ func (s *Syncer) seconds(u *abi.MetricUpdate) float64 {
 	return s.performs[to].to.Sub(s.performs[from].from).Seconds()
 }
 
-// within leaves out the updates whose namespace is neither the key's nor an object's of the snapshot: no guest makes
-// series of its own invention.
-func within(s *views.Snapshot, key abi.KeyRef, updates []abi.MetricUpdate) []abi.MetricUpdate {
+// dropForeign leaves out the updates whose namespace is neither the key's nor an object's of the snapshot: no guest
+// makes series of its own invention.
+func dropForeign(s *views.Snapshot, key abi.KeyRef, updates []abi.MetricUpdate) []abi.MetricUpdate {
 	return slices.DeleteFunc(updates, func(u abi.MetricUpdate) bool {
 		return u.Namespace != "" && u.Namespace != key.Namespace && !s.In(u.Namespace)
 	})

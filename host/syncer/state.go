@@ -49,11 +49,11 @@ func (s *States) Get(key abi.KeyRef) (State, bool) {
 func (s *States) Set(key abi.KeyRef, state State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set(key, state)
+	s.setLocked(key, state)
 }
 
-// set is Set. The caller holds the lock.
-func (s *States) set(key abi.KeyRef, state State) {
+// setLocked is Set. The caller holds the lock.
+func (s *States) setLocked(key abi.KeyRef, state State) {
 	s.kept += len(state.Blob) - len(s.byKey[key].Blob)
 	if len(state.Blob) == 0 {
 		delete(s.byKey, key)
@@ -65,9 +65,9 @@ func (s *States) set(key abi.KeyRef, state State) {
 	s.byKey[key] = state
 }
 
-// of returns the state that a sync of the key begins with: not that of another object of the same name, nor one that
-// the version wouldn't understand.
-func (s *States) of(version int32, key abi.KeyRef, uid string) []byte {
+// stateOf returns the state that a sync of the key begins with: not that of another object of the same name, nor one
+// that the version wouldn't understand.
+func (s *States) stateOf(version int32, key abi.KeyRef, uid string) []byte {
 	if s == nil {
 		return nil
 	}
@@ -80,8 +80,8 @@ func (s *States) of(version int32, key abi.KeyRef, uid string) []byte {
 	return kept.Blob
 }
 
-// fits reports whether a key's new state fits in beside those of the others.
-func (s *States) fits(key abi.KeyRef, size int) bool {
+// hasRoom reports whether a key's new state fits in beside those of the others.
+func (s *States) hasRoom(key abi.KeyRef, size int) bool {
 	if s == nil || size == 0 {
 		return true
 	}
@@ -90,8 +90,8 @@ func (s *States) fits(key abi.KeyRef, size int) bool {
 	return s.kept-len(s.byKey[key].Blob)+size <= statesMax
 }
 
-// keep keeps what an accepted answer says of the key's state, which ends with the key's object.
-func (s *States) keep(version int32, key abi.KeyRef, uid string, gone bool, a *abi.SyncResponse) {
+// keepState keeps what an accepted answer says of the key's state, which ends with the key's object.
+func (s *States) keepState(version int32, key abi.KeyRef, uid string, gone bool, a *abi.SyncResponse) {
 	if s == nil {
 		return
 	}
@@ -100,9 +100,9 @@ func (s *States) keep(version int32, key abi.KeyRef, uid string, gone bool, a *a
 	switch {
 	case version != s.version: // of a version that has been replaced: the present one wouldn't understand it
 	case gone:
-		s.set(key, State{})
+		s.setLocked(key, State{})
 	case a.KeepState:
 	default:
-		s.set(key, State{uid, bytes.Clone(a.State)})
+		s.setLocked(key, State{uid, bytes.Clone(a.State)})
 	}
 }

@@ -161,7 +161,7 @@ func (s *Syncer) Prepare(ctx context.Context, t *Target, turn *Turn) error {
 	r := &s.request
 	*r = abi.SyncRequest{
 		Controller: t.Index, Key: turn.Key, Now: turn.Now.UnixNano(), Attempt: turn.Attempt,
-		Settings: t.Settings, State: s.States.of(t.State, turn.Key, s.uid), Views: r.Views[:0],
+		Settings: t.Settings, State: s.States.stateOf(t.State, turn.Key, s.uid), Views: r.Views[:0],
 	}
 	s.snapshot.Request(r)
 
@@ -178,7 +178,7 @@ func (s *Syncer) Sync(ctx context.Context) Outcome {
 	o := &s.outcome
 	*o = Outcome{Result: OK, SnapshotBytes: s.size}
 	if o.Err = s.unready; o.Err == nil {
-		o.Err = s.begin(ctx)
+		o.Err = s.runSession(ctx)
 	}
 
 	s.target, s.turn = nil, nil // or a syncer that has nothing to do would hold on to a version that isn't used any more
@@ -206,26 +206,26 @@ func youngOf(err error) *views.Young {
 	return nil
 }
 
-// begin begins a session of effects, and ends it.
-func (s *Syncer) begin(ctx context.Context) error {
+// runSession begins a session of effects, and ends it.
+func (s *Syncer) runSession(ctx context.Context) error {
 	t, key := s.target, s.turn.Key
 	s.session = t.Writer.Begin(key, &s.snapshot)
 	defer func() {
 		s.outcome.Writes, s.outcome.Deferred = s.session.Writes(), s.session.Deferred()
-		if s.gone() {
+		if s.isObjectGone() {
 			t.Writer.Forget(key) // what it published ends with the object
 		}
 		s.session.End()
 		s.session = nil
 	}()
-	return s.call(ctx)
+	return s.callGuest(ctx)
 }
 
-// gone reports whether the key's object is.
-func (s *Syncer) gone() bool { return !s.exists && s.target.Plan.ObjectKeys() }
+// isObjectGone reports whether the key's object is.
+func (s *Syncer) isObjectGone() bool { return !s.exists && s.target.Plan.ObjectKeys() }
 
-// call calls the guest, checks its answer, and does what that wants.
-func (s *Syncer) call(ctx context.Context) error {
+// callGuest calls the guest, checks its answer, and does what that wants.
+func (s *Syncer) callGuest(ctx context.Context) error {
 	o, key := &s.outcome, s.turn.Key
 	if s.inSession == nil {
 		s.inSession = s.performInSession
@@ -245,16 +245,16 @@ func (s *Syncer) call(ctx context.Context) error {
 	}
 
 	o.Effects += len(a.Effects)
-	if err := s.check(a); err != nil {
+	if err := s.checkAnswer(a); err != nil {
 		o.Result, o.Failed = Refused, err
 		return err
 	}
 	o.Accepted, o.Asked = true, time.Duration(a.RequeueAfter)
-	s.count(a)
+	s.countMetrics(a)
 	if s.turn.Accepted != nil {
 		s.turn.Accepted(a)
 	}
-	s.States.keep(s.target.State, key, s.uid, s.gone(), a)
+	s.States.keepState(s.target.State, key, s.uid, s.isObjectGone(), a)
 
 	err = s.permit(a.Effects)
 	if err == nil {
@@ -288,13 +288,13 @@ func (s *Syncer) permit(all []abi.Effect) error {
 	return s.turn.Permit(all)
 }
 
-// check reports whether the answer may be accepted, before anything of it is.
-func (s *Syncer) check(a *abi.SyncResponse) error {
+// checkAnswer reports whether the answer may be accepted, before anything of it is.
+func (s *Syncer) checkAnswer(a *abi.SyncResponse) error {
 	t, size := s.target, len(a.State)
 	switch {
 	case size > abi.StateMax:
 		return fmt.Errorf("plugin %s: the answer keeps %d bytes of state, the limit is %d", t.Plugin, size, abi.StateMax)
-	case !s.States.fits(s.turn.Key, size):
+	case !s.States.hasRoom(s.turn.Key, size):
 		return fmt.Errorf("plugin %s: the answer keeps %d bytes of state, with which controller %s would keep more than %d: keep less, in fewer keys",
 			t.Plugin, size, t.Manifest.Name, statesMax)
 	case size > 0 && !t.Manifest.State:

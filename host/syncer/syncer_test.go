@@ -49,8 +49,8 @@ func (g guest) Sync(ctx context.Context, call *sandbox.Call, read func([]byte) e
 	return s, read(abi.AppendResponse(nil, a))
 }
 
-// says is a guest that answers always the same.
-func says(a abi.SyncResponse) guest {
+// alwaysAnswers returns a guest that answers always the same.
+func alwaysAnswers(a abi.SyncResponse) guest {
 	return func(*abi.SyncRequest, func(...abi.Effect) (*abi.PerformResponse, error)) *abi.SyncResponse { return &a }
 }
 
@@ -73,9 +73,9 @@ func configMap(t testing.TB, namespace, name string) *cache.Object {
 	return &cache.Object{Resource: s, Namespace: namespace, Name: name, UID: "u", ResourceVersion: "1"}
 }
 
-// target is a controller whose keys are config maps, and which may create some, and what verbs say. requests counts
-// what comes to its API server, which refuses all.
-func target(t testing.TB, verbs ...string) (target *Target, requests *int) {
+// newTarget returns a controller whose keys are config maps, and which may create some, and what verbs say. requests
+// counts what comes to its API server, which refuses all.
+func newTarget(t testing.TB, verbs ...string) (target *Target, requests *int) {
 	t.Helper()
 	requests = new(int)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,20 +140,22 @@ func TestOutcomes(t *testing.T) {
 		told      []string
 	}{
 		"nothing to do": {
-			guest: says(abi.SyncResponse{}), result: OK, told: []string{"request", "answered"},
+			guest: alwaysAnswers(abi.SyncResponse{}), result: OK, told: []string{"request", "answered"},
 		},
 		"keeps state": {
-			guest: says(abi.SyncResponse{State: []byte("new")}), result: OK, state: "new", told: []string{"request", "answered"},
+			guest: alwaysAnswers(abi.SyncResponse{State: []byte("new")}), result: OK, state: "new",
+			told: []string{"request", "answered"},
 		},
 		"keeps what it has": {
-			guest: says(abi.SyncResponse{KeepState: true}), result: OK, state: "old", told: []string{"request", "answered"},
+			guest: alwaysAnswers(abi.SyncResponse{KeepState: true}), result: OK, state: "old",
+			told: []string{"request", "answered"},
 		},
 		"says that it failed": {
-			guest:  says(abi.SyncResponse{Error: "no\nway", State: []byte("new")}),
+			guest:  alwaysAnswers(abi.SyncResponse{Error: "no\nway", State: []byte("new")}),
 			result: Error, state: "new", told: []string{"request", "answered"},
 		},
 		"an effect fails": {
-			guest:  says(abi.SyncResponse{Effects: []abi.Effect{create("a"), create("b")}, State: []byte("new")}),
+			guest:  alwaysAnswers(abi.SyncResponse{Effects: []abi.Effect{create("a"), create("b")}, State: []byte("new")}),
 			result: Error, requests: 1, state: "new", told: []string{"request", "answered"},
 		},
 		"performs": {
@@ -165,15 +167,15 @@ func TestOutcomes(t *testing.T) {
 			}, result: OK, told: []string{"request", "performed", "answered"},
 		},
 		"has no right to an effect": {
-			guest:  says(abi.SyncResponse{Effects: []abi.Effect{create("a"), foreign}, State: []byte("new")}),
+			guest:  alwaysAnswers(abi.SyncResponse{Effects: []abi.Effect{create("a"), foreign}, State: []byte("new")}),
 			result: Refused, state: "old", told: []string{"request", "answered"},
 		},
 		"keeps state that it doesn't declare": {
-			guest:     says(abi.SyncResponse{Effects: []abi.Effect{create("a")}, State: []byte("new")}),
+			guest:     alwaysAnswers(abi.SyncResponse{Effects: []abi.Effect{create("a")}, State: []byte("new")}),
 			stateless: true, result: Refused, state: "old", told: []string{"request", "answered"},
 		},
 		"keeps more than it may": {
-			guest:  says(abi.SyncResponse{Effects: []abi.Effect{create("a")}, State: make([]byte, abi.StateMax+1)}),
+			guest:  alwaysAnswers(abi.SyncResponse{Effects: []abi.Effect{create("a")}, State: make([]byte, abi.StateMax+1)}),
 			result: Refused, state: "old", told: []string{"request", "answered"},
 		},
 		"goes on after it was refused what it performs": {
@@ -192,7 +194,7 @@ func TestOutcomes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, requests := target(t)
+			target, requests := newTarget(t)
 			target.Module, target.Manifest.State = x.guest, !x.stateless
 			k, states, seen, counted := abi.KeyRef{Namespace: "shop", Name: "k"}, &States{}, &watcher{}, &counts{}
 			states.Set(k, State{Blob: []byte("old")})
@@ -239,7 +241,7 @@ func TestGone(t *testing.T) {
 	publish := abi.Effect{Kind: abi.EffectPublish, Object: []byte("fact"), Terms: []string{"term"}}
 	facts := abi.Effect{Kind: abi.EffectFacts, Namespace: "shop", Terms: []string{"term"}}
 	for _, fails := range []bool{false, true} {
-		target, _ := target(t)
+		target, _ := newTarget(t)
 		k, states, counted, around := abi.KeyRef{Namespace: "shop", Name: "k"}, &States{}, &counts{}, world{}
 		published := -1
 		target.Module = guest(func(r *abi.SyncRequest, perform func(...abi.Effect) (*abi.PerformResponse,
@@ -293,7 +295,7 @@ func TestGone(t *testing.T) {
 func TestPermit(t *testing.T) {
 	no := errors.New("no")
 	for _, allowed := range []int{0, 1, 2} { // calls that are permitted
-		target, requests := target(t)
+		target, requests := newTarget(t)
 		target.Module = guest(func(_ *abi.SyncRequest, perform func(...abi.Effect) (*abi.PerformResponse,
 			error)) *abi.SyncResponse {
 			_, _ = perform(create("a"))
@@ -319,7 +321,7 @@ func TestPermit(t *testing.T) {
 
 // A snapshot that can't be had is the sync's error; the guest isn't called.
 func TestUnready(t *testing.T) {
-	target, _ := target(t)
+	target, _ := newTarget(t)
 	target.Module = guest(func(*abi.SyncRequest, func(...abi.Effect) (*abi.PerformResponse, error)) *abi.SyncResponse {
 		t.Error("the guest was called")
 		return &abi.SyncResponse{}
@@ -363,11 +365,11 @@ func TestStateOfAFormerVersion(t *testing.T) {
 		s := &States{}
 		s.Adopt(1)
 		s.Adopt(x.next)
-		s.keep(1, k, "uid", false, &abi.SyncResponse{State: []byte("state")})
-		if got := string(s.of(x.next, k, "uid")); got != x.want {
+		s.keepState(1, k, "uid", false, &abi.SyncResponse{State: []byte("state")})
+		if got := string(s.stateOf(x.next, k, "uid")); got != x.want {
 			t.Errorf("a version whose state has number %d is given %q, expected %q", x.next, got, x.want)
 		}
-		if got := s.of(3, k, "uid"); got != nil {
+		if got := s.stateOf(3, k, "uid"); got != nil {
 			t.Errorf("a version that wouldn't understand it is given %q", got)
 		}
 	}
@@ -380,8 +382,8 @@ func TestStateIsOfAnObject(t *testing.T) {
 		{"a", "a", "state"}, {"a", "b", ""}, {"", "a", "state"}, {"a", "", "state"}, {"", "", "state"},
 	} {
 		s := &States{}
-		s.keep(0, k, x.of, false, &abi.SyncResponse{State: []byte("state")})
-		if got := string(s.of(0, k, x.now)); got != x.want {
+		s.keepState(0, k, x.of, false, &abi.SyncResponse{State: []byte("state")})
+		if got := string(s.stateOf(0, k, x.now)); got != x.want {
 			t.Errorf("kept of %q, begun with %q: %q, expected %q", x.of, x.now, got, x.want)
 		}
 	}
@@ -392,11 +394,11 @@ func TestStatesAreBounded(t *testing.T) {
 	s := &States{}
 	a, b := abi.KeyRef{Name: "a"}, abi.KeyRef{Name: "b"}
 	s.Set(a, State{Blob: make([]byte, statesMax-10)})
-	if !s.fits(b, 10) || s.fits(b, 11) || !s.fits(a, statesMax) || !s.fits(b, 0) {
+	if !s.hasRoom(b, 10) || s.hasRoom(b, 11) || !s.hasRoom(a, statesMax) || !s.hasRoom(b, 0) {
 		t.Error("with ten bytes left others may not keep ten, or may keep more")
 	}
-	s.keep(0, a, "", false, &abi.SyncResponse{})
-	if !s.fits(b, statesMax) || s.kept != 0 {
+	s.keepState(0, a, "", false, &abi.SyncResponse{})
+	if !s.hasRoom(b, statesMax) || s.kept != 0 {
 		t.Errorf("%d bytes are kept of nothing", s.kept)
 	}
 }
@@ -437,7 +439,7 @@ func TestNamespacesOfMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got := within(&snapshot, abi.KeyRef{Namespace: "own"},
+	got := dropForeign(&snapshot, abi.KeyRef{Namespace: "own"},
 		[]abi.MetricUpdate{{Namespace: "shop"}, {Namespace: "invented"}, {Namespace: ""}, {Namespace: "own"}})
 	var namespaces []string
 	for _, u := range got {
@@ -453,7 +455,7 @@ func TestUntracedAllocations(t *testing.T) {
 	stats, err := &sandbox.Stats{Fuel: 1, Duration: time.Second}, fmt.Errorf("failed")
 	if n := testing.AllocsPerRun(1000, func() {
 		_, step := tracing.Start(t.Context(), "guest")
-		called(step, stats, err)
+		endCallSpan(step, stats, err)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -469,7 +471,7 @@ func (e *empty) Sync(_ context.Context, call *sandbox.Call, read func([]byte) er
 
 // A sync allocates its session of effects, and nothing else.
 func TestSyncAllocations(t *testing.T) {
-	target, _ := target(t)
+	target, _ := newTarget(t)
 	target.Module = &empty{make([]byte, 1<<10)}
 	around := world{}
 	around.put(t, "shop", "k")

@@ -21,8 +21,8 @@ func Cause(result string, err error) string {
 	return result
 }
 
-// called ends the span of a call into the sandbox.
-func called(span *tracing.Span, s *sandbox.Stats, err error) {
+// endCallSpan ends the span of a call into the sandbox.
+func endCallSpan(span *tracing.Span, s *sandbox.Stats, err error) {
 	if span == nil {
 		return
 	}

@@ -100,7 +100,7 @@ func (c *client) UploadTraces(ctx context.Context, all []*tracepb.ResourceSpans)
 		return err
 	}
 	binary.BigEndian.PutUint32(body[1:], uint32(len(body)-5)) // after a 0: the message isn't compressed
-	again, err := c.call(ctx, body)
+	again, err := c.callOnce(ctx, body)
 	if err == nil || !again {
 		return err
 	}
@@ -111,12 +111,12 @@ func (c *client) UploadTraces(ctx context.Context, all []*tracepb.ResourceSpans)
 		return err
 	case <-timer.C:
 	}
-	_, err = c.call(ctx, body)
+	_, err = c.callOnce(ctx, body)
 	return err
 }
 
-// call calls the method; again tells whether it may be called again after an error.
-func (c *client) call(ctx context.Context, body []byte) (again bool, err error) {
+// callOnce calls the method; again tells whether it may be called again after an error.
+func (c *client) callOnce(ctx context.Context, body []byte) (again bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return false, err

@@ -68,7 +68,7 @@ func (t *Tracer) Configure(c *config.Tracing) error {
 	}
 	t.config = *c
 	if before := t.live.Swap(next); before != nil {
-		go before.end()
+		go before.shutDown()
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (t *Tracer) Close() {
 	defer t.mu.Unlock()
 	t.config = config.Tracing{}
 	if l := t.live.Swap(nil); l != nil {
-		l.end()
+		l.shutDown()
 	}
 }
 
@@ -118,7 +118,7 @@ func newLive(c *config.Tracing, counts *spans) (*live, error) {
 	return &live{provider: p, tracer: p.Tracer("github.com/windlass-dev/windlass"), spans: counts}, nil
 }
 
-func (l *live) end() {
+func (l *live) shutDown() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownMost)
 	defer cancel()
 	if err := l.provider.Shutdown(ctx); err != nil {

@@ -82,15 +82,15 @@ func From(ctx context.Context) *Span {
 
 // Start begins a step within the context's span, nil if there is none.
 func Start(ctx context.Context, name string) (context.Context, *Span) {
-	return start(ctx, name, trace.SpanKindInternal)
+	return startSpan(ctx, name, trace.SpanKindInternal)
 }
 
 // Request is Start for a step that sends requests; their receiver's spans join it by [Parent].
 func Request(ctx context.Context, name string) (context.Context, *Span) {
-	return start(ctx, name, trace.SpanKindClient)
+	return startSpan(ctx, name, trace.SpanKindClient)
 }
 
-func start(ctx context.Context, name string, kind trace.SpanKind) (context.Context, *Span) {
+func startSpan(ctx context.Context, name string, kind trace.SpanKind) (context.Context, *Span) {
 	parent := From(ctx)
 	if parent == nil {
 		return ctx, nil

@@ -334,18 +334,18 @@ type ca struct {
 func authority(t *testing.T, folder, name string) *ca {
 	t.Helper()
 	a := &ca{}
-	a.cert, a.key = issue(t, folder, name, nil)
+	a.cert, a.key = issueCertificate(t, folder, name, nil)
 	return a
 }
 
 // certificate returns the path of a certificate and its key without .crt and .key.
 func (a *ca) certificate(t *testing.T, folder, name string) string {
 	t.Helper()
-	issue(t, folder, name, a)
+	issueCertificate(t, folder, name, a)
 	return filepath.Join(folder, name)
 }
 
-func issue(t *testing.T, folder, name string, by *ca) (*x509.Certificate, *ecdsa.PrivateKey) {
+func issueCertificate(t *testing.T, folder, name string, by *ca) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func TestAllocations(t *testing.T) {
 	small, large := 0.0, 0.0
 	for n, allocations := range map[int]*float64{10: &small, 1000: &large} {
-		w, plans := crowd(t, 2, n, shapes[0])
+		w, plans := crowdedWorld(t, 2, n, shapes[0])
 		var s Snapshot
 		*allocations = testing.AllocsPerRun(50, func() {
 			if err := plans[0].Snapshot(w, abi.KeyRef{Namespace: "x", Name: "set-1"}, &s); err != nil {
@@ -29,7 +29,7 @@ func TestAllocations(t *testing.T) {
 	}
 
 	controllers := []abi.Controller{shapes[0], shapes[2], shapes[3], shapes[5], shapes[7], shapes[9]}
-	w, plans := crowd(t, 20, 20, controllers...)
+	w, plans := crowdedWorld(t, 20, 20, controllers...)
 	router := NewRouter(w, pods)
 	woken := 0
 	for _, p := range plans {
@@ -37,8 +37,8 @@ func TestAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	running, _ := w.apply(pods, "x", "set-3-7", benchPod("set-3", 7, "Running"))
-	failed, _ := w.apply(pods, "x", "set-3-7", benchPod("set-3", 7, "Failed"))
+	running, _ := w.applyObject(pods, "x", "set-3-7", benchPod("set-3", 7, "Running"))
+	failed, _ := w.applyObject(pods, "x", "set-3-7", benchPod("set-3", 7, "Failed"))
 	unread := *failed.New
 	unread.Raw = append(unread.Raw[:len(unread.Raw):len(unread.Raw)], 0xf8, 0x07, 1) // a field of a newer API server
 	for name, c := range map[string]struct {

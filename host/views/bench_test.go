@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 )
 
-// crowd is a world with replica sets of some pods each, all of the same app, for all plans.
-func crowd(b testing.TB, sets, podsEach int, controllers ...abi.Controller) (*world, []*Plan) {
+// crowdedWorld returns a world with replica sets of some pods each, all of the same app, for all plans.
+func crowdedWorld(b testing.TB, sets, podsEach int, controllers ...abi.Controller) (*world, []*Plan) {
 	b.Helper()
 	var plans []*Plan
 	for i := range controllers {
@@ -34,15 +34,15 @@ func crowd(b testing.TB, sets, podsEach int, controllers ...abi.Controller) (*wo
 	for i := range sets {
 		name := fmt.Sprint("set-", i)
 		labels := map[string]string{"app": "web", "pod-template-hash": name}
-		w.apply(replicasets, "x", name,
+		w.applyObject(replicasets, "x", name,
 			&appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x", UID: types.UID(name)},
 				Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}})
 		if w.stores[services] != nil {
-			w.apply(services, "x", name, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x",
+			w.applyObject(services, "x", name, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "x",
 				UID: types.UID("svc-" + name)}, Spec: corev1.ServiceSpec{Selector: labels}})
 		}
 		for j := range podsEach {
-			w.apply(pods, "x", fmt.Sprintf("%s-%d", name, j), benchPod(name, j, "Running"))
+			w.applyObject(pods, "x", fmt.Sprintf("%s-%d", name, j), benchPod(name, j, "Running"))
 		}
 	}
 
@@ -79,7 +79,7 @@ func BenchmarkSnapshotOf1000Pods(b *testing.B) {
 	}{{"the cache keeps what the plan reads", shapes[:1]},
 		{"the cache keeps more", []abi.Controller{shapes[0], annotated}}} {
 		b.Run(x.name, func(b *testing.B) {
-			w, plans := crowd(b, 10, 1000, x.controllers...)
+			w, plans := crowdedWorld(b, 10, 1000, x.controllers...)
 			var s Snapshot
 			key := abi.KeyRef{Namespace: "x", Name: "set-3"}
 			b.ReportAllocs()
@@ -101,7 +101,7 @@ func BenchmarkPodEventAmong50Controllers(b *testing.B) {
 	for i := range 50 {
 		fifty = append(fifty, []abi.Controller{shapes[0], shapes[2], shapes[3], shapes[5], shapes[7], shapes[9]}[i%6])
 	}
-	w, plans := crowd(b, 100, 20, fifty...)
+	w, plans := crowdedWorld(b, 100, 20, fifty...)
 	router := NewRouter(w, pods)
 
 	woken := 0
@@ -114,7 +114,7 @@ func BenchmarkPodEventAmong50Controllers(b *testing.B) {
 	object := func(change func(*corev1.Pod)) *cache.Object {
 		pod := benchPod("set-3", 7, "Running")
 		change(pod)
-		e, _ := w.apply(pods, "x", pod.Name, pod)
+		e, _ := w.applyObject(pods, "x", pod.Name, pod)
 		return e.New
 	}
 
@@ -147,7 +147,7 @@ func BenchmarkPodEventAmong50Controllers(b *testing.B) {
 
 // An autoscaler asks for the few pods of its target, in a namespace with many others.
 func BenchmarkAskFor2Of1000Pods(b *testing.B) {
-	w, plans := crowd(b, 500, 2, abi.Controller{Name: "autoscaler", Views: []abi.View{
+	w, plans := crowdedWorld(b, 500, 2, abi.Controller{Name: "autoscaler", Views: []abi.View{
 		{Name: "sets", Resource: replicasets},
 		{Name: "pods", Resource: pods, Fields: []string{"metadata.labels", "spec.nodeName", "status"},
 			Where: all(inKeyNamespace()), Lazy: true, Quiet: []string{"*"}}}})

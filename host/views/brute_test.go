@@ -41,34 +41,34 @@ func newThing(r abi.Resource, o runtime.Object) *thing {
 		labels: meta.GetLabels(), selectors: map[string][]labels.Selector{}}
 }
 
-func (t *thing) at(path string) []string {
+func (t *thing) valuesAt(path string) []string {
 	if v, ok := t.values[path]; ok {
 		return v
 	}
 	var v []string
 	switch path {
 	case "controller.uid", "owners.uid":
-		for _, ref := range nodes(t.json, "metadata.ownerReferences") {
+		for _, ref := range nodesAt(t.json, "metadata.ownerReferences") {
 			r := ref.(map[string]any)
 			if r["controller"] == true || path == "owners.uid" {
-				v = append(v, texts(r["uid"])...)
+				v = append(v, textValues(r["uid"])...)
 			}
 		}
 	default:
-		for _, n := range nodes(t.json, path) {
-			v = append(v, texts(n)...)
+		for _, n := range nodesAt(t.json, path) {
+			v = append(v, textValues(n)...)
 		}
 	}
 	t.values[path] = v
 	return v
 }
 
-// nodes returns what is at a path, lists spread out.
-func nodes(n any, path string) []any {
+// nodesAt returns what is at a path, lists spread out.
+func nodesAt(n any, path string) []any {
 	if list, ok := n.([]any); ok {
 		var all []any
 		for _, e := range list {
-			all = append(all, nodes(e, path)...)
+			all = append(all, nodesAt(e, path)...)
 		}
 		return all
 	}
@@ -93,12 +93,12 @@ func nodes(n any, path string) []any {
 	if strings.HasPrefix(rest, "[") {
 		to := strings.Index(rest, "]")
 		labels, _ := m[name].(map[string]any)
-		return nodes(labels[rest[1:to]], strings.TrimPrefix(rest[to+1:], "."))
+		return nodesAt(labels[rest[1:to]], strings.TrimPrefix(rest[to+1:], "."))
 	}
-	return nodes(m[name], strings.TrimPrefix(rest, "."))
+	return nodesAt(m[name], strings.TrimPrefix(rest, "."))
 }
 
-func texts(n any) []string {
+func textValues(n any) []string {
 	switch x := n.(type) {
 	case nil:
 		return nil
@@ -118,7 +118,7 @@ func (t *thing) selector(path string) []labels.Selector {
 		return s
 	}
 	var all []labels.Selector
-	for _, n := range nodes(t.json, path) {
+	for _, n := range nodesAt(t.json, path) {
 		m := n.(map[string]any)
 		if t.resource.Name == "services" {
 			if len(m) > 0 {
@@ -146,8 +146,8 @@ func (t *thing) selector(path string) []labels.Selector {
 
 var seed = maphash.MakeSeed()
 
-// hash returns a hash of the fields without the quiet ones.
-func (t *thing) hash(v *abi.View) uint64 {
+// loudHash returns a hash of the fields without the quiet ones.
+func (t *thing) loudHash(v *abi.View) uint64 {
 	id := strings.Join(v.Fields, ",") + "-" + strings.Join(v.Quiet, ",")
 	if h, ok := t.hashes[id]; ok {
 		return h
@@ -156,13 +156,13 @@ func (t *thing) hash(v *abi.View) uint64 {
 	if len(v.Quiet) > 0 {
 		m = runtime.DeepCopyJSON(m)
 		for _, q := range v.Quiet {
-			remove(m, q)
+			removePath(m, q)
 		}
 	}
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for _, f := range append([]string{"metadata.uid"}, v.Fields...) {
-		b, err := json.Marshal(nodes(m, f))
+		b, err := json.Marshal(nodesAt(m, f))
 		if err != nil {
 			panic(err)
 		}
@@ -173,10 +173,10 @@ func (t *thing) hash(v *abi.View) uint64 {
 	return h.Sum64()
 }
 
-func remove(n any, path string) {
+func removePath(n any, path string) {
 	if list, ok := n.([]any); ok {
 		for _, e := range list {
-			remove(e, path)
+			removePath(e, path)
 		}
 		return
 	}
@@ -189,7 +189,7 @@ func remove(n any, path string) {
 		delete(m, name)
 		return
 	}
-	remove(m[name], rest)
+	removePath(m[name], rest)
 }
 
 // brute evaluates a controller over all objects.
@@ -206,7 +206,7 @@ type alternative struct {
 	named  []int
 }
 
-func (b *brute) list(r abi.Resource) []*thing {
+func (b *brute) listGranted(r abi.Resource) []*thing {
 	if s, ok := b.sorted[r]; ok {
 		return s
 	}
@@ -232,17 +232,17 @@ type bruteView struct {
 	guarded bool
 }
 
-// views evaluates all views for a key, the lazy ones without narrowing.
-func (b *brute) views(key abi.KeyRef) []bruteView {
+// evaluateViews evaluates all views for a key, the lazy ones without narrowing.
+func (b *brute) evaluateViews(key abi.KeyRef) []bruteView {
 	all := make([]bruteView, len(b.c.Views))
 	for i := range b.c.Views {
 		v := &b.c.Views[i]
-		if v.Guard != nil && !b.guard(v.Guard, all, false, nil) {
+		if v.Guard != nil && !b.guardHolds(v.Guard, all, false, nil) {
 			all[i].guarded = true
 			continue
 		}
-		for _, t := range b.list(v.Resource) {
-			if b.inKeyView(i, t, key) && b.where(v.Where, t, t.json, key, all, i) {
+		for _, t := range b.listGranted(v.Resource) {
+			if b.inKeyView(i, t, key) && b.conditionHolds(v.Where, t, t.json, key, all, i) {
 				all[i].rows = append(all[i].rows, t)
 			}
 		}
@@ -256,7 +256,7 @@ func (b *brute) inKeyView(i int, t *thing, key abi.KeyRef) bool {
 		return true
 	}
 	if k.Path != "" {
-		return slices.Contains(t.at(k.Path), key.Name)
+		return slices.Contains(t.valuesAt(k.Path), key.Name)
 	}
 	if b.c.Views[i].Resource == schema.Any && t.resource.String() != key.Resource {
 		return false
@@ -264,9 +264,9 @@ func (b *brute) inKeyView(i int, t *thing, key abi.KeyRef) bool {
 	return t.ns == key.Namespace && t.name == key.Name
 }
 
-// where tests the condition. Conditions that name the same view must hold for the same object: it tries all ways to
-// pick one object of each earlier view, separately for each alternative of an any (which may pick others).
-func (b *brute) where(c *abi.Condition, t *thing, at any, key abi.KeyRef, views []bruteView, i int) bool {
+// conditionHolds tests the condition. Conditions that name the same view must hold for the same object: it tries all
+// ways to pick one object of each earlier view, separately for each alternative of an any (which may pick others).
+func (b *brute) conditionHolds(c *abi.Condition, t *thing, at any, key abi.KeyRef, views []bruteView, i int) bool {
 	if b.known == nil {
 		b.known = map[*abi.Condition][]alternative{}
 	}
@@ -284,14 +284,14 @@ func (b *brute) where(c *abi.Condition, t *thing, at any, key abi.KeyRef, views 
 		b.known[c] = all
 	}
 	for _, a := range all {
-		if b.pick(a.named, a.leaves, map[int]*thing{}, t, key, views) {
+		if b.holdsForSomePick(a.named, a.leaves, map[int]*thing{}, t, key, views) {
 			return true
 		}
 	}
 	return false
 }
 
-func (b *brute) pick(named []int, all []abi.Condition, picked map[int]*thing, t *thing, key abi.KeyRef,
+func (b *brute) holdsForSomePick(named []int, all []abi.Condition, picked map[int]*thing, t *thing, key abi.KeyRef,
 	views []bruteView) bool {
 	if len(named) > 0 {
 		v := named[0]
@@ -302,14 +302,14 @@ func (b *brute) pick(named []int, all []abi.Condition, picked map[int]*thing, t 
 		}
 		for _, o := range rows {
 			picked[v] = o
-			if b.pick(named[1:], all, picked, t, key, views) {
+			if b.holdsForSomePick(named[1:], all, picked, t, key, views) {
 				return true
 			}
 		}
 		return false
 	}
 	for i := range all {
-		if !b.leaf(&all[i], t, t.json, "", picked, key) {
+		if !b.leafHolds(&all[i], t, t.json, "", picked, key) {
 			return false
 		}
 	}
@@ -325,7 +325,7 @@ func (b *brute) isKeyName(c *abi.Condition) bool {
 func (b *brute) keyOnly(v int, all []abi.Condition) bool {
 	for i := range all {
 		ok := true
-		each(&all[i], func(c *abi.Condition) {
+		visitConditions(&all[i], func(c *abi.Condition) {
 			if (c.Op == abi.OpJoin || c.Op == abi.OpSelected) && int(c.View) == v && !b.isKeyName(c) {
 				ok = false
 			}
@@ -337,22 +337,22 @@ func (b *brute) keyOnly(v int, all []abi.Condition) bool {
 	return true
 }
 
-func each(c *abi.Condition, f func(*abi.Condition)) {
+func visitConditions(c *abi.Condition, f func(*abi.Condition)) {
 	f(c)
 	for i := range c.All {
-		each(&c.All[i], f)
+		visitConditions(&c.All[i], f)
 	}
 	for i := range c.Any {
-		each(&c.Any[i], f)
+		visitConditions(&c.Any[i], f)
 	}
 	if c.Where != nil {
-		each(c.Where, f)
+		visitConditions(c.Where, f)
 	}
 }
 
 func namedViews(c abi.Condition) []int {
 	var all []int
-	each(&c, func(c *abi.Condition) {
+	visitConditions(&c, func(c *abi.Condition) {
 		if (c.Op == abi.OpJoin || c.Op == abi.OpSelected) && c.View >= 0 {
 			all = append(all, int(c.View))
 		}
@@ -388,15 +388,17 @@ func alternatives(c *abi.Condition) [][]abi.Condition {
 	return [][]abi.Condition{{*c}}
 }
 
-// leaf tests one condition, with objects picked for the earlier views. Inside an each the paths start at the element.
-func (b *brute) leaf(c *abi.Condition, t *thing, at any, prefix string, picked map[int]*thing, key abi.KeyRef) bool {
+// leafHolds tests one condition, with objects picked for the earlier views. Inside an each the paths start at the
+// element.
+func (b *brute) leafHolds(c *abi.Condition, t *thing, at any, prefix string, picked map[int]*thing,
+	key abi.KeyRef) bool {
 	values := func() []string {
 		if prefix == "" {
-			return t.at(c.Path)
+			return t.valuesAt(c.Path)
 		}
 		var v []string
-		for _, n := range nodes(at, c.Path) {
-			v = append(v, texts(n)...)
+		for _, n := range nodesAt(at, c.Path) {
+			v = append(v, textValues(n)...)
 		}
 		return v
 	}
@@ -404,28 +406,28 @@ func (b *brute) leaf(c *abi.Condition, t *thing, at any, prefix string, picked m
 	switch {
 	case len(c.All) > 0:
 		for i := range c.All {
-			if !b.leaf(&c.All[i], t, at, prefix, picked, key) {
+			if !b.leafHolds(&c.All[i], t, at, prefix, picked, key) {
 				return c.Not
 			}
 		}
 		return !c.Not
 	case len(c.Any) > 0:
 		for i := range c.Any {
-			if b.leaf(&c.Any[i], t, at, prefix, picked, key) {
+			if b.leafHolds(&c.Any[i], t, at, prefix, picked, key) {
 				return !c.Not
 			}
 		}
 		return c.Not
 	case c.Each:
-		for _, e := range nodes(at, c.Path) {
-			if b.leaf(c.Where, t, e, c.Path, picked, key) {
+		for _, e := range nodesAt(at, c.Path) {
+			if b.leafHolds(c.Where, t, e, c.Path, picked, key) {
 				return !c.Not
 			}
 		}
 		return c.Not
 	case c.Op == abi.OpExists:
 		if strings.HasSuffix(c.Path, "]") {
-			return (len(nodes(at, c.Path)) > 0) != c.Not
+			return (len(nodesAt(at, c.Path)) > 0) != c.Not
 		}
 		return (len(values()) > 0) != c.Not
 	case c.Op == abi.OpIn:
@@ -438,19 +440,19 @@ func (b *brute) leaf(c *abi.Condition, t *thing, at any, prefix string, picked m
 	var want []string
 	switch {
 	case c.View == abi.FromKey && c.ViewPath == "namespace", b.isKeyName(c) && c.ViewPath == "metadata.namespace":
-		want = texts(key.Namespace)
+		want = textValues(key.Namespace)
 	case c.View == abi.FromKey, b.isKeyName(c):
-		want = texts(key.Name)
+		want = textValues(key.Name)
 	default:
-		want = picked[int(c.View)].at(c.ViewPath)
+		want = picked[int(c.View)].valuesAt(c.ViewPath)
 	}
 	return slices.ContainsFunc(values(), func(s string) bool { return slices.Contains(want, s) })
 }
 
-// guard tests a guard; the worlds' guards are leaves, or all of leaves on one view.
-func (b *brute) guard(c *abi.Condition, views []bruteView, not bool, _ any) bool {
+// guardHolds tests a guard; the worlds' guards are leaves, or all of leaves on one view.
+func (b *brute) guardHolds(c *abi.Condition, views []bruteView, not bool, _ any) bool {
 	if len(c.Any) > 0 {
-		return slices.ContainsFunc(c.Any, func(d abi.Condition) bool { return b.guard(&d, views, false, nil) })
+		return slices.ContainsFunc(c.Any, func(d abi.Condition) bool { return b.guardHolds(&d, views, false, nil) })
 	}
 	leaves := c.All
 	if len(leaves) == 0 {
@@ -471,7 +473,7 @@ func (b *brute) guard(c *abi.Condition, views []bruteView, not bool, _ any) bool
 	for v, tests := range of {
 		if !slices.ContainsFunc(views[v].rows, func(t *thing) bool {
 			return !slices.ContainsFunc(tests, func(l abi.Condition) bool {
-				return !b.leaf(&l, t, t.json, "", nil,
+				return !b.leafHolds(&l, t, t.json, "", nil,
 					abi.KeyRef{})
 			})
 		}) {

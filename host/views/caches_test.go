@@ -94,7 +94,7 @@ func newWorld(plans ...*Plan) (*world, error) {
 		wants: map[abi.Resource][]Need{}}
 	for _, p := range plans {
 		for _, n := range p.Needs() {
-			if err := w.need(n); err != nil {
+			if err := w.addNeed(n); err != nil {
 				return nil, err
 			}
 		}
@@ -102,11 +102,11 @@ func newWorld(plans ...*Plan) (*world, error) {
 	return w, nil
 }
 
-func (w *world) need(n Need) error {
+func (w *world) addNeed(n Need) error {
 	if n.Resource == schema.Any {
 		for _, r := range anyPool {
 			n.Resource = r
-			if err := w.need(n); err != nil {
+			if err := w.addNeed(n); err != nil {
 				return err
 			}
 		}
@@ -145,9 +145,9 @@ func (w *world) need(n Need) error {
 	return nil
 }
 
-// mask returns what the cache keeps of an object, nil for nothing: what those want that keep it, and what all filters
-// read.
-func (w *world) mask(o *cache.Object) *schema.Mask {
+// keptMask returns what the cache keeps of an object, nil for nothing: what those want that keep it, and what all
+// filters read.
+func (w *world) keptMask(o *cache.Object) *schema.Mask {
 	r := o.Resource.Resource
 	if w.whole {
 		return w.masks[r]
@@ -176,14 +176,15 @@ func (w *world) sameReaders(a, b *cache.Object) bool {
 	if a == nil || b == nil {
 		return true
 	}
-	x, y := w.mask(a), w.mask(b)
+	x, y := w.keptMask(a), w.keptMask(b)
 	return x.Covers(y) && y.Covers(x)
 }
 
-// apply puts the object into the caches (nil deletes), as the cache does it; no event if what is kept is the same.
-func (w *world) apply(r abi.Resource, ns, name string, o runtime.Object) (cache.Event, bool) {
+// applyObject puts the object into the caches (nil deletes), as the cache does it; no event if what is kept is the
+// same.
+func (w *world) applyObject(r abi.Resource, ns, name string, o runtime.Object) (cache.Event, bool) {
 	if w.mirror != nil {
-		w.mirrored = func() (cache.Event, bool) { return w.mirror.apply(r, ns, name, o) }
+		w.mirrored = func() (cache.Event, bool) { return w.mirror.applyObject(r, ns, name, o) }
 	}
 	w.version++
 	id, store := ns+"/"+name, w.stores[r]
@@ -208,10 +209,10 @@ func (w *world) apply(r abi.Resource, ns, name string, o runtime.Object) (cache.
 
 	was := w.typed[r][id]
 	w.typed[r][id], w.things[r][id] = o, newThing(r, o)
-	raw := onWire(w.schemas[r], o)
+	raw := encodeObject(w.schemas[r], o)
 	full := &cache.Object{Resource: w.schemas[r], Namespace: ns, Name: name, UID: o.(metav1.Object).GetUID(),
 		ResourceVersion: store.version, Raw: raw}
-	mask := w.mask(full)
+	mask := w.keptMask(full)
 	if mask == nil {
 		e.Moved = e.Old != nil && e.Old.UID == full.UID
 		return gone()
@@ -231,8 +232,8 @@ func (w *world) apply(r abi.Resource, ns, name string, o runtime.Object) (cache.
 	return e, e.Old == nil || !bytes.Equal(e.Old.Raw, raw)
 }
 
-// onWire is the object as the caches have it: of a custom resource it comes as JSON.
-func onWire(s *schema.Resource, o runtime.Object) (raw []byte) {
+// encodeObject returns the object as the caches have it: of a custom resource it comes as JSON.
+func encodeObject(s *schema.Resource, o runtime.Object) (raw []byte) {
 	var err error
 	if !s.Custom {
 		raw, err = o.(interface{ Marshal() ([]byte, error) }).Marshal()
@@ -245,16 +246,16 @@ func onWire(s *schema.Resource, o runtime.Object) (raw []byte) {
 	return raw
 }
 
-// step makes one random event.
-func (w *world) step(r *rand.Rand, all []abi.Resource) (cache.Event, bool) {
+// randomEvent makes one random event.
+func (w *world) randomEvent(r *rand.Rand, all []abi.Resource) (cache.Event, bool) {
 	res := pick(r, all)
 	ns, name := identify(r, res)
 	old := w.typed[res][ns+"/"+name]
 	if old != nil && chance(r, 18) {
-		return w.apply(res, ns, name, nil)
+		return w.applyObject(res, ns, name, nil)
 	}
 
-	o := blank(res)
+	o := blankObject(res)
 	if old != nil {
 		o = old.DeepCopyObject()
 	}
@@ -279,7 +280,7 @@ func (w *world) step(r *rand.Rand, all []abi.Resource) (cache.Event, bool) {
 	for range n {
 		mutate(r, o, uids)
 	}
-	return w.apply(res, ns, name, o)
+	return w.applyObject(res, ns, name, o)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -40,8 +40,8 @@ type link struct {
 // linkNumbers has what each link depends on.
 var linkNumbers numbers
 
-func (p *Plan) clause(v *view, d *conj) *clause {
-	c := &clause{conj: d, joins: d.flat(), index: d.String()}
+func (p *Plan) compileClause(v *view, d *conj) *clause {
+	c := &clause{conj: d, joins: d.flatJoins(), index: d.String()}
 	for _, j := range d.joins {
 		if j.selected {
 			c.selectors = append(c.selectors, j)
@@ -49,7 +49,7 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 	}
 
 	c.list = c.index == ""
-	c.byName = !v.plan.any() && byName(d, c.joins, v.plan.resource.Namespaced)
+	c.byName = !v.plan.overAllResources() && isNameIndex(d, c.joins, v.plan.resource.Namespaced)
 	var fields []string
 	for _, j := range slices.Concat(c.joins, c.selectors) {
 		if j.view != abi.FromKey {
@@ -62,7 +62,7 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 	}
 
 	slices.Sort(c.refs)
-	if v.isKey(p) && p.ObjectKeys() {
+	if v.isKeyView(p) && p.ObjectKeys() {
 		return c // the walk back ends here
 	}
 
@@ -73,13 +73,13 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 			(slices.Contains(fields, "namespace") || !p.keyView().plan.resource.Namespaced)
 		usesKey := p.ObjectKeys() && slices.Contains(c.refs, int(p.key.View))
 		if fold = !named || usesKey; !fold {
-			c.direct = d.joined(func(j *join) bool { return j.view == abi.FromKey })
-			c.directJoins = c.direct.flat()
+			c.direct = d.restrictJoins(func(j *join) bool { return j.view == abi.FromKey })
+			c.directJoins = c.direct.flatJoins()
 		} else if len(c.refs) > 0 && !usesKey {
 			// The other views lead to the keys; the key's object needn't exist, so it is no link.
 			fold = false
-			c.filter = d.joined(func(j *join) bool { return j.view == abi.FromKey })
-			c.directJoins = c.filter.flat()
+			c.filter = d.restrictJoins(func(j *join) bool { return j.view == abi.FromKey })
+			c.directJoins = c.filter.flatJoins()
 		} else if !usesKey {
 			links = append(links, int(p.key.View))
 		}
@@ -89,8 +89,8 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 		ours := func(j *join) bool {
 			return j.view == e || fold && j.view == abi.FromKey && e == int(p.key.View)
 		}
-		l := &link{view: e, near: d.joined(ours), far: &conj{}}
-		for _, j := range l.near.flat() {
+		l := &link{view: e, near: d.restrictJoins(ours), far: &conj{}}
+		for _, j := range l.near.flatJoins() {
 			l.far.joins = append(l.far.joins, &join{source: p.farSource(e, j)})
 		}
 		for _, j := range c.selectors {
@@ -107,9 +107,9 @@ func (p *Plan) clause(v *view, d *conj) *clause {
 		if l.selector != nil {
 			l.index += " ~ " + l.selector.viewPath.text
 		}
-		l.byName = l.selector == nil && !p.views[e].plan.any() &&
-			byName(l.far, l.far.joins, p.views[e].plan.resource.Namespaced)
-		l.number = linkNumbers.of(l.String(p.views[e].Resource))
+		l.byName = l.selector == nil && !p.views[e].plan.overAllResources() &&
+			isNameIndex(l.far, l.far.joins, p.views[e].plan.resource.Namespaced)
+		l.number = linkNumbers.numberOf(l.String(p.views[e].Resource))
 		c.links = append(c.links, l)
 	}
 
@@ -140,8 +140,9 @@ func (p *Plan) farSource(e int, j *join) source {
 	return s
 }
 
-// byName reports that the composite is an object's own namespace and name, for which the store itself is the index.
-func byName(c *conj, joins []*join, namespaced bool) bool {
+// isNameIndex reports whether the composite is an object's own namespace and name, for which the store itself is the
+// index.
+func isNameIndex(c *conj, joins []*join, namespaced bool) bool {
 	if len(c.some) > 0 {
 		return false
 	}
@@ -156,8 +157,8 @@ func byName(c *conj, joins []*join, namespaced bool) bool {
 }
 
 func (c *conj) indexer() cache.Indexer {
-	return cache.Indexer{Reads: c.paths([]string{}), Values: func(o *cache.Object) []string {
-		return c.tuples(whole(o), []string{""})
+	return cache.Indexer{Reads: c.appendPaths([]string{}), Values: func(o *cache.Object) []string {
+		return c.extendComposites(wholeObject(o), []string{""})
 	}}
 }
 

@@ -57,11 +57,11 @@ type subject struct {
 	known *version // nil if nothing is remembered of it
 }
 
-func whole(o *cache.Object) subject { return subject{o: o, raw: o.Raw} }
+func wholeObject(o *cache.Object) subject { return subject{o: o, raw: o.Raw} }
 
-// values appends the values at the source, without empty ones. Bytes that can't be read have none: the cache has
+// appendValues appends the values at the source, without empty ones. Bytes that can't be read have none: the cache has
 // refused them before.
-func (s *source) values(dst [][]byte, v subject) [][]byte {
+func (s *source) appendValues(dst [][]byte, v subject) [][]byte {
 	if v.o != nil && s.meta != 0 {
 		text := v.o.Name
 		switch s.meta {
@@ -76,17 +76,17 @@ func (s *source) values(dst [][]byte, v subject) [][]byte {
 		return append(dst, unsafe.Slice(unsafe.StringData(text), len(text)))
 	}
 	if v.known == nil || s.number == unnumbered {
-		return s.read(dst, v.raw)
+		return s.readValues(dst, v.raw)
 	}
-	known := at(&v.known.values, s.number)
+	known := rememberedAt(&v.known.values, s.number)
 	if !known.done {
-		known.all, known.done = s.read(known.all, v.raw), true
+		known.all, known.done = s.readValues(known.all, v.raw), true
 	}
 	return append(dst, known.all...)
 }
 
-// read is values without what is remembered.
-func (s *source) read(dst [][]byte, raw []byte) [][]byte {
+// readValues is appendValues without what is remembered.
+func (s *source) readValues(dst [][]byte, raw []byte) [][]byte {
 	from := len(dst)
 	all, err := s.path.Values(dst, raw)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *source) undecoded(dst [][]byte, v subject) [][]byte {
 	if v.known == nil || s.number == unnumbered {
 		return s.readRaw(dst, v.raw)
 	}
-	known := at(&v.known.raws, s.number)
+	known := rememberedAt(&v.known.raws, s.number)
 	if !known.done {
 		known.all, known.done = s.readRaw(known.all, v.raw), true
 	}
@@ -126,7 +126,7 @@ func (t *test) holds(v subject) bool {
 	if t.exists {
 		return t.source.exists(room[:0], v) != t.not
 	}
-	for _, x := range t.source.values(room[:0], v) {
+	for _, x := range t.source.appendValues(room[:0], v) {
 		if slices.ContainsFunc(t.values, func(c []byte) bool { return bytes.Equal(c, x) }) {
 			return !t.not
 		}
@@ -143,7 +143,7 @@ func (s *source) exists(room [][]byte, v subject) bool {
 		})
 	}
 	if s.path.Message() == nil && !s.path.Map() && !strings.HasSuffix(s.text, "]") {
-		return len(s.values(room, v)) > 0
+		return len(s.appendValues(room, v)) > 0
 	}
 	return len(s.undecoded(room, v)) > 0
 }
@@ -156,20 +156,20 @@ func (c *conj) holds(v subject) bool {
 		}
 	}
 	for _, s := range c.some {
-		if !s.any(v) {
+		if !s.someElementHolds(v) {
 			return false
 		}
 	}
 	for _, n := range c.none {
-		if n.any(v) {
+		if n.someElementHolds(v) {
 			return false
 		}
 	}
 	return true
 }
 
-// any reports whether an element satisfies the constants.
-func (c *conj) any(v subject) bool {
+// someElementHolds reports whether an element satisfies the constants.
+func (c *conj) someElementHolds(v subject) bool {
 	var room [8][]byte
 	for _, e := range c.elements(room[:0], v) {
 		if c.holds(subject{raw: e}) {
@@ -183,9 +183,9 @@ func (c *conj) elements(dst [][]byte, v subject) [][]byte {
 	return c.list.undecoded(dst, v)
 }
 
-// tuples returns, for each way in which the subject satisfies the constants, the composite of its values at the joins:
-// each prefix with what follows it.
-func (c *conj) tuples(v subject, prefixes []string) []string {
+// extendComposites returns, for each way in which the subject satisfies the constants, the composite of its values at
+// the joins: each prefix with what follows it.
+func (c *conj) extendComposites(v subject, prefixes []string) []string {
 	for i := range c.tests {
 		if !c.tests[i].holds(v) {
 			return nil
@@ -193,7 +193,7 @@ func (c *conj) tuples(v subject, prefixes []string) []string {
 	}
 
 	for _, n := range c.none {
-		if n.any(v) {
+		if n.someElementHolds(v) {
 			return nil
 		}
 	}
@@ -203,7 +203,7 @@ func (c *conj) tuples(v subject, prefixes []string) []string {
 		if j.selected {
 			continue
 		}
-		if prefixes = product(prefixes, j.source.values(room[:0], v)); len(prefixes) == 0 {
+		if prefixes = product(prefixes, j.source.appendValues(room[:0], v)); len(prefixes) == 0 {
 			return nil
 		}
 	}
@@ -211,7 +211,7 @@ func (c *conj) tuples(v subject, prefixes []string) []string {
 	for _, s := range c.some {
 		var next []string
 		for _, e := range s.elements(room[:0], v) {
-			next = append(next, s.tuples(subject{raw: e}, prefixes)...)
+			next = append(next, s.extendComposites(subject{raw: e}, prefixes)...)
 		}
 		if next = distinct(next); len(next) == 0 {
 			return nil
@@ -231,7 +231,7 @@ func product(prefixes []string, values [][]byte) []string {
 	var room [128]byte
 	for _, p := range prefixes {
 		for _, v := range values {
-			next = append(next, string(part(append(room[:0], p...), v)))
+			next = append(next, string(appendPart(append(room[:0], p...), v)))
 		}
 	}
 	if len(values) > 1 {
@@ -240,8 +240,8 @@ func product(prefixes []string, values [][]byte) []string {
 	return next
 }
 
-// part appends one value of a composite so that no two composites are equal by chance.
-func part(dst, v []byte) []byte {
+// appendPart appends one value of a composite so that no two composites are equal by chance.
+func appendPart(dst, v []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(v))), v...)
 }
 
@@ -253,8 +253,8 @@ func distinct(s []string) []string {
 	return slices.Compact(s)
 }
 
-// flat returns the joins in the order in which tuples has their values; selectors aren't part of it.
-func (c *conj) flat() []*join {
+// flatJoins returns the joins in the order in which extendComposites has their values; selectors aren't part of it.
+func (c *conj) flatJoins() []*join {
 	var all []*join
 	for _, j := range c.joins {
 		if !j.selected {
@@ -262,15 +262,16 @@ func (c *conj) flat() []*join {
 		}
 	}
 	for _, s := range c.some {
-		all = append(all, s.flat()...)
+		all = append(all, s.flatJoins()...)
 	}
 	return all
 }
 
-// mixes reports that one element is compared with several earlier views; the walk back takes each of them by itself.
-func (c *conj) mixes() bool {
+// mixesViews reports whether one element is compared with several earlier views; the walk back takes each of them by
+// itself.
+func (c *conj) mixesViews() bool {
 	return slices.ContainsFunc(c.some, func(s *conj) bool {
-		flat := s.flat()
+		flat := s.flatJoins()
 		return slices.ContainsFunc(flat, func(j *join) bool { return j.view != flat[0].view })
 	})
 }
@@ -289,8 +290,9 @@ func (c *conj) restrict(keep func(*join) bool) *conj {
 	return r
 }
 
-// joined is restrict without what is said of the object alone: it is for one of which all constants are known to hold.
-func (c *conj) joined(keep func(*join) bool) *conj {
+// restrictJoins is restrict without what is said of the object alone: it is for one of which all constants are known to
+// hold.
+func (c *conj) restrictJoins(keep func(*join) bool) *conj {
 	r := c.restrict(keep)
 	r.tests, r.none = nil, nil
 	return r
@@ -319,13 +321,13 @@ func (c *conj) and(d *conj) *conj {
 	}
 }
 
-// sort puts the parts in an order of their own, so that conditions written in another order share an index.
-func (c *conj) sort() {
+// sortParts puts the parts in an order of their own, so that conditions written in another order share an index.
+func (c *conj) sortParts() {
 	slices.SortStableFunc(c.tests, func(a, b test) int { return strings.Compare(a.String(), b.String()) })
 	slices.SortStableFunc(c.joins, func(a, b *join) int { return strings.Compare(a.text, b.text) })
 	for _, l := range [][]*conj{c.some, c.none} {
 		for _, s := range l {
-			s.sort()
+			s.sortParts()
 		}
 		slices.SortStableFunc(l, func(a, b *conj) int { return strings.Compare(a.String(), b.String()) })
 	}
@@ -373,8 +375,8 @@ func (c *conj) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// paths appends the paths that the conjunction reads in the object.
-func (c *conj) paths(dst []string) []string {
+// appendPaths appends the paths that the conjunction reads in the object.
+func (c *conj) appendPaths(dst []string) []string {
 	if c.list != nil && c.anyElement() {
 		dst = append(dst, c.list.text)
 	}
@@ -385,7 +387,7 @@ func (c *conj) paths(dst []string) []string {
 		dst = append(dst, j.text)
 	}
 	for _, s := range slices.Concat(c.some, c.none) {
-		dst = s.paths(dst)
+		dst = s.appendPaths(dst)
 	}
 	return dst
 }
@@ -403,7 +405,7 @@ func (c *conj) anyElement() bool {
 func newSource(m *schema.Message, prefix, text string) (source, error) {
 	s, err := sourceAt(m, prefix, text)
 	if err == nil {
-		s.number = sourceNumbers.of(s.text)
+		s.number = sourceNumbers.numberOf(s.text)
 	}
 	return s, err
 }

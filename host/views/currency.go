@@ -41,8 +41,8 @@ func (e *Young) Error() string {
 	return fmt.Sprintf("view %s: the cache of %s isn't current: what isn't in it proves nothing", e.View, e.Resource)
 }
 
-// check notes that a view looks into a store that isn't current.
-func (x *evaluation) check(v *view, r abi.Resource) {
+// checkCurrency notes that a view looks into a store that isn't current.
+func (x *evaluation) checkCurrency(v *view, r abi.Resource) {
 	if x.currency == nil || x.young != nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (x *evaluation) check(v *view, r abi.Resource) {
 
 // checkRows notes that a view over all resources holds objects of one that isn't served.
 func (x *evaluation) checkRows(v *view, rows []*cache.Object) {
-	if x.currency == nil || x.young != nil || !v.plan.any() {
+	if x.currency == nil || x.young != nil || !v.plan.overAllResources() {
 		return
 	}
 	for _, o := range rows {

@@ -77,7 +77,7 @@ func TestSnapshotsAreOfCurrentStores(t *testing.T) {
 
 		var snapshot Snapshot
 		for range 40 {
-			w.step(r, resources)
+			w.randomEvent(r, resources)
 			y := young{}
 			for _, res := range resources {
 				if r.IntN(4) == 0 {

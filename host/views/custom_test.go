@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-func app(t *testing.T, body string) *cache.Object {
+func newWebApp(t *testing.T, body string) *cache.Object {
 	t.Helper()
 	raw, _, _, err := schema.FromJSON(nil,
 		[]byte(`{"metadata":{"name":"a","namespace":"x","uid":"u","labels":{"app":"web"}},`+body[1:]), nil)
@@ -57,7 +57,7 @@ func TestSelectorsInABody(t *testing.T) {
 		`{"matchExpressions":[{"key":"app","operator":"DoesNotExist"}]}`:             false,
 		`{"matchExpressions":[{"key":"app","operator":"In","values":"web"}]}`:        false,
 	} {
-		o := app(t, `{"spec":{"labels":{"app":"w\u0065b"},"selector":`+selector+`}}`)
+		o := newWebApp(t, `{"spec":{"labels":{"app":"w\u0065b"},"selector":`+selector+`}}`)
 		all, err := labelsAt(nil, labels, o.Raw)
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestSelectorsInABody(t *testing.T) {
 }
 
 func TestConditionsOnABody(t *testing.T) {
-	o := app(t, `{"spec":{"on":true,"n":3,"none":"","null":null,"empty":{},"tiers":[{"name":"front","size":1},{"name":"back","size":2}],"map":{"k.x":""}}}`)
+	o := newWebApp(t, `{"spec":{"on":true,"n":3,"none":"","null":null,"empty":{},"tiers":[{"name":"front","size":1},{"name":"back","size":2}],"map":{"k.x":""}}}`)
 	is := func(path string, values ...string) *abi.Condition {
 		return &abi.Condition{Op: abi.OpIn, Path: path, Values: values}
 	}
@@ -146,7 +146,7 @@ func TestClusterScoped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, _ := w.apply(nodesR, "", "n",
+		e, _ := w.applyObject(nodesR, "", "n",
 			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Labels: map[string]string{"fleet": "a"}}})
 		var woken []abi.KeyRef
 		p.Wakes(w, e, nil, func(k abi.KeyRef, _ time.Duration) { woken = append(woken, k) })

@@ -29,8 +29,8 @@ type evaluated struct {
 	guarded bool
 }
 
-// begin makes the evaluation one of the key, keeping its buffers.
-func (x *evaluation) begin(p *Plan, w World, key abi.KeyRef) {
+// beginKey makes the evaluation one of the key, keeping its buffers.
+func (x *evaluation) beginKey(p *Plan, w World, key abi.KeyRef) {
 	x.plan, x.world, x.key = p, w, key
 	x.currency, x.young = nil, nil
 	if c := p.currency.Load(); c != nil {
@@ -46,8 +46,8 @@ func (x *evaluation) begin(p *Plan, w World, key abi.KeyRef) {
 	}
 }
 
-// rows returns a view's objects in the order of their names.
-func (x *evaluation) rows(i int) []*cache.Object {
+// viewRows returns a view's objects in the order of their names.
+func (x *evaluation) viewRows(i int) []*cache.Object {
 	e := &x.views[i]
 	if e.done {
 		return e.rows
@@ -65,47 +65,47 @@ func (x *evaluation) rows(i int) []*cache.Object {
 
 // select_ appends the objects that satisfy the view's conditions.
 func (x *evaluation) select_(v *view, dst []*cache.Object) []*cache.Object {
-	if v.isKey(x.plan) && x.plan.ObjectKeys() {
+	if v.isKeyView(x.plan) && x.plan.ObjectKeys() {
 		r := v.Resource
-		if v.plan.any() {
+		if v.plan.overAllResources() {
 			var ok bool
 			if r, ok = abi.ParseResource(x.key.Resource); !ok {
 				return dst
 			}
 		}
-		x.check(v, r)
+		x.checkCurrency(v, r)
 		store := x.world.Store(r)
 		if store == nil {
 			return dst // it isn't served any more
 		}
 		if o := store.Get(x.key.Namespace, x.key.Name); o != nil && slices.ContainsFunc(v.clauses, func(c *clause) bool {
-			return c.conj.holds(whole(o))
+			return c.conj.holds(wholeObject(o))
 		}) {
 			dst = append(dst, o)
 		}
 		return dst
 	}
-	return sorted(x.matching(v, dst))
+	return sortObjects(x.matching(v, dst))
 }
 
 // matching appends the objects that satisfy the conditions of a view that isn't the key's, in any order, some perhaps
 // twice.
 func (x *evaluation) matching(v *view, dst []*cache.Object) []*cache.Object {
 	if !v.Partial { // else the plugin asks the API server for what it doesn't find
-		x.check(v, v.Resource)
+		x.checkCurrency(v, v.Resource)
 	}
 	store := x.world.Store(v.Resource)
 	for _, c := range v.clauses {
 		for _, e := range c.refs {
-			x.rows(e) // evaluating one in the midst of a combination would change what is picked
+			x.viewRows(e) // evaluating one in the midst of a combination would change what is picked
 		}
 		dst = x.combine(store, c, 0, dst)
 	}
 	return dst
 }
 
-// sorted puts objects in the order of their names, each once.
-func sorted(rows []*cache.Object) []*cache.Object {
+// sortObjects puts objects in the order of their names, each once.
+func sortObjects(rows []*cache.Object) []*cache.Object {
 	slices.SortFunc(rows, compareObjects)
 	return slices.CompactFunc(rows, func(a, b *cache.Object) bool { return compareObjects(a, b) == 0 })
 }
@@ -132,72 +132,72 @@ func (x *evaluation) guardHolds(v *view) bool {
 }
 
 func (x *evaluation) termHolds(t term) bool {
-	rows := x.rows(t.view)
+	rows := x.viewRows(t.view)
 	if t.empty {
 		return len(rows) == 0
 	}
-	return slices.ContainsFunc(rows, func(o *cache.Object) bool { return t.conj.holds(whole(o)) })
+	return slices.ContainsFunc(rows, func(o *cache.Object) bool { return t.conj.holds(wholeObject(o)) })
 }
 
 // combine looks the clause up for each combination of objects of the earlier views that it names, from the n-th on.
 func (x *evaluation) combine(store Store, c *clause, n int, dst []*cache.Object) []*cache.Object {
 	if n < len(c.refs) {
-		for _, o := range x.rows(c.refs[n]) {
+		for _, o := range x.viewRows(c.refs[n]) {
 			x.picks[c.refs[n]] = o
 			dst = x.combine(store, c, n+1, dst)
 		}
 		return dst
 	}
 	if c.list {
-		return x.keep(c, store.List(), dst)
+		return x.appendSelected(c, store.List(), dst)
 	}
 	if c.byName {
 		return x.lookupNames(store, c, dst)
 	}
 	composites := []string{""}
 	for _, j := range c.joins {
-		if composites = product(composites, x.wanted(x.buf[:0], j)); len(composites) == 0 {
+		if composites = product(composites, x.appendWanted(x.buf[:0], j)); len(composites) == 0 {
 			return dst
 		}
 	}
 	for _, s := range composites {
-		dst = x.keep(c, store.ByIndex(c.index, s), dst)
+		dst = x.appendSelected(c, store.ByIndex(c.index, s), dst)
 	}
 	return dst
 }
 
-// wanted returns the values that the join's own side must have one of.
-func (x *evaluation) wanted(dst [][]byte, j *join) [][]byte {
+// appendWanted appends the values that the join's own side must have one of.
+func (x *evaluation) appendWanted(dst [][]byte, j *join) [][]byte {
 	if j.view == abi.FromKey {
 		if s := fromKey(x.key, j.viewPath.text); s != "" {
 			dst = append(dst, []byte(s))
 		}
 		return dst
 	}
-	return j.viewPath.values(dst, whole(x.picks[j.view]))
+	return j.viewPath.appendValues(dst, wholeObject(x.picks[j.view]))
 }
 
 func (x *evaluation) lookupNames(store Store, c *clause, dst []*cache.Object) []*cache.Object {
 	names, namespaces := [][]byte(nil), [][]byte{nil}
 	for _, j := range c.joins {
 		if j.meta == 's' {
-			namespaces = x.wanted(nil, j)
+			namespaces = x.appendWanted(nil, j)
 		} else {
-			names = x.wanted(nil, j)
+			names = x.appendWanted(nil, j)
 		}
 	}
 	for _, ns := range namespaces {
 		for _, n := range names {
-			if o := store.Get(string(ns), string(n)); o != nil && c.conj.holds(whole(o)) {
-				dst = x.keep(c, []*cache.Object{o}, dst)
+			if o := store.Get(string(ns), string(n)); o != nil && c.conj.holds(wholeObject(o)) {
+				dst = x.appendSelected(c, []*cache.Object{o}, dst)
 			}
 		}
 	}
 	return dst
 }
 
-// keep appends the objects that the clause's selectors match.
-func (x *evaluation) keep(c *clause, found, dst []*cache.Object) []*cache.Object {
+// appendSelected appends the objects that the clause's selectors match.
+func (x *evaluation) appendSelected(c *clause, found, dst []*cache.Object) []*cache.Object {
 	if len(c.selectors) == 0 {
 		return append(dst, found...)
 	}
@@ -210,7 +210,7 @@ func (x *evaluation) keep(c *clause, found, dst []*cache.Object) []*cache.Object
 	wanted, needed := room[:0], texts[:0]
 	for i, j := range c.selectors {
 		wanted = append(wanted, selectorsAt(j.viewPath.path, x.picks[j.view].Raw))
-		needed = append(needed, wanted[i].needed())
+		needed = append(needed, wanted[i].neededText())
 	}
 
 next:
@@ -220,7 +220,7 @@ next:
 				continue next
 			}
 			labels, err := labelsAt(x.buf[:0], j.path, o.Raw)
-			if err != nil || !wanted[i].match(labels) {
+			if err != nil || !wanted[i].matchesLabels(labels) {
 				continue next
 			}
 			x.buf = labels[:0]

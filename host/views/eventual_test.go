@@ -56,7 +56,10 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 	routers := make([]*Router, len(resources))
 	for i, res := range resources {
 		routers[i] = NewRouter(w, res)
-		if err := route(routers[i], p, res, func(k abi.KeyRef, _ time.Duration) { dirty[k] = true; f.woken++ }); err != nil {
+		if err := routeEvents(routers[i], p, res, func(k abi.KeyRef, _ time.Duration) {
+			dirty[k] = true
+			f.woken++
+		}); err != nil {
 			return err
 		}
 	}
@@ -76,8 +79,8 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 		if err := p.Snapshot(w, k, &s); err != nil {
 			return err
 		}
-		now := sight{seen: look(b, k)}
-		if err := equal(c, &s, now.seen); err != nil {
+		now := sight{seen: evaluateKey(b, k)}
+		if err := compareSnapshot(c, &s, now.seen); err != nil {
 			return fmt.Errorf("snapshot of %+v: %w", k, err)
 		}
 		f.snapshots++
@@ -90,7 +93,7 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 			if err != nil {
 				return fmt.Errorf("ask %+v: %w", a, err)
 			}
-			want := answer(c, now.seen, &a)
+			want := expectedAnswer(c, now.seen, &a)
 			if got.Guarded != now.views[i].guarded || len(got.Objects) != len(want) {
 				return fmt.Errorf("key %+v asks %+v: %d objects, want %v", k, a, len(got.Objects), want)
 			}
@@ -103,7 +106,7 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 	for range steps {
 		switch x := r.IntN(10); {
 		case x < 4:
-			if e, is := w.step(r, resources); is {
+			if e, is := w.randomEvent(r, resources); is {
 				i := slices.Index(resources, e.Resource.Resource)
 				queues[i] = append(queues[i], e)
 			}
@@ -130,7 +133,7 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 		if !ok || dirty[k] {
 			continue
 		}
-		now := look(b, k)
+		now := evaluateKey(b, k)
 		if what, changed := differs(b, whole, was.seen, now, nil, nil); changed {
 			return fmt.Errorf("key %+v last saw something else in %s, and isn't woken", k, what)
 		}
@@ -139,7 +142,7 @@ func runLate(seed uint64, c *abi.Controller, steps int, f *figures) error {
 			if slices.Contains(c.Views[v].Quiet, "*") || now.absent && !whole[v] {
 				continue
 			}
-			if rows := answer(c, now, &was.asks[i]); !slices.Equal(rows, was.answers[i]) {
+			if rows := expectedAnswer(c, now, &was.asks[i]); !slices.Equal(rows, was.answers[i]) {
 				return fmt.Errorf("key %+v asked %+v and saw %v, now it would see %v, and isn't woken",
 					k, was.asks[i], was.answers[i], rows)
 			}
@@ -167,7 +170,7 @@ func randomAsk(r *rand.Rand, v *abi.View, i int) abi.Ask {
 	}
 	switch r.IntN(4) {
 	case 0:
-		a.Names = some(r, namePool, 50)
+		a.Names = pickSome(r, namePool, 50)
 	case 1:
 		if len(v.AskBy) > 0 {
 			a.Path, a.Values = v.AskBy[0], []string{pick(r, []string{"x", "a", "b", "n0", "p", "fast"})}
@@ -183,15 +186,16 @@ func randomAsk(r *rand.Rand, v *abi.View, i int) abi.Ask {
 	return a
 }
 
-// answer is what a question should get: the view's objects that pass a plain filter.
-func answer(c *abi.Controller, s seen, a *abi.Ask) []loudRow {
+// expectedAnswer returns what a question should get: the view's objects that pass a plain filter.
+func expectedAnswer(c *abi.Controller, s seen, a *abi.Ask) []loudRow {
 	var all []loudRow
 	v := s.views[a.View]
 	for j, t := range v.rows {
 		if a.Namespace != "" && t.ns != a.Namespace || len(a.Names) > 0 && !slices.Contains(a.Names, t.name) {
 			continue
 		}
-		if a.Path != "" && !slices.ContainsFunc(t.at(a.Path), func(x string) bool { return slices.Contains(a.Values, x) }) {
+		if a.Path != "" && !slices.ContainsFunc(t.valuesAt(a.Path),
+			func(x string) bool { return slices.Contains(a.Values, x) }) {
 			continue
 		}
 		if a.Selector != nil && !selectedBy(a.Selector, t) {

@@ -10,12 +10,12 @@ import (
 
 // mayHold reports whether the object satisfies the constants of one of the view's disjuncts. No object doesn't.
 func (v *view) mayHold(o *cache.Object) bool {
-	return o != nil && slices.ContainsFunc(v.clauses, func(c *clause) bool { return c.conj.holds(whole(o)) })
+	return o != nil && slices.ContainsFunc(v.clauses, func(c *clause) bool { return c.conj.holds(wholeObject(o)) })
 }
 
-// filter returns what can be in one of the views by their constants alone, nil if that is every object. Its name is
-// those constants, in an order of their own.
-func filter(m *schema.Message, views []*view) (*cache.Filter, error) {
+// compileFilter returns what can be in one of the views by their constants alone, nil if that is every object. Its name
+// is those constants, in an order of their own.
+func compileFilter(m *schema.Message, views []*view) (*cache.Filter, error) {
 	byName := map[string]*conj{}
 	var names, reads []string
 	for _, v := range views {
@@ -24,13 +24,13 @@ func filter(m *schema.Message, views []*view) (*cache.Filter, error) {
 			if k == nil {
 				return nil, nil
 			}
-			k.sort()
+			k.sortParts()
 			name := k.String()
 			if byName[name] == nil {
 				byName[name] = k
 				names = append(names, name)
 			}
-			reads = k.paths(reads)
+			reads = k.appendPaths(reads)
 		}
 	}
 
@@ -40,7 +40,7 @@ func filter(m *schema.Message, views []*view) (*cache.Filter, error) {
 		any[i] = byName[name]
 	}
 	for i, path := range reads {
-		reads[i] = kept(path)
+		reads[i] = wirePath(path)
 	}
 	mask, err := m.Mask(distinct(reads)...)
 	if err != nil {
@@ -48,6 +48,6 @@ func filter(m *schema.Message, views []*view) (*cache.Filter, error) {
 	}
 
 	return &cache.Filter{Name: strings.Join(names, "; or "), Reads: mask, Keep: func(o *cache.Object) bool {
-		return slices.ContainsFunc(any, func(k *conj) bool { return k.holds(whole(o)) })
+		return slices.ContainsFunc(any, func(k *conj) bool { return k.holds(wholeObject(o)) })
 	}}, nil
 }

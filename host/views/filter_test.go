@@ -110,23 +110,23 @@ func TestAnObjectThatMovesIsLoudAsAnUpdate(t *testing.T) {
 	c := abi.Controller{Name: "c",
 		Views: []abi.View{{Name: "pods", Resource: pods, Where: in("metadata.labels[app]", "p"),
 			QuietOn: []string{abi.QuietAdd, abi.QuietDelete}}}}
-	p, w := setup(t, c)
+	p, w := compileWithWorld(t, c)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "1"}}
-	if _, is := w.apply(pods, "x", "a", pod); is {
+	if _, is := w.applyObject(pods, "x", "a", pod); is {
 		t.Fatal("an object that isn't kept is told of")
 	}
 	mine := pod.DeepCopy()
 	mine.Labels = map[string]string{"app": "p"}
 	for _, version := range []*corev1.Pod{mine, pod} {
-		e, is := w.apply(pods, "x", "a", version)
+		e, is := w.applyObject(pods, "x", "a", version)
 		if !is || !e.Moved || (e.Old == nil) == (e.New == nil) {
 			t.Fatalf("%+v", e)
 		}
-		if got := wakes(p, w, e, nil); len(got) != 1 {
+		if got := collectWakes(p, w, e, nil); len(got) != 1 {
 			t.Errorf("%+v wakes %v", e, got)
 		}
 		e.Moved = false
-		if got := wakes(p, w, e, nil); len(got) != 0 {
+		if got := collectWakes(p, w, e, nil); len(got) != 0 {
 			t.Errorf("a mere addition or deletion wakes %v", got)
 		}
 	}

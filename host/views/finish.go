@@ -9,8 +9,9 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// finish finds out which paths are loud, which later views depend on, and makes of them what an event is tested with.
-func (p *Plan) finish() error {
+// compileEventTests finds out which paths are loud, which later views depend on, and makes of them what an event is
+// tested with.
+func (p *Plan) compileEventTests() error {
 	for i := len(p.views) - 1; i >= 0; i-- {
 		v := p.views[i]
 		matters := !v.quietAll || v.feeds // else what it depends on wakes nobody through it
@@ -27,14 +28,14 @@ func (p *Plan) finish() error {
 		}
 		for _, terms := range v.guard {
 			for _, t := range terms {
-				e, paths := p.views[t.view], t.conj.paths(nil)
+				e, paths := p.views[t.view], t.conj.appendPaths(nil)
 				e.used = append(e.used, paths...)
 				if matters {
 					e.feeds, e.gates, e.gated = true, append(e.gates, t.conj), append(e.gated, paths...)
 				}
 			}
 		}
-		if !v.isKey(p) && !v.Lazy && !v.quietAll && !p.key.Single && v.unjoined() {
+		if !v.isKeyView(p) && !v.Lazy && !v.quietAll && !p.key.Single && v.unjoined() {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("controller %s: view %s (%s) isn't joined with the key: each of its "+
 				"events wakes every key; join it, or make it quiet", p.controller, v.Name, v.Resource))
 		}
@@ -45,7 +46,7 @@ func (p *Plan) finish() error {
 		fields := slices.Clone(always)
 		for _, v := range r.views {
 			for _, f := range v.Fields {
-				fields = append(fields, kept(f))
+				fields = append(fields, wirePath(f))
 			}
 			loud, err := loudPaths(m, v)
 			if err != nil {
@@ -63,15 +64,15 @@ func (p *Plan) finish() error {
 		if r.mask, err = m.Mask(distinct(fields)...); err != nil {
 			return err
 		}
-		if !r.any() { // of all resources, all objects are kept: filters are for large fields
-			if r.filter, err = filter(m, r.views); err != nil {
+		if !r.overAllResources() { // of all resources, all objects are kept: filters are for large fields
+			if r.filter, err = compileFilter(m, r.views); err != nil {
 				return err
 			}
 		}
 		if r.leaves, err = m.Leaves(r.paths); err != nil {
 			return err
 		}
-		r.all = bits(r.paths, r.paths)
+		r.all = pathBits(r.paths, r.paths)
 		r.tests = r.testsOver(r.paths)
 	}
 
@@ -82,14 +83,14 @@ func (p *Plan) finish() error {
 func (r *resourcePlan) testsOver(paths []string) []tests {
 	var all []tests
 	for _, v := range r.views {
-		all = append(all, tests{loud: bits(paths, v.loud), fed: bits(paths, v.fed), gated: bits(paths, v.gated),
-			read: bits(paths, v.read)})
+		all = append(all, tests{loud: pathBits(paths, v.loud), fed: pathBits(paths, v.fed), gated: pathBits(paths, v.gated),
+			read: pathBits(paths, v.read)})
 	}
 	return all
 }
 
-// bits is the set of the paths within all.
-func bits(all, paths []string) schema.Bits {
+// pathBits returns the set of the paths within all.
+func pathBits(all, paths []string) schema.Bits {
 	var b schema.Bits
 	for _, s := range paths {
 		i, _ := slices.BinarySearch(all, s)
@@ -101,12 +102,12 @@ func bits(all, paths []string) schema.Bits {
 // covered reports whether a path is within what the controller reads of the resource.
 func covered(r *resourcePlan, path string) bool {
 	return slices.ContainsFunc(r.views, func(v *view) bool {
-		return slices.ContainsFunc(v.Fields, func(f string) bool { return within(kept(path), kept(f)) })
+		return slices.ContainsFunc(v.Fields, func(f string) bool { return isWithinPath(wirePath(path), wirePath(f)) })
 	})
 }
 
-// within reports whether a path is the other one or below it.
-func within(path, top string) bool {
+// isWithinPath reports whether a path is the other one or below it.
+func isWithinPath(path, top string) bool {
 	return path == top || strings.HasPrefix(path, top) && (path[len(top)] == '.' || path[len(top)] == '[')
 }
 
@@ -117,7 +118,7 @@ func loudPaths(m *schema.Message, v *view) ([]string, error) {
 	}
 	loud := []string{"metadata.uid"}
 	for _, f := range v.Fields {
-		paths, err := subtract(m, kept(f), v.Quiet)
+		paths, err := subtract(m, wirePath(f), v.Quiet)
 		if err != nil {
 			return nil, err
 		}
@@ -133,10 +134,10 @@ func subtract(m *schema.Message, path string, quiet []string) ([]string, error) 
 	}
 	split := false
 	for _, q := range quiet {
-		if within(path, kept(q)) {
+		if isWithinPath(path, wirePath(q)) {
 			return nil, nil
 		}
-		split = split || within(kept(q), path)
+		split = split || isWithinPath(wirePath(q), path)
 	}
 
 	if !split {

@@ -66,8 +66,8 @@ func knownOf(r abi.Resource) *known {
 	return &knowledge[i]
 }
 
-// some picks at least one, in order.
-func some[T any](r *rand.Rand, from []T, percent int) []T {
+// pickSome picks at least one, in order.
+func pickSome[T any](r *rand.Rand, from []T, percent int) []T {
 	var all []T
 	for _, f := range from {
 		if chance(r, percent) {
@@ -90,11 +90,11 @@ func constant(r *rand.Rand, k *known) abi.Condition {
 	if chance(r, 30) {
 		return abi.Condition{Op: abi.OpExists, Path: p, Not: chance(r, 50)}
 	}
-	return abi.Condition{Op: abi.OpIn, Path: p, Values: some(r, k.constants[p], 40), Not: chance(r, 30)}
+	return abi.Condition{Op: abi.OpIn, Path: p, Values: pickSome(r, k.constants[p], 40), Not: chance(r, 30)}
 }
 
-// joined makes a join of the resource with an earlier view or the key; false if there is nothing to join.
-func joined(r *rand.Rand, c *abi.Controller, k *known) (abi.Condition, bool) {
+// randomJoin makes a join of the resource with an earlier view or the key; false if there is nothing to join.
+func randomJoin(r *rand.Rand, c *abi.Controller, k *known) (abi.Condition, bool) {
 	if !c.Key.Single && chance(r, 30) {
 		if c.Key.Path == "" {
 			key := knownOf(c.Views[c.Key.View].Resource)
@@ -103,14 +103,14 @@ func joined(r *rand.Rand, c *abi.Controller, k *known) (abi.Condition, bool) {
 			if key.namespaced && chance(r, 50) {
 				field, kind = "namespace", "ns"
 			}
-			if p, ok := ofKind(r, k, kind); ok {
+			if p, ok := pathOfKind(r, k, kind); ok {
 				return abi.Condition{Op: abi.OpJoin, Path: p, View: abi.FromKey, ViewPath: field}, true
 			}
 			return abi.Condition{}, false
 		}
 		key := knownOf(c.Views[c.Key.View].Resource)
 		i := slices.IndexFunc(key.paths, func(p path) bool { return p.text == c.Key.Path })
-		if p, ok := ofKind(r, k, key.paths[i].kind); ok {
+		if p, ok := pathOfKind(r, k, key.paths[i].kind); ok {
 			return abi.Condition{Op: abi.OpJoin, Path: p, View: abi.FromKey, ViewPath: "value"}, true
 		}
 		return abi.Condition{}, false
@@ -134,7 +134,7 @@ func joined(r *rand.Rand, c *abi.Controller, k *known) (abi.Condition, bool) {
 	}
 
 	fp := pick(r, far.paths)
-	p, ok := ofKind(r, k, fp.kind)
+	p, ok := pathOfKind(r, k, fp.kind)
 	if !ok {
 		return abi.Condition{}, false
 	}
@@ -147,7 +147,7 @@ func joined(r *rand.Rand, c *abi.Controller, k *known) (abi.Condition, bool) {
 	return abi.Condition{Op: abi.OpJoin, Path: p, View: int32(e), ViewPath: fp.text}, true
 }
 
-func ofKind(r *rand.Rand, k *known, kind string) (string, bool) {
+func pathOfKind(r *rand.Rand, k *known, kind string) (string, bool) {
 	var all []string
 	for _, p := range k.paths {
 		if p.kind == kind {
@@ -163,7 +163,7 @@ func ofKind(r *rand.Rand, k *known, kind string) (string, bool) {
 func conjunction(r *rand.Rand, c *abi.Controller, k *known) abi.Condition {
 	var all []abi.Condition
 	for range 1 + r.IntN(3) {
-		if j, ok := joined(r, c, k); ok {
+		if j, ok := randomJoin(r, c, k); ok {
 			all = append(all, j)
 		}
 	}
@@ -181,7 +181,7 @@ func conjunction(r *rand.Rand, c *abi.Controller, k *known) abi.Condition {
 func randomController(r *rand.Rand) abi.Controller {
 	c := abi.Controller{Name: "random"}
 	k := &knowledge[r.IntN(len(knowledge))]
-	key := abi.View{Name: "key", Resource: k.res, Fields: some(r, k.fields, 50)}
+	key := abi.View{Name: "key", Resource: k.res, Fields: pickSome(r, k.fields, 50)}
 	if chance(r, 30) {
 		w := constant(r, k)
 		key.Where = &w
@@ -197,7 +197,7 @@ func randomController(r *rand.Rand) abi.Controller {
 	c.Views = append(c.Views, key)
 	for range 1 + r.IntN(4) {
 		k := &knowledge[r.IntN(len(knowledge))]
-		v := abi.View{Name: "v", Resource: k.res, Fields: some(r, k.fields, 40)}
+		v := abi.View{Name: "v", Resource: k.res, Fields: pickSome(r, k.fields, 40)}
 		var any []abi.Condition
 		for range 1 + r.IntN(2) {
 			any = append(any, conjunction(r, &c, k))
@@ -261,14 +261,14 @@ func decorate(r *rand.Rand, v *abi.View) {
 	case 0:
 		v.Quiet = []string{"*"}
 	case 1:
-		v.Quiet = some(r, v.Fields, 30)
+		v.Quiet = pickSome(r, v.Fields, 30)
 	case 2:
 		if slices.Contains(v.Fields, "status") || slices.Contains(v.Fields, "spec") || slices.Contains(v.Fields, "metadata") {
 			v.Quiet = []string{"metadata.annotations"}
 		}
 	}
 	if chance(r, 20) {
-		v.QuietOn = some(r, []string{abi.QuietAdd, abi.QuietUpdate, abi.QuietDelete}, 40)
+		v.QuietOn = pickSome(r, []string{abi.QuietAdd, abi.QuietUpdate, abi.QuietDelete}, 40)
 	}
 	if chance(r, 20) {
 		v.Batch = 1e9

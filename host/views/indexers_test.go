@@ -32,7 +32,7 @@ func TestIndexersSayWhatTheyRead(t *testing.T) {
 
 		r, all := rand.New(rand.NewPCG(uint64(i), 1)), resourcesOf(&controllers[i])
 		for range 150 {
-			e, _ := w.step(r, all)
+			e, _ := w.randomEvent(r, all)
 			if e.Old == nil || e.New == nil || e.Old.UID != e.New.UID {
 				continue
 			}
@@ -52,7 +52,7 @@ func TestIndexersSayWhatTheyRead(t *testing.T) {
 					}
 					same++
 					if before, after := x.Values(e.Old), x.Values(e.New); !slices.Equal(before, after) {
-						report(t, uint64(i), &controllers[i],
+						reportFailure(t, uint64(i), &controllers[i],
 							fmt.Errorf("index %q of %s has %q, then %q, and says it reads %q", name, n.Resource, before, after, x.Reads))
 					}
 				}

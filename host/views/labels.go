@@ -41,12 +41,12 @@ func (p *Plan) Labels(metrics []abi.Metric) (*Labels, error) {
 				all.metrics[int32(i)] = of
 			}
 
-			v := p.named(l.View)
+			v := p.viewNamed(l.View)
 			if v == nil {
 				of.foreign = true
 				continue
 			}
-			source, err := v.label(l)
+			source, err := v.compileLabel(l)
 			if err != nil {
 				return nil, fmt.Errorf("controller %s: metric %s: label %s: view %s: %w", p.controller, m.Name, l.Name, l.View, err)
 			}
@@ -56,8 +56,8 @@ func (p *Plan) Labels(metrics []abi.Metric) (*Labels, error) {
 	return all, nil
 }
 
-// named returns the view of that name, nil if there is none.
-func (p *Plan) named(name string) *view {
+// viewNamed returns the view of that name, nil if there is none.
+func (p *Plan) viewNamed(name string) *view {
 	for _, v := range p.views {
 		if v.Name == name {
 			return v
@@ -66,14 +66,14 @@ func (p *Plan) named(name string) *view {
 	return nil
 }
 
-// label compiles a label whose values are in the view's objects.
-func (v *view) label(l *abi.Label) (labelSource, error) {
+// compileLabel compiles a label whose values are in the view's objects.
+func (v *view) compileLabel(l *abi.Label) (labelSource, error) {
 	s := labelSource{view: v.index, separator: l.Separator}
 	r := v.plan.resource.Resource
 	switch {
 	case v.Lazy || v.Count > 0:
 		return s, fmt.Errorf("a lazy or counted view has no objects to take a label's value from")
-	case v.plan.any() || r == (abi.Resource{Version: "v1", Name: "secrets"}):
+	case v.plan.overAllResources() || r == (abi.Resource{Version: "v1", Name: "secrets"}):
 		// Who may read metrics may not therefore read these; the metadata of all resources has copies of them in annotations.
 		return s, fmt.Errorf("no label's value may come from %s, for there may be secrets in it", r)
 	}
@@ -111,13 +111,13 @@ func (l *Labels) Of(s *Snapshot, metric int32) (values []string, ok bool) {
 
 	values = make([]string, len(m.sources))
 	for i := range m.sources {
-		values[i] = m.sources[i].value(s)
+		values[i] = m.sources[i].labelValue(s)
 	}
 	return values, true
 }
 
-// value returns the label's value; empty where the view has no object, or the object nothing at the paths.
-func (l *labelSource) value(s *Snapshot) string {
+// labelValue returns the label's value; empty where the view has no object, or the object nothing at the paths.
+func (l *labelSource) labelValue(s *Snapshot) string {
 	rows := s.Rows(l.view)
 	if len(rows) == 0 {
 		return ""

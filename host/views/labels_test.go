@@ -39,7 +39,7 @@ func TestLabelsOfObjects(t *testing.T) {
 		abi.Label{Name: "node", View: "pods", Paths: []string{"spec.nodeName"}},
 		abi.Label{Name: "image", View: "pods", Paths: []string{"spec.containers.image"}},
 	)
-	p, w := setup(t, c)
+	p, w := compileWithWorld(t, c)
 	labels, err := p.Labels(metrics)
 	if err != nil {
 		t.Fatal(err)
@@ -49,11 +49,12 @@ func TestLabelsOfObjects(t *testing.T) {
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "a",
 		Labels: map[string]string{"zone": "z"}}, Spec: appsv1.ReplicaSetSpec{Replicas: &three}}
 	bare := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "y", Name: "a", UID: "b"}}
-	w.apply(replicasets, "x", "a", set)
-	w.apply(replicasets, "y", "a", bare)
+	w.applyObject(replicasets, "x", "a", set)
+	w.applyObject(replicasets, "y", "a", bare)
 	for i, node := range []string{"n1", "n0"} {
 		name := fmt.Sprint("p", i)
-		w.apply(pods, "x", name, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name, UID: types.UID(name)},
+		w.applyObject(pods, "x", name, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name,
+			UID: types.UID(name)},
 			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Image: node + "-1"}, {Image: node + "-2"}}}})
 	}
 
@@ -109,7 +110,7 @@ func TestLabelsOfCustomResources(t *testing.T) {
 		`{"status":{"color":"red"}}`:              "",
 		`{"spec":{"color":"red"},"metadata2":{}}`: "red",
 	} {
-		s := Snapshot{x: evaluation{views: []evaluated{{rows: []*cache.Object{app(t, body)}}}}}
+		s := Snapshot{x: evaluation{views: []evaluated{{rows: []*cache.Object{newWebApp(t, body)}}}}}
 		if got, ok := labels.Of(&s, 0); !ok || len(got) != 1 || got[0] != want {
 			t.Errorf("%s: labels %q (%v), want %q", body, got, ok, want)
 		}

@@ -41,7 +41,7 @@ type ask struct {
 func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 	p := s.x.plan
 	data := abi.ViewData{View: a.View}
-	q, err := p.ask(a)
+	q, err := p.compileAsk(a)
 	if err != nil {
 		return data, fmt.Errorf("controller %s: ask: %w", p.controller, err)
 	}
@@ -61,9 +61,9 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 	}
 
 	if !v.Partial {
-		s.x.check(v, v.Resource)
+		s.x.checkCurrency(v, v.Resource)
 	}
-	rows := s.x.answer(v, q)
+	rows := s.x.answerAsk(v, q)
 	s.x.checkRows(v, rows)
 	if young := s.x.young; young != nil {
 		s.x.young = nil // the plugin may ask something else
@@ -81,8 +81,8 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 	return data, nil
 }
 
-// ask checks a question.
-func (p *Plan) ask(a *abi.Ask) (*ask, error) {
+// compileAsk checks a question and makes it ready to be evaluated.
+func (p *Plan) compileAsk(a *abi.Ask) (*ask, error) {
 	if a.View < 0 || int(a.View) >= len(p.views) {
 		return nil, fmt.Errorf("there is no view %d", a.View)
 	}
@@ -95,7 +95,8 @@ func (p *Plan) ask(a *abi.Ask) (*ask, error) {
 	}
 
 	// The question's strings may point into a buffer that the next call reuses; the subscription outlives it.
-	q := &ask{view: int(a.View), namespace: strings.Clone(a.Namespace), names: clones(a.Names), values: clones(a.Values)}
+	q := &ask{view: int(a.View), namespace: strings.Clone(a.Namespace), names: cloneStrings(a.Names),
+		values: cloneStrings(a.Values)}
 	m := v.plan.resource.Message
 	if a.Path != "" {
 		if i := slices.IndexFunc(v.asks, func(s source) bool { return s.text == a.Path }); i >= 0 {
@@ -123,13 +124,13 @@ func (p *Plan) ask(a *abi.Ask) (*ask, error) {
 			return nil, err
 		}
 		q.selects, q.selector = true, slices.Clone(a.Selector)
-		q.needed = needed(q.selector)
+		q.needed = neededText(q.selector)
 	}
 
 	return q, nil
 }
 
-func clones(s []string) []string {
+func cloneStrings(s []string) []string {
 	c := make([]string, len(s))
 	for i := range s {
 		c[i] = strings.Clone(s[i])
@@ -137,8 +138,8 @@ func clones(s []string) []string {
 	return c
 }
 
-// answer evaluates a lazy view for a question.
-func (x *evaluation) answer(v *view, q *ask) []*cache.Object {
+// answerAsk evaluates a lazy view for a question.
+func (x *evaluation) answerAsk(v *view, q *ask) []*cache.Object {
 	store := x.world.Store(v.Resource)
 	var found []*cache.Object
 	switch {
@@ -150,35 +151,35 @@ func (x *evaluation) answer(v *view, q *ask) []*cache.Object {
 		}
 	case q.indexed:
 		for _, value := range q.values {
-			for _, o := range store.ByIndex(q.path.text, string(part(nil, []byte(value)))) {
+			for _, o := range store.ByIndex(q.path.text, string(appendPart(nil, []byte(value)))) {
 				if x.belongs(v, o) {
 					found = append(found, o)
 				}
 			}
 		}
 	case q.namespace != "" && len(v.clauses) == 1 && v.clauses[0].list && len(v.clauses[0].refs) == 0:
-		found = store.ByIndex(namespaceIndex, string(part(nil, []byte(q.namespace))))
+		found = store.ByIndex(namespaceIndex, string(appendPart(nil, []byte(q.namespace))))
 	default:
 		found = x.matching(v, nil)
 	}
 
 	kept := found[:0]
 	for _, o := range found {
-		if q.wants(o) {
+		if q.coversObject(o) {
 			kept = append(kept, o)
 		}
 	}
-	return sorted(kept)
+	return sortObjects(kept)
 }
 
-// wants reports whether the question, the view's own conditions aside, covers the object.
-func (q *ask) wants(o *cache.Object) bool {
+// coversObject reports whether the question, the view's own conditions aside, covers the object.
+func (q *ask) coversObject(o *cache.Object) bool {
 	if q.namespace != "" && o.Namespace != q.namespace || len(q.names) > 0 && !slices.Contains(q.names, o.Name) {
 		return false
 	}
 	if q.path != nil {
 		var room [8][]byte
-		if !slices.ContainsFunc(q.path.values(room[:0], whole(o)), func(b []byte) bool {
+		if !slices.ContainsFunc(q.path.appendValues(room[:0], wholeObject(o)), func(b []byte) bool {
 			return slices.Contains(q.values, string(b))
 		}) {
 			return false
@@ -196,15 +197,15 @@ func (q *ask) wants(o *cache.Object) bool {
 
 // belongs reports whether the object satisfies the view's conditions for the key.
 func (x *evaluation) belongs(v *view, o *cache.Object) bool {
-	return slices.ContainsFunc(v.clauses, func(c *clause) bool { return x.fits(c, o, 0) })
+	return slices.ContainsFunc(v.clauses, func(c *clause) bool { return x.fitsClause(c, o, 0) })
 }
 
-// fits tests one object against a clause for each combination of earlier objects, from the n-th reference on.
-func (x *evaluation) fits(c *clause, o *cache.Object, n int) bool {
+// fitsClause tests one object against a clause for each combination of earlier objects, from the n-th reference on.
+func (x *evaluation) fitsClause(c *clause, o *cache.Object, n int) bool {
 	if n < len(c.refs) {
-		for _, e := range x.rows(c.refs[n]) {
+		for _, e := range x.viewRows(c.refs[n]) {
 			x.picks[c.refs[n]] = e
-			if x.fits(c, o, n+1) {
+			if x.fitsClause(c, o, n+1) {
 				return true
 			}
 		}
@@ -212,13 +213,13 @@ func (x *evaluation) fits(c *clause, o *cache.Object, n int) bool {
 	}
 	composites := []string{""}
 	for _, j := range c.joins {
-		if composites = product(composites, x.wanted(nil, j)); len(composites) == 0 {
+		if composites = product(composites, x.appendWanted(nil, j)); len(composites) == 0 {
 			return false
 		}
 	}
-	for _, t := range c.conj.tuples(whole(o), []string{""}) {
+	for _, t := range c.conj.extendComposites(wholeObject(o), []string{""}) {
 		if slices.Contains(composites, t) {
-			return len(x.keep(c, []*cache.Object{o}, nil)) > 0
+			return len(x.appendSelected(c, []*cache.Object{o}, nil)) > 0
 		}
 	}
 	return false
@@ -244,7 +245,7 @@ func (s *subscriptions) add(key abi.KeyRef, q *ask) {
 	s.view[q.view][key] = struct{}{}
 }
 
-func (s *subscriptions) drop(key abi.KeyRef) {
+func (s *subscriptions) dropKey(key abi.KeyRef) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, q := range s.keys[key] {
@@ -253,33 +254,33 @@ func (s *subscriptions) drop(key abi.KeyRef) {
 	delete(s.keys, key)
 }
 
-// none reports that no key has asked the view.
-func (s *subscriptions) none(v *view) bool {
+// nobodyAsked reports whether no key has asked the view.
+func (s *subscriptions) nobodyAsked(v *view) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.view[v.index]) == 0
 }
 
-// find calls f for each key that asked the view for the event's old or new object.
-func (s *subscriptions) find(v *view, e cache.Event, f func(abi.KeyRef)) {
+// visitAskingKeys calls f for each key that asked the view for the event's old or new object.
+func (s *subscriptions) visitAskingKeys(v *view, e cache.Event, f func(abi.KeyRef)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k := range s.view[v.index] {
-		if s.covers(k, v, e) {
+		if s.asksForLocked(k, v, e) {
 			f(k)
 		}
 	}
 }
 
-// wants reports whether the key asked the view for the event's old or new object.
-func (s *subscriptions) wants(k abi.KeyRef, v *view, e cache.Event) bool {
+// asksFor reports whether the key asked the view for the event's old or new object.
+func (s *subscriptions) asksFor(k abi.KeyRef, v *view, e cache.Event) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.covers(k, v, e)
+	return s.asksForLocked(k, v, e)
 }
 
-func (s *subscriptions) covers(k abi.KeyRef, v *view, e cache.Event) bool {
+func (s *subscriptions) asksForLocked(k abi.KeyRef, v *view, e cache.Event) bool {
 	return slices.ContainsFunc(s.keys[k], func(q *ask) bool {
-		return q.view == v.index && (e.Old != nil && q.wants(e.Old) || e.New != nil && q.wants(e.New))
+		return q.view == v.index && (e.Old != nil && q.coversObject(e.Old) || e.New != nil && q.coversObject(e.New))
 	})
 }

@@ -15,12 +15,12 @@ type seen struct {
 	absent bool
 }
 
-func look(b *brute, key abi.KeyRef) seen {
-	s := seen{views: b.views(key)}
+func evaluateKey(b *brute, key abi.KeyRef) seen {
+	s := seen{views: b.evaluateViews(key)}
 	for i := range b.c.Views {
 		h := make([]uint64, len(s.views[i].rows))
 		for j, t := range s.views[i].rows {
-			h[j] = t.hash(&b.c.Views[i])
+			h[j] = t.loudHash(&b.c.Views[i])
 		}
 		s.hashes = append(s.hashes, h)
 	}
@@ -70,8 +70,8 @@ func loudRows(s seen, i int, except func(int, *thing) bool) []loudRow {
 	return all
 }
 
-// equal compares a snapshot with what the brute-force evaluator found.
-func equal(c *abi.Controller, s *Snapshot, want seen) error {
+// compareSnapshot compares a snapshot with what the brute-force evaluator found.
+func compareSnapshot(c *abi.Controller, s *Snapshot, want seen) error {
 	for i, d := range s.Views() {
 		v := &c.Views[i]
 		if v.Lazy {
@@ -118,7 +118,7 @@ func sameData(s, want *Snapshot) error {
 	return nil
 }
 
-func counts(s *Snapshot) []int64 {
+func viewCounts(s *Snapshot) []int64 {
 	var all []int64
 	for _, d := range s.Views() {
 		all = append(all, d.Count)

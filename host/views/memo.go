@@ -27,23 +27,23 @@ type remembered[T any] struct {
 	all  []T
 }
 
-// begin makes the memo one of the event.
-func (m *memo) begin(e cache.Event) { m.old.o, m.new.o = e.Old, e.New }
+// beginEvent makes the memo one of the event.
+func (m *memo) beginEvent(e cache.Event) { m.old.o, m.new.o = e.Old, e.New }
 
-// end forgets everything, but keeps the room.
-func (m *memo) end() {
+// endEvent forgets everything, but keeps the room.
+func (m *memo) endEvent() {
 	m.old.forget()
 	m.new.forget()
 }
 
 func (v *version) forget() {
 	v.o = nil
-	forget(v.values)
-	forget(v.raws)
-	forget(v.led)
+	forgetAll(v.values)
+	forgetAll(v.raws)
+	forgetAll(v.led)
 }
 
-func forget[T any](all []remembered[T]) {
+func forgetAll[T any](all []remembered[T]) {
 	for i := range all {
 		if all[i].done {
 			clear(all[i].all)
@@ -52,17 +52,17 @@ func forget[T any](all []remembered[T]) {
 	}
 }
 
-// at returns the place for what has the number.
-func at[T any](all *[]remembered[T], number int) *remembered[T] {
+// rememberedAt returns the place for what has the number.
+func rememberedAt[T any](all *[]remembered[T], number int) *remembered[T] {
 	for number >= len(*all) {
 		*all = append(*all, remembered[T]{})
 	}
 	return &(*all)[number]
 }
 
-// of is the object with what is remembered of it, if it is one of the event's.
-func (m *memo) of(o *cache.Object) subject {
-	s := whole(o)
+// subjectOf returns the object with what is remembered of it, if it is one of the event's.
+func (m *memo) subjectOf(o *cache.Object) subject {
+	s := wholeObject(o)
 	switch {
 	case m == nil:
 	case o == m.old.o:
@@ -86,7 +86,7 @@ type numbers struct {
 	known map[string]int
 }
 
-func (n *numbers) of(text string) int {
+func (n *numbers) numberOf(text string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i, ok := n.known[text]

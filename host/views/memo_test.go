@@ -43,7 +43,7 @@ func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 		for res := range w.stores {
 			routers[res] = NewRouter(w, res)
 			for i, p := range plans {
-				if err := route(routers[res], p, res, func(k abi.KeyRef, delay time.Duration) {
+				if err := routeEvents(routers[res], p, res, func(k abi.KeyRef, delay time.Duration) {
 					together[i][k] = delay
 				}); err != nil {
 					t.Fatal(err)
@@ -54,7 +54,7 @@ func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 		all := slices.Collect(maps.Keys(w.stores))
 		slices.SortFunc(all, func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
 		for range 150 {
-			e, changed := w.step(r, all)
+			e, changed := w.randomEvent(r, all)
 			if !changed {
 				continue
 			}
@@ -63,13 +63,14 @@ func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 			}
 			routers[e.Resource.Resource].OnEvent(e)
 			for i, p := range plans {
-				if !slices.Contains(anyPool, e.Resource.Resource) && slices.ContainsFunc(p.resources, (*resourcePlan).any) {
+				if !slices.Contains(anyPool, e.Resource.Resource) &&
+					slices.ContainsFunc(p.resources, (*resourcePlan).overAllResources) {
 					continue // views over all resources don't hear of it in these worlds
 				}
 				alone := map[abi.KeyRef]time.Duration{}
 				p.Wakes(w, e, nil, func(k abi.KeyRef, delay time.Duration) { alone[k] = delay })
 				if !maps.Equal(alone, together[i]) {
-					report(t, seed, &controllers[i],
+					reportFailure(t, seed, &controllers[i],
 						fmt.Errorf("an event of %s wakes %v with the others, %v alone", e.Resource.Resource, together[i], alone))
 				}
 				woken += len(alone)
@@ -85,13 +86,15 @@ func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 // Texts have numbers of their own, until there are none left.
 func TestNumbers(t *testing.T) {
 	var n numbers
-	if a, b, again := n.of("a"), n.of("b"), n.of("a"); a == b || a != again || a == unnumbered || b == unnumbered {
+	if a, b, again := n.numberOf("a"), n.numberOf("b"), n.numberOf("a"); a == b || a != again || a == unnumbered ||
+		b == unnumbered {
 		t.Errorf("a %d and %d, b %d", a, again, b)
 	}
 	for i := range 2 * numbersMax {
-		n.of(fmt.Sprint(i))
+		n.numberOf(fmt.Sprint(i))
 	}
-	if a, late := n.of("a"), n.of("late"); a == unnumbered || late != unnumbered || len(n.known) != numbersMax {
+	if a, late := n.numberOf("a"), n.numberOf("late"); a == unnumbered || late != unnumbered ||
+		len(n.known) != numbersMax {
 		t.Errorf("a %d, late %d, %d numbers", a, late, len(n.known))
 	}
 }

@@ -14,7 +14,7 @@ func (p *Plan) Narrow(g *grant.Grant) error {
 	p.grant = g
 	for _, r := range p.resources {
 		r.narrow = g.Narrows(r.resource.Resource)
-		if !r.narrow || r.any() {
+		if !r.narrow || r.overAllResources() {
 			continue
 		}
 		reads := slices.Clone(always)
@@ -37,7 +37,7 @@ func (p *Plan) Narrow(g *grant.Grant) error {
 
 // Reads reports whether any of the plan's views can hold objects of a resource.
 func (p *Plan) Reads(r abi.Resource) bool {
-	return slices.ContainsFunc(p.resources, func(x *resourcePlan) bool { return x.reads(r) }) && p.grant.Reads(r)
+	return slices.ContainsFunc(p.resources, func(x *resourcePlan) bool { return x.readsResource(r) }) && p.grant.Reads(r)
 }
 
 // Denied are the resources of views that can hold nothing, because the grant doesn't have them.
@@ -67,8 +67,8 @@ func (r *resourcePlan) granted(g *grant.Grant, e cache.Event) (granted cache.Eve
 	return e, e.Old != nil || e.New != nil
 }
 
-// world returns the caches with nothing in them but what is covered.
-func (p *Plan) world(w World) World {
+// coveredWorld returns the caches with nothing in them but what is covered.
+func (p *Plan) coveredWorld(w World) World {
 	if p.grant == nil {
 		return w
 	}
@@ -101,12 +101,12 @@ func (s narrowStore) Get(namespace, name string) *cache.Object {
 }
 
 func (s narrowStore) ByIndex(index, value string) []*cache.Object {
-	return s.keep(s.Store.ByIndex(index, value))
+	return s.onlyCovered(s.Store.ByIndex(index, value))
 }
 
-func (s narrowStore) List() []*cache.Object { return s.keep(s.Store.List()) }
+func (s narrowStore) List() []*cache.Object { return s.onlyCovered(s.Store.List()) }
 
-func (s narrowStore) keep(all []*cache.Object) []*cache.Object {
+func (s narrowStore) onlyCovered(all []*cache.Object) []*cache.Object {
 	var kept []*cache.Object
 	for _, o := range all {
 		if s.grant.Covers(o) {

@@ -18,7 +18,7 @@ func TestKeysBehindAGrant(t *testing.T) {
 	for seed := uint64(1); f.events < worlds.Number(15_000); seed++ {
 		c := randomController(rand.New(rand.NewPCG(seed, 0)))
 		if err := runWorld(seed, &c, 100, f); err != nil {
-			report(t, seed, &c, err)
+			reportFailure(t, seed, &c, err)
 		}
 	}
 	if f.changed == 0 || f.snapshots == 0 {

@@ -38,7 +38,7 @@ func (p *Plan) Needs() []Need {
 			n.Fields = append(n.Fields, v.used...)
 		}
 		for i, f := range n.Fields {
-			n.Fields[i] = kept(f)
+			n.Fields[i] = wirePath(f)
 		}
 		n.Fields = distinct(n.Fields)
 		all = append(all, n)
@@ -49,7 +49,7 @@ func (p *Plan) Needs() []Need {
 	}
 	for _, v := range p.views {
 		for _, c := range v.clauses {
-			if !c.list && !c.byName && (c.index != "" || v.isKey(p)) {
+			if !c.list && !c.byName && (c.index != "" || v.isKeyView(p)) {
 				indexers(v.index)[c.index] = c.conj.indexer()
 			}
 			for _, l := range c.links {
@@ -72,8 +72,8 @@ func (p *Plan) Needs() []Need {
 // always are the fields that every view has.
 var always = []string{"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
 
-// kept is the path on the wire that a path needs.
-func kept(path string) string {
+// wirePath returns the path on the wire that a path needs.
+func wirePath(path string) string {
 	if strings.HasPrefix(path, "controller.") || strings.HasPrefix(path, "owners.") {
 		return "metadata.ownerReferences"
 	}

@@ -17,9 +17,9 @@ type normaliser struct {
 	link func(c *abi.Condition, s source) (*join, error)
 }
 
-// dnf returns the disjuncts of the condition, or of its negation, on messages of the type. A nil condition always
+// disjuncts returns the disjuncts of the condition, or of its negation, on messages of the type. A nil condition always
 // holds.
-func (n *normaliser) dnf(c *abi.Condition, m *schema.Message, prefix string, not bool) ([]*conj, error) {
+func (n *normaliser) disjuncts(c *abi.Condition, m *schema.Message, prefix string, not bool) ([]*conj, error) {
 	if c == nil {
 		return []*conj{{}}, nil
 	}
@@ -36,7 +36,7 @@ func (n *normaliser) dnf(c *abi.Condition, m *schema.Message, prefix string, not
 		}
 		var each [][]*conj
 		for i := range parts {
-			d, err := n.dnf(&parts[i], m, prefix, not)
+			d, err := n.disjuncts(&parts[i], m, prefix, not)
 			if err != nil {
 				return nil, err
 			}
@@ -52,7 +52,7 @@ func (n *normaliser) dnf(c *abi.Condition, m *schema.Message, prefix string, not
 		if element == nil {
 			return nil, fmt.Errorf("each: %s has no fields of its own; test it with %s instead", c.Path, abi.OpIn)
 		}
-		inner, err := n.dnf(c.Where, element, list.text+".", false)
+		inner, err := n.disjuncts(c.Where, element, list.text+".", false)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (n *normaliser) dnf(c *abi.Condition, m *schema.Message, prefix string, not
 		for _, d := range inner {
 			d.list = &list
 			if not {
-				if len(d.flat()) > 0 {
+				if len(d.flatJoins()) > 0 {
 					return nil, fmt.Errorf("each %s: a negated each can compare with constants only", c.Path)
 				}
 				none.none = append(none.none, d)
@@ -209,7 +209,7 @@ func guardDNF(c *abi.Condition, types func(view int32) (*schema.Message, error),
 	}}
 	plain := *c
 	plain.Not = false
-	disjuncts, err := n.dnf(&plain, m, "", not)
+	disjuncts, err := n.disjuncts(&plain, m, "", not)
 	if err != nil {
 		return nil, err
 	}

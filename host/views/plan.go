@@ -114,7 +114,7 @@ func Compile(c *abi.Controller) (*Plan, error) {
 		}
 	}
 
-	if err := p.finish(); err != nil {
+	if err := p.compileEventTests(); err != nil {
 		return nil, fmt.Errorf("controller %s: %w", c.Name, err)
 	}
 	return p, nil
@@ -161,16 +161,18 @@ func (p *Plan) Namespaced(r abi.Resource) bool {
 // anyResource is what views over all resources see of each.
 var anyResource = schema.Partial(schema.Any, "", true)
 
-// any reports that the views are over all resources.
-func (r *resourcePlan) any() bool { return r.resource.Resource == schema.Any }
+// overAllResources reports whether the views are over all resources.
+func (r *resourcePlan) overAllResources() bool { return r.resource.Resource == schema.Any }
 
-// reads reports whether events of the resource concern the views.
-func (r *resourcePlan) reads(x abi.Resource) bool { return r.resource.Resource == x || r.any() }
+// readsResource reports whether events of the resource concern the views.
+func (r *resourcePlan) readsResource(x abi.Resource) bool {
+	return r.resource.Resource == x || r.overAllResources()
+}
 
-// ref is the key of an object of the key view.
-func (p *Plan) ref(o *cache.Object) abi.KeyRef {
+// keyOfObject returns the key of an object of the key view.
+func (p *Plan) keyOfObject(o *cache.Object) abi.KeyRef {
 	k := abi.KeyRef{Namespace: o.Namespace, Name: o.Name}
-	if p.keyView().plan.any() {
+	if p.keyView().plan.overAllResources() {
 		k.Resource = o.Resource.ID()
 	}
 	return k
@@ -186,14 +188,14 @@ func (p *Plan) keyView() *view {
 	return p.views[p.key.View]
 }
 
-func (v *view) isKey(p *Plan) bool { return !p.key.Single && v.index == int(p.key.View) }
+func (v *view) isKeyView(p *Plan) bool { return !p.key.Single && v.index == int(p.key.View) }
 
 func (p *Plan) compileView(v *view) error {
 	m := v.plan.resource.Message
 	if v.Count < 0 {
 		return fmt.Errorf("count is %d", v.Count)
 	}
-	if v.Lazy && v.plan.any() {
+	if v.Lazy && v.plan.overAllResources() {
 		return fmt.Errorf("a view over all resources can't be lazy: join it with the key, behind a guard")
 	}
 	if v.Count > 0 && v.Lazy {
@@ -244,22 +246,22 @@ func (p *Plan) compileView(v *view) error {
 		return err
 	}
 
-	n := normaliser{link: func(c *abi.Condition, s source) (*join, error) { return p.link(v, c, s) }}
-	disjuncts, err := n.dnf(v.Where, m, "", false)
+	n := normaliser{link: func(c *abi.Condition, s source) (*join, error) { return p.compileJoin(v, c, s) }}
+	disjuncts, err := n.disjuncts(v.Where, m, "", false)
 	if err != nil {
 		return err
 	}
 
 	for _, d := range disjuncts {
-		if v.isKey(p) {
+		if v.isKeyView(p) {
 			if err := p.keyConj(v, d); err != nil {
 				return err
 			}
 		}
-		d.sort()
-		v.clauses = append(v.clauses, p.clause(v, d))
-		v.loose = v.loose || d.mixes()
-		v.read = d.paths(v.read)
+		d.sortParts()
+		v.clauses = append(v.clauses, p.compileClause(v, d))
+		v.loose = v.loose || d.mixesViews()
+		v.read = d.appendPaths(v.read)
 	}
 
 	for _, s := range v.asks {
@@ -271,7 +273,7 @@ func (p *Plan) compileView(v *view) error {
 		for _, e := range c.refs {
 			v.loose = v.loose || p.views[e].loose
 		}
-		open := !v.isKey(p) && c.direct == nil
+		open := !v.isKeyView(p) && c.direct == nil
 		for _, l := range c.links {
 			e := p.views[l.view].open
 			open = open && e
@@ -285,7 +287,7 @@ func (p *Plan) compileView(v *view) error {
 
 // keyConj adds to a disjunct of the key view that it belongs to the key.
 func (p *Plan) keyConj(v *view, d *conj) error {
-	flat := d.flat()
+	flat := d.flatJoins()
 	for _, j := range append(flat, d.joins...) {
 		if j.view != abi.FromKey {
 			return fmt.Errorf("%s: the key view can't be joined with another view", j.text)
@@ -294,7 +296,7 @@ func (p *Plan) keyConj(v *view, d *conj) error {
 	if p.ObjectKeys() {
 		// That the object is the key's own needs no index.
 		d.joins = nil
-		if len(d.flat()) > 0 {
+		if len(d.flatJoins()) > 0 {
 			return fmt.Errorf("the key view can't be joined with the key")
 		}
 		return nil
@@ -321,8 +323,8 @@ func (p *Plan) earlier(v *view, i int32) error {
 	return nil
 }
 
-// link makes a join of a condition.
-func (p *Plan) link(v *view, c *abi.Condition, s source) (*join, error) {
+// compileJoin makes a join of a condition.
+func (p *Plan) compileJoin(v *view, c *abi.Condition, s source) (*join, error) {
 	j := &join{source: s, view: int(c.View), selected: c.Op == abi.OpSelected}
 	if c.View == abi.FromKey {
 		if j.selected {
@@ -347,7 +349,8 @@ func (p *Plan) link(v *view, c *abi.Condition, s source) (*join, error) {
 		return j, nil
 	}
 
-	if p.ObjectKeys() && e.isKey(p) && !e.plan.any() && (j.viewPath.meta == 'n' || j.viewPath.meta == 's') {
+	if p.ObjectKeys() && e.isKeyView(p) && !e.plan.overAllResources() &&
+		(j.viewPath.meta == 'n' || j.viewPath.meta == 's') {
 		field := "name"
 		if j.viewPath.meta == 's' {
 			field = "namespace"
@@ -370,7 +373,7 @@ func (p *Plan) keyField(field string) error {
 		return fmt.Errorf("from key: the key is an object; say namespace or name")
 	case field == "value":
 		return nil
-	case p.ObjectKeys() && p.keyView().plan.any():
+	case p.ObjectKeys() && p.keyView().plan.overAllResources():
 		return fmt.Errorf("from key: the key is of any resource, so its %s says little; join with the key view's metadata.uid", field)
 	case field != "namespace" && field != "name":
 		return fmt.Errorf("from key: %q; there are namespace, name, value", field)

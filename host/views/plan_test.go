@@ -111,8 +111,8 @@ func TestUnjoinedViewsAreWarnedOf(t *testing.T) {
 	}
 }
 
-// setup compiles a controller and makes its world.
-func setup(t *testing.T, c abi.Controller) (*Plan, *world) {
+// compileWithWorld compiles a controller and makes its world.
+func compileWithWorld(t *testing.T, c abi.Controller) (*Plan, *world) {
 	t.Helper()
 	p, err := Compile(&c)
 	if err != nil {
@@ -125,7 +125,7 @@ func setup(t *testing.T, c abi.Controller) (*Plan, *world) {
 	return p, w
 }
 
-func wakes(p *Plan, w *world, e cache.Event, own func(*cache.Object) bool) map[abi.KeyRef]time.Duration {
+func collectWakes(p *Plan, w *world, e cache.Event, own func(*cache.Object) bool) map[abi.KeyRef]time.Duration {
 	all := map[abi.KeyRef]time.Duration{}
 	p.Wakes(w, e, own, func(k abi.KeyRef, d time.Duration) { all[k] = d })
 	return all
@@ -137,16 +137,16 @@ func service(name string, selector map[string]string) *corev1.Service {
 }
 
 func TestKindsOfEventsThatAreQuiet(t *testing.T) {
-	p, w := setup(t, shapes[2]) // endpoints: only the deletion of one wakes, and those found at start
+	p, w := compileWithWorld(t, shapes[2]) // endpoints: only the deletion of one wakes, and those found at start
 	key := abi.KeyRef{Namespace: "x", Name: "a"}
 	old := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "1"}}
 
-	add, _ := w.apply(endpoints, "x", "a", old)
-	if got := wakes(p, w, add, nil); len(got) != 0 {
+	add, _ := w.applyObject(endpoints, "x", "a", old)
+	if got := collectWakes(p, w, add, nil); len(got) != 0 {
 		t.Errorf("an add wakes %v", got)
 	}
 	add.Initial = true
-	if got := wakes(p, w, add, nil); len(got) != 1 {
+	if got := collectWakes(p, w, add, nil); len(got) != 1 {
 		t.Errorf("one found at start, whose service is absent, wakes %v, want its key", got)
 	}
 
@@ -158,61 +158,61 @@ func TestKindsOfEventsThatAreQuiet(t *testing.T) {
 
 	changed := old.DeepCopy()
 	changed.Subsets = []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "1.1.1.1"}}}}
-	update, _ := w.apply(endpoints, "x", "a", changed)
-	if got := wakes(p, w, update, nil); len(got) != 0 {
+	update, _ := w.applyObject(endpoints, "x", "a", changed)
+	if got := collectWakes(p, w, update, nil); len(got) != 0 {
 		t.Errorf("an update wakes %v", got)
 	}
-	gone, _ := w.apply(endpoints, "x", "a", nil)
-	if _, ok := wakes(p, w, gone, nil)[key]; !ok {
+	gone, _ := w.applyObject(endpoints, "x", "a", nil)
+	if _, ok := collectWakes(p, w, gone, nil)[key]; !ok {
 		t.Error("a delete doesn't wake")
 	}
 }
 
 func TestOwnWritesAreQuietButTheirDeletion(t *testing.T) {
-	p, w := setup(t, shapes[3]) // endpointslice
+	p, w := compileWithWorld(t, shapes[3]) // endpointslice
 	slice := sliceOf("s", "a")
-	add, _ := w.apply(slicesR, "x", "s", slice)
+	add, _ := w.applyObject(slicesR, "x", "s", slice)
 	own := func(o *cache.Object) bool { return o == add.New }
-	if got := wakes(p, w, add, own); len(got) != 0 {
+	if got := collectWakes(p, w, add, own); len(got) != 0 {
 		t.Errorf("an echo wakes %v", got)
 	}
 	if p.Echoes(add) {
 		t.Error("an add that was its own would wake")
 	}
-	if got := wakes(p, w, add, func(*cache.Object) bool { return false }); len(got) != 1 {
+	if got := collectWakes(p, w, add, func(*cache.Object) bool { return false }); len(got) != 1 {
 		t.Errorf("somebody else's write wakes %v", got)
 	}
-	gone, _ := w.apply(slicesR, "x", "s", nil)
-	if got := wakes(p, w, gone, own); len(got) != 1 {
+	gone, _ := w.applyObject(slicesR, "x", "s", nil)
+	if got := collectWakes(p, w, gone, own); len(got) != 1 {
 		t.Errorf("the deletion of what was written wakes %v", got)
 	}
 	if !p.Echoes(gone) {
 		t.Error("the deletion of what was written would not wake")
 	}
 	other := sliceOf("s", "b")
-	w.apply(slicesR, "x", "s", slice)
-	moved, _ := w.apply(slicesR, "x", "s", other)
-	if got := len(wakes(p, w, moved, func(*cache.Object) bool { return true })) > 0; p.Echoes(moved) != got {
+	w.applyObject(slicesR, "x", "s", slice)
+	moved, _ := w.applyObject(slicesR, "x", "s", other)
+	if got := len(collectWakes(p, w, moved, func(*cache.Object) bool { return true })) > 0; p.Echoes(moved) != got {
 		t.Errorf("an echo that takes a slice to another service wakes: %v, but it is said to: %v", got, !got)
 	}
 
-	if pod, _ := w.apply(pods, "x", "p",
+	if pod, _ := w.applyObject(pods, "x", "p",
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"}}); !p.Echoes(pod) {
 		t.Error("a pod is loud whoever has written it")
 	}
 }
 
 func TestBatchesDelayTheirViewAlone(t *testing.T) {
-	p, w := setup(t, shapes[2])
-	added, _ := w.apply(services, "x", "a", service("a", map[string]string{"app": "p"}))
+	p, w := compileWithWorld(t, shapes[2])
+	added, _ := w.applyObject(services, "x", "a", service("a", map[string]string{"app": "p"}))
 	key := abi.KeyRef{Namespace: "x", Name: "a"}
-	if d, ok := wakes(p, w, added, nil)[key]; !ok || d != 0 {
+	if d, ok := collectWakes(p, w, added, nil)[key]; !ok || d != 0 {
 		t.Errorf("the service wakes after %v (%v)", d, ok)
 	}
-	pod, _ := w.apply(pods, "x", "p",
+	pod, _ := w.applyObject(pods, "x", "p",
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p",
 			Labels: map[string]string{"app": "p"}}})
-	if d, ok := wakes(p, w, pod, nil)[key]; !ok || d != time.Second {
+	if d, ok := collectWakes(p, w, pod, nil)[key]; !ok || d != time.Second {
 		t.Errorf("the pod wakes after %v (%v)", d, ok)
 	}
 }
@@ -225,11 +225,11 @@ func TestTheShortestDelayCounts(t *testing.T) {
 	quick.Name, quick.Batch = "quick", int64(time.Second)
 	for _, both := range [][]abi.View{{slow, quick}, {quick, slow}} {
 		all := append([]abi.View{{Name: "sets", Resource: replicasets}}, both...)
-		p, w := setup(t, abi.Controller{Name: "c", Views: all})
+		p, w := compileWithWorld(t, abi.Controller{Name: "c", Views: all})
 		set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "a"}}
-		w.apply(replicasets, "x", "a", set)
-		e, _ := w.apply(pods, "x", "p", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"}})
-		if d, ok := wakes(p, w, e, nil)[abi.KeyRef{Namespace: "x", Name: "a"}]; !ok || d != time.Second {
+		w.applyObject(replicasets, "x", "a", set)
+		e, _ := w.applyObject(pods, "x", "p", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"}})
+		if d, ok := collectWakes(p, w, e, nil)[abi.KeyRef{Namespace: "x", Name: "a"}]; !ok || d != time.Second {
 			t.Errorf("%s before %s: the pod wakes after %v (%v)", both[0].Name, both[1].Name, d, ok)
 		}
 	}
@@ -238,13 +238,14 @@ func TestTheShortestDelayCounts(t *testing.T) {
 func TestSnapshotOverTheLimitNamesItsView(t *testing.T) {
 	c := abi.Controller{Name: "c", Views: []abi.View{{Name: "sets", Resource: replicasets},
 		{Name: "heavy pods", Resource: pods, Fields: []string{"metadata.annotations"}, Where: all(inKeyNamespace())}}}
-	p, w := setup(t, c)
-	w.apply(replicasets, "x", "a", &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "a"}})
+	p, w := compileWithWorld(t, c)
+	w.applyObject(replicasets, "x", "a", &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a",
+		UID: "a"}})
 	big := map[string]string{"note": strings.Repeat("x", 1<<20)}
 	for _, n := range []string{"a", "b", "c", "d"} {
 		for _, m := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"} {
-			w.apply(pods, "x", n+m, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: n + m, UID: types.UID(n + m),
-				Annotations: big}})
+			w.applyObject(pods, "x", n+m, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: n + m,
+				UID: types.UID(n + m), Annotations: big}})
 		}
 	}
 	var s Snapshot

@@ -51,36 +51,37 @@ func (h *projections) project(r *resourcePlan, o *cache.Object) ([]byte, error) 
 
 func (h *projections) put(o *cache.Object, raw []byte) {
 	if h.young == nil || h.bytes > hotBytes/2 {
-		h.turn()
+		h.rotateYoung()
 	}
 	if h.young == nil {
 		h.young = map[*cache.Object][]byte{}
 	}
 	h.young[o] = raw
-	h.bytes += cost(o, raw)
+	h.bytes += keptBytes(o, raw)
 	if !h.cooling {
 		h.cooling = true
-		time.AfterFunc(hotFor, h.cool)
+		time.AfterFunc(hotFor, h.coolDown)
 	}
 }
 
-// turn makes the young generation the old one.
-func (h *projections) turn() { h.old, h.young, h.bytes = h.young, nil, 0 }
+// rotateYoung makes the young generation the old one.
+func (h *projections) rotateYoung() { h.old, h.young, h.bytes = h.young, nil, 0 }
 
-// cool turns now and again, until there is nothing left.
-func (h *projections) cool() {
+// coolDown rotates now and again, until there is nothing left.
+func (h *projections) coolDown() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.turn()
+	h.rotateYoung()
 	if h.cooling = h.old != nil; h.cooling {
-		time.AfterFunc(hotFor, h.cool)
+		time.AfterFunc(hotFor, h.coolDown)
 	} else {
 		h.room = nil
 	}
 }
 
-// cost is what keeping a projection takes, in bytes: what is shared with the cache costs its place in the map alone.
-func cost(o *cache.Object, raw []byte) int {
+// keptBytes returns what keeping a projection takes, in bytes: what is shared with the cache costs its place in the map
+// alone.
+func keptBytes(o *cache.Object, raw []byte) int {
 	if len(raw) == len(o.Raw) {
 		return 64
 	}
@@ -91,7 +92,7 @@ func cost(o *cache.Object, raw []byte) int {
 func (h *projections) forget(o *cache.Object) {
 	h.mu.Lock()
 	if raw, ok := h.young[o]; ok {
-		h.bytes -= cost(o, raw)
+		h.bytes -= keptBytes(o, raw)
 		delete(h.young, o)
 	}
 	delete(h.old, o)

@@ -27,7 +27,7 @@ func TestProjectionsAreKeptWhileHot(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		e, _ := w.apply(pods, "x", "a", benchPod("set", 1, "Running"))
+		e, _ := w.applyObject(pods, "x", "a", benchPod("set", 1, "Running"))
 		o := *e.New
 		o.Raw = append(o.Raw[:len(o.Raw):len(o.Raw)], 0xf8, 0x07, 1) // a field that the plan doesn't read
 		r := p.resources[1]
@@ -75,8 +75,8 @@ func TestTalliesHaveNamesOfTheirOwn(t *testing.T) {
 			return v.Count == 1 && v.Guard == nil && c.Views[0].Resource == claims
 		})
 	})
-	p, w := setup(t, shapes[i])
-	w.apply(claims, "x", "claim-of-a-name",
+	p, w := compileWithWorld(t, shapes[i])
+	w.applyObject(claims, "x", "claim-of-a-name",
 		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "claim-of-a-name", UID: "1"}})
 	var s Snapshot
 	for range 2 {

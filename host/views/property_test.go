@@ -27,13 +27,13 @@ func namedWhole(c *abi.Controller) []bool {
 
 		whole[i] = true
 		if g := c.Views[i].Guard; g != nil {
-			each(g, func(g *abi.Condition) { whole[i] = whole[i] && (g.Op == "" || whole[g.View]) })
+			visitConditions(g, func(g *abi.Condition) { whole[i] = whole[i] && (g.Op == "" || whole[g.View]) })
 		}
 
 		for _, a := range alternatives(c.Views[i].Where) {
 			ok, ns, name, lost := false, false, false, false
 			for _, l := range a {
-				each(&l, func(l *abi.Condition) {
+				visitConditions(&l, func(l *abi.Condition) {
 					if l.Op != abi.OpJoin && l.Op != abi.OpSelected {
 						return
 					}
@@ -58,8 +58,8 @@ func namedWhole(c *abi.Controller) []bool {
 	return whole
 }
 
-// route takes a resource's events to the plan, those for views over all resources too.
-func route(x *Router, p *Plan, res abi.Resource, wake func(abi.KeyRef, time.Duration)) error {
+// routeEvents takes a resource's events to the plan, those for views over all resources too.
+func routeEvents(x *Router, p *Plan, res abi.Resource, wake func(abi.KeyRef, time.Duration)) error {
 	for _, n := range p.Needs() {
 		if n.Resource != res && (n.Resource != schema.Any || !slices.Contains(anyPool, res)) {
 			continue
@@ -90,7 +90,7 @@ func universe(c *abi.Controller, w *world, known map[abi.KeyRef]bool) []abi.KeyR
 			known[abi.KeyRef{Namespace: t.ns, Name: t.name}] = true
 			continue
 		}
-		for _, v := range t.at(c.Key.Path) {
+		for _, v := range t.valuesAt(c.Key.Path) {
 			known[abi.KeyRef{Name: v}] = true
 		}
 	}
@@ -202,7 +202,7 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 	wake := func(k abi.KeyRef, _ time.Duration) { woken[k] = true }
 	for _, res := range resources {
 		router[res] = NewRouter(w, res)
-		if err := route(router[res], p, res, wake); err != nil {
+		if err := routeEvents(router[res], p, res, wake); err != nil {
 			return err
 		}
 	}
@@ -210,7 +210,7 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 	// A count wakes when it is no longer what the key was delivered last, which isn't the same in both worlds.
 	counted := slices.ContainsFunc(c.Views, func(v abi.View) bool { return v.Count > 0 })
 	for n := range events {
-		e, is := w.step(r, resources)
+		e, is := w.randomEvent(r, resources)
 		clear(b.sorted)
 		clear(woken)
 		clear(unfiltered)
@@ -264,7 +264,7 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 				slices.Contains(v.QuietOn, kind)
 		}
 		for _, k := range universe(c, w, known) {
-			after := look(b, k)
+			after := evaluateKey(b, k)
 			last, ok := before[k]
 			before[k] = after
 			if !ok {
@@ -288,7 +288,7 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 				if err := p.Snapshot(w, k, &snapshot); err != nil {
 					return err
 				}
-				if err := equal(c, &snapshot, after); err != nil {
+				if err := compareSnapshot(c, &snapshot, after); err != nil {
 					return fmt.Errorf("event %d: snapshot of %+v: %w", n, k, err)
 				}
 				if err := twin.Snapshot(w.mirror, k, &full); err != nil {
@@ -298,7 +298,7 @@ func runWorld(seed uint64, c *abi.Controller, events int, f *figures) error {
 					return fmt.Errorf("event %d: snapshot of %+v: %w", n, k, err)
 				}
 				f.snapshots++
-				delivered[k] = counts(&snapshot)
+				delivered[k] = viewCounts(&snapshot)
 			}
 		}
 	}

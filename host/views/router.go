@@ -56,7 +56,7 @@ func NewRouter(w World, r abi.Resource) *Router {
 func (x *Router) Add(p *Plan, need abi.Resource, own func(*cache.Object) bool,
 	wake func(abi.KeyRef, time.Duration)) (*Route, error) {
 	i := slices.IndexFunc(p.resources, func(r *resourcePlan) bool {
-		return r.resource.Resource == need && r.reads(x.resource)
+		return r.resource.Resource == need && r.readsResource(x.resource)
 	})
 	if i < 0 {
 		return nil, fmt.Errorf("controller %s has no view on %s", p.controller, x.resource)
@@ -64,20 +64,20 @@ func (x *Router) Add(p *Plan, need abi.Resource, own func(*cache.Object) bool,
 	route := &Route{plan: p, r: p.resources[i], own: own, wake: wake}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return route, x.change(append(slices.Clone(x.state.Load().routes), compiled{Route: route}))
+	return route, x.replaceRoutes(append(slices.Clone(x.state.Load().routes), compiled{Route: route}))
 }
 
 // Remove takes a plan's route away. An event that is on its way may still wake keys.
 func (x *Router) Remove(route *Route) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.change(slices.DeleteFunc(slices.Clone(x.state.Load().routes), func(c compiled) bool {
+	return x.replaceRoutes(slices.DeleteFunc(slices.Clone(x.state.Load().routes), func(c compiled) bool {
 		return c.Route == route
 	}))
 }
 
-// change puts new routes in place of the old.
-func (x *Router) change(all []compiled) error {
+// replaceRoutes puts new routes in place of the old.
+func (x *Router) replaceRoutes(all []compiled) error {
 	next := &routes{}
 	var paths []string
 	for _, r := range all {
@@ -85,13 +85,14 @@ func (x *Router) change(all []compiled) error {
 	}
 	paths = distinct(paths)
 	for _, r := range all {
-		next.routes = append(next.routes, compiled{Route: r.Route, tests: r.r.testsOver(paths), any: bits(paths, r.r.paths)})
+		next.routes = append(next.routes, compiled{Route: r.Route, tests: r.r.testsOver(paths),
+			any: pathBits(paths, r.r.paths)})
 	}
 	if len(all) > 0 {
 		var err error
 		widest := all[0].r.resource.Message
 		for _, r := range all {
-			if !r.r.any() {
+			if !r.r.overAllResources() {
 				widest = r.r.resource.Message
 			}
 		}
@@ -99,7 +100,7 @@ func (x *Router) change(all []compiled) error {
 			return fmt.Errorf("%s: %w", x.resource, err)
 		}
 	}
-	next.all = bits(paths, paths)
+	next.all = pathBits(paths, paths)
 	x.state.Store(next)
 	return nil
 }
@@ -112,9 +113,9 @@ func (x *Router) OnEvent(e cache.Event) {
 	}
 
 	m := x.memos.Get().(*memo)
-	m.begin(e)
+	m.beginEvent(e)
 	defer func() {
-		m.end()
+		m.endEvent()
 		x.memos.Put(m)
 	}()
 	changed := now.all
@@ -133,7 +134,7 @@ func (x *Router) OnEvent(e cache.Event) {
 		}
 		s := r.plan.scratch.Get().(*scratch)
 		s.memo = m
-		r.plan.wakes(s, r.r, r.plan.world(x.world), e, changed, r.tests, r.own, r.wake)
+		r.plan.wakesForChange(s, r.r, r.plan.coveredWorld(x.world), e, changed, r.tests, r.own, r.wake)
 		s.memo = nil
 		r.plan.scratch.Put(s)
 	}

@@ -62,43 +62,43 @@ func labelsAt(dst [][]byte, p *schema.Path, raw []byte) ([][]byte, error) {
 	return dst, err
 }
 
-// match reports whether one of the selectors matches the labels, which are map entries on the wire.
-func (s selectors) match(labels [][]byte) bool {
+// matchesLabels reports whether one of the selectors matches the labels, which are map entries on the wire.
+func (s selectors) matchesLabels(labels [][]byte) bool {
 	if s.plain {
 		return len(s.found) > 0 && !slices.ContainsFunc(s.found, func(entry []byte) bool { return !hasEntry(labels, entry) })
 	}
 	return slices.ContainsFunc(s.found, func(s []byte) bool { return matches(s, labels) })
 }
 
-// needed returns a text that an object has if the one selector matches its labels.
-func (s selectors) needed() []byte {
+// neededText returns a text that an object has if the one selector matches its labels.
+func (s selectors) neededText() []byte {
 	switch {
 	case s.plain:
 		var text []byte
 		for _, e := range s.found {
-			_, v := entry(e)
+			_, v := readEntry(e)
 			text = longer(text, v)
 		}
 		return text
 	case len(s.found) == 1:
-		return needed(s.found[0])
+		return neededText(s.found[0])
 	}
 	return nil
 }
 
-// needed returns a text that the bytes of each object have whose labels a LabelSelector on the wire matches: the
+// neededText returns a text that the bytes of each object have whose labels a LabelSelector on the wire matches: the
 // longest value that a label must have, or nil. On the wire a text is in one piece, so that an object without it needs
 // no closer look: most of a namespace's objects are somebody else's.
-func needed(selector []byte) (text []byte) {
+func neededText(selector []byte) (text []byte) {
 	for len(selector) > 0 {
-		number, value, rest, ok := field(selector)
+		number, value, rest, ok := readField(selector)
 		if !ok {
 			return nil
 		}
 		selector = rest
 		switch number {
 		case 1:
-			_, v := entry(value)
+			_, v := readEntry(value)
 			text = longer(text, v)
 		case 2:
 			text = longer(text, onlyValue(value))
@@ -111,7 +111,7 @@ func needed(selector []byte) (text []byte) {
 func onlyValue(e []byte) (only []byte) {
 	in, n := false, 0
 	for len(e) > 0 {
-		number, v, rest, ok := field(e)
+		number, v, rest, ok := readField(e)
 		if !ok {
 			return nil
 		}
@@ -138,13 +138,13 @@ func longer(a, b []byte) []byte {
 
 // selects reports whether one of the selectors at the path in the earlier object matches the labels.
 func selects(p *schema.Path, raw []byte, labels [][]byte) bool {
-	return selectorsAt(p, raw).match(labels)
+	return selectorsAt(p, raw).matchesLabels(labels)
 }
 
 // matches reports whether a LabelSelector on the wire matches the labels. One that can't be read matches nothing.
 func matches(selector []byte, labels [][]byte) bool {
 	for len(selector) > 0 {
-		number, value, rest, ok := field(selector)
+		number, value, rest, ok := readField(selector)
 		if !ok {
 			return false
 		}
@@ -166,7 +166,7 @@ func matches(selector []byte, labels [][]byte) bool {
 func expressionHolds(e []byte, labels [][]byte) bool {
 	var key, op []byte
 	for b := e; len(b) > 0; {
-		number, value, rest, ok := field(b)
+		number, value, rest, ok := readField(b)
 		if !ok {
 			return false
 		}
@@ -179,7 +179,7 @@ func expressionHolds(e []byte, labels [][]byte) bool {
 		b = rest
 	}
 
-	value, exists := label(labels, key)
+	value, exists := findLabel(labels, key)
 	switch string(op) {
 	case "In":
 		return exists && hasValue(e, value)
@@ -197,7 +197,7 @@ func expressionHolds(e []byte, labels [][]byte) bool {
 // hasValue reports whether the expression lists the value.
 func hasValue(e, value []byte) bool {
 	for len(e) > 0 {
-		number, v, rest, ok := field(e)
+		number, v, rest, ok := readField(e)
 		if !ok {
 			return false
 		}
@@ -209,9 +209,9 @@ func hasValue(e, value []byte) bool {
 	return false
 }
 
-func label(labels [][]byte, key []byte) ([]byte, bool) {
+func findLabel(labels [][]byte, key []byte) ([]byte, bool) {
 	for _, l := range labels {
-		if k, v := entry(l); bytes.Equal(k, key) {
+		if k, v := readEntry(l); bytes.Equal(k, key) {
 			return v, true
 		}
 	}
@@ -219,15 +219,15 @@ func label(labels [][]byte, key []byte) ([]byte, bool) {
 }
 
 func hasEntry(labels [][]byte, want []byte) bool {
-	k, v := entry(want)
-	got, ok := label(labels, k)
+	k, v := readEntry(want)
+	got, ok := findLabel(labels, k)
 	return ok && bytes.Equal(got, v)
 }
 
-// entry returns key and value of a map entry.
-func entry(b []byte) (key, value []byte) {
+// readEntry returns key and value of a map entry.
+func readEntry(b []byte) (key, value []byte) {
 	for len(b) > 0 {
-		number, v, rest, ok := field(b)
+		number, v, rest, ok := readField(b)
 		if !ok {
 			break
 		}
@@ -257,7 +257,7 @@ func selectorTokens(p *schema.Path, raw []byte) [][]byte {
 	for _, s := range found {
 		var entries [][]byte
 		for len(s) > 0 {
-			number, v, rest, ok := field(s)
+			number, v, rest, ok := readField(s)
 			if !ok {
 				break
 			}
@@ -283,7 +283,7 @@ func longest(entries [][]byte) []byte {
 }
 
 func labelToken(e []byte) []byte {
-	k, v := entry(e)
+	k, v := readEntry(e)
 	return append(append(slices.Clone(k), '='), v...)
 }
 
@@ -291,17 +291,17 @@ func labelToken(e []byte) []byte {
 // label's token, and with the empty one.
 func appendTokens(dst []string, prefix string, labels [][]byte) []string {
 	var room [256]byte
-	dst = append(dst, string(part(append(room[:0], prefix...), nil)))
+	dst = append(dst, string(appendPart(append(room[:0], prefix...), nil)))
 	for _, l := range labels {
-		k, v := entry(l)
+		k, v := readEntry(l)
 		b := binary.AppendUvarint(append(room[:0], prefix...), uint64(len(k)+1+len(v)))
 		dst = append(dst, string(append(append(append(b, k...), '='), v...)))
 	}
 	return dst
 }
 
-// field reads one field off the wire; value is set for bytes fields.
-func field(b []byte) (number int, value, rest []byte, ok bool) {
+// readField reads one field off the wire; value is set for bytes fields.
+func readField(b []byte) (number int, value, rest []byte, ok bool) {
 	tag, n := binary.Uvarint(b)
 	if n <= 0 {
 		return 0, nil, nil, false

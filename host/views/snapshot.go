@@ -22,10 +22,10 @@ type Snapshot struct {
 // lazy views before is forgotten.
 func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 	s := into
-	w = p.world(w)
-	p.subs.drop(key)
-	p.tallies.begin(p, key)
-	s.x.begin(p, w, key)
+	w = p.coveredWorld(w)
+	p.subs.dropKey(key)
+	p.tallies.beginCount(p, key)
+	s.x.beginKey(p, w, key)
 	s.bytes, s.asks = 0, 0
 	clear(s.asked)
 	s.asked = s.asked[:0]
@@ -42,7 +42,7 @@ func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 			continue
 		}
 		d.StoreVersion = w.Store(v.Resource).Version()
-		rows := s.x.rows(i)
+		rows := s.x.viewRows(i)
 		if s.x.young != nil {
 			return s.x.young
 		}
@@ -60,7 +60,7 @@ func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 	}
 
 	if !s.exists() {
-		p.tallies.drop(key)
+		p.tallies.dropKey(key)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (s *Snapshot) project(v *view, rows []*cache.Object, dst []abi.ObjectData) 
 		}
 		size += len(raw)
 		data := abi.ObjectData{Data: raw, ResourceVersion: o.ResourceVersion}
-		if v.plan.any() {
+		if v.plan.overAllResources() {
 			data.Resource, data.Kind = o.Resource.ID(), o.Resource.Kind
 		}
 		dst = append(dst, data)
@@ -123,11 +123,11 @@ func (s *Snapshot) exists() bool {
 // Find returns the object as the snapshot has it, what lazy views delivered included; nil if no view holds it.
 func (s *Snapshot) Find(r abi.Resource, namespace, name string) *cache.Object {
 	for i, v := range s.x.plan.views {
-		if !v.plan.reads(r) || v.Lazy || v.Count > 0 {
+		if !v.plan.readsResource(r) || v.Lazy || v.Count > 0 {
 			continue
 		}
 		rows := s.x.views[i].rows
-		if v.plan.any() {
+		if v.plan.overAllResources() {
 			if j := slices.IndexFunc(rows, func(o *cache.Object) bool {
 				return o.Name == name && o.Namespace == namespace && o.Resource.Resource == r
 			}); j >= 0 {

@@ -36,11 +36,11 @@ func (t *tallies) find(key abi.KeyRef, v *view) *tally {
 	return nil
 }
 
-// begin forgets what the key was delivered before anything is counted anew: an event in between finds nothing to
+// beginCount forgets what the key was delivered before anything is counted anew: an event in between finds nothing to
 // compare with, and wakes.
-func (t *tallies) begin(p *Plan, key abi.KeyRef) { t.drop(key) }
+func (t *tallies) beginCount(p *Plan, key abi.KeyRef) { t.dropKey(key) }
 
-func (t *tallies) drop(key abi.KeyRef) {
+func (t *tallies) dropKey(key abi.KeyRef) {
 	t.mu.Lock()
 	delete(t.keys, key)
 	t.mu.Unlock()
@@ -70,10 +70,10 @@ func (t *tallies) delivered(p *Plan, v *view, key abi.KeyRef, n int) {
 // uncapped is the least cap that is as good as none.
 const uncapped = 1 << 20
 
-// flips reports whether an event that added (1) or removed (-1) an object of the view, or may have done either (0),
-// makes the key's capped count differ from what it was delivered. It counts anew only when the removals since the last
-// time could have mattered: all in all as often as there are objects, not their square.
-func (t *tallies) flips(p *Plan, s *scratch, w World, v *view, key abi.KeyRef, by int) bool {
+// flipsCount reports whether an event that added (1) or removed (-1) an object of the view, or may have done either
+// (0), makes the key's capped count differ from what it was delivered. It counts anew only when the removals since the
+// last time could have mattered: all in all as often as there are objects, not their square.
+func (t *tallies) flipsCount(p *Plan, s *scratch, w World, v *view, key abi.KeyRef, by int) bool {
 	t.mu.Lock()
 	last := t.find(key, v)
 	if last == nil {
@@ -92,8 +92,8 @@ func (t *tallies) flips(p *Plan, s *scratch, w World, v *view, key abi.KeyRef, b
 		}
 	}
 	t.mu.Unlock()
-	s.count.begin(p, w, key)
-	n := int32(len(s.count.rows(v.index)))
+	s.count.beginKey(p, w, key)
+	n := int32(len(s.count.viewRows(v.index)))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last.least = n

@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
-// report prints a failing world so that it can be run again.
-func report(t *testing.T, seed uint64, c *abi.Controller, err error) {
+// reportFailure prints a failing world so that it can be run again.
+func reportFailure(t *testing.T, seed uint64, c *abi.Controller, err error) {
 	t.Helper()
 	m, _ := json.Marshal(c)
 	t.Fatalf("seed %d: %v\n%s", seed, err, m)
@@ -23,7 +23,7 @@ func TestEveryChangedKeyIsWoken(t *testing.T) {
 	for seed := uint64(1); f.events < worlds.Number(40_000); seed++ {
 		c := randomController(rand.New(rand.NewPCG(seed, 0)))
 		if err := runWorld(seed, &c, 100, f); err != nil {
-			report(t, seed, &c, err)
+			reportFailure(t, seed, &c, err)
 		}
 	}
 	t.Log(f)
@@ -35,7 +35,7 @@ func TestLateEventsLoseNoKey(t *testing.T) {
 	for seed := uint64(1); f.events < worlds.Number(40_000); seed++ {
 		c := randomController(rand.New(rand.NewPCG(seed, 0)))
 		if err := runLate(seed, &c, 250, f); err != nil {
-			report(t, seed, &c, err)
+			reportFailure(t, seed, &c, err)
 		}
 	}
 	t.Logf("%d worlds, %d events, %d wake-ups, %d snapshots compared", f.worlds, f.events, f.woken, f.snapshots)
@@ -49,14 +49,14 @@ func TestShapesOfRealControllers(t *testing.T) {
 			for seed := uint64(1); sure.events < worlds.Number(2_500); seed++ {
 				c := c
 				if err := runWorld(seed, &c, 150, sure); err != nil {
-					report(t, seed, &c, err)
+					reportFailure(t, seed, &c, err)
 				}
 			}
 			for seed := uint64(1); late.events < worlds.Number(1_500); seed++ {
 				c := c
 				c.Views = slices.Clone(c.Views)
 				if err := runLate(seed, &c, 300, late); err != nil {
-					report(t, seed, &c, err)
+					reportFailure(t, seed, &c, err)
 				}
 			}
 			t.Log(sure)

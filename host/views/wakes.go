@@ -27,8 +27,8 @@ var kindNames = map[string]kinds{
 	abi.QuietOwn: onOwn,
 }
 
-// kindOf returns the kind of an event: both that it may be, where the cache can't tell.
-func kindOf(e cache.Event) kinds {
+// eventKinds returns the kind of an event: both that it may be, where the cache can't tell.
+func eventKinds(e cache.Event) kinds {
 	kind := onUpdate
 	switch {
 	case e.Old == nil && e.Initial:
@@ -66,7 +66,7 @@ func (p *Plan) Wakes(w World, e cache.Event, own func(*cache.Object) bool,
 	s := p.scratch.Get().(*scratch)
 	defer p.scratch.Put(s)
 	for _, r := range p.resources {
-		if !r.reads(e.Resource.Resource) {
+		if !r.readsResource(e.Resource.Resource) {
 			continue
 		}
 		if e.Old != nil {
@@ -76,14 +76,14 @@ func (p *Plan) Wakes(w World, e cache.Event, own func(*cache.Object) bool,
 		if !ok {
 			continue
 		}
-		p.wakes(s, r, p.world(w), e, r.changed(e, &s.changed), r.tests, own, wake)
+		p.wakesForChange(s, r, p.coveredWorld(w), e, r.changed(e, &s.changed), r.tests, own, wake)
 	}
 }
 
-// wakes is Wakes with the changed leaves known.
-func (p *Plan) wakes(s *scratch, r *resourcePlan, w World, e cache.Event, changed schema.Bits, tests []tests,
+// wakesForChange is Wakes with the changed leaves known.
+func (p *Plan) wakesForChange(s *scratch, r *resourcePlan, w World, e cache.Event, changed schema.Bits, tests []tests,
 	own func(*cache.Object) bool, wake func(key abi.KeyRef, delay time.Duration)) {
-	kind := kindOf(e)
+	kind := eventKinds(e)
 	s.woken = s.woken[:0]
 	echo := 0 // not asked yet
 	for i, v := range r.views {
@@ -103,7 +103,7 @@ func (p *Plan) wakes(s *scratch, r *resourcePlan, w World, e cache.Event, change
 		}
 		p.wakeView(s, v, w, e, content || member && v.loose, member)
 	}
-	for _, k := range s.once() {
+	for _, k := range s.distinctWakes() {
 		wake(k.key, k.delay)
 	}
 }
@@ -118,14 +118,15 @@ func (v *view) concerned(m *memo, e cache.Event, kind kinds, loud bool, changed 
 		return true, true
 	}
 	content = loud && v.Count == 0 && changed.Intersects(t.loud) ||
-		v.feeds && (changed.Intersects(t.fed) || changed.Intersects(t.gated) && v.turns(m, e))
+		v.feeds && (changed.Intersects(t.fed) || changed.Intersects(t.gated) && v.turnsGuard(m, e))
 	return content, changed.Intersects(t.read)
 }
 
-// turns reports whether an update changes what some later view's guard asks of the object. What the guard says of a key
-// is a matter of that, and of which objects the key's view holds.
-func (v *view) turns(m *memo, e cache.Event) bool {
-	return slices.ContainsFunc(v.gates, func(c *conj) bool { return c.holds(m.of(e.Old)) != c.holds(m.of(e.New)) })
+// turnsGuard reports whether an update changes what some later view's guard asks of the object. What the guard says of
+// a key is a matter of that, and of which objects the key's view holds.
+func (v *view) turnsGuard(m *memo, e cache.Event) bool {
+	return slices.ContainsFunc(v.gates,
+		func(c *conj) bool { return c.holds(m.subjectOf(e.Old)) != c.holds(m.subjectOf(e.New)) })
 }
 
 // Echoes reports whether an event wakes keys even if it is the echo of this controller's own write. It is for those who
@@ -134,14 +135,14 @@ func (p *Plan) Echoes(e cache.Event) bool {
 	s := p.scratch.Get().(*scratch)
 	defer p.scratch.Put(s)
 	for _, r := range p.resources {
-		if !r.reads(e.Resource.Resource) {
+		if !r.readsResource(e.Resource.Resource) {
 			continue
 		}
 		e, ok := r.granted(p.grant, e)
 		if !ok {
 			continue
 		}
-		changed, kind := r.changed(e, &s.changed), kindOf(e)
+		changed, kind := r.changed(e, &s.changed), eventKinds(e)
 		for i, v := range r.views {
 			loud := !v.quietAll && v.quietOn&kind != kind && (v.quietOn&onOwn == 0 || e.New == nil)
 			if content, member := v.concerned(nil, e, kind, loud, changed, r.tests[i]); content || member {
@@ -171,32 +172,32 @@ func (p *Plan) wakeView(s *scratch, v *view, w World, e cache.Event, content, me
 
 	s.old, s.new = s.old[:0], s.new[:0]
 	if e.Old != nil && (member || e.New == nil) { // else it belongs to the same keys as the new one
-		s.old = p.walk(s, w, v, e.Old, s.old)
+		s.old = p.walkToKeys(s, w, v, e.Old, s.old)
 	}
 	if e.New != nil {
-		s.new = p.walk(s, w, v, e.New, s.new)
+		s.new = p.walkToKeys(s, w, v, e.New, s.new)
 	}
 
 	counts := v.Count > 0 && !v.feeds
 	for _, k := range s.old {
 		by := -1
-		if has(s.new, k) {
+		if containsKey(s.new, k) {
 			if !content {
 				continue
 			}
 			by = 0 // the walk may have found too many keys: whether the object is still one of this key's is not known
 		}
-		if counts && !p.tallies.flips(p, s, w, v, k, by) {
+		if counts && !p.tallies.flipsCount(p, s, w, v, k, by) {
 			continue
 		}
 		s.add(k, delay)
 	}
 
 	for _, k := range s.new {
-		if has(s.old, k) {
+		if containsKey(s.old, k) {
 			continue // the loop above had it
 		}
-		if counts && !p.tallies.flips(p, s, w, v, k, 1) {
+		if counts && !p.tallies.flipsCount(p, s, w, v, k, 1) {
 			continue
 		}
 		s.add(k, delay)
@@ -211,21 +212,21 @@ func (p *Plan) wakeAsked(s *scratch, v *view, w World, e cache.Event, delay time
 	if !v.mayHold(e.New) {
 		e.New = nil
 	}
-	if p.subs.none(v) {
+	if p.subs.nobodyAsked(v) {
 		return // most often: who asks later reads caches that are past this event
 	}
 	if v.unjoined() {
-		p.subs.find(v, e, func(k abi.KeyRef) { s.add(k, delay) })
+		p.subs.visitAskingKeys(v, e, func(k abi.KeyRef) { s.add(k, delay) })
 		return
 	}
 	s.old = s.old[:0]
 	for _, o := range []*cache.Object{e.Old, e.New} {
 		if o != nil {
-			s.old = p.walk(s, w, v, o, s.old)
+			s.old = p.walkToKeys(s, w, v, o, s.old)
 		}
 	}
 	for _, k := range s.old {
-		if p.subs.wants(k, v, e) {
+		if p.subs.asksFor(k, v, e) {
 			s.add(k, delay)
 		}
 	}
@@ -236,8 +237,8 @@ func (v *view) unjoined() bool {
 	return slices.ContainsFunc(v.clauses, func(c *clause) bool { return c.direct == nil && len(c.links) == 0 })
 }
 
-// has reports whether sorted keys contain one.
-func has(keys []abi.KeyRef, k abi.KeyRef) bool {
+// containsKey reports whether sorted keys contain one.
+func containsKey(keys []abi.KeyRef, k abi.KeyRef) bool {
 	_, ok := slices.BinarySearchFunc(keys, k, compareKeys)
 	return ok
 }
@@ -254,8 +255,8 @@ func compareKeys(a, b abi.KeyRef) int {
 
 func (s *scratch) add(k abi.KeyRef, delay time.Duration) { s.woken = append(s.woken, wakeUp{k, delay}) }
 
-// once leaves each key once, with its shortest delay.
-func (s *scratch) once() []wakeUp {
+// distinctWakes leaves each key once, with its shortest delay.
+func (s *scratch) distinctWakes() []wakeUp {
 	if len(s.woken) < 2 {
 		return s.woken
 	}
@@ -270,12 +271,12 @@ func (p *Plan) guarded(s *scratch, w World, v *view, k abi.KeyRef) bool {
 	if v.guard == nil {
 		return true
 	}
-	s.guard.begin(p, w, k)
+	s.guard.beginKey(p, w, k)
 	return s.guard.guardHolds(v)
 }
 
-// all appends every key that has an object.
-func (p *Plan) all(s *scratch, w World, dst []abi.KeyRef) []abi.KeyRef {
+// appendAllKeys appends every key that has an object.
+func (p *Plan) appendAllKeys(s *scratch, w World, dst []abi.KeyRef) []abi.KeyRef {
 	if p.key.Single {
 		return append(dst, abi.KeyRef{})
 	}
@@ -307,17 +308,17 @@ func (p *Plan) KeysOf(w World, wanted func(abi.KeyRef) bool, f func(abi.KeyRef))
 		}
 		return
 	}
-	w = p.world(w)
+	w = p.coveredWorld(w)
 	seen := map[abi.KeyRef]struct{}{}
 	s := p.scratch.Get().(*scratch)
 	defer p.scratch.Put(s)
 	var keys []abi.KeyRef
 	for _, v := range p.views {
-		if v.quietAll || v.quietOn&onStart != 0 || v.Lazy || v.unjoined() && !v.isKey(p) {
+		if v.quietAll || v.quietOn&onStart != 0 || v.Lazy || v.unjoined() && !v.isKeyView(p) {
 			continue // those that wake everyone add nothing to the objects of the key view
 		}
 		for _, o := range w.Store(v.Resource).List() {
-			keys = p.walk(s, w, v, o, keys[:0])
+			keys = p.walkToKeys(s, w, v, o, keys[:0])
 			for _, k := range keys {
 				if _, ok := seen[k]; !ok && wanted(k) {
 					seen[k] = struct{}{}

@@ -8,10 +8,10 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 )
 
-// walk appends the keys in whose snapshots the view holds the object: sorted, each once. It is exact, as far as the
-// caches are, but for views that are [view.loose]: that an object stays in a key's view through an update is only known
-// from a walk that finds neither too few nor too many.
-func (p *Plan) walk(s *scratch, w World, v *view, o *cache.Object, dst []abi.KeyRef) []abi.KeyRef {
+// walkToKeys appends the keys in whose snapshots the view holds the object: sorted, each once. It is exact, as far as
+// the caches are, but for views that are [view.loose]: that an object stays in a key's view through an update is only
+// known from a walk that finds neither too few nor too many.
+func (p *Plan) walkToKeys(s *scratch, w World, v *view, o *cache.Object, dst []abi.KeyRef) []abi.KeyRef {
 	from := len(dst)
 	for _, c := range v.clauses {
 		dst = p.walkClause(s, w, v, c, o, dst)
@@ -27,21 +27,21 @@ func (p *Plan) walk(s *scratch, w World, v *view, o *cache.Object, dst []abi.Key
 }
 
 func (p *Plan) walkClause(s *scratch, w World, v *view, c *clause, o *cache.Object, dst []abi.KeyRef) []abi.KeyRef {
-	subject := s.memo.of(o)
+	subject := s.memo.subjectOf(o)
 	if !c.conj.holds(subject) {
 		return dst // most often known before any index is asked
 	}
-	if v.isKey(p) && p.ObjectKeys() {
-		return append(dst, p.ref(o))
+	if v.isKeyView(p) && p.ObjectKeys() {
+		return append(dst, p.keyOfObject(o))
 	}
 	if c.direct == nil && len(c.links) == 0 {
-		return p.all(s, w, dst)
+		return p.appendAllKeys(s, w, dst)
 	}
 
 	from := len(dst)
 	first := true
 	if c.direct != nil {
-		for _, t := range c.direct.tuples(subject, []string{""}) {
+		for _, t := range c.direct.extendComposites(subject, []string{""}) {
 			if k, ok := directKey(c.directJoins, t); ok {
 				dst = append(dst, k)
 			}
@@ -65,7 +65,7 @@ func (p *Plan) walkClause(s *scratch, w World, v *view, c *clause, o *cache.Obje
 		slices.SortFunc(found, compareKeys)
 		both := dst[:from]
 		for _, k := range dst[from:] {
-			if has(found, k) {
+			if containsKey(found, k) {
 				both = append(both, k)
 			}
 		}
@@ -76,7 +76,7 @@ func (p *Plan) walkClause(s *scratch, w World, v *view, c *clause, o *cache.Obje
 		return dst
 	}
 	var parts []abi.KeyRef
-	for _, t := range c.filter.tuples(subject, []string{""}) {
+	for _, t := range c.filter.extendComposites(subject, []string{""}) {
 		if k, ok := directKey(c.directJoins, t); ok {
 			parts = append(parts, k)
 		}
@@ -92,30 +92,30 @@ func (p *Plan) walkClause(s *scratch, w World, v *view, c *clause, o *cache.Obje
 // walkLink goes on to the keys of the earlier view's objects that the object is joined with.
 func (p *Plan) walkLink(s *scratch, w World, l *link, o *cache.Object, dst []abi.KeyRef) []abi.KeyRef {
 	e := p.views[l.view]
-	for _, far := range p.linked(s, w.Store(e.Resource), l, o) {
-		dst = p.walk(s, w, e, far, dst)
+	for _, far := range p.linkedObjects(s, w.Store(e.Resource), l, o) {
+		dst = p.walkToKeys(s, w, e, far, dst)
 	}
 	return dst
 }
 
-// linked are the objects that the link leads to. Those of an event's object are looked up once for all plans, but for
-// those that don't see all there is: what another plan found a moment ago may have changed since, and then another
-// event tells of that.
-func (p *Plan) linked(s *scratch, store Store, l *link, o *cache.Object) []*cache.Object {
-	from := s.memo.of(o)
+// linkedObjects returns the objects that the link leads to. Those of an event's object are looked up once for all
+// plans, but for those that don't see all there is: what another plan found a moment ago may have changed since, and
+// then another event tells of that.
+func (p *Plan) linkedObjects(s *scratch, store Store, l *link, o *cache.Object) []*cache.Object {
+	from := s.memo.subjectOf(o)
 	if from.known == nil || l.number == unnumbered || p.grant != nil {
-		return l.lookup(store, from, nil)
+		return l.appendLinked(store, from, nil)
 	}
-	known := at(&from.known.led, l.number)
+	known := rememberedAt(&from.known.led, l.number)
 	if !known.done {
-		known.all, known.done = l.lookup(store, from, known.all), true
+		known.all, known.done = l.appendLinked(store, from, known.all), true
 	}
 	return known.all
 }
 
-// lookup appends the objects that the link leads to.
-func (l *link) lookup(store Store, from subject, dst []*cache.Object) []*cache.Object {
-	tuples := l.near.tuples(from, []string{""})
+// appendLinked appends the objects that the link leads to.
+func (l *link) appendLinked(store Store, from subject, dst []*cache.Object) []*cache.Object {
+	tuples := l.near.extendComposites(from, []string{""})
 	switch {
 	case len(tuples) == 0:
 		return dst

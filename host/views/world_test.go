@@ -94,8 +94,8 @@ func randomSelector(r *rand.Rand) *metav1.LabelSelector {
 	return s
 }
 
-// blank returns an object of the resource without content.
-func blank(res abi.Resource) runtime.Object {
+// blankObject returns an object of the resource without content.
+func blankObject(res abi.Resource) runtime.Object {
 	switch res {
 	case pods:
 		return &corev1.Pod{}

@@ -29,8 +29,8 @@ func Module(t *testing.T, p *sdk.Plugin, folder string) {
 		}
 	})
 	g := watched{Native(p)}
-	each(t, folder, func(t *testing.T, c *golden.Case) {
-		if d := cmp.Diff(output(t, g, c, true), output(t, m, c, true)); d != "" {
+	eachCase(t, folder, func(t *testing.T, c *golden.Case) {
+		if d := cmp.Diff(caseOutput(t, g, c, true), caseOutput(t, m, c, true)); d != "" {
 			t.Errorf("the module does otherwise than the same code natively (run make plugins if it is old) (-native +sandboxed):\n%s", d)
 		}
 	})

@@ -13,17 +13,17 @@ import (
 	_ "github.com/windlass-dev/windlass/sdk/plugintest" // has the flag -update
 )
 
-func update() bool { return flag.Lookup("update").Value.String() == "true" }
+func isUpdating() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // Run runs a plugin natively on all cases of a folder; with go test -update it writes what comes out.
 func Run(t *testing.T, p *sdk.Plugin, folder string) {
 	t.Helper()
 	g := watched{Native(p)}
-	each(t, folder, func(t *testing.T, c *golden.Case) { run(t, g, c) })
+	eachCase(t, folder, func(t *testing.T, c *golden.Case) { runCase(t, g, c) })
 }
 
-// each runs a test for each case of a folder, by topic and name.
-func each(t *testing.T, folder string, f func(t *testing.T, c *golden.Case)) {
+// eachCase runs a test for each case of a folder, by topic and name.
+func eachCase(t *testing.T, folder string, f func(t *testing.T, c *golden.Case)) {
 	t.Helper()
 	cases, err := golden.Cases(folder)
 	if err != nil {
@@ -45,8 +45,8 @@ func each(t *testing.T, folder string, f func(t *testing.T, c *golden.Case)) {
 	}
 }
 
-func run(t *testing.T, g guest.Guest, c *golden.Case) {
-	projected, whole := output(t, g, c, true), output(t, g, c, false)
+func runCase(t *testing.T, g guest.Guest, c *golden.Case) {
+	projected, whole := caseOutput(t, g, c, true), caseOutput(t, g, c, false)
 	if d := cmp.Diff(whole, projected); d != "" {
 		missing, err := c.Undeclared(g)
 		if err != nil {
@@ -56,7 +56,7 @@ func run(t *testing.T, g guest.Guest, c *golden.Case) {
 			"(-whole +projected):\n%s", strings.Join(missing, "; "), d)
 	}
 
-	if update() {
+	if isUpdating() {
 		if err := c.Update(projected); err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +72,8 @@ func run(t *testing.T, g guest.Guest, c *golden.Case) {
 	}
 }
 
-// output runs a case and returns what came out.
-func output(t *testing.T, g guest.Guest, c *golden.Case, cut bool) string {
+// caseOutput runs a case and returns what came out.
+func caseOutput(t *testing.T, g guest.Guest, c *golden.Case, cut bool) string {
 	t.Helper()
 	out, _, err := c.Run(g, cut)
 	if err != nil {

@@ -32,15 +32,15 @@ import (
 //   - template_hash: head a collision count or nothing, body a v1/PodTemplateSpec; gives upstream's hash of it in a
 //     name (controller.ComputeHash).
 var Helpers = map[string]sandbox.Helper{
-	"json_form":     helper(jsonForm),
-	"protobuf_form": helper(protobufForm),
-	"template_hash": helper(templateHash),
+	"json_form":     wrapHelper(jsonForm),
+	"protobuf_form": wrapHelper(protobufForm),
+	"template_hash": wrapHelper(templateHash),
 }
 
 // CallHelper calls one of [Helpers], for plugins that run natively: see sdk.Helpers.
 func CallHelper(name string, argument []byte) []byte { return Helpers[name](argument) }
 
-func helper(f func(head string, body []byte) ([]byte, error)) sandbox.Helper {
+func wrapHelper(f func(head string, body []byte) ([]byte, error)) sandbox.Helper {
 	return func(argument []byte) []byte {
 		head, body, ok := bytes.Cut(argument, []byte("\n"))
 		if !ok {
@@ -60,8 +60,8 @@ type message interface {
 	Unmarshal([]byte) error
 }
 
-// empty is an object of the kind, or the one part of objects that is asked for by itself.
-func empty(kind string) (message, error) {
+// newObject returns an object of the kind, or the one part of objects that is asked for by itself.
+func newObject(kind string) (message, error) {
 	if kind == "v1/PodTemplateSpec" {
 		return &corev1.PodTemplateSpec{}, nil
 	}
@@ -89,7 +89,7 @@ func empty(kind string) (message, error) {
 
 func jsonForm(head string, body []byte) ([]byte, error) {
 	kind, floats := bytes.CutSuffix([]byte(head), []byte(" floats"))
-	m, err := empty(string(kind))
+	m, err := newObject(string(kind))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func jsonForm(head string, body []byte) ([]byte, error) {
 }
 
 func protobufForm(kind string, body []byte) ([]byte, error) {
-	m, err := empty(kind)
+	m, err := newObject(kind)
 	if err != nil {
 		return nil, err
 	}

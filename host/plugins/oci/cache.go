@@ -43,17 +43,17 @@ func OpenCache(folder string) (*Cache, error) {
 	return &Cache{folder, cacheMax}, nil
 }
 
-// module returns a module whose signature is sound, nil if the cache doesn't have all of it.
-func (c *Cache) module(r Reference, keys []signature.Key) *Module {
+// cachedModule returns a module whose signature is sound, nil if the cache doesn't have all of it.
+func (c *Cache) cachedModule(r Reference, keys []signature.Key) *Module {
 	manifest := c.manifest(r)
-	if manifest == nil || c.verify(r, keys) != nil {
+	if manifest == nil || c.verifySignatures(r, keys) != nil {
 		return nil
 	}
 	layer, err := moduleLayer(r, manifest)
 	if err != nil {
 		return nil
 	}
-	wasm := c.blob(layer.Digest.String(), moduleMax)
+	wasm := c.readBlob(layer.Digest.String(), moduleMax)
 	if wasm == nil {
 		return nil
 	}
@@ -65,13 +65,13 @@ func (c *Cache) manifest(r Reference) []byte {
 	if c == nil {
 		return nil
 	}
-	return c.blob(r.Digest, manifestMax)
+	return c.readBlob(r.Digest, manifestMax)
 }
 
 var errNotThere = errors.New("not in the cache")
 
-// verify looks at the signatures that are kept.
-func (c *Cache) verify(r Reference, keys []signature.Key) error {
+// verifySignatures looks at the signatures that are kept.
+func (c *Cache) verifySignatures(r Reference, keys []signature.Key) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -87,12 +87,12 @@ func (c *Cache) verify(r Reference, keys []signature.Key) error {
 		return err
 	}
 	err = Verify(r, all, keys)
-	used(c.signatures(r))
+	touchFile(c.signatures(r))
 	return err
 }
 
-// used keeps a file from being the next that goes.
-func used(path string) {
+// touchFile keeps a file from being the next that goes.
+func touchFile(path string) {
 	now := time.Now()
 	_ = os.Chtimes(path, now, now)
 }
@@ -107,8 +107,8 @@ func (c *Cache) signatures(r Reference) string {
 	return filepath.Join(c.folder, "signatures-"+hex.EncodeToString(sum[:])+".json")
 }
 
-// blob returns what the digest names, nil if it isn't there. What isn't what it is called is removed.
-func (c *Cache) blob(digest string, most int64) []byte {
+// readBlob returns what the digest names, nil if it isn't there. What isn't what it is called is removed.
+func (c *Cache) readBlob(digest string, most int64) []byte {
 	path := c.blobPath(digest)
 	b, err := readAtMost(path, most)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,12 +118,12 @@ func (c *Cache) blob(digest string, most int64) []byte {
 		_ = os.Remove(path)
 		return nil
 	}
-	used(path)
+	touchFile(path)
 	return b
 }
 
-// keep writes a module and its signatures.
-func (c *Cache) keep(m *Module, all []Signature) error {
+// keepModule writes a module and its signatures.
+func (c *Cache) keepModule(m *Module, all []Signature) error {
 	if c == nil {
 		return nil
 	}
@@ -136,16 +136,16 @@ func (c *Cache) keep(m *Module, all []Signature) error {
 		files[c.signatures(m.Reference)] = b
 	}
 	for path, b := range files {
-		if err := write(path, b); err != nil {
+		if err := replaceFile(path, b); err != nil {
 			return fmt.Errorf("cache of modules: %w", err)
 		}
 	}
-	c.prune()
+	c.pruneOldest()
 	return nil
 }
 
-// write replaces a file as a whole.
-func write(path string, b []byte) error {
+// replaceFile replaces a file as a whole.
+func replaceFile(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
 		return err
@@ -158,9 +158,9 @@ func write(path string, b []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// prune removes what wasn't used for the longest time until the rest is small enough. It doesn't matter whether it
-// succeeds.
-func (c *Cache) prune() {
+// pruneOldest removes what wasn't used for the longest time until the rest is small enough. It doesn't matter whether
+// it succeeds.
+func (c *Cache) pruneOldest() {
 	entries, err := os.ReadDir(c.folder)
 	if err != nil {
 		return

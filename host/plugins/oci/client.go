@@ -135,7 +135,7 @@ func (c *Client) repository(ctx context.Context, r Reference) (context.Context, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	return ctx, cancel, &remote.Repository{
-		Client: c.auth, Reference: parsed, PlainHTTP: slices.Contains(c.options.PlainHTTP, r.host()),
+		Client: c.auth, Reference: parsed, PlainHTTP: slices.Contains(c.options.PlainHTTP, r.registryHost()),
 		MaxMetadataBytes: manifestMax, SkipReferrersGC: true,
 		ManifestMediaTypes: []string{typeManifest, typeDockerManifest, typeIndex, typeDockerIndex},
 	}, nil

@@ -30,27 +30,28 @@ func (e *Error) Error() string { return fmt.Sprintf("image %s: %s", e.Reference,
 // Unwrap returns the error of the network, if it was one.
 func (e *Error) Unwrap() error { return e.cause }
 
-func refuse(r Reference, format string, args ...any) *Error {
+func newError(r Reference, format string, args ...any) *Error {
 	return &Error{Reference: r, What: fmt.Sprintf(format, args...)}
 }
 
-// final refuses what the digest itself names.
-func final(r Reference, format string, args ...any) *Error {
-	e := refuse(r, format, args...)
+// newFinalError returns an error that refuses what the digest itself names.
+func newFinalError(r Reference, format string, args ...any) *Error {
+	e := newError(r, format, args...)
 	e.Final = true
 	return e
 }
 
-// failed says what went wrong between here and the registry. What others have written is made short and plain, and
-// queries are left out: those of a redirect are often as good as a password.
-func failed(r Reference, doing string, err error) error {
+// requestError says what went wrong between here and the registry. What others have written is made short and plain,
+// and queries are left out: those of a redirect are often as good as a password.
+func requestError(r Reference, doing string, err error) error {
 	if ours := (*Error)(nil); errors.As(err, &ours) {
 		return err
 	}
-	return &Error{Reference: r, What: fmt.Sprintf("%s: %s: %s", doing, veiled(err.Error()), hint(r, err)), cause: err}
+	return &Error{Reference: r, What: fmt.Sprintf("%s: %s: %s", doing, hideSecrets(err.Error()), errorHint(r, err)),
+		cause: err}
 }
 
-func hint(r Reference, err error) string {
+func errorHint(r Reference, err error) string {
 	var response *errcode.ErrorResponse
 	var authority x509.UnknownAuthorityError
 	var without *plainError
@@ -62,7 +63,7 @@ func hint(r Reference, err error) string {
 
 	switch {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || strings.Contains(err.Error(), "credential"):
-		return "give credentials for " + r.host() +
+		return "give credentials for " + r.registryHost() +
 			" in a docker config file (registries.credentialsFile, --credentials-file); credential helpers that it names aren't run"
 	case code == http.StatusNotFound || errors.Is(err, errdef.ErrNotFound):
 		return "push it there, or correct the reference"
@@ -89,8 +90,8 @@ var (
 // textMost bounds what is said of others' text, in bytes.
 const textMost = 500
 
-// veiled makes others' text fit for a line in a log, without the secrets of addresses in it.
-func veiled(text string) string {
+// hideSecrets makes others' text fit for a line in a log, without the secrets of addresses in it.
+func hideSecrets(text string) string {
 	text = query.ReplaceAllString(text, "?...")
 	text = userinfo.ReplaceAllString(text, "//")
 	text = localPort.ReplaceAllString(text, "")

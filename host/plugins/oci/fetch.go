@@ -45,7 +45,7 @@ func (c *Client) Fetch(ctx context.Context, r Reference) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.layer(ctx, r, manifest)
+	return c.fetchModule(ctx, r, manifest)
 }
 
 // Pinned refuses a reference without a digest; where the registry answers, the error tells the digest.
@@ -55,11 +55,11 @@ func (c *Client) Pinned(ctx context.Context, r Reference) error {
 	}
 	now := "the registry couldn't be asked which it is now"
 	if d, err := c.resolve(ctx, r); err == nil {
-		now = fmt.Sprintf("now it is %s; where that is what you want, write %s", d, r.at(d))
+		now = fmt.Sprintf("now it is %s; where that is what you want, write %s", d, r.withDigest(d))
 	} else if cause := (*Error)(nil); errors.As(err, &cause) {
 		now += " (" + cause.What + ")"
 	}
-	return refuse(r, "names no digest, and a tag can be moved: %s", now)
+	return newError(r, "names no digest, and a tag can be moved: %s", now)
 }
 
 // resolve asks for a tag's digest.
@@ -74,7 +74,7 @@ func (c *Client) resolve(ctx context.Context, r Reference) (string, error) {
 	defer cancel()
 	d, err := repository.Resolve(ctx, r.Tag)
 	if err != nil {
-		return "", failed(r, "can't ask for its digest", err)
+		return "", requestError(r, "can't ask for its digest", err)
 	}
 	return d.Digest.String(), nil
 }
@@ -86,14 +86,14 @@ func (c *Client) manifest(ctx context.Context, r Reference) ([]byte, error) {
 		return nil, err
 	}
 	defer cancel()
-	return read(ctx, r, "can't get its manifest", manifestMax, r.Digest, func() (io.ReadCloser, error) {
+	return readVerified(ctx, r, "can't get its manifest", manifestMax, r.Digest, func() (io.ReadCloser, error) {
 		_, body, err := repository.Manifests().FetchReference(ctx, r.Digest)
 		return body, err
 	})
 }
 
-// layer gets the module that a manifest names.
-func (c *Client) layer(ctx context.Context, r Reference, manifest []byte) (*Module, error) {
+// fetchModule gets the module that a manifest names.
+func (c *Client) fetchModule(ctx context.Context, r Reference, manifest []byte) (*Module, error) {
 	layer, err := moduleLayer(r, manifest)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (c *Client) layer(ctx context.Context, r Reference, manifest []byte) (*Modu
 		return nil, err
 	}
 	defer cancel()
-	wasm, err := blob(ctx, r, repository, layer, "can't get the module", moduleMax)
+	wasm, err := fetchBlob(ctx, r, repository, layer, "can't get the module", moduleMax)
 	if err != nil {
 		return nil, err
 	}
@@ -117,23 +117,28 @@ func moduleLayer(r Reference, manifest []byte) (*ocispec.Descriptor, error) {
 		Manifests []ocispec.Descriptor `json:"manifests"`
 	}
 	if err := json.Unmarshal(manifest, &m); err != nil {
-		return nil, final(r, "its manifest isn't JSON: name the digest of a module's image")
+		return nil, newFinalError(r, "its manifest isn't JSON: name the digest of a module's image")
 	}
 	if m.MediaType == typeIndex || m.MediaType == typeDockerIndex || len(m.Manifests) > 0 {
-		return nil, final(r, "is an index of several images: name the digest of the one that holds the module")
+		return nil, newFinalError(r, "is an index of several images: name the digest of the one that holds the module")
 	}
 	if len(m.Layers) != 1 {
-		return nil, final(r, "has %d layers, a plugin's image has one, the module: push it with windlass plugin push",
+		return nil, newFinalError(r, "has %d layers, a plugin's image has one, the module: push it with windlass plugin push",
 			len(m.Layers))
 	}
+
 	layer := &m.Layers[0]
 	switch {
 	case layer.MediaType != typeWasm && layer.MediaType != typeWasmBefore:
-		return nil, final(r, "its layer is of type %q, must be %s (or %s): push it with windlass plugin push, or oras push REF FILE:%s", veiled(layer.MediaType), typeWasm, typeWasmBefore, typeWasm)
+		return nil, newFinalError(r,
+			"its layer is of type %q, must be %s (or %s): push it with windlass plugin push, or oras push REF FILE:%s",
+			hideSecrets(layer.MediaType), typeWasm, typeWasmBefore, typeWasm)
 	case !sha256Digest.MatchString(string(layer.Digest)):
-		return nil, final(r, "its layer's digest %q is no SHA-256", veiled(string(layer.Digest)))
+		return nil, newFinalError(r, "its layer's digest %q is no SHA-256", hideSecrets(string(layer.Digest)))
 	case layer.Size < 1 || layer.Size > moduleMax:
-		return nil, final(r, "its module has %d bytes, must be at most %d MiB: build the module smaller (-opt=z -no-debug, or -ldflags='-s -w')", layer.Size, moduleMax>>20)
+		return nil, newFinalError(r,
+			"its module has %d bytes, must be at most %d MiB: build the module smaller (-opt=z -no-debug, or -ldflags='-s -w')",
+			layer.Size, moduleMax>>20)
 	}
 	return layer, nil
 }
@@ -156,7 +161,7 @@ func (c *Client) Signatures(ctx context.Context, r Reference) (all []Signature, 
 			l.Size < 1 || l.Size > payloadMax {
 			continue // something else, of which nothing is expected
 		}
-		payload, err := blob(ctx, r, repository, l, "can't get a signature", payloadMax)
+		payload, err := fetchBlob(ctx, r, repository, l, "can't get a signature", payloadMax)
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +174,7 @@ func (c *Client) Signatures(ctx context.Context, r Reference) (all []Signature, 
 
 // signatureManifest gets the image that holds a module's signatures, nil for none.
 func signatureManifest(ctx context.Context, r Reference, repository *remote.Repository) (*ocispec.Manifest, error) {
-	b, err := read(ctx, r, "can't get its signatures", manifestMax, "", func() (io.ReadCloser, error) {
+	b, err := readVerified(ctx, r, "can't get its signatures", manifestMax, "", func() (io.ReadCloser, error) {
 		_, body, err := repository.Manifests().FetchReference(ctx, r.signatureTag())
 		return body, err
 	})
@@ -181,7 +186,7 @@ func signatureManifest(ctx context.Context, r Reference, repository *remote.Repo
 	}
 	m := &ocispec.Manifest{}
 	if err := json.Unmarshal(b, m); err != nil {
-		return nil, refuse(r, "what lies under the tag %s isn't signatures: remove that tag, and sign the image again",
+		return nil, newError(r, "what lies under the tag %s isn't signatures: remove that tag, and sign the image again",
 			r.signatureTag())
 	}
 	return m, nil
@@ -199,7 +204,7 @@ func Verify(r Reference, all []Signature, keys []signature.Key) error {
 				return nil
 			}
 			if !errors.Is(err, signature.ErrOtherKey) {
-				why = append(why, veiled(fmt.Sprintf("the signature by %s doesn't hold here: %v", k, err)))
+				why = append(why, hideSecrets(fmt.Sprintf("the signature by %s doesn't hold here: %v", k, err)))
 			}
 		}
 	}
@@ -207,30 +212,30 @@ func Verify(r Reference, all []Signature, keys []signature.Key) error {
 	sign := "sign it with windlass plugin sign or cosign sign --key, or leave it out"
 	switch {
 	case len(all) == 0:
-		return refuse(r, "isn't signed, and must be by a key of %s: %s", wanted, sign)
+		return newError(r, "isn't signed, and must be by a key of %s: %s", wanted, sign)
 	case len(why) == 0:
-		return refuse(r, "is signed, but not by a key of %s: %s", wanted, sign)
+		return newError(r, "is signed, but not by a key of %s: %s", wanted, sign)
 	}
-	return refuse(r, "%s: %s", strings.Join(why, "; "), sign)
+	return newError(r, "%s: %s", strings.Join(why, "; "), sign)
 }
 
-// blob gets what a descriptor names.
-func blob(ctx context.Context, r Reference, repository *remote.Repository, d *ocispec.Descriptor, doing string,
+// fetchBlob gets what a descriptor names.
+func fetchBlob(ctx context.Context, r Reference, repository *remote.Repository, d *ocispec.Descriptor, doing string,
 	most int64) ([]byte, error) {
-	return read(ctx, r, doing, min(most, d.Size), d.Digest.String(), func() (io.ReadCloser, error) {
+	return readVerified(ctx, r, doing, min(most, d.Size), d.Digest.String(), func() (io.ReadCloser, error) {
 		return repository.Blobs().Fetch(ctx, ocispec.Descriptor{MediaType: d.MediaType, Digest: digest.Digest(d.Digest),
 			Size: d.Size})
 	})
 }
 
-// read reads at most so many bytes and compares them with their digest, if one is known. A body that breaks off is
-// asked for again.
-func read(ctx context.Context, r Reference, doing string, most int64, want string,
+// readVerified reads at most so many bytes and compares them with their digest, if one is known. A body that breaks off
+// is asked for again.
+func readVerified(ctx context.Context, r Reference, doing string, most int64, want string,
 	open func() (io.ReadCloser, error)) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
 		body, err := open()
 		if err != nil {
-			return nil, failed(r, doing, err)
+			return nil, requestError(r, doing, err)
 		}
 		b, err := io.ReadAll(io.LimitReader(body, most+1))
 		body.Close()
@@ -242,11 +247,14 @@ func read(ctx context.Context, r Reference, doing string, most int64, want strin
 			}
 			continue
 		case err != nil:
-			return nil, failed(r, doing, err)
+			return nil, requestError(r, doing, err)
 		case int64(len(b)) > most:
-			return nil, refuse(r, "%s: the registry sends more than the %d bytes that it may have: look at the registry and at what is in between", doing, most)
+			return nil, newError(r,
+				"%s: the registry sends more than the %d bytes that it may have: look at the registry and at what is in between",
+				doing, most)
 		case want != "" && digestOf(b) != want:
-			return nil, refuse(r, "%s: the registry sends %d bytes with the digest %s, asked for was %s: look at the registry and at what is in between", doing, len(b), digestOf(b), want)
+			return nil, newError(r,
+				"%s: the registry sends %d bytes with the digest %s, asked for was %s: look at the registry and at what is in between", doing, len(b), digestOf(b), want)
 		}
 		return b, nil
 	}

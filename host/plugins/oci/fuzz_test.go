@@ -40,7 +40,7 @@ func FuzzVeiledIsOneShortLine(f *testing.F) {
 	f.Add("Get \"https://a/b?X-Signature=hush\": EOF")
 	f.Add("https://user:hush@host/ \x1b[2J\n\u2028")
 	f.Fuzz(func(t *testing.T, text string) {
-		got := veiled("https://u:password@a/b?token=secret " + text)
+		got := hideSecrets("https://u:password@a/b?token=secret " + text)
 		if strings.ContainsAny(got, "\n\r\x1b\x7f\u2028\u2029") || len(got) > 600 ||
 			!strings.HasPrefix(got, "https://a/b?... ") {
 			t.Errorf("%q", got)

@@ -20,7 +20,7 @@ func (c *Client) Get(ctx context.Context, i Image, cache *Cache) (_ *Module, unk
 	if err := c.Pinned(ctx, i.Reference); err != nil {
 		return nil, nil, err
 	}
-	if m := cache.module(i.Reference, i.Keys); m != nil {
+	if m := cache.cachedModule(i.Reference, i.Keys); m != nil {
 		return m, nil, nil
 	}
 
@@ -35,7 +35,7 @@ func (c *Client) Get(ctx context.Context, i Image, cache *Cache) (_ *Module, unk
 		}
 	}
 
-	m := cache.module(i.Reference, nil)
+	m := cache.cachedModule(i.Reference, nil)
 	if m == nil {
 		manifest := cache.manifest(i.Reference)
 		if manifest == nil {
@@ -45,12 +45,12 @@ func (c *Client) Get(ctx context.Context, i Image, cache *Cache) (_ *Module, unk
 			}
 		}
 		var err error
-		if m, err = c.layer(ctx, i.Reference, manifest); err != nil {
+		if m, err = c.fetchModule(ctx, i.Reference, manifest); err != nil {
 			return nil, nil, err
 		}
 	}
 
-	return m, cache.keep(m, all), nil
+	return m, cache.keepModule(m, all), nil
 }
 
 // Plugin returns the module as one that was found.

@@ -28,7 +28,7 @@ import (
 
 var wasm = []byte("\x00asm\x01\x00\x00\x00 not that anybody here would look")
 
-func client(t testing.TB, r *registrytest.Registry, change ...func(*Options)) *Client {
+func newClient(t testing.TB, r *registrytest.Registry, change ...func(*Options)) *Client {
 	t.Helper()
 	o := Options{Timeout: time.Minute, CAFile: r.CAFile}
 	if r.CAFile == "" {
@@ -45,7 +45,7 @@ func client(t testing.TB, r *registrytest.Registry, change ...func(*Options)) *C
 	return c
 }
 
-func parse(t testing.TB, text string) Reference {
+func mustParse(t testing.TB, text string) Reference {
 	t.Helper()
 	r, err := Parse(text)
 	if err != nil {
@@ -54,9 +54,9 @@ func parse(t testing.TB, text string) Reference {
 	return r
 }
 
-func push(t testing.TB, c *Client, to string, wasm []byte) Reference {
+func mustPush(t testing.TB, c *Client, to string, wasm []byte) Reference {
 	t.Helper()
-	r, err := c.Push(t.Context(), parse(t, to), wasm, nil)
+	r, err := c.Push(t.Context(), mustParse(t, to), wasm, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,13 +141,13 @@ func TestPushAndFetch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := registrytest.Start(t, o)
-			c := client(t, r, func(k *Options) {
+			c := newClient(t, r, func(k *Options) {
 				if o.User != "" {
 					k.Credentials = r.Credentials(o.User, o.Password)
 				}
 			})
-			pinned := push(t, c, r.Host+"/team/a:v1", wasm)
-			if again := push(t, c, r.Host+"/team/a:v2", wasm); again != pinned {
+			pinned := mustPush(t, c, r.Host+"/team/a:v1", wasm)
+			if again := mustPush(t, c, r.Host+"/team/a:v2", wasm); again != pinned {
 				t.Errorf("pushed again it is %s, was %s", again, pinned)
 			}
 			m, err := c.Fetch(t.Context(), pinned)
@@ -157,10 +157,10 @@ func TestPushAndFetch(t *testing.T) {
 			if !bytes.Equal(m.Wasm, wasm) || m.Digest != digestOf(wasm) || m.Reference != pinned {
 				t.Errorf("%s: %q", m.Reference, m.Wasm)
 			}
-			_, err = c.Fetch(t.Context(), parse(t, r.Host+"/team/a:v1"))
+			_, err = c.Fetch(t.Context(), mustParse(t, r.Host+"/team/a:v1"))
 			refused(t, err, "image "+r.Host+"/team/a:v1: names no digest, and a tag can be moved: now it is "+pinned.Digest+
 				"; where that is what you want, write "+pinned.String())
-			_, err = c.Fetch(t.Context(), parse(t, r.Host+"/team/a:v3"))
+			_, err = c.Fetch(t.Context(), mustParse(t, r.Host+"/team/a:v3"))
 			refused(t, err, "names no digest", "the registry couldn't be asked which it is now (can't ask for its digest: ")
 		})
 	}
@@ -169,9 +169,9 @@ func TestPushAndFetch(t *testing.T) {
 // What other tools push is understood as far as it is a module.
 func TestOthersImages(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	c := client(t, r)
+	c := newClient(t, r)
 	image := func(mediaType string, layers ...content) Reference {
-		ref, err := c.push(t.Context(), parse(t, r.Host+"/a"), "", describe(mediaType, []byte("{}")), layers,
+		ref, err := c.pushImage(t.Context(), mustParse(t, r.Host+"/a"), "", describe(mediaType, []byte("{}")), layers,
 			map[string]string{"org.opencontainers.image.title": "a.wasm"})
 		if err != nil {
 			t.Fatal(err)
@@ -215,7 +215,7 @@ func TestOthersImages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = moduleLayer(parse(t, r.Host+"/a"), b)
+		_, err = moduleLayer(mustParse(t, r.Host+"/a"), b)
 		refused(t, err, c.want)
 		if e, ok := err.(*Error); !ok || !e.Final {
 			t.Errorf("%s: would be asked for again", name)
@@ -229,8 +229,8 @@ func TestTampering(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
 	const hasty = time.Second
 	waits := []string{"module slow", "no answer", "busy"} // until the client's time is over
-	c, impatient := client(t, r), client(t, r, func(o *Options) { o.Timeout = hasty })
-	pinned := push(t, c, r.Host+"/a", wasm)
+	c, impatient := newClient(t, r), newClient(t, r, func(o *Options) { o.Timeout = hasty })
+	pinned := mustPush(t, c, r.Host+"/a", wasm)
 	blobPath, manifestPath := "/v2/a/blobs/"+digestOf(wasm), "/v2/a/manifests/"+pinned.Digest
 	other := append(bytes.Clone(wasm[:len(wasm)-1]), '!')
 	type handler = func(w http.ResponseWriter, q *http.Request, next http.Handler)
@@ -340,8 +340,8 @@ func TestTampering(t *testing.T) {
 // A body that breaks off, or an answer that says later, is asked for again, a few times.
 func TestRetries(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	c := client(t, r)
-	pinned := push(t, c, r.Host+"/a", wasm)
+	c := newClient(t, r)
+	pinned := mustPush(t, c, r.Host+"/a", wasm)
 	n := 0
 	r.Intercept(func(w http.ResponseWriter, q *http.Request, next http.Handler) {
 		switch n++; n {
@@ -376,8 +376,8 @@ func TestRedirectsAndPlainHTTP(t *testing.T) {
 	storageHost := strings.TrimPrefix(storage.URL, "http://")
 	r := registrytest.Start(t, registrytest.Options{TLS: true, User: "u", Password: "p"})
 	credentials := r.Credentials("u", "p")
-	strict := client(t, r, func(o *Options) { o.Credentials = credentials })
-	pinned := push(t, strict, r.Host+"/a", wasm)
+	strict := newClient(t, r, func(o *Options) { o.Credentials = credentials })
+	pinned := mustPush(t, strict, r.Host+"/a", wasm)
 
 	r.Intercept(func(w http.ResponseWriter, q *http.Request, next http.Handler) {
 		if strings.Contains(q.URL.Path, "/blobs/") {
@@ -392,7 +392,7 @@ func TestRedirectsAndPlainHTTP(t *testing.T) {
 	if strings.Contains(fmt.Sprint(err), "hush") {
 		t.Errorf("tells a secret: %v", err)
 	}
-	lax := client(t, r, func(o *Options) { o.Credentials, o.PlainHTTP = credentials, []string{storageHost} })
+	lax := newClient(t, r, func(o *Options) { o.Credentials, o.PlainHTTP = credentials, []string{storageHost} })
 	if _, err := lax.Fetch(t.Context(), pinned); err != nil {
 		t.Error(err)
 	}
@@ -400,9 +400,9 @@ func TestRedirectsAndPlainHTTP(t *testing.T) {
 		t.Errorf("the storage was sent %q", got)
 	}
 	plain := registrytest.Start(t, registrytest.Options{})
-	_, err = client(t, plain, func(o *Options) { o.PlainHTTP = nil }).Fetch(t.Context(), pinnedAt(plain.Host))
+	_, err = newClient(t, plain, func(o *Options) { o.PlainHTTP = nil }).Fetch(t.Context(), pinnedAt(plain.Host))
 	refused(t, err, "a registry without TLS has to be listed in registries.plainHTTP (--plain-http)")
-	_, err = client(t, r, func(o *Options) { o.CAFile = "" }).Fetch(t.Context(), pinned)
+	_, err = newClient(t, r, func(o *Options) { o.CAFile = "" }).Fetch(t.Context(), pinned)
 	refused(t, err, "name the CA that signed the registry's certificate in registries.caFile")
 }
 
@@ -412,7 +412,8 @@ func pinnedAt(host string) Reference {
 
 func TestCredentials(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{User: "u", Password: "correct"})
-	pinned := push(t, client(t, r, func(o *Options) { o.Credentials = r.Credentials("u", "correct") }), r.Host+"/a", wasm)
+	pinned := mustPush(t, newClient(t, r, func(o *Options) { o.Credentials = r.Credentials("u", "correct") }), r.Host+"/a",
+		wasm)
 	ran := filepath.Join(t.TempDir(), "ran")
 	dir := t.TempDir()
 	helper := filepath.Join(dir, "docker-credential-test")
@@ -428,7 +429,7 @@ func TestCredentials(t *testing.T) {
 	}
 
 	for name, file := range map[string]string{"none": "", "wrong": r.Credentials("u", "wr0ng"), "helper": helping} {
-		_, err := client(t, r, func(o *Options) { o.Credentials = file }).Fetch(t.Context(), pinned)
+		_, err := newClient(t, r, func(o *Options) { o.Credentials = file }).Fetch(t.Context(), pinned)
 		refused(t, err, "give credentials for "+r.Host+" in a docker config file")
 		if strings.Contains(fmt.Sprint(err), "wr0ng") {
 			t.Errorf("%s: tells the password: %v", name, err)
@@ -448,14 +449,14 @@ func TestCredentials(t *testing.T) {
 
 func TestSignatures(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	c := client(t, r)
+	c := newClient(t, r)
 	ours, ourKeys, ourFile := keyPair(t)
 	theirs, theirKeys, theirFile := keyPair(t)
 	get := func(ref Reference, keys ...signature.Key) error {
 		_, _, err := c.Get(t.Context(), Image{ref, keys}, nil)
 		return err
 	}
-	pinned := push(t, c, r.Host+"/team/a", wasm)
+	pinned := mustPush(t, c, r.Host+"/team/a", wasm)
 	refused(t, get(pinned, ourKeys...),
 		"image "+pinned.String()+": isn't signed, and must be by a key of "+ourFile+": sign it with windlass plugin sign")
 	if n := len(r.Requests("GET /v2/team/a/blobs/")); n != 0 {
@@ -482,7 +483,7 @@ func TestSignatures(t *testing.T) {
 	if all, err := c.Signatures(t.Context(), pinned); err != nil || len(all) != 2 {
 		t.Errorf("%d signatures, %v", len(all), err)
 	}
-	_, err := c.Fetch(t.Context(), parse(t, r.Host+"/team/a"))
+	_, err := c.Fetch(t.Context(), mustParse(t, r.Host+"/team/a"))
 	refused(t, err, "names no digest")
 
 	// A signature moved to where it doesn't belong: another digest, another repository.
@@ -490,8 +491,8 @@ func TestSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	another := push(t, c, r.Host+"/team/a", append(bytes.Clone(wasm), 1))
-	elsewhere := push(t, c, r.Host+"/mallory/a", wasm)
+	another := mustPush(t, c, r.Host+"/team/a", append(bytes.Clone(wasm), 1))
+	elsewhere := mustPush(t, c, r.Host+"/mallory/a", wasm)
 	for _, s := range all {
 		for _, to := range []Reference{another, elsewhere} {
 			if err := c.putSignature(t.Context(), to, s); err != nil {
@@ -511,7 +512,7 @@ func TestSignatures(t *testing.T) {
 			`"},"type":"atomic container signature"}}`,
 		"what is signed isn't a claim about an image": "hello",
 	} {
-		ref := push(t, c, r.Host+"/team/a", []byte(want))
+		ref := mustPush(t, c, r.Host+"/team/a", []byte(want))
 		sig, err := ours.SignBytes([]byte(payload))
 		if err != nil {
 			t.Fatal(err)
@@ -522,8 +523,8 @@ func TestSignatures(t *testing.T) {
 		refused(t, get(ref, ourKeys...), want)
 	}
 	// A tag that holds something else.
-	odd := push(t, c, r.Host+"/team/a", []byte("odd"))
-	if _, err := c.push(t.Context(), odd, odd.signatureTag(), describe(typeWasmConfig, []byte("{}")),
+	odd := mustPush(t, c, r.Host+"/team/a", []byte("odd"))
+	if _, err := c.pushImage(t.Context(), odd, odd.signatureTag(), describe(typeWasmConfig, []byte("{}")),
 		[]content{describe(typeWasm, wasm)}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -532,10 +533,10 @@ func TestSignatures(t *testing.T) {
 
 func TestCache(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	c := client(t, r)
+	c := newClient(t, r)
 	ours, keys, _ := keyPair(t)
 	_, others, _ := keyPair(t)
-	pinned := push(t, c, r.Host+"/a", wasm)
+	pinned := mustPush(t, c, r.Host+"/a", wasm)
 	if err := c.Sign(t.Context(), pinned, ours); err != nil {
 		t.Fatal(err)
 	}
@@ -556,11 +557,11 @@ func TestCache(t *testing.T) {
 		}
 	}
 
-	if m := cache.module(pinned, others); m != nil {
+	if m := cache.cachedModule(pinned, others); m != nil {
 		t.Error("the cache's signature holds for any key")
 	}
 	moved := Reference{Repository: r.Host + "/b", Digest: pinned.Digest}
-	if m := cache.module(moved, keys); m != nil {
+	if m := cache.cachedModule(moved, keys); m != nil {
 		t.Error("the cache's signature holds for any repository")
 	}
 
@@ -569,14 +570,14 @@ func TestCache(t *testing.T) {
 		if err := os.WriteFile(cache.blobPath(d), []byte("tampered with"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if m := cache.module(pinned, keys); m != nil {
+		if m := cache.cachedModule(pinned, keys); m != nil {
 			t.Errorf("took %q", m.Wasm)
 		}
 		r.Intercept(nil)
 		if _, _, err := c.Get(t.Context(), Image{pinned, keys}, cache); err != nil {
 			t.Fatal(err)
 		}
-		if m := cache.module(pinned, keys); m == nil {
+		if m := cache.cachedModule(pinned, keys); m == nil {
 			t.Error("wasn't mended")
 		}
 	}
@@ -584,15 +585,15 @@ func TestCache(t *testing.T) {
 	if err := os.WriteFile(cache.signatures(pinned), []byte("[]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if m := cache.module(pinned, keys); m != nil {
+	if m := cache.cachedModule(pinned, keys); m != nil {
 		t.Error("took a module without a signature")
 	}
 
 	// The oldest go when it is full.
 	cache.max = 300
 	for i := range 5 {
-		push(t, c, r.Host+"/a", bytes.Repeat([]byte{byte(i)}, 100))
-		if _, _, err := c.Get(t.Context(), Image{push(t, c, r.Host+"/a", bytes.Repeat([]byte{byte(i)}, 100)), nil},
+		mustPush(t, c, r.Host+"/a", bytes.Repeat([]byte{byte(i)}, 100))
+		if _, _, err := c.Get(t.Context(), Image{mustPush(t, c, r.Host+"/a", bytes.Repeat([]byte{byte(i)}, 100)), nil},
 			cache); err != nil {
 			t.Fatal(err)
 		}
@@ -629,7 +630,7 @@ func TestCache(t *testing.T) {
 // What is pushed is what the specification of Wasm artifacts has.
 func TestPushedManifest(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	pinned, err := client(t, r).Push(t.Context(), parse(t, r.Host+"/a:v1"), wasm,
+	pinned, err := newClient(t, r).Push(t.Context(), mustParse(t, r.Host+"/a:v1"), wasm,
 		map[string]string{"org.opencontainers.image.title": "a"})
 	if err != nil {
 		t.Fatal(err)

@@ -30,14 +30,14 @@ type wasmConfig struct {
 // module with the same annotations has the same digest.
 func (c *Client) Push(ctx context.Context, r Reference, wasm []byte, annotations map[string]string) (Reference, error) {
 	if len(wasm) > moduleMax {
-		return Reference{}, refuse(r, "the module has %d bytes, must be at most %d MiB: build it smaller (-opt=z "+
+		return Reference{}, newError(r, "the module has %d bytes, must be at most %d MiB: build it smaller (-opt=z "+
 			"-no-debug, or -ldflags='-s -w')", len(wasm), moduleMax>>20)
 	}
 	config, err := json.Marshal(wasmConfig{epoch, "wasm", "wasip1", []string{digestOf(wasm)}})
 	if err != nil {
 		return Reference{}, err
 	}
-	return c.push(ctx, r, r.Tag, describe(typeWasmConfig, config), []content{describe(typeWasm, wasm)}, annotations)
+	return c.pushImage(ctx, r, r.Tag, describe(typeWasmConfig, config), []content{describe(typeWasm, wasm)}, annotations)
 }
 
 // Sign puts a signature of a module beside it, next to those that are there, and gives the reference of the module. One
@@ -54,7 +54,7 @@ func (c *Client) Sign(ctx context.Context, r Reference, signer *signature.Signer
 		return nil
 	}
 	if len(all) >= signaturesMax {
-		return refuse(r, "has %d signatures already: remove the tag %s, and sign it again", len(all), r.signatureTag())
+		return newError(r, "has %d signatures already: remove the tag %s, and sign it again", len(all), r.signatureTag())
 	}
 	claim := signature.Claim{Repository: r.Repository, Digest: r.Digest}
 	var s Signature
@@ -88,7 +88,7 @@ func (c *Client) putSignature(ctx context.Context, r Reference, s Signature) err
 	if err != nil {
 		return err
 	}
-	_, err = c.push(ctx, r, r.signatureTag(), describe(typeImageConfig, config), layers, nil)
+	_, err = c.pushImage(ctx, r, r.signatureTag(), describe(typeImageConfig, config), layers, nil)
 	return err
 }
 
@@ -112,8 +112,8 @@ func describe(mediaType string, b []byte) content {
 	return content{ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(b), Size: int64(len(b))}, b}
 }
 
-// push stores an image, and last its manifest, so that whoever finds that finds all.
-func (c *Client) push(ctx context.Context, r Reference, tag string, config content, layers []content,
+// pushImage stores an image, and last its manifest, so that whoever finds that finds all.
+func (c *Client) pushImage(ctx context.Context, r Reference, tag string, config content, layers []content,
 	annotations map[string]string) (Reference, error) {
 	ctx, cancel, repository, err := c.repository(ctx, r)
 	if err != nil {
@@ -128,8 +128,8 @@ func (c *Client) push(ctx context.Context, r Reference, tag string, config conte
 	}
 
 	for _, b := range append(layers, config) {
-		if err := put(ctx, repository, b); err != nil {
-			return Reference{}, failed(r, "can't push it", err)
+		if err := pushBlob(ctx, repository, b); err != nil {
+			return Reference{}, requestError(r, "can't push it", err)
 		}
 	}
 
@@ -146,12 +146,12 @@ func (c *Client) push(ctx context.Context, r Reference, tag string, config conte
 	}
 
 	if err != nil {
-		return Reference{}, failed(r, "can't push it", err)
+		return Reference{}, requestError(r, "can't push it", err)
 	}
-	return r.at(string(d.Digest)), nil
+	return r.withDigest(string(d.Digest)), nil
 }
 
-func put(ctx context.Context, repository *remote.Repository, b content) error {
+func pushBlob(ctx context.Context, repository *remote.Repository, b content) error {
 	if b.bytes == nil {
 		return nil
 	}

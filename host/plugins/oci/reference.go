@@ -50,14 +50,14 @@ func (r Reference) String() string {
 	return r.Repository
 }
 
-// host is the registry's host:port.
-func (r Reference) host() string {
+// registryHost returns the registry's host:port.
+func (r Reference) registryHost() string {
 	host, _, _ := strings.Cut(r.Repository, "/")
 	return host
 }
 
-// at returns another digest in the same repository.
-func (r Reference) at(digest string) Reference {
+// withDigest returns another digest in the same repository.
+func (r Reference) withDigest(digest string) Reference {
 	return Reference{Repository: r.Repository, Digest: digest}
 }
 

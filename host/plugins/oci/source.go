@@ -70,7 +70,7 @@ func (s *Source) Configure(k *config.Configuration) error {
 		if k.Plugins[i].Image == "" {
 			continue
 		}
-		w, err := want(k, k.Plugin(k.Plugins[i].Name))
+		w, err := readWanted(k, k.Plugin(k.Plugins[i].Name))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("plugins[%d]: %w", i, err))
 			continue
@@ -107,14 +107,14 @@ func (s *Source) Configure(k *config.Configuration) error {
 
 	for _, w := range next {
 		if w.stop == nil {
-			s.begin(w)
+			s.beginImage(w)
 		}
 	}
 	return nil
 }
 
-// want reads what a plugin's image needs: when any of it changes, it is another one.
-func want(k *config.Configuration, p config.Plugin) (*wanted, error) {
+// readWanted reads what a plugin's image needs: when any of it changes, it is another one.
+func readWanted(k *config.Configuration, p config.Plugin) (*wanted, error) {
 	r, err := Parse(p.Image)
 	if err != nil {
 		return nil, fmt.Errorf("image: %w", err)
@@ -160,27 +160,28 @@ func CacheOf(k *config.Configuration) (*Cache, error) {
 	return OpenCache(folder)
 }
 
-// begin takes the image from the cache, or begins to get it.
-func (s *Source) begin(w *wanted) {
+// beginImage takes the image from the cache, or begins to get it.
+func (s *Source) beginImage(w *wanted) {
 	ctx, stop := context.WithCancel(s.ctx)
 	w.stop = stop
 	cache, err := CacheOf(&config.Configuration{Registries: config.Registries{CacheFolder: w.folder}})
 	if err != nil {
 		klog.ErrorS(err, "Modules from registries aren't kept, each start has to get them anew", "plugin", w.name)
 	}
-	if m := cache.module(w.image.Reference, w.image.Keys); m != nil {
-		s.found(ctx, w, m)
+	if m := cache.cachedModule(w.image.Reference, w.image.Keys); m != nil {
+		s.acceptModule(ctx, w, m)
 		return
 	}
-	go s.get(ctx, w, cache)
+	go s.pullUntilDone(ctx, w, cache)
 }
 
-// found takes a module whose bytes are sound; false if it isn't what the configuration says.
-func (s *Source) found(ctx context.Context, w *wanted, m *Module) bool {
+// acceptModule takes a module whose bytes are sound; false if it isn't what the configuration says.
+func (s *Source) acceptModule(ctx context.Context, w *wanted, m *Module) bool {
 	p := m.Plugin(w.name)
 	name, err := s.read(ctx, p)
 	if err == nil && name != w.name {
-		err = final(w.image.Reference, "holds the plugin %q: write plugins[].name: %s, or name another image", name, name)
+		err = newFinalError(w.image.Reference, "holds the plugin %q: write plugins[].name: %s, or name another image", name,
+			name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,15 +193,15 @@ func (s *Source) found(ctx context.Context, w *wanted, m *Module) bool {
 	return true
 }
 
-// get asks the registry until the module is there, or can't ever be.
-func (s *Source) get(ctx context.Context, w *wanted, cache *Cache) {
+// pullUntilDone asks the registry until the module is there, or can't ever be.
+func (s *Source) pullUntilDone(ctx context.Context, w *wanted, cache *Cache) {
 	wait := retryFirst
 	for {
 		last, err := s.attempt(ctx, w, cache)
 		if ctx.Err() != nil {
 			return
 		}
-		s.tell()
+		s.notifyChanged()
 		if err == nil || last {
 			return
 		}
@@ -242,7 +243,7 @@ func (s *Source) attempt(ctx context.Context, w *wanted, cache *Cache) (isFinal 
 		refused := (*Error)(nil)
 		return errors.As(err, &refused) && refused.Final, err
 	}
-	if !s.found(ctx, w, m) {
+	if !s.acceptModule(ctx, w, m) {
 		return true, errors.New("isn't what is wanted")
 	}
 
@@ -251,7 +252,7 @@ func (s *Source) attempt(ctx context.Context, w *wanted, cache *Cache) (isFinal 
 	return true, nil
 }
 
-func (s *Source) tell() {
+func (s *Source) notifyChanged() {
 	select {
 	case s.changed <- struct{}{}:
 	default:

@@ -18,8 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/host/plugins/oci/registrytest"
 )
 
-// source is a source whose modules' names are what follows "name:" in them.
-func source(t *testing.T) *Source {
+// newSource returns a source whose modules' names are what follows "name:" in them.
+func newSource(t *testing.T) *Source {
 	t.Helper()
 	return NewSource(t.Context(), func(_ context.Context, p *plugins.Plugin) (string, error) {
 		_, name, ok := bytes.Cut(p.Wasm, []byte("name:"))
@@ -58,8 +58,8 @@ func configure(t *testing.T, s *Source, k *config.Configuration) {
 	}
 }
 
-// await waits until a plugin's image is as wanted.
-func await(t *testing.T, s *Source, name string, wanted func(State) bool) State {
+// waitForImage waits until a plugin's image is as wanted.
+func waitForImage(t *testing.T, s *Source, name string, wanted func(State) bool) State {
 	t.Helper()
 	timeout := time.After(2 * time.Minute)
 	for {
@@ -79,18 +79,18 @@ func await(t *testing.T, s *Source, name string, wanted func(State) bool) State 
 	}
 }
 
-func there(i State) bool   { return i.Plugin != nil }
-func failing(i State) bool { return i.Err != nil }
+func isPulled(i State) bool { return i.Plugin != nil }
+func failing(i State) bool  { return i.Err != nil }
 
 func TestSourceGets(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	c := client(t, r)
-	a, b := push(t, c, r.Host+"/x/a", []byte("name:a")), push(t, c, r.Host+"/x/b", []byte("name:b"))
-	s := source(t)
+	c := newClient(t, r)
+	a, b := mustPush(t, c, r.Host+"/x/a", []byte("name:a")), mustPush(t, c, r.Host+"/x/b", []byte("name:b"))
+	s := newSource(t)
 	k := configuration(t, r, map[string]Reference{"a": a, "b": b})
 	configure(t, s, k)
-	p := await(t, s, "a", there).Plugin
-	await(t, s, "b", there)
+	p := waitForImage(t, s, "a", isPulled).Plugin
+	waitForImage(t, s, "b", isPulled)
 	if p.Name != "a" || p.Origin != a.String() || p.Digest != digestOf([]byte("name:a")) || string(p.Wasm) != "name:a" {
 		t.Errorf("%+v", p)
 	}
@@ -102,9 +102,9 @@ func TestSourceGets(t *testing.T) {
 	}
 	// Another process finds them in the cache, and asks nobody.
 	n := len(r.Requests(""))
-	again := source(t)
+	again := newSource(t)
 	configure(t, again, k)
-	if all := again.Images(); len(all) != 1 || !there(all[0]) || len(r.Requests("")) != n {
+	if all := again.Images(); len(all) != 1 || !isPulled(all[0]) || len(r.Requests("")) != n {
 		t.Errorf("%+v after %v", all, r.Requests("")[n:])
 	}
 }
@@ -112,12 +112,12 @@ func TestSourceGets(t *testing.T) {
 // A registry that is down, or mute, holds nobody up; what the cache has is used, the rest comes when the registry does.
 func TestSourceWithoutRegistry(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	c := client(t, r)
-	a, b := push(t, c, r.Host+"/x/a", []byte("name:a")), push(t, c, r.Host+"/x/b", []byte("name:b"))
+	c := newClient(t, r)
+	a, b := mustPush(t, c, r.Host+"/x/a", []byte("name:a")), mustPush(t, c, r.Host+"/x/b", []byte("name:b"))
 	k := configuration(t, r, map[string]Reference{"a": a})
-	first := source(t)
+	first := newSource(t)
 	configure(t, first, k)
-	await(t, first, "a", there)
+	waitForImage(t, first, "a", isPulled)
 
 	release := make(chan struct{})
 	r.Intercept(func(w http.ResponseWriter, q *http.Request, next http.Handler) {
@@ -128,51 +128,51 @@ func TestSourceWithoutRegistry(t *testing.T) {
 		}
 	})
 	k.Plugins = append(k.Plugins, config.Plugin{Name: "b", Image: b.String()})
-	patient := source(t)
+	patient := newSource(t)
 	configure(t, patient, k)
-	if all := patient.Images(); !there(all[0]) || there(all[1]) || all[1].Err != nil {
+	if all := patient.Images(); !isPulled(all[0]) || isPulled(all[1]) || all[1].Err != nil {
 		t.Errorf("%+v", all)
 	}
 
-	hasty, s := *k, source(t)
+	hasty, s := *k, newSource(t)
 	hasty.Registries.Timeout.Duration = time.Second
 	if err := s.Configure(&hasty); err != nil {
 		t.Fatal(err)
 	}
-	why := await(t, s, "b", failing).Err
+	why := waitForImage(t, s, "b", failing).Err
 	refused(t, why, "image "+b.String()+": can't get its manifest", "the registry took too long")
 
 	close(release)
-	await(t, patient, "b", there)
+	waitForImage(t, patient, "b", isPulled)
 	configure(t, s, k) // with time for an answer on a busy machine, too
 	s.Retry()
-	await(t, s, "b", there)
+	waitForImage(t, s, "b", isPulled)
 }
 
 // Without being told to, an image that couldn't be had is tried again.
 func TestSourceTriesAgain(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	a := push(t, client(t, r), r.Host+"/x/a", []byte("name:a"))
+	a := mustPush(t, newClient(t, r), r.Host+"/x/a", []byte("name:a"))
 	r.Intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(404) })
-	s := source(t)
+	s := newSource(t)
 	configure(t, s, configuration(t, r, map[string]Reference{"a": a}))
-	await(t, s, "a", failing)
+	waitForImage(t, s, "a", failing)
 	r.Intercept(nil)
-	if i := await(t, s, "a", there); i.Err != nil {
+	if i := waitForImage(t, s, "a", isPulled); i.Err != nil {
 		t.Errorf("is there, and yet %v", i.Err)
 	}
 }
 
 func TestSourceRefuses(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	c := client(t, r)
-	b := push(t, c, r.Host+"/x/b", []byte("name:b"))
-	none := push(t, c, r.Host+"/x/none", []byte("none"))
-	s := source(t)
+	c := newClient(t, r)
+	b := mustPush(t, c, r.Host+"/x/b", []byte("name:b"))
+	none := mustPush(t, c, r.Host+"/x/none", []byte("none"))
+	s := newSource(t)
 	configure(t, s, configuration(t, r, map[string]Reference{"a": b, "b": none}))
-	refused(t, await(t, s, "a", failing).Err,
+	refused(t, waitForImage(t, s, "a", failing).Err,
 		"image "+b.String()+`: holds the plugin "b": write plugins[].name: b, or name another image`)
-	refused(t, await(t, s, "b", failing).Err, "has no manifest")
+	refused(t, waitForImage(t, s, "b", failing).Err, "has no manifest")
 	n := len(r.Requests("/x/none"))
 	s.Retry() // what the digest names never changes: nobody is asked again
 	tag := b
@@ -181,7 +181,7 @@ func TestSourceRefuses(t *testing.T) {
 	k.Plugins = append(k.Plugins, config.Plugin{Name: "b", Image: none.String()})
 	k.Registries.CacheFolder = s.images[1].folder
 	configure(t, s, k)
-	refused(t, await(t, s, "a", failing).Err, "names no digest")
+	refused(t, waitForImage(t, s, "a", failing).Err, "names no digest")
 	if len(r.Requests("/x/none")) != n {
 		t.Errorf("asked again: %v", r.Requests("/x/none")[n:])
 	}
@@ -190,26 +190,26 @@ func TestSourceRefuses(t *testing.T) {
 // The keys are asked each time, whatever is in the cache: a key that is exchanged takes hold at once.
 func TestSourceVerifies(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	c := client(t, r)
+	c := newClient(t, r)
 	ours, _, file := keyPair(t)
 	theirs, _, theirFile := keyPair(t)
-	a := push(t, c, r.Host+"/x/a", []byte("name:a"))
+	a := mustPush(t, c, r.Host+"/x/a", []byte("name:a"))
 	k := configuration(t, r, map[string]Reference{"a": a}, func(k *config.Configuration) {
 		k.Registries.VerificationKeys = []string{file}
 	})
-	s := source(t)
+	s := newSource(t)
 	configure(t, s, k)
-	refused(t, await(t, s, "a", failing).Err, "isn't signed, and must be by a key of "+file)
+	refused(t, waitForImage(t, s, "a", failing).Err, "isn't signed, and must be by a key of "+file)
 	if err := c.Sign(t.Context(), a, ours); err != nil {
 		t.Fatal(err)
 	}
 
 	s.Retry()
-	await(t, s, "a", there)
+	waitForImage(t, s, "a", isPulled)
 	n := len(r.Requests(""))
-	again := source(t)
+	again := newSource(t)
 	configure(t, again, k)
-	if all := again.Images(); !there(all[0]) || len(r.Requests("")) != n {
+	if all := again.Images(); !isPulled(all[0]) || len(r.Requests("")) != n {
 		t.Errorf("%+v: the cache's signature wasn't enough", all)
 	}
 
@@ -223,13 +223,13 @@ func TestSourceVerifies(t *testing.T) {
 	}
 
 	configure(t, s, k)
-	refused(t, await(t, s, "a", failing).Err, "is signed, but not by a key of "+file)
+	refused(t, waitForImage(t, s, "a", failing).Err, "is signed, but not by a key of "+file)
 	if err := c.Sign(t.Context(), a, theirs); err != nil {
 		t.Fatal(err)
 	}
 
 	s.Retry()
-	await(t, s, "a", there)
+	waitForImage(t, s, "a", isPulled)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestSourceVerifies(t *testing.T) {
 	if err := s.Configure(k); err == nil || !strings.Contains(err.Error(), "plugins[0]: verificationKeys: stat "+file) {
 		t.Errorf("got %v", err)
 	}
-	if i := s.Images()[0]; !there(i) {
+	if i := s.Images()[0]; !isPulled(i) {
 		t.Errorf("a configuration that can't be taken changed what is: %+v", i)
 	}
 }
@@ -245,16 +245,16 @@ func TestSourceVerifies(t *testing.T) {
 // Without a cache all the same.
 func TestSourceWithoutCache(t *testing.T) {
 	r := registrytest.Start(t, registrytest.Options{})
-	a := push(t, client(t, r), r.Host+"/x/a", []byte("name:a"))
+	a := mustPush(t, newClient(t, r), r.Host+"/x/a", []byte("name:a"))
 	open := t.TempDir()
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	s := source(t)
+	s := newSource(t)
 	configure(t, s, configuration(t, r, map[string]Reference{"a": a}, func(k *config.Configuration) {
 		k.Registries.CacheFolder = open
 	}))
-	await(t, s, "a", there)
+	waitForImage(t, s, "a", isPulled)
 	if entries, err := os.ReadDir(open); err != nil || len(entries) != 0 {
 		t.Errorf("%v, %v", entries, err)
 	}

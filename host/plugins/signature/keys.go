@@ -29,7 +29,7 @@ type Key struct {
 // ReadKeys reads public keys, PEM files such as cosign.pub.
 func ReadKeys(files ...string) (all []Key, _ error) {
 	for _, f := range files {
-		b, err := read(f)
+		b, err := readKeyFile(f)
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func (k Key) Verify(c Claim, payload, signature []byte) error {
 	if !good {
 		return ErrOtherKey
 	}
-	return c.check(payload)
+	return c.checkPayload(payload)
 }
 
 // ErrOtherKey tells that a signature isn't a key's.
@@ -101,7 +101,7 @@ type Signer struct{ private crypto.Signer }
 // ReadSigner reads a private key: PKCS #8 or SEC 1 in PEM as openssl makes them, or cosign's encrypted one, for which
 // password is asked.
 func ReadSigner(file string, password func() ([]byte, error)) (*Signer, error) {
-	b, err := read(file)
+	b, err := readKeyFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func privateKey(b []byte, password func() ([]byte, error)) (crypto.Signer, error
 		}
 		parsed, err = x509.ParsePKCS8PrivateKey(der)
 	default:
-		return nil, fmt.Errorf("holds %q: %s", short(block.Type), want)
+		return nil, fmt.Errorf("holds %q: %s", shorten(block.Type), want)
 	}
 
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Signer) SignBytes(b []byte) ([]byte, error) {
 // Key returns the public half of the key.
 func (s *Signer) Key() Key { return Key{public: s.private.Public()} }
 
-func read(file string) ([]byte, error) {
+func readKeyFile(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err

@@ -52,8 +52,8 @@ func (c Claim) Payload() []byte {
 	return b
 }
 
-// check compares a payload whose signature is good with what it has to vouch for.
-func (c Claim) check(payload []byte) error {
+// checkPayload compares a payload whose signature is good with what it has to vouch for.
+func (c Claim) checkPayload(payload []byte) error {
 	var d document
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	if err := decoder.Decode(&d); err != nil || decoder.More() {
@@ -61,17 +61,17 @@ func (c Claim) check(payload []byte) error {
 	}
 	switch {
 	case d.Critical.Type != claimType:
-		return fmt.Errorf("what is signed is a %q, not a %q", short(d.Critical.Type), claimType)
+		return fmt.Errorf("what is signed is a %q, not a %q", shorten(d.Critical.Type), claimType)
 	case d.Critical.Image.Digest != c.Digest:
-		return fmt.Errorf("it is for another digest, %s", short(d.Critical.Image.Digest))
-	case plain(d.Critical.Identity.Repository) != plain(c.Repository):
-		return fmt.Errorf("it is for another repository, %q", short(d.Critical.Identity.Repository))
+		return fmt.Errorf("it is for another digest, %s", shorten(d.Critical.Image.Digest))
+	case canonicalRepository(d.Critical.Identity.Repository) != canonicalRepository(c.Repository):
+		return fmt.Errorf("it is for another repository, %q", shorten(d.Critical.Identity.Repository))
 	}
 	return nil
 }
 
-// plain returns a repository the one of Docker Hub's names that is used here.
-func plain(repository string) string {
+// canonicalRepository returns a repository by the one of Docker Hub's names that is used here.
+func canonicalRepository(repository string) string {
 	for _, host := range []string{"index.docker.io/", "registry-1.docker.io/"} {
 		if rest, ok := strings.CutPrefix(repository, host); ok {
 			return "docker.io/" + rest
@@ -80,4 +80,4 @@ func plain(repository string) string {
 	return repository
 }
 
-func short(s string) string { return s[:min(len(s), 200)] }
+func shorten(s string) string { return s[:min(len(s), 200)] }

@@ -29,7 +29,7 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-func file(t testing.TB, kind string, b []byte) string {
+func writeKeyFile(t testing.TB, kind string, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600); err != nil {
@@ -38,9 +38,9 @@ func file(t testing.TB, kind string, b []byte) string {
 	return path
 }
 
-func public(t testing.TB, key crypto.Signer) string {
+func publicKeyFile(t testing.TB, key crypto.Signer) string {
 	t.Helper()
-	return file(t, "PUBLIC KEY", must[[]byte](t)(x509.MarshalPKIXPublicKey(key.Public())))
+	return writeKeyFile(t, "PUBLIC KEY", must[[]byte](t)(x509.MarshalPKIXPublicKey(key.Public())))
 }
 
 func pkcs8(t testing.TB, key any) []byte {
@@ -64,17 +64,17 @@ func TestSignAndVerify(t *testing.T) {
 	}
 
 	other := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	others := must[[]Key](t)(ReadKeys(public(t, other)))
+	others := must[[]Key](t)(ReadKeys(publicKeyFile(t, other)))
 	sealed := must[[]byte](t)(encrypted.Encrypt(pkcs8(t, p256), []byte("pass")))
 	for name, c := range map[string]struct {
 		private string
 		key     crypto.Signer
 	}{
-		"PKCS #8":  {file(t, "PRIVATE KEY", pkcs8(t, p256)), p256},
-		"SEC 1":    {file(t, "EC PRIVATE KEY", must[[]byte](t)(x509.MarshalECPrivateKey(p256))), p256},
-		"cosign":   {file(t, "ENCRYPTED SIGSTORE PRIVATE KEY", sealed), p256},
-		"cosign 1": {file(t, "ENCRYPTED COSIGN PRIVATE KEY", sealed), p256},
-		"Ed25519":  {file(t, "PRIVATE KEY", pkcs8(t, ed)), ed},
+		"PKCS #8":  {writeKeyFile(t, "PRIVATE KEY", pkcs8(t, p256)), p256},
+		"SEC 1":    {writeKeyFile(t, "EC PRIVATE KEY", must[[]byte](t)(x509.MarshalECPrivateKey(p256))), p256},
+		"cosign":   {writeKeyFile(t, "ENCRYPTED SIGSTORE PRIVATE KEY", sealed), p256},
+		"cosign 1": {writeKeyFile(t, "ENCRYPTED COSIGN PRIVATE KEY", sealed), p256},
+		"Ed25519":  {writeKeyFile(t, "PRIVATE KEY", pkcs8(t, ed)), ed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			signer := must[*Signer](t)(ReadSigner(c.private, password("pass")))
@@ -83,7 +83,7 @@ func TestSignAndVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			for _, key := range append(must[[]Key](t)(ReadKeys(public(t, c.key))), signer.Key()) {
+			for _, key := range append(must[[]Key](t)(ReadKeys(publicKeyFile(t, c.key))), signer.Key()) {
 				if err := key.Verify(claim, payload, sig); err != nil {
 					t.Error(err)
 				}
@@ -122,8 +122,8 @@ func TestPayload(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	hub := Claim{"docker.io/library/a", claim.Digest}
-	if err := hub.check([]byte(strings.Replace(want, "registry.example/team/a", "index.docker.io/library/a", 1))); err !=
-		nil {
+	renamed := strings.Replace(want, "registry.example/team/a", "index.docker.io/library/a", 1)
+	if err := hub.checkPayload([]byte(renamed)); err != nil {
 		t.Errorf("Docker Hub's other name: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestReadKeysRefuses(t *testing.T) {
 	p256 := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	p384 := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))
 	rsaKey := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))
-	two := public(t, p256)
+	two := publicKeyFile(t, p256)
 	b := must[[]byte](t)(os.ReadFile(two))
 	if err := os.WriteFile(two, append(b, b...), 0o600); err != nil {
 		t.Fatal(err)
@@ -171,16 +171,16 @@ func TestReadKeysRefuses(t *testing.T) {
 		"missing":         {"/nowhere", false, "/nowhere"},
 		"endless":         {"/dev/zero", false, "is not a regular file"},
 		"large":           {large, false, "it isn't a key"},
-		"private":         {file(t, "PRIVATE KEY", pkcs8(t, p256)), false, "must be a public key in PEM"},
-		"garbage":         {file(t, "PUBLIC KEY", []byte("garbage")), false, "must be a public key in PEM"},
+		"private":         {writeKeyFile(t, "PRIVATE KEY", pkcs8(t, p256)), false, "must be a public key in PEM"},
+		"garbage":         {writeKeyFile(t, "PUBLIC KEY", []byte("garbage")), false, "must be a public key in PEM"},
 		"two":             {two, false, "more than one key"},
-		"P-384":           {public(t, p384), false, "a key over P-384: must be ECDSA over P-256 or Ed25519"},
-		"RSA":             {public(t, rsaKey), false, "a key of type *rsa.PublicKey: must be ECDSA"},
-		"public":          {public(t, p256), true, `holds "PUBLIC KEY": must be a private key in PEM`},
-		"private garbage": {file(t, "PRIVATE KEY", []byte("garbage")), true, "must be a private key in PEM"},
-		"private RSA":     {file(t, "PRIVATE KEY", pkcs8(t, rsaKey)), true, "must be ECDSA"},
-		"wrong password":  {file(t, "ENCRYPTED SIGSTORE PRIVATE KEY", sealed), true, "can't be decrypted"},
-		"sealed garbage": {file(t, "ENCRYPTED SIGSTORE PRIVATE KEY",
+		"P-384":           {publicKeyFile(t, p384), false, "a key over P-384: must be ECDSA over P-256 or Ed25519"},
+		"RSA":             {publicKeyFile(t, rsaKey), false, "a key of type *rsa.PublicKey: must be ECDSA"},
+		"public":          {publicKeyFile(t, p256), true, `holds "PUBLIC KEY": must be a private key in PEM`},
+		"private garbage": {writeKeyFile(t, "PRIVATE KEY", []byte("garbage")), true, "must be a private key in PEM"},
+		"private RSA":     {writeKeyFile(t, "PRIVATE KEY", pkcs8(t, rsaKey)), true, "must be ECDSA"},
+		"wrong password":  {writeKeyFile(t, "ENCRYPTED SIGSTORE PRIVATE KEY", sealed), true, "can't be decrypted"},
+		"sealed garbage": {writeKeyFile(t, "ENCRYPTED SIGSTORE PRIVATE KEY",
 			[]byte(`{"kdf":{"name":"scrypt","params":{"N":1073741824,"r":8,"p":1}}}`)), true, "can't be decrypted"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func FuzzOnlyTheClaimPasses(f *testing.F) {
 	f.Add([]byte(`{"critical":{}}`))
 	f.Add(append(claim.Payload(), claim.Payload()...))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		if claim.check(payload) == nil &&
+		if claim.checkPayload(payload) == nil &&
 			(!strings.Contains(string(payload), claim.Digest[8:20]) && !strings.Contains(string(payload), `\u`)) {
 			t.Errorf("took %q", payload)
 		}

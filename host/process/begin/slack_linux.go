@@ -34,7 +34,7 @@ func lateWakeUps() {
 		os.Unsetenv(variable)
 		return
 	}
-	if !runs(os.Args) {
+	if !isManager(os.Args) {
 		return
 	}
 	if now, _, e := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_GET_TIMERSLACK, 0, 0); e != 0 || now != usual {
@@ -51,8 +51,8 @@ func lateWakeUps() {
 	_ = syscall.Exec(program, os.Args, append(os.Environ(), variable+"=1"))
 }
 
-// runs reports whether a process with these arguments is a manager.
-func runs(args []string) bool {
+// isManager reports whether a process with these arguments is a manager.
+func isManager(args []string) bool {
 	return len(args) > 0 && (args[0][strings.LastIndexByte(args[0], '/')+1:] == "kube-controller-manager" ||
 		slices.Contains(args[1:], "run"))
 }

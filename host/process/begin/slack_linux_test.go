@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "events":
-		events()
+		countEvents()
 		return
 	}
 	other := make(chan int)
@@ -86,8 +86,8 @@ func TestSlack(t *testing.T) {
 // eventsMost is how many events a process of BenchmarkWakeUps gets.
 const eventsMost = 2000
 
-// events waits for an event each millisecond, and says how often the process was woken and what it has worked.
-func events() {
+// countEvents waits for an event each millisecond, and says how often the process was woken and what it has worked.
+func countEvents() {
 	tick := time.NewTicker(time.Millisecond)
 	for range eventsMost {
 		<-tick.C

@@ -30,7 +30,7 @@ var behind int
 // else: see package begin.
 func Begin() {
 	if text := os.Getenv(guardianVariable); text != "" {
-		os.Exit(guard(text))
+		os.Exit(runGuardian(text))
 	}
 	if behind, _ = strconv.Atoi(os.Getenv(wardVariable)); behind != 0 {
 		os.Unsetenv(wardVariable) // the children of this process are nobody's wards
@@ -46,7 +46,7 @@ func Enter(f Files) error {
 	if err != nil {
 		return err
 	}
-	return become(program, f, guardianVariable, f.text())
+	return replaceProcess(program, f, guardianVariable, f.joinNumbers())
 }
 
 // Ward reports whether this process is a manager with a guardian, whose process it gives.
@@ -74,14 +74,14 @@ func Code(ended syscall.WaitStatus) int {
 	return ended.ExitStatus()
 }
 
-// guard is a guardian's life; it gives its exit code.
+// runGuardian is a guardian's life; it returns its exit code.
 //
 // It runs on the process's main thread, which lives as long as the process: the kernel sends the ward its signal when
 // the thread ends that has started it.
-func guard(text string) int {
+func runGuardian(text string) int {
 	var f Files
 	if copy(f[:], numbers(text)) < len(f) {
-		return say(errors.New(guardianVariable + " is set: it is windlass's own"))
+		return printError(errors.New(guardianVariable + " is set: it is windlass's own"))
 	}
 
 	name := [16]byte([]byte("windlass-guard\x00\x00"))
@@ -98,7 +98,7 @@ func guard(text string) int {
 
 	program, err := os.Executable()
 	if err != nil {
-		return say(err)
+		return printError(err)
 	}
 
 	pid, _, err := syscall.StartProcess(program, os.Args, &syscall.ProcAttr{
@@ -106,12 +106,12 @@ func guard(text string) int {
 		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM},
 	})
 	if err != nil {
-		return say(err)
+		return printError(err)
 	}
 
 	ward, err := os.FindProcess(pid)
 	if err != nil {
-		return say(err)
+		return printError(err)
 	}
 
 	go func() {
@@ -122,26 +122,27 @@ func guard(text string) int {
 
 	state, err := ward.Wait()
 	if err != nil {
-		return say(err)
+		return printError(err)
 	}
 
 	ended, _ := state.Sys().(syscall.WaitStatus)
 	var left [4]byte
 	if n, err := syscall.Pread(f[0], left[:], 0); err == nil && n == len(left) && left != [4]byte{} {
-		if err := become("/proc/self/exe", f, heirVariable, strconv.Itoa(int(ended))+" "+text); err != nil {
-			_ = say(err)
+		if err := replaceProcess("/proc/self/exe", f, heirVariable, strconv.Itoa(int(ended))+" "+text); err != nil {
+			_ = printError(err)
 		}
 	}
 	return Code(ended)
 }
 
-func say(err error) int {
+func printError(err error) int {
 	_, _ = os.Stderr.WriteString("windlass: the manager's guardian: " + err.Error() + "\n")
 	return 1
 }
 
-// become has this process run a program with its own arguments in another role. It returns only where that can't be.
-func become(program string, f Files, role, value string) error {
+// replaceProcess has this process run a program with its own arguments in another role. It returns only where that
+// can't be.
+func replaceProcess(program string, f Files, role, value string) error {
 	for _, fd := range f {
 		if _, _, e := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_SETFD, 0); e != 0 {
 			return os.NewSyscallError("fcntl", e)
@@ -165,7 +166,7 @@ next:
 	return append(all, role+"="+value)
 }
 
-func (f Files) text() string {
+func (f Files) joinNumbers() string {
 	text := ""
 	for i, fd := range f {
 		if i > 0 {

@@ -81,7 +81,7 @@ type guardedProcess struct {
 	out  *bufio.Reader
 }
 
-func start(t *testing.T, what string) *guardedProcess {
+func startGuarded(t *testing.T, what string) *guardedProcess {
 	t.Helper()
 	p := &guardedProcess{Cmd: exec.CommandContext(t.Context(), os.Args[0])}
 	p.Env = append(os.Environ(), roleVariable+"="+what, "TMPDIR="+t.TempDir(), "GOTRACEBACK=none")
@@ -94,7 +94,7 @@ func start(t *testing.T, what string) *guardedProcess {
 	}
 	p.out = bufio.NewReader(out)
 	var guardian, parent, left int
-	if _, err := fmt.Sscanf(p.line(t), "ward %d %d %d %d", &p.ward, &guardian, &parent, &left); err != nil {
+	if _, err := fmt.Sscanf(p.readLine(t), "ward %d %d %d %d", &p.ward, &guardian, &parent, &left); err != nil {
 		t.Fatal(err)
 	}
 	if guardian != p.Process.Pid || parent != guardian || left != 0 {
@@ -104,7 +104,7 @@ func start(t *testing.T, what string) *guardedProcess {
 	return p
 }
 
-func (p *guardedProcess) line(t *testing.T) string {
+func (p *guardedProcess) readLine(t *testing.T) string {
 	t.Helper()
 	l, err := p.out.ReadString('\n')
 	if err != nil {
@@ -113,8 +113,8 @@ func (p *guardedProcess) line(t *testing.T) string {
 	return strings.TrimSpace(l)
 }
 
-// ends waits for its end and returns its exit code and what it has said meanwhile.
-func (p *guardedProcess) ends(t *testing.T) (code int, said string) {
+// waitForEnd waits for its end and returns its exit code and what it has said meanwhile.
+func (p *guardedProcess) waitForEnd(t *testing.T) (code int, said string) {
 	t.Helper()
 	b, err := io.ReadAll(p.out)
 	if err != nil {
@@ -145,13 +145,13 @@ func TestEnds(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, what)
+			p := startGuarded(t, what)
 			if want.signal != 0 {
 				if err := syscall.Kill(p.ward, want.signal); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if code, said := p.ends(t); code != want.code || said != want.said {
+			if code, said := p.waitForEnd(t); code != want.code || said != want.said {
 				t.Errorf("exit code %d, said %q; want %d, %q", code, said, want.code, want.said)
 			}
 		})
@@ -160,37 +160,37 @@ func TestEnds(t *testing.T) {
 
 // Signals are passed on.
 func TestSignals(t *testing.T) {
-	p := start(t, "wait")
+	p := startGuarded(t, "wait")
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
 		if err := p.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
-		if said := p.line(t); said != "got "+s.String() {
+		if said := p.readLine(t); said != "got "+s.String() {
 			t.Errorf("%v: %s", s, said)
 		}
 	}
-	if code, said := p.ends(t); code != 0 || said != "" {
+	if code, said := p.waitForEnd(t); code != 0 || said != "" {
 		t.Errorf("exit code %d, %q", code, said)
 	}
 }
 
 // A guardian that is killed takes its ward along, which is told to end.
 func TestKilled(t *testing.T) {
-	p := start(t, "leave and wait")
+	p := startGuarded(t, "leave and wait")
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if said := p.line(t); said != "got terminated" {
+	if said := p.readLine(t); said != "got terminated" {
 		t.Error(said)
 	}
-	if code, said := p.ends(t); code != -1 || said != "" {
+	if code, said := p.waitForEnd(t); code != -1 || said != "" {
 		t.Errorf("exit code %d, %q", code, said)
 	}
 }
 
 // A ward that is stopped isn't one that has ended.
 func TestStopped(t *testing.T) {
-	p := start(t, "leave and wait")
+	p := startGuarded(t, "leave and wait")
 	if err := syscall.Kill(p.ward, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestStopped(t *testing.T) {
 	}
 
 	said := make(chan string, 1)
-	go func() { said <- p.line(t) }()
+	go func() { said <- p.readLine(t) }()
 	select {
 	case s := <-said:
 		t.Fatalf("stopped, and: %s", s)
@@ -222,7 +222,7 @@ func TestStopped(t *testing.T) {
 	if s := <-said; s != "got terminated" {
 		t.Error(s)
 	}
-	if code, _ := p.ends(t); code != 0 {
+	if code, _ := p.waitForEnd(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }

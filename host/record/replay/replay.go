@@ -83,7 +83,7 @@ func Run(ctx context.Context, f *record.File, o Options, each func(Result)) erro
 			m := modules[s.Source]
 			if m == nil {
 				var err error
-				if m, err = open(ctx, &f.Sources[s.Source], f.Controller, &o); err != nil {
+				if m, err = openModule(ctx, &f.Sources[s.Source], f.Controller, &o); err != nil {
 					return err
 				}
 				modules[s.Source] = m
@@ -92,7 +92,7 @@ func Run(ctx context.Context, f *record.File, o Options, each func(Result)) erro
 				r.Why = m.missing
 				break
 			}
-			if err := m.run(ctx, s, &r); err != nil {
+			if err := m.replaySync(ctx, s, &r); err != nil {
 				return fmt.Errorf("sync %d, %s: %w", r.Number, key, err)
 			}
 		}
@@ -126,7 +126,7 @@ func Find(s *record.Source) (*plugins.Plugin, error) {
 	return nil, fmt.Errorf("the recorded module of plugin %s %s (%s, from %s) isn't built into this windlass: name its file, or another version, with --plugin", s.Plugin, s.Version, s.Digest, s.Origin)
 }
 
-func open(ctx context.Context, s *record.Source, controller string, o *Options) (_ *module, err error) {
+func openModule(ctx context.Context, s *record.Source, controller string, o *Options) (_ *module, err error) {
 	p := o.Plugin
 	if p == nil {
 		if p, err = Find(s); err != nil {
@@ -134,7 +134,7 @@ func open(ctx context.Context, s *record.Source, controller string, o *Options) 
 		}
 	}
 
-	options := sandbox.Options{Name: p.Name, MemoryLimit: memory(s), Budget: s.Fuel, Deadline: deadline,
+	options := sandbox.Options{Name: p.Name, MemoryLimit: memoryLimit(s), Budget: s.Fuel, Deadline: deadline,
 		Interpreter: o.Interpreter, Helpers: plugins.Helpers, Log: func(int32, string) {}}
 	loaded, err := sandbox.Load(ctx, p.Wasm, options)
 	if err != nil {
@@ -179,7 +179,7 @@ func open(ctx context.Context, s *record.Source, controller string, o *Options) 
 	return m, err
 }
 
-func memory(s *record.Source) int64 {
+func memoryLimit(s *record.Source) int64 {
 	if s.Memory == 0 {
 		return sandbox.DefaultMemoryLimit
 	}
@@ -214,8 +214,8 @@ func settings(s *record.Source, m *abi.Manifest, files map[string][]byte) (*abi.
 	return out, ""
 }
 
-// run runs one sync and compares. The error is that the caller has given up.
-func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
+// replaySync runs one sync and compares. The error is that the caller has given up.
+func (m *module) replaySync(ctx context.Context, s *record.Sync, r *Result) error {
 	request, err := m.request(s.Request)
 	if err != nil {
 		r.Why = "its call can't be read: " + err.Error()
@@ -223,7 +223,7 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 	}
 
 	tape, again := &record.Tape{Recorded: s.Performs}, record.Sync{}
-	_, err = m.Sync(ctx, called(request, tape), func(b []byte) error {
+	_, err = m.Sync(ctx, tapedCall(request, tape), func(b []byte) error {
 		again.Answer, again.Answered = bytes.Clone(b), true
 		return nil
 	})
@@ -236,7 +236,7 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 
 	again.Performs = tape.Made
 	if sandbox.Debuggable(err) && m.debugForm != nil {
-		r.Trap = m.trap(ctx, called(request, &record.Tape{Recorded: s.Performs}), err)
+		r.Trap = m.findTrap(ctx, tapedCall(request, &record.Tape{Recorded: s.Performs}), err)
 	}
 
 	r.Verdict = Same
@@ -256,8 +256,8 @@ func (m *module) run(ctx context.Context, s *record.Sync, r *Result) error {
 	return nil
 }
 
-// trap makes a call again in the module's debug form, and reports where that traps.
-func (m *module) trap(ctx context.Context, call *sandbox.Call, failed error) string {
+// findTrap makes a call again in the module's debug form, and reports where that traps.
+func (m *module) findTrap(ctx context.Context, call *sandbox.Call, failed error) string {
 	t, err := sandbox.Debug(ctx, m.debugForm, m.options, m.settings, call, failed)
 	switch {
 	case err != nil:
@@ -268,8 +268,8 @@ func (m *module) trap(ctx context.Context, call *sandbox.Call, failed error) str
 	return t.String()
 }
 
-// called is a call whose performs are answered by a tape.
-func called(request []byte, tape *record.Tape) *sandbox.Call {
+// tapedCall returns a call whose performs are answered by a tape.
+func tapedCall(request []byte, tape *record.Tape) *sandbox.Call {
 	return &sandbox.Call{
 		Size: len(request), Write: func(b []byte) { copy(b, request) },
 		Perform: func(_ context.Context, in []byte) ([]byte, error) { return tape.Perform(in) },

@@ -89,7 +89,7 @@ func recorded(t *testing.T) *record.File {
 	return ring.File()
 }
 
-func run(t *testing.T, f *record.File, o replay.Options) (all []replay.Result) {
+func runReplay(t *testing.T, f *record.File, o replay.Options) (all []replay.Result) {
 	t.Helper()
 	if err := replay.Run(t.Context(), f, o, func(r replay.Result) { all = append(all, r) }); err != nil {
 		t.Fatal(err)
@@ -100,13 +100,13 @@ func run(t *testing.T, f *record.File, o replay.Options) (all []replay.Result) {
 func TestSame(t *testing.T) {
 	f := recorded(t)
 	for _, interpreter := range []bool{false, true} {
-		for _, r := range run(t, f, replay.Options{Interpreter: interpreter}) {
+		for _, r := range runReplay(t, f, replay.Options{Interpreter: interpreter}) {
 			if r.Verdict != replay.Same {
 				t.Errorf("interpreter %v: %+v", interpreter, r)
 			}
 		}
 	}
-	if got := run(t, f, replay.Options{Key: "default/two"}); len(got) != 1 || got[0].Key != "default/two" {
+	if got := runReplay(t, f, replay.Options{Key: "default/two"}); len(got) != 1 || got[0].Key != "default/two" {
 		t.Errorf("of one key: %+v", got)
 	}
 }
@@ -141,7 +141,7 @@ func TestDifferent(t *testing.T) {
 				t.Fatal("the sync performs nothing")
 			}
 			c.change(&f.Syncs[0])
-			got := run(t, f, replay.Options{})
+			got := runReplay(t, f, replay.Options{})
 			if got[0].Verdict != replay.Different || !strings.Contains(got[0].Diff, c.want) {
 				t.Errorf("%s: %s\n%s", got[0].Verdict, got[0].Why, got[0].Diff)
 			}
@@ -183,7 +183,7 @@ func TestSkipped(t *testing.T) {
 	} {
 		f := recorded(t)
 		change(f)
-		got := run(t, f, replay.Options{})[0]
+		got := runReplay(t, f, replay.Options{})[0]
 		if got.Verdict != replay.Skipped || !strings.Contains(strings.ReplaceAll(got.Why, "root-ca-file=", "key="), want) {
 			t.Errorf("%q: %s: %s", want, got.Verdict, got.Why)
 		}
@@ -245,7 +245,7 @@ func TestThroughAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, r := range run(t, again, replay.Options{}) {
+	for i, r := range runReplay(t, again, replay.Options{}) {
 		if r.Verdict != replay.Same || !bytes.Equal(again.Syncs[i].Answer, f.Syncs[i].Answer) {
 			t.Errorf("%+v", r)
 		}

@@ -26,10 +26,10 @@ type instruction struct {
 	from, to int
 }
 
-func (in instruction) bulk() bool { return in.op == opMisc && in.misc >= miscMemoryCopy }
+func (in instruction) isBulk() bool { return in.op == opMisc && in.misc >= miscMemoryCopy }
 
-// next decodes one instruction; what it does not decode fully is refused.
-func next(r *reader) instruction {
+// readInstruction decodes one instruction; what it does not decode fully is refused.
+func readInstruction(r *reader) instruction {
 	in := instruction{from: r.pos}
 	op := r.byte()
 	in.op = op
@@ -60,11 +60,11 @@ func next(r *reader) instruction {
 		r.u32()
 		r.u32()
 	case op == opMemorySize || op == opMemoryGrow:
-		zero(r)
+		expectZero(r)
 	case op == 0x41:
-		r.signed(32)
+		r.signedLEB(32)
 	case op == 0x42:
-		r.signed(64)
+		r.signedLEB(64)
 	case op == 0x43:
 		r.bytes(4)
 	case op == 0x44:
@@ -77,10 +77,10 @@ func next(r *reader) instruction {
 		switch {
 		case in.misc <= 7: // saturating conversions
 		case in.misc == miscMemoryCopy:
-			zero(r)
-			zero(r)
+			expectZero(r)
+			expectZero(r)
 		case in.misc == miscMemoryFill:
-			zero(r)
+			expectZero(r)
 		case in.misc <= 17:
 			r.failf("instruction 0xfc %d (memory.init, data.drop, elem.drop or a table instruction) is not allowed: the host "+
 				"could not put its effect back", in.misc)
@@ -96,7 +96,7 @@ func next(r *reader) instruction {
 	return in
 }
 
-func zero(r *reader) {
+func expectZero(r *reader) {
 	if b := r.byte(); b != 0 {
 		r.failf("memory %d does not exist", b)
 	}
@@ -109,7 +109,7 @@ func blockType(r *reader) {
 			return
 		}
 	}
-	if r.signed(33) < 0 {
+	if r.signedLEB(33) < 0 {
 		r.failf("a block's type is not allowed here")
 	}
 }
@@ -126,8 +126,8 @@ type body struct {
 	bulk   bool
 }
 
-// body reads one function of the code section.
-func (m *Module) body(r *reader) {
+// functionBody reads one function of the code section.
+func (m *Module) functionBody(r *reader) {
 	code := r.bytes(r.u32())
 	f := &reader{b: code, what: "code"}
 	if len(code) > MaxBodyBytes {
@@ -173,21 +173,21 @@ func (m *Module) measure(f *reader, b *body) {
 	}
 
 	ended := false
-	for f.more() {
+	for f.hasMore() {
 		if ended {
 			f.failf("instructions after the function's end")
 			return
 		}
 
-		in := next(f)
+		in := readInstruction(f)
 		if f.err != nil {
 			return
 		}
 
 		if l := inside(); l < 0 {
-			b.entry += cost(in)
+			b.entry += instructionCost(in)
 		} else {
-			b.loops[l] += cost(in)
+			b.loops[l] += instructionCost(in)
 		}
 
 		switch in.op {
@@ -213,7 +213,7 @@ func (m *Module) measure(f *reader, b *body) {
 			b.calls = true
 		}
 
-		b.bulk = b.bulk || in.bulk()
+		b.bulk = b.bulk || in.isBulk()
 		if nested > MaxNestedLoops {
 			f.failf("more than %d nested loops", MaxNestedLoops)
 		}
@@ -230,8 +230,9 @@ func (m *Module) measure(f *reader, b *body) {
 	}
 }
 
-// cost is what an instruction pays. Calls stand for what surrounds them; what only structures the code is free.
-func cost(in instruction) int64 {
+// instructionCost returns what an instruction pays. Calls stand for what surrounds them; what only structures the code
+// is free.
+func instructionCost(in instruction) int64 {
 	switch in.op {
 	case opEnd, opElse, 0x01, 0x02, opLoop:
 		return 0

@@ -71,7 +71,7 @@ func withCustom(wasm []byte, name string, change func(content []byte) []byte) ([
 // eachSection calls f with each section and, of a custom one, its name and content.
 func eachSection(wasm []byte, f func(custom string, content, section []byte)) error {
 	r := &reader{b: wasm, pos: min(headerSize, len(wasm)), what: "module"}
-	for r.more() {
+	for r.hasMore() {
 		from := r.pos
 		id := r.byte()
 		content := r.bytes(r.u32())

@@ -43,7 +43,7 @@ func (m *Module) writeNames(w *writer) []byte {
 // where there are none or it is damaged.
 func eachFunctionName(section []byte, change func(index uint32, name string) (uint32, string)) []byte {
 	r := &reader{b: section, what: "name section"}
-	for r.more() {
+	for r.hasMore() {
 		id := r.byte()
 		content := r.bytes(r.u32())
 		if id != functionNames || r.err != nil {

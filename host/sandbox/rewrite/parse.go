@@ -105,12 +105,12 @@ var place = [13]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 10}
 
 // Parse decodes a module as delivered, checks it against the limits of this package, and refuses what it cannot
 // rewrite. A module that it takes need not be valid.
-func Parse(wasm []byte) (*Module, error) { return parse(wasm, true) }
+func Parse(wasm []byte) (*Module, error) { return parseModule(wasm, true) }
 
 // Declared decodes a module as Parse does, but for its code: it can't be rewritten.
-func Declared(wasm []byte) (*Module, error) { return parse(wasm, false) }
+func Declared(wasm []byte) (*Module, error) { return parseModule(wasm, false) }
 
-func parse(wasm []byte, code bool) (*Module, error) {
+func parseModule(wasm []byte, code bool) (*Module, error) {
 	switch {
 	case len(wasm) > MaxModuleBytes:
 		return nil, fmt.Errorf("module has %d bytes, the limit is %d: build it smaller (-opt=2 -no-debug, or -ldflags='-s "+
@@ -126,7 +126,7 @@ func parse(wasm []byte, code bool) (*Module, error) {
 
 	m := &Module{MemoryMax: 65536}
 	r := &reader{b: wasm, pos: 8, what: "module"}
-	for r.more() {
+	for r.hasMore() {
 		id := r.byte()
 		if int(id) >= len(sectionNames) {
 			return nil, fmt.Errorf("section %d is unknown: the module is damaged, or uses a feature that is not allowed here",
@@ -162,7 +162,7 @@ func parse(wasm []byte, code bool) (*Module, error) {
 		}
 		c := &reader{b: m.sections[id], what: sectionNames[id] + " section"}
 		m.section(id, c)
-		if c.more() {
+		if c.hasMore() {
 			c.failf("%d bytes are left over", len(c.b)-c.pos)
 		}
 		if c.err != nil {
@@ -179,34 +179,34 @@ func parse(wasm []byte, code bool) (*Module, error) {
 func (m *Module) section(id byte, r *reader) {
 	switch id {
 	case typeSection:
-		for n := most(r, 3, MaxTypes, "types"); n > 0 && r.err == nil; n-- {
+		for n := countAtMost(r, 3, MaxTypes, "types"); n > 0 && r.err == nil; n-- {
 			m.functionType(r)
 		}
 	case importSection:
-		for n := most(r, 4, MaxImports, "imports"); n > 0 && r.err == nil; n-- {
+		for n := countAtMost(r, 4, MaxImports, "imports"); n > 0 && r.err == nil; n-- {
 			m.importEntry(r)
 		}
 	case functionSection:
-		for n := most(r, 1, MaxFunctions, "functions"); n > 0 && r.err == nil; n-- {
+		for n := countAtMost(r, 1, MaxFunctions, "functions"); n > 0 && r.err == nil; n-- {
 			m.funcs = append(m.funcs, m.typeIndex(r))
 		}
 	case tableSection:
-		m.table(r)
+		m.tableEntry(r)
 	case memorySection:
-		m.memory(r)
+		m.memoryEntry(r)
 	case globalSection:
-		for n := most(r, 4, MaxGlobals, "globals"); n > 0 && r.err == nil; n-- {
+		for n := countAtMost(r, 4, MaxGlobals, "globals"); n > 0 && r.err == nil; n-- {
 			m.globalEntry(r)
 		}
 	case exportSection:
-		for n := most(r, 3, MaxExports, "exports"); n > 0 && r.err == nil; n-- {
-			m.export(r)
+		for n := countAtMost(r, 3, MaxExports, "exports"); n > 0 && r.err == nil; n-- {
+			m.exportEntry(r)
 		}
 	case startSection:
 		r.failf("a start function is not allowed, it would run before the host can meter it: export it as _initialize")
 	case elementSection:
 		var elements uint32
-		for n := most(r, 2, MaxSegments, "segments"); n > 0 && r.err == nil; n-- {
+		for n := countAtMost(r, 2, MaxSegments, "segments"); n > 0 && r.err == nil; n-- {
 			_, entries := element(r, nil, nil)
 			if elements += entries; elements > MaxElements {
 				r.failf("more than %d elements", MaxElements)
@@ -218,19 +218,19 @@ func (m *Module) section(id byte, r *reader) {
 			r.failf("%d bodies for %d declared functions", n, len(m.funcs))
 		}
 		for ; n > 0 && r.err == nil; n-- {
-			m.body(r)
+			m.functionBody(r)
 		}
 	case dataSection:
-		for n := most(r, 2, MaxSegments, "segments"); n > 0 && r.err == nil; n-- {
-			m.data(r)
+		for n := countAtMost(r, 2, MaxSegments, "segments"); n > 0 && r.err == nil; n-- {
+			m.dataSegment(r)
 		}
 	case dataCountSection:
 		r.u32()
 	}
 }
 
-// most reads the length of a vector and checks it against a limit.
-func most(r *reader, size, limit int, what string) uint32 {
+// countAtMost reads the length of a vector and checks it against a limit.
+func countAtMost(r *reader, size, limit int, what string) uint32 {
 	n := r.count(size)
 	if int(n) > limit {
 		r.failf("%d %s, the limit is %d", n, what, limit)
@@ -289,7 +289,7 @@ func (m *Module) importEntry(r *reader) {
 
 var kinds = [...]string{"function", "table", "memory", "global", "tag"}
 
-func (m *Module) table(r *reader) {
+func (m *Module) tableEntry(r *reader) {
 	n := r.count(3)
 	if n > 1 {
 		r.failf("%d tables, the limit is 1", n)
@@ -300,12 +300,12 @@ func (m *Module) table(r *reader) {
 	if t := r.byte(); t != 0x70 {
 		r.failf("a table of type %#x is not allowed here, only funcref", t)
 	}
-	if least, _ := limits(r, "table"); least > MaxTableEntries {
+	if least, _ := readLimits(r, "table"); least > MaxTableEntries {
 		r.failf("a table of %d entries, the limit is %d", least, MaxTableEntries)
 	}
 }
 
-func (m *Module) memory(r *reader) {
+func (m *Module) memoryEntry(r *reader) {
 	n := r.count(2)
 	if n > 1 {
 		r.failf("%d memories, the limit is 1", n)
@@ -314,14 +314,14 @@ func (m *Module) memory(r *reader) {
 		return
 	}
 	m.HasMemory = true
-	least, most := limits(r, "memory")
+	least, most := readLimits(r, "memory")
 	m.MemoryMin, m.MemoryMax = least, min(most, 65536)
 	if least > m.MemoryMax {
 		r.failf("least %d pages are more than the most, %d", least, m.MemoryMax)
 	}
 }
 
-func limits(r *reader, what string) (least, most uint32) {
+func readLimits(r *reader, what string) (least, most uint32) {
 	flag := r.byte()
 	if flag > 1 {
 		r.failf("a %s that is shared or 64 bits wide (flag %#x) is not allowed here", what, flag)
@@ -355,7 +355,7 @@ func (m *Module) globalEntry(r *reader) {
 	m.globals = append(m.globals, global{t, mutable == 1, r.b[from:r.pos]})
 }
 
-func (m *Module) export(r *reader) {
+func (m *Module) exportEntry(r *reader) {
 	e := Export{Name: r.name(), Kind: Kind(r.byte()), Index: r.u32()}
 	if r.err != nil {
 		return

@@ -11,12 +11,12 @@ const (
 	length = 2
 )
 
-// pieces are the bodies of the added functions, in the order of the instructions: copy, fill.
-func (w *writer) pieces() [2][]byte {
+// pieceBodies returns the bodies of the added functions, in the order of the instructions: copy, fill.
+func (w *writer) pieceBodies() [2][]byte {
 	var bodies [2][]byte
 	for i, misc := range []byte{miscMemoryCopy, miscMemoryFill} {
 		p := pieces{writer: &writer{refill: w.refill}, misc: misc}
-		p.write()
+		p.emitBody()
 		bodies[i] = p.out
 	}
 	return bodies
@@ -30,14 +30,14 @@ type pieces struct {
 func (p *pieces) emit(b ...byte)   { p.out = append(p.out, b...) }
 func (p *pieces) constant(v int64) { p.out = appendS(append(p.out, 0x41), v) }
 func (p *pieces) parameters(l int) { p.emit(0x20, to, 0x20, from, 0x20, byte(l)) }
-func (p *pieces) add(l byte, op byte) { // adds a piece to a parameter, or takes it away
+func (p *pieces) emitPiece(l byte, op byte) { // adds a piece to a parameter, or takes it away
 	p.emit(0x20, l)
 	p.constant(bulkPiece)
 	p.emit(op, 0x21, l)
 }
 
-// do is the instruction on what is on the stack.
-func (p *pieces) do() {
+// emitBulk emits the instruction on what is on the stack.
+func (p *pieces) emitBulk() {
 	p.emit(opMisc, p.misc, 0)
 	if p.misc == miscMemoryCopy {
 		p.emit(0)
@@ -49,39 +49,39 @@ const (
 	subOp = 0x6b
 )
 
-func (p *pieces) write() {
+func (p *pieces) emitBody() {
 	p.emit(0) // no locals
 	// What reaches outside traps before anything is written, as one piece would.
 	p.outside(to)
 	if p.misc == miscMemoryCopy {
 		p.outside(from)
 		p.emit(0x20, to, 0x20, from, 0x4b, 0x04, 0x40) // to > from: from the end on, since the two may overlap
-		p.loop(func() {
-			p.add(length, subOp)
+		p.emitLoop(func() {
+			p.emitPiece(length, subOp)
 			for _, l := range []byte{to, from} {
 				p.emit(0x20, l, 0x20, length, addOp)
 			}
 			p.constant(bulkPiece)
-			p.do()
+			p.emitBulk()
 		})
 		p.parameters(length)
-		p.do()
+		p.emitBulk()
 		p.emit(0x0f, opEnd)
 	}
 
-	p.loop(func() {
+	p.emitLoop(func() {
 		p.emit(0x20, to, 0x20, from)
 		p.constant(bulkPiece)
-		p.do()
-		p.add(to, addOp)
+		p.emitBulk()
+		p.emitPiece(to, addOp)
 		if p.misc == miscMemoryCopy {
-			p.add(from, addOp)
+			p.emitPiece(from, addOp)
 		}
-		p.add(length, subOp)
+		p.emitPiece(length, subOp)
 	})
 
 	p.parameters(length)
-	p.do()
+	p.emitBulk()
 	p.emit(opEnd)
 }
 
@@ -89,12 +89,12 @@ func (p *pieces) write() {
 func (p *pieces) outside(at byte) {
 	p.emit(0x20, at, 0xad, 0x20, length, 0xad, 0x7c, opMemorySize, 0, 0xad, 0x42, 16, 0x86, 0x56, 0x04, 0x40)
 	p.parameters(length)
-	p.do()
+	p.emitBulk()
 	p.emit(opEnd)
 }
 
-// loop does pieces until one or less is left.
-func (p *pieces) loop(piece func()) {
+// emitLoop emits a loop that does pieces until one or less is left.
+func (p *pieces) emitLoop(piece func()) {
 	p.emit(opLoop, 0x40, 0x20, length)
 	p.constant(bulkPiece)
 	p.emit(0x4b, 0x04, 0x40)

@@ -20,7 +20,7 @@ func (r *reader) failf(format string, args ...any) {
 	}
 }
 
-func (r *reader) more() bool { return r.err == nil && r.pos < len(r.b) }
+func (r *reader) hasMore() bool { return r.err == nil && r.pos < len(r.b) }
 
 func (r *reader) byte() byte {
 	if r.pos >= len(r.b) {
@@ -57,8 +57,8 @@ func (r *reader) u32() uint32 {
 	return 0
 }
 
-// signed reads a signed LEB128 of the given bits: 32, 33 or 64.
-func (r *reader) signed(bits int) int64 {
+// signedLEB reads a signed LEB128 of the given bits: 32, 33 or 64.
+func (r *reader) signedLEB(bits int) int64 {
 	var v int64
 	for shift := 0; shift < bits; shift += 7 {
 		c := r.byte()

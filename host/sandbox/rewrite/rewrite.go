@@ -32,7 +32,7 @@ func (m *Module) Rewrite(pages uint32) ([]byte, error) {
 	}
 	functions := m.sections[functionSection]
 	if added > 0 {
-		for _, f := range w.pieces() {
+		for _, f := range w.pieceBodies() {
 			code = append(appendU(code, uint32(len(f))), f...)
 		}
 		functions = m.extended(functionSection, uint32(len(m.funcs)), added, appendU(appendU(nil, w.bulk), w.bulk)...)
@@ -156,19 +156,19 @@ func (w *writer) function(b *body) ([]byte, error) {
 		w.out = append(appendU(nil, b.groups), declared...)
 	}
 
-	w.pay(b.entry)
+	w.payFuel(b.entry)
 	if b.calls || len(b.loops) > 0 || b.bulk {
 		// One test for both: either is below zero when the sign bit of the two, or-ed, is set. A function without calls and
 		// loops only pays: its caller tests.
-		w.get(w.fuel)
-		w.get(w.depth)
+		w.getGlobal(w.fuel)
+		w.getGlobal(w.depth)
 		w.out = append(w.out, 0x84)
 		w.refillIfNegative()
 	}
 
 	r := &reader{b: b.code, pos: b.at, what: "code"}
-	for r.more() {
-		in := next(r)
+	for r.hasMore() {
+		in := readInstruction(r)
 		if r.err != nil {
 			break
 		}
@@ -181,57 +181,59 @@ func (w *writer) function(b *body) ([]byte, error) {
 func (w *writer) instruction(b *body, in instruction) {
 	switch {
 	case in.op == opCall && in.index < w.imports:
-		w.copy(b, in)
+		w.copyInstruction(b, in)
 	case in.op == opCall:
-		w.deeper(-1)
+		w.changeDepth(-1)
 		w.out = appendU(append(w.out, opCall), w.renumber(in.index))
-		w.deeper(1)
+		w.changeDepth(1)
 	case in.op == opCallIndirect:
-		w.deeper(-1)
-		w.copy(b, in)
-		w.deeper(1)
+		w.changeDepth(-1)
+		w.copyInstruction(b, in)
+		w.changeDepth(1)
 	case in.op == opRefFunc:
 		w.out = appendU(append(w.out, opRefFunc), w.renumber(in.index))
 	case in.op == opMemorySize:
-		w.get(w.pages)
+		w.getGlobal(w.pages)
 	case in.op == opMemoryGrow:
 		w.out = appendU(append(w.out, opCall), w.grow)
-	case in.bulk(): // the size is on top of the stack: an eighth of it is paid
+	case in.isBulk(): // the size is on top of the stack: an eighth of it is paid
 		w.out = appendU(append(w.out, 0x21), w.temporary)
-		w.get(w.fuel)
+		w.getGlobal(w.fuel)
 		w.out = appendU(append(w.out, 0x20), w.temporary)
 		w.out = append(w.out, 0xad, 0x42, 3, 0x88, 0x7d)
-		w.set(w.fuel)
-		w.test()
+		w.setGlobal(w.fuel)
+		w.testFuel()
 		w.out = appendU(append(w.out, 0x20), w.temporary)
 		w.out = appendU(append(w.out, 0x20), w.temporary)
 		w.out = append(appendS(append(w.out, 0x41), bulkPiece), 0x4b, 0x04)
 		w.out = appendS(w.out, int64(w.bulk))
 		w.out = append(appendU(append(w.out, opCall), w.pieced+in.misc-miscMemoryCopy), opElse)
-		w.copy(b, in)
+		w.copyInstruction(b, in)
 		w.out = append(w.out, opEnd)
 	case in.op == opLoop:
-		w.copy(b, in)
-		w.pay(b.loops[w.nextLoop])
+		w.copyInstruction(b, in)
+		w.payFuel(b.loops[w.nextLoop])
 		w.nextLoop++
-		w.test()
+		w.testFuel()
 	default:
-		w.copy(b, in)
+		w.copyInstruction(b, in)
 	}
 }
 
-func (w *writer) copy(b *body, in instruction) { w.out = append(w.out, b.code[in.from:in.to]...) }
-func (w *writer) get(global uint32)            { w.out = appendU(append(w.out, 0x23), global) }
-func (w *writer) set(global uint32)            { w.out = appendU(append(w.out, 0x24), global) }
+func (w *writer) copyInstruction(b *body, in instruction) {
+	w.out = append(w.out, b.code[in.from:in.to]...)
+}
+func (w *writer) getGlobal(global uint32) { w.out = appendU(append(w.out, 0x23), global) }
+func (w *writer) setGlobal(global uint32) { w.out = appendU(append(w.out, 0x24), global) }
 
-func (w *writer) pay(units int64) {
-	w.get(w.fuel)
+func (w *writer) payFuel(units int64) {
+	w.getGlobal(w.fuel)
 	w.out = append(appendS(append(w.out, 0x42), units), 0x7d)
-	w.set(w.fuel)
+	w.setGlobal(w.fuel)
 }
 
-func (w *writer) test() {
-	w.get(w.fuel)
+func (w *writer) testFuel() {
+	w.getGlobal(w.fuel)
 	w.refillIfNegative()
 }
 
@@ -240,8 +242,8 @@ func (w *writer) refillIfNegative() {
 	w.out = append(appendU(w.out, w.refill), opEnd)
 }
 
-func (w *writer) deeper(by int64) {
-	w.get(w.depth)
+func (w *writer) changeDepth(by int64) {
+	w.getGlobal(w.depth)
 	w.out = append(appendS(append(w.out, 0x42), by), 0x7c)
-	w.set(w.depth)
+	w.setGlobal(w.depth)
 }

@@ -26,8 +26,8 @@ type meter struct{ used, refills int64 }
 
 const slice = 1 << 20
 
-// run returns what a module's function f gives for an argument, and the state it leaves.
-func run(t testing.TB, wasm []byte, argument uint64, metered, interpreter bool) (string, meter) {
+// runFunction returns what a module's function f returns for an argument, and the state it leaves.
+func runFunction(t testing.TB, wasm []byte, argument uint64, metered, interpreter bool) (string, meter) {
 	ctx := context.Background()
 	config := wazero.NewRuntimeConfig()
 	if interpreter {
@@ -117,7 +117,7 @@ func generate(r *rand.Rand) []byte {
 	typ := m.Type(asm.I32, asm.I32)
 	for f := range functions {
 		g := generator{r: r, function: f, globals: globals, typ: typ}
-		g.value(4)
+		g.emitValue(4)
 		name := ""
 		if f == functions-1 {
 			name = "f"
@@ -139,8 +139,8 @@ type generator struct {
 
 func (g *generator) emit(parts ...[]byte) { g.code = append(g.code, asm.Join(parts...)...) }
 
-// value writes code that leaves one i32.
-func (g *generator) value(depth int) {
+// emitValue writes code that leaves one i32.
+func (g *generator) emitValue(depth int) {
 	if depth == 0 {
 		switch g.r.IntN(4) {
 		case 0:
@@ -158,51 +158,51 @@ func (g *generator) value(depth int) {
 	depth--
 	switch g.r.IntN(11) {
 	case 0, 1:
-		g.value(depth)
-		g.value(depth)
+		g.emitValue(depth)
+		g.emitValue(depth)
 		// add, sub, ..., div_u, which may trap
 		g.emit([]byte{[]byte{0x6a, 0x6b, 0x6c, 0x73, 0x71, 0x77, 0x48, 0x6e}[g.r.IntN(8)]})
 	case 2:
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit([]byte{0x04, 0x7f})
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit([]byte{0x05})
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit([]byte{0x0b})
 	case 3:
 		g.statement(depth)
-		g.value(depth)
+		g.emitValue(depth)
 	case 4:
 		if g.function == 0 {
-			g.value(depth)
+			g.emitValue(depth)
 			return
 		}
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit(asm.Call(g.r.Uint32N(g.function)))
 	case 5:
 		if g.function == 0 {
-			g.value(depth)
+			g.emitValue(depth)
 			return
 		}
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit(asm.Const(int32(g.r.Uint32N(g.function))), []byte{0x11}, asm.U(g.typ), []byte{0})
 	case 6:
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit(asm.Const(0xffff), []byte{0x71, 0x28, 2}, asm.U(g.r.Uint32N(70000)))
 	case 7:
 		g.emit(asm.Const(int32(g.r.IntN(3))), []byte{0x40, 0})
 	case 8: // a block that may be left early
 		g.emit([]byte{0x02, 0x7f})
-		g.value(depth)
-		g.value(depth)
+		g.emitValue(depth)
+		g.emitValue(depth)
 		g.emit([]byte{0x0d, 0, 0x0b})
 	case 9:
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit([]byte{0x22, byte(1 + g.r.IntN(2))})
 	default:
-		g.value(depth)
-		g.value(depth)
-		g.value(depth)
+		g.emitValue(depth)
+		g.emitValue(depth)
+		g.emitValue(depth)
 		g.emit([]byte{0x1b})
 	}
 }
@@ -210,16 +210,16 @@ func (g *generator) value(depth int) {
 func (g *generator) statement(depth int) {
 	switch g.r.IntN(5) {
 	case 0:
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit([]byte{0x24}, asm.U(g.r.Uint32N(g.globals)))
 	case 1:
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit(asm.Const(0xffff), []byte{0x71})
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit([]byte{0x36, 2}, asm.U(g.r.Uint32N(70000)))
 	case 2: // memory.fill
 		g.emit(asm.Const(int32(g.r.IntN(60000))))
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit(asm.Const(int32(g.r.IntN(6000))), []byte{0xfc, 11, 0})
 	case 3: // memory.copy
 		g.emit(asm.Const(int32(g.r.IntN(60000))), asm.Const(int32(g.r.IntN(60000))), asm.Const(int32(g.r.IntN(6000))),
@@ -231,7 +231,7 @@ func (g *generator) statement(depth int) {
 		counter := byte(3 + g.loops)
 		g.loops++
 		g.emit(asm.Const(int32(1+g.r.IntN(30))), []byte{0x21, counter, 0x03, 0x40})
-		g.value(depth)
+		g.emitValue(depth)
 		g.emit([]byte{0x1a})
 		g.emit([]byte{0x20, counter}, asm.Const(1), []byte{0x6b, 0x22, counter, 0x0d, 0, 0x0b})
 		g.loops--
@@ -242,7 +242,7 @@ func (g *generator) statement(depth int) {
 func TestRewrittenAgrees(t *testing.T) {
 	seeds, traps := worlds.Number(300), 0
 	for seed := range uint64(seeds) {
-		traps += agrees(t, seed, seed*0x9e3779b97f4a7c15)
+		traps += requireAgreement(t, seed, seed*0x9e3779b97f4a7c15)
 	}
 	if traps == 0 || traps > seeds*5/6 {
 		t.Fatalf("%d of %d trapped: the generator tests too little", traps, seeds)
@@ -251,10 +251,10 @@ func TestRewrittenAgrees(t *testing.T) {
 
 func FuzzRewrittenAgrees(f *testing.F) {
 	f.Add(uint64(1), uint64(2))
-	f.Fuzz(func(t *testing.T, a, b uint64) { agrees(t, a, b) })
+	f.Fuzz(func(t *testing.T, a, b uint64) { requireAgreement(t, a, b) })
 }
 
-func agrees(t *testing.T, a, b uint64) (trapped int) {
+func requireAgreement(t *testing.T, a, b uint64) (trapped int) {
 	wasm := generate(rand.New(rand.NewPCG(a, b)))
 	m, err := rewrite.Parse(wasm)
 	if err != nil {
@@ -266,13 +266,13 @@ func agrees(t *testing.T, a, b uint64) (trapped int) {
 		t.Fatal(err)
 	}
 
-	want, _ := run(t, wasm, a, false, false)
+	want, _ := runFunction(t, wasm, a, false, false)
 	if strings.HasPrefix(want, "invalid") {
 		t.Fatalf("seed %d, %d: the generated module is %s", a, b, want)
 	}
 
-	compiled, c := run(t, rewritten, a, true, false)
-	interpreted, i := run(t, rewritten, a, true, true)
+	compiled, c := runFunction(t, rewritten, a, true, false)
+	interpreted, i := runFunction(t, rewritten, a, true, true)
 	if strings.Contains(want, "out of bounds") && !strings.Contains(compiled, "out of bounds") {
 		return 1 // memory is there up to its limit: an access behind the size that was asked for does not trap
 	}

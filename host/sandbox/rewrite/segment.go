@@ -13,9 +13,9 @@ func constant(r *reader, out []byte, renumber func(uint32) uint32) []byte {
 			}
 			continue
 		case 0x41:
-			r.signed(32)
+			r.signedLEB(32)
 		case 0x42:
-			r.signed(64)
+			r.signedLEB(64)
 		case 0x43:
 			r.bytes(4)
 		case 0x44:
@@ -90,9 +90,9 @@ func element(r *reader, out []byte, renumber func(uint32) uint32) (_ []byte, ent
 	return out, entries
 }
 
-// data reads a data segment. Its place is checked here: in the rewritten module the memory is larger than the module
-// declares.
-func (m *Module) data(r *reader) {
+// dataSegment reads a data segment. Its place is checked here: in the rewritten module the memory is larger than the
+// module declares.
+func (m *Module) dataSegment(r *reader) {
 	flag := r.u32()
 	if flag > 2 {
 		r.failf("data segment of kind %d is unknown", flag)
@@ -107,7 +107,7 @@ func (m *Module) data(r *reader) {
 		if op := r.byte(); op != 0x41 {
 			r.failf("the place of a data segment must be an i32.const, not instruction %#x", op)
 		}
-		at = uint32(r.signed(32))
+		at = uint32(r.signedLEB(32))
 		if op := r.byte(); op != opEnd {
 			r.failf("the place of a data segment must be one i32.const")
 		}

@@ -86,7 +86,7 @@ func (r *Receiver) Received() []byte {
 func (r *Receiver) Resource(name string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v, _ := value(r.resource.GetAttributes(), name)
+	v, _ := findValue(r.resource.GetAttributes(), name)
 	return v.GetStringValue()
 }
 
@@ -119,7 +119,7 @@ func (r *Receiver) Roots() (roots []*Span) {
 	return roots
 }
 
-func value(all []*commonpb.KeyValue, name string) (*commonpb.AnyValue, bool) {
+func findValue(all []*commonpb.KeyValue, name string) (*commonpb.AnyValue, bool) {
 	for _, a := range all {
 		if a.Key == name {
 			return a.Value, true
@@ -130,19 +130,19 @@ func value(all []*commonpb.KeyValue, name string) (*commonpb.AnyValue, bool) {
 
 // Has reports whether there is an attribute.
 func (x *Span) Has(name string) bool {
-	_, ok := value(x.Attributes, name)
+	_, ok := findValue(x.Attributes, name)
 	return ok
 }
 
 // Text returns an attribute's text.
 func (x *Span) Text(name string) string {
-	v, _ := value(x.Attributes, name)
+	v, _ := findValue(x.Attributes, name)
 	return v.GetStringValue()
 }
 
 // Int returns an attribute's number.
 func (x *Span) Int(name string) int64 {
-	v, _ := value(x.Attributes, name)
+	v, _ := findValue(x.Attributes, name)
 	return v.GetIntValue()
 }
 

@@ -110,7 +110,7 @@ func (r *Registry) serve(w http.ResponseWriter, q *http.Request) {
 	r.requests = append(r.requests, q.Method+" "+q.URL.Path)
 	f := r.intercept
 	r.mu.Unlock()
-	if !r.admits(w, q) {
+	if !r.isAuthorized(w, q) {
 		return
 	}
 	if f != nil {
@@ -120,8 +120,8 @@ func (r *Registry) serve(w http.ResponseWriter, q *http.Request) {
 	r.next.ServeHTTP(w, q)
 }
 
-// admits answers requests that lack the password or the token.
-func (r *Registry) admits(w http.ResponseWriter, q *http.Request) bool {
+// isAuthorized reports whether a request has the password or the token, and answers one that lacks it.
+func (r *Registry) isAuthorized(w http.ResponseWriter, q *http.Request) bool {
 	if r.options.User == "" {
 		return true
 	}

@@ -76,14 +76,14 @@ type Will struct {
 
 // Open begins a will.
 func Open(f guardian.Files) (*Will, error) {
-	p, err := open(f[0], unix.PROT_READ|unix.PROT_WRITE)
+	p, err := mapPage(f[0], unix.PROT_READ|unix.PROT_WRITE)
 	if err != nil {
 		return nil, err
 	}
 	return &Will{page: p, in: f[1], out: f[2], connections: map[int]struct{}{}}, nil
 }
 
-func open(fd, access int) (*page, error) {
+func mapPage(fd, access int) (*page, error) {
 	memory, err := unix.Mmap(fd, 0, pageSize, access, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("memory shared with the guardian: %w", os.NewSyscallError("mmap", err))
@@ -91,9 +91,9 @@ func open(fd, access int) (*page, error) {
 	return (*page)(unsafe.Pointer(unsafe.SliceData(memory))), nil
 }
 
-// now is a clock that is the same for all processes: the slowest one, by which time that is over is over by every
-// other.
-func now() time.Duration {
+// monotonicNow reads a clock that is the same for all processes: the slowest one, by which time that is over is over by
+// every other.
+func monotonicNow() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
 		return 0
@@ -139,13 +139,13 @@ func (w *Will) End(lost time.Duration) {
 		return
 	}
 	if lost > 0 {
-		w.doubt(lost)
+		w.extendDoubt(lost)
 	}
 	w.page.writes.Add(-1)
 }
 
-func (w *Will) doubt(most time.Duration) {
-	for until := int64(now() + most); ; {
+func (w *Will) extendDoubt(most time.Duration) {
+	for until := int64(monotonicNow() + most); ; {
 		before := w.page.doubt.Load()
 		if before >= until || w.page.doubt.CompareAndSwap(before, until) {
 			return
@@ -169,7 +169,7 @@ func (w *Will) Keep(c net.Conn) (gone func(lost time.Duration)) {
 		w.connections[fd] = struct{}{}
 	}
 
-	w.put()
+	w.putConnections()
 	once := false
 	return func(lost time.Duration) {
 		w.mu.Lock()
@@ -179,14 +179,14 @@ func (w *Will) Keep(c net.Conn) (gone func(lost time.Duration)) {
 		}
 		once = true
 		if lost > 0 {
-			w.doubt(lost)
+			w.extendDoubt(lost)
 		}
 		if fd < 0 {
 			w.unseen--
 		} else {
 			delete(w.connections, fd)
 		}
-		w.put()
+		w.putConnections()
 		if fd >= 0 {
 			unix.Close(fd)
 		}
@@ -210,9 +210,9 @@ func duplicate(c net.Conn) int {
 	return fd
 }
 
-// put puts all connections into the socket and takes those out that it had: at each moment it has all. The caller holds
-// the lock.
-func (w *Will) put() {
+// putConnections puts all connections into the socket and takes those out that it had: at each moment it has all. The
+// caller holds the lock.
+func (w *Will) putConnections() {
 	all := slices.Collect(maps.Keys(w.connections))
 	blind := w.unseen > 0 || len(all) > connectionsMax
 	if !blind {
@@ -245,7 +245,7 @@ type Estate struct {
 
 // Read reads what a manager has left that has ended. It takes the connections: there is one heir.
 func Read(f guardian.Files) (*Estate, error) {
-	p, err := open(f[0], unix.PROT_READ)
+	p, err := mapPage(f[0], unix.PROT_READ)
 	if err != nil {
 		return nil, err
 	}
@@ -274,14 +274,14 @@ func Read(f guardian.Files) (*Estate, error) {
 		for _, fd := range e.connections { // of a message before, which the manager hasn't come to take
 			unix.Close(fd)
 		}
-		if e.connections, err = rights(buffer[:n]); err != nil {
+		if e.connections, err = parseRights(buffer[:n]); err != nil {
 			return nil, fmt.Errorf("socket shared with the manager: %w", err)
 		}
 		e.known = true
 	}
 }
 
-func rights(control []byte) (all []int, err error) {
+func parseRights(control []byte) (all []int, err error) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
 		return nil, err
@@ -300,7 +300,7 @@ func rights(control []byte) (all []int, err error) {
 // isn't known, until the end at the latest.
 func (e *Estate) Over(end time.Time) (writes int64, err error) {
 	writes = e.page.writes.Load()
-	if left := time.Duration(e.page.doubt.Load()) - now(); left > 0 {
+	if left := time.Duration(e.page.doubt.Load()) - monotonicNow(); left > 0 {
 		return writes, fmt.Errorf("answers to writes were lost, which may be done for %v yet", left.Round(time.Millisecond))
 	}
 	if writes == 0 {
@@ -311,7 +311,7 @@ func (e *Estate) Over(end time.Time) (writes int64, err error) {
 	}
 	var all errgroup.Group
 	for _, fd := range e.connections {
-		all.Go(func() error { return finish(fd, end) })
+		all.Go(func() error { return finishConnection(fd, end) })
 	}
 	if err := all.Wait(); err != nil {
 		return writes, fmt.Errorf("writes were under way on connections that didn't end in good order: %w", err)
@@ -320,8 +320,8 @@ func (e *Estate) Over(end time.Time) (writes int64, err error) {
 	return writes, nil
 }
 
-// finish ends a connection, and waits until the server has done so, too.
-func finish(fd int, end time.Time) error {
+// finishConnection ends a connection, and waits until the server has done so, too.
+func finishConnection(fd int, end time.Time) error {
 	f := os.NewFile(uintptr(fd), "connection")
 	c, err := net.FileConn(f)
 	f.Close()

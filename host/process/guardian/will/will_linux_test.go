@@ -32,7 +32,7 @@ func testator(t *testing.T) (*Will, guardian.Files) {
 	return w, f
 }
 
-func read(t *testing.T, f guardian.Files) *Estate {
+func readEstate(t *testing.T, f guardian.Files) *Estate {
 	t.Helper()
 	e, err := Read(f)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestTestament(t *testing.T) {
 	if err := w.Leave(want); err != nil {
 		t.Fatal(err)
 	}
-	e := read(t, f)
+	e := readEstate(t, f)
 	if got := e.Testament; got.Identity != want.Identity || got.Namespace != want.Namespace ||
 		!slices.Equal(got.Leases, want.Leases) || got.Late != want.Late || got.Within != want.Within {
 		t.Errorf("read %+v, want %+v", got, want)
@@ -77,7 +77,7 @@ type api struct {
 	given chan struct{} // up
 }
 
-func serve(t *testing.T, http2 bool) *api {
+func newServer(t *testing.T, http2 bool) *api {
 	t.Helper()
 	s := &api{came: make(chan struct{}, 100), given: make(chan struct{}, 100)}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -92,8 +92,8 @@ func serve(t *testing.T, http2 bool) *api {
 	return s
 }
 
-// send sends writes that stay under way; what it gives closes their connections.
-func (s *api) send(t *testing.T, w *Will, writes int) (end func()) {
+// sendWrites sends writes that stay under way; what it returns closes their connections.
+func (s *api) sendWrites(t *testing.T, w *Will, writes int) (end func()) {
 	t.Helper()
 	over := s.Client().Transport.(*http.Transport).Clone()
 	over.DisableCompression = true
@@ -140,10 +140,10 @@ func TestUnderWay(t *testing.T) {
 			if err := w.Leave(Testament{Late: 10 * time.Millisecond}); err != nil {
 				t.Fatal(err)
 			}
-			s := serve(t, http2)
-			s.send(t, w, 5)
+			s := newServer(t, http2)
+			s.sendWrites(t, w, 5)
 			began := time.Now()
-			n, err := read(t, f).Over(soon())
+			n, err := readEstate(t, f).Over(soon())
 			if n != 5 || err != nil {
 				t.Fatalf("%d writes: %v", n, err)
 			}
@@ -170,7 +170,7 @@ func TestUnknown(t *testing.T) {
 	}{
 		"the answer was lost": {func(_ *testing.T, w *Will) { w.Begin(); w.End(time.Hour) },
 			"answers to writes were lost, which may be done for"},
-		"the connection was closed": {func(t *testing.T, w *Will) { serve(t, true).send(t, w, 1)() },
+		"the connection was closed": {func(t *testing.T, w *Will) { newServer(t, true).sendWrites(t, w, 1)() },
 			"answers to writes were lost"},
 		"the connection has no descriptor": {func(_ *testing.T, w *Will) {
 			one, _ := net.Pipe()
@@ -203,7 +203,7 @@ func TestUnknown(t *testing.T) {
 			if c.want == lastsForever {
 				until = time.Now().Add(50 * time.Millisecond)
 			}
-			if _, err := read(t, f).Over(until); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := readEstate(t, f).Over(until); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
@@ -220,7 +220,7 @@ func TestEnd(t *testing.T) {
 		w.Begin()
 		w.End(lost)
 		for until := time.Now().Add(time.Minute); ; {
-			n, err := read(t, f).Over(soon())
+			n, err := readEstate(t, f).Over(soon())
 			if n == 0 && err == nil {
 				break
 			}
@@ -263,7 +263,7 @@ func TestConnections(t *testing.T) {
 	for _, gone := range open[:40] {
 		gone(0)
 	}
-	if e := read(t, f); len(e.connections) != len(open)-40 || e.page.blind.Load() != 0 || e.page.doubt.Load() != 0 {
+	if e := readEstate(t, f); len(e.connections) != len(open)-40 || e.page.blind.Load() != 0 || e.page.doubt.Load() != 0 {
 		t.Errorf("%d connections, want %d; blind: %d, doubt until %d", len(e.connections), len(open)-40, e.page.blind.Load(),
 			e.page.doubt.Load())
 	}
