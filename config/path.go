@@ -70,7 +70,8 @@ func findField(c *Configuration, path string) (reflect.Value, error) {
 	return v, nil
 }
 
-// setFromFlag gives a field a flag's value. A flag has checked its text; what the field is too narrow for is an error.
+// setFromFlag sets a field to a flag's value. A flag has checked its text; what the field is too narrow for is an
+// error.
 func setFromFlag(f reflect.Value, v pflag.Value) error {
 	text := v.String()
 	switch {

@@ -45,7 +45,7 @@ func (l Views) index(s *viewSpec) int {
 	return -1
 }
 
-// Named returns the view a name for errors and logs; by default it is the resource's.
+// Named names the view in errors and logs; by default its name is the resource's.
 func (v *View[T, P]) Named(name string) *View[T, P] { v.s.view.Name = name; return v }
 
 // Fields declares the paths that the controller reads; an undeclared field reads as unset.

@@ -17,7 +17,7 @@ type Perform = func(request []byte) (outcome []byte, err error)
 // Guest is a plugin that can be called.
 type Guest interface {
 	Manifest() *abi.Manifest
-	// Configure returns the plugin its settings; the error is what it says against them.
+	// Configure passes the plugin its settings; the error is what it says against them.
 	Configure(s *abi.Settings) error
 	// Sync hands over a request and returns the answer, which belongs to the caller. Its error is that there is no answer:
 	// a panic, a trap, a refused perform.
@@ -55,7 +55,7 @@ func (m *Module) Sandbox() *sandbox.Module { return m.loaded.Module }
 // Manifest is the module's.
 func (m *Module) Manifest() *abi.Manifest { return m.loaded.Manifest }
 
-// Configure returns the module its settings.
+// Configure passes the module its settings.
 func (m *Module) Configure(s *abi.Settings) error {
 	m.settings = abi.AppendSettings(nil, s)
 	return m.loaded.Module.Configure(m.ctx, m.settings)

@@ -126,7 +126,7 @@ func checkABI(m *rewrite.Module, o *Options) error {
 	return nil
 }
 
-// defineImports returns the runtime the modules that the plugin imports.
+// defineImports puts into the runtime the modules that the plugin imports.
 func (m *Module) defineImports(ctx context.Context, parsed *rewrite.Module) error {
 	modules := map[string]map[string]hostFunction{rewrite.MeterModule: meterFunctions}
 	for _, im := range parsed.Imports {

@@ -93,7 +93,7 @@ func (e *SettingsError) Error() string {
 	return fmt.Sprintf("plugin %q refuses its settings: %s", e.Plugin, e.Message)
 }
 
-// Configure returns the plugin its settings, in a freshly initialized instance. Syncs that begin from now on start from
+// Configure passes the plugin its settings, in a freshly initialized instance. Syncs that begin from now on start from
 // what it made of them. When the plugin refuses them the error is a SettingsError, and everything stays as it was.
 func (m *Module) Configure(ctx context.Context, settings []byte) error {
 	if err := m.Ready(ctx); err != nil {

@@ -123,7 +123,7 @@ func blankObject(res abi.Resource) runtime.Object {
 	panic(res)
 }
 
-// identify returns the object a name, of the pool that its resource has.
+// identify returns a namespace and a name for an object, of the pool that its resource has.
 func identify(r *rand.Rand, res abi.Resource) (ns, name string) {
 	switch res {
 	case nodesR:

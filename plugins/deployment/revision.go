@@ -82,7 +82,7 @@ func (r *rollout) syncRevision() error {
 	return nil
 }
 
-// annotate returns a set the Deployment's annotations and the next revision, if that is higher than what it has; it
+// annotate puts into a set the Deployment's annotations and the next revision, if that is higher than what it has; it
 // tells whether anything has changed.
 func (r *rollout) annotate(rs *appsv1.ReplicaSet) bool {
 	changed := false

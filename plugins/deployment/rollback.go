@@ -24,8 +24,8 @@ func rollbackTo(d *appsv1.Deployment) (int64, bool) {
 	return decimal.Parse(d.Annotations.Get(appsv1.DeprecatedRollbackTo))
 }
 
-// rollBack returns the Deployment the template and the annotations of the set with the revision. Whatever comes of it,
-// the wish is taken off the Deployment.
+// rollBack puts into the Deployment the template and the annotations of the set with the revision. Whatever comes of
+// it, the wish is taken off the Deployment.
 func (r *rollout) rollBack(to int64) error {
 	if r.new == nil {
 		if err := r.createNewSet(); err != nil {

@@ -24,7 +24,7 @@ type server struct {
 	client func() (*http.Client, error)
 }
 
-// serverFlags returns a command the flags that say which windlass it asks.
+// serverFlags adds to a command the flags that say which windlass it asks.
 func serverFlags(c *cobra.Command) *server {
 	s := newServer("")
 	s.address = "127.0.0.1:10257"

@@ -186,7 +186,8 @@ func memoryLimit(s *record.Source) int64 {
 	return s.Memory
 }
 
-// settings returns a module the recorded settings, by name; one that the recording doesn't know has its default.
+// settings returns the recorded settings that a module has, by name; one that the recording doesn't know has its
+// default.
 func settings(s *record.Source, m *abi.Manifest, files map[string][]byte) (*abi.Settings, string) {
 	out := &abi.Settings{}
 	for _, want := range m.Settings {

@@ -58,7 +58,7 @@ type Parts struct {
 	Name func(s *Set, index int) string
 	// New is a shard as it should be.
 	New func(c *sdk.Call, s *Set, index int, config metav1.StringMap) *Shard
-	// Mend returns a shard the data and the label that it should have, and reports whether it hadn't.
+	// Mend sets the data and the label that a shard should have, and reports whether it hadn't.
 	Mend func(shard, want *Shard) bool
 	// Delete is how a shard or a role is deleted.
 	Delete func(o sdk.Object) sdk.Effect
