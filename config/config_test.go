@@ -39,6 +39,7 @@ recordings: {bytes: 0Ki, folder: /nowhere/yet, folderFiles: 3, folderBytes: 1Mi}
 sandbox:
   memory: 32Mi
   interpreter: true
+  rest: 1h
 plugins:
 - name: deployment
   workers: 3
@@ -72,7 +73,7 @@ plugins:
 	want.Recordings = Recordings{Bytes: resource.MustParse("0Ki"), Folder: "/nowhere/yet", FolderFiles: 3,
 		FolderBytes: resource.MustParse("1Mi")}
 	want.Sandbox.Memory = resource.MustParse("32Mi")
-	want.Sandbox.Interpreter = true
+	want.Sandbox.Interpreter, want.Sandbox.Rest = true, metav1.Duration{Duration: time.Hour}
 	want.Plugins = []Plugin{{
 		Name: "deployment", Workers: 3,
 		Limits:   Limits{Deadline: metav1.Duration{Duration: 90 * time.Second}, Fuel: 5},
@@ -168,7 +169,9 @@ func TestLoadRefuses(t *testing.T) {
 		"plugin memory too big": {head + "plugins: [{name: a, limits: {memory: 5Gi}}]",
 			`plugins[0].limits.memory: Invalid value: "5Gi"`},
 		"memory endless": {head + "sandbox: {memory: 1e999999999}", `sandbox.memory: Invalid value: "1e999999999"`},
-		"no fuel":        {head + "sandbox: {fuel: 0}", "sandbox.fuel: Invalid value: 0: must be more than 0"},
+		"a short rest": {head + "sandbox: {rest: 5ms}",
+			`sandbox.rest: Invalid value: "5ms": must be at least 1s, or 0s for never`},
+		"no fuel": {head + "sandbox: {fuel: 0}", "sandbox.fuel: Invalid value: 0: must be more than 0"},
 		"workers a fraction": {head + "plugins: [{name: a, workers: 3.9}]",
 			`plugins[0].workers: Invalid value: "3.9": must be a whole number`},
 		"workers in quotes": {head + `plugins: [{name: a, workers: "7"}]`,

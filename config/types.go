@@ -99,6 +99,10 @@ type Sandbox struct {
 	// Interpreter runs plugins in wazero's interpreter instead of compiling them: many times slower, the same results.
 	// Default: false.
 	Interpreter bool `json:"interpreter"`
+	// Rest is after how long without a sync the memory of a built-in plugin is let go of: its code, and what its
+	// instances start from. The next sync loads it again, which takes some milliseconds. A duration from 1s, or 0s: never.
+	// Default: 5m.
+	Rest metav1.Duration `json:"rest"`
 }
 
 // Limits bounds one sync of a plugin. A sync that reaches one of them ends there, nothing of its answer is written, its

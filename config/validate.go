@@ -72,6 +72,9 @@ func (c *Configuration) Validate() error {
 	}
 
 	errs = append(errs, c.Sandbox.Limits.validate(field.NewPath("sandbox"), false)...)
+	if rest := c.Sandbox.Rest.Duration; rest != 0 && rest < time.Second {
+		add(field.Invalid(field.NewPath("sandbox", "rest"), rest.String(), "must be at least 1s, or 0s for never"))
+	}
 	errs = append(errs, c.Registries.validate(field.NewPath("registries"))...)
 	errs = append(errs, c.Recordings.validate(field.NewPath("recordings"))...)
 	errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)

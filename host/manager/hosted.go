@@ -195,14 +195,23 @@ func (m *manager) openGeneration(ctx context.Context, k *config.Configuration, c
 			return nil, err
 		}
 	}
-	g := &generation{choice: c, settings: k.Plugin(c.Name), versions: map[string]*controller.Version{},
-		readings: map[string]*reading{}}
-	o := plugins.Options(k, c.Name)
+
 	private, err := m.startup(k, c)
 	if err != nil {
 		return nil, err
 	}
+	o := plugins.Options(k, c.Name)
 	o.Gate, o.Logs, o.Log, o.Late = m.gate, h.limits.logs, guestLogger(c, private), true
+	o.Moved = func(loaded bool, took time.Duration) {
+		if loaded {
+			klog.V(1).InfoS("Loaded plugin for a key", "plugin", c.Name, "took", took)
+			return
+		}
+		klog.V(1).InfoS("Plugin rests: its memory is let go of until its next key", "plugin", c.Name, "after", o.Rest)
+	}
+
+	g := &generation{choice: c, settings: k.Plugin(c.Name), versions: map[string]*controller.Version{},
+		readings: map[string]*reading{}}
 	g.loaded, err = plugins.Open(ctx, c.Plugin, o, m.settings(k, c))
 	return g, record.NewVeil(private).Error(err)
 }

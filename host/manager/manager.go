@@ -196,12 +196,7 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	}
 
 	all.Go(func() { m.monitors.run(held) })
-	all.Go(func() {
-		process.TrimMemory(held, func() {
-			m.loadLate(held)
-			started()
-		})
-	})
+	all.Go(func() { process.TrimMemory(held, started) })
 
 	m.changing.Lock()
 	m.startAll(nil) // those that need no Lease
@@ -250,25 +245,6 @@ func (m *manager) allHosted() []*hosted {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return sortedValues(m.hosted)
-}
-
-// loadLate loads the modules that no key has come for yet, once the start is over: so that the first key needn't wait
-// for it, and a standby has them.
-func (m *manager) loadLate(ctx context.Context) {
-	for _, h := range m.allHosted() {
-		h.mu.Lock()
-		g := h.present
-		h.mu.Unlock()
-		if g == nil || !g.loaded.Module.Late() {
-			continue
-		}
-		if err := g.loaded.Module.Ready(ctx); err == nil {
-			klog.V(1).InfoS("Loaded plugin that no key has come for", "plugin", g.Name, "precompiled",
-				g.loaded.Module.Precompiled())
-		} else if !errors.Is(err, sandbox.ErrClosed) {
-			klog.ErrorS(err, "A plugin couldn't be loaded beforehand: its first key tries again", "plugin", g.Name)
-		}
-	}
 }
 
 // healthChecks returns the controllers' health checks.

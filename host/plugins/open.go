@@ -37,7 +37,7 @@ func (l *Loaded) Close(ctx context.Context) error { return l.Module.Close(ctx) }
 func Options(c *config.Configuration, name string) sandbox.Options {
 	l := c.Plugin(name).Limits
 	return sandbox.Options{MemoryLimit: l.Memory.Value(), Deadline: l.Deadline.Duration, Budget: l.Fuel,
-		Interpreter: c.Sandbox.Interpreter}
+		Interpreter: c.Sandbox.Interpreter, Rest: c.Sandbox.Rest.Duration}
 }
 
 // Open compiles a plugin and configures it with its settings. Of o, the name, the helpers and the log are filled in

@@ -8,8 +8,7 @@ import (
 )
 
 func TestPercentage(t *testing.T) {
-	for live, want := range map[uint64]int{0: 1100, 4 << 20: 1100, 12 << 20: 300, 24 << 20: 100, 40 << 20: 100,
-		1 << 40: 100} {
+	for live, want := range map[uint64]int{0: 200, 4 << 20: 200, 5 << 20: 140, 6 << 20: 100, 40 << 20: 100, 1 << 40: 100} {
 		if got := percentage(live); got != want {
 			t.Errorf("a live heap of %d MiB: %d, want %d", live>>20, got, want)
 		}
@@ -37,14 +36,14 @@ func TestStart(t *testing.T) {
 	}
 
 	runtime.GC()
-	after("a small heap", func(n uint64) bool { return n > floor*3/4 && n < floor*3/2 })
+	after("a small heap", func(n uint64) bool { return n > floor/2 && n < floor*3/2 })
 	large := make([]byte, 200<<20)
 	runtime.GC()
 	after("a large heap", func(n uint64) bool { return n > 380<<20 && n < 440<<20 })
 	runtime.KeepAlive(large)
 	large = nil
 	runtime.GC()
-	after("a small heap again", func(n uint64) bool { return n > floor*3/4 && n < floor*3/2 })
+	after("a small heap again", func(n uint64) bool { return n > floor/2 && n < floor*3/2 })
 	end()
 	runtime.GC()
 	after("after the start", func(n uint64) bool { return n < floor/2 })

@@ -43,15 +43,16 @@ type Stats struct {
 // the instance is thrown away; what was performed stands.
 func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) error) (stats Stats, err error) {
 	from := time.Now()
-	if err := m.Ready(ctx); err != nil {
+	if err := m.hold(ctx); err != nil {
 		return stats, err
 	}
+	defer m.release()
 	i, err := m.takeInstance(ctx, m.baseline.Load())
 	if err != nil {
 		return stats, err
 	}
 	good := false
-	defer func() { m.release(i, good) }()
+	defer func() { m.putInstance(i, good) }()
 	stats.Restore = time.Since(from)
 
 	log := call.Log
@@ -76,9 +77,10 @@ func (m *Module) ManifestSection() []byte { return m.manifest }
 
 // Manifest asks the plugin for its manifest.
 func (m *Module) Manifest(ctx context.Context) (manifest []byte, err error) {
-	if err := m.Ready(ctx); err != nil {
+	if err := m.hold(ctx); err != nil {
 		return nil, err
 	}
+	defer m.release()
 	err = m.startup(ctx, exportManifest, nil, func(_ *instance, answer []byte) error {
 		manifest = bytes.Clone(answer)
 		return nil
@@ -96,10 +98,18 @@ func (e *SettingsError) Error() string {
 // Configure passes the plugin its settings, in a freshly initialized instance. Syncs that begin from now on start from
 // what it made of them. When the plugin refuses them the error is a SettingsError, and everything stays as it was.
 func (m *Module) Configure(ctx context.Context, settings []byte) error {
-	if err := m.Ready(ctx); err != nil {
+	if err := m.hold(ctx); err != nil {
 		return err
 	}
-	return m.configureWith(ctx, settings)
+	defer m.release()
+	if err := m.configureWith(ctx, settings); err != nil {
+		return err
+	}
+
+	m.presence.mu.Lock()
+	defer m.presence.mu.Unlock()
+	m.presence.settings, m.presence.configured = bytes.Clone(settings), true
+	return nil
 }
 
 func (m *Module) configureWith(ctx context.Context, settings []byte) error {
@@ -121,7 +131,7 @@ func (m *Module) startup(ctx context.Context, export string, message []byte, rea
 		return err
 	}
 	good := false
-	defer func() { m.release(i, good) }()
+	defer func() { m.putInstance(i, good) }()
 	i.call = m.outsideSync(export)
 	answer, err := i.exchange(ctx, i.module.ExportedFunction(export), len(message), func(b []byte) { copy(b, message) })
 	if err != nil {
@@ -138,33 +148,30 @@ func (m *Module) outsideSync(export string) invocation {
 	return invocation{export: export, budget: m.options.StartupBudget, log: m.options.Log}
 }
 
-// takeInstance returns an instance in the state of a baseline.
-func (m *Module) takeInstance(ctx context.Context, base *baseline) (*instance, error) {
-	i, err := m.pool.acquire()
-	if err != nil {
-		return nil, fmt.Errorf("plugin %q: %w", m.options.Name, err)
-	}
-	if i == nil {
+// takeInstance returns an instance in the state of a baseline. The caller holds the module.
+func (m *Module) takeInstance(ctx context.Context, base *baseline) (i *instance, err error) {
+	if i = m.pool.take(); i == nil {
 		i, err = m.instantiate(ctx)
 	}
 	if err == nil {
 		err = i.restore(base)
 	}
 	if err != nil {
-		m.release(i, false)
+		m.putInstance(i, false)
 		return nil, fmt.Errorf("plugin %q: %w", m.options.Name, err)
 	}
 	return i, nil
 }
 
-// release gives an instance back, or closes it when it is not good any more.
-func (m *Module) release(i *instance, good bool) {
-	if i != nil && !good {
+// putInstance gives an instance back, or closes it when it is not good any more.
+func (m *Module) putInstance(i *instance, good bool) {
+	switch {
+	case good:
+		m.pool.put(i, time.Now())
+	case i != nil:
 		i.pause() // when the caller's code panics its place is still held
 		i.close()
-		i = nil
 	}
-	m.pool.release(i, time.Now())
 }
 
 // exchange hands the guest a message, calls an export and returns its answer, a view on its memory.

@@ -398,6 +398,6 @@ func TestLogsOfACallAreBounded(t *testing.T) {
 		if logged != x.logged || i.logDropped != int64(x.dropped) {
 			t.Errorf("%s: %d logged and %d bytes dropped, expected %d and %d", name, logged, i.logDropped, x.logged, x.dropped)
 		}
-		m.release(i, i.endCall(nil) == nil)
+		m.putInstance(i, i.endCall(nil) == nil)
 	}
 }

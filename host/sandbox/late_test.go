@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // lateGuest loads a guest whose native code is there late, with settings.
@@ -68,18 +69,6 @@ func TestLate(t *testing.T) {
 			t.Errorf("refused settings: %v", err)
 		}
 	}
-	early := lateGuest(t, folder, "settings")
-	for _, late := range []bool{true, false} {
-		if early.Late() != late {
-			t.Errorf("late: %v", !late)
-		}
-		if err := early.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if early.compiled == nil {
-		t.Error("not compiled beforehand")
-	}
 	unused := lateGuest(t, folder, "")
 	if err := unused.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -125,4 +114,73 @@ func TestLateTriesAgain(t *testing.T) {
 	if got, _, err := syncOnce(m, []byte("s")); err != nil || string(got) != "\x01\x02\x00settings" {
 		t.Errorf("mended: %q, %v", got, err)
 	}
+}
+
+// A module that nobody calls lets go of what it holds, and has the same settings when the next call comes; not so one
+// that is in a call, or whose code isn't at hand.
+func TestRests(t *testing.T) {
+	folder := t.TempDir()
+	if err := Compile(t.Context(), guestModule(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
+		t.Fatal(err)
+	}
+
+	for name, late := range map[string]bool{"loaded late": true, "loaded at once": false} {
+		t.Run(name, func(t *testing.T) {
+			moved := make(chan bool, 100)
+			m, err := Load(t.Context(), guestModule(t, guests[0]), Options{Name: "guest", Helpers: helpers,
+				Code: os.DirFS(folder), Late: late, Settings: []byte("first"), Rest: time.Millisecond,
+				Moved: func(loaded bool, _ time.Duration) { moved <- loaded }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close(context.Background())
+			if err := m.Configure(t.Context(), []byte("settings")); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				for <-moved { // until it rests
+				}
+				if idle, active := m.Instances(); idle != 0 || active != 0 {
+					t.Errorf("resting with %d idle instances and %d calls", idle, active)
+				}
+				if got, _, err := syncOnce(m, []byte("s")); err != nil || string(got) != "\x01\x02\x00settings" {
+					t.Errorf("after a rest: %q, %v", got, err)
+				}
+			}
+		})
+	}
+
+	t.Run("in a call", func(t *testing.T) {
+		m := lateGuest(t, folder, "settings")
+		if err := m.hold(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m.options.Rest = time.Nanosecond
+		if m.rest(); !m.Loaded() {
+			t.Error("let go of while it is in use")
+		}
+		m.release()
+		if m.rest(); m.Loaded() || m.compiled != nil || m.baseline.Load() != nil {
+			t.Error("still loaded")
+		}
+	})
+
+	t.Run("calls at the same time", func(t *testing.T) {
+		m := lateGuest(t, folder, "settings")
+		m.options.Rest = time.Nanosecond
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 20 {
+					if got, _, err := syncOnce(m, []byte("s")); err != nil || string(got) != "\x01\x02\x00settings" {
+						t.Errorf("%q, %v", got, err)
+					}
+				}
+			})
+		}
+		for range 50 {
+			m.rest()
+		}
+		all.Wait()
+	})
 }

@@ -10,6 +10,7 @@ type pool struct {
 	mu     sync.Mutex
 	idle   []*instance // the one used last is at the end
 	active int
+	used   time.Time // when the last call ended
 	closed bool
 	done   sync.Cond // no call is active
 	after  time.Duration
@@ -21,37 +22,71 @@ func (p *pool) init(after time.Duration) {
 	p.done.L = &p.mu
 }
 
-// acquire counts a call and returns an idle instance for it, or nil where it must make one.
-func (p *pool) acquire() (*instance, error) {
+// enter counts a call, until it leaves.
+func (p *pool) enter() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	p.active++
-	if n := len(p.idle); n > 0 {
-		i := p.idle[n-1]
-		p.idle[n-1] = nil
-		p.idle = p.idle[:n-1]
-		return i, nil
-	}
-	return nil, nil
+	return nil
 }
 
-// release ends a call; its instance, where it is still good, is kept.
-func (p *pool) release(i *instance, now time.Time) {
+// leave ends a call.
+func (p *pool) leave(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i != nil {
-		i.idleSince = now
-		p.idle = append(p.idle, i)
-		if p.timer == nil {
-			p.timer = time.AfterFunc(p.after, p.sweepIdle)
-		}
-	}
+	p.used = now
 	if p.active--; p.active == 0 && p.closed {
 		p.done.Broadcast()
 	}
+}
+
+// take returns an idle instance, or nil where there is none.
+func (p *pool) take() *instance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return nil
+	}
+	i := p.idle[n-1]
+	p.idle[n-1] = nil
+	p.idle = p.idle[:n-1]
+	return i
+}
+
+// put keeps an instance that is still good.
+func (p *pool) put(i *instance, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i.idleSince = now
+	p.idle = append(p.idle, i)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.after, p.sweepIdle)
+	}
+}
+
+// retire calls away and closes all instances if there was no call for so long; otherwise it returns when to look again,
+// 0 after close.
+func (p *pool) retire(since time.Duration, away func()) (left time.Duration, ok bool) {
+	p.mu.Lock()
+	switch idle := time.Since(p.used); {
+	case p.closed:
+	case p.active > 0:
+		left = since
+	case idle < since:
+		left = since - idle
+	default:
+		away()
+		ok = true
+	}
+	p.mu.Unlock()
+	if ok {
+		p.freeIdle(0)
+	}
+	return left, ok
 }
 
 func (p *pool) sweepIdle() {

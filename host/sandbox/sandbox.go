@@ -79,10 +79,16 @@ type Options struct {
 	Untrusted bool
 	// Code is what Compile left of the module. What doesn't fit it, the limit or this processor is compiled anew.
 	Code fs.FS
-	// Late has a module with Code compiled and run when it is first needed, or by Ready: Load reads what it declares, and
-	// trusts that the build has tried the rest. Settings are what it is configured with then.
+	// Late has a module with Code compiled and run when it is first needed: Load reads what it declares, and trusts that
+	// the build has tried the rest. Settings are what it is configured with then.
 	Late     bool
 	Settings []byte
+	// Rest is after how long without a call a module with Code lets go of all that it holds: the next call loads it again.
+	// 0: never.
+	Rest time.Duration
+	// Moved, where set, is called when a module has been loaded for a call, with how long that took, and when it has let
+	// go of what it holds.
+	Moved func(loaded bool, took time.Duration)
 	// Interpreter runs the module without compiling it: slower, the same answers.
 	Interpreter bool
 	// Idle is how long an unused instance is kept.
@@ -146,7 +152,7 @@ type Module struct {
 	code     *code // nil where this process compiles the module
 
 	precompiled bool
-	late        late
+	presence    presence
 
 	base      *baseline                // after _initialize
 	baseline  atomic.Pointer[baseline] // what syncs start from
@@ -213,56 +219,18 @@ func checkAndLoad(ctx context.Context, wasm []byte, options Options) (_ *Module,
 	}
 
 	m.pool.init(options.Idle)
+	m.presence.load = func(ctx context.Context) error { return m.compileAndStart(ctx, wasm, parsed) }
 	if options.Late && options.Code != nil {
-		m.late.bring = func(ctx context.Context) error {
-			err := m.compileAndStart(ctx, wasm, parsed)
-			if err == nil {
-				if err = m.configureWith(ctx, options.Settings); err != nil {
-					m.pool.freeIdle(0)
-					_ = m.freeRuntime(ctx)
-				}
-			}
-			return err
-		}
-		m.late.put.Store(true)
+		m.presence.settings, m.presence.configured = options.Settings, true
+		m.presence.away.Store(true)
 		return m, nil
 	}
-
-	return m, m.compileAndStart(ctx, wasm, parsed)
-}
-
-// late is what Options.Late has put off.
-type late struct {
-	put   atomic.Bool // off, still
-	mu    sync.Mutex
-	bring func(context.Context) error
-}
-
-// Ready does what Options.Late has put off, if that wasn't done yet. After an error the next call tries again.
-func (m *Module) Ready(ctx context.Context) error {
-	if !m.late.put.Load() {
-		return nil
+	if err := m.presence.load(ctx); err != nil {
+		return nil, err
 	}
-	i, err := m.pool.acquire() // so that Close waits
-	if err == nil {
-		defer m.release(i, true)
-		m.late.mu.Lock()
-		defer m.late.mu.Unlock()
-		if !m.late.put.Load() {
-			return nil
-		}
-		err = m.late.bring(context.WithoutCancel(ctx)) // others wait for it, too
-	}
-	if err != nil {
-		return fmt.Errorf("plugin %q: %w", m.options.Name, err)
-	}
-	m.late.bring = nil
-	m.late.put.Store(false)
-	return nil
+	m.restLater(options.Rest)
+	return m, nil
 }
-
-// Late reports whether something is put off still.
-func (m *Module) Late() bool { return m.late.put.Load() }
 
 // compileAndStart compiles the module and starts its first instance.
 func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewrite.Module) (err error) {
@@ -346,6 +314,8 @@ func (m *Module) Close(ctx context.Context) error {
 	if !m.pool.close() {
 		return nil
 	}
+	m.presence.mu.Lock()
+	defer m.presence.mu.Unlock()
 	return m.freeRuntime(ctx)
 }
 

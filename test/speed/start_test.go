@@ -7,11 +7,18 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/runqueue"
@@ -38,13 +45,19 @@ func TestStartsWithinASecond(t *testing.T) {
 		"--controllers=pod-garbage-collector-controller", "--terminated-pod-gc-threshold=1")
 }
 
-// A module that no key comes for is loaded when the start is over.
-func TestLoadsWhatWaits(t *testing.T) {
+// A plugin lets go of its memory when no key has come for it for a while, and is loaded again by the next one.
+func TestRests(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
+	file := filepath.Join(t.TempDir(), "windlass.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: config.windlass.dev/v1alpha1\n"+
+		"kind: ControllerManagerConfiguration\nsandbox: {rest: 1s}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, windlass.Program(), "run", "--leader-elect=false", "--kubeconfig", c.ManagerKubeconfig,
-		"--secure-port=0", "-v=1", "--controllers=statefulset-controller")
+	cmd := exec.CommandContext(ctx, windlass.Program(), "run", "--config", file, "--leader-elect=false",
+		"--kubeconfig", c.ManagerKubeconfig, "--use-service-account-credentials", "--secure-port=0", "-v=1",
+		"--controllers=replicaset-controller")
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -52,17 +65,42 @@ func TestLoadsWhatWaits(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
+	replicas := int32(0)
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	sets := c.Client().AppsV1().ReplicaSets("default")
+	if _, err := sets.Create(ctx, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: selector,
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector.MatchLabels},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}}}}},
+		metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
 	var said []string
-	const loaded = `"Loaded plugin that no key has come for" plugin="statefulset" precompiled=true`
+	steps := []string{"Loaded plugin for a key", "Plugin rests", "Loaded plugin for a key", "Plugin rests"}
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		if said = append(said, lines.Text()); strings.Contains(lines.Text(), loaded) {
+		said = append(said, lines.Text())
+		if len(steps) == 0 || !strings.Contains(lines.Text(), steps[0]) {
+			continue
+		}
+		switch steps = steps[1:]; len(steps) {
+		case 2: // it rests for the first time
+			if _, err := sets.Patch(ctx, "web", types.MergePatchType, []byte(`{"spec":{"minReadySeconds":1}}`),
+				metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		case 0:
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(strings.Join(said, "\n"), loaded) {
-		t.Errorf("it ended with %v, and said\n%s", err, strings.Join(said, "\n"))
+	if err := cmd.Wait(); err != nil || len(steps) > 0 {
+		t.Fatalf("it ended with %v, without %q, and said\n%s", err, steps, strings.Join(said, "\n"))
+	}
+	if s, err := sets.Get(ctx, "web", metav1.GetOptions{}); err != nil || s.Status.ObservedGeneration != s.Generation {
+		t.Errorf("the sync after the rest left the status as it was: %+v, %v", s.Status, err)
 	}
 }
 
