@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the linter (hack/lint) and runs it on the tree, with its flags: -all, -prune.
+# Builds the linter (hack/lint) and runs it on the tree.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

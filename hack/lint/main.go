@@ -1,9 +1,7 @@
 // Lint says with file and line where the tree's Go isn't as CONTRIBUTING.md wants a page to look, and what staticcheck
 // finds in it. It is run in the repository's root by make verify:
 //
-//	hack/lint.sh           prints what is wrong and the figures of the tree; fails when anything is
-//	hack/lint.sh -all      the same for the folders too that are still to be mended (hack/lint/todo.txt)
-//	hack/lint.sh -prune    takes out of that list what has been mended
+//	hack/lint.sh    prints what is wrong and the figures of the tree; fails when anything is wrong
 //
 // It is its own go vet tool, so what staticcheck finds in an unchanged package comes from Go's cache.
 package main
@@ -18,20 +16,16 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-const todoPath = "hack/lint/todo.txt"
-
 func main() {
 	if calledByVet(os.Args[1:]) {
 		unitchecker.Main(analyzers()...)
 	}
 
-	all := flag.Bool("all", false, "also print what is wrong in the folders that are still to be mended")
-	prune := flag.Bool("prune", false, "take out of the list of these folders what has been mended")
 	modules := flag.String("modules", ".",
 		"folders of the Go modules that staticcheck looks at, separated by commas; empty: none")
 	flag.Parse()
 
-	wrong, err := run(strings.FieldsFunc(*modules, func(r rune) bool { return r == ',' }), *all, *prune)
+	wrong, err := run(strings.FieldsFunc(*modules, func(r rune) bool { return r == ',' }))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lint:", err)
 		os.Exit(2)
@@ -49,11 +43,7 @@ func calledByVet(args []string) bool {
 }
 
 // run checks the tree in the working directory, prints what it finds, and reports whether something has to be mended.
-func run(modules []string, all, prune bool) (wrong bool, err error) {
-	left, err := readTodo(todoPath)
-	if err != nil {
-		return false, err
-	}
+func run(modules []string) (wrong bool, err error) {
 	files, err := readTree()
 	if err != nil {
 		return false, err
@@ -70,51 +60,15 @@ func run(modules []string, all, prune bool) (wrong bool, err error) {
 		}
 		found = append(found, more...)
 	}
-	found = sortedOnce(found)
-
-	for _, f := range found {
-		if listed := left.has(f.folder(), f.rule); all || !listed {
-			fmt.Println(f)
-			wrong = wrong || !listed
-		}
+	for _, f := range sortedOnce(found) {
+		fmt.Println(f)
+		wrong = true
 	}
+
 	for _, s := range shares {
-		whole := s.sumOver(files)
-		mended := s.sumOver(slices.DeleteFunc(slices.Clone(files),
-			func(f *file) bool { return left.has(f.folder(), s.rule) }))
-		fmt.Printf("lint: %s: %s of the tree, %s of the folders that must hold to it; at most %s\n",
-			s.what, whole, mended, percent(s.bound))
-		wrong = wrong || mended.fraction() > s.bound
+		sum := s.sumOver(files)
+		fmt.Printf("lint: %s: %s at most %s\n", s.what, sum, percent(s.bound))
+		wrong = wrong || sum.fraction() > s.bound
 	}
-	printCounts(found, left)
-
-	stale := left.staleEntries(found)
-	if len(modules) == 0 { // nothing is known of what staticcheck would find
-		stale = slices.DeleteFunc(stale, func(e entry) bool { return e.rule == "staticcheck" })
-	}
-	if prune {
-		return wrong, left.write(todoPath, stale)
-	}
-	for _, s := range stale {
-		fmt.Printf("%s: %s has nothing of %s to be mended any more: hack/lint.sh -prune\n", todoPath, s.folder, s.rule)
-	}
-	return wrong || len(stale) > 0, nil
-}
-
-// printCounts prints how much each rule finds in the whole tree, and how many folders it leaves out so far.
-func printCounts(found []finding, left todo) {
-	for _, rule := range rules {
-		n, folders := 0, 0
-		for _, f := range found {
-			if f.rule == rule {
-				n++
-			}
-		}
-		for _, names := range left {
-			if slices.Contains(names, rule) {
-				folders++
-			}
-		}
-		fmt.Printf("lint: %s: %d findings in the tree; folders still to be mended: %d\n", rule, n, folders)
-	}
+	return wrong, nil
 }

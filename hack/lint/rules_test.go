@@ -89,39 +89,6 @@ func TestShares(t *testing.T) {
 	}
 }
 
-func TestTodo(t *testing.T) {
-	list, err := parseTodo("todo.txt", "# why\na/b columns words names\nc words\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !list.has("a/b", "words") || list.has("a", "words") || list.has("c", "columns") {
-		t.Errorf("the list is read as %v", list)
-	}
-
-	found := []finding{{path: "a/b/x.go", rule: "words"}, {path: "c/d/x.go", rule: "words"}}
-	stale := list.staleEntries(found)
-	if want := []entry{{"a/b", "columns"}, {"c", "words"}}; !slices.Equal(stale, want) {
-		t.Errorf("stale: %v, want %v", stale, want)
-	}
-
-	path := filepath.Join(t.TempDir(), "todo.txt")
-	if err := list.write(path, stale); err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := todoHead + "a/b words names\n"; string(b) != want {
-		t.Errorf("written:\n%s\nwant\n%s", b, want)
-	}
-
-	if _, err := parseTodo("todo.txt", "a colums\n"); err == nil ||
-		!strings.HasPrefix(err.Error(), `todo.txt:1: there is no rule "colums"`) {
-		t.Errorf("of a rule that isn't: %v", err)
-	}
-}
-
 // What staticcheck finds arrives through go vet: a module with one mistake, of which the place and the text come out.
 func TestStaticcheck(t *testing.T) {
 	folder := t.TempDir()

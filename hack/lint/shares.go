@@ -9,14 +9,13 @@ import (
 // share is a figure of many files that has a bound.
 type share struct {
 	what  string
-	rule  string // under which the folders are listed that don't count yet
 	bound float64
 	count func(*file) ratio
 }
 
 var shares = []share{
-	{"lines over 120 columns", "columns", maxTooLong, (*file).tooLong},
-	{"functions' names of at most six letters", "names", maxShort, (*file).shortNames},
+	{"lines over 120 columns", maxTooLong, (*file).tooLong},
+	{"functions' names of at most six letters", maxShort, (*file).shortNames},
 }
 
 // ratio is a part of a whole.

@@ -6,13 +6,9 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"path"
 	"slices"
 	"strings"
 )
-
-// rules are the names of the rules, as findings and the list of what is still to be mended have them.
-var rules = []string{"columns", "paragraphs", "comments", "words", "size", "names", "staticcheck"}
 
 // finding is one place that isn't as a rule wants it.
 type finding struct {
@@ -23,8 +19,6 @@ type finding struct {
 }
 
 func (f finding) String() string { return fmt.Sprintf("%s:%d: %s: %s", f.path, f.line, f.rule, f.text) }
-
-func (f finding) folder() string { return path.Dir(f.path) }
 
 // sortedOnce sorts findings by file and line. What is said of a package and again of its tests stays once.
 func sortedOnce(found []finding) []finding {
@@ -47,8 +41,6 @@ type file struct {
 	set   *token.FileSet
 	tree  *ast.File
 }
-
-func (f *file) folder() string { return path.Dir(f.path) }
 
 func (f *file) line(p token.Pos) int { return f.set.Position(p).Line }
 
