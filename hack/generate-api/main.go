@@ -16,30 +16,29 @@ import (
 	"sort"
 )
 
-// groups are the packages generated, by their folder in sdk/api: whatever kube-controller-manager's controllers touch.
+// groups are the packages generated, by their folder in sdk/api: what is stable, for an author may work on any of it. What
+// is alpha or beta comes with the first controller that needs it.
 var groups = []string{
 	"admissionregistration/v1",
-	"apiserverinternal/v1alpha1",
 	"apps/v1",
 	"authentication/v1",
 	"authorization/v1",
 	"autoscaling/v1",
 	"autoscaling/v2",
 	"batch/v1",
-	"certificates/v1", "certificates/v1alpha1", "certificates/v1beta1",
-	"coordination/v1", "coordination/v1alpha2", "coordination/v1beta1",
+	"certificates/v1",
+	"coordination/v1",
 	"core/v1",
 	"discovery/v1",
 	"events/v1",
-	"extensions/v1beta1",
 	"meta/v1",
-	"networking/v1", "networking/v1beta1",
+	"networking/v1",
 	"policy/v1",
 	"rbac/v1",
-	"resource/v1", "resource/v1alpha3", "resource/v1beta1", "resource/v1beta2",
-	"scheduling/v1", "scheduling/v1alpha3", "scheduling/v1beta1",
-	"storage/v1", "storage/v1alpha1", "storage/v1beta1",
-	"storagemigration/v1", "storagemigration/v1beta1",
+	"resource/v1",
+	"scheduling/v1", "scheduling/v1alpha3", // types of batch/v1 are of the latter
+	"storage/v1",
+	"storagemigration/v1",
 }
 
 func main() {

@@ -4,7 +4,6 @@ package conformance
 
 import (
 	admissionregistrationv1 "github.com/windlass-dev/windlass/sdk/api/admissionregistration/v1"
-	apiserverinternalv1alpha1 "github.com/windlass-dev/windlass/sdk/api/apiserverinternal/v1alpha1"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	authenticationv1 "github.com/windlass-dev/windlass/sdk/api/authentication/v1"
 	authorizationv1 "github.com/windlass-dev/windlass/sdk/api/authorization/v1"
@@ -12,34 +11,20 @@ import (
 	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
 	batchv1 "github.com/windlass-dev/windlass/sdk/api/batch/v1"
 	certificatesv1 "github.com/windlass-dev/windlass/sdk/api/certificates/v1"
-	certificatesv1alpha1 "github.com/windlass-dev/windlass/sdk/api/certificates/v1alpha1"
-	certificatesv1beta1 "github.com/windlass-dev/windlass/sdk/api/certificates/v1beta1"
 	coordinationv1 "github.com/windlass-dev/windlass/sdk/api/coordination/v1"
-	coordinationv1alpha2 "github.com/windlass-dev/windlass/sdk/api/coordination/v1alpha2"
-	coordinationv1beta1 "github.com/windlass-dev/windlass/sdk/api/coordination/v1beta1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	discoveryv1 "github.com/windlass-dev/windlass/sdk/api/discovery/v1"
 	eventsv1 "github.com/windlass-dev/windlass/sdk/api/events/v1"
-	extensionsv1beta1 "github.com/windlass-dev/windlass/sdk/api/extensions/v1beta1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	networkingv1 "github.com/windlass-dev/windlass/sdk/api/networking/v1"
-	networkingv1beta1 "github.com/windlass-dev/windlass/sdk/api/networking/v1beta1"
 	policyv1 "github.com/windlass-dev/windlass/sdk/api/policy/v1"
 	rbacv1 "github.com/windlass-dev/windlass/sdk/api/rbac/v1"
 	resourcev1 "github.com/windlass-dev/windlass/sdk/api/resource/v1"
-	resourcev1alpha3 "github.com/windlass-dev/windlass/sdk/api/resource/v1alpha3"
-	resourcev1beta1 "github.com/windlass-dev/windlass/sdk/api/resource/v1beta1"
-	resourcev1beta2 "github.com/windlass-dev/windlass/sdk/api/resource/v1beta2"
 	schedulingv1 "github.com/windlass-dev/windlass/sdk/api/scheduling/v1"
 	schedulingv1alpha3 "github.com/windlass-dev/windlass/sdk/api/scheduling/v1alpha3"
-	schedulingv1beta1 "github.com/windlass-dev/windlass/sdk/api/scheduling/v1beta1"
 	storagev1 "github.com/windlass-dev/windlass/sdk/api/storage/v1"
-	storagev1alpha1 "github.com/windlass-dev/windlass/sdk/api/storage/v1alpha1"
-	storagev1beta1 "github.com/windlass-dev/windlass/sdk/api/storage/v1beta1"
 	storagemigrationv1 "github.com/windlass-dev/windlass/sdk/api/storagemigration/v1"
-	storagemigrationv1beta1 "github.com/windlass-dev/windlass/sdk/api/storagemigration/v1beta1"
 	kadmissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	kapiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	kappsv1 "k8s.io/api/apps/v1"
 	kauthenticationv1 "k8s.io/api/authentication/v1"
 	kauthorizationv1 "k8s.io/api/authorization/v1"
@@ -47,31 +32,18 @@ import (
 	kautoscalingv2 "k8s.io/api/autoscaling/v2"
 	kbatchv1 "k8s.io/api/batch/v1"
 	kcertificatesv1 "k8s.io/api/certificates/v1"
-	kcertificatesv1alpha1 "k8s.io/api/certificates/v1alpha1"
-	kcertificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	kcoordinationv1 "k8s.io/api/coordination/v1"
-	kcoordinationv1alpha2 "k8s.io/api/coordination/v1alpha2"
-	kcoordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	kcorev1 "k8s.io/api/core/v1"
 	kdiscoveryv1 "k8s.io/api/discovery/v1"
 	keventsv1 "k8s.io/api/events/v1"
-	kextensionsv1beta1 "k8s.io/api/extensions/v1beta1"
 	knetworkingv1 "k8s.io/api/networking/v1"
-	knetworkingv1beta1 "k8s.io/api/networking/v1beta1"
 	kpolicyv1 "k8s.io/api/policy/v1"
 	krbacv1 "k8s.io/api/rbac/v1"
 	kresourcev1 "k8s.io/api/resource/v1"
-	kresourcev1alpha3 "k8s.io/api/resource/v1alpha3"
-	kresourcev1beta1 "k8s.io/api/resource/v1beta1"
-	kresourcev1beta2 "k8s.io/api/resource/v1beta2"
 	kschedulingv1 "k8s.io/api/scheduling/v1"
 	kschedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
-	kschedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	kstoragev1 "k8s.io/api/storage/v1"
-	kstoragev1alpha1 "k8s.io/api/storage/v1alpha1"
-	kstoragev1beta1 "k8s.io/api/storage/v1beta1"
 	kstoragemigrationv1 "k8s.io/api/storagemigration/v1"
-	kstoragemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	kmetav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -112,12 +84,6 @@ var types = []pair{
 	{"admissionregistration/v1 Validation", new(kadmissionregistrationv1.Validation), &admissionregistrationv1.ValidationTable},
 	{"admissionregistration/v1 Variable", new(kadmissionregistrationv1.Variable), &admissionregistrationv1.VariableTable},
 	{"admissionregistration/v1 WebhookClientConfig", new(kadmissionregistrationv1.WebhookClientConfig), &admissionregistrationv1.WebhookClientConfigTable},
-	{"apiserverinternal/v1alpha1 ServerStorageVersion", new(kapiserverinternalv1alpha1.ServerStorageVersion), &apiserverinternalv1alpha1.ServerStorageVersionTable},
-	{"apiserverinternal/v1alpha1 StorageVersion", new(kapiserverinternalv1alpha1.StorageVersion), &apiserverinternalv1alpha1.StorageVersionTable},
-	{"apiserverinternal/v1alpha1 StorageVersionCondition", new(kapiserverinternalv1alpha1.StorageVersionCondition), &apiserverinternalv1alpha1.StorageVersionConditionTable},
-	{"apiserverinternal/v1alpha1 StorageVersionList", new(kapiserverinternalv1alpha1.StorageVersionList), &apiserverinternalv1alpha1.StorageVersionListTable},
-	{"apiserverinternal/v1alpha1 StorageVersionSpec", new(kapiserverinternalv1alpha1.StorageVersionSpec), &apiserverinternalv1alpha1.StorageVersionSpecTable},
-	{"apiserverinternal/v1alpha1 StorageVersionStatus", new(kapiserverinternalv1alpha1.StorageVersionStatus), &apiserverinternalv1alpha1.StorageVersionStatusTable},
 	{"apps/v1 ControllerRevision", new(kappsv1.ControllerRevision), &appsv1.ControllerRevisionTable},
 	{"apps/v1 ControllerRevisionList", new(kappsv1.ControllerRevisionList), &appsv1.ControllerRevisionListTable},
 	{"apps/v1 DaemonSet", new(kappsv1.DaemonSet), &appsv1.DaemonSetTable},
@@ -235,33 +201,9 @@ var types = []pair{
 	{"certificates/v1 PodCertificateRequestList", new(kcertificatesv1.PodCertificateRequestList), &certificatesv1.PodCertificateRequestListTable},
 	{"certificates/v1 PodCertificateRequestSpec", new(kcertificatesv1.PodCertificateRequestSpec), &certificatesv1.PodCertificateRequestSpecTable},
 	{"certificates/v1 PodCertificateRequestStatus", new(kcertificatesv1.PodCertificateRequestStatus), &certificatesv1.PodCertificateRequestStatusTable},
-	{"certificates/v1alpha1 ClusterTrustBundle", new(kcertificatesv1alpha1.ClusterTrustBundle), &certificatesv1alpha1.ClusterTrustBundleTable},
-	{"certificates/v1alpha1 ClusterTrustBundleList", new(kcertificatesv1alpha1.ClusterTrustBundleList), &certificatesv1alpha1.ClusterTrustBundleListTable},
-	{"certificates/v1alpha1 ClusterTrustBundleSpec", new(kcertificatesv1alpha1.ClusterTrustBundleSpec), &certificatesv1alpha1.ClusterTrustBundleSpecTable},
-	{"certificates/v1beta1 CertificateSigningRequest", new(kcertificatesv1beta1.CertificateSigningRequest), &certificatesv1beta1.CertificateSigningRequestTable},
-	{"certificates/v1beta1 CertificateSigningRequestCondition", new(kcertificatesv1beta1.CertificateSigningRequestCondition), &certificatesv1beta1.CertificateSigningRequestConditionTable},
-	{"certificates/v1beta1 CertificateSigningRequestList", new(kcertificatesv1beta1.CertificateSigningRequestList), &certificatesv1beta1.CertificateSigningRequestListTable},
-	{"certificates/v1beta1 CertificateSigningRequestSpec", new(kcertificatesv1beta1.CertificateSigningRequestSpec), &certificatesv1beta1.CertificateSigningRequestSpecTable},
-	{"certificates/v1beta1 CertificateSigningRequestStatus", new(kcertificatesv1beta1.CertificateSigningRequestStatus), &certificatesv1beta1.CertificateSigningRequestStatusTable},
-	{"certificates/v1beta1 ClusterTrustBundle", new(kcertificatesv1beta1.ClusterTrustBundle), &certificatesv1beta1.ClusterTrustBundleTable},
-	{"certificates/v1beta1 ClusterTrustBundleList", new(kcertificatesv1beta1.ClusterTrustBundleList), &certificatesv1beta1.ClusterTrustBundleListTable},
-	{"certificates/v1beta1 ClusterTrustBundleSpec", new(kcertificatesv1beta1.ClusterTrustBundleSpec), &certificatesv1beta1.ClusterTrustBundleSpecTable},
-	{"certificates/v1beta1 PodCertificateRequest", new(kcertificatesv1beta1.PodCertificateRequest), &certificatesv1beta1.PodCertificateRequestTable},
-	{"certificates/v1beta1 PodCertificateRequestList", new(kcertificatesv1beta1.PodCertificateRequestList), &certificatesv1beta1.PodCertificateRequestListTable},
-	{"certificates/v1beta1 PodCertificateRequestSpec", new(kcertificatesv1beta1.PodCertificateRequestSpec), &certificatesv1beta1.PodCertificateRequestSpecTable},
-	{"certificates/v1beta1 PodCertificateRequestStatus", new(kcertificatesv1beta1.PodCertificateRequestStatus), &certificatesv1beta1.PodCertificateRequestStatusTable},
 	{"coordination/v1 Lease", new(kcoordinationv1.Lease), &coordinationv1.LeaseTable},
 	{"coordination/v1 LeaseList", new(kcoordinationv1.LeaseList), &coordinationv1.LeaseListTable},
 	{"coordination/v1 LeaseSpec", new(kcoordinationv1.LeaseSpec), &coordinationv1.LeaseSpecTable},
-	{"coordination/v1alpha2 LeaseCandidate", new(kcoordinationv1alpha2.LeaseCandidate), &coordinationv1alpha2.LeaseCandidateTable},
-	{"coordination/v1alpha2 LeaseCandidateList", new(kcoordinationv1alpha2.LeaseCandidateList), &coordinationv1alpha2.LeaseCandidateListTable},
-	{"coordination/v1alpha2 LeaseCandidateSpec", new(kcoordinationv1alpha2.LeaseCandidateSpec), &coordinationv1alpha2.LeaseCandidateSpecTable},
-	{"coordination/v1beta1 Lease", new(kcoordinationv1beta1.Lease), &coordinationv1beta1.LeaseTable},
-	{"coordination/v1beta1 LeaseCandidate", new(kcoordinationv1beta1.LeaseCandidate), &coordinationv1beta1.LeaseCandidateTable},
-	{"coordination/v1beta1 LeaseCandidateList", new(kcoordinationv1beta1.LeaseCandidateList), &coordinationv1beta1.LeaseCandidateListTable},
-	{"coordination/v1beta1 LeaseCandidateSpec", new(kcoordinationv1beta1.LeaseCandidateSpec), &coordinationv1beta1.LeaseCandidateSpecTable},
-	{"coordination/v1beta1 LeaseList", new(kcoordinationv1beta1.LeaseList), &coordinationv1beta1.LeaseListTable},
-	{"coordination/v1beta1 LeaseSpec", new(kcoordinationv1beta1.LeaseSpec), &coordinationv1beta1.LeaseSpecTable},
 	{"core/v1 AWSElasticBlockStoreVolumeSource", new(kcorev1.AWSElasticBlockStoreVolumeSource), &corev1.AWSElasticBlockStoreVolumeSourceTable},
 	{"core/v1 Affinity", new(kcorev1.Affinity), &corev1.AffinityTable},
 	{"core/v1 AppArmorProfile", new(kcorev1.AppArmorProfile), &corev1.AppArmorProfileTable},
@@ -516,51 +458,6 @@ var types = []pair{
 	{"events/v1 Event", new(keventsv1.Event), &eventsv1.EventTable},
 	{"events/v1 EventList", new(keventsv1.EventList), &eventsv1.EventListTable},
 	{"events/v1 EventSeries", new(keventsv1.EventSeries), &eventsv1.EventSeriesTable},
-	{"extensions/v1beta1 DaemonSet", new(kextensionsv1beta1.DaemonSet), &extensionsv1beta1.DaemonSetTable},
-	{"extensions/v1beta1 DaemonSetCondition", new(kextensionsv1beta1.DaemonSetCondition), &extensionsv1beta1.DaemonSetConditionTable},
-	{"extensions/v1beta1 DaemonSetList", new(kextensionsv1beta1.DaemonSetList), &extensionsv1beta1.DaemonSetListTable},
-	{"extensions/v1beta1 DaemonSetSpec", new(kextensionsv1beta1.DaemonSetSpec), &extensionsv1beta1.DaemonSetSpecTable},
-	{"extensions/v1beta1 DaemonSetStatus", new(kextensionsv1beta1.DaemonSetStatus), &extensionsv1beta1.DaemonSetStatusTable},
-	{"extensions/v1beta1 DaemonSetUpdateStrategy", new(kextensionsv1beta1.DaemonSetUpdateStrategy), &extensionsv1beta1.DaemonSetUpdateStrategyTable},
-	{"extensions/v1beta1 Deployment", new(kextensionsv1beta1.Deployment), &extensionsv1beta1.DeploymentTable},
-	{"extensions/v1beta1 DeploymentCondition", new(kextensionsv1beta1.DeploymentCondition), &extensionsv1beta1.DeploymentConditionTable},
-	{"extensions/v1beta1 DeploymentList", new(kextensionsv1beta1.DeploymentList), &extensionsv1beta1.DeploymentListTable},
-	{"extensions/v1beta1 DeploymentRollback", new(kextensionsv1beta1.DeploymentRollback), &extensionsv1beta1.DeploymentRollbackTable},
-	{"extensions/v1beta1 DeploymentSpec", new(kextensionsv1beta1.DeploymentSpec), &extensionsv1beta1.DeploymentSpecTable},
-	{"extensions/v1beta1 DeploymentStatus", new(kextensionsv1beta1.DeploymentStatus), &extensionsv1beta1.DeploymentStatusTable},
-	{"extensions/v1beta1 DeploymentStrategy", new(kextensionsv1beta1.DeploymentStrategy), &extensionsv1beta1.DeploymentStrategyTable},
-	{"extensions/v1beta1 HTTPIngressPath", new(kextensionsv1beta1.HTTPIngressPath), &extensionsv1beta1.HTTPIngressPathTable},
-	{"extensions/v1beta1 HTTPIngressRuleValue", new(kextensionsv1beta1.HTTPIngressRuleValue), &extensionsv1beta1.HTTPIngressRuleValueTable},
-	{"extensions/v1beta1 IPBlock", new(kextensionsv1beta1.IPBlock), &extensionsv1beta1.IPBlockTable},
-	{"extensions/v1beta1 Ingress", new(kextensionsv1beta1.Ingress), &extensionsv1beta1.IngressTable},
-	{"extensions/v1beta1 IngressBackend", new(kextensionsv1beta1.IngressBackend), &extensionsv1beta1.IngressBackendTable},
-	{"extensions/v1beta1 IngressList", new(kextensionsv1beta1.IngressList), &extensionsv1beta1.IngressListTable},
-	{"extensions/v1beta1 IngressLoadBalancerIngress", new(kextensionsv1beta1.IngressLoadBalancerIngress), &extensionsv1beta1.IngressLoadBalancerIngressTable},
-	{"extensions/v1beta1 IngressLoadBalancerStatus", new(kextensionsv1beta1.IngressLoadBalancerStatus), &extensionsv1beta1.IngressLoadBalancerStatusTable},
-	{"extensions/v1beta1 IngressPortStatus", new(kextensionsv1beta1.IngressPortStatus), &extensionsv1beta1.IngressPortStatusTable},
-	{"extensions/v1beta1 IngressRule", new(kextensionsv1beta1.IngressRule), &extensionsv1beta1.IngressRuleTable},
-	{"extensions/v1beta1 IngressRuleValue", new(kextensionsv1beta1.IngressRuleValue), &extensionsv1beta1.IngressRuleValueTable},
-	{"extensions/v1beta1 IngressSpec", new(kextensionsv1beta1.IngressSpec), &extensionsv1beta1.IngressSpecTable},
-	{"extensions/v1beta1 IngressStatus", new(kextensionsv1beta1.IngressStatus), &extensionsv1beta1.IngressStatusTable},
-	{"extensions/v1beta1 IngressTLS", new(kextensionsv1beta1.IngressTLS), &extensionsv1beta1.IngressTLSTable},
-	{"extensions/v1beta1 NetworkPolicy", new(kextensionsv1beta1.NetworkPolicy), &extensionsv1beta1.NetworkPolicyTable},
-	{"extensions/v1beta1 NetworkPolicyEgressRule", new(kextensionsv1beta1.NetworkPolicyEgressRule), &extensionsv1beta1.NetworkPolicyEgressRuleTable},
-	{"extensions/v1beta1 NetworkPolicyIngressRule", new(kextensionsv1beta1.NetworkPolicyIngressRule), &extensionsv1beta1.NetworkPolicyIngressRuleTable},
-	{"extensions/v1beta1 NetworkPolicyList", new(kextensionsv1beta1.NetworkPolicyList), &extensionsv1beta1.NetworkPolicyListTable},
-	{"extensions/v1beta1 NetworkPolicyPeer", new(kextensionsv1beta1.NetworkPolicyPeer), &extensionsv1beta1.NetworkPolicyPeerTable},
-	{"extensions/v1beta1 NetworkPolicyPort", new(kextensionsv1beta1.NetworkPolicyPort), &extensionsv1beta1.NetworkPolicyPortTable},
-	{"extensions/v1beta1 NetworkPolicySpec", new(kextensionsv1beta1.NetworkPolicySpec), &extensionsv1beta1.NetworkPolicySpecTable},
-	{"extensions/v1beta1 ReplicaSet", new(kextensionsv1beta1.ReplicaSet), &extensionsv1beta1.ReplicaSetTable},
-	{"extensions/v1beta1 ReplicaSetCondition", new(kextensionsv1beta1.ReplicaSetCondition), &extensionsv1beta1.ReplicaSetConditionTable},
-	{"extensions/v1beta1 ReplicaSetList", new(kextensionsv1beta1.ReplicaSetList), &extensionsv1beta1.ReplicaSetListTable},
-	{"extensions/v1beta1 ReplicaSetSpec", new(kextensionsv1beta1.ReplicaSetSpec), &extensionsv1beta1.ReplicaSetSpecTable},
-	{"extensions/v1beta1 ReplicaSetStatus", new(kextensionsv1beta1.ReplicaSetStatus), &extensionsv1beta1.ReplicaSetStatusTable},
-	{"extensions/v1beta1 RollbackConfig", new(kextensionsv1beta1.RollbackConfig), &extensionsv1beta1.RollbackConfigTable},
-	{"extensions/v1beta1 RollingUpdateDaemonSet", new(kextensionsv1beta1.RollingUpdateDaemonSet), &extensionsv1beta1.RollingUpdateDaemonSetTable},
-	{"extensions/v1beta1 RollingUpdateDeployment", new(kextensionsv1beta1.RollingUpdateDeployment), &extensionsv1beta1.RollingUpdateDeploymentTable},
-	{"extensions/v1beta1 Scale", new(kextensionsv1beta1.Scale), &extensionsv1beta1.ScaleTable},
-	{"extensions/v1beta1 ScaleSpec", new(kextensionsv1beta1.ScaleSpec), &extensionsv1beta1.ScaleSpecTable},
-	{"extensions/v1beta1 ScaleStatus", new(kextensionsv1beta1.ScaleStatus), &extensionsv1beta1.ScaleStatusTable},
 	{"meta/v1 APIGroup", new(kmetav1.APIGroup), &metav1.APIGroupTable},
 	{"meta/v1 APIResource", new(kmetav1.APIResource), &metav1.APIResourceTable},
 	{"meta/v1 APIResourceList", new(kmetav1.APIResourceList), &metav1.APIResourceListTable},
@@ -619,31 +516,6 @@ var types = []pair{
 	{"networking/v1 ServiceCIDRList", new(knetworkingv1.ServiceCIDRList), &networkingv1.ServiceCIDRListTable},
 	{"networking/v1 ServiceCIDRSpec", new(knetworkingv1.ServiceCIDRSpec), &networkingv1.ServiceCIDRSpecTable},
 	{"networking/v1 ServiceCIDRStatus", new(knetworkingv1.ServiceCIDRStatus), &networkingv1.ServiceCIDRStatusTable},
-	{"networking/v1beta1 HTTPIngressPath", new(knetworkingv1beta1.HTTPIngressPath), &networkingv1beta1.HTTPIngressPathTable},
-	{"networking/v1beta1 HTTPIngressRuleValue", new(knetworkingv1beta1.HTTPIngressRuleValue), &networkingv1beta1.HTTPIngressRuleValueTable},
-	{"networking/v1beta1 IPAddress", new(knetworkingv1beta1.IPAddress), &networkingv1beta1.IPAddressTable},
-	{"networking/v1beta1 IPAddressList", new(knetworkingv1beta1.IPAddressList), &networkingv1beta1.IPAddressListTable},
-	{"networking/v1beta1 IPAddressSpec", new(knetworkingv1beta1.IPAddressSpec), &networkingv1beta1.IPAddressSpecTable},
-	{"networking/v1beta1 Ingress", new(knetworkingv1beta1.Ingress), &networkingv1beta1.IngressTable},
-	{"networking/v1beta1 IngressBackend", new(knetworkingv1beta1.IngressBackend), &networkingv1beta1.IngressBackendTable},
-	{"networking/v1beta1 IngressClass", new(knetworkingv1beta1.IngressClass), &networkingv1beta1.IngressClassTable},
-	{"networking/v1beta1 IngressClassList", new(knetworkingv1beta1.IngressClassList), &networkingv1beta1.IngressClassListTable},
-	{"networking/v1beta1 IngressClassParametersReference", new(knetworkingv1beta1.IngressClassParametersReference), &networkingv1beta1.IngressClassParametersReferenceTable},
-	{"networking/v1beta1 IngressClassSpec", new(knetworkingv1beta1.IngressClassSpec), &networkingv1beta1.IngressClassSpecTable},
-	{"networking/v1beta1 IngressList", new(knetworkingv1beta1.IngressList), &networkingv1beta1.IngressListTable},
-	{"networking/v1beta1 IngressLoadBalancerIngress", new(knetworkingv1beta1.IngressLoadBalancerIngress), &networkingv1beta1.IngressLoadBalancerIngressTable},
-	{"networking/v1beta1 IngressLoadBalancerStatus", new(knetworkingv1beta1.IngressLoadBalancerStatus), &networkingv1beta1.IngressLoadBalancerStatusTable},
-	{"networking/v1beta1 IngressPortStatus", new(knetworkingv1beta1.IngressPortStatus), &networkingv1beta1.IngressPortStatusTable},
-	{"networking/v1beta1 IngressRule", new(knetworkingv1beta1.IngressRule), &networkingv1beta1.IngressRuleTable},
-	{"networking/v1beta1 IngressRuleValue", new(knetworkingv1beta1.IngressRuleValue), &networkingv1beta1.IngressRuleValueTable},
-	{"networking/v1beta1 IngressSpec", new(knetworkingv1beta1.IngressSpec), &networkingv1beta1.IngressSpecTable},
-	{"networking/v1beta1 IngressStatus", new(knetworkingv1beta1.IngressStatus), &networkingv1beta1.IngressStatusTable},
-	{"networking/v1beta1 IngressTLS", new(knetworkingv1beta1.IngressTLS), &networkingv1beta1.IngressTLSTable},
-	{"networking/v1beta1 ParentReference", new(knetworkingv1beta1.ParentReference), &networkingv1beta1.ParentReferenceTable},
-	{"networking/v1beta1 ServiceCIDR", new(knetworkingv1beta1.ServiceCIDR), &networkingv1beta1.ServiceCIDRTable},
-	{"networking/v1beta1 ServiceCIDRList", new(knetworkingv1beta1.ServiceCIDRList), &networkingv1beta1.ServiceCIDRListTable},
-	{"networking/v1beta1 ServiceCIDRSpec", new(knetworkingv1beta1.ServiceCIDRSpec), &networkingv1beta1.ServiceCIDRSpecTable},
-	{"networking/v1beta1 ServiceCIDRStatus", new(knetworkingv1beta1.ServiceCIDRStatus), &networkingv1beta1.ServiceCIDRStatusTable},
 	{"policy/v1 Eviction", new(kpolicyv1.Eviction), &policyv1.EvictionTable},
 	{"policy/v1 PodDisruptionBudget", new(kpolicyv1.PodDisruptionBudget), &policyv1.PodDisruptionBudgetTable},
 	{"policy/v1 PodDisruptionBudgetList", new(kpolicyv1.PodDisruptionBudgetList), &policyv1.PodDisruptionBudgetListTable},
@@ -713,119 +585,6 @@ var types = []pair{
 	{"resource/v1 ResourceSlice", new(kresourcev1.ResourceSlice), &resourcev1.ResourceSliceTable},
 	{"resource/v1 ResourceSliceList", new(kresourcev1.ResourceSliceList), &resourcev1.ResourceSliceListTable},
 	{"resource/v1 ResourceSliceSpec", new(kresourcev1.ResourceSliceSpec), &resourcev1.ResourceSliceSpecTable},
-	{"resource/v1alpha3 DeviceTaint", new(kresourcev1alpha3.DeviceTaint), &resourcev1alpha3.DeviceTaintTable},
-	{"resource/v1alpha3 DeviceTaintRule", new(kresourcev1alpha3.DeviceTaintRule), &resourcev1alpha3.DeviceTaintRuleTable},
-	{"resource/v1alpha3 DeviceTaintRuleList", new(kresourcev1alpha3.DeviceTaintRuleList), &resourcev1alpha3.DeviceTaintRuleListTable},
-	{"resource/v1alpha3 DeviceTaintRuleSpec", new(kresourcev1alpha3.DeviceTaintRuleSpec), &resourcev1alpha3.DeviceTaintRuleSpecTable},
-	{"resource/v1alpha3 DeviceTaintRuleStatus", new(kresourcev1alpha3.DeviceTaintRuleStatus), &resourcev1alpha3.DeviceTaintRuleStatusTable},
-	{"resource/v1alpha3 DeviceTaintSelector", new(kresourcev1alpha3.DeviceTaintSelector), &resourcev1alpha3.DeviceTaintSelectorTable},
-	{"resource/v1alpha3 PartitionTypeStatus", new(kresourcev1alpha3.PartitionTypeStatus), &resourcev1alpha3.PartitionTypeStatusTable},
-	{"resource/v1alpha3 PoolStatus", new(kresourcev1alpha3.PoolStatus), &resourcev1alpha3.PoolStatusTable},
-	{"resource/v1alpha3 ResourcePoolStatusRequest", new(kresourcev1alpha3.ResourcePoolStatusRequest), &resourcev1alpha3.ResourcePoolStatusRequestTable},
-	{"resource/v1alpha3 ResourcePoolStatusRequestList", new(kresourcev1alpha3.ResourcePoolStatusRequestList), &resourcev1alpha3.ResourcePoolStatusRequestListTable},
-	{"resource/v1alpha3 ResourcePoolStatusRequestSpec", new(kresourcev1alpha3.ResourcePoolStatusRequestSpec), &resourcev1alpha3.ResourcePoolStatusRequestSpecTable},
-	{"resource/v1alpha3 ResourcePoolStatusRequestStatus", new(kresourcev1alpha3.ResourcePoolStatusRequestStatus), &resourcev1alpha3.ResourcePoolStatusRequestStatusTable},
-	{"resource/v1alpha3 ShareableCapacityStatus", new(kresourcev1alpha3.ShareableCapacityStatus), &resourcev1alpha3.ShareableCapacityStatusTable},
-	{"resource/v1alpha3 ShareableSummaryStatus", new(kresourcev1alpha3.ShareableSummaryStatus), &resourcev1alpha3.ShareableSummaryStatusTable},
-	{"resource/v1beta1 AllocatedDeviceStatus", new(kresourcev1beta1.AllocatedDeviceStatus), &resourcev1beta1.AllocatedDeviceStatusTable},
-	{"resource/v1beta1 AllocationResult", new(kresourcev1beta1.AllocationResult), &resourcev1beta1.AllocationResultTable},
-	{"resource/v1beta1 BasicDevice", new(kresourcev1beta1.BasicDevice), &resourcev1beta1.BasicDeviceTable},
-	{"resource/v1beta1 CELDeviceSelector", new(kresourcev1beta1.CELDeviceSelector), &resourcev1beta1.CELDeviceSelectorTable},
-	{"resource/v1beta1 CapacityRequestPolicy", new(kresourcev1beta1.CapacityRequestPolicy), &resourcev1beta1.CapacityRequestPolicyTable},
-	{"resource/v1beta1 CapacityRequestPolicyRange", new(kresourcev1beta1.CapacityRequestPolicyRange), &resourcev1beta1.CapacityRequestPolicyRangeTable},
-	{"resource/v1beta1 CapacityRequirements", new(kresourcev1beta1.CapacityRequirements), &resourcev1beta1.CapacityRequirementsTable},
-	{"resource/v1beta1 Counter", new(kresourcev1beta1.Counter), &resourcev1beta1.CounterTable},
-	{"resource/v1beta1 CounterSet", new(kresourcev1beta1.CounterSet), &resourcev1beta1.CounterSetTable},
-	{"resource/v1beta1 Device", new(kresourcev1beta1.Device), &resourcev1beta1.DeviceTable},
-	{"resource/v1beta1 DeviceAllocationConfiguration", new(kresourcev1beta1.DeviceAllocationConfiguration), &resourcev1beta1.DeviceAllocationConfigurationTable},
-	{"resource/v1beta1 DeviceAllocationResult", new(kresourcev1beta1.DeviceAllocationResult), &resourcev1beta1.DeviceAllocationResultTable},
-	{"resource/v1beta1 DeviceAttribute", new(kresourcev1beta1.DeviceAttribute), &resourcev1beta1.DeviceAttributeTable},
-	{"resource/v1beta1 DeviceCapacity", new(kresourcev1beta1.DeviceCapacity), &resourcev1beta1.DeviceCapacityTable},
-	{"resource/v1beta1 DeviceClaim", new(kresourcev1beta1.DeviceClaim), &resourcev1beta1.DeviceClaimTable},
-	{"resource/v1beta1 DeviceClaimConfiguration", new(kresourcev1beta1.DeviceClaimConfiguration), &resourcev1beta1.DeviceClaimConfigurationTable},
-	{"resource/v1beta1 DeviceClass", new(kresourcev1beta1.DeviceClass), &resourcev1beta1.DeviceClassTable},
-	{"resource/v1beta1 DeviceClassConfiguration", new(kresourcev1beta1.DeviceClassConfiguration), &resourcev1beta1.DeviceClassConfigurationTable},
-	{"resource/v1beta1 DeviceClassList", new(kresourcev1beta1.DeviceClassList), &resourcev1beta1.DeviceClassListTable},
-	{"resource/v1beta1 DeviceClassSpec", new(kresourcev1beta1.DeviceClassSpec), &resourcev1beta1.DeviceClassSpecTable},
-	{"resource/v1beta1 DeviceConfiguration", new(kresourcev1beta1.DeviceConfiguration), &resourcev1beta1.DeviceConfigurationTable},
-	{"resource/v1beta1 DeviceConstraint", new(kresourcev1beta1.DeviceConstraint), &resourcev1beta1.DeviceConstraintTable},
-	{"resource/v1beta1 DeviceCounterConsumption", new(kresourcev1beta1.DeviceCounterConsumption), &resourcev1beta1.DeviceCounterConsumptionTable},
-	{"resource/v1beta1 DeviceDerivedAttribute", new(kresourcev1beta1.DeviceDerivedAttribute), &resourcev1beta1.DeviceDerivedAttributeTable},
-	{"resource/v1beta1 DeviceRequest", new(kresourcev1beta1.DeviceRequest), &resourcev1beta1.DeviceRequestTable},
-	{"resource/v1beta1 DeviceRequestAllocationResult", new(kresourcev1beta1.DeviceRequestAllocationResult), &resourcev1beta1.DeviceRequestAllocationResultTable},
-	{"resource/v1beta1 DeviceSelector", new(kresourcev1beta1.DeviceSelector), &resourcev1beta1.DeviceSelectorTable},
-	{"resource/v1beta1 DeviceSubRequest", new(kresourcev1beta1.DeviceSubRequest), &resourcev1beta1.DeviceSubRequestTable},
-	{"resource/v1beta1 DeviceTaint", new(kresourcev1beta1.DeviceTaint), &resourcev1beta1.DeviceTaintTable},
-	{"resource/v1beta1 DeviceToleration", new(kresourcev1beta1.DeviceToleration), &resourcev1beta1.DeviceTolerationTable},
-	{"resource/v1beta1 NetworkDeviceData", new(kresourcev1beta1.NetworkDeviceData), &resourcev1beta1.NetworkDeviceDataTable},
-	{"resource/v1beta1 NodeAllocatableMapping", new(kresourcev1beta1.NodeAllocatableMapping), &resourcev1beta1.NodeAllocatableMappingTable},
-	{"resource/v1beta1 NodeAllocatableOverhead", new(kresourcev1beta1.NodeAllocatableOverhead), &resourcev1beta1.NodeAllocatableOverheadTable},
-	{"resource/v1beta1 NodeAllocatableResource", new(kresourcev1beta1.NodeAllocatableResource), &resourcev1beta1.NodeAllocatableResourceTable},
-	{"resource/v1beta1 OpaqueDeviceConfiguration", new(kresourcev1beta1.OpaqueDeviceConfiguration), &resourcev1beta1.OpaqueDeviceConfigurationTable},
-	{"resource/v1beta1 ResourceClaim", new(kresourcev1beta1.ResourceClaim), &resourcev1beta1.ResourceClaimTable},
-	{"resource/v1beta1 ResourceClaimConsumerReference", new(kresourcev1beta1.ResourceClaimConsumerReference), &resourcev1beta1.ResourceClaimConsumerReferenceTable},
-	{"resource/v1beta1 ResourceClaimList", new(kresourcev1beta1.ResourceClaimList), &resourcev1beta1.ResourceClaimListTable},
-	{"resource/v1beta1 ResourceClaimSpec", new(kresourcev1beta1.ResourceClaimSpec), &resourcev1beta1.ResourceClaimSpecTable},
-	{"resource/v1beta1 ResourceClaimStatus", new(kresourcev1beta1.ResourceClaimStatus), &resourcev1beta1.ResourceClaimStatusTable},
-	{"resource/v1beta1 ResourceClaimTemplate", new(kresourcev1beta1.ResourceClaimTemplate), &resourcev1beta1.ResourceClaimTemplateTable},
-	{"resource/v1beta1 ResourceClaimTemplateList", new(kresourcev1beta1.ResourceClaimTemplateList), &resourcev1beta1.ResourceClaimTemplateListTable},
-	{"resource/v1beta1 ResourceClaimTemplateSpec", new(kresourcev1beta1.ResourceClaimTemplateSpec), &resourcev1beta1.ResourceClaimTemplateSpecTable},
-	{"resource/v1beta1 ResourcePool", new(kresourcev1beta1.ResourcePool), &resourcev1beta1.ResourcePoolTable},
-	{"resource/v1beta1 ResourceSlice", new(kresourcev1beta1.ResourceSlice), &resourcev1beta1.ResourceSliceTable},
-	{"resource/v1beta1 ResourceSliceList", new(kresourcev1beta1.ResourceSliceList), &resourcev1beta1.ResourceSliceListTable},
-	{"resource/v1beta1 ResourceSliceSpec", new(kresourcev1beta1.ResourceSliceSpec), &resourcev1beta1.ResourceSliceSpecTable},
-	{"resource/v1beta2 AllocatedDeviceStatus", new(kresourcev1beta2.AllocatedDeviceStatus), &resourcev1beta2.AllocatedDeviceStatusTable},
-	{"resource/v1beta2 AllocationResult", new(kresourcev1beta2.AllocationResult), &resourcev1beta2.AllocationResultTable},
-	{"resource/v1beta2 CELDeviceSelector", new(kresourcev1beta2.CELDeviceSelector), &resourcev1beta2.CELDeviceSelectorTable},
-	{"resource/v1beta2 CapacityRequestPolicy", new(kresourcev1beta2.CapacityRequestPolicy), &resourcev1beta2.CapacityRequestPolicyTable},
-	{"resource/v1beta2 CapacityRequestPolicyRange", new(kresourcev1beta2.CapacityRequestPolicyRange), &resourcev1beta2.CapacityRequestPolicyRangeTable},
-	{"resource/v1beta2 CapacityRequirements", new(kresourcev1beta2.CapacityRequirements), &resourcev1beta2.CapacityRequirementsTable},
-	{"resource/v1beta2 Counter", new(kresourcev1beta2.Counter), &resourcev1beta2.CounterTable},
-	{"resource/v1beta2 CounterSet", new(kresourcev1beta2.CounterSet), &resourcev1beta2.CounterSetTable},
-	{"resource/v1beta2 Device", new(kresourcev1beta2.Device), &resourcev1beta2.DeviceTable},
-	{"resource/v1beta2 DeviceAllocationConfiguration", new(kresourcev1beta2.DeviceAllocationConfiguration), &resourcev1beta2.DeviceAllocationConfigurationTable},
-	{"resource/v1beta2 DeviceAllocationResult", new(kresourcev1beta2.DeviceAllocationResult), &resourcev1beta2.DeviceAllocationResultTable},
-	{"resource/v1beta2 DeviceAttribute", new(kresourcev1beta2.DeviceAttribute), &resourcev1beta2.DeviceAttributeTable},
-	{"resource/v1beta2 DeviceCapacity", new(kresourcev1beta2.DeviceCapacity), &resourcev1beta2.DeviceCapacityTable},
-	{"resource/v1beta2 DeviceClaim", new(kresourcev1beta2.DeviceClaim), &resourcev1beta2.DeviceClaimTable},
-	{"resource/v1beta2 DeviceClaimConfiguration", new(kresourcev1beta2.DeviceClaimConfiguration), &resourcev1beta2.DeviceClaimConfigurationTable},
-	{"resource/v1beta2 DeviceClass", new(kresourcev1beta2.DeviceClass), &resourcev1beta2.DeviceClassTable},
-	{"resource/v1beta2 DeviceClassConfiguration", new(kresourcev1beta2.DeviceClassConfiguration), &resourcev1beta2.DeviceClassConfigurationTable},
-	{"resource/v1beta2 DeviceClassList", new(kresourcev1beta2.DeviceClassList), &resourcev1beta2.DeviceClassListTable},
-	{"resource/v1beta2 DeviceClassSpec", new(kresourcev1beta2.DeviceClassSpec), &resourcev1beta2.DeviceClassSpecTable},
-	{"resource/v1beta2 DeviceConfiguration", new(kresourcev1beta2.DeviceConfiguration), &resourcev1beta2.DeviceConfigurationTable},
-	{"resource/v1beta2 DeviceConstraint", new(kresourcev1beta2.DeviceConstraint), &resourcev1beta2.DeviceConstraintTable},
-	{"resource/v1beta2 DeviceCounterConsumption", new(kresourcev1beta2.DeviceCounterConsumption), &resourcev1beta2.DeviceCounterConsumptionTable},
-	{"resource/v1beta2 DeviceDerivedAttribute", new(kresourcev1beta2.DeviceDerivedAttribute), &resourcev1beta2.DeviceDerivedAttributeTable},
-	{"resource/v1beta2 DeviceRequest", new(kresourcev1beta2.DeviceRequest), &resourcev1beta2.DeviceRequestTable},
-	{"resource/v1beta2 DeviceRequestAllocationResult", new(kresourcev1beta2.DeviceRequestAllocationResult), &resourcev1beta2.DeviceRequestAllocationResultTable},
-	{"resource/v1beta2 DeviceSelector", new(kresourcev1beta2.DeviceSelector), &resourcev1beta2.DeviceSelectorTable},
-	{"resource/v1beta2 DeviceSubRequest", new(kresourcev1beta2.DeviceSubRequest), &resourcev1beta2.DeviceSubRequestTable},
-	{"resource/v1beta2 DeviceTaint", new(kresourcev1beta2.DeviceTaint), &resourcev1beta2.DeviceTaintTable},
-	{"resource/v1beta2 DeviceTaintRule", new(kresourcev1beta2.DeviceTaintRule), &resourcev1beta2.DeviceTaintRuleTable},
-	{"resource/v1beta2 DeviceTaintRuleList", new(kresourcev1beta2.DeviceTaintRuleList), &resourcev1beta2.DeviceTaintRuleListTable},
-	{"resource/v1beta2 DeviceTaintRuleSpec", new(kresourcev1beta2.DeviceTaintRuleSpec), &resourcev1beta2.DeviceTaintRuleSpecTable},
-	{"resource/v1beta2 DeviceTaintRuleStatus", new(kresourcev1beta2.DeviceTaintRuleStatus), &resourcev1beta2.DeviceTaintRuleStatusTable},
-	{"resource/v1beta2 DeviceTaintSelector", new(kresourcev1beta2.DeviceTaintSelector), &resourcev1beta2.DeviceTaintSelectorTable},
-	{"resource/v1beta2 DeviceToleration", new(kresourcev1beta2.DeviceToleration), &resourcev1beta2.DeviceTolerationTable},
-	{"resource/v1beta2 ExactDeviceRequest", new(kresourcev1beta2.ExactDeviceRequest), &resourcev1beta2.ExactDeviceRequestTable},
-	{"resource/v1beta2 NetworkDeviceData", new(kresourcev1beta2.NetworkDeviceData), &resourcev1beta2.NetworkDeviceDataTable},
-	{"resource/v1beta2 NodeAllocatableMapping", new(kresourcev1beta2.NodeAllocatableMapping), &resourcev1beta2.NodeAllocatableMappingTable},
-	{"resource/v1beta2 NodeAllocatableOverhead", new(kresourcev1beta2.NodeAllocatableOverhead), &resourcev1beta2.NodeAllocatableOverheadTable},
-	{"resource/v1beta2 NodeAllocatableResource", new(kresourcev1beta2.NodeAllocatableResource), &resourcev1beta2.NodeAllocatableResourceTable},
-	{"resource/v1beta2 OpaqueDeviceConfiguration", new(kresourcev1beta2.OpaqueDeviceConfiguration), &resourcev1beta2.OpaqueDeviceConfigurationTable},
-	{"resource/v1beta2 ResourceClaim", new(kresourcev1beta2.ResourceClaim), &resourcev1beta2.ResourceClaimTable},
-	{"resource/v1beta2 ResourceClaimConsumerReference", new(kresourcev1beta2.ResourceClaimConsumerReference), &resourcev1beta2.ResourceClaimConsumerReferenceTable},
-	{"resource/v1beta2 ResourceClaimList", new(kresourcev1beta2.ResourceClaimList), &resourcev1beta2.ResourceClaimListTable},
-	{"resource/v1beta2 ResourceClaimSpec", new(kresourcev1beta2.ResourceClaimSpec), &resourcev1beta2.ResourceClaimSpecTable},
-	{"resource/v1beta2 ResourceClaimStatus", new(kresourcev1beta2.ResourceClaimStatus), &resourcev1beta2.ResourceClaimStatusTable},
-	{"resource/v1beta2 ResourceClaimTemplate", new(kresourcev1beta2.ResourceClaimTemplate), &resourcev1beta2.ResourceClaimTemplateTable},
-	{"resource/v1beta2 ResourceClaimTemplateList", new(kresourcev1beta2.ResourceClaimTemplateList), &resourcev1beta2.ResourceClaimTemplateListTable},
-	{"resource/v1beta2 ResourceClaimTemplateSpec", new(kresourcev1beta2.ResourceClaimTemplateSpec), &resourcev1beta2.ResourceClaimTemplateSpecTable},
-	{"resource/v1beta2 ResourcePool", new(kresourcev1beta2.ResourcePool), &resourcev1beta2.ResourcePoolTable},
-	{"resource/v1beta2 ResourceSlice", new(kresourcev1beta2.ResourceSlice), &resourcev1beta2.ResourceSliceTable},
-	{"resource/v1beta2 ResourceSliceList", new(kresourcev1beta2.ResourceSliceList), &resourcev1beta2.ResourceSliceListTable},
-	{"resource/v1beta2 ResourceSliceSpec", new(kresourcev1beta2.ResourceSliceSpec), &resourcev1beta2.ResourceSliceSpecTable},
 	{"scheduling/v1 PriorityClass", new(kschedulingv1.PriorityClass), &schedulingv1.PriorityClassTable},
 	{"scheduling/v1 PriorityClassList", new(kschedulingv1.PriorityClassList), &schedulingv1.PriorityClassListTable},
 	{"scheduling/v1alpha3 AllCompositeDisruptionMode", new(kschedulingv1alpha3.AllCompositeDisruptionMode), &schedulingv1alpha3.AllCompositeDisruptionModeTable},
@@ -868,36 +627,6 @@ var types = []pair{
 	{"scheduling/v1alpha3 WorkloadPodGroupSingleDisruptionMode", new(kschedulingv1alpha3.WorkloadPodGroupSingleDisruptionMode), &schedulingv1alpha3.WorkloadPodGroupSingleDisruptionModeTable},
 	{"scheduling/v1alpha3 WorkloadReference", new(kschedulingv1alpha3.WorkloadReference), &schedulingv1alpha3.WorkloadReferenceTable},
 	{"scheduling/v1alpha3 WorkloadSpec", new(kschedulingv1alpha3.WorkloadSpec), &schedulingv1alpha3.WorkloadSpecTable},
-	{"scheduling/v1beta1 AllCompositeDisruptionMode", new(kschedulingv1beta1.AllCompositeDisruptionMode), &schedulingv1beta1.AllCompositeDisruptionModeTable},
-	{"scheduling/v1beta1 AllDisruptionMode", new(kschedulingv1beta1.AllDisruptionMode), &schedulingv1beta1.AllDisruptionModeTable},
-	{"scheduling/v1beta1 BasicSchedulingPolicy", new(kschedulingv1beta1.BasicSchedulingPolicy), &schedulingv1beta1.BasicSchedulingPolicyTable},
-	{"scheduling/v1beta1 CompositeBasicSchedulingPolicy", new(kschedulingv1beta1.CompositeBasicSchedulingPolicy), &schedulingv1beta1.CompositeBasicSchedulingPolicyTable},
-	{"scheduling/v1beta1 CompositeDisruptionMode", new(kschedulingv1beta1.CompositeDisruptionMode), &schedulingv1beta1.CompositeDisruptionModeTable},
-	{"scheduling/v1beta1 CompositeGangSchedulingPolicy", new(kschedulingv1beta1.CompositeGangSchedulingPolicy), &schedulingv1beta1.CompositeGangSchedulingPolicyTable},
-	{"scheduling/v1beta1 CompositePodGroupSchedulingConstraints", new(kschedulingv1beta1.CompositePodGroupSchedulingConstraints), &schedulingv1beta1.CompositePodGroupSchedulingConstraintsTable},
-	{"scheduling/v1beta1 CompositePodGroupSchedulingPolicy", new(kschedulingv1beta1.CompositePodGroupSchedulingPolicy), &schedulingv1beta1.CompositePodGroupSchedulingPolicyTable},
-	{"scheduling/v1beta1 CompositePodGroupTemplate", new(kschedulingv1beta1.CompositePodGroupTemplate), &schedulingv1beta1.CompositePodGroupTemplateTable},
-	{"scheduling/v1beta1 DisruptionMode", new(kschedulingv1beta1.DisruptionMode), &schedulingv1beta1.DisruptionModeTable},
-	{"scheduling/v1beta1 GangSchedulingPolicy", new(kschedulingv1beta1.GangSchedulingPolicy), &schedulingv1beta1.GangSchedulingPolicyTable},
-	{"scheduling/v1beta1 PodGroup", new(kschedulingv1beta1.PodGroup), &schedulingv1beta1.PodGroupTable},
-	{"scheduling/v1beta1 PodGroupList", new(kschedulingv1beta1.PodGroupList), &schedulingv1beta1.PodGroupListTable},
-	{"scheduling/v1beta1 PodGroupResourceClaim", new(kschedulingv1beta1.PodGroupResourceClaim), &schedulingv1beta1.PodGroupResourceClaimTable},
-	{"scheduling/v1beta1 PodGroupResourceClaimStatus", new(kschedulingv1beta1.PodGroupResourceClaimStatus), &schedulingv1beta1.PodGroupResourceClaimStatusTable},
-	{"scheduling/v1beta1 PodGroupSchedulingConstraints", new(kschedulingv1beta1.PodGroupSchedulingConstraints), &schedulingv1beta1.PodGroupSchedulingConstraintsTable},
-	{"scheduling/v1beta1 PodGroupSchedulingPolicy", new(kschedulingv1beta1.PodGroupSchedulingPolicy), &schedulingv1beta1.PodGroupSchedulingPolicyTable},
-	{"scheduling/v1beta1 PodGroupSpec", new(kschedulingv1beta1.PodGroupSpec), &schedulingv1beta1.PodGroupSpecTable},
-	{"scheduling/v1beta1 PodGroupStatus", new(kschedulingv1beta1.PodGroupStatus), &schedulingv1beta1.PodGroupStatusTable},
-	{"scheduling/v1beta1 PodGroupTemplate", new(kschedulingv1beta1.PodGroupTemplate), &schedulingv1beta1.PodGroupTemplateTable},
-	{"scheduling/v1beta1 PriorityClass", new(kschedulingv1beta1.PriorityClass), &schedulingv1beta1.PriorityClassTable},
-	{"scheduling/v1beta1 PriorityClassList", new(kschedulingv1beta1.PriorityClassList), &schedulingv1beta1.PriorityClassListTable},
-	{"scheduling/v1beta1 SingleCompositeDisruptionMode", new(kschedulingv1beta1.SingleCompositeDisruptionMode), &schedulingv1beta1.SingleCompositeDisruptionModeTable},
-	{"scheduling/v1beta1 SingleDisruptionMode", new(kschedulingv1beta1.SingleDisruptionMode), &schedulingv1beta1.SingleDisruptionModeTable},
-	{"scheduling/v1beta1 TopologyConstraint", new(kschedulingv1beta1.TopologyConstraint), &schedulingv1beta1.TopologyConstraintTable},
-	{"scheduling/v1beta1 TypedLocalObjectReference", new(kschedulingv1beta1.TypedLocalObjectReference), &schedulingv1beta1.TypedLocalObjectReferenceTable},
-	{"scheduling/v1beta1 Workload", new(kschedulingv1beta1.Workload), &schedulingv1beta1.WorkloadTable},
-	{"scheduling/v1beta1 WorkloadList", new(kschedulingv1beta1.WorkloadList), &schedulingv1beta1.WorkloadListTable},
-	{"scheduling/v1beta1 WorkloadReference", new(kschedulingv1beta1.WorkloadReference), &schedulingv1beta1.WorkloadReferenceTable},
-	{"scheduling/v1beta1 WorkloadSpec", new(kschedulingv1beta1.WorkloadSpec), &schedulingv1beta1.WorkloadSpecTable},
 	{"storage/v1 CSIDriver", new(kstoragev1.CSIDriver), &storagev1.CSIDriverTable},
 	{"storage/v1 CSIDriverList", new(kstoragev1.CSIDriverList), &storagev1.CSIDriverListTable},
 	{"storage/v1 CSIDriverSpec", new(kstoragev1.CSIDriverSpec), &storagev1.CSIDriverSpecTable},
@@ -922,46 +651,8 @@ var types = []pair{
 	{"storage/v1 VolumeAttributesClassList", new(kstoragev1.VolumeAttributesClassList), &storagev1.VolumeAttributesClassListTable},
 	{"storage/v1 VolumeError", new(kstoragev1.VolumeError), &storagev1.VolumeErrorTable},
 	{"storage/v1 VolumeNodeResources", new(kstoragev1.VolumeNodeResources), &storagev1.VolumeNodeResourcesTable},
-	{"storage/v1alpha1 CSIStorageCapacity", new(kstoragev1alpha1.CSIStorageCapacity), &storagev1alpha1.CSIStorageCapacityTable},
-	{"storage/v1alpha1 CSIStorageCapacityList", new(kstoragev1alpha1.CSIStorageCapacityList), &storagev1alpha1.CSIStorageCapacityListTable},
-	{"storage/v1alpha1 VolumeAttachment", new(kstoragev1alpha1.VolumeAttachment), &storagev1alpha1.VolumeAttachmentTable},
-	{"storage/v1alpha1 VolumeAttachmentList", new(kstoragev1alpha1.VolumeAttachmentList), &storagev1alpha1.VolumeAttachmentListTable},
-	{"storage/v1alpha1 VolumeAttachmentSource", new(kstoragev1alpha1.VolumeAttachmentSource), &storagev1alpha1.VolumeAttachmentSourceTable},
-	{"storage/v1alpha1 VolumeAttachmentSpec", new(kstoragev1alpha1.VolumeAttachmentSpec), &storagev1alpha1.VolumeAttachmentSpecTable},
-	{"storage/v1alpha1 VolumeAttachmentStatus", new(kstoragev1alpha1.VolumeAttachmentStatus), &storagev1alpha1.VolumeAttachmentStatusTable},
-	{"storage/v1alpha1 VolumeAttributesClass", new(kstoragev1alpha1.VolumeAttributesClass), &storagev1alpha1.VolumeAttributesClassTable},
-	{"storage/v1alpha1 VolumeAttributesClassList", new(kstoragev1alpha1.VolumeAttributesClassList), &storagev1alpha1.VolumeAttributesClassListTable},
-	{"storage/v1alpha1 VolumeError", new(kstoragev1alpha1.VolumeError), &storagev1alpha1.VolumeErrorTable},
-	{"storage/v1beta1 CSIDriver", new(kstoragev1beta1.CSIDriver), &storagev1beta1.CSIDriverTable},
-	{"storage/v1beta1 CSIDriverList", new(kstoragev1beta1.CSIDriverList), &storagev1beta1.CSIDriverListTable},
-	{"storage/v1beta1 CSIDriverSpec", new(kstoragev1beta1.CSIDriverSpec), &storagev1beta1.CSIDriverSpecTable},
-	{"storage/v1beta1 CSINode", new(kstoragev1beta1.CSINode), &storagev1beta1.CSINodeTable},
-	{"storage/v1beta1 CSINodeDriver", new(kstoragev1beta1.CSINodeDriver), &storagev1beta1.CSINodeDriverTable},
-	{"storage/v1beta1 CSINodeList", new(kstoragev1beta1.CSINodeList), &storagev1beta1.CSINodeListTable},
-	{"storage/v1beta1 CSINodeSpec", new(kstoragev1beta1.CSINodeSpec), &storagev1beta1.CSINodeSpecTable},
-	{"storage/v1beta1 CSINodeStatus", new(kstoragev1beta1.CSINodeStatus), &storagev1beta1.CSINodeStatusTable},
-	{"storage/v1beta1 CSIStorageCapacity", new(kstoragev1beta1.CSIStorageCapacity), &storagev1beta1.CSIStorageCapacityTable},
-	{"storage/v1beta1 CSIStorageCapacityList", new(kstoragev1beta1.CSIStorageCapacityList), &storagev1beta1.CSIStorageCapacityListTable},
-	{"storage/v1beta1 StorageClass", new(kstoragev1beta1.StorageClass), &storagev1beta1.StorageClassTable},
-	{"storage/v1beta1 StorageClassList", new(kstoragev1beta1.StorageClassList), &storagev1beta1.StorageClassListTable},
-	{"storage/v1beta1 StorageHealth", new(kstoragev1beta1.StorageHealth), &storagev1beta1.StorageHealthTable},
-	{"storage/v1beta1 StorageHealthCondition", new(kstoragev1beta1.StorageHealthCondition), &storagev1beta1.StorageHealthConditionTable},
-	{"storage/v1beta1 TokenRequest", new(kstoragev1beta1.TokenRequest), &storagev1beta1.TokenRequestTable},
-	{"storage/v1beta1 VolumeAttachment", new(kstoragev1beta1.VolumeAttachment), &storagev1beta1.VolumeAttachmentTable},
-	{"storage/v1beta1 VolumeAttachmentList", new(kstoragev1beta1.VolumeAttachmentList), &storagev1beta1.VolumeAttachmentListTable},
-	{"storage/v1beta1 VolumeAttachmentSource", new(kstoragev1beta1.VolumeAttachmentSource), &storagev1beta1.VolumeAttachmentSourceTable},
-	{"storage/v1beta1 VolumeAttachmentSpec", new(kstoragev1beta1.VolumeAttachmentSpec), &storagev1beta1.VolumeAttachmentSpecTable},
-	{"storage/v1beta1 VolumeAttachmentStatus", new(kstoragev1beta1.VolumeAttachmentStatus), &storagev1beta1.VolumeAttachmentStatusTable},
-	{"storage/v1beta1 VolumeAttributesClass", new(kstoragev1beta1.VolumeAttributesClass), &storagev1beta1.VolumeAttributesClassTable},
-	{"storage/v1beta1 VolumeAttributesClassList", new(kstoragev1beta1.VolumeAttributesClassList), &storagev1beta1.VolumeAttributesClassListTable},
-	{"storage/v1beta1 VolumeError", new(kstoragev1beta1.VolumeError), &storagev1beta1.VolumeErrorTable},
-	{"storage/v1beta1 VolumeNodeResources", new(kstoragev1beta1.VolumeNodeResources), &storagev1beta1.VolumeNodeResourcesTable},
 	{"storagemigration/v1 StorageVersionMigration", new(kstoragemigrationv1.StorageVersionMigration), &storagemigrationv1.StorageVersionMigrationTable},
 	{"storagemigration/v1 StorageVersionMigrationList", new(kstoragemigrationv1.StorageVersionMigrationList), &storagemigrationv1.StorageVersionMigrationListTable},
 	{"storagemigration/v1 StorageVersionMigrationSpec", new(kstoragemigrationv1.StorageVersionMigrationSpec), &storagemigrationv1.StorageVersionMigrationSpecTable},
 	{"storagemigration/v1 StorageVersionMigrationStatus", new(kstoragemigrationv1.StorageVersionMigrationStatus), &storagemigrationv1.StorageVersionMigrationStatusTable},
-	{"storagemigration/v1beta1 StorageVersionMigration", new(kstoragemigrationv1beta1.StorageVersionMigration), &storagemigrationv1beta1.StorageVersionMigrationTable},
-	{"storagemigration/v1beta1 StorageVersionMigrationList", new(kstoragemigrationv1beta1.StorageVersionMigrationList), &storagemigrationv1beta1.StorageVersionMigrationListTable},
-	{"storagemigration/v1beta1 StorageVersionMigrationSpec", new(kstoragemigrationv1beta1.StorageVersionMigrationSpec), &storagemigrationv1beta1.StorageVersionMigrationSpecTable},
-	{"storagemigration/v1beta1 StorageVersionMigrationStatus", new(kstoragemigrationv1beta1.StorageVersionMigrationStatus), &storagemigrationv1beta1.StorageVersionMigrationStatusTable},
 }
