@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/randfill"
 
 	_ "github.com/windlass-dev/windlass/host/golden/goldentest" // brings the host's helpers
+	sharedhistory "github.com/windlass-dev/windlass/plugins/shared/history"
+	"github.com/windlass-dev/windlass/plugins/shared/podtemplate"
 	guest "github.com/windlass-dev/windlass/sdk/api/apps/v1"
-	sdkhistory "github.com/windlass-dev/windlass/sdk/history"
-	"github.com/windlass-dev/windlass/sdk/podtemplate"
 )
 
 // TestDefaults holds podtemplate.Default against upstream's defaults of a StatefulSet, by the data of the revision that
@@ -82,12 +82,12 @@ func ours(t *testing.T, data []byte) []byte {
 	t.Helper()
 	r := &guest.ControllerRevision{}
 	r.Data.Raw = data
-	template, err := sdkhistory.Template(r)
+	template, err := sharedhistory.Template(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	podtemplate.Default(template)
-	again, err := sdkhistory.FloatData(template)
+	again, err := sharedhistory.FloatData(template)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/scheduling"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	"github.com/windlass-dev/windlass/sdk/labels"
 	"github.com/windlass-dev/windlass/sdk/owner"
 	"github.com/windlass-dev/windlass/sdk/pod"
-	"github.com/windlass-dev/windlass/sdk/scheduling"
 )
 
 const (

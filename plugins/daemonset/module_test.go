@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/history"
+	"github.com/windlass-dev/windlass/plugins/shared/scheduling"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
-	"github.com/windlass-dev/windlass/sdk/history"
 	"github.com/windlass-dev/windlass/sdk/owner"
-	"github.com/windlass-dev/windlass/sdk/scheduling"
 	"github.com/windlass-dev/windlass/test/module"
 )
 

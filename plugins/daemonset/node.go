@@ -2,11 +2,11 @@ package daemonset
 
 import (
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/scheduling"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/resource"
-	"github.com/windlass-dev/windlass/sdk/scheduling"
 )
 
 var (

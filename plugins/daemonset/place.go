@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windlass-dev/windlass/plugins/shared/scheduling"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	"github.com/windlass-dev/windlass/sdk/pod"
-	"github.com/windlass-dev/windlass/sdk/scheduling"
 )
 
 // place is a node, or where one was.

@@ -4,11 +4,11 @@ import (
 	"strconv"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/form"
+	"github.com/windlass-dev/windlass/plugins/shared/history"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
-	"github.com/windlass-dev/windlass/sdk/form"
-	"github.com/windlass-dev/windlass/sdk/history"
 	"github.com/windlass-dev/windlass/sdk/labels"
 	"github.com/windlass-dev/windlass/sdk/owner"
 )

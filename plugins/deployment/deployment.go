@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/podtemplate"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/labels"
 	"github.com/windlass-dev/windlass/sdk/owner"
-	"github.com/windlass-dev/windlass/sdk/podtemplate"
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 

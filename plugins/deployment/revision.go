@@ -8,13 +8,13 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/plugins/shared/podtemplate"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/decimal"
 	"github.com/windlass-dev/windlass/sdk/owner"
-	"github.com/windlass-dev/windlass/sdk/podtemplate"
 )
 
 // The annotations that a Deployment and its sets bear.

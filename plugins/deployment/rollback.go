@@ -3,11 +3,11 @@ package deployment
 import (
 	"strconv"
 
+	"github.com/windlass-dev/windlass/plugins/shared/podtemplate"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	"github.com/windlass-dev/windlass/sdk/decimal"
-	"github.com/windlass-dev/windlass/sdk/podtemplate"
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 

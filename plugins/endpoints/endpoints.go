@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/endpoint"
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
-	"github.com/windlass-dev/windlass/sdk/endpoint"
 )
 
 const (

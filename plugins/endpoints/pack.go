@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/windlass-dev/windlass/plugins/shared/endpoint"
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
-	"github.com/windlass-dev/windlass/sdk/endpoint"
 )
 
 // address is a pod with the address by which it is reached.

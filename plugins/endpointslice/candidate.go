@@ -2,10 +2,10 @@ package endpointslice
 
 import (
 	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/plugins/shared/endpoint"
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	discoveryv1 "github.com/windlass-dev/windlass/sdk/api/discovery/v1"
-	"github.com/windlass-dev/windlass/sdk/endpoint"
 )
 
 // candidate is a pod that is an endpoint if it has addresses of the type that is being looked at.

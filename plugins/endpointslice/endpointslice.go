@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/endpoint"
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	discoveryv1 "github.com/windlass-dev/windlass/sdk/api/discovery/v1"
-	"github.com/windlass-dev/windlass/sdk/endpoint"
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 

@@ -4,9 +4,9 @@ import (
 	"unsafe"
 
 	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/plugins/shared/endpoint"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
-	"github.com/windlass-dev/windlass/sdk/endpoint"
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 

@@ -2,8 +2,8 @@ package endpointslice
 
 import (
 	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/plugins/shared/endpoint"
 	discoveryv1 "github.com/windlass-dev/windlass/sdk/api/discovery/v1"
-	"github.com/windlass-dev/windlass/sdk/endpoint"
 )
 
 // packGroup puts the group's endpoints into its slices with as few writes as it can: it keeps in place what is there,

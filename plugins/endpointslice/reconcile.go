@@ -1,11 +1,11 @@
 package endpointslice
 
 import (
+	"github.com/windlass-dev/windlass/plugins/shared/endpoint"
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	discoveryv1 "github.com/windlass-dev/windlass/sdk/api/discovery/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
-	"github.com/windlass-dev/windlass/sdk/endpoint"
 	"github.com/windlass-dev/windlass/sdk/owner"
 )
 

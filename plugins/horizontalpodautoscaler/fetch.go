@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/plugins/shared/metrics"
 	"github.com/windlass-dev/windlass/sdk"
 	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	"github.com/windlass-dev/windlass/sdk/labels"
-	"github.com/windlass-dev/windlass/sdk/metrics"
 )
 
 // sample is what is known, or assumed, of one pod, in thousandths.

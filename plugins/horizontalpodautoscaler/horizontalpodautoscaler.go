@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/metrics"
+	"github.com/windlass-dev/windlass/plugins/shared/scale"
 	"github.com/windlass-dev/windlass/sdk"
 	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
-	"github.com/windlass-dev/windlass/sdk/metrics"
 	"github.com/windlass-dev/windlass/sdk/resource"
-	"github.com/windlass-dev/windlass/sdk/scale"
 )
 
 // autoscalers are synced at once when their spec changes and otherwise by the clock: the status that a sync writes is

@@ -4,10 +4,10 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/scale"
 	"github.com/windlass-dev/windlass/sdk"
 	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
-	"github.com/windlass-dev/windlass/sdk/scale"
 )
 
 // attempts is how often the scale is written while others change the target.

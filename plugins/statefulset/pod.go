@@ -5,10 +5,10 @@ import (
 	"strconv"
 
 	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/plugins/shared/history"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	"github.com/windlass-dev/windlass/sdk/decimal"
-	"github.com/windlass-dev/windlass/sdk/history"
 	"github.com/windlass-dev/windlass/sdk/pod"
 )
 

@@ -4,13 +4,13 @@ import (
 	"bytes"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/plugins/shared/history"
+	"github.com/windlass-dev/windlass/plugins/shared/podtemplate"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
-	"github.com/windlass-dev/windlass/sdk/history"
 	"github.com/windlass-dev/windlass/sdk/labels"
 	"github.com/windlass-dev/windlass/sdk/owner"
-	"github.com/windlass-dev/windlass/sdk/podtemplate"
 )
 
 // adoptHistory takes stock of the revisions that the set selects, and makes those its own that nobody has. Others of

@@ -5,10 +5,10 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/windlass-dev/windlass/plugins/shared/form"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
-	"github.com/windlass-dev/windlass/sdk/form"
 )
 
 // The data of a revision is a patch that replaces the template: keys are sorted, "$" before all letters.

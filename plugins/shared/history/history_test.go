@@ -22,10 +22,10 @@ import (
 
 	"github.com/windlass-dev/windlass/abi/wire"
 	_ "github.com/windlass-dev/windlass/host/golden/goldentest" // brings the host's helpers
+	"github.com/windlass-dev/windlass/plugins/shared/form"
+	"github.com/windlass-dev/windlass/plugins/shared/history"
 	guestappsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	guestcorev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
-	"github.com/windlass-dev/windlass/sdk/form"
-	"github.com/windlass-dev/windlass/sdk/history"
 	guest "github.com/windlass-dev/windlass/sdk/resource"
 	"github.com/windlass-dev/windlass/test/worlds"
 )
