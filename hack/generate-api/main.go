@@ -16,8 +16,8 @@ import (
 	"sort"
 )
 
-// groups are the packages generated, by their folder in sdk/api: what is stable, for an author may work on any of it. What
-// is alpha or beta comes with the first controller that needs it.
+// groups are the packages generated, by their folder in sdk/api: what is stable, for an author may work on any of it.
+// What is alpha or beta comes with the first controller that needs it.
 var groups = []string{
 	"admissionregistration/v1",
 	"apps/v1",

@@ -150,7 +150,7 @@ func (f *findings) deleteAll(c *sdk.Call, t *target, namespace string) (l remain
 
 	err = forEachItem(c, t.id, namespace, func(o *itemMeta) {
 		l.objects++
-		for _, finalizer := range o.finalizers {
+		for _, finalizer := range o.Finalizers {
 			l.finalizers = true
 			f.countFinalizer(finalizer)
 		}
@@ -185,7 +185,7 @@ func deleteEach(c *sdk.Call, id, namespace string) error {
 		effects := make([]sdk.Effect, min(deletedAtOnce, len(found)))
 		for i := range effects {
 			o := &resource.Metadata{Resource: id}
-			o.Namespace, o.Name, o.UID = namespace, found[i].name, found[i].uid
+			o.Namespace, o.Name, o.UID = namespace, found[i].Name, found[i].UID
 			effects[i] = sdk.Delete(o, sdk.Background, sdk.Tolerate(abi.TolerateNotFound))
 		}
 		if err := c.Do(sdk.Parallel(effects...)); err != nil {

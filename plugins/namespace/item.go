@@ -10,23 +10,15 @@ import (
 
 // item is an object of any kind of which only its name and what keeps it is read: tens of thousands may be left of a
 // resource.
-type item struct{ meta itemMeta }
+//
+//narrow:part v1 Pod
+type item struct{ ObjectMeta itemMeta }
 
 type itemMeta struct {
-	name       string
-	uid        metav1.UID
-	finalizers []string
+	Name       string
+	UID        metav1.UID
+	Finalizers []string
 }
-
-var (
-	itemTable = wire.Type{Size: unsafe.Sizeof(item{}), New: wire.Grow[item],
-		Fields: []wire.Field{{Num: 1, Kind: wire.Message, Elem: &itemMetaTable}}}
-	itemMetaTable = wire.Type{Size: unsafe.Sizeof(itemMeta{}), New: wire.Grow[itemMeta], Fields: []wire.Field{
-		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(itemMeta{}.name)},
-		{Num: 5, Kind: wire.String, Offset: unsafe.Offsetof(itemMeta{}.uid)},
-		{Num: 14, Kind: wire.Rep | wire.String, Offset: unsafe.Offsetof(itemMeta{}.finalizers)},
-	}}
-)
 
 // forEachItem calls f with the metadata of each object of a resource, one after another in the same memory.
 func forEachItem(c *sdk.Call, resource, namespace string, f func(*itemMeta)) error {
@@ -40,7 +32,7 @@ func forEachItem(c *sdk.Call, resource, namespace string, f func(*itemMeta)) err
 		if err := wire.Unmarshal(list[i].Data, unsafe.Pointer(o), &itemTable); err != nil {
 			return err
 		}
-		f(&o.meta)
+		f(&o.ObjectMeta)
 	}
 	return nil
 }

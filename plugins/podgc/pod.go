@@ -1,17 +1,18 @@
 package podgc
 
 import (
-	"unsafe"
-
-	"github.com/windlass-dev/windlass/abi/wire"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
+//go:generate go run ../../hack/generate-narrow
+
 const disruptionTarget = string(corev1.DisruptionTarget)
 
 // Pod is a pod of which only what is told of its end is read: there may be tens of thousands of them in a sync.
+//
+//narrow:resource v1/pods Pod namespaced
 type Pod struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -31,27 +32,7 @@ type Condition struct {
 	Status corev1.ConditionStatus
 }
 
-var (
-	podTable = wire.Type{Size: unsafe.Sizeof(Pod{}), New: wire.Grow[Pod], Fields: []wire.Field{
-		{Kind: wire.Message, Offset: unsafe.Offsetof(Pod{}.TypeMeta), Elem: &metav1.TypeMetaTable},
-		{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(Pod{}.ObjectMeta), Elem: &metav1.ObjectMetaTable},
-		{Num: 3, Kind: wire.Message, Offset: unsafe.Offsetof(Pod{}.Status), Elem: &statusTable},
-	}}
-	statusTable = wire.Type{Size: unsafe.Sizeof(PodStatus{}), New: wire.Grow[PodStatus], Fields: []wire.Field{
-		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(PodStatus{}.Phase)},
-		{Num: 2, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(PodStatus{}.Conditions), Elem: &conditionTable},
-		{Num: 4, Kind: wire.String, Offset: unsafe.Offsetof(PodStatus{}.Reason)},
-	}}
-	conditionTable = wire.Type{Size: unsafe.Sizeof(Condition{}), New: wire.Grow[Condition], Fields: []wire.Field{
-		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(Condition{}.Type)},
-		{Num: 2, Kind: wire.String, Offset: unsafe.Offsetof(Condition{}.Status)},
-	}}
-	podInfo = resource.Info{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Type: &podTable}
-	pods    = resource.Of[Pod]{Info: podInfo}
-)
-
-// GetResource names the resource, and the form in which it is read.
-func (*Pod) GetResource() *resource.Info { return &podInfo }
+var pods = resource.Of[Pod]{Info: podInfo}
 
 // terminal reports whether the pod has ended in one of the two ways that there are.
 func (p *Pod) terminal() bool {
@@ -80,6 +61,8 @@ func isConditionTrue(conditions []Condition, conditionType string) bool {
 }
 
 // node is a node of which only whether it is ready is read.
+//
+//narrow:resource v1/nodes Node
 type node struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -88,18 +71,4 @@ type node struct {
 
 type nodeStatus struct{ Conditions []Condition }
 
-var (
-	nodeTable = wire.Type{Size: unsafe.Sizeof(node{}), New: wire.Grow[node], Fields: []wire.Field{
-		{Kind: wire.Message, Offset: unsafe.Offsetof(node{}.TypeMeta), Elem: &metav1.TypeMetaTable},
-		{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(node{}.ObjectMeta), Elem: &metav1.ObjectMetaTable},
-		{Num: 3, Kind: wire.Message, Offset: unsafe.Offsetof(node{}.Status), Elem: &nodeStatusTable},
-	}}
-	nodeStatusTable = wire.Type{Size: unsafe.Sizeof(nodeStatus{}), New: wire.Grow[nodeStatus], Fields: []wire.Field{
-		{Num: 4, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(nodeStatus{}.Conditions), Elem: &conditionTable},
-	}}
-	nodeInfo = resource.Info{Version: "v1", Name: "nodes", Kind: "Node", Type: &nodeTable}
-	nodeKind = resource.Of[node]{Info: nodeInfo}
-)
-
-// GetResource names the resource, and the form in which it is read.
-func (*node) GetResource() *resource.Info { return &nodeInfo }
+var nodeKind = resource.Of[node]{Info: nodeInfo}

@@ -10,8 +10,12 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
+//go:generate go run ../../../hack/generate-narrow
+
 // Pod is a pod of which only what makes an endpoint is read. With a thousand of them in a sync, a struct of a tenth of
 // the size counts, as do the tables of all that a pod can have, which are half a module. No effect can name it.
+//
+//narrow:resource v1/pods Pod namespaced
 type Pod struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -26,6 +30,8 @@ type PodSpec struct {
 }
 
 // Container is what is read of a container.
+//
+//narrow:part v1 Pod spec.containers
 type Container struct {
 	Ports         []corev1.ContainerPort
 	RestartPolicy corev1.ContainerRestartPolicy
@@ -39,50 +45,16 @@ type PodStatus struct {
 }
 
 // Condition is what is read of a pod's condition, or of a node's.
+//
+//narrow:part v1 Pod status.conditions
 type Condition struct {
 	Type               string
 	Status             corev1.ConditionStatus
 	LastTransitionTime metav1.Time
 }
 
-var (
-	podTable = wire.Type{Size: unsafe.Sizeof(Pod{}), New: wire.Grow[Pod], Fields: []wire.Field{
-		{Kind: wire.Message, Offset: unsafe.Offsetof(Pod{}.TypeMeta), Elem: &metav1.TypeMetaTable},
-		{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(Pod{}.ObjectMeta), Elem: &metav1.ObjectMetaTable},
-		{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(Pod{}.Spec), Elem: &specTable},
-		{Num: 3, Kind: wire.Message, Offset: unsafe.Offsetof(Pod{}.Status), Elem: &statusTable},
-	}}
-	specTable = wire.Type{Size: unsafe.Sizeof(PodSpec{}), New: wire.Grow[PodSpec], Fields: []wire.Field{
-		{Num: 2, Kind: wire.Rep | wire.Bytes, Offset: unsafe.Offsetof(PodSpec{}.Containers)},
-		{Num: 10, Kind: wire.String, Offset: unsafe.Offsetof(PodSpec{}.NodeName)},
-		{Num: 16, Kind: wire.String, Offset: unsafe.Offsetof(PodSpec{}.Hostname)},
-		{Num: 17, Kind: wire.String, Offset: unsafe.Offsetof(PodSpec{}.Subdomain)},
-		{Num: 20, Kind: wire.Rep | wire.Bytes, Offset: unsafe.Offsetof(PodSpec{}.InitContainers)},
-	}}
-	containerTable = wire.Type{Size: unsafe.Sizeof(Container{}), New: wire.Grow[Container], Fields: []wire.Field{
-		{Num: 6, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(Container{}.Ports), Elem: &corev1.ContainerPortTable},
-		{Num: 24, Kind: wire.String, Offset: unsafe.Offsetof(Container{}.RestartPolicy)},
-	}}
-	statusTable = wire.Type{Size: unsafe.Sizeof(PodStatus{}), New: wire.Grow[PodStatus], Fields: []wire.Field{
-		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(PodStatus{}.Phase)},
-		{Num: 2, Kind: wire.Rep | wire.Bytes, Offset: unsafe.Offsetof(PodStatus{}.Conditions)},
-		{Num: 12, Kind: wire.Rep | wire.Message, Offset: unsafe.Offsetof(PodStatus{}.PodIPs), Elem: &corev1.PodIPTable},
-	}}
-	// ConditionTable is the form of a pod's conditions on the wire, as well as of a node's.
-	ConditionTable = wire.Type{Size: unsafe.Sizeof(Condition{}), New: wire.Grow[Condition], Fields: []wire.Field{
-		{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(Condition{}.Type)},
-		{Num: 2, Kind: wire.String, Offset: unsafe.Offsetof(Condition{}.Status)},
-		{Num: 4, Kind: wire.Message, Offset: unsafe.Offsetof(Condition{}.LastTransitionTime), Elem: &wire.TimeTable},
-	}}
-)
-
-var podInfo = resource.Info{Version: "v1", Name: "pods", Kind: "Pod", Namespaced: true, Type: &podTable}
-
 // Pods is pods of v1, for views of what makes endpoints.
 var Pods = resource.Of[Pod]{Info: podInfo}
-
-// GetResource names the resource, and the form in which it is read.
-func (*Pod) GetResource() *resource.Info { return &podInfo }
 
 // PodFields are what is read of a pod.
 var PodFields = []string{"metadata.deletionTimestamp", "spec.nodeName", "spec.hostname", "spec.subdomain",
@@ -119,7 +91,7 @@ func (p *Pod) Ready() (bool, metav1.Time) {
 
 // readContainer reads a container; one that can't be read has no ports.
 func readContainer(b []byte) (c Container) {
-	if err := wire.Unmarshal(b, unsafe.Pointer(&c), &containerTable); err != nil {
+	if err := wire.Unmarshal(b, unsafe.Pointer(&c), &ContainerTable); err != nil {
 		return Container{}
 	}
 	return c
