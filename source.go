@@ -3,8 +3,6 @@ package windlass
 
 import "embed"
 
-//go:generate go run ./hack/generate-architecture
-
 // SDK holds abi/ and sdk/ as they are in the repository, tests included, with the go.mod and LICENSE above them.
 //
 // It is here because a package can embed only what lies below it: no plugin imports this package, so none carries the

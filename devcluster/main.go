@@ -65,6 +65,9 @@ When the cluster can be used, one line that starts with "ready" is printed.`,
 	f := cmd.Flags()
 	f.StringVar(&o.dir, "dir", "", "folder for the cluster's files (made when missing)")
 	f.IntVar(&o.nodes, "nodes", 3, "number of KWOK nodes")
+	f.BoolVar(&o.podRanges, "pod-ranges", true, "give each node its pod ranges; false leaves that to a controller")
+	f.BoolVar(&o.liftTaints, "lift-taints", true,
+		"take away the taint of new nodes that they aren't ready; false leaves that to a controller")
 	f.IntVar(&o.port, "port", 0, "the API server's port on loopback; 0 takes a free one")
 	f.StringVar(&o.auditLog, "audit-log", "", "file for an audit log of every request at metadata level")
 	f.BoolVar(&untilEOF, "until-eof", false,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -28,30 +29,46 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxNodes is how many of podRanges fit into 10.128.0.0/9.
-const maxNodes = 2048
+const (
+	// manyNodes is how many nodes can have ranges of 4,096 addresses each; of more nodes each has 1,024.
+	manyNodes = 2048
+	// maxNodes is how many of podRanges fit into 10.128.0.0/9.
+	maxNodes = 8192
+)
 
-// createNodes creates n nodes as kubelets would, each with its own pod ranges of both families, in three zones.
-func createNodes(ctx context.Context, client kubernetes.Interface, n int) error {
-	if n < 0 || n > maxNodes {
-		return fmt.Errorf("--nodes=%d: want 0 to %d", n, maxNodes)
+// deadLabel on a node has its kubelet be dead: its Lease isn't renewed, its status isn't either, and nothing happens to
+// its pods, until the label is taken away.
+const deadLabel = "devcluster.windlass.dev/dead"
+
+// createNodes creates nodes as kubelets would, in three zones, and does for them what controllers do in a whole
+// cluster, as far as it isn't left to these.
+func createNodes(ctx context.Context, client kubernetes.Interface, o clusterOptions) error {
+	if o.nodes < 0 || o.nodes > maxNodes {
+		return fmt.Errorf("--nodes=%d: want 0 to %d", o.nodes, maxNodes)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
-	for i := range n {
-		group.Go(func() error { return createNode(ctx, client, i) })
+	for i := range o.nodes {
+		group.Go(func() error { return createNode(ctx, client, i, o) })
 	}
 	return group.Wait()
 }
 
-func createNode(ctx context.Context, client kubernetes.Interface, i int) error {
+func createNode(ctx context.Context, client kubernetes.Interface, i int, o clusterOptions) error {
 	node := newNode(i)
+	if o.podRanges {
+		node.Spec.PodCIDRs = podRanges(i, o.nodes)
+		node.Spec.PodCIDR = node.Spec.PodCIDRs[0]
+	}
 	_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	// Admission taints every new node as not ready. A controller lifts that in a whole cluster, which may never run in
-	// this one.
+	if !o.liftTaints {
+		return nil
+	}
+
+	// Admission taints every new node as not ready.
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live, err := client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
 		if err != nil {
@@ -76,7 +93,6 @@ func newNode(i int) *corev1.Node {
 		corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
 	}
 
-	ranges := podRanges(i)
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			corev1.LabelHostname:       name,
@@ -85,7 +101,6 @@ func newNode(i int) *corev1.Node {
 			corev1.LabelOSStable:       "linux",
 			corev1.LabelArchStable:     "amd64",
 		}},
-		Spec: corev1.NodeSpec{PodCIDR: ranges[0], PodCIDRs: ranges},
 		Status: corev1.NodeStatus{
 			Capacity:    capacity,
 			Allocatable: capacity,
@@ -104,10 +119,15 @@ func newNode(i int) *corev1.Node {
 	}
 }
 
-// podRanges returns node i a range of 4,096 addresses of IPv4 and a /64 of IPv6.
-func podRanges(i int) []string {
-	v4 := netip.AddrFrom4([4]byte{10, 128 + byte(i>>4), byte(i << 4), 0})
-	return []string{netip.PrefixFrom(v4, 20).String(), fmt.Sprintf("fd00:10:128:%x::/64", i)}
+// podRanges returns the ranges of node i of so many: 4,096 or 1,024 addresses of IPv4, and a /64 of IPv6.
+func podRanges(i, nodes int) []string {
+	bits := 12
+	if nodes > manyNodes {
+		bits = 10
+	}
+	at := uint32(10<<24|128<<16) + uint32(i)<<bits
+	v4 := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, at)))
+	return []string{netip.PrefixFrom(v4, 32-bits).String(), fmt.Sprintf("fd00:10:128:%x::/64", i)}
 }
 
 // startKwok plays the kubelets: pods that are bound to a node become Running and Ready with an address of each family,
@@ -127,19 +147,20 @@ func startKwok(ctx context.Context, config *rest.Config) error {
 	}
 
 	kwok, err := controllers.NewController(controllers.Config{
-		Clock:                     clock.RealClock{},
-		TypedClient:               reminding{client},
-		RESTClient:                client.RESTClient(),
-		ManageAllNodes:            true,
-		CIDR:                      "10.127.0.1/16", // for nodes that others create without a pod range
-		NodeIP:                    "172.31.0.1",
-		LocalStages:               stages,
-		PodPlayStageParallelism:   16,
-		NodePlayStageParallelism:  4,
-		NodeLeaseParallelism:      4,
-		NodeLeaseDurationSeconds:  40,
-		PodsOnNodeSyncParallelism: 4,
-		ID:                        "devcluster",
+		Clock:       clock.RealClock{},
+		TypedClient: reminding{client},
+		RESTClient:  client.RESTClient(),
+		// A node that gets the label goes from KWOK's watch.
+		ManageNodesWithLabelSelector: "!" + deadLabel,
+		CIDR:                         "10.127.0.1/16", // for nodes that have no pod range
+		NodeIP:                       "172.31.0.1",
+		LocalStages:                  stages,
+		PodPlayStageParallelism:      16,
+		NodePlayStageParallelism:     4,
+		NodeLeaseParallelism:         4,
+		NodeLeaseDurationSeconds:     40,
+		PodsOnNodeSyncParallelism:    4,
+		ID:                           "devcluster",
 	})
 	if err != nil {
 		return err

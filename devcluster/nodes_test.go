@@ -13,9 +13,17 @@ func TestPodRangesAreDisjoint(t *testing.T) {
 		taken = append(taken, netip.MustParsePrefix(s))
 	}
 
+	for _, nodes := range []int{manyNodes, manyNodes + 1, maxNodes} {
+		expectDisjoint(t, nodes, taken)
+	}
+}
+
+// expectDisjoint checks the ranges of so many nodes.
+func expectDisjoint(t *testing.T, nodes int, taken []netip.Prefix) {
+	t.Helper()
 	owner := map[netip.Prefix]int{}
-	for i := range maxNodes {
-		for _, s := range podRanges(i) {
+	for i := range nodes {
+		for _, s := range podRanges(i, nodes) {
 			p, err := netip.ParsePrefix(s)
 			if err != nil || p != p.Masked() {
 				t.Fatalf("node %d: %q is no network: %v", i, s, err)
@@ -33,7 +41,10 @@ func TestPodRangesAreDisjoint(t *testing.T) {
 	}
 
 	// Equal sizes on their own boundaries: different means disjoint.
-	if len(owner) != 2*maxNodes {
-		t.Errorf("%d ranges for %d nodes", len(owner), maxNodes)
+	if len(owner) != 2*nodes {
+		t.Errorf("%d ranges for %d nodes", len(owner), nodes)
+	}
+	if !netip.MustParsePrefix("10.128.0.0/9").Contains(netip.MustParsePrefix(podRanges(nodes-1, nodes)[0]).Addr()) {
+		t.Errorf("the last of %d nodes has %v", nodes, podRanges(nodes-1, nodes))
 	}
 }

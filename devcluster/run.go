@@ -21,6 +21,9 @@ type clusterOptions struct {
 	nodes    int
 	port     int
 	auditLog string
+	// podRanges and liftTaints have devcluster do what node controllers would: give each node its pod ranges, and take
+	// away the taint that says that it isn't ready.
+	podRanges, liftTaints bool
 }
 
 const (
@@ -82,7 +85,7 @@ func run(ctx context.Context, o clusterOptions) error {
 	})
 	defer scheduler.stop()
 
-	if err := createNodes(ctx, admin, o.nodes); err != nil {
+	if err := createNodes(ctx, admin, o); err != nil {
 		return fmt.Errorf("nodes: %w", err)
 	}
 	if err := startKwok(ctx, unlimited(creds.restConfig(userKwok))); err != nil {

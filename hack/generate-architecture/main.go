@@ -126,7 +126,8 @@ func withImports(text string, packages imports) (string, error) {
 				told[p] = cells[0]
 			}
 		}
-		lines[i] = strings.TrimRight(cells[0]+" | "+strings.TrimSuffix(cells[1], " |")+" | "+packages.of(of), " ") + " |"
+		column := packages.of(of, strings.Contains(cells[0], "<name>"))
+		lines[i] = strings.TrimRight(cells[0]+" | "+strings.TrimSuffix(cells[1], " |")+" | "+column, " ") + " |"
 	}
 
 	for p := range packages {
@@ -169,8 +170,8 @@ func (all imports) named(cell string, exact map[string]bool) (found []string) {
 }
 
 // of returns what packages import, as the table has it: of ours what none of their other imports brings along, then
-// libraries.
-func (all imports) of(packages []string) string {
+// libraries. Of a family, which is told by a pattern and grows, it returns the trees that they import from.
+func (all imports) of(packages []string, family bool) string {
 	direct, libs := map[string]bool{}, map[string]bool{}
 	for _, p := range packages {
 		for _, i := range all[p] {
@@ -185,6 +186,12 @@ func (all imports) of(packages []string) string {
 
 	var names []string
 	for i := range direct {
+		if tree := treeOf(i); family && tree != "" {
+			if name := "`" + tree + "/...`"; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+			continue
+		}
 		if !slices.ContainsFunc(keys(direct), func(other string) bool { return other != i && all.reaches(other, i) }) {
 			names = append(names, "`"+i+"`")
 		}
@@ -192,6 +199,16 @@ func (all imports) of(packages []string) string {
 	names = all.asPattern("plugins/<name>", names)
 	slices.Sort(names)
 	return strings.Join(append(names, keys(libs)...), ", ")
+}
+
+// treeOf returns the tree that a package for plugins is in, empty for others.
+func treeOf(path string) string {
+	for _, tree := range []string{"sdk", "plugins/shared"} {
+		if path == tree || strings.HasPrefix(path, tree+"/") {
+			return tree
+		}
+	}
+	return ""
 }
 
 // asPattern replaces the names of packages that a pattern names by the pattern, where they are there to the last.

@@ -14,6 +14,7 @@ import (
 //go:generate go run ../../hack/generate-builtin
 //go:generate go run ../../hack/generate-controllers
 //go:generate go run ../../hack/generate-flags
+//go:generate go run ../../hack/generate-architecture
 
 // Plugin is a built-in plugin: a folder, and one module.
 type Plugin struct {

@@ -33,11 +33,18 @@ const startTimeout = 2 * time.Minute
 // refused is the environment variable that is "none" where tests may start no cluster (hack/rings.sh).
 const refused = "WINDLASS_TEST_CLUSTERS"
 
+// DeadLabel on a node has its kubelet be dead until it is taken away: the node's Lease isn't renewed, and nothing
+// happens to its pods.
+const DeadLabel = "devcluster.windlass.dev/dead"
+
 // Options says what cluster a test wants.
 type Options struct {
 	Nodes int  // KWOK nodes; they are called node-0, node-1, … and lie in zone-a, zone-b and zone-c by turns
 	Audit bool // keep an audit log, for Cluster.Audit
 	Port  int  // the API server's port; 0 takes a free one
+	// NoPodRanges and KeepTaints leave to controllers what the cluster does for its nodes otherwise: to give them pod
+	// ranges, and to take away the taint that a new node isn't ready.
+	NoPodRanges, KeepTaints bool
 	// the cluster's folder; a second cluster on the same folder continues the first. Start makes one when it is empty
 	Dir string
 }
@@ -102,6 +109,7 @@ func Run(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	args := []string{"run", "--until-eof", "--dir", o.Dir, "--nodes", strconv.Itoa(o.Nodes), "--port",
 		strconv.Itoa(o.Port)}
+	args = append(args, fmt.Sprintf("--pod-ranges=%t", !o.NoPodRanges), fmt.Sprintf("--lift-taints=%t", !o.KeepTaints))
 	if o.Audit {
 		c.AuditLog = filepath.Join(o.Dir, "audit.log")
 		args = append(args, "--audit-log", c.AuditLog)
