@@ -6,4 +6,4 @@
 // before.
 package deploy
 
-//go:generate go test -vet=off -count=1 -run ^(TestManifestsAreCurrent|TestReadmeIsCurrent)$ -update .
+//go:generate go test -vet=off -count=1 -run ^(TestManifestsAreCurrent|TestReadmeIsCurrent|TestSchemaIsCurrent)$ -update .
