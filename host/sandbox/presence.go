@@ -15,6 +15,7 @@ type presence struct {
 	mu   sync.Mutex // held while the module is loaded or let go of
 	away atomic.Bool
 	load func(context.Context) error
+	rest *time.Timer // nil: none runs
 	// settings are what the module was configured with last, if it was.
 	settings   []byte
 	configured bool
@@ -71,7 +72,14 @@ func (m *Module) bring(ctx context.Context) error {
 // it anew would take seconds.
 func (m *Module) restLater(after time.Duration) {
 	if after > 0 && m.options.Rest > 0 && m.precompiled {
-		time.AfterFunc(after, m.rest)
+		m.presence.rest = time.AfterFunc(after, m.rest)
+	}
+}
+
+// stopResting ends the timer, which would hold on to a closed module. The caller holds the lock.
+func (p *presence) stopResting() {
+	if p.rest != nil {
+		p.rest.Stop()
 	}
 }
 

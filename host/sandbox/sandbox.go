@@ -316,6 +316,7 @@ func (m *Module) Close(ctx context.Context) error {
 	}
 	m.presence.mu.Lock()
 	defer m.presence.mu.Unlock()
+	m.presence.stopResting()
 	return m.freeRuntime(ctx)
 }
 
