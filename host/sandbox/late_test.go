@@ -156,11 +156,11 @@ func TestRests(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.options.Rest = time.Nanosecond
-		if m.rest(); !m.Loaded() {
+		if m.rest(); m.presence.away.Load() {
 			t.Error("let go of while it is in use")
 		}
 		m.release()
-		if m.rest(); m.Loaded() || m.compiled != nil || m.baseline.Load() != nil {
+		if m.rest(); !m.presence.away.Load() || m.compiled != nil || m.baseline.Load() != nil {
 			t.Error("still loaded")
 		}
 	})

@@ -108,6 +108,3 @@ func (m *Module) moved(loaded bool, took time.Duration) {
 		m.options.Moved(loaded, took)
 	}
 }
-
-// Loaded reports whether the module's code is there, rather than to be loaded by the next call.
-func (m *Module) Loaded() bool { return !m.presence.away.Load() }
