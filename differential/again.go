@@ -18,8 +18,8 @@ type situation struct {
 	key   string
 	world uint64 // its objects before
 	ours  uint64 // its objects with what the plugin has done
-	// alike says that upstream's controller has done the same in this situation.
-	alike bool
+	// otherwise says that upstream's controller, in this situation, has come to what is alike, or to a known difference.
+	otherwise bool
 }
 
 // met notes in what situation the two differ or, where the one that the script looks for has come again, whether they
@@ -31,9 +31,21 @@ func (p *play) met(d *Difference, ours *api.Cluster, alike bool) bool {
 		d.found = situation{step: d.Step, key: d.Key, world: digest(p.cluster), ours: digest(ours)}
 	case want == nil || d.Step != want.step || d.Key != want.key:
 	case digest(p.cluster) == want.world && digest(ours) == want.ours:
-		want.alike = true
+		want.otherwise = true
 	}
-	return want != nil && want.alike
+	return want != nil && want.otherwise
+}
+
+// knows reports whether a difference is a known one. If it is, in the situation that the script looks for, then
+// upstream's controller has come to something else there than before.
+func (p *play) knows(d *Difference) bool {
+	if !p.known(d) {
+		return false
+	}
+	if want := p.script.same; want != nil && want.world != 0 && d.found == *want {
+		want.otherwise = true
+	}
+	return true
 }
 
 // digest returns a hash of all objects of a cluster.
@@ -48,7 +60,8 @@ func digest(c *api.Cluster) uint64 {
 }
 
 // byChance reports whether it was upstream's chance that the two differed in a world: played anew, they are alike in
-// the same situation, or come to no difference at all, for what a plugin does follows from its world.
+// the same situation, or differ in a known way, or come to no difference at all, for what a plugin does follows from its
+// world.
 func (s *Subject) byChance(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) (bool,
 	error) {
 	again := 0
@@ -58,7 +71,7 @@ func (s *Subject) byChance(t *testing.T, server *api.Server, d *Difference, know
 		switch {
 		case err != nil:
 			return false, err
-		case d.found.alike:
+		case d.found.otherwise:
 			return true, nil
 		case n != nil:
 			again++

@@ -156,7 +156,7 @@ func (p *play) through() (*Difference, error) {
 		case err != nil:
 			return nil, err
 		case d == nil:
-		case !p.known(d):
+		case !p.knows(d):
 			return d, nil
 		case !d.goesOn:
 			return nil, nil // from a known difference on nothing is comparable

@@ -291,7 +291,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 			part.Kind = before.Kind
 			part.Text += errorsOf("upstream's", theirs, one) + errorsOf("the plugin's", ours, one) + p.native.Note(one)
 		}
-		if !p.known(before) || !before.goesOn {
+		if !p.knows(before) || !before.goesOn {
 			return before, nil
 		}
 	}
