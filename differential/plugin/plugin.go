@@ -108,6 +108,7 @@ func (p *Plugin) begin() error {
 		Plugin: p.guest.Manifest().Name, Controller: p.manifest, FieldManager: "kube-controller-manager",
 		Config:    p.late("windlass"),
 		StaleWait: time.Nanosecond, LiveCheck: time.Hour,
+		Seen: p.plan.Seen,
 		Stores: func(r abi.Resource) effects.Store {
 			if s, ok := p.stores[r]; ok {
 				return s

@@ -24,7 +24,9 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
+	"github.com/windlass-dev/windlass/host/views"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -65,6 +67,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// seen returns what a controller's views read.
+func seen(t testing.TB, c *abi.Controller) func(abi.Resource) *schema.Mask {
+	t.Helper()
+	alone := *c
+	alone.Key, alone.Writes = abi.Key{Single: true}, nil // whatever they are
+	plan, err := views.Compile(&alone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Seen
+}
+
 // newWorld makes a namespace and a Writer whose manifest has the views and writes.
 func newWorld(t *testing.T, c abi.Controller, change func(*Options)) *world {
 	t.Helper()
@@ -88,6 +102,7 @@ func newWorld(t *testing.T, c abi.Controller, change func(*Options)) *world {
 	c.Name = "test-controller"
 	o := Options{
 		Plugin: "test", Controller: &c, Config: &rest.Config{Host: w.proxy.URL, UserAgent: "effects-test/v1"}, Reader: config,
+		Seen: seen(t, &c),
 		Stores: func(r abi.Resource) Store {
 			if s := w.stores[r.String()]; s != nil {
 				return s

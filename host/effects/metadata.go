@@ -67,9 +67,9 @@ func (w *Writer) projectAnswer(r abi.Resource, metadata bool, raw []byte) ([]byt
 	if !metadata {
 		return w.project(r, raw)
 	}
-	mask := w.masks[schema.Any]
+	mask := w.Seen(schema.Any)
 	if mask == nil {
-		mask = w.masks[r]
+		mask = w.Seen(r)
 	}
 	if mask == nil {
 		mask = schema.Partial(schema.Any, "", true).Message.Whole()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +46,9 @@ type Options struct {
 
 	// After is the Writer of the version that this one is to take over from: what it wrote is waited for, its facts stay.
 	After *Writer
+	// Seen returns what the controller's views read of a resource, nil where none reads it: views.Plan has it. Answers show
+	// a controller no more of an object. Without it they are whole.
+	Seen func(abi.Resource) *schema.Mask
 	// Stores finds the store of a resource that a view reads, nil where nothing watches it.
 	Stores func(abi.Resource) Store
 	// Discovery knows which resources the API server serves. Without it the controller has the built-in ones alone.
@@ -124,8 +126,7 @@ type Writer struct {
 	reader client // the host's
 	rights rights
 	reads  map[abi.Resource]bool
-	masks  map[abi.Resource]*schema.Mask // of the resources that the controller's views read
-	parsed sync.Map                      // "apps/v1/replicasets" → *schema.Resource
+	parsed sync.Map // "apps/v1/replicasets" → *schema.Resource
 	stop   func()
 	*lasting
 
@@ -142,9 +143,6 @@ type lasting struct {
 
 	denials denials
 }
-
-// The fields that every projection keeps.
-var always = []string{"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
 
 // New makes a controller's Writer. Close ends it.
 func New(o Options) (*Writer, error) {
@@ -168,12 +166,14 @@ func New(o Options) (*Writer, error) {
 	if o.Client == nil {
 		o.Client = rest.HTTPClientFor
 	}
+	if o.Seen == nil {
+		o.Seen = func(abi.Resource) *schema.Mask { return nil }
+	}
 	if o.Stores == nil {
 		o.Stores = func(abi.Resource) Store { return nil }
 	}
 
-	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, masks: map[abi.Resource]*schema.Mask{},
-		rights: rightsOf(o.Controller), stop: func() {}}
+	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, rights: rightsOf(o.Controller), stop: func() {}}
 	w.log = klog.Background().WithValues("plugin", o.Plugin, "controller", o.Controller.Name)
 	if o.After != nil {
 		w.lasting, w.After = o.After.lasting, nil // else each version would keep all those before it
@@ -190,24 +190,8 @@ func New(o Options) (*Writer, error) {
 	if w.reader, err = newClient(o.Reader, rest.HTTPClientFor, nil); err != nil {
 		return nil, fmt.Errorf("plugin %s: controller %s: client of the host: %w", o.Plugin, o.Controller.Name, err)
 	}
-	fields := map[abi.Resource][]string{}
 	for _, v := range o.Controller.Views {
 		w.reads[v.Resource] = true
-		fields[v.Resource] = append(fields[v.Resource], v.Fields...)
-	}
-
-	for r, paths := range fields {
-		res := schema.Partial(r, "", true)
-		if r != schema.Any {
-			if res, err = schema.Named(r); err != nil {
-				return nil, fmt.Errorf("plugin %s: controller %s: %w", o.Plugin, o.Controller.Name, err)
-			}
-		}
-		mask, err := res.Message.Mask(append(slices.Clone(always), paths...)...)
-		if err != nil {
-			return nil, fmt.Errorf("plugin %s: controller %s: fields of %s: %w", o.Plugin, o.Controller.Name, r, err)
-		}
-		w.masks[r] = mask
 	}
 
 	if w.Recorder == nil && o.Controller.EventSource != "" {
@@ -287,13 +271,13 @@ func (w *Writer) reviewed(name string) (*schema.Resource, error) {
 // keepsPath reports whether the controller sees everything at a path of a resource. What it doesn't watch it sees
 // whole.
 func (w *Writer) keepsPath(r abi.Resource) func(string) bool {
-	mask := w.masks[r]
+	mask := w.Seen(r)
 	return func(path string) bool { return mask == nil || mask.Keeps(path) }
 }
 
 // project cuts an object to what the controller reads of its resource.
 func (w *Writer) project(r abi.Resource, raw []byte) ([]byte, error) {
-	mask := w.masks[r]
+	mask := w.Seen(r)
 	if mask == nil {
 		return raw, nil
 	}

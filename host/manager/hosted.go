@@ -315,7 +315,7 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 	bounds := h.limits.requestsOf(settings, l.Plugin, manifest)
 	writer, err := effects.New(effects.Options{
 		Plugin: l.Manifest.Name, Controller: manifest, Config: identity, Reader: m.rest, FieldManager: fieldManager,
-		After: after,
+		After: after, Seen: plan.Seen,
 		Grant: allowed, Deletes: h.limits.deletes, Requests: bounds.effects, Events: bounds.events,
 		Stores: func(r abi.Resource) effects.Store {
 			if s := m.cache.Store(r); s != nil {

@@ -79,6 +79,7 @@ func (r *run) startProcess() error {
 			FieldManager: c.manifest().Name,
 			// the simulation waits for nothing: it knows what there is to come
 			Parallel: 1, StaleWait: time.Nanosecond, LiveCheck: time.Hour,
+			Seen: s.plan.Seen,
 			Stores: func(res abi.Resource) effects.Store {
 				if st, ok := p.caches.stores[res]; ok {
 					return st

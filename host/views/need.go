@@ -23,6 +23,16 @@ type Need struct {
 // Mask is what the cache has to keep of the resource's objects for the need.
 func (n *Need) Mask(r *schema.Resource) (*schema.Mask, error) { return r.Message.Mask(n.Fields...) }
 
+// Seen returns what the views read of a resource's objects, nil when none reads any.
+func (p *Plan) Seen(r abi.Resource) *schema.Mask {
+	for _, x := range p.resources {
+		if x.resource.Resource == r {
+			return x.mask
+		}
+	}
+	return nil
+}
+
 // Needs returns what the plan wants of each resource's cache.
 func (p *Plan) Needs() []Need {
 	var all []Need
