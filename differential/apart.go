@@ -30,9 +30,8 @@ type apart struct {
 	began  time.Time
 	// several are the classes of several objects that a controller may take for one another (Subject.Alike).
 	several map[string]bool
-	texts   map[string]string // see print
-	most    int               // steps, 0: all
-	salt    uint64            // another one has caches be late otherwise
+	most    int    // steps, 0: all
+	salt    uint64 // another one has caches be late otherwise
 }
 
 // side is a controller on its cluster.
@@ -66,7 +65,7 @@ const (
 
 // runApart runs a script in the present bubble.
 func (s *Subject) runApart(server *api.Server, x *script, known func(*Difference) bool) (*Difference, int, error) {
-	a := &apart{subject: s, script: x, texts: map[string]string{}}
+	a := &apart{subject: s, script: x}
 	n, err := a.native(server)
 	if err != nil {
 		return nil, 0, err

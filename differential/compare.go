@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml writes with, without its way over JSON, which took a sixth of the time
+	// what sigs.k8s.io/yaml writes with, without its way over JSON, which took a sixth of the time
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -286,34 +286,30 @@ func write(q *api.Request, names map[string]string) string {
 		return line + " " + err.Error()
 	}
 
-	m, err := fields(v)
-	if err != nil {
-		return line + " " + err.Error()
-	}
-	if q.Err != nil {
-		trim(m, q.Subresource)
-	}
-
-	meta, _ := m["metadata"].(map[string]any)
-	if q.Namespace != "" {
-		meta["namespace"] = q.Namespace
-	}
-
-	if g, _ := meta["generateName"].(string); q.Generated() {
-		if name, _ := meta["name"].(string); name != "" {
-			names[name] = g + "*"
+	generated := q.Generated()
+	if generated {
+		m := v.(metav1.Object)
+		if m.GetName() != "" {
+			names[m.GetName()] = m.GetGenerateName() + "*"
 		}
 		if q.Name != "" {
 			line = strings.Replace(line, q.Name, "", 1)
 		}
-		delete(meta, "name")
 	}
 
-	b, err := yaml.Marshal(m)
-	if err != nil {
-		return line + " " + err.Error()
-	}
-	return line + "\n" + string(b)
+	as := fmt.Sprint(q.Namespace, generated, q.Err != nil, q.Subresource)
+	return line + "\n" + printObject(v, as, func(m map[string]any) {
+		if q.Err != nil {
+			trim(m, q.Subresource)
+		}
+		meta, _ := m["metadata"].(map[string]any)
+		if q.Namespace != "" {
+			meta["namespace"] = q.Namespace
+		}
+		if generated {
+			delete(meta, "name")
+		}
+	})
 }
 
 // trim leaves of an object that was sent what the server would have looked at.
@@ -324,36 +320,6 @@ func trim(m map[string]any, subresource string) {
 	default:
 		delete(m, "status")
 	}
-}
-
-// fields are those of an object in its resource's version, without those that only the server sets.
-func fields(v runtime.Object) (map[string]any, error) {
-	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(v)
-	if err != nil {
-		return nil, err
-	}
-	delete(m, "kind")
-	delete(m, "apiVersion")
-	if meta, ok := m["metadata"].(map[string]any); ok {
-		for _, name := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
-			delete(meta, name)
-		}
-	}
-	return m, nil
-}
-
-// text prints the fields of an object in its resource's version.
-func text(v runtime.Object) string {
-	m, err := fields(v)
-	if err != nil {
-		return err.Error()
-	}
-	b, err := yaml.Marshal(m)
-	if err != nil {
-		return err.Error()
-	}
-
-	return string(b)
 }
 
 // compare returns how two syncs differ; nothing if they don't.

@@ -66,25 +66,7 @@ func (a *apart) text(o runtime.Object) string {
 	if class := a.subject.class(o); class != "" && a.several[class] {
 		return class + "\n"
 	}
-	return anonymous(o.(metav1.Object), a.print(a.subject.shaped(o)))
-}
-
-// print is text. Most objects don't change from step to step, and both sides have them: it keeps the texts, for to
-// make them takes longer than anything else.
-func (a *apart) print(o runtime.Object) string {
-	o = o.DeepCopyObject()
-	o.(metav1.Object).SetResourceVersion("")
-	b, err := o.(interface{ Marshal() ([]byte, error) }).Marshal()
-	if err != nil {
-		return text(o)
-	}
-
-	key := fmt.Sprintf("%T %s", o, b)
-	if known, ok := a.texts[key]; ok {
-		return known
-	}
-	a.texts[key] = text(o)
-	return a.texts[key]
+	return anonymous(o.(metav1.Object), text(a.subject.shaped(o)))
 }
 
 // shaped is an object without what isn't to be compared.

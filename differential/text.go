@@ -1,0 +1,85 @@
+package differential
+
+import (
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+// text prints the fields of an object in its resource's version.
+func text(v runtime.Object) string { return printObject(v, "", func(map[string]any) {}) }
+
+// texts are of the objects that were printed last. To print one takes longer than to make it, both controllers write the
+// same ones, and most stay as they are from step to step.
+var texts = struct {
+	sync.Mutex
+	known map[string]string
+}{known: map[string]string{}}
+
+// textsMost bounds texts, which are of some 4 KB each with what they are found by.
+const textsMost = 2000
+
+// printObject prints the fields of an object after a change, which as names.
+func printObject(v runtime.Object, as string, change func(map[string]any)) string {
+	key, err := textKey(v, as)
+	if err != nil {
+		return err.Error()
+	}
+	texts.Lock()
+	defer texts.Unlock()
+	if known, ok := texts.known[key]; ok {
+		return known
+	}
+
+	m, err := fields(v)
+	if err != nil {
+		return err.Error()
+	}
+	change(m)
+	b, err := yaml.Marshal(m)
+	if err != nil {
+		return err.Error()
+	}
+
+	if key == "" {
+		return string(b)
+	}
+	if len(texts.known) >= textsMost {
+		clear(texts.known)
+	}
+	texts.known[key] = string(b)
+	return string(b)
+}
+
+// textKey returns what a text is found by, "" if it isn't kept.
+func textKey(v runtime.Object, as string) (string, error) {
+	v = v.DeepCopyObject()
+	m, named := v.(metav1.Object)
+	coded, ok := v.(interface{ Marshal() ([]byte, error) })
+	if !named || !ok {
+		return "", nil
+	}
+	m.SetResourceVersion("") // which no text has
+	m.SetManagedFields(nil)
+	b, err := coded.Marshal()
+	return fmt.Sprintf("%T %s %s", v, as, b), err
+}
+
+// fields are those of an object in its resource's version, without those that only the server sets.
+func fields(v runtime.Object) (map[string]any, error) {
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(v)
+	if err != nil {
+		return nil, err
+	}
+	delete(m, "kind")
+	delete(m, "apiVersion")
+	if meta, ok := m["metadata"].(map[string]any); ok {
+		for _, name := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
+			delete(meta, name)
+		}
+	}
+	return m, nil
+}
