@@ -15,7 +15,7 @@ strays := $(filter-out $(modules),$(wildcard plugins/modules/*.wasm))
 # What every module is made from; each plugin's own sources are added by the rule below.
 guest_sources := Makefile go.mod $(shell find abi sdk -name '*.go' ! -name '*_test.go')
 
-# What finishes a module: the manifest as a section, and the native code.
+# What finishes a module: the manifest as a section, the native code, and the Go file that embeds it.
 finisher := $(out)/module
 finisher_sources := go.mod $(shell find abi host/sandbox host/plugins/module hack/module -name '*.go' ! -name '*_test.go')
 
@@ -83,7 +83,7 @@ build: plugins schemas ## The windlass binary with the built-in plugins: _output
 	cmp -s $(out)/windlass.new $(out)/windlass || cp $(out)/windlass.new $(out)/windlass
 
 plugins: $(modules) ## The plugins' WebAssembly modules: plugins/modules/*.wasm
-	$(if $(strays),rm -rf $(strays) $(strays:plugins/modules/%.wasm=plugins/code/%))
+	$(if $(strays),rm -rf $(strays) $(strays:plugins/modules/%.wasm=plugins/zz_%.go) $(strays:plugins/modules/%.wasm=plugins/code/%))
 
 schemas: $(schemas) ## The schemas of Kubernetes' types, for the definitions of custom resources
 
@@ -105,7 +105,7 @@ generate: ## Write the generated files anew
 	cd deploy && go generate ./... # of what the first has made
 
 clean: ## Remove what was built
-	rm -rf $(out) plugins/modules/*.wasm plugins/code/*/ $(schemas)
+	rm -rf $(out) plugins/modules/*.wasm plugins/zz_*.go plugins/code/*/ $(schemas)
 
 ##@ Checking: CONTRIBUTING.md says when to run which
 

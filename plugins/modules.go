@@ -4,42 +4,30 @@ package plugins
 import (
 	"embed"
 	"io/fs"
+	"maps"
 	"path"
-	"strings"
+	"slices"
+	"unsafe"
 )
 
-// modules holds what `make plugins` built before this package was compiled: nothing, if it didn't run.
-//
-//go:embed all:modules
-var modules embed.FS
+// embedded are the modules by the names of their plugins. Each is embedded by a file beside this one, which `make
+// plugins` writes with the module; without it there are none. An embed.FS would give copies, and every process keep one
+// of each module.
+var embedded = map[string]string{}
 
 // code holds a folder for each module, with what sandbox.Compile left of it.
 //
 //go:embed all:code
 var code embed.FS
 
-const extension = ".wasm"
-
 // Names are those of the built-in plugins, which are the names of their folders here, in alphabetical order.
-func Names() []string {
-	entries, err := modules.ReadDir("modules")
-	if err != nil {
-		panic(err) // the folder is embedded, README.md keeps it
-	}
-	var names []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), extension); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+func Names() []string { return slices.Sorted(maps.Keys(embedded)) }
 
-// Module returns the module of the built-in plugin of that name, with its manifest as a section. The caller must not
-// change it.
-func Module(name string) ([]byte, bool) {
-	b, err := modules.ReadFile(path.Join("modules", name+extension))
-	return b, err == nil
+// Module returns the module of the built-in plugin of that name, with its manifest as a section. It is a
+// part of the executable: nobody can change it.
+func Module(name string) (wasm []byte, ok bool) {
+	text, ok := embedded[name]
+	return unsafe.Slice(unsafe.StringData(text), len(text)), ok
 }
 
 // Code returns the native code of that module for the processor that it was built on: what sandbox.Options takes.

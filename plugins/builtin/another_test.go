@@ -128,6 +128,13 @@ func copyTree(t *testing.T) *tree {
 			t.Fatalf("%v: run make build", err)
 		}
 	}
+	embedding, err := filepath.Glob(filepath.Join(here, "plugins", "zz_*.go"))
+	if err != nil || len(embedding) == 0 {
+		t.Fatalf("no files embed modules (%v): run make build", err)
+	}
+	for _, file := range embedding {
+		c.linkFile(here, filepath.Join("plugins", filepath.Base(file)))
+	}
 	if err := os.Symlink(filepath.Join(here, "_output", "toolchain"),
 		filepath.Join(c.root, "_output", "toolchain")); err != nil {
 		t.Fatal(err)
