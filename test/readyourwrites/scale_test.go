@@ -137,6 +137,10 @@ func scaleToZero(t *testing.T, c *cluster.Cluster) {
 // expectWrites counts the pods that the controller really created or deleted: what the server refused doesn't count.
 func expectWrites(t *testing.T, c *cluster.Cluster, verb string, want, code int) {
 	t.Helper()
+	cluster.Eventually(t, cluster.Patience, "all writes are in the audit log", func() (bool, string) {
+		n := countRequests(t, c, verb, code) // what a write leads to may be seen before its request ends
+		return n >= want, fmt.Sprintf("%d %ss of %d", n, verb, want)
+	})
 	got := countRequests(t, c, verb, code)
 	if got != want {
 		t.Errorf("%d pods were %sd with code %d, want %d", got, verb, code, want)
@@ -149,10 +153,15 @@ func expectWrites(t *testing.T, c *cluster.Cluster, verb string, want, code int)
 func expectDeletes(t *testing.T, c *cluster.Cluster, f *faults.Faults) {
 	t.Helper()
 	pods, all := map[string]bool{}, 0
-	for _, e := range requests(t, c, "delete", http.StatusOK) {
-		pods[e.Name] = true
-		all++
-	}
+	cluster.Eventually(t, cluster.Patience, "all deletes are in the audit log", func() (bool, string) {
+		clear(pods)
+		all = 0
+		for _, e := range requests(t, c, "delete", http.StatusOK) {
+			pods[e.Name] = true
+			all++
+		}
+		return len(pods) >= replicas, fmt.Sprintf("%d of %d pods", len(pods), replicas)
+	})
 	if len(pods) != replicas {
 		t.Errorf("%d pods were deleted, want %d", len(pods), replicas)
 	}
