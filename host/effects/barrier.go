@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // barriers remember, per key, what the cache has to show before the key is synced again.
@@ -160,15 +159,6 @@ func (b *barriers) pruneReached(k *barrier) {
 	maps.DeleteFunc(k.versions, b.reached)
 	k.gone = slices.DeleteFunc(k.gone, b.isDeleted)
 	k.behind = slices.DeleteFunc(k.behind, func(o behind) bool { return !b.stillBehind(o) })
-}
-
-// watchedStore returns the cache of a resource that the controller reads: what it doesn't read can't mislead its next
-// sync.
-func (w *Writer) watchedStore(r abi.Resource) Store {
-	if !w.reads[r] && !w.reads[schema.Any] {
-		return nil
-	}
-	return w.Stores(r)
 }
 
 func (b *barriers) reached(r abi.Resource, version string) bool {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/rand"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -46,7 +46,7 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	for try := 1; ; try++ {
 		object := e.Object
 		if generated {
-			name = m.generateName[:min(len(m.generateName), namePrefix)] + rand.String(nameSuffix)
+			name = m.generateName[:min(len(m.generateName), namePrefix)] + utilrand.String(nameSuffix)
 		}
 		if m.name != name || m.namespace != e.Namespace {
 			if object, err = setMeta(object, text{metaName, name}, text{metaNamespace, e.Namespace}); err != nil {
@@ -78,6 +78,16 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		s.awaitNewer(objectKey{resource: res.Resource, namespace: e.Namespace, name: name}, "")
 		return abi.Outcome{}, err
 	}
+}
+
+// denialKeeper returns the UID of the object whose denials hold back a create: the key's, if what is created is beside
+// it and takes a refusal for as good as success. Who wants to be told that it failed is told by the server each time.
+func (s *Session) denialKeeper(e *abi.Effect) (uid string, ok bool) {
+	if s.snapshot == nil || e.Tolerate&abi.TolerateNamespaceTerminating == 0 || e.Namespace == "" ||
+		e.Namespace != s.key.Namespace {
+		return "", false
+	}
+	return s.snapshot.KeyObject()
 }
 
 // findCreated reports whether the object that already exists is what the lost create made.

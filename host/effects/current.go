@@ -72,9 +72,3 @@ func (c *Currency) Await(ctx context.Context, r abi.Resource, store Store,
 		}
 	}
 }
-
-// Anew forgets what the controller's keys have written and published: another process may have gone on with them.
-func (w *Writer) Anew() {
-	w.facts.clear()
-	w.wait.clear()
-}

@@ -129,9 +129,3 @@ func (f *facts) clear() {
 	defer f.mu.Unlock()
 	clear(f.of)
 }
-
-// Forget ends what a key has published, and what is known of its namespace, because its object is gone.
-func (w *Writer) Forget(key abi.KeyRef) {
-	w.facts.publish(key, nil, nil)
-	w.denials.forget(key)
-}

@@ -3,7 +3,6 @@ package effects
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -23,21 +22,6 @@ type freshness struct {
 	next    map[scope]*listing
 	turns   map[scope]*sync.Mutex
 	changed map[abi.Resource]chan struct{} // closed when the store moves
-}
-
-// scope is what is listed: a resource, in one namespace or all.
-type scope struct {
-	resource  abi.Resource
-	namespace string
-}
-
-// listing is one list, shared by all who asked before it began.
-type listing struct {
-	once    sync.Once
-	version string // of the collection
-	newest  string // of its objects, "" without any
-	uids    map[string]struct{}
-	err     error
 }
 
 // lister is a store that can tell what it holds; *cache.Store is one.
@@ -109,57 +93,6 @@ func (w *Writer) listing(ctx context.Context, s scope) *listing {
 		l.err = l.readPages(ctx, w.reader, s)
 	})
 	return l
-}
-
-func (l *listing) readPages(ctx context.Context, reader client, s scope) error {
-	for next := ""; ; {
-		var err error
-		if next, err = l.readPage(ctx, reader, s, next); err != nil || next == "" {
-			return err
-		}
-	}
-}
-
-// readPage reads a page of the list, and returns what the next one is asked for by, "" after the last one.
-func (l *listing) readPage(ctx context.Context, reader client, s scope, from string) (next string, err error) {
-	if l.uids == nil {
-		l.uids = map[string]struct{}{}
-	}
-	r := &request{resource: s.resource, namespace: s.namespace}
-	q := reader.Verb("GET").AbsPath(r.path()...).SetHeader("Accept", acceptMetadatas).Param("limit",
-		strconv.Itoa(pageSize))
-	if from != "" {
-		q.Param("continue", from)
-	}
-
-	b, err := q.Do(ctx).Raw()
-	if err != nil {
-		return "", err
-	}
-
-	_, _, raw, err := unwrapAny(b)
-	if err != nil {
-		return "", err
-	}
-
-	page, err := readList(raw)
-	if err != nil {
-		return "", err
-	}
-
-	for _, item := range page.items {
-		m, err := readMeta(item)
-		if err != nil {
-			return "", err
-		}
-		l.uids[m.uid] = struct{}{}
-		if c, err := resourceversion.CompareResourceVersion(m.resourceVersion, l.newest); l.newest == "" || err == nil &&
-			c > 0 {
-			l.newest = m.resourceVersion
-		}
-	}
-	l.version = page.version
-	return page.next, nil
 }
 
 // isShownBy reports whether the store shows everything that the list shows.

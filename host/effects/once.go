@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
@@ -204,4 +205,64 @@ func lingering(ctx context.Context) (context.Context, func()) {
 		stop()
 		cancel(nil)
 	}
+}
+
+// limited is the configuration with another rate limit, nil for none.
+func limited(config *rest.Config, limiter flowcontrol.RateLimiter) *rest.Config {
+	c := rest.CopyConfig(config)
+	c.RateLimiter = limiter
+	if limiter == nil {
+		c.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
+	}
+	return c
+}
+
+// request is one request, the same however often it is sent.
+type request struct {
+	method      string
+	verb        string // as RBAC has it
+	resource    abi.Resource
+	subresource string
+	namespace   string
+	name        string
+	contentType string
+	accept      string // other than the client's own
+	body        []byte
+	// foreign tells that a resource isn't built in: another server may stand behind it.
+	foreign bool
+	params  map[string]string
+}
+
+func (r *request) path() []string {
+	p := []string{"apis", r.resource.Group, r.resource.Version}
+	if r.resource.Group == "" {
+		p = []string{"api", r.resource.Version}
+	}
+	if r.namespace != "" {
+		p = append(p, "namespaces", r.namespace)
+	}
+	p = append(p, r.resource.Name)
+	if r.name != "" {
+		p = append(p, r.name)
+	}
+	if r.subresource != "" {
+		p = append(p, r.subresource)
+	}
+	return p
+}
+
+// String says what the request is about, for errors.
+func (r *request) String() string {
+	s := r.verb + " " + r.resource.String()
+	if r.subresource != "" {
+		s += "/" + r.subresource
+	}
+	name := r.name
+	if r.namespace != "" {
+		name = r.namespace + "/" + name
+	}
+	if name == "" {
+		return s
+	}
+	return s + " " + name
 }

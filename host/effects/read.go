@@ -6,10 +6,8 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -95,101 +93,4 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 
 	data.Count = int64(len(data.Objects))
 	return abi.Outcome{View: data}, nil
-}
-
-func selectorParam(e *abi.Effect, params map[string]string) error {
-	if e.Ask == nil || e.Ask.Selector == nil {
-		return nil
-	}
-	var l metav1.LabelSelector
-	if err := l.Unmarshal(e.Ask.Selector); err != nil {
-		return fmt.Errorf("the selector: %w", err)
-	}
-	selector, err := metav1.LabelSelectorAsSelector(&l)
-	if err != nil {
-		return fmt.Errorf("the selector: %w", err)
-	}
-	params["labelSelector"] = selector.String()
-	return nil
-}
-
-// listed is a list as it comes over the wire.
-type listed struct {
-	version, next string
-	items         [][]byte
-}
-
-// The fields of a list and its ListMeta.
-const (
-	listMeta     = 1
-	listItems    = 2
-	listVersion  = 2
-	listContinue = 3
-)
-
-func readList(raw []byte) (listed, error) {
-	var l listed
-	f := wire.Fields{Data: raw}
-	for f.Next() {
-		switch f.Num {
-		case listMeta:
-			m := wire.Fields{Data: f.Bytes}
-			for m.Next() {
-				switch m.Num {
-				case listVersion:
-					l.version = string(m.Bytes)
-				case listContinue:
-					l.next = string(m.Bytes)
-				}
-			}
-			if m.Err != 0 {
-				return l, fmt.Errorf("the server's list: field at byte %d: %w", m.End, m.Err)
-			}
-		case listItems:
-			l.items = append(l.items, f.Bytes)
-		}
-	}
-	if f.Err != 0 {
-		return l, fmt.Errorf("the server's list: field at byte %d: %w", f.End, f.Err)
-	}
-	return l, nil
-}
-
-// readLive reads an object under the host's identity, nil when there is none. It lists by name, for the manager's own
-// role may list and not get.
-func (w *Writer) readLive(ctx context.Context, res *schema.Resource, namespace, name string) ([]byte, error) {
-	r := &request{
-		method: "GET", verb: "list", resource: res.Resource, namespace: namespace,
-		params: map[string]string{"fieldSelector": "metadata.name=" + name},
-	}
-	r.accept = acceptList(res)
-	b, _, err := w.reader.sendOnce(ctx, r, w.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	_, _, raw, err := unwrapOf(res, b)
-	if err != nil {
-		return nil, err
-	}
-	l, err := readList(raw)
-	if err != nil || len(l.items) == 0 {
-		return nil, err
-	}
-	return l.items[0], nil
-}
-
-// liveVersion reads the version that a collection has now.
-func (w *Writer) liveVersion(ctx context.Context, r abi.Resource) (string, error) {
-	q := &request{method: "GET", verb: "list", resource: r, params: map[string]string{"limit": "1"},
-		accept: acceptMetadatas}
-	b, _, err := w.reader.sendOnce(ctx, q, w.Timeout)
-	if err != nil {
-		return "", err
-	}
-	_, _, raw, err := unwrapAny(b)
-	if err != nil {
-		return "", err
-	}
-	l, err := readList(raw)
-	return l.version, err
 }

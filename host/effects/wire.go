@@ -264,3 +264,5 @@ func unwrap(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	}
 	return apiVersion, kind, raw, nil
 }
+
+func clone(b []byte) []byte { return append([]byte(nil), b...) }

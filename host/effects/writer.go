@@ -4,14 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"reflect"
 	"sync"
 	"time"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
@@ -220,66 +215,14 @@ func (w *Writer) Close() {
 	}
 }
 
-// resource finds the resource that an effect names. One that isn't built in comes without kind and scope, for a
-// request's address needs neither and checks must not ask the server.
-func (w *Writer) resource(name string) (*schema.Resource, error) {
-	if r, ok := w.parsed.Load(name); ok {
-		return r.(*schema.Resource), nil
-	}
-	r, err := parseResource(name)
-	if err != nil {
-		return nil, err
-	}
-	res, err := schema.For(r)
-	if err != nil {
-		if w.Discovery == nil || r.Name == allResources {
-			return nil, err
-		}
-		return schema.Custom(r, "", true), nil
-	}
-	w.parsed.Store(r.String(), res)
-	return res, nil
+// Forget ends what a key has published, and what is known of its namespace, because its object is gone.
+func (w *Writer) Forget(key abi.KeyRef) {
+	w.facts.publish(key, nil, nil)
+	w.denials.forget(key)
 }
 
-// reviewed finds a resource that can only be created, which the cache can't know.
-func (w *Writer) reviewed(name string) (*schema.Resource, error) {
-	if res, err := w.resource(name); err == nil && !res.Custom {
-		return res, nil
-	}
-	r, err := parseResource(name)
-	if err != nil {
-		return nil, err
-	}
-	gv := apischema.GroupVersion{Group: r.Group, Version: r.Version}
-	for kind, typ := range scheme.Scheme.KnownTypes(gv) {
-		if plural, _ := apimeta.UnsafeGuessKindToResource(gv.WithKind(kind)); plural.Resource != r.Name {
-			continue
-		}
-		m, err := schema.MessageOf(typ)
-		if err != nil {
-			return nil, err
-		}
-		namespaced := kind == "LocalSubjectAccessReview" // the only one
-		res := &schema.Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: m,
-			New: func() runtime.Object { return reflect.New(typ).Interface().(runtime.Object) }}
-		w.parsed.Store(r.String(), res)
-		return res, nil
-	}
-	return nil, fmt.Errorf("%s is not a built-in resource", r)
-}
-
-// keepsPath reports whether the controller sees everything at a path of a resource. What it doesn't watch it sees
-// whole.
-func (w *Writer) keepsPath(r abi.Resource) func(string) bool {
-	mask := w.Seen(r)
-	return func(path string) bool { return mask == nil || mask.Keeps(path) }
-}
-
-// project cuts an object to what the controller reads of its resource.
-func (w *Writer) project(r abi.Resource, raw []byte) ([]byte, error) {
-	mask := w.Seen(r)
-	if mask == nil {
-		return raw, nil
-	}
-	return mask.Project(nil, raw)
+// Anew forgets what the controller's keys have written and published: another process may have gone on with them.
+func (w *Writer) Anew() {
+	w.facts.clear()
+	w.wait.clear()
 }
