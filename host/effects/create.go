@@ -49,7 +49,7 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 			name = m.generateName[:min(len(m.generateName), namePrefix)] + utilrand.String(nameSuffix)
 		}
 		if m.name != name || m.namespace != e.Namespace {
-			if object, err = setMeta(object, text{metaName, name}, text{metaNamespace, e.Namespace}); err != nil {
+			if object, err = setName(object, name, e.Namespace); err != nil {
 				return abi.Outcome{}, err
 			}
 		}

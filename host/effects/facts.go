@@ -78,7 +78,7 @@ func (p *published) remove(key abi.KeyRef, old *fact) {
 }
 
 func (p *published) add(key abi.KeyRef, data []byte, terms []string) {
-	f := &fact{data: clone(data)}
+	f := &fact{data: bytes.Clone(data)}
 	p.all[key] = f
 	for _, t := range terms {
 		t = strings.Clone(t)

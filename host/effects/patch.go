@@ -70,7 +70,7 @@ func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
 		return e.Object, nil
 	}
 	if res.Custom {
-		object, err := setMeta(e.Object, text{metaName, e.Name}, text{metaNamespace, e.Namespace})
+		object, err := setName(e.Object, e.Name, e.Namespace)
 		if err != nil {
 			return nil, fmt.Errorf("the object: %w", err)
 		}

@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-
-	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -125,15 +124,6 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		s.loseBase(k)
 	}
 	return o, nil
-}
-
-// statusUID reads the UID of the object that a Status speaks of.
-func statusUID(raw []byte) string {
-	var status metav1.Status
-	if err := status.Unmarshal(raw); err != nil || status.Details == nil {
-		return ""
-	}
-	return string(status.Details.UID)
 }
 
 // deleteCollection deletes the objects of a namespace, or those of it that match the labels in Ask.Selector.

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,7 +54,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		}
 	}
 
-	object, err := setMeta(p.merged, text{metaResourceVersion, version}, text{metaUID, uid})
+	object, err := setVersion(p.merged, version, uid)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
@@ -67,7 +68,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if err != nil {
 		return s.updateFailed(ctx, e, res, k, b, a, err)
 	}
-	return s.acceptWritten(e, res, a.body, clone(e.Object))
+	return s.acceptWritten(e, res, a.body, bytes.Clone(e.Object))
 }
 
 // patchUpdate sends an update as a JSON Patch that first tests the version: for pods, which controllers may patch and
@@ -95,7 +96,7 @@ func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Re
 		}
 		return s.updateFailed(ctx, e, res, k, b, a, err)
 	}
-	return s.acceptWritten(e, res, a.body, clone(e.Object))
+	return s.acceptWritten(e, res, a.body, bytes.Clone(e.Object))
 }
 
 // unchanged is the outcome of an update that changes nothing: nothing is sent.
@@ -113,7 +114,7 @@ func (s *Session) updateFailed(ctx context.Context, e *abi.Effect, res *schema.R
 	err error) (abi.Outcome, error) {
 	if a.repeated && !k.scale && apierrors.IsConflict(err) {
 		if live := s.landedObject(ctx, e, res, k, b); live != nil {
-			return s.acceptWritten(e, res, wrap(res.APIVersion(), res.Kind, live), clone(e.Object))
+			return s.acceptWritten(e, res, wrap(res.APIVersion(), res.Kind, live), bytes.Clone(e.Object))
 		}
 	}
 	if isStale(err) && !k.scale {

