@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 )
 
 // barriers remember, per key, what the cache has to show before the key is synced again.
@@ -185,7 +186,7 @@ func (b *barriers) isDeleted(g gone) bool {
 	if !g.deleted {
 		return false
 	}
-	return isDeleting(o.Raw)
+	return envelope.IsDeleting(o.Raw)
 }
 
 func (b *barriers) stillBehind(o behind) bool {
@@ -421,8 +422,8 @@ func (b *barriers) compare(key abi.KeyRef) {
 				g.namespace+"/"+g.name)
 			continue
 		}
-		m, err := readMeta(raw)
-		if err == nil && raw != nil && m.uid == g.uid && !(g.deleted && m.deleting) {
+		m, err := envelope.ReadMeta(raw)
+		if err == nil && raw != nil && m.UID == g.uid && !(g.deleted && m.Deleting) {
 			log.Info("Stopped waiting for the end of an object that lives", "resource", g.resource.String(), "object",
 				g.namespace+"/"+g.name)
 			lives = append(lives, g)

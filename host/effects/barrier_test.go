@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
@@ -48,8 +49,8 @@ func TestWaitsForTheHighestVersion(t *testing.T) {
 // A key that has written a scale waits for the object that was scaled, whose version the scale has.
 func TestWaitsForAScale(t *testing.T) {
 	answer := func(w http.ResponseWriter, version string, replicas int32) {
-		w.Header().Set("Content-Type", protobuf)
-		_, _ = w.Write(wrap("autoscaling/v1", "Scale", schematest.Marshal(t, &autoscalingv1.Scale{
+		w.Header().Set("Content-Type", envelope.Protobuf)
+		_, _ = w.Write(envelope.Wrap("autoscaling/v1", "Scale", schematest.Marshal(t, &autoscalingv1.Scale{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u", ResourceVersion: version},
 			Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
 		})))

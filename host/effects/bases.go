@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/difference"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -86,10 +87,10 @@ func (s *Session) lastSeen(k objectKey, b *base) ([]byte, error) {
 
 // moveBase makes an answer the base of the next effect on the object. sent is what the guest sent, nil when it sent no
 // object.
-func (s *Session) moveBase(k objectKey, res *schema.Resource, m meta, raw, sent []byte, e *abi.Effect) {
+func (s *Session) moveBase(k objectKey, res *schema.Resource, m envelope.Meta, raw, sent []byte, e *abi.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := &base{raw: raw, version: m.resourceVersion, uid: m.uid, whole: true, views: map[string][]byte{}}
+	b := &base{raw: raw, version: m.ResourceVersion, uid: m.UID, whole: true, views: map[string][]byte{}}
 	old := s.bases[k]
 	if old != nil {
 		maps.Copy(b.views, old.views)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/host/views"
@@ -138,15 +139,15 @@ func (w *world) cachedObject(resource, name string) *cache.Object {
 	if err != nil || raw == nil {
 		w.t.Fatalf("%s %s: %v", resource, name, err)
 	}
-	m, err := readMeta(raw)
+	m, err := envelope.ReadMeta(raw)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if raw, err = res.Message.Whole().Project(nil, raw); err != nil {
 		w.t.Fatal(err)
 	}
-	return &cache.Object{Resource: res, Namespace: m.namespace, Name: m.name, UID: types.UID(m.uid),
-		ResourceVersion: m.resourceVersion, Raw: raw}
+	return &cache.Object{Resource: res, Namespace: m.Namespace, Name: m.Name, UID: types.UID(m.UID),
+		ResourceVersion: m.ResourceVersion, Raw: raw}
 }
 
 // decodeProjected decodes what the controller sees of an object.

@@ -8,6 +8,7 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -25,12 +26,12 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if e.Subresource != "" {
 		return s.createSub(ctx, e, res)
 	}
-	m, err := readMeta(e.Object)
+	m, err := envelope.ReadMeta(e.Object)
 	if err != nil {
 		return abi.Outcome{}, fmt.Errorf("the object: %w", err)
 	}
 
-	name := m.name
+	name := m.Name
 	if name == "" {
 		name = e.Name
 	}
@@ -46,10 +47,10 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	for try := 1; ; try++ {
 		object := e.Object
 		if generated {
-			name = m.generateName[:min(len(m.generateName), namePrefix)] + utilrand.String(nameSuffix)
+			name = m.GenerateName[:min(len(m.GenerateName), namePrefix)] + utilrand.String(nameSuffix)
 		}
-		if m.name != name || m.namespace != e.Namespace {
-			if object, err = setName(object, name, e.Namespace); err != nil {
+		if m.Name != name || m.Namespace != e.Namespace {
+			if object, err = envelope.SetName(object, name, e.Namespace); err != nil {
 				return abi.Outcome{}, err
 			}
 		}
@@ -69,7 +70,7 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 			return abi.Outcome{}, err
 		case a.repeated:
 			if live, ok := s.findCreated(ctx, res, e.Namespace, name, m); ok {
-				return s.acceptWritten(e, res, wrap(res.APIVersion(), res.Kind, live), object)
+				return s.acceptWritten(e, res, envelope.Wrap(res.APIVersion(), res.Kind, live), object)
 			}
 		}
 		if generated && try < nameRetries {
@@ -91,19 +92,19 @@ func (s *Session) denialKeeper(e *abi.Effect) (uid string, ok bool) {
 }
 
 // findCreated reports whether the object that already exists is what the lost create made.
-func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespace, name string, sent meta) ([]byte,
+func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespace, name string, sent envelope.Meta) ([]byte,
 	bool) {
 	raw, err := s.w.readLive(ctx, res, namespace, name)
 	if err != nil || raw == nil {
 		s.w.log.V(2).Info("Can't look at the object of a lost create", "resource", res.String(), "name", name, "err", err)
 		return nil, false
 	}
-	m, err := readMeta(raw)
-	if err != nil || m.controller != sent.controller || m.generateName != sent.generateName || m.deleting {
+	m, err := envelope.ReadMeta(raw)
+	if err != nil || m.Controller != sent.Controller || m.GenerateName != sent.GenerateName || m.Deleting {
 		return nil, false
 	}
 	// Under a name that a person chose only the owner tells whose it is.
-	return raw, sent.controller != "" || sent.generateName != ""
+	return raw, sent.Controller != "" || sent.GenerateName != ""
 }
 
 // createSub creates under an object: a binding, a token.
@@ -130,7 +131,7 @@ func (s *Session) sendReview(ctx context.Context, e *abi.Effect, res *schema.Res
 	r := s.request(e, res, "POST", "create")
 	r.name = ""
 	r.params = nil
-	r.body = wrap(res.APIVersion(), res.Kind, e.Object)
+	r.body = envelope.Wrap(res.APIVersion(), res.Kind, e.Object)
 	a, err := s.w.send(ctx, r)
 	if err != nil {
 		return abi.Outcome{}, err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -114,7 +115,7 @@ func sendsKind(e *abi.Effect) bool {
 	case abi.EffectCreate, abi.EffectUpdate:
 		return !ownBody(e.Subresource)
 	case abi.EffectApply:
-		return !isJSON(e.Object)
+		return !envelope.IsJSON(e.Object)
 	}
 	return e.Kind == abi.EffectEvent
 }

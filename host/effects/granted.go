@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -45,8 +46,8 @@ func (s *Session) requested(e *abi.Effect, res *schema.Resource) grant.Request {
 	case abi.EffectEvict:
 		q.Subresource = "eviction"
 	case abi.EffectCreate:
-		if m, err := readMeta(e.Object); err == nil && q.Name == "" && e.Subresource == "" {
-			q.Name = m.name
+		if m, err := envelope.ReadMeta(e.Object); err == nil && q.Name == "" && e.Subresource == "" {
+			q.Name = m.Name
 		}
 	}
 	return q
@@ -161,12 +162,12 @@ func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, 
 }
 
 // grantedAnswer reports whether the grant covers an object that was read.
-func (s *Session) grantedAnswer(e *abi.Effect, res *schema.Resource, m meta, raw []byte) error {
+func (s *Session) grantedAnswer(e *abi.Effect, res *schema.Resource, m envelope.Meta, raw []byte) error {
 	if s.w.Grant == nil || ownBody(e.Subresource) {
 		return nil
 	}
 	q := s.requested(e, res)
-	q.Namespace, q.Name = m.namespace, m.name
+	q.Namespace, q.Name = m.Namespace, m.Name
 	a := s.w.Grant.Ask(q)
 	if a.Allowed {
 		return nil

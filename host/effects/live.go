@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -18,36 +19,36 @@ func (w *Writer) readLive(ctx context.Context, res *schema.Resource, namespace, 
 		method: "GET", verb: "list", resource: res.Resource, namespace: namespace,
 		params: map[string]string{"fieldSelector": "metadata.name=" + name},
 	}
-	r.accept = acceptList(res)
+	r.accept = envelope.AcceptList(res)
 	b, _, err := w.reader.sendOnce(ctx, r, w.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	_, _, raw, err := unwrapOf(res, b)
+	_, _, raw, err := envelope.UnwrapOf(res, b)
 	if err != nil {
 		return nil, err
 	}
-	l, err := readList(raw)
-	if err != nil || len(l.items) == 0 {
+	l, err := envelope.ReadList(raw)
+	if err != nil || len(l.Items) == 0 {
 		return nil, err
 	}
-	return l.items[0], nil
+	return l.Items[0], nil
 }
 
 // liveVersion reads the version that a collection has now.
 func (w *Writer) liveVersion(ctx context.Context, r abi.Resource) (string, error) {
 	q := &request{method: "GET", verb: "list", resource: r, params: map[string]string{"limit": "1"},
-		accept: acceptMetadatas}
+		accept: envelope.AcceptMetadataList}
 	b, _, err := w.reader.sendOnce(ctx, q, w.Timeout)
 	if err != nil {
 		return "", err
 	}
-	_, _, raw, err := unwrapAny(b)
+	_, _, raw, err := envelope.UnwrapAny(b)
 	if err != nil {
 		return "", err
 	}
-	l, err := readList(raw)
-	return l.version, err
+	l, err := envelope.ReadList(raw)
+	return l.Version, err
 }
 
 // scope is what is listed: a resource, in one namespace or all.
@@ -80,7 +81,7 @@ func (l *listing) readPage(ctx context.Context, reader client, s scope, from str
 		l.uids = map[string]struct{}{}
 	}
 	r := &request{resource: s.resource, namespace: s.namespace}
-	q := reader.Verb("GET").AbsPath(r.path()...).SetHeader("Accept", acceptMetadatas).Param("limit",
+	q := reader.Verb("GET").AbsPath(r.path()...).SetHeader("Accept", envelope.AcceptMetadataList).Param("limit",
 		strconv.Itoa(pageSize))
 	if from != "" {
 		q.Param("continue", from)
@@ -91,27 +92,27 @@ func (l *listing) readPage(ctx context.Context, reader client, s scope, from str
 		return "", err
 	}
 
-	_, _, raw, err := unwrapAny(b)
+	_, _, raw, err := envelope.UnwrapAny(b)
 	if err != nil {
 		return "", err
 	}
 
-	page, err := readList(raw)
+	page, err := envelope.ReadList(raw)
 	if err != nil {
 		return "", err
 	}
 
-	for _, item := range page.items {
-		m, err := readMeta(item)
+	for _, item := range page.Items {
+		m, err := envelope.ReadMeta(item)
 		if err != nil {
 			return "", err
 		}
-		l.uids[m.uid] = struct{}{}
-		if c, err := resourceversion.CompareResourceVersion(m.resourceVersion, l.newest); l.newest == "" || err == nil &&
+		l.uids[m.UID] = struct{}{}
+		if c, err := resourceversion.CompareResourceVersion(m.ResourceVersion, l.newest); l.newest == "" || err == nil &&
 			c > 0 {
-			l.newest = m.resourceVersion
+			l.newest = m.ResourceVersion
 		}
 	}
-	l.version = page.version
-	return page.next, nil
+	l.version = page.Version
+	return page.Next, nil
 }

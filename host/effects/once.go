@@ -27,6 +27,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
@@ -40,8 +41,8 @@ type client struct {
 func newClient(config *rest.Config, connect func(*rest.Config) (*http.Client, error),
 	limiter flowcontrol.RateLimiter) (client, error) {
 	c := limited(config, limiter)
-	c.ContentType = protobuf
-	c.AcceptContentTypes = accepted
+	c.ContentType = envelope.Protobuf
+	c.AcceptContentTypes = envelope.Accepted
 	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	c.Timeout = 0 // each request has its own
 	over, err := connect(c)
@@ -155,7 +156,7 @@ func (c client) buildRequest(ctx context.Context, r *request, timeout time.Durat
 		q.Body, q.GetBody = body(), func() (io.ReadCloser, error) { return body(), nil }
 		q.Header.Set("Content-Type", r.contentType)
 	}
-	q.Header.Set("Accept", cmp.Or(r.accept, accepted))
+	q.Header.Set("Accept", cmp.Or(r.accept, envelope.Accepted))
 	if tracing.From(ctx) != nil {
 		q.Header.Set("traceparent", tracing.Parent(ctx))
 	}
@@ -175,7 +176,7 @@ func readBody(a *http.Response) ([]byte, error) {
 // refusal is the error that an answer tells of: the Status in it, or what its code means.
 func refusal(r *request, a *http.Response, body []byte) error {
 	form := a.Header.Get("Content-Type")
-	if bytes.HasPrefix(body, magic) || strings.HasPrefix(form, runtime.ContentTypeJSON) {
+	if envelope.IsProtobuf(body) || strings.HasPrefix(form, runtime.ContentTypeJSON) {
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body,
 			&apischema.GroupVersionKind{Version: "v1", Kind: "Status"}, nil)
 		if s, ok := o.(*metav1.Status); err == nil && ok && s.Status == metav1.StatusFailure {

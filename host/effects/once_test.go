@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
@@ -30,26 +31,26 @@ func TestOnceIsRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	inProtobuf := string(wrap("v1", "Status", raw))
+	inProtobuf := string(envelope.Wrap("v1", "Status", raw))
 	const inJSON = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Forbidden","code":403}`
 	answers := map[string]struct {
 		code             int
 		form, body, wait string
 	}{
-		"done":                       {200, protobuf, string(wrap("v1", "Pod", []byte("pod"))), ""},
-		"created":                    {201, protobuf, strings.Repeat("long", 10000), ""},
+		"done":                       {200, envelope.Protobuf, string(envelope.Wrap("v1", "Pod", []byte("pod"))), ""},
+		"created":                    {201, envelope.Protobuf, strings.Repeat("long", 10000), ""},
 		"done without a word":        {200, "", "", ""},
-		"refused in protobuf":        {409, protobuf, inProtobuf, ""},
+		"refused in protobuf":        {409, envelope.Protobuf, inProtobuf, ""},
 		"refused in JSON":            {403, "application/json", inJSON, ""},
 		"refused in JSON with a set": {403, "application/json; charset=utf-8", inJSON, ""},
 		"refused in no form":         {403, "", inJSON, ""},
 		"refused without a word":     {401, "", "", ""},
 		"refused with half a word":   {403, "application/json", inJSON[:20], ""},
-		"refused with another word":  {500, protobuf, string(wrap("v1", "Pod", nil)), ""},
+		"refused with another word":  {500, envelope.Protobuf, string(envelope.Wrap("v1", "Pod", nil)), ""},
 		"not done, but no failure": {404, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
 			""},
 		"too many":                     {429, "text/plain; charset=utf-8", "too many\n", "2"},
-		"too many, in protobuf":        {429, protobuf, inProtobuf, "2"},
+		"too many, in protobuf":        {429, envelope.Protobuf, inProtobuf, "2"},
 		"a proxy's text":               {502, "text/html", strings.Repeat("<p>", 2000), "soon"},
 		"a proxy's other text":         {503, "application/octet-stream", "?", ""},
 		"a teapot":                     {418, "application/problem+json", `{}`, ""},
@@ -81,13 +82,13 @@ func TestOnceIsRequest(t *testing.T) {
 
 	pods := abi.Resource{Version: "v1", Name: "pods"}
 	requests := []*request{
-		{method: "POST", verb: "create", resource: pods, namespace: "default", contentType: protobuf, body: []byte("pod"),
+		{method: "POST", verb: "create", resource: pods, namespace: "default", contentType: envelope.Protobuf, body: []byte("pod"),
 			params: map[string]string{"dryRun": "All", "fieldManager": "me & you"}},
 		{method: "PUT", verb: "update", resource: abi.Resource{Group: "example.com", Version: "v1", Name: "webs"},
 			name: "100%/ü", subresource: "status", contentType: "application/json", accept: "application/json",
 			body: []byte("{}")},
 		{method: "DELETE", verb: "delete", resource: pods, namespace: "default", name: "web"},
-		{method: "GET", verb: "list", resource: pods, accept: acceptMetadatas,
+		{method: "GET", verb: "list", resource: pods, accept: envelope.AcceptMetadataList,
 			params: map[string]string{"fieldSelector": "metadata.name=web"}},
 	}
 
@@ -99,7 +100,7 @@ func TestOnceIsRequest(t *testing.T) {
 				t.Errorf("%s: %s: it says that nothing was sent", name, r)
 			}
 			q := c.Verb(r.method).AbsPath(r.path()...).MaxRetries(0).Timeout(7*time.Second).SetHeader("Accept",
-				cmp.Or(r.accept, accepted))
+				cmp.Or(r.accept, envelope.Accepted))
 			for k, v := range r.params {
 				q.Param(k, v)
 			}

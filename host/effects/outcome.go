@@ -24,7 +24,7 @@ func (s *Session) outcome(subresource string, res *schema.Resource, a opened) (a
 		}
 	}
 	return abi.Outcome{
-		Object: abi.ObjectData{Data: data, ResourceVersion: a.resourceVersion}, Name: a.name, UID: a.uid,
+		Object: abi.ObjectData{Data: data, ResourceVersion: a.ResourceVersion}, Name: a.Name, UID: a.UID,
 	}, nil
 }
 

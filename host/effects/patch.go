@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -66,11 +67,11 @@ func (w *Writer) manager() string {
 
 // applyBody is the body of a server-side apply: the guest's JSON, or the JSON of its wire bytes without what is unset.
 func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
-	if isJSON(e.Object) {
+	if envelope.IsJSON(e.Object) {
 		return e.Object, nil
 	}
 	if res.Custom {
-		object, err := setName(e.Object, e.Name, e.Namespace)
+		object, err := envelope.SetName(e.Object, e.Name, e.Namespace)
 		if err != nil {
 			return nil, fmt.Errorf("the object: %w", err)
 		}

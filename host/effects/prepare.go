@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -55,26 +56,26 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 
 // prepareObject checks that the object can be read.
 func (c *checker) prepareObject(e *abi.Effect, res *schema.Resource) error {
-	if isJSON(e.Object) && e.Kind == abi.EffectApply {
+	if envelope.IsJSON(e.Object) && e.Kind == abi.EffectApply {
 		return nil
 	}
-	m, err := readMeta(e.Object)
+	m, err := envelope.ReadMeta(e.Object)
 	if err != nil {
 		return fmt.Errorf("the object: %w", err)
 	}
 	if e.Kind != abi.EffectCreate || e.Subresource != "" {
 		return nil
 	}
-	if m.name == "" && m.generateName == "" && e.Name == "" {
+	if m.Name == "" && m.GenerateName == "" && e.Name == "" {
 		return errors.New("the object has neither name nor generateName")
 	}
-	if m.name != "" && e.Name != "" && m.name != e.Name || m.namespace != "" && m.namespace != e.Namespace {
+	if m.Name != "" && e.Name != "" && m.Name != e.Name || m.Namespace != "" && m.Namespace != e.Namespace {
 		return errors.New("the object's name or namespace isn't the effect's")
 	}
 	if res.Namespaced && !res.Custom && e.Namespace == "" { // of one that isn't built in the server knows the scope
 		return errors.New("it names no namespace")
 	}
-	k := objectKey{resource: res.Resource, namespace: e.Namespace, name: cmp.Or(m.name, e.Name)}
+	k := objectKey{resource: res.Resource, namespace: e.Namespace, name: cmp.Or(m.Name, e.Name)}
 	c.touched[k], c.created[k] = true, true
 	return nil
 }

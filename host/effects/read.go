@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -26,14 +27,14 @@ func (s *Session) get(ctx context.Context, e *abi.Effect, res *schema.Resource) 
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	if e.UID != "" && o.uid != e.UID {
+	if e.UID != "" && o.UID != e.UID {
 		// Its name has passed to another object: the one that was meant is gone.
 		return abi.Outcome{}, apierrors.NewNotFound(groupResource(res.Resource), e.Name)
 	}
-	if err := s.grantedAnswer(e, res, o.meta, o.raw); err != nil {
+	if err := s.grantedAnswer(e, res, o.Meta, o.raw); err != nil {
 		return abi.Outcome{}, err
 	}
-	s.moveBase(s.objectKeyOf(e, res), res, o.meta, o.raw, nil, e)
+	s.moveBase(s.objectKeyOf(e, res), res, o.Meta, o.raw, nil, e)
 	return s.outcome(e.Subresource, res, o)
 }
 
@@ -44,7 +45,7 @@ const pageSize = 500
 func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "GET", "list")
 	r.name = ""
-	r.accept = acceptList(res)
+	r.accept = envelope.AcceptList(res)
 	r.params = map[string]string{"limit": strconv.Itoa(pageSize)}
 	if err := selectorParam(e, r.params); err != nil {
 		return abi.Outcome{}, err
@@ -57,23 +58,23 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		_, _, raw, err := unwrapOf(res, a.body)
+		_, _, raw, err := envelope.UnwrapOf(res, a.body)
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		l, err := readList(raw)
+		l, err := envelope.ReadList(raw)
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		for _, item := range l.items {
-			m, err := readMeta(item)
+		for _, item := range l.Items {
+			m, err := envelope.ReadMeta(item)
 			if err != nil {
 				return abi.Outcome{}, err
 			}
 			if s.grantedAnswer(e, res, m, item) != nil {
 				continue // as if it weren't there
 			}
-			s.moveBase(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.namespace, name: m.name},
+			s.moveBase(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.Namespace, name: m.Name},
 				res, m, item, nil, e)
 			b, err := s.w.projectAnswer(res.Resource, res.Partial, item)
 			if err != nil {
@@ -82,13 +83,13 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 			if size += len(b); size > abi.MessageMax {
 				return abi.Outcome{}, fmt.Errorf("the list is larger than %d bytes; narrow it by namespace or selector, or read fewer fields", abi.MessageMax)
 			}
-			data.Objects = append(data.Objects, abi.ObjectData{Data: b, ResourceVersion: m.resourceVersion})
+			data.Objects = append(data.Objects, abi.ObjectData{Data: b, ResourceVersion: m.ResourceVersion})
 		}
-		data.StoreVersion = l.version
-		if l.next == "" {
+		data.StoreVersion = l.Version
+		if l.Next == "" {
 			break
 		}
-		r.params["continue"] = l.next
+		r.params["continue"] = l.Next
 	}
 
 	data.Count = int64(len(data.Objects))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -54,7 +55,7 @@ func deleteBody(res *schema.Resource, o *metav1.DeleteOptions) (contentType stri
 		return runtime.ContentTypeJSON, body, err
 	}
 	raw, err := o.Marshal()
-	return protobuf, wrap("v1", "DeleteOptions", raw), err
+	return envelope.Protobuf, envelope.Wrap("v1", "DeleteOptions", raw), err
 }
 
 // remove deletes or evicts an object, by default the one of the UID that the guest saw.
@@ -74,7 +75,7 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		r.body = wrap("policy/v1", "Eviction", raw)
+		r.body = envelope.Wrap("policy/v1", "Eviction", raw)
 	} else {
 		var err error
 		if r.contentType, r.body, err = deleteBody(res, options); err != nil {
@@ -98,20 +99,20 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 
 	o, reached, stays := abi.Outcome{}, "", false
 	if a.body != nil {
-		if _, kind, raw, err := unwrapOf(res, a.body); err == nil && kind != "Status" {
-			if m, err := readMeta(raw); err == nil && (uid == "" || m.uid == uid) {
+		if _, kind, raw, err := envelope.UnwrapOf(res, a.body); err == nil && kind != "Status" {
+			if m, err := envelope.ReadMeta(raw); err == nil && (uid == "" || m.UID == uid) {
 				// The answer is the object as it was deleted or is being deleted.
-				uid, reached = m.uid, m.resourceVersion
-				if o, err = s.outcome("", res, opened{raw: raw, meta: m}); err != nil {
+				uid, reached = m.UID, m.ResourceVersion
+				if o, err = s.outcome("", res, opened{raw: raw, Meta: m}); err != nil {
 					return abi.Outcome{}, err
 				}
-				if stays = m.deleting && (m.finalizers > 0 || !m.noGrace); stays {
+				if stays = m.Deleting && (m.Finalizers > 0 || !m.NoGrace); stays {
 					// A later effect may take its finalizer away, as a job's does from the pods that it has deleted.
 					s.moveBase(k, res, m, raw, nil, e)
 				}
 			}
 		} else if err == nil && uid == "" {
-			uid = statusUID(raw)
+			uid = envelope.StatusUID(raw)
 		}
 	}
 	if uid == "" && b != nil {
@@ -131,7 +132,7 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 	r := s.request(e, res, "DELETE", "deletecollection")
 	r.name, r.params = "", map[string]string{}
 	if res.Partial || res.Custom {
-		r.accept = acceptMetadatas
+		r.accept = envelope.AcceptMetadataList
 	}
 
 	if err := selectorParam(e, r.params); err != nil {
@@ -152,11 +153,11 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 	}
 
 	o := abi.Outcome{}
-	if _, kind, raw, err := unwrapList(res, a.body); err == nil && kind != "Status" {
-		if l, err := readList(raw); err == nil {
-			o.Object.ResourceVersion = l.version
-			if !e.DryRun && slices.ContainsFunc(l.items, isNotDeleting) {
-				s.w.wait.written(s.key, res.Resource, l.version)
+	if _, kind, raw, err := envelope.UnwrapList(res, a.body); err == nil && kind != "Status" {
+		if l, err := envelope.ReadList(raw); err == nil {
+			o.Object.ResourceVersion = l.Version
+			if !e.DryRun && slices.ContainsFunc(l.Items, isNotDeleting) {
+				s.w.wait.written(s.key, res.Resource, l.Version)
 			}
 		}
 	}
@@ -166,6 +167,6 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 // isNotDeleting reports whether the object wasn't being deleted: only what a delete changes moves the cache past the
 // version of the list that was answered.
 func isNotDeleting(raw []byte) bool {
-	m, err := readMeta(raw)
-	return err == nil && !m.deleting
+	m, err := envelope.ReadMeta(raw)
+	return err == nil && !m.Deleting
 }

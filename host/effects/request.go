@@ -7,18 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
 func (s *Session) request(e *abi.Effect, res *schema.Resource, method, verb string) *request {
 	r := &request{
 		method: method, verb: verb, resource: res.Resource, subresource: e.Subresource, namespace: e.Namespace, name: e.Name,
-		contentType: protobuf, params: s.w.writeParams(e), foreign: !builtin(res.Resource),
+		contentType: envelope.Protobuf, params: s.w.writeParams(e), foreign: !builtin(res.Resource),
 	}
 	switch {
 	case ownBody(e.Subresource):
 	case res.Partial:
-		r.accept = acceptMetadata
+		r.accept = envelope.AcceptMetadata
 	case res.Custom:
 		r.accept = runtime.ContentTypeJSON
 	}
@@ -57,13 +58,13 @@ func selectorParam(e *abi.Effect, params map[string]string) error {
 func (r *request) putBody(res *schema.Resource, subresource string, object []byte) (err error) {
 	v, kind := bodyType(res, subresource)
 	if !res.Custom {
-		r.body = wrap(v, kind, object)
+		r.body = envelope.Wrap(v, kind, object)
 		return nil
 	}
 	r.contentType = runtime.ContentTypeJSON
 	switch {
 	case subresource == "scale":
-		r.body, err = scaleJSON(object)
+		r.body, err = envelope.ScaleJSON(object)
 	case ownBody(subresource):
 		err = fmt.Errorf("%s has no %s: it isn't built in", res.Resource, subresource)
 	default:

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -52,12 +53,12 @@ func (s *Session) reportWrite(e *abi.Effect, r *request, a answer, err error) {
 		Verb: r.verb, Resource: s.w.resourceID(r.resource), Subresource: strings.Clone(r.subresource),
 		Namespace: strings.Clone(r.namespace), Name: strings.Clone(r.name), UID: strings.Clone(e.UID),
 	}
-	if _, kind, raw, err := unwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.subresource) &&
+	if _, kind, raw, err := envelope.UnwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.subresource) &&
 		r.verb != "deletecollection" {
-		if m, err := readMeta(raw); err == nil {
-			x.Namespace, x.Name, x.UID = m.namespace, m.name, m.uid
+		if m, err := envelope.ReadMeta(raw); err == nil {
+			x.Namespace, x.Name, x.UID = m.Namespace, m.Name, m.UID
 			if r.verb != "delete" {
-				x.ResourceVersion = m.resourceVersion
+				x.ResourceVersion = m.ResourceVersion
 			}
 		}
 	}

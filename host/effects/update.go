@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/difference"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -54,7 +55,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		}
 	}
 
-	object, err := setVersion(p.merged, version, uid)
+	object, err := envelope.SetVersion(p.merged, version, uid)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
@@ -101,12 +102,12 @@ func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Re
 
 // unchanged is the outcome of an update that changes nothing: nothing is sent.
 func (s *Session) unchanged(e *abi.Effect, res *schema.Resource, b *base) (abi.Outcome, error) {
-	m, err := readMeta(b.raw)
+	m, err := envelope.ReadMeta(b.raw)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	m.resourceVersion, m.uid = b.version, b.uid
-	return s.outcome(e.Subresource, res, opened{raw: b.raw, meta: m})
+	m.ResourceVersion, m.UID = b.version, b.uid
+	return s.outcome(e.Subresource, res, opened{raw: b.raw, Meta: m})
 }
 
 // updateFailed looks at what a failed update means: a conflict on a repeated request may be our own lost write.
@@ -114,7 +115,7 @@ func (s *Session) updateFailed(ctx context.Context, e *abi.Effect, res *schema.R
 	err error) (abi.Outcome, error) {
 	if a.repeated && !k.scale && apierrors.IsConflict(err) {
 		if live := s.landedObject(ctx, e, res, k, b); live != nil {
-			return s.acceptWritten(e, res, wrap(res.APIVersion(), res.Kind, live), bytes.Clone(e.Object))
+			return s.acceptWritten(e, res, envelope.Wrap(res.APIVersion(), res.Kind, live), bytes.Clone(e.Object))
 		}
 	}
 	if isStale(err) && !k.scale {
@@ -129,8 +130,8 @@ func (s *Session) landedObject(ctx context.Context, e *abi.Effect, res *schema.R
 	if err != nil || raw == nil {
 		return nil
 	}
-	m, err := readMeta(raw)
-	if err != nil || m.uid != b.uid {
+	m, err := envelope.ReadMeta(raw)
+	if err != nil || m.UID != b.uid {
 		return nil
 	}
 	seen, err := s.seenCopy(k, b, e.Version)
@@ -155,21 +156,21 @@ func (s *Session) fetchWhole(ctx context.Context, e *abi.Effect, res *schema.Res
 		return nil, nil, fmt.Errorf("reading the whole object before an update: %w", err)
 	}
 
-	m := meta{}
+	m := envelope.Meta{}
 	if raw != nil {
-		if m, err = readMeta(raw); err != nil {
+		if m, err = envelope.ReadMeta(raw); err != nil {
 			return nil, nil, err
 		}
 	}
 
-	if m.uid != b.uid || m.resourceVersion != b.version {
+	if m.UID != b.uid || m.ResourceVersion != b.version {
 		s.awaitNewer(k, b.version)
 		gr := groupResource(res.Resource)
 		if raw == nil {
 			return nil, nil, apierrors.NewNotFound(gr, k.name)
 		}
 		return nil, nil, apierrors.NewConflict(gr, k.name, fmt.Errorf("the cache has version %s, the server %s", b.version,
-			m.resourceVersion))
+			m.ResourceVersion))
 	}
 
 	seen, err := s.seenCopy(k, b, e.Version)

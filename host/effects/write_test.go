@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
@@ -27,16 +28,16 @@ func echoServer(b testing.TB) *httptest.Server {
 			b.Error(err)
 			return
 		}
-		version, kind, raw, err := unwrap(body)
+		version, kind, raw, err := envelope.Unwrap(body)
 		if err == nil {
-			raw, err = setVersion(raw, "123456", "8a1f4a9e-5d2b-4b8e-9a53-0d5c9b1d7f10")
+			raw, err = envelope.SetVersion(raw, "123456", "8a1f4a9e-5d2b-4b8e-9a53-0d5c9b1d7f10")
 		}
 		if err != nil {
 			b.Error(err)
 			return
 		}
-		w.Header().Set("Content-Type", protobuf)
-		_, _ = w.Write(wrap(version, kind, raw))
+		w.Header().Set("Content-Type", envelope.Protobuf)
+		_, _ = w.Write(envelope.Wrap(version, kind, raw))
 	}))
 	s.EnableHTTP2 = true
 	s.StartTLS()

@@ -1,4 +1,4 @@
-package effects
+package envelope
 
 import (
 	"bytes"
@@ -9,11 +9,12 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-const protobuf = runtime.ContentTypeProtobuf
+// Protobuf is the content type of objects in the envelope.
+const Protobuf = runtime.ContentTypeProtobuf
 
-// accepted are the forms of an answer. Refusals on the way (authentication, proxies) come as JSON whatever was asked
+// Accepted are the forms of an answer. Refusals on the way (authentication, proxies) come as JSON whatever was asked
 // for.
-const accepted = protobuf + "," + runtime.ContentTypeJSON
+const Accepted = Protobuf + "," + runtime.ContentTypeJSON
 
 // magic begins each Kubernetes protobuf message; after it comes a runtime.Unknown.
 var magic = []byte{'k', '8', 's', 0}
@@ -26,8 +27,11 @@ const (
 	typeKind    = 2
 )
 
-// wrap puts an object's bytes into the envelope in which Kubernetes sends protobuf.
-func wrap(apiVersion, kind string, raw []byte) []byte {
+// IsProtobuf reports whether bytes begin as the envelope does.
+func IsProtobuf(b []byte) bool { return bytes.HasPrefix(b, magic) }
+
+// Wrap puts an object's bytes into the envelope in which Kubernetes sends protobuf.
+func Wrap(apiVersion, kind string, raw []byte) []byte {
 	out := make([]byte, 0, len(magic)+len(apiVersion)+len(kind)+len(raw)+4*tagMost)
 	out = append(out, magic...)
 	out, start := wire.Begin(out, unknownType)
@@ -37,8 +41,8 @@ func wrap(apiVersion, kind string, raw []byte) []byte {
 	return wire.AppendBytes(out, unknownRaw, raw)
 }
 
-// unwrap opens the envelope.
-func unwrap(b []byte) (apiVersion, kind string, raw []byte, err error) {
+// Unwrap opens the envelope.
+func Unwrap(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	rest, ok := bytes.CutPrefix(b, magic)
 	if !ok {
 		return "", "", nil, fmt.Errorf("the server's answer is not Kubernetes protobuf: it begins with %q",

@@ -1,4 +1,4 @@
-package effects
+package envelope
 
 import (
 	"bytes"
@@ -13,18 +13,18 @@ import (
 )
 
 func FuzzEnvelopeReadsAnything(f *testing.F) {
-	f.Add(wrap("v1", "Pod", []byte{1, 2}))
+	f.Add(Wrap("v1", "Pod", []byte{1, 2}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		v, kind, raw, err := unwrap(b)
+		v, kind, raw, err := Unwrap(b)
 		if err != nil {
 			return
 		}
-		if v2, kind2, raw2, err := unwrap(wrap(v, kind, raw)); err != nil || v2 != v || kind2 != kind ||
+		if v2, kind2, raw2, err := Unwrap(Wrap(v, kind, raw)); err != nil || v2 != v || kind2 != kind ||
 			!bytes.Equal(raw, raw2) {
 			t.Fatalf("round trip: %v", err)
 		}
-		_, _ = readMeta(raw)
-		_, _ = readList(raw)
+		_, _ = ReadMeta(raw)
+		_, _ = ReadList(raw)
 	})
 }
 
@@ -33,10 +33,10 @@ func TestNamespaceFinalizers(t *testing.T) {
 	n := &corev1.Namespace{}
 	n.Finalizers = []string{"of-its-metadata"}
 	n.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes, "example.com/mine"}
-	if got := namespaceFinalizersOf(schematest.Marshal(t, n)); got != 2 {
+	if got := NamespaceFinalizers(schematest.Marshal(t, n)); got != 2 {
 		t.Errorf("%d finalizers, want 2", got)
 	}
-	if got := namespaceFinalizersOf([]byte{0x12, 9}); got != 0 {
+	if got := NamespaceFinalizers([]byte{0x12, 9}); got != 0 {
 		t.Errorf("%d finalizers in what can't be read", got)
 	}
 }
@@ -44,20 +44,20 @@ func TestNamespaceFinalizers(t *testing.T) {
 // What the host reads of and changes in each written object costs few allocations, whatever its size.
 func TestWireAllocations(t *testing.T) {
 	raw := schematest.Marshal(t, testpod.New(0))
-	wrapped := wrap("v1", "Pod", raw)
+	wrapped := Wrap("v1", "Pod", raw)
 
 	for what, c := range map[string]struct {
 		most float64
 		do   func() error
 	}{
-		"reading the metadata": {8, func() error { _, err := readMeta(raw); return err }}, // its 6 strings
+		"reading the metadata": {8, func() error { _, err := ReadMeta(raw); return err }}, // its 6 strings
 		"setting two strings": {3, func() error {
-			_, err := setVersion(raw, "7", "u")
+			_, err := SetVersion(raw, "7", "u")
 			return err
 		}},
-		"wrapping":                      {1, func() error { wrap("v1", "Pod", raw); return nil }},
-		"unwrapping":                    {2, func() error { _, _, _, err := unwrap(wrapped); return err }},
-		"telling whether it is deleted": {1, func() error { isDeleting(raw); return nil }},
+		"wrapping":                      {1, func() error { Wrap("v1", "Pod", raw); return nil }},
+		"unwrapping":                    {2, func() error { _, _, _, err := Unwrap(wrapped); return err }},
+		"telling whether it is deleted": {1, func() error { IsDeleting(raw); return nil }},
 	} {
 		if got := testing.AllocsPerRun(100, func() {
 			if err := c.do(); err != nil {
@@ -71,23 +71,23 @@ func TestWireAllocations(t *testing.T) {
 
 // A server that has no protobuf answers in JSON.
 func TestUnwrapJSON(t *testing.T) {
-	_, kind, raw, err := unwrapAny([]byte(`{"apiVersion":"a/v1","kind":"Thing","metadata":{"name":"n","uid":"u","resourceVersion":"7","finalizers":["f"]},"spec":{"x":1}}`))
-	m, metaErr := readMeta(raw)
-	if err != nil || metaErr != nil || kind != "Thing" || m.name != "n" || m.uid != "u" || m.resourceVersion != "7" ||
-		m.finalizers != 1 {
+	_, kind, raw, err := UnwrapAny([]byte(`{"apiVersion":"a/v1","kind":"Thing","metadata":{"name":"n","uid":"u","resourceVersion":"7","finalizers":["f"]},"spec":{"x":1}}`))
+	m, metaErr := ReadMeta(raw)
+	if err != nil || metaErr != nil || kind != "Thing" || m.Name != "n" || m.UID != "u" || m.ResourceVersion != "7" ||
+		m.Finalizers != 1 {
 		t.Errorf("object: %s %+v %v %v", kind, m, err, metaErr)
 	}
-	_, _, raw, err = unwrapAny([]byte(` {"apiVersion":"a/v1","kind":"ThingList","metadata":{"resourceVersion":"9","continue":"c"},"items":[{"metadata":{"name":"n"}},{}]}`))
-	l, listErr := readList(raw)
-	if err != nil || listErr != nil || l.version != "9" || l.next != "c" || len(l.items) != 2 {
+	_, _, raw, err = UnwrapAny([]byte(` {"apiVersion":"a/v1","kind":"ThingList","metadata":{"resourceVersion":"9","continue":"c"},"items":[{"metadata":{"name":"n"}},{}]}`))
+	l, listErr := ReadList(raw)
+	if err != nil || listErr != nil || l.Version != "9" || l.Next != "c" || len(l.Items) != 2 {
 		t.Errorf("list: %+v %v %v", l, err, listErr)
 	}
-	_, kind, raw, err = unwrapAny([]byte(`{"apiVersion":"v1","kind":"Status","status":"Success","details":{"name":"n","uid":"u"}}`))
-	if err != nil || kind != "Status" || statusUID(raw) != "u" {
+	_, kind, raw, err = UnwrapAny([]byte(`{"apiVersion":"v1","kind":"Status","status":"Success","details":{"name":"n","uid":"u"}}`))
+	if err != nil || kind != "Status" || StatusUID(raw) != "u" {
 		t.Errorf("status: %s %v", kind, err)
 	}
 	for _, bad := range []string{"", "{", `{"metadata":1}`, "text", `{"items":1}`} {
-		if _, _, raw, err := unwrapAny([]byte(bad)); err == nil {
+		if _, _, raw, err := UnwrapAny([]byte(bad)); err == nil {
 			t.Errorf("%q gave %q", bad, raw)
 		}
 	}
@@ -96,16 +96,16 @@ func TestUnwrapJSON(t *testing.T) {
 // A list of custom resources comes in JSON.
 func TestListInJSON(t *testing.T) {
 	webApps := schema.Custom(abi.Resource{Group: "example.com", Version: "v1", Name: "webapps"}, "WebApp", true)
-	_, kind, raw, err := unwrapOf(webApps,
+	_, kind, raw, err := UnwrapOf(webApps,
 		[]byte(`{"apiVersion":"example.com/v1","kind":"Apps","metadata":{"resourceVersion":"7","continue":"c"},"items":[{"metadata":{"name":"a","uid":"u"},"spec":{}},{"metadata":{"name":"b"}}]}`))
 	if err != nil || kind != "Apps" {
 		t.Fatal(kind, err)
 	}
-	l, err := readList(raw)
-	if err != nil || l.version != "7" || l.next != "c" || len(l.items) != 2 {
+	l, err := ReadList(raw)
+	if err != nil || l.Version != "7" || l.Next != "c" || len(l.Items) != 2 {
 		t.Fatalf("%+v %v", l, err)
 	}
-	if m, err := readMeta(l.items[0]); err != nil || m.name != "a" || m.uid != "u" {
+	if m, err := ReadMeta(l.Items[0]); err != nil || m.Name != "a" || m.UID != "u" {
 		t.Error(m, err)
 	}
 }

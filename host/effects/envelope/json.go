@@ -1,4 +1,4 @@
-package effects
+package envelope
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// isJSON reports whether a guest's object is JSON and no message, which can't begin so.
-func isJSON(object []byte) bool { return len(object) > 0 && object[0] == '{' }
+// IsJSON reports whether a guest's object is JSON and no message, which can't begin so.
+func IsJSON(object []byte) bool { return len(object) > 0 && object[0] == '{' }
 
-// scaleJSON is a scale as custom resources take it: they know no protobuf.
-func scaleJSON(raw []byte) ([]byte, error) {
+// ScaleJSON is a scale as custom resources take it: they know no protobuf.
+func ScaleJSON(raw []byte) ([]byte, error) {
 	var s autoscalingv1.Scale
 	if err := s.Unmarshal(raw); err != nil {
 		return nil, fmt.Errorf("the scale: %w", err)
@@ -26,11 +26,11 @@ func scaleJSON(raw []byte) ([]byte, error) {
 	return json.Marshal(&s)
 }
 
-// unwrapAny opens an answer with metadata, or a scale, in the envelope of protobuf, or in JSON, which it turns into
+// UnwrapAny opens an answer with metadata, or a scale, in the envelope of protobuf, or in JSON, which it turns into
 // protobuf.
-func unwrapAny(b []byte) (apiVersion, kind string, raw []byte, err error) {
+func UnwrapAny(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(b, " \r\n\t"), []byte("{")) {
-		return unwrap(b)
+		return Unwrap(b)
 	}
 	var t struct {
 		metav1.TypeMeta `json:",inline"`
@@ -75,7 +75,7 @@ func unwrapCustom(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	switch {
 	case err != nil:
 	case t.Kind == "Status" && t.APIVersion == "v1", t.Kind == "Scale" && t.APIVersion == "autoscaling/v1":
-		return unwrapAny(b)
+		return UnwrapAny(b)
 	case t.Items == nil:
 		raw, _, _, err = schema.FromJSON(nil, b, nil)
 	default:
@@ -100,8 +100,8 @@ func unwrapCustom(b []byte) (apiVersion, kind string, raw []byte, err error) {
 	return t.APIVersion, t.Kind, raw, nil
 }
 
-// statusUID reads the UID of the object that a Status speaks of.
-func statusUID(raw []byte) string {
+// StatusUID reads the UID of the object that a Status speaks of.
+func StatusUID(raw []byte) string {
 	var status metav1.Status
 	if err := status.Unmarshal(raw); err != nil || status.Details == nil {
 		return ""

@@ -1,4 +1,4 @@
-package effects
+package envelope
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 )
 
-// listed is a list as it comes over the wire.
-type listed struct {
-	version, next string
-	items         [][]byte
+// List is a list as it comes over the wire.
+type List struct {
+	Version, Next string
+	Items         [][]byte
 }
 
 // The fields of a list and its ListMeta.
@@ -20,8 +20,9 @@ const (
 	listContinue = 3
 )
 
-func readList(raw []byte) (listed, error) {
-	var l listed
+// ReadList reads a list; its items are parts of raw.
+func ReadList(raw []byte) (List, error) {
+	var l List
 	f := wire.Fields{Data: raw}
 	for f.Next() {
 		switch f.Num {
@@ -30,16 +31,16 @@ func readList(raw []byte) (listed, error) {
 			for m.Next() {
 				switch m.Num {
 				case listVersion:
-					l.version = string(m.Bytes)
+					l.Version = string(m.Bytes)
 				case listContinue:
-					l.next = string(m.Bytes)
+					l.Next = string(m.Bytes)
 				}
 			}
 			if m.Err != 0 {
 				return l, fmt.Errorf("the server's list: field at byte %d: %w", m.End, m.Err)
 			}
 		case listItems:
-			l.items = append(l.items, f.Bytes)
+			l.Items = append(l.Items, f.Bytes)
 		}
 	}
 	if f.Err != 0 {
