@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/barrier"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -58,18 +59,18 @@ func (s *Session) acceptWritten(e *abi.Effect, res *schema.Resource, b, sent []b
 	s.moveBase(k, res, a.Meta, a.raw, sent, e)
 	if k.scale {
 		// A scale carries its parent's version: the parent's cached form is no base for this sync's next update of it.
-		s.w.wait.written(s.key, res.Resource, a.ResourceVersion)
+		s.w.wait.Written(s.key, res.Resource, a.ResourceVersion)
 		s.w.noteWritten(a.UID, a.ResourceVersion)
 		return o, nil
 	}
 
 	if a.Deleting && a.NoGrace && a.Finalizers == 0 && !staysFor(res, a.raw) {
 		// This write was the last thing that kept the object: the answer has the version from before the deletion.
-		s.w.wait.removed(s.key, gone{resource: res.Resource, namespace: k.namespace, name: k.name, uid: a.UID})
+		s.w.wait.Removed(s.key, barrier.Gone{Resource: res.Resource, Namespace: k.namespace, Name: k.name, UID: a.UID})
 		s.loseBase(k)
 		return o, nil
 	}
-	s.w.wait.written(s.key, res.Resource, a.ResourceVersion)
+	s.w.wait.Written(s.key, res.Resource, a.ResourceVersion)
 	s.w.noteWritten(a.UID, a.ResourceVersion)
 	return o, nil
 }

@@ -22,30 +22,6 @@ type versioned struct{ version string }
 func (s *versioned) Get(_, _ string) *cache.Object { return nil }
 func (s *versioned) Version() string               { return s.version }
 
-// A key waits for the highest version that it has written, in whatever order the answers came.
-func TestWaitsForTheHighestVersion(t *testing.T) {
-	for _, written := range [][]string{{"7", "9", "8"}, {"9", "7", "8"}, {"7", "8", "9"}, {"10", "9"}} {
-		w, store, key := podWriter(t), &versioned{}, abi.KeyRef{Name: "web"}
-		w.Stores = func(abi.Resource) Store { return store }
-		highest := "9"
-		for _, v := range written {
-			w.wait.written(key, podsR, v)
-			if v == "10" {
-				highest = v
-			}
-		}
-
-		store.version = "8"
-		if w.Ready(key) {
-			t.Errorf("written %v: synced at version %s", written, store.version)
-		}
-		store.version = highest
-		if !w.Ready(key) {
-			t.Errorf("written %v: not synced at version %s", written, store.version)
-		}
-	}
-}
-
 // A key that has written a scale waits for the object that was scaled, whose version the scale has.
 func TestWaitsForAScale(t *testing.T) {
 	answer := func(w http.ResponseWriter, version string, replicas int32) {

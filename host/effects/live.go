@@ -35,6 +35,15 @@ func (w *Writer) readLive(ctx context.Context, res *schema.Resource, namespace, 
 	return l.Items[0], nil
 }
 
+// liveObject reads an object as readLive does, of a resource that was written.
+func (w *Writer) liveObject(ctx context.Context, r abi.Resource, namespace, name string) ([]byte, error) {
+	res, err := w.resource(r.String())
+	if err != nil {
+		return nil, err
+	}
+	return w.readLive(ctx, res, namespace, name)
+}
+
 // liveVersion reads the version that a collection has now.
 func (w *Writer) liveVersion(ctx context.Context, r abi.Resource) (string, error) {
 	q := &request{method: "GET", verb: "list", resource: r, params: map[string]string{"limit": "1"},

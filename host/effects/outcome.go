@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/barrier"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -72,7 +73,7 @@ func errGone(k objectKey) error {
 // awaitNewer notes that a failure shows that the cache was behind: the key waits, briefly, until the cache's object is
 // another one.
 func (s *Session) awaitNewer(k objectKey, version string) {
-	s.w.wait.awaitChange(s.key, behind{resource: k.resource, namespace: k.namespace, name: k.name, version: version})
+	s.w.wait.AwaitChange(s.key, barrier.Stale{Resource: k.resource, Namespace: k.namespace, Name: k.name, Version: version})
 }
 
 // NamespaceTerminatingReason is the Reason of an outcome whose object can't be made because its namespace is being

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/barrier"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -119,8 +120,8 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		uid = b.uid
 	}
 
-	s.w.wait.removed(s.key, gone{resource: res.Resource, namespace: k.namespace, name: k.name, uid: strings.Clone(uid),
-		deleted: true, version: reached})
+	s.w.wait.Removed(s.key, barrier.Gone{Resource: res.Resource, Namespace: k.namespace, Name: k.name, UID: strings.Clone(uid),
+		Deleted: true, Version: reached})
 	if !stays {
 		s.loseBase(k)
 	}
@@ -157,7 +158,7 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 		if l, err := envelope.ReadList(raw); err == nil {
 			o.Object.ResourceVersion = l.Version
 			if !e.DryRun && slices.ContainsFunc(l.Items, isNotDeleting) {
-				s.w.wait.written(s.key, res.Resource, l.Version)
+				s.w.wait.Written(s.key, res.Resource, l.Version)
 			}
 		}
 	}

@@ -7,15 +7,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
@@ -89,64 +86,6 @@ func BenchmarkCreate(b *testing.B) {
 			b.Fatal(err)
 		}
 		s.End()
-	}
-}
-
-// goneStore counts the looks at its objects.
-type goneStore struct {
-	objects map[string]*cache.Object
-	looks   int
-}
-
-func (s *goneStore) Get(namespace, name string) *cache.Object { s.looks++; return s.objects[name] }
-func (s *goneStore) Version() string                          { return "1" }
-
-// A key that has removed many objects looks at each a few times until the last is gone, not at all of them at each
-// event.
-func TestWaitsForManyRemovals(t *testing.T) {
-	const n = 500
-	pods := abi.Resource{Version: "v1", Name: "pods"}
-	store := &goneStore{objects: map[string]*cache.Object{}}
-	w := podWriter(t)
-	w.Stores = func(abi.Resource) Store { return store }
-	key := abi.KeyRef{Namespace: "default", Name: "web"}
-	for i := range n {
-		p := templatePod()
-		p.Name, p.UID = fmt.Sprint("web-", i), types.UID(fmt.Sprint("uid-", i))
-		store.objects[p.Name] = &cache.Object{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Raw: schematest.Marshal(t, p)}
-		w.wait.removed(key, gone{resource: pods, namespace: p.Namespace, name: p.Name, uid: string(p.UID), deleted: true})
-	}
-
-	woken := make(chan struct{})
-	w.Park(key, func() { close(woken) })
-	for i := range n {
-		if !isOpen(woken) {
-			t.Fatalf("woken with %d objects left", n-i)
-		}
-		// In another order than they were removed in; half of them are deleted at first.
-		name := fmt.Sprint("web-", (i*7+3)%n)
-		if i%2 == 0 {
-			now, p := metav1.Now(), templatePod()
-			p.DeletionTimestamp = &now
-			store.objects[name] = &cache.Object{Namespace: p.Namespace, Name: name, UID: store.objects[name].UID,
-				Raw: schematest.Marshal(t, p)}
-		} else {
-			delete(store.objects, name)
-		}
-		w.Progress(pods)
-	}
-
-	select {
-	case <-woken:
-	case <-time.After(time.Minute):
-		t.Fatal("not woken though all are gone")
-	}
-
-	if store.looks > 5*n {
-		t.Errorf("%d looks at %d objects", store.looks, n)
-	}
-	if !w.Ready(key) {
-		t.Error("the key isn't ready")
 	}
 }
 

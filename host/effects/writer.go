@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects/barrier"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -85,10 +86,7 @@ type Discovery interface {
 }
 
 // Store is what a Writer asks of a resource's cache.
-type Store interface {
-	Get(namespace, name string) *cache.Object
-	Version() string
-}
+type Store = barrier.Store
 
 // Snapshot is what a sync saw.
 type Snapshot interface {
@@ -123,6 +121,7 @@ type Writer struct {
 	reads  map[abi.Resource]bool
 	parsed sync.Map // "apps/v1/replicasets" → *schema.Resource
 	stop   func()
+	sight  *barrier.Sight
 	*lasting
 
 	gate    sync.RWMutex // held for reading by each request that writes
@@ -132,7 +131,7 @@ type Writer struct {
 // lasting is what a controller has written and published, whichever version of its plugin did it.
 type lasting struct {
 	own   *cache.Recent[written]
-	wait  barriers
+	wait  *barrier.Barriers
 	news  freshness
 	facts facts
 
@@ -170,11 +169,12 @@ func New(o Options) (*Writer, error) {
 
 	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, rights: rightsOf(o.Controller), stop: func() {}}
 	w.log = klog.Background().WithValues("plugin", o.Plugin, "controller", o.Controller.Name)
+	w.sight = &barrier.Sight{Store: w.watchedStore, Object: w.liveObject, Version: w.liveVersion, StaleWait: o.StaleWait,
+		LiveCheck: o.LiveCheck, Timeout: o.Timeout, Waited: o.Metrics.Waited, Log: w.log}
 	if o.After != nil {
 		w.lasting, w.After = o.After.lasting, nil // else each version would keep all those before it
 	} else {
-		w.lasting = &lasting{own: cache.NewRecent[written](recentMax)}
-		w.wait.init(w)
+		w.lasting = &lasting{own: cache.NewRecent[written](recentMax), wait: barrier.New(w.sight)}
 	}
 
 	var err error
@@ -198,7 +198,7 @@ func New(o Options) (*Writer, error) {
 }
 
 // Lead makes this Writer the one by whose views a key's writes are waited for: its version has taken over.
-func (w *Writer) Lead() { w.wait.leader.Store(w) }
+func (w *Writer) Lead() { w.wait.Lead(w.sight) }
 
 // Revoke waits for the writes in flight; after it none is sent.
 func (w *Writer) Revoke() {
@@ -210,9 +210,7 @@ func (w *Writer) Revoke() {
 // Close ends the Writer's recorder, and the waiting for its writes unless another one has taken over.
 func (w *Writer) Close() {
 	w.stop()
-	if w.wait.leader.Load() == w {
-		w.wait.close()
-	}
+	w.wait.CloseOf(w.sight)
 }
 
 // Forget ends what a key has published, and what is known of its namespace, because its object is gone.
@@ -224,5 +222,24 @@ func (w *Writer) Forget(key abi.KeyRef) {
 // Anew forgets what the controller's keys have written and published: another process may have gone on with them.
 func (w *Writer) Anew() {
 	w.facts.clear()
-	w.wait.clear()
+	w.wait.Clear()
+}
+
+// Ready reports whether the cache shows everything that the key's syncs have written.
+func (w *Writer) Ready(key abi.KeyRef) bool { return w.wait.Ready(key) }
+
+// Behind returns a resource of which the cache doesn't show yet what the key's syncs have written; none if it does.
+func (w *Writer) Behind(key abi.KeyRef) abi.Resource { return w.wait.Behind(key) }
+
+// Park calls wake once, when the key is ready: at once if it is already.
+func (w *Writer) Park(key abi.KeyRef, wake func()) { w.wait.Park(key, wake) }
+
+// Parked returns the keys that wait, the longest first: at most so many, and how many there are.
+func (w *Writer) Parked(most int) (keys []barrier.Parked, all int) { return w.wait.Parked(most) }
+
+// Progress looks at the keys and questions that wait for a resource; the cache calls it after each change of the
+// resource's store, unchanged objects included, and not under the store's lock.
+func (w *Writer) Progress(r abi.Resource) {
+	w.news.notifyMoved(r)
+	w.wait.Progress(r)
 }

@@ -1,7 +1,6 @@
 package envelope
 
 import (
-
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/host/schema"
