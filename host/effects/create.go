@@ -55,8 +55,8 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 			}
 		}
 		r := s.request(e, res, "POST", "create")
-		r.name = ""
-		if err := r.putBody(res, "", object); err != nil {
+		r.Name = ""
+		if err := putBody(r, res, "", object); err != nil {
 			return abi.Outcome{}, err
 		}
 		a, err := s.sendWrite(ctx, e, r)
@@ -110,7 +110,7 @@ func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespa
 // createSub creates under an object: a binding, a token.
 func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "POST", "create")
-	if err := r.putBody(res, e.Subresource, e.Object); err != nil {
+	if err := putBody(r, res, e.Subresource, e.Object); err != nil {
 		return abi.Outcome{}, err
 	}
 	a, err := s.sendWrite(ctx, e, r)
@@ -129,9 +129,9 @@ func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Reso
 // sendReview sends an object that is answered and not stored: an access review, say.
 func (s *Session) sendReview(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "POST", "create")
-	r.name = ""
-	r.params = nil
-	r.body = envelope.Wrap(res.APIVersion(), res.Kind, e.Object)
+	r.Name = ""
+	r.Params = nil
+	r.Body = envelope.Wrap(res.APIVersion(), res.Kind, e.Object)
 	a, err := s.w.send(ctx, r)
 	if err != nil {
 		return abi.Outcome{}, err

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -22,7 +23,7 @@ import (
 // newRecorder sends events under a component's name, aggregated and filtered as upstream does. Their rate is limited
 // like that of the controller's other requests, but apart from it: a flood of events holds up no write.
 func newRecorder(o *Options) (record.EventRecorder, func(), error) {
-	c := limited(o.Config, o.Events)
+	c := apiserver.Limited(o.Config, o.Events)
 	c.ContentType, c.AcceptContentTypes = envelope.Protobuf, envelope.Accepted
 	over, err := o.Client(c)
 	if err != nil {

@@ -26,17 +26,17 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	var err error
 	tested := false // the patch begins with a test of ours
 	if e.Kind == abi.EffectApply {
-		r.contentType = string(types.ApplyPatchType)
-		r.params["force"] = "true" // a controller owns what it applies
-		if r.params["fieldManager"] == "" {
-			r.params["fieldManager"] = s.w.manager()
+		r.ContentType = string(types.ApplyPatchType)
+		r.Params["force"] = "true" // a controller owns what it applies
+		if r.Params["fieldManager"] == "" {
+			r.Params["fieldManager"] = s.w.manager()
 		}
-		r.body, err = applyBody(res, e)
+		r.Body, err = applyBody(res, e)
 	} else {
-		r.contentType = string(patchTypes[e.Patch])
+		r.ContentType = string(patchTypes[e.Patch])
 		version, uid := expected(e, b, abi.PreconditionNone)
 		tested = e.Patch == abi.JSONPatch && version+uid != ""
-		r.body, err = withPreconditions(e.Patch, e.Object, version, uid)
+		r.Body, err = withPreconditions(e.Patch, e.Object, version, uid)
 	}
 
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -18,7 +19,7 @@ func (s *Session) get(ctx context.Context, e *abi.Effect, res *schema.Resource) 
 		return abi.Outcome{}, apierrors.NewNotFound(groupResource(res.Resource), e.Name)
 	}
 	r := s.request(e, res, "GET", "get")
-	r.params = nil
+	r.Params = nil
 	a, err := s.w.send(ctx, r)
 	if err != nil {
 		return abi.Outcome{}, err
@@ -38,16 +39,13 @@ func (s *Session) get(ctx context.Context, e *abi.Effect, res *schema.Resource) 
 	return s.outcome(e.Subresource, res, o)
 }
 
-// pageSize of live lists.
-const pageSize = 500
-
 // list reads a collection from the server, in a namespace or in all of them, narrowed by the selector in Ask.
 func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "GET", "list")
-	r.name = ""
-	r.accept = envelope.AcceptList(res)
-	r.params = map[string]string{"limit": strconv.Itoa(pageSize)}
-	if err := selectorParam(e, r.params); err != nil {
+	r.Name = ""
+	r.Accept = envelope.AcceptList(res)
+	r.Params = map[string]string{"limit": strconv.Itoa(apiserver.PageSize)}
+	if err := selectorParam(e, r.Params); err != nil {
 		return abi.Outcome{}, err
 	}
 
@@ -89,7 +87,7 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 		if l.Next == "" {
 			break
 		}
-		r.params["continue"] = l.Next
+		r.Params["continue"] = l.Next
 	}
 
 	data.Count = int64(len(data.Objects))

@@ -67,19 +67,19 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	version, uid := expected(e, b, abi.PreconditionUID)
 	options := deleteOptions(e, version, uid)
 	r := s.request(e, res, "DELETE", "delete")
-	r.params = nil // a delete's options are in its body
+	r.Params = nil // a delete's options are in its body
 	if e.Kind == abi.EffectEvict {
-		r.method, r.verb, r.subresource = "POST", "create", "eviction"
+		r.Method, r.Verb, r.Subresource = "POST", "create", "eviction"
 		v := policyv1.Eviction{DeleteOptions: options}
 		v.Name, v.Namespace = e.Name, e.Namespace
 		raw, err := v.Marshal()
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		r.body = envelope.Wrap("policy/v1", "Eviction", raw)
+		r.Body = envelope.Wrap("policy/v1", "Eviction", raw)
 	} else {
 		var err error
-		if r.contentType, r.body, err = deleteBody(res, options); err != nil {
+		if r.ContentType, r.Body, err = deleteBody(res, options); err != nil {
 			return abi.Outcome{}, err
 		}
 	}
@@ -131,20 +131,20 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 // deleteCollection deletes the objects of a namespace, or those of it that match the labels in Ask.Selector.
 func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "DELETE", "deletecollection")
-	r.name, r.params = "", map[string]string{}
+	r.Name, r.Params = "", map[string]string{}
 	if res.Partial || res.Custom {
-		r.accept = envelope.AcceptMetadataList
+		r.Accept = envelope.AcceptMetadataList
 	}
 
-	if err := selectorParam(e, r.params); err != nil {
+	if err := selectorParam(e, r.Params); err != nil {
 		return abi.Outcome{}, err
 	}
 	if a := s.w.Grant.Ask(s.requested(e, res)); !a.Allowed && len(a.Selectors) == 1 {
-		r.params["labelSelector"] = strings.Trim(r.params["labelSelector"]+","+a.Selectors[0].String(), ",")
+		r.Params["labelSelector"] = strings.Trim(r.Params["labelSelector"]+","+a.Selectors[0].String(), ",")
 	}
 
 	var err error
-	if r.contentType, r.body, err = deleteBody(res, deleteOptions(e, "", "")); err != nil {
+	if r.ContentType, r.Body, err = deleteBody(res, deleteOptions(e, "", "")); err != nil {
 		return abi.Outcome{}, err
 	}
 

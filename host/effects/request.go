@@ -7,21 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-func (s *Session) request(e *abi.Effect, res *schema.Resource, method, verb string) *request {
-	r := &request{
-		method: method, verb: verb, resource: res.Resource, subresource: e.Subresource, namespace: e.Namespace, name: e.Name,
-		contentType: envelope.Protobuf, params: s.w.writeParams(e), foreign: !builtin(res.Resource),
+func (s *Session) request(e *abi.Effect, res *schema.Resource, method, verb string) *apiserver.Request {
+	r := &apiserver.Request{
+		Method: method, Verb: verb, Resource: res.Resource, Subresource: e.Subresource, Namespace: e.Namespace, Name: e.Name,
+		ContentType: envelope.Protobuf, Params: s.w.writeParams(e), Foreign: !builtin(res.Resource),
 	}
 	switch {
 	case ownBody(e.Subresource):
 	case res.Partial:
-		r.accept = envelope.AcceptMetadata
+		r.Accept = envelope.AcceptMetadata
 	case res.Custom:
-		r.accept = runtime.ContentTypeJSON
+		r.Accept = runtime.ContentTypeJSON
 	}
 	return r
 }
@@ -55,20 +56,20 @@ func selectorParam(e *abi.Effect, params map[string]string) error {
 }
 
 // putBody makes an object on the wire the body of a request: in protobuf, or in JSON where the resource isn't built in.
-func (r *request) putBody(res *schema.Resource, subresource string, object []byte) (err error) {
+func putBody(r *apiserver.Request, res *schema.Resource, subresource string, object []byte) (err error) {
 	v, kind := bodyType(res, subresource)
 	if !res.Custom {
-		r.body = envelope.Wrap(v, kind, object)
+		r.Body = envelope.Wrap(v, kind, object)
 		return nil
 	}
-	r.contentType = runtime.ContentTypeJSON
+	r.ContentType = runtime.ContentTypeJSON
 	switch {
 	case subresource == "scale":
-		r.body, err = envelope.ScaleJSON(object)
+		r.Body, err = envelope.ScaleJSON(object)
 	case ownBody(subresource):
 		err = fmt.Errorf("%s has no %s: it isn't built in", res.Resource, subresource)
 	default:
-		r.body, err = res.JSON(object)
+		r.Body, err = res.JSON(object)
 	}
 	return err
 }

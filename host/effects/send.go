@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
@@ -40,7 +41,7 @@ const foreignLosses = 5
 // An answer that was lost leaves open whether the request was done. The object's collection can't tell (the request may
 // commit after the look), so the identical request is sent again: creates have a name, updates a version, deletes a
 // UID, none can happen twice.
-func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
+func (w *Writer) send(ctx context.Context, r *apiserver.Request) (answer, error) {
 	var a answer
 	backoff, throttled, losses := backoffFirst, 0, 0
 	for {
@@ -57,9 +58,9 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 		}
 
 		start := time.Now()
-		body, sent, err := w.client.sendOnce(ctx, r, timeout)
+		body, sent, err := w.client.SendOnce(ctx, r, timeout)
 		if w.Metrics.Write != nil {
-			w.Metrics.Write(r.verb, r.resource.String(), r.subresource, statusCodeOf(err), time.Since(start))
+			w.Metrics.Write(r.Verb, r.Resource.String(), r.Subresource, statusCodeOf(err), time.Since(start))
 		}
 
 		wait := time.Duration(0)
@@ -74,7 +75,7 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 			seconds, _ := apierrors.SuggestsClientDelay(err)
 			wait = max(time.Duration(seconds)*time.Second, backoff)
 		case lost:
-			if losses++; r.foreign && (r.method == "GET" || statusCodeOf(err) == http.StatusServiceUnavailable ||
+			if losses++; r.Foreign && (r.Method == "GET" || statusCodeOf(err) == http.StatusServiceUnavailable ||
 				losses > foreignLosses) {
 				return a, err // its server, or a webhook that converts it, may be down for long
 			}
@@ -145,7 +146,7 @@ func verdict(err error) int {
 }
 
 // sendWrite sends a write and counts it.
-func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *request) (answer, error) {
+func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Request) (answer, error) {
 	s.w.gate.RLock()
 	defer s.w.gate.RUnlock()
 	if s.w.revoked {

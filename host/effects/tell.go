@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -45,19 +46,19 @@ func (s *Session) tellEvent(e *abi.Effect) {
 
 // reportWrite reports a write that the server has answered. All that a guest's message or a request's buffer holds is
 // copied.
-func (s *Session) reportWrite(e *abi.Effect, r *request, a answer, err error) {
+func (s *Session) reportWrite(e *abi.Effect, r *apiserver.Request, a answer, err error) {
 	if s.w.Wrote == nil || err != nil || e.DryRun {
 		return
 	}
 	x := Write{
-		Verb: r.verb, Resource: s.w.resourceID(r.resource), Subresource: strings.Clone(r.subresource),
-		Namespace: strings.Clone(r.namespace), Name: strings.Clone(r.name), UID: strings.Clone(e.UID),
+		Verb: r.Verb, Resource: s.w.resourceID(r.Resource), Subresource: strings.Clone(r.Subresource),
+		Namespace: strings.Clone(r.Namespace), Name: strings.Clone(r.Name), UID: strings.Clone(e.UID),
 	}
-	if _, kind, raw, err := envelope.UnwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.subresource) &&
-		r.verb != "deletecollection" {
+	if _, kind, raw, err := envelope.UnwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.Subresource) &&
+		r.Verb != "deletecollection" {
 		if m, err := envelope.ReadMeta(raw); err == nil {
 			x.Namespace, x.Name, x.UID = m.Namespace, m.Name, m.UID
-			if r.verb != "delete" {
+			if r.Verb != "delete" {
 				x.ResourceVersion = m.ResourceVersion
 			}
 		}

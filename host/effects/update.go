@@ -61,7 +61,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	}
 
 	r := s.request(e, res, "PUT", "update")
-	if err := r.putBody(res, e.Subresource, object); err != nil {
+	if err := putBody(r, res, e.Subresource, object); err != nil {
 		return abi.Outcome{}, err
 	}
 
@@ -89,7 +89,7 @@ func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Re
 		return abi.Outcome{}, err
 	}
 	r := s.request(e, res, "PATCH", "patch")
-	r.contentType, r.body = string(types.JSONPatchType), patch
+	r.ContentType, r.Body = string(types.JSONPatchType), patch
 	a, err := s.sendWrite(ctx, e, r)
 	if err != nil {
 		if isFailedTest(err) {

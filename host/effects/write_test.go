@@ -89,6 +89,22 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
+// A request takes no more memory than it needs: most of it is net/http's.
+func TestOnceAllocations(t *testing.T) {
+	w := podWriter(t)
+	effects := []abi.Effect{{Kind: abi.EffectCreate, Resource: "v1/pods", Namespace: "default",
+		Object: schematest.Marshal(t, templatePod())}}
+	if n := testing.AllocsPerRun(100, func() {
+		s := w.Begin(abi.KeyRef{Namespace: "default", Name: "web"}, nil)
+		if err := s.Finish(t.Context(), effects); err != nil {
+			t.Error(err)
+		}
+		s.End()
+	}); n > 215 {
+		t.Errorf("creating a pod takes %v allocations, the server's included; a client-go Request's were 273", n)
+	}
+}
+
 // After its version was revoked a sync writes nothing more.
 func TestRevoked(t *testing.T) {
 	w := podWriter(t)

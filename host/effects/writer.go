@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/effects/barrier"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -115,8 +116,8 @@ type Metrics struct {
 type Writer struct {
 	Options
 	log    klog.Logger
-	client client // the controller's identity
-	reader client // the host's
+	client apiserver.Client // the controller's identity
+	reader apiserver.Client // the host's
 	rights rights
 	reads  map[abi.Resource]bool
 	parsed sync.Map // "apps/v1/replicasets" → *schema.Resource
@@ -178,11 +179,11 @@ func New(o Options) (*Writer, error) {
 	}
 
 	var err error
-	if w.client, err = newClient(o.Config, o.Client, o.Requests); err != nil {
+	if w.client, err = apiserver.NewClient(o.Config, o.Client, o.Requests); err != nil {
 		return nil, fmt.Errorf("plugin %s: controller %s: client: %w", o.Plugin, o.Controller.Name, err)
 	}
 
-	if w.reader, err = newClient(o.Reader, rest.HTTPClientFor, nil); err != nil {
+	if w.reader, err = apiserver.NewClient(o.Reader, rest.HTTPClientFor, nil); err != nil {
 		return nil, fmt.Errorf("plugin %s: controller %s: client of the host: %w", o.Plugin, o.Controller.Name, err)
 	}
 	for _, v := range o.Controller.Views {
