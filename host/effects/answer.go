@@ -49,14 +49,14 @@ func (s *Session) acceptWritten(e *abi.Effect, res *schema.Resource, b, sent []b
 		return o, nil
 	}
 
-	k := s.objectKeyOf(e, res)
+	k := objectKeyOf(e, res)
 	k.name = a.Name
 	switch e.Subresource {
 	case "binding", "token":
 		return o, nil
 	}
 
-	s.moveBase(k, res, a.Meta, a.raw, sent, e)
+	s.bases.move(k, res, a.Meta, a.raw, sent, e)
 	if k.scale {
 		// A scale carries its parent's version: the parent's cached form is no base for this sync's next update of it.
 		s.w.wait.Written(s.key, res.Resource, a.ResourceVersion)
@@ -67,7 +67,7 @@ func (s *Session) acceptWritten(e *abi.Effect, res *schema.Resource, b, sent []b
 	if a.Deleting && a.NoGrace && a.Finalizers == 0 && !staysFor(res, a.raw) {
 		// This write was the last thing that kept the object: the answer has the version from before the deletion.
 		s.w.wait.Removed(s.key, barrier.Gone{Resource: res.Resource, Namespace: k.namespace, Name: k.name, UID: a.UID})
-		s.loseBase(k)
+		s.bases.lose(k)
 		return o, nil
 	}
 	s.w.wait.Written(s.key, res.Resource, a.ResourceVersion)

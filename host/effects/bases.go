@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/difference"
@@ -20,7 +21,7 @@ type objectKey struct {
 	namespace, name string
 }
 
-func (s *Session) objectKeyOf(e *abi.Effect, res *schema.Resource) objectKey {
+func objectKeyOf(e *abi.Effect, res *schema.Resource) objectKey {
 	// Cloned: a guest's strings may point into a buffer that is used again.
 	scale := e.Subresource == "scale"
 	return objectKey{res.Resource, scale, res.Partial && !scale, strings.Clone(e.Namespace), strings.Clone(e.Name)}
@@ -40,11 +41,21 @@ type base struct {
 	gone    bool
 }
 
-// findBase returns an object as the guest saw it.
-func (s *Session) findBase(k objectKey) *base {
+// bases are the objects that a sync has seen and written, as its next effects find them.
+type bases struct {
+	controller *abi.Controller
+	seen       seen
+	snapshot   Snapshot // nil: the sync saw nothing, or has ended
+
+	mu sync.Mutex
+	of map[objectKey]*base
+}
+
+// find returns an object as the guest saw it.
+func (s *bases) find(k objectKey) *base {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.bases[k]; b != nil {
+	if b := s.of[k]; b != nil {
 		return b
 	}
 	if k.scale || s.snapshot == nil {
@@ -55,13 +66,13 @@ func (s *Session) findBase(k objectKey) *base {
 		return nil
 	}
 	b := &base{raw: o.Raw, version: o.ResourceVersion, uid: string(o.UID), whole: !k.metadata &&
-		s.w.Controller.CachesWhole(k.resource)}
-	s.bases[k] = b
+		s.controller.CachesWhole(k.resource)}
+	s.of[k] = b
 	return b
 }
 
 // seenCopy returns what the guest saw of a base, by the version of the guest's copy.
-func (s *Session) seenCopy(k objectKey, b *base, version string) ([]byte, error) {
+func (s *bases) seenCopy(k objectKey, b *base, version string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if seen, ok := b.views[version]; ok && version != b.version {
@@ -71,12 +82,12 @@ func (s *Session) seenCopy(k objectKey, b *base, version string) ([]byte, error)
 }
 
 // lastSeen returns what the guest saw or sent last. The caller holds the lock.
-func (s *Session) lastSeen(k objectKey, b *base) ([]byte, error) {
+func (s *bases) lastSeen(k objectKey, b *base) ([]byte, error) {
 	if b.seen == nil {
 		if k.scale {
 			return b.raw, nil
 		}
-		seen, err := s.w.projectAnswer(k.resource, k.metadata, b.raw)
+		seen, err := s.seen.projectAnswer(k.resource, k.metadata, b.raw)
 		if err != nil {
 			return nil, fmt.Errorf("projecting the base: %w", err)
 		}
@@ -85,13 +96,13 @@ func (s *Session) lastSeen(k objectKey, b *base) ([]byte, error) {
 	return b.seen, nil
 }
 
-// moveBase makes an answer the base of the next effect on the object. sent is what the guest sent, nil when it sent no
+// move makes an answer the base of the next effect on the object. sent is what the guest sent, nil when it sent no
 // object.
-func (s *Session) moveBase(k objectKey, res *schema.Resource, m envelope.Meta, raw, sent []byte, e *abi.Effect) {
+func (s *bases) move(k objectKey, res *schema.Resource, m envelope.Meta, raw, sent []byte, e *abi.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := &base{raw: raw, version: m.ResourceVersion, uid: m.UID, whole: true, views: map[string][]byte{}}
-	old := s.bases[k]
+	old := s.of[k]
 	if old != nil {
 		maps.Copy(b.views, old.views)
 		b.sent = old.sent
@@ -112,13 +123,13 @@ func (s *Session) moveBase(k objectKey, res *schema.Resource, m envelope.Meta, r
 			b.seen, b.views[old.version] = seen, seen
 		}
 	}
-	s.bases[k] = b
+	s.of[k] = b
 }
 
 // accepted returns the part of what the guest sent that this subresource stores, and the rest as the server has it:
 // what the guest changed there is still to be written by the effect on the other subresource.
-func (s *Session) accepted(r abi.Resource, res *schema.Resource, raw, sent []byte, subresource string) []byte {
-	answer, err := s.w.project(r, raw)
+func (s *bases) accepted(r abi.Resource, res *schema.Resource, raw, sent []byte, subresource string) []byte {
+	answer, err := s.seen.project(r, raw)
 	if err != nil {
 		return nil
 	}
@@ -129,11 +140,27 @@ func (s *Session) accepted(r abi.Resource, res *schema.Resource, raw, sent []byt
 	return out
 }
 
-// loseBase forgets an object that was deleted.
-func (s *Session) loseBase(k objectKey) {
+// lose forgets an object that was deleted.
+func (s *bases) lose(k objectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.bases[k]; b != nil {
+	if b := s.of[k]; b != nil {
 		b.gone = true
 	}
 }
+
+// settle has the guest see the answers to what it sent: its next objects are compared with those.
+func (s *bases) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.of {
+		b.seen = nil
+		for _, version := range b.sent {
+			delete(b.views, version) // its copy has the answer's version now; an older one conflicts
+		}
+		b.sent = nil
+	}
+}
+
+// forget ends what the sync saw.
+func (s *bases) forget() { s.snapshot, s.of = nil, nil }

@@ -151,9 +151,9 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		return fmt.Errorf("unknown kind of effect %d", e.Kind)
 	}
 
-	find := c.w.resource
+	find := c.w.resources.find
 	if e.Kind == abi.EffectReview {
-		find = c.w.reviewed
+		find = c.w.resources.reviewed
 	}
 
 	res, err := find(e.Resource)

@@ -68,8 +68,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// seen returns what a controller's views read.
-func seen(t testing.TB, c *abi.Controller) func(abi.Resource) *schema.Mask {
+// seenBy returns what a controller's views read.
+func seenBy(t testing.TB, c *abi.Controller) func(abi.Resource) *schema.Mask {
 	t.Helper()
 	alone := *c
 	alone.Key, alone.Writes = abi.Key{Single: true}, nil // whatever they are
@@ -103,7 +103,7 @@ func newWorld(t *testing.T, c abi.Controller, change func(*Options)) *world {
 	c.Name = "test-controller"
 	o := Options{
 		Plugin: "test", Controller: &c, Config: &rest.Config{Host: w.proxy.URL, UserAgent: "effects-test/v1"}, Reader: config,
-		Seen: seen(t, &c),
+		Seen: seenBy(t, &c),
 		Stores: func(r abi.Resource) Store {
 			if s := w.stores[r.String()]; s != nil {
 				return s
@@ -153,7 +153,7 @@ func (w *world) cachedObject(resource, name string) *cache.Object {
 // decodeProjected decodes what the controller sees of an object.
 func decodeProjected[T runtime.Object](w *world, o *cache.Object) T {
 	w.t.Helper()
-	raw, err := w.writer.project(o.Resource.Resource, o.Raw)
+	raw, err := w.writer.seen.project(o.Resource.Resource, o.Raw)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -116,8 +116,8 @@ func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Reso
 	a, err := s.sendWrite(ctx, e, r)
 	if err != nil {
 		if isStale(err) {
-			k := s.objectKeyOf(e, res)
-			if b := s.findBase(k); b != nil {
+			k := objectKeyOf(e, res)
+			if b := s.bases.find(k); b != nil {
 				s.awaitNewer(k, b.version)
 			}
 		}

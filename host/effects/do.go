@@ -42,9 +42,9 @@ func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, e
 		return abi.Outcome{Facts: s.w.facts.inNamespace(e.Namespace, e.Terms)}, nil
 	}
 
-	find := s.w.resource
+	find := s.w.resources.find
 	if e.Kind == abi.EffectReview {
-		find = s.w.reviewed
+		find = s.w.resources.reviewed
 	}
 
 	res, err := find(e.Resource)

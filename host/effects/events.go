@@ -84,7 +84,7 @@ func (s *Session) recordEvent(e *abi.Effect, res *schema.Resource) {
 		Namespace: strings.Clone(e.Namespace), Name: strings.Clone(e.Name), UID: types.UID(strings.Clone(e.UID)),
 		ResourceVersion: strings.Clone(e.Version),
 	}
-	if b := s.findBase(objectKey{resource: res.Resource, namespace: e.Namespace, name: e.Name}); b != nil &&
+	if b := s.bases.find(objectKey{resource: res.Resource, namespace: e.Namespace, name: e.Name}); b != nil &&
 		(ref.UID == "" || string(ref.UID) == b.uid) {
 		ref.UID = types.UID(b.uid)
 		if ref.ResourceVersion == "" {

@@ -94,12 +94,12 @@ func (s *Session) granted(e *abi.Effect, res *schema.Resource, created func(obje
 // grantedLabels judges a write to an object by its labels, before and after.
 func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Request, a grant.Answer,
 	created func(objectKey) bool) error {
-	k := s.objectKeyOf(e, res)
+	k := objectKeyOf(e, res)
 	k.scale, k.metadata = false, res.Partial || e.Metadata
-	b := s.findBase(k)
+	b := s.bases.find(k)
 	if b == nil {
 		k.metadata = !k.metadata
-		b = s.findBase(k)
+		b = s.bases.find(k)
 	}
 
 	var before labels.Set
@@ -140,15 +140,13 @@ func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, 
 	}
 	switch e.Kind {
 	case abi.EffectUpdate:
-		s.mu.Lock()
-		p := s.plans[e]
-		s.mu.Unlock()
-		if p == nil || p.base != b {
+		p := s.plans.find(e, b)
+		if p == nil {
 			if b.gone {
 				return nil, errGone(k)
 			}
 			var err error
-			if p, err = s.compare(e, res, s.objectKeyOf(e, res), b); err != nil {
+			if p, err = s.compare(e, res, objectKeyOf(e, res), b); err != nil {
 				return nil, err
 			}
 		}

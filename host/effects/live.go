@@ -14,7 +14,7 @@ func (w *Writer) readLive(ctx context.Context, res *schema.Resource, namespace, 
 
 // liveObject reads an object as readLive does, of a resource that was written.
 func (w *Writer) liveObject(ctx context.Context, r abi.Resource, namespace, name string) ([]byte, error) {
-	res, err := w.resource(r.String())
+	res, err := w.resources.find(r.String())
 	if err != nil {
 		return nil, err
 	}

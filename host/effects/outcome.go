@@ -20,7 +20,7 @@ func (s *Session) outcome(subresource string, res *schema.Resource, a opened) (a
 	data := a.raw
 	if !ownBody(subresource) {
 		var err error
-		if data, err = s.w.projectAnswer(res.Resource, res.Partial, a.raw); err != nil {
+		if data, err = s.w.seen.projectAnswer(res.Resource, res.Partial, a.raw); err != nil {
 			return abi.Outcome{}, fmt.Errorf("projecting the server's answer: %w", err)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 // patch sends a patch as the guest made it, with its preconditions added where it asks for some.
 func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
-	k := s.objectKeyOf(e, res)
-	b := s.findBase(k)
+	k := objectKeyOf(e, res)
+	b := s.bases.find(k)
 	if b != nil && b.gone {
 		return abi.Outcome{}, errGone(k)
 	}

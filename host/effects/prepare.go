@@ -22,10 +22,10 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 		return nil
 	}
 
-	k := c.objectKeyOf(e, res)
+	k := objectKeyOf(e, res)
 	moved := c.touched[k]
 	if (e.Kind == abi.EffectDelete || e.Kind == abi.EffectEvict) && !moved {
-		if version, uid := expected(e, c.findBase(k), abi.PreconditionUID); version == "" && uid == "" {
+		if version, uid := expected(e, c.bases.find(k), abi.PreconditionUID); version == "" && uid == "" {
 			return fmt.Errorf("it has no precondition, neither a UID nor a version, and %s/%s is in none of the views",
 				printable.Line(e.Namespace, textMost), printable.Line(e.Name, textMost))
 		}
@@ -37,7 +37,7 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 		if moved {
 			return nil
 		}
-		b := c.findBase(k)
+		b := c.bases.find(k)
 		if b == nil {
 			return fmt.Errorf("%s/%s is in none of the views and wasn't got live: there is nothing that the update could be a difference to", e.Namespace, e.Name)
 		}
@@ -45,9 +45,7 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 		if err != nil {
 			return err
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.plans[e] = p
+		c.plans.keep(e, p)
 	case abi.EffectPatch, abi.EffectDelete, abi.EffectGet:
 		c.touched[k] = true
 	}

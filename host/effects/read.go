@@ -35,7 +35,7 @@ func (s *Session) get(ctx context.Context, e *abi.Effect, res *schema.Resource) 
 	if err := s.grantedAnswer(e, res, o.Meta, o.raw); err != nil {
 		return abi.Outcome{}, err
 	}
-	s.moveBase(s.objectKeyOf(e, res), res, o.Meta, o.raw, nil, e)
+	s.bases.move(objectKeyOf(e, res), res, o.Meta, o.raw, nil, e)
 	return s.outcome(e.Subresource, res, o)
 }
 
@@ -72,9 +72,9 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 			if s.grantedAnswer(e, res, m, item) != nil {
 				continue // as if it weren't there
 			}
-			s.moveBase(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.Namespace, name: m.Name},
+			s.bases.move(objectKey{resource: res.Resource, metadata: res.Partial, namespace: m.Namespace, name: m.Name},
 				res, m, item, nil, e)
-			b, err := s.w.projectAnswer(res.Resource, res.Partial, item)
+			b, err := s.w.seen.projectAnswer(res.Resource, res.Partial, item)
 			if err != nil {
 				return abi.Outcome{}, err
 			}

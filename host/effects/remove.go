@@ -61,9 +61,9 @@ func deleteBody(res *schema.Resource, o *metav1.DeleteOptions) (contentType stri
 
 // remove deletes or evicts an object, by default the one of the UID that the guest saw.
 func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
-	k := s.objectKeyOf(e, res)
+	k := objectKeyOf(e, res)
 	k.scale, k.metadata = false, res.Partial
-	b := s.findBase(k)
+	b := s.bases.find(k)
 	version, uid := expected(e, b, abi.PreconditionUID)
 	options := deleteOptions(e, version, uid)
 	r := s.request(e, res, "DELETE", "delete")
@@ -109,7 +109,7 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 				}
 				if stays = m.Deleting && (m.Finalizers > 0 || !m.NoGrace); stays {
 					// A later effect may take its finalizer away, as a job's does from the pods that it has deleted.
-					s.moveBase(k, res, m, raw, nil, e)
+					s.bases.move(k, res, m, raw, nil, e)
 				}
 			}
 		} else if err == nil && uid == "" {
@@ -123,7 +123,7 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	s.w.wait.Removed(s.key, barrier.Gone{Resource: res.Resource, Namespace: k.namespace, Name: k.name, UID: strings.Clone(uid),
 		Deleted: true, Version: reached})
 	if !stays {
-		s.loseBase(k)
+		s.bases.lose(k)
 	}
 	return o, nil
 }

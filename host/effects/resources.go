@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -33,10 +34,16 @@ func parseResource(s string) (abi.Resource, error) {
 	return abi.Resource{}, fmt.Errorf("%q is not a resource; write version/plural or group/version/plural, such as v1/pods or apps/v1/replicasets", s)
 }
 
-// resource finds the resource that an effect names. One that isn't built in comes without kind and scope, for a
+// resources are what is known of the resources that effects name.
+type resources struct {
+	custom bool     // whether others than the built-in ones can be found
+	parsed sync.Map // "apps/v1/replicasets" → *schema.Resource
+}
+
+// find finds the resource that an effect names. One that isn't built in comes without kind and scope, for a
 // request's address needs neither and checks must not ask the server.
-func (w *Writer) resource(name string) (*schema.Resource, error) {
-	if r, ok := w.parsed.Load(name); ok {
+func (k *resources) find(name string) (*schema.Resource, error) {
+	if r, ok := k.parsed.Load(name); ok {
 		return r.(*schema.Resource), nil
 	}
 	r, err := parseResource(name)
@@ -45,18 +52,18 @@ func (w *Writer) resource(name string) (*schema.Resource, error) {
 	}
 	res, err := schema.For(r)
 	if err != nil {
-		if w.Discovery == nil || r.Name == allResources {
+		if !k.custom || r.Name == allResources {
 			return nil, err
 		}
 		return schema.Custom(r, "", true), nil
 	}
-	w.parsed.Store(r.String(), res)
+	k.parsed.Store(r.String(), res)
 	return res, nil
 }
 
 // reviewed finds a resource that can only be created, which the cache can't know.
-func (w *Writer) reviewed(name string) (*schema.Resource, error) {
-	if res, err := w.resource(name); err == nil && !res.Custom {
+func (k *resources) reviewed(name string) (*schema.Resource, error) {
+	if res, err := k.find(name); err == nil && !res.Custom {
 		return res, nil
 	}
 	r, err := parseResource(name)
@@ -75,41 +82,19 @@ func (w *Writer) reviewed(name string) (*schema.Resource, error) {
 		namespaced := kind == "LocalSubjectAccessReview" // the only one
 		res := &schema.Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: m,
 			New: func() runtime.Object { return reflect.New(typ).Interface().(runtime.Object) }}
-		w.parsed.Store(r.String(), res)
+		k.parsed.Store(r.String(), res)
 		return res, nil
 	}
 	return nil, fmt.Errorf("%s is not a built-in resource", r)
 }
 
-// keepsPath reports whether the controller sees everything at a path of a resource. What it doesn't watch it sees
-// whole.
-func (w *Writer) keepsPath(r abi.Resource) func(string) bool {
-	mask := w.Seen(r)
-	return func(path string) bool { return mask == nil || mask.Keeps(path) }
-}
-
-// project cuts an object to what the controller reads of its resource.
-func (w *Writer) project(r abi.Resource, raw []byte) ([]byte, error) {
-	mask := w.Seen(r)
-	if mask == nil {
-		return raw, nil
+// id names a resource by a string that all writes to it share: writes are remembered by the thousand.
+func (k *resources) id(r abi.Resource) string {
+	id := r.String()
+	if res, ok := k.parsed.Load(id); ok {
+		return res.(*schema.Resource).ID()
 	}
-	return mask.Project(nil, raw)
-}
-
-// projectAnswer projects an answer: an object, or an object's metadata, to what the controller reads of it.
-func (w *Writer) projectAnswer(r abi.Resource, metadata bool, raw []byte) ([]byte, error) {
-	if !metadata {
-		return w.project(r, raw)
-	}
-	mask := w.Seen(schema.Any)
-	if mask == nil {
-		mask = w.Seen(r)
-	}
-	if mask == nil {
-		mask = schema.Partial(schema.Any, "", true).Message.Whole()
-	}
-	return mask.Project(nil, raw)
+	return id
 }
 
 // watchedStore returns the cache of a resource that the controller reads: what it doesn't read can't mislead its next

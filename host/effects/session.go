@@ -2,7 +2,6 @@ package effects
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -17,17 +16,18 @@ type Session struct {
 	checked  *abi.Effect  // the first effect of the answer that Check has passed
 	wakes    int          // of siblings, so far
 
-	deferred atomic.Int64 // nanoseconds
+	allowance allowance
+	deferred  atomic.Int64 // nanoseconds
 
-	mu        sync.Mutex
-	allowance int // deletes that may still be sent
-	bases     map[objectKey]*base
-	plans     map[*abi.Effect]*plan // updates that were compared before anything was written
+	bases bases
+	plans plans
 }
 
 // Begin starts the effects of one sync of a key.
 func (w *Writer) Begin(key abi.KeyRef, s Snapshot) *Session {
-	return &Session{w: w, key: key, snapshot: s, bases: map[objectKey]*base{}, plans: map[*abi.Effect]*plan{}}
+	return &Session{w: w, key: key, snapshot: s,
+		bases: bases{controller: w.Controller, seen: w.seen, snapshot: s, of: map[objectKey]*base{}},
+		plans: plans{of: map[*abi.Effect]*plan{}}}
 }
 
 // Check reports, before anything is written, whether all effects of the sync's answer are well-formed and within the
@@ -48,17 +48,8 @@ func (s *Session) Perform(ctx context.Context, effects []abi.Effect) ([]abi.Outc
 		return nil, err
 	}
 	outcomes, _ := s.performSequence(ctx, effects)
-	// The guest now sees the answers: its next objects are compared with those.
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.bases {
-		b.seen = nil
-		for _, version := range b.sent {
-			delete(b.views, version) // its copy has the answer's version now; an older one conflicts
-		}
-		b.sent = nil
-	}
-	clear(s.plans)
+	s.bases.settle()
+	s.plans.clear()
 	return outcomes, nil
 }
 
@@ -80,4 +71,7 @@ func (s *Session) Finish(ctx context.Context, effects []abi.Effect) error {
 func (s *Session) Writes() int { return int(s.writes.Load()) }
 
 // End forgets what the sync saw. What it wrote stays remembered.
-func (s *Session) End() { s.snapshot, s.bases, s.plans = nil, nil, nil }
+func (s *Session) End() {
+	s.snapshot, s.plans.of = nil, nil
+	s.bases.forget()
+}

@@ -6,7 +6,6 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
-	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // EventVerb is the Verb of what isn't a write to an object: an event about it was handed on to be written, as
@@ -22,15 +21,6 @@ type Write struct {
 	ResourceVersion string
 }
 
-// resourceID names a resource by a string that all writes to it share: writes are remembered by the thousand.
-func (w *Writer) resourceID(r abi.Resource) string {
-	id := r.String()
-	if res, ok := w.parsed.Load(id); ok {
-		return res.(*schema.Resource).ID()
-	}
-	return id
-}
-
 // tellEvent tells of an event that was recorded.
 func (s *Session) tellEvent(e *abi.Effect) {
 	if s.w.Wrote == nil {
@@ -38,7 +28,7 @@ func (s *Session) tellEvent(e *abi.Effect) {
 	}
 	id := strings.Clone(e.Resource)
 	if r, ok := abi.ParseResource(e.Resource); ok {
-		id = s.w.resourceID(r)
+		id = s.w.resources.id(r)
 	}
 	s.w.Wrote(s.key, Write{Verb: EventVerb, Resource: id, Namespace: strings.Clone(e.Namespace),
 		Name: strings.Clone(e.Name), UID: strings.Clone(e.UID)})
@@ -51,7 +41,7 @@ func (s *Session) reportWrite(e *abi.Effect, r *apiserver.Request, a answer, err
 		return
 	}
 	x := Write{
-		Verb: r.Verb, Resource: s.w.resourceID(r.Resource), Subresource: strings.Clone(r.Subresource),
+		Verb: r.Verb, Resource: s.w.resources.id(r.Resource), Subresource: strings.Clone(r.Subresource),
 		Namespace: strings.Clone(r.Namespace), Name: strings.Clone(r.Name), UID: strings.Clone(e.UID),
 	}
 	if _, kind, raw, err := envelope.UnwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.Subresource) &&

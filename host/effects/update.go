@@ -18,8 +18,8 @@ import (
 
 // update writes what the guest changed in an object, by the verb that the manifest has.
 func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
-	k := s.objectKeyOf(e, res)
-	b := s.findBase(k)
+	k := objectKeyOf(e, res)
+	b := s.bases.find(k)
 	if b == nil {
 		return abi.Outcome{}, errors.New("the object is in none of the views and wasn't got live")
 	}
@@ -27,10 +27,8 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		return abi.Outcome{}, errGone(k)
 	}
 
-	s.mu.Lock()
-	p := s.plans[e]
-	s.mu.Unlock()
-	if p == nil || p.base != b {
+	p := s.plans.find(e, b)
+	if p == nil {
 		var err error
 		if p, err = s.compare(e, res, k, b); err != nil {
 			return abi.Outcome{}, err
@@ -76,7 +74,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 // not update.
 func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base, p *plan,
 	version, uid string) (abi.Outcome, error) {
-	keeps := s.w.keepsPath(res.Resource)
+	keeps := s.w.seen.keepsPath(res.Resource)
 	if b.whole {
 		keeps = func(string) bool { return true } // the base is a live answer: it has all there is
 	}
@@ -134,7 +132,7 @@ func (s *Session) landedObject(ctx context.Context, e *abi.Effect, res *schema.R
 	if err != nil || m.UID != b.uid {
 		return nil
 	}
-	seen, err := s.seenCopy(k, b, e.Version)
+	seen, err := s.bases.seenCopy(k, b, e.Version)
 	if err != nil {
 		return nil
 	}
@@ -173,7 +171,7 @@ func (s *Session) fetchWhole(ctx context.Context, e *abi.Effect, res *schema.Res
 			m.ResourceVersion))
 	}
 
-	seen, err := s.seenCopy(k, b, e.Version)
+	seen, err := s.bases.seenCopy(k, b, e.Version)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -115,14 +115,15 @@ type Metrics struct {
 // Writer does the effects of one controller.
 type Writer struct {
 	Options
-	log    klog.Logger
-	client apiserver.Client // the controller's identity
-	reader apiserver.Client // the host's
-	rights rights
-	reads  map[abi.Resource]bool
-	parsed sync.Map // "apps/v1/replicasets" → *schema.Resource
-	stop   func()
-	sight  *barrier.Sight
+	log       klog.Logger
+	client    apiserver.Client // the controller's identity
+	reader    apiserver.Client // the host's
+	rights    rights
+	reads     map[abi.Resource]bool
+	seen      seen
+	resources resources
+	stop      func()
+	sight     *barrier.Sight
 	*lasting
 
 	gate    sync.RWMutex // held for reading by each request that writes
@@ -168,7 +169,9 @@ func New(o Options) (*Writer, error) {
 		o.Stores = func(abi.Resource) Store { return nil }
 	}
 
-	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, rights: rightsOf(o.Controller), stop: func() {}}
+	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, rights: rightsOf(o.Controller), seen: seen(o.Seen),
+		stop: func() {}}
+	w.resources.custom = o.Discovery != nil
 	w.log = klog.Background().WithValues("plugin", o.Plugin, "controller", o.Controller.Name)
 	w.sight = &barrier.Sight{Store: w.watchedStore, Object: w.liveObject, Version: w.liveVersion, StaleWait: o.StaleWait,
 		LiveCheck: o.LiveCheck, Timeout: o.Timeout, Waited: o.Metrics.Waited, Log: w.log}
