@@ -92,8 +92,8 @@ func (s *Session) denialKeeper(e *abi.Effect) (uid string, ok bool) {
 }
 
 // findCreated reports whether the object that already exists is what the lost create made.
-func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespace, name string, sent envelope.Meta) ([]byte,
-	bool) {
+func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespace, name string,
+	sent envelope.Meta) ([]byte, bool) {
 	raw, err := s.w.readLive(ctx, res, namespace, name)
 	if err != nil || raw == nil {
 		s.w.log.V(2).Info("Can't look at the object of a lost create", "resource", res.String(), "name", name, "err", err)

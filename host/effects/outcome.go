@@ -73,7 +73,8 @@ func errGone(k objectKey) error {
 // awaitNewer notes that a failure shows that the cache was behind: the key waits, briefly, until the cache's object is
 // another one.
 func (s *Session) awaitNewer(k objectKey, version string) {
-	s.w.wait.AwaitChange(s.key, barrier.Stale{Resource: k.resource, Namespace: k.namespace, Name: k.name, Version: version})
+	s.w.wait.AwaitChange(s.key, barrier.Stale{Resource: k.resource, Namespace: k.namespace, Name: k.name,
+		Version: version})
 }
 
 // NamespaceTerminatingReason is the Reason of an outcome whose object can't be made because its namespace is being

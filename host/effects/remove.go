@@ -120,8 +120,8 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		uid = b.uid
 	}
 
-	s.w.wait.Removed(s.key, barrier.Gone{Resource: res.Resource, Namespace: k.namespace, Name: k.name, UID: strings.Clone(uid),
-		Deleted: true, Version: reached})
+	s.w.wait.Removed(s.key, barrier.Gone{Resource: res.Resource, Namespace: k.namespace, Name: k.name,
+		UID: strings.Clone(uid), Deleted: true, Version: reached})
 	if !stays {
 		s.bases.lose(k)
 	}

@@ -130,8 +130,8 @@ func described(err error) any {
 	return status
 }
 
-// BenchmarkOnce sends a create of a pod of 2.9 KB as SendOnce does and as client-go's Request does, over a connection to
-// a server that answers with what it was sent.
+// BenchmarkOnce sends a create of a pod of 2.9 KB as SendOnce does and as client-go's Request does, to a server that
+// answers with what it was sent.
 func BenchmarkOnce(b *testing.B) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -15,7 +15,8 @@ import (
 // PageSize is how many objects a page of a list has.
 const PageSize = 500
 
-// ReadObject reads an object, nil when there is none. It lists by name, for the manager's own role may list and not get.
+// ReadObject reads an object, nil when there is none. It lists by name, for the manager's own role may list and not
+// get.
 func (c Client) ReadObject(ctx context.Context, res *schema.Resource, namespace, name string,
 	timeout time.Duration) ([]byte, error) {
 	r := &Request{

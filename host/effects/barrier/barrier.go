@@ -15,9 +15,6 @@ import (
 )
 
 // Barriers remember, per key, what the cache has to show before the key is synced again.
-//
-// An older snapshot would not have the pods that the last sync created, and the next sync would create them again.
-// Waiting keys are parked and looked at when a store moves; nothing polls.
 type Barriers struct {
 	sight atomic.Pointer[Sight] // of the present version
 
