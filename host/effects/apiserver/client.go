@@ -18,8 +18,8 @@ type Client struct {
 	base *url.URL
 }
 
-// NewClient makes the client of a configuration, with the limiter's rate limit, nil for none. connect makes what it sends
-// its requests over.
+// NewClient makes the client of a configuration, with the limiter's rate limit, nil for none. connect makes what it
+// sends its requests over.
 func NewClient(config *rest.Config, connect func(*rest.Config) (*http.Client, error),
 	limiter flowcontrol.RateLimiter) (Client, error) {
 	c := Limited(config, limiter)
