@@ -43,8 +43,8 @@ type Options struct {
 
 	// After is the Writer of the version that this one is to take over from: what it wrote is waited for, its facts stay.
 	After *Writer
-	// Seen returns what the controller's views read of a resource, nil where none reads it: views.Plan has it. Answers show
-	// a controller no more of an object. Without it they are whole.
+	// Seen returns what the controller's views read of a resource, nil where none reads it: views.Plan has it. Answers
+	// show a controller no more of an object. Without it they are whole.
 	Seen func(abi.Resource) *schema.Mask
 	// Stores finds the store of a resource that a view reads, nil where nothing watches it.
 	Stores func(abi.Resource) Store
