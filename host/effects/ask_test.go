@@ -247,27 +247,3 @@ func TestFacts(t *testing.T) {
 		t.Errorf("a fact with too many terms: %v", err)
 	}
 }
-
-// A server that has no protobuf answers in JSON.
-func TestUnwrapJSON(t *testing.T) {
-	_, kind, raw, err := unwrapAny([]byte(`{"apiVersion":"a/v1","kind":"Thing","metadata":{"name":"n","uid":"u","resourceVersion":"7","finalizers":["f"]},"spec":{"x":1}}`))
-	m, metaErr := readMeta(raw)
-	if err != nil || metaErr != nil || kind != "Thing" || m.name != "n" || m.uid != "u" || m.resourceVersion != "7" ||
-		m.finalizers != 1 {
-		t.Errorf("object: %s %+v %v %v", kind, m, err, metaErr)
-	}
-	_, _, raw, err = unwrapAny([]byte(` {"apiVersion":"a/v1","kind":"ThingList","metadata":{"resourceVersion":"9","continue":"c"},"items":[{"metadata":{"name":"n"}},{}]}`))
-	l, listErr := readList(raw)
-	if err != nil || listErr != nil || l.version != "9" || l.next != "c" || len(l.items) != 2 {
-		t.Errorf("list: %+v %v %v", l, err, listErr)
-	}
-	_, kind, raw, err = unwrapAny([]byte(`{"apiVersion":"v1","kind":"Status","status":"Success","details":{"name":"n","uid":"u"}}`))
-	if err != nil || kind != "Status" || statusUID(raw) != "u" {
-		t.Errorf("status: %s %v", kind, err)
-	}
-	for _, bad := range []string{"", "{", `{"metadata":1}`, "text", `{"items":1}`} {
-		if _, _, raw, err := unwrapAny([]byte(bad)); err == nil {
-			t.Errorf("%q gave %q", bad, raw)
-		}
-	}
-}

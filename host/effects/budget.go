@@ -2,6 +2,7 @@ package effects
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -31,6 +32,27 @@ func deletes(e *abi.Effect) bool {
 	return false
 }
 
+// allowance is how many deletes a sync may still send.
+type allowance struct {
+	mu   sync.Mutex
+	left int
+}
+
+func (a *allowance) add(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left += n
+}
+
+// take takes one, and reports whether there was one.
+func (a *allowance) take() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	left := a.left
+	a.left = max(left-1, 0)
+	return left > 0
+}
+
 // reserve asks for an answer's deletes before anything of it is written: either all of them may be sent, or none and
 // the sync waits. What has more than a minute's is begun all the same.
 func (s *Session) reserve(n int) error {
@@ -41,9 +63,7 @@ func (s *Session) reserve(n int) error {
 	if wait > 0 {
 		return s.overBudget(wait)
 	}
-	s.mu.Lock()
-	s.allowance += allowed
-	s.mu.Unlock()
+	s.allowance.add(allowed)
 	return nil
 }
 
@@ -52,11 +72,7 @@ func (s *Session) spendDelete() error {
 	if s.w.Deletes == nil {
 		return nil
 	}
-	s.mu.Lock()
-	left := s.allowance
-	s.allowance = max(left-1, 0)
-	s.mu.Unlock()
-	if left > 0 {
+	if s.allowance.take() {
 		return nil
 	}
 	allowed, wait := s.w.Deletes.Take(budget.Taker{Controller: s.w.Controller.Name, Key: s.key}, 1)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/host/views"
@@ -67,8 +68,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// seen returns what a controller's views read.
-func seen(t testing.TB, c *abi.Controller) func(abi.Resource) *schema.Mask {
+// seenBy returns what a controller's views read.
+func seenBy(t testing.TB, c *abi.Controller) func(abi.Resource) *schema.Mask {
 	t.Helper()
 	alone := *c
 	alone.Key, alone.Writes = abi.Key{Single: true}, nil // whatever they are
@@ -102,7 +103,7 @@ func newWorld(t *testing.T, c abi.Controller, change func(*Options)) *world {
 	c.Name = "test-controller"
 	o := Options{
 		Plugin: "test", Controller: &c, Config: &rest.Config{Host: w.proxy.URL, UserAgent: "effects-test/v1"}, Reader: config,
-		Seen: seen(t, &c),
+		Seen: seenBy(t, &c),
 		Stores: func(r abi.Resource) Store {
 			if s := w.stores[r.String()]; s != nil {
 				return s
@@ -138,21 +139,21 @@ func (w *world) cachedObject(resource, name string) *cache.Object {
 	if err != nil || raw == nil {
 		w.t.Fatalf("%s %s: %v", resource, name, err)
 	}
-	m, err := readMeta(raw)
+	m, err := envelope.ReadMeta(raw)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if raw, err = res.Message.Whole().Project(nil, raw); err != nil {
 		w.t.Fatal(err)
 	}
-	return &cache.Object{Resource: res, Namespace: m.namespace, Name: m.name, UID: types.UID(m.uid),
-		ResourceVersion: m.resourceVersion, Raw: raw}
+	return &cache.Object{Resource: res, Namespace: m.Namespace, Name: m.Name, UID: types.UID(m.UID),
+		ResourceVersion: m.ResourceVersion, Raw: raw}
 }
 
 // decodeProjected decodes what the controller sees of an object.
 func decodeProjected[T runtime.Object](w *world, o *cache.Object) T {
 	w.t.Helper()
-	raw, err := w.writer.project(o.Resource.Resource, o.Raw)
+	raw, err := w.writer.seen.project(o.Resource.Resource, o.Raw)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -5,9 +5,10 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/rand"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -25,12 +26,12 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if e.Subresource != "" {
 		return s.createSub(ctx, e, res)
 	}
-	m, err := readMeta(e.Object)
+	m, err := envelope.ReadMeta(e.Object)
 	if err != nil {
 		return abi.Outcome{}, fmt.Errorf("the object: %w", err)
 	}
 
-	name := m.name
+	name := m.Name
 	if name == "" {
 		name = e.Name
 	}
@@ -46,16 +47,16 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	for try := 1; ; try++ {
 		object := e.Object
 		if generated {
-			name = m.generateName[:min(len(m.generateName), namePrefix)] + rand.String(nameSuffix)
+			name = m.GenerateName[:min(len(m.GenerateName), namePrefix)] + utilrand.String(nameSuffix)
 		}
-		if m.name != name || m.namespace != e.Namespace {
-			if object, err = setMeta(object, text{metaName, name}, text{metaNamespace, e.Namespace}); err != nil {
+		if m.Name != name || m.Namespace != e.Namespace {
+			if object, err = envelope.SetName(object, name, e.Namespace); err != nil {
 				return abi.Outcome{}, err
 			}
 		}
 		r := s.request(e, res, "POST", "create")
-		r.name = ""
-		if err := r.putBody(res, "", object); err != nil {
+		r.Name = ""
+		if err := putBody(r, res, "", object); err != nil {
 			return abi.Outcome{}, err
 		}
 		a, err := s.sendWrite(ctx, e, r)
@@ -69,7 +70,7 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 			return abi.Outcome{}, err
 		case a.repeated:
 			if live, ok := s.findCreated(ctx, res, e.Namespace, name, m); ok {
-				return s.acceptWritten(e, res, wrap(res.APIVersion(), res.Kind, live), object)
+				return s.acceptWritten(e, res, envelope.Wrap(res.APIVersion(), res.Kind, live), object)
 			}
 		}
 		if generated && try < nameRetries {
@@ -80,33 +81,43 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	}
 }
 
+// denialKeeper returns the UID of the object whose denials hold back a create: the key's, if what is created is beside
+// it and takes a refusal for as good as success. Who wants to be told that it failed is told by the server each time.
+func (s *Session) denialKeeper(e *abi.Effect) (uid string, ok bool) {
+	if s.snapshot == nil || e.Tolerate&abi.TolerateNamespaceTerminating == 0 || e.Namespace == "" ||
+		e.Namespace != s.key.Namespace {
+		return "", false
+	}
+	return s.snapshot.KeyObject()
+}
+
 // findCreated reports whether the object that already exists is what the lost create made.
-func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespace, name string, sent meta) ([]byte,
-	bool) {
+func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespace, name string,
+	sent envelope.Meta) ([]byte, bool) {
 	raw, err := s.w.readLive(ctx, res, namespace, name)
 	if err != nil || raw == nil {
 		s.w.log.V(2).Info("Can't look at the object of a lost create", "resource", res.String(), "name", name, "err", err)
 		return nil, false
 	}
-	m, err := readMeta(raw)
-	if err != nil || m.controller != sent.controller || m.generateName != sent.generateName || m.deleting {
+	m, err := envelope.ReadMeta(raw)
+	if err != nil || m.Controller != sent.Controller || m.GenerateName != sent.GenerateName || m.Deleting {
 		return nil, false
 	}
 	// Under a name that a person chose only the owner tells whose it is.
-	return raw, sent.controller != "" || sent.generateName != ""
+	return raw, sent.Controller != "" || sent.GenerateName != ""
 }
 
 // createSub creates under an object: a binding, a token.
 func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "POST", "create")
-	if err := r.putBody(res, e.Subresource, e.Object); err != nil {
+	if err := putBody(r, res, e.Subresource, e.Object); err != nil {
 		return abi.Outcome{}, err
 	}
 	a, err := s.sendWrite(ctx, e, r)
 	if err != nil {
 		if isStale(err) {
-			k := s.objectKeyOf(e, res)
-			if b := s.findBase(k); b != nil {
+			k := objectKeyOf(e, res)
+			if b := s.bases.find(k); b != nil {
 				s.awaitNewer(k, b.version)
 			}
 		}
@@ -118,9 +129,9 @@ func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Reso
 // sendReview sends an object that is answered and not stored: an access review, say.
 func (s *Session) sendReview(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "POST", "create")
-	r.name = ""
-	r.params = nil
-	r.body = wrap(res.APIVersion(), res.Kind, e.Object)
+	r.Name = ""
+	r.Params = nil
+	r.Body = envelope.Wrap(res.APIVersion(), res.Kind, e.Object)
 	a, err := s.w.send(ctx, r)
 	if err != nil {
 		return abi.Outcome{}, err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
@@ -33,8 +34,8 @@ func TestLostCreates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			posts := 0
 			answer := func(w http.ResponseWriter, kind string, raw []byte) {
-				w.Header().Set("Content-Type", protobuf)
-				_, _ = w.Write(wrap("v1", kind, raw))
+				w.Header().Set("Content-Type", envelope.Protobuf)
+				_, _ = w.Write(envelope.Wrap("v1", kind, raw))
 			}
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if _, err := io.Copy(io.Discard, r.Body); err != nil {

@@ -9,14 +9,15 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 )
 
 // Currency tells when stores are as new as the server: what a process asks before it goes on with another one's work.
-type Currency struct{ reader client }
+type Currency struct{ reader apiserver.Client }
 
 // NewCurrency makes one that asks under an identity that may list.
 func NewCurrency(config *rest.Config) (*Currency, error) {
-	reader, err := newClient(config, rest.HTTPClientFor, nil)
+	reader, err := apiserver.NewClient(config, rest.HTTPClientFor, nil)
 	if err != nil {
 		return nil, fmt.Errorf("client of the host: %w", err)
 	}
@@ -45,25 +46,25 @@ func (c *Currency) Await(ctx context.Context, r abi.Resource, store Store,
 		return err
 	}
 	defer remove()
-	l := &listing{}
-	next, err := l.readPage(ctx, c.reader, scope{resource: r}, "")
+	l := &apiserver.Listing{}
+	next, err := l.ReadPage(ctx, c.reader, r, "", "")
 	if err != nil {
 		return fmt.Errorf("listing %s: %w", r, err)
 	}
 
-	now := l.version
+	now := l.Version
 	soon := time.NewTimer(busy)
 	defer soon.Stop()
 	for {
 		reached, err := resourceversion.CompareResourceVersion(store.Version(), now)
-		if err == nil && reached >= 0 || next == "" && l.isShownBy(store, "") {
+		if err == nil && reached >= 0 || next == "" && shows(store, "", l) {
 			return nil
 		}
 		select {
 		case <-moved:
 		case <-soon.C:
 			for next != "" {
-				if next, err = l.readPage(ctx, c.reader, scope{resource: r}, next); err != nil {
+				if next, err = l.ReadPage(ctx, c.reader, r, "", next); err != nil {
 					return fmt.Errorf("listing %s: %w", r, err)
 				}
 			}
@@ -71,10 +72,4 @@ func (c *Currency) Await(ctx context.Context, r abi.Resource, store Store,
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// Anew forgets what the controller's keys have written and published: another process may have gone on with them.
-func (w *Writer) Anew() {
-	w.facts.clear()
-	w.wait.clear()
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -151,8 +152,8 @@ func TestOnClusterEffects(t *testing.T) {
 			l.Items[0].Message == "told" &&
 			l.Items[0].InvolvedObject.Kind == "ConfigMap" && l.Items[0].InvolvedObject.UID == got.UID, fmt.Sprint(l, err)
 	})
-	if form := w.proxy.contentTypeOf("events"); form != protobuf {
-		t.Errorf("the event was sent as %q, want %q, which costs less to make", form, protobuf)
+	if form := w.proxy.contentTypeOf("events"); form != envelope.Protobuf {
+		t.Errorf("the event was sent as %q, want %q, which costs less to make", form, envelope.Protobuf)
 	}
 
 	w.requireOK(s.Perform(ctx, []abi.Effect{at(abi.Effect{Kind: abi.EffectDelete})}))

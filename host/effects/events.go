@@ -15,14 +15,16 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // newRecorder sends events under a component's name, aggregated and filtered as upstream does. Their rate is limited
 // like that of the controller's other requests, but apart from it: a flood of events holds up no write.
 func newRecorder(o *Options) (record.EventRecorder, func(), error) {
-	c := limited(o.Config, o.Events)
-	c.ContentType, c.AcceptContentTypes = protobuf, accepted
+	c := apiserver.Limited(o.Config, o.Events)
+	c.ContentType, c.AcceptContentTypes = envelope.Protobuf, envelope.Accepted
 	over, err := o.Client(c)
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +84,7 @@ func (s *Session) recordEvent(e *abi.Effect, res *schema.Resource) {
 		Namespace: strings.Clone(e.Namespace), Name: strings.Clone(e.Name), UID: types.UID(strings.Clone(e.UID)),
 		ResourceVersion: strings.Clone(e.Version),
 	}
-	if b := s.findBase(objectKey{resource: res.Resource, namespace: e.Namespace, name: e.Name}); b != nil &&
+	if b := s.bases.find(objectKey{resource: res.Resource, namespace: e.Namespace, name: e.Name}); b != nil &&
 		(ref.UID == "" || string(ref.UID) == b.uid) {
 		ref.UID = types.UID(b.uid)
 		if ref.ResourceVersion == "" {

@@ -78,7 +78,7 @@ func (p *published) remove(key abi.KeyRef, old *fact) {
 }
 
 func (p *published) add(key abi.KeyRef, data []byte, terms []string) {
-	f := &fact{data: clone(data)}
+	f := &fact{data: bytes.Clone(data)}
 	p.all[key] = f
 	for _, t := range terms {
 		t = strings.Clone(t)
@@ -128,10 +128,4 @@ func (f *facts) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.of)
-}
-
-// Forget ends what a key has published, and what is known of its namespace, because its object is gone.
-func (w *Writer) Forget(key abi.KeyRef) {
-	w.facts.publish(key, nil, nil)
-	w.denials.forget(key)
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/barrier"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
@@ -336,7 +337,7 @@ func TestOnClusterBarrier(t *testing.T) {
 
 	// A resource that the controller doesn't read, or that nothing watches: nothing to wait for.
 	w.stores["v1/pods"] = store
-	w.writer.wait.written(key, podsR, "999999999999")
+	w.writer.wait.Written(key, podsR, "999999999999")
 	if !w.writer.Ready(key) {
 		t.Error("waits for a resource that the controller doesn't read")
 	}
@@ -440,14 +441,14 @@ func TestOnClusterLiveCheck(t *testing.T) {
 	store := &testStore{}
 	w.stores["v1/configmaps"] = store
 	store.set("1")
-	w.writer.wait.written(key, configMaps, "999999999999")
+	w.writer.wait.Written(key, configMaps, "999999999999")
 	<-w.parkKey()
 	c, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(t.Context(), configMap("lives", "1"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	store.set("1", w.cachedObject("v1/configmaps", "lives"))
-	w.writer.wait.removed(key, gone{resource: configMaps, namespace: w.ns, name: "lives", uid: string(c.UID)})
+	w.writer.wait.Removed(key, barrier.Gone{Resource: configMaps, Namespace: w.ns, Name: "lives", UID: string(c.UID)})
 	<-w.parkKey()
 	if !w.writer.Ready(key) {
 		t.Error("parked keys aren't ready when they are woken")

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/discovery"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -219,7 +220,7 @@ func TestOnClusterCustomCollections(t *testing.T) {
 		})
 	}
 
-	for i := range pageSize + 3 {
+	for i := range apiserver.PageSize + 3 {
 		names <- i
 	}
 	close(names)
@@ -227,7 +228,7 @@ func TestOnClusterCustomCollections(t *testing.T) {
 	w.proxy.loseRequests(0, 0)
 	list := x.metadataEffectOn("", abi.Effect{Kind: abi.EffectList})
 	l := w.performOK(list).View
-	if l.Count != pageSize+3 || l.StoreVersion == "" || w.proxy.requests() != 2 {
+	if l.Count != apiserver.PageSize+3 || l.StoreVersion == "" || w.proxy.requests() != 2 {
 		t.Errorf("%d objects, version %q, in %d requests", l.Count, l.StoreVersion, w.proxy.requests())
 	}
 
@@ -236,13 +237,13 @@ func TestOnClusterCustomCollections(t *testing.T) {
 		m := partial(t, o.Data)
 		seen[m.Name] = m.Labels["odd"] != "" && m.ResourceVersion == o.ResourceVersion && len(m.ManagedFields) == 0
 	}
-	if len(seen) != pageSize+3 || !seen["w-0"] || !seen["w-502"] {
+	if len(seen) != apiserver.PageSize+3 || !seen["w-0"] || !seen["w-502"] {
 		t.Errorf("%d names", len(seen))
 	}
 
 	everywhere := list
 	everywhere.Namespace = ""
-	if l := w.performOK(everywhere).View; l.Count != pageSize+3 {
+	if l := w.performOK(everywhere).View; l.Count != apiserver.PageSize+3 {
 		t.Errorf("in all namespaces: %d", l.Count)
 	}
 

@@ -3,7 +3,6 @@ package effects
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 )
 
 // freshness lets questions that must not be answered from an old cache wait for it.
@@ -20,7 +20,7 @@ import (
 // it has reached the newest object in it, and holds none that isn't in it any more.
 type freshness struct {
 	mu      sync.Mutex
-	next    map[scope]*listing
+	next    map[scope]*sharedListing
 	turns   map[scope]*sync.Mutex
 	changed map[abi.Resource]chan struct{} // closed when the store moves
 }
@@ -31,13 +31,11 @@ type scope struct {
 	namespace string
 }
 
-// listing is one list, shared by all who asked before it began.
-type listing struct {
-	once    sync.Once
-	version string // of the collection
-	newest  string // of its objects, "" without any
-	uids    map[string]struct{}
-	err     error
+// sharedListing is one listing, shared by all who asked before it began.
+type sharedListing struct {
+	apiserver.Listing
+	once sync.Once
+	err  error
 }
 
 // lister is a store that can tell what it holds; *cache.Store is one.
@@ -65,29 +63,29 @@ func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
 
 	for {
 		changed := w.news.watch(v.Resource)
-		if l.isShownBy(store, a.Namespace) {
+		if shows(store, a.Namespace, &l.Listing) {
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return fmt.Errorf("view %s: the cache of %s is at version %s, and older than the question, which came at %s: %w",
-				v.Name, v.Resource, store.Version(), l.version, context.Cause(ctx))
+				v.Name, v.Resource, store.Version(), l.Version, context.Cause(ctx))
 		}
 	}
 }
 
 // listing returns a list that began after it was called.
-func (w *Writer) listing(ctx context.Context, s scope) *listing {
+func (w *Writer) listing(ctx context.Context, s scope) *sharedListing {
 	f := &w.news
 	f.mu.Lock()
 	if f.next == nil {
-		f.next, f.turns = map[scope]*listing{}, map[scope]*sync.Mutex{}
+		f.next, f.turns = map[scope]*sharedListing{}, map[scope]*sync.Mutex{}
 	}
 
 	l, turn := f.next[s], f.turns[s]
 	if l == nil {
-		l = &listing{}
+		l = &sharedListing{}
 		f.next[s] = l
 	}
 
@@ -106,74 +104,23 @@ func (w *Writer) listing(ctx context.Context, s scope) *listing {
 		// The list outlives the sync that began it, for the others' sake.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
 		defer cancel()
-		l.err = l.readPages(ctx, w.reader, s)
+		l.err = l.ReadPages(ctx, w.reader, s.resource, s.namespace)
 	})
 	return l
 }
 
-func (l *listing) readPages(ctx context.Context, reader client, s scope) error {
-	for next := ""; ; {
-		var err error
-		if next, err = l.readPage(ctx, reader, s, next); err != nil || next == "" {
-			return err
-		}
-	}
-}
-
-// readPage reads a page of the list, and returns what the next one is asked for by, "" after the last one.
-func (l *listing) readPage(ctx context.Context, reader client, s scope, from string) (next string, err error) {
-	if l.uids == nil {
-		l.uids = map[string]struct{}{}
-	}
-	r := &request{resource: s.resource, namespace: s.namespace}
-	q := reader.Verb("GET").AbsPath(r.path()...).SetHeader("Accept", acceptMetadatas).Param("limit",
-		strconv.Itoa(pageSize))
-	if from != "" {
-		q.Param("continue", from)
-	}
-
-	b, err := q.Do(ctx).Raw()
-	if err != nil {
-		return "", err
-	}
-
-	_, _, raw, err := unwrapAny(b)
-	if err != nil {
-		return "", err
-	}
-
-	page, err := readList(raw)
-	if err != nil {
-		return "", err
-	}
-
-	for _, item := range page.items {
-		m, err := readMeta(item)
-		if err != nil {
-			return "", err
-		}
-		l.uids[m.uid] = struct{}{}
-		if c, err := resourceversion.CompareResourceVersion(m.resourceVersion, l.newest); l.newest == "" || err == nil &&
-			c > 0 {
-			l.newest = m.resourceVersion
-		}
-	}
-	l.version = page.version
-	return page.next, nil
-}
-
-// isShownBy reports whether the store shows everything that the list shows.
-func (l *listing) isShownBy(store Store, namespace string) bool {
+// shows reports whether the store shows everything of a namespace, or of all, that the list shows.
+func shows(store Store, namespace string, l *apiserver.Listing) bool {
 	now := store.Version()
 	if now == "" {
 		return false
 	}
 
-	if c, err := resourceversion.CompareResourceVersion(now, l.version); err != nil || c >= 0 {
+	if c, err := resourceversion.CompareResourceVersion(now, l.Version); err != nil || c >= 0 {
 		return true
 	}
-	if l.newest != "" {
-		if c, err := resourceversion.CompareResourceVersion(now, l.newest); err == nil && c < 0 {
+	if l.Newest != "" {
+		if c, err := resourceversion.CompareResourceVersion(now, l.Newest); err == nil && c < 0 {
 			return false
 		}
 	}
@@ -187,11 +134,11 @@ func (l *listing) isShownBy(store Store, namespace string) bool {
 		if namespace != "" && o.Namespace != namespace {
 			continue
 		}
-		if _, ok := l.uids[string(o.UID)]; ok {
+		if _, ok := l.UIDs[string(o.UID)]; ok {
 			continue
 		}
 		// Not in the list: it is gone, unless it came later.
-		if c, err := resourceversion.CompareResourceVersion(o.ResourceVersion, l.version); err == nil && c < 0 {
+		if c, err := resourceversion.CompareResourceVersion(o.ResourceVersion, l.Version); err == nil && c < 0 {
 			return false
 		}
 	}

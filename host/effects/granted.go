@@ -1,16 +1,14 @@
 package effects
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -48,8 +46,8 @@ func (s *Session) requested(e *abi.Effect, res *schema.Resource) grant.Request {
 	case abi.EffectEvict:
 		q.Subresource = "eviction"
 	case abi.EffectCreate:
-		if m, err := readMeta(e.Object); err == nil && q.Name == "" && e.Subresource == "" {
-			q.Name = m.name
+		if m, err := envelope.ReadMeta(e.Object); err == nil && q.Name == "" && e.Subresource == "" {
+			q.Name = m.Name
 		}
 	}
 	return q
@@ -96,12 +94,12 @@ func (s *Session) granted(e *abi.Effect, res *schema.Resource, created func(obje
 // grantedLabels judges a write to an object by its labels, before and after.
 func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Request, a grant.Answer,
 	created func(objectKey) bool) error {
-	k := s.objectKeyOf(e, res)
+	k := objectKeyOf(e, res)
 	k.scale, k.metadata = false, res.Partial || e.Metadata
-	b := s.findBase(k)
+	b := s.bases.find(k)
 	if b == nil {
 		k.metadata = !k.metadata
-		b = s.findBase(k)
+		b = s.bases.find(k)
 	}
 
 	var before labels.Set
@@ -142,15 +140,13 @@ func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, 
 	}
 	switch e.Kind {
 	case abi.EffectUpdate:
-		s.mu.Lock()
-		p := s.plans[e]
-		s.mu.Unlock()
-		if p == nil || p.base != b {
+		p := s.plans.find(e, b)
+		if p == nil {
 			if b.gone {
 				return nil, errGone(k)
 			}
 			var err error
-			if p, err = s.compare(e, res, s.objectKeyOf(e, res), b); err != nil {
+			if p, err = s.compare(e, res, objectKeyOf(e, res), b); err != nil {
 				return nil, err
 			}
 		}
@@ -163,118 +159,13 @@ func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, 
 	return before, nil
 }
 
-var errLabels = &notGranted{"labels decide whether the operator has granted it, and this patch changes them in a way that the host can't follow: set or remove single labels"}
-
-// patchedLabels returns the labels after a patch.
-func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set, error) {
-	after := maps.Clone(before)
-	if t == abi.JSONPatch {
-		var operations []struct {
-			Op, Path, From string
-			Value          json.RawMessage
-		}
-		if err := json.Unmarshal(patch, &operations); err != nil {
-			return nil, fmt.Errorf("the JSON patch: %w", err)
-		}
-		const all = "/metadata/labels"
-		for _, o := range operations {
-			key, one := strings.CutPrefix(o.Path, all+"/")
-			switch {
-			case o.Op == "test", o.Op != "move" && !one && o.Path != all && o.Path != "/metadata" && o.Path != "":
-			case o.Op == "move" && !one && o.Path != all && o.Path != "/metadata" && o.Path != "" &&
-				!strings.HasPrefix(o.From, all) && o.From != "/metadata" && o.From != "":
-			case one && o.Op == "remove":
-				delete(after, unescape(key))
-			case one && (o.Op == "add" || o.Op == "replace"):
-				var v string
-				if json.Unmarshal(o.Value, &v) != nil {
-					return nil, errLabels
-				}
-				after[unescape(key)] = v
-			case o.Path == all && (o.Op == "add" || o.Op == "replace"):
-				after = labels.Set{}
-				if json.Unmarshal(o.Value, &after) != nil {
-					return nil, errLabels
-				}
-			default:
-				return nil, errLabels
-			}
-		}
-		return after, nil
-	}
-
-	var top map[string]json.RawMessage
-	if err := json.Unmarshal(patch, &top); err != nil {
-		return nil, fmt.Errorf("the patch: %w", err)
-	}
-
-	meta, err := patchMember(top, "metadata")
-	if err != nil || meta == nil {
-		return after, err
-	}
-
-	changes, err := patchMember(meta, "labels")
-	if err != nil {
-		return nil, err
-	}
-
-	for key, value := range changes {
-		var v *string
-		if json.Unmarshal(value, &v) != nil {
-			return nil, errLabels
-		}
-		if v == nil {
-			delete(after, key)
-		} else {
-			after[key] = *v
-		}
-	}
-	return after, nil
-}
-
-// patchMember returns an object within a patch, nil without one. Names are compared as the server may, and directives
-// of strategic patches aren't followed.
-func patchMember(patch map[string]json.RawMessage, name string) (inner map[string]json.RawMessage, err error) {
-	for key, raw := range patch {
-		switch {
-		case strings.HasPrefix(key, "$"), strings.EqualFold(key, name) && key != name:
-			return nil, errLabels
-		case key == name:
-			if json.Unmarshal(raw, &inner) != nil || inner == nil {
-				return nil, errLabels
-			}
-			for k := range inner {
-				if strings.HasPrefix(k, "$") {
-					return nil, errLabels
-				}
-			}
-		}
-	}
-	return inner, nil
-}
-
-func unescape(s string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(s) }
-
-// appliedLabels returns the labels after an apply, which may take away those that an earlier one has set: what is
-// applied has to be covered by itself.
-func appliedLabels(before labels.Set, object []byte) (labels.Set, error) {
-	if len(object) > 0 && object[0] == '{' {
-		var o struct{ Metadata metav1.ObjectMeta }
-		if err := json.Unmarshal(object, &o); err != nil {
-			return nil, fmt.Errorf("the object: %w", err)
-		}
-		return o.Metadata.Labels, nil
-	}
-	return grant.LabelsOf(object)
-}
-
 // grantedAnswer reports whether the grant covers an object that was read.
-func (s *Session) grantedAnswer(e *abi.Effect, res *schema.Resource, m meta, raw []byte) error {
+func (s *Session) grantedAnswer(e *abi.Effect, res *schema.Resource, m envelope.Meta, raw []byte) error {
 	if s.w.Grant == nil || ownBody(e.Subresource) {
 		return nil
 	}
 	q := s.requested(e, res)
-	q.Namespace, q.Name = m.namespace, m.name
+	q.Namespace, q.Name = m.Namespace, m.Name
 	a := s.w.Grant.Ask(q)
 	if a.Allowed {
 		return nil

@@ -6,9 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/tracing"
 )
-
-var skipped = abi.Outcome{Code: abi.CodeSkipped, Reason: "Skipped", Message: "an earlier effect had failed"}
 
 // performSequence does effects one after the other; the first failure stops those after it, but for those that run in
 // any case.
@@ -27,6 +26,8 @@ func (s *Session) performSequence(ctx context.Context, effects []abi.Effect) ([]
 	}
 	return outcomes, failed
 }
+
+var skipped = abi.Outcome{Code: abi.CodeSkipped, Reason: "Skipped", Message: "an earlier effect had failed"}
 
 // skippedOutcome returns the outcome of an effect that, like its members, was not done.
 func skippedOutcome(e *abi.Effect) abi.Outcome {
@@ -109,4 +110,44 @@ func (s *Session) performMany(ctx context.Context, members []abi.Effect, slow bo
 		}
 	}
 	return outcomes, nil
+}
+
+// performEffect does one effect, and has a span tell of it where the sync is traced. The error is the failure that the
+// outcome tells of, nil where it is tolerated.
+func (s *Session) performEffect(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
+	if e.Kind == abi.EffectGroup {
+		return s.performGroup(ctx, e)
+	}
+	if tracing.From(ctx) == nil {
+		return s.performOne(ctx, e)
+	}
+
+	what := verbs[e.Kind]
+	resource := e.Resource
+	if e.Subresource != "" {
+		resource += "/" + e.Subresource
+	}
+
+	begin := tracing.Request
+	switch e.Kind {
+	case abi.EffectEvent, abi.EffectWake, abi.EffectPublish, abi.EffectFacts, abi.EffectView:
+		begin = tracing.Start
+	}
+
+	// Not of which object: a guest makes up names.
+	ctx, span := begin(ctx, "effect "+what)
+	defer span.End()
+	span.Text("windlass.verb", what)
+	if resource != "" {
+		span.Text("windlass.resource", resource)
+	}
+
+	o, err := s.performOne(ctx, e)
+	switch {
+	case err != nil:
+		span.Fail(Reason(err))
+	case o.Reason != "":
+		span.Text("windlass.tolerated", o.Reason)
+	}
+	return o, err
 }

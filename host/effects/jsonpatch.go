@@ -3,19 +3,13 @@ package effects
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
-
-	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/difference"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -34,35 +28,6 @@ func (o operation) MarshalJSON() ([]byte, error) {
 		m["value"] = o.Value
 	}
 	return json.Marshal(m)
-}
-
-// testOperations returns the operations that fail a patch of another version of the object, or of another object.
-func testOperations(version, uid string) []operation {
-	var o []operation
-	if uid != "" {
-		o = append(o, operation{Op: "test", Path: "/metadata/uid", Value: uid})
-	}
-	if version != "" {
-		o = append(o, operation{Op: "test", Path: "/metadata/resourceVersion", Value: version})
-	}
-	return o
-}
-
-// isFailedTest reports whether a JSON Patch couldn't be applied. The server doesn't say which operation failed (unlike
-// its validation, which names fields); of a patch that begins with a test of the version, the others can't fail once
-// that holds.
-func isFailedTest(err error) bool {
-	var s apierrors.APIStatus
-	if !errors.As(err, &s) {
-		return false
-	}
-	status := s.Status()
-	return status.Code == http.StatusUnprocessableEntity &&
-		(status.Details == nil || status.Details.Kind == "" && len(status.Details.Causes) == 0)
-}
-
-func asConflict(r abi.Resource, name string, err error) error {
-	return apierrors.NewConflict(groupResource(r), name, err)
 }
 
 // jsonPatch returns the steps from one form of an object to another. Items of lists are addressed by index, which the
@@ -200,70 +165,4 @@ func (p *patcher) patchList(pointer, path string, a, b []any) error {
 		p.operations = append(p.operations, operation{Op: "add", Path: pointer + "/" + strconv.Itoa(i), Value: b[i]})
 	}
 	return nil
-}
-
-// applyBody is the body of a server-side apply: the guest's JSON, or the JSON of its wire bytes without what is unset.
-func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
-	if isJSON(e.Object) {
-		return e.Object, nil
-	}
-	if res.Custom {
-		object, err := setMeta(e.Object, text{metaName, e.Name}, text{metaNamespace, e.Namespace})
-		if err != nil {
-			return nil, fmt.Errorf("the object: %w", err)
-		}
-		return res.JSON(object)
-	}
-
-	m, err := decodeTree(res, e.Object)
-	if err != nil {
-		return nil, fmt.Errorf("the object: %w", err)
-	}
-
-	dropUnset(m)
-	v, kind := bodyType(res, e.Subresource)
-	m["apiVersion"], m["kind"] = v, kind
-	metadata, _ := m["metadata"].(map[string]any)
-	if metadata == nil {
-		metadata = map[string]any{}
-		m["metadata"] = metadata
-	}
-
-	metadata["name"] = e.Name
-	if e.Namespace != "" {
-		metadata["namespace"] = e.Namespace
-	}
-	return json.Marshal(m)
-}
-
-// dropUnset drops nulls and the empty structs that Go's encoder writes for structs that aren't pointers: applying them
-// would own them.
-func dropUnset(m map[string]any) {
-	for k, v := range m {
-		switch x := v.(type) {
-		case nil:
-			delete(m, k)
-		case map[string]any:
-			if dropUnset(x); len(x) == 0 && (k == "status" || k == "metadata" || k == "spec" || k == "resources" ||
-				k == "strategy" || k == "updateStrategy") {
-				delete(m, k)
-			}
-		case []any:
-			for _, item := range x {
-				if o, ok := item.(map[string]any); ok {
-					dropUnset(o)
-				}
-			}
-		}
-	}
-}
-
-// manager is the field manager that the server would derive from the user agent.
-func (w *Writer) manager() string {
-	agent := w.Config.UserAgent
-	if agent == "" {
-		agent = rest.DefaultKubernetesUserAgent()
-	}
-	name, _, _ := strings.Cut(agent, "/")
-	return name
 }

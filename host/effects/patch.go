@@ -4,50 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-func groupResource(r abi.Resource) apischema.GroupResource {
-	return apischema.GroupResource{Group: r.Group, Resource: r.Name}
-}
-
-// patchUpdate sends an update as a JSON Patch that first tests the version: for pods, which controllers may patch and
-// not update.
-func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base, p *plan,
-	version, uid string) (abi.Outcome, error) {
-	keeps := s.w.keepsPath(res.Resource)
-	if b.whole {
-		keeps = func(string) bool { return true } // the base is a live answer: it has all there is
-	}
-	operations, err := jsonPatch(res, b.raw, p.merged, keeps)
-	if err != nil {
-		return abi.Outcome{}, err
-	}
-	patch, err := json.Marshal(append(testOperations(version, uid), operations...))
-	if err != nil {
-		return abi.Outcome{}, err
-	}
-	r := s.request(e, res, "PATCH", "patch")
-	r.contentType, r.body = string(types.JSONPatchType), patch
-	a, err := s.sendWrite(ctx, e, r)
-	if err != nil {
-		if isFailedTest(err) {
-			err = asConflict(res.Resource, e.Name, err)
-		}
-		return s.updateFailed(ctx, e, res, k, b, a, err)
-	}
-	return s.acceptWritten(e, res, a.body, clone(e.Object))
-}
-
 // patch sends a patch as the guest made it, with its preconditions added where it asks for some.
 func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
-	k := s.objectKeyOf(e, res)
-	b := s.findBase(k)
+	k := objectKeyOf(e, res)
+	b := s.bases.find(k)
 	if b != nil && b.gone {
 		return abi.Outcome{}, errGone(k)
 	}
@@ -56,17 +26,17 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	var err error
 	tested := false // the patch begins with a test of ours
 	if e.Kind == abi.EffectApply {
-		r.contentType = string(types.ApplyPatchType)
-		r.params["force"] = "true" // a controller owns what it applies
-		if r.params["fieldManager"] == "" {
-			r.params["fieldManager"] = s.w.manager()
+		r.ContentType = string(types.ApplyPatchType)
+		r.Params["force"] = "true" // a controller owns what it applies
+		if r.Params["fieldManager"] == "" {
+			r.Params["fieldManager"] = s.w.manager()
 		}
-		r.body, err = applyBody(res, e)
+		r.Body, err = applyBody(res, e)
 	} else {
-		r.contentType = string(patchTypes[e.Patch])
+		r.ContentType = string(patchTypes[e.Patch])
 		version, uid := expected(e, b, abi.PreconditionNone)
 		tested = e.Patch == abi.JSONPatch && version+uid != ""
-		r.body, err = withPreconditions(e.Patch, e.Object, version, uid)
+		r.Body, err = withPreconditions(e.Patch, e.Object, version, uid)
 	}
 
 	if err != nil {
@@ -85,51 +55,68 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	return abi.Outcome{}, err
 }
 
-// withPreconditions adds the version and UID that the object must have to a patch.
-func withPreconditions(t abi.PatchType, patch []byte, version, uid string) ([]byte, error) {
-	if version == "" && uid == "" {
-		return patch, nil
+// manager is the field manager that the server would derive from the user agent.
+func (w *Writer) manager() string {
+	agent := w.Config.UserAgent
+	if agent == "" {
+		agent = rest.DefaultKubernetesUserAgent()
 	}
-	if t == abi.JSONPatch {
-		var operations []json.RawMessage
-		if err := json.Unmarshal(patch, &operations); err != nil {
-			return nil, fmt.Errorf("the JSON patch: %w", err)
+	name, _, _ := strings.Cut(agent, "/")
+	return name
+}
+
+// applyBody is the body of a server-side apply: the guest's JSON, or the JSON of its wire bytes without what is unset.
+func applyBody(res *schema.Resource, e *abi.Effect) ([]byte, error) {
+	if envelope.IsJSON(e.Object) {
+		return e.Object, nil
+	}
+	if res.Custom {
+		object, err := envelope.SetName(e.Object, e.Name, e.Namespace)
+		if err != nil {
+			return nil, fmt.Errorf("the object: %w", err)
 		}
-		all := make([]any, 0, len(operations)+2)
-		for _, o := range testOperations(version, uid) {
-			all = append(all, o)
-		}
-		for _, o := range operations {
-			all = append(all, o)
-		}
-		return json.Marshal(all)
+		return res.JSON(object)
 	}
 
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(patch, &object); err != nil {
-		return nil, fmt.Errorf("the patch: %w", err)
-	}
-
-	metadata := map[string]json.RawMessage{}
-	if m := object["metadata"]; m != nil {
-		if err := json.Unmarshal(m, &metadata); err != nil {
-			return nil, fmt.Errorf("the patch's metadata: %w", err)
-		}
-	}
-
-	for field, value := range map[string]string{"resourceVersion": version, "uid": uid} {
-		if value != "" {
-			metadata[field], _ = json.Marshal(value)
-		}
-	}
-
-	m, err := json.Marshal(metadata)
+	m, err := decodeTree(res, e.Object)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the object: %w", err)
 	}
-	if object == nil {
-		object = map[string]json.RawMessage{}
+
+	dropUnset(m)
+	v, kind := bodyType(res, e.Subresource)
+	m["apiVersion"], m["kind"] = v, kind
+	metadata, _ := m["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		m["metadata"] = metadata
 	}
-	object["metadata"] = m
-	return json.Marshal(object)
+
+	metadata["name"] = e.Name
+	if e.Namespace != "" {
+		metadata["namespace"] = e.Namespace
+	}
+	return json.Marshal(m)
+}
+
+// dropUnset drops nulls and the empty structs that Go's encoder writes for structs that aren't pointers: applying them
+// would own them.
+func dropUnset(m map[string]any) {
+	for k, v := range m {
+		switch x := v.(type) {
+		case nil:
+			delete(m, k)
+		case map[string]any:
+			if dropUnset(x); len(x) == 0 && (k == "status" || k == "metadata" || k == "spec" || k == "resources" ||
+				k == "strategy" || k == "updateStrategy") {
+				delete(m, k)
+			}
+		case []any:
+			for _, item := range x {
+				if o, ok := item.(map[string]any); ok {
+					dropUnset(o)
+				}
+			}
+		}
+	}
 }

@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	policyv1 "k8s.io/api/policy/v1"
-
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/barrier"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -55,30 +56,30 @@ func deleteBody(res *schema.Resource, o *metav1.DeleteOptions) (contentType stri
 		return runtime.ContentTypeJSON, body, err
 	}
 	raw, err := o.Marshal()
-	return protobuf, wrap("v1", "DeleteOptions", raw), err
+	return envelope.Protobuf, envelope.Wrap("v1", "DeleteOptions", raw), err
 }
 
 // remove deletes or evicts an object, by default the one of the UID that the guest saw.
 func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
-	k := s.objectKeyOf(e, res)
+	k := objectKeyOf(e, res)
 	k.scale, k.metadata = false, res.Partial
-	b := s.findBase(k)
+	b := s.bases.find(k)
 	version, uid := expected(e, b, abi.PreconditionUID)
 	options := deleteOptions(e, version, uid)
 	r := s.request(e, res, "DELETE", "delete")
-	r.params = nil // a delete's options are in its body
+	r.Params = nil // a delete's options are in its body
 	if e.Kind == abi.EffectEvict {
-		r.method, r.verb, r.subresource = "POST", "create", "eviction"
+		r.Method, r.Verb, r.Subresource = "POST", "create", "eviction"
 		v := policyv1.Eviction{DeleteOptions: options}
 		v.Name, v.Namespace = e.Name, e.Namespace
 		raw, err := v.Marshal()
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		r.body = wrap("policy/v1", "Eviction", raw)
+		r.Body = envelope.Wrap("policy/v1", "Eviction", raw)
 	} else {
 		var err error
-		if r.contentType, r.body, err = deleteBody(res, options); err != nil {
+		if r.ContentType, r.Body, err = deleteBody(res, options); err != nil {
 			return abi.Outcome{}, err
 		}
 	}
@@ -99,60 +100,51 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 
 	o, reached, stays := abi.Outcome{}, "", false
 	if a.body != nil {
-		if _, kind, raw, err := unwrapOf(res, a.body); err == nil && kind != "Status" {
-			if m, err := readMeta(raw); err == nil && (uid == "" || m.uid == uid) {
+		if _, kind, raw, err := envelope.UnwrapOf(res, a.body); err == nil && kind != "Status" {
+			if m, err := envelope.ReadMeta(raw); err == nil && (uid == "" || m.UID == uid) {
 				// The answer is the object as it was deleted or is being deleted.
-				uid, reached = m.uid, m.resourceVersion
-				if o, err = s.outcome("", res, opened{raw: raw, meta: m}); err != nil {
+				uid, reached = m.UID, m.ResourceVersion
+				if o, err = s.outcome("", res, opened{raw: raw, Meta: m}); err != nil {
 					return abi.Outcome{}, err
 				}
-				if stays = m.deleting && (m.finalizers > 0 || !m.noGrace); stays {
+				if stays = m.Deleting && (m.Finalizers > 0 || !m.NoGrace); stays {
 					// A later effect may take its finalizer away, as a job's does from the pods that it has deleted.
-					s.moveBase(k, res, m, raw, nil, e)
+					s.bases.move(k, res, m, raw, nil, e)
 				}
 			}
 		} else if err == nil && uid == "" {
-			uid = statusUID(raw)
+			uid = envelope.StatusUID(raw)
 		}
 	}
 	if uid == "" && b != nil {
 		uid = b.uid
 	}
 
-	s.w.wait.removed(s.key, gone{resource: res.Resource, namespace: k.namespace, name: k.name, uid: strings.Clone(uid),
-		deleted: true, version: reached})
+	s.w.wait.Removed(s.key, barrier.Gone{Resource: res.Resource, Namespace: k.namespace, Name: k.name,
+		UID: strings.Clone(uid), Deleted: true, Version: reached})
 	if !stays {
-		s.loseBase(k)
+		s.bases.lose(k)
 	}
 	return o, nil
-}
-
-// statusUID reads the UID of the object that a Status speaks of.
-func statusUID(raw []byte) string {
-	var status metav1.Status
-	if err := status.Unmarshal(raw); err != nil || status.Details == nil {
-		return ""
-	}
-	return string(status.Details.UID)
 }
 
 // deleteCollection deletes the objects of a namespace, or those of it that match the labels in Ask.Selector.
 func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "DELETE", "deletecollection")
-	r.name, r.params = "", map[string]string{}
+	r.Name, r.Params = "", map[string]string{}
 	if res.Partial || res.Custom {
-		r.accept = acceptMetadatas
+		r.Accept = envelope.AcceptMetadataList
 	}
 
-	if err := selectorParam(e, r.params); err != nil {
+	if err := selectorParam(e, r.Params); err != nil {
 		return abi.Outcome{}, err
 	}
 	if a := s.w.Grant.Ask(s.requested(e, res)); !a.Allowed && len(a.Selectors) == 1 {
-		r.params["labelSelector"] = strings.Trim(r.params["labelSelector"]+","+a.Selectors[0].String(), ",")
+		r.Params["labelSelector"] = strings.Trim(r.Params["labelSelector"]+","+a.Selectors[0].String(), ",")
 	}
 
 	var err error
-	if r.contentType, r.body, err = deleteBody(res, deleteOptions(e, "", "")); err != nil {
+	if r.ContentType, r.Body, err = deleteBody(res, deleteOptions(e, "", "")); err != nil {
 		return abi.Outcome{}, err
 	}
 
@@ -162,11 +154,11 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 	}
 
 	o := abi.Outcome{}
-	if _, kind, raw, err := unwrapList(res, a.body); err == nil && kind != "Status" {
-		if l, err := readList(raw); err == nil {
-			o.Object.ResourceVersion = l.version
-			if !e.DryRun && slices.ContainsFunc(l.items, isNotDeleting) {
-				s.w.wait.written(s.key, res.Resource, l.version)
+	if _, kind, raw, err := envelope.UnwrapList(res, a.body); err == nil && kind != "Status" {
+		if l, err := envelope.ReadList(raw); err == nil {
+			o.Object.ResourceVersion = l.Version
+			if !e.DryRun && slices.ContainsFunc(l.Items, isNotDeleting) {
+				s.w.wait.Written(s.key, res.Resource, l.Version)
 			}
 		}
 	}
@@ -176,6 +168,6 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 // isNotDeleting reports whether the object wasn't being deleted: only what a delete changes moves the cache past the
 // version of the list that was answered.
 func isNotDeleting(raw []byte) bool {
-	m, err := readMeta(raw)
-	return err == nil && !m.deleting
+	m, err := envelope.ReadMeta(raw)
+	return err == nil && !m.Deleting
 }

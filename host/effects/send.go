@@ -9,95 +9,13 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
-
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
-
-const protobuf = runtime.ContentTypeProtobuf
-
-// accepted are the forms of an answer. Refusals on the way (authentication, proxies) come as JSON whatever was asked
-// for.
-const accepted = protobuf + "," + runtime.ContentTypeJSON
-
-// How metadata alone is asked for; of a server that has no protobuf, such as one behind the aggregator may be, it comes
-// as JSON.
-const (
-	metadataForm     = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-	metadataListForm = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-	acceptMetadata   = protobuf + metadataForm + "," + runtime.ContentTypeJSON + metadataForm + "," +
-		runtime.ContentTypeJSON
-	acceptMetadatas = protobuf + metadataListForm + "," + runtime.ContentTypeJSON + metadataListForm + "," +
-		runtime.ContentTypeJSON
-)
-
-// limited is the configuration with another rate limit, nil for none.
-func limited(config *rest.Config, limiter flowcontrol.RateLimiter) *rest.Config {
-	c := rest.CopyConfig(config)
-	c.RateLimiter = limiter
-	if limiter == nil {
-		c.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
-	}
-	return c
-}
-
-// request is one request, the same however often it is sent.
-type request struct {
-	method      string
-	verb        string // as RBAC has it
-	resource    abi.Resource
-	subresource string
-	namespace   string
-	name        string
-	contentType string
-	accept      string // other than the client's own
-	body        []byte
-	// foreign tells that a resource isn't built in: another server may stand behind it.
-	foreign bool
-	params  map[string]string
-}
-
-func (r *request) path() []string {
-	p := []string{"apis", r.resource.Group, r.resource.Version}
-	if r.resource.Group == "" {
-		p = []string{"api", r.resource.Version}
-	}
-	if r.namespace != "" {
-		p = append(p, "namespaces", r.namespace)
-	}
-	p = append(p, r.resource.Name)
-	if r.name != "" {
-		p = append(p, r.name)
-	}
-	if r.subresource != "" {
-		p = append(p, r.subresource)
-	}
-	return p
-}
-
-// String says what the request is about, for errors.
-func (r *request) String() string {
-	s := r.verb + " " + r.resource.String()
-	if r.subresource != "" {
-		s += "/" + r.subresource
-	}
-	name := r.name
-	if r.namespace != "" {
-		name = r.namespace + "/" + name
-	}
-	if name == "" {
-		return s
-	}
-	return s + " " + name
-}
 
 // answer is what became of a request.
 type answer struct {
@@ -123,7 +41,7 @@ const foreignLosses = 5
 // An answer that was lost leaves open whether the request was done. The object's collection can't tell (the request may
 // commit after the look), so the identical request is sent again: creates have a name, updates a version, deletes a
 // UID, none can happen twice.
-func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
+func (w *Writer) send(ctx context.Context, r *apiserver.Request) (answer, error) {
 	var a answer
 	backoff, throttled, losses := backoffFirst, 0, 0
 	for {
@@ -140,9 +58,9 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 		}
 
 		start := time.Now()
-		body, sent, err := w.client.sendOnce(ctx, r, timeout)
+		body, sent, err := w.client.SendOnce(ctx, r, timeout)
 		if w.Metrics.Write != nil {
-			w.Metrics.Write(r.verb, r.resource.String(), r.subresource, statusCodeOf(err), time.Since(start))
+			w.Metrics.Write(r.Verb, r.Resource.String(), r.Subresource, statusCodeOf(err), time.Since(start))
 		}
 
 		wait := time.Duration(0)
@@ -157,7 +75,7 @@ func (w *Writer) send(ctx context.Context, r *request) (answer, error) {
 			seconds, _ := apierrors.SuggestsClientDelay(err)
 			wait = max(time.Duration(seconds)*time.Second, backoff)
 		case lost:
-			if losses++; r.foreign && (r.method == "GET" || statusCodeOf(err) == http.StatusServiceUnavailable ||
+			if losses++; r.Foreign && (r.Method == "GET" || statusCodeOf(err) == http.StatusServiceUnavailable ||
 				losses > foreignLosses) {
 				return a, err // its server, or a webhook that converts it, may be down for long
 			}
@@ -227,24 +145,17 @@ func verdict(err error) int {
 	return definite
 }
 
-// NamespaceTerminatingReason is the Reason of an outcome whose object can't be made because its namespace is being
-// deleted.
-const NamespaceTerminatingReason = "NamespaceTerminating"
-
-// reasonOf names an error as an Outcome does.
-func reasonOf(err error) string {
-	if apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return NamespaceTerminatingReason
+// sendWrite sends a write and counts it.
+func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Request) (answer, error) {
+	s.w.gate.RLock()
+	defer s.w.gate.RUnlock()
+	if s.w.revoked {
+		return answer{}, fmt.Errorf("%s: not sent: this version of plugin %s was revoked", r, s.w.Plugin)
 	}
-	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
-		return string(reason)
+	if !e.DryRun {
+		s.writes.Add(1)
 	}
-	var own interface{ Reason() string }
-	switch {
-	case errors.As(err, &own):
-		return own.Reason()
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "Canceled"
-	}
-	return "Unavailable"
+	a, err := s.w.send(ctx, r)
+	s.reportWrite(e, r, a, err)
+	return a, err
 }

@@ -2,16 +2,9 @@ package effects
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/difference"
-	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // Session is what one sync of one key does.
@@ -23,40 +16,18 @@ type Session struct {
 	checked  *abi.Effect  // the first effect of the answer that Check has passed
 	wakes    int          // of siblings, so far
 
-	deferred atomic.Int64 // nanoseconds
+	allowance allowance
+	deferred  atomic.Int64 // nanoseconds
 
-	mu        sync.Mutex
-	allowance int // deletes that may still be sent
-	bases     map[objectKey]*base
-	plans     map[*abi.Effect]*plan // updates that were compared before anything was written
-}
-
-// objectKey names an object in a session; a scale is another object than its parent, and so is its metadata alone,
-// which is no base for an update of the whole.
-type objectKey struct {
-	resource        abi.Resource
-	scale           bool
-	metadata        bool
-	namespace, name string
-}
-
-// base is an object as the guest's next effect on it finds it.
-type base struct {
-	raw  []byte // whole, or what the cache has
-	seen []byte // what the guest has seen or sent last; nil: the projection of raw
-	// views is what the guest saw or sent by the version that its copy of the object has: an effect is a difference to
-	// that copy.
-	views   map[string][]byte
-	sent    []string // the versions in views under which it sent since the last perform
-	version string
-	uid     string
-	whole   bool
-	gone    bool
+	bases bases
+	plans plans
 }
 
 // Begin starts the effects of one sync of a key.
 func (w *Writer) Begin(key abi.KeyRef, s Snapshot) *Session {
-	return &Session{w: w, key: key, snapshot: s, bases: map[objectKey]*base{}, plans: map[*abi.Effect]*plan{}}
+	return &Session{w: w, key: key, snapshot: s,
+		bases: bases{controller: w.Controller, seen: w.seen, snapshot: s, of: map[objectKey]*base{}},
+		plans: plans{of: map[*abi.Effect]*plan{}}}
 }
 
 // Check reports, before anything is written, whether all effects of the sync's answer are well-formed and within the
@@ -77,17 +48,8 @@ func (s *Session) Perform(ctx context.Context, effects []abi.Effect) ([]abi.Outc
 		return nil, err
 	}
 	outcomes, _ := s.performSequence(ctx, effects)
-	// The guest now sees the answers: its next objects are compared with those.
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.bases {
-		b.seen = nil
-		for _, version := range b.sent {
-			delete(b.views, version) // its copy has the answer's version now; an older one conflicts
-		}
-		b.sent = nil
-	}
-	clear(s.plans)
+	s.bases.settle()
+	s.plans.clear()
 	return outcomes, nil
 }
 
@@ -109,119 +71,7 @@ func (s *Session) Finish(ctx context.Context, effects []abi.Effect) error {
 func (s *Session) Writes() int { return int(s.writes.Load()) }
 
 // End forgets what the sync saw. What it wrote stays remembered.
-func (s *Session) End() { s.snapshot, s.bases, s.plans = nil, nil, nil }
-
-// Error is an effect that failed.
-type Error struct {
-	Request string // such as "update apps/v1/deployments/status default/web"
-	Reason  string
-	Err     error
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Request, e.Err) }
-func (e *Error) Unwrap() error { return e.Err }
-
-// NamespaceTerminating reports whether a sync failed because the namespace is being deleted, which is as good as
-// success.
-func NamespaceTerminating(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Reason == NamespaceTerminatingReason
-}
-
-// findBase returns an object as the guest saw it.
-func (s *Session) findBase(k objectKey) *base {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b := s.bases[k]; b != nil {
-		return b
-	}
-	if k.scale || s.snapshot == nil {
-		return nil
-	}
-	o := s.snapshot.Find(k.resource, k.namespace, k.name)
-	if o == nil {
-		return nil
-	}
-	b := &base{raw: o.Raw, version: o.ResourceVersion, uid: string(o.UID), whole: !k.metadata &&
-		s.w.Controller.CachesWhole(k.resource)}
-	s.bases[k] = b
-	return b
-}
-
-// seenCopy returns what the guest saw of a base, by the version of the guest's copy.
-func (s *Session) seenCopy(k objectKey, b *base, version string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if seen, ok := b.views[version]; ok && version != b.version {
-		return seen, nil
-	}
-	return s.lastSeen(k, b)
-}
-
-// lastSeen returns what the guest saw or sent last. The caller holds the lock.
-func (s *Session) lastSeen(k objectKey, b *base) ([]byte, error) {
-	if b.seen == nil {
-		if k.scale {
-			return b.raw, nil
-		}
-		seen, err := s.w.projectAnswer(k.resource, k.metadata, b.raw)
-		if err != nil {
-			return nil, fmt.Errorf("projecting the base: %w", err)
-		}
-		b.seen = seen
-	}
-	return b.seen, nil
-}
-
-// moveBase makes an answer the base of the next effect on the object. sent is what the guest sent, nil when it sent no
-// object.
-func (s *Session) moveBase(k objectKey, res *schema.Resource, m meta, raw, sent []byte, e *abi.Effect) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := &base{raw: raw, version: m.resourceVersion, uid: m.uid, whole: true, views: map[string][]byte{}}
-	old := s.bases[k]
-	if old != nil {
-		maps.Copy(b.views, old.views)
-		b.sent = old.sent
-	}
-	switch {
-	case sent != nil:
-		b.seen = sent
-		if !k.scale && !k.metadata {
-			b.seen = s.accepted(k.resource, res, raw, sent, e.Subresource)
-		}
-		if e.Version != "" {
-			version := strings.Clone(e.Version)
-			b.views[version], b.sent = b.seen, append(b.sent, version)
-		}
-	case old != nil && !old.gone:
-		// A patch or a live get: the guest's object may still be the one from before.
-		if seen, err := s.lastSeen(k, old); err == nil {
-			b.seen, b.views[old.version] = seen, seen
-		}
-	}
-	s.bases[k] = b
-}
-
-// accepted returns the part of what the guest sent that this subresource stores, and the rest as the server has it:
-// what the guest changed there is still to be written by the effect on the other subresource.
-func (s *Session) accepted(r abi.Resource, res *schema.Resource, raw, sent []byte, subresource string) []byte {
-	answer, err := s.w.project(r, raw)
-	if err != nil {
-		return nil
-	}
-	out, err := difference.Accepted(res, answer, sent, subresource)
-	if err != nil {
-		return answer
-	}
-	return out
-}
-
-// loseBase forgets an object that was deleted.
-func (s *Session) loseBase(k objectKey) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b := s.bases[k]; b != nil {
-		b.gone = true
-	}
+func (s *Session) End() {
+	s.snapshot, s.plans.of = nil, nil
+	s.bases.forget()
 }

@@ -4,7 +4,8 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 )
 
 // EventVerb is the Verb of what isn't a write to an object: an event about it was handed on to be written, as
@@ -20,15 +21,6 @@ type Write struct {
 	ResourceVersion string
 }
 
-// resourceID names a resource by a string that all writes to it share: writes are remembered by the thousand.
-func (w *Writer) resourceID(r abi.Resource) string {
-	id := r.String()
-	if res, ok := w.parsed.Load(id); ok {
-		return res.(*schema.Resource).ID()
-	}
-	return id
-}
-
 // tellEvent tells of an event that was recorded.
 func (s *Session) tellEvent(e *abi.Effect) {
 	if s.w.Wrote == nil {
@@ -36,7 +28,7 @@ func (s *Session) tellEvent(e *abi.Effect) {
 	}
 	id := strings.Clone(e.Resource)
 	if r, ok := abi.ParseResource(e.Resource); ok {
-		id = s.w.resourceID(r)
+		id = s.w.resources.id(r)
 	}
 	s.w.Wrote(s.key, Write{Verb: EventVerb, Resource: id, Namespace: strings.Clone(e.Namespace),
 		Name: strings.Clone(e.Name), UID: strings.Clone(e.UID)})
@@ -44,20 +36,20 @@ func (s *Session) tellEvent(e *abi.Effect) {
 
 // reportWrite reports a write that the server has answered. All that a guest's message or a request's buffer holds is
 // copied.
-func (s *Session) reportWrite(e *abi.Effect, r *request, a answer, err error) {
+func (s *Session) reportWrite(e *abi.Effect, r *apiserver.Request, a answer, err error) {
 	if s.w.Wrote == nil || err != nil || e.DryRun {
 		return
 	}
 	x := Write{
-		Verb: r.verb, Resource: s.w.resourceID(r.resource), Subresource: strings.Clone(r.subresource),
-		Namespace: strings.Clone(r.namespace), Name: strings.Clone(r.name), UID: strings.Clone(e.UID),
+		Verb: r.Verb, Resource: s.w.resources.id(r.Resource), Subresource: strings.Clone(r.Subresource),
+		Namespace: strings.Clone(r.Namespace), Name: strings.Clone(r.Name), UID: strings.Clone(e.UID),
 	}
-	if _, kind, raw, err := unwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.subresource) &&
-		r.verb != "deletecollection" {
-		if m, err := readMeta(raw); err == nil {
-			x.Namespace, x.Name, x.UID = m.namespace, m.name, m.uid
-			if r.verb != "delete" {
-				x.ResourceVersion = m.resourceVersion
+	if _, kind, raw, err := envelope.UnwrapAny(a.body); err == nil && kind != "Status" && !ownBody(r.Subresource) &&
+		r.Verb != "deletecollection" {
+		if m, err := envelope.ReadMeta(raw); err == nil {
+			x.Namespace, x.Name, x.UID = m.Namespace, m.Name, m.UID
+			if r.Verb != "delete" {
+				x.ResourceVersion = m.ResourceVersion
 			}
 		}
 	}

@@ -4,14 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"reflect"
 	"sync"
 	"time"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
@@ -20,6 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
+	"github.com/windlass-dev/windlass/host/effects/barrier"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -46,8 +43,8 @@ type Options struct {
 
 	// After is the Writer of the version that this one is to take over from: what it wrote is waited for, its facts stay.
 	After *Writer
-	// Seen returns what the controller's views read of a resource, nil where none reads it: views.Plan has it. Answers show
-	// a controller no more of an object. Without it they are whole.
+	// Seen returns what the controller's views read of a resource, nil where none reads it: views.Plan has it. Answers
+	// show a controller no more of an object. Without it they are whole.
 	Seen func(abi.Resource) *schema.Mask
 	// Stores finds the store of a resource that a view reads, nil where nothing watches it.
 	Stores func(abi.Resource) Store
@@ -90,10 +87,7 @@ type Discovery interface {
 }
 
 // Store is what a Writer asks of a resource's cache.
-type Store interface {
-	Get(namespace, name string) *cache.Object
-	Version() string
-}
+type Store = barrier.Store
 
 // Snapshot is what a sync saw.
 type Snapshot interface {
@@ -121,13 +115,15 @@ type Metrics struct {
 // Writer does the effects of one controller.
 type Writer struct {
 	Options
-	log    klog.Logger
-	client client // the controller's identity
-	reader client // the host's
-	rights rights
-	reads  map[abi.Resource]bool
-	parsed sync.Map // "apps/v1/replicasets" → *schema.Resource
-	stop   func()
+	log       klog.Logger
+	client    apiserver.Client // the controller's identity
+	reader    apiserver.Client // the host's
+	rights    rights
+	reads     map[abi.Resource]bool
+	seen      seen
+	resources resources
+	stop      func()
+	sight     *barrier.Sight
 	*lasting
 
 	gate    sync.RWMutex // held for reading by each request that writes
@@ -137,7 +133,7 @@ type Writer struct {
 // lasting is what a controller has written and published, whichever version of its plugin did it.
 type lasting struct {
 	own   *cache.Recent[written]
-	wait  barriers
+	wait  *barrier.Barriers
 	news  freshness
 	facts facts
 
@@ -173,21 +169,24 @@ func New(o Options) (*Writer, error) {
 		o.Stores = func(abi.Resource) Store { return nil }
 	}
 
-	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, rights: rightsOf(o.Controller), stop: func() {}}
+	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, rights: rightsOf(o.Controller), seen: seen(o.Seen),
+		stop: func() {}}
+	w.resources.custom = o.Discovery != nil
 	w.log = klog.Background().WithValues("plugin", o.Plugin, "controller", o.Controller.Name)
+	w.sight = &barrier.Sight{Store: w.watchedStore, Object: w.liveObject, Version: w.liveVersion, StaleWait: o.StaleWait,
+		LiveCheck: o.LiveCheck, Timeout: o.Timeout, Waited: o.Metrics.Waited, Log: w.log}
 	if o.After != nil {
 		w.lasting, w.After = o.After.lasting, nil // else each version would keep all those before it
 	} else {
-		w.lasting = &lasting{own: cache.NewRecent[written](recentMax)}
-		w.wait.init(w)
+		w.lasting = &lasting{own: cache.NewRecent[written](recentMax), wait: barrier.New(w.sight)}
 	}
 
 	var err error
-	if w.client, err = newClient(o.Config, o.Client, o.Requests); err != nil {
+	if w.client, err = apiserver.NewClient(o.Config, o.Client, o.Requests); err != nil {
 		return nil, fmt.Errorf("plugin %s: controller %s: client: %w", o.Plugin, o.Controller.Name, err)
 	}
 
-	if w.reader, err = newClient(o.Reader, rest.HTTPClientFor, nil); err != nil {
+	if w.reader, err = apiserver.NewClient(o.Reader, rest.HTTPClientFor, nil); err != nil {
 		return nil, fmt.Errorf("plugin %s: controller %s: client of the host: %w", o.Plugin, o.Controller.Name, err)
 	}
 	for _, v := range o.Controller.Views {
@@ -203,7 +202,7 @@ func New(o Options) (*Writer, error) {
 }
 
 // Lead makes this Writer the one by whose views a key's writes are waited for: its version has taken over.
-func (w *Writer) Lead() { w.wait.leader.Store(w) }
+func (w *Writer) Lead() { w.wait.Lead(w.sight) }
 
 // Revoke waits for the writes in flight; after it none is sent.
 func (w *Writer) Revoke() {
@@ -215,71 +214,36 @@ func (w *Writer) Revoke() {
 // Close ends the Writer's recorder, and the waiting for its writes unless another one has taken over.
 func (w *Writer) Close() {
 	w.stop()
-	if w.wait.leader.Load() == w {
-		w.wait.close()
-	}
+	w.wait.CloseOf(w.sight)
 }
 
-// resource finds the resource that an effect names. One that isn't built in comes without kind and scope, for a
-// request's address needs neither and checks must not ask the server.
-func (w *Writer) resource(name string) (*schema.Resource, error) {
-	if r, ok := w.parsed.Load(name); ok {
-		return r.(*schema.Resource), nil
-	}
-	r, err := parseResource(name)
-	if err != nil {
-		return nil, err
-	}
-	res, err := schema.For(r)
-	if err != nil {
-		if w.Discovery == nil || r.Name == allResources {
-			return nil, err
-		}
-		return schema.Custom(r, "", true), nil
-	}
-	w.parsed.Store(r.String(), res)
-	return res, nil
+// Forget ends what a key has published, and what is known of its namespace, because its object is gone.
+func (w *Writer) Forget(key abi.KeyRef) {
+	w.facts.publish(key, nil, nil)
+	w.denials.forget(key)
 }
 
-// reviewed finds a resource that can only be created, which the cache can't know.
-func (w *Writer) reviewed(name string) (*schema.Resource, error) {
-	if res, err := w.resource(name); err == nil && !res.Custom {
-		return res, nil
-	}
-	r, err := parseResource(name)
-	if err != nil {
-		return nil, err
-	}
-	gv := apischema.GroupVersion{Group: r.Group, Version: r.Version}
-	for kind, typ := range scheme.Scheme.KnownTypes(gv) {
-		if plural, _ := apimeta.UnsafeGuessKindToResource(gv.WithKind(kind)); plural.Resource != r.Name {
-			continue
-		}
-		m, err := schema.MessageOf(typ)
-		if err != nil {
-			return nil, err
-		}
-		namespaced := kind == "LocalSubjectAccessReview" // the only one
-		res := &schema.Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: m,
-			New: func() runtime.Object { return reflect.New(typ).Interface().(runtime.Object) }}
-		w.parsed.Store(r.String(), res)
-		return res, nil
-	}
-	return nil, fmt.Errorf("%s is not a built-in resource", r)
+// Anew forgets what the controller's keys have written and published: another process may have gone on with them.
+func (w *Writer) Anew() {
+	w.facts.clear()
+	w.wait.Clear()
 }
 
-// keepsPath reports whether the controller sees everything at a path of a resource. What it doesn't watch it sees
-// whole.
-func (w *Writer) keepsPath(r abi.Resource) func(string) bool {
-	mask := w.Seen(r)
-	return func(path string) bool { return mask == nil || mask.Keeps(path) }
-}
+// Ready reports whether the cache shows everything that the key's syncs have written.
+func (w *Writer) Ready(key abi.KeyRef) bool { return w.wait.Ready(key) }
 
-// project cuts an object to what the controller reads of its resource.
-func (w *Writer) project(r abi.Resource, raw []byte) ([]byte, error) {
-	mask := w.Seen(r)
-	if mask == nil {
-		return raw, nil
-	}
-	return mask.Project(nil, raw)
+// Behind returns a resource of which the cache doesn't show yet what the key's syncs have written; none if it does.
+func (w *Writer) Behind(key abi.KeyRef) abi.Resource { return w.wait.Behind(key) }
+
+// Park calls wake once, when the key is ready: at once if it is already.
+func (w *Writer) Park(key abi.KeyRef, wake func()) { w.wait.Park(key, wake) }
+
+// Parked returns the keys that wait, the longest first: at most so many, and how many there are.
+func (w *Writer) Parked(most int) (keys []barrier.Parked, all int) { return w.wait.Parked(most) }
+
+// Progress looks at the keys and questions that wait for a resource; the cache calls it after each change of the
+// resource's store, unchanged objects included, and not under the store's lock.
+func (w *Writer) Progress(r abi.Resource) {
+	w.news.notifyMoved(r)
+	w.wait.Progress(r)
 }

@@ -1,4 +1,4 @@
-package effects
+package barrier
 
 import (
 	"fmt"
@@ -20,8 +20,7 @@ type Parked struct {
 const parkedFor = 5
 
 // Parked reports which keys wait, the longest first: at most so many, and how many there are.
-func (w *Writer) Parked(most int) (keys []Parked, all int) {
-	b := &w.wait
+func (b *Barriers) Parked(most int) (keys []Parked, all int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for key, k := range b.keys {
@@ -41,24 +40,24 @@ func (w *Writer) Parked(most int) (keys []Parked, all int) {
 }
 
 // missing says what a key waits for. The caller holds the lock.
-func (b *barriers) missing(k *barrier) (all []string) {
+func (b *Barriers) missing(k *barrier) (all []string) {
 	// a key may wait for thousands of objects, and nobody else gets on meanwhile
 	full := func() bool { return len(all) == parkedFor }
 	for r, version := range k.versions {
 		if !full() && !b.reached(r, version) {
 			all = append(all, fmt.Sprintf("%s at resourceVersion %s: the cache is at %s", r, version,
-				b.leader.Load().watchedStore(r).Version()))
+				b.sight.Load().Store(r).Version()))
 		}
 	}
 	for i := 0; i < len(k.gone) && !full(); i++ {
 		if g := &k.gone[i]; !b.isDeleted(*g) {
-			all = append(all, fmt.Sprintf("%s %s to go", g.resource, objectName(g.namespace, g.name)))
+			all = append(all, fmt.Sprintf("%s %s to go", g.Resource, objectName(g.Namespace, g.Name)))
 		}
 	}
-	for i := 0; i < len(k.behind) && !full(); i++ {
-		if o := &k.behind[i]; b.stillBehind(*o) {
-			all = append(all, fmt.Sprintf("%s %s to change: the API server says that it has", o.resource,
-				objectName(o.namespace, o.name)))
+	for i := 0; i < len(k.stale) && !full(); i++ {
+		if o := &k.stale[i]; b.isStillStale(*o) {
+			all = append(all, fmt.Sprintf("%s %s to change: the API server says that it has", o.Resource,
+				objectName(o.Namespace, o.Name)))
 		}
 	}
 	slices.Sort(all)

@@ -1,7 +1,6 @@
-package effects
+package envelope
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/abi/wire"
@@ -25,17 +24,17 @@ const (
 	namespaceFinalizers = 1
 )
 
-// meta is what the host reads of an object's metadata.
-type meta struct {
-	name, generateName, namespace, uid, resourceVersion string
-	controller                                          string // the controlling owner's UID
-	deleting, noGrace                                   bool
-	finalizers                                          int
+// Meta is what the host reads of an object's metadata.
+type Meta struct {
+	Name, GenerateName, Namespace, UID, ResourceVersion string
+	Controller                                          string // the controlling owner's UID
+	Deleting, NoGrace                                   bool
+	Finalizers                                          int
 }
 
-// readMeta reads an object's metadata. It allocates nothing but what it gives.
-func readMeta(raw []byte) (meta, error) {
-	var m meta
+// ReadMeta reads an object's metadata. It allocates nothing but what it gives.
+func ReadMeta(raw []byte) (Meta, error) {
+	var m Meta
 	err := eachMeta(raw, m.readField)
 	return m, err
 }
@@ -68,25 +67,25 @@ func eachMeta(raw []byte, f func(*wire.Fields) error) error {
 }
 
 // readField reads one field of the metadata.
-func (m *meta) readField(f *wire.Fields) error {
+func (m *Meta) readField(f *wire.Fields) error {
 	switch f.Num {
 	case metaName:
-		m.name = string(f.Bytes)
+		m.Name = string(f.Bytes)
 	case metaGenerateName:
-		m.generateName = string(f.Bytes)
+		m.GenerateName = string(f.Bytes)
 	case metaNamespace:
-		m.namespace = string(f.Bytes)
+		m.Namespace = string(f.Bytes)
 	case metaUID:
-		m.uid = string(f.Bytes)
+		m.UID = string(f.Bytes)
 	case metaResourceVersion:
-		m.resourceVersion = string(f.Bytes)
+		m.ResourceVersion = string(f.Bytes)
 	case metaDeletion:
-		m.deleting = isSet(f)
+		m.Deleting = isSet(f)
 	case metaDeletionGrace:
-		m.noGrace = f.Type == wire.WireVarint && f.Uint == 0
+		m.NoGrace = f.Type == wire.WireVarint && f.Uint == 0
 
 	case metaFinalizers:
-		m.finalizers++
+		m.Finalizers++
 	case metaOwners:
 		var uid []byte
 		controls := false
@@ -103,7 +102,7 @@ func (m *meta) readField(f *wire.Fields) error {
 			return fmt.Errorf(".ownerReferences: field at byte %d: %w", owner.End, owner.Err)
 		}
 		if controls {
-			m.controller = string(uid)
+			m.Controller = string(uid)
 		}
 	}
 	return nil
@@ -111,8 +110,8 @@ func (m *meta) readField(f *wire.Fields) error {
 
 func isSet(f *wire.Fields) bool { return f.Type != wire.WireBytes || len(f.Bytes) > 0 }
 
-// isDeleting reports whether an object has a deletion timestamp.
-func isDeleting(raw []byte) bool {
+// IsDeleting reports whether an object has a deletion timestamp.
+func IsDeleting(raw []byte) bool {
 	deleting := false
 	err := eachMeta(raw, func(f *wire.Fields) error {
 		if f.Num == metaDeletion {
@@ -129,8 +128,18 @@ type text struct {
 	value  string
 }
 
-// setMeta replaces strings of an object's metadata; "" removes one.
-func setMeta(raw []byte, texts ...text) ([]byte, error) {
+// SetName replaces an object's name and namespace; "" removes one.
+func SetName(raw []byte, name, namespace string) ([]byte, error) {
+	return setTexts(raw, text{metaName, name}, text{metaNamespace, namespace})
+}
+
+// SetVersion replaces an object's resourceVersion and UID; "" removes one.
+func SetVersion(raw []byte, version, uid string) ([]byte, error) {
+	return setTexts(raw, text{metaResourceVersion, version}, text{metaUID, uid})
+}
+
+// setTexts replaces strings of an object's metadata; "" removes one.
+func setTexts(raw []byte, texts ...text) ([]byte, error) {
 	size := 0
 	for _, t := range texts {
 		size += len(t.value) + tagMost
@@ -181,8 +190,8 @@ func metaLen(raw []byte) int {
 // tagMost is more than a field's tag and length take.
 const tagMost = 16
 
-// namespaceFinalizersOf counts a namespace's spec.finalizers, which keep it like those of the metadata.
-func namespaceFinalizersOf(raw []byte) int {
+// NamespaceFinalizers counts a namespace's spec.finalizers, which keep it like those of the metadata.
+func NamespaceFinalizers(raw []byte) int {
 	n := 0
 	top := wire.Fields{Data: raw}
 	for top.Next() {
@@ -203,64 +212,4 @@ func namespaceFinalizersOf(raw []byte) int {
 		return 0
 	}
 	return n
-}
-
-// magic begins each Kubernetes protobuf message; after it comes a runtime.Unknown.
-var magic = []byte{'k', '8', 's', 0}
-
-// The fields of runtime.Unknown and its TypeMeta.
-const (
-	unknownType = 1
-	unknownRaw  = 2
-	typeVersion = 1
-	typeKind    = 2
-)
-
-// wrap puts an object's bytes into the envelope in which Kubernetes sends protobuf.
-func wrap(apiVersion, kind string, raw []byte) []byte {
-	out := make([]byte, 0, len(magic)+len(apiVersion)+len(kind)+len(raw)+4*tagMost)
-	out = append(out, magic...)
-	out, start := wire.Begin(out, unknownType)
-	out = wire.AppendString(out, typeVersion, apiVersion)
-	out = wire.AppendString(out, typeKind, kind)
-	out = wire.End(out, start)
-	return wire.AppendBytes(out, unknownRaw, raw)
-}
-
-// unwrap opens the envelope.
-func unwrap(b []byte) (apiVersion, kind string, raw []byte, err error) {
-	rest, ok := bytes.CutPrefix(b, magic)
-	if !ok {
-		return "", "", nil, fmt.Errorf("the server's answer is not Kubernetes protobuf: it begins with %q",
-			b[:min(len(b), 16)])
-	}
-
-	var types []byte
-	f := wire.Fields{Data: rest}
-	for f.Next() {
-		switch f.Num {
-		case unknownType:
-			types = f.Bytes
-		case unknownRaw:
-			raw = f.Bytes
-		}
-	}
-
-	if f.Err != 0 {
-		return "", "", nil, fmt.Errorf("the server's answer: field at byte %d: %w", f.End, f.Err)
-	}
-	t := wire.Fields{Data: types}
-	for t.Next() {
-		switch t.Num {
-		case typeVersion:
-			apiVersion = string(t.Bytes)
-		case typeKind:
-			kind = string(t.Bytes)
-		}
-	}
-
-	if t.Err != 0 {
-		return "", "", nil, fmt.Errorf("the type of the server's answer: field at byte %d: %w", t.End, t.Err)
-	}
-	return apiVersion, kind, raw, nil
 }

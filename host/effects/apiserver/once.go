@@ -1,4 +1,4 @@
-package effects
+package apiserver
 
 import (
 	"bytes"
@@ -21,50 +21,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/metrics"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
-// client is one identity's connection to the API server.
-type client struct {
-	rest.Interface
-	over *http.Client
-	base *url.URL
-}
-
-func newClient(config *rest.Config, connect func(*rest.Config) (*http.Client, error),
-	limiter flowcontrol.RateLimiter) (client, error) {
-	c := limited(config, limiter)
-	c.ContentType = protobuf
-	c.AcceptContentTypes = accepted
-	c.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	c.Timeout = 0 // each request has its own
-	over, err := connect(c)
-	if err != nil {
-		return client{}, err
-	}
-	base, _, err := rest.DefaultServerUrlFor(c)
-	if err != nil {
-		return client{}, err
-	}
-	r, err := rest.UnversionedRESTClientForConfigAndClient(c, over)
-	return client{r, over, base}, err
-}
-
-// sendOnce sends the request; sent tells whether the server may have seen it.
+// SendOnce sends the request; sent tells whether the server may have seen it.
 //
-// It does what client-go's Request does, which builds the address five times, for its metrics, and finds a decoder for
-// an answer that is taken as it is. That was 58 of the 273 allocations of a create, the server's included
-// (TestOnceAllocations).
-func (c client) sendOnce(ctx context.Context, r *request, timeout time.Duration) (body []byte, sent bool, err error) {
+// It does what client-go's Request does (TestOnceIsRequest), which builds the address five times, for its metrics, and
+// finds a decoder for an answer that is taken as it is: see RATIONALE.md, "Why are writes sent without client-go's
+// Request?".
+func (c Client) SendOnce(ctx context.Context, r *Request, timeout time.Duration) (body []byte, sent bool, err error) {
 	ctx, release := lingering(ctx)
 	defer release()
 	began := time.Now()
-	defer func() { metrics.RequestLatency.Observe(ctx, r.method, *c.base, time.Since(began)) }()
+	defer func() { metrics.RequestLatency.Observe(ctx, r.Method, *c.base, time.Since(began)) }()
 	if err := c.awaitRateLimit(ctx, r); err != nil {
 		return nil, false, err
 	}
@@ -79,7 +52,7 @@ func (c client) sendOnce(ctx context.Context, r *request, timeout time.Duration)
 	}
 
 	a, err := c.over.Do(q)
-	metrics.RequestSize.Observe(ctx, r.method, c.base.Host, float64(len(r.body)))
+	metrics.RequestSize.Observe(ctx, r.Method, c.base.Host, float64(len(r.Body)))
 	code := "<error>" // as client-go's
 	if err == nil {
 		defer a.Body.Close()
@@ -87,7 +60,7 @@ func (c client) sendOnce(ctx context.Context, r *request, timeout time.Duration)
 		tracing.From(ctx).Int("http.response.status_code", int64(a.StatusCode))
 	}
 
-	metrics.RequestResult.Increment(ctx, code, r.method, c.base.Host)
+	metrics.RequestResult.Increment(ctx, code, r.Method, c.base.Host)
 	if err != nil {
 		return nil, wrote.Load(), err
 	}
@@ -95,7 +68,7 @@ func (c client) sendOnce(ctx context.Context, r *request, timeout time.Duration)
 	if body, err = readBody(a); err != nil {
 		return nil, wrote.Load(), fmt.Errorf("reading the server's answer: %w", err)
 	}
-	metrics.ResponseSize.Observe(ctx, r.method, c.base.Host, float64(len(body)))
+	metrics.ResponseSize.Observe(ctx, r.Method, c.base.Host, float64(len(body)))
 	if a.StatusCode < http.StatusOK || a.StatusCode > http.StatusPartialContent {
 		return nil, wrote.Load(), refusal(r, a, body)
 	}
@@ -103,14 +76,14 @@ func (c client) sendOnce(ctx context.Context, r *request, timeout time.Duration)
 }
 
 // awaitRateLimit waits for the request's turn at the rate limit.
-func (c client) awaitRateLimit(ctx context.Context, r *request) error {
+func (c Client) awaitRateLimit(ctx context.Context, r *Request) error {
 	began := time.Now()
 	err := c.GetRateLimiter().Wait(ctx)
 	waited := time.Since(began)
 	if waited > throttledLong {
 		throttled(r, waited)
 	}
-	metrics.RateLimiterLatency.Observe(ctx, r.method, *c.base, waited)
+	metrics.RateLimiterLatency.Observe(ctx, r.Method, *c.base, waited)
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("client rate limiter Wait returned an error: %w", err)
 	}
@@ -125,7 +98,7 @@ const (
 
 var throttledLast atomic.Int64
 
-func throttled(r *request, waited time.Duration) {
+func throttled(r *Request, waited time.Duration) {
 	now, last := time.Now().UnixNano(), throttledLast.Load()
 	if now-last > int64(throttledEvery) && throttledLast.CompareAndSwap(last, now) {
 		klog.InfoS("Waited before sending request", "delay", waited, "reason",
@@ -134,37 +107,40 @@ func throttled(r *request, waited time.Duration) {
 }
 
 // buildRequest makes the request that net/http sends.
-func (c client) buildRequest(ctx context.Context, r *request, timeout time.Duration) (*http.Request, error) {
-	q, err := http.NewRequestWithContext(ctx, r.method, "", nil)
+func (c Client) buildRequest(ctx context.Context, r *Request, timeout time.Duration) (*http.Request, error) {
+	q, err := http.NewRequestWithContext(ctx, r.Method, "", nil)
 	if err != nil {
 		return nil, err
 	}
 	to := *c.base
 	to.Path = path.Join(append([]string{"/", to.Path}, r.path()...)...)
-	query := make(url.Values, len(r.params)+1)
-	for k, v := range r.params {
+	query := make(url.Values, len(r.Params)+1)
+	for k, v := range r.Params {
 		query.Set(k, v)
 	}
 	query.Set("timeout", timeout.String())
 	to.RawQuery = query.Encode()
 	q.URL, q.Host = &to, to.Host
-	if r.body != nil {
-		q.ContentLength = int64(len(r.body))
-		body := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(r.body)) }
+	if r.Body != nil {
+		q.ContentLength = int64(len(r.Body))
+		body := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(r.Body)) }
 		q.Body, q.GetBody = body(), func() (io.ReadCloser, error) { return body(), nil }
-		q.Header.Set("Content-Type", r.contentType)
+		q.Header.Set("Content-Type", r.ContentType)
 	}
-	q.Header.Set("Accept", cmp.Or(r.accept, accepted))
+	q.Header.Set("Accept", cmp.Or(r.Accept, envelope.Accepted))
 	if tracing.From(ctx) != nil {
 		q.Header.Set("traceparent", tracing.Parent(ctx))
 	}
 	return q, nil
 }
 
+// growMost is up to which length of an answer, in bytes, its buffer is made as large as the answer is said to be.
+const growMost = 16 << 20
+
 // readBody reads an answer to its end.
 func readBody(a *http.Response) ([]byte, error) {
 	var b bytes.Buffer
-	if n := a.ContentLength; n > 0 && n <= readMax {
+	if n := a.ContentLength; n > 0 && n <= growMost {
 		b.Grow(int(n) + bytes.MinRead)
 	}
 	_, err := b.ReadFrom(a.Body)
@@ -172,9 +148,9 @@ func readBody(a *http.Response) ([]byte, error) {
 }
 
 // refusal is the error that an answer tells of: the Status in it, or what its code means.
-func refusal(r *request, a *http.Response, body []byte) error {
+func refusal(r *Request, a *http.Response, body []byte) error {
 	form := a.Header.Get("Content-Type")
-	if bytes.HasPrefix(body, magic) || strings.HasPrefix(form, runtime.ContentTypeJSON) {
+	if envelope.IsProtobuf(body) || strings.HasPrefix(form, runtime.ContentTypeJSON) {
 		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(body,
 			&apischema.GroupVersionKind{Version: "v1", Kind: "Status"}, nil)
 		if s, ok := o.(*metav1.Status); err == nil && ok && s.Status == metav1.StatusFailure {
@@ -187,7 +163,7 @@ func refusal(r *request, a *http.Response, body []byte) error {
 		message = strings.TrimSpace(string(body[:min(len(body), most)]))
 	}
 	after, _ := strconv.Atoi(a.Header.Get("Retry-After"))
-	return apierrors.NewGenericServerResponse(a.StatusCode, r.method, apischema.GroupResource{}, "", message, after, true)
+	return apierrors.NewGenericServerResponse(a.StatusCode, r.Method, apischema.GroupResource{}, "", message, after, true)
 }
 
 // linger is how long a request that is on its way when its context ends may still take: what was begun should have a

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 	"testing"
@@ -17,22 +16,6 @@ func pod(f func(*corev1.Pod)) corev1.Pod {
 	p.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
 	f(&p)
 	return p
-}
-
-func FuzzEnvelopeReadsAnything(f *testing.F) {
-	f.Add(wrap("v1", "Pod", []byte{1, 2}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		v, kind, raw, err := unwrap(b)
-		if err != nil {
-			return
-		}
-		if v2, kind2, raw2, err := unwrap(wrap(v, kind, raw)); err != nil || v2 != v || kind2 != kind ||
-			!bytes.Equal(raw, raw2) {
-			t.Fatalf("round trip: %v", err)
-		}
-		_, _ = readMeta(raw)
-		_, _ = readList(raw)
-	})
 }
 
 // What a merge changes is the same as the JSON Patch of it.
@@ -70,18 +53,5 @@ func TestPatchEqualsMerge(t *testing.T) {
 	if _, err := jsonPatch(res, schematest.Marshal(t, &corev1.Pod{}), schematest.Marshal(t, &a),
 		func(string) bool { return false }); err == nil {
 		t.Error("labels that weren't seen were added whole")
-	}
-}
-
-// A namespace's finalizers are those of its spec.
-func TestNamespaceFinalizers(t *testing.T) {
-	n := &corev1.Namespace{}
-	n.Finalizers = []string{"of-its-metadata"}
-	n.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes, "example.com/mine"}
-	if got := namespaceFinalizersOf(schematest.Marshal(t, n)); got != 2 {
-		t.Errorf("%d finalizers, want 2", got)
-	}
-	if got := namespaceFinalizersOf([]byte{0x12, 9}); got != 0 {
-		t.Errorf("%d finalizers in what can't be read", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 )
 
@@ -21,35 +22,11 @@ type versioned struct{ version string }
 func (s *versioned) Get(_, _ string) *cache.Object { return nil }
 func (s *versioned) Version() string               { return s.version }
 
-// A key waits for the highest version that it has written, in whatever order the answers came.
-func TestWaitsForTheHighestVersion(t *testing.T) {
-	for _, written := range [][]string{{"7", "9", "8"}, {"9", "7", "8"}, {"7", "8", "9"}, {"10", "9"}} {
-		w, store, key := podWriter(t), &versioned{}, abi.KeyRef{Name: "web"}
-		w.Stores = func(abi.Resource) Store { return store }
-		highest := "9"
-		for _, v := range written {
-			w.wait.written(key, podsR, v)
-			if v == "10" {
-				highest = v
-			}
-		}
-
-		store.version = "8"
-		if w.Ready(key) {
-			t.Errorf("written %v: synced at version %s", written, store.version)
-		}
-		store.version = highest
-		if !w.Ready(key) {
-			t.Errorf("written %v: not synced at version %s", written, store.version)
-		}
-	}
-}
-
 // A key that has written a scale waits for the object that was scaled, whose version the scale has.
 func TestWaitsForAScale(t *testing.T) {
 	answer := func(w http.ResponseWriter, version string, replicas int32) {
-		w.Header().Set("Content-Type", protobuf)
-		_, _ = w.Write(wrap("autoscaling/v1", "Scale", schematest.Marshal(t, &autoscalingv1.Scale{
+		w.Header().Set("Content-Type", envelope.Protobuf)
+		_, _ = w.Write(envelope.Wrap("autoscaling/v1", "Scale", schematest.Marshal(t, &autoscalingv1.Scale{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u", ResourceVersion: version},
 			Spec:       autoscalingv1.ScaleSpec{Replicas: replicas},
 		})))
@@ -103,26 +80,5 @@ func TestWaitsForAScale(t *testing.T) {
 	}
 	if store.version = "9"; !w.Ready(key) {
 		t.Error("not synced at the version that it was scaled at")
-	}
-}
-
-// To evict a pod is a right of its own: who may create pods, or delete them, may not.
-func TestEvictionIsARight(t *testing.T) {
-	for _, x := range []struct {
-		writes  []abi.Write
-		refused bool
-	}{
-		{[]abi.Write{{Resource: podsR, Verbs: []string{"create", "delete"}}}, true},
-		{[]abi.Write{{Resource: podsR, Subresource: "eviction", Verbs: []string{"create"}}}, false},
-	} {
-		w, err := New(Options{Plugin: "p", Config: &rest.Config{}, Controller: &abi.Controller{Name: "c", Writes: x.writes}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
-		evict := abi.Effect{Kind: abi.EffectEvict, Resource: "v1/pods", Namespace: "default", Name: "web-a", UID: "u"}
-		if err := w.Begin(abi.KeyRef{Name: "web"}, nil).Check([]abi.Effect{evict}); Refused(err) != x.refused {
-			t.Errorf("with the right to %v: %v", x.writes, err)
-		}
 	}
 }

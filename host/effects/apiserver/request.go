@@ -1,0 +1,53 @@
+package apiserver
+
+import "github.com/windlass-dev/windlass/abi"
+
+// Request is one request, the same however often it is sent.
+type Request struct {
+	Method      string
+	Verb        string // as RBAC has it
+	Resource    abi.Resource
+	Subresource string
+	Namespace   string
+	Name        string
+	ContentType string
+	Accept      string // other than the client's own
+	Body        []byte
+	// Foreign tells that a resource isn't built in: another server may stand behind it.
+	Foreign bool
+	Params  map[string]string
+}
+
+func (r *Request) path() []string {
+	p := []string{"apis", r.Resource.Group, r.Resource.Version}
+	if r.Resource.Group == "" {
+		p = []string{"api", r.Resource.Version}
+	}
+	if r.Namespace != "" {
+		p = append(p, "namespaces", r.Namespace)
+	}
+	p = append(p, r.Resource.Name)
+	if r.Name != "" {
+		p = append(p, r.Name)
+	}
+	if r.Subresource != "" {
+		p = append(p, r.Subresource)
+	}
+	return p
+}
+
+// String says what the request is about, for errors.
+func (r *Request) String() string {
+	s := r.Verb + " " + r.Resource.String()
+	if r.Subresource != "" {
+		s += "/" + r.Subresource
+	}
+	name := r.Name
+	if r.Namespace != "" {
+		name = r.Namespace + "/" + name
+	}
+	if name == "" {
+		return s
+	}
+	return s + " " + name
+}

@@ -1,0 +1,119 @@
+package effects
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/grant"
+)
+
+var errLabels = &notGranted{"labels decide whether the operator has granted it, and this patch changes them in a way that the host can't follow: set or remove single labels"}
+
+// patchedLabels returns the labels after a patch.
+func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set, error) {
+	after := maps.Clone(before)
+	if t == abi.JSONPatch {
+		var operations []struct {
+			Op, Path, From string
+			Value          json.RawMessage
+		}
+		if err := json.Unmarshal(patch, &operations); err != nil {
+			return nil, fmt.Errorf("the JSON patch: %w", err)
+		}
+		const all = "/metadata/labels"
+		for _, o := range operations {
+			key, one := strings.CutPrefix(o.Path, all+"/")
+			switch {
+			case o.Op == "test", o.Op != "move" && !one && o.Path != all && o.Path != "/metadata" && o.Path != "":
+			case o.Op == "move" && !one && o.Path != all && o.Path != "/metadata" && o.Path != "" &&
+				!strings.HasPrefix(o.From, all) && o.From != "/metadata" && o.From != "":
+			case one && o.Op == "remove":
+				delete(after, unescape(key))
+			case one && (o.Op == "add" || o.Op == "replace"):
+				var v string
+				if json.Unmarshal(o.Value, &v) != nil {
+					return nil, errLabels
+				}
+				after[unescape(key)] = v
+			case o.Path == all && (o.Op == "add" || o.Op == "replace"):
+				after = labels.Set{}
+				if json.Unmarshal(o.Value, &after) != nil {
+					return nil, errLabels
+				}
+			default:
+				return nil, errLabels
+			}
+		}
+		return after, nil
+	}
+
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &top); err != nil {
+		return nil, fmt.Errorf("the patch: %w", err)
+	}
+
+	meta, err := patchMember(top, "metadata")
+	if err != nil || meta == nil {
+		return after, err
+	}
+
+	changes, err := patchMember(meta, "labels")
+	if err != nil {
+		return nil, err
+	}
+
+	for key, value := range changes {
+		var v *string
+		if json.Unmarshal(value, &v) != nil {
+			return nil, errLabels
+		}
+		if v == nil {
+			delete(after, key)
+		} else {
+			after[key] = *v
+		}
+	}
+	return after, nil
+}
+
+// patchMember returns an object within a patch, nil without one. Names are compared as the server may, and directives
+// of strategic patches aren't followed.
+func patchMember(patch map[string]json.RawMessage, name string) (inner map[string]json.RawMessage, err error) {
+	for key, raw := range patch {
+		switch {
+		case strings.HasPrefix(key, "$"), strings.EqualFold(key, name) && key != name:
+			return nil, errLabels
+		case key == name:
+			if json.Unmarshal(raw, &inner) != nil || inner == nil {
+				return nil, errLabels
+			}
+			for k := range inner {
+				if strings.HasPrefix(k, "$") {
+					return nil, errLabels
+				}
+			}
+		}
+	}
+	return inner, nil
+}
+
+func unescape(s string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(s) }
+
+// appliedLabels returns the labels after an apply, which may take away those that an earlier one has set: what is
+// applied has to be covered by itself.
+func appliedLabels(before labels.Set, object []byte) (labels.Set, error) {
+	if len(object) > 0 && object[0] == '{' {
+		var o struct{ Metadata metav1.ObjectMeta }
+		if err := json.Unmarshal(object, &o); err != nil {
+			return nil, fmt.Errorf("the object: %w", err)
+		}
+		return o.Metadata.Labels, nil
+	}
+	return grant.LabelsOf(object)
+}

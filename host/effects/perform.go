@@ -1,0 +1,121 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
+	"github.com/windlass-dev/windlass/host/schema"
+)
+
+// performOne does one effect that isn't a group.
+func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
+	switch e.Kind {
+	case abi.EffectView:
+		if e.Ask.Fresh {
+			if err := s.w.waitForFresh(ctx, e.Ask); err != nil {
+				return s.failedOutcome(e, err)
+			}
+		}
+		data, err := s.snapshot.Ask(e.Ask)
+		if err != nil {
+			return s.failedOutcome(e, err)
+		}
+		return abi.Outcome{View: &data}, nil
+	case abi.EffectWake:
+		k := e.Wake.Key
+		s.w.Wake(e.Wake.Controller, abi.KeyRef{Resource: strings.Clone(k.Resource), Namespace: strings.Clone(k.Namespace),
+			Name: strings.Clone(k.Name)})
+		return abi.Outcome{}, nil
+	case abi.EffectDiscover, abi.EffectRead:
+		o, err := s.discoverOrRead(ctx, e)
+		if err != nil {
+			return s.failedOutcome(e, err)
+		}
+		return o, nil
+	case abi.EffectPublish:
+		s.w.facts.publish(s.key, e.Object, e.Terms)
+		return abi.Outcome{}, nil
+	case abi.EffectFacts:
+		return abi.Outcome{Facts: s.w.facts.inNamespace(e.Namespace, e.Terms)}, nil
+	}
+
+	find := s.w.resources.find
+	if e.Kind == abi.EffectReview {
+		find = s.w.resources.reviewed
+	}
+
+	res, err := find(e.Resource)
+	if err == nil {
+		res, err = s.resolveForm(ctx, e, res)
+	}
+	if err != nil {
+		return s.failedOutcome(e, err)
+	}
+	if e.Kind != abi.EffectEvent {
+		if err := s.granted(e, res, func(objectKey) bool { return false }); err != nil {
+			return s.failedOutcome(e, err)
+		}
+	}
+
+	if deletes(e) {
+		if err := s.spendDelete(); err != nil {
+			return s.failedOutcome(e, err)
+		}
+	}
+
+	var o abi.Outcome
+	switch e.Kind {
+	case abi.EffectEvent:
+		s.recordEvent(e, res)
+		s.tellEvent(e)
+	case abi.EffectCreate:
+		o, err = s.create(ctx, e, res)
+	case abi.EffectReview:
+		o, err = s.sendReview(ctx, e, res)
+	case abi.EffectUpdate:
+		o, err = s.update(ctx, e, res)
+	case abi.EffectPatch, abi.EffectApply:
+		o, err = s.patch(ctx, e, res)
+	case abi.EffectDelete, abi.EffectEvict:
+		o, err = s.remove(ctx, e, res)
+	case abi.EffectDeleteCollection:
+		o, err = s.deleteCollection(ctx, e, res)
+	case abi.EffectGet:
+		o, err = s.get(ctx, e, res)
+	case abi.EffectList:
+		o, err = s.list(ctx, e, res)
+	default:
+		err = fmt.Errorf("unknown kind of effect %d", e.Kind)
+	}
+
+	if err != nil {
+		return s.failedOutcome(e, err)
+	}
+	return o, nil
+}
+
+// resolveForm returns the resource as the effect wants it: with metadata alone where it says so, and with a kind where
+// one is sent.
+func (s *Session) resolveForm(ctx context.Context, e *abi.Effect, res *schema.Resource) (*schema.Resource, error) {
+	switch {
+	case res.Custom && res.Kind == "" && sendsKind(e):
+		return s.w.Discovery.Resource(ctx, res.Resource)
+	case !res.Partial && e.Metadata:
+		return schema.Partial(res.Resource, res.Kind, res.Namespaced), nil
+	}
+	return res, nil
+}
+
+// sendsKind reports whether the server is sent the kind of the effect's resource.
+func sendsKind(e *abi.Effect) bool {
+	switch e.Kind {
+	case abi.EffectCreate, abi.EffectUpdate:
+		return !ownBody(e.Subresource)
+	case abi.EffectApply:
+		return !envelope.IsJSON(e.Object)
+	}
+	return e.Kind == abi.EffectEvent
+}
