@@ -60,8 +60,8 @@ func digest(c *api.Cluster) uint64 {
 }
 
 // byChance reports whether it was upstream's chance that the two differed in a world: played anew, they are alike in
-// the same situation, or differ in a known way, or come to no difference at all, for what a plugin does follows from its
-// world.
+// the same situation, or differ in a known way, or come to no difference at all, for what a plugin does follows from
+// its world.
 func (s *Subject) byChance(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) (bool,
 	error) {
 	again := 0

@@ -161,7 +161,7 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		return err
 	}
 	if e.Kind == abi.EffectEvent {
-		if c.w.Controller.EventSource == "" || c.w.Recorder == nil {
+		if c.w.Controller.EventSource == "" || c.w.teller == nil {
 			return errors.New("the controller's manifest names no eventSource")
 		}
 		if e.Event == nil || e.Event.Reason == "" || (e.Event.Type != "Normal" && e.Event.Type != "Warning") {

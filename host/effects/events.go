@@ -3,6 +3,7 @@ package effects
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,28 +21,67 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// newRecorder sends events under a component's name, aggregated and filtered as upstream does. Their rate is limited
-// like that of the controller's other requests, but apart from it: a flood of events holds up no write.
-func newRecorder(o *Options) (record.EventRecorder, func(), error) {
+// teller sends a controller's events. It begins with the first: most controllers have none to tell for hours, and
+// client-go's broadcaster holds queues of a thousand events and three goroutines.
+type teller struct {
+	begin func() (recorder record.EventRecorder, end func())
+
+	mu       sync.Mutex
+	recorder record.EventRecorder // nil before the first event
+	end      func()
+	ended    bool
+}
+
+// newTeller sends events under a component's name, aggregated and filtered as upstream does. Their rate is limited like
+// that of the controller's other requests, but apart from it: a flood of events holds up no write.
+func newTeller(o *Options) (*teller, error) {
 	c := apiserver.Limited(o.Config, o.Events)
 	c.ContentType, c.AcceptContentTypes = envelope.Protobuf, envelope.Accepted
 	over, err := o.Client(c)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	events, err := typedcorev1.NewForConfigAndClient(c, over)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	b := record.NewBroadcaster()
-	var sink record.EventSink = &typedcorev1.EventSinkImpl{Interface: events.Events("")}
-	stop := b.Shutdown
-	if o.Lease != nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		sink, stop = &fencedSink{ctx, sink, o.Lease}, func() { cancel(); b.Shutdown() }
+
+	source := corev1.EventSource{Component: o.Controller.EventSource}
+	lease := o.Lease
+	return &teller{begin: func() (record.EventRecorder, func()) {
+		b := record.NewBroadcaster()
+		var sink record.EventSink = &typedcorev1.EventSinkImpl{Interface: events.Events("")}
+		end := b.Shutdown
+		if lease != nil {
+			ctx, cancel := context.WithCancel(context.Background())
+			sink, end = &fencedSink{ctx, sink, lease}, func() { cancel(); b.Shutdown() }
+		}
+		b.StartRecordingToSink(sink)
+		return b.NewRecorder(scheme.Scheme, source), end
+	}}, nil
+}
+
+// tell sends an event, or drops it where the teller has ended.
+func (t *teller) tell(ref *corev1.ObjectReference, eventType, reason, message string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return
 	}
-	b.StartRecordingToSink(sink)
-	return b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: o.Controller.EventSource}), stop, nil
+	if t.recorder == nil {
+		t.recorder, t.end = t.begin()
+	}
+	t.recorder.Event(ref, eventType, reason, message)
+}
+
+// close ends the sending. An event that is on its way is dropped.
+func (t *teller) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	if t.end != nil {
+		t.end()
+	}
 }
 
 // fencedSink drops the events of a lease that is lost. client-go's recorder would hold all later ones up for minutes
@@ -91,6 +131,6 @@ func (s *Session) recordEvent(e *abi.Effect, res *schema.Resource) {
 			ref.ResourceVersion = b.version
 		}
 	}
-	s.w.Recorder.Event(ref, strings.Clone(e.Event.Type), strings.Clone(e.Event.Reason),
+	s.w.teller.tell(ref, strings.Clone(e.Event.Type), strings.Clone(e.Event.Reason),
 		strings.ToValidUTF8(strings.Clone(e.Event.Message[:min(len(e.Event.Message), eventMax)]), ""))
 }

@@ -122,7 +122,7 @@ type Writer struct {
 	reads     map[abi.Resource]bool
 	seen      seen
 	resources resources
-	stop      func()
+	teller    *teller // nil: the controller tells no events
 	sight     *barrier.Sight
 	*lasting
 
@@ -169,8 +169,7 @@ func New(o Options) (*Writer, error) {
 		o.Stores = func(abi.Resource) Store { return nil }
 	}
 
-	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, rights: rightsOf(o.Controller), seen: seen(o.Seen),
-		stop: func() {}}
+	w := &Writer{Options: o, reads: map[abi.Resource]bool{}, rights: rightsOf(o.Controller), seen: seen(o.Seen)}
 	w.resources.custom = o.Discovery != nil
 	w.log = klog.Background().WithValues("plugin", o.Plugin, "controller", o.Controller.Name)
 	w.sight = &barrier.Sight{Store: w.watchedStore, Object: w.liveObject, Version: w.liveVersion, StaleWait: o.StaleWait,
@@ -193,8 +192,11 @@ func New(o Options) (*Writer, error) {
 		w.reads[v.Resource] = true
 	}
 
-	if w.Recorder == nil && o.Controller.EventSource != "" {
-		if w.Recorder, w.stop, err = newRecorder(&o); err != nil {
+	switch {
+	case o.Recorder != nil:
+		w.teller = &teller{recorder: o.Recorder}
+	case o.Controller.EventSource != "":
+		if w.teller, err = newTeller(&o); err != nil {
 			return nil, fmt.Errorf("plugin %s: controller %s: events: %w", o.Plugin, o.Controller.Name, err)
 		}
 	}
@@ -211,9 +213,11 @@ func (w *Writer) Revoke() {
 	w.revoked = true
 }
 
-// Close ends the Writer's recorder, and the waiting for its writes unless another one has taken over.
+// Close ends the Writer's events, and the waiting for its writes unless another one has taken over.
 func (w *Writer) Close() {
-	w.stop()
+	if w.teller != nil {
+		w.teller.close()
+	}
 	w.wait.CloseOf(w.sight)
 }
 
