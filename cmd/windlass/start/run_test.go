@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/cmd/windlass/answer/answertest"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 func kubeconfig(t *testing.T, server string) string {
@@ -28,12 +29,8 @@ clusters: [{name: c, cluster: {server: "%s"}}], users: [{name: u, user: {}}]}`, 
 
 func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := "http://" + l.Addr().String()
-	l.Close()
+	address, _ := cluster.FreeAddress(t)
+	server := "http://" + address
 	file := kubeconfig(t, server)
 	cmd, _, stderr := answertest.Command(t, "run", "--kubeconfig", file, "--secure-port=-1")
 	if err := cmd.Run(); err == nil {
