@@ -54,7 +54,8 @@ func generatePage() string {
 		"| plugin | setting | default | what it is |\n|---|---|---|---|\n")
 	for _, p := range builtin.Plugins {
 		for _, s := range p.Native.Settings {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Folder, codeSpan(s.Name), codeSpan(s.Default), markdown.Cell(s.Description))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Folder, codeSpan(s.Name), codeSpan(s.Default),
+				markdown.Cell(s.Description))
 		}
 	}
 
