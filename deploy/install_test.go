@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -20,17 +19,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 // onLoopback is what a test adds to values, because there is no pod network: an address and a port that are free.
 func onLoopback(t *testing.T) (fields string, port int) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := cluster.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	port = l.Addr().(*net.TCPAddr).Port
 	return fmt.Sprintf("  serving: {bindAddress: 127.0.0.1, port: %d}\n", port), port
 }
 
@@ -174,16 +172,9 @@ func TestInstall(t *testing.T) {
 	})
 
 	t.Run("what a Deployment had made goes with it", func(t *testing.T) {
-		labels, background := map[string]string{"app": "web"}, metav1.DeletePropagationBackground
+		background := metav1.DeletePropagationBackground
 		deployments := c.Client().AppsV1().Deployments("default")
-		if _, err := deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"},
-			Spec: appsv1.DeploymentSpec{
-				Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
-					Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}},
-			}}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		workload.CreateDeployment(t, c.Client(), "default", workload.Deployment("web", 1))
 		cluster.Eventually(t, time.Minute, "a Deployment to be available", func() (bool, any) {
 			d, err := deployments.Get(t.Context(), "web", metav1.GetOptions{})
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/plugin"
 	"github.com/windlass-dev/windlass/differential/world"
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
+	"github.com/windlass-dev/windlass/host/guest/guesttest"
 )
 
 // apart is one run of a script in which each controller has a cluster of its own, whose changes come to its caches late
@@ -188,7 +188,7 @@ func (a *apart) plugin(server *api.Server) (parts, error) {
 	c := server.NewCluster()
 	var all parts
 	for _, i := range indexes {
-		p, err := plugin.New(goldentest.Native(a.subject.Plugin), i, a.subject.settings(), c)
+		p, err := plugin.New(guesttest.Native(a.subject.Plugin), i, a.subject.settings(), c)
 		if err != nil {
 			return nil, err
 		}

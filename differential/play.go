@@ -13,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/plugin"
 	"github.com/windlass-dev/windlass/differential/world"
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
+	"github.com/windlass-dev/windlass/host/guest/guesttest"
 )
 
 // script is a world and what happens in it: all follows from the seed, less what is left out.
@@ -110,7 +110,7 @@ func (s *Subject) beside(c *api.Cluster) (*plugin.Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := plugin.New(goldentest.Native(s.Plugin), indexes[0], s.settings(), c)
+	p, err := plugin.New(guesttest.Native(s.Plugin), indexes[0], s.settings(), c)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (s *Subject) beside(c *api.Cluster) (*plugin.Plugin, error) {
 		if len(s.Plugin.Manifest().Controllers[i].Writes) > 0 {
 			continue // it has worlds of its own
 		}
-		w, err := plugin.New(goldentest.Native(s.Plugin), i, s.settings(), c)
+		w, err := plugin.New(guesttest.Native(s.Plugin), i, s.settings(), c)
 		if err != nil {
 			p.Close()
 			return nil, err

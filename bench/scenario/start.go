@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 // Where the sentinels are, which show that a manager works.
@@ -84,12 +86,8 @@ func (w *World) Tended(ctx context.Context) error {
 
 // deployment is one of tiny pods, with as many replicas.
 func deployment(name string, replicas int) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	n := int32(replicas)
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
-		Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: minimalPodSpec()},
-	}}
+	return workload.Deployment(name, int32(replicas),
+		func(d *appsv1.DeploymentSpec) { d.Template.Spec = minimalPodSpec() })
 }
 
 func minimalPodSpec() corev1.PodSpec {

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // profiled turns the command into one of the program that serves profiles.
 func (s *Subject) profiled(program string) error {
-	port, err := freePort()
+	port, err := cluster.FreePort()
 	if err != nil {
 		return err
 	}

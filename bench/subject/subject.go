@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,7 +66,7 @@ func Start(k Kind, c *cluster.Cluster, o Options) (*Subject, error) {
 		return nil, fmt.Errorf("%s: %w", k, err)
 	}
 
-	port, err := freePort()
+	port, err := cluster.FreePort()
 	if err != nil {
 		s.proxy.Close()
 		return nil, fmt.Errorf("%s: %w", k, err)
@@ -248,12 +247,4 @@ func (s *Subject) terminate(how syscall.Signal) {
 		}
 		s.proxy.Close()
 	})
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, errors.Join(nil, l.Close())
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 )
 
 // All commands help in the same way: what they are for, how they are used, what each flag does and what it is without a
@@ -17,7 +19,7 @@ func TestHelp(t *testing.T) {
 	root := command()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	walkCommands(root, func(path string, c *cobra.Command) {
+	answer.Walk(root, func(path string, c *cobra.Command) {
 		if strings.HasPrefix(path, "completion") || path == "help" {
 			return // cobra's own
 		}
@@ -71,7 +73,7 @@ func helpText(t *testing.T, path string) (string, error) {
 
 // The examples are ones that the commands take: their flags exist.
 func TestExamples(t *testing.T) {
-	walkCommands(command(), func(path string, c *cobra.Command) {
+	answer.Walk(command(), func(path string, c *cobra.Command) {
 		for l := range strings.Lines(c.Example) {
 			for part := range strings.SplitSeq(l, "|") {
 				words := strings.Fields(part)
@@ -101,7 +103,7 @@ func TestExamples(t *testing.T) {
 
 // What nobody can make sense of is answered with a line that says what to do.
 func TestUnknown(t *testing.T) {
-	walkCommands(command(), func(path string, c *cobra.Command) {
+	answer.Walk(command(), func(path string, c *cobra.Command) {
 		run := func(args ...string) error {
 			root := command()
 			root.SetOut(&bytes.Buffer{})

@@ -2,78 +2,39 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
-	"time"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/about"
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/cmd/windlass/author"
+	"github.com/windlass-dev/windlass/cmd/windlass/completion"
 	"github.com/windlass-dev/windlass/cmd/windlass/running"
+	"github.com/windlass-dev/windlass/cmd/windlass/start"
+	"github.com/windlass-dev/windlass/host/process"
 	_ "github.com/windlass-dev/windlass/host/process/begin" // what this process is, before anything else of it begins
-	"github.com/windlass-dev/windlass/host/process/guardian"
 )
 
 func main() {
-	code := run(arguments(os.Args))
+	code := run(start.Arguments(os.Args))
 	klog.Flush()
 	os.Exit(code)
 }
 
 // run does what the arguments say, and returns the exit code.
 func run(args []string) int {
-	ctx, stop := untilSignalled(func() {
+	ctx, stop := process.UntilSignalled(func() {
 		klog.InfoS("Second signal: exiting at once")
 		klog.Flush()
 		os.Exit(1)
 	})
 	defer stop()
 	return answer.Execute(ctx, command(), args)
-}
-
-// oneSignal is how soon after a signal the next one counts as the same, where there is a guardian: what is sent to all
-// processes of a terminal or a unit comes from there once more.
-const oneSignal = time.Second
-
-// untilSignalled returns a context that ends with the first SIGINT or SIGTERM; second is called at the next one.
-func untilSignalled(second func()) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	behind, _, guarded := guardian.Ward()
-	go func() {
-		s := <-signals
-		klog.InfoS("Stopping", "signal", s.String())
-		cancel()
-		if guarded {
-			go tellOfEnd(behind)
-		}
-		for first := time.Now(); ; {
-			<-signals
-			if !guarded || time.Since(first) > oneSignal {
-				second()
-				return
-			}
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); cancel() }
-}
-
-// tellOfEnd logs that the signal came because the guardian has ended, if it did. The kernel sends it when the
-// guardian's first thread has ended, and names the guardian as the parent until the last one has.
-func tellOfEnd(process int) {
-	for end := time.Now().Add(oneSignal); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if os.Getppid() != process {
-			klog.InfoS("The guardian has ended, and the manager ends, too", "guardian", process)
-			return
-		}
-	}
 }
 
 func command() *cobra.Command {
@@ -99,10 +60,8 @@ a plugin is called with a key and a snapshot of the cache, in a sandbox, and ans
 		root.PersistentFlags().AddGoFlag(all.Lookup(name))
 	}
 
-	root.AddCommand(runCommand(), rbacCommand(), versionCommand(), docsCommand())
-	root.AddCommand(author.PluginCommand(), author.ReplayCommand())
-	root.AddCommand(running.Commands()...)
-	helpful(root)
-	complete(root)
+	root.AddCommand(slices.Concat(start.Commands(), running.Commands(), author.Commands(), about.Commands())...)
+	answer.ExplainUnknown(root)
+	completion.Add(root)
 	return root
 }

@@ -64,11 +64,6 @@ func replace(path, text string) error {
 	return os.WriteFile(path, []byte(before+begin+text+end+after), 0o644)
 }
 
-// tableCell returns a text as a cell of a table has it.
-func tableCell(s string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
-}
-
 // codeSpan returns a text as code, empty if it is.
 func codeSpan(s string) string {
 	if s == "" {

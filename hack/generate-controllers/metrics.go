@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/hack/markdown"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
@@ -30,7 +31,7 @@ func metrics() string {
 				kind = k
 			}
 			rows[m.Name] = fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", m.Name, kind, metricLabels(&m), p.Folder,
-				tableCell(m.Help))
+				markdown.Cell(m.Help))
 		}
 	}
 

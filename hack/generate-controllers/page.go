@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/config/kcm"
+	"github.com/windlass-dev/windlass/hack/markdown"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
@@ -43,7 +44,7 @@ func generatePage() string {
 			does += " Off by default."
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
-			codeSpan(c.Name), codeSpan(c.Alias), c.Plugin.Folder, tableCell(does), strings.Join(queues, ", "),
+			codeSpan(c.Name), codeSpan(c.Alias), c.Plugin.Folder, markdown.Cell(does), strings.Join(queues, ", "),
 			codeSpan(c.ServiceAccount))
 	}
 
@@ -53,7 +54,8 @@ func generatePage() string {
 		"| plugin | setting | default | what it is |\n|---|---|---|---|\n")
 	for _, p := range builtin.Plugins {
 		for _, s := range p.Native.Settings {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Folder, codeSpan(s.Name), codeSpan(s.Default), tableCell(s.Description))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Folder, codeSpan(s.Name), codeSpan(s.Default),
+				markdown.Cell(s.Description))
 		}
 	}
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects"
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/guest"
+	"github.com/windlass-dev/windlass/host/guest/guesttest"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
@@ -54,7 +54,7 @@ func TestShadow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			version := func(do step) *Version {
 				maps := sdk.Key(corev1.ConfigMaps).Fields("metadata.name")
-				g := goldentest.Native(&sdk.Plugin{Name: "p", Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{maps},
+				g := guesttest.Native(&sdk.Plugin{Name: "p", Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{maps},
 					Sync: do}}})
 				m := &g.Manifest().Controllers[0]
 				plan, err := views.Compile(m)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/host/golden"
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
+	"github.com/windlass-dev/windlass/host/guest/guesttest"
 	"github.com/windlass-dev/windlass/sdk"
 	appsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
@@ -61,7 +61,7 @@ func runText(t *testing.T, p *sdk.Plugin, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, _, err := cases[0].Run(goldentest.Native(p), true)
+	out, _, err := cases[0].Run(guesttest.Native(p), true)
 
 	return out, err
 }
@@ -211,7 +211,7 @@ func TestDefinitions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = cases[0].Run(goldentest.Native(newPlugin(answers)), true)
+			_, _, err = cases[0].Run(guesttest.Native(newPlugin(answers)), true)
 			if (err == nil) != (x.says == "") || err != nil && !strings.Contains(err.Error(), x.says) {
 				t.Errorf("%v, should say %q", err, x.says)
 			}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
@@ -17,9 +16,9 @@ var checks = []struct {
 	{"manifest", manifest},
 	{"rights", checkRights},
 	{"size", checkSize},
-	{"golden", func(t *testing.T, p builtin.Plugin) { goldentest.Run(t, p.Native, testdata(p)) }},
+	{"golden", checkGolden},
 	{"wakes", checkWakes},
-	{"module", func(t *testing.T, p builtin.Plugin) { goldentest.Module(t, p.Native, testdata(p)) }},
+	{"module", checkModule},
 	{"simulation", simulation},
 }
 
@@ -38,20 +37,6 @@ func TestPlugins(t *testing.T) {
 
 // testdata is the folder of what a plugin's checks need.
 func testdata(p builtin.Plugin) string { return filepath.Join("..", p.Folder, "testdata") }
-
-// checkWakes checks which events wake which keys, by the plugin's files that say so.
-func checkWakes(t *testing.T, p builtin.Plugin) {
-	files, err := filepath.Glob(filepath.Join(testdata(p), "wakes*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Errorf("no %s says which events wake which keys", filepath.Join(testdata(p), "wakes*.yaml"))
-	}
-	for _, f := range files {
-		goldentest.Wakes(t, p.Native, f)
-	}
-}
 
 // The size limit keeps compiling a module at start within about 0.1 s, where one is given as a file: of the built-in
 // ones the native code comes with the build.

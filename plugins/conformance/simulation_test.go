@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/guest"
+	"github.com/windlass-dev/windlass/host/guest/guesttest"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
 )
@@ -47,7 +47,7 @@ func simulation(t *testing.T, p builtin.Plugin) {
 
 	q := pipe.Request{World: world, With: o.With, Settings: o.Settings, Seeds: o.Seeds, Keep: o.Keep,
 		Findings: filepath.Join(testdata(p), "findings")}
-	r, err := check.Explore(t.Context(), elsewhen{goldentest.Native(p.Native), t}, q)
+	r, err := check.Explore(t.Context(), elsewhen{guesttest.Native(p.Native), t}, q)
 	if err != nil {
 		t.Fatal(err)
 	}

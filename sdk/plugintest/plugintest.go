@@ -33,20 +33,10 @@ func Golden(t *testing.T, p *sdk.Plugin, folder string) {
 		t.Fatal(err)
 	}
 
-	for cases := all.Cases; len(cases) > 0; {
-		n := 1
-		for n < len(cases) && cases[n].Topic == cases[0].Topic {
-			n++
-		}
-		of := cases[:n]
-		cases = cases[n:]
-		t.Run(of[0].Topic, func(t *testing.T) {
-			for _, c := range of {
-				t.Run(c.Name, func(t *testing.T) {
-					r, err := runWindlass(t, p, pipe.Request{Do: "golden", File: c.File, Case: c.Name, Update: *update})
-					reportFindings(t, r, err)
-				})
-			}
+	for _, c := range all.Cases {
+		t.Run(c.Topic+"/"+c.Name, func(t *testing.T) {
+			r, err := runWindlass(t, p, pipe.Request{Do: "golden", File: c.File, Case: c.Name, Update: *update})
+			reportFindings(t, r, err)
 		})
 	}
 }

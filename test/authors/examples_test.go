@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 // examples are those in Go, with what shows in a cluster that they work.
@@ -136,9 +136,9 @@ func (a *author) replace(name, module string) {
 
 func checkBudgets(a *author) {
 	ctx, budgets := a.t.Context(), a.client.PolicyV1().PodDisruptionBudgets("default")
-	d := deployment("guarded", 2)
+	d := workload.Deployment("guarded", 2)
 	d.Labels = map[string]string{"budgets.example.com/min-available": "50-percent"}
-	a.createDeployment(d)
+	workload.CreateDeployment(a.t, a.client, "default", d)
 	amount := func(want string) {
 		a.t.Helper()
 		a.eventually("the budget is "+want, func() error {
@@ -160,9 +160,9 @@ func checkBudgets(a *author) {
 
 func checkReplicaSet(a *author) {
 	ctx, pods := a.t.Context(), a.client.CoreV1().Pods("default")
-	d := deployment("ordered", 3)
+	d := workload.Deployment("ordered", 3)
 	d.Annotations = map[string]string{"scaledown.example.com/order": "oldest"}
-	a.createDeployment(d)
+	workload.CreateDeployment(a.t, a.client, "default", d)
 
 	names := func() (all []string) {
 		l, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=ordered"})
@@ -197,7 +197,7 @@ func checkReplicaSet(a *author) {
 		a.t.Fatal(err)
 	}
 
-	a.patchDeployment("ordered", `{"spec":{"replicas":2}}`)
+	workload.PatchDeployment(a.t, a.client, "default", "ordered", `{"spec":{"replicas":2}}`)
 	if left := await(2); slices.Contains(left, chosen) {
 		a.t.Errorf("the pod %s, which was labelled, is still there: %v", chosen, left)
 	}
@@ -303,32 +303,10 @@ func checkDefaultDeny(a *author) {
 	})
 }
 
-func deployment(name string, replicas int32) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
-}
-
-func (a *author) createDeployment(d *appsv1.Deployment) {
-	a.t.Helper()
-	if _, err := a.client.AppsV1().Deployments("default").Create(a.t.Context(), d, metav1.CreateOptions{}); err != nil {
-		a.t.Fatal(err)
-	}
-}
-
 func (a *author) setLabel(deployment, value string) {
 	a.t.Helper()
-	a.patchDeployment(deployment, `{"metadata":{"labels":{"budgets.example.com/min-available":`+value+`}}}`)
-}
-
-func (a *author) patchDeployment(deployment, patch string) {
-	a.t.Helper()
-	if _, err := a.client.AppsV1().Deployments("default").Patch(a.t.Context(), deployment, types.MergePatchType,
-		[]byte(patch), metav1.PatchOptions{}); err != nil {
-		a.t.Fatal(err)
-	}
+	workload.PatchDeployment(a.t, a.client, "default", deployment,
+		`{"metadata":{"labels":{"budgets.example.com/min-available":`+value+`}}}`)
 }
 
 // expectNotFound returns no error where an object can't be found.

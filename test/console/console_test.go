@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 var update = flag.Bool("update", false, "write docs/console.png and the outputs in docs/console.md anew")
@@ -88,7 +89,7 @@ func TestConsole(t *testing.T) {
 	x.awaitText("the swap, as it happens", "#swaps", "replicaset", "on trial")
 	w.createDeployment(t, "default", "more")
 	cluster.Eventually(t, time.Minute, "the new version works", func() (bool, string) {
-		n := w.countPods(t, "default", "more")
+		n := workload.CountPods(t, w.client, "default", "more")
 		return n == 2, fmt.Sprint(n, " pods")
 	})
 	w.replaceModule(t, assembleSimple(t, "(unreachable)"))

@@ -119,14 +119,9 @@ func assembleSimple(t *testing.T, sync string) []byte {
 // createDeployment makes a Deployment whose pods carry what a careless page would run.
 func (w *world) createDeployment(t *testing.T, namespace, name string) {
 	t.Helper()
-	labels, replicas := map[string]string{"app": name}, int32(2)
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels,
-		Annotations: map[string]string{"note": hostile}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c",
-		Image: "c:1"}}}}
-	w.must(t)(w.client.AppsV1().Deployments(namespace).Create(t.Context(),
-		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Template: template}}, metav1.CreateOptions{}))
+	workload.CreateDeployment(t, w.client, namespace, workload.Deployment(name, 2, func(d *appsv1.DeploymentSpec) {
+		d.Template.Annotations = map[string]string{"note": hostile}
+	}))
 }
 
 // forbidPods has the API server refuse all pods of a namespace, and waits until it does.
@@ -208,15 +203,6 @@ func (w *world) keepBusy(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second) // with -update alone
 	}
-}
-
-func (w *world) countPods(t *testing.T, namespace, app string) int {
-	t.Helper()
-	all, err := w.client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(all.Items)
 }
 
 // viewerToken returns a token of somebody who may look.

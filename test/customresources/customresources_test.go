@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/record/replay"
+	"github.com/windlass-dev/windlass/sdk/plugintest"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/customresources/mirror"
 	"github.com/windlass-dev/windlass/test/module"
@@ -186,7 +186,7 @@ func (w *world) controllerState() string {
 	return "nothing"
 }
 
-func TestGolden(t *testing.T) { goldentest.Run(t, mirror.Plugin, "testdata") }
+func TestGolden(t *testing.T) { plugintest.Golden(t, mirror.Plugin, "testdata") }
 
 func TestACustomResource(t *testing.T) {
 	t.Parallel()

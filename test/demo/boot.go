@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -43,12 +42,12 @@ func bootPlatform(ctx context.Context, dir string) (*platform, error) {
 	p.client = p.cluster.Client()
 	printNote("control plane ready after %.1f s", time.Since(t).Seconds())
 
-	address, err := freeAddress()
+	port, err := cluster.FreePort()
 	if err != nil {
 		p.stop()
 		return nil, err
 	}
-	p.metrics = address
+	p.metrics = fmt.Sprint("127.0.0.1:", port)
 	if p.http, err = p.cluster.HTTP(); err != nil {
 		p.stop()
 		return nil, err
@@ -62,7 +61,7 @@ clientConnection:
 %suseServiceAccountCredentials: true
 leaderElection: {leaderElect: false}
 controllers: [deployment, replicaset, endpointslice, endpoint, serviceaccount, root-ca-cert-publisher]
-`, p.cluster.ManagerKubeconfig, p.cluster.ServingFields(address)), 0o600); err != nil {
+`, p.cluster.ManagerKubeconfig, p.cluster.ServingFields(p.metrics)), 0o600); err != nil {
 		p.stop()
 		return nil, err
 	}
@@ -131,15 +130,6 @@ func (p *platform) logTails() string {
 		fmt.Fprintf(&b, "--- %s\n%s\n", filepath.Base(path), strings.Join(lines[max(0, len(lines)-15):], "\n"))
 	}
 	return b.String()
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 func printHeading(format string, a ...any) { fmt.Printf("\n\033[1m"+format+"\033[0m\n", a...) }

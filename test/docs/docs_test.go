@@ -9,7 +9,6 @@ import (
 	"encoding/pem"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,31 +66,16 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// freePort returns a port on loopback that nobody has taken.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // newEmptyShell returns a shell with a cluster, in which no windlass runs yet.
 func newEmptyShell(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
-	return newShell(t, c.Kubeconfig, freePort(t))
+	return newShell(t, c.Kubeconfig)
 }
 
 // checkout is a shell in an empty folder beside a checkout in which everything is built; the page starts the cluster.
 func checkout(t *testing.T, _ *cluster.Cluster) *shell {
 	t.Helper()
-	s := newShell(t, "", freePort(t))
+	s := newShell(t, "")
 	path, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +132,7 @@ func recorded(t *testing.T, c *cluster.Cluster) *shell {
 func registry(t *testing.T, c *cluster.Cluster) *shell {
 	t.Helper()
 	r := registrytest.Start(t, registrytest.Options{TLS: true})
-	s := newShell(t, c.Kubeconfig, freePort(t), "registry.example", r.Host)
+	s := newShell(t, c.Kubeconfig, "registry.example", r.Host)
 	s.must("export SSL_CERT_FILE=" + r.CAFile)
 	wasm, ok := builtin.Module("replicaset")
 	if !ok {

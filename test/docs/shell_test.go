@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
@@ -29,9 +30,10 @@ type shell struct {
 const end = "-- end of the command --"
 
 // newShell starts a terminal. names are pairs: what pages call it, what it is here.
-func newShell(t *testing.T, kubeconfig, port string, names ...string) *shell {
+func newShell(t *testing.T, kubeconfig string, names ...string) *shell {
 	t.Helper()
 	bin := t.TempDir()
+	_, port := cluster.FreeAddress(t)
 	// Readers have one windlass, on its usual port. Here others run beside it.
 	writeScript(t, bin, "windlass", fmt.Sprintf(`#!/bin/sh
 case $1 in

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"testing"
@@ -76,8 +75,7 @@ func (s *side) startNative(t *testing.T, controllers []string, settings map[stri
 	leader bool) *running {
 	t.Helper()
 	r := &running{since: time.Now()}
-	address := freeAddress(t)
-	_, port, _ := net.SplitHostPort(address)
+	address, port := cluster.FreeAddress(t)
 	flags := []string{"--secure-port=" + port, "--bind-address=127.0.0.1", fmt.Sprint("--leader-elect=", leader),
 		"--cert-dir=" + t.TempDir(),
 		"--authentication-kubeconfig=" + s.cluster.ManagerKubeconfig,
@@ -146,16 +144,6 @@ func (s *side) startOurs(t *testing.T, controllers []string, settings map[string
 		scrape:  func(t testing.TB, path string) (map[string]*dto.MetricFamily, error) { return p.Metrics(t, path), nil },
 		healthy: func(t testing.TB) error { p.Get(t, "/healthz"); return nil },
 	}
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func loadLives(t testing.TB) []*life.Life {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/windlass-dev/windlass/hack/markdown"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
@@ -118,7 +120,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		if declared[name] == nil {
 			text = labelNames(f)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, text, tableCell(help))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, text, markdown.Cell(help))
 	}
 
 	b.WriteString("\n## Windlass's own\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
@@ -130,7 +132,7 @@ func document(t *testing.T, native, ours, declared map[string]*family, owner map
 		if f.help == "" {
 			f.help = meaning(name)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, labelNames(f), tableCell(f.help))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, f.kind, labelNames(f), markdown.Cell(f.help))
 	}
 
 	if *update {
@@ -188,10 +190,6 @@ func labelNames(f *family) string {
 		all = append(all, "`"+l+"`")
 	}
 	return strings.Join(all, ", ")
-}
-
-func tableCell(s string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", "\\|")
 }
 
 func firstDifference(have, want string) string {

@@ -106,8 +106,7 @@ func template() corev1.PodTemplateSpec {
 // createDeployment makes the Deployment web with image web:1.
 func (s *space) createDeployment(replicas int32, options ...func(*appsv1.Deployment)) {
 	s.Helper()
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{
-		Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template()}}
+	d := workload.Deployment("web", replicas, func(d *appsv1.DeploymentSpec) { d.Template = template() })
 	for _, f := range options {
 		f(d)
 	}

@@ -18,10 +18,7 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/config"
@@ -32,6 +29,7 @@ import (
 	builtin "github.com/windlass-dev/windlass/plugins"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 const namespace = "default"
@@ -188,40 +186,19 @@ func (w *world) awaitLog(parts ...string) {
 
 func (w *world) createDeployment(name string, replicas int32) {
 	w.t.Helper()
-	labels := map[string]string{"app": name}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
-	if _, err := w.client.AppsV1().Deployments(namespace).Create(w.t.Context(), d, metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
+	workload.CreateDeployment(w.t, w.client, namespace, workload.Deployment(name, replicas))
 }
 
+// scaleDeployment sets how many pods a Deployment has, and waits until it has them.
 func (w *world) scaleDeployment(name string, replicas int) {
 	w.t.Helper()
-	if _, err := w.client.AppsV1().Deployments(namespace).Patch(w.t.Context(), name, types.MergePatchType,
-		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
+	workload.ScaleDeployment(w.t, w.client, namespace, name, replicas)
 	w.awaitPods(name, replicas)
 }
 
 func (w *world) awaitPods(name string, n int) {
 	w.t.Helper()
-	cluster.Eventually(w.t, time.Minute, fmt.Sprint(name, " has ", n, " pods"), func() (bool, string) {
-		l, err := w.client.CoreV1().Pods(namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
-		if err != nil {
-			return false, err.Error()
-		}
-		left := 0
-		for _, p := range l.Items {
-			if p.DeletionTimestamp == nil {
-				left++
-			}
-		}
-		return left == n, fmt.Sprint(left)
-	})
+	workload.AwaitPods(w.t, w.client, namespace, name, n)
 }
 
 // A module is pushed, signed, run by its digest, replaced by another digest while it is busy; what isn't signed by the

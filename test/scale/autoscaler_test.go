@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/metricsapi"
 	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 const autoscaling = "horizontal-pod-autoscaler-controller"
@@ -160,10 +161,8 @@ func createTarget(ctx context.Context, client kubernetes.Interface, name string,
 			{Name: "main", Image: "main", Resources: cpu("90m")},
 			{Name: "side", Image: "side", Resources: cpu("10m")},
 		}}}
-	_, err := client.AppsV1().Deployments(namespace).Create(ctx,
-		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Template: template}}, metav1.CreateOptions{})
+	_, err := client.AppsV1().Deployments(namespace).Create(ctx, workload.Deployment(name, replicas,
+		func(d *appsv1.DeploymentSpec) { d.Template = template }), metav1.CreateOptions{})
 	for i := 0; i < int(replicas) && err == nil; i++ {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(name, "-", i), Labels: labels}, Spec: template.Spec}
 		_, err = client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})

@@ -1,7 +1,6 @@
 package serving
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,13 +20,7 @@ import (
 // missing to those who may not.
 func TestCommands(t *testing.T) {
 	w := &world{Cluster: cluster.Start(t, cluster.Options{})}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
-	l.Close()
+	address, port := cluster.FreeAddress(t)
 	home := t.TempDir()
 	environment := append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"), "KUBECONFIG=")
 	manager := exec.Command(windlass.Program(), "run", "--kubeconfig", w.ManagerKubeconfig, "--controllers=serviceaccount",

@@ -20,20 +20,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // startNative starts the native manager on the cluster, as it serves with the same clients' CA, and returns its
 // address.
 func (w *world) startNative(t *testing.T, controllers []string, flags ...string) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	l.Close()
-
-	_, port, _ := net.SplitHostPort(address)
+	address, port := cluster.FreeAddress(t)
 	w.Native(t, controllers, append([]string{
 		"--secure-port=" + port, "--bind-address=127.0.0.1", "--authentication-kubeconfig=" + w.ManagerKubeconfig,
 		"--authorization-kubeconfig=" + w.ManagerKubeconfig,

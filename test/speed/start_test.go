@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -108,13 +107,7 @@ func TestRests(t *testing.T) {
 // whether the code that make plugins left was there, and taken.
 func startWindlass(t *testing.T, kubeconfig, loaded string, flags ...string) time.Duration {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	_, port, _ := net.SplitHostPort(address)
+	address, port := cluster.FreeAddress(t)
 
 	// As it comes: with a certificate that it makes itself.
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

@@ -15,10 +15,7 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -30,6 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 const namespace = "default"
@@ -170,45 +168,22 @@ func (w *world) eventually(what string, f func() (bool, string)) {
 
 func (w *world) createDeployment(name string, replicas int32) {
 	w.t.Helper()
-	labels := map[string]string{"app": name}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c:1"}}}}}}
-	if _, err := w.client.AppsV1().Deployments(namespace).Create(w.t.Context(), d, metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
+	workload.CreateDeployment(w.t, w.client, namespace, workload.Deployment(name, replicas))
 }
 
 func (w *world) scaleDeployment(name string, replicas int) {
 	w.t.Helper()
-	_, err := w.client.AppsV1().Deployments(namespace).Patch(w.t.Context(), name, types.MergePatchType,
-		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	workload.ScaleDeployment(w.t, w.client, namespace, name, replicas)
 }
 
 func (w *world) countPods(name string) (n int) {
-	l, err := w.client.CoreV1().Pods(namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, p := range l.Items {
-		if p.DeletionTimestamp == nil {
-			n++
-		}
-	}
-	return n
+	w.t.Helper()
+	return workload.CountPods(w.t, w.client, namespace, name)
 }
 
 func (w *world) awaitPods(name string, n int) {
 	w.t.Helper()
-	w.eventually(fmt.Sprint(name, " has ", n, " pods"), func() (bool, string) {
-		got := w.countPods(name)
-		return got == n,
-			fmt.Sprint(got)
-	})
+	workload.AwaitPods(w.t, w.client, namespace, name, n)
 }
 
 // podWrites counts the pods that replicaset made and deleted.

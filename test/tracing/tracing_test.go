@@ -41,11 +41,7 @@ func TestSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
+	closed, _ := cluster.FreeAddress(t)
 	r := tracingtest.Start(t)
 	var mu sync.Mutex
 	var endpoint string
@@ -114,7 +110,7 @@ func TestSpans(t *testing.T) {
 		return n > 0, fmt.Sprint(n)
 	})
 
-	for name, where := range map[string]string{"unreachable": closed.Addr().String(), "mute": mute.Addr().String()} {
+	for name, where := range map[string]string{"unreachable": closed, "mute": mute.Addr().String()} {
 		use(where)
 		const tries = 5
 		quick := false

@@ -1,7 +1,6 @@
 package windlass
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,7 +81,8 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 	if r.Program == "" {
 		r.Program = Program()
 	}
-	p := &Process{Served: newServed(t, c, freeAddress(t)), log: filepath.Join(dir, "windlass.log"),
+	address, _ := cluster.FreeAddress(t)
+	p := &Process{Served: newServed(t, c, address), log: filepath.Join(dir, "windlass.log"),
 		ended: make(chan struct{})}
 	config := filepath.Join(dir, "windlass.yaml")
 	if err := os.WriteFile(config,
@@ -114,17 +114,6 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 
 	t.Cleanup(func() { p.Stop(t) })
 	return p
-}
-
-// freeAddress returns an address on loopback that nobody has taken.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // Kill ends the process with SIGKILL, at once and without a word, and the manager with it where it is a guardian: as a

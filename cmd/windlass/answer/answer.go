@@ -1,4 +1,4 @@
-// Package answer is how commands answer: in which formats, and with which exit code.
+// Package answer is how commands answer: in which formats, with which exit code, and what they can't make sense of.
 package answer
 
 import (
@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/host/printable"
@@ -101,4 +102,12 @@ func Line(s string, most int) string {
 		s = string(all[:most]) + "…"
 	}
 	return printable.Line(s, math.MaxInt)
+}
+
+// Columns returns how wide a text for people may be: as the terminal that stdout is.
+func Columns() int {
+	if n, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		return max(n, 60)
+	}
+	return 140
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/windlass-dev/windlass/host/plugins"
 )
 
-// PluginCommand is "windlass plugin".
-func PluginCommand() *cobra.Command {
+// Commands are "windlass plugin" and "windlass replay".
+func Commands() []*cobra.Command { return []*cobra.Command{pluginCommand(), replayCommand()} }
+
+func pluginCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plugin",
 		Short: "Write plugins, look at them, store them in registries, sign them",

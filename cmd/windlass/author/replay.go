@@ -30,8 +30,7 @@ type comparison struct {
 	Syncs      []replay.Result `json:"syncs"`
 }
 
-// ReplayCommand is "windlass replay".
-func ReplayCommand() *cobra.Command {
+func replayCommand() *cobra.Command {
 	var plugin, engine, controller, key, output string
 	var files []string
 	var r reach

@@ -1,12 +1,12 @@
 package running
 
 import (
-	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/windlass-dev/windlass/host/state"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // One screen says what is wrong and what to do; the exit code says it to programs.
@@ -47,13 +47,9 @@ WARNING  replicaset-controller: 1 key held up
 		t.Errorf("single keys that fail are warnings: exit code %d: %s\n%s", code, stderr, stdout)
 	}
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	if _, stderr, code = runCommand(t, l.Addr().String(), "status"); code != exitUnreachable ||
-		!strings.Contains(stderr, l.Addr().String()) || !strings.Contains(stderr, "does windlass run") {
+	nobody, _ := cluster.FreeAddress(t)
+	if _, stderr, code = runCommand(t, nobody, "status"); code != exitUnreachable ||
+		!strings.Contains(stderr, nobody) || !strings.Contains(stderr, "does windlass run") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

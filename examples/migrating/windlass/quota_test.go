@@ -3,7 +3,7 @@ package quota
 import (
 	"testing"
 
-	"github.com/windlass-dev/windlass/host/golden/goldentest"
+	"github.com/windlass-dev/windlass/sdk/plugintest"
 )
 
-func TestGolden(t *testing.T) { goldentest.Run(t, Plugin, "testdata") }
+func TestGolden(t *testing.T) { plugintest.Golden(t, Plugin, "testdata") }

@@ -4,9 +4,14 @@ package answertest
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 )
 
 const told = "TEST_AS_WINDLASS"
@@ -17,6 +22,19 @@ func Main(m *testing.M, commandLine func()) {
 		commandLine()
 	}
 	os.Exit(m.Run())
+}
+
+// CommandLine returns a program of some commands alone, for [Main].
+func CommandLine(commands ...*cobra.Command) func() {
+	return func() { os.Exit(answer.Execute(context.Background(), Root(commands...), os.Args[1:])) }
+}
+
+// Root returns the command that has some commands, as windlass's own has all of them.
+func Root(commands ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{Use: "windlass", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(commands...)
+	answer.ExplainUnknown(root)
+	return root
 }
 
 // Command returns a command line that isn't started yet, and where its output goes.

@@ -1,10 +1,11 @@
-package main
+package about
 
 import (
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/docs"
 )
 
@@ -35,7 +36,7 @@ func docsCommand() *cobra.Command {
 				return err
 			}
 			if !markdown {
-				page = docs.Terminal(page, min(columns(), proseWidth))
+				page = docs.Terminal(page, min(answer.Columns(), proseWidth))
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), page)
 			return err

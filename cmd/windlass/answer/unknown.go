@@ -1,4 +1,4 @@
-package main
+package answer
 
 import (
 	"fmt"
@@ -7,9 +7,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// helpful has all commands answer what they can't make sense of in one line that says where to look.
-func helpful(root *cobra.Command) {
-	walkCommands(root, func(_ string, c *cobra.Command) {
+// Walk calls f for each command with its path without the program's name.
+func Walk(c *cobra.Command, f func(path string, c *cobra.Command)) {
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	f(path, c)
+	for _, x := range c.Commands() {
+		Walk(x, f)
+	}
+}
+
+// ExplainUnknown has all commands answer what they can't make sense of in one line that says where to look.
+func ExplainUnknown(root *cobra.Command) {
+	Walk(root, func(_ string, c *cobra.Command) {
 		if c.HasSubCommands() {
 			c.Args, c.RunE = unknown, func(c *cobra.Command, _ []string) error { return c.Help() }
 			return

@@ -1,8 +1,7 @@
-// Package goldentest runs golden cases in go test: a plugin natively, and its module beside it.
-package goldentest
+// Package guesttest calls a plugin that runs in a test's own process.
+package guesttest
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/sdk"
-	"github.com/windlass-dev/windlass/sdk/plugintest/watchdog"
 )
 
 // Plugins that run natively have the host's pure functions too.
@@ -58,25 +56,4 @@ func (n *native) Sync(request []byte, perform guest.Perform) (answer []byte, sta
 	})
 
 	return abi.AppendResponse(nil, a), stats, nil
-}
-
-// watched is a guest in this process whose syncs end.
-type watched struct{ guest.Guest }
-
-func (w watched) Sync(request []byte, perform guest.Perform) (answer []byte, stats guest.Stats, err error) {
-	endless := watchdog.Run(func(here func()) {
-		here()
-		answer, stats, err = w.Guest.Sync(request, perform)
-	})
-	if endless == nil {
-		return answer, stats, err
-	}
-
-	var r abi.SyncRequest
-	if err := abi.DecodeRequest(request, &r); err != nil {
-		return nil, guest.Stats{}, errors.Join(endless, err)
-	}
-
-	return nil, guest.Stats{}, fmt.Errorf("the sync of %s %s: %w", w.Manifest().Controllers[r.Controller].Name,
-		r.Key.String(), endless)
 }

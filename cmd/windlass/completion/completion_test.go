@@ -1,23 +1,33 @@
-package main
+package completion_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/cmd/windlass/answer"
+	"github.com/windlass-dev/windlass/cmd/windlass/about"
+	"github.com/windlass-dev/windlass/cmd/windlass/answer/answertest"
+	"github.com/windlass-dev/windlass/cmd/windlass/author"
+	"github.com/windlass-dev/windlass/cmd/windlass/completion"
+	"github.com/windlass-dev/windlass/cmd/windlass/running"
 	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
+	"github.com/windlass-dev/windlass/cmd/windlass/start"
 	"github.com/windlass-dev/windlass/host/state"
 )
+
+// command returns a program of all commands.
+func command() *cobra.Command {
+	root := answertest.Root(slices.Concat(start.Commands(), running.Commands(), author.Commands(), about.Commands())...)
+	completion.Add(root)
+	return root
+}
 
 // offered is what a shell is told: the words without their descriptions, and the directive.
 func offered(t *testing.T, args ...string) (all []string, directive string) {
@@ -125,56 +135,6 @@ func TestCompletion(t *testing.T) {
 				t.Errorf("offered %q with :%s, want :%s", got, directive, x.directive)
 			}
 		})
-	}
-}
-
-// Each value of --output that is offered is one that the command takes, and what a command takes is offered.
-func TestOutputs(t *testing.T) {
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-
-	seen := 0
-	walkCommands(command(), func(path string, c *cobra.Command) {
-		f := c.Flags().Lookup("output")
-		if f == nil || path == "record" || path == "plugin pull" || path == "plugin build" { // where it is a file
-			return
-		}
-		seen++
-		if len(answer.Formats[path]) == 0 {
-			t.Errorf("%s: nothing is offered for --output", path)
-			return
-		}
-		for _, o := range append([]string{"xml"}, answer.Formats[path]...) {
-			args := append(strings.Split(path, " "), "--output", o)
-			if c.Flags().Lookup("server") != nil {
-				args = append(args, "--server", strings.TrimPrefix(gone.URL, "http://"))
-			}
-			switch path {
-			case "explain":
-				args = append(args, "deployment/web")
-			case "get sync":
-				args = append(args, "deployment")
-			case "replay", "plugin inspect", "plugin bench":
-				args = append(args, file)
-			}
-			root := command()
-			root.SetArgs(args)
-			root.SetOut(&bytes.Buffer{})
-			err := root.ExecuteContext(t.Context())
-			if refused := err != nil && strings.Contains(err.Error(), "--output"); refused != (o == "xml") && path != "replay" {
-				t.Errorf("%v: %v", args, err)
-			}
-			if o != "xml" && !strings.Contains(f.Usage, o) && !strings.Contains(f.DefValue, o) {
-				t.Errorf("%s --help doesn't tell of --output %s: %s", path, o, f.Usage)
-			}
-		}
-	})
-	if seen != len(answer.Formats) {
-		t.Errorf("%d commands have --output, %d are in the table", seen, len(answer.Formats))
 	}
 }
 

@@ -1,20 +1,19 @@
-package main
+package start
 
 import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/config/kcm"
 )
@@ -22,8 +21,8 @@ import (
 // replaced is the program whose place windlass takes: under its name windlass runs the controllers, with its flags.
 const replaced = "kube-controller-manager"
 
-// arguments are those of the command line: under kube-controller-manager's name they are flags of `windlass run`.
-func arguments(args []string) []string {
+// Arguments returns those of the command line: under kube-controller-manager's name they are flags of `windlass run`.
+func Arguments(args []string) []string {
 	if filepath.Base(args[0]) == replaced {
 		return append([]string{"run"}, args[1:]...)
 	}
@@ -109,7 +108,7 @@ func printFlags(w io.Writer, c *cobra.Command) {
 	for _, name := range theirs.Order {
 		all.FlagSet(name).AddFlagSet(theirs.FlagSets[name])
 	}
-	width := columns()
+	width := answer.Columns()
 	for _, name := range all.Order {
 		fmt.Fprintf(w, "\n%s:\n\n%s", strings.ToUpper(name[:1])+name[1:], all.FlagSets[name].FlagUsagesWrapped(width))
 	}
@@ -118,14 +117,6 @@ func printFlags(w io.Writer, c *cobra.Command) {
 	for _, why := range reasons {
 		fmt.Fprintf(w, "\n  %s:\n%s", why, wrapped(idle[why], width))
 	}
-}
-
-// columns is how wide the help may be.
-func columns() int {
-	if n, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		return max(n, 60)
-	}
-	return 140
 }
 
 // wrapped puts words on lines of at most so many columns.
@@ -140,33 +131,4 @@ func wrapped(words []string, width int) string {
 		line += " " + w
 	}
 	return b.String() + line + "\n"
-}
-
-// versionFlag is --version as kube-controller-manager has it: true and raw print and end; a version to be told in place
-// of the real one is taken, and told of.
-type versionFlag string
-
-func addVersion(fs *pflag.FlagSet) *versionFlag {
-	v := versionFlag("false")
-	fs.Var(&v, "version", "print the version and end; --version=raw prints all of them")
-	fs.Lookup("version").NoOptDefVal = "true"
-	return &v
-}
-
-func (v *versionFlag) String() string { return string(*v) }
-
-func (v *versionFlag) Type() string { return "version" }
-
-func (v *versionFlag) Set(s string) error {
-	switch {
-	case s == "raw" || s == "true" || s == "false":
-	case strings.HasPrefix(s, "v1."):
-		klog.InfoS("A flag of kube-controller-manager changes nothing here", "flag", "--version="+s, "why",
-			"windlass tells its own version")
-		s = "false"
-	default:
-		return fmt.Errorf("must be true, false, raw or a version of Kubernetes such as v1.%d.0", kcm.Minor)
-	}
-	*v = versionFlag(s)
-	return nil
 }

@@ -1,7 +1,6 @@
-package main
+package author_test
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
-	"github.com/windlass-dev/windlass/host/state"
 )
 
 // absentRecording returns a recording of one sync, of a deployment that is gone: nothing was to be done.
@@ -117,7 +115,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// serveRecording serves what a windlass that runs here would, as far as record and explain are concerned.
+// serveRecording serves what a windlass that runs here would, as far as record is concerned.
 func serveRecording(t *testing.T) string {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/recordings/{controller}", func(w http.ResponseWriter, r *http.Request) {
@@ -130,18 +128,6 @@ func serveRecording(t *testing.T) string {
 			t.Error(err)
 		}
 		_, _ = w.Write(b)
-	})
-	mux.HandleFunc("GET /debug/explain", func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		e := state.Explanation{Resource: "v1/" + q.Get("resource"), Namespace: q.Get("namespace"), Name: q.Get("name"),
-			Writes: []record.Write{}}
-		if e.Name == "web" {
-			e.Writes = append(e.Writes, record.Write{Time: time.Now().Add(-time.Minute), Controller: "replicaset-controller",
-				Plugin: "replicaset", Version: "1.0.0", Digest: "sha256:ab", Verb: "create",
-				ResourceVersion: "12", Key: "shop/web-5d", Writes: []string{"create v1/pods", "update apps/v1/replicasets/status"},
-				Result: "ok"})
-		}
-		_ = json.NewEncoder(w).Encode(e)
 	})
 	return runningtest.Known(t, mux)
 }
@@ -158,33 +144,6 @@ func TestRecordIsReplayed(t *testing.T) {
 	}
 	cmd, _, stderr = answertest.Command(t, "record", "job", "--server", server)
 	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "no controller runs here by that name") {
-		t.Errorf("%v: %s", err, stderr)
-	}
-}
-
-func TestExplain(t *testing.T) {
-	server := serveRecording(t)
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"pods/web", "-n", "shop"}, `v1/pods shop/web
-
-replicaset-controller: create, 1m0s ago, resourceVersion 12
-  plugin  replicaset 1.0.0 sha256:ab
-  sync    of shop/web-5d: ok
-  wrote   create v1/pods, update apps/v1/replicasets/status
-`},
-		{[]string{"pods/api"}, "v1/pods default/api: no controller here has written it, as far as is remembered\n"},
-		{[]string{"pods/api", "-o", "yaml"}, "writes: []\n"},
-	} {
-		cmd, stdout, stderr := answertest.Command(t, append([]string{"explain", "--server", server}, c.args...)...)
-		if err := cmd.Run(); err != nil || !strings.HasSuffix(stdout.String(), c.want) {
-			t.Errorf("%v: %v: %s%s", c.args, err, stdout, stderr)
-		}
-	}
-	cmd, _, stderr := answertest.Command(t, "explain", "web", "--server", server)
-	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "must be KIND/NAME, such as deployment/web") {
 		t.Errorf("%v: %s", err, stderr)
 	}
 }

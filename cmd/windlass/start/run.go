@@ -1,4 +1,4 @@
-package main
+package start
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/cmd/windlass/about"
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/manager"
@@ -27,7 +28,7 @@ const stopMax = 10 * time.Second
 const forever = 100 * 365 * 24 * time.Hour
 
 func runCommand() *cobra.Command {
-	var version *versionFlag
+	var version *about.VersionFlag
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run the controllers",
@@ -54,7 +55,7 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if *version != "false" {
-				return printVersions(cmd.OutOrStdout(), *version == "raw")
+				return about.PrintVersions(cmd.OutOrStdout(), *version == "raw")
 			}
 			c, err := config.FromFlags(cmd.Flags())
 			if ended, files, ok := guardian.Heir(); ok {
@@ -86,7 +87,7 @@ Health, metrics and state are served over HTTPS on --bind-address and --secure-p
 		},
 	}
 	config.AddFlags(c.Flags())
-	version = addVersion(c.Flags())
+	version = about.AddVersionFlag(c.Flags())
 	groupFlags(c)
 	return c
 }

@@ -1,4 +1,5 @@
-package main
+// Package completion is what a shell offers while a command is typed.
+package completion
 
 import (
 	"context"
@@ -19,8 +20,8 @@ import (
 // words are what a shell offers.
 type words func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
-// complete tells a shell of all commands what may be typed: their arguments and their flags' values.
-func complete(root *cobra.Command) {
+// Add tells a shell of all commands what may be typed: their arguments and their flags' values.
+func Add(root *cobra.Command) {
 	arguments := map[string]words{
 		"docs":            completeFirst(completeFrom(docs.Names()...)),
 		"record":          completeFirst(controllers),
@@ -62,7 +63,7 @@ func complete(root *cobra.Command) {
 		"v":                          completeFrom("0", "1", "2", "4", "6"),
 	}
 
-	walkCommands(root, func(path string, c *cobra.Command) {
+	answer.Walk(root, func(path string, c *cobra.Command) {
 		if c.Name() == "help" || strings.HasPrefix(path, "completion") {
 			return
 		}
@@ -82,15 +83,6 @@ func complete(root *cobra.Command) {
 			register(c, name, f)
 		}
 	})
-}
-
-// walkCommands calls f for each command with its path without the program's name.
-func walkCommands(c *cobra.Command, f func(path string, c *cobra.Command)) {
-	_, path, _ := strings.Cut(c.CommandPath(), " ")
-	f(path, c)
-	for _, x := range c.Commands() {
-		walkCommands(x, f)
-	}
 }
 
 func register(c *cobra.Command, flag string, f words) {
