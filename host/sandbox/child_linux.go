@@ -68,8 +68,7 @@ func limitChild(priority, seconds string) error {
 
 	debug.SetMemoryLimit(childMemory / 4 * 3)
 	debug.SetGCPercent(1000) // the process ends before collecting pays; a fifth less processor time
-	// All threads that the runtime has started already: it is a process group of its own.
-	if err := unix.Setpriority(unix.PRIO_PGRP, 0, childNice); err != nil {
+	if err := lowerPriority(); err != nil {
 		return fmt.Errorf("lowering the priority: %w", err)
 	}
 	if priority == priorityIdle {
@@ -90,6 +89,19 @@ func limitChild(priority, seconds string) error {
 		}
 	}
 	return nil
+}
+
+// lowerPriority lowers the priority of this process, unless it has inherited one that is as low: few may raise theirs.
+func lowerPriority() error {
+	kept, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return err
+	}
+	if nice := 20 - kept; nice >= childNice { // as the system call has it, see getpriority(2)
+		return nil
+	}
+	// All threads that the runtime has started already: it is a process group of its own.
+	return unix.Setpriority(unix.PRIO_PGRP, 0, childNice)
 }
 
 // giveWay has all threads of this process run only while nothing else wants to, and stop at once when something does.
