@@ -18,7 +18,8 @@ const (
 	period = 5 * time.Second
 	// quiet is how much a process allocates in a period in which it has nothing to do but to listen.
 	quiet = 4 << 20
-	// burst is what must have been allocated since the last time, for a collection to be worth its processor time.
+	// burst is what must have been allocated since the last time, for a collection to be worth its processor time. That
+	// of the start always is: what it leaves would stay for good.
 	burst = 32 << 20
 )
 
@@ -66,7 +67,7 @@ func (t *trimmer) trimAfterBurst() {
 	if over {
 		t.started()
 	}
-	if over && now-t.after > burst {
+	if over && (t.after == 0 || now-t.after > burst) {
 		t.free()
 		t.last = t.allocated()
 		t.after = t.last

@@ -10,7 +10,6 @@ var sink []byte
 func TestTrimsOnceAfterABurst(t *testing.T) {
 	trims := 0
 	x := newTrimmer()
-	x.after = x.last
 	x.free = func() { trims++ }
 	allocate := func(n int) {
 		for range n >> 20 {
@@ -26,18 +25,20 @@ func TestTrimsOnceAfterABurst(t *testing.T) {
 		}
 	}
 
-	look("nothing has happened", 0)
-	allocate(burst + quiet)
-	look("in the midst of a burst", 0)
+	allocate(quiet + 1<<20)
+	look("in the midst of a small start", 0)
 	look("when it is over", 1)
-	look("with nothing to do", 1)
+	allocate(burst + quiet)
+	look("in the midst of a burst", 1)
+	look("when that is over", 2)
+	look("with nothing to do", 2)
 	for range 8 {
 		allocate(quiet / 4)
-		look("with little to do", 1)
+		look("with little to do", 2)
 	}
 	allocate(burst)
-	look("in the midst of work", 1)
-	look("when it is over again", 2)
+	look("in the midst of work", 2)
+	look("when it is over again", 3)
 }
 
 // What a burst leaves is given back.
