@@ -12,8 +12,8 @@ import (
 // text prints the fields of an object in its resource's version.
 func text(v runtime.Object) string { return printObject(v, "", func(map[string]any) {}) }
 
-// texts are of the objects that were printed last. To print one takes longer than to make it, both controllers write the
-// same ones, and most stay as they are from step to step.
+// texts are of the objects that were printed last. To print one takes longer than to make it, both controllers write
+// the same ones, and most stay as they are from step to step.
 var texts = struct {
 	sync.Mutex
 	known map[string]string

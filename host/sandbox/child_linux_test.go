@@ -24,11 +24,13 @@ func TestCompilingGivesWay(t *testing.T) {
 		_, err := Load(ctx, compilerBomb(), Options{Name: "bomb", Untrusted: true})
 		ended <- err
 	}()
+
 	kept, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	nice := max(childNice, 20-kept)
+
 	for _, want := range []string{fmt.Sprint(nice, unix.SCHED_IDLE), fmt.Sprint(nice, unix.SCHED_NORMAL)} {
 		for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			all := priorities(t)
