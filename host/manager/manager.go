@@ -97,19 +97,29 @@ type manager struct {
 
 // Run runs the configured controllers until ctx ends; syncs in flight end before it returns.
 func Run(ctx context.Context, c *config.Configuration, o Options) error {
-	started := process.StartMemory()
+	return newManager(c, o).run(ctx)
+}
+
+// newManager makes a manager, which runs once.
+func newManager(c *config.Configuration, o Options) *manager {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
-
-	told := ctx
-	ctx, fail := context.WithCancelCause(told)
-	defer fail(nil)
-	m := &manager{leaders: &leaders{election: c.LeaderElection}, fail: fail, tracer: &tracing.Tracer{}, config: c,
-		options: o, registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{},
-		hosted: map[string]*hosted{}, work: ctx, said: map[string]bool{}, began: time.Now()}
+	m := &manager{leaders: &leaders{election: c.LeaderElection}, tracer: &tracing.Tracer{}, config: c, options: o,
+		registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{},
+		hosted: map[string]*hosted{}, said: map[string]bool{}, began: time.Now()}
 	m.metrics = metrics.New(m.registry)
 	m.registry.MustRegister(m.tracer)
+	return m
+}
+
+// run is [Run].
+func (m *manager) run(told context.Context) error {
+	started := process.StartMemory()
+	ctx, fail := context.WithCancelCause(told)
+	defer fail(nil)
+	m.work, m.fail = ctx, fail
+	c, o := m.config, &m.options
 	if err := m.tracer.Configure(&c.Tracing); err != nil {
 		return err
 	}
