@@ -98,7 +98,7 @@ func (w *world) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.m = newManager(w.loadFirst(), Options{
 		Sources: []plugins.Source{w.source}, Reload: w.reload, Load: w.load,
-		Wrap:    func(r *rest.Config) { r.Transport = w.config.Transport },
+		Wrap:    func(r *rest.Config) { r.Transport, r.QPS = w.config.Transport, -1 },
 		Serving: func(*server.Server) { close(begun) },
 	})
 	go func() { ended <- w.m.run(ctx) }()
