@@ -270,7 +270,7 @@ func (m *manager) makeVersions(k *config.Configuration, g *generation, h *hosted
 
 // newSlot makes the slot of a controller that hasn't had one; it doesn't run yet.
 func (m *manager) newSlot(k *config.Configuration, v *controller.Version) *slot {
-	o := controller.Options{World: m, Concurrent: workers(k, v.Manifest, v.Plugin), Resync: k.MinResyncPeriod.Duration,
+	o := controller.Options{World: m.stores, Concurrent: workers(k, v.Manifest, v.Plugin), Resync: k.MinResyncPeriod.Duration,
 		Tracer: m.tracer}
 	return &slot{Controller: controller.New(o, v), plugin: v.Plugin, changed: make(chan struct{})}
 }
@@ -318,12 +318,12 @@ func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int,
 		After: after, Seen: plan.Seen,
 		Grant: allowed, Deletes: h.limits.deletes, Requests: bounds.effects, Events: bounds.events,
 		Stores: func(r abi.Resource) effects.Store {
-			if s := m.cache.Store(r); s != nil {
+			if s := m.stores.cache.Store(r); s != nil {
 				return s
 			}
 			return nil
 		},
-		Discovery: m.discovery, Gone: m.cache.Gone, Wrote: ring.Wrote, Lease: m.leaders.fenceFor(manifest),
+		Discovery: m.stores.discovery, Gone: m.stores.cache.Gone, Wrote: ring.Wrote, Lease: m.leaders.fenceFor(manifest),
 		Client: m.leaders.clientFor(manifest),
 		Wake: func(controller int32, key abi.KeyRef) {
 			if controller < 0 || int(controller) >= len(l.Manifest.Controllers) {

@@ -10,20 +10,15 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/cache"
-	"github.com/windlass-dev/windlass/host/discovery"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/plugins/oci"
 	"github.com/windlass-dev/windlass/host/process"
 	"github.com/windlass-dev/windlass/host/process/guardian/will"
 	"github.com/windlass-dev/windlass/host/sandbox"
-	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/server"
 	"github.com/windlass-dev/windlass/host/tracing"
-	"github.com/windlass-dev/windlass/host/views"
 )
 
 // Options are what a manager takes besides its configuration; all have defaults.
@@ -59,9 +54,7 @@ type manager struct {
 	identities *identities
 	registry   *prometheus.Registry
 	metrics    *metrics.Metrics
-	cache      *cache.Cache
-	discovery  *discovery.Client
-	monitors   *monitors
+	stores     *stores
 	tracer     *tracing.Tracer
 	recordings *recordings
 	gate       *sandbox.Gate
@@ -90,8 +83,7 @@ type manager struct {
 	refused error                 // why a later one wasn't
 	leftOut []string              // why plugins that were found last don't run
 	known   []catalogued          // the controllers that there could be
-	routers map[abi.Resource]*router
-	hosted  map[string]*hosted // by plugin
+	hosted  map[string]*hosted    // by plugin
 	closed  bool
 }
 
@@ -106,7 +98,7 @@ func newManager(c *config.Configuration, o Options) *manager {
 		o.Grace = 10 * time.Second
 	}
 	m := &manager{leaders: &leaders{election: c.LeaderElection}, tracer: &tracing.Tracer{}, config: c, options: o,
-		registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{},
+		registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0),
 		hosted: map[string]*hosted{}, said: map[string]bool{}, began: time.Now()}
 	m.metrics = metrics.New(m.registry)
 	m.registry.MustRegister(m.tracer)
@@ -156,18 +148,13 @@ func (m *manager) run(told context.Context) error {
 	if m.identities, err = newIdentities(m.rest, c.UseServiceAccountCredentials); err != nil {
 		return err
 	}
-	if m.cache, err = cache.New(cache.Options{Config: m.rest}); err != nil {
-		return err
-	}
-
-	if m.discovery, err = discovery.New(m.rest); err != nil {
+	if m.stores, err = newStores(m.rest, m.metrics); err != nil {
 		return err
 	}
 	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
 		return err
 	}
 
-	m.monitors = newMonitors(m)
 	m.metrics.Look(m.scrape)
 	if err := metrics.RecordFeatures(); err != nil {
 		return err
@@ -199,13 +186,13 @@ func (m *manager) run(told context.Context) error {
 		})
 	}
 
-	if err := m.cache.Start(held); err != nil {
+	if err := m.stores.cache.Start(held); err != nil {
 		release()
 		all.Wait()
 		return errors.Join(err, m.close())
 	}
 
-	all.Go(func() { m.monitors.run(held) })
+	all.Go(func() { m.stores.monitors.run(held) })
 	all.Go(func() { process.TrimMemory(held, started) })
 
 	m.changing.Lock()
@@ -279,7 +266,7 @@ func (m *manager) readyChecks() (all []server.Check) {
 					return m.readyToLead(s)
 				}
 				if err := s.waiting(); err != nil {
-					return m.starting(s)
+					return s.starting(m.stores)
 				}
 				return nil
 			}})
@@ -295,15 +282,4 @@ func (m *manager) close() error {
 		errs = append(errs, h.close())
 	}
 	return errors.Join(errs...)
-}
-
-// Store makes the manager the views.World of all plans.
-func (m *manager) Store(r abi.Resource) views.Store {
-	if r == schema.Any {
-		return *m.monitors.joint.Load()
-	}
-	if s := m.cache.Store(r); s != nil {
-		return s
-	}
-	return nil
 }

@@ -194,7 +194,7 @@ func (m *manager) explain(a abi.APIResource, namespace, name string) *state.Expl
 // resourcesOf returns the resources that a person means by a kind, a plural or a singular, with the group behind a dot
 // or without it; those of the core first.
 func (m *manager) resourcesOf(ctx context.Context, said string) ([]abi.APIResource, error) {
-	d, err := m.discovery.All(ctx)
+	d, err := m.stores.discovery.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("asking the API server for its resources: %w", err)
 	}

@@ -304,7 +304,7 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 	all := slices.Collect(maps.Values(g.readings))
 	m.slots.Go(func() { // what is in the caches already makes no event
 		for _, r := range all {
-			if err := r.waitForCaches(m.work, m); err != nil {
+			if err := r.waitForCaches(m.work, m.stores); err != nil {
 				return
 			}
 		}

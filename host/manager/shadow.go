@@ -164,7 +164,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 			Digest: g.loaded.Digest, Secrets: source.Veiled(i),
 		}
 		g.versions[manifest.Name] = v
-		if g.readings[manifest.Name], err = m.beginReading(nil, v); err != nil {
+		if g.readings[manifest.Name], err = m.stores.beginReading(nil, v); err != nil {
 			return nil, err
 		}
 	}
@@ -172,7 +172,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 	filled, cancel := context.WithTimeout(ctx, fillMax)
 	defer cancel()
 	for name, r := range g.readings {
-		if err := r.waitForCaches(filled, m); err != nil {
+		if err := r.waitForCaches(filled, m.stores); err != nil {
 			return nil, fmt.Errorf("controller %s: its caches can't be filled: %w", name, err)
 		}
 	}

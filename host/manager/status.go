@@ -82,11 +82,11 @@ func (m *manager) status(ctx context.Context) state.Status {
 
 // scrape returns what the manager is like now, for its metrics.
 func (m *manager) scrape() metrics.Scrape {
-	now := metrics.Scrape{Caches: m.cache.Status(), DroppedLogBytes: map[string]int64{}, MissingImages: len(m.missing())}
+	now := metrics.Scrape{Caches: m.stores.cache.Status(), DroppedLogBytes: map[string]int64{}, MissingImages: len(m.missing())}
 	for _, h := range m.allHosted() {
 		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
 	}
-	if failed, ok := m.monitors.errorCount(); ok {
+	if failed, ok := m.stores.monitors.errorCount(); ok {
 		now.Unlisted = &failed
 	}
 	return now
@@ -117,9 +117,9 @@ func (s *slot) status(m *manager) state.ControllerStatus {
 	case len(missing) > 0 || len(reading.denied) > 0:
 		c.State, c.Message = "Idle", s.checkHealth().Error()
 	case !s.started.Load():
-		c.State, c.Message = "Starting", m.starting(s).Error()
+		c.State, c.Message = "Starting", s.starting(m.stores).Error()
 	default:
-		if err := m.unreadable(s); err != nil {
+		if err := reading.unreadable(m.stores); err != nil {
 			c.Message = err.Error()
 		}
 	}

@@ -75,7 +75,7 @@ func (m *manager) fillCaches(ctx context.Context, g *generation) error {
 	ctx, cancel := context.WithTimeout(ctx, fillMax)
 	defer cancel()
 	for name, r := range g.readings {
-		if err := r.waitForCaches(ctx, m); err != nil {
+		if err := r.waitForCaches(ctx, m.stores); err != nil {
 			return fmt.Errorf("controller %s: the new version's caches can't be filled: %w", name, err)
 		}
 	}
@@ -140,7 +140,7 @@ func (m *manager) switchTo(h *hosted, g *generation, t *trial) {
 func (m *manager) wakeAll(h *hosted, g *generation) {
 	for name, v := range g.versions {
 		if s := h.slotNamed(name); s != nil && !m.standsBy(s) {
-			v.Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k) })
+			v.Plan.Keys(m.stores, func(k abi.KeyRef) { s.Wake(k) })
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (m *manager) runGroup(ctx context.Context, g *group) {
 		m.changing.Unlock()
 		return
 	}
-	g.work, g.proofs = ctx, newProofs(m)
+	g.work, g.proofs = ctx, newProofs(m.stores.cache, m.leaders.currency)
 	err := m.startGroup(ctx, g)
 	m.changing.Unlock()
 	if err != nil {
@@ -150,9 +150,9 @@ func (m *manager) rereadSlot(h *hosted, s *slot) error {
 func (m *manager) beginReadingAs(s *slot, v *controller.Version) (*reading, error) {
 	switch g := m.leaders.groupOf(v.Manifest); {
 	case g == nil || g.work != nil:
-		return m.beginReading(s.Controller, v)
+		return m.stores.beginReading(s.Controller, v)
 	case !m.leaders.isColdStandby():
-		return m.beginReading(nil, v)
+		return m.stores.beginReading(nil, v)
 	}
 	return &reading{denied: v.Plan.Denied()}, nil
 }
@@ -174,10 +174,10 @@ func (m *manager) readyToLead(s *slot) error {
 	reading, _, _ := s.currentReading()
 	for _, n := range reading.needs {
 		if n.Resource == schema.Any {
-			if !m.monitors.settled() {
+			if !m.stores.monitors.settled() {
 				return errStarting
 			}
-		} else if store := m.cache.Store(n.Resource); store != nil && !store.Synced() {
+		} else if store := m.stores.cache.Store(n.Resource); store != nil && !store.Synced() {
 			return errStarting
 		}
 	}
@@ -194,7 +194,7 @@ func (m *manager) current(ctx context.Context, p *proofs, s *slot) bool {
 	if err := p.waitForReads(ctx, reading); err != nil {
 		return false
 	}
-	s.Current().Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k) })
+	s.Current().Plan.Keys(m.stores, func(k abi.KeyRef) { s.Wake(k) })
 	return true
 }
 
