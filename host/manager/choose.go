@@ -168,16 +168,6 @@ func (c *choice) enableControllers(disabled func(*abi.Controller)) {
 	}
 }
 
-// rechoose returns the choice of the same module by a configuration with another list of controllers.
-func (m *manager) rechoose(k *config.Configuration, c *choice, list []string) (*choice, error) {
-	x := &choice{Found: c.Found, list: list}
-	x.enableControllers(func(*abi.Controller) {})
-	if len(x.controllers) == 0 {
-		return nil, fmt.Errorf("none of the controllers of %s is enabled", c.Plugin)
-	}
-	return x, m.identify(k, x)
-}
-
 // compile compiles the views of the enabled controllers, and the metrics' labels over them; its error says what is
 // wrong with the manifest.
 func (c *choice) compile() error {

@@ -2,14 +2,10 @@ package manager
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -20,13 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/effects"
-	"github.com/windlass-dev/windlass/host/grant"
-	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
-	"github.com/windlass-dev/windlass/host/rbac"
-	"github.com/windlass-dev/windlass/host/record"
-	"github.com/windlass-dev/windlass/host/syncer"
-	"github.com/windlass-dev/windlass/host/views"
 )
 
 // hosted is a plugin that runs here, with a slot for each of its enabled controllers.
@@ -96,7 +86,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 		opening.Go(func() {
 			o := &all[i]
 			o.hosted = newHosted(k, c.Name)
-			o.generation, o.err = m.openGeneration(ctx, k, c, o.hosted)
+			o.generation, o.err = m.loader.open(ctx, k, c, o.hosted.limits.logs)
 		})
 	}
 
@@ -157,70 +147,11 @@ func (h *hosted) install(g *generation) {
 	}
 }
 
-// identify reports what a plugin's generation is made from: when that changes, another one is needed.
-func (m *manager) identify(k *config.Configuration, c *choice) error {
-	settings, missing, err := plugins.Settings(c.Manifest, m.settings(k, c))
-	if err != nil {
-		return err
-	}
-	p := k.Plugin(c.Name)
-	rights, err := json.Marshal([]any{p.Grant, p.Impersonate, p.ServiceAccount})
-	if err != nil {
-		return err
-	}
-	// What changes without another generation.
-	p.Workers, p.Shadow, p.API, p.Budget = 0, "", config.API{}, config.Budget{}
-	p.Image, p.VerificationKeys = "", nil // the digest tells it
-	p.Settings, p.Grant, p.Impersonate, p.ServiceAccount = nil, nil, config.Impersonate{}, ""
-	rest, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %q %s %v", c.Digest, c.controllers, missing, settings.Values, rest,
-		k.Sandbox.Interpreter))
-	c.core, c.rights = hex.EncodeToString(sum[:]), string(rights)
-	return nil
-}
-
-// openGeneration begins a generation: it compiles the views and the module, and configures the module.
-func (m *manager) openGeneration(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation,
-	err error) {
-	if c.plans == nil {
-		if err := c.compile(); err != nil {
-			return nil, err
-		}
-	}
-	if c.core == "" {
-		if err := m.identify(k, c); err != nil {
-			return nil, err
-		}
-	}
-
-	private, err := m.startup(k, c)
-	if err != nil {
-		return nil, err
-	}
-	o := plugins.Options(k, c.Name)
-	o.Gate, o.Logs, o.Log, o.Late = m.gate, h.limits.logs, guestLogger(c, private), true
-	o.Moved = func(loaded bool, took time.Duration) {
-		if loaded {
-			klog.V(1).InfoS("Loaded plugin for a key", "plugin", c.Name, "took", took)
-			return
-		}
-		klog.V(1).InfoS("Plugin rests: its memory is let go of until its next key", "plugin", c.Name, "after", o.Rest)
-	}
-
-	g := &generation{choice: c, settings: k.Plugin(c.Name), versions: map[string]*controller.Version{},
-		readings: map[string]*reading{}}
-	g.loaded, err = plugins.Open(ctx, c.Plugin, o, m.settings(k, c))
-	return g, record.NewVeil(private).Error(err)
-}
-
 // loadGeneration makes a generation, and begins what its versions read. Controllers that the plugin hasn't had get a
 // slot, which doesn't run yet.
 func (m *manager) loadGeneration(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (*generation,
 	error) {
-	g, err := m.openGeneration(ctx, k, c, h)
+	g, err := m.loader.open(ctx, k, c, h.limits.logs)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +179,7 @@ func (m *manager) makeVersions(k *config.Configuration, g *generation, h *hosted
 		if s != nil {
 			after = s.Current().Writer
 		}
-		v, err := m.version(k, g.loaded, i, g.choice, own, h, after)
+		v, err := m.loader.version(k, g.loaded, i, g.choice, own, h, after)
 		if err != nil {
 			return err
 		}
@@ -280,115 +211,6 @@ func workers(k *config.Configuration, c *abi.Controller, plugin string) int {
 		return int(n)
 	}
 	return int(c.Workers)
-}
-
-// version is what a controller's syncs run on in this generation.
-func (m *manager) version(k *config.Configuration, l *plugins.Loaded, index int, c *choice, own []*metrics.PluginMetric,
-	h *hosted, after *effects.Writer) (*controller.Version, error) {
-	manifest := &l.Manifest.Controllers[index]
-	settings := k.Plugin(l.Manifest.Name)
-	plan := c.plans[index]
-	for _, w := range plan.Warnings {
-		klog.InfoS("Costly view", "controller", manifest.Name, "warning", w)
-	}
-
-	allowed, err := narrowPlan(k, l.Manifest.Name, plan)
-	if err != nil {
-		return nil, fmt.Errorf("controller %s: %w", manifest.Name, err)
-	}
-
-	identity, err := m.identities.configFor(manifest, &settings, l.Plugin)
-	if err != nil {
-		return nil, err
-	}
-	if m.options.Wrap != nil {
-		m.options.Wrap(identity)
-	}
-
-	waits := m.metrics.OverBudget.WithLabelValues(l.Manifest.Name, "deletes")
-	ring := m.recordings.ringFor(manifest.Name)
-	source, err := m.recorded(k, l, c)
-	if err != nil {
-		return nil, err
-	}
-
-	bounds := h.limits.requestsOf(settings, l.Plugin, manifest)
-	writer, err := effects.New(effects.Options{
-		Plugin: l.Manifest.Name, Controller: manifest, Config: identity, Reader: m.rest, FieldManager: fieldManager,
-		After: after, Seen: plan.Seen,
-		Grant: allowed, Deletes: h.limits.deletes, Requests: bounds.effects, Events: bounds.events,
-		Stores: func(r abi.Resource) effects.Store {
-			if s := m.stores.cache.Store(r); s != nil {
-				return s
-			}
-			return nil
-		},
-		Discovery: m.stores.discovery, Gone: m.stores.cache.Gone, Wrote: ring.Wrote, Lease: m.leaders.fenceFor(manifest),
-		Client: m.leaders.clientFor(manifest),
-		Wake: func(controller int32, key abi.KeyRef) {
-			if controller < 0 || int(controller) >= len(l.Manifest.Controllers) {
-				return
-			}
-			if s := h.slotNamed(l.Manifest.Controllers[controller].Name); s != nil {
-				s.Wake(key)
-			}
-		},
-		Metrics: effects.Metrics{
-			Write: func(verb, resource, subresource string, code int, _ time.Duration) {
-				if subresource != "" {
-					resource += "/" + subresource
-				}
-				m.metrics.Writes.WithLabelValues(manifest.Name, verb, resource, strconv.Itoa(code)).Inc()
-			},
-			Refused: m.metrics.Refusals.WithLabelValues(manifest.Name).Inc,
-			OverBudget: func() {
-				waits.Inc()
-				h.overBudget(manifest.Name)
-			},
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-
-	return &controller.Version{
-		Target: syncer.Target{
-			Plugin: l.Manifest.Name, Settings: l.Settings, Manifest: manifest, Index: int32(index),
-			State:  l.Manifest.StateVersion,
-			Module: l.Module, Plan: plan, Writer: writer, Labels: c.labels[index],
-		},
-		Digest: l.Digest, Metrics: m.metrics.Of(manifest.Name, own), Recorder: ring.Recorder(source),
-		Secrets: source.Veiled(index),
-	}, nil
-}
-
-// narrowPlan leaves of a plan's reads what the operator grants the plugin.
-func narrowPlan(k *config.Configuration, plugin string, plan *views.Plan) (*grant.Grant, error) {
-	allowed, err := rbac.Granted(k.Plugin(plugin).Grant)
-	if err != nil {
-		return nil, err
-	}
-	return allowed, plan.Narrow(allowed)
-}
-
-// settings are a plugin's configured settings; the host knows a default for the root CA: the kubeconfig's, as upstream.
-func (m *manager) settings(k *config.Configuration, c *choice) map[string]string {
-	values := map[string]string{}
-	for name, v := range k.Plugin(c.Name).Settings {
-		values[name] = v
-	}
-	for _, s := range c.Manifest.Settings {
-		if _, set := values[s.Name]; set || s.Name != "root-ca-file" || !s.File {
-			continue
-		}
-		switch {
-		case len(m.rest.CAData) > 0:
-			values[s.Name] = string(m.rest.CAData)
-		case m.rest.CAFile != "":
-			values[s.Name] = m.rest.CAFile
-		}
-	}
-	return values
 }
 
 // close frees a generation that no sync runs on.

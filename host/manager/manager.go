@@ -51,13 +51,12 @@ type Options struct {
 type manager struct {
 	options    Options
 	rest       *rest.Config
-	identities *identities
+	loader     *loader
 	registry   *prometheus.Registry
 	metrics    *metrics.Metrics
 	stores     *stores
 	tracer     *tracing.Tracer
 	recordings *recordings
-	gate       *sandbox.Gate
 	finder     plugins.Finder
 	source     *oci.Source
 	shadows    *oci.Source // of their images
@@ -98,8 +97,8 @@ func newManager(c *config.Configuration, o Options) *manager {
 		o.Grace = 10 * time.Second
 	}
 	m := &manager{leaders: &leaders{election: c.LeaderElection}, tracer: &tracing.Tracer{}, config: c, options: o,
-		registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0),
-		hosted: map[string]*hosted{}, said: map[string]bool{}, began: time.Now()}
+		registry: prometheus.NewRegistry(),
+		hosted:   map[string]*hosted{}, said: map[string]bool{}, began: time.Now()}
 	m.metrics = metrics.New(m.registry)
 	m.registry.MustRegister(m.tracer)
 	return m
@@ -145,12 +144,15 @@ func (m *manager) run(told context.Context) error {
 		return err
 	}
 
-	if m.identities, err = newIdentities(m.rest, c.UseServiceAccountCredentials); err != nil {
+	identities, err := newIdentities(m.rest, c.UseServiceAccountCredentials)
+	if err != nil {
 		return err
 	}
 	if m.stores, err = newStores(m.rest, m.metrics); err != nil {
 		return err
 	}
+	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: identities, metrics: m.metrics, recordings: m.recordings,
+		leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0)}
 	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/state"
 )
@@ -98,22 +97,6 @@ func (r *recordings) allRings() []*record.Ring {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return sortedValues(r.rings)
-}
-
-// recorded is what the syncs of a plugin's version run on, as its recordings tell.
-func (m *manager) recorded(k *config.Configuration, l *plugins.Loaded, c *choice) (*record.Source, error) {
-	values, _, err := plugins.Settings(l.Manifest, m.settings(k, c))
-	if err != nil {
-		return nil, err
-	}
-	o := plugins.Options(k, c.Name)
-	s := &record.Source{
-		Plugin: l.Manifest.Name, Version: l.Manifest.Version, Digest: l.Digest, Origin: l.String(),
-		SettingsDigest: l.Settings, Manifest: l.Manifest,
-		Memory: o.MemoryLimit, Fuel: o.Budget,
-	}
-	s.SetSettings(values.Values)
-	return s, nil
 }
 
 // recordingHandlers serve recordings and last writes.

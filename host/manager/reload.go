@@ -190,7 +190,7 @@ func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, 
 	m.mu.Lock()
 	h := m.hosted[c.Name]
 	m.mu.Unlock()
-	if err := m.identify(k, c); err != nil {
+	if err := m.loader.identify(k, c); err != nil {
 		return false, err
 	}
 	if h == nil {
@@ -201,7 +201,7 @@ func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, 
 	h.noteAsked(c)
 	// nothing takes the place of what runs, not even what the file had before: that may have failed its trial
 	if c.Broken != nil {
-		running, err := m.rechoose(k, h.present.choice, c.list)
+		running, err := m.loader.rechoose(k, h.present.choice, c.list)
 		if err != nil {
 			return false, err
 		}
@@ -214,7 +214,7 @@ func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, 
 	changed, err := m.exchange(ctx, k, c, h)
 	if err != nil && c.Digest != h.present.Digest {
 		// The module that runs goes on, but as it is configured now.
-		present, failed := m.rechoose(k, h.present.choice, c.list)
+		present, failed := m.loader.rechoose(k, h.present.choice, c.list)
 		if failed == nil {
 			changed, failed = m.exchange(ctx, k, present, h)
 		}
@@ -225,7 +225,7 @@ func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, 
 		// Whatever is wrong with its settings or limits, it goes on with those that it had, but with no other rights than
 		// those of now.
 		narrower := withRights(k, h.present.settings)
-		present, failed := m.rechoose(narrower, h.present.choice, c.list)
+		present, failed := m.loader.rechoose(narrower, h.present.choice, c.list)
 		if failed == nil {
 			changed, failed = m.exchange(ctx, narrower, present, h)
 		}

@@ -42,7 +42,7 @@ func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *h
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 
-	if err := m.identify(k, c); err != nil {
+	if err := m.loader.identify(k, c); err != nil {
 		return err
 	}
 	print := c.fingerprint()
@@ -131,7 +131,7 @@ func (m *manager) shadowChoice(ctx context.Context, h *hosted, p *plugins.Plugin
 // loadShadow makes the generation of a shadow: it reads what it declares, and wakes nobody.
 func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation,
 	err error) {
-	g, err := m.openGeneration(ctx, k, c, h)
+	g, err := m.loader.open(ctx, k, c, h.limits.logs)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 		}
 	}()
 
-	source, err := m.recorded(k, g.loaded, c)
+	source, err := m.loader.recorded(k, g.loaded, c)
 	if err != nil {
 		return nil, err
 	}

@@ -296,7 +296,7 @@ func (m *manager) asConfigured(h *hosted, old *generation) (*generation, error) 
 	m.mu.Lock()
 	k, list := m.config, m.list
 	m.mu.Unlock()
-	c, err := m.rechoose(k, old.choice, list)
+	c, err := m.loader.rechoose(k, old.choice, list)
 	if err != nil {
 		return nil, err
 	}
