@@ -21,6 +21,7 @@ import (
 
 // hosted is a plugin that runs here, with a slot for each of its enabled controllers.
 type hosted struct {
+	m      *manager
 	name   string
 	limits *limits
 
@@ -37,8 +38,8 @@ type hosted struct {
 	loaded  time.Time
 }
 
-func newHosted(k *config.Configuration, name string) *hosted {
-	return &hosted{name: name, limits: newLimits(k.Plugin(name)), slots: map[string]*slot{}}
+func newHosted(m *manager, k *config.Configuration, name string) *hosted {
+	return &hosted{m: m, name: name, limits: newLimits(k.Plugin(name)), slots: map[string]*slot{}}
 }
 
 // generation is one module with its settings and rights, and the version that it gives each controller.
@@ -85,7 +86,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 	for i, c := range chosen {
 		opening.Go(func() {
 			o := &all[i]
-			o.hosted = newHosted(k, c.Name)
+			o.hosted = newHosted(m, k, c.Name)
 			o.generation, o.err = m.loader.open(ctx, k, c, o.hosted.limits.logs)
 		})
 	}
@@ -94,7 +95,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 	for i, c := range chosen {
 		h, g, err := all[i].hosted, all[i].generation, all[i].err
 		if err == nil {
-			err = m.makeVersions(k, g, h)
+			err = h.makeVersions(k, g)
 		}
 		switch {
 		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
@@ -115,13 +116,13 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 		m.mu.Lock()
 		m.hosted[c.Name] = h
 		m.mu.Unlock()
-		m.tellBroken(h, c.Broken)
+		h.noteBroken(c.Broken)
 	}
 	return nil
 }
 
-// tellBroken takes note of why a plugin's file can't be used, nil: it can. It is told when that changes.
-func (m *manager) tellBroken(h *hosted, why error) {
+// noteBroken takes note of why a plugin's file can't be used, nil: it can. It is told when that changes.
+func (h *hosted) noteBroken(why error) {
 	h.mu.Lock()
 	was := h.broken
 	h.broken = why
@@ -130,9 +131,9 @@ func (m *manager) tellBroken(h *hosted, why error) {
 	case why != nil && (was == nil || was.Error() != why.Error()):
 		klog.ErrorS(why, "A plugin's file can't be used: what ran before goes on", "plugin", h.name, "digest",
 			shortDigest(h.present.Digest))
-		m.history.addFailure(h.name, h.present.choice, why, was != nil)
+		h.m.history.addFailure(h.name, h.present.choice, why, was != nil)
 		if was == nil {
-			m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
+			h.m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
 		}
 	case why == nil && was != nil:
 		klog.InfoS("A plugin's file can be used again", "plugin", h.name)
@@ -147,19 +148,19 @@ func (h *hosted) install(g *generation) {
 	}
 }
 
-// loadGeneration makes a generation, and begins what its versions read. Controllers that the plugin hasn't had get a
+// load makes a generation, and begins what its versions read. Controllers that the plugin hasn't had get a
 // slot, which doesn't run yet.
-func (m *manager) loadGeneration(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (*generation,
+func (h *hosted) load(ctx context.Context, k *config.Configuration, c *choice) (*generation,
 	error) {
-	g, err := m.loader.open(ctx, k, c, h.limits.logs)
+	g, err := h.m.loader.open(ctx, k, c, h.limits.logs)
 	if err != nil {
 		return nil, err
 	}
-	return g, m.makeVersions(k, g, h)
+	return g, h.makeVersions(k, g)
 }
 
 // makeVersions makes a generation's versions. After an error the generation is closed.
-func (m *manager) makeVersions(k *config.Configuration, g *generation, h *hosted) (err error) {
+func (h *hosted) makeVersions(k *config.Configuration, g *generation) (err error) {
 	made := map[string]*slot{}
 	defer func() {
 		if err != nil {
@@ -167,7 +168,7 @@ func (m *manager) makeVersions(k *config.Configuration, g *generation, h *hosted
 		}
 	}()
 
-	own, err := m.metrics.Plugin(g.Name, g.loaded.Manifest.Metrics)
+	own, err := h.m.metrics.Plugin(g.Name, g.loaded.Manifest.Metrics)
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
@@ -179,16 +180,16 @@ func (m *manager) makeVersions(k *config.Configuration, g *generation, h *hosted
 		if s != nil {
 			after = s.Current().Writer
 		}
-		v, err := m.loader.version(k, g.loaded, i, g.choice, own, h, after)
+		v, err := h.m.loader.version(k, g.loaded, i, g.choice, own, h, after)
 		if err != nil {
 			return err
 		}
 		g.versions[manifest.Name] = v
 		if s == nil {
-			s = m.newSlot(k, v)
+			s = h.m.newSlot(k, v)
 			made[manifest.Name] = s
 		}
-		if g.readings[manifest.Name], err = m.beginReadingAs(s, v); err != nil {
+		if g.readings[manifest.Name], err = h.beginReading(s, v); err != nil {
 			return err
 		}
 	}

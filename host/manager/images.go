@@ -121,9 +121,7 @@ func (i *images) checkConfigured(k *config.Configuration, found []plugins.Found)
 
 // running returns the module that a plugin runs, nil for none.
 func (m *manager) running(name string) *plugins.Plugin {
-	m.mu.Lock()
-	h := m.hosted[name]
-	m.mu.Unlock()
+	h := m.hostedNamed(name)
 	if h == nil {
 		return nil
 	}

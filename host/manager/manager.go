@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -72,18 +73,24 @@ type manager struct {
 	fail       context.CancelCauseFunc
 	slots      sync.WaitGroup
 
+	applied atomic.Pointer[applied]
+
 	changing sync.Mutex // held by whatever changes what runs
 	begun    bool       // plugins were loaded: a cold standby has none yet
+	closed   bool
 	said     map[string]bool
 
 	mu      sync.Mutex
-	config  *config.Configuration // as it was applied last
-	list    []string              // its controllers, with canonical names
-	refused error                 // why a later one wasn't
-	leftOut []string              // why plugins that were found last don't run
-	known   []catalogued          // the controllers that there could be
-	hosted  map[string]*hosted    // by plugin
-	closed  bool
+	refused error              // why a later one wasn't
+	leftOut []string           // why plugins that were found last don't run
+	known   []catalogued       // the controllers that there could be
+	hosted  map[string]*hosted // by plugin
+}
+
+// applied is the configuration as it was applied last, with its list of controllers by their canonical names.
+type applied struct {
+	config *config.Configuration
+	list   []string
 }
 
 // Run runs the configured controllers until ctx ends; syncs in flight end before it returns.
@@ -96,9 +103,10 @@ func newManager(c *config.Configuration, o Options) *manager {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
-	m := &manager{leaders: &leaders{election: c.LeaderElection}, tracer: &tracing.Tracer{}, config: c, options: o,
+	m := &manager{leaders: &leaders{election: c.LeaderElection}, tracer: &tracing.Tracer{}, options: o,
 		registry: prometheus.NewRegistry(),
 		hosted:   map[string]*hosted{}, said: map[string]bool{}, began: time.Now()}
+	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)
 	m.registry.MustRegister(m.tracer)
 	return m
@@ -110,7 +118,7 @@ func (m *manager) run(told context.Context) error {
 	ctx, fail := context.WithCancelCause(told)
 	defer fail(nil)
 	m.work, m.fail = ctx, fail
-	c, o := m.config, &m.options
+	c, o := m.applied.Load().config, &m.options
 	if err := m.tracer.Configure(&c.Tracing); err != nil {
 		return err
 	}
@@ -135,7 +143,7 @@ func (m *manager) run(told context.Context) error {
 		return err
 	}
 
-	m.list = controllerList(c, chosen)
+	m.applied.Store(&applied{c, controllerList(c, chosen)})
 	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
 		return err
 	}
@@ -221,7 +229,7 @@ func (m *manager) run(told context.Context) error {
 // shadeAll gives all plugins the shadows that the configuration names. The caller holds changing.
 func (m *manager) shadeAll(ctx context.Context, k *config.Configuration) {
 	for _, h := range m.allHosted() {
-		if err := m.applyShadow(ctx, k, h); err != nil && ctx.Err() == nil {
+		if err := h.applyShadow(ctx, k); err != nil && ctx.Err() == nil {
 			klog.ErrorS(err, "A shadow was left out")
 		}
 	}
@@ -246,6 +254,13 @@ func (m *manager) allHosted() []*hosted {
 	return sortedValues(m.hosted)
 }
 
+// hostedNamed returns a plugin, nil if it doesn't run here.
+func (m *manager) hostedNamed(name string) *hosted {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.hosted[name]
+}
+
 // healthChecks returns the controllers' health checks.
 func (m *manager) healthChecks() (all []server.Check) {
 	if m.leaders.election.LeaderElect {
@@ -264,8 +279,8 @@ func (m *manager) readyChecks() (all []server.Check) {
 	for _, h := range m.allHosted() {
 		for _, s := range h.allSlots() {
 			all = append(all, server.Check{Name: "started-" + s.Name(), Check: func() error {
-				if m.standsBy(s) {
-					return m.readyToLead(s)
+				if m.leaders.standsBy(s) {
+					return s.readyToLead(m.stores)
 				}
 				if err := s.waiting(); err != nil {
 					return s.starting(m.stores)
@@ -280,7 +295,7 @@ func (m *manager) readyChecks() (all []server.Check) {
 func (m *manager) close() error {
 	var errs []error
 	for _, h := range m.allHosted() {
-		m.removeShadow(h)
+		h.removeShadow()
 		errs = append(errs, h.close())
 	}
 	return errors.Join(errs...)

@@ -42,9 +42,7 @@ func (m *manager) watchChanges(ctx context.Context) {
 		if watcher == nil {
 			return
 		}
-		m.mu.Lock()
-		folder := m.config.PluginFolder
-		m.mu.Unlock()
+		folder := m.applied.Load().config.PluginFolder
 		// Folders, not files: an editor and a mounted ConfigMap replace a file by another one.
 		folders := []string{folder}
 		for _, f := range m.options.Files {
@@ -93,9 +91,7 @@ func (m *manager) watchChanges(ctx context.Context) {
 // concerns reports whether a file that changed is one of the configuration's, a module, or the link by which a mounted
 // ConfigMap changes all its files.
 func (m *manager) concerns(name string) bool {
-	m.mu.Lock()
-	folder := m.config.PluginFolder
-	m.mu.Unlock()
+	folder := m.applied.Load().config.PluginFolder
 	return slices.ContainsFunc(m.options.Files,
 		func(f string) bool { return filepath.Clean(f) == filepath.Clean(name) }) ||
 		folder != "" && filepath.Dir(name) == filepath.Clean(folder) && filepath.Ext(name) == ".wasm" ||
@@ -104,9 +100,7 @@ func (m *manager) concerns(name string) bool {
 
 // reload makes what runs what the configuration and the sources say. After an error what runs goes on running.
 func (m *manager) reload(ctx context.Context) {
-	m.mu.Lock()
-	k := m.config
-	m.mu.Unlock()
+	k := m.applied.Load().config
 	if m.options.Load != nil {
 		next, err := m.options.Load()
 		if err != nil {
@@ -154,10 +148,8 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	}
 
 	m.leaders.compare(&k.LeaderElection)
-	m.mu.Lock()
-	process.FollowLog(&m.config.Logging, &k.Logging)
-	m.config, m.list = k, controllerList(k, chosen)
-	m.mu.Unlock()
+	process.FollowLog(&m.applied.Load().config.Logging, &k.Logging)
+	m.applied.Store(&applied{k, controllerList(k, chosen)})
 	errs := []error{m.serveAs(k)}
 	if !m.begun {
 		return errors.Join(errs...) // a cold standby takes it when it begins
@@ -167,14 +159,23 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	changed := false
 	for _, c := range chosen {
 		names = append(names, c.Name)
-		done, err := m.reconcilePlugin(ctx, k, c)
+		if err := m.loader.identify(k, c); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		h, done, err := m.hostedNamed(c.Name), true, error(nil)
+		if h == nil {
+			err = m.introduce(ctx, k, c)
+		} else {
+			done, err = h.reconcile(ctx, k, c)
+		}
 		changed = changed || done
 		errs = append(errs, err)
 	}
 
 	for _, h := range m.allHosted() {
 		if !slices.Contains(names, h.name) {
-			m.removePlugin(h)
+			h.remove()
 			changed = true
 		}
 	}
@@ -185,23 +186,13 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	return errors.Join(errs...)
 }
 
-// reconcilePlugin makes one plugin what the configuration says; false if it is so already.
-func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
-	m.mu.Lock()
-	h := m.hosted[c.Name]
-	m.mu.Unlock()
-	if err := m.loader.identify(k, c); err != nil {
-		return false, err
-	}
-	if h == nil {
-		return true, m.introduce(ctx, k, c)
-	}
-
-	m.tellBroken(h, c.Broken)
+// reconcile makes a plugin what the configuration says; false if it is so already.
+func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
+	h.noteBroken(c.Broken)
 	h.noteAsked(c)
 	// nothing takes the place of what runs, not even what the file had before: that may have failed its trial
 	if c.Broken != nil {
-		running, err := m.loader.rechoose(k, h.present.choice, c.list)
+		running, err := h.m.loader.rechoose(k, h.present.choice, c.list)
 		if err != nil {
 			return false, err
 		}
@@ -211,12 +202,12 @@ func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, 
 	for _, s := range h.allSlots() {
 		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
 	}
-	changed, err := m.exchange(ctx, k, c, h)
+	changed, err := h.exchange(ctx, k, c)
 	if err != nil && c.Digest != h.present.Digest {
 		// The module that runs goes on, but as it is configured now.
-		present, failed := m.loader.rechoose(k, h.present.choice, c.list)
+		present, failed := h.m.loader.rechoose(k, h.present.choice, c.list)
 		if failed == nil {
-			changed, failed = m.exchange(ctx, k, present, h)
+			changed, failed = h.exchange(ctx, k, present)
 		}
 		err = errors.Join(err, failed)
 	}
@@ -225,16 +216,16 @@ func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, 
 		// Whatever is wrong with its settings or limits, it goes on with those that it had, but with no other rights than
 		// those of now.
 		narrower := withRights(k, h.present.settings)
-		present, failed := m.loader.rechoose(narrower, h.present.choice, c.list)
+		present, failed := h.m.loader.rechoose(narrower, h.present.choice, c.list)
 		if failed == nil {
-			changed, failed = m.exchange(ctx, narrower, present, h)
+			changed, failed = h.exchange(ctx, narrower, present)
 		}
 		err = errors.Join(err, failed)
 	}
 	if h.limits.setBounds(k.Plugin(c.Name), h.present) {
-		m.wakeAll(h, h.present)
+		h.wake(h.present)
 	}
-	return changed, errors.Join(err, m.applyShadow(ctx, k, h))
+	return changed, errors.Join(err, h.applyShadow(ctx, k))
 }
 
 // noteAsked takes note of what the plugin's file and the configuration ask for: of what else failed before nothing is
@@ -259,7 +250,7 @@ func withRights(k *config.Configuration, p config.Plugin) *config.Configuration 
 }
 
 // exchange brings a plugin's next generation, unless it runs already; false: what ran runs on.
-func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (bool, error) {
+func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
 	h.mu.Lock()
 	same, tried := h.present.fingerprint() == c.fingerprint(), h.failed.get(c.fingerprint())
 	if c.Digest != h.present.Digest { // one that has failed its trial may run all the same, for want of another one
@@ -273,9 +264,9 @@ func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choi
 		return false, fmt.Errorf("plugin %s: %s was tried before and is left alone until it changes: %w", c.Name, c.Plugin,
 			tried)
 	}
-	if err := m.swapGeneration(ctx, k, c, h); err != nil {
-		m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
-		m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
+	if err := h.swap(ctx, k, c); err != nil {
+		h.m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
+		h.m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
 		h.mu.Lock()
 		h.failed.add(c.fingerprint(), err)
 		h.mu.Unlock()
@@ -286,8 +277,8 @@ func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choi
 
 // introduce adds a plugin while the manager runs.
 func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *choice) error {
-	h := newHosted(k, c.Name)
-	g, err := m.loadGeneration(ctx, k, c, h)
+	h := newHosted(m, k, c.Name)
+	g, err := h.load(ctx, k, c)
 	if err != nil {
 		return err
 	}
@@ -297,7 +288,7 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 	m.mu.Unlock()
 	m.history.add(c.Name, state.SwapAdded, nil, c, nil)
 	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", shortDigest(c.Digest), "origin", c.Plugin.String())
-	m.tellBroken(h, c.Broken)
+	h.noteBroken(c.Broken)
 	for _, s := range h.allSlots() {
 		m.startSlot(s)
 	}
@@ -308,7 +299,7 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 				return
 			}
 		}
-		m.wakeAll(h, g)
+		h.wake(g)
 	})
-	return m.applyShadow(ctx, k, h)
+	return h.applyShadow(ctx, k)
 }

@@ -27,9 +27,7 @@ func (m *manager) newServer(ctx context.Context, c *config.Configuration) (*serv
 		Open:      map[string]http.Handler{console.Path: console.Handler(), "/": console.Redirect()},
 		Component: componentOf(), Flags: m.options.Flags,
 		Configuration: func() any {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			return m.config
+			return m.applied.Load().config
 		},
 	})
 }

@@ -16,33 +16,33 @@ import (
 
 // applyShadow has the shadow that the configuration names shadow a plugin's controllers, or takes it away. The caller
 // holds changing.
-func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *hosted) error {
+func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error {
 	p := k.Plugin(h.name)
 	name := p.Shadow
 	if name == "" {
 		h.noteShadow("")
-		m.removeShadow(h)
+		h.removeShadow()
 		return nil
 	}
 
-	module, err := m.shadowModule(&p)
+	module, err := h.m.shadowModule(&p)
 	if err != nil {
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 	if module == nil {
-		m.sayOnce("waits for the shadow of "+h.name, func() {
+		h.m.sayOnce("waits for the shadow of "+h.name, func() {
 			klog.InfoS("The shadow's image is being got", "plugin", h.name,
 				"image", name)
 		})
 		return nil // until then the one before goes on, if there is one
 	}
 
-	c, err := m.shadowChoice(ctx, h, module)
+	c, err := h.chooseShadow(ctx, module)
 	if err != nil {
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 
-	if err := m.loader.identify(k, c); err != nil {
+	if err := h.m.loader.identify(k, c); err != nil {
 		return err
 	}
 	print := c.fingerprint()
@@ -57,8 +57,8 @@ func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *h
 		return fmt.Errorf("plugins[%s].shadow: %s was tried before: %w", h.name, name, tried)
 	}
 
-	m.removeShadow(h)
-	g, err := m.loadShadow(ctx, k, c, h)
+	h.removeShadow()
+	g, err := h.loadShadow(ctx, k, c)
 	if err != nil {
 		h.mu.Lock()
 		h.failed.add("shadow "+print, err)
@@ -71,7 +71,7 @@ func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *h
 	h.mu.Unlock()
 	for name, v := range g.versions {
 		s := h.slotNamed(name)
-		synced, differ := m.metrics.ShadowSyncs.WithLabelValues(name), m.metrics.ShadowDifferences.WithLabelValues(name)
+		synced, differ := h.m.metrics.ShadowSyncs.WithLabelValues(name), h.m.metrics.ShadowDifferences.WithLabelValues(name)
 		s.SetShadow(&controller.Shadow{Version: v, Compared: func(d *controller.Difference) {
 			synced.Inc()
 			if d == nil {
@@ -85,7 +85,7 @@ func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *h
 	}
 	klog.InfoS("Plugin has a shadow", "plugin", h.name, "shadow", g.loaded.String(), "digest",
 		shortDigest(g.loaded.Digest))
-	m.wakeAll(h, h.present)
+	h.wake(h.present)
 	return nil
 }
 
@@ -109,9 +109,9 @@ func (m *manager) shadowModule(p *config.Plugin) (*plugins.Plugin, error) {
 	return nil, nil // it was configured a moment ago
 }
 
-// shadowChoice reads the module's manifest, and finds those of its controllers that run here.
-func (m *manager) shadowChoice(ctx context.Context, h *hosted, p *plugins.Plugin) (*choice, error) {
-	f, err := m.finder.Read(ctx, p)
+// chooseShadow reads the module's manifest, and finds those of its controllers that run here.
+func (h *hosted) chooseShadow(ctx context.Context, p *plugins.Plugin) (*choice, error) {
+	f, err := h.m.finder.Read(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +129,9 @@ func (m *manager) shadowChoice(ctx context.Context, h *hosted, p *plugins.Plugin
 }
 
 // loadShadow makes the generation of a shadow: it reads what it declares, and wakes nobody.
-func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation,
+func (h *hosted) loadShadow(ctx context.Context, k *config.Configuration, c *choice) (_ *generation,
 	err error) {
-	g, err := m.loader.open(ctx, k, c, h.limits.logs)
+	g, err := h.m.loader.open(ctx, k, c, h.limits.logs)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 		}
 	}()
 
-	source, err := m.loader.recorded(k, g.loaded, c)
+	source, err := h.m.loader.recorded(k, g.loaded, c)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 			Digest: g.loaded.Digest, Secrets: source.Veiled(i),
 		}
 		g.versions[manifest.Name] = v
-		if g.readings[manifest.Name], err = m.stores.beginReading(nil, v); err != nil {
+		if g.readings[manifest.Name], err = h.m.stores.beginReading(nil, v); err != nil {
 			return nil, err
 		}
 	}
@@ -172,7 +172,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 	filled, cancel := context.WithTimeout(ctx, fillMax)
 	defer cancel()
 	for name, r := range g.readings {
-		if err := r.waitForCaches(filled, m.stores); err != nil {
+		if err := r.waitForCaches(filled, h.m.stores); err != nil {
 			return nil, fmt.Errorf("controller %s: its caches can't be filled: %w", name, err)
 		}
 	}
@@ -180,7 +180,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 }
 
 // removeShadow takes a plugin's shadow away.
-func (m *manager) removeShadow(h *hosted) {
+func (h *hosted) removeShadow() {
 	h.mu.Lock()
 	g := h.shadow
 	h.shadow = nil
@@ -194,7 +194,7 @@ func (m *manager) removeShadow(h *hosted) {
 		}
 	}
 	for _, v := range g.versions {
-		if err := v.Drain(m.held); err != nil {
+		if err := v.Drain(h.m.held); err != nil {
 			return
 		}
 	}

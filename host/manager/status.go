@@ -62,7 +62,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 		for _, x := range h.allSlots() {
 			c := x.status(m)
 			c.Differences = x.differences.Of(p.Shadow)
-			if m.standsBy(x) {
+			if m.leaders.standsBy(x) {
 				c.State, c.Message = "Standby", "another process holds its Lease"
 			}
 			c.Syncs = m.metrics.SyncsOf(c.Name)
