@@ -58,9 +58,7 @@ const endingMost = 20
 // deleted.
 func (m *manager) absentControllers(ctx context.Context, running []state.ControllerStatus) ([]state.Absent,
 	[]state.Ending) {
-	m.mu.Lock()
-	known := m.known
-	m.mu.Unlock()
+	_, known := m.chooser.found()
 	all := []state.Absent{}
 	for _, c := range known {
 		if slices.ContainsFunc(running, func(r state.ControllerStatus) bool { return r.Name == c.name }) {

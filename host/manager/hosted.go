@@ -100,9 +100,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 		switch {
 		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
 			klog.ErrorS(err, "A plugin was left out")
-			m.mu.Lock()
-			m.leftOut = append(m.leftOut, err.Error())
-			m.mu.Unlock()
+			m.chooser.leaveOut(err)
 			continue
 		case err != nil:
 			for _, o := range all[i+1:] {

@@ -14,7 +14,6 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
-	"github.com/windlass-dev/windlass/host/plugins/oci"
 	"github.com/windlass-dev/windlass/host/process"
 	"github.com/windlass-dev/windlass/host/process/guardian/will"
 	"github.com/windlass-dev/windlass/host/sandbox"
@@ -58,9 +57,7 @@ type manager struct {
 	stores     *stores
 	tracer     *tracing.Tracer
 	recordings *recordings
-	finder     plugins.Finder
-	source     *oci.Source
-	shadows    *oci.Source // of their images
+	chooser    *chooser
 	began      time.Time
 	history    history
 	unattended unattended
@@ -78,12 +75,9 @@ type manager struct {
 	changing sync.Mutex // held by whatever changes what runs
 	begun    bool       // plugins were loaded: a cold standby has none yet
 	closed   bool
-	said     map[string]bool
 
 	mu      sync.Mutex
 	refused error              // why a later one wasn't
-	leftOut []string           // why plugins that were found last don't run
-	known   []catalogued       // the controllers that there could be
 	hosted  map[string]*hosted // by plugin
 }
 
@@ -105,7 +99,7 @@ func newManager(c *config.Configuration, o Options) *manager {
 	}
 	m := &manager{leaders: &leaders{election: c.LeaderElection}, tracer: &tracing.Tracer{}, options: o,
 		registry: prometheus.NewRegistry(),
-		hosted:   map[string]*hosted{}, said: map[string]bool{}, began: time.Now()}
+		hosted:   map[string]*hosted{}, began: time.Now()}
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)
 	m.registry.MustRegister(m.tracer)
@@ -123,7 +117,7 @@ func (m *manager) run(told context.Context) error {
 		return err
 	}
 	defer m.tracer.Close()
-	m.source, m.shadows = m.newSource(ctx), m.newShadows(ctx)
+	m.chooser = newChooser(ctx, o.Sources, m.leaders)
 
 	// the server's turn comes after the plugins', which are looked at meanwhile: what is wrong with one of them is told
 	// first
@@ -138,7 +132,7 @@ func (m *manager) run(told context.Context) error {
 		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }()
 	}
 
-	chosen, err := m.choosePlugins(ctx, c)
+	chosen, err := m.chooser.choose(ctx, c, nil)
 	if err != nil {
 		return err
 	}
@@ -235,23 +229,19 @@ func (m *manager) shadeAll(ctx context.Context, k *config.Configuration) {
 	}
 }
 
-// sources are where plugins come from, images aside.
-func (m *manager) sources(k *config.Configuration) []plugins.Source {
-	if m.options.Sources != nil {
-		return m.options.Sources
-	}
-	all := []plugins.Source{plugins.Builtin{}}
-	if k.PluginFolder != "" {
-		all = append(all, plugins.Folder(k.PluginFolder))
-	}
-	return all
-}
-
 // allHosted returns the plugins, sorted by name.
 func (m *manager) allHosted() []*hosted {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return sortedValues(m.hosted)
+}
+
+// runs returns the plugins that run.
+func (m *manager) runs() (all []plugins.Found) {
+	for _, h := range m.allHosted() {
+		all = append(all, h.present.Found)
+	}
+	return all
 }
 
 // hostedNamed returns a plugin, nil if it doesn't run here.

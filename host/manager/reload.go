@@ -74,10 +74,9 @@ func (m *manager) watchChanges(ctx context.Context) {
 				continue
 			case <-m.options.Reload:
 				klog.InfoS("Told to read the configuration anew")
-				m.source.Retry()
-				m.shadows.Retry()
-			case <-m.source.Changed():
-			case <-m.shadows.Changed():
+				m.chooser.retry()
+			case <-m.chooser.source.Changed():
+			case <-m.chooser.shadows.Changed():
 			case <-timer.C:
 			}
 			waiting = false
@@ -135,7 +134,7 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		return nil
 	}
 
-	chosen, err := m.choosePlugins(ctx, k)
+	chosen, err := m.chooser.choose(ctx, k, m.runs())
 	if err != nil {
 		return err
 	}

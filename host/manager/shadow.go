@@ -25,12 +25,12 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 		return nil
 	}
 
-	module, err := h.m.shadowModule(&p)
+	module, err := h.m.chooser.shadowModule(&p)
 	if err != nil {
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 	if module == nil {
-		h.m.sayOnce("waits for the shadow of "+h.name, func() {
+		h.m.chooser.sayOnce("waits for the shadow of "+h.name, func() {
 			klog.InfoS("The shadow's image is being got", "plugin", h.name,
 				"image", name)
 		})
@@ -96,22 +96,9 @@ func (h *hosted) noteShadow(what string) {
 	h.shaded = what
 }
 
-// shadowModule finds a plugin's shadow, nil for an image that hasn't come yet.
-func (m *manager) shadowModule(p *config.Plugin) (*plugins.Plugin, error) {
-	if p.ShadowImage() == "" {
-		return plugins.Named(p.Shadow)
-	}
-	for _, i := range m.shadows.Images() {
-		if i.Name == p.Name {
-			return i.Plugin, i.Err
-		}
-	}
-	return nil, nil // it was configured a moment ago
-}
-
 // chooseShadow reads the module's manifest, and finds those of its controllers that run here.
 func (h *hosted) chooseShadow(ctx context.Context, p *plugins.Plugin) (*choice, error) {
-	f, err := h.m.finder.Read(ctx, p)
+	f, err := h.m.chooser.finder.Read(ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 	s := state.Status{Process: m.process(), Controllers: []state.ControllerStatus{}, Plugins: []state.PluginStatus{},
 		Missing: map[string]string{}, Swaps: m.history.newestFirst(), Leaders: m.leaderStatus()}
 	writes := m.metrics.WritesByController()
-	for name, why := range m.missing() {
+	for name, why := range m.chooser.missing() {
 		s.Missing[name] = "it is being got"
 		if why != nil {
 			s.Missing[name] = why.Error()
@@ -28,8 +28,8 @@ func (m *manager) status(ctx context.Context) state.Status {
 
 	m.mu.Lock()
 	refused := m.refused
-	s.LeftOut = m.leftOut
 	m.mu.Unlock()
+	s.LeftOut, _ = m.chooser.found()
 	if m.server != nil {
 		refused = errors.Join(refused, m.server.Problems())
 	}
@@ -82,7 +82,7 @@ func (m *manager) status(ctx context.Context) state.Status {
 
 // scrape returns what the manager is like now, for its metrics.
 func (m *manager) scrape() metrics.Scrape {
-	now := metrics.Scrape{Caches: m.stores.cache.Status(), DroppedLogBytes: map[string]int64{}, MissingImages: len(m.missing())}
+	now := metrics.Scrape{Caches: m.stores.cache.Status(), DroppedLogBytes: map[string]int64{}, MissingImages: len(m.chooser.missing())}
 	for _, h := range m.allHosted() {
 		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
 	}

@@ -48,7 +48,7 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 	if !m.begun {
 		// A cold standby begins with its first Lease.
 		k := m.applied.Load().config
-		chosen, err := m.choosePlugins(ctx, k)
+		chosen, err := m.chooser.choose(ctx, k, m.runs())
 		if err != nil {
 			return err
 		}
