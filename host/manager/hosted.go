@@ -111,9 +111,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 			return err
 		}
 		h.install(g)
-		m.mu.Lock()
-		m.hosted[c.Name] = h
-		m.mu.Unlock()
+		m.roster.add(h)
 		h.noteBroken(c.Broken)
 	}
 	return nil

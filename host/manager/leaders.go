@@ -139,14 +139,14 @@ func (x *leaders) groupOf(c *abi.Controller) *group {
 	return x.groups[x.election.Group(name, x.aliases)]
 }
 
-// contend contends for all Leases until ctx ends, and all of them are given up.
-func (m *manager) contend(ctx context.Context) {
+// contend contends for all Leases until ctx ends, and all of them are given up. run is called when one is held, and runs
+// its group until its context ends.
+func (x *leaders) contend(ctx context.Context, run func(context.Context, *group)) {
 	var all sync.WaitGroup
 	// so that processes that start together don't all begin with the same one
-	for _, i := range rand.Perm(len(m.leaders.groups)) {
-		g := m.leaders.groups[i]
-		all.Go(func() { g.lease.Run(ctx, func(ctx context.Context) { m.runGroup(ctx, g) }) })
+	for _, i := range rand.Perm(len(x.groups)) {
+		g := x.groups[i]
+		all.Go(func() { g.lease.Run(ctx, func(ctx context.Context) { run(ctx, g) }) })
 	}
 	all.Wait()
-	m.options.Will.Settled()
 }

@@ -5,23 +5,22 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// leaderStatus returns who leads.
-func (m *manager) leaderStatus() (all []state.LeaderStatus) {
-	for _, g := range m.leaders.groups {
+// status returns who leads.
+func (x *leaders) status(r *roster) (all []state.LeaderStatus) {
+	for _, g := range x.groups {
 		holder, since := g.lease.Holder()
-		s := state.LeaderStatus{Group: g.Name, Lease: m.leaders.election.ResourceNamespace + "/" + g.LeaseName,
+		s := state.LeaderStatus{Group: g.Name, Lease: x.election.ResourceNamespace + "/" + g.LeaseName,
 			Holder: holder, Here: g.lease.Leading(), Controllers: []string{}}
 		if holder != "" && !since.IsZero() {
 			s.Since = &since
 		}
-		for _, h := range m.allHosted() {
-			for _, x := range h.allSlots() {
-				if m.leaders.groupOf(x.Current().Manifest) == g {
-					s.Controllers = append(s.Controllers, x.Name())
-				}
+		for _, c := range r.slots() {
+			if x.groupOf(c.Current().Manifest) == g {
+				s.Controllers = append(s.Controllers, c.Name())
 			}
 		}
 		slices.Sort(s.Controllers)
@@ -30,13 +29,19 @@ func (m *manager) leaderStatus() (all []state.LeaderStatus) {
 	return all
 }
 
-// checkLeases is upstream's check leaderElection: it fails when a Lease that is held here isn't renewed any more.
-func (m *manager) checkLeases() error {
+// check is upstream's check leaderElection: it fails when a Lease that is held here isn't renewed any more.
+func (x *leaders) check() error {
 	var errs []error
-	for _, g := range m.leaders.groups {
+	for _, g := range x.groups {
 		if err := g.lease.Check(); err != nil {
 			errs = append(errs, fmt.Errorf("group %s: %w", g.Name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// leadsFor reports whether this process runs the controllers of a controller's group.
+func (x *leaders) leadsFor(name string) bool {
+	g := x.groupOf(&abi.Controller{Name: name})
+	return g == nil || g.lease.Leading()
 }

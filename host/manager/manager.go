@@ -58,10 +58,10 @@ type manager struct {
 	tracer     *tracing.Tracer
 	recordings *recordings
 	chooser    *chooser
-	began      time.Time
+	roster     *roster
 	history    history
-	unattended unattended
-	server     *server.Server // nil: none
+	refusal    *refusal
+	inspector  *inspector
 
 	leaders *leaders
 
@@ -75,10 +75,6 @@ type manager struct {
 	changing sync.Mutex // held by whatever changes what runs
 	begun    bool       // plugins were loaded: a cold standby has none yet
 	closed   bool
-
-	mu      sync.Mutex
-	refused error              // why a later one wasn't
-	hosted  map[string]*hosted // by plugin
 }
 
 // applied is the configuration as it was applied last, with its list of controllers by their canonical names.
@@ -98,17 +94,17 @@ func newManager(c *config.Configuration, o Options) *manager {
 		o.Grace = 10 * time.Second
 	}
 	m := &manager{leaders: &leaders{election: c.LeaderElection}, tracer: &tracing.Tracer{}, options: o,
-		registry: prometheus.NewRegistry(),
-		hosted:   map[string]*hosted{}, began: time.Now()}
+		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}}
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)
+	m.refusal = &refusal{metrics: m.metrics}
 	m.registry.MustRegister(m.tracer)
 	return m
 }
 
 // run is [Run].
 func (m *manager) run(told context.Context) error {
-	started := process.StartMemory()
+	began, started := time.Now(), process.StartMemory()
 	ctx, fail := context.WithCancelCause(told)
 	defer fail(nil)
 	m.work, m.fail = ctx, fail
@@ -159,7 +155,10 @@ func (m *manager) run(told context.Context) error {
 		return err
 	}
 
-	m.metrics.Look(m.scrape)
+	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
+		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, leaders: m.leaders, stores: m.stores,
+		recordings: m.recordings, history: &m.history, refusal: m.refusal}
+	m.metrics.Look(m.inspector.scrape)
 	if err := metrics.RecordFeatures(); err != nil {
 		return err
 	}
@@ -175,16 +174,16 @@ func (m *manager) run(told context.Context) error {
 	}
 
 	var all sync.WaitGroup
-	if m.server, err = m.newServer(ctx, c); err != nil {
+	if err = m.inspector.listen(ctx, c); err != nil {
 		return errors.Join(err, m.close())
 	}
 	if o.Serving != nil {
-		o.Serving(m.server)
+		o.Serving(m.inspector.server)
 	}
 
-	if m.server != nil {
+	if m.inspector.server != nil {
 		all.Go(func() {
-			if err := m.server.Run(held); err != nil {
+			if err := m.inspector.server.Run(held); err != nil {
 				klog.ErrorS(err, "Health, metrics and state aren't served any more")
 			}
 		})
@@ -204,7 +203,10 @@ func (m *manager) run(told context.Context) error {
 	m.shadeAll(ctx, c)
 	m.changing.Unlock()
 	var contending sync.WaitGroup
-	contending.Go(func() { m.contend(ctx) })
+	contending.Go(func() {
+		m.leaders.contend(ctx, m.runGroup)
+		o.Will.Settled()
+	})
 	m.watchChanges(ctx) // until ctx ends
 	m.changing.Lock()
 	m.closed = true
@@ -222,69 +224,16 @@ func (m *manager) run(told context.Context) error {
 
 // shadeAll gives all plugins the shadows that the configuration names. The caller holds changing.
 func (m *manager) shadeAll(ctx context.Context, k *config.Configuration) {
-	for _, h := range m.allHosted() {
+	for _, h := range m.roster.all() {
 		if err := h.applyShadow(ctx, k); err != nil && ctx.Err() == nil {
 			klog.ErrorS(err, "A shadow was left out")
 		}
 	}
 }
 
-// allHosted returns the plugins, sorted by name.
-func (m *manager) allHosted() []*hosted {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return sortedValues(m.hosted)
-}
-
-// runs returns the plugins that run.
-func (m *manager) runs() (all []plugins.Found) {
-	for _, h := range m.allHosted() {
-		all = append(all, h.present.Found)
-	}
-	return all
-}
-
-// hostedNamed returns a plugin, nil if it doesn't run here.
-func (m *manager) hostedNamed(name string) *hosted {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.hosted[name]
-}
-
-// healthChecks returns the controllers' health checks.
-func (m *manager) healthChecks() (all []server.Check) {
-	if m.leaders.election.LeaderElect {
-		all = append(all, server.Check{Name: "leaderElection", Check: m.checkLeases})
-	}
-	for _, h := range m.allHosted() {
-		for _, s := range h.allSlots() {
-			all = append(all, server.Check{Name: s.Name(), Check: s.checkHealth})
-		}
-	}
-	return all
-}
-
-// readyChecks returns what the process still waits for.
-func (m *manager) readyChecks() (all []server.Check) {
-	for _, h := range m.allHosted() {
-		for _, s := range h.allSlots() {
-			all = append(all, server.Check{Name: "started-" + s.Name(), Check: func() error {
-				if m.leaders.standsBy(s) {
-					return s.readyToLead(m.stores)
-				}
-				if err := s.waiting(); err != nil {
-					return s.starting(m.stores)
-				}
-				return nil
-			}})
-		}
-	}
-	return all
-}
-
 func (m *manager) close() error {
 	var errs []error
-	for _, h := range m.allHosted() {
+	for _, h := range m.roster.all() {
 		h.removeShadow()
 		errs = append(errs, h.close())
 	}

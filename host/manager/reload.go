@@ -103,27 +103,12 @@ func (m *manager) reload(ctx context.Context) {
 	if m.options.Load != nil {
 		next, err := m.options.Load()
 		if err != nil {
-			m.noteRefused(fmt.Errorf("the configuration is left as it was: %w", err))
+			m.refusal.note(fmt.Errorf("the configuration is left as it was: %w", err))
 			return
 		}
 		k = next
 	}
-	m.noteRefused(m.applyConfiguration(ctx, k))
-}
-
-// noteRefused takes note of why the last configuration wasn't applied; it is logged once.
-func (m *manager) noteRefused(err error) {
-	m.mu.Lock()
-	was := m.refused
-	m.refused = err
-	m.mu.Unlock()
-	switch {
-	case err != nil && (was == nil || was.Error() != err.Error()):
-		m.metrics.Reloads.WithLabelValues("failed").Inc()
-		klog.ErrorS(err, "What runs goes on as it was")
-	case err == nil && was != nil:
-		klog.InfoS("The configuration is applied again")
-	}
+	m.refusal.note(m.applyConfiguration(ctx, k))
 }
 
 // applyConfiguration adds, replaces and removes plugins and controllers.
@@ -134,7 +119,7 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		return nil
 	}
 
-	chosen, err := m.chooser.choose(ctx, k, m.runs())
+	chosen, err := m.chooser.choose(ctx, k, m.roster.found())
 	if err != nil {
 		return err
 	}
@@ -149,7 +134,7 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	m.leaders.compare(&k.LeaderElection)
 	process.FollowLog(&m.applied.Load().config.Logging, &k.Logging)
 	m.applied.Store(&applied{k, controllerList(k, chosen)})
-	errs := []error{m.serveAs(k)}
+	errs := []error{m.inspector.serveAs(k)}
 	if !m.begun {
 		return errors.Join(errs...) // a cold standby takes it when it begins
 	}
@@ -162,7 +147,7 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 			errs = append(errs, err)
 			continue
 		}
-		h, done, err := m.hostedNamed(c.Name), true, error(nil)
+		h, done, err := m.roster.named(c.Name), true, error(nil)
 		if h == nil {
 			err = m.introduce(ctx, k, c)
 		} else {
@@ -172,7 +157,7 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		errs = append(errs, err)
 	}
 
-	for _, h := range m.allHosted() {
+	for _, h := range m.roster.all() {
 		if !slices.Contains(names, h.name) {
 			h.remove()
 			changed = true
@@ -282,9 +267,7 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 		return err
 	}
 	h.install(g)
-	m.mu.Lock()
-	m.hosted[c.Name] = h
-	m.mu.Unlock()
+	m.roster.add(h)
 	m.history.add(c.Name, state.SwapAdded, nil, c, nil)
 	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", shortDigest(c.Digest), "origin", c.Plugin.String())
 	h.noteBroken(c.Broken)

@@ -16,22 +16,6 @@ import (
 	"github.com/windlass-dev/windlass/host/server"
 )
 
-// newServer takes the address on which the manager is asked; nil if it isn't to be.
-func (m *manager) newServer(ctx context.Context, c *config.Configuration) (*server.Server, error) {
-	if c.Serving.Port == 0 {
-		return nil, nil
-	}
-	return server.New(ctx, server.Options{
-		Config: &c.Serving, Client: m.rest, Registry: m.registry, Checks: m.healthChecks, Ready: m.readyChecks,
-		Handle:    m.handlers(),
-		Open:      map[string]http.Handler{console.Path: console.Handler(), "/": console.Redirect()},
-		Component: componentOf(), Flags: m.options.Flags,
-		Configuration: func() any {
-			return m.applied.Load().config
-		},
-	})
-}
-
 // componentOf is what this process is to Kubernetes, as /statusz has it.
 func componentOf() server.Component {
 	return server.Component{
@@ -41,13 +25,57 @@ func componentOf() server.Component {
 	}
 }
 
+// listen takes the address on which the manager is asked, if it is to be.
+func (i *inspector) listen(ctx context.Context, c *config.Configuration) (err error) {
+	if c.Serving.Port == 0 {
+		return nil
+	}
+	i.server, err = server.New(ctx, server.Options{
+		Config: &c.Serving, Client: i.rest, Registry: i.registry, Checks: i.healthChecks, Ready: i.readyChecks,
+		Handle:    i.handlers(),
+		Open:      map[string]http.Handler{console.Path: console.Handler(), "/": console.Redirect()},
+		Component: componentOf(), Flags: i.flags,
+		Configuration: func() any {
+			return i.applied.Load().config
+		},
+	})
+	return err
+}
+
 // serveAs serves as the configuration says now. An error is of what stays as it was.
-func (m *manager) serveAs(k *config.Configuration) error {
+func (i *inspector) serveAs(k *config.Configuration) error {
 	switch {
-	case m.server != nil:
-		return m.server.Configure(&k.Serving)
+	case i.server != nil:
+		return i.server.Configure(&k.Serving)
 	case k.Serving.Port != 0:
 		return errors.New("serving.port: nothing is served until windlass is started again")
 	}
 	return nil
+}
+
+// healthChecks returns the controllers' health checks.
+func (i *inspector) healthChecks() (all []server.Check) {
+	if i.leaders.election.LeaderElect {
+		all = append(all, server.Check{Name: "leaderElection", Check: i.leaders.check})
+	}
+	for _, s := range i.roster.slots() {
+		all = append(all, server.Check{Name: s.Name(), Check: s.checkHealth})
+	}
+	return all
+}
+
+// readyChecks returns what the process still waits for.
+func (i *inspector) readyChecks() (all []server.Check) {
+	for _, s := range i.roster.slots() {
+		all = append(all, server.Check{Name: "started-" + s.Name(), Check: func() error {
+			if i.leaders.standsBy(s) {
+				return s.readyToLead(i.stores)
+			}
+			if err := s.waiting(); err != nil {
+				return s.starting(i.stores)
+			}
+			return nil
+		}})
+	}
+	return all
 }

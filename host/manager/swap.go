@@ -331,9 +331,7 @@ func (h *hosted) forgetSlots(g *generation) {
 
 // remove ends a plugin. The caller holds changing.
 func (h *hosted) remove() {
-	h.m.mu.Lock()
-	delete(h.m.hosted, h.name)
-	h.m.mu.Unlock()
+	h.m.roster.remove(h)
 	h.m.history.add(h.name, state.SwapRemoved, h.present.choice, nil, nil)
 	h.removeShadow()
 	for _, s := range h.allSlots() {

@@ -48,7 +48,7 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 	if !m.begun {
 		// A cold standby begins with its first Lease.
 		k := m.applied.Load().config
-		chosen, err := m.chooser.choose(ctx, k, m.runs())
+		chosen, err := m.chooser.choose(ctx, k, m.roster.found())
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 		return nil
 	}
 
-	for _, h := range m.allHosted() {
+	for _, h := range m.roster.all() {
 		for _, s := range h.allSlots() {
 			if m.leaders.groupOf(s.Current().Manifest) == g {
 				if err := h.reread(s); err != nil {
@@ -77,7 +77,7 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 // resetGroup puts slots that haven't run in the places of a group's, which have stopped. The caller holds changing.
 func (m *manager) resetGroup(g *group) {
 	k := m.applied.Load().config
-	for _, h := range m.allHosted() {
+	for _, h := range m.roster.all() {
 		for _, old := range h.allSlots() {
 			if m.leaders.groupOf(old.Current().Manifest) == g {
 				h.resetSlot(k, old)
@@ -111,7 +111,7 @@ func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
 
 // startAll starts the slots of a group, of none if it is nil. The caller holds changing.
 func (m *manager) startAll(g *group) {
-	for _, h := range m.allHosted() {
+	for _, h := range m.roster.all() {
 		for _, s := range h.allSlots() {
 			if m.leaders.groupOf(s.Current().Manifest) == g && s.stop == nil {
 				m.startSlot(s)

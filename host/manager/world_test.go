@@ -194,7 +194,7 @@ func (w *world) placeBytes(name string, wasm []byte) {
 func (w *world) eventually(what string, condition func(*state.Status) bool) {
 	w.t.Helper()
 	cluster.Eventually(w.t, time.Minute, what, func() (bool, string) {
-		s := w.m.status(w.t.Context())
+		s := w.m.inspector.status(w.t.Context())
 		return condition(&s), fmt.Sprintf("%+v %+v %+v %s", s.Plugins, s.Controllers, s.Swaps, s.Refused)
 	})
 }
