@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -67,7 +68,7 @@ type unattended struct {
 	mu     sync.Mutex
 	client metadata.Interface // made when it is first needed
 	asked  time.Time
-	counts map[string]int64 // by resource; those that can't be listed aren't there
+	counts map[string]int64 // by resource
 	ending []state.Ending
 }
 
@@ -98,7 +99,7 @@ func (u *unattended) countObjects(ctx context.Context, r *rest.Config, l *leader
 }
 
 // queryCounts asks for one object's metadata of each resource, and how many more there are, and for the namespaces that
-// are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
+// are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, counts as none.
 func (u *unattended) queryCounts(ctx context.Context, config *rest.Config, l *leaders,
 	wanted map[string][]*state.Absent) (counts map[string]int64, ending []state.Ending) {
 	if u.client == nil {
@@ -112,34 +113,37 @@ func (u *unattended) queryCounts(ctx context.Context, config *rest.Config, l *le
 	ctx, cancel := context.WithTimeout(ctx, countMax)
 	defer cancel()
 	var asking sync.WaitGroup
-	var mu sync.Mutex
-	counts = map[string]int64{}
-	for id := range wanted {
-		r, ok := abi.ParseResource(id)
-		if !ok {
-			continue
+	resources := slices.Collect(maps.Keys(wanted))
+	found := make([]int64, len(resources))
+	for i, id := range resources {
+		if r, ok := abi.ParseResource(id); ok {
+			asking.Go(func() { found[i] = u.count(ctx, r) })
 		}
-		asking.Go(func() {
-			l, err := u.client.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version,
-				Resource: r.Name}).List(ctx, metav1.ListOptions{Limit: 1})
-			if err != nil {
-				return
-			}
-			n := int64(len(l.Items))
-			if l.RemainingItemCount != nil {
-				n += *l.RemainingItemCount
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			counts[id] = n
-		})
 	}
 
 	if l.leadsFor("namespace-controller") {
 		asking.Go(func() { ending = u.listEnding(ctx) })
 	}
 	asking.Wait()
+	counts = map[string]int64{}
+	for i, id := range resources {
+		counts[id] = found[i]
+	}
 	return counts, ending
+}
+
+// count returns how many objects there are of a resource; none where they can't be listed.
+func (u *unattended) count(ctx context.Context, r abi.Resource) int64 {
+	l, err := u.client.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version,
+		Resource: r.Name}).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0
+	}
+	n := int64(len(l.Items))
+	if l.RemainingItemCount != nil {
+		n += *l.RemainingItemCount
+	}
+	return n
 }
 
 // listEnding returns the namespaces that are being deleted, those that have been so for longest first.
@@ -162,9 +166,8 @@ func (u *unattended) listEnding(ctx context.Context) (all []state.Ending) {
 // deleted.
 func (i *inspector) absentControllers(ctx context.Context, running []state.ControllerStatus) ([]state.Absent,
 	[]state.Ending) {
-	_, known := i.chooser.found()
 	all := []state.Absent{}
-	for _, c := range known {
+	for _, c := range i.chooser.last.Load().known {
 		if slices.ContainsFunc(running, func(r state.ControllerStatus) bool { return r.Name == c.name }) {
 			continue
 		}

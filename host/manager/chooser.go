@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"k8s.io/klog/v2"
 
@@ -29,8 +29,12 @@ type chooser struct {
 	leaders *leaders
 	said    map[string]bool // by who holds manager.changing
 
-	mu      sync.Mutex
-	leftOut []string     // why plugins that were found last don't run
+	last atomic.Pointer[look]
+}
+
+// look is what was seen when plugins were looked for.
+type look struct {
+	leftOut []string     // why plugins that were found don't run
 	known   []catalogued // the controllers that there could be
 }
 
@@ -127,9 +131,7 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 		x.sayOnce(list+" enables none", func() { klog.InfoS("No controller is enabled: nothing runs", "controllers", list) })
 	}
 
-	x.mu.Lock()
-	x.leftOut, x.known = leftOut, catalogue(found, k.Controllers, aliases)
-	x.mu.Unlock()
+	x.last.Store(&look{leftOut, catalogue(found, k.Controllers, aliases)})
 	return all, nil
 }
 
@@ -242,14 +244,7 @@ func (x *chooser) retry() {
 
 // leaveOut takes note of a plugin that was chosen and can't be run.
 func (x *chooser) leaveOut(why error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.leftOut = append(x.leftOut, why.Error())
-}
-
-// found returns why plugins that were found last don't run, and the controllers that there could be.
-func (x *chooser) found() (leftOut []string, known []catalogued) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.leftOut, x.known
+	now := *x.last.Load()
+	now.leftOut = append(slices.Clip(now.leftOut), why.Error())
+	x.last.Store(&now)
 }

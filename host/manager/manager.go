@@ -93,7 +93,7 @@ func newManager(c *config.Configuration, o Options) *manager {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
-	m := &manager{leaders: &leaders{election: c.LeaderElection}, tracer: &tracing.Tracer{}, options: o,
+	m := &manager{leaders: newLeaders(c.LeaderElection), tracer: &tracing.Tracer{}, options: o,
 		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}}
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/metrics"
 )
@@ -164,4 +166,18 @@ func (s *slot) waiting() error {
 		return nil
 	}
 	return errStarting
+}
+
+// newSlot makes the slot of a controller that hasn't had one; it doesn't run yet.
+func (m *manager) newSlot(k *config.Configuration, v *controller.Version) *slot {
+	o := controller.Options{World: m.stores, Concurrent: workers(k, v.Manifest, v.Plugin), Resync: k.MinResyncPeriod.Duration,
+		Tracer: m.tracer}
+	return &slot{Controller: controller.New(o, v), plugin: v.Plugin, changed: make(chan struct{})}
+}
+
+func workers(k *config.Configuration, c *abi.Controller, plugin string) int {
+	if n := k.Plugin(plugin).Workers; n > 0 {
+		return int(n)
+	}
+	return int(c.Workers)
 }

@@ -53,7 +53,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 	}
 
 	refused := i.refusal.why()
-	s.LeftOut, _ = i.chooser.found()
+	s.LeftOut = i.chooser.last.Load().leftOut
 	if i.server != nil {
 		refused = errors.Join(refused, i.server.Problems())
 	}
