@@ -113,55 +113,11 @@ func (m *manager) run(told context.Context) error {
 		return err
 	}
 	defer m.tracer.Close()
-	m.chooser = newChooser(ctx, o.Sources, m.leaders)
-
-	// the server's turn comes after the plugins', which are looked at meanwhile: what is wrong with one of them is told
-	// first
-	answered := make(chan error, 1)
-	var err error
-	if m.rest, err = restConfig(&c.ClientConnection); err != nil {
-		answered <- err
-	} else {
-		if o.Wrap != nil {
-			o.Wrap(m.rest)
-		}
-		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }()
-	}
-
-	chosen, err := m.chooser.choose(ctx, c, nil)
+	chosen, err := m.prepare(ctx, c, began)
 	if err != nil {
-		return err
-	}
-
-	m.applied.Store(&applied{c, controllerList(c, chosen)})
-	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
 		return err
 	}
 	defer m.recordings.waitForSaves()
-	if err := <-answered; err != nil {
-		return err
-	}
-
-	identities, err := newIdentities(m.rest, c.UseServiceAccountCredentials)
-	if err != nil {
-		return err
-	}
-	if m.stores, err = newStores(m.rest, m.metrics); err != nil {
-		return err
-	}
-	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: identities, metrics: m.metrics, recordings: m.recordings,
-		leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0)}
-	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
-		return err
-	}
-
-	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
-		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, leaders: m.leaders, stores: m.stores,
-		recordings: m.recordings, history: &m.history, refusal: m.refusal}
-	m.metrics.Look(m.inspector.scrape)
-	if err := metrics.RecordFeatures(); err != nil {
-		return err
-	}
 
 	// The caches and the writers live on until the last worker has stopped.
 	held, release := context.WithCancel(context.WithoutCancel(ctx))
@@ -174,7 +130,7 @@ func (m *manager) run(told context.Context) error {
 	}
 
 	var all sync.WaitGroup
-	if err = m.inspector.listen(ctx, c); err != nil {
+	if err := m.inspector.listen(ctx, c); err != nil {
 		return errors.Join(err, m.close())
 	}
 	if o.Serving != nil {
@@ -220,6 +176,55 @@ func (m *manager) run(told context.Context) error {
 		return errors.Join(context.Cause(ctx), m.close())
 	}
 	return m.close()
+}
+
+// prepare chooses the plugins, and makes all that they need of the manager; nothing runs yet.
+func (m *manager) prepare(ctx context.Context, c *config.Configuration, began time.Time) (chosen []*choice, err error) {
+	o := &m.options
+	m.chooser = newChooser(ctx, o.Sources, m.leaders)
+
+	// the server's turn comes after the plugins', which are looked at meanwhile: what is wrong with one of them is told
+	// first
+	answered := make(chan error, 1)
+	if m.rest, err = restConfig(&c.ClientConnection); err != nil {
+		answered <- err
+	} else {
+		if o.Wrap != nil {
+			o.Wrap(m.rest)
+		}
+		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }()
+	}
+
+	if chosen, err = m.chooser.choose(ctx, c, nil); err != nil {
+		return nil, err
+	}
+
+	m.applied.Store(&applied{c, controllerList(c, chosen)})
+	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
+		return nil, err
+	}
+	if err := <-answered; err != nil {
+		return nil, err
+	}
+
+	identities, err := newIdentities(m.rest, c.UseServiceAccountCredentials)
+	if err != nil {
+		return nil, err
+	}
+	if m.stores, err = newStores(m.rest, m.metrics); err != nil {
+		return nil, err
+	}
+	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: identities, metrics: m.metrics, recordings: m.recordings,
+		leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0)}
+	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
+		return nil, err
+	}
+
+	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
+		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, leaders: m.leaders, stores: m.stores,
+		recordings: m.recordings, history: &m.history, refusal: m.refusal}
+	m.metrics.Look(m.inspector.scrape)
+	return chosen, metrics.RecordFeatures()
 }
 
 // shadeAll gives all plugins the shadows that the configuration names. The caller holds changing.
