@@ -201,6 +201,7 @@ func (x *chooser) findImages(k *config.Configuration, runs []plugins.Found) (*im
 	if err := x.shadows.Configure(shadowsOf(k)); err != nil {
 		return nil, err
 	}
+
 	all := &images{missing: map[string]*plugins.Plugin{}}
 	for _, i := range x.source.Images() {
 		p := i.Plugin

@@ -16,19 +16,24 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// handlers serve recordings, last syncs and last writes.
-func (r *recordings) handlers(d *discovery.Client) map[string]http.Handler {
+// explainer serves what recordings tell: of syncs, and of who has written what.
+type explainer struct {
+	*recordings
+	discovery *discovery.Client
+}
+
+func (e *explainer) handlers() map[string]http.Handler {
 	return map[string]http.Handler{
-		"GET /debug/recordings/{controller}": http.HandlerFunc(r.serveRecording),
-		"GET /debug/explain":                 http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.serveExplain(d, w, q) }),
-		"GET /windlass/v1/syncs":             http.HandlerFunc(r.serveSyncs),
+		"GET /debug/recordings/{controller}": http.HandlerFunc(e.serveRecording),
+		"GET /debug/explain":                 http.HandlerFunc(e.serveExplain),
+		"GET /windlass/v1/syncs":             http.HandlerFunc(e.serveSyncs),
 	}
 }
 
-func (x *recordings) serveRecording(w http.ResponseWriter, r *http.Request) {
+func (e *explainer) serveRecording(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("controller")
 	var names []string
-	for _, ring := range x.allRings() {
+	for _, ring := range e.allRings() {
 		names = append(names, ring.Controller())
 		if ring.Controller() != name && strings.TrimSuffix(ring.Controller(), "-controller") != name {
 			continue
@@ -48,7 +53,7 @@ func (x *recordings) serveRecording(w http.ResponseWriter, r *http.Request) {
 		http.StatusNotFound)
 }
 
-func (x *recordings) serveSyncs(w http.ResponseWriter, r *http.Request) {
+func (e *explainer) serveSyncs(w http.ResponseWriter, r *http.Request) {
 	q, err := parseQuestion(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -56,7 +61,7 @@ func (x *recordings) serveSyncs(w http.ResponseWriter, r *http.Request) {
 	}
 
 	all, known := state.Recorded{Syncs: []state.Sync{}}, false
-	for _, ring := range x.allRings() {
+	for _, ring := range e.allRings() {
 		if !q.asksController(ring.Controller()) {
 			continue
 		}
@@ -113,14 +118,14 @@ func againOf(x *record.Sync) time.Duration {
 	return time.Duration(a.RequeueAfter)
 }
 
-func (x *recordings) serveExplain(d *discovery.Client, w http.ResponseWriter, r *http.Request) {
+func (e *explainer) serveExplain(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	kind, namespace, name := q.Get("resource"), q.Get("namespace"), q.Get("name")
 	if kind == "" || name == "" {
 		http.Error(w, "resource and name are needed", http.StatusBadRequest)
 		return
 	}
-	resources, err := resourcesOf(r.Context(), d, kind)
+	resources, err := resourcesOf(r.Context(), e.discovery, kind)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
@@ -131,30 +136,30 @@ func (x *recordings) serveExplain(d *discovery.Client, w http.ResponseWriter, r 
 	}
 	var best *state.Explanation
 	for _, a := range resources {
-		e := x.explain(a, namespace, name)
-		if best == nil || len(best.Writes) == 0 && len(e.Writes) > 0 {
-			best = e
+		found := e.explain(a, namespace, name)
+		if best == nil || len(best.Writes) == 0 && len(found.Writes) > 0 {
+			best = found
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(best)
 }
 
-func (x *recordings) explain(a abi.APIResource, namespace, name string) *state.Explanation {
+func (e *explainer) explain(a abi.APIResource, namespace, name string) *state.Explanation {
 	if !a.Namespaced {
 		namespace = ""
 	}
-	e := &state.Explanation{Resource: a.Resource, Namespace: namespace, Name: name, Writes: []record.Write{}}
+	x := &state.Explanation{Resource: a.Resource, Namespace: namespace, Name: name, Writes: []record.Write{}}
 	want, _ := abi.ParseResource(a.Resource)
-	for _, ring := range x.allRings() {
+	for _, ring := range e.allRings() {
 		for _, version := range ring.Versions(want.Group, want.Name) {
 			if last, ok := ring.LastWrite(version, namespace, name); ok {
-				e.Writes = append(e.Writes, last)
+				x.Writes = append(x.Writes, last)
 			}
 		}
 	}
-	slices.SortFunc(e.Writes, func(a, b record.Write) int { return b.Time.Compare(a.Time) })
-	return e
+	slices.SortFunc(x.Writes, func(a, b record.Write) int { return b.Time.Compare(a.Time) })
+	return x
 }
 
 // resourcesOf returns the resources that a person means by a kind, a plural or a singular, with the group behind a dot

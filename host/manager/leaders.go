@@ -143,8 +143,8 @@ func (x *leaders) groupOf(c *abi.Controller) *group {
 	return x.groups[x.election.Group(name, *x.aliases.Load())]
 }
 
-// contend contends for all Leases until ctx ends, and all of them are given up. run is called when one is held, and runs
-// its group until its context ends.
+// contend contends for all Leases until ctx ends, and all of them are given up. run is called when one is held, and
+// runs its group until its context ends.
 func (x *leaders) contend(ctx context.Context, run func(context.Context, *group)) {
 	var all sync.WaitGroup
 	// so that processes that start together don't all begin with the same one

@@ -3,43 +3,14 @@ package manager
 import (
 	"context"
 	"errors"
-	"maps"
-	"net/http"
 	"os"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/rest"
-
-	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/metrics"
-	"github.com/windlass-dev/windlass/host/server"
 	"github.com/windlass-dev/windlass/host/state"
 )
-
-// inspector answers what people, Prometheus and the kubelet ask of the manager. It looks at what runs, and decides
-// nothing of it but that a controller is released from its quarantine.
-type inspector struct {
-	guardian   int
-	flags      map[string]string
-	began      time.Time
-	rest       *rest.Config
-	registry   *prometheus.Registry
-	metrics    *metrics.Metrics
-	applied    *atomic.Pointer[applied]
-	chooser    *chooser
-	roster     *roster
-	leaders    *leaders
-	stores     *stores
-	recordings *recordings
-	history    *history
-	refusal    *refusal
-	unattended unattended
-	server     *server.Server // nil: none
-}
 
 func (i *inspector) status(ctx context.Context) state.Status {
 	s := state.Status{Process: i.process(), Controllers: []state.ControllerStatus{}, Plugins: []state.PluginStatus{},
@@ -106,7 +77,8 @@ func (i *inspector) status(ctx context.Context) state.Status {
 
 // scrape returns what the manager is like now, for its metrics.
 func (i *inspector) scrape() metrics.Scrape {
-	now := metrics.Scrape{Caches: i.stores.cache.Status(), DroppedLogBytes: map[string]int64{}, MissingImages: len(i.chooser.missing())}
+	now := metrics.Scrape{Caches: i.stores.cache.Status(), DroppedLogBytes: map[string]int64{},
+		MissingImages: len(i.chooser.missing())}
 	for _, h := range i.roster.all() {
 		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
 	}
@@ -148,37 +120,4 @@ func (s *slot) status(x *stores) state.ControllerStatus {
 		}
 	}
 	return c
-}
-
-// handlers serve the manager's state, and what a person at the terminal may ask of it.
-func (i *inspector) handlers() map[string]http.Handler {
-	all := i.recordings.handlers(i.stores.discovery)
-	maps.Copy(all, map[string]http.Handler{
-		"GET /windlass/v1/status": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			writeJSON(w, i.status(r.Context()))
-		}),
-		"GET /windlass/v1/keys": http.HandlerFunc(i.serveKeys),
-		"GET /windlass/v1/differences": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			all := []controller.Difference{}
-			q := question{controller: r.URL.Query().Get("controller")}
-			for _, s := range i.roster.slots() {
-				if q.asksController(s.Name()) {
-					all = append(all, s.differences.All()...)
-				}
-			}
-			writeJSON(w, all)
-		}),
-		"POST /windlass/v1/controllers/{name}/release": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for _, h := range i.roster.all() {
-				if s := h.slotNamed(r.PathValue("name")); s != nil {
-					if !s.Release() {
-						http.Error(w, "the controller isn't quarantined", http.StatusConflict)
-					}
-					return
-				}
-			}
-			http.Error(w, "no such controller runs here", http.StatusNotFound)
-		}),
-	})
-	return all
 }

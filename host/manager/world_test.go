@@ -45,8 +45,8 @@ type world struct {
 	reload chan struct{}
 }
 
-// trusted is a folder whose modules are taken for built-in ones: no child process, whose time would be most of a test's,
-// compiles them first.
+// trusted is a folder whose modules are taken for built-in ones: no child process, whose time would be most of a
+// test's, compiles them first.
 type trusted plugins.Folder
 
 func (f trusted) Modules() ([]*plugins.Plugin, []error) {
@@ -199,8 +199,8 @@ func (w *world) eventually(what string, condition func(*state.Status) bool) {
 	})
 }
 
-// runs waits until a module runs in all its controllers, and its plugin's swaps have ended so. One that is to be on trial
-// may have passed it: that is a matter of time, too.
+// runs waits until a module runs in all its controllers, and its plugin's swaps have ended so. One that is to be on
+// trial may have passed it: that is a matter of time, too.
 func (w *world) runs(g *guest, swaps ...string) state.PluginStatus {
 	w.t.Helper()
 	var p *state.PluginStatus

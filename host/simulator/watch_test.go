@@ -139,8 +139,8 @@ func TestWatch(t *testing.T) {
 	expectEvent(t, named, watch.Deleted, "a")
 }
 
-// client-go's informers, in protobuf, JSON and of metadata alone, have what clients write at once, and learn of versions
-// that other resources' changes have.
+// client-go's informers, in protobuf, JSON and of metadata alone, have what clients write at once, and learn of
+// versions that other resources' changes have.
 func TestInformers(t *testing.T) {
 	config, client := newServer(t)
 	maps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
