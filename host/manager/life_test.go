@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -93,6 +94,30 @@ func TestRollBack(t *testing.T) {
 	if p := w.runs(better, state.SwapRolledBack, state.SwapOnTrial); len(p.Failed) > 0 {
 		t.Errorf("nobody asks for what has failed any more: %+v", p)
 	}
+}
+
+// A roll-back brings back a controller that the failed version doesn't have, and it hears of events as before.
+func TestRollBackOfAController(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	good := greeter(t, "greeter", "good", "", func(m *abi.Manifest) {
+		of := newGreeting("greeter-1")
+		of.Views[0].Resource.Name = "services"
+		m.Controllers = append(m.Controllers, of)
+	})
+	w.place(good)
+	w.begin()
+	w.runs(good)
+
+	w.place(greeter(t, "greeter", "bad", "(unreachable)"))
+	w.runs(good, state.SwapRolledBack)
+	w.running("greeter-0", "greeter-1")
+	w.unmake("good") // all namespaces were synced, and there is no service
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "new"}}
+	if _, err := w.client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.made("good")
 }
 
 // What can't be loaded leaves what runs alone: bytes that are no module, and a module that wants more than it may have.
@@ -189,27 +214,15 @@ func TestControllersOfAPlugin(t *testing.T) {
 	w.place(g)
 	w.begin()
 	w.runs(g)
-	running := func(want ...string) {
-		t.Helper()
-		w.eventually(fmt.Sprintf("%q run", want), func(s *state.Status) bool {
-			var names []string
-			for _, c := range s.Controllers {
-				if c.State == "Running" {
-					names = append(names, c.Name)
-				}
-			}
-			return slices.Equal(names, want)
-		})
-	}
-	running("greeter-0", "greeter-1")
+	w.running("greeter-0", "greeter-1")
 
 	w.configure(nil, func(k *config.Configuration) { k.Controllers = []string{"*", "-greeter-0"} })
-	running("greeter-1")
+	w.running("greeter-1")
 	w.configure(nil, func(k *config.Configuration) { k.Controllers = []string{"greeter-0"} })
-	running("greeter-0")
+	w.running("greeter-0")
 	w.unmake("hello")
 	w.configure(nil, func(k *config.Configuration) { k.Controllers = []string{"*"} })
-	running("greeter-0", "greeter-1")
+	w.running("greeter-0", "greeter-1")
 	w.made("hello")
 }
 

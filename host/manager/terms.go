@@ -64,7 +64,7 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 	for _, h := range m.roster.all() {
 		for _, s := range h.allSlots() {
 			if m.leaders.groupOf(s.Current().Manifest) == g {
-				if err := h.reread(s); err != nil {
+				if err := h.reread(s, h.before, h.present); err != nil {
 					return err
 				}
 			}
@@ -104,7 +104,7 @@ func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
 	if b, ok := v.Metrics.(*metrics.Controller); ok {
 		b.Anew()
 	}
-	if err := h.reread(s); err != nil {
+	if err := h.reread(s, h.before, h.present); err != nil {
 		klog.ErrorS(err, "Caches aren't kept for a controller", "controller", s.Name())
 	}
 }
@@ -120,12 +120,9 @@ func (m *manager) startAll(g *group) {
 	}
 }
 
-// reread has a slot's versions read what they do from now on: whatever the controller needs while its Lease is
-// held, what keeps the caches warm while it isn't.
-func (h *hosted) reread(s *slot) error {
-	h.mu.Lock()
-	all := []*generation{h.before, h.present}
-	h.mu.Unlock()
+// reread has a slot's versions in generations read what they do from now on: whatever the controller needs while its
+// Lease is held, what keeps the caches warm while it isn't.
+func (h *hosted) reread(s *slot, all ...*generation) error {
 	for _, g := range all {
 		if g == nil || g.versions[s.Name()] == nil {
 			continue

@@ -167,14 +167,19 @@ func (h *hosted) asConfigured(old *generation) (*generation, error) {
 	return g, nil
 }
 
-// restore makes slots for those controllers of a generation that have been ended since.
+// restore makes slots for those controllers of a generation that have been ended since. Its events are for these from
+// now on.
 func (h *hosted) restore(g *generation) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for name, v := range g.versions {
-		if h.slots[name] == nil {
-			k := h.m.applied.Load().config
-			h.slots[name] = h.m.newSlot(k, v)
+		if h.slotNamed(name) != nil {
+			continue
+		}
+		s := h.m.newSlot(h.m.applied.Load().config, v)
+		h.mu.Lock()
+		h.slots[name] = s
+		h.mu.Unlock()
+		if err := h.reread(s, g); err != nil {
+			klog.ErrorS(err, "A controller isn't woken by what it reads", "controller", name)
 		}
 	}
 }

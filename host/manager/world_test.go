@@ -216,6 +216,20 @@ func (w *world) runs(g *guest, swaps ...string) state.PluginStatus {
 	return *p
 }
 
+// running waits until these controllers have started, and no others.
+func (w *world) running(want ...string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%q run", want), func(s *state.Status) bool {
+		var names []string
+		for _, c := range s.Controllers {
+			if c.State == "Running" {
+				names = append(names, c.Name)
+			}
+		}
+		return slices.Equal(names, want)
+	})
+}
+
 func pluginOf(s *state.Status, name string) *state.PluginStatus {
 	for i := range s.Plugins {
 		if s.Plugins[i].Name == name {
