@@ -112,11 +112,46 @@ func TestRollBackOfAController(t *testing.T) {
 	w.place(greeter(t, "greeter", "bad", "(unreachable)"))
 	w.runs(good, state.SwapRolledBack)
 	w.running("greeter-0", "greeter-1")
+	w.eventually("all keys were synced", func(s *state.Status) bool {
+		return s.Controllers[0].Queue+s.Controllers[0].Syncing == 0
+	})
 	w.unmake("good") // all namespaces were synced, and there is no service
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "new"}}
 	if _, err := w.client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	w.made("good")
+}
+
+// A version that idled for want of a setting, and traps once it has that, is rolled back to one that hears of events as
+// before.
+func TestRollBackAfterIdling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	good := greeter(t, "greeter", "good", "", func(m *abi.Manifest) {
+		m.Settings = []abi.Setting{{Name: "of", Default: "1"}}
+	})
+	bad := greeter(t, "greeter", "bad", "(unreachable)", func(m *abi.Manifest) {
+		m.Settings = []abi.Setting{{Name: "of", Required: true}}
+	})
+	w.place(good)
+	w.begin()
+	w.runs(good)
+
+	w.place(bad)
+	w.eventually("it idles", func(s *state.Status) bool {
+		return s.Controllers[0].State == "Idle" && strings.Contains(s.Controllers[0].Message, "[of]")
+	})
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "greeter", Settings: map[string]string{"of": "1"}}}
+	})
+	w.runs(good, state.SwapRolledBack, state.SwapReconfigured)
+	w.made("good")
+	w.eventually("all keys were synced", func(s *state.Status) bool {
+		return s.Controllers[0].Queue+s.Controllers[0].Syncing == 0
+	})
+	w.unmake("good")
+	w.makeNamespaces("more")
 	w.made("good")
 }
 

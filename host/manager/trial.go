@@ -167,17 +167,17 @@ func (h *hosted) asConfigured(old *generation) (*generation, error) {
 	return g, nil
 }
 
-// restore makes slots for those controllers of a generation that have been ended since. Its events are for these from
-// now on.
+// restore makes slots for those controllers of a generation that have been ended since. What it reads wakes the keys of
+// the slots that there are now.
 func (h *hosted) restore(g *generation) {
 	for name, v := range g.versions {
-		if h.slotNamed(name) != nil {
-			continue
+		s := h.slotNamed(name)
+		if s == nil {
+			s = h.m.newSlot(h.m.applied.Load().config, v)
+			h.mu.Lock()
+			h.slots[name] = s
+			h.mu.Unlock()
 		}
-		s := h.m.newSlot(h.m.applied.Load().config, v)
-		h.mu.Lock()
-		h.slots[name] = s
-		h.mu.Unlock()
 		if err := h.reread(s, g); err != nil {
 			klog.ErrorS(err, "A controller isn't woken by what it reads", "controller", name)
 		}
