@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,22 +21,20 @@ type hosted struct {
 	m      *manager
 	name   string
 	limits *limits
+	slots  slots
+	tried  tried
 
+	// All this is changed by who holds manager.changing, and mu; holding one of them is enough to look at it.
 	mu      sync.Mutex
 	present *generation
 	before  *generation // stays loaded while the present one's module is on trial
 	trial   *trial      // nil: there is none
 	shadow  *generation // gets the same calls, and writes nothing
-	slots   map[string]*slot
-	failed  tried    // by core or print
-	asked   []string // of what may have failed: what the plugin's file and the configuration ask for now
-	shaded  string   // the same of its shadow
-	broken  error    // why what the plugin's file holds now can't be used: what runs goes on
 	loaded  time.Time
 }
 
 func newHosted(m *manager, k *config.Configuration, name string) *hosted {
-	return &hosted{m: m, name: name, limits: newLimits(k.Plugin(name)), slots: map[string]*slot{}}
+	return &hosted{m: m, name: name, limits: newLimits(k.Plugin(name))}
 }
 
 // generation is one module with its settings and rights, and the version that it gives each controller.
@@ -49,27 +45,6 @@ type generation struct {
 	shadow   bool          // its writers are those of the live one
 	versions map[string]*controller.Version
 	readings map[string]*reading
-}
-
-// allSlots returns the slots, in the order of the controllers' names.
-func (h *hosted) allSlots() []*slot {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return sortedValues(h.slots)
-}
-
-func (h *hosted) slotNamed(name string) *slot {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.slots[name]
-}
-
-func sortedValues[V any](m map[string]V) []V {
-	all := make([]V, 0, len(m))
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		all = append(all, m[k])
-	}
-	return all
 }
 
 // loadChosen loads the chosen plugins before the manager runs. One that isn't built in and can't be loaded is left out.
@@ -118,10 +93,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 
 // noteBroken takes note of why a plugin's file can't be used, nil: it can. It is told when that changes.
 func (h *hosted) noteBroken(why error) {
-	h.mu.Lock()
-	was := h.broken
-	h.broken = why
-	h.mu.Unlock()
+	was := h.tried.noteBroken(why)
 	switch {
 	case why != nil && (was == nil || was.Error() != why.Error()):
 		klog.ErrorS(why, "A plugin's file can't be used: what ran before goes on", "plugin", h.name, "digest",
@@ -138,8 +110,8 @@ func (h *hosted) noteBroken(why error) {
 // install makes a generation the present one of a plugin's slots before they run.
 func (h *hosted) install(g *generation) {
 	h.present, h.loaded = g, time.Now()
-	for name, s := range h.slots {
-		s.setReading(g.readings[name], g.loaded.Missing)
+	for _, s := range h.slots.all() {
+		s.setReading(g.readings[s.Name()], g.loaded.Missing)
 	}
 }
 
@@ -156,7 +128,7 @@ func (h *hosted) load(ctx context.Context, k *config.Configuration, c *choice) (
 
 // makeVersions makes a generation's versions. After an error the generation is closed.
 func (h *hosted) makeVersions(k *config.Configuration, g *generation) (err error) {
-	made := map[string]*slot{}
+	var made []*slot
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("plugin %s: %w", g.Name, err), g.close())
@@ -170,7 +142,7 @@ func (h *hosted) makeVersions(k *config.Configuration, g *generation) (err error
 
 	for _, i := range g.controllers {
 		manifest := &g.loaded.Manifest.Controllers[i]
-		s := h.slotNamed(manifest.Name)
+		s := h.slots.named(manifest.Name)
 		var after *effects.Writer
 		if s != nil {
 			after = s.Current().Writer
@@ -182,16 +154,16 @@ func (h *hosted) makeVersions(k *config.Configuration, g *generation) (err error
 		g.versions[manifest.Name] = v
 		if s == nil {
 			s = h.m.newSlot(k, v)
-			made[manifest.Name] = s
+			made = append(made, s)
 		}
 		if g.readings[manifest.Name], err = h.beginReading(s, v); err != nil {
 			return err
 		}
 	}
 
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	maps.Copy(h.slots, made)
+	for _, s := range made {
+		h.slots.put(s)
+	}
 	return nil
 }
 

@@ -68,9 +68,9 @@ func (l *limits) setBounds(p config.Plugin, g *generation) (again bool) {
 }
 
 // overBudget says, once in a while, that a controller waits.
-func (h *hosted) overBudget(controller string) {
-	h.limits.waits.Do(func() {
-		klog.InfoS("Keys wait: the plugin has sent all deletes that budget.deletesPerMinute allows", "plugin", h.name,
+func (l *limits) overBudget(plugin, controller string) {
+	l.waits.Do(func() {
+		klog.InfoS("Keys wait: the plugin has sent all deletes that budget.deletesPerMinute allows", "plugin", plugin,
 			"controller", controller)
 	})
 }

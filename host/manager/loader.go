@@ -155,7 +155,7 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 			if controller < 0 || int(controller) >= len(p.Manifest.Controllers) {
 				return
 			}
-			if s := h.slotNamed(p.Manifest.Controllers[controller].Name); s != nil {
+			if s := h.slots.named(p.Manifest.Controllers[controller].Name); s != nil {
 				s.Wake(key)
 			}
 		},
@@ -169,7 +169,7 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 			Refused: l.metrics.Refusals.WithLabelValues(manifest.Name).Inc,
 			OverBudget: func() {
 				waits.Inc()
-				h.overBudget(manifest.Name)
+				h.limits.overBudget(h.name, manifest.Name)
 			},
 		},
 	})

@@ -173,7 +173,7 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 // reconcile makes a plugin what the configuration says; false if it is so already.
 func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
 	h.noteBroken(c.Broken)
-	h.noteAsked(c)
+	h.tried.noteAsked(c)
 	// nothing takes the place of what runs, not even what the file had before: that may have failed its trial
 	if c.Broken != nil {
 		running, err := h.m.loader.rechoose(k, h.present.choice, c.list)
@@ -183,7 +183,7 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 		c = running
 	}
 
-	for _, s := range h.allSlots() {
+	for _, s := range h.slots.all() {
 		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
 	}
 	changed, err := h.exchange(ctx, k, c)
@@ -212,17 +212,6 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 	return changed, errors.Join(err, h.applyShadow(ctx, k))
 }
 
-// noteAsked takes note of what the plugin's file and the configuration ask for: of what else failed before nothing is
-// said any longer.
-func (h *hosted) noteAsked(c *choice) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.asked = nil
-	if c.Broken == nil {
-		h.asked = []string{c.core, c.fingerprint()}
-	}
-}
-
 // withRights is a configuration with a plugin as it was configured before, and its present rights.
 func withRights(k *config.Configuration, p config.Plugin) *config.Configuration {
 	now := k.Plugin(p.Name)
@@ -235,12 +224,10 @@ func withRights(k *config.Configuration, p config.Plugin) *config.Configuration 
 
 // exchange brings a plugin's next generation, unless it runs already; false: what ran runs on.
 func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
-	h.mu.Lock()
-	same, tried := h.present.fingerprint() == c.fingerprint(), h.failed.get(c.fingerprint())
+	same, tried := h.present.fingerprint() == c.fingerprint(), h.tried.get(c.fingerprint())
 	if c.Digest != h.present.Digest { // one that has failed its trial may run all the same, for want of another one
-		tried = cmp.Or(tried, h.failed.get(c.core))
+		tried = cmp.Or(tried, h.tried.get(c.core))
 	}
-	h.mu.Unlock()
 	switch {
 	case same:
 		return false, nil
@@ -251,9 +238,7 @@ func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choic
 	if err := h.swap(ctx, k, c); err != nil {
 		h.m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
 		h.m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
-		h.mu.Lock()
-		h.failed.add(c.fingerprint(), err)
-		h.mu.Unlock()
+		h.tried.add(c.fingerprint(), err)
 		return false, err
 	}
 	return true, nil
@@ -271,7 +256,7 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 	m.history.add(c.Name, state.SwapAdded, nil, c, nil)
 	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", shortDigest(c.Digest), "origin", c.Plugin.String())
 	h.noteBroken(c.Broken)
-	for _, s := range h.allSlots() {
+	for _, s := range h.slots.all() {
 		m.startSlot(s)
 	}
 	all := slices.Collect(maps.Values(g.readings))

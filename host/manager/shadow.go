@@ -20,7 +20,7 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 	p := k.Plugin(h.name)
 	name := p.Shadow
 	if name == "" {
-		h.noteShadow("")
+		h.tried.noteShadow("")
 		h.removeShadow()
 		return nil
 	}
@@ -46,10 +46,8 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 		return err
 	}
 	print := c.fingerprint()
-	h.noteShadow("shadow " + print)
-	h.mu.Lock()
-	present, tried := h.shadow, h.failed.get("shadow "+print)
-	h.mu.Unlock()
+	h.tried.noteShadow("shadow " + print)
+	present, tried := h.shadow, h.tried.get("shadow "+print)
 	switch {
 	case present != nil && present.fingerprint() == print:
 		return nil
@@ -60,9 +58,7 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 	h.removeShadow()
 	g, err := h.loadShadow(ctx, k, c)
 	if err != nil {
-		h.mu.Lock()
-		h.failed.add("shadow "+print, err)
-		h.mu.Unlock()
+		h.tried.add("shadow "+print, err)
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 
@@ -70,7 +66,7 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 	h.shadow = g
 	h.mu.Unlock()
 	for name, v := range g.versions {
-		s := h.slotNamed(name)
+		s := h.slots.named(name)
 		synced, differ := h.m.metrics.ShadowSyncs.WithLabelValues(name), h.m.metrics.ShadowDifferences.WithLabelValues(name)
 		s.SetShadow(&controller.Shadow{Version: v, Compared: func(d *controller.Difference) {
 			synced.Inc()
@@ -89,13 +85,6 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 	return nil
 }
 
-// noteShadow takes note of the shadow that the configuration asks for.
-func (h *hosted) noteShadow(what string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.shaded = what
-}
-
 // chooseShadow reads the module's manifest, and finds those of its controllers that run here.
 func (h *hosted) chooseShadow(ctx context.Context, p *plugins.Plugin) (*choice, error) {
 	f, err := h.m.chooser.finder.Read(ctx, p)
@@ -105,7 +94,7 @@ func (h *hosted) chooseShadow(ctx context.Context, p *plugins.Plugin) (*choice, 
 	c := &choice{Found: f}
 	c.Name = h.name // its settings and rights are the plugin's
 	for i, x := range f.Manifest.Controllers {
-		if h.slotNamed(x.Name) != nil {
+		if h.slots.named(x.Name) != nil {
 			c.controllers = append(c.controllers, i)
 		}
 	}
@@ -140,7 +129,7 @@ func (h *hosted) loadShadow(ctx context.Context, k *config.Configuration, c *cho
 		if _, err := narrowPlan(k, c.Name, c.plans[i]); err != nil { // it sees no more than the plugin may
 			return nil, fmt.Errorf("controller %s: %w", manifest.Name, err)
 		}
-		s := h.slotNamed(manifest.Name)
+		s := h.slots.named(manifest.Name)
 		// The live Writer tells apart what is an echo; a shadow writes nothing, so it needs none of its own.
 		v := &controller.Version{
 			Target: syncer.Target{
@@ -176,7 +165,7 @@ func (h *hosted) removeShadow() {
 		return
 	}
 	for name := range g.versions {
-		if s := h.slotNamed(name); s != nil {
+		if s := h.slots.named(name); s != nil {
 			s.SetShadow(nil)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/host/metrics"
@@ -40,11 +39,8 @@ func (i *inspector) status(ctx context.Context) state.Status {
 			continue
 		}
 		p := state.PluginStatus{Name: h.name, Since: h.loaded}
-		p.Failed = h.failed.reasons(append(slices.Clip(h.asked), h.shaded))
-		if h.broken != nil {
-			p.Broken = h.broken.Error()
-		}
 		h.mu.Unlock()
+		p.Failed, p.Broken = h.tried.status()
 		p.Version, p.Digest, p.Origin = g.loaded.Manifest.Version, g.loaded.Digest, g.loaded.String()
 		idle, busy := g.loaded.Module.Instances()
 		p.Instances, p.Busy = idle+busy, busy
@@ -54,7 +50,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 		if shadow != nil {
 			p.Shadow = shadow.loaded.Digest
 		}
-		for _, x := range h.allSlots() {
+		for _, x := range h.slots.all() {
 			c := x.status(i.stores)
 			c.Differences = x.differences.Of(p.Shadow)
 			if i.leaders.standsBy(x) {

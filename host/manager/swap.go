@@ -31,7 +31,7 @@ func (h *hosted) swap(ctx context.Context, k *config.Configuration, c *choice) e
 	}
 
 	if err := next.fill(ctx, h.m.stores); err != nil {
-		h.forgetSlots(next)
+		h.slots.without(h.present.versions)
 		return errors.Join(fmt.Errorf("plugin %s: %w", c.Name, err), next.close())
 	}
 
@@ -91,27 +91,17 @@ func (h *hosted) switchTo(g *generation, t *trial) {
 	h.limits.setBounds(k.Plugin(h.name), g)
 	h.mu.Lock()
 	h.present, h.loaded = g, time.Now()
-	var ended []*slot
-	for name, s := range h.slots {
-		if g.versions[name] == nil {
-			ended = append(ended, s)
-			delete(h.slots, name)
-		}
-	}
-
 	h.mu.Unlock()
-	for _, s := range ended {
+	for _, s := range h.slots.without(g.versions) {
 		s.stopAndWait()
 	}
 
 	for name, v := range g.versions {
-		s := h.slotNamed(name)
+		s := h.slots.named(name)
 		if s.started.Load() && (len(g.loaded.Missing) > 0 || len(g.readings[name].denied) > 0) {
 			s.stopAndWait() // it idles from now on, as if it had begun so
 			s = h.m.newSlot(k, v)
-			h.mu.Lock()
-			h.slots[name] = s
-			h.mu.Unlock()
+			h.slots.put(s)
 			v.Writer.Lead()
 		}
 		if s.Current() != v {
@@ -128,7 +118,7 @@ func (h *hosted) switchTo(g *generation, t *trial) {
 // wake wakes every key of a generation: it may decide otherwise on keys that nothing has happened to.
 func (h *hosted) wake(g *generation) {
 	for name, v := range g.versions {
-		if s := h.slotNamed(name); s != nil && !h.m.leaders.standsBy(s) {
+		if s := h.slots.named(name); s != nil && !h.m.leaders.standsBy(s) {
 			v.Plan.Keys(h.m.stores, func(k abi.KeyRef) { s.Wake(k) })
 		}
 	}
@@ -149,23 +139,12 @@ func (h *hosted) drain(old *generation) {
 	}
 }
 
-// forgetSlots takes away the slots that a generation which never ran had made.
-func (h *hosted) forgetSlots(g *generation) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for name := range g.versions {
-		if h.present != nil && h.present.versions[name] == nil {
-			delete(h.slots, name)
-		}
-	}
-}
-
 // remove ends a plugin. The caller holds changing.
 func (h *hosted) remove() {
 	h.m.roster.remove(h)
 	h.m.history.add(h.name, state.SwapRemoved, h.present.choice, nil, nil)
 	h.removeShadow()
-	for _, s := range h.allSlots() {
+	for _, s := range h.slots.all() {
 		s.stopAndWait()
 	}
 	if err := h.close(); err != nil {

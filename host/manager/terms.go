@@ -62,7 +62,7 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 	}
 
 	for _, h := range m.roster.all() {
-		for _, s := range h.allSlots() {
+		for _, s := range h.slots.all() {
 			if m.leaders.groupOf(s.Current().Manifest) == g {
 				if err := h.reread(s, h.before, h.present); err != nil {
 					return err
@@ -78,7 +78,7 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 func (m *manager) resetGroup(g *group) {
 	k := m.applied.Load().config
 	for _, h := range m.roster.all() {
-		for _, old := range h.allSlots() {
+		for _, old := range h.slots.all() {
 			if m.leaders.groupOf(old.Current().Manifest) == g {
 				h.resetSlot(k, old)
 			}
@@ -92,12 +92,9 @@ func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
 	h.removeShadow()
 	v := old.Current()
 	s := h.m.newSlot(k, v)
-	h.mu.Lock()
-	h.slots[s.Name()] = s
-	trial := h.trial
-	h.mu.Unlock()
-	if trial != nil {
-		s.Swap(v, trial.syncObserver()) // it goes on with the next term
+	h.slots.put(s)
+	if h.trial != nil {
+		s.Swap(v, h.trial.syncObserver()) // it goes on with the next term
 	}
 
 	v.Writer.Anew()
@@ -112,7 +109,7 @@ func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
 // startAll starts the slots of a group, of none if it is nil. The caller holds changing.
 func (m *manager) startAll(g *group) {
 	for _, h := range m.roster.all() {
-		for _, s := range h.allSlots() {
+		for _, s := range h.slots.all() {
 			if m.leaders.groupOf(s.Current().Manifest) == g && s.stop == nil {
 				m.startSlot(s)
 			}
@@ -162,7 +159,7 @@ func (x *leaders) standsBy(s *slot) bool {
 
 // standsBy reports whether no controller of a plugin runs here for want of its Lease.
 func (h *hosted) standsBy() bool {
-	all := h.allSlots()
+	all := h.slots.all()
 	return len(all) > 0 && !slices.ContainsFunc(all, func(s *slot) bool { return !h.m.leaders.standsBy(s) })
 }
 

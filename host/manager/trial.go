@@ -80,10 +80,7 @@ func (h *hosted) awaitTrial(t *trial) {
 
 	h.m.changing.Lock()
 	defer h.m.changing.Unlock()
-	h.mu.Lock()
-	current := h.trial == t
-	h.mu.Unlock()
-	if !current || h.m.closed {
+	if h.trial != t || h.m.closed {
 		return
 	}
 
@@ -119,9 +116,7 @@ func (h *hosted) takeFallback() *generation {
 // and its keys synced again.
 func (h *hosted) rollBack(failed error) {
 	old, g := h.takeFallback(), h.present
-	h.mu.Lock()
-	h.failed.add(g.core, failed)
-	h.mu.Unlock()
+	h.tried.add(g.core, failed)
 	back, err := h.asConfigured(old)
 	if err != nil {
 		klog.ErrorS(err, "Plugin failed its trial and stays all the same: the version before can't run under the present configuration", "plugin", h.name, "failed", failed, "digest", shortDigest(g.Digest))
@@ -161,7 +156,7 @@ func (h *hosted) asConfigured(old *generation) (*generation, error) {
 		return nil, err
 	}
 	if err := g.fill(h.m.work, h.m.stores); err != nil {
-		h.forgetSlots(g)
+		h.slots.without(h.present.versions)
 		return nil, errors.Join(err, g.close())
 	}
 	return g, nil
@@ -171,12 +166,10 @@ func (h *hosted) asConfigured(old *generation) (*generation, error) {
 // the slots that there are now.
 func (h *hosted) restore(g *generation) {
 	for name, v := range g.versions {
-		s := h.slotNamed(name)
+		s := h.slots.named(name)
 		if s == nil {
 			s = h.m.newSlot(h.m.applied.Load().config, v)
-			h.mu.Lock()
-			h.slots[name] = s
-			h.mu.Unlock()
+			h.slots.put(s)
 		}
 		if err := h.reread(s, g); err != nil {
 			klog.ErrorS(err, "A controller isn't woken by what it reads", "controller", name)
