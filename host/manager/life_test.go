@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/state"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // A plugin is added while the manager runs, another version takes its place and passes its trial, and both write for
@@ -63,6 +65,42 @@ func TestLife(t *testing.T) {
 	w.place(greeter(t, "greeter", "third", ""))
 	w.made("third")
 	w.notMade("first")
+}
+
+// Syncs that are in flight when another version takes over end on theirs, and are written; a key isn't in two versions
+// at once.
+func TestSyncsInFlight(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	held, letGo := w.hold()
+	defer letGo()
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "greeter", Workers: 3}}
+	})
+	w.place(greeter(t, "greeter", "first", ""))
+	w.begin()
+	begun := func(n int32) {
+		t.Helper()
+		cluster.Eventually(t, time.Minute, fmt.Sprint(n, " writes have begun"), func() (bool, int32) {
+			return held.Load() >= n, held.Load()
+		})
+	}
+	begun(2) // of the keys default and kube-system
+
+	second := greeter(t, "greeter", "second", "")
+	w.place(second)
+	w.runs(second, state.SwapOnTrial)
+	w.makeNamespaces("more")
+	begun(3)
+	w.eventually("two keys wait for their syncs to end", func(s *state.Status) bool {
+		return s.Controllers[0].Syncing == 3
+	})
+	w.notMade("first")
+
+	letGo()
+	w.made("first")
+	w.made("second")
+	begun(5) // the second version's for the first one's keys, too
 }
 
 // A version that traps is rolled back, its keys are synced by the one before, and it isn't tried again until the file

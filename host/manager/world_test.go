@@ -6,10 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +36,7 @@ import (
 // world is an API server in memory with a manager, and the configuration and folder of plugins that it has.
 type world struct {
 	t      *testing.T
-	config *rest.Config // of the API server
+	config *rest.Config // of the API server, as the manager has it
 	client kubernetes.Interface
 	folder string
 	source plugins.Source // of its modules
@@ -248,6 +252,28 @@ func swapsOf(s *state.Status, plugin string) (all []string) {
 	}
 	return all
 }
+
+// hold has the manager's requests that make a config map wait until they are let go of. It returns how many there have
+// been.
+func (w *world) hold() (held *atomic.Int32, letGo func()) {
+	held, over := &atomic.Int32{}, make(chan struct{})
+	next := w.config.Transport
+	w.config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/configmaps") {
+			if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
+				trace.GotConn(httptrace.GotConnInfo{}) // or others would wait for this one's connection
+			}
+			held.Add(1)
+			<-over
+		}
+		return next.RoundTrip(r)
+	})
+	return held, sync.OnceFunc(func() { close(over) })
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // made waits until a module has written what it says.
 func (w *world) made(says string) {
