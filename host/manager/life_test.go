@@ -211,6 +211,12 @@ func TestFileCannotBeUsed(t *testing.T) {
 	if p.Broken != "" || len(p.Failed) != 1 || !strings.Contains(p.Failed[0], "raise sandbox.memory") {
 		t.Errorf("%+v", p)
 	}
+
+	w.placeBytes("greeter", good.wasm[:100])
+	w.eventually("it is told, and nothing else is asked for", func(s *state.Status) bool {
+		p := pluginOf(s, "greeter")
+		return p.Broken != "" && len(p.Failed) == 0
+	})
 	w.unmake("good")
 	w.makeNamespaces("more")
 	w.made("good")

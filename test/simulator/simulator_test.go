@@ -315,7 +315,8 @@ func (s *script) patches() {
 func (s *script) watches() {
 	seen := s.create(configMaps, namespace, `{"metadata":{"name":"seen","labels":{"on":"1"}}}`)
 	unseen := s.create(configMaps, namespace, `{"metadata":{"name":"unseen"}}`)
-	next := s.watch("what is selected", metav1.ListOptions{LabelSelector: "on=1", ResourceVersion: seen.GetResourceVersion()})
+	next := s.watch("what is selected",
+		metav1.ListOptions{LabelSelector: "on=1", ResourceVersion: seen.GetResourceVersion()})
 	unseen = s.update(unseen, configMaps, "select it", func(o *unstructured.Unstructured) {
 		o.SetLabels(map[string]string{"on": "1"})
 	})
