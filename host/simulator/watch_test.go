@@ -119,7 +119,7 @@ func TestWatch(t *testing.T) {
 	expectEvent(t, named, watch.Added, "a")
 
 	a.Labels = map[string]string{"on": "1"}
-	a = apply(maps.Update(ctx, a, metav1.UpdateOptions{}))
+	apply(maps.Update(ctx, a, metav1.UpdateOptions{}))
 	expectEvent(t, all, watch.Modified, "a")
 	expectEvent(t, selected, watch.Added, "a")
 	expectEvent(t, named, watch.Modified, "a")
