@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
@@ -54,50 +56,6 @@ func catalogue(found []plugins.Found, list []string, aliases map[string]string) 
 // endingMost is how many namespaces are told of that are being deleted.
 const endingMost = 20
 
-// absentControllers returns the controllers that aren't among those that run, and the namespaces that are being
-// deleted.
-func (m *manager) absentControllers(ctx context.Context, running []state.ControllerStatus) ([]state.Absent,
-	[]state.Ending) {
-	m.mu.Lock()
-	known := m.known
-	m.mu.Unlock()
-	all := []state.Absent{}
-	for _, c := range known {
-		if slices.ContainsFunc(running, func(r state.ControllerStatus) bool { return r.Name == c.name }) {
-			continue
-		}
-		x := state.Absent{Name: c.name, Built: c.here}
-		x.State, x.Message = m.whyAbsent(c)
-		all = append(all, x)
-	}
-	return all, m.unattended.countObjects(ctx, m, all)
-}
-
-func (m *manager) whyAbsent(c catalogued) (why, message string) {
-	switch {
-	case !c.here && c.on:
-		return state.NotBuilt, "isn't built yet"
-	case !c.on && c.unnamed:
-		message = "is off unless --controllers names it"
-	case !c.on:
-		message = "is turned off by --controllers"
-	case m.leaders.isColdStandby() && !m.leadsFor(c.name):
-		return "Standby", "another process holds its Lease"
-	default:
-		return state.LeftOut, "its plugin couldn't be loaded"
-	}
-	if !c.here {
-		message += ", and isn't built yet"
-	}
-	return state.Disabled, message
-}
-
-// leadsFor reports whether this process runs the controllers of a controller's group.
-func (m *manager) leadsFor(name string) bool {
-	g := m.leaders.groupOf(&abi.Controller{Name: name})
-	return g == nil || g.lease.Leading()
-}
-
 // How often objects that nobody acts for are counted, and how long that may take.
 const (
 	countEvery = time.Minute
@@ -110,24 +68,25 @@ type unattended struct {
 	mu     sync.Mutex
 	client metadata.Interface // made when it is first needed
 	asked  time.Time
-	counts map[string]int64 // by resource; those that can't be listed aren't there
+	counts map[string]int64 // by resource
 	ending []state.Ending
 }
 
 // countObjects fills in how many objects the absent controllers have of their own, and returns the namespaces that are
 // being deleted.
-func (u *unattended) countObjects(ctx context.Context, m *manager, all []state.Absent) []state.Ending {
+func (u *unattended) countObjects(ctx context.Context, r *rest.Config, l *leaders,
+	all []state.Absent) []state.Ending {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	wanted := map[string][]*state.Absent{} // by resource
 	for i := range all {
-		if r := kcm.ObjectsOf(all[i].Name); r != "" && m.leadsFor(all[i].Name) {
+		if r := kcm.ObjectsOf(all[i].Name); r != "" && l.leadsFor(all[i].Name) {
 			wanted[r] = append(wanted[r], &all[i])
 		}
 	}
 	if time.Since(u.asked) >= countEvery {
 		u.asked = time.Now()
-		u.counts, u.ending = u.queryCounts(ctx, m, wanted)
+		u.counts, u.ending = u.queryCounts(ctx, r, l, wanted)
 	}
 	for r, of := range wanted {
 		if n := u.counts[r]; n > 0 {
@@ -140,11 +99,11 @@ func (u *unattended) countObjects(ctx context.Context, m *manager, all []state.A
 }
 
 // queryCounts asks for one object's metadata of each resource, and how many more there are, and for the namespaces that
-// are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, is left out.
-func (u *unattended) queryCounts(ctx context.Context, m *manager,
+// are being deleted. What can't be listed, because the API server doesn't serve it or doesn't let us, counts as none.
+func (u *unattended) queryCounts(ctx context.Context, config *rest.Config, l *leaders,
 	wanted map[string][]*state.Absent) (counts map[string]int64, ending []state.Ending) {
 	if u.client == nil {
-		client, err := metadata.NewForConfig(m.rest)
+		client, err := metadata.NewForConfig(config)
 		if err != nil {
 			return nil, nil
 		}
@@ -154,34 +113,37 @@ func (u *unattended) queryCounts(ctx context.Context, m *manager,
 	ctx, cancel := context.WithTimeout(ctx, countMax)
 	defer cancel()
 	var asking sync.WaitGroup
-	var mu sync.Mutex
-	counts = map[string]int64{}
-	for id := range wanted {
-		r, ok := abi.ParseResource(id)
-		if !ok {
-			continue
+	resources := slices.Collect(maps.Keys(wanted))
+	found := make([]int64, len(resources))
+	for i, id := range resources {
+		if r, ok := abi.ParseResource(id); ok {
+			asking.Go(func() { found[i] = u.count(ctx, r) })
 		}
-		asking.Go(func() {
-			l, err := u.client.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version,
-				Resource: r.Name}).List(ctx, metav1.ListOptions{Limit: 1})
-			if err != nil {
-				return
-			}
-			n := int64(len(l.Items))
-			if l.RemainingItemCount != nil {
-				n += *l.RemainingItemCount
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			counts[id] = n
-		})
 	}
 
-	if m.leadsFor("namespace-controller") {
+	if l.leadsFor("namespace-controller") {
 		asking.Go(func() { ending = u.listEnding(ctx) })
 	}
 	asking.Wait()
+	counts = map[string]int64{}
+	for i, id := range resources {
+		counts[id] = found[i]
+	}
 	return counts, ending
+}
+
+// count returns how many objects there are of a resource; none where they can't be listed.
+func (u *unattended) count(ctx context.Context, r abi.Resource) int64 {
+	l, err := u.client.Resource(schema.GroupVersionResource{Group: r.Group, Version: r.Version,
+		Resource: r.Name}).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return 0
+	}
+	n := int64(len(l.Items))
+	if l.RemainingItemCount != nil {
+		n += *l.RemainingItemCount
+	}
+	return n
 }
 
 // listEnding returns the namespaces that are being deleted, those that have been so for longest first.
@@ -198,4 +160,39 @@ func (u *unattended) listEnding(ctx context.Context) (all []state.Ending) {
 	}
 	slices.SortFunc(all, func(a, b state.Ending) int { return a.Since.Compare(b.Since) })
 	return all[:min(len(all), endingMost)]
+}
+
+// absentControllers returns the controllers that aren't among those that run, and the namespaces that are being
+// deleted.
+func (i *inspector) absentControllers(ctx context.Context, running []state.ControllerStatus) ([]state.Absent,
+	[]state.Ending) {
+	all := []state.Absent{}
+	for _, c := range i.chooser.last.Load().known {
+		if slices.ContainsFunc(running, func(r state.ControllerStatus) bool { return r.Name == c.name }) {
+			continue
+		}
+		x := state.Absent{Name: c.name, Built: c.here}
+		x.State, x.Message = i.whyAbsent(c)
+		all = append(all, x)
+	}
+	return all, i.unattended.countObjects(ctx, i.rest, i.leaders, all)
+}
+
+func (i *inspector) whyAbsent(c catalogued) (why, message string) {
+	switch {
+	case !c.here && c.on:
+		return state.NotBuilt, "isn't built yet"
+	case !c.on && c.unnamed:
+		message = "is off unless --controllers names it"
+	case !c.on:
+		message = "is turned off by --controllers"
+	case i.leaders.isColdStandby() && !i.leaders.leadsFor(c.name):
+		return "Standby", "another process holds its Lease"
+	default:
+		return state.LeftOut, "its plugin couldn't be loaded"
+	}
+	if !c.here {
+		message += ", and isn't built yet"
+	}
+	return state.Disabled, message
 }

@@ -8,9 +8,9 @@ import (
 
 // currency tells which of the stores that a version reads are current for it. It isn't changed once it is the plan's.
 type currency struct {
-	m     *manager
-	named map[abi.Resource]*cache.Reader
-	all   *reader // of views over all resources; nil: there are none
+	stores *stores
+	named  map[abi.Resource]*cache.Reader
+	all    *reader // of views over all resources; nil: there are none
 }
 
 // Current is for the version's plan.
@@ -25,7 +25,7 @@ func (x *currency) Current(r abi.Resource) (abi.Resource, bool) {
 }
 
 // Lost is for the version's plan.
-func (x *currency) Lost(r abi.Resource) bool { return x.m.monitors.isLost(r) }
+func (x *currency) Lost(r abi.Resource) bool { return x.stores.monitors.isLost(r) }
 
 // parts are a reader's of the resources that all views look into, in the place of their stores as one.
 type parts map[abi.Resource]*cache.Reader

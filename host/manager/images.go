@@ -1,16 +1,11 @@
 package manager
 
 import (
-	"context"
-	"fmt"
 	"slices"
-
-	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
-	"github.com/windlass-dev/windlass/host/plugins/oci"
 )
 
 // images are the plugins that come from registries, as they are at one moment. What runs of one whose image can't be
@@ -21,25 +16,6 @@ type images struct {
 	missing map[string]*plugins.Plugin // what runs of those that aren't there, nil for nothing
 }
 
-// newSource makes the source of images.
-func (m *manager) newSource(ctx context.Context) *oci.Source {
-	return oci.NewSource(ctx, func(ctx context.Context, p *plugins.Plugin) (string, error) {
-		f, err := m.finder.Read(ctx, p)
-		if err != nil {
-			return "", err
-		}
-		return f.Name, nil
-	})
-}
-
-// newShadows makes the source of the images of shadows, which needn't have the names of what they shadow.
-func (m *manager) newShadows(ctx context.Context) *oci.Source {
-	return oci.NewSource(ctx, func(ctx context.Context, p *plugins.Plugin) (string, error) {
-		_, err := m.finder.Read(ctx, p)
-		return p.Name, err
-	})
-}
-
 // shadowsOf is the configuration with the images of shadows in place of those of plugins.
 func shadowsOf(k *config.Configuration) *config.Configuration {
 	other := *k
@@ -48,45 +24,6 @@ func shadowsOf(k *config.Configuration) *config.Configuration {
 		other.Plugins[i].Image = k.Plugins[i].ShadowImage()
 	}
 	return &other
-}
-
-// missing reports why images aren't there, by plugin.
-func (m *manager) missing() map[string]error {
-	all := map[string]error{}
-	for _, i := range m.source.Images() {
-		if i.Plugin == nil {
-			all[i.Name] = i.Err
-		}
-	}
-	return all
-}
-
-// findImages reports which of the configured images are there.
-func (m *manager) findImages(k *config.Configuration) (*images, error) {
-	if err := m.source.Configure(k); err != nil {
-		return nil, err
-	}
-	if err := m.shadows.Configure(shadowsOf(k)); err != nil {
-		return nil, err
-	}
-	all := &images{missing: map[string]*plugins.Plugin{}}
-	for _, i := range m.source.Images() {
-		p := i.Plugin
-		if p == nil {
-			p = m.running(i.Name)
-			all.missing[i.Name] = p
-		}
-		if p != nil {
-			all.modules = append(all.modules, p)
-		}
-		switch {
-		case i.Err != nil:
-			all.errs = append(all.errs, fmt.Errorf("plugin %q: %w", i.Name, i.Err))
-		case i.Plugin == nil:
-			m.sayOnce("waits for "+i.Name, func() { klog.InfoS("Plugin waits for its image", "plugin", i.Name) })
-		}
-	}
-	return all, nil
 }
 
 // Modules returns the images that are there, and of the others the modules that run.
@@ -117,28 +54,4 @@ func (i *images) checkConfigured(k *config.Configuration, found []plugins.Found)
 		found = append(found, plugins.Found{Plugin: &plugins.Plugin{Name: name}, Manifest: &abi.Manifest{}})
 	}
 	return plugins.CheckConfigured(k, found)
-}
-
-// running returns the module that a plugin runs, nil for none.
-func (m *manager) running(name string) *plugins.Plugin {
-	m.mu.Lock()
-	h := m.hosted[name]
-	m.mu.Unlock()
-	if h == nil {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.present == nil {
-		return nil
-	}
-	return h.present.loaded.Plugin
-}
-
-// controllerList returns the list of controllers with canonical names, where there is a plugin to have names.
-func controllerList(k *config.Configuration, chosen []*choice) []string {
-	if len(chosen) == 0 {
-		return k.Controllers
-	}
-	return chosen[0].list
 }

@@ -2,10 +2,14 @@ package manager
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -16,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/leader"
 	"github.com/windlass-dev/windlass/host/process/guardian/will"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
 // leaders are the groups of controllers that are run by whichever process holds a group's Lease.
@@ -25,9 +30,8 @@ type leaders struct {
 	election config.LeaderElection
 	currency *effects.Currency
 
-	mu      sync.Mutex
-	aliases map[string]string // of the plugins that were found last
-	told    bool
+	aliases atomic.Pointer[map[string]string] // of the plugins that were found last
+	told    bool                              // by who holds manager.changing
 }
 
 // group is one Lease with its controllers.
@@ -42,6 +46,12 @@ type group struct {
 	mu      sync.Mutex
 	running int
 	idle    *sync.Cond
+}
+
+func newLeaders(e config.LeaderElection) *leaders {
+	x := &leaders{election: e}
+	x.aliases.Store(&map[string]string{})
+	return x
 }
 
 // openLeases makes the Leases that the configuration names. Nothing is asked for yet. wall and w are as in Options.
@@ -75,8 +85,6 @@ func (x *leaders) openLeases(r *rest.Config, wall func() time.Time, w *will.Will
 
 // compare says that another election than that of the start takes another start.
 func (x *leaders) compare(e *config.LeaderElection) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	if !x.told && !reflect.DeepEqual(*e, x.election) {
 		x.told = true
 		klog.InfoS("leaderElection was changed: that takes a restart")
@@ -118,9 +126,7 @@ func (x *leaders) setAliases(names []string, aliases map[string]string, coming b
 	if err := x.election.CheckGroups(names, aliases); err != nil && !coming {
 		return err
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.aliases = aliases
+	x.aliases.Store(&aliases)
 	return nil
 }
 
@@ -130,23 +136,58 @@ func (x *leaders) groupOf(c *abi.Controller) *group {
 	if len(x.groups) == 0 {
 		return nil
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	name := c.Name
 	if c.PartOf != "" {
 		name = c.PartOf
 	}
-	return x.groups[x.election.Group(name, x.aliases)]
+	return x.groups[x.election.Group(name, *x.aliases.Load())]
 }
 
-// contend contends for all Leases until ctx ends, and all of them are given up.
-func (m *manager) contend(ctx context.Context) {
+// contend contends for all Leases until ctx ends, and all of them are given up. run is called when one is held, and
+// runs its group until its context ends.
+func (x *leaders) contend(ctx context.Context, run func(context.Context, *group)) {
 	var all sync.WaitGroup
 	// so that processes that start together don't all begin with the same one
-	for _, i := range rand.Perm(len(m.leaders.groups)) {
-		g := m.leaders.groups[i]
-		all.Go(func() { g.lease.Run(ctx, func(ctx context.Context) { m.runGroup(ctx, g) }) })
+	for _, i := range rand.Perm(len(x.groups)) {
+		g := x.groups[i]
+		all.Go(func() { g.lease.Run(ctx, func(ctx context.Context) { run(ctx, g) }) })
 	}
 	all.Wait()
-	m.options.Will.Settled()
+}
+
+// status returns who leads.
+func (x *leaders) status(r *roster) (all []state.LeaderStatus) {
+	for _, g := range x.groups {
+		holder, since := g.lease.Holder()
+		s := state.LeaderStatus{Group: g.Name, Lease: x.election.ResourceNamespace + "/" + g.LeaseName,
+			Holder: holder, Here: g.lease.Leading(), Controllers: []string{}}
+		if holder != "" && !since.IsZero() {
+			s.Since = &since
+		}
+		for _, c := range r.slots() {
+			if x.groupOf(c.Current().Manifest) == g {
+				s.Controllers = append(s.Controllers, c.Name())
+			}
+		}
+		slices.Sort(s.Controllers)
+		all = append(all, s)
+	}
+	return all
+}
+
+// check is upstream's check leaderElection: it fails when a Lease that is held here isn't renewed any more.
+func (x *leaders) check() error {
+	var errs []error
+	for _, g := range x.groups {
+		if err := g.lease.Check(); err != nil {
+			errs = append(errs, fmt.Errorf("group %s: %w", g.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// leadsFor reports whether this process runs the controllers of a controller's group.
+func (x *leaders) leadsFor(name string) bool {
+	g := x.groupOf(&abi.Controller{Name: name})
+	return g == nil || g.lease.Leading()
 }

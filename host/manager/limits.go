@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -20,8 +19,7 @@ type limits struct {
 	logs    *sandbox.Logs
 	waits   rate.Sometimes // says that the deletes were exhausted
 
-	mu       sync.Mutex
-	requests map[string]*requests // by controller
+	requests map[string]*requests // by controller; by who holds manager.changing
 }
 
 // requests bound what one controller sends. A flood of events holds up no write.
@@ -36,8 +34,6 @@ func newLimits(p config.Plugin) *limits {
 
 // requestsOf returns the bounds of a controller's requests. One that is new has those of its first version.
 func (l *limits) requestsOf(p config.Plugin, f *plugins.Plugin, c *abi.Controller) *requests {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	r := l.requests[c.Name]
 	if r == nil {
 		qps, burst := requestRate(p, f, c)
@@ -72,9 +68,9 @@ func (l *limits) setBounds(p config.Plugin, g *generation) (again bool) {
 }
 
 // overBudget says, once in a while, that a controller waits.
-func (h *hosted) overBudget(controller string) {
-	h.limits.waits.Do(func() {
-		klog.InfoS("Keys wait: the plugin has sent all deletes that budget.deletesPerMinute allows", "plugin", h.name,
+func (l *limits) overBudget(plugin, controller string) {
+	l.waits.Do(func() {
+		klog.InfoS("Keys wait: the plugin has sent all deletes that budget.deletesPerMinute allows", "plugin", plugin,
 			"controller", controller)
 	})
 }

@@ -4,26 +4,21 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/cache"
-	"github.com/windlass-dev/windlass/host/discovery"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
-	"github.com/windlass-dev/windlass/host/plugins/oci"
 	"github.com/windlass-dev/windlass/host/process"
 	"github.com/windlass-dev/windlass/host/process/guardian/will"
 	"github.com/windlass-dev/windlass/host/sandbox"
-	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/server"
 	"github.com/windlass-dev/windlass/host/tracing"
-	"github.com/windlass-dev/windlass/host/views"
 )
 
 // Options are what a manager takes besides its configuration; all have defaults.
@@ -56,22 +51,17 @@ type Options struct {
 type manager struct {
 	options    Options
 	rest       *rest.Config
-	identities *identities
+	loader     *loader
 	registry   *prometheus.Registry
 	metrics    *metrics.Metrics
-	cache      *cache.Cache
-	discovery  *discovery.Client
-	monitors   *monitors
+	stores     *stores
 	tracer     *tracing.Tracer
 	recordings *recordings
-	gate       *sandbox.Gate
-	finder     plugins.Finder
-	source     *oci.Source
-	shadows    *oci.Source // of their images
-	began      time.Time
+	chooser    *chooser
+	roster     *roster
 	history    history
-	unattended unattended
-	server     *server.Server // nil: none
+	refusal    *refusal
+	inspector  *inspector
 
 	leaders *leaders
 
@@ -80,88 +70,54 @@ type manager struct {
 	fail       context.CancelCauseFunc
 	slots      sync.WaitGroup
 
+	applied atomic.Pointer[applied]
+
 	changing sync.Mutex // held by whatever changes what runs
 	begun    bool       // plugins were loaded: a cold standby has none yet
-	said     map[string]bool
+	closed   bool
+}
 
-	mu      sync.Mutex
-	config  *config.Configuration // as it was applied last
-	list    []string              // its controllers, with canonical names
-	refused error                 // why a later one wasn't
-	leftOut []string              // why plugins that were found last don't run
-	known   []catalogued          // the controllers that there could be
-	routers map[abi.Resource]*router
-	hosted  map[string]*hosted // by plugin
-	closed  bool
+// applied is the configuration as it was applied last, with its list of controllers by their canonical names.
+type applied struct {
+	config *config.Configuration
+	list   []string
 }
 
 // Run runs the configured controllers until ctx ends; syncs in flight end before it returns.
 func Run(ctx context.Context, c *config.Configuration, o Options) error {
-	started := process.StartMemory()
+	return newManager(c, o).run(ctx)
+}
+
+// newManager makes a manager, which runs once.
+func newManager(c *config.Configuration, o Options) *manager {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
+	m := &manager{leaders: newLeaders(c.LeaderElection), tracer: &tracing.Tracer{}, options: o,
+		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}}
+	m.applied.Store(&applied{config: c})
+	m.metrics = metrics.New(m.registry)
+	m.refusal = &refusal{metrics: m.metrics}
+	m.registry.MustRegister(m.tracer)
+	return m
+}
 
-	told := ctx
+// run is [Run].
+func (m *manager) run(told context.Context) error {
+	began, started := time.Now(), process.StartMemory()
 	ctx, fail := context.WithCancelCause(told)
 	defer fail(nil)
-	m := &manager{leaders: &leaders{election: c.LeaderElection}, fail: fail, tracer: &tracing.Tracer{}, config: c,
-		options: o, registry: prometheus.NewRegistry(), gate: sandbox.NewGate(0), routers: map[abi.Resource]*router{},
-		hosted: map[string]*hosted{}, work: ctx, said: map[string]bool{}, began: time.Now()}
-	m.metrics = metrics.New(m.registry)
-	m.registry.MustRegister(m.tracer)
+	m.work, m.fail = ctx, fail
+	c, o := m.applied.Load().config, &m.options
 	if err := m.tracer.Configure(&c.Tracing); err != nil {
 		return err
 	}
 	defer m.tracer.Close()
-	m.source, m.shadows = m.newSource(ctx), m.newShadows(ctx)
-
-	// the server's turn comes after the plugins', which are looked at meanwhile: what is wrong with one of them is told
-	// first
-	answered := make(chan error, 1)
-	var err error
-	if m.rest, err = restConfig(&c.ClientConnection); err != nil {
-		answered <- err
-	} else {
-		if o.Wrap != nil {
-			o.Wrap(m.rest)
-		}
-		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }()
-	}
-
-	chosen, err := m.choosePlugins(ctx, c)
+	chosen, err := m.prepare(ctx, c, began)
 	if err != nil {
 		return err
 	}
-
-	m.list = controllerList(c, chosen)
-	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
-		return err
-	}
 	defer m.recordings.waitForSaves()
-	if err := <-answered; err != nil {
-		return err
-	}
-
-	if m.identities, err = newIdentities(m.rest, c.UseServiceAccountCredentials); err != nil {
-		return err
-	}
-	if m.cache, err = cache.New(cache.Options{Config: m.rest}); err != nil {
-		return err
-	}
-
-	if m.discovery, err = discovery.New(m.rest); err != nil {
-		return err
-	}
-	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
-		return err
-	}
-
-	m.monitors = newMonitors(m)
-	m.metrics.Look(m.scrape)
-	if err := metrics.RecordFeatures(); err != nil {
-		return err
-	}
 
 	// The caches and the writers live on until the last worker has stopped.
 	held, release := context.WithCancel(context.WithoutCancel(ctx))
@@ -174,28 +130,28 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	}
 
 	var all sync.WaitGroup
-	if m.server, err = m.newServer(ctx, c); err != nil {
+	if err := m.inspector.listen(ctx, c); err != nil {
 		return errors.Join(err, m.close())
 	}
 	if o.Serving != nil {
-		o.Serving(m.server)
+		o.Serving(m.inspector.server)
 	}
 
-	if m.server != nil {
+	if m.inspector.server != nil {
 		all.Go(func() {
-			if err := m.server.Run(held); err != nil {
+			if err := m.inspector.server.Run(held); err != nil {
 				klog.ErrorS(err, "Health, metrics and state aren't served any more")
 			}
 		})
 	}
 
-	if err := m.cache.Start(held); err != nil {
+	if err := m.stores.cache.Start(held); err != nil {
 		release()
 		all.Wait()
 		return errors.Join(err, m.close())
 	}
 
-	all.Go(func() { m.monitors.run(held) })
+	all.Go(func() { m.stores.monitors.run(held) })
 	all.Go(func() { process.TrimMemory(held, started) })
 
 	m.changing.Lock()
@@ -203,7 +159,10 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	m.shadeAll(ctx, c)
 	m.changing.Unlock()
 	var contending sync.WaitGroup
-	contending.Go(func() { m.contend(ctx) })
+	contending.Go(func() {
+		m.leaders.contend(ctx, m.runGroup)
+		o.Will.Settled()
+	})
 	m.watchChanges(ctx) // until ctx ends
 	m.changing.Lock()
 	m.closed = true
@@ -219,81 +178,69 @@ func Run(ctx context.Context, c *config.Configuration, o Options) error {
 	return m.close()
 }
 
+// prepare chooses the plugins, and makes all that they need of the manager; nothing runs yet.
+func (m *manager) prepare(ctx context.Context, c *config.Configuration, began time.Time) (chosen []*choice, err error) {
+	o := &m.options
+	m.chooser = newChooser(ctx, o.Sources, m.leaders)
+
+	// the server's turn comes after the plugins', which are looked at meanwhile: what is wrong with one of them is told
+	// first
+	answered := make(chan error, 1)
+	if m.rest, err = restConfig(&c.ClientConnection); err != nil {
+		answered <- err
+	} else {
+		if o.Wrap != nil {
+			o.Wrap(m.rest)
+		}
+		go func() { answered <- awaitServer(ctx, m.rest, c.ClientConnection.Kubeconfig) }()
+	}
+
+	if chosen, err = m.chooser.choose(ctx, c, nil); err != nil {
+		return nil, err
+	}
+
+	m.applied.Store(&applied{c, controllerList(c, chosen)})
+	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
+		return nil, err
+	}
+	if err := <-answered; err != nil {
+		return nil, err
+	}
+
+	identities, err := newIdentities(m.rest, c.UseServiceAccountCredentials)
+	if err != nil {
+		return nil, err
+	}
+	if m.stores, err = newStores(m.rest, m.metrics); err != nil {
+		return nil, err
+	}
+	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: identities, metrics: m.metrics, recordings: m.recordings,
+		leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0)}
+	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
+		return nil, err
+	}
+
+	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
+		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, leaders: m.leaders, stores: m.stores,
+		recordings: m.recordings, history: &m.history, refusal: m.refusal}
+	m.metrics.Look(m.inspector.scrape)
+	return chosen, metrics.RecordFeatures()
+}
+
 // shadeAll gives all plugins the shadows that the configuration names. The caller holds changing.
 func (m *manager) shadeAll(ctx context.Context, k *config.Configuration) {
-	for _, h := range m.allHosted() {
-		if err := m.applyShadow(ctx, k, h); err != nil && ctx.Err() == nil {
+	for _, h := range m.roster.all() {
+		if err := h.applyShadow(ctx, k); err != nil && ctx.Err() == nil {
 			klog.ErrorS(err, "A shadow was left out")
 		}
 	}
 }
 
-// sources are where plugins come from, images aside.
-func (m *manager) sources(k *config.Configuration) []plugins.Source {
-	if m.options.Sources != nil {
-		return m.options.Sources
-	}
-	all := []plugins.Source{plugins.Builtin{}}
-	if k.PluginFolder != "" {
-		all = append(all, plugins.Folder(k.PluginFolder))
-	}
-	return all
-}
-
-// allHosted returns the plugins, sorted by name.
-func (m *manager) allHosted() []*hosted {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return sortedValues(m.hosted)
-}
-
-// healthChecks returns the controllers' health checks.
-func (m *manager) healthChecks() (all []server.Check) {
-	if m.leaders.election.LeaderElect {
-		all = append(all, server.Check{Name: "leaderElection", Check: m.checkLeases})
-	}
-	for _, h := range m.allHosted() {
-		for _, s := range h.allSlots() {
-			all = append(all, server.Check{Name: s.Name(), Check: s.checkHealth})
-		}
-	}
-	return all
-}
-
-// readyChecks returns what the process still waits for.
-func (m *manager) readyChecks() (all []server.Check) {
-	for _, h := range m.allHosted() {
-		for _, s := range h.allSlots() {
-			all = append(all, server.Check{Name: "started-" + s.Name(), Check: func() error {
-				if m.standsBy(s) {
-					return m.readyToLead(s)
-				}
-				if err := s.waiting(); err != nil {
-					return m.starting(s)
-				}
-				return nil
-			}})
-		}
-	}
-	return all
-}
-
 func (m *manager) close() error {
 	var errs []error
-	for _, h := range m.allHosted() {
-		m.removeShadow(h)
+	for _, h := range m.roster.all() {
+		h.removeShadow()
 		errs = append(errs, h.close())
 	}
 	return errors.Join(errs...)
-}
-
-// Store makes the manager the views.World of all plans.
-func (m *manager) Store(r abi.Resource) views.Store {
-	if r == schema.Any {
-		return *m.monitors.joint.Load()
-	}
-	if s := m.cache.Store(r); s != nil {
-		return s
-	}
-	return nil
 }

@@ -21,7 +21,7 @@ import (
 // monitors keep views over all resources true to what the API server serves: resources that appear are watched, those
 // that vanish no longer. One that can't be listed holds up nobody but the keys that look into its store.
 type monitors struct {
-	m      *manager
+	stores *stores
 	errors atomic.Int64 // resources that couldn't be listed in time, and looks that failed
 	used   atomic.Bool  // there has been a reader
 
@@ -93,9 +93,9 @@ var definitions = []abi.Resource{
 	{Group: "apiregistration.k8s.io", Version: "v1", Name: "apiservices"},
 }
 
-func newMonitors(m *manager) *monitors {
+func newMonitors(s *stores) *monitors {
 	x := &monitors{
-		m: m, readers: map[*reader]struct{}{}, watched: map[abi.Resource]*watched{}, defined: map[abi.Resource]bool{},
+		stores: s, readers: map[*reader]struct{}{}, watched: map[abi.Resource]*watched{}, defined: map[abi.Resource]bool{},
 		again: make(chan struct{}, 1), now: make(chan struct{}, 1),
 	}
 	x.joinStores()
@@ -133,7 +133,7 @@ func (x *monitors) subscribe(w *watched, r *reader) error {
 	if !r.v.Plan.Reads(w.Resource.Resource) {
 		return nil // the grant doesn't have it
 	}
-	part, undo, err := x.m.subscribe(r.c, r.v, w.Resource, r.need, false, func() { x.replaceFilled(w) })
+	part, undo, err := x.stores.subscribe(r.c, r.v, w.Resource, r.need, false, func() { x.replaceFilled(w) })
 	w.undo[r] = undo
 	if err == nil {
 		w.parts[r] = part
@@ -210,7 +210,7 @@ var errNothing = errors.New("the API server says that it serves nothing that can
 
 // refresh watches what has appeared and forgets what has vanished.
 func (x *monitors) refresh(ctx context.Context) error {
-	d, err := x.m.discovery.All(ctx)
+	d, err := x.stores.discovery.All(ctx)
 	if err != nil {
 		return err
 	}
@@ -286,14 +286,14 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 			w.old = true
 			return
 		}
-		if err := x.m.cache.Supersede(r, other); err != nil {
+		if err := x.stores.cache.Supersede(r, other); err != nil {
 			klog.ErrorS(err, "Objects that are gone may not be missed", "resource", r.String())
 		}
 		x.forgetResource(r, w)
 		return
 	}
 
-	if store := x.m.cache.Store(r); store != nil && store.Len() > 0 && !x.undefined(r, w) {
+	if store := x.stores.cache.Store(r); store != nil && store.Len() > 0 && !x.undefined(r, w) {
 		if !w.lost {
 			klog.InfoS("Resource isn't served: what it has is kept until it is served again, and who depends on it waits",
 				"resource", r.String(), "objects", store.Len())
@@ -305,7 +305,7 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 		return
 	}
 
-	if err := x.m.cache.End(r); err != nil {
+	if err := x.stores.cache.End(r); err != nil {
 		klog.ErrorS(err, "Objects that are gone may not be missed", "resource", r.String())
 	}
 	x.forgetResource(r, w)
@@ -325,7 +325,7 @@ func (x *monitors) undefined(r abi.Resource, w *watched) bool {
 }
 
 func (x *monitors) definition(r abi.Resource) *cache.Object {
-	return x.m.cache.Store(definitions[0]).Get("", r.Name+"."+r.Group)
+	return x.stores.cache.Store(definitions[0]).Get("", r.Name+"."+r.Group)
 }
 
 func (x *monitors) forgetResource(r abi.Resource, w *watched) {
@@ -351,7 +351,7 @@ func (x *monitors) joinStores() {
 		if x.replaces(r, w) {
 			continue
 		}
-		joint = append(joint, x.m.cache.Store(r))
+		joint = append(joint, x.stores.cache.Store(r))
 		for to, p := range w.parts {
 			if all[to] != nil && !w.lost {
 				all[to][r] = p
@@ -384,7 +384,7 @@ func (x *monitors) watchResource(r abi.Resource, a *abi.APIResource) error {
 	res, err := schema.For(r)
 	if err != nil {
 		res = schema.Custom(r, a.Kind, a.Namespaced)
-		if err := x.m.cache.Learn(res); err != nil {
+		if err := x.stores.cache.Learn(res); err != nil {
 			return err
 		}
 	}
@@ -398,7 +398,7 @@ func (x *monitors) watchResource(r abi.Resource, a *abi.APIResource) error {
 		}
 	}
 	if slices.Contains(definitions, r) && !x.defined[r] {
-		if _, err := x.m.cache.Handle(r, redefined{x}); err != nil {
+		if _, err := x.stores.cache.Handle(r, redefined{x}); err != nil {
 			return err
 		}
 		x.defined[r] = true
@@ -446,7 +446,7 @@ func (x *monitors) settled() bool {
 	if len(x.watched) == 0 {
 		return false
 	}
-	for _, s := range x.m.cache.Status() {
+	for _, s := range x.stores.cache.Status() {
 		if x.watched[s.Resource] != nil && !s.Synced && s.Err == nil {
 			return false
 		}

@@ -8,13 +8,16 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/effects"
 )
 
 // proofs tell that the caches which were filled before a Lease was taken show all that its holder before has written: a
 // resource is looked at once in a term.
 type proofs struct {
-	m    *manager
-	kept map[abi.Resource]bool // when the Lease was taken: what fills other caches is newer
+	cache    *cache.Cache
+	currency *effects.Currency
+	kept     map[abi.Resource]bool // when the Lease was taken: what fills other caches is newer
 
 	mu sync.Mutex
 	of map[abi.Resource]*proof
@@ -22,9 +25,9 @@ type proofs struct {
 
 type proof struct{ done chan struct{} }
 
-func newProofs(m *manager) *proofs {
-	p := &proofs{m: m, kept: map[abi.Resource]bool{}, of: map[abi.Resource]*proof{}}
-	for _, s := range m.cache.Status() {
+func newProofs(c *cache.Cache, y *effects.Currency) *proofs {
+	p := &proofs{cache: c, currency: y, kept: map[abi.Resource]bool{}, of: map[abi.Resource]*proof{}}
+	for _, s := range c.Status() {
 		p.kept[s.Resource] = true
 	}
 	return p
@@ -102,11 +105,11 @@ func (p *proofs) beginProof(ctx context.Context, r abi.Resource) *proof {
 }
 
 func (p *proofs) tryProof(ctx context.Context, r abi.Resource) bool {
-	store := p.m.cache.Store(r)
+	store := p.cache.Store(r)
 	if store == nil || !store.Synced() {
 		return true // it isn't served
 	}
-	err := p.m.leaders.currency.Await(ctx, r, store, func(f func()) (func(), error) { return p.m.cache.Progress(r, f) })
+	err := p.currency.Await(ctx, r, store, func(f func()) (func(), error) { return p.cache.Progress(r, f) })
 	if err != nil && ctx.Err() == nil {
 		klog.ErrorS(err, "Can't tell whether a cache is as new as the server, will retry", "resource", r.String())
 	}

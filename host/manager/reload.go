@@ -42,9 +42,7 @@ func (m *manager) watchChanges(ctx context.Context) {
 		if watcher == nil {
 			return
 		}
-		m.mu.Lock()
-		folder := m.config.PluginFolder
-		m.mu.Unlock()
+		folder := m.applied.Load().config.PluginFolder
 		// Folders, not files: an editor and a mounted ConfigMap replace a file by another one.
 		folders := []string{folder}
 		for _, f := range m.options.Files {
@@ -76,10 +74,9 @@ func (m *manager) watchChanges(ctx context.Context) {
 				continue
 			case <-m.options.Reload:
 				klog.InfoS("Told to read the configuration anew")
-				m.source.Retry()
-				m.shadows.Retry()
-			case <-m.source.Changed():
-			case <-m.shadows.Changed():
+				m.chooser.retry()
+			case <-m.chooser.source.Changed():
+			case <-m.chooser.shadows.Changed():
 			case <-timer.C:
 			}
 			waiting = false
@@ -93,9 +90,7 @@ func (m *manager) watchChanges(ctx context.Context) {
 // concerns reports whether a file that changed is one of the configuration's, a module, or the link by which a mounted
 // ConfigMap changes all its files.
 func (m *manager) concerns(name string) bool {
-	m.mu.Lock()
-	folder := m.config.PluginFolder
-	m.mu.Unlock()
+	folder := m.applied.Load().config.PluginFolder
 	return slices.ContainsFunc(m.options.Files,
 		func(f string) bool { return filepath.Clean(f) == filepath.Clean(name) }) ||
 		folder != "" && filepath.Dir(name) == filepath.Clean(folder) && filepath.Ext(name) == ".wasm" ||
@@ -104,33 +99,16 @@ func (m *manager) concerns(name string) bool {
 
 // reload makes what runs what the configuration and the sources say. After an error what runs goes on running.
 func (m *manager) reload(ctx context.Context) {
-	m.mu.Lock()
-	k := m.config
-	m.mu.Unlock()
+	k := m.applied.Load().config
 	if m.options.Load != nil {
 		next, err := m.options.Load()
 		if err != nil {
-			m.noteRefused(fmt.Errorf("the configuration is left as it was: %w", err))
+			m.refusal.note(fmt.Errorf("the configuration is left as it was: %w", err))
 			return
 		}
 		k = next
 	}
-	m.noteRefused(m.applyConfiguration(ctx, k))
-}
-
-// noteRefused takes note of why the last configuration wasn't applied; it is logged once.
-func (m *manager) noteRefused(err error) {
-	m.mu.Lock()
-	was := m.refused
-	m.refused = err
-	m.mu.Unlock()
-	switch {
-	case err != nil && (was == nil || was.Error() != err.Error()):
-		m.metrics.Reloads.WithLabelValues("failed").Inc()
-		klog.ErrorS(err, "What runs goes on as it was")
-	case err == nil && was != nil:
-		klog.InfoS("The configuration is applied again")
-	}
+	m.refusal.note(m.applyConfiguration(ctx, k))
 }
 
 // applyConfiguration adds, replaces and removes plugins and controllers.
@@ -141,7 +119,7 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		return nil
 	}
 
-	chosen, err := m.choosePlugins(ctx, k)
+	chosen, err := m.chooser.choose(ctx, k, m.roster.found())
 	if err != nil {
 		return err
 	}
@@ -154,11 +132,9 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	}
 
 	m.leaders.compare(&k.LeaderElection)
-	m.mu.Lock()
-	process.FollowLog(&m.config.Logging, &k.Logging)
-	m.config, m.list = k, controllerList(k, chosen)
-	m.mu.Unlock()
-	errs := []error{m.serveAs(k)}
+	process.FollowLog(&m.applied.Load().config.Logging, &k.Logging)
+	m.applied.Store(&applied{k, controllerList(k, chosen)})
+	errs := []error{m.inspector.serveAs(k)}
 	if !m.begun {
 		return errors.Join(errs...) // a cold standby takes it when it begins
 	}
@@ -167,14 +143,23 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	changed := false
 	for _, c := range chosen {
 		names = append(names, c.Name)
-		done, err := m.reconcilePlugin(ctx, k, c)
+		if err := m.loader.identify(k, c); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		h, done, err := m.roster.named(c.Name), true, error(nil)
+		if h == nil {
+			err = m.introduce(ctx, k, c)
+		} else {
+			done, err = h.reconcile(ctx, k, c)
+		}
 		changed = changed || done
 		errs = append(errs, err)
 	}
 
-	for _, h := range m.allHosted() {
+	for _, h := range m.roster.all() {
 		if !slices.Contains(names, h.name) {
-			m.removePlugin(h)
+			h.remove()
 			changed = true
 		}
 	}
@@ -185,38 +170,28 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	return errors.Join(errs...)
 }
 
-// reconcilePlugin makes one plugin what the configuration says; false if it is so already.
-func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
-	m.mu.Lock()
-	h := m.hosted[c.Name]
-	m.mu.Unlock()
-	if err := m.identify(k, c); err != nil {
-		return false, err
-	}
-	if h == nil {
-		return true, m.introduce(ctx, k, c)
-	}
-
-	m.tellBroken(h, c.Broken)
-	h.noteAsked(c)
+// reconcile makes a plugin what the configuration says; false if it is so already.
+func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
+	h.noteBroken(c.Broken)
+	h.tried.noteAsked(c)
 	// nothing takes the place of what runs, not even what the file had before: that may have failed its trial
 	if c.Broken != nil {
-		running, err := m.rechoose(k, h.present.choice, c.list)
+		running, err := h.m.loader.rechoose(k, h.present.choice, c.list)
 		if err != nil {
 			return false, err
 		}
 		c = running
 	}
 
-	for _, s := range h.allSlots() {
+	for _, s := range h.slots.all() {
 		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
 	}
-	changed, err := m.exchange(ctx, k, c, h)
+	changed, err := h.exchange(ctx, k, c)
 	if err != nil && c.Digest != h.present.Digest {
 		// The module that runs goes on, but as it is configured now.
-		present, failed := m.rechoose(k, h.present.choice, c.list)
+		present, failed := h.m.loader.rechoose(k, h.present.choice, c.list)
 		if failed == nil {
-			changed, failed = m.exchange(ctx, k, present, h)
+			changed, failed = h.exchange(ctx, k, present)
 		}
 		err = errors.Join(err, failed)
 	}
@@ -225,27 +200,16 @@ func (m *manager) reconcilePlugin(ctx context.Context, k *config.Configuration, 
 		// Whatever is wrong with its settings or limits, it goes on with those that it had, but with no other rights than
 		// those of now.
 		narrower := withRights(k, h.present.settings)
-		present, failed := m.rechoose(narrower, h.present.choice, c.list)
+		present, failed := h.m.loader.rechoose(narrower, h.present.choice, c.list)
 		if failed == nil {
-			changed, failed = m.exchange(ctx, narrower, present, h)
+			changed, failed = h.exchange(ctx, narrower, present)
 		}
 		err = errors.Join(err, failed)
 	}
 	if h.limits.setBounds(k.Plugin(c.Name), h.present) {
-		m.wakeAll(h, h.present)
+		h.wake(h.present)
 	}
-	return changed, errors.Join(err, m.applyShadow(ctx, k, h))
-}
-
-// noteAsked takes note of what the plugin's file and the configuration ask for: of what else failed before nothing is
-// said any longer.
-func (h *hosted) noteAsked(c *choice) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.asked = nil
-	if c.Broken == nil {
-		h.asked = []string{c.core, c.fingerprint()}
-	}
+	return changed, errors.Join(err, h.applyShadow(ctx, k))
 }
 
 // withRights is a configuration with a plugin as it was configured before, and its present rights.
@@ -259,13 +223,11 @@ func withRights(k *config.Configuration, p config.Plugin) *config.Configuration 
 }
 
 // exchange brings a plugin's next generation, unless it runs already; false: what ran runs on.
-func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (bool, error) {
-	h.mu.Lock()
-	same, tried := h.present.fingerprint() == c.fingerprint(), h.failed.get(c.fingerprint())
+func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
+	same, tried := h.present.fingerprint() == c.fingerprint(), h.tried.get(c.fingerprint())
 	if c.Digest != h.present.Digest { // one that has failed its trial may run all the same, for want of another one
-		tried = cmp.Or(tried, h.failed.get(c.core))
+		tried = cmp.Or(tried, h.tried.get(c.core))
 	}
-	h.mu.Unlock()
 	switch {
 	case same:
 		return false, nil
@@ -273,12 +235,10 @@ func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choi
 		return false, fmt.Errorf("plugin %s: %s was tried before and is left alone until it changes: %w", c.Name, c.Plugin,
 			tried)
 	}
-	if err := m.swapGeneration(ctx, k, c, h); err != nil {
-		m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
-		m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
-		h.mu.Lock()
-		h.failed.add(c.fingerprint(), err)
-		h.mu.Unlock()
+	if err := h.swap(ctx, k, c); err != nil {
+		h.m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
+		h.m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
+		h.tried.add(c.fingerprint(), err)
 		return false, err
 	}
 	return true, nil
@@ -286,29 +246,27 @@ func (m *manager) exchange(ctx context.Context, k *config.Configuration, c *choi
 
 // introduce adds a plugin while the manager runs.
 func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *choice) error {
-	h := newHosted(k, c.Name)
-	g, err := m.loadGeneration(ctx, k, c, h)
+	h := newHosted(m, k, c.Name)
+	g, err := h.load(ctx, k, c)
 	if err != nil {
 		return err
 	}
 	h.install(g)
-	m.mu.Lock()
-	m.hosted[c.Name] = h
-	m.mu.Unlock()
+	m.roster.add(h)
 	m.history.add(c.Name, state.SwapAdded, nil, c, nil)
 	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", shortDigest(c.Digest), "origin", c.Plugin.String())
-	m.tellBroken(h, c.Broken)
-	for _, s := range h.allSlots() {
+	h.noteBroken(c.Broken)
+	for _, s := range h.slots.all() {
 		m.startSlot(s)
 	}
 	all := slices.Collect(maps.Values(g.readings))
 	m.slots.Go(func() { // what is in the caches already makes no event
 		for _, r := range all {
-			if err := r.waitForCaches(m.work, m); err != nil {
+			if err := r.waitForCaches(m.work, m.stores); err != nil {
 				return
 			}
 		}
-		m.wakeAll(h, g)
+		h.wake(g)
 	})
-	return m.applyShadow(ctx, k, h)
+	return h.applyShadow(ctx, k)
 }

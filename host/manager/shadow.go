@@ -16,40 +16,38 @@ import (
 
 // applyShadow has the shadow that the configuration names shadow a plugin's controllers, or takes it away. The caller
 // holds changing.
-func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *hosted) error {
+func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error {
 	p := k.Plugin(h.name)
 	name := p.Shadow
 	if name == "" {
-		h.noteShadow("")
-		m.removeShadow(h)
+		h.tried.noteShadow("")
+		h.removeShadow()
 		return nil
 	}
 
-	module, err := m.shadowModule(&p)
+	module, err := h.m.chooser.shadowModule(&p)
 	if err != nil {
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 	if module == nil {
-		m.sayOnce("waits for the shadow of "+h.name, func() {
+		h.m.chooser.sayOnce("waits for the shadow of "+h.name, func() {
 			klog.InfoS("The shadow's image is being got", "plugin", h.name,
 				"image", name)
 		})
 		return nil // until then the one before goes on, if there is one
 	}
 
-	c, err := m.shadowChoice(ctx, h, module)
+	c, err := h.chooseShadow(ctx, module)
 	if err != nil {
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 
-	if err := m.identify(k, c); err != nil {
+	if err := h.m.loader.identify(k, c); err != nil {
 		return err
 	}
 	print := c.fingerprint()
-	h.noteShadow("shadow " + print)
-	h.mu.Lock()
-	present, tried := h.shadow, h.failed.get("shadow "+print)
-	h.mu.Unlock()
+	h.tried.noteShadow("shadow " + print)
+	present, tried := h.shadow, h.tried.get("shadow "+print)
 	switch {
 	case present != nil && present.fingerprint() == print:
 		return nil
@@ -57,12 +55,10 @@ func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *h
 		return fmt.Errorf("plugins[%s].shadow: %s was tried before: %w", h.name, name, tried)
 	}
 
-	m.removeShadow(h)
-	g, err := m.loadShadow(ctx, k, c, h)
+	h.removeShadow()
+	g, err := h.loadShadow(ctx, k, c)
 	if err != nil {
-		h.mu.Lock()
-		h.failed.add("shadow "+print, err)
-		h.mu.Unlock()
+		h.tried.add("shadow "+print, err)
 		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
 	}
 
@@ -70,8 +66,8 @@ func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *h
 	h.shadow = g
 	h.mu.Unlock()
 	for name, v := range g.versions {
-		s := h.slotNamed(name)
-		synced, differ := m.metrics.ShadowSyncs.WithLabelValues(name), m.metrics.ShadowDifferences.WithLabelValues(name)
+		s := h.slots.named(name)
+		synced, differ := h.m.metrics.ShadowSyncs.WithLabelValues(name), h.m.metrics.ShadowDifferences.WithLabelValues(name)
 		s.SetShadow(&controller.Shadow{Version: v, Compared: func(d *controller.Difference) {
 			synced.Inc()
 			if d == nil {
@@ -85,40 +81,20 @@ func (m *manager) applyShadow(ctx context.Context, k *config.Configuration, h *h
 	}
 	klog.InfoS("Plugin has a shadow", "plugin", h.name, "shadow", g.loaded.String(), "digest",
 		shortDigest(g.loaded.Digest))
-	m.wakeAll(h, h.present)
+	h.wake(h.present)
 	return nil
 }
 
-// noteShadow takes note of the shadow that the configuration asks for.
-func (h *hosted) noteShadow(what string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.shaded = what
-}
-
-// shadowModule finds a plugin's shadow, nil for an image that hasn't come yet.
-func (m *manager) shadowModule(p *config.Plugin) (*plugins.Plugin, error) {
-	if p.ShadowImage() == "" {
-		return plugins.Named(p.Shadow)
-	}
-	for _, i := range m.shadows.Images() {
-		if i.Name == p.Name {
-			return i.Plugin, i.Err
-		}
-	}
-	return nil, nil // it was configured a moment ago
-}
-
-// shadowChoice reads the module's manifest, and finds those of its controllers that run here.
-func (m *manager) shadowChoice(ctx context.Context, h *hosted, p *plugins.Plugin) (*choice, error) {
-	f, err := m.finder.Read(ctx, p)
+// chooseShadow reads the module's manifest, and finds those of its controllers that run here.
+func (h *hosted) chooseShadow(ctx context.Context, p *plugins.Plugin) (*choice, error) {
+	f, err := h.m.chooser.finder.Read(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	c := &choice{Found: f}
 	c.Name = h.name // its settings and rights are the plugin's
 	for i, x := range f.Manifest.Controllers {
-		if h.slotNamed(x.Name) != nil {
+		if h.slots.named(x.Name) != nil {
 			c.controllers = append(c.controllers, i)
 		}
 	}
@@ -129,9 +105,9 @@ func (m *manager) shadowChoice(ctx context.Context, h *hosted, p *plugins.Plugin
 }
 
 // loadShadow makes the generation of a shadow: it reads what it declares, and wakes nobody.
-func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *choice, h *hosted) (_ *generation,
+func (h *hosted) loadShadow(ctx context.Context, k *config.Configuration, c *choice) (_ *generation,
 	err error) {
-	g, err := m.openGeneration(ctx, k, c, h)
+	g, err := h.m.loader.open(ctx, k, c, h.limits.logs)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +119,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 		}
 	}()
 
-	source, err := m.recorded(k, g.loaded, c)
+	source, err := h.m.loader.recorded(k, g.loaded, c)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +129,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 		if _, err := narrowPlan(k, c.Name, c.plans[i]); err != nil { // it sees no more than the plugin may
 			return nil, fmt.Errorf("controller %s: %w", manifest.Name, err)
 		}
-		s := h.slotNamed(manifest.Name)
+		s := h.slots.named(manifest.Name)
 		// The live Writer tells apart what is an echo; a shadow writes nothing, so it needs none of its own.
 		v := &controller.Version{
 			Target: syncer.Target{
@@ -164,7 +140,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 			Digest: g.loaded.Digest, Secrets: source.Veiled(i),
 		}
 		g.versions[manifest.Name] = v
-		if g.readings[manifest.Name], err = m.beginReading(nil, v); err != nil {
+		if g.readings[manifest.Name], err = h.m.stores.beginReading(nil, v); err != nil {
 			return nil, err
 		}
 	}
@@ -172,7 +148,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 	filled, cancel := context.WithTimeout(ctx, fillMax)
 	defer cancel()
 	for name, r := range g.readings {
-		if err := r.waitForCaches(filled, m); err != nil {
+		if err := r.waitForCaches(filled, h.m.stores); err != nil {
 			return nil, fmt.Errorf("controller %s: its caches can't be filled: %w", name, err)
 		}
 	}
@@ -180,7 +156,7 @@ func (m *manager) loadShadow(ctx context.Context, k *config.Configuration, c *ch
 }
 
 // removeShadow takes a plugin's shadow away.
-func (m *manager) removeShadow(h *hosted) {
+func (h *hosted) removeShadow() {
 	h.mu.Lock()
 	g := h.shadow
 	h.shadow = nil
@@ -189,12 +165,12 @@ func (m *manager) removeShadow(h *hosted) {
 		return
 	}
 	for name := range g.versions {
-		if s := h.slotNamed(name); s != nil {
+		if s := h.slots.named(name); s != nil {
 			s.SetShadow(nil)
 		}
 	}
 	for _, v := range g.versions {
-		if err := v.Drain(m.held); err != nil {
+		if err := v.Drain(h.m.held); err != nil {
 			return
 		}
 	}

@@ -3,41 +3,35 @@ package manager
 import (
 	"context"
 	"errors"
-	"maps"
-	"net/http"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-func (m *manager) status(ctx context.Context) state.Status {
-	s := state.Status{Process: m.process(), Controllers: []state.ControllerStatus{}, Plugins: []state.PluginStatus{},
-		Missing: map[string]string{}, Swaps: m.history.newestFirst(), Leaders: m.leaderStatus()}
-	writes := m.metrics.WritesByController()
-	for name, why := range m.missing() {
+func (i *inspector) status(ctx context.Context) state.Status {
+	s := state.Status{Process: i.process(), Controllers: []state.ControllerStatus{}, Plugins: []state.PluginStatus{},
+		Missing: map[string]string{}, Swaps: i.history.newestFirst(), Leaders: i.leaders.status(i.roster)}
+	writes := i.metrics.WritesByController()
+	for name, why := range i.chooser.missing() {
 		s.Missing[name] = "it is being got"
 		if why != nil {
 			s.Missing[name] = why.Error()
 		}
 	}
 
-	m.mu.Lock()
-	refused := m.refused
-	s.LeftOut = m.leftOut
-	m.mu.Unlock()
-	if m.server != nil {
-		refused = errors.Join(refused, m.server.Problems())
+	refused := i.refusal.why()
+	s.LeftOut = i.chooser.last.Load().leftOut
+	if i.server != nil {
+		refused = errors.Join(refused, i.server.Problems())
 	}
 	if refused != nil {
 		s.Refused = refused.Error()
 	}
 
-	for _, h := range m.allHosted() {
+	for _, h := range i.roster.all() {
 		h.mu.Lock()
 		g, before, shadow := h.present, h.before, h.shadow
 		if g == nil { // it is being removed
@@ -45,11 +39,8 @@ func (m *manager) status(ctx context.Context) state.Status {
 			continue
 		}
 		p := state.PluginStatus{Name: h.name, Since: h.loaded}
-		p.Failed = h.failed.reasons(append(slices.Clip(h.asked), h.shaded))
-		if h.broken != nil {
-			p.Broken = h.broken.Error()
-		}
 		h.mu.Unlock()
+		p.Failed, p.Broken = h.tried.status()
 		p.Version, p.Digest, p.Origin = g.loaded.Manifest.Version, g.loaded.Digest, g.loaded.String()
 		idle, busy := g.loaded.Module.Instances()
 		p.Instances, p.Busy = idle+busy, busy
@@ -59,13 +50,13 @@ func (m *manager) status(ctx context.Context) state.Status {
 		if shadow != nil {
 			p.Shadow = shadow.loaded.Digest
 		}
-		for _, x := range h.allSlots() {
-			c := x.status(m)
+		for _, x := range h.slots.all() {
+			c := x.status(i.stores)
 			c.Differences = x.differences.Of(p.Shadow)
-			if m.standsBy(x) {
+			if i.leaders.standsBy(x) {
 				c.State, c.Message = "Standby", "another process holds its Lease"
 			}
-			c.Syncs = m.metrics.SyncsOf(c.Name)
+			c.Syncs = i.metrics.SyncsOf(c.Name)
 			if w := writes[c.Name]; w != nil {
 				c.Writes = *w
 			}
@@ -75,31 +66,32 @@ func (m *manager) status(ctx context.Context) state.Status {
 		s.Plugins = append(s.Plugins, p)
 	}
 
-	s.Absent, s.Ending = m.absentControllers(ctx, s.Controllers)
+	s.Absent, s.Ending = i.absentControllers(ctx, s.Controllers)
 	s.Troubles = state.Troubles(&s)
 	return s
 }
 
 // scrape returns what the manager is like now, for its metrics.
-func (m *manager) scrape() metrics.Scrape {
-	now := metrics.Scrape{Caches: m.cache.Status(), DroppedLogBytes: map[string]int64{}, MissingImages: len(m.missing())}
-	for _, h := range m.allHosted() {
+func (i *inspector) scrape() metrics.Scrape {
+	now := metrics.Scrape{Caches: i.stores.cache.Status(), DroppedLogBytes: map[string]int64{},
+		MissingImages: len(i.chooser.missing())}
+	for _, h := range i.roster.all() {
 		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
 	}
-	if failed, ok := m.monitors.errorCount(); ok {
+	if failed, ok := i.stores.monitors.errorCount(); ok {
 		now.Unlisted = &failed
 	}
 	return now
 }
 
-func (m *manager) process() state.ProcessStatus {
-	p := state.ProcessStatus{PID: os.Getpid(), Guardian: m.options.Guardian, Go: runtime.Version(), Started: m.began,
-		Now: time.Now(), Server: m.rest.Host}
+func (i *inspector) process() state.ProcessStatus {
+	p := state.ProcessStatus{PID: os.Getpid(), Guardian: i.guardian, Go: runtime.Version(), Started: i.began,
+		Now: time.Now(), Server: i.rest.Host}
 	p.Host, _ = os.Hostname()
 	return p
 }
 
-func (s *slot) status(m *manager) state.ControllerStatus {
+func (s *slot) status(x *stores) state.ControllerStatus {
 	v := s.Current()
 	c := state.ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(),
 		Workers: s.Workers(), PartOf: v.Manifest.PartOf}
@@ -117,47 +109,11 @@ func (s *slot) status(m *manager) state.ControllerStatus {
 	case len(missing) > 0 || len(reading.denied) > 0:
 		c.State, c.Message = "Idle", s.checkHealth().Error()
 	case !s.started.Load():
-		c.State, c.Message = "Starting", m.starting(s).Error()
+		c.State, c.Message = "Starting", s.starting(x).Error()
 	default:
-		if err := m.unreadable(s); err != nil {
+		if err := reading.unreadable(x); err != nil {
 			c.Message = err.Error()
 		}
 	}
 	return c
-}
-
-// handlers serve the manager's state, and what a person at the terminal may ask of it.
-func (m *manager) handlers() map[string]http.Handler {
-	all := m.recordingHandlers()
-	maps.Copy(all, m.keyHandlers())
-
-	maps.Copy(all, map[string]http.Handler{
-		"GET /windlass/v1/status": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			writeJSON(w, m.status(r.Context()))
-		}),
-		"GET /windlass/v1/differences": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			all := []controller.Difference{}
-			q := question{controller: r.URL.Query().Get("controller")}
-			for _, h := range m.allHosted() {
-				for _, s := range h.allSlots() {
-					if q.asksController(s.Name()) {
-						all = append(all, s.differences.All()...)
-					}
-				}
-			}
-			writeJSON(w, all)
-		}),
-		"POST /windlass/v1/controllers/{name}/release": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for _, h := range m.allHosted() {
-				if s := h.slotNamed(r.PathValue("name")); s != nil {
-					if !s.Release() {
-						http.Error(w, "the controller isn't quarantined", http.StatusConflict)
-					}
-					return
-				}
-			}
-			http.Error(w, "no such controller runs here", http.StatusNotFound)
-		}),
-	})
-	return all
 }

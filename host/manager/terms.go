@@ -8,6 +8,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -21,7 +22,7 @@ func (m *manager) runGroup(ctx context.Context, g *group) {
 		m.changing.Unlock()
 		return
 	}
-	g.work, g.proofs = ctx, newProofs(m)
+	g.work, g.proofs = ctx, newProofs(m.stores.cache, m.leaders.currency)
 	err := m.startGroup(ctx, g)
 	m.changing.Unlock()
 	if err != nil {
@@ -46,10 +47,8 @@ func (m *manager) runGroup(ctx context.Context, g *group) {
 func (m *manager) startGroup(ctx context.Context, g *group) error {
 	if !m.begun {
 		// A cold standby begins with its first Lease.
-		m.mu.Lock()
-		k := m.config
-		m.mu.Unlock()
-		chosen, err := m.choosePlugins(ctx, k)
+		k := m.applied.Load().config
+		chosen, err := m.chooser.choose(ctx, k, m.roster.found())
 		if err != nil {
 			return err
 		}
@@ -62,10 +61,10 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 		return nil
 	}
 
-	for _, h := range m.allHosted() {
-		for _, s := range h.allSlots() {
+	for _, h := range m.roster.all() {
+		for _, s := range h.slots.all() {
 			if m.leaders.groupOf(s.Current().Manifest) == g {
-				if err := m.rereadSlot(h, s); err != nil {
+				if err := h.reread(s, h.before, h.present); err != nil {
 					return err
 				}
 			}
@@ -77,42 +76,40 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 
 // resetGroup puts slots that haven't run in the places of a group's, which have stopped. The caller holds changing.
 func (m *manager) resetGroup(g *group) {
-	m.mu.Lock()
-	k := m.config
-	m.mu.Unlock()
-	for _, h := range m.allHosted() {
-		for _, old := range h.allSlots() {
-			v := old.Current()
-			if m.leaders.groupOf(v.Manifest) != g {
-				continue
-			}
-
-			m.removeShadow(h)
-			s := m.newSlot(k, v)
-			h.mu.Lock()
-			h.slots[s.Name()] = s
-			trial := h.trial
-			h.mu.Unlock()
-			if trial != nil {
-				s.Swap(v, trial.syncObserver()) // it goes on with the next term
-			}
-
-			v.Writer.Anew()
-			if b, ok := v.Metrics.(*metrics.Controller); ok {
-				b.Anew()
-			}
-			if err := m.rereadSlot(h, s); err != nil {
-				klog.ErrorS(err, "Caches aren't kept for a controller", "controller", s.Name())
+	k := m.applied.Load().config
+	for _, h := range m.roster.all() {
+		for _, old := range h.slots.all() {
+			if m.leaders.groupOf(old.Current().Manifest) == g {
+				h.resetSlot(k, old)
 			}
 		}
 	}
 	m.shadeAll(m.work, k)
 }
 
+// resetSlot puts a slot that hasn't run in the place of one that has stopped.
+func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
+	h.removeShadow()
+	v := old.Current()
+	s := h.m.newSlot(k, v)
+	h.slots.put(s)
+	if h.trial != nil {
+		s.Swap(v, h.trial.syncObserver()) // it goes on with the next term
+	}
+
+	v.Writer.Anew()
+	if b, ok := v.Metrics.(*metrics.Controller); ok {
+		b.Anew()
+	}
+	if err := h.reread(s, h.before, h.present); err != nil {
+		klog.ErrorS(err, "Caches aren't kept for a controller", "controller", s.Name())
+	}
+}
+
 // startAll starts the slots of a group, of none if it is nil. The caller holds changing.
 func (m *manager) startAll(g *group) {
-	for _, h := range m.allHosted() {
-		for _, s := range h.allSlots() {
+	for _, h := range m.roster.all() {
+		for _, s := range h.slots.all() {
 			if m.leaders.groupOf(s.Current().Manifest) == g && s.stop == nil {
 				m.startSlot(s)
 			}
@@ -120,17 +117,14 @@ func (m *manager) startAll(g *group) {
 	}
 }
 
-// rereadSlot has a slot's versions read what they do from now on: whatever the controller needs while its Lease is
-// held, what keeps the caches warm while it isn't.
-func (m *manager) rereadSlot(h *hosted, s *slot) error {
-	h.mu.Lock()
-	all := []*generation{h.before, h.present}
-	h.mu.Unlock()
+// reread has a slot's versions in generations read what they do from now on: whatever the controller needs while its
+// Lease is held, what keeps the caches warm while it isn't.
+func (h *hosted) reread(s *slot, all ...*generation) error {
 	for _, g := range all {
 		if g == nil || g.versions[s.Name()] == nil {
 			continue
 		}
-		r, err := m.beginReadingAs(s, g.versions[s.Name()])
+		r, err := h.beginReading(s, g.versions[s.Name()])
 		if err != nil {
 			return err
 		}
@@ -146,47 +140,47 @@ func (m *manager) rereadSlot(h *hosted, s *slot) error {
 	return nil
 }
 
-// beginReadingAs begins what a version of a slot reads.
-func (m *manager) beginReadingAs(s *slot, v *controller.Version) (*reading, error) {
-	switch g := m.leaders.groupOf(v.Manifest); {
+// beginReading begins what a version of a slot reads.
+func (h *hosted) beginReading(s *slot, v *controller.Version) (*reading, error) {
+	switch g := h.m.leaders.groupOf(v.Manifest); {
 	case g == nil || g.work != nil:
-		return m.beginReading(s.Controller, v)
-	case !m.leaders.isColdStandby():
-		return m.beginReading(nil, v)
+		return h.m.stores.beginReading(s.Controller, v)
+	case !h.m.leaders.isColdStandby():
+		return h.m.stores.beginReading(nil, v)
 	}
 	return &reading{denied: v.Plan.Denied()}, nil
 }
 
 // standsBy reports whether the slot's Lease is another process's.
-func (m *manager) standsBy(s *slot) bool {
-	g := m.leaders.groupOf(s.Current().Manifest)
+func (x *leaders) standsBy(s *slot) bool {
+	g := x.groupOf(s.Current().Manifest)
 	return g != nil && !g.lease.Leading()
 }
 
-// standsByWith reports whether no controller of a plugin runs here for want of its Lease.
-func (m *manager) standsByWith(h *hosted) bool {
-	all := h.allSlots()
-	return len(all) > 0 && !slices.ContainsFunc(all, func(s *slot) bool { return !m.standsBy(s) })
+// standsBy reports whether no controller of a plugin runs here for want of its Lease.
+func (h *hosted) standsBy() bool {
+	all := h.slots.all()
+	return len(all) > 0 && !slices.ContainsFunc(all, func(s *slot) bool { return !h.m.leaders.standsBy(s) })
 }
 
 // readyToLead reports whether a slot that stands by has what it needs.
-func (m *manager) readyToLead(s *slot) error {
+func (s *slot) readyToLead(x *stores) error {
 	reading, _, _ := s.currentReading()
 	for _, n := range reading.needs {
 		if n.Resource == schema.Any {
-			if !m.monitors.settled() {
+			if !x.monitors.settled() {
 				return errStarting
 			}
-		} else if store := m.cache.Store(n.Resource); store != nil && !store.Synced() {
+		} else if store := x.cache.Store(n.Resource); store != nil && !store.Synced() {
 			return errStarting
 		}
 	}
 	return nil
 }
 
-// current waits until the caches of a slot that is about to run are, and wakes all its keys: nothing has woken any
-// while the slot stood by.
-func (m *manager) current(ctx context.Context, p *proofs, s *slot) bool {
+// catchUp waits until the caches of a slot that is about to run are current, and wakes all its keys: nothing has woken
+// any while the slot stood by. It returns false when ctx has ended.
+func (s *slot) catchUp(ctx context.Context, p *proofs, x *stores) bool {
 	if p == nil {
 		return true // events have
 	}
@@ -194,7 +188,7 @@ func (m *manager) current(ctx context.Context, p *proofs, s *slot) bool {
 	if err := p.waitForReads(ctx, reading); err != nil {
 		return false
 	}
-	s.Current().Plan.Keys(m, func(k abi.KeyRef) { s.Wake(k) })
+	s.Current().Plan.Keys(x, func(k abi.KeyRef) { s.Wake(k) })
 	return true
 }
 

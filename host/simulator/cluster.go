@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,13 @@ import (
 // Object is an object in JSON's form, with whole numbers as int64.
 type Object = unstructured.Unstructured
 
-// Cluster is the API server of a simulation, in memory. It isn't safe for concurrent use.
+// Cluster is an API server in memory. Its clients ([Cluster.Config]) may be used concurrently.
+//
+// A simulation, which does one thing after the other, reads and changes the cluster directly, too, without the mutex.
 type Cluster struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change; nil: nobody waits for it
+
 	kinds   map[abi.Resource]*kind
 	objects map[abi.Resource]map[string]*Object // by namespace/name
 	changes []change
@@ -67,6 +73,8 @@ func NewCluster(now time.Time) (*Cluster, error) {
 
 // Define adds the resources of a CustomResourceDefinition.
 func (c *Cluster) Define(crd *Object) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	all, err := definitions(crd)
 	for _, k := range all {
 		c.kinds[k.Resource] = k
@@ -133,6 +141,10 @@ func (c *Cluster) putObject(k *kind, old, o *Object) *Object {
 	if of == nil {
 		of = map[string]*Object{}
 		c.objects[k.Resource] = of
+	}
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
 	}
 	if o == nil {
 		gone := old.DeepCopy()

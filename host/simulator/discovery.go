@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -21,6 +25,69 @@ func (c *Cluster) sortedKinds() []*kind {
 		b *kind) int {
 		return strings.Compare(a.Resource.String(), b.Resource.String())
 	})
+}
+
+// text is an answer that is no object.
+type text string
+
+// serveDiscovery answers what is asked of the server itself: nil where the path is another one's.
+func (c *Cluster) serveDiscovery(path string) any {
+	switch p := strings.Split(strings.Trim(path, "/"), "/"); {
+	case path == "/healthz" || path == "/livez" || path == "/readyz":
+		return text("ok")
+	case path == "/api":
+		return &metav1.APIVersions{Versions: []string{"v1"}}
+	case path == "/apis":
+		return c.groups()
+	case len(p) == 2 && p[0] == "api":
+		return c.served(apischema.GroupVersion{Version: p[1]})
+	case len(p) == 3 && p[0] == "apis":
+		return c.served(apischema.GroupVersion{Group: p[1], Version: p[2]})
+	}
+	return nil
+}
+
+// groups returns the groups, each with its versions, the newest and most stable one first.
+func (c *Cluster) groups() *metav1.APIGroupList {
+	versions := map[string][]string{}
+	for r := range c.kinds {
+		if r.Group != "" && !slices.Contains(versions[r.Group], r.Version) {
+			versions[r.Group] = append(versions[r.Group], r.Version)
+		}
+	}
+
+	all := &metav1.APIGroupList{}
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		slices.SortFunc(versions[name], func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
+		g := metav1.APIGroup{Name: name}
+		for _, v := range versions[name] {
+			g.Versions = append(g.Versions, metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v})
+		}
+		g.PreferredVersion = g.Versions[0]
+		all.Groups = append(all.Groups, g)
+	}
+	return all
+}
+
+// served returns the resources of a group in a version; nil: there are none.
+func (c *Cluster) served(gv apischema.GroupVersion) any {
+	l := &metav1.APIResourceList{GroupVersion: gv.String()}
+	for _, k := range c.sortedKinds() {
+		if k.Group != gv.Group || k.Version != gv.Version {
+			continue
+		}
+		r := k.apiResource()
+		l.APIResources = append(l.APIResources, metav1.APIResource{Name: k.Name, Kind: k.kind, Namespaced: k.namespaced,
+			Verbs: r.Verbs})
+		if k.status {
+			l.APIResources = append(l.APIResources, metav1.APIResource{Name: k.Name + "/status", Kind: k.kind,
+				Namespaced: k.namespaced, Verbs: []string{"get", "patch", "update"}})
+		}
+	}
+	if len(l.APIResources) == 0 {
+		return nil
+	}
+	return l
 }
 
 // All lists what the cluster serves.

@@ -4,7 +4,8 @@
 // subresources, finalizers, namespaces that end, owner references and the garbage collector, patches. What it doesn't
 // have: validation beyond names and metadata, admission, most of the defaults of built-in kinds (those of custom
 // resources are filled in), and field managers, of which a server-side apply knows only what the same manager has
-// applied before.
+// applied before. Its clients may watch, so that a whole manager can run on it in a test; test/simulator compares it
+// with a real API server.
 //
 // Controllers run over it as in the manager: host/views takes the snapshots and tells which keys an event wakes,
 // host/effects checks, compares and writes, through the cluster's REST face. One sync runs at a time, the clock jumps

@@ -28,6 +28,7 @@ import (
 )
 
 // Config is a client's way to the cluster, under a name that [Cluster] tells writers apart by. No connection is made.
+// Clients may be used concurrently, and may watch.
 func (c *Cluster) Config(client string) *rest.Config {
 	return &rest.Config{Host: "http://simulated.invalid", UserAgent: client, Transport: &face{c, client}}
 }
@@ -42,7 +43,6 @@ type face struct {
 type call struct {
 	*http.Request
 	write
-	accept  string
 	partial bool // metadata alone is asked for
 	body    []byte
 	query   url.Values
@@ -59,6 +59,12 @@ func (f *face) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = r.Body.Close()
 	}
 
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
 	answer, code, err := f.serveCall(c)
 	var lost *lostError
 	if errors.As(err, &lost) {
@@ -69,17 +75,14 @@ func (f *face) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer, code = s, int(s.Code)
 	}
 
+	if w, ok := answer.(*stream); ok {
+		return response(r, code, w.contentType(), w, -1), nil
+	}
 	b, contentType, err := c.encodeAnswer(answer)
 	if err != nil {
 		return nil, err
 	}
-
-	return &http.Response{
-		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1,
-		ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(bytes.NewReader(b)),
-		ContentLength: int64(len(b)),
-	}, nil
+	return response(r, code, contentType, io.NopCloser(bytes.NewReader(b)), len(b)), nil
 }
 
 // lostError ends a request without an answer.
@@ -132,11 +135,15 @@ func (f *face) parseTarget(c *call) error {
 }
 
 func (f *face) serveCall(c *call) (answer any, code int, err error) {
+	if c.Method == http.MethodGet {
+		if answer := f.c.serveDiscovery(c.URL.Path); answer != nil {
+			return answer, http.StatusOK, nil
+		}
+	}
 	if err := f.parseTarget(c); err != nil {
 		return nil, 0, err
 	}
-	c.by, c.accept = f.client, c.Header.Get("Accept")
-	c.partial = strings.Contains(c.accept, "as=PartialObjectMetadata")
+	c.by, c.partial = f.client, strings.Contains(c.Header.Get("Accept"), "as=PartialObjectMetadata")
 	c.dryRun = c.query.Get("dryRun") == metav1.DryRunAll
 	if c.Method == http.MethodGet {
 		answer, err = f.serveRead(c)
@@ -240,6 +247,9 @@ func success(o *Object) *metav1.Status {
 }
 
 func (f *face) serveRead(c *call) (any, error) {
+	if watches, _ := strconv.ParseBool(c.query.Get("watch")); watches {
+		return f.serveWatch(c)
+	}
 	if c.write.name == "" {
 		return f.serveList(c)
 	}
@@ -250,19 +260,29 @@ func (f *face) serveRead(c *call) (any, error) {
 	return scaleOf(c.kind, o)
 }
 
-func (f *face) serveList(c *call) (*list, error) {
+// selector returns which objects a list or a watch is of, within the resource.
+func (c *call) selector() (func(*Object) bool, error) {
 	selector, err := labels.Parse(c.query.Get("labelSelector"))
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	only, byName := strings.CutPrefix(c.query.Get("fieldSelector"), "metadata.name=")
+	return func(o *Object) bool {
+		return (c.namespace == "" || o.GetNamespace() == c.namespace) && (!byName || o.GetName() == only) &&
+			selector.Matches(labels.Set(o.GetLabels()))
+	}, nil
+}
+
+func (f *face) serveList(c *call) (*list, error) {
+	selects, err := c.selector()
+	if err != nil {
+		return nil, err
+	}
 	l := &list{version: strconv.Itoa(f.c.version)}
 	for _, o := range f.c.sortedObjects(c.kind.Resource) {
-		if c.namespace != "" && o.GetNamespace() != c.namespace || byName && o.GetName() != only ||
-			!selector.Matches(labels.Set(o.GetLabels())) {
-			continue
+		if selects(o) {
+			l.items = append(l.items, o)
 		}
-		l.items = append(l.items, o)
 	}
 	return l, nil
 }
@@ -357,10 +377,13 @@ func (c *call) message(into message) error {
 	return wholejson.Unmarshal(c.body, into)
 }
 
+func (c *call) wantsProtobuf() bool {
+	return strings.Contains(c.Header.Get("Accept"), runtime.ContentTypeProtobuf)
+}
+
 // encodeAnswer returns an answer in the form that the client asks for.
 func (c *call) encodeAnswer(answer any) (b []byte, contentType string, err error) {
-	asProtobuf := strings.Contains(c.accept, runtime.ContentTypeProtobuf) || c.kind == nil &&
-		strings.Contains(c.Header.Get("Accept"), runtime.ContentTypeProtobuf)
+	asProtobuf := c.wantsProtobuf()
 	switch a := answer.(type) {
 	case *Object:
 		if c.partial {
@@ -384,6 +407,14 @@ func (c *call) encodeAnswer(answer any) (b []byte, contentType string, err error
 		return c.encodeList(a, asProtobuf)
 	case *metav1.Status:
 		return encodeAs(a, "v1", "Status", asProtobuf)
+	case *metav1.APIVersions:
+		return encodeAs(a, "v1", "APIVersions", asProtobuf)
+	case *metav1.APIGroupList:
+		return encodeAs(a, "v1", "APIGroupList", asProtobuf)
+	case *metav1.APIResourceList:
+		return encodeAs(a, "v1", "APIResourceList", asProtobuf)
+	case text:
+		return []byte(a), "text/plain", nil
 	case *autoscalingv1.Scale:
 		return encodeAs(a, "autoscaling/v1", "Scale", asProtobuf && !c.kind.custom)
 	}

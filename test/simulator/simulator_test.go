@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -72,6 +73,7 @@ func playScript(t *testing.T, config *rest.Config) []string {
 	s.statuses()
 	s.deletions()
 	s.patches()
+	s.watches()
 	s.refusals()
 	return s.lines
 }
@@ -307,6 +309,61 @@ func (s *script) patches() {
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"1","b":"1"}}`)
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"2"}}`)
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"2"}}`)
+}
+
+// watches has objects come and go by a selector, and lists by a stream.
+func (s *script) watches() {
+	seen := s.create(configMaps, namespace, `{"metadata":{"name":"seen","labels":{"on":"1"}}}`)
+	unseen := s.create(configMaps, namespace, `{"metadata":{"name":"unseen"}}`)
+	next := s.watch("what is selected",
+		metav1.ListOptions{LabelSelector: "on=1", ResourceVersion: seen.GetResourceVersion()})
+	unseen = s.update(unseen, configMaps, "select it", func(o *unstructured.Unstructured) {
+		o.SetLabels(map[string]string{"on": "1"})
+	})
+	next()
+	s.update(unseen, configMaps, "data", func(o *unstructured.Unstructured) { setField(o, "1", "data", "k") })
+	next()
+	s.update(seen, configMaps, "select it no more", func(o *unstructured.Unstructured) { o.SetLabels(nil) })
+	next()
+	s.remove(configMaps, "unseen", "while it is watched", metav1.DeleteOptions{})
+	next()
+
+	initial := true
+	next = s.watch("all that there is, and its end", metav1.ListOptions{FieldSelector: "metadata.name=seen",
+		SendInitialEvents: &initial, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		AllowWatchBookmarks: true})
+	next()
+	next()
+	next = s.watch("all that there is", metav1.ListOptions{FieldSelector: "metadata.name=seen"})
+	next()
+}
+
+// watch begins a watch that lasts as long as the test, and returns what takes down its next event.
+func (s *script) watch(what string, o metav1.ListOptions) (next func()) {
+	s.t.Helper()
+	w, err := s.resourceIn(configMaps, namespace).Watch(s.ctx, o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(w.Stop)
+	return func() {
+		s.t.Helper()
+		select {
+		case e := <-w.ResultChan():
+			o, ok := e.Object.(*unstructured.Unstructured)
+			if !ok {
+				s.t.Fatalf("watch %s: %+v", what, e)
+			}
+			line := fmt.Sprintf("watch %s: %s", what, e.Type)
+			if e.Type == watch.Bookmark {
+				s.lines = append(s.lines, fmt.Sprint(line, " ", o.GetKind(), " ", o.GetAnnotations()))
+				return
+			}
+			s.noteResult(line, o, nil)
+		case <-time.After(cluster.Patience):
+			s.t.Fatalf("watch %s: nothing has come", what)
+		}
+	}
 }
 
 func (s *script) refusals() {

@@ -1,0 +1,67 @@
+package manager
+
+import (
+	"fmt"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// choice is a plugin with the indexes of its enabled controllers.
+type choice struct {
+	plugins.Found
+	controllers []int
+	list        []string            // the configuration's, with canonical names
+	plans       map[int]*views.Plan // nil until they are compiled
+	labels      map[int]*views.Labels
+
+	// What identify tells: core of the module, its settings and limits, rights of what it may and as whom.
+	core, rights string
+}
+
+// fingerprint returns a fingerprint of what a generation is made from.
+func (c *choice) fingerprint() string { return c.core + c.rights }
+
+// enableControllers chooses the enabled controllers; disabled is told of each other one.
+func (c *choice) enableControllers(disabled func(*abi.Controller)) {
+	c.controllers = nil
+	for i := range c.Manifest.Controllers {
+		x := &c.Manifest.Controllers[i]
+		name := x.Name
+		if x.PartOf != "" {
+			name = x.PartOf
+		}
+		if config.Enabled(name, c.list, x.DisabledByDefault) {
+			c.controllers = append(c.controllers, i)
+		} else {
+			disabled(x)
+		}
+	}
+}
+
+// compile compiles the views of the enabled controllers, and the metrics' labels over them; its error says what is
+// wrong with the manifest.
+func (c *choice) compile() error {
+	c.plans, c.labels = map[int]*views.Plan{}, map[int]*views.Labels{}
+	for _, i := range c.controllers {
+		plan, err := views.Compile(&c.Manifest.Controllers[i])
+		if err != nil {
+			return fmt.Errorf("%s: plugin %q: %w", c.Plugin, c.Name, err)
+		}
+		c.plans[i] = plan
+		if c.labels[i], err = plan.Labels(c.Manifest.Metrics); err != nil {
+			return fmt.Errorf("%s: plugin %q: %w", c.Plugin, c.Name, err)
+		}
+	}
+	return nil
+}
+
+// controllerList returns the list of controllers with canonical names, where there is a plugin to have names.
+func controllerList(k *config.Configuration, chosen []*choice) []string {
+	if len(chosen) == 0 {
+		return k.Controllers
+	}
+	return chosen[0].list
+}

@@ -1,0 +1,251 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/plugins/oci"
+)
+
+// chooser finds plugins, in folders, registries and the process itself, and chooses which are to run. It remembers what
+// it has found last.
+type chooser struct {
+	given   []plugins.Source // nil: those of the configuration
+	finder  plugins.Finder
+	source  *oci.Source
+	shadows *oci.Source // of their images
+	leaders *leaders
+	said    map[string]bool // by who holds manager.changing
+
+	last atomic.Pointer[look]
+}
+
+// look is what was seen when plugins were looked for.
+type look struct {
+	leftOut []string     // why plugins that were found don't run
+	known   []catalogued // the controllers that there could be
+}
+
+func newChooser(ctx context.Context, given []plugins.Source, l *leaders) *chooser {
+	x := &chooser{given: given, leaders: l, said: map[string]bool{}}
+	x.source = oci.NewSource(ctx, func(ctx context.Context, p *plugins.Plugin) (string, error) {
+		f, err := x.finder.Read(ctx, p)
+		if err != nil {
+			return "", err
+		}
+		return f.Name, nil
+	})
+	// shadows needn't have the names of what they shadow
+	x.shadows = oci.NewSource(ctx, func(ctx context.Context, p *plugins.Plugin) (string, error) {
+		_, err := x.finder.Read(ctx, p)
+		return p.Name, err
+	})
+	return x
+}
+
+// sources are where plugins come from, images aside.
+func (x *chooser) sources(k *config.Configuration) []plugins.Source {
+	if x.given != nil {
+		return x.given
+	}
+	all := []plugins.Source{plugins.Builtin{}}
+	if k.PluginFolder != "" {
+		all = append(all, plugins.Folder(k.PluginFolder))
+	}
+	return all
+}
+
+// choose finds the plugins and returns those with enabled controllers. runs are those that run.
+func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []plugins.Found) ([]*choice, error) {
+	images, err := x.findImages(k, runs)
+	if err != nil {
+		return nil, err
+	}
+
+	found, problems := x.finder.Find(ctx, append(slices.Clip(x.sources(k)), images)...)
+	found = images.dropMissing(found)
+	leftOut := []string{}
+	leave := func(why error) {
+		leftOut = append(leftOut, why.Error())
+		x.sayOnce(why.Error(), func() { klog.ErrorS(why, "A plugin was left out") })
+	}
+	for _, p := range problems {
+		leave(p)
+	}
+
+	gone := removedPlugins(k, runs, found)
+	known := append(slices.Clip(found), gone...) // who removes a file makes no mistake in the configuration
+	if err := images.checkConfigured(k, known); err != nil {
+		return nil, because(err, problems...)
+	}
+
+	names, aliases := plugins.Controllers(known)
+	switch err := config.CheckNames(k.Controllers, names, aliases); {
+	case err != nil && images.hasUnknown():
+		x.sayOnce(err.Error(), func() {
+			klog.InfoS("A name may be that of a plugin whose image isn't there yet", "problem", err.Error())
+		})
+	case err != nil:
+		return nil, because(err, problems...)
+	}
+	if !images.hasUnknown() {
+		x.tellMissing(k.Controllers, names)
+	}
+
+	if err := x.leaders.setAliases(names, aliases, images.hasUnknown()); err != nil {
+		return nil, because(err, problems...)
+	}
+	list := config.Canonical(k.Controllers, aliases)
+	var all []*choice
+	for _, f := range found {
+		y := &choice{Found: f, list: list}
+		y.enableControllers(func(c *abi.Controller) {
+			x.sayOnce(c.Name+" is disabled", func() { klog.InfoS("Controller is disabled", "controller", c.Name) })
+		})
+		if len(y.controllers) == 0 {
+			if f.Broken != nil {
+				leave(f.Broken)
+			}
+			continue
+		}
+		if _, _, err := plugins.Settings(f.Manifest, k.Plugin(f.Name).Settings); err != nil {
+			return nil, because(err, f.Broken)
+		}
+		all = append(all, y)
+	}
+
+	if len(all) == 0 && !images.hasUnknown() {
+		list := fmt.Sprint(k.Controllers)
+		x.sayOnce(list+" enables none", func() { klog.InfoS("No controller is enabled: nothing runs", "controllers", list) })
+	}
+
+	x.last.Store(&look{leftOut, catalogue(found, k.Controllers, aliases)})
+	return all, nil
+}
+
+// removedPlugins returns the plugins that run from files which have been removed from the plugin folder.
+func removedPlugins(k *config.Configuration, runs, found []plugins.Found) (all []plugins.Found) {
+	for _, f := range runs {
+		if k.PluginFolder == "" || f.Origin == plugins.OriginBuiltin ||
+			filepath.Dir(f.Origin) != filepath.Clean(k.PluginFolder) ||
+			slices.ContainsFunc(found, func(x plugins.Found) bool { return x.Name == f.Name }) {
+			continue
+		}
+		if _, err := os.Lstat(f.Origin); errors.Is(err, fs.ErrNotExist) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// because adds to an error that something wasn't found which files can't be used, for one of them may have it.
+func because(err error, broken ...error) error {
+	if broken := errors.Join(broken...); broken != nil {
+		return fmt.Errorf("%w; what isn't there may be in a plugin that can't be used: %w", err, broken)
+	}
+	return err
+}
+
+// tellMissing tells of kube-controller-manager's controllers that the list turns on and that aren't here.
+func (x *chooser) tellMissing(list, names []string) {
+	named, others := config.Missing(list, names)
+	for _, name := range named {
+		x.sayOnce(name+" is missing", func() {
+			klog.InfoS("Nobody runs this controller: kube-controller-manager has it, and it isn't built here yet", "controller",
+				name)
+		})
+	}
+	if len(others) > 0 {
+		x.sayOnce(fmt.Sprint(others, " are missing"), func() {
+			klog.InfoS("\"*\" stands for more in kube-controller-manager: nobody runs these controllers, which aren't built here yet", "controllers", strings.Join(others, ","))
+		})
+	}
+}
+
+// sayOnce says something once, for what is looked at again and again.
+func (x *chooser) sayOnce(what string, how func()) {
+	if !x.said[what] {
+		x.said[what] = true
+		how()
+	}
+}
+
+// missing reports why images aren't there, by plugin.
+func (x *chooser) missing() map[string]error {
+	all := map[string]error{}
+	for _, i := range x.source.Images() {
+		if i.Plugin == nil {
+			all[i.Name] = i.Err
+		}
+	}
+	return all
+}
+
+// findImages reports which of the configured images are there.
+func (x *chooser) findImages(k *config.Configuration, runs []plugins.Found) (*images, error) {
+	if err := x.source.Configure(k); err != nil {
+		return nil, err
+	}
+	if err := x.shadows.Configure(shadowsOf(k)); err != nil {
+		return nil, err
+	}
+
+	all := &images{missing: map[string]*plugins.Plugin{}}
+	for _, i := range x.source.Images() {
+		p := i.Plugin
+		if p == nil {
+			if at := slices.IndexFunc(runs, func(f plugins.Found) bool { return f.Name == i.Name }); at >= 0 {
+				p = runs[at].Plugin
+			}
+			all.missing[i.Name] = p
+		}
+		if p != nil {
+			all.modules = append(all.modules, p)
+		}
+		switch {
+		case i.Err != nil:
+			all.errs = append(all.errs, fmt.Errorf("plugin %q: %w", i.Name, i.Err))
+		case i.Plugin == nil:
+			x.sayOnce("waits for "+i.Name, func() { klog.InfoS("Plugin waits for its image", "plugin", i.Name) })
+		}
+	}
+	return all, nil
+}
+
+// shadowModule finds a plugin's shadow, nil for an image that hasn't come yet.
+func (x *chooser) shadowModule(p *config.Plugin) (*plugins.Plugin, error) {
+	if p.ShadowImage() == "" {
+		return plugins.Named(p.Shadow)
+	}
+	for _, i := range x.shadows.Images() {
+		if i.Name == p.Name {
+			return i.Plugin, i.Err
+		}
+	}
+	return nil, nil // it was configured a moment ago
+}
+
+// retry asks registries anew for what they couldn't give.
+func (x *chooser) retry() {
+	x.source.Retry()
+	x.shadows.Retry()
+}
+
+// leaveOut takes note of a plugin that was chosen and can't be run.
+func (x *chooser) leaveOut(why error) {
+	now := *x.last.Load()
+	now.leftOut = append(slices.Clip(now.leftOut), why.Error())
+	x.last.Store(&now)
+}
