@@ -254,6 +254,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	}
 	if text != "" {
 		before.Text = text + p.missing(slices.Collect(maps.Keys(p.missed)))
+		before.did = strings.Join(a.lines, "\n")
 		for _, line := range theirs.story {
 			before.past = append(before.past, "upstream's: "+line)
 		}
