@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/process"
 	"github.com/windlass-dev/windlass/host/rbac"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/sandbox"
@@ -37,6 +38,7 @@ type loader struct {
 	leaders    *leaders
 	stores     *stores
 	gate       *sandbox.Gate
+	trimmer    *process.Trimmer
 }
 
 // identify reports what a plugin's generation is made from: when that changes, another one is needed.
@@ -100,6 +102,7 @@ func (l *loader) open(ctx context.Context, k *config.Configuration, c *choice, l
 			return
 		}
 		klog.V(1).InfoS("Plugin rests: its memory is let go of until its next key", "plugin", c.Name, "after", o.Rest)
+		l.trimmer.Ask()
 	}
 
 	g := &generation{choice: c, settings: k.Plugin(c.Name), versions: map[string]*controller.Version{},

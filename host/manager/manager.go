@@ -56,6 +56,7 @@ type manager struct {
 	metrics    *metrics.Metrics
 	stores     *stores
 	tracer     *tracing.Tracer
+	trimmer    *process.Trimmer
 	recordings *recordings
 	chooser    *chooser
 	roster     *roster
@@ -104,7 +105,8 @@ func newManager(c *config.Configuration, o Options) *manager {
 
 // run is [Run].
 func (m *manager) run(told context.Context) error {
-	began, started := time.Now(), process.StartMemory()
+	began := time.Now()
+	m.trimmer = process.NewTrimmer(process.StartMemory())
 	ctx, fail := context.WithCancelCause(told)
 	defer fail(nil)
 	m.work, m.fail = ctx, fail
@@ -152,7 +154,7 @@ func (m *manager) run(told context.Context) error {
 	}
 
 	all.Go(func() { m.stores.monitors.run(held) })
-	all.Go(func() { process.TrimMemory(held, started) })
+	all.Go(func() { m.trimmer.Run(held) })
 
 	m.changing.Lock()
 	m.startAll(nil) // those that need no Lease
@@ -215,7 +217,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 		return nil, err
 	}
 	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: identities, metrics: m.metrics, recordings: m.recordings,
-		leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0)}
+		leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0), trimmer: m.trimmer}
 	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
 		return nil, err
 	}

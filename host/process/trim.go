@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,12 +22,30 @@ const (
 	// burst is what must have been allocated since the last time, for a collection to be worth its processor time. That
 	// of the start always is: what it leaves would stay for good.
 	burst = 32 << 20
+	// seldom is how far apart collections are at least that were asked for: with a large heap one takes a tenth of a second.
+	seldom = 5 * time.Minute
 )
 
-// TrimMemory trims until the context ends. It calls started once when the first burst, that of the start, is over.
-func TrimMemory(ctx context.Context, started func()) {
-	t := newTrimmer()
-	t.started = sync.OnceFunc(started)
+// Trimmer gives memory back after bursts of work.
+type Trimmer struct {
+	sample      [1]metrics.Sample
+	last, after uint64    // what was allocated so far when it looked last, and when it trimmed last
+	trimmed     time.Time // when it did that
+	asked       atomic.Bool
+	started     func()
+	free        func()
+}
+
+// NewTrimmer makes a Trimmer. It calls started once when the first burst, that of the start, is over.
+func NewTrimmer(started func()) *Trimmer {
+	t := &Trimmer{started: sync.OnceFunc(started), free: debug.FreeOSMemory}
+	t.sample[0].Name = "/gc/heap/allocs:bytes"
+	t.last = t.allocated()
+	return t
+}
+
+// Run trims until the context ends.
+func (t *Trimmer) Run(ctx context.Context) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
@@ -39,37 +58,31 @@ func TrimMemory(ctx context.Context, started func()) {
 	}
 }
 
-// trimmer knows what was allocated so far when it looked last, and when it trimmed last.
-type trimmer struct {
-	sample      [1]metrics.Sample
-	last, after uint64
-	started     func()
-	free        func()
-}
+// Ask has it trim when there is nothing to do, for something large was let go of.
+func (t *Trimmer) Ask() { t.asked.Store(true) }
 
-func newTrimmer() *trimmer {
-	t := &trimmer{started: func() {}, free: debug.FreeOSMemory}
-	t.sample[0].Name = "/gc/heap/allocs:bytes"
-	t.last = t.allocated()
-	return t
-}
-
-func (t *trimmer) allocated() uint64 {
+func (t *Trimmer) allocated() uint64 {
 	metrics.Read(t.sample[:])
 	return t.sample[0].Value.Uint64()
 }
 
 // trimAfterBurst trims if there was a burst, and it is over.
-func (t *trimmer) trimAfterBurst() {
+func (t *Trimmer) trimAfterBurst() {
 	now := t.allocated()
 	over := now-t.last < quiet
 	t.last = now
 	if over {
 		t.started()
 	}
-	if over && (t.after == 0 || now-t.after > burst) {
+	if over && t.isDue(now) {
 		t.free()
 		t.last = t.allocated()
-		t.after = t.last
+		t.after, t.trimmed = t.last, time.Now()
+		t.asked.Store(false)
 	}
+}
+
+// isDue reports whether it pays to trim, after so much was allocated.
+func (t *Trimmer) isDue(now uint64) bool {
+	return t.after == 0 || now-t.after > burst || t.asked.Load() && time.Since(t.trimmed) > seldom
 }

@@ -9,7 +9,7 @@ var sink []byte
 
 func TestTrimsOnceAfterABurst(t *testing.T) {
 	trims := 0
-	x := newTrimmer()
+	x := NewTrimmer(func() {})
 	x.free = func() { trims++ }
 	allocate := func(n int) {
 		for range n >> 20 {
@@ -39,11 +39,17 @@ func TestTrimsOnceAfterABurst(t *testing.T) {
 	allocate(burst)
 	look("in the midst of work", 2)
 	look("when it is over again", 3)
+	x.Ask()
+	look("asked for, soon after another one", 3)
+	x.trimmed = x.trimmed.Add(-seldom)
+	look("asked for, long after", 4)
+	x.trimmed = x.trimmed.Add(-seldom)
+	look("not asked for any more", 4)
 }
 
 // What a burst leaves is given back.
 func TestGivesMemoryBack(t *testing.T) {
-	x := newTrimmer()
+	x := NewTrimmer(func() {})
 	large := make([]byte, 256<<20)
 	for i := range large {
 		large[i] = 1
