@@ -73,12 +73,12 @@ func parsePair() func(contents [][]byte) (*tls.Certificate, error) {
 			return nil, err
 		}
 		if now := time.Now(); now.After(c.Leaf.NotAfter) || now.Before(c.Leaf.NotBefore) {
-			err := fmt.Errorf("the certificate holds from %s to %s, which isn't now", c.Leaf.NotBefore.Format(time.RFC3339),
+			err := fmt.Errorf("the certificate is valid from %s to %s, which isn't now", c.Leaf.NotBefore.Format(time.RFC3339),
 				c.Leaf.NotAfter.Format(time.RFC3339))
 			if started {
 				return nil, err
 			}
-			klog.ErrorS(err, "Serving with it all the same: clients will refuse it")
+			klog.ErrorS(err, "The serving certificate isn't valid now, and clients will reject it: replace it")
 		}
 		started = true
 		return &c, nil
