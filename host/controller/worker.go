@@ -188,7 +188,8 @@ func (c *Controller) requeueRateLimited(key Key) time.Duration {
 	return wait
 }
 
-var errDeferred = errors.New("the plugin's budget of deletes is used up: the key has a turn when there are some again")
+var errDeferred = errors.New("the plugin has used up budget.deletesPerMinute: the key is synced again when more " +
+	"deletes are allowed")
 
 // sync syncs the key, and has the shadow, if there is one, do so after it.
 func (w *worker) sync(ctx context.Context) syncer.Outcome {

@@ -316,7 +316,7 @@ func refuseRequest(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	http.Error(w, "not known: "+err.Error(), http.StatusUnauthorized)
+	http.Error(w, "not authenticated: "+err.Error(), http.StatusUnauthorized)
 }
 
 // authenticate returns whom a request is from, nil if it shows nothing that says so. What is wrong with one of the
@@ -361,7 +361,7 @@ func (p *policy) userOfConnection(r *http.Request) (*User, error) {
 		errs = append(errs, err)
 	}
 	if p.clients == nil {
-		return nil, errors.Join(append(errs, errors.New("it isn't known here whose client certificates to trust"))...)
+		return nil, errors.Join(append(errs, errors.New("client certificates can't be verified: no client CA is known"))...)
 	}
 	c, err := p.clients.verifyClient(r)
 	if err != nil {

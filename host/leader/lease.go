@@ -46,7 +46,7 @@ type Options struct {
 func Identity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("leader election: the host's name, which begins this process's identity: %w", err)
+		return "", fmt.Errorf("leader election: can't read the host's name, which begins this process's identity: %w", err)
 	}
 	return host + "_" + string(uuid.NewUUID()), nil
 }

@@ -127,7 +127,7 @@ func ownPair(folder, host string) (*tls.Certificate, error) {
 		return &c, nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 	default:
-		return nil, fmt.Errorf("serving.tls.certDir: %s: %w: remove both files for new ones", certFile, err)
+		return nil, fmt.Errorf("serving.tls.certDir: %s: %w: remove both files to have new ones made", certFile, err)
 	}
 	made, certPEM, keyPEM, err := newPair(host)
 	if err != nil {

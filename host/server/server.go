@@ -158,7 +158,7 @@ func (s *Server) Configure(c *config.Serving) error {
 	var errs []error
 	next, now := *c, s.now.Load()
 	if c.BindAddress != now.BindAddress || c.Port != now.Port {
-		errs = append(errs, fmt.Errorf("serving.bindAddress and port: stay as they were, %s, until windlass is started again",
+		errs = append(errs, fmt.Errorf("serving.bindAddress and port: a change takes a restart, still listening on %s",
 			s.Address()))
 	}
 	next.BindAddress, next.Port = now.BindAddress, now.Port

@@ -82,7 +82,8 @@ The plugin's go.mod says "replace ` + scaffold.SDKModule + ` => ./` + scaffold.S
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder := folderOf(args)
 			if _, err := os.Stat(filepath.Join(folder, "go.mod")); err != nil {
-				return fmt.Errorf("%s: has no go.mod, so it isn't a plugin's folder: name that, or make one with \"windlass plugin new NAME\"", folder)
+				return fmt.Errorf("%s: has no go.mod, so it isn't a plugin's folder: name one, or make one with \"windlass plugin "+
+					"new NAME\"", folder)
 			}
 			if err := scaffold.WriteSDK(folder, process.Built().Version); err != nil {
 				return err
@@ -169,7 +170,7 @@ func selected(folder, run string) ([]*golden.Case, error) {
 		return cases, nil
 	}
 
-	return nil, fmt.Errorf("--run %s: none of the %d cases in %s is called so", run, len(all), folder)
+	return nil, fmt.Errorf("--run %s: none of the %d cases in %s has such a name", run, len(all), folder)
 }
 
 // interpreted reports whether an engine is the interpreter.

@@ -119,7 +119,8 @@ The module runs in the sandbox for its manifest first; what isn't a plugin isn't
 			}
 			return r.changeImage(cmd, args[1], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
 				if ref.Digest != "" {
-					return ref, fmt.Errorf("%s: the digest comes of what is pushed: name a tag, or nothing, in its place", args[1])
+					return ref, fmt.Errorf("%s: the digest follows from the module that is pushed: give a tag, or nothing, instead",
+						args[1])
 				}
 				return c.Push(cmd.Context(), ref, p.Wasm, map[string]string{"org.opencontainers.image.title": i.Manifest.Name,
 					"org.opencontainers.image.version": i.Manifest.Version})

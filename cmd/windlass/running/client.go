@@ -43,7 +43,7 @@ func (a *serverAddress) Type() string { return "string" }
 func (a *serverAddress) Set(text string) error {
 	rest := strings.TrimSuffix(strings.TrimPrefix(text, "https://"), "/")
 	if host, port, err := net.SplitHostPort(rest); err != nil || host == "" || port == "" || strings.Contains(rest, "/") {
-		return errors.New("say host:port: a windlass serves HTTPS there")
+		return errors.New("must be host:port, where a windlass serves HTTPS")
 	}
 	*a = serverAddress(rest)
 	return nil

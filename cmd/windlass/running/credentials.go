@@ -74,7 +74,7 @@ func (k *credentials) userConfig() (*clientrest.Config, error) {
 	}
 	switch {
 	case k.tokenFile != "" && k.cert != "":
-		return nil, errors.New("--token-file or --client-certificate: one of them is enough")
+		return nil, errors.New("give either --token-file or --client-certificate, not both")
 	case k.tokenFile != "":
 		if _, err := os.Stat(k.tokenFile); err != nil {
 			return nil, fmt.Errorf("--token-file: %w", err)
@@ -150,9 +150,10 @@ func (k *credentials) explain(address string, err error) error {
 				where += fmt.Sprintf("; a windlass that this user runs on this machine leaves its certificate in %s", path)
 			}
 		}
-		return fmt.Errorf("%s isn't known to be windlass, nothing was sent: %w: %s", address, err, where)
+		return fmt.Errorf("can't verify that %s is windlass, nothing was sent: %w: %s", address, err, where)
 	case errors.As(err, &name):
-		return fmt.Errorf("%s isn't known to be windlass, nothing was sent: %w: name it as its certificate does, in --server or with --tls-server-name", address, err)
+		return fmt.Errorf("can't verify that %s is windlass, nothing was sent: %w: name it as its certificate does, in "+
+			"--server or with --tls-server-name", address, err)
 	}
 	return fmt.Errorf("%w: does windlass run there, and is %s its serving.bindAddress and port?", err, address)
 }

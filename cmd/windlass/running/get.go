@@ -134,7 +134,7 @@ func newGetCommand(name, kind, what, path string, read func(b []byte, wide bool)
 			}
 			all, t, err := read(b, output == "wide")
 			if err != nil {
-				return fmt.Errorf("%s doesn't answer as a windlass of this version does: %w", from.address, err)
+				return fmt.Errorf("%s doesn't answer like a windlass of this version: %w", from.address, err)
 			}
 			switch output {
 			case "json", "yaml":

@@ -79,7 +79,7 @@ func (s *server) fetchStatus(ctx context.Context) (*state.Status, error) {
 	}
 	x := &state.Status{}
 	if err := json.Unmarshal(b, x); err != nil {
-		return nil, fmt.Errorf("%s doesn't answer as a windlass of this version does: %w", s.address, err)
+		return nil, fmt.Errorf("%s doesn't answer like a windlass of this version: %w", s.address, err)
 	}
 	return x, nil
 }

@@ -83,7 +83,7 @@ func selectSync(f *record.File, key string, back int) (*record.Sync, error) {
 		}
 		n++
 	}
-	return nil, fmt.Errorf("%s: %d syncs of %s are remembered: windlass get syncs --controller %s lists them",
+	return nil, fmt.Errorf("%s: only %d syncs of %s are recorded: windlass get syncs --controller %s lists them",
 		f.Controller, n, keyName(key), f.Controller)
 }
 

@@ -213,7 +213,7 @@ func (t *top) showLive(ctx context.Context, in, out *os.File) error {
 	if fd := int(in.Fd()); term.IsTerminal(fd) {
 		before, err := term.MakeRaw(fd)
 		if err != nil {
-			return fmt.Errorf("the terminal: %w: windlass top --once shows it once", err)
+			return fmt.Errorf("can't use the terminal: %w: windlass top --once prints the table once", err)
 		}
 		defer func() { _ = term.Restore(fd, before) }()
 		go func() {

@@ -31,7 +31,8 @@ func Module(t *testing.T, p *sdk.Plugin, folder string) {
 	g := watched{Native(p)}
 	eachCase(t, folder, func(t *testing.T, c *golden.Case) {
 		if d := cmp.Diff(caseOutput(t, g, c, true), caseOutput(t, m, c, true)); d != "" {
-			t.Errorf("the module does otherwise than the same code natively (run make plugins if it is old) (-native +sandboxed):\n%s", d)
+			t.Errorf("the module behaves differently from the same code run natively (run make plugins if the module is old) "+
+				"(-native +sandboxed):\n%s", d)
 		}
 	})
 }

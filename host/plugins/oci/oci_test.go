@@ -158,10 +158,12 @@ func TestPushAndFetch(t *testing.T) {
 				t.Errorf("%s: %q", m.Reference, m.Wasm)
 			}
 			_, err = c.Fetch(t.Context(), mustParse(t, r.Host+"/team/a:v1"))
-			refused(t, err, "image "+r.Host+"/team/a:v1: names no digest, and a tag can be moved: now it is "+pinned.Digest+
-				"; where that is what you want, write "+pinned.String())
+			refused(t, err,
+				"image "+r.Host+"/team/a:v1: names no digest, and a tag can be moved: the tag's digest is now "+pinned.Digest+
+					"; if that is what you want, write "+pinned.String())
 			_, err = c.Fetch(t.Context(), mustParse(t, r.Host+"/team/a:v3"))
-			refused(t, err, "names no digest", "the registry couldn't be asked which it is now (can't ask for its digest: ")
+			refused(t, err, "names no digest", "the registry couldn't be asked for the tag's present digest (can't read its "+
+				"digest: ")
 		})
 	}
 }
@@ -279,15 +281,15 @@ func TestTampering(t *testing.T) {
 		want      string
 	}{
 		"other module": {at(blobPath, send("application/octet-stream", other)),
-			"the registry sends 41 bytes with the digest " + digestOf(other) + ", asked for was " + digestOf(wasm)},
-		"other manifest":   {at(manifestPath, send(typeManifest, []byte(`{"layers":[]}`))), "can't get its manifest"},
-		"manifest as HTML": {at(manifestPath, send("text/html", []byte("<html>"))), "can't get its manifest"},
+			"the registry sent 41 bytes with the digest " + digestOf(other) + " instead of " + digestOf(wasm)},
+		"other manifest":   {at(manifestPath, send(typeManifest, []byte(`{"layers":[]}`))), "can't pull its manifest"},
+		"manifest as HTML": {at(manifestPath, send("text/html", []byte("<html>"))), "can't pull its manifest"},
 		"module cut":       {at(blobPath, cut), "unexpected EOF"},
-		"module endless":   {at(blobPath, endless), "sends more than the 41 bytes that it may have"},
+		"module endless":   {at(blobPath, endless), "sends more than the limit of 41 bytes"},
 		"manifest endless": {at(manifestPath, func(w http.ResponseWriter, q *http.Request, n http.Handler) {
 			w.Header().Set("Content-Type", typeManifest)
 			endless(w, q, n)
-		}), "can't get its manifest"},
+		}), "can't pull its manifest"},
 		"module slow": {at(blobPath, slow), "the registry took too long"},
 		"no answer": {func(_ http.ResponseWriter, q *http.Request, _ http.Handler) {
 			<-q.Context().Done()
@@ -304,11 +306,11 @@ func TestTampering(t *testing.T) {
 		}, ""},
 		"redirects for ever": {func(w http.ResponseWriter, q *http.Request, _ http.Handler) {
 			http.Redirect(w, q, q.URL.Path+"?key=hush", http.StatusTemporaryRedirect)
-		}, "can't get its manifest"},
+		}, "can't pull its manifest"},
 		"shouts": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			w.WriteHeader(400)
 			fmt.Fprintf(w, `{"errors":[{"code":"X","message":"%s"}]}`, strings.Repeat(`\n\u001b[2Jlies`, 500))
-		}, "can't get its manifest"},
+		}, "can't pull its manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.Intercept(x.intercept)
@@ -458,7 +460,8 @@ func TestSignatures(t *testing.T) {
 	}
 	pinned := mustPush(t, c, r.Host+"/team/a", wasm)
 	refused(t, get(pinned, ourKeys...),
-		"image "+pinned.String()+": isn't signed, and must be by a key of "+ourFile+": sign it with windlass plugin sign")
+		"image "+pinned.String()+": isn't signed, and must be signed by a key of "+ourFile+": sign it with windlass plugin "+
+			"sign")
 	if n := len(r.Requests("GET /v2/team/a/blobs/")); n != 0 {
 		t.Errorf("%d blobs of an image that isn't signed were got", n)
 	}
@@ -501,16 +504,16 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 	refused(t, get(another, ourKeys...),
-		"the signature by "+ourFile+" doesn't hold here: it is for another digest, "+pinned.Digest)
+		"the signature by "+ourFile+" isn't for this image: it is for another digest, "+pinned.Digest)
 	refused(t, get(elsewhere, theirKeys...),
-		"the signature by "+theirFile+" doesn't hold here: it is for another repository, \""+r.Host+"/team/a\"")
+		"the signature by "+theirFile+" isn't for this image: it is for another repository, \""+r.Host+"/team/a\"")
 
 	// What a key signed may be something else altogether.
 	for want, payload := range map[string]string{
-		`what is signed is a "atomic container signature"`: `{"critical":{"identity":{"docker-reference":"` +
+		`the signed payload is a "atomic container signature"`: `{"critical":{"identity":{"docker-reference":"` +
 			another.Repository + `"},"image":{"docker-manifest-digest":"` + another.Digest +
 			`"},"type":"atomic container signature"}}`,
-		"what is signed isn't a claim about an image": "hello",
+		"the signed payload isn't a claim about an image": "hello",
 	} {
 		ref := mustPush(t, c, r.Host+"/team/a", []byte(want))
 		sig, err := ours.SignBytes([]byte(payload))
@@ -624,7 +627,7 @@ func TestCache(t *testing.T) {
 	}
 
 	_, err = OpenCache(cache.folder)
-	refused(t, err, "is open to others (drwxr-xr-x): chmod 700 it")
+	refused(t, err, "is accessible to other users (drwxr-xr-x): chmod 700 it")
 }
 
 // What is pushed is what the specification of Wasm artifacts has.

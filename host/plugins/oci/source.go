@@ -244,7 +244,7 @@ func (s *Source) attempt(ctx context.Context, w *wanted, cache *Cache) (isFinal 
 		return errors.As(err, &refused) && refused.Final, err
 	}
 	if !s.acceptModule(ctx, w, m) {
-		return true, errors.New("isn't what is wanted")
+		return true, errors.New("the image doesn't hold the configured plugin")
 	}
 
 	klog.InfoS("Pulled plugin from its registry", "plugin", w.name, "image", w.image.Reference.String(), "bytes",
