@@ -28,7 +28,7 @@ type server struct {
 func serverFlags(c *cobra.Command) *server {
 	s := newServer("")
 	s.address = "127.0.0.1:10257"
-	c.Flags().Var((*serverAddress)(&s.address), "server", "host:port of the windlass that is asked")
+	c.Flags().Var((*serverAddress)(&s.address), "server", "host:port of the windlass to ask")
 	s.credentials.addFlags(c.Flags())
 	return s
 }

@@ -29,16 +29,17 @@ type credentials struct {
 
 func (k *credentials) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&k.kubeconfig, "kubeconfig", "",
-		"kubeconfig file whose user asks (default: as kubectl, $KUBECONFIG, ~/.kube/config, or in a pod its service account)")
+		"kubeconfig file with the user's credentials (default: as kubectl, $KUBECONFIG, ~/.kube/config, "+
+			"or in a pod its service account)")
 	f.StringVar(&k.context, "context", "", "context of the kubeconfig (default: its current one)")
-	f.StringVar(&k.tokenFile, "token-file", "", "file with a bearer token, in place of the kubeconfig's user")
-	f.StringVar(&k.cert, "client-certificate", "", "client certificate in PEM, in place of the kubeconfig's user")
-	f.StringVar(&k.key, "client-key", "", "its private key in PEM")
+	f.StringVar(&k.tokenFile, "token-file", "", "file with a bearer token, instead of the kubeconfig's user")
+	f.StringVar(&k.cert, "client-certificate", "", "client certificate in PEM, instead of the kubeconfig's user")
+	f.StringVar(&k.key, "client-key", "", "private key of the client certificate, in PEM")
 	f.StringVar(&k.authority, "certificate-authority", "",
-		"CAs in PEM, one of which must have signed the certificate of the windlass that is asked (default: the system's; on this machine the certificate that a windlass of the same user has left)")
+		"CAs in PEM, one of which must have signed the certificate of the windlass to ask (default: the system's; on this machine the certificate that a windlass of the same user has stored)")
 	f.StringVar(&k.serverName, "tls-server-name", "", "name that the certificate must have (default: that of --server)")
 	f.BoolVar(&k.insecure, "insecure-skip-tls-verify", false,
-		"ask whoever answers, and send the user's token there: anybody may have it then")
+		"don't verify the server's certificate: the user's token is sent to whoever answers")
 }
 
 // newClient returns a client for the windlass at an address.

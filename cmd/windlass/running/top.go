@@ -72,7 +72,7 @@ It refreshes until q or Ctrl-C is pressed; s, t, u, e and n sort by syncs, time,
 	}
 	c.Flags().StringVar(&sort, "sort", "syncs", "syncs, time, queue, errors or name")
 	c.Flags().DurationVar(&interval, "interval", time.Second, "how often it is refreshed")
-	c.Flags().BoolVar(&once, "once", false, "show it once")
+	c.Flags().BoolVar(&once, "once", false, "print it once and exit")
 	from = serverFlags(c)
 	return c
 }

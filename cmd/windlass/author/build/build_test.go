@@ -111,7 +111,7 @@ func TestNotBuilt(t *testing.T) {
 		says     []string // in the error or in what the compiler says
 	}{
 		{name: "an undefined name", old: "namespaces.Get(c)", new: "namespace.Get(c)",
-			says: []string{"hello.go:", "undefined: namespace", "mend"}},
+			says: []string{"hello.go:", "undefined: namespace", "correct the errors"}},
 		{name: "a field that isn't there", old: `"status.phase"`, new: `"status.phrase"`,
 			says: []string{"hello-controller", "namespaces", "status.phrase", "phase"}},
 		{name: "a label that isn't there", old: "Controllers: ",
