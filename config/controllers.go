@@ -68,7 +68,7 @@ func CheckNames(list, names []string, aliases map[string]string) error {
 		}
 		if name == "*" {
 			errs = append(errs, fmt.Errorf(
-				"controllers[%d]: %q turns nothing off: leave \"*\" out, and name the controllers that shall run", i, entry))
+				"controllers[%d]: %q isn't a way to disable all controllers: leave \"*\" out, and name those to run", i, entry))
 			continue
 		}
 		errs = append(errs, fmt.Errorf("controllers[%d]: %q is not in the list of known controllers%s",

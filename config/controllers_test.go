@@ -59,7 +59,7 @@ func TestCheckNames(t *testing.T) {
 		"-Job-Controller":       `controllers[0]: "Job-Controller" is not in the list of known controllers: did you mean job-controller?`,
 		"root-ca":               `did you mean root-ca-certificate-publisher-controller?`,
 		"rootca":                `did you mean root-ca-certificate-publisher-controller?`,
-		"-*":                    `controllers[0]: "-*" turns nothing off`,
+		"-*":                    `controllers[0]: "-*" isn't a way to disable all controllers`,
 		"--ttl":                 `"-ttl" is not in the list of known controllers: did you mean ttl, ttl-controller?`,
 		"cron-jobs":             `did you mean cronjob?`,
 		"bootstrapsigner":       "", // kube-controller-manager's, of which there is none here

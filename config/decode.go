@@ -177,7 +177,7 @@ func (d *decoder) decodeEntries(p *field.Path, n *yaml.Node, at func(string) *fi
 				"a field's name must be a string (YAML's << and other tags aren't supported)"))
 		case twice:
 			d.addError(k, &field.Error{Type: field.ErrorTypeDuplicate, Field: at(k.Value).String(), BadValue: k.Value,
-				Detail: fmt.Sprintf("it is on line %d already: keep one", line)})
+				Detail: fmt.Sprintf("the field is on line %d already: keep one", line)})
 		default:
 			seen[k.Value] = k.Line
 			f(k.Value, k, value)

@@ -25,7 +25,7 @@ type override struct {
 // kube-controller-manager's, package kcm.
 var overrides = []override{
 	{"logging-format", func(fs *pflag.FlagSet, n string, c *Configuration) {
-		fs.StringVar(&c.Logging.Format, n, c.Logging.Format, "text, or json: an object a line")
+		fs.StringVar(&c.Logging.Format, n, c.Logging.Format, "text, or json: one object per line")
 	}},
 	{"v", func(fs *pflag.FlagSet, n string, c *Configuration) {
 		fs.Int32VarP(&c.Logging.Verbosity, n, "v", c.Logging.Verbosity,
@@ -33,7 +33,7 @@ var overrides = []override{
 	}},
 	{"vmodule", func(fs *pflag.FlagSet, n string, c *Configuration) {
 		fs.Var((*vmoduleFlag)(&c.Logging.VModule), n,
-			"other verbosities for source files of the host, in the text format alone")
+			"other verbosities for source files of the host, in the text format only")
 	}},
 	{"plugin-folder", func(fs *pflag.FlagSet, n string, c *Configuration) {
 		fs.StringVar(&c.PluginFolder, n, c.PluginFolder,

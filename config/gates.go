@@ -47,7 +47,7 @@ func parseGates(fs *pflag.FlagSet) (all []gate, _ error) {
 	var errs []error
 	for component, list := range *given.Multimap {
 		if component != "" && component != "kube" {
-			errs = append(errs, fmt.Errorf("%q is no component with feature gates: there is kube", component))
+			errs = append(errs, fmt.Errorf("%q isn't a component with feature gates: the only one is kube", component))
 			continue
 		}
 		for _, entry := range list {
@@ -61,7 +61,7 @@ func parseGates(fs *pflag.FlagSet) (all []gate, _ error) {
 				errs = append(errs, fmt.Errorf("feature gate %q isn't one of kube-controller-manager's (Kubernetes v1.%d)%s",
 					name, kcm.Minor, Nearest(name, kcm.GateNames())))
 			case !there:
-				errs = append(errs, fmt.Errorf("feature gate %s isn't there yet in Kubernetes v1.%d, which is emulated",
+				errs = append(errs, fmt.Errorf("feature gate %s doesn't exist yet in Kubernetes v1.%d, the emulated version",
 					name, minor))
 			case err != nil:
 				errs = append(errs, fmt.Errorf("feature gate %s must be true or false, not %q", name, text))

@@ -78,7 +78,7 @@ func (i *Impersonate) validate(p *field.Path) (errs field.ErrorList) {
 		}
 		if i.User != "" || len(i.Groups) > 0 {
 			errs = append(errs, field.Invalid(p.Child("serviceAccount"), i.ServiceAccount,
-				"goes without user and groups: a service account has its own"))
+				"can't be set together with user or groups: a service account has its own"))
 		}
 	} else if len(i.Groups) > 0 && i.User == "" {
 		errs = append(errs, field.Required(p.Child("user"), "groups are those of a user"))

@@ -23,7 +23,7 @@ type LeaderElection struct {
 	// RenewDeadline is for how long the holder tries to renew a Lease before it stops the controllers: less than
 	// leaseDuration. Default: 10s.
 	RenewDeadline metav1.Duration `json:"renewDeadline"`
-	// RetryPeriod is the time from one renewal, or one try at it, to the next: renewDeadline must be more than 1.2 times
+	// RetryPeriod is the time between attempts to acquire or renew the Lease: renewDeadline must be more than 1.2 times
 	// as long. Default: 2s.
 	RetryPeriod metav1.Duration `json:"retryPeriod"`
 	// ResourceNamespace is the namespace of all Leases. In another one than the default the manager needs a role for them:

@@ -45,7 +45,7 @@ func (l *Logging) validate(p *field.Path) (errs field.ErrorList) {
 	}
 	if len(l.VModule) > 0 && l.Format == LogJSON {
 		errs = append(errs, field.Forbidden(p.Child("vmodule"),
-			"goes with the text format alone: raise verbosity, or remove the field"))
+			"works with the text format only: raise verbosity, or remove the field"))
 	}
 	for i, m := range l.VModule {
 		p := p.Child("vmodule").Index(i)

@@ -25,7 +25,7 @@ func TestLoadRefusesLogging(t *testing.T) {
 		"format: JSON":   `logging.format: Unsupported value: "JSON": supported values: "text", "json"`,
 		"verbosity: -1":  "logging.verbosity: Invalid value: -1: must be at least 0",
 		"verbosity: yes": "logging.verbosity: Invalid value",
-		"format: json, vmodule: [{filePattern: a}]":                    "logging.vmodule: Forbidden: goes with the text format alone",
+		"format: json, vmodule: [{filePattern: a}]":                    "logging.vmodule: Forbidden: works with the text format only",
 		"vmodule: [{verbosity: 2}]":                                    "logging.vmodule[0].filePattern: Required value",
 		`vmodule: [{filePattern: "a,b"}]`:                              "logging.vmodule[0].filePattern: Invalid value",
 		"vmodule: [{filePattern: a}, {filePattern: b, verbosity: -1}]": "logging.vmodule[1].verbosity: Invalid value: -1",

@@ -85,7 +85,7 @@ func setFromFlag(f reflect.Value, v pflag.Value) error {
 	case f.Kind() == reflect.Slice && f.Type().Elem().Kind() == reflect.String:
 		list, ok := v.(pflag.SliceValue)
 		if !ok {
-			return fmt.Errorf("%q is no list", text)
+			return fmt.Errorf("%q isn't a list", text)
 		}
 		f.Set(reflect.ValueOf(list.GetSlice()))
 		return nil

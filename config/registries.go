@@ -69,7 +69,7 @@ func (c *Plugin) validateImage(p *field.Path) (errs field.ErrorList) {
 	}
 	if len(c.VerificationKeys) > 0 && c.Image == "" && c.ShadowImage() == "" {
 		errs = append(errs, field.Invalid(p.Child("verificationKeys"), strings.Join(c.VerificationKeys, ", "),
-			"goes with image: only modules from registries are verified by signatures"))
+			"needs image to be set: only modules from registries are verified by signatures"))
 	}
 	return append(errs, mustBeFiles(p.Child("verificationKeys"), c.VerificationKeys)...)
 }

@@ -61,7 +61,7 @@ func TestLoadRefusesRegistries(t *testing.T) {
 		"short digest": {"plugins: [{name: a, image: 'r.example/a@sha256:0123'}]",
 			`the digest "sha256:0123" must be sha256: and 64 digits in lower case`},
 		"keys without image": {"plugins: [{name: a, verificationKeys: [/etc/hosts]}]",
-			`plugins[0].verificationKeys: Invalid value: "/etc/hosts": goes with image`},
+			`plugins[0].verificationKeys: Invalid value: "/etc/hosts": needs image to be set`},
 		"shadow's digest": {"plugins: [{name: a, shadow: 'r.example/a@sha256:0123'}]",
 			`plugins[0].shadow: Invalid value: "r.example/a@sha256:0123": must be "builtin:NAME", a file's path, or registry/repository@sha256:...`},
 		"no key of a plugin": {"plugins: [{name: a, image: r.example/a" + digest + ", verificationKeys: [/nowhere]}]",

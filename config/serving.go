@@ -47,7 +47,7 @@ type ServingTLS struct {
 	// kube-controller-manager.crt and .key, so that the next start serves with it, too. It isn't looked at where there is
 	// a certFile. Default: none, the key stays in memory and each start makes another one.
 	CertDir string `json:"certDir"`
-	// MinVersion is the lowest version of TLS that is spoken: VersionTLS12 or VersionTLS13. Default: VersionTLS12.
+	// MinVersion is the lowest version of TLS to accept: VersionTLS12 or VersionTLS13. Default: VersionTLS12.
 	MinVersion string `json:"minVersion"`
 	// CipherSuites are the cipher suites of TLS 1.2 that are spoken, by their names in Go's crypto/tls; those of TLS 1.3
 	// can't be chosen. Default: none, which takes Go's.
@@ -72,7 +72,7 @@ type Authentication struct {
 	// TolerateLookupFailure goes on without client certificates and proxies while that can't be read, and tries again;
 	// false ends the manager at its start. Default: true.
 	TolerateLookupFailure bool `json:"tolerateLookupFailure"`
-	// TokenCacheTTL is for how long an answer about a token holds: a duration up to 10m, 0s for not at all. Default: 10s.
+	// TokenCacheTTL is how long the review of a token is cached: a duration up to 10m, 0s for not at all. Default: 10s.
 	TokenCacheTTL metav1.Duration `json:"tokenCacheTTL"`
 }
 
@@ -98,12 +98,12 @@ type Authorization struct {
 	// Kubeconfig is the path of a kubeconfig file of the API server that is asked. Default: none, which takes
 	// clientConnection.
 	Kubeconfig string `json:"kubeconfig"`
-	// AlwaysAllowPaths are the paths that anybody may ask for; one that ends in * stands for all that begin so. Default:
+	// AlwaysAllowPaths are the paths that need no authorization; one that ends in * stands for all that begin so. Default:
 	// /healthz, /readyz, /livez.
 	AlwaysAllowPaths []string `json:"alwaysAllowPaths"`
-	// AllowCacheTTL is for how long a yes of the API server holds: a duration up to 10m, 0s for not at all. Default: 10s.
+	// AllowCacheTTL is how long a yes of the API server is cached: a duration up to 10m, 0s for not at all. Default: 10s.
 	AllowCacheTTL metav1.Duration `json:"allowCacheTTL"`
-	// DenyCacheTTL is for how long a no holds. Default: 10s.
+	// DenyCacheTTL is how long a no of the API server is cached. Default: 10s.
 	DenyCacheTTL metav1.Duration `json:"denyCacheTTL"`
 }
 

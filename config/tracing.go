@@ -68,7 +68,7 @@ func (t *Tracing) validate(p *field.Path) (errs field.ErrorList) {
 		case f.file == "":
 		case !t.TLS.Enabled:
 			errs = append(errs, field.Invalid(tls.Child(f.name), f.file,
-				"goes with tls.enabled: set it to true, or remove the field"))
+				"needs tls.enabled: set it to true, or remove the field"))
 		default:
 			if e := mustBeFile(tls.Child(f.name), f.file); e != nil {
 				errs = append(errs, e)
@@ -81,7 +81,7 @@ func (t *Tracing) validate(p *field.Path) (errs field.ErrorList) {
 	}
 	if t.TLS.ServerName != "" && !t.TLS.Enabled {
 		errs = append(errs, field.Invalid(tls.Child("serverName"), t.TLS.ServerName,
-			"goes with tls.enabled: set it to true, or remove the field"))
+			"needs tls.enabled: set it to true, or remove the field"))
 	}
 	return errs
 }

@@ -41,8 +41,8 @@ func TestLoadRefusesTracing(t *testing.T) {
 		"samplingRatePerMillion: 1000001":           "tracing.samplingRatePerMillion: Invalid value: 1000001: must be from 0 to 1000000",
 		"samplingRatePerMillion: -1":                "tracing.samplingRatePerMillion: Invalid value",
 		"tls: {enabled: true, caFile: /nowhere}":    "tracing.tls.caFile: Invalid value",
-		"tls: {caFile: /dev/null}":                  "tracing.tls.caFile: Invalid value: \"/dev/null\": goes with tls.enabled",
-		"tls: {serverName: s}":                      "tracing.tls.serverName: Invalid value: \"s\": goes with tls.enabled",
+		"tls: {caFile: /dev/null}":                  "tracing.tls.caFile: Invalid value: \"/dev/null\": needs tls.enabled",
+		"tls: {serverName: s}":                      "tracing.tls.serverName: Invalid value: \"s\": needs tls.enabled",
 		"tls: {enabled: true, certFile: /dev/null}": "tracing.tls.keyFile: Required value: certFile and keyFile go together",
 	} {
 		if _, err := loadText(t, head+"tracing: {"+text+"}"); err == nil || !strings.Contains(err.Error(), want) {

@@ -162,7 +162,7 @@ func TestUpstreamRefuses(t *testing.T) {
 		"--feature-gates=HPAScaleToZer=true":     `feature gate "HPAScaleToZer" isn't one of kube-controller-manager's (Kubernetes v1.37): did you mean HPAScaleToZero?`,
 		"--feature-gates=HPAScaleToZero":         `HPAScaleToZero must be true or false, not ""`,
 		"--feature-gates=HPAScaleToZero=maybe":   `must be true or false, not "maybe"`,
-		"--feature-gates=x:HPAScaleToZero=true":  `"x" is no component with feature gates`,
+		"--feature-gates=x:HPAScaleToZero=true":  `"x" isn't a component with feature gates`,
 		"--feature-gates=JobManagedBy=false":     "feature gate JobManagedBy is locked to true",
 		"--emulated-version=1.33":                "version 1.33 is not between 1.34 and 1.37",
 		"--emulated-version=1.38":                "version 1.38 is not between 1.34 and 1.37",
@@ -209,7 +209,7 @@ func TestGatesAreSettings(t *testing.T) {
 	}
 
 	if _, err := fromFlags(t, "--emulated-version=1.34", "--feature-gates=HPAGeneration=true"); err == nil ||
-		!strings.Contains(err.Error(), "isn't there yet in Kubernetes v1.34") {
+		!strings.Contains(err.Error(), "doesn't exist yet in Kubernetes v1.34") {
 		t.Errorf("a gate of v1.37 in v1.34: %v", err)
 	}
 }

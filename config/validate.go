@@ -88,7 +88,7 @@ func (c *Configuration) Validate() error {
 		name := c.Plugins[i].Name
 		if at, twice := first[name]; twice && name != "" {
 			add(&field.Error{Type: field.ErrorTypeDuplicate, Field: p.Child("name").String(), BadValue: name,
-				Detail: fmt.Sprintf("plugins[%d] configures it already: make them one", at)})
+				Detail: fmt.Sprintf("plugins[%d] configures it already: merge the two", at)})
 		}
 		first[name] = i
 	}
@@ -161,7 +161,7 @@ func (c *Plugin) validate(p *field.Path) field.ErrorList {
 		}
 		if c.Impersonate.Username() != "" {
 			errs = append(errs, field.Invalid(p.Child("serviceAccount"), c.ServiceAccount,
-				"goes without impersonate: that says already as whom the plugin writes"))
+				"can't be set together with impersonate, which already says as whom the plugin writes"))
 		}
 	}
 

@@ -10,12 +10,13 @@ import (
 var generic = []Group{
 	{"generic", []Flag{
 		{Name: "controllers", Value: List("*"), Sets: "controllers",
-			Usage: "controllers to run: \"*\" is all that are on by default, \"foo\" turns foo on, \"-foo\" off; the first " +
+			Usage: "controllers to run: \"*\" is all that are on by default, \"foo\" enables foo, \"-foo\" disables it; " +
+				"the first " +
 				"entry that names a controller decides"},
 		{Name: "use-service-account-credentials", Value: Bool(false), Sets: "useServiceAccountCredentials",
-			Usage: "write as a service account of each controller's own, in kube-system"},
+			Usage: "write with a service account for each controller, in kube-system"},
 		{Name: "kube-api-qps", Value: Float32(20), Sets: "clientConnection.qps",
-			Usage: "requests a second that each controller may send in the long run"},
+			Usage: "requests per second that each controller may send on average"},
 		{Name: "kube-api-burst", Value: Int32(30), Sets: "clientConnection.burst",
 			Usage: "requests that each controller may send at once"},
 		{Name: "kube-api-content-type", Value: Text("application/vnd.kubernetes.protobuf"),
@@ -26,11 +27,11 @@ var generic = []Group{
 		{Name: "controller-start-interval", Value: Duration(0),
 			Why: "all controllers start together: they share their caches, and have limits of their own"},
 		{Name: "controller-shutdown-timeout", Value: Duration(10 * time.Second), Sets: "shutdownTimeout",
-			Usage: "how long the writes of syncs in flight may take at the end, 0 for as long as they take"},
+			Usage: "how long to wait at shutdown for the writes of syncs in flight, 0 for as long as they take"},
 		{Name: "feature-gates", Value: Other(featureGates),
 			Does: "those that a controller here asks for upstream are settings " +
 				"of its plugin, listed below; the log tells of others that they change nothing; unknown ones are refused",
-			Usage: "feature gates of kube-controller-manager, `Name=true|false,...`; unknown ones are refused"},
+			Usage: "feature gates of kube-controller-manager, `Name=true|false,...`; unknown ones are rejected"},
 		{Name: "emulated-version", Value: List(),
 			Does:  "gates can be set that were not locked yet in that version; all else is as in v1.37",
 			Usage: "version of Kubernetes, such as 1.34, whose feature gates can be set"},
@@ -54,11 +55,11 @@ var generic = []Group{
 		{Name: "leader-elect", Value: Bool(true), Sets: "leaderElection.leaderElect",
 			Usage: "run controllers only while their Lease is held"},
 		{Name: "leader-elect-lease-duration", Value: Duration(15 * time.Second), Sets: "leaderElection.leaseDuration",
-			Usage: "how long a Lease that isn't renewed is left alone by others, in whole seconds"},
+			Usage: "how long other processes wait before they take over a Lease that isn't renewed, in whole seconds"},
 		{Name: "leader-elect-renew-deadline", Value: Duration(10 * time.Second), Sets: "leaderElection.renewDeadline",
 			Usage: "for how long the holder tries to renew it before the controllers stop"},
 		{Name: "leader-elect-retry-period", Value: Duration(2 * time.Second), Sets: "leaderElection.retryPeriod",
-			Usage: "the time from one renewal, or one try at it, to the next"},
+			Usage: "the time between attempts to acquire or renew the Lease"},
 		{Name: "leader-elect-resource-lock", Value: Text("leases"), Check: oneOf("leases"),
 			Why: "there is no other kind of lock than Leases"},
 		{Name: "leader-elect-resource-name", Value: Text("kube-controller-manager"), Sets: "leaderElection.resourceName",

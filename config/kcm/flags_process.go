@@ -37,7 +37,7 @@ var process = []Group{
 		{Name: "kubeconfig", Value: Text(""), Sets: "clientConnection.kubeconfig",
 			Usage: "path of a kubeconfig file; without one, the service account of the pod"},
 		{Name: "master", Value: Text(""), Sets: "clientConnection.server",
-			Usage: "address of the API server, in place of the kubeconfig's"},
+			Usage: "address of the API server, instead of the kubeconfig's"},
 		{Name: "version", Does: "prints the versions and ends"},
 		{Name: "help", Does: "prints the flags and ends"},
 	}},

@@ -175,7 +175,7 @@ func Emulated(versions []string) (int, error) {
 		case !ok || err != nil:
 			return 0, fmt.Errorf("%q isn't a version such as 1.%d", text, Minor)
 		case emulated != 0:
-			return 0, errors.New("there is more than one version: one is all that can be emulated")
+			return 0, errors.New("more than one version is given: only one can be emulated")
 		case minor < EmulatedLeast || minor > Minor:
 			return 0, fmt.Errorf("version 1.%d is not between 1.%d and 1.%d", minor, EmulatedLeast, Minor)
 		}

@@ -222,7 +222,7 @@ func (r *resource) reportError(f *feed, err error) {
 	r.err = err
 	r.wakeWaiting()
 	if err != nil {
-		klog.InfoS("Waiting for resource", "resource", r.name.String(), "err", err)
+		klog.InfoS("Can't list and watch the resource, will retry", "resource", r.name.String(), "err", err)
 	} else {
 		klog.InfoS("Resource can be read again", "resource", r.name.String())
 	}

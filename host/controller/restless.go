@@ -49,8 +49,8 @@ func (c *Controller) calmedDelay(v *Version, k Key, d time.Duration, writes int)
 	}
 
 	if r.loops == restlessLimit {
-		c.log.Info("Key asks to be synced again at once, again and again, and its syncs write nothing: it is slowed down",
-			"plugin", v.Plugin, "digest", shortDigest(v.Digest), "key", k.String(), "asked", d)
+		c.log.Info("Syncs of the key write nothing and keep asking for the next one at once: slowing the key down",
+			"plugin", v.Plugin, "digest", shortDigest(v.Digest), "key", k.String(), "requeueAfter", d)
 	}
 	v.Metrics.Slowed()
 	d = max(d, min(restlessFirst<<min(r.loops-restlessLimit, 10), restlessMax))

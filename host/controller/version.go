@@ -143,7 +143,8 @@ func (c *Controller) countFailure(v *Version, k Key, failed error) {
 		return
 	}
 	c.quarantine = make(chan struct{})
-	c.log.Error(failed, "Controller is quarantined: its plugin keeps failing; load another version, or release it",
+	c.log.Error(failed, "Controller is quarantined because its plugin keeps failing: "+
+		"load another version, or run windlass release",
 		"plugin", v.Plugin, "digest", v.Digest, "failures", f.count)
 }
 

@@ -116,14 +116,14 @@ func (w *worker) syncNext(ctx context.Context) bool {
 		c.stuck.markDone(key)
 	case s.Result == syncer.Error && v.Manifest.Backoff.Retries > 0 &&
 		c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
-		c.log.Error(err, "Gave up on key until it changes, or its resync comes", "plugin", v.Plugin, "digest",
-			shortDigest(v.Digest), "key", key.String(), "attempts", c.queue.NumRequeues(key)+1)
+		c.log.Error(err, "Giving up on the key until one of its objects changes or its resync comes", "plugin", v.Plugin,
+			"digest", shortDigest(v.Digest), "key", key.String(), "attempts", c.queue.NumRequeues(key)+1)
 		c.queue.Forget(key)
 		c.stuck.markHeld(key, GivenUp, s.Result, err, 0)
 	case apierrors.IsConflict(err):
 		// Somebody else was quicker: the key waits for the cache to show it.
-		c.log.V(2).Info("Object has changed meanwhile, will retry", "plugin", v.Plugin, "digest", shortDigest(v.Digest),
-			"key", key.String(), "err", err)
+		c.log.V(2).Info("Object was changed by another writer in the meantime, will retry", "plugin", v.Plugin,
+			"digest", shortDigest(v.Digest), "key", key.String(), "err", err)
 		c.stuck.markHeld(key, Failing, s.Result, err, c.requeueRateLimited(key))
 	default:
 		c.log.Error(err, "Sync failed, will retry", "plugin", v.Plugin, "digest", shortDigest(v.Digest), "key", key.String(),
@@ -188,7 +188,8 @@ func (c *Controller) requeueRateLimited(key Key) time.Duration {
 	return wait
 }
 
-var errDeferred = errors.New("the plugin's budget of deletes is used up: the key has a turn when there are some again")
+var errDeferred = errors.New("the plugin has used up budget.deletesPerMinute: the key is synced again when more " +
+	"deletes are allowed")
 
 // sync syncs the key, and has the shadow, if there is one, do so after it.
 func (w *worker) sync(ctx context.Context) syncer.Outcome {

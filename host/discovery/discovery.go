@@ -112,7 +112,7 @@ func (c *Client) findResource(ctx context.Context, groupVersion, what string,
 		}
 	}
 	if message, failed := l.failure(groupVersion); failed {
-		return abi.APIResource{}, fmt.Errorf("whether the API server serves the %s can't be told: %s can't be listed: %s",
+		return abi.APIResource{}, fmt.Errorf("can't tell whether the API server serves the %s: discovery of %s failed: %s",
 			what, groupVersion, message)
 	}
 	return abi.APIResource{}, &NoMatchError{what}

@@ -136,7 +136,7 @@ func (c *Case) validate() error {
 	case c.Name == "":
 		return fmt.Errorf("it has no name: begin with \"case: NAME\"")
 	case strings.ContainsAny(c.Name, "/ \t"):
-		return fmt.Errorf("its name %q has a blank or a slash in it: use dashes", c.Name)
+		return fmt.Errorf("its name %q has a space or a slash in it: use dashes", c.Name)
 	case c.Key == "" || c.Now.IsZero():
 		return fmt.Errorf("key and now must be set")
 	}
@@ -157,8 +157,8 @@ func (c *Case) validate() error {
 // Wanted returns what should come out, as Run has it.
 func (c *Case) Wanted() (string, error) {
 	if c.Want == nil {
-		return "", c.errorf("it doesn't say what should come out (want): " +
-			"run with -update (windlass plugin test: --update), then read what it wrote")
+		return "", c.errorf("it has no want, the output that is expected: " +
+			"run with -update (windlass plugin test: --update), then check what that has written")
 	}
 
 	text, err := yaml.Marshal(c.Want)

@@ -142,7 +142,7 @@ func TestUnused(t *testing.T) {
 			"- {effect: create, resource: v1/configmaps, name: d, reason: Forbidden}\n",
 			"failures[1] (create v1/configmaps d): there was no such effect"},
 		{"too late", "failures: [{effect: create, resource: v1/configmaps, after: 3, reason: Forbidden}]",
-			"failures[0] (create v1/configmaps): there were 3 such effects, which came before it (after: 3)"},
+			"failures[0] (create v1/configmaps): there were only 3 such effects, and it begins after 3"},
 		{"behind a failure", "failures:\n- {effect: create, resource: v1/configmaps, name: a, reason: Forbidden}\n" +
 			"- {effect: create, resource: v1/configmaps, name: b, reason: Forbidden}\n",
 			"failures[1] (create v1/configmaps b): there was no such effect"},

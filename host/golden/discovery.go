@@ -56,7 +56,7 @@ func apiVersion(resource string) string {
 // too.
 func (h *host) listObjects(e *abi.Effect) (abi.Outcome, error) {
 	if !e.Metadata {
-		return abi.Outcome{}, fmt.Errorf("a live list of whole %s: only those of metadata are answered", e.Resource)
+		return abi.Outcome{}, fmt.Errorf("a case can't answer a live list of whole %s: list their metadata only", e.Resource)
 	}
 	v := &abi.ViewData{StoreVersion: "2000"}
 	for _, o := range h.live {

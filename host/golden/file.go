@@ -401,7 +401,8 @@ func onlyWant(c *Case, before, after []byte, out string) error {
 		same = same && reflect.DeepEqual(a, b)
 	}
 	if !same {
-		return c.errorf("what comes out can't be written in its layout: write the case in plain lines, and \"want: {}\" at its end")
+		return c.errorf("the output can't be written in the case's layout: write the case in plain lines, and \"want: {}\" " +
+			"at its end")
 	}
 
 	return nil

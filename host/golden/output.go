@@ -285,7 +285,8 @@ func (h *host) takeAnswer(a *abi.SyncResponse, m *abi.Manifest, labels *views.La
 		text := x.Name
 		objects, ok := labels.Of(h.snapshot, u.Metric)
 		if !ok {
-			return fmt.Errorf("the controller adds to metric %s, whose labels are of a view that it hasn't", x.Name)
+			return fmt.Errorf("the controller adds to metric %s, whose labels come from a view that the controller doesn't have",
+				x.Name)
 		}
 		for i, l := range u.Labels {
 			value := x.Labels[i].From

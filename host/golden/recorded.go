@@ -19,7 +19,8 @@ import (
 // otherwise than the sync did.
 func Recorded(f *record.File, s *record.Sync) (c *Case, left []string, err error) {
 	if s.Request == nil {
-		return nil, nil, fmt.Errorf("the recording has nothing of what the sync of %s was called with: it was larger than recordings.bytes, or the plugin wasn't called", s.Key.String())
+		return nil, nil, fmt.Errorf("the recording has no request for the sync of %s: the sync was larger than "+
+			"recordings.bytes, or the plugin wasn't called", s.Key.String())
 	}
 	source := &f.Sources[s.Source]
 	var r abi.SyncRequest
@@ -42,13 +43,13 @@ func Recorded(f *record.File, s *record.Sync) (c *Case, left []string, err error
 	for i, v := range source.Settings {
 		switch m := source.Manifest.Settings; {
 		case v.Digest != "" && v.Digest != record.DigestOf(nil):
-			x.leaveOut("the setting %s is a file, of which the recording has nothing but the digest", v.Name)
+			x.leaveOut("the setting %s is a file, and the recording has only the file's digest", v.Name)
 		case i < len(m) && v.Value != m[i].Default:
 			x.c.Settings[v.Name] = v.Value
 		}
 	}
 	if s.Redacted {
-		x.leaveOut("what is secret is wiped from it")
+		x.leaveOut("secrets, which are wiped from the recording")
 	}
 
 	for i := range r.Views {
@@ -139,7 +140,7 @@ func (x *recorded) performed(p *record.Perform) error {
 		return err
 	}
 	if p.Refused != "" {
-		x.leaveOut("the sync ended when it asked for what it was refused: %s", p.Refused)
+		x.leaveOut("the sync ended because something that it performed was refused: %s", p.Refused)
 		return nil
 	}
 	if err := abi.DecodePerformed(p.Out, &out); err != nil {

@@ -36,7 +36,7 @@ func (h *host) checkUnused() error {
 		case h.used.failures[i] == 0:
 			all = append(all, fmt.Sprintf("failures[%d] (%s): there was no such effect", i, f))
 		case h.used.failures[i] <= f.After:
-			all = append(all, fmt.Sprintf("failures[%d] (%s): there were %d such effects, which came before it (after: %d)",
+			all = append(all, fmt.Sprintf("failures[%d] (%s): there were only %d such effects, and it begins after %d",
 				i, f, h.used.failures[i], f.After))
 		}
 	}
@@ -63,6 +63,6 @@ func (h *host) checkUnused() error {
 		return nil
 	}
 
-	return fmt.Errorf("the sync didn't come to what the case has for it: mend or take out\n  %s",
+	return fmt.Errorf("the sync didn't use these parts of the case: correct or remove them\n  %s",
 		strings.Join(all, "\n  "))
 }

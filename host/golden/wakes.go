@@ -61,11 +61,11 @@ func (e *Waking) Theirs() []string {
 func (e *Waking) checkUpstream() error {
 	switch same := slices.Equal(slices.Sorted(slices.Values(e.Upstream)), slices.Sorted(slices.Values(e.Wakes))); {
 	case e.Upstream == nil && e.Why != "":
-		return errors.New("why is of upstream, which isn't there")
+		return errors.New("why is set without upstream: it gives the reason for upstream")
 	case e.Upstream != nil && same:
 		return errors.New("upstream is the same as wakes: leave it out")
 	case e.Upstream != nil && e.Why == "":
-		return errors.New("upstream is another than wakes: say why")
+		return errors.New("upstream differs from wakes: give the reason in why")
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func CheckWakes(m *abi.Manifest, file string) (all []Woken, err error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(w.Events) == 0 {
-		return nil, fmt.Errorf("%s: it has no events", file)
+		return nil, fmt.Errorf("%s: the file has no events", file)
 	}
 
 	for i := range w.Events {

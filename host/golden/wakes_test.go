@@ -18,9 +18,9 @@ func TestUpstreamsWakes(t *testing.T) {
 	for _, x := range []struct{ said, wrong string }{
 		{"upstream: [], why: it has no such queue", ""},
 		{"upstream: [other, team], why: it is woken by all of them", ""},
-		{"upstream: []", "upstream is another than wakes: say why"},
+		{"upstream: []", "upstream differs from wakes: give the reason in why"},
 		{"upstream: [team], why: none", "upstream is the same as wakes: leave it out"},
-		{"why: none", "why is of upstream, which isn't there"},
+		{"why: none", "why is set without upstream: it gives the reason for upstream"},
 	} {
 		file := writeFile(t, "wakes.yaml", "objects: [{apiVersion: v1, kind: Namespace, metadata: {name: team}}]\n"+
 			"events: [{what: its end, of: Namespace team, delete: true, wakes: [team], "+x.said+"}]\n")

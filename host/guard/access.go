@@ -64,7 +64,7 @@ func (a *access) authorize(ctx context.Context, u *User, verb, path string) (ver
 	return a.answers.get(ctx, string(short[:]), func(ctx context.Context) (verdict, bool, error) {
 		r, err := a.client.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 		if err != nil {
-			return verdict{}, false, &unavailableError{fmt.Errorf("asking the API server what user %q may: %w", u.Name, err)}
+			return verdict{}, false, &unavailableError{fmt.Errorf("asking the API server what user %q may do: %w", u.Name, err)}
 		}
 		v := verdict{allowed: r.Status.Allowed && !r.Status.Denied, why: r.Status.Reason}
 		return v, v.allowed, nil

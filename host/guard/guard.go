@@ -169,7 +169,7 @@ func (g *Guard) Refresh() error {
 		}
 		changed, err := s.Refresh()
 		if changed {
-			klog.InfoS("Took other CAs", "field", "serving.authentication."+name)
+			klog.InfoS("Reloaded the CA certificates", "field", "serving.authentication."+name)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("serving.authentication.%s: %w", name, err))
@@ -252,10 +252,10 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		v, err := g.present.Load().access.authorize(r.Context(), u, verb, r.URL.Path)
 		switch {
 		case err != nil:
-			klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "user", u.Name, "why", err)
+			klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "user", u.Name, "err", err)
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		case !v.allowed:
-			klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "user", u.Name, "verb", verb, "why", v.why)
+			klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "user", u.Name, "verb", verb, "reason", v.why)
 			http.Error(w, fmt.Sprintf("user %q may not %s %s: %s", u.Name, verb, r.URL.Path, accessHint(u, verb, r.URL.Path)),
 				http.StatusForbidden)
 		case u == anonymous:
@@ -310,13 +310,13 @@ func isCleanPath(p string) bool {
 
 // refuseRequest answers one who shows something that isn't known. err says what is wrong with it.
 func refuseRequest(w http.ResponseWriter, r *http.Request, err error) {
-	klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "from", r.RemoteAddr, "why", err)
+	klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
 	if unavailable := (*unavailableError)(nil); errors.As(err, &unavailable) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	http.Error(w, "not known: "+err.Error(), http.StatusUnauthorized)
+	http.Error(w, "not authenticated: "+err.Error(), http.StatusUnauthorized)
 }
 
 // authenticate returns whom a request is from, nil if it shows nothing that says so. What is wrong with one of the
@@ -361,7 +361,7 @@ func (p *policy) userOfConnection(r *http.Request) (*User, error) {
 		errs = append(errs, err)
 	}
 	if p.clients == nil {
-		return nil, errors.Join(append(errs, errors.New("it isn't known here whose client certificates to trust"))...)
+		return nil, errors.Join(append(errs, errors.New("client certificates can't be verified: no client CA is known"))...)
 	}
 	c, err := p.clients.verifyClient(r)
 	if err != nil {

@@ -39,8 +39,8 @@ func readPublished(ctx context.Context, c corev1client.ConfigMapsGetter) (*publi
 	defer cancel()
 	m, err := c.ConfigMaps(publishedNamespace).Get(ctx, publishedName, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("reading whose client certificates the API server trusts: %w: bind the Role %s of "+
-			"namespace %s to the manager's user, or name serving.authentication.clientCAFile and set skipLookup",
+		return nil, fmt.Errorf("reading the client CAs of the API server: %w: bind the Role %s of "+
+			"namespace %s to the manager's user, or set serving.authentication.clientCAFile and skipLookup",
 			err, publishedName+"-reader", publishedNamespace)
 	}
 	p, err := parsePublished(m)
@@ -87,7 +87,7 @@ func parsePublished(m *corev1.ConfigMap) (*published, error) {
 
 // errSameAuthority is of a configuration by which every client could say that it is somebody else.
 var errSameAuthority = errors.New("the CA of front proxies is that of all clients, and no names of front proxies " +
-	"are given: no headers are taken, as any client could name any user")
+	"are set: request headers are ignored, because any client could claim to be any user")
 
 // joinTrust joins what the configuration's files say with what the API server publishes: a file takes the place of what
 // is published of its kind.

@@ -97,7 +97,7 @@ func (m *Module) explainTrap(err error, request []byte, outcomes [][]byte) error
 		Write: func(b []byte) { copy(b, request) },
 		Perform: func(context.Context, []byte) ([]byte, error) {
 			if n++; n > len(outcomes) {
-				return nil, errors.New("the debug form performs more than the module did: build both anew")
+				return nil, errors.New("the debug form performs more than the module did: build both again")
 			}
 			return outcomes[n-1], nil
 		},

@@ -11,7 +11,7 @@ import (
 var ErrNotLeader = errors.New("this process doesn't hold the lease any more")
 
 // errStale is why a write isn't sent at this moment.
-var errStale = errors.New("the lease was not renewed lately: whether this process still holds it is not known")
+var errStale = errors.New("the lease was not renewed in time: this process may no longer hold it")
 
 // fence tells until when writes may take effect.
 type fence struct {

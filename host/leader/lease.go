@@ -46,7 +46,7 @@ type Options struct {
 func Identity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("leader election: the host's name, which begins this process's identity: %w", err)
+		return "", fmt.Errorf("leader election: can't read the host's name, which begins this process's identity: %w", err)
 	}
 	return host + "_" + string(uuid.NewUUID()), nil
 }
@@ -193,7 +193,7 @@ func (l *Lease) runTerm(ctx context.Context, lead func(ctx context.Context)) err
 	case <-ended: // lead has returned: ctx has ended
 	default:
 		if ctx.Err() == nil {
-			klog.InfoS("Lost the lease: the controllers stop", "lease", l.lock.Describe())
+			klog.InfoS("Lost the lease, stopping the controllers", "lease", l.lock.Describe())
 		}
 		l.fence.closeFence()
 		l.conns.dropAll()
@@ -221,7 +221,7 @@ func (l *Lease) runTerm(ctx context.Context, lead func(ctx context.Context)) err
 // take effect.
 func (l *Lease) release() {
 	if n := l.pending.countWrites(); n > 0 {
-		klog.InfoS("The lease isn't released: the answers to writes were lost, which may still be done", "lease",
+		klog.InfoS("Not releasing the lease: the API server may still carry out writes whose responses were lost", "lease",
 			l.lock.Describe(), "writes", n)
 		return
 	}

@@ -97,7 +97,7 @@ func (l *Lease) returnPlace() {
 
 // endTerm ends the term.
 func (l *Lease) endTerm(why string) {
-	klog.InfoS("The lease isn't this process's any more", "lease", l.lock.Describe(), "why", why)
+	klog.InfoS("This process no longer holds the lease", "lease", l.lock.Describe(), "reason", why)
 	l.fence.closeFence()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +126,7 @@ func (l *Lease) noteObserved(r *entry) (now observation, changed bool) {
 	defer l.mu.Unlock()
 	if changed = l.seen.since.IsZero() || l.seen.exists != next.exists || l.seen.raw != next.raw; changed {
 		if l.seen.record.HolderIdentity != next.record.HolderIdentity {
-			klog.InfoS("The lease has another holder", "lease", l.lock.Describe(), "holder", next.record.HolderIdentity)
+			klog.InfoS("The lease's holder has changed", "lease", l.lock.Describe(), "holder", next.record.HolderIdentity)
 		}
 		l.seen = next
 	}
@@ -204,7 +204,7 @@ func (l *Lease) watchUntilFree(ctx context.Context, left time.Duration) {
 	w, err := l.watch.CoordinationV1().Leases(l.Namespace).Watch(ctx,
 		metav1.ListOptions{FieldSelector: "metadata.name=" + l.Name})
 	if err != nil {
-		klog.V(2).InfoS("Can't watch the lease, looking at it now and then", "lease", l.lock.Describe(), "err", err)
+		klog.V(2).InfoS("Can't watch the lease, polling it instead", "lease", l.lock.Describe(), "err", err)
 	} else {
 		defer w.Stop()
 		events = w.ResultChan()

@@ -22,9 +22,9 @@ func TestWill(t *testing.T) {
 		"answered":                           {answered: true},
 		"answered, its connection closed":    {answered: true, cut: true},
 		"under way at a server that goes on": {unanswered: true, writes: 1, problem: lastsForever},
-		"under way, its connection closed":   {unanswered: true, cut: true, problem: "answers to writes were lost"},
+		"under way, its connection closed":   {unanswered: true, cut: true, problem: "responses to writes were lost"},
 		"one answered, one under way and closed": {answered: true, unanswered: true, cut: true,
-			problem: "answers to writes were lost"},
+			problem: "responses to writes were lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := will.New()

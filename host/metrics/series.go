@@ -134,7 +134,7 @@ func (s *series) tellFull() {
 		return
 	}
 	s.full = true
-	klog.InfoS("A metric has as many series as it may have: what further objects have in its labels counts as one value",
+	klog.InfoS("A metric has reached its limit of series: all further values of its labels are counted under one value",
 		"metric", s.name, "plugin", s.plugin, "limit", seriesMost, "value", abi.Unexpected)
 }
 

@@ -191,7 +191,7 @@ func readManifest(ctx context.Context, p *Plugin, module *sandbox.Module) (*abi.
 	if section := module.ManifestSection(); section == nil {
 		return decodeManifest(p, text)
 	} else if !bytes.Equal(section, text) {
-		return nil, fmt.Errorf("%s: section %s is not the manifest that the module gives: build it again",
+		return nil, fmt.Errorf("%s: section %s differs from the manifest that the module returns: build the plugin again",
 			p, rewrite.ManifestSection)
 	}
 	return p.declares()
@@ -221,7 +221,7 @@ func decodeManifest(p *Plugin, text []byte) (*abi.Manifest, error) {
 		err = checkViews(m)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: build the plugin with an SDK of ABI v1, or mend its manifest", p, err)
+		return nil, fmt.Errorf("%s: %w: build the plugin with an SDK of ABI v1, or correct its manifest", p, err)
 	}
 	return m, nil
 }
@@ -250,7 +250,7 @@ func checkNames(m *abi.Manifest) error {
 		seen := map[string]bool{}
 		for _, name := range names {
 			if name == "" || seen[name] {
-				return fmt.Errorf("manifest of %s: %s: the name %q is empty or there twice", m.Name, what, name)
+				return fmt.Errorf("manifest of %s: %s: the name %q is empty or used twice", m.Name, what, name)
 			}
 			seen[name] = true
 		}

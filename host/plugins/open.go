@@ -91,7 +91,8 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 	}
 
 	if l.Manifest.Memory > limit {
-		return nil, fmt.Errorf("%s: plugin %q wants %d bytes of memory, its limit is %d: raise sandbox.memory, or limits.memory of the plugin", p, p.Name, l.Manifest.Memory, limit)
+		return nil, fmt.Errorf("%s: plugin %q needs %d bytes of memory, but its limit is %d: raise sandbox.memory, or "+
+			"limits.memory of the plugin", p, p.Name, l.Manifest.Memory, limit)
 	}
 	if !o.Late {
 		if err := l.Configure(ctx, values); err != nil {

@@ -76,7 +76,7 @@ func TestFindLeavesOutWhatIsBad(t *testing.T) {
 		at("b-import.wasm")+`": imports env.sleep: a plugin may import only`,
 		at("c-manifest.wasm")+`: manifest: verion: unknown field: there are name, version, `,
 		at("e-again.wasm")+`: plugin "good" is in `+at("d-good.wasm")+" already: remove one of them",
-		at("f-twice.wasm")+`: manifest of twice: settings: the name "a" is empty or there twice`,
+		at("f-twice.wasm")+`: manifest of twice: settings: the name "a" is empty or used twice`,
 		at("h-large.wasm")+": more than 8 MiB: build the module smaller",
 		at("i-cut.wasm"),
 		at("j-folder.wasm")+": is not a regular file",
@@ -265,7 +265,7 @@ func TestOpenRefuses(t *testing.T) {
 		"file large": {guest{manifest: wants}, 0, map[string]string{"ca": large},
 			[]string{"settings[ca]: " + large + ": more than 1048576 bytes"}},
 		"wants more memory": {guest{manifest: wants}, 32 << 20, nil,
-			[]string{`plugin "good" wants 67108864 bytes of memory, its limit is 33554432: raise`}},
+			[]string{`plugin "good" needs 67108864 bytes of memory, but its limit is 33554432: raise`}},
 		"needs more memory": {guest{manifest: wants, pages: 800}, 32 << 20, nil,
 			[]string{`declares 800 pages of memory`, "limits.memory"}},
 		"manifest not JSON":  {guest{manifest: "name: good"}, 0, nil, []string{"builtin:good: manifest: "}},
@@ -292,8 +292,8 @@ func TestManifestSection(t *testing.T) {
 	}{
 		"the same": {said, "", ""},
 		"another": {manifest(t, "better"), "",
-			"section windlass.manifest is not the manifest that the module gives: build it again"},
-		"not JSON":  {"good", "builtin:good: manifest: ", "section windlass.manifest is not the manifest"},
+			"section windlass.manifest differs from the manifest that the module returns: build the plugin again"},
+		"not JSON":  {"good", "builtin:good: manifest: ", "section windlass.manifest differs from the manifest"},
 		"no longer": {"", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

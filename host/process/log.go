@@ -33,13 +33,13 @@ func StartLog(c *config.Logging) error {
 func FollowLog(was, now *config.Logging) {
 	if was.Verbosity != now.Verbosity {
 		if _, err := logs.GlogSetter(strconv.Itoa(int(now.Verbosity))); err != nil {
-			klog.ErrorS(err, "The log's verbosity stays as it was")
+			klog.ErrorS(err, "Can't change the log's verbosity, keeping the current one")
 		} else {
-			klog.InfoS("The log has another verbosity", "verbosity", now.Verbosity)
+			klog.InfoS("Changed the log's verbosity", "verbosity", now.Verbosity)
 		}
 	}
 	if was.Format != now.Format {
-		klog.InfoS("The log's format changes with the next start of the process", "format", was.Format, "configured",
+		klog.InfoS("Changing the log's format takes a restart", "format", was.Format, "configured",
 			now.Format)
 	}
 }

@@ -118,7 +118,7 @@ func Parse(b []byte) (*File, error) {
 				return nil, &DamagedError{inside, fmt.Sprintf("it should end with the number of its syncs, %d", len(f.Syncs))}
 			}
 			if next != len(b) {
-				return nil, &DamagedError{next, fmt.Sprintf("%d bytes behind its end", len(b)-next)}
+				return nil, &DamagedError{next, fmt.Sprintf("%d bytes after its end", len(b)-next)}
 			}
 			return f, nil
 		default:

@@ -58,7 +58,7 @@ func Show(f *File, s *Sync) (*Shown, error) {
 	if s.Request == nil {
 		x.Missing = "the plugin wasn't called"
 		if s.Cut {
-			x.Missing = fmt.Sprintf("its %d bytes were more than the recorder's ring holds: raise recordings.bytes", s.Bytes)
+			x.Missing = fmt.Sprintf("its %d bytes were more than the recorder keeps: raise recordings.bytes", s.Bytes)
 		}
 		return x, nil
 	}

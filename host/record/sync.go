@@ -108,7 +108,7 @@ func (s *Sync) decode(b []byte) error {
 	f := wire.Fields{Data: b}
 	for f.Next() {
 		if want := wireTypeOf(f.Num); want != f.Type && f.Num <= fieldWrote {
-			return fmt.Errorf("at byte %d: field %d is not of its type", f.Start, f.Num)
+			return fmt.Errorf("at byte %d: field %d has the wrong type", f.Start, f.Num)
 		}
 		switch f.Num {
 		case fieldRequest:
@@ -151,7 +151,7 @@ func (s *Sync) decode(b []byte) error {
 			s.Redacted = f.Uint != 0
 		case fieldSource:
 			if f.Uint > 1<<20 {
-				return fmt.Errorf("at byte %d: source %d", f.Start, f.Uint)
+				return fmt.Errorf("at byte %d: source %d is out of range", f.Start, f.Uint)
 			}
 			s.Source = int(f.Uint)
 		}
@@ -161,7 +161,7 @@ func (s *Sync) decode(b []byte) error {
 		return fmt.Errorf("at byte %d: %w", f.End, f.Err)
 	}
 	if !s.Cut && s.Request == nil && s.Answered {
-		return errors.New("an answer without a call")
+		return errors.New("an answer without a request")
 	}
 	return nil
 }

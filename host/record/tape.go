@@ -18,7 +18,7 @@ type Tape struct {
 
 var (
 	// ErrStrayed ends a sync that performs something else than was recorded: what it would be told isn't known.
-	ErrStrayed = errors.New("the recording has no outcome for what is performed here")
+	ErrStrayed = errors.New("the sync performs something that the recording has no outcome of")
 
 	errRefused = errors.New("refused, as recorded")
 )

@@ -81,12 +81,14 @@ func checkABI(m *rewrite.Module, o *Options) error {
 	for _, im := range m.Imports {
 		f, ok := o.available(im.Module)[im.Name]
 		if !ok {
-			return fmt.Errorf("imports %s.%s: a plugin may import only windlass.{%s}: build it without what needs this",
+			return fmt.Errorf("imports %s.%s: a plugin may import only windlass.{%s}: build it without the code that needs "+
+				"this import",
 				printable.Line(im.Module, 80), printable.Line(im.Name, 80),
 				strings.Join(slices.Sorted(maps.Keys(o.available(hostModule))), ", "))
 		}
 		if f.typ != im.Type {
-			return fmt.Errorf("imports %s.%s as %v, it is %v: build the plugin against this ABI", im.Module, im.Name, im.Type,
+			return fmt.Errorf("imports %s.%s with type %v, but its type is %v: build the plugin against this ABI", im.Module,
+				im.Name, im.Type,
 				f.typ)
 		}
 	}

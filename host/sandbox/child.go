@@ -70,7 +70,7 @@ func (m *Module) compileInChild(ctx context.Context, wasm []byte) error {
 	case context.Cause(ctx) != nil:
 		err = context.Cause(ctx)
 	}
-	return fmt.Errorf("compiling it in a child process: %w", err)
+	return fmt.Errorf("compiling the module in a child process: %w", err)
 }
 
 var (

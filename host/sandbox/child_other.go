@@ -8,5 +8,5 @@ import (
 )
 
 func runChild(context.Context, []byte, ...string) error {
-	return errors.New("only Linux bounds a process as this needs it: run windlass there")
+	return errors.New("this needs limits on a process that only Linux has: run windlass on Linux")
 }

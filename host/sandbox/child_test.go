@@ -40,7 +40,7 @@ func TestCompilingIsBounded(t *testing.T) {
 	from := time.Now()
 	_, err := Load(t.Context(), bomb, Options{Name: "bomb", Untrusted: true})
 	runtime.ReadMemStats(&after)
-	if err == nil || !strings.HasPrefix(err.Error(), `plugin "bomb": compiling it in a child process: it takes `) {
+	if err == nil || !strings.HasPrefix(err.Error(), `plugin "bomb": compiling the module in a child process: it takes `) {
 		t.Fatalf("got %v", err)
 	}
 	if took := time.Since(from); took > childTime {
@@ -96,7 +96,7 @@ func TestUntrusted(t *testing.T) {
 		m.Func("", "", "", "", asm.Join(asm.Const64(1), []byte{0x45, 0x1a})...)
 	})
 	if _, err := Load(t.Context(), invalid, Options{Name: "bad", Untrusted: true}); err == nil ||
-		!strings.HasPrefix(err.Error(), `plugin "bad": compiling it in a child process: module is invalid: `) {
+		!strings.HasPrefix(err.Error(), `plugin "bad": compiling the module in a child process: module is invalid: `) {
 		t.Fatalf("got %v", err)
 	}
 }

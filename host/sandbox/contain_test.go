@@ -36,7 +36,7 @@ func TestHostileSyncsAreContained(t *testing.T) {
 			{"panic", "T", ErrTrap, ""},
 			{"answer outside the memory", "O", ErrMalformed, "16 bytes at 2147483647"},
 			{"answer too long", "A", ErrMalformed, "answer of 2147483647 bytes, the limit is 67108864"},
-			{"endless performs", "P1", ErrPerform, "more than 10000 in one sync"},
+			{"endless performs", "P1", ErrPerform, "more than 10000 performs in one sync"},
 			{"perform that fails", "p!", ErrPerform, "no such right"},
 		} {
 			t.Run(name+"/"+test.name, func(t *testing.T) {

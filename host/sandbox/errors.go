@@ -12,7 +12,7 @@ import (
 // What can end a call, for errors.Is.
 var (
 	ErrTrap      = errors.New("trap")
-	ErrBudget    = errors.New("budget exhausted")
+	ErrBudget    = errors.New("fuel exhausted")
 	ErrDeadline  = errors.New("deadline exceeded")
 	ErrCancelled = errors.New("cancelled")
 	ErrMemory    = errors.New("out of memory")
@@ -94,7 +94,7 @@ func (i *instance) failure(err error) error {
 
 	if e.Kind == ErrTrap && i.refused {
 		e.Kind = ErrMemory
-		e.Detail = fmt.Sprintf("it asked for more than its limit of %s, then: %s: raise limits.memory",
+		e.Detail = fmt.Sprintf("the module asked for more memory than its limit of %s, then: %s: raise limits.memory",
 			sizeText(int64(i.owner.limit)*pageSize), e.Detail)
 	}
 	return e

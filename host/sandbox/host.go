@@ -81,9 +81,10 @@ func (i *instance) checkPerforms(size int, what string) {
 		panic(&abort{kind: ErrPerform,
 			detail: fmt.Sprintf("%s of %d bytes, the limit is %d", what, size, i.owner.options.MaxMessage)})
 	case i.performs > maxPerforms:
-		panic(&abort{kind: ErrPerform, detail: fmt.Sprintf("more than %d in one sync", maxPerforms)})
+		panic(&abort{kind: ErrPerform, detail: fmt.Sprintf("more than %d performs in one sync", maxPerforms)})
 	case i.performBytes > maxPerformBytes:
-		panic(&abort{kind: ErrPerform, detail: fmt.Sprintf("more than %s in one sync", sizeText(maxPerformBytes))})
+		panic(&abort{kind: ErrPerform, detail: fmt.Sprintf("requests and outcomes of more than %s in one sync",
+			sizeText(maxPerformBytes))})
 	}
 }
 
@@ -110,7 +111,7 @@ func hostHelper(i *instance, name string, helper Helper, stack []uint64) {
 	i.charge(performFee + len(argument))
 	result := helper(argument)
 	if len(result) > i.owner.options.MaxMessage {
-		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("windlass.%s gave %d bytes, the limit is %d",
+		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("windlass.%s returned %d bytes, the limit is %d",
 			name, len(result), i.owner.options.MaxMessage)})
 	}
 	i.charge(len(result))

@@ -193,7 +193,8 @@ func (i *instance) grantSlices() {
 	}
 	if i.ran+time.Since(i.since) > i.owner.options.Deadline {
 		panic(&abort{kind: ErrDeadline,
-			detail: fmt.Sprintf("ran longer than %v: an endless loop, or raise limits.deadline", i.owner.options.Deadline)})
+			detail: fmt.Sprintf("ran longer than %v: look for an endless loop, or raise limits.deadline",
+				i.owner.options.Deadline)})
 	}
 	// else an endless loop would hold up all other plugins until its deadline
 	if i.owner.options.Gate.hasWaiting() || i.owner.turns.hasWaiting() {
@@ -205,7 +206,7 @@ func (i *instance) grantSlices() {
 }
 
 func (i *instance) budgetText() string {
-	return fmt.Sprintf("%d units used up: an endless loop, or raise limits.budget", i.call.budget)
+	return fmt.Sprintf("all %d units used up: look for an endless loop, or raise limits.fuel", i.call.budget)
 }
 
 // message has the guest make room for a message, and writes it there.
@@ -217,7 +218,7 @@ func (i *instance) message(size int, write func([]byte)) error {
 	buffer, ok := i.memoryView(uint32(i.stack[0]), size)
 	if !ok {
 		return &abort{kind: ErrMalformed,
-			detail: fmt.Sprintf("%s(%d) gave %d, which is not inside its memory of %d bytes",
+			detail: fmt.Sprintf("%s(%d) returned %d, which is not inside its memory of %d bytes",
 				exportAlloc, size, uint32(i.stack[0]), i.memorySize())}
 	}
 	if size > 0 {

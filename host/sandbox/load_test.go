@@ -80,7 +80,7 @@ func TestBadModules(t *testing.T) {
 		}), "imports windlass.meter.refill"},
 		{"import of the wrong type", with(func(m *asm.Module) {
 			m.Import("windlass", "perform", asm.I32, asm.I32)
-		}), "imports windlass.perform as (i32)->i32, it is (i32,i32)->i32"},
+		}), "imports windlass.perform with type (i32)->i32, but its type is (i32,i32)->i32"},
 		{"imported memory", with(func(m *asm.Module) {
 			m.Add(2, asm.Join(asm.Name("env"), asm.Name("memory"), []byte{2, 0, 1})...)
 		}), `imports a memory "env"."memory"`},
@@ -94,7 +94,7 @@ func TestBadModules(t *testing.T) {
 		}), "export it as _initialize"},
 		{"reserved export", with(func(m *asm.Module) {
 			m.Export("windlass.fuel", 3, m.Global(1))
-		}), `names that begin with "windlass." are the host's`},
+		}), `names that begin with "windlass." are reserved for the host`},
 		{"two tables", with(func(m *asm.Module) { m.Add(4, 0x70, 0, 1); m.Add(4, 0x70, 0, 1) }), "2 tables, the limit is 1"},
 		{"large table", with(func(m *asm.Module) {
 			m.Add(4, asm.Join([]byte{0x70, 0}, asm.U(10_001))...)

@@ -319,7 +319,7 @@ func (f *Field) appendValue(dst, b []byte, i int) ([]byte, error) {
 	case Time:
 		t, err := time.Parse(time.RFC3339, sharedText(unquoted(inQuotes(v))))
 		if err != nil {
-			return dst, fmt.Errorf(": %w", badJSON(b, i, "expected a time as RFC 3339 has it"))
+			return dst, fmt.Errorf(": %w", badJSON(b, i, "expected a time in RFC 3339 format"))
 		}
 		dst, at := wire.Begin(dst, number)
 		dst = wire.AppendUint(wire.AppendUint(dst, 1, uint64(t.Unix())), 2, 0) // Kubernetes has whole seconds

@@ -51,7 +51,7 @@ func walkValue(b []byte, i, depth int) walk {
 // next finds the next member or element; false at the end, behind which w.at is then.
 func (w *walk) next() (bool, error) {
 	if w.depth > jsonDepth {
-		return false, fmt.Errorf("JSON: nested more than %d deep", jsonDepth)
+		return false, fmt.Errorf("JSON: nested more than %d levels deep", jsonDepth)
 	}
 	b, i := w.b, skipSpace(w.b, w.at)
 	if i < len(b) && b[i] == w.end {
@@ -61,7 +61,7 @@ func (w *walk) next() (bool, error) {
 
 	if w.begun {
 		if i >= len(b) || b[i] != ',' {
-			return false, badJSON(b, i, "expected a comma or the end of what was begun")
+			return false, badJSON(b, i, "expected a comma or the end of the object or list")
 		}
 		i = skipSpace(b, i+1)
 	}
@@ -137,7 +137,7 @@ func skipNumber(b []byte, i int) (int, error) {
 	}
 
 	if b[from] == '0' && i > from+1 {
-		return 0, badJSON(b, from, "a number with a zero before it")
+		return 0, badJSON(b, from, "a number with a leading zero")
 	}
 	if i < len(b) && b[i] == '.' {
 		from = i + 1
@@ -187,7 +187,7 @@ func skipString(b []byte, i int) (int, error) {
 				}
 				i += 4
 			default:
-				return 0, badJSON(b, i, "no escape begins so")
+				return 0, badJSON(b, i, "unknown escape")
 			}
 		}
 	}
@@ -241,7 +241,7 @@ func isNamed(raw []byte, name string) bool {
 // expectEnd checks that nothing but white space is at b[i:].
 func expectEnd(b []byte, i int) error {
 	if i = skipSpace(b, i); i < len(b) {
-		return badJSON(b, i, "nothing was expected any more")
+		return badJSON(b, i, "expected the end of the text")
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (m *Message) Path(path string) (*Path, error) {
 
 		if s.keyed {
 			if !p.last.Map {
-				return fail("%q is no map, so it has no [%s]", s.name, s.key)
+				return fail("%q isn't a map, so it has no [%s]", s.name, s.key)
 			}
 			end.keyed, end.key = true, s.key
 		}

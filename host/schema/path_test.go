@@ -131,7 +131,7 @@ func TestPathErrorsSayWhatThereIs(t *testing.T) {
 		"spec.nodename":            `no field "nodename"; there is nodeName`,
 		"spec.nodeNmae":            "there is nodeName",
 		"metadata.labels.app":      `a map's key is in brackets: labels[app]`,
-		"spec.nodeName[x]":         `"nodeName" is no map`,
+		"spec.nodeName[x]":         `"nodeName" isn't a map`,
 		"spec.nodeName.x":          `ends at "nodeName"`,
 		"metadata.labels[app":      "[ without ]",
 		"metadata.labels[a]b":      "no dot after ]",

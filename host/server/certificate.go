@@ -73,12 +73,12 @@ func parsePair() func(contents [][]byte) (*tls.Certificate, error) {
 			return nil, err
 		}
 		if now := time.Now(); now.After(c.Leaf.NotAfter) || now.Before(c.Leaf.NotBefore) {
-			err := fmt.Errorf("the certificate holds from %s to %s, which isn't now", c.Leaf.NotBefore.Format(time.RFC3339),
+			err := fmt.Errorf("the certificate is valid from %s to %s, which isn't now", c.Leaf.NotBefore.Format(time.RFC3339),
 				c.Leaf.NotAfter.Format(time.RFC3339))
 			if started {
 				return nil, err
 			}
-			klog.ErrorS(err, "Serving with it all the same: clients will refuse it")
+			klog.ErrorS(err, "The serving certificate isn't valid now, and clients will reject it: replace it")
 		}
 		started = true
 		return &c, nil
@@ -127,7 +127,7 @@ func ownPair(folder, host string) (*tls.Certificate, error) {
 		return &c, nil
 	case err == nil || errors.Is(err, fs.ErrNotExist):
 	default:
-		return nil, fmt.Errorf("serving.tls.certDir: %s: %w: remove both files for new ones", certFile, err)
+		return nil, fmt.Errorf("serving.tls.certDir: %s: %w: remove both files to have new ones made", certFile, err)
 	}
 	made, certPEM, keyPEM, err := newPair(host)
 	if err != nil {

@@ -80,5 +80,5 @@ func gathered(r *prometheus.Registry) http.Handler {
 type metricsLog struct{}
 
 func (metricsLog) Println(v ...any) {
-	klog.ErrorS(nil, "Gathering metrics", "problem", fmt.Sprint(v...))
+	klog.ErrorS(nil, "Can't gather all metrics", "err", fmt.Sprint(v...))
 }

@@ -44,7 +44,7 @@ func Pinned(port int) (certificate []byte, path string, _ error) {
 		return nil, path, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, path, fmt.Errorf("%s is open to others: its mode must be 0700", filepath.Dir(path))
+		return nil, path, fmt.Errorf("%s is accessible to other users: its mode must be 0700", filepath.Dir(path))
 	}
 	b, err := os.ReadFile(path)
 	return b, path, err

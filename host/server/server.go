@@ -143,8 +143,8 @@ func (s *Server) applyServing(c *config.Serving) {
 	s.unpin()
 	var err error
 	if s.unpin, err = pinCertificate(s.listenPort(), served); err != nil {
-		klog.V(1).InfoS("The server's certificate can't be left for commands on this machine: they need "+
-			"--certificate-authority", "why", err)
+		klog.V(1).InfoS("Can't store the server's certificate for the commands of this machine: give them "+
+			"--certificate-authority", "err", err)
 	}
 }
 
@@ -158,7 +158,7 @@ func (s *Server) Configure(c *config.Serving) error {
 	var errs []error
 	next, now := *c, s.now.Load()
 	if c.BindAddress != now.BindAddress || c.Port != now.Port {
-		errs = append(errs, fmt.Errorf("serving.bindAddress and port: stay as they were, %s, until windlass is started again",
+		errs = append(errs, fmt.Errorf("serving.bindAddress and port: a change takes a restart, still listening on %s",
 			s.Address()))
 	}
 	next.BindAddress, next.Port = now.BindAddress, now.Port
@@ -190,15 +190,15 @@ func (s *Server) Refresh() {
 	if changed {
 		s.applyServing(s.now.Load())
 		s.metrics.reloads.WithLabelValues("ok").Inc()
-		klog.InfoS("Serving with another certificate", "until", s.pair.current().Leaf.NotAfter.Format(time.RFC3339))
+		klog.InfoS("Reloaded the serving certificate", "notAfter", s.pair.current().Leaf.NotAfter.Format(time.RFC3339))
 	}
 	err = errors.Join(err, s.guard.Refresh())
 	was := s.Problems()
 	if err != nil && (was == nil || was.Error() != err.Error()) {
 		s.metrics.reloads.WithLabelValues("failed").Inc()
-		klog.ErrorS(err, "Serving goes on with what it had")
+		klog.ErrorS(err, "Rejected the changed certificate or CA file, serving with the one before")
 	} else if err == nil && was != nil {
-		klog.InfoS("Serving as it is configured again")
+		klog.InfoS("Certificate and CA files can be used again")
 	}
 	s.problems.Store(&err)
 }
@@ -265,7 +265,7 @@ func (s *Server) Run(ctx context.Context) error {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		klog.InfoS("Cut off requests that did not end", "after", shutdownMax)
+		klog.InfoS("Cut off requests that were still running", "after", shutdownMax)
 	}
 
 	return nil
@@ -276,9 +276,9 @@ type quiet struct{}
 
 func (quiet) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("panic serving")) { // a fault of ours
-		klog.ErrorS(nil, "Serving", "problem", string(b))
+		klog.ErrorS(nil, "The handler of a request panicked, please report it", "err", string(b))
 	} else {
-		klog.V(3).InfoS("Serving", "problem", string(b))
+		klog.V(3).InfoS("Connection failed", "err", string(b))
 	}
 	return len(b), nil
 }

@@ -263,7 +263,8 @@ func TestConfigure(t *testing.T) {
 	c.TLS.CertFile, c.TLS.KeyFile = "/nowhere.crt", "/nowhere.key"
 	c.Authentication.RequestHeader.ClientCAFile = "/nowhere.ca"
 	err := w.Configure(&c)
-	for _, want := range []string{"serving.bindAddress and port: stay as they were, " + w.Address(),
+	for _, want := range []string{
+		"serving.bindAddress and port: a change takes a restart, still listening on " + w.Address(),
 		"serving.tls.certFile and keyFile: stat /nowhere.crt: no such file",
 		"serving.authentication.requestHeader.clientCAFile: stat /nowhere.ca: no such file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -424,7 +425,7 @@ func TestPinnedFolderIsClosed(t *testing.T) {
 	if err := os.Chmod(filepath.Dir(path), 0o770); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Pinned(pinnedMost + 5); err == nil || !strings.Contains(err.Error(), "open to others") {
+	if _, _, err := Pinned(pinnedMost + 5); err == nil || !strings.Contains(err.Error(), "accessible to other users") {
 		t.Errorf("got %v", err)
 	}
 }

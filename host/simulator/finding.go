@@ -114,7 +114,7 @@ func ReadRecorded(path string) (*Recorded, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if r.World == nil {
-		return nil, fmt.Errorf("%s: it has no world: it isn't the file of a finding", path)
+		return nil, fmt.Errorf("%s: the file has no world, so it isn't the file of a finding", path)
 	}
 	return r, nil
 }

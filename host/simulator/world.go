@@ -80,7 +80,7 @@ func parseWorld(b []byte) (*World, error) {
 		return nil, err
 	}
 	if len(w.Objects) == 0 {
-		return nil, fmt.Errorf("it has no objects: a simulation begins with at least one")
+		return nil, fmt.Errorf("the world has no objects: a simulation begins with at least one")
 	}
 	for i, d := range w.Then {
 		if (d.Add == nil) == (d.Of == "") || d.Of != "" && !d.Delete && d.Change == nil {
@@ -285,7 +285,7 @@ func (c *Cluster) findNamed(of string) (*Object, *kind, error) {
 			continue
 		}
 		if found != nil {
-			return nil, nil, fmt.Errorf("%q is of %s as well as of %s: say Kind namespace/name", of, describeObject(found),
+			return nil, nil, fmt.Errorf("%q can be %s or %s: write Kind namespace/name", of, describeObject(found),
 				describeObject(o))
 		}
 		found, k = o, kinds[i]

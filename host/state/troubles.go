@@ -64,8 +64,8 @@ func (s *Status) misconfigured() (all []Trouble) {
 			"Correct it: it is read again when the file changes, or at SIGHUP."})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
-		all = append(all, Trouble{Bad, name, "its image isn't there: " + s.Missing[name],
-			"Look at plugins[" + name + "].image and at registries; the host goes on asking."})
+		all = append(all, Trouble{Bad, name, "its image isn't available: " + s.Missing[name],
+			"Look at plugins[" + name + "].image and at registries; windlass keeps trying to pull it."})
 	}
 	for _, why := range s.LeftOut {
 		all = append(all, Trouble{Bad, "plugins", "one was left out: " + why,
@@ -85,7 +85,7 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 	case c.State == "Idle":
 		add(Bad, c.Message, "")
 	case c.State == "Starting" && s.Process.Now.Sub(s.Process.Started) > startingMax:
-		add(Bad, c.Message, "Its caches don't fill: the log tells what the API server answers.")
+		add(Bad, c.Message, "Its caches don't sync: the log says what the API server answers.")
 	case c.State == "Running" && c.Message != "":
 		add(Warning, c.Message,
 			"It goes on with what was there last. Where a definition has gone, so may the controller.")
@@ -107,11 +107,11 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 // troubles are those of a plugin's versions.
 func (p *PluginStatus) troubles() (all []Trouble) {
 	if p.Broken != "" {
-		all = append(all, Trouble{Bad, p.Name, "its file can't be used, what ran before goes on: " + p.Broken,
+		all = append(all, Trouble{Bad, p.Name, "its file was rejected, the version before keeps running: " + p.Broken,
 			"Copy or build it again: it is looked at when it changes."})
 	}
 	for _, why := range p.Failed {
-		all = append(all, Trouble{Warning, p.Name, "a version was tried and left: " + why,
+		all = append(all, Trouble{Warning, p.Name, "a version was tried and dropped: " + why,
 			"It isn't tried again until it changes."})
 	}
 	return all
@@ -178,14 +178,14 @@ func (s *Status) endingNamespaces() (all []Trouble) {
 	for _, x := range s.Ending {
 		if took := s.Process.Now.Sub(x.Since); took > endingMax {
 			all = append(all, Trouble{Warning, "namespace " + x.Namespace,
-				fmt.Sprintf("is being deleted for %s", took.Round(time.Second)), "kubectl get namespace " + x.Namespace +
+				fmt.Sprintf("has been terminating for %s", took.Round(time.Second)), "kubectl get namespace " + x.Namespace +
 					" -o yaml: its conditions say what is left in it, and which finalizers keep that."})
 		}
 	}
 	return all
 }
 
-// unattended are notes of objects that nobody here acts for, one for each resource.
+// unattended are notes of objects that no controller here handles, one for each resource.
 func (s *Status) unattended() (all []Trouble) {
 	byResource := map[string][]*Absent{}
 	for i := range s.Absent {
@@ -207,7 +207,7 @@ func (s *Status) unattended() (all []Trouble) {
 			what = "don't run"
 		}
 		resource, _ := abi.ParseResource(r)
-		what = fmt.Sprintf("%s: nobody here acts for %s", what, objects(absent[0].Objects, resource))
+		what = fmt.Sprintf("%s: no controller here handles %s", what, objects(absent[0].Objects, resource))
 		all = append(all, Trouble{Note, strings.Join(names, ", "), what, do})
 	}
 	return all

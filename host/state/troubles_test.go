@@ -91,7 +91,7 @@ func TestCausesAreToldOnce(t *testing.T) {
 			"(failing, 4 failed syncs): refused: shop/c. windlass get keys",
 		"job-controller: 2 keys held up, for longest shop/b (failing, 4 failed syncs): refused: shop/b. " +
 			"windlass get keys --controller job-controller",
-		"namespace old: is being deleted for 3h0m0s. kubectl get namespace old -o yaml: its conditions say " +
+		"namespace old: has been terminating for 3h0m0s. kubectl get namespace old -o yaml: its conditions say " +
 			"what is left in it, and which finalizers keep that.",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -117,11 +117,11 @@ func TestUnattended(t *testing.T) {
 		got = append(got, x.Level+" "+x.About+": "+x.What+". "+x.Do)
 	}
 	want := []string{
-		"note cronjob-controller: isn't built yet: nobody here acts for 3 cronjobs.batch. Another manager " +
+		"note cronjob-controller: isn't built yet: no controller here handles 3 cronjobs.batch. Another manager " +
 			"can run beside this one what isn't built here: docs/migrating.md.",
-		"note job-controller: is turned off by --controllers: nobody here acts for 1 jobs.batch. Turn it on " +
+		"note job-controller: is turned off by --controllers: no controller here handles 1 jobs.batch. Turn it on " +
 			"with --controllers, unless another manager runs it.",
-		"note node-lifecycle-controller, taint-eviction-controller: don't run: nobody here acts for 2 nodes. " +
+		"note node-lifecycle-controller, taint-eviction-controller: don't run: no controller here handles 2 nodes. " +
 			"Another manager can run beside this one what isn't built here: docs/migrating.md.",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -61,7 +61,7 @@ func (t *Tracer) Configure(c *config.Tracing) error {
 			return fmt.Errorf("tracing: %w", err)
 		}
 		if !c.TLS.Enabled && !c.Loopback() {
-			klog.InfoS("Spans are sent without TLS to another machine, which shows the keys of objects to whoever listens: "+
+			klog.InfoS("Spans are sent without TLS to another machine, so others on the network can read the keys of syncs: "+
 				"set tracing.tls.enabled", "endpoint", c.Endpoint)
 		}
 		klog.InfoS("Tracing syncs", "endpoint", c.Endpoint, "samplingRatePerMillion", c.SamplingRatePerMillion)
@@ -122,7 +122,7 @@ func (l *live) shutDown() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownMost)
 	defer cancel()
 	if err := l.provider.Shutdown(ctx); err != nil {
-		klog.InfoS("Not all spans were sent before the end", "err", err)
+		klog.InfoS("Some spans couldn't be exported before the process ended", "err", err)
 	}
 }
 
@@ -158,7 +158,7 @@ func (e *exporter) ExportSpans(ctx context.Context, all []sdktrace.ReadOnlySpan)
 	if err := e.SpanExporter.ExportSpans(ctx, all); err != nil {
 		e.spans.failed.Add(int64(len(all)))
 		e.complains.Do(func() {
-			klog.ErrorS(err, "Spans of syncs can't be sent", "endpoint", e.endpoint, "lost", e.spans.failed.Load(), "dropped",
+			klog.ErrorS(err, "Can't export spans of syncs", "endpoint", e.endpoint, "lost", e.spans.failed.Load(), "dropped",
 				e.spans.dropped.Load())
 		})
 		return nil // it is said

@@ -38,7 +38,8 @@ type Young struct {
 }
 
 func (e *Young) Error() string {
-	return fmt.Sprintf("view %s: the cache of %s isn't current: what isn't in it proves nothing", e.View, e.Resource)
+	return fmt.Sprintf("view %s: the cache of %s isn't known to be current, so an object that it doesn't have may exist",
+		e.View, e.Resource)
 }
 
 // checkCurrency notes that a view looks into a store that isn't current.

@@ -108,10 +108,10 @@ func TestConditionsOnABody(t *testing.T) {
 
 func TestWhatCantBeSaidOfABody(t *testing.T) {
 	for says, v := range map[string]abi.View{
-		"no schema is known":  {Resource: webApps, Fields: []string{"spec"}, Quiet: []string{"spec.replicas"}},
-		`has no field "kind"`: {Resource: webApps, Fields: []string{"kind"}},
-		"is not a built-in":   {Resource: abi.Resource{Group: "apps", Version: "v1", Name: "webapps"}},
-		"there is v1/pods":    {Resource: abi.Resource{Version: "v1", Name: "pod"}},
+		"JSON without a schema": {Resource: webApps, Fields: []string{"spec"}, Quiet: []string{"spec.replicas"}},
+		`has no field "kind"`:   {Resource: webApps, Fields: []string{"kind"}},
+		"is not a built-in":     {Resource: abi.Resource{Group: "apps", Version: "v1", Name: "webapps"}},
+		"there is v1/pods":      {Resource: abi.Resource{Version: "v1", Name: "pod"}},
 	} {
 		v.Name = "apps"
 		if _, err := Compile(&abi.Controller{Name: "c", Views: []abi.View{v}}); err == nil ||

@@ -150,11 +150,11 @@ func subtract(m *schema.Message, path string, quiet []string) ([]string, error) 
 
 	below := p.Message()
 	if p.JSON() {
-		return nil, fmt.Errorf("quiet: a part of %s is quiet, and of JSON no schema is known; declare the members that "+
-			"are read, in place of %s", path, path)
+		return nil, fmt.Errorf("quiet: a part of %s is quiet, and it is JSON without a schema; declare the members that "+
+			"are read, instead of %s", path, path)
 	}
 	if below == nil || p.Map() {
-		return nil, fmt.Errorf("quiet: a part of %s is quiet; declare the keys of the map that are read, in place of the map",
+		return nil, fmt.Errorf("quiet: a part of %s is quiet; declare the keys of the map that are read, instead of the map",
 			path)
 	}
 

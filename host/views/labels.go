@@ -75,7 +75,7 @@ func (v *view) compileLabel(l *abi.Label) (labelSource, error) {
 		return s, fmt.Errorf("a lazy or counted view has no objects to take a label's value from")
 	case v.plan.overAllResources() || r == (abi.Resource{Version: "v1", Name: "secrets"}):
 		// Who may read metrics may not therefore read these; the metadata of all resources has copies of them in annotations.
-		return s, fmt.Errorf("no label's value may come from %s, for there may be secrets in it", r)
+		return s, fmt.Errorf("a label's value can't come from %s, which may contain secrets", r)
 	}
 
 	for _, text := range l.Paths {

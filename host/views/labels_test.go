@@ -131,7 +131,7 @@ func TestLabelsThatCannotBe(t *testing.T) {
 		{"pods", "spec.nodeSelector", `path "spec.nodeSelector" leads to more than one value: name one below it`},
 		{"asked", "spec.nodeName", "a lazy or counted view has no objects to take a label's value from"},
 		{"counted", "spec.nodeName", "a lazy or counted view has no objects to take a label's value from"},
-		{"hidden", "metadata.name", "no label's value may come from v1/secrets, for there may be secrets in it"},
+		{"hidden", "metadata.name", "a label's value can't come from v1/secrets, which may contain secrets"},
 	} {
 		c, metrics := labelled(abi.Label{Name: "l", View: x.view, Paths: []string{x.path}})
 		p, err := Compile(&c)

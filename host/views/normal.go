@@ -94,7 +94,7 @@ func (n *normaliser) disjuncts(c *abi.Condition, m *schema.Message, prefix strin
 		t := test{source: s, not: not}
 		for _, v := range c.Values {
 			if v == "" {
-				return nil, fmt.Errorf("%s in: an empty string is no value; say not exists", path)
+				return nil, fmt.Errorf("%s in: an empty string counts as no value; use not exists", path)
 			}
 			t.values = append(t.values, []byte(v))
 		}

@@ -193,13 +193,13 @@ func (v *view) isKeyView(p *Plan) bool { return !p.key.Single && v.index == int(
 func (p *Plan) compileView(v *view) error {
 	m := v.plan.resource.Message
 	if v.Count < 0 {
-		return fmt.Errorf("count is %d", v.Count)
+		return fmt.Errorf("count is %d, must not be negative", v.Count)
 	}
 	if v.Lazy && v.plan.overAllResources() {
 		return fmt.Errorf("a view over all resources can't be lazy: join it with the key, behind a guard")
 	}
 	if v.Count > 0 && v.Lazy {
-		return fmt.Errorf("a lazy view is counted by what asks for it, not by itself")
+		return fmt.Errorf("a lazy view can't have a count: each question says whether it wants objects or their number")
 	}
 
 	for _, f := range v.Fields {
@@ -226,7 +226,7 @@ func (p *Plan) compileView(v *view) error {
 
 	for _, a := range v.AskBy {
 		if !v.Lazy {
-			return fmt.Errorf("askBy is for lazy views")
+			return fmt.Errorf("askBy is for lazy views only")
 		}
 		s, err := newSource(m, "", a)
 		if err != nil {
@@ -370,7 +370,7 @@ func (p *Plan) keyField(field string) error {
 	case p.key.Single:
 		return fmt.Errorf("from key: the controller's only key has no %s", field)
 	case field == "value" && p.ObjectKeys():
-		return fmt.Errorf("from key: the key is an object; say namespace or name")
+		return fmt.Errorf("from key: the key is an object; use namespace or name")
 	case field == "value":
 		return nil
 	case p.ObjectKeys() && p.keyView().plan.overAllResources():
@@ -378,7 +378,7 @@ func (p *Plan) keyField(field string) error {
 	case field != "namespace" && field != "name":
 		return fmt.Errorf("from key: %q; there are namespace, name, value", field)
 	case !p.ObjectKeys():
-		return fmt.Errorf("from key: the key is a value of %s; say value in place of %s", p.key.Path, field)
+		return fmt.Errorf("from key: the key is a value of %s; use value instead of %s", p.key.Path, field)
 	case field == "namespace" && !p.keyView().plan.resource.Namespaced:
 		return fmt.Errorf("from key: %s are not namespaced", p.keyView().Resource)
 	}

@@ -55,7 +55,7 @@ func TestCompileRefuses(t *testing.T) {
 			"no fields of its own"},
 		{"a part of a map that is quiet",
 			view(abi.View{Fields: []string{"metadata.annotations"}, Quiet: []string{"metadata.annotations[x]"}}),
-			"in place of the map"},
+			"instead of the map"},
 		{"a key view that isn't there",
 			abi.Controller{Name: "c", Key: abi.Key{View: 3}, Views: []abi.View{{Name: "sets", Resource: replicasets}}},
 			"no view 3"},

@@ -99,7 +99,7 @@ func TestOneClearError(t *testing.T) {
 		{"another kind of file", []string{"run", "--config", wrongKind},
 			[]string{wrongKind, "kind", "ControllerManagerConfiguration"}},
 		{"a plugin configured twice", []string{"run", "--config", twice},
-			[]string{twice, "plugins[1].name", "make them one"}},
+			[]string{twice, "plugins[1].name", "merge the two"}},
 		{"a plugin that isn't there", []string{"run", "--config", noPlugin},
 			[]string{"plugins[0].name", `no plugin "replicasset"`, "replicaset"}},
 		{"no configuration file", []string{"run", "--config", noFolder}, []string{"configuration", noFolder, "no such file"}},

@@ -38,7 +38,7 @@ var hostiles = []struct {
 	{"loop", "loop-controller", "loop", "trap", "windlass_sync: deadline exceeded: ran longer than 1s",
 		5 * time.Millisecond},
 	{"greedy", "greedy-controller", "greedy", "trap",
-		"windlass_sync: out of memory: it asked for more than its limit of 64 MiB", 5 * time.Millisecond},
+		"windlass_sync: out of memory: the module asked for more memory than its limit of 64 MiB", 5 * time.Millisecond},
 	{"garbage", "garbage-controller", "garbage", "trap", "malformed answer of 1000 bytes", 5 * time.Millisecond},
 	{"overreach", "overreach-controller", "overreach", "refused", "configmaps", 5 * time.Millisecond},
 	{"overreach", "overreach-performing-controller", "overreach-performing", "refused", "configmaps",

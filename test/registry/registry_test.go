@@ -223,7 +223,7 @@ func TestFromTheRegistry(t *testing.T) {
 
 	w.useImage(unsigned)
 	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+unsigned.String()+
-		": isn't signed, and must be by a key of "+w.key)
+		": isn't signed, and must be signed by a key of "+w.key)
 	w.useImage(others)
 	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+others.String()+
 		": is signed, but not by a key of "+w.key)
@@ -243,7 +243,7 @@ func TestFromTheRegistry(t *testing.T) {
 		next.ServeHTTP(a, q)
 	})
 	w.useImage(third)
-	w.awaitLog("A plugin was left out", "image "+third.String()+": can't get its manifest", "digest")
+	w.awaitLog("A plugin was left out", "image "+third.String()+": can't pull its manifest", "digest")
 	w.scaleDeployment("web", 4)
 	w.registry.Intercept(nil)
 	w.m.Reload()
@@ -269,7 +269,7 @@ func TestRegistryDown(t *testing.T) {
 	w.beginManager()
 	w.m.AwaitReady(t) // the others
 	windlass.Account(t, w.client, namespace)
-	w.awaitLog("A plugin was left out", "image "+first.String()+": can't get its signatures")
+	w.awaitLog("A plugin was left out", "image "+first.String()+": can't pull its signatures")
 	w.createDeployment("web", 3)
 	cluster.Eventually(t, time.Minute, "the deployment controller makes a replica set", func() (bool, string) {
 		l, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{})
@@ -278,7 +278,7 @@ func TestRegistryDown(t *testing.T) {
 	if p := w.pluginStatus(); p.Digest != "" {
 		t.Errorf("something else runs as replicaset: %+v", p)
 	}
-	if why := w.m.Status(t).Missing["replicaset"]; !strings.Contains(why, "can't get its signatures") ||
+	if why := w.m.Status(t).Missing["replicaset"]; !strings.Contains(why, "can't pull its signatures") ||
 		w.m.Count(t, "windlass_missing_images") != 1 {
 		t.Errorf("the status says %q", why)
 	}
@@ -299,7 +299,7 @@ func TestRegistryDown(t *testing.T) {
 	}
 	// Another digest has to wait for the registry; the one before runs meanwhile.
 	w.useImage(second)
-	w.awaitLog("A plugin was left out", "image "+second.String()+": can't get its signatures")
+	w.awaitLog("A plugin was left out", "image "+second.String()+": can't pull its signatures")
 	w.scaleDeployment("web", 2)
 	w.registry.Intercept(nil)
 	w.m.Reload()
@@ -328,7 +328,8 @@ func TestShadowFromTheRegistry(t *testing.T) {
 	w.beginManager()
 	windlass.Account(t, w.client, namespace)
 	w.awaitPlugin(live)
-	w.awaitLog("plugins[replicaset].shadow: image " + unsigned.String() + ": isn't signed, and must be by a key of " +
+	w.awaitLog("plugins[replicaset].shadow: image " + unsigned.String() + ": isn't signed, " +
+		"and must be signed by a key of " +
 		w.key)
 	w.useShadow(next)
 	cluster.Eventually(t, time.Minute, "the plugin has its shadow", func() (bool, string) {

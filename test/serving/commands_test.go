@@ -96,7 +96,7 @@ func TestCommands(t *testing.T) {
 
 	t.Log("another user of this machine has no certificate to know it by")
 	environment = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir(), "KUBECONFIG=")
-	expect(1, "isn't known to be windlass, nothing was sent", "get", "controllers", "--kubeconfig", w.Kubeconfig)
+	expect(1, "is windlass, nothing was sent", "get", "controllers", "--kubeconfig", w.Kubeconfig)
 	expect(0, "serviceaccount-controller", "get", "controllers", "--kubeconfig", w.Kubeconfig,
 		"--insecure-skip-tls-verify")
 	expect(0, "serviceaccount-controller", "get", "controllers", "--kubeconfig", w.Kubeconfig, "--certificate-authority",

@@ -152,7 +152,7 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 	eventually(t, "metrics are anybody's", func() string {
 		return expectCode(w.askManager(t, caller{}, http.MethodGet, "/metrics/slis"))(200)
 	})
-	refused("serving.bindAddress and port: stay as they were, " + w.m.Address)
+	refused("serving.bindAddress and port: a change takes a restart, still listening on " + w.m.Address)
 	w.tweak = func(s *config.Serving) {
 		s.TLS.CertFile, s.TLS.KeyFile, s.Authentication.ClientCAFile = certFile, keyFile, caFile
 		s.Authorization.Kubeconfig = "/nowhere"

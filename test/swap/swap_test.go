@@ -292,7 +292,7 @@ func TestRollBack(t *testing.T) {
 	w.m.Reload()
 	w.eventually("it is told of", func() (bool, string) {
 		p := w.pluginStatus("replicaset")
-		return len(p.Failed) == 1 && strings.Contains(p.Failed[0], "is not the manifest that the module gives"),
+		return len(p.Failed) == 1 && strings.Contains(p.Failed[0], "differs from the manifest that the module returns"),
 			fmt.Sprintf("%+v", p)
 	})
 	w.shadow = ""
@@ -307,7 +307,7 @@ func (w *world) nothingWrong() {
 		s := w.m.Status(w.t)
 		wrong := slices.DeleteFunc(s.Troubles, func(x state.Trouble) bool {
 			return strings.Contains(x.What,
-				"nobody here acts for")
+				"no controller here handles")
 		})
 		return len(wrong) == 0 && len(pluginOf(&s, "replicaset").Failed) == 0,
 			fmt.Sprintf("%+v %+v", wrong, pluginOf(&s, "replicaset"))

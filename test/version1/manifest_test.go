@@ -73,7 +73,7 @@ func TestManifests(t *testing.T) {
 				t.Fatalf("found %v; %v", found, errors.Join(problems...))
 			}
 			_, err = guest.Load(t.Context(), found[0].Plugin, sandbox.Options{})
-			const says = "section windlass.manifest is not the manifest that the module gives: build it again"
+			const says = "section windlass.manifest differs from the manifest that the module returns: build the plugin again"
 			if err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("got %v, want %s", err, says)
 			}

@@ -230,7 +230,7 @@ func TestOtherVersions(t *testing.T) {
 		},
 		"later-type": {
 			`(memory (export`, `(import "windlass" "perform" (func (param i64) (result i64))) (memory (export`,
-			"imports windlass.perform as (i64)->i64, it is (i32,i32)->i32: build the plugin against this ABI",
+			"imports windlass.perform with type (i64)->i64, but its type is (i32,i32)->i32: build the plugin against this ABI",
 		},
 		"later-member": {
 			manifest, strings.ReplaceAll(manifest, `version`, `laterer`),

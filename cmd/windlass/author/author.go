@@ -27,9 +27,9 @@ func newCommand() *cobra.Command {
 	var o scaffold.Options
 	c := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Write a new plugin, which builds, is tested and runs as it is",
-		Long: `Make a folder with a new plugin: a small controller, its module's main package, a test with cases, and the SDK's source, so that nothing has to be downloaded to build it. The controller
-gives each namespace with a label a config map that says what the label says, or with --custom-resource each object of a kind of your own, whose Go types and CustomResourceDefinition are there too: change it
+		Short: "Create a new plugin, which builds, passes its tests and runs as it is",
+		Long: `Create a folder with a new plugin: a small controller, its module's main package, a test with cases, and the SDK's source, so that nothing has to be downloaded to build it. The controller
+creates a ConfigMap with a label's value in each namespace that has the label, or with --custom-resource for each object of a kind of your own, whose Go types and CustomResourceDefinition are written, too: change it
 into what you want.
 
 Go 1.26 and TinyGo 0.41 build it, or Go alone.`,
@@ -47,7 +47,7 @@ Go 1.26 and TinyGo 0.41 build it, or Go alone.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&o.Folder, "dir", "", "the folder to make (default: NAME)")
+	c.Flags().StringVar(&o.Folder, "dir", "", "the folder to create (default: NAME)")
 	c.Flags().StringVar(&o.Kind, "custom-resource", "",
 		"the kind of a custom resource that the controller is for, such as Website")
 	c.Flags().StringVar(&o.Group, "group", "", "the custom resource's API group, such as example.com")
@@ -75,14 +75,15 @@ func sdkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "sdk [FOLDER]",
 		Short: "Write the SDK's source into a plugin's folder",
-		Long: `Write the source of the SDK as this windlass has it into ` + scaffold.SDKFolder + ` of a plugin's folder, in place of what is there: after an update of windlass, or where that folder isn't kept with the plugin.
+		Long: `Write the source of this windlass's SDK into ` + scaffold.SDKFolder + ` of a plugin's folder, and replace what is there: run it after an update of windlass, or where version control doesn't keep that folder.
 The plugin's go.mod says "replace ` + scaffold.SDKModule + ` => ./` + scaffold.SDKFolder + `".`,
 		Example: "  windlass plugin sdk\n  windlass plugin sdk ./hello",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder := folderOf(args)
 			if _, err := os.Stat(filepath.Join(folder, "go.mod")); err != nil {
-				return fmt.Errorf("%s: has no go.mod, so it isn't a plugin's folder: name that, or make one with \"windlass plugin new NAME\"", folder)
+				return fmt.Errorf("%s: has no go.mod, so it isn't a plugin's folder: name one, or make one with \"windlass plugin "+
+					"new NAME\"", folder)
 			}
 			if err := scaffold.WriteSDK(folder, process.Built().Version); err != nil {
 				return err
@@ -101,10 +102,10 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench FILE|FOLDER|builtin:NAME|IMAGE@sha256:DIGEST",
 		Short: "Measure a plugin's syncs in the sandbox",
-		Long: `Run the sync of each case again and again in the sandbox, and tell what it costs: syncs a second on one processor, the time of one in all, in the guest and for putting back the guest's memory, units of fuel, memory
+		Long: `Run the sync of each case again and again in the sandbox, and print what it costs: syncs per second on one processor, the time of one sync in total, in the guest and for resetting the guest's memory, units of fuel, memory
 in bytes, the host's allocations, performed effects, and the bytes of the request with its snapshot and of the answer. Time in which a case answers performed effects isn't counted.
 
-Where a folder with the plugin's Go source is named, its module is built anew first if it is missing or older. The cases are those of the folder "testdata" beside the module's file, or of --cases; --run selects some.`,
+Where a folder with the plugin's Go source is named, its module is built again first if it is missing or older. The cases are those of the folder "testdata" beside the module's file, or of --cases; --run selects some.`,
 		Example: `  windlass plugin bench ./hello.wasm
   windlass plugin bench ./hello.wasm --run create --for 5s
   windlass plugin bench ./hello.wasm -o json | jq .[].perSecond`,
@@ -169,7 +170,7 @@ func selected(folder, run string) ([]*golden.Case, error) {
 		return cases, nil
 	}
 
-	return nil, fmt.Errorf("--run %s: none of the %d cases in %s is called so", run, len(all), folder)
+	return nil, fmt.Errorf("--run %s: none of the %d cases in %s has such a name", run, len(all), folder)
 }
 
 // interpreted reports whether an engine is the interpreter.
@@ -210,12 +211,12 @@ func buildCommand() *cobra.Command {
 		Use:   "build [FOLDER]",
 		Short: "Compile a plugin to a module that can be loaded",
 		Long: `Compile a plugin's Go source to a WebAssembly module, check it as the host does when it loads it, and write NAME.wasm with its manifest as a section; beside it NAME.debug.wasm, the same source
-built by std Go, which isn't to be loaded: "windlass plugin test", "run" and "replay" make a call that trapped again in it to tell the panic with its file and line.
+built by std Go, which isn't to be loaded: "windlass plugin test", "run" and "replay" repeat a call that trapped in it, to show the panic with its file and line.
 
-TinyGo makes modules of some tens of kilobytes. It is taken from --tinygo, $TINYGO or the PATH. With --compiler=go the go command does it alone: modules have some megabytes, all of Go's library works, and a panic
-tells its file and line by itself.
+TinyGo makes modules of some tens of kilobytes. It is taken from --tinygo, $TINYGO or the PATH. With --compiler=go the go command is enough: modules have some megabytes, all of Go's standard library works, and a panic
+shows its file and line by itself.
 
-A plugin whose source doesn't tell its version gets the one of --version, or else what "git describe --tags --always --dirty" says.`,
+A plugin whose source doesn't set its version gets that of --version, or else the output of "git describe --tags --always --dirty".`,
 		Example: `  windlass plugin build
   windlass plugin build ./hello -o /etc/windlass/plugins/ --version v1.2.0
   windlass plugin build --compiler go -o hello-go.wasm`,
@@ -234,7 +235,7 @@ A plugin whose source doesn't tell its version gets the one of --version, or els
 	c.Flags().StringVar(&o.Compiler, "compiler", build.TinyGo, "tinygo or go")
 	c.Flags().StringVar(&o.TinyGo, "tinygo", "", "the TinyGo to build with (default: $TINYGO, or tinygo on the PATH)")
 	c.Flags().StringVar(&o.Version, "version", "", "the plugin's version (default: what git describes)")
-	c.Flags().BoolVar(&o.Debug, "debug", true, "make the debug form too")
+	c.Flags().BoolVar(&o.Debug, "debug", true, "build the debug form, too")
 	return c
 }
 

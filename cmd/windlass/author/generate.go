@@ -31,6 +31,6 @@ The go command has to be on the PATH. Nothing is compiled or run, and the networ
 		},
 	}
 	c.Flags().StringVar(&o.CRDs, "crd", "", "folder for the definitions (default: crd in the module's folder)")
-	c.Flags().BoolVar(&o.Check, "check", false, "write nothing, and fail where a file isn't what the types say")
+	c.Flags().BoolVar(&o.Check, "check", false, "write nothing, and fail if a file doesn't match the types")
 	return c
 }

@@ -32,10 +32,10 @@ func inspectCommand() *cobra.Command {
 	var r reach
 	c := &cobra.Command{
 		Use:   "inspect FILE|builtin:NAME|IMAGE@sha256:DIGEST",
-		Short: "Print what a plugin says of itself, and what it is made of",
+		Short: "Print a plugin's manifest, and the sections, imports and exports of its module",
 		Long: `Print a plugin's manifest (its settings, what its controllers read and write) with the module's digest, size by sections, memory in bytes, imports and exports.
 
-The module runs in the sandbox for its manifest. Nothing else is run and no API server is needed; an image is got from its registry. Times in the manifest are in nanoseconds.`,
+The module runs in the sandbox for its manifest. Nothing else is run and no API server is needed; an image is pulled from its registry. Times in the manifest are in nanoseconds.`,
 		Example: `  windlass plugin inspect builtin:replicaset
   windlass plugin inspect ./my-controller.wasm -o json | jq .manifest.controllers[].writes
   windlass plugin inspect registry.example/plugins/mine@sha256:...`,

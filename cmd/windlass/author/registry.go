@@ -26,8 +26,8 @@ type reach struct{ oci.Options }
 func (r *reach) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&r.Credentials, "credentials-file", "",
 		"docker config file with the registry's password (default: that of docker login, if it is there); credential helpers aren't run")
-	f.StringVar(&r.CAFile, "ca-file", "", "certificates in PEM that are trusted beside the system's")
-	f.StringSliceVar(&r.PlainHTTP, "plain-http", nil, "registries, HOST:PORT, that are spoken to without TLS")
+	f.StringVar(&r.CAFile, "ca-file", "", "CA certificates in PEM to trust besides the system's")
+	f.StringSliceVar(&r.PlainHTTP, "plain-http", nil, "registries, as HOST:PORT, to talk to without TLS")
 	f.DurationVar(&r.Timeout, "timeout", oci.DefaultTimeout, "how long each step may take")
 }
 
@@ -102,9 +102,9 @@ func pushCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "push FILE|builtin:NAME IMAGE[:TAG]",
 		Short: "Store a plugin in an OCI registry, and print the reference with its digest",
-		Long: `Store a plugin's module in an OCI registry as a Wasm artifact, under a tag if one is named, and print the reference with its digest: that is what plugins[].image in the configuration takes.
+		Long: `Store a plugin's module in an OCI registry as a Wasm artifact, under a tag if one is named, and print the reference with its digest: the value for plugins[].image in the configuration.
 
-The module runs in the sandbox for its manifest first; what isn't a plugin isn't pushed. The same module always gets the same digest.`,
+The module runs in the sandbox for its manifest first; a file that isn't a plugin isn't pushed. The same module always gets the same digest.`,
 		Example: `  windlass plugin push ./mine.wasm registry.example/plugins/mine:v1
   windlass plugin push ./mine.wasm 127.0.0.1:5000/mine --plain-http 127.0.0.1:5000`,
 		Args: cobra.ExactArgs(2),
@@ -119,7 +119,8 @@ The module runs in the sandbox for its manifest first; what isn't a plugin isn't
 			}
 			return r.changeImage(cmd, args[1], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
 				if ref.Digest != "" {
-					return ref, fmt.Errorf("%s: the digest comes of what is pushed: name a tag, or nothing, in its place", args[1])
+					return ref, fmt.Errorf("%s: the digest follows from the module that is pushed: give a tag, or nothing, instead",
+						args[1])
 				}
 				return c.Push(cmd.Context(), ref, p.Wasm, map[string]string{"org.opencontainers.image.title": i.Manifest.Name,
 					"org.opencontainers.image.version": i.Manifest.Version})
@@ -136,10 +137,10 @@ func pullCommand() *cobra.Command {
 	var keys []string
 	c := &cobra.Command{
 		Use:   "pull IMAGE@sha256:DIGEST",
-		Short: "Get a plugin from an OCI registry, and print its reference",
-		Long: `Get a plugin's module from an OCI registry into a file, and print the reference with its digest. All bytes are compared with their digests; with --key the image must be signed, too.
+		Short: "Pull a plugin from an OCI registry, and print its reference",
+		Long: `Pull a plugin's module from an OCI registry into a file, and print the reference with its digest. All bytes are compared with their digests; with --key the image must be signed, too.
 
-A tag is refused, with the digest that it has now: it could be another module the next time.`,
+A tag is rejected, and the error has its present digest: the tag could be another module the next time.`,
 		Example: `  windlass plugin pull registry.example/plugins/mine@sha256:... -o plugins/mine.wasm --key cosign.pub`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -169,7 +170,7 @@ A tag is refused, with the digest that it has now: it could be another module th
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "",
-		"file to write (default: the repository's last name with .wasm, which must not be there)")
+		"file to write (default: the repository's last name with .wasm, which must not exist)")
 	c.Flags().StringSliceVar(&keys, "key", nil, "public key in PEM, one of which must have signed the image")
 	r.addFlags(c.Flags())
 	return c
@@ -181,8 +182,8 @@ func signCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sign IMAGE@sha256:DIGEST --key FILE",
 		Short: "Sign a plugin in an OCI registry, and print its reference",
-		Long: `Sign a plugin's image with a private key and put the signature beside it in the registry, as cosign sign --key does: cosign verify --key --insecure-ignore-tlog, Windlass and whatever else
-reads cosign's signatures can check it. Signatures that are there stay.
+		Long: `Sign a plugin's image with a private key and put the signature beside it in the registry, as cosign sign --key does: cosign verify --key --insecure-ignore-tlog, Windlass and any other tool that
+reads cosign's signatures can check it. Existing signatures stay.
 
 The key is cosign's (cosign generate-key-pair; its password comes from $COSIGN_PASSWORD or --password-file), or a PEM file without a password:
   openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out plugins.key
@@ -201,7 +202,7 @@ The key is cosign's (cosign generate-key-pair; its password comes from $COSIGN_P
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "private key in PEM (required)")
-	c.Flags().StringVar(&passwordFile, "password-file", "", "file with the key's password, in place of $COSIGN_PASSWORD")
+	c.Flags().StringVar(&passwordFile, "password-file", "", "file with the key's password, instead of $COSIGN_PASSWORD")
 	_ = c.MarkFlagRequired("key")
 	r.addFlags(c.Flags())
 	return c
@@ -224,10 +225,10 @@ func verifyCommand() *cobra.Command {
 	var keys []string
 	c := &cobra.Command{
 		Use:   "verify IMAGE@sha256:DIGEST --key FILE",
-		Short: "Check that a plugin in an OCI registry is what it is named, and signed; print its reference",
+		Short: "Check the digests and the signature of a plugin in an OCI registry, and print its reference",
 		Long: `Check what Windlass checks before it loads the image: the digests of all bytes, and that one of the keys has signed this digest in this repository, in cosign's format.
 
-What cosign sign made verifies, too, if it was told to use a key and the tag beside the image: cosign 3 wants --new-bundle-format=false for that.`,
+A signature by cosign sign is accepted, too, if it was made with a key and is stored under a tag beside the image: cosign 3 needs --new-bundle-format=false for that.`,
 		Example: `  windlass plugin verify registry.example/plugins/mine@sha256:... --key plugins.pub`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

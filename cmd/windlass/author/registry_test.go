@@ -101,7 +101,7 @@ func TestRegistryCommands(t *testing.T) {
 		t.Fatalf("got %s", pinned)
 	}
 
-	fails("isn't signed, and must be by a key of "+public, nil, "plugin", "verify", pinned, "--key", public)
+	fails("isn't signed, and must be signed by a key of "+public, nil, "plugin", "verify", pinned, "--key", public)
 	fails("can't be decrypted", []string{"COSIGN_PASSWORD=wrong"}, "plugin", "sign", pinned, "--key", private)
 	if got := does("plugin", "sign", pinned, "--key", private); got != pinned {
 		t.Errorf("got %s", got)
@@ -139,9 +139,10 @@ func TestRegistryCommands(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 
-	fails("now it is "+pinned[len(image)+1:]+"; where that is what you want, write "+pinned, nil, "plugin", "pull",
+	fails("the tag's digest is now "+pinned[len(image)+1:]+"; if that is what you want, write "+pinned, nil, "plugin",
+		"pull",
 		image+":v1", "-o", "x.wasm")
-	fails("name a tag, or nothing, in its place", nil, "plugin", "push", "builtin:replicaset", pinned)
+	fails("give a tag, or nothing, instead", nil, "plugin", "push", "builtin:replicaset", pinned)
 	fails("must be registry/repository@sha256:", nil, "plugin", "push", "builtin:replicaset", "replicaset")
 	fails("not a WebAssembly module", nil, "plugin", "push", private, image)
 	fails("give credentials for "+r.Host, []string{"DOCKER_CONFIG=" + t.TempDir()}, "plugin", "pull", pinned, "-o",

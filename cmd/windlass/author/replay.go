@@ -37,10 +37,10 @@ func replayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Run recorded syncs again and compare what they do",
-		Long: `Run each sync of a recording again in the sandbox, with the recorded call and outcomes, and compare its answer bit for bit. Nothing is written, no API server is needed.
+		Long: `Run each sync of a recording again in the sandbox, with the recorded request and outcomes, and compare its answer bit for bit. Nothing is written, no API server is needed.
 
-The recorded module is taken from those that are built in, by its digest. With --plugin another module takes its place: what it would have done otherwise is shown as a difference of effects. What it
-performs in the middle of a sync gets the recorded outcomes while it performs the same as the recorded module; from there on nothing is known of the sync.
+The recorded module is taken from those that are built in, by its digest. With --plugin another module takes its place: where its effects differ from the recorded ones, the difference is shown. What it
+performs in the middle of a sync gets the recorded outcomes as long as it performs the same as the recorded module; the rest of a sync that performs something else can't be known.
 
 Where a sync traps and the module's debug form lies beside it (NAME.debug.wasm, which "windlass plugin build" makes), the panic is shown with file and line.
 
@@ -82,12 +82,12 @@ The exit code is 0 if all syncs are the same, 1 if one differs, 2 if they could 
 		return answer.Exit(exitFailed, fmt.Errorf("%w: see %s --help", err, c.CommandPath()))
 	})
 	c.Flags().StringVar(&plugin, "plugin", "",
-		"run this module in place of the recorded one: a file, builtin:NAME, or IMAGE@sha256:DIGEST")
+		"run this module instead of the recorded one: a file, builtin:NAME, or IMAGE@sha256:DIGEST")
 	c.Flags().StringVar(&engine, "engine", "compiler", "compiler or interpreter")
-	c.Flags().StringVar(&controller, "controller", "", "refuse a recording of another controller")
+	c.Flags().StringVar(&controller, "controller", "", "reject a recording of another controller")
 	c.Flags().StringVar(&key, "key", "", "only the syncs of this key: namespace/name, or name where there is no namespace")
 	c.Flags().StringArrayVar(&files, "file", nil,
-		"NAME=PATH: the file of a setting that is a file, of which a recording has only the digest; may be given several times")
+		"NAME=PATH: the file of a setting whose value is a file (a recording has only its digest); may be repeated")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, yaml or json")
 	r.addFlags(c.Flags())
 	return c

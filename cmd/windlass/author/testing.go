@@ -16,12 +16,12 @@ func testCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test FILE|FOLDER|builtin:NAME",
 		Short: "Test a module: golden cases, and a simulated cluster with faults",
-		Long: `Run a module's golden cases (the documents of testdata/TOPIC.yaml) in the sandbox: what comes out must be what each says under want, the same in a second call, and the same on whole objects
-as on the declared fields. Where there is a testdata/world.yaml, simulate that world: undisturbed, then with crashes, refused writes, late caches and events out of order, and compare what it ends in.
+		Long: `Run a module's golden cases (the documents of testdata/TOPIC.yaml) in the sandbox: the output must equal what each case has under want, be the same in a second call, and be the same on whole objects
+as on the declared fields. Where there is a testdata/world.yaml, simulate that world: undisturbed, then with crashes, refused writes, late caches and events out of order, and compare the final states.
 
-Where a folder with the plugin's Go source is named, its module is built anew first if it is missing or older than that source or the SDK's; a module's file is tested as it is.
+Where a folder with the plugin's Go source is named, its module is built again first if it is missing or older than that source or the SDK's; a module's file is tested as it is.
 
-No API server is needed and nothing outside the folder is touched. Each thing that is wrong is told with what to do, and with a file that runs it again (--replay). The exit code is 1 if there is any.`,
+No API server is needed and nothing outside the folder is touched. Each finding says what to do, and names a file that runs it again (--replay). The exit code is 1 if there is any finding.`,
 		Example: `  windlass plugin test .
   windlass plugin test . --run create/twice
   windlass plugin test ./hello.wasm --cases testdata --update
@@ -48,12 +48,12 @@ No API server is needed and nothing outside the folder is touched. Each thing th
 	f := c.Flags()
 	f.StringVar(&o.Cases, "cases", "", "the folder of the cases and of world.yaml (default testdata beside the module)")
 	f.StringVar(&o.Run, "run", "", "only the cases whose TOPIC/CASE matches, as with go test, and don't simulate")
-	f.BoolVar(&o.Update, "update", false, "write what comes out of the cases into their files, and don't simulate")
-	f.IntVar(&o.Seeds, "seeds", 10, "how many simulated runs are out of order")
+	f.BoolVar(&o.Update, "update", false, "write the output of the cases into their files, and don't simulate")
+	f.IntVar(&o.Seeds, "seeds", 10, "how many runs to simulate with events out of order")
 	f.StringArrayVar(&o.With, "with", nil,
 		"another plugin in the simulated cluster: builtin:NAME or a file; may be given several times")
 	f.StringToStringVar(&o.Settings, "set", nil, "NAME=VALUE: a setting of the plugin")
-	f.StringSliceVar(&o.Except, "except", nil, "checks that the controller is meant not to pass, as findings name them")
+	f.StringSliceVar(&o.Except, "except", nil, "checks that the controller doesn't have to pass, named as in findings")
 	f.StringSliceVar(&o.Keep, "keep", nil,
 		"resources, such as v1/persistentvolumeclaims, whose objects may stay when the key's object is gone")
 	f.StringVar(&o.Replay, "replay", "", "run the file of a finding again, and nothing else")
@@ -67,9 +67,9 @@ func offlineCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run FILE|FOLDER|builtin:NAME -f OBJECTS",
 		Short: "Run a module on objects from files and show what it would do",
-		Long: `Run one sync of each key in the sandbox, on objects from files, and show what it would write as a difference. The cluster is in memory: nothing is asked of an API server.
+		Long: `Run one sync of each key in the sandbox, on objects from files, and show what it would write as a difference. The cluster is in memory: no API server is needed.
 
-A file of golden cases is run as it is: each case's key, at its time, with all that it says; what it should do isn't compared.
+A file of golden cases is run as it is: each case's key, at its time, with all its settings; the expected output isn't compared.
 
 With --settle it goes on, with what the cluster does by itself (pods run, garbage is collected), until nothing changes any more.`,
 		Example: `  windlass plugin run ./hello.wasm -f objects.yaml

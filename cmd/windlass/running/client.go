@@ -28,7 +28,7 @@ type server struct {
 func serverFlags(c *cobra.Command) *server {
 	s := newServer("")
 	s.address = "127.0.0.1:10257"
-	c.Flags().Var((*serverAddress)(&s.address), "server", "host:port of the windlass that is asked")
+	c.Flags().Var((*serverAddress)(&s.address), "server", "host:port of the windlass to ask")
 	s.credentials.addFlags(c.Flags())
 	return s
 }
@@ -43,7 +43,7 @@ func (a *serverAddress) Type() string { return "string" }
 func (a *serverAddress) Set(text string) error {
 	rest := strings.TrimSuffix(strings.TrimPrefix(text, "https://"), "/")
 	if host, port, err := net.SplitHostPort(rest); err != nil || host == "" || port == "" || strings.Contains(rest, "/") {
-		return errors.New("say host:port: a windlass serves HTTPS there")
+		return errors.New("must be host:port, where a windlass serves HTTPS")
 	}
 	*a = serverAddress(rest)
 	return nil

@@ -105,7 +105,7 @@ func (d *door) exchangeToken(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.once == "" || !bearsToken(r, d.once) {
-		http.Error(w, "this address was used before", http.StatusForbidden)
+		http.Error(w, "this address works only once: run windlass console again for a new one", http.StatusForbidden)
 		return
 	}
 	d.once = ""

@@ -61,7 +61,7 @@ func TestDoor(t *testing.T) {
 	code, session := ask("POST", "/session", once, "")
 	expect("the address", code, 200, session, "")
 	code, body = ask("POST", "/session", once, "")
-	expect("the address again", code, 403, body, "used before")
+	expect("the address again", code, 403, body, "works only once")
 	code, body = ask("GET", "/windlass/v1/status", session, "")
 	expect("the session", code, 200, body, `"host":"node-1"`)
 	code, body = ask("GET", "/windlass/v1/keys?controller=job", session, "")

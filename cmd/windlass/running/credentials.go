@@ -29,16 +29,17 @@ type credentials struct {
 
 func (k *credentials) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&k.kubeconfig, "kubeconfig", "",
-		"kubeconfig file whose user asks (default: as kubectl, $KUBECONFIG, ~/.kube/config, or in a pod its service account)")
+		"kubeconfig file with the user's credentials (default: as kubectl, $KUBECONFIG, ~/.kube/config, "+
+			"or in a pod its service account)")
 	f.StringVar(&k.context, "context", "", "context of the kubeconfig (default: its current one)")
-	f.StringVar(&k.tokenFile, "token-file", "", "file with a bearer token, in place of the kubeconfig's user")
-	f.StringVar(&k.cert, "client-certificate", "", "client certificate in PEM, in place of the kubeconfig's user")
-	f.StringVar(&k.key, "client-key", "", "its private key in PEM")
+	f.StringVar(&k.tokenFile, "token-file", "", "file with a bearer token, instead of the kubeconfig's user")
+	f.StringVar(&k.cert, "client-certificate", "", "client certificate in PEM, instead of the kubeconfig's user")
+	f.StringVar(&k.key, "client-key", "", "private key of the client certificate, in PEM")
 	f.StringVar(&k.authority, "certificate-authority", "",
-		"CAs in PEM, one of which must have signed the certificate of the windlass that is asked (default: the system's; on this machine the certificate that a windlass of the same user has left)")
+		"CAs in PEM, one of which must have signed the certificate of the windlass to ask (default: the system's; on this machine the certificate that a windlass of the same user has stored)")
 	f.StringVar(&k.serverName, "tls-server-name", "", "name that the certificate must have (default: that of --server)")
 	f.BoolVar(&k.insecure, "insecure-skip-tls-verify", false,
-		"ask whoever answers, and send the user's token there: anybody may have it then")
+		"don't verify the server's certificate: the user's token is sent to whoever answers")
 }
 
 // newClient returns a client for the windlass at an address.
@@ -74,7 +75,7 @@ func (k *credentials) userConfig() (*clientrest.Config, error) {
 	}
 	switch {
 	case k.tokenFile != "" && k.cert != "":
-		return nil, errors.New("--token-file or --client-certificate: one of them is enough")
+		return nil, errors.New("give either --token-file or --client-certificate, not both")
 	case k.tokenFile != "":
 		if _, err := os.Stat(k.tokenFile); err != nil {
 			return nil, fmt.Errorf("--token-file: %w", err)
@@ -150,9 +151,10 @@ func (k *credentials) explain(address string, err error) error {
 				where += fmt.Sprintf("; a windlass that this user runs on this machine leaves its certificate in %s", path)
 			}
 		}
-		return fmt.Errorf("%s isn't known to be windlass, nothing was sent: %w: %s", address, err, where)
+		return fmt.Errorf("can't verify that %s is windlass, nothing was sent: %w: %s", address, err, where)
 	case errors.As(err, &name):
-		return fmt.Errorf("%s isn't known to be windlass, nothing was sent: %w: name it as its certificate does, in --server or with --tls-server-name", address, err)
+		return fmt.Errorf("can't verify that %s is windlass, nothing was sent: %w: name it as its certificate does, in "+
+			"--server or with --tls-server-name", address, err)
 	}
 	return fmt.Errorf("%w: does windlass run there, and is %s its serving.bindAddress and port?", err, address)
 }

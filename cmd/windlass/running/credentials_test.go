@@ -72,7 +72,7 @@ func TestCredentials(t *testing.T) {
 		fails  []string
 	}{
 		"unknown": {credentials{tokenFile: writeTempFile(t, "secret")}, "", "",
-			[]string{"isn't known to be windlass, nothing was sent", "--certificate-authority",
+			[]string{"is windlass, nothing was sent", "--certificate-authority",
 				filepath.Join(cache, "windlass", "serving", port+".crt")}},
 		"left here":    {credentials{tokenFile: writeTempFile(t, "secret")}, string(certificate), "secret", nil},
 		"another left": {credentials{tokenFile: writeTempFile(t, "secret")}, stranger, "", []string{"nothing was sent"}},
@@ -96,7 +96,7 @@ func TestCredentials(t *testing.T) {
 			[]string{"kubeconfig: context \"y\" does not exist"}},
 		"half a certificate": {credentials{cert: "/c"}, "", "",
 			[]string{"--client-certificate and --client-key go together"}},
-		"two":               {credentials{cert: "/c", key: "/k", tokenFile: "/t"}, "", "", []string{"one of them is enough"}},
+		"two":               {credentials{cert: "/c", key: "/k", tokenFile: "/t"}, "", "", []string{"not both"}},
 		"no such authority": {credentials{authority: "/nowhere"}, "", "", []string{"open /nowhere"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func getCommand() *cobra.Command {
 				return s.Swaps, swapsTable(&s, wide), err
 			}),
 		addKeyFlags(newGetCommand("keys", "",
-			"The keys that aren't done: that fail, wait for the cache, or take long; behind them those that wait for a time",
+			"The keys whose syncs fail, wait for the cache or take long; after them those that wait for a time",
 			"/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
 				var k state.Keys
 				err := json.Unmarshal(b, &k)
@@ -60,7 +60,8 @@ func getCommand() *cobra.Command {
 				return r.Syncs, syncsTable(&r, wide), err
 			})),
 		syncCommand(),
-		addControllerFlag(newGetCommand("differences", "", "What shadows have answered otherwise", "/windlass/v1/differences",
+		addControllerFlag(newGetCommand("differences", "", "The syncs that shadows have answered differently",
+			"/windlass/v1/differences",
 			func(b []byte, _ bool) (any, table, error) {
 				var all []controller.Difference
 				err := json.Unmarshal(b, &all)
@@ -71,21 +72,21 @@ func getCommand() *cobra.Command {
 
 // addControllerFlag adds to a command the flag that asks for one controller.
 func addControllerFlag(c *cobra.Command) *cobra.Command {
-	c.Flags().String("controller", "", "of this controller alone; the -controller at a name's end may be left out")
+	c.Flags().String("controller", "", "only of this controller; the -controller at a name's end may be left out")
 	return c
 }
 
 // addKeyFlags adds to a command the flags that ask for some keys.
 func addKeyFlags(c *cobra.Command) *cobra.Command {
-	c.Flags().String("key", "", "of this key alone, such as default/web")
-	c.Flags().String("match", "", "of keys with this text in them")
-	c.Flags().Int("limit", 100, "at most so many, up to 1000")
+	c.Flags().String("key", "", "only of this key, such as default/web")
+	c.Flags().String("match", "", "only of keys that contain this text")
+	c.Flags().Int("limit", 100, "how many at most, up to 1000")
 	return addControllerFlag(c)
 }
 
 // addSyncFlags adds to a command the flags that ask for some syncs.
 func addSyncFlags(c *cobra.Command) *cobra.Command {
-	c.Flags().Bool("did", false, "those alone that wrote something")
+	c.Flags().Bool("did", false, "only those that wrote something")
 	return addKeyFlags(c)
 }
 
@@ -134,7 +135,7 @@ func newGetCommand(name, kind, what, path string, read func(b []byte, wide bool)
 			}
 			all, t, err := read(b, output == "wide")
 			if err != nil {
-				return fmt.Errorf("%s doesn't answer as a windlass of this version does: %w", from.address, err)
+				return fmt.Errorf("%s doesn't answer like a windlass of this version: %w", from.address, err)
 			}
 			switch output {
 			case "json", "yaml":
@@ -197,7 +198,7 @@ func releaseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "release CONTROLLER",
 		Short: "End a controller's quarantine",
-		Long:  "End the quarantine of a controller whose plugin kept failing. If it goes on failing, it is set aside again; a new version of the plugin ends a quarantine as well.",
+		Long:  "End the quarantine of a controller whose plugin kept failing. If it goes on failing, it is quarantined again; a new version of the plugin ends a quarantine as well.",
 		Example: `  windlass get controllers
   windlass release deployment-controller`,
 		Args: cobra.ExactArgs(1),

@@ -21,8 +21,8 @@ func recordCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record CONTROLLER",
 		Short: "Save the last syncs of a controller",
-		Long: `Save the last syncs of a controller of a running windlass: what each was called with, what it performed and was told, its answer, how it ended.
-The data of Secrets is left out, other objects aren't: treat the file as you treat those. windlass replay runs it again.`,
+		Long: `Save the last syncs of a controller of a running windlass: the request of each, what it performed with the outcomes, its answer, and how it ended.
+The data of Secrets is left out, but other objects are in the file: protect it as you protect them. windlass replay runs it again.`,
 		Example: `  windlass record deployment -o deployment.windlass-recording
   windlass replay deployment.windlass-recording`,
 		Args: cobra.ExactArgs(1),
@@ -57,8 +57,8 @@ func explainCommand() *cobra.Command {
 	var from *server
 	c := &cobra.Command{
 		Use:   "explain KIND/NAME",
-		Short: "Tell which controller wrote an object last, and why",
-		Long: `Tell which controllers of a running windlass have written an object: the last write of each, the newest first, with the version of the plugin, the key whose sync it was,
+		Short: "Show which controller wrote an object last, and why",
+		Long: `Show which controllers of a running windlass have written an object: the last write of each, the newest first, with the version of the plugin, the key whose sync it was,
 and how that sync ended. The host remembers the last writes to a few thousand objects for each controller, since it was started.`,
 		Example: `  windlass explain deployment/web -n shop
   windlass explain replicasets.apps/web-5d4f -n shop -o json`,

@@ -32,10 +32,10 @@ func statusCommand() *cobra.Command {
 	var from *server
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Tell on one screen whether a windlass is well, what is wrong, and what to do next",
+		Short: "Show on one screen whether a windlass is healthy, what is wrong, and what to do next",
 		Example: `  windlass status
   windlass status --server windlass.kube-system:10257 -o json`,
-		Long: `Tell on one screen whether a windlass is well, what is wrong, and what to do next.
+		Long: `Show on one screen whether a windlass is healthy, what is wrong, and what to do next.
 
 The exit code is 0 where it is healthy, 1 where something that is configured doesn't run as it is configured, 2 where it doesn't answer or refuses to. Single keys that fail are warnings.`,
 		Args: cobra.NoArgs,
@@ -79,7 +79,7 @@ func (s *server) fetchStatus(ctx context.Context) (*state.Status, error) {
 	}
 	x := &state.Status{}
 	if err := json.Unmarshal(b, x); err != nil {
-		return nil, fmt.Errorf("%s doesn't answer as a windlass of this version does: %w", s.address, err)
+		return nil, fmt.Errorf("%s doesn't answer like a windlass of this version: %w", s.address, err)
 	}
 	return x, nil
 }

@@ -22,14 +22,14 @@ func syncCommand() *cobra.Command {
 	var from *server
 	c := &cobra.Command{
 		Use:   "sync CONTROLLER [KEY]",
-		Short: "One recorded sync, whole: what it was called with, what it was told, its answer, what was written",
-		Long: `Show a recorded sync: the snapshot that it was called with, what it performed and was told in the middle, its answer, what of that was written, and how it ended.
-It is the key's last one that is remembered, or with --back an earlier one; with --file it is taken from a recording of windlass record.
+		Short: "One recorded sync: its request, what it performed with the outcomes, its answer, what was written",
+		Long: `Show a recorded sync: the snapshot in its request, what it performed with the outcomes, its answer, what was written of it, and how it ended.
+By default it is the key's last one, with --back an earlier one; with --file it is taken from a file that windlass record has written.
 
-With -o golden it is a golden case for the plugin's folder testdata: the same key, time and objects, and what the sync was told. "windlass plugin test --update" writes what comes out
-beneath it. What a case has no words for is said in comments.
+With -o golden it is a golden case for the plugin's folder testdata: the same key, time and objects, and the outcomes of what the sync performed. "windlass plugin test --update" writes the output
+beneath it. What a case can't express is noted in comments.
 
-It shows what is in objects, but for the data of Secrets: who asks must be allowed to get recordings (windlass rbac --operator).`,
+It shows the contents of objects, except for the data of Secrets: the user must be allowed to get recordings (windlass rbac --operator).`,
 		Example: `  windlass get sync deployment shop/web
   windlass get sync replicaset shop/web-6657fd4bb6 --back 1 -o yaml
   windlass get sync replicaset shop/web-6657fd4bb6 -o golden > testdata/seen.yaml`,
@@ -65,8 +65,8 @@ It shows what is in objects, but for the data of Secrets: who asks must be allow
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "yaml", "yaml, json, or golden for a golden case")
-	c.Flags().StringVar(&file, "file", "", "a recording, in place of what the running windlass remembers")
-	c.Flags().IntVar(&back, "back", 0, "so many syncs of the key before its last one")
+	c.Flags().StringVar(&file, "file", "", "a recording's file to read, instead of asking a running windlass")
+	c.Flags().IntVar(&back, "back", 0, "how many syncs before the key's last one")
 	from = serverFlags(c)
 	return c
 }
@@ -83,7 +83,7 @@ func selectSync(f *record.File, key string, back int) (*record.Sync, error) {
 		}
 		n++
 	}
-	return nil, fmt.Errorf("%s: %d syncs of %s are remembered: windlass get syncs --controller %s lists them",
+	return nil, fmt.Errorf("%s: only %d syncs of %s are recorded: windlass get syncs --controller %s lists them",
 		f.Controller, n, keyName(key), f.Controller)
 }
 

@@ -72,7 +72,7 @@ It refreshes until q or Ctrl-C is pressed; s, t, u, e and n sort by syncs, time,
 	}
 	c.Flags().StringVar(&sort, "sort", "syncs", "syncs, time, queue, errors or name")
 	c.Flags().DurationVar(&interval, "interval", time.Second, "how often it is refreshed")
-	c.Flags().BoolVar(&once, "once", false, "show it once")
+	c.Flags().BoolVar(&once, "once", false, "print it once and exit")
 	from = serverFlags(c)
 	return c
 }
@@ -213,7 +213,7 @@ func (t *top) showLive(ctx context.Context, in, out *os.File) error {
 	if fd := int(in.Fd()); term.IsTerminal(fd) {
 		before, err := term.MakeRaw(fd)
 		if err != nil {
-			return fmt.Errorf("the terminal: %w: windlass top --once shows it once", err)
+			return fmt.Errorf("can't use the terminal: %w: windlass top --once prints the table once", err)
 		}
 		defer func() { _ = term.Restore(fd, before) }()
 		go func() {

@@ -37,7 +37,7 @@ func OpenCache(folder string) (*Cache, error) {
 		return nil, fmt.Errorf("cache of modules: %w", err)
 	}
 	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("cache of modules: %s is open to others (%s): chmod 700 it, or name another folder",
+		return nil, fmt.Errorf("cache of modules: %s is accessible to other users (%s): chmod 700 it, or name another folder",
 			folder, info.Mode())
 	}
 	return &Cache{folder, cacheMax}, nil

@@ -104,5 +104,5 @@ func TestCache(t *testing.T) {
 	}
 
 	_, err = OpenCache(cache.folder)
-	refused(t, err, "is open to others (drwxr-xr-x): chmod 700 it")
+	refused(t, err, "is accessible to other users (drwxr-xr-x): chmod 700 it")
 }

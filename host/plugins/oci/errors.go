@@ -68,7 +68,7 @@ func errorHint(r Reference, err error) string {
 	case code == http.StatusNotFound || errors.Is(err, errdef.ErrNotFound):
 		return "push it there, or correct the reference"
 	case code == http.StatusTooManyRequests:
-		return "the registry wants fewer requests: try again later"
+		return "the registry limits the rate of requests: try again later"
 	case errors.As(err, &without):
 		return "plain HTTP is for the registries listed in registries.plainHTTP (--plain-http) only"
 	case errors.As(err, &authority):
@@ -76,7 +76,7 @@ func errorHint(r Reference, err error) string {
 	case strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return "a registry without TLS has to be listed in registries.plainHTTP (--plain-http)"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return "the registry took too long: look at it, or raise registries.timeout (--timeout)"
+		return "the registry took too long: check it, or raise registries.timeout (--timeout)"
 	}
 	return "see whether the registry can be reached from here"
 }

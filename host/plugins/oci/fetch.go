@@ -53,9 +53,9 @@ func (c *Client) Pinned(ctx context.Context, r Reference) error {
 	if r.Digest != "" {
 		return nil
 	}
-	now := "the registry couldn't be asked which it is now"
+	now := "the registry couldn't be asked for the tag's present digest"
 	if d, err := c.resolve(ctx, r); err == nil {
-		now = fmt.Sprintf("now it is %s; where that is what you want, write %s", d, r.withDigest(d))
+		now = fmt.Sprintf("the tag's digest is now %s; if that is what you want, write %s", d, r.withDigest(d))
 	} else if cause := (*Error)(nil); errors.As(err, &cause) {
 		now += " (" + cause.What + ")"
 	}
@@ -74,7 +74,7 @@ func (c *Client) resolve(ctx context.Context, r Reference) (string, error) {
 	defer cancel()
 	d, err := repository.Resolve(ctx, r.Tag)
 	if err != nil {
-		return "", requestError(r, "can't ask for its digest", err)
+		return "", requestError(r, "can't read its digest", err)
 	}
 	return d.Digest.String(), nil
 }
@@ -86,7 +86,7 @@ func (c *Client) manifest(ctx context.Context, r Reference) ([]byte, error) {
 		return nil, err
 	}
 	defer cancel()
-	return readVerified(ctx, r, "can't get its manifest", manifestMax, r.Digest, func() (io.ReadCloser, error) {
+	return readVerified(ctx, r, "can't pull its manifest", manifestMax, r.Digest, func() (io.ReadCloser, error) {
 		_, body, err := repository.Manifests().FetchReference(ctx, r.Digest)
 		return body, err
 	})
@@ -103,7 +103,7 @@ func (c *Client) fetchModule(ctx context.Context, r Reference, manifest []byte) 
 		return nil, err
 	}
 	defer cancel()
-	wasm, err := fetchBlob(ctx, r, repository, layer, "can't get the module", moduleMax)
+	wasm, err := fetchBlob(ctx, r, repository, layer, "can't pull the module", moduleMax)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (c *Client) Signatures(ctx context.Context, r Reference) (all []Signature, 
 			l.Size < 1 || l.Size > payloadMax {
 			continue // something else, of which nothing is expected
 		}
-		payload, err := fetchBlob(ctx, r, repository, l, "can't get a signature", payloadMax)
+		payload, err := fetchBlob(ctx, r, repository, l, "can't pull a signature", payloadMax)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (c *Client) Signatures(ctx context.Context, r Reference) (all []Signature, 
 
 // signatureManifest gets the image that holds a module's signatures, nil for none.
 func signatureManifest(ctx context.Context, r Reference, repository *remote.Repository) (*ocispec.Manifest, error) {
-	b, err := readVerified(ctx, r, "can't get its signatures", manifestMax, "", func() (io.ReadCloser, error) {
+	b, err := readVerified(ctx, r, "can't pull its signatures", manifestMax, "", func() (io.ReadCloser, error) {
 		_, body, err := repository.Manifests().FetchReference(ctx, r.signatureTag())
 		return body, err
 	})
@@ -186,7 +186,7 @@ func signatureManifest(ctx context.Context, r Reference, repository *remote.Repo
 	}
 	m := &ocispec.Manifest{}
 	if err := json.Unmarshal(b, m); err != nil {
-		return nil, newError(r, "what lies under the tag %s isn't signatures: remove that tag, and sign the image again",
+		return nil, newError(r, "the tag %s holds something other than signatures: remove that tag, and sign the image again",
 			r.signatureTag())
 	}
 	return m, nil
@@ -204,7 +204,7 @@ func Verify(r Reference, all []Signature, keys []signature.Key) error {
 				return nil
 			}
 			if !errors.Is(err, signature.ErrOtherKey) {
-				why = append(why, hideSecrets(fmt.Sprintf("the signature by %s doesn't hold here: %v", k, err)))
+				why = append(why, hideSecrets(fmt.Sprintf("the signature by %s isn't for this image: %v", k, err)))
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func Verify(r Reference, all []Signature, keys []signature.Key) error {
 	sign := "sign it with windlass plugin sign or cosign sign --key, or leave it out"
 	switch {
 	case len(all) == 0:
-		return newError(r, "isn't signed, and must be by a key of %s: %s", wanted, sign)
+		return newError(r, "isn't signed, and must be signed by a key of %s: %s", wanted, sign)
 	case len(why) == 0:
 		return newError(r, "is signed, but not by a key of %s: %s", wanted, sign)
 	}
@@ -250,11 +250,12 @@ func readVerified(ctx context.Context, r Reference, doing string, most int64, wa
 			return nil, requestError(r, doing, err)
 		case int64(len(b)) > most:
 			return nil, newError(r,
-				"%s: the registry sends more than the %d bytes that it may have: look at the registry and at what is in between",
+				"%s: the registry sends more than the limit of %d bytes: check the registry and any proxy in between",
 				doing, most)
 		case want != "" && digestOf(b) != want:
 			return nil, newError(r,
-				"%s: the registry sends %d bytes with the digest %s, asked for was %s: look at the registry and at what is in between", doing, len(b), digestOf(b), want)
+				"%s: the registry sent %d bytes with the digest %s instead of %s: check the registry and any proxy in between",
+				doing, len(b), digestOf(b), want)
 		}
 		return b, nil
 	}

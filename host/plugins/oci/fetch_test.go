@@ -72,15 +72,15 @@ func TestTampering(t *testing.T) {
 		want      string
 	}{
 		"other module": {at(blobPath, send("application/octet-stream", other)),
-			"the registry sends 41 bytes with the digest " + digestOf(other) + ", asked for was " + digestOf(wasm)},
-		"other manifest":   {at(manifestPath, send(typeManifest, []byte(`{"layers":[]}`))), "can't get its manifest"},
-		"manifest as HTML": {at(manifestPath, send("text/html", []byte("<html>"))), "can't get its manifest"},
+			"the registry sent 41 bytes with the digest " + digestOf(other) + " instead of " + digestOf(wasm)},
+		"other manifest":   {at(manifestPath, send(typeManifest, []byte(`{"layers":[]}`))), "can't pull its manifest"},
+		"manifest as HTML": {at(manifestPath, send("text/html", []byte("<html>"))), "can't pull its manifest"},
 		"module cut":       {at(blobPath, cut), "unexpected EOF"},
-		"module endless":   {at(blobPath, endless), "sends more than the 41 bytes that it may have"},
+		"module endless":   {at(blobPath, endless), "sends more than the limit of 41 bytes"},
 		"manifest endless": {at(manifestPath, func(w http.ResponseWriter, q *http.Request, n http.Handler) {
 			w.Header().Set("Content-Type", typeManifest)
 			endless(w, q, n)
-		}), "can't get its manifest"},
+		}), "can't pull its manifest"},
 		"module slow": {at(blobPath, slow), "the registry took too long"},
 		"no answer": {func(_ http.ResponseWriter, q *http.Request, _ http.Handler) {
 			<-q.Context().Done()
@@ -97,11 +97,11 @@ func TestTampering(t *testing.T) {
 		}, ""},
 		"redirects for ever": {func(w http.ResponseWriter, q *http.Request, _ http.Handler) {
 			http.Redirect(w, q, q.URL.Path+"?key=hush", http.StatusTemporaryRedirect)
-		}, "can't get its manifest"},
+		}, "can't pull its manifest"},
 		"shouts": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			w.WriteHeader(400)
 			fmt.Fprintf(w, `{"errors":[{"code":"X","message":"%s"}]}`, strings.Repeat(`\n\u001b[2Jlies`, 500))
-		}, "can't get its manifest"},
+		}, "can't pull its manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.Intercept(x.intercept)

@@ -89,10 +89,12 @@ func TestPushAndFetch(t *testing.T) {
 				t.Errorf("%s: %q", m.Reference, m.Wasm)
 			}
 			_, err = c.Fetch(t.Context(), mustParse(t, r.Host+"/team/a:v1"))
-			refused(t, err, "image "+r.Host+"/team/a:v1: names no digest, and a tag can be moved: now it is "+pinned.Digest+
-				"; where that is what you want, write "+pinned.String())
+			refused(t, err,
+				"image "+r.Host+"/team/a:v1: names no digest, and a tag can be moved: the tag's digest is now "+pinned.Digest+
+					"; if that is what you want, write "+pinned.String())
 			_, err = c.Fetch(t.Context(), mustParse(t, r.Host+"/team/a:v3"))
-			refused(t, err, "names no digest", "the registry couldn't be asked which it is now (can't ask for its digest: ")
+			refused(t, err, "names no digest", "the registry couldn't be asked for the tag's present digest (can't read its "+
+				"digest: ")
 		})
 	}
 }

@@ -64,7 +64,8 @@ func TestSignatures(t *testing.T) {
 	}
 	pinned := mustPush(t, c, r.Host+"/team/a", wasm)
 	refused(t, get(pinned, ourKeys...),
-		"image "+pinned.String()+": isn't signed, and must be by a key of "+ourFile+": sign it with windlass plugin sign")
+		"image "+pinned.String()+": isn't signed, and must be signed by a key of "+ourFile+": sign it with windlass plugin "+
+			"sign")
 	if n := len(r.Requests("GET /v2/team/a/blobs/")); n != 0 {
 		t.Errorf("%d blobs of an image that isn't signed were got", n)
 	}
@@ -107,16 +108,16 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 	refused(t, get(another, ourKeys...),
-		"the signature by "+ourFile+" doesn't hold here: it is for another digest, "+pinned.Digest)
+		"the signature by "+ourFile+" isn't for this image: it is for another digest, "+pinned.Digest)
 	refused(t, get(elsewhere, theirKeys...),
-		"the signature by "+theirFile+" doesn't hold here: it is for another repository, \""+r.Host+"/team/a\"")
+		"the signature by "+theirFile+" isn't for this image: it is for another repository, \""+r.Host+"/team/a\"")
 
 	// What a key signed may be something else altogether.
 	for want, payload := range map[string]string{
-		`what is signed is a "atomic container signature"`: `{"critical":{"identity":{"docker-reference":"` +
+		`the signed payload is a "atomic container signature"`: `{"critical":{"identity":{"docker-reference":"` +
 			another.Repository + `"},"image":{"docker-manifest-digest":"` + another.Digest +
 			`"},"type":"atomic container signature"}}`,
-		"what is signed isn't a claim about an image": "hello",
+		"the signed payload isn't a claim about an image": "hello",
 	} {
 		ref := mustPush(t, c, r.Host+"/team/a", []byte(want))
 		sig, err := ours.SignBytes([]byte(payload))

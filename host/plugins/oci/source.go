@@ -166,7 +166,7 @@ func (s *Source) beginImage(w *wanted) {
 	w.stop = stop
 	cache, err := CacheOf(&config.Configuration{Registries: config.Registries{CacheFolder: w.folder}})
 	if err != nil {
-		klog.ErrorS(err, "Modules from registries aren't kept, each start has to get them anew", "plugin", w.name)
+		klog.ErrorS(err, "Can't cache modules from registries: each start has to pull them again", "plugin", w.name)
 	}
 	if m := cache.cachedModule(w.image.Reference, w.image.Keys); m != nil {
 		s.acceptModule(ctx, w, m)
@@ -232,7 +232,7 @@ func (s *Source) attempt(ctx context.Context, w *wanted, cache *Cache) (isFinal 
 		var unkept error
 		m, unkept, err = client.Get(ctx, w.image, cache)
 		if unkept != nil {
-			klog.ErrorS(unkept, "A module is used without being kept: the next start has to get it anew", "plugin", w.name)
+			klog.ErrorS(unkept, "Can't cache a module: the next start has to pull it again", "plugin", w.name)
 		}
 	}
 
@@ -244,10 +244,10 @@ func (s *Source) attempt(ctx context.Context, w *wanted, cache *Cache) (isFinal 
 		return errors.As(err, &refused) && refused.Final, err
 	}
 	if !s.acceptModule(ctx, w, m) {
-		return true, errors.New("isn't what is wanted")
+		return true, errors.New("the image doesn't hold the configured plugin")
 	}
 
-	klog.InfoS("Plugin was got from its registry", "plugin", w.name, "image", w.image.Reference.String(), "bytes",
+	klog.InfoS("Pulled plugin from its registry", "plugin", w.name, "image", w.image.Reference.String(), "bytes",
 		len(m.Wasm), "verified", len(w.image.Keys) > 0)
 	return true, nil
 }

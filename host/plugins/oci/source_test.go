@@ -140,7 +140,7 @@ func TestSourceWithoutRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	why := waitForImage(t, s, "b", failing).Err
-	refused(t, why, "image "+b.String()+": can't get its manifest", "the registry took too long")
+	refused(t, why, "image "+b.String()+": can't pull its manifest", "the registry took too long")
 
 	close(release)
 	waitForImage(t, patient, "b", isPulled)
@@ -199,7 +199,7 @@ func TestSourceVerifies(t *testing.T) {
 	})
 	s := newSource(t)
 	configure(t, s, k)
-	refused(t, waitForImage(t, s, "a", failing).Err, "isn't signed, and must be by a key of "+file)
+	refused(t, waitForImage(t, s, "a", failing).Err, "isn't signed, and must be signed by a key of "+file)
 	if err := c.Sign(t.Context(), a, ours); err != nil {
 		t.Fatal(err)
 	}

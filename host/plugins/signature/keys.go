@@ -50,7 +50,7 @@ func publicKey(b []byte) (crypto.PublicKey, error) {
 		return nil, errors.New(want)
 	}
 	if next, _ := pem.Decode(rest); next != nil {
-		return nil, errors.New("there is more than one key in it: make them files of their own")
+		return nil, errors.New("the file has more than one key: put each into a file of its own")
 	}
 	public, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
@@ -90,7 +90,7 @@ func (k Key) Verify(c Claim, payload, signature []byte) error {
 }
 
 // ErrOtherKey tells that a signature isn't a key's.
-var ErrOtherKey = errors.New("the signature isn't the key's")
+var ErrOtherKey = errors.New("the signature wasn't made with this key")
 
 // String names the key's file.
 func (k Key) String() string { return k.file }

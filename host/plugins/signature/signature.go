@@ -57,11 +57,11 @@ func (c Claim) checkPayload(payload []byte) error {
 	var d document
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	if err := decoder.Decode(&d); err != nil || decoder.More() {
-		return fmt.Errorf("what is signed isn't a claim about an image")
+		return fmt.Errorf("the signed payload isn't a claim about an image")
 	}
 	switch {
 	case d.Critical.Type != claimType:
-		return fmt.Errorf("what is signed is a %q, not a %q", shorten(d.Critical.Type), claimType)
+		return fmt.Errorf("the signed payload is a %q, not a %q", shorten(d.Critical.Type), claimType)
 	case d.Critical.Image.Digest != c.Digest:
 		return fmt.Errorf("it is for another digest, %s", shorten(d.Critical.Image.Digest))
 	case canonicalRepository(d.Critical.Identity.Repository) != canonicalRepository(c.Repository):

@@ -81,7 +81,7 @@ func Code(ended syscall.WaitStatus) int {
 func runGuardian(text string) int {
 	var f Files
 	if copy(f[:], numbers(text)) < len(f) {
-		return printError(errors.New(guardianVariable + " is set: it is windlass's own"))
+		return printError(errors.New(guardianVariable + " is set, but is reserved for windlass itself: unset it"))
 	}
 
 	name := [16]byte([]byte("windlass-guard\x00\x00"))

@@ -74,7 +74,7 @@ func Run(ctx context.Context, f *record.File, o Options, each func(Result)) erro
 		r := Result{Number: i + 1, Key: key, Time: s.Start, Ended: s.Result, Verdict: Skipped}
 		switch {
 		case s.Cut:
-			r.Why = fmt.Sprintf("its %d bytes were more than the recorder's ring holds: raise recordings.bytes", s.Bytes)
+			r.Why = fmt.Sprintf("its %d bytes were more than the recorder keeps: raise recordings.bytes", s.Bytes)
 		case s.Redacted:
 			r.Why = "secrets were wiped from it"
 		case s.Request == nil:
@@ -163,7 +163,7 @@ func openModule(ctx context.Context, s *record.Source, controller string, o *Opt
 		}
 	}
 	if m.index < 0 {
-		return nil, fmt.Errorf("%s: it has no controller %s, whose syncs these are", p, controller)
+		return nil, fmt.Errorf("%s: the plugin has no controller %s, which the recording is of", p, controller)
 	}
 
 	settings, missing := settings(s, m.manifest, o.Files)
@@ -202,10 +202,12 @@ func settings(s *record.Source, m *abi.Manifest, files map[string][]byte) (*abi.
 			}
 			file, given := files[x.Name]
 			if !given {
-				return nil, fmt.Sprintf("setting %s is a file, of which a recording has only the digest: name it with --file %s=PATH", x.Name, x.Name)
+				return nil, fmt.Sprintf("setting %s is a file, and a recording has only the file's digest: name the file with "+
+					"--file %s=PATH", x.Name, x.Name)
 			}
 			if got := record.DigestOf(file); got != x.Digest {
-				return nil, fmt.Sprintf("setting %s was a file with digest %s, the one that --file names has %s", x.Name, x.Digest,
+				return nil, fmt.Sprintf("setting %s was a file with digest %s, but the one that --file names has %s", x.Name,
+					x.Digest,
 					got)
 			}
 			value = string(file)

@@ -55,7 +55,7 @@ func readInstruction(r *reader) instruction {
 		}
 		valueType(r, r.byte())
 	case op == 0x25 || op == 0x26:
-		r.failf("table.get and table.set are not allowed: the host could not put the table back")
+		r.failf("table.get and table.set are not allowed: the host could not reset the table between syncs")
 	case op >= 0x28 && op <= 0x3e: // loads and stores
 		r.u32()
 		r.u32()
@@ -83,7 +83,7 @@ func readInstruction(r *reader) instruction {
 			expectZero(r)
 		case in.misc <= 17:
 			r.failf("instruction 0xfc %d (memory.init, data.drop, elem.drop or a table instruction) is not allowed: the host "+
-				"could not put its effect back", in.misc)
+				"could not undo its effect between syncs", in.misc)
 		default:
 			r.failf("instruction 0xfc %d is unknown", in.misc)
 		}

@@ -317,7 +317,7 @@ func (m *Module) memoryEntry(r *reader) {
 	least, most := readLimits(r, "memory")
 	m.MemoryMin, m.MemoryMax = least, min(most, 65536)
 	if least > m.MemoryMax {
-		r.failf("least %d pages are more than the most, %d", least, m.MemoryMax)
+		r.failf("the minimum of %d pages is more than the maximum, %d", least, m.MemoryMax)
 	}
 }
 
@@ -339,7 +339,7 @@ func (m *Module) globalEntry(r *reader) {
 		r.failf("mutability %#x is unknown", mutable)
 	}
 	if mutable == 1 && (t == 0x70 || t == 0x6f) {
-		r.failf("global %d is a mutable %s: the host could not put it back", len(m.globals), valueTypes[t])
+		r.failf("global %d is a mutable %s: the host could not reset it between syncs", len(m.globals), valueTypes[t])
 	}
 	from := r.pos
 	constant(r, nil, nil)
@@ -361,7 +361,7 @@ func (m *Module) exportEntry(r *reader) {
 		return
 	}
 	if strings.HasPrefix(e.Name, ReservedPrefix) {
-		r.failf("export %q: names that begin with %q are the host's", e.Name, ReservedPrefix)
+		r.failf("export %q: names that begin with %q are reserved for the host", e.Name, ReservedPrefix)
 	}
 	switch e.Kind {
 	case Function:

@@ -105,11 +105,11 @@ func (m *Module) dataSegment(r *reader) {
 	var at uint32
 	if flag != 1 {
 		if op := r.byte(); op != 0x41 {
-			r.failf("the place of a data segment must be an i32.const, not instruction %#x", op)
+			r.failf("the offset of a data segment must be an i32.const, not instruction %#x", op)
 		}
 		at = uint32(r.signedLEB(32))
 		if op := r.byte(); op != opEnd {
-			r.failf("the place of a data segment must be one i32.const")
+			r.failf("the offset of a data segment must be one i32.const")
 		}
 	}
 	n := r.u32()

@@ -83,7 +83,7 @@ func (t *tape) Sync(request []byte, perform guest.Perform) (answer []byte, stats
 	return t.answer, stats, err
 }
 
-var errStrayed = errors.New("the same sync performs something else each time: it isn't deterministic")
+var errStrayed = errors.New("the same sync performs something different each time: it isn't deterministic")
 
 // measure repeats the sync.
 func (t *tape) measure(ctx context.Context, m *guest.Module, atLeast time.Duration) (*Result, error) {

@@ -131,7 +131,8 @@ func mainPackage(folder string) (string, error) {
 			return "./" + where, nil
 		}
 	}
-	return "", fmt.Errorf("%s: has neither module/main.go nor main.go, whose init function calls sdk.Serve(Plugin): write the former as \"windlass plugin new\" does", folder)
+	return "", fmt.Errorf("%s: has neither module/main.go nor main.go, whose init function calls sdk.Serve(Plugin): "+
+		"write module/main.go as \"windlass plugin new\" does", folder)
 }
 
 // described is what git calls the state of a folder, "0.0.0" where it can't tell.
@@ -189,7 +190,7 @@ func (b *building) compile(ctx context.Context) (module, debugForm []byte, err e
 		<-other
 		var ended *exec.ExitError
 		if errors.As(h.err, &ended) {
-			return nil, nil, fmt.Errorf("%s: %s doesn't build it (%w): mend what it names above", b.Folder,
+			return nil, nil, fmt.Errorf("%s: %s can't build it (%w): correct the errors above", b.Folder,
 				b.compiler.nameAndVersion(),
 				h.err)
 		}
@@ -216,7 +217,8 @@ func (b *building) finishModule(ctx context.Context, built, debugForm []byte) (*
 		return nil, b.trapped(ctx, name, err, debugForm)
 	}
 	if b.Version != "" && module.Manifest.Version != b.Version {
-		return nil, fmt.Errorf("--version %s: the plugin says in its source that it is version %s: leave out Version of its sdk.Plugin", b.Version, module.Manifest.Version)
+		return nil, fmt.Errorf("--version %s: the plugin's source sets version %s: remove Version from its sdk.Plugin",
+			b.Version, module.Manifest.Version)
 	}
 
 	for i := range module.Manifest.Controllers {

@@ -111,7 +111,7 @@ func TestNotBuilt(t *testing.T) {
 		says     []string // in the error or in what the compiler says
 	}{
 		{name: "an undefined name", old: "namespaces.Get(c)", new: "namespace.Get(c)",
-			says: []string{"hello.go:", "undefined: namespace", "mend"}},
+			says: []string{"hello.go:", "undefined: namespace", "correct the errors"}},
 		{name: "a field that isn't there", old: `"status.phase"`, new: `"status.phrase"`,
 			says: []string{"hello-controller", "namespaces", "status.phrase", "phase"}},
 		{name: "a label that isn't there", old: "Controllers: ",
@@ -122,7 +122,7 @@ func TestNotBuilt(t *testing.T) {
 		{name: "a verb that there isn't", old: `"create", "update", "delete"`, new: `"create", "updat"`,
 			says: []string{"hello-controller", "v1/configmaps", `"updat"`, "deletecollection"}},
 		{name: "two versions", old: "Name:        ", new: "Version: \"1.0.0\", Name: ", o: build.Options{Version: "v2"},
-			says: []string{"--version v2", "1.0.0", "leave out"}},
+			says: []string{"--version v2", "1.0.0", "remove Version"}},
 		{name: "no folder", o: build.Options{Folder: "nowhere"}, says: []string{"nowhere: is no folder"}},
 		{name: "no go.mod", o: build.Options{Folder: t.TempDir()}, says: []string{"has no go.mod", "plugin new"}},
 		{name: "no compiler", o: build.Options{TinyGo: "/nowhere/tinygo"}, says: []string{"no TinyGo", "--compiler=go"}},

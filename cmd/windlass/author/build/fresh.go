@@ -64,7 +64,7 @@ func sources(ctx context.Context, folder string) (files []string, err error) {
 	c.Stderr = &said
 	out, err := c.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s: go list doesn't find what it is made of: %w\n%s", folder, err,
+		return nil, fmt.Errorf("%s: go list can't find its source files: %w\n%s", folder, err,
 			strings.TrimSpace(said.String()))
 	}
 
@@ -113,7 +113,7 @@ func Fresh(ctx context.Context, folder, module string, messages io.Writer) (stri
 	r, err := Build(ctx, o)
 	if err != nil {
 		return "", fmt.Errorf("%s, so it has to be built anew: %w\n"+
-			"(to have a module as it is, name its file)", why, err)
+			"(to use a module as it is, name its file)", why, err)
 	}
 	fmt.Fprintf(messages, "%s: built by %s in %v\n", r.File, r.Compiler, r.Took.Round(100*time.Millisecond))
 

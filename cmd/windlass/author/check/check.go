@@ -31,7 +31,7 @@ func Do(ctx context.Context, g guest.Guest, q pipe.Request) (*pipe.Response, err
 	case "replay":
 		return Replay(ctx, g, q.File)
 	}
-	return nil, fmt.Errorf("windlass doesn't know the job %q: it is older than the SDK, take a newer one", q.Do)
+	return nil, fmt.Errorf("windlass doesn't know the job %q: it is older than the SDK, use a newer windlass", q.Do)
 }
 
 // listCases names the cases of a folder.

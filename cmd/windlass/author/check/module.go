@@ -191,7 +191,7 @@ func Module(ctx context.Context, path string, o Options) (*Report, error) {
 	}
 	if o.Run != "" {
 		if len(r.Cases)+len(r.Wakes) == 0 {
-			return nil, fmt.Errorf("--run %s: none of the %d cases in %s, and no event, is called so", o.Run, len(cases),
+			return nil, fmt.Errorf("--run %s: none of the %d cases in %s, and no event, has such a name", o.Run, len(cases),
 				o.Cases)
 		}
 		return r, nil

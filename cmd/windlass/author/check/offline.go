@@ -81,7 +81,8 @@ func Cases(ctx context.Context, path string, o RunOptions) (all []Did, ok bool, 
 		text, err := os.ReadFile(file)
 		if err != nil || !golden.Holds(text) {
 			if len(cases) > 0 {
-				return nil, false, fmt.Errorf("%s: holds no golden cases, and %s does: give one or the other", file, cases[0].File)
+				return nil, false, fmt.Errorf("%s: has no golden cases, but %s has: give files of one sort only", file,
+					cases[0].File)
 			}
 
 			continue // Run says what is wrong
@@ -96,7 +97,8 @@ func Cases(ctx context.Context, path string, o RunOptions) (all []Did, ok bool, 
 	case len(cases) == 0:
 		return nil, false, nil
 	case o.Settle || len(o.With) > 0 || len(o.Settings) > 0:
-		return nil, false, fmt.Errorf("%s: a golden case is one sync with what it says itself: leave out --settle, --with and --set", cases[0].File)
+		return nil, false, fmt.Errorf("%s: a golden case is a single sync with objects and settings of its own: leave out "+
+			"--settle, --with and --set", cases[0].File)
 	}
 
 	p, err := Find(ctx, path, o.messages())
@@ -119,7 +121,7 @@ func Cases(ctx context.Context, path string, o RunOptions) (all []Did, ok bool, 
 		all = append(all, Did{c.ID(), c.Key, out})
 	}
 	if len(all) == 0 {
-		return nil, false, fmt.Errorf("--key %s: none of the %d cases has it", o.Key, len(cases))
+		return nil, false, fmt.Errorf("--key %s: none of the %d cases has this key", o.Key, len(cases))
 	}
 
 	return all, true, nil

@@ -59,7 +59,8 @@ func Run(ctx context.Context, o Options) error {
 	slices.Sort(stale)
 	if o.Check {
 		if len(stale) > 0 {
-			return fmt.Errorf("not what the types say now: %s: run windlass plugin generate %s", strings.Join(stale, ", "),
+			return fmt.Errorf("generated files don't match the types: %s: run windlass plugin generate %s", strings.Join(stale,
+				", "),
 				o.Dir)
 		}
 		return nil
@@ -84,7 +85,8 @@ func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {
 		dir = "."
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return nil, errors.New("the go command isn't on the PATH: it is asked for the packages that the types are made of; install Go")
+		return nil,
+			errors.New("the go command isn't on the PATH, and is needed to load the packages of the types: install Go")
 	}
 
 	module, err := moduleOf(dir)

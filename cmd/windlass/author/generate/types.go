@@ -129,13 +129,13 @@ func (w *walker) structure(t crd.TypeIdent, at string) {
 			x.Spare = true
 			continue
 		case tag == "-":
-			fail("the field doesn't travel with the object, so it would be lost between two syncs: take it out of the type")
+			fail("the field doesn't travel with the object, so it would be lost between two syncs: remove it from the type")
 			continue
 		case !ast.IsExported(goName):
 			fail("the field isn't exported: begin its name with a capital")
 			continue
 		case slices.Contains(strings.Split(options, ","), "string"):
-			fail("the json option string isn't supported: make the field a string, or take the option away")
+			fail("the json option string isn't supported: make the field a string, or remove the option")
 			continue
 		case name == "" && !embedded:
 			fail("the json tag has no name: write `json:%q`", strings.ToLower(goName[:1])+goName[1:]+","+options)
@@ -217,7 +217,8 @@ func (w *walker) rejectGoMaps(e ast.Expr) (err error) {
 			if k == "string" && v == "string" {
 				use = "metav1.StringMap"
 			}
-			err = fmt.Errorf("map[%s]%s: Go's maps have no order, and a plugin's answer must follow from its call: write %s", k,
+			err = fmt.Errorf("map[%s]%s: Go's maps have no order, and a plugin must answer the same request the same way each "+
+				"time: use %s", k,
 				v, use)
 		}
 		return true
@@ -238,16 +239,19 @@ func (w *walker) kindOfType(s *source, t types.Type, at string) (f table.Field, 
 		case t.Kind() == types.Invalid:
 			return f, errors.New("unknown type: is its package imported, and does it compile?")
 		case info&types.IsFloat != 0:
-			return f, fmt.Errorf("%s: floats are read differently by different clients: take resource.Quantity, or an int32 of thousandths", t)
+			return f, fmt.Errorf("%s: floats are read differently by different clients: use resource.Quantity, or an int32 of "+
+				"thousandths", t)
 		case info&types.IsInteger != 0:
-			return f, fmt.Errorf("%s: a number in an API has a size and a sign: take int32 or int64", t)
+			return f, fmt.Errorf("%s: a number in an API has a fixed size and a sign: use int32 or int64", t)
 		}
-		return f, fmt.Errorf("%s has no form in JSON: take another type", t)
+		return f, fmt.Errorf("%s has no form in JSON: use another type", t)
 
 	case *types.Pointer:
 		f, err = w.kindOfType(s, t.Elem(), at)
 		if err == nil && (strings.Contains(f.Kind, "|") || f.Kind == "wire.Bytes") {
-			return f, fmt.Errorf("a pointer to a list, a map or another pointer: those can be absent by themselves, take the pointer away")
+			return f,
+				fmt.Errorf("a pointer to a list, a map or another pointer: those can be absent by themselves, remove the " +
+					"pointer")
 		}
 		f.Kind = "wire.Ptr | " + f.Kind
 		return f, err
@@ -273,13 +277,15 @@ func (w *walker) kindOfType(s *source, t types.Type, at string) (f table.Field, 
 	case *types.Named:
 		return w.kindOfNamed(s, t, at)
 	case *types.Array:
-		return f, fmt.Errorf("%s: lists have no fixed length in JSON: take a slice, with the markers +kubebuilder:validation:MinItems and MaxItems", t)
+		return f, fmt.Errorf("%s: lists have no fixed length in JSON: use a slice, with the markers "+
+			"+kubebuilder:validation:MinItems and MaxItems", t)
 	case *types.Interface:
-		return f, errors.New("an interface may hold anything, and the schema couldn't say what: take a type, or apiextensionsv1.JSON (" + sdkPath + "api/apiextensions/v1) for any JSON")
+		return f, errors.New("an interface may hold anything, and the schema couldn't say what: use a concrete type, or " +
+			"apiextensionsv1.JSON (" + sdkPath + "api/apiextensions/v1) for any JSON")
 	case *types.Struct:
-		return f, errors.New("a struct without a name: give its type a name, markers and comments then have a place, too")
+		return f, errors.New("a struct without a name: give its type a name, so that markers and comments have a place")
 	case *types.Chan, *types.Signature:
-		return f, fmt.Errorf("%s has no form in JSON: take another type", t)
+		return f, fmt.Errorf("%s has no form in JSON: use another type", t)
 	}
 	return f, fmt.Errorf("%s is a type that objects can't have", t)
 }
@@ -288,7 +294,7 @@ func (w *walker) kindOfType(s *source, t types.Type, at string) (f table.Field, 
 func (w *walker) kindOfNamed(s *source, t *types.Named, at string) (f table.Field, err error) {
 	o := t.Obj()
 	if o.Pkg() == nil {
-		return f, fmt.Errorf("%s has no form in JSON: take another type", o.Name())
+		return f, fmt.Errorf("%s has no form in JSON: use another type", o.Name())
 	}
 
 	where := o.Pkg().Path()
@@ -306,7 +312,7 @@ func (w *walker) kindOfNamed(s *source, t *types.Named, at string) (f table.Fiel
 			return table.Field{Kind: "wire.Message", Elem: s.importAlias(o.Pkg()) + "." + name}, nil
 		}
 		if _, ok := t.Underlying().(*types.Struct); ok {
-			return f, fmt.Errorf("%s.%s is of another module, and no type of the SDK: declare the type in your own module",
+			return f, fmt.Errorf("%s.%s is in another module, and isn't a type of the SDK: declare the type in your own module",
 				where, o.Name())
 		}
 		return w.kindOfType(s, t.Underlying(), at)
@@ -323,7 +329,8 @@ func (w *walker) kindOfNamed(s *source, t *types.Named, at string) (f table.Fiel
 		return w.kindOfType(s, t.Underlying(), at)
 	}
 	if slices.Contains(w.under, ident) {
-		return f, fmt.Errorf("%s is part of itself, and a definition's schema has an end: take apiextensionsv1.JSON where it begins again", o.Name())
+		return f, fmt.Errorf("%s contains itself, which a definition's schema can't express: use apiextensionsv1.JSON where "+
+			"it begins again", o.Name())
 	}
 
 	w.structure(ident, at)
@@ -340,7 +347,7 @@ func (w *walker) kindOfNamed(s *source, t *types.Named, at string) (f table.Fiel
 // kindOfMap returns the kind of a map.
 func (w *walker) kindOfMap(s *source, key, value types.Type, at string) (f table.Field, err error) {
 	if b, ok := key.Underlying().(*types.Basic); !ok || b.Kind() != types.String {
-		return f, fmt.Errorf("a map with keys of type %s: JSON has only text for keys, take string", key)
+		return f, fmt.Errorf("a map with keys of type %s: JSON has only text for keys, use string", key)
 	}
 	v, err := w.kindOfType(s, value, at+"[]")
 	if err != nil {

@@ -172,7 +172,8 @@ var resourceLine = regexp.MustCompile(`(?m)^var (\w+) = resource\.Of\[\w+\]\{.*N
 
 func (o *Options) pluginNames() (*names, error) {
 	if !namePattern.MatchString(o.Name) || len(o.Name) > nameMost {
-		return nil, fmt.Errorf("%q is no name for a plugin: at most %d small letters, digits and dashes, a letter first, no dash last", o.Name, nameMost)
+		return nil, fmt.Errorf("%q isn't a valid name for a plugin: at most %d small letters, digits and dashes, a letter "+
+			"first, no dash last", o.Name, nameMost)
 	}
 	if slices.Contains(plugins.Names(), o.Name) {
 		return nil, fmt.Errorf("%q is the name of a built-in plugin, which yours would replace: choose another", o.Name)
@@ -187,15 +188,17 @@ func (o *Options) pluginNames() (*names, error) {
 		n.Module = "example.com/" + o.Name
 	}
 	if !modulePattern.MatchString(n.Module) || n.Module == SDKModule {
-		return nil, fmt.Errorf("--module %q is no path for a Go module of yours: name it as in go.mod, such as example.com/%s", n.Module, o.Name)
+		return nil, fmt.Errorf("--module %q isn't a valid path for your Go module: write it as in go.mod, such as "+
+			"example.com/%s", n.Module, o.Name)
 	}
 
 	if o.Kind != "" || o.Group != "" {
 		if !kindPattern.MatchString(o.Kind) || len(o.Kind) > nameMost {
-			return nil, fmt.Errorf("--custom-resource %q is no kind: at most %d letters and digits, a capital first, such as Website", o.Kind, nameMost)
+			return nil, fmt.Errorf("--custom-resource %q isn't a valid kind: at most %d letters and digits, a capital first, "+
+				"such as Website", o.Kind, nameMost)
 		}
 		if !groupPattern.MatchString(o.Group) || len(o.Group) > 200 {
-			return nil, fmt.Errorf("--group %q is no API group: name a domain of yours, such as example.com", o.Group)
+			return nil, fmt.Errorf("--group %q isn't a valid API group: use a domain of yours, such as example.com", o.Group)
 		}
 		n.Kind, n.Group = o.Kind, o.Group
 	}

@@ -87,11 +87,11 @@ func TestBadNames(t *testing.T) {
 		o    scaffold.Options
 		says string
 	}{
-		{scaffold.Options{Name: ""}, "is no name for a plugin"},
-		{scaffold.Options{Name: "Hello"}, "is no name for a plugin"},
-		{scaffold.Options{Name: "../up"}, "is no name for a plugin"},
-		{scaffold.Options{Name: "hello-"}, "is no name for a plugin"},
-		{scaffold.Options{Name: strings.Repeat("a", 41)}, "is no name for a plugin"},
+		{scaffold.Options{Name: ""}, "isn't a valid name for a plugin"},
+		{scaffold.Options{Name: "Hello"}, "isn't a valid name for a plugin"},
+		{scaffold.Options{Name: "../up"}, "isn't a valid name for a plugin"},
+		{scaffold.Options{Name: "hello-"}, "isn't a valid name for a plugin"},
+		{scaffold.Options{Name: strings.Repeat("a", 41)}, "isn't a valid name for a plugin"},
 		{scaffold.Options{Name: "func"}, "Go package"},
 		{scaffold.Options{Name: "sdk"}, "Go package"},
 		{scaffold.Options{Name: "hello", Kind: "website", Group: "example.com"}, "--custom-resource"},

@@ -70,7 +70,7 @@ func checkReplaceable(folder string) error {
 	}
 	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 	if err != nil || !strings.Contains(string(mod), "\nmodule "+SDKModule+"\n") {
-		return fmt.Errorf("%s: isn't the source of the SDK, and is to be replaced by it: move it away", folder)
+		return fmt.Errorf("%s: would be replaced by the SDK's source, but is something else: move it away", folder)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (w *Will) Leave(t Testament) error {
 		return err
 	}
 	if len(text) > len(w.page.text) {
-		return fmt.Errorf("%d Leases are more than a guardian can know of", len(t.Leases))
+		return fmt.Errorf("%d Leases are more than a guardian can keep track of", len(t.Leases))
 	}
 	copy(w.page.text[:], text)
 	w.page.length.Store(uint32(len(text)))
@@ -301,20 +301,21 @@ func parseRights(control []byte) (all []int, err error) {
 func (e *Estate) Over(end time.Time) (writes int64, err error) {
 	writes = e.page.writes.Load()
 	if left := time.Duration(e.page.doubt.Load()) - monotonicNow(); left > 0 {
-		return writes, fmt.Errorf("answers to writes were lost, which may be done for %v yet", left.Round(time.Millisecond))
+		return writes, fmt.Errorf("responses to writes were lost, and the API server may still carry them out for %v",
+			left.Round(time.Millisecond))
 	}
 	if writes == 0 {
 		return 0, nil
 	}
 	if !e.known || e.page.blind.Load() != 0 {
-		return writes, errors.New("not all connections are known on which writes were sent")
+		return writes, errors.New("not all connections on which writes were sent are known")
 	}
 	var all errgroup.Group
 	for _, fd := range e.connections {
 		all.Go(func() error { return finishConnection(fd, end) })
 	}
 	if err := all.Wait(); err != nil {
-		return writes, fmt.Errorf("writes were under way on connections that didn't end in good order: %w", err)
+		return writes, fmt.Errorf("writes were in flight on connections that didn't close cleanly: %w", err)
 	}
 	time.Sleep(e.Late)
 	return writes, nil

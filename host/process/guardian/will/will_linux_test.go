@@ -169,14 +169,14 @@ func TestUnknown(t *testing.T) {
 		want string
 	}{
 		"the answer was lost": {func(_ *testing.T, w *Will) { w.Begin(); w.End(time.Hour) },
-			"answers to writes were lost, which may be done for"},
+			"responses to writes were lost, and the API server may still carry them out for"},
 		"the connection was closed": {func(t *testing.T, w *Will) { newServer(t, true).sendWrites(t, w, 1)() },
-			"answers to writes were lost"},
+			"responses to writes were lost"},
 		"the connection has no descriptor": {func(_ *testing.T, w *Will) {
 			one, _ := net.Pipe()
 			w.Keep(one)
 			w.Begin()
-		}, "not all connections are known"},
+		}, "not all connections on which writes were sent are known"},
 		"the server doesn't end the connection": {func(t *testing.T, w *Will) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
