@@ -22,7 +22,7 @@ const (
 	// burst is what must have been allocated since the last time, for a collection to be worth its processor time. That
 	// of the start always is: what it leaves would stay for good.
 	burst = 32 << 20
-	// seldom is how far apart collections are at least that were asked for: with a large heap one takes a tenth of a second.
+	// seldom is how far apart collections that were asked for are at least: of a large heap one takes 0.1 s.
 	seldom = 5 * time.Minute
 )
 

@@ -200,6 +200,7 @@ func settings(s *record.Source, m *abi.Manifest, files map[string][]byte) (*abi.
 			if x.Digest == "" || x.Digest == record.DigestOf(nil) {
 				break
 			}
+
 			file, given := files[x.Name]
 			if !given {
 				return nil, fmt.Sprintf("setting %s is a file, and a recording has only the file's digest: name the file with "+
@@ -207,8 +208,7 @@ func settings(s *record.Source, m *abi.Manifest, files map[string][]byte) (*abi.
 			}
 			if got := record.DigestOf(file); got != x.Digest {
 				return nil, fmt.Sprintf("setting %s was a file with digest %s, but the one that --file names has %s", x.Name,
-					x.Digest,
-					got)
+					x.Digest, got)
 			}
 			value = string(file)
 		}
