@@ -17,7 +17,7 @@ func init() {
 }
 
 // Worlds leave much behind at once, and memory is plenty: the collector would take a tenth of the time.
-func init() { debug.SetGCPercent(400) }
+func init() { debug.SetGCPercent(800) }
 
 // A message stays on its line, so that rules can speak of it.
 func init() { yaml.FutureLineWrap() }
