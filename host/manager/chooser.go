@@ -95,7 +95,7 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 	switch err := config.CheckNames(k.Controllers, names, aliases); {
 	case err != nil && images.hasUnknown():
 		x.sayOnce(err.Error(), func() {
-			klog.InfoS("A name may be that of a plugin whose image isn't there yet", "problem", err.Error())
+			klog.InfoS("A name may be that of a plugin whose image isn't there yet", "err", err.Error())
 		})
 	case err != nil:
 		return nil, because(err, problems...)

@@ -50,7 +50,7 @@ func TestManifest(t *testing.T) {
 	if d := cmp.Diff([]string{
 		"--allocate-node-cidrs", "--cluster-cidr", "--cluster-name", "--cluster-signing-cert-file",
 		"--cluster-signing-key-file", "--service-account-private-key-file", "--service-cluster-ip-range",
-	}, run.matchesInLog(t, `changes nothing here" flag="([^"]+)" why="[^"]+"`)); d != "" {
+	}, run.matchesInLog(t, `changes nothing here" flag="([^"]+)" reason="[^"]+"`)); d != "" {
 		t.Errorf("flags that windlass tells of, -want +got:\n%s", d)
 	}
 	if d := cmp.Diff([]string{"bootstrap-signer-controller", "token-cleaner-controller"},

@@ -75,7 +75,7 @@ func (v *VersionFlag) Set(s string) error {
 	switch {
 	case s == "raw" || s == "true" || s == "false":
 	case strings.HasPrefix(s, "v1."):
-		klog.InfoS("A flag of kube-controller-manager changes nothing here", "flag", "--version="+s, "why",
+		klog.InfoS("A flag of kube-controller-manager changes nothing here", "flag", "--version="+s, "reason",
 			"windlass tells its own version")
 		s = "false"
 	default:

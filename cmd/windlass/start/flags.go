@@ -37,7 +37,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // logIgnoredFlags logs which flags change nothing.
 func logIgnoredFlags(fs *pflag.FlagSet) {
 	for _, n := range config.Notices(fs) {
-		klog.InfoS("A flag of kube-controller-manager changes nothing here", "flag", n.Flag, "why", n.Why)
+		klog.InfoS("A flag of kube-controller-manager changes nothing here", "flag", n.Flag, "reason", n.Why)
 	}
 }
 
