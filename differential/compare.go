@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	// what sigs.k8s.io/yaml writes with, without its way over JSON, which took a sixth of the time
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"

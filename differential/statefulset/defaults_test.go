@@ -28,10 +28,10 @@ import (
 )
 
 // TestDefaults holds podtemplate.Default against upstream's defaults of a StatefulSet, by the data of the revision that
-// each makes of a template that is restored: on 5,000 random templates, or on as many as TEMPLATES says.
+// each makes of a template that is restored: on 20,000 random templates, or on as many as TEMPLATES says.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	templates := 5_000
+	templates := 20_000
 	if text := os.Getenv("TEMPLATES"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {

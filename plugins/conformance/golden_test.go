@@ -56,7 +56,8 @@ func checkModule(t *testing.T, p builtin.Plugin) {
 	g := watched{guesttest.Native(p.Native)}
 	eachCase(t, p, func(t *testing.T, c *golden.Case) {
 		if d := cmp.Diff(caseOutput(t, g, c), caseOutput(t, m, c)); d != "" {
-			t.Errorf("the module does otherwise than the same code natively (run make plugins if it is old) (-native +sandboxed):\n%s", d)
+			t.Errorf("the module behaves differently from the same code run natively (run make plugins if the module is old) "+
+				"(-native +sandboxed):\n%s", d)
 		}
 	})
 }
