@@ -18,11 +18,12 @@ type Process struct {
 	PID int // of what was started: with leader election a guardian, whose child is the manager
 	Served
 
-	log   string
-	cmd   *exec.Cmd
-	ended chan struct{}
-	err   error
-	once  sync.Once
+	log    string
+	before int64 // bytes of the log that an earlier process has written
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	err    error
+	once   sync.Once
 }
 
 // Program is where make build leaves windlass.
@@ -95,6 +96,7 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.before = p.logged(t)
 
 	p.cmd = exec.Command(r.Program, "run", "--config", config, "--kubeconfig", r.Kubeconfig,
 		"--use-service-account-credentials", "--controllers", strings.Join(controllers, ","),
@@ -172,6 +174,9 @@ func (p *Process) Stop(t testing.TB) {
 func (p *Process) endProcess(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	p.once.Do(func() {
+		if s == syscall.SIGTERM {
+			p.awaitBegun(t)
+		}
 		select {
 		case <-p.ended:
 			t.Errorf("windlass (process %d) ended by itself: %v\n%s", p.PID, p.err, cluster.Tail(p.log))
@@ -188,6 +193,33 @@ func (p *Process) endProcess(t testing.TB, s syscall.Signal) {
 			t.Errorf("windlass (process %d) ended with %v\n%s", p.PID, p.err, cluster.Tail(p.log))
 		}
 	})
+}
+
+// awaitBegun waits for the process's first line: until then a signal may come before anything listens for it, and ends
+// any program at once.
+func (p *Process) awaitBegun(t testing.TB) {
+	t.Helper()
+	end := time.After(cluster.Patience)
+	for p.logged(t) == p.before {
+		select {
+		case <-p.ended:
+			return
+		case <-end:
+			t.Errorf("windlass (process %d) logs nothing within %v", p.PID, cluster.Patience)
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// logged returns how many bytes the log has.
+func (p *Process) logged(t testing.TB) int64 {
+	t.Helper()
+	info, err := os.Stat(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
 }
 
 func (p *Process) awaitEnd(t testing.TB, s syscall.Signal) {
