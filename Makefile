@@ -20,7 +20,7 @@ finisher := $(out)/module
 finisher_sources := go.mod $(shell find abi host/sandbox host/plugins/module hack/module -name '*.go' ! -name '*_test.go')
 
 # What windlass plugin generate knows of Kubernetes' own types.
-schemas := cmd/windlass/author/generate/schemas/kubernetes.json.gz
+schemas := author/generate/schemas/kubernetes.json.gz
 
 # Go modules with packages in them: the root and the nested ones.
 go_modules := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod))
@@ -168,7 +168,7 @@ $(out)/plugins/%.wasm: $(guest_sources) $$(shell find plugins/$$* -name '*.go' !
 plugins/modules/%.wasm: $(out)/plugins/%.wasm $(finisher)
 	@$(finisher) $< $@ plugins/code/$*
 
-$(schemas): go.mod $(shell find hack/generate-api cmd/windlass/author/generate/table -name '*.go')
+$(schemas): go.mod $(shell find hack/generate-api author/generate/table -name '*.go')
 	go run ./hack/generate-api -schemas $@
 
 $(finisher): $(finisher_sources)

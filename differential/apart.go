@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/author/guest/guesttest"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/plugin"
 	"github.com/windlass-dev/windlass/differential/world"
-	"github.com/windlass-dev/windlass/host/guest/guesttest"
 )
 
 // apart is one run of a script in which each controller has a cluster of its own, whose changes come to its caches late

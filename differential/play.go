@@ -9,11 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/windlass-dev/windlass/author/guest/guesttest"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/plugin"
 	"github.com/windlass-dev/windlass/differential/world"
-	"github.com/windlass-dev/windlass/host/guest/guesttest"
 )
 
 // script is a world and what happens in it: all follows from the seed, less what is left out.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/windlass-dev/windlass/author/golden"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
-	"github.com/windlass-dev/windlass/host/golden"
 )
 
 // wakesDigest is the environment variable in which hack/rings.sh has a digest of all wakes*.yaml. Go's cache of test

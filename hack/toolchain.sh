@@ -8,7 +8,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 here=$root/hack/tinygo
-target=$root/cmd/windlass/author/build/target.json
+target=$root/author/build/target.json
 out=$root/_output/toolchain
 
 llvm=19

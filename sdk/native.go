@@ -18,7 +18,7 @@ var Helpers func(name string, argument []byte) []byte
 // CallHelper calls one of [Helpers].
 func CallHelper(name string, argument []byte) []byte {
 	if Helpers == nil {
-		return []byte("\x01no helpers: set sdk.Helpers to module.CallHelper, as host/guest/guesttest does")
+		return []byte("\x01no helpers: set sdk.Helpers to module.CallHelper, as author/guest/guesttest does")
 	}
 	return Helpers(name, argument)
 }

@@ -20,11 +20,11 @@ import (
 	clientcache "k8s.io/client-go/tools/cache"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/author/guest"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects"
-	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"

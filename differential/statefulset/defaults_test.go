@@ -21,7 +21,7 @@ import (
 	upstream "k8s.io/kubernetes/pkg/controller/statefulset"
 	"sigs.k8s.io/randfill"
 
-	_ "github.com/windlass-dev/windlass/host/guest/guesttest" // brings the host's helpers
+	_ "github.com/windlass-dev/windlass/author/guest/guesttest" // brings the host's helpers
 	sharedhistory "github.com/windlass-dev/windlass/plugins/shared/history"
 	"github.com/windlass-dev/windlass/plugins/shared/podtemplate"
 	guest "github.com/windlass-dev/windlass/sdk/api/apps/v1"

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 
-	"github.com/windlass-dev/windlass/cmd/windlass/author/generate/table"
+	"github.com/windlass-dev/windlass/author/generate/table"
 )
 
 // homes are the SDK's packages for originals that aren't among the groups.

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/windlass-dev/windlass/cmd/windlass/author/generate/table"
+	"github.com/windlass-dev/windlass/author/generate/table"
 )
 
 const (

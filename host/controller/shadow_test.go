@@ -7,10 +7,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/windlass-dev/windlass/author/guest"
+	"github.com/windlass-dev/windlass/author/guest/guesttest"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects"
-	"github.com/windlass-dev/windlass/host/guest"
-	"github.com/windlass-dev/windlass/host/guest/guesttest"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"

@@ -111,7 +111,7 @@ func copyTree(t *testing.T) *tree {
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
 		c.copyFile(here, name)
 	}
-	for _, built := range []string{"plugins/modules", "plugins/code", "cmd/windlass/author/generate/schemas",
+	for _, built := range []string{"plugins/modules", "plugins/code", "author/generate/schemas",
 		"_output/plugins", "_output/module"} {
 		err := filepath.WalkDir(filepath.Join(here, built), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {

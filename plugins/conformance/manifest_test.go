@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/windlass-dev/windlass/author/guest"
 	"github.com/windlass-dev/windlass/config/kcm"
-	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/plugins/builtin"

@@ -10,9 +10,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
-	"github.com/windlass-dev/windlass/host/guest"
-	"github.com/windlass-dev/windlass/host/guest/guesttest"
+	"github.com/windlass-dev/windlass/author/check"
+	"github.com/windlass-dev/windlass/author/guest"
+	"github.com/windlass-dev/windlass/author/guest/guesttest"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
 )

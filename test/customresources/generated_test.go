@@ -33,7 +33,7 @@ func definition(t *testing.T, file string) *unstructured.Unstructured {
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	w := beginWorld(t, "website-controller", "test/docs/customresources/module")
-	others, err := filepath.Glob("../../cmd/windlass/author/generate/testdata/rich/crd/*.yaml")
+	others, err := filepath.Glob("../../author/generate/testdata/rich/crd/*.yaml")
 	if err != nil || len(others) != 2 {
 		t.Fatal(others, err)
 	}

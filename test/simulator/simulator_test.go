@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/windlass-dev/windlass/host/simulator"
+	"github.com/windlass-dev/windlass/author/simulator"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/abi/wire"
-	"github.com/windlass-dev/windlass/host/guest"
+	"github.com/windlass-dev/windlass/author/guest"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/test/module"
 )

@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/author/bench"
+	"github.com/windlass-dev/windlass/author/build"
+	"github.com/windlass-dev/windlass/author/check"
+	"github.com/windlass-dev/windlass/author/golden"
+	"github.com/windlass-dev/windlass/author/scaffold"
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
-	"github.com/windlass-dev/windlass/cmd/windlass/author/bench"
-	"github.com/windlass-dev/windlass/cmd/windlass/author/build"
-	"github.com/windlass-dev/windlass/cmd/windlass/author/check"
-	"github.com/windlass-dev/windlass/cmd/windlass/author/scaffold"
-	"github.com/windlass-dev/windlass/host/golden"
 	"github.com/windlass-dev/windlass/host/process"
 	"github.com/windlass-dev/windlass/host/sandbox"
 )

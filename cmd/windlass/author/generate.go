@@ -3,7 +3,7 @@ package author
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/cmd/windlass/author/generate"
+	"github.com/windlass-dev/windlass/author/generate"
 )
 
 func generateCommand() *cobra.Command {

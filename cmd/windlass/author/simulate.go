@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/cmd/windlass/author/simulate"
+	"github.com/windlass-dev/windlass/author/testserver"
 )
 
 // simulateCommand is for tests, which package sdk/plugintest starts it for.
@@ -15,7 +15,7 @@ func simulateCommand() *cobra.Command {
 		Short:   "Simulate a cluster for a test over stdin and stdout",
 		Example: "  windlass plugin simulate # which package sdk/plugintest runs",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return simulate.Serve(cmd.Context(), cmd.InOrStdin(), os.Stdout)
+			return testserver.Serve(cmd.Context(), cmd.InOrStdin(), os.Stdout)
 		},
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/author/build"
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
-	"github.com/windlass-dev/windlass/cmd/windlass/author/build"
 	"github.com/windlass-dev/windlass/cmd/windlass/running"
 	"github.com/windlass-dev/windlass/docs"
 	"github.com/windlass-dev/windlass/host/plugins"

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/windlass-dev/windlass/author/golden"
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
-	"github.com/windlass-dev/windlass/host/golden"
 	"github.com/windlass-dev/windlass/host/record"
 )
 

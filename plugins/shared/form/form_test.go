@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/dump"
 
 	"github.com/windlass-dev/windlass/abi/wire"
-	_ "github.com/windlass-dev/windlass/host/guest/guesttest" // brings the host's helpers
+	_ "github.com/windlass-dev/windlass/author/guest/guesttest" // brings the host's helpers
 	"github.com/windlass-dev/windlass/plugins/shared/form"
 	guestcorev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/windlass-dev/windlass/abi/wire"
-	_ "github.com/windlass-dev/windlass/host/guest/guesttest" // brings the host's helpers
+	_ "github.com/windlass-dev/windlass/author/guest/guesttest" // brings the host's helpers
 	"github.com/windlass-dev/windlass/plugins/shared/form"
 	"github.com/windlass-dev/windlass/plugins/shared/history"
 	guestappsv1 "github.com/windlass-dev/windlass/sdk/api/apps/v1"

@@ -1,0 +1,174 @@
+package golden
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/author/guest"
+	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/syncer"
+	"github.com/windlass-dev/windlass/host/views"
+)
+
+// Run runs the case and returns what came out as YAML: on objects cut to the declared fields, or on whole ones.
+func (c *Case) Run(g guest.Guest, cut bool) (out string, stats guest.Stats, err error) {
+	h, stats, err := c.runCase(g, cut, nil)
+	if err == nil && cut {
+		err = h.checkUnused()
+	}
+	if err != nil {
+		return "", stats, c.errorf("%w", err)
+	}
+
+	out, err = h.outputText()
+
+	return out, stats, err
+}
+
+// Output runs the case on the declared fields and returns what came out.
+func (c *Case) Output(g guest.Guest) (*Output, error) {
+	h, _, err := c.runCase(g, true, nil)
+	if err != nil {
+		return nil, c.errorf("%w", err)
+	}
+
+	return h.out, nil
+}
+
+// runCase runs the case; with more fields, those are declared too.
+func (c *Case) runCase(g guest.Guest, cut bool, more []abi.View) (h *host, stats guest.Stats, err error) {
+	m := g.Manifest()
+	index, err := c.controller(m)
+	if err != nil {
+		return nil, stats, err
+	}
+	settings, err := Settings(m, c.Settings)
+	if err != nil {
+		return nil, stats, err
+	}
+	if err := g.Configure(settings); err != nil {
+		return nil, stats, err
+	}
+
+	plan, err := compile(m.Controllers[index], cut, more)
+	if err != nil {
+		return nil, stats, err
+	}
+	read, err := Masks(&m.Controllers[index])
+	if err != nil {
+		return nil, stats, err
+	}
+	h = newHost(c, read)
+	w, err := newWorld(plan, cut, h.custom)
+	if err != nil {
+		return nil, stats, err
+	}
+	if err := h.populate(w); err != nil {
+		return nil, stats, err
+	}
+
+	key, states := Key(c.Key), &syncer.States{}
+	states.Set(key, syncer.State{Blob: []byte(c.State)})
+	s := &syncer.Syncer{World: w, States: states}
+	h.snapshot = s.Snapshot()
+	target := &syncer.Target{
+		Plugin: m.Name, Manifest: &m.Controllers[index], Index: index, Plan: plan, Module: guest.Sandboxed{Guest: g},
+	}
+	ctx := context.Background() // a guest has its own
+	if err := s.Prepare(ctx, target, &syncer.Turn{Key: key, Now: c.Now, Attempt: c.Attempt}); err != nil {
+		return nil, stats, err
+	}
+	a, used, err := s.Call(ctx, h.perform)
+	stats = guest.Stats{Fuel: used.Fuel, Memory: used.Memory}
+	if err != nil {
+		return nil, stats, err
+	}
+
+	labels, err := plan.Labels(m.Metrics)
+	if err != nil {
+		return nil, stats, err
+	}
+	return h, stats, h.takeAnswer(a, m, labels)
+}
+
+// compile compiles a controller's views: on the declared fields, on those and more, or on all.
+func compile(declared abi.Controller, cut bool, more []abi.View) (_ *views.Plan, err error) {
+	switch {
+	case !cut:
+		if declared, err = Unprojected(declared); err != nil {
+			return nil, err
+		}
+	case more != nil:
+		declared.Views = more
+	}
+
+	return views.Compile(&declared)
+}
+
+// populate puts the case's objects into the world, and keeps them as live reads see them.
+func (h *host) populate(w *world) error {
+	for i, raw := range h.c.Objects {
+		o, err := w.readCached(raw.Raw, i)
+		if err != nil {
+			return fmt.Errorf("objects[%d]: %w", i, err)
+		}
+		whole := *o
+		h.cached = append(h.cached, &whole)
+		if err := w.addObject(o); err != nil {
+			return fmt.Errorf("objects[%d]: %w", i, err)
+		}
+	}
+
+	for i, raw := range h.c.Live {
+		o, err := w.readCached(raw.Raw, 1000+i)
+		if err != nil {
+			return fmt.Errorf("live[%d]: %w", i, err)
+		}
+		h.live = append(h.live, o)
+	}
+
+	return nil
+}
+
+// Key reads namespace/name or a name; before it may stand a resource and a blank, where keys are of all resources.
+func Key(s string) (k abi.KeyRef) {
+	if resource, rest, ok := strings.Cut(s, " "); ok {
+		k.Resource, s = resource, rest
+	}
+	if ns, name, ok := strings.Cut(s, "/"); ok {
+		k.Namespace, k.Name = ns, name
+		return k
+	}
+	k.Name = s
+	return k
+}
+
+// resourceOf returns a view's resource; of all resources together, there is nothing but the metadata.
+func resourceOf(r abi.Resource) (*schema.Resource, error) {
+	if r == schema.Any {
+		return schema.Partial(r, "", true), nil
+	}
+	return schema.Named(r)
+}
+
+// Unprojected is the controller with all fields of all objects.
+func Unprojected(c abi.Controller) (abi.Controller, error) {
+	all := make([]abi.View, len(c.Views))
+	copy(all, c.Views)
+	for i := range all {
+		res, err := resourceOf(all[i].Resource)
+		if err != nil {
+			return c, err
+		}
+		all[i].Fields, all[i].Quiet = nil, nil // what wakes doesn't matter here, and may be said of parts of fields only
+		for _, f := range res.Message.Fields() {
+			all[i].Fields = append(all[i].Fields, f.JSON)
+		}
+	}
+	c.Views = all
+	return c, nil
+}
+
+var _ views.World = (*world)(nil)
