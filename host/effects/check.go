@@ -125,7 +125,7 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		return nil
 	case abi.EffectDiscover:
 		if e.Discover == nil || c.w.Discovery == nil {
-			return errors.New("it says not what to discover, or this host has no discovery")
+			return errors.New("it doesn't say what to discover, or this host has no discovery")
 		}
 		return nil
 	case abi.EffectRead:
@@ -247,7 +247,7 @@ func (c *checker) checkShape(e *abi.Effect, res *schema.Resource) error {
 	switch e.Kind {
 	case abi.EffectCreate, abi.EffectUpdate, abi.EffectPatch, abi.EffectApply, abi.EffectReview:
 		if len(e.Object) == 0 {
-			return errors.New("it brings no object")
+			return errors.New("it has no object")
 		}
 	}
 

@@ -116,7 +116,7 @@ func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Req
 		return nil // it was judged when it was created
 	case e.Kind == abi.EffectApply && s.isAbsent(k):
 	default:
-		return &notGranted{fmt.Sprintf("labels decide whether the operator has granted it, and the object is in no view and wasn't got live, so the host doesn't know them: plugins[%s].grant, %s", s.w.Plugin, q)}
+		return &notGranted{fmt.Sprintf("labels decide whether the operator has granted it, and the object is in no view and wasn't read live, so the host doesn't know them: plugins[%s].grant, %s", s.w.Plugin, q)}
 	}
 
 	after, err := s.labelsAfter(e, res, k, b, before)

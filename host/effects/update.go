@@ -21,7 +21,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	k := objectKeyOf(e, res)
 	b := s.bases.find(k)
 	if b == nil {
-		return abi.Outcome{}, errors.New("the object is in none of the views and wasn't got live")
+		return abi.Outcome{}, errors.New("the object is in none of the views and wasn't read live")
 	}
 	if b.gone {
 		return abi.Outcome{}, errGone(k)

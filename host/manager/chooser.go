@@ -79,7 +79,7 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 	leftOut := []string{}
 	leave := func(why error) {
 		leftOut = append(leftOut, why.Error())
-		x.sayOnce(why.Error(), func() { klog.ErrorS(why, "A plugin was left out") })
+		x.sayOnce(why.Error(), func() { klog.ErrorS(why, "Plugin isn't loaded") })
 	}
 	for _, p := range problems {
 		leave(p)
@@ -95,7 +95,7 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 	switch err := config.CheckNames(k.Controllers, names, aliases); {
 	case err != nil && images.hasUnknown():
 		x.sayOnce(err.Error(), func() {
-			klog.InfoS("A name may be that of a plugin whose image isn't there yet", "err", err.Error())
+			klog.InfoS("Unknown name: it may be a controller of a plugin whose image hasn't been pulled yet", "err", err.Error())
 		})
 	case err != nil:
 		return nil, because(err, problems...)

@@ -35,7 +35,7 @@ func Settle(c *config.Configuration, e *will.Estate, how string) error {
 	if err != nil {
 		return err
 	}
-	klog.InfoS("The manager has ended, and nothing of it is under way any more", "how", how, "writes", writes, "after",
+	klog.InfoS("The manager has ended, and none of its requests is in flight", "how", how, "writes", writes, "after",
 		time.Since(began))
 	errs := make([]error, len(e.Leases))
 	var all sync.WaitGroup

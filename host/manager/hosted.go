@@ -73,7 +73,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 		}
 		switch {
 		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
-			klog.ErrorS(err, "A plugin was left out")
+			klog.ErrorS(err, "Plugin isn't loaded")
 			m.chooser.leaveOut(err)
 			continue
 		case err != nil:
@@ -96,14 +96,14 @@ func (h *hosted) noteBroken(why error) {
 	was := h.tried.noteBroken(why)
 	switch {
 	case why != nil && (was == nil || was.Error() != why.Error()):
-		klog.ErrorS(why, "A plugin's file can't be used: what ran before goes on", "plugin", h.name, "digest",
+		klog.ErrorS(why, "Plugin file can't be used: keeping the version that runs", "plugin", h.name, "digest",
 			shortDigest(h.present.Digest))
 		h.m.history.addFailure(h.name, h.present.choice, why, was != nil)
 		if was == nil {
 			h.m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
 		}
 	case why == nil && was != nil:
-		klog.InfoS("A plugin's file can be used again", "plugin", h.name)
+		klog.InfoS("Plugin file can be used again", "plugin", h.name)
 	}
 }
 

@@ -35,7 +35,7 @@ func restConfig(c *config.ClientConnection) (*rest.Config, error) {
 	if c.Kubeconfig == "" && c.Server == "" {
 		r, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("clientConnection.kubeconfig: none is set and this is no pod: give --kubeconfig: %w", err)
+			return nil, fmt.Errorf("clientConnection.kubeconfig: not set, and windlass doesn't run in a pod: set --kubeconfig: %w", err)
 		}
 		return uncompressed(withUserAgent(r)), nil
 	}

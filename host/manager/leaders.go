@@ -87,7 +87,7 @@ func (x *leaders) openLeases(r *rest.Config, wall func() time.Time, w *will.Will
 func (x *leaders) compare(e *config.LeaderElection) {
 	if !x.told && !reflect.DeepEqual(*e, x.election) {
 		x.told = true
-		klog.InfoS("leaderElection was changed: that takes a restart")
+		klog.InfoS("leaderElection has changed: restart windlass to apply it")
 	}
 }
 

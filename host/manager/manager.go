@@ -233,7 +233,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 func (m *manager) shadeAll(ctx context.Context, k *config.Configuration) {
 	for _, h := range m.roster.all() {
 		if err := h.applyShadow(ctx, k); err != nil && ctx.Err() == nil {
-			klog.ErrorS(err, "A shadow was left out")
+			klog.ErrorS(err, "Shadow isn't loaded")
 		}
 	}
 }

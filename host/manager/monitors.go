@@ -287,7 +287,7 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 			return
 		}
 		if err := x.stores.cache.Supersede(r, other); err != nil {
-			klog.ErrorS(err, "Objects that are gone may not be missed", "resource", r.String())
+			klog.ErrorS(err, "Deleted objects may go unnoticed", "resource", r.String())
 		}
 		x.forgetResource(r, w)
 		return
@@ -295,7 +295,7 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 
 	if store := x.stores.cache.Store(r); store != nil && store.Len() > 0 && !x.undefined(r, w) {
 		if !w.lost {
-			klog.InfoS("Resource isn't served: what it has is kept until it is served again, and who depends on it waits",
+			klog.InfoS("Resource isn't served: its cached objects are kept until it is served again, and keys that depend on it wait",
 				"resource", r.String(), "objects", store.Len())
 		}
 		w.lost = true
@@ -306,7 +306,7 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 	}
 
 	if err := x.stores.cache.End(r); err != nil {
-		klog.ErrorS(err, "Objects that are gone may not be missed", "resource", r.String())
+		klog.ErrorS(err, "Deleted objects may go unnoticed", "resource", r.String())
 	}
 	x.forgetResource(r, w)
 }
@@ -433,7 +433,7 @@ func (x *monitors) waitForReader(ctx context.Context, r *reader) error {
 	for name, p := range *r.parts.Load() {
 		if err := p.Wait(patience); err != nil && ctx.Err() == nil {
 			x.errors.Add(1)
-			klog.InfoS("Going on without a resource: what depends on it waits", "resource", name.String(), "err", err)
+			klog.InfoS("Starting without a resource: keys that depend on it wait", "resource", name.String(), "err", err)
 		}
 	}
 	return context.Cause(ctx)

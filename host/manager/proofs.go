@@ -66,7 +66,7 @@ func (p *proofs) waitForReads(ctx context.Context, r *reading) error {
 	patience, cancel := context.WithTimeout(ctx, settleMax)
 	defer cancel()
 	if err := awaitProofs(patience, others); err != nil && ctx.Err() == nil {
-		klog.InfoS("Going on though it isn't known of all resources that their caches are as new as the server: what depends on them waits")
+		klog.InfoS("Starting although some caches may be older than the API server's state: keys that depend on them wait")
 	}
 	return context.Cause(ctx)
 }
@@ -111,7 +111,7 @@ func (p *proofs) tryProof(ctx context.Context, r abi.Resource) bool {
 	}
 	err := p.currency.Await(ctx, r, store, func(f func()) (func(), error) { return p.cache.Progress(r, f) })
 	if err != nil && ctx.Err() == nil {
-		klog.ErrorS(err, "Can't tell whether a cache is as new as the server, will retry", "resource", r.String())
+		klog.ErrorS(err, "Can't tell whether a cache is current, will retry", "resource", r.String())
 	}
 	return err == nil
 }

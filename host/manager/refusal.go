@@ -29,8 +29,8 @@ func (r *refusal) note(err error) {
 	switch {
 	case err != nil && (was == nil || was.Error() != err.Error()):
 		r.metrics.Reloads.WithLabelValues("failed").Inc()
-		klog.ErrorS(err, "What runs goes on as it was")
+		klog.ErrorS(err, "Reload failed: keeping what runs")
 	case err == nil && was != nil:
-		klog.InfoS("The configuration is applied again")
+		klog.InfoS("Reload succeeds again: the configuration is applied")
 	}
 }

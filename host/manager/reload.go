@@ -32,7 +32,7 @@ func (m *manager) watchChanges(ctx context.Context) {
 	watcher, err := fsnotify.NewWatcher()
 	var changes <-chan fsnotify.Event
 	if err != nil {
-		klog.ErrorS(err, "Files can't be watched, they are looked at every now and then", "period", lookAgain)
+		klog.ErrorS(err, "Files can't be watched: polling them instead", "period", lookAgain)
 	} else {
 		defer watcher.Close()
 		changes = watcher.Events
@@ -73,7 +73,7 @@ func (m *manager) watchChanges(ctx context.Context) {
 				}
 				continue
 			case <-m.options.Reload:
-				klog.InfoS("Told to read the configuration anew")
+				klog.InfoS("Reloading the configuration")
 				m.chooser.retry()
 			case <-m.chooser.source.Changed():
 			case <-m.chooser.shadows.Changed():
@@ -103,7 +103,7 @@ func (m *manager) reload(ctx context.Context) {
 	if m.options.Load != nil {
 		next, err := m.options.Load()
 		if err != nil {
-			m.refusal.note(fmt.Errorf("the configuration is left as it was: %w", err))
+			m.refusal.note(fmt.Errorf("configuration rejected, keeping the running one: %w", err))
 			return
 		}
 		k = next
@@ -232,7 +232,7 @@ func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choic
 	case same:
 		return false, nil
 	case tried != nil:
-		return false, fmt.Errorf("plugin %s: %s was tried before and is left alone until it changes: %w", c.Name, c.Plugin,
+		return false, fmt.Errorf("plugin %s: %s failed before and isn't loaded again until it changes: %w", c.Name, c.Plugin,
 			tried)
 	}
 	if err := h.swap(ctx, k, c); err != nil {

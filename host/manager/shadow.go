@@ -31,7 +31,7 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 	}
 	if module == nil {
 		h.m.chooser.sayOnce("waits for the shadow of "+h.name, func() {
-			klog.InfoS("The shadow's image is being got", "plugin", h.name,
+			klog.InfoS("Pulling the shadow's image", "plugin", h.name,
 				"image", name)
 		})
 		return nil // until then the one before goes on, if there is one
@@ -75,7 +75,7 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 			}
 			differ.Inc()
 			s.differences.Add(*d)
-			klog.InfoS("Shadow answers otherwise", "controller", name, "key", d.Key, "shadow", shortDigest(d.Shadow),
+			klog.InfoS("The shadow's answer differs from the running version's", "controller", name, "key", d.Key, "shadow", shortDigest(d.Shadow),
 				"difference", strings.TrimSpace(d.Text[:min(len(d.Text), 1000)]))
 		}})
 	}
@@ -99,7 +99,7 @@ func (h *hosted) chooseShadow(ctx context.Context, p *plugins.Plugin) (*choice, 
 		}
 	}
 	if len(c.controllers) == 0 {
-		return nil, fmt.Errorf("%s has no controller that the plugin has", p)
+		return nil, fmt.Errorf("%s has none of the plugin's controllers", p)
 	}
 	return c, c.compile()
 }
@@ -178,6 +178,6 @@ func (h *hosted) removeShadow() {
 		r.endReading()
 	}
 	if err := g.loaded.Close(context.Background()); err != nil {
-		klog.ErrorS(err, "Can't free a shadow", "plugin", h.name)
+		klog.ErrorS(err, "Can't close a shadow", "plugin", h.name)
 	}
 }

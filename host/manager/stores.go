@@ -122,7 +122,7 @@ func (x *stores) beginReading(c *controller.Controller, v *controller.Version) (
 			var res *schema.Resource
 			if res, err = x.namedResource(n.Resource); err == nil {
 				if res.Kind != "" && res.Namespaced != v.Plan.Namespaced(n.Resource) {
-					klog.ErrorS(nil, "The manifest's clusterScoped is wrong of a resource, so keys may miss objects and changes: say it in the views (View.ClusterScoped), or generate the types anew with +kubebuilder:resource:scope=Cluster",
+					klog.ErrorS(nil, "The manifest's clusterScoped is wrong for a resource, so keys may miss objects and changes: say it in the views (View.ClusterScoped), or generate the types anew with +kubebuilder:resource:scope=Cluster",
 						"controller", v.Manifest.Name, "resource", n.Resource.String(), "namespaced", res.Namespaced)
 				}
 				var part *cache.Reader
@@ -197,7 +197,7 @@ func (x *stores) subscribe(c *controller.Controller, v *controller.Version, res 
 
 	undo = append(undo, func() {
 		if err := to.Remove(route); err != nil {
-			klog.ErrorS(err, "Events may still be taken to a version that has stopped reading", "resource", res.ID(),
+			klog.ErrorS(err, "A stopped version may still receive events", "resource", res.ID(),
 				"controller", c.Name())
 		}
 	})

@@ -135,7 +135,7 @@ func (h *hosted) drain(old *generation) {
 		}
 	}
 	if err := old.close(); err != nil {
-		klog.ErrorS(err, "Can't free a plugin that was replaced", "plugin", h.name, "digest", shortDigest(old.loaded.Digest))
+		klog.ErrorS(err, "Can't close a replaced plugin", "plugin", h.name, "digest", shortDigest(old.loaded.Digest))
 	}
 }
 
@@ -148,7 +148,7 @@ func (h *hosted) remove() {
 		s.stopAndWait()
 	}
 	if err := h.close(); err != nil {
-		klog.ErrorS(err, "Can't free a plugin that was removed", "plugin", h.name)
+		klog.ErrorS(err, "Can't close a removed plugin", "plugin", h.name)
 	}
 	klog.InfoS("Plugin was removed", "plugin", h.name)
 }

@@ -102,7 +102,7 @@ func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
 		b.Anew()
 	}
 	if err := h.reread(s, h.before, h.present); err != nil {
-		klog.ErrorS(err, "Caches aren't kept for a controller", "controller", s.Name())
+		klog.ErrorS(err, "Can't keep a controller's caches", "controller", s.Name())
 	}
 }
 

@@ -119,10 +119,10 @@ func (h *hosted) rollBack(failed error) {
 	h.tried.add(g.core, failed)
 	back, err := h.asConfigured(old)
 	if err != nil {
-		klog.ErrorS(err, "Plugin failed its trial and stays all the same: the version before can't run under the present configuration", "plugin", h.name, "failed", failed, "digest", shortDigest(g.Digest))
+		klog.ErrorS(err, "Plugin failed its trial but stays: the previous version can't run with the present configuration", "plugin", h.name, "failed", failed, "digest", shortDigest(g.Digest))
 		h.m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
 		h.m.history.noteTrialEnd(h.name, state.SwapStays,
-			fmt.Errorf("%w; but the version before can't run as it is configured now: %w", failed, err))
+			fmt.Errorf("%w; but the previous version can't run with the present configuration: %w", failed, err))
 		h.drain(old)
 		return
 	}
@@ -172,7 +172,7 @@ func (h *hosted) restore(g *generation) {
 			h.slots.put(s)
 		}
 		if err := h.reread(s, g); err != nil {
-			klog.ErrorS(err, "A controller isn't woken by what it reads", "controller", name)
+			klog.ErrorS(err, "Controller gets no events for what it reads", "controller", name)
 		}
 	}
 }

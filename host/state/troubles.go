@@ -68,7 +68,7 @@ func (s *Status) misconfigured() (all []Trouble) {
 			"Look at plugins[" + name + "].image and at registries; windlass keeps trying to pull it."})
 	}
 	for _, why := range s.LeftOut {
-		all = append(all, Trouble{Bad, "plugins", "one was left out: " + why,
+		all = append(all, Trouble{Bad, "plugins", "one isn't loaded: " + why,
 			"Correct or remove it: it is looked at again when it changes."})
 	}
 	return all

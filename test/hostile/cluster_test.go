@@ -91,7 +91,7 @@ func TestCorpusOnCluster(t *testing.T) {
 		k.Plugins = append(k.Plugins, p)
 	}})
 	for _, name := range left {
-		if _, ok := log.With("A plugin was left out", name); !ok {
+		if _, ok := log.With("Plugin isn't loaded", name); !ok {
 			t.Errorf("no line of the log says that %s was left out", name)
 		}
 	}

@@ -222,10 +222,10 @@ func TestFromTheRegistry(t *testing.T) {
 	w.scaleDeployment("web", 8)
 
 	w.useImage(unsigned)
-	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+unsigned.String()+
+	w.awaitLog("Plugin isn't loaded", `plugin \"replicaset\": image `+unsigned.String()+
 		": isn't signed, and must be signed by a key of "+w.key)
 	w.useImage(others)
-	w.awaitLog("A plugin was left out", `plugin \"replicaset\": image `+others.String()+
+	w.awaitLog("Plugin isn't loaded", `plugin \"replicaset\": image `+others.String()+
 		": is signed, but not by a key of "+w.key)
 	w.awaitPlugin(second)
 	w.scaleDeployment("web", 3)
@@ -233,7 +233,7 @@ func TestFromTheRegistry(t *testing.T) {
 	// A digest that the registry doesn't have, and one that it serves wrongly.
 	missing := oci.Reference{Repository: first.Repository, Digest: "sha256:" + strings.Repeat("0", 64)}
 	w.useImage(missing)
-	w.awaitLog("A plugin was left out", "image "+missing.String()+": isn't signed")
+	w.awaitLog("Plugin isn't loaded", "image "+missing.String()+": isn't signed")
 	third := w.pushVersion(5)
 	w.signImage(third, w.signer)
 	w.registry.Intercept(func(a http.ResponseWriter, q *http.Request, next http.Handler) {
@@ -243,7 +243,7 @@ func TestFromTheRegistry(t *testing.T) {
 		next.ServeHTTP(a, q)
 	})
 	w.useImage(third)
-	w.awaitLog("A plugin was left out", "image "+third.String()+": can't pull its manifest", "digest")
+	w.awaitLog("Plugin isn't loaded", "image "+third.String()+": can't pull its manifest", "digest")
 	w.scaleDeployment("web", 4)
 	w.registry.Intercept(nil)
 	w.m.Reload()
@@ -269,7 +269,7 @@ func TestRegistryDown(t *testing.T) {
 	w.beginManager()
 	w.m.AwaitReady(t) // the others
 	windlass.Account(t, w.client, namespace)
-	w.awaitLog("A plugin was left out", "image "+first.String()+": can't pull its signatures")
+	w.awaitLog("Plugin isn't loaded", "image "+first.String()+": can't pull its signatures")
 	w.createDeployment("web", 3)
 	cluster.Eventually(t, time.Minute, "the deployment controller makes a replica set", func() (bool, string) {
 		l, err := w.client.AppsV1().ReplicaSets(namespace).List(t.Context(), metav1.ListOptions{})
@@ -299,7 +299,7 @@ func TestRegistryDown(t *testing.T) {
 	}
 	// Another digest has to wait for the registry; the one before runs meanwhile.
 	w.useImage(second)
-	w.awaitLog("A plugin was left out", "image "+second.String()+": can't pull its signatures")
+	w.awaitLog("Plugin isn't loaded", "image "+second.String()+": can't pull its signatures")
 	w.scaleDeployment("web", 2)
 	w.registry.Intercept(nil)
 	w.m.Reload()

@@ -271,7 +271,7 @@ func TestRollBack(t *testing.T) {
 	w.m.Reload()
 	w.eventually("the manager says why the file isn't what runs", func() (bool, string) {
 		s := w.m.Status(t).Refused
-		return strings.Contains(s, "tried before"), s
+		return strings.Contains(s, "failed before"), s
 	})
 	if n := w.m.Count(t, "windlass_plugin_swaps_total", "plugin", "replicaset", "result", "rolled-back"); n != 1 {
 		t.Errorf("%v roll-backs, expected one", n)

@@ -146,7 +146,7 @@ func TestParked(t *testing.T) {
 		t.Errorf("the first waits for %s", got)
 	}
 	if got := keys[1].For; len(got) != parkedFor+1 || !strings.HasPrefix(got[0], "v1/pods default/db-") ||
-		!strings.HasSuffix(got[0], " to go") || got[parkedFor] != "perhaps more" {
+		!strings.HasSuffix(got[0], " to be deleted from the cache") || got[parkedFor] != "perhaps more" {
 		t.Errorf("the second waits for %q", got)
 	}
 	if keys, all := b.Parked(1); all != 2 || len(keys) != 1 {

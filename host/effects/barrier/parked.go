@@ -51,12 +51,12 @@ func (b *Barriers) missing(k *barrier) (all []string) {
 	}
 	for i := 0; i < len(k.gone) && !full(); i++ {
 		if g := &k.gone[i]; !b.isDeleted(*g) {
-			all = append(all, fmt.Sprintf("%s %s to go", g.Resource, objectName(g.Namespace, g.Name)))
+			all = append(all, fmt.Sprintf("%s %s to be deleted from the cache", g.Resource, objectName(g.Namespace, g.Name)))
 		}
 	}
 	for i := 0; i < len(k.stale) && !full(); i++ {
 		if o := &k.stale[i]; b.isStillStale(*o) {
-			all = append(all, fmt.Sprintf("%s %s to change: the API server says that it has", o.Resource,
+			all = append(all, fmt.Sprintf("%s %s to be updated in the cache: the API server has a newer version", o.Resource,
 				objectName(o.Namespace, o.Name)))
 		}
 	}
