@@ -17,6 +17,10 @@ var builtins = map[string]builtin{
 		"max-endpoints-per-slice":            "The most endpoints in a slice, at most 1000.",
 		"endpointslice-updates-batch-period": "How long changes of pods are collected before they are written.",
 	}},
+	"endpointslice-mirroring-controller": {plugin: "endpointslicemirroring", settings: map[string]string{
+		"mirroring-max-endpoints-per-subset":           "The most addresses of a subset that are mirrored, at most 1000.",
+		"mirroring-endpointslice-updates-batch-period": "How long what others do to mirrored slices is collected before it is put right.",
+	}},
 	"garbage-collector-controller": {plugin: "garbagecollector"},
 	"horizontal-pod-autoscaler-controller": {plugin: "horizontalpodautoscaler", settings: map[string]string{
 		"horizontal-pod-autoscaler-sync-period":               "How long after a sync an autoscaler is synced again.",

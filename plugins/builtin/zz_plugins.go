@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/deployment"
 	"github.com/windlass-dev/windlass/plugins/endpoints"
 	"github.com/windlass-dev/windlass/plugins/endpointslice"
+	"github.com/windlass-dev/windlass/plugins/endpointslicemirroring"
 	"github.com/windlass-dev/windlass/plugins/garbagecollector"
 	"github.com/windlass-dev/windlass/plugins/horizontalpodautoscaler"
 	"github.com/windlass-dev/windlass/plugins/job"
@@ -24,6 +25,7 @@ var Plugins = []Plugin{
 	{"deployment", deployment.Plugin},
 	{"endpoints", endpoints.Plugin},
 	{"endpointslice", endpointslice.Plugin},
+	{"endpointslicemirroring", endpointslicemirroring.Plugin},
 	{"garbagecollector", garbagecollector.Plugin},
 	{"horizontalpodautoscaler", horizontalpodautoscaler.Plugin},
 	{"job", job.Plugin},

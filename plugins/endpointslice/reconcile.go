@@ -143,17 +143,9 @@ func coversLabels(a, b metav1.StringMap) bool {
 // newSlice returns an empty slice of the service, whose name the host makes.
 func (r *reconciler) newSlice(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{AddressType: t, Ports: ports}
-	s.Namespace, s.GenerateName, s.Labels = r.service.Namespace, namePrefix(r.service.Name), r.labels
+	s.Namespace, s.GenerateName, s.Labels = r.service.Namespace, endpoint.SlicePrefix(r.service.Name), r.labels
 	s.OwnerReferences = []metav1.OwnerReference{owner.Ref(r.service)}
 	return s
-}
-
-// namePrefix returns the name with a dash, unless that is too long for a slice's name.
-func namePrefix(name string) string {
-	if len(name) > 252 {
-		return name
-	}
-	return name + "-"
 }
 
 // sliceLabels are the service's labels with those that a slice has of its own.

@@ -18,3 +18,12 @@ func Headless(s *corev1.Service) bool {
 // another attempt where a sync was given up.
 var ServiceFields = []string{"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.labels",
 	"metadata.annotations", "metadata.finalizers", "metadata.ownerReferences", "spec", "status"}
+
+// SlicePrefix returns what the name of a slice begins with that belongs to an object of a name: that name with a dash,
+// unless that is too long for a slice's name.
+func SlicePrefix(name string) string {
+	if len(name) > 252 {
+		return name
+	}
+	return name + "-"
+}
