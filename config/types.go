@@ -152,6 +152,8 @@ type Plugin struct {
 	// Workers is how many keys each controller of the plugin syncs at once, 0 to 1000. Default: 0, the number in the
 	// plugin's manifest.
 	Workers int32 `json:"workers"`
+	// Controllers configures single controllers of the plugin, by name. Default: none.
+	Controllers []PluginController `json:"controllers"`
 	// Limits bounds the plugin's syncs. Default of each field: the one of sandbox.
 	Limits Limits `json:"limits"`
 	// Settings are the plugin's own, by name; `windlass plugin inspect` lists them. Values are strings; a file setting's
@@ -175,6 +177,24 @@ type Plugin struct {
 	// useServiceAccountCredentials; it is made where it is missing. Default: those in the manifest of a built-in module,
 	// windlass-plugin-NAME for any other, whatever its manifest says.
 	ServiceAccount string `json:"serviceAccount"`
+}
+
+// PluginController configures one controller of a plugin.
+type PluginController struct {
+	// Name is the controller's name in the plugin's manifest. Required.
+	Name string `json:"name"`
+	// Workers is how many keys the controller syncs at once, 0 to 1000. Default: 0, the number of the plugin.
+	Workers int32 `json:"workers"`
+}
+
+// WorkersOf returns how many keys a controller of the plugin syncs at once; 0: as many as its manifest says.
+func (p *Plugin) WorkersOf(controller string) int32 {
+	for i := range p.Controllers {
+		if c := &p.Controllers[i]; c.Name == controller && c.Workers > 0 {
+			return c.Workers
+		}
+	}
+	return p.Workers
 }
 
 // Rule grants verbs on resources, as a rule of a ClusterRole does, in namespaces and to objects with labels.
