@@ -36,6 +36,7 @@ var packages = map[string][]string{
 	"namespace-controller":                     {"namespace"},
 	"pod-garbage-collector-controller":         {"podgc"},
 	"replicaset-controller":                    {"replicaset", "controller_utils.go"},
+	"replicationcontroller-controller":         {"replication", "controller_utils.go"},
 	"root-ca-certificate-publisher-controller": {"certificates/rootcacertpublisher"},
 	"serviceaccount-controller":                {"serviceaccount"},
 	"statefulset-controller":                   {"statefulset"},
