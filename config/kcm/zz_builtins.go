@@ -54,4 +54,5 @@ var builtins = map[string]builtin{
 		"StatefulSetRecreateStrategy":           "Whether the update strategy Recreate is served: all old pods are deleted, and when they are gone new ones made.",
 		"StatefulSetSemanticRevisionComparison": "Whether a template that says what the newest revision says, in other words, is no update.",
 	}},
+	"ttl-after-finished-controller": {plugin: "ttlafterfinished"},
 }

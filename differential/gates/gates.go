@@ -40,6 +40,7 @@ var packages = map[string][]string{
 	"root-ca-certificate-publisher-controller": {"certificates/rootcacertpublisher"},
 	"serviceaccount-controller":                {"serviceaccount"},
 	"statefulset-controller":                   {"statefulset"},
+	"ttl-after-finished-controller":            {"ttlafterfinished"},
 }
 
 // What kube-controller-manager's own packages add beside those that the imports bring (its app/options does).

@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/rootca"
 	"github.com/windlass-dev/windlass/plugins/serviceaccount"
 	"github.com/windlass-dev/windlass/plugins/statefulset"
+	"github.com/windlass-dev/windlass/plugins/ttlafterfinished"
 )
 
 // Plugins are all, in the order of their folders' names.
@@ -33,4 +34,5 @@ var Plugins = []Plugin{
 	{"rootca", rootca.Plugin},
 	{"serviceaccount", serviceaccount.Plugin},
 	{"statefulset", statefulset.Plugin},
+	{"ttlafterfinished", ttlafterfinished.Plugin},
 }
