@@ -47,6 +47,7 @@ plugins:
   settings: {maxSurge: "3", App.Kubernetes.io/Name: X}
   api: {qps: 100}
 - name: job
+  controllers: [{name: job-controller, workers: 7}, {name: job-orphan-pod-controller}]
   grant: []
 - name: daemonset
   grant:
@@ -79,7 +80,8 @@ plugins:
 		Limits:   Limits{Deadline: metav1.Duration{Duration: 90 * time.Second}, Fuel: 5},
 		Settings: map[string]string{"maxSurge": "3", "App.Kubernetes.io/Name": "X"},
 		API:      API{QPS: 100},
-	}, {Name: "job", Grant: []Rule{}}, {
+	}, {Name: "job", Controllers: []PluginController{{Name: "job-controller", Workers: 7}, {Name: "job-orphan-pod-controller"}},
+		Grant: []Rule{}}, {
 		Name: "daemonset",
 		Grant: []Rule{{
 			APIGroups: []string{"apps", ""}, Resources: []string{"daemonsets", "*/status"}, Verbs: []string{"*"},
@@ -179,6 +181,12 @@ func TestLoadRefuses(t *testing.T) {
 		"workers too many": {head + `plugins: [{name: a, workers: 99999999999}]`, `plugins[0].workers: Invalid value`},
 		"workers above most": {head + `plugins: [{name: a, workers: 1001}]`,
 			`plugins[0].workers: Invalid value: 1001: must be from 1 to 1000`},
+		"a controller without a name": {head + "plugins: [{name: a, controllers: [{workers: 1}]}]",
+			"plugins[0].controllers[0].name: Required value: name the controller that this configures"},
+		"a controller twice": {head + "plugins: [{name: a, controllers: [{name: b}, {name: b, workers: 2}]}]",
+			`plugins[0].controllers[1].name: Duplicate value: "b"`},
+		"a controller's workers": {head + "plugins: [{name: a, controllers: [{name: b, workers: -1}]}]",
+			"plugins[0].controllers[0].workers: Invalid value: -1: must be from 1 to 1000, or 0 for the number of the plugin"},
 		"workers octal":         {head + `plugins: [{name: a, workers: 010}]`, `plugins[0].workers: Invalid value: "010"`},
 		"plugins a map":         {head + "plugins: {name: a}", `line 3: plugins: Invalid value: "a map": must be a list`},
 		"plugin without a name": {head + "plugins: [{workers: 1}]", "plugins[0].name: Required value"},

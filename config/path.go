@@ -13,19 +13,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pluginPath is the path of what a flag sets of a plugin: its name, then its workers or the name of a setting.
-var pluginPath = regexp.MustCompile(`^plugins\[([^\]]+)\]\.(?:workers|settings\[([^\]]+)\])$`)
+// pluginPath is the path of what a flag sets of a plugin: its name, then its workers or those of one controller, or the
+// name of a setting.
+var pluginPath = regexp.MustCompile(`^plugins\[([^\]]+)\]\.(?:(?:controllers\[([^\]]+)\]\.)?workers|settings\[([^\]]+)\])$`)
 
 // setByPath sets the field at a path to a flag's value. A path that doesn't exist is a mistake in the table of flags,
 // which tests find.
 func setByPath(c *Configuration, path string, v pflag.Value) error {
 	if m := pluginPath.FindStringSubmatch(path); m != nil {
 		p := c.configured(m[1])
-		if m[2] == "" {
-			return setFromFlag(reflect.ValueOf(&p.Workers).Elem(), v)
+		switch controller, setting := m[2], m[3]; {
+		case setting != "":
+			p.setSetting(setting, v.String())
+			return nil
+		case controller != "":
+			return setFromFlag(reflect.ValueOf(&p.configured(controller).Workers).Elem(), v)
 		}
-		p.setSetting(m[2], v.String())
-		return nil
+		return setFromFlag(reflect.ValueOf(&p.Workers).Elem(), v)
 	}
 	f, err := findField(c, path)
 	if err != nil {
@@ -51,6 +55,17 @@ func (c *Configuration) configured(plugin string) *Plugin {
 	}
 	c.Plugins = append(c.Plugins, Plugin{Name: plugin})
 	return &c.Plugins[len(c.Plugins)-1]
+}
+
+// configured returns the entry of one of the plugin's controllers, which it adds where there is none.
+func (p *Plugin) configured(controller string) *PluginController {
+	for i := range p.Controllers {
+		if p.Controllers[i].Name == controller {
+			return &p.Controllers[i]
+		}
+	}
+	p.Controllers = append(p.Controllers, PluginController{Name: controller})
+	return &p.Controllers[len(p.Controllers)-1]
 }
 
 // findField finds a field by its path in a file, such as clientConnection.qps.

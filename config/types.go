@@ -152,6 +152,8 @@ type Plugin struct {
 	// Workers is how many keys each controller of the plugin syncs at once, 0 to 1000. Default: 0, the number in the
 	// plugin's manifest.
 	Workers int32 `json:"workers"`
+	// Controllers configures single controllers of the plugin, by name. Default: none.
+	Controllers []PluginController `json:"controllers"`
 	// Limits bounds the plugin's syncs. Default of each field: the one of sandbox.
 	Limits Limits `json:"limits"`
 	// Settings are the plugin's own, by name; `windlass plugin inspect` lists them. Values are strings; a file setting's
@@ -177,6 +179,24 @@ type Plugin struct {
 	ServiceAccount string `json:"serviceAccount"`
 }
 
+// PluginController configures one controller of a plugin.
+type PluginController struct {
+	// Name is the controller's name in the plugin's manifest. Required.
+	Name string `json:"name"`
+	// Workers is how many keys the controller syncs at once, 0 to 1000. Default: 0, the number of the plugin.
+	Workers int32 `json:"workers"`
+}
+
+// WorkersOf returns how many keys a controller of the plugin syncs at once; 0: as many as its manifest says.
+func (p *Plugin) WorkersOf(controller string) int32 {
+	for i := range p.Controllers {
+		if c := &p.Controllers[i]; c.Name == controller && c.Workers > 0 {
+			return c.Workers
+		}
+	}
+	return p.Workers
+}
+
 // Rule grants verbs on resources, as a rule of a ClusterRole does, in namespaces and to objects with labels.
 //
 // To read views of a resource takes "list" and "watch" in the same rule. `windlass plugin inspect` shows the resources
@@ -187,8 +207,8 @@ type Rule struct {
 	// Resources are plurals such as "pods", with a subresource where that is meant, "pods/status"; "*" is all resources
 	// and their subresources, "*/scale" that subresource of all. Required.
 	Resources []string `json:"resources"`
-	// Verbs are get, list, watch, create, update, patch, delete, deletecollection, or "*" for all of them. An eviction is
-	// a create of pods/eviction. Required.
+	// Verbs are get, list, watch, create, update, patch, delete, deletecollection, escalate, or "*" for all of them. An
+	// eviction is a create of pods/eviction. Required.
 	Verbs []string `json:"verbs"`
 	// Namespaces are those whose objects the rule covers. A Namespace object is in itself; other objects without a
 	// namespace are in none of them. Default: none, which is all namespaces and what is in no namespace.

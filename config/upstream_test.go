@@ -95,8 +95,13 @@ func TestUpstreamSets(t *testing.T) {
 					3*time.Second
 			},
 		},
-		"underscores": {args: []string{"--kube_api_burst=8", "--concurrent_rc_syncs=3"},
-			want: func(c *Configuration) { c.ClientConnection.Burst = 8 }},
+		"underscores": {args: []string{"--kube_api_burst=8", "--concurrent_replicaset_syncs=3", "--concurrent_rc_syncs=7"},
+			want: func(c *Configuration) {
+				c.ClientConnection.Burst = 8
+				c.Plugins = []Plugin{{Name: "replicaset", Controllers: []PluginController{
+					{Name: "replicaset-controller", Workers: 3}, {Name: "replicationcontroller-controller", Workers: 7},
+				}}}
+			}},
 		"plugins": {
 			args: []string{"--concurrent-job-syncs=9", "--concurrent-service-endpoint-syncs=6", "--max-endpoints-per-slice=50",
 				"--endpointslice-updates-batch-period=500ms", "--terminated-pod-gc-threshold=-1"},

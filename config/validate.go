@@ -123,16 +123,39 @@ func (l *Limits) validate(p *field.Path, inherit bool) (errs field.ErrorList) {
 	return errs
 }
 
+// validateWorkers checks the number at p's workers, whose default is the one that is there.
+func validateWorkers(p *field.Path, n int32, there string) (errs field.ErrorList) {
+	if n < 0 || n > workersMax {
+		errs = append(errs, field.Invalid(p.Child("workers"), n,
+			fmt.Sprintf("must be from 1 to %d, or 0 for the number %s", workersMax, there)))
+	}
+	return errs
+}
+
+func (c *Plugin) validateControllers(p *field.Path) (errs field.ErrorList) {
+	seen := map[string]bool{}
+	for i := range c.Controllers {
+		x, at := &c.Controllers[i], p.Index(i)
+		switch {
+		case x.Name == "":
+			errs = append(errs, field.Required(at.Child("name"), "name the controller that this configures"))
+		case seen[x.Name]:
+			errs = append(errs, field.Duplicate(at.Child("name"), x.Name))
+		}
+		seen[x.Name] = true
+		errs = append(errs, validateWorkers(at, x.Workers, "of the plugin")...)
+	}
+	return errs
+}
+
 func (c *Plugin) validate(p *field.Path) field.ErrorList {
 	errs := c.Limits.validate(p.Child("limits"), true)
 	if c.Name == "" {
 		errs = append(errs, field.Required(p.Child("name"), "name the plugin that this configures"))
 	}
 
-	if c.Workers < 0 || c.Workers > workersMax {
-		errs = append(errs, field.Invalid(p.Child("workers"), c.Workers,
-			fmt.Sprintf("must be from 1 to %d, or 0 for the number in the plugin's manifest", workersMax)))
-	}
+	errs = append(errs, validateWorkers(p, c.Workers, "in the plugin's manifest")...)
+	errs = append(errs, c.validateControllers(p.Child("controllers"))...)
 
 	if c.API.QPS < 0 {
 		errs = append(errs, field.Invalid(p.Child("api", "qps"), c.API.QPS,

@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 func TestModule(t *testing.T) {
 	cases := t.TempDir()
 	for name, text := range map[string]string{
-		"scale.yaml": "case: up\nkey: default/web\nnow: \"2030-01-01T00:00:00Z\"\nobjects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web, uid: u}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}}}}\n",
+		"scale.yaml": "case: up\ncontroller: replicaset-controller\nkey: default/web\nnow: \"2030-01-01T00:00:00Z\"\nobjects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web, uid: u}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}}}}\n",
 		// With the finalizer of somebody who never takes it away the set can't go: a finding, though not the plugin's fault.
 		"world.yaml": "objects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, finalizers: [example.com/stays]}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}\n",
 	} {
@@ -74,7 +74,7 @@ func TestModule(t *testing.T) {
 	if _, err := Module(t.Context(), "builtin:replicaset", Options{Cases: cases, Update: true}); err != nil {
 		t.Fatal(err)
 	}
-	wakes := "objects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web}, spec: {replicas: 1, selector: {matchLabels: {a: b}}}}\n" +
+	wakes := "controller: replicaset-controller\nobjects:\n- {apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: default, name: web}, spec: {replicas: 1, selector: {matchLabels: {a: b}}}}\n" +
 		"events:\n- {what: right, of: ReplicaSet web, change: {spec: {replicas: 2}}, wakes: [default/web]}\n- {what: wrong, of: ReplicaSet web, change: {spec: {replicas: 3}}, wakes: []}\n"
 	if err := os.WriteFile(filepath.Join(cases, "wakes-sets.yaml"), []byte(wakes), 0o600); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,8 @@ func TestModule(t *testing.T) {
 
 // A file of golden cases is run as it is, failures and all.
 func TestRunCases(t *testing.T) {
-	set := `key: default/web
+	set := `controller: replicaset-controller
+key: default/web
 now: "2030-01-01T00:00:00Z"
 objects:
 - apiVersion: apps/v1

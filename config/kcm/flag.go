@@ -19,6 +19,7 @@ type Flag struct {
 	Usage string // for --help, of one that sets or does something
 
 	// the path of the configuration's field that it sets: "clientConnection.qps", "plugins[job].workers",
+	// "plugins[replicaset].controllers[replicaset-controller].workers",
 	// "plugins[podgc].settings[terminated-pod-gc-threshold]"
 	Sets string
 	Does string // what it does besides the configuration; the command defines it

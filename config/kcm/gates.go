@@ -53,7 +53,8 @@ func (g Gate) At(minor int) (Gate, bool) {
 // ask for it. Where there is none the gate has no effect here.
 func (g Gate) Settings(name string) (plugins []string) {
 	for _, controller := range g.Controllers {
-		if b, here := builtins[controller]; here && b.settings[name] != "" {
+		b, here := builtins[controller]
+		if here && b.settings[name] != "" && !slices.Contains(plugins, b.plugin) {
 			plugins = append(plugins, b.plugin)
 		}
 	}

@@ -7,7 +7,9 @@ import (
 
 // builtin is the plugin of a controller that is here.
 type builtin struct {
-	plugin   string
+	plugin string
+	// several is that the plugin has other controllers that operators turn on and off.
+	several  bool
 	settings map[string]string // what each is, by name
 }
 
@@ -32,7 +34,11 @@ func (f *Flag) setMeaning() {
 	case !here:
 		f.Why = f.Of + Unbuilt
 	case f.Workers:
-		f.Sets, f.Usage = "plugins["+b.plugin+"].workers", "keys that are synced at once"
+		of := ""
+		if b.several {
+			of = ".controllers[" + f.Of + "]"
+		}
+		f.Sets, f.Usage = "plugins["+b.plugin+"]"+of+".workers", "keys that are synced at once"
 	case has:
 		f.Sets, f.Usage = "plugins["+b.plugin+"].settings["+f.Name+"]", cmp.Or(f.Usage, endOfSentence(setting))
 	default:

@@ -41,7 +41,11 @@ var builtins = map[string]builtin{
 		"terminated-pod-gc-threshold": "How many terminated pods there may be before the oldest are deleted; 0 or less: as many as there are.",
 		"node-quarantine":             "How long a node is missed before it is looked for at the API server, and its pods are deleted if it is gone.",
 	}},
-	"replicaset-controller": {plugin: "replicaset", settings: map[string]string{
+	"replicaset-controller": {plugin: "replicaset", several: true, settings: map[string]string{
+		"PodDeletionCost":                         "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.",
+		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",
+	}},
+	"replicationcontroller-controller": {plugin: "replicaset", several: true, settings: map[string]string{
 		"PodDeletionCost":                         "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.",
 		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",
 	}},
@@ -54,4 +58,5 @@ var builtins = map[string]builtin{
 		"StatefulSetRecreateStrategy":           "Whether the update strategy Recreate is served: all old pods are deleted, and when they are gone new ones made.",
 		"StatefulSetSemanticRevisionComparison": "Whether a template that says what the newest revision says, in other words, is no update.",
 	}},
+	"ttl-after-finished-controller": {plugin: "ttlafterfinished"},
 }

@@ -36,9 +36,11 @@ var packages = map[string][]string{
 	"namespace-controller":                     {"namespace"},
 	"pod-garbage-collector-controller":         {"podgc"},
 	"replicaset-controller":                    {"replicaset", "controller_utils.go"},
+	"replicationcontroller-controller":         {"replication", "controller_utils.go"},
 	"root-ca-certificate-publisher-controller": {"certificates/rootcacertpublisher"},
 	"serviceaccount-controller":                {"serviceaccount"},
 	"statefulset-controller":                   {"statefulset"},
+	"ttl-after-finished-controller":            {"ttlafterfinished"},
 }
 
 // What kube-controller-manager's own packages add beside those that the imports bring (its app/options does).

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/plugins/builtin"
@@ -19,6 +20,11 @@ func generateFlags() (string, error) {
 			continue
 		}
 		fmt.Fprintf(&b, "%q: {plugin: %q", c.Name, c.Plugin.Folder)
+		if slices.ContainsFunc(c.Plugin.Controllers(), func(o builtin.Controller) bool {
+			return o.PartOf == "" && o.Name != c.Name
+		}) {
+			b.WriteString(", several: true")
+		}
 		if settings := c.Plugin.Native.Settings; len(settings) > 0 {
 			b.WriteString(", settings: map[string]string{\n")
 			for _, s := range settings {

@@ -120,7 +120,9 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 			}
 			continue
 		}
-		if _, _, err := plugins.Settings(f.Manifest, k.Plugin(f.Name).Settings); err != nil {
+		p := k.Plugin(f.Name)
+		_, _, err := plugins.Settings(f.Manifest, p.Settings)
+		if err := errors.Join(plugins.CheckControllers(f.Manifest, p.Controllers), err); err != nil {
 			return nil, because(err, f.Broken)
 		}
 		all = append(all, y)

@@ -305,6 +305,44 @@ func TestControllersOfAPlugin(t *testing.T) {
 	w.made("hello")
 }
 
+// Of a plugin with several controllers each may have its own number of workers, and none is set of one that it hasn't.
+func TestWorkersOfAController(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.place(greeter(t, "greeter", "hello", "", func(m *abi.Manifest) {
+		m.Controllers = append(m.Controllers, newGreeting("greeter-1"))
+	}))
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "greeter", Workers: 3,
+			Controllers: []config.PluginController{{Name: "greeter-1", Workers: 7}}}}
+	})
+	w.begin()
+	workers := func(want ...int) {
+		t.Helper()
+		w.eventually(fmt.Sprint("workers ", want), func(s *state.Status) bool {
+			var got []int
+			for _, c := range s.Controllers {
+				got = append(got, c.Workers)
+			}
+			return slices.Equal(got, want)
+		})
+	}
+	workers(3, 7)
+
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "greeter", Controllers: []config.PluginController{{Name: "greeter-0", Workers: 2}}}}
+	})
+	workers(2, 1)
+
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "greeter", Controllers: []config.PluginController{{Name: "greeter-2", Workers: 5}}}}
+	})
+	w.eventually("it is refused", func(s *state.Status) bool {
+		return strings.Contains(s.Refused, "controllers[greeter-2]: the plugin has no such controller: it has greeter-0, greeter-1")
+	})
+	workers(2, 1)
+}
+
 // A grant that doesn't let a controller read idles it at once, and a wider one has it run again.
 func TestGrant(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ func (l *loader) identify(k *config.Configuration, c *choice) error {
 		return err
 	}
 	// What changes without another generation.
-	p.Workers, p.Shadow, p.API, p.Budget = 0, "", config.API{}, config.Budget{}
+	p.Workers, p.Controllers, p.Shadow, p.API, p.Budget = 0, nil, "", config.API{}, config.Budget{}
 	p.Image, p.VerificationKeys = "", nil // the digest tells it
 	p.Settings, p.Grant, p.Impersonate, p.ServiceAccount = nil, nil, config.Impersonate{}, ""
 	rest, err := json.Marshal(p)

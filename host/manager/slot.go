@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,8 +177,6 @@ func (m *manager) newSlot(k *config.Configuration, v *controller.Version) *slot 
 }
 
 func workers(k *config.Configuration, c *abi.Controller, plugin string) int {
-	if n := k.Plugin(plugin).Workers; n > 0 {
-		return int(n)
-	}
-	return int(c.Workers)
+	p := k.Plugin(plugin)
+	return int(cmp.Or(p.WorkersOf(c.Name), c.Workers))
 }

@@ -240,6 +240,19 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// A controller that the plugin doesn't have isn't configured: its name is a mistake.
+func TestCheckControllers(t *testing.T) {
+	m := &abi.Manifest{Name: "good", Controllers: []abi.Controller{{Name: "one"}, {Name: "two"}}}
+	if err := CheckControllers(m, []config.PluginController{{Name: "two", Workers: 3}, {Name: "one"}}); err != nil {
+		t.Error(err)
+	}
+	err := CheckControllers(m, []config.PluginController{{Name: "two"}, {Name: "tow"}})
+	want := `plugin "good": controllers[tow]: the plugin has no such controller: it has one, two`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	large := filepath.Join(t.TempDir(), "large")
 	writeFile(t, large, make([]byte, fileMax+1))

@@ -8,10 +8,28 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
 )
 
 // fileMax is the most bytes of a file setting: a bundle of certificates is a few hundred KiB at most.
 const fileMax = 1 << 20
+
+// CheckControllers refuses the configuration of a controller that the plugin doesn't have.
+func CheckControllers(m *abi.Manifest, configured []config.PluginController) error {
+	var names []string
+	for i := range m.Controllers {
+		names = append(names, m.Controllers[i].Name)
+	}
+
+	var errs []error
+	for i := range configured {
+		if name := configured[i].Name; !slices.Contains(names, name) {
+			errs = append(errs, fmt.Errorf("plugin %q: controllers[%s]: the plugin has no such controller: it has %s", m.Name,
+				name, strings.Join(names, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // Settings returns the values of a plugin's settings in the manifest's order: what values says, or else the default. Of
 // a file setting values has the path, and the plugin gets the content. missing names the required ones that are empty.

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/rootca"
 	"github.com/windlass-dev/windlass/plugins/serviceaccount"
 	"github.com/windlass-dev/windlass/plugins/statefulset"
+	"github.com/windlass-dev/windlass/plugins/ttlafterfinished"
 )
 
 // Plugins are all, in the order of their folders' names.
@@ -35,4 +36,5 @@ var Plugins = []Plugin{
 	{"rootca", rootca.Plugin},
 	{"serviceaccount", serviceaccount.Plugin},
 	{"statefulset", statefulset.Plugin},
+	{"ttlafterfinished", ttlafterfinished.Plugin},
 }

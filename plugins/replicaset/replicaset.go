@@ -1,4 +1,4 @@
-// Package replicaset keeps as many pods of a template running as a ReplicaSet says.
+// Package replicaset keeps as many pods of a template running as a ReplicaSet, or a ReplicationController, says.
 package replicaset
 
 import (
@@ -38,7 +38,7 @@ var (
 var Plugin = &sdk.Plugin{
 	Name:        "replicaset",
 	Version:     "1.0.0",
-	Description: "Keeps as many pods of a template running as a ReplicaSet says.",
+	Description: "Keeps as many pods of a template running as a ReplicaSet or a ReplicationController says.",
 	Settings:    []*sdk.Setting{deletionCost, replicas.Terminating},
 	Metrics: []*sdk.Metric{ageRatio, sdk.Stale("replicaset_controller_stale_sync_skips_total",
 		"[ALPHA] Total number of ReplicaSet syncs skipped due to a stale watch cache.")},
@@ -53,7 +53,7 @@ var Plugin = &sdk.Plugin{
 		Workers:        5,
 		Pace:           sdk.StatusPace,
 		Sync:           sync,
-	}},
+	}, controller},
 }
 
 func sync(c *sdk.Call) error {
@@ -62,14 +62,20 @@ func sync(c *sdk.Call) error {
 		return nil
 	}
 	return replicas.Sync(c, rs, pods.List(c), func(active []*corev1.Pod, n int) []*corev1.Pod {
-		rank := pod.Rank
-		if !deletionCost.On(c) {
-			rank = pod.RankWithoutCost
-		}
-		rank(active, neighbours(c, rs), c.Now())
-		observeAges(c, active, n)
-		return active[:n]
+		return leastUseful(c, active, neighbours(c, rs), n)
 	})
+}
+
+// leastUseful returns which n of the active pods go first. Those that share a node with related ones count as doubled
+// up.
+func leastUseful(c *sdk.Call, active, related []*corev1.Pod, n int) []*corev1.Pod {
+	rank := pod.Rank
+	if !deletionCost.On(c) {
+		rank = pod.RankWithoutCost
+	}
+	rank(active, related, c.Now())
+	observeAges(c, active, n)
+	return active[:n]
 }
 
 // neighbours are the pods of all sets that have the same owner. Pods are taken by whom they belong to, not by the sets'

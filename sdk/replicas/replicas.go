@@ -1,4 +1,5 @@
-// Package replicas keeps a ReplicaSet's number of pods, for controllers that differ in which pods a scale-down takes.
+// Package replicas keeps a set's number of pods, for controllers that differ in which pods a scale-down takes. A set is
+// a ReplicaSet, or an object of another kind that says what a ReplicaSet says.
 package replicas
 
 import (
@@ -12,20 +13,24 @@ import (
 	"github.com/windlass-dev/windlass/sdk/labels"
 	"github.com/windlass-dev/windlass/sdk/owner"
 	"github.com/windlass-dev/windlass/sdk/pod"
+	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
 // burst is how many pods one sync creates or deletes at most; the pods' own events bring the next sync.
 const burst = 500
 
-// Sets declares the view of the sets that keys name, with what [Sync] reads of them.
-func Sets() *sdk.View[appsv1.ReplicaSet, *appsv1.ReplicaSet] {
-	return sdk.Key(appsv1.ReplicaSets).
+// Sets declares the view of the ReplicaSets that keys name, with what [Sync] reads of them.
+func Sets() *sdk.View[appsv1.ReplicaSet, *appsv1.ReplicaSet] { return SetsOf(appsv1.ReplicaSets) }
+
+// SetsOf declares the view of the sets that keys name, with what [Manage] reads of them.
+func SetsOf[O any, P resource.Pointer[O]](sets resource.Of[O]) *sdk.View[O, P] {
+	return sdk.Key[O, P](sets).
 		Fields("metadata.generation", "metadata.deletionTimestamp", "metadata.ownerReferences.uid",
 					"metadata.ownerReferences.controller", "spec", "status").
 		QuietOn(abi.QuietOwn) // a status that says what it should
 }
 
-// PodsOf declares the view of a set's pods and of the orphans that it may adopt, with what [Sync] reads of them.
+// PodsOf declares the view of a set's pods and of the orphans that it may adopt, with what [Manage] reads of them.
 func PodsOf(sets sdk.AnyView) *sdk.View[corev1.Pod, *corev1.Pod] {
 	return sdk.Select(corev1.Pods, sdk.KeyNamespace(),
 		sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
@@ -35,10 +40,12 @@ func PodsOf(sets sdk.AnyView) *sdk.View[corev1.Pod, *corev1.Pod] {
 }
 
 // Writes are the rights that [Sync] needs.
-func Writes() sdk.Writes {
+func Writes() sdk.Writes { return WritesOf(&appsv1.ReplicaSets.Info) }
+
+// WritesOf are the rights that [Manage] needs, and the update of the sets' status.
+func WritesOf(sets *resource.Info) sdk.Writes {
 	return sdk.Writes{corev1.Pods.Verbs("create", "delete", "patch"),
-		appsv1.ReplicaSets.Verbs("get"), appsv1.ReplicaSets.Sub("status", "update"),
-		appsv1.ReplicaSets.Sub("finalizers", "update")}
+		sets.Verbs("get"), sets.Sub("status", "update"), sets.Sub("finalizers", "update")}
 }
 
 // Terminating is the setting that decides whether [Sync] counts terminating pods in the status. A plugin that doesn't
@@ -46,78 +53,103 @@ func Writes() sdk.Writes {
 var Terminating = sdk.Gate("DeploymentReplicaSetTerminatingReplicas", true,
 	"Whether terminatingReplicas is told in the status.")
 
-// Sync claims the set's pods, creates what is missing or deletes what is too much, and writes the status of the pods
-// that it found, whether or not that worked (pkg/controller/replicaset). It chooses by victims which n of the active
-// pods go, n being less than their number; victims may put the list in another order.
-func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod,
-	victims func(active []*corev1.Pod, n int) []*corev1.Pod) error {
-	if err := labels.Check(rs.Spec.Selector); err != nil {
-		c.Log("not synced: " + err.Error())
-		return nil
-	}
+// Victims chooses which n of a set's active pods go, n being less than their number. It may put the list in another
+// order.
+type Victims func(active []*corev1.Pod, n int) []*corev1.Pod
 
-	selected := func(p *corev1.Pod) bool { return labels.Selects(rs.Spec.Selector, p.Labels) }
-	active, err := owner.Claim(c, rs, pod.Filter(pods, pod.Active), selected)
-	if err != nil {
-		return err
-	}
-
-	terminating := 0
-	for _, p := range pods {
-		if pod.Terminating(p) && metav1.IsControlledBy(&p.ObjectMeta, &rs.ObjectMeta) && selected(p) {
-			terminating++
-		}
-	}
-
-	var failure error
-	if !rs.Deleting() {
-		failure = scalePods(c, rs, active, victims)
-	}
-	status := observe(c, rs, active, terminating, failure)
-	if !sameStatus(&status, &rs.Status) {
+// Sync claims the ReplicaSet's pods, creates what is missing or deletes what is too much, and writes the status of the
+// pods that it found, whether or not that worked (pkg/controller/replicaset).
+func Sync(c *sdk.Call, rs *appsv1.ReplicaSet, pods []*corev1.Pod, victims Victims) error {
+	status, changed, err := Manage(c, rs, &Set{Spec: &rs.Spec, Status: &rs.Status, Terminating: Terminating.On(c)}, pods,
+		victims)
+	if changed {
 		s := sdk.Clone(rs)
 		s.Status = status
 		c.Add(sdk.UpdateStatus(s))
 	}
+	return err
+}
 
-	if rs.Spec.MinReadySeconds > 0 && status.ReadyReplicas != status.AvailableReplicas {
+// Set is what an object says of the pods that it wants and has, in the terms of a ReplicaSet.
+type Set struct {
+	Spec   *appsv1.ReplicaSetSpec
+	Status *appsv1.ReplicaSetStatus
+	// Terminating is that the status counts terminating pods.
+	Terminating bool
+}
+
+// Manage does for an object that is a set, o, what [Sync] does for a ReplicaSet, but leaves it to the caller to write
+// the status: changed reports whether it isn't what it was.
+func Manage[O any, P resource.Pointer[O]](c *sdk.Call, o P, s *Set, pods []*corev1.Pod,
+	victims Victims) (status appsv1.ReplicaSetStatus, changed bool, _ error) {
+	if err := labels.Check(s.Spec.Selector); err != nil {
+		c.Log("not synced: " + err.Error())
+		return status, false, nil
+	}
+
+	selected := func(p *corev1.Pod) bool { return labels.Selects(s.Spec.Selector, p.Labels) }
+	active, err := owner.Claim(c, o, pod.Filter(pods, pod.Active), selected)
+	if err != nil {
+		return status, false, err
+	}
+
+	terminating := 0
+	for _, p := range pods {
+		if pod.Terminating(p) && metav1.IsControlledBy(&p.ObjectMeta, o.GetObjectMeta()) && selected(p) {
+			terminating++
+		}
+	}
+
+	status, err = s.manageClaimed(c, o, active, terminating, victims)
+	return status, !sameStatus(&status, s.Status), err
+}
+
+// manageClaimed is the part of [Manage] that is the same code for sets of all kinds.
+func (s *Set) manageClaimed(c *sdk.Call, o sdk.Object, active []*corev1.Pod, terminating int,
+	victims Victims) (appsv1.ReplicaSetStatus, error) {
+	var failure error
+	if !o.GetObjectMeta().Deleting() {
+		failure = s.scalePods(c, o, active, victims)
+	}
+	status := s.observe(c, o.GetObjectMeta().Generation, active, terminating, failure)
+
+	if minReady := s.Spec.MinReadySeconds; minReady > 0 && status.ReadyReplicas != status.AvailableReplicas {
 		// A pod becomes available without an event.
-		wait := pod.NextAvailabilityCheck(active, rs.Spec.MinReadySeconds, c.Now())
+		wait := pod.NextAvailabilityCheck(active, minReady, c.Now())
 		if wait == 0 {
-			wait = time.Duration(rs.Spec.MinReadySeconds) * time.Second
+			wait = time.Duration(minReady) * time.Second
 		}
 		c.After(wait) // also where scaling fails, whose back-off may be long
 	}
 
-	return failure
+	return status, failure
 }
 
 // scalePods creates or deletes pods until there are as many as wanted. It is done at once, because the status tells how
 // it went.
-func scalePods(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod,
-	victims func([]*corev1.Pod, int) []*corev1.Pod) error {
-	switch n := excessPods(rs, active); {
+func (s *Set) scalePods(c *sdk.Call, o sdk.Object, active []*corev1.Pod, victims Victims) error {
+	switch n := s.excessPods(active); {
 	case n < 0:
 		create := make([]*corev1.Pod, min(-n, burst))
-		p := pod.New(rs, &rs.Spec.Template)
+		p := pod.New(o, &s.Spec.Template)
 		for i := range create {
 			create[i] = p
 		}
-		return pod.Create(c, rs, create)
+		return pod.Create(c, o, create)
 	case n > 0:
 		if n = min(n, burst); n < len(active) {
 			active = victims(active, n)
 		}
-		return pod.Delete(c, rs, active)
+		return pod.Delete(c, o, active)
 	}
 	return nil
 }
 
 // excessPods returns how many pods there are too many.
-func excessPods(rs *appsv1.ReplicaSet, active []*corev1.Pod) int {
+func (s *Set) excessPods(active []*corev1.Pod) int {
 	want := 1 // the API's default
-	if rs.Spec.Replicas != nil {
-		want = int(*rs.Spec.Replicas)
+	if s.Spec.Replicas != nil {
+		want = int(*s.Spec.Replicas)
 	}
 	return len(active) - want
 }

@@ -9,47 +9,51 @@ import (
 )
 
 // observe is the status that the pods and the outcome of scaling them amount to.
-func observe(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, terminating int,
+func (s *Set) observe(c *sdk.Call, generation int64, active []*corev1.Pod, terminating int,
 	failure error) appsv1.ReplicaSetStatus {
-	s := rs.Status // with what of it nobody here knows
-	s.ObservedGeneration = rs.Generation
-	s.Replicas, s.FullyLabeledReplicas, s.ReadyReplicas, s.AvailableReplicas = int32(len(active)), 0, 0, 0
+	status := *s.Status // with what of it nobody here knows
+	status.ObservedGeneration = generation
+	status.Replicas, status.FullyLabeledReplicas = int32(len(active)), 0
+	status.ReadyReplicas, status.AvailableReplicas = 0, 0
+
 	for _, p := range active {
-		if labels.Subset(rs.Spec.Template.Labels, p.Labels) {
-			s.FullyLabeledReplicas++
+		if labels.Subset(s.Spec.Template.Labels, p.Labels) {
+			status.FullyLabeledReplicas++
 		}
 		if pod.Ready(p) {
-			s.ReadyReplicas++
+			status.ReadyReplicas++
 		}
-		if pod.Available(p, rs.Spec.MinReadySeconds, c.Now()) {
-			s.AvailableReplicas++
+		if pod.Available(p, s.Spec.MinReadySeconds, c.Now()) {
+			status.AvailableReplicas++
 		}
 	}
-	s.TerminatingReplicas = nil
-	if Terminating.On(c) {
+
+	status.TerminatingReplicas = nil
+	if s.Terminating {
 		n := int32(terminating)
-		s.TerminatingReplicas = &n
+		status.TerminatingReplicas = &n
 	}
-	s.Conditions = conditions(c, rs, active, failure)
-	return s
+	status.Conditions = s.conditions(c, active, failure)
+	return status
 }
 
 // conditions adds ReplicaFailure with the first failure, which stays as it is until there is none.
-func conditions(c *sdk.Call, rs *appsv1.ReplicaSet, active []*corev1.Pod, failure error) []appsv1.ReplicaSetCondition {
+func (s *Set) conditions(c *sdk.Call, active []*corev1.Pod, failure error) []appsv1.ReplicaSetCondition {
 	var others []appsv1.ReplicaSetCondition
-	for i := range rs.Status.Conditions {
-		if x := &rs.Status.Conditions[i]; x.Type != appsv1.ReplicaSetReplicaFailure {
+	for i := range s.Status.Conditions {
+		if x := &s.Status.Conditions[i]; x.Type != appsv1.ReplicaSetReplicaFailure {
 			others = append(others, *x)
 		}
 	}
-	switch failed := len(others) < len(rs.Status.Conditions); {
+
+	switch failed := len(others) < len(s.Status.Conditions); {
 	case failure == nil:
 		return others
 	case failed:
-		return rs.Status.Conditions
+		return s.Status.Conditions
 	}
 	reason := pod.FailedCreate
-	if excessPods(rs, active) > 0 {
+	if s.excessPods(active) > 0 {
 		reason = pod.FailedDelete
 	}
 	return append(others, appsv1.ReplicaSetCondition{

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/config/kcm"
 	"github.com/windlass-dev/windlass/host/plugins"
@@ -210,9 +211,13 @@ func TestPluginsHaveWhatFlagsSet(t *testing.T) {
 			}
 
 			m, standard := found[i].Manifest, fs.Lookup(f.Name).DefValue
-			if field == ".workers" {
-				if got := m.Controllers[0].Workers; standard != fmt.Sprint(got) {
-					t.Errorf("--%s: default %s, the plugin has %d workers", f.Name, standard, got)
+			if f.Workers {
+				j := slices.IndexFunc(m.Controllers, func(c abi.Controller) bool { return c.Name == f.Of })
+				if j < 0 {
+					t.Fatalf("--%s sets %s: the plugin has no controller %s", f.Name, f.Sets, f.Of)
+				}
+				if got := m.Controllers[j].Workers; standard != fmt.Sprint(got) {
+					t.Errorf("--%s: default %s, %s has %d workers", f.Name, standard, f.Of, got)
 				}
 				continue
 			}

@@ -176,8 +176,9 @@ type Watched struct {
 	Diary string `json:"diary"` // which pods came and went, such as "+web-0 -web-0"; empty for any
 }
 
-// Condition is one of objects, events or requests. Of a Deployment, ReplicaSet, StatefulSet or DaemonSet its
-// controller must have seen the present spec besides, unless only something other than the status is said of it.
+// Condition is one of objects, events or requests. Of a Deployment, ReplicaSet, ReplicationController, StatefulSet or
+// DaemonSet its controller must have seen the present spec besides, unless only something other than the status is said
+// of it.
 type Condition struct {
 	Which
 	Absent  bool      `json:"absent"`

@@ -95,7 +95,7 @@ func (p *player) lacksCondition(ctx context.Context, c *Condition) string {
 // unseenGeneration says that a workload's controller hasn't seen its spec yet.
 func unseenGeneration(o *unstructured.Unstructured) string {
 	switch o.GetKind() {
-	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet":
+	case "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet":
 		seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 		if seen != o.GetGeneration() {
 			return fmt.Sprintf("generation %d, seen is %d", o.GetGeneration(), seen)
