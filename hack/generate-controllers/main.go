@@ -1,6 +1,6 @@
 // Command generate-controllers writes what is told of the built-in controllers elsewhere, from the table of plugins:
-// docs/controllers.md, the list in README.md, the controllers' metrics in docs/metrics.md, the chart's
-// files/rights.yaml, and what the flags of kube-controller-manager go by, config/kcm/zz_builtins.go.
+// docs/controllers.md, the lists in README.md and docs/migrating.md, the controllers' metrics in docs/metrics.md, the
+// chart's files/rights.yaml, and what the flags of kube-controller-manager go by, config/kcm/zz_builtins.go.
 package main
 
 import (
@@ -35,8 +35,9 @@ func main() {
 	}
 
 	for name, text := range map[string]string{
-		"README.md":       summary(),
-		"docs/metrics.md": metrics(),
+		"README.md":         summary(),
+		"docs/metrics.md":   metrics(),
+		"docs/migrating.md": notHere(),
 	} {
 		if err := replace(filepath.Join(root, filepath.FromSlash(name)), text); err != nil {
 			log.Fatal(err)

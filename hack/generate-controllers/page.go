@@ -60,8 +60,8 @@ func generatePage() string {
 	}
 
 	b.WriteString("\n## Not here yet\n\n")
-	for _, name := range missing() {
-		fmt.Fprintf(&b, "- %s\n", codeSpan(name))
+	for _, c := range missing() {
+		fmt.Fprintf(&b, "- %s\n", codeSpan(c.Name))
 	}
 	return b.String()
 }
@@ -95,15 +95,32 @@ func summary() string {
 	return wrapText(text)
 }
 
+// notHere returns the list of docs/migrating.md.
+func notHere() string {
+	var on, off []string
+	for _, c := range missing() {
+		if c.DisabledByDefault {
+			off = append(off, c.Name)
+		} else {
+			on = append(on, c.Name)
+		}
+	}
+	text := "- " + strings.Join(on, "\n- ") + "\n"
+	if len(off) > 0 {
+		text += "- and, disabled by default: " + strings.Join(off, ", ") + "\n"
+	}
+	return text
+}
+
 // missing returns upstream's controllers that aren't in the table.
-func missing() (names []string) {
+func missing() (all []kcm.Controller) {
 	here := builtin.Names()
 	for _, c := range kcm.Controllers {
 		if !slices.Contains(here, c.Name) {
-			names = append(names, c.Name)
+			all = append(all, c)
 		}
 	}
-	return names
+	return all
 }
 
 // wrapText breaks a text into lines of at most 120 columns.
