@@ -211,8 +211,15 @@ func version1Manifests() map[string]*Manifest {
 		Name: "small-controller", Views: []View{{Name: "pods", Resource: pods, Fields: []string{"metadata.name"}}},
 	}}}
 
+	scoped := &Manifest{Name: "scoped", Version: "1.0.0", Controllers: []Controller{{
+		Name: "scoped-controller", Views: []View{{Name: "pods", Resource: pods, Fields: []string{"metadata.name"}}},
+		Writes: []Write{{Resource: pods, Verbs: []string{"get", "delete"}, Namespaces: []string{"default", "shop"},
+			Names: []string{"web"}}},
+	}}}
+
 	return map[string]*Manifest{
-		"manifest-small": small,
+		"manifest-small":  small,
+		"manifest-scoped": scoped,
 		"manifest": {
 			Name: "everything", Version: "1.2.3", Description: "Has every member <& more> that a manifest can have.",
 			StateVersion: 2, Memory: 8 << 20,
