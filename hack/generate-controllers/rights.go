@@ -94,15 +94,15 @@ func pluginRights(b *strings.Builder, p builtin.Plugin) error {
 			return err
 		}
 	}
-	return writesWithin(b, objects)
+	return writesWithin(b, rbac.PluginPrefix+p.Folder, objects)
 }
 
 // writesWithin writes what a plugin may write in single namespaces alone.
-func writesWithin(b *strings.Builder, objects []runtime.Object) error {
+func writesWithin(b *strings.Builder, name string, objects []runtime.Object) error {
 	head := "  within:\n"
 	for _, o := range objects {
 		r, ok := o.(*rbacv1.Role)
-		if !ok || !strings.HasPrefix(r.Name, rbac.PluginPrefix) {
+		if !ok || r.Name != name {
 			continue
 		}
 		within := struct {
